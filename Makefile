@@ -1,0 +1,93 @@
+# Everything a contributor needs; `make help` lists it. CI calls `make test` and nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+export VIRTUAL_ENV := $(abspath $(VENV))
+export PATH := $(abspath $(BIN)):$(PATH)
+
+RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock .cargo/config.toml) \
+    $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.ll' -o -name build.rs)
+PYTEST := $(BIN)/python -m pytest tests/python python/svod --doctest-modules
+# The extension is built in release mode by `setup`; a second build of it would test nothing more.
+CARGO_TEST := cargo test --workspace --exclude svod-python
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-full lint fmt bench bench-compare wheel bless docs
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMPS)/extension $(STAMPS)/dev ## LLVM's packages, .venv, and svod built into it (release)
+
+demo: $(STAMPS)/extension ## semantic search with real weights (examples/embed.py)
+	@$(BIN)/python examples/embed.py
+
+test: setup ## Rust tests, then Python tests and docstrings
+	$(CARGO_TEST)
+	$(PYTEST)
+
+test-full: setup ## the same with the exhaustive tests: every float, long state machines
+	SVOD_TEST_FULL=1 $(CARGO_TEST) --release -- --include-ignored
+	SVOD_TEST_FULL=1 $(PYTEST)
+
+lint: setup ## rustfmt, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+fmt: $(STAMPS)/dev ## format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+bench: $(STAMPS)/llvm ## criterion benches of the parts
+	cargo bench --workspace --exclude svod-python
+
+bench-compare: $(STAMPS)/extension $(STAMPS)/peers ## svod beside its peers; ARGS="--only torch --cases minilm"
+	@scripts/install_torch.sh $(BIN)/python
+	$(BIN)/python benches/compare.py $(ARGS)
+
+wheel: $(STAMPS)/demo $(STAMPS)/llvm ## dist/svod-*.whl with LLVM inside, tried in a fresh environment
+	$(BIN)/maturin build --release --strip --no-default-features --features llvm-static --out dist
+	scripts/check_wheel.sh $(PYTHON)
+
+bless: $(STAMPS)/llvm ## rewrite the golden files from what the code gives now
+	SVOD_BLESS=1 $(CARGO_TEST)
+
+docs: $(STAMPS)/llvm ## rustdoc, in target/doc
+	cargo doc --workspace --exclude svod-python --no-deps
+
+$(STAMPS)/venv: scripts/check_tools.sh
+	@scripts/check_tools.sh $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/llvm: scripts/install_llvm.sh | $(STAMPS)/venv
+	@scripts/install_llvm.sh
+	@touch $@
+
+$(STAMPS)/demo: requirements/demo.txt | $(STAMPS)/venv
+	$(PIP) install --quiet --no-deps -r $<
+	@touch $@
+
+$(STAMPS)/dev: requirements/dev.txt scripts/install_torch.sh | $(STAMPS)/venv
+	$(PIP) install --quiet -r $<
+	@scripts/install_torch.sh $(BIN)/python
+	@touch $@
+
+$(STAMPS)/peers: requirements/peers.txt | $(STAMPS)/venv
+	@for peer in $$(grep -v '^#' $<); do \
+	    $(PIP) install --quiet "$$peer" || echo "$$peer could not be installed: measuring without it"; \
+	done
+	@touch $@
+
+$(STAMPS)/extension: $(STAMPS)/llvm $(STAMPS)/demo pyproject.toml $(RUST_SOURCES)
+	$(BIN)/maturin develop --release
+	@touch $@

@@ -1,0 +1,3 @@
+//! svod-codegen
+
+pub mod math;

@@ -1,0 +1,238 @@
+//! Memory of a device, and the CPU's.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::fmt::Debug;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::{DeviceError, Result};
+use crate::spec::DeviceSpec;
+
+/// A piece of a device's memory, owned by whoever holds it until [`Allocator::free`].
+///
+/// The pointer means something to the device only, unless [`Allocator::host_visible`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Block {
+    /// First byte; dangling when `bytes` is 0.
+    pub ptr: NonNull<u8>,
+    /// Size, at least what was asked for.
+    pub bytes: usize,
+}
+
+// SAFETY: a block is an address; who may access the memory is up to its owner.
+unsafe impl Send for Block {}
+// SAFETY: as above; nothing can be reached through a shared reference without `unsafe`.
+unsafe impl Sync for Block {}
+
+/// Bytes of a device's memory in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// In blocks that somebody holds.
+    pub live: usize,
+    /// In freed blocks that are kept for reuse.
+    pub cached: usize,
+    /// The largest `live` so far.
+    pub peak: usize,
+}
+
+/// Hands out a device's memory and moves bytes between it and the host.
+pub trait Allocator: Debug + Send + Sync {
+    /// The device whose memory this is.
+    fn device(&self) -> &DeviceSpec;
+
+    /// A block of at least `bytes` bytes, whose content is initialized but arbitrary, aligned to
+    /// [`Block::ALIGN`]. Fails, and never aborts, when it cannot be had.
+    fn alloc(&self, bytes: usize) -> Result<Block>;
+
+    /// Takes back a block.
+    ///
+    /// # Safety
+    /// The block comes from this allocator's `alloc`, and nothing accesses it any more.
+    unsafe fn free(&self, block: Block);
+
+    /// Copies `bytes` bytes of host memory to the device.
+    ///
+    /// # Safety
+    /// `src` is readable, `dst..dst + bytes` lies in a live block of this allocator, the two do
+    /// not overlap, and nothing else writes the one or accesses the other meanwhile.
+    unsafe fn copy_in(&self, dst: NonNull<u8>, src: *const u8, bytes: usize) -> Result<()>;
+
+    /// Copies `bytes` bytes of the device's memory to the host.
+    ///
+    /// # Safety
+    /// As for [`Allocator::copy_in`], with the roles exchanged.
+    unsafe fn copy_out(&self, dst: *mut u8, src: NonNull<u8>, bytes: usize) -> Result<()>;
+
+    /// Whether the host can access blocks through their pointers.
+    fn host_visible(&self) -> bool;
+
+    /// Whether blocks cannot be written.
+    fn read_only(&self) -> bool;
+
+    /// Bytes in use.
+    fn stats(&self) -> MemoryStats;
+
+    /// Gives memory that is kept for reuse back to the system.
+    fn trim(&self);
+}
+
+impl Block {
+    /// Alignment of every block that is host visible.
+    pub const ALIGN: usize = 64;
+
+    /// The block of no bytes.
+    pub fn empty() -> Block {
+        Block { ptr: NonNull::<CacheLine>::dangling().cast(), bytes: 0 }
+    }
+}
+
+#[repr(align(64))]
+struct CacheLine;
+
+/// The host's memory, 64-byte aligned and zeroed.
+#[derive(Debug)]
+pub struct CpuAllocator {
+    device: DeviceSpec,
+    limit: usize,
+    live: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+/// From this size on, blocks are mapped: their pages come zeroed from the system.
+const MAPPED: usize = 1 << 20;
+
+impl CpuAllocator {
+    /// An allocator that hands out at most the memory that this process may use.
+    pub fn new(device: DeviceSpec) -> Self {
+        Self::with_limit(device, host_memory())
+    }
+
+    /// An allocator that hands out at most `limit` bytes at a time.
+    pub fn with_limit(device: DeviceSpec, limit: usize) -> Self {
+        CpuAllocator { device, limit, live: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
+    }
+
+    /// Counts `bytes` as live, unless that exceeds the limit.
+    fn reserve(&self, bytes: usize) -> bool {
+        let add = |live: usize| live.checked_add(bytes).filter(|sum| *sum <= self.limit);
+        match self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
+            Ok(before) => {
+                self.peak.fetch_max(before + bytes, Ordering::Relaxed);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+impl Allocator for CpuAllocator {
+    fn device(&self) -> &DeviceSpec {
+        &self.device
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Block> {
+        if bytes == 0 {
+            return Ok(Block::empty());
+        }
+        let out_of_memory = || DeviceError::OutOfMemory { bytes, device: self.device.clone() };
+        let layout = Layout::from_size_align(bytes, Block::ALIGN).map_err(|_| out_of_memory())?;
+        if !self.reserve(bytes) {
+            return Err(out_of_memory());
+        }
+        let ptr = if bytes >= MAPPED {
+            map_pages(bytes)
+        } else {
+            // SAFETY: the layout's size is not 0.
+            NonNull::new(unsafe { alloc_zeroed(layout) })
+        };
+        match ptr {
+            Some(ptr) => Ok(Block { ptr, bytes }),
+            None => {
+                self.live.fetch_sub(bytes, Ordering::Relaxed);
+                Err(out_of_memory())
+            }
+        }
+    }
+
+    unsafe fn free(&self, block: Block) {
+        if block.bytes == 0 {
+            return;
+        }
+        if block.bytes >= MAPPED {
+            // SAFETY: `alloc` mapped these pages, and the caller has given up the block.
+            unsafe { libc::munmap(block.ptr.as_ptr().cast(), block.bytes) };
+        } else {
+            // SAFETY: `alloc` made this block with the same layout, which was valid there; the
+            // caller has given it up.
+            unsafe {
+                dealloc(block.ptr.as_ptr(), Layout::from_size_align_unchecked(block.bytes, Block::ALIGN));
+            }
+        }
+        self.live.fetch_sub(block.bytes, Ordering::Relaxed);
+    }
+
+    unsafe fn copy_in(&self, dst: NonNull<u8>, src: *const u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { dst.as_ptr().copy_from_nonoverlapping(src, bytes) };
+        Ok(())
+    }
+
+    unsafe fn copy_out(&self, dst: *mut u8, src: NonNull<u8>, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { dst.copy_from_nonoverlapping(src.as_ptr(), bytes) };
+        Ok(())
+    }
+
+    fn host_visible(&self) -> bool {
+        true
+    }
+
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    fn stats(&self) -> MemoryStats {
+        MemoryStats { live: self.live.load(Ordering::Relaxed), cached: 0, peak: self.peak.load(Ordering::Relaxed) }
+    }
+
+    fn trim(&self) {}
+}
+
+/// Fresh zeroed pages, in huge ones where the system has them: large outputs are paid for in page
+/// faults.
+fn map_pages(bytes: usize) -> Option<NonNull<u8>> {
+    // SAFETY: an anonymous mapping at an address of the system's choice touches no other memory.
+    let ptr = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANON,
+            -1,
+            0,
+        )
+    };
+    if ptr == libc::MAP_FAILED {
+        return None;
+    }
+    #[cfg(target_os = "linux")]
+    // SAFETY: the pages were mapped just above; the call is a hint, whose failure is harmless.
+    unsafe {
+        libc::madvise(ptr, bytes, libc::MADV_HUGEPAGE);
+    }
+    NonNull::new(ptr.cast())
+}
+
+/// Bytes of memory that this process may use: the machine's, or less where a control group says so.
+fn host_memory() -> usize {
+    // SAFETY: `sysconf` only reads its arguments.
+    let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let machine = match (usize::try_from(pages), usize::try_from(page)) {
+        (Ok(pages), Ok(page)) => pages.saturating_mul(page),
+        _ => usize::MAX,
+    };
+    ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+        .iter()
+        .filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok())
+        .fold(machine, usize::min)
+}

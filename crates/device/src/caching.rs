@@ -1,0 +1,176 @@
+//! Reuse of freed memory.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::allocator::{Allocator, Block, MemoryStats};
+use crate::error::Result;
+use crate::spec::DeviceSpec;
+
+/// Keeps freed blocks of another allocator for reuse, by size class, the least recently freed ones
+/// going first when they exceed a cap. Fresh pages cost more than most kernels that fill them.
+#[derive(Debug)]
+pub struct CachingAllocator {
+    inner: Arc<dyn Allocator>,
+    cap: usize,
+    cache: Mutex<Cache>,
+    peak: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Cache {
+    bytes: usize,
+    /// Time of the last `free`, counted in calls.
+    clock: u64,
+    /// Every cached block, by when it was freed.
+    blocks: BTreeMap<u64, Block>,
+    /// The keys of `blocks` by size, ascending.
+    classes: FxHashMap<usize, VecDeque<u64>>,
+}
+
+impl CachingAllocator {
+    /// A cache of at most `cap` bytes over `inner`.
+    pub fn new(inner: Arc<dyn Allocator>, cap: usize) -> Self {
+        CachingAllocator { inner, cap, cache: Mutex::default(), peak: AtomicUsize::new(0) }
+    }
+
+    fn evict_to(&self, cap: usize) {
+        loop {
+            // Freed outside the lock, for giving memory back to the system is slow.
+            let Some(block) = self.cache.lock().pop_oldest_above(cap) else { return };
+            // SAFETY: `inner` made the block, and its holder gave it up in `free`.
+            unsafe { self.inner.free(block) };
+        }
+    }
+}
+
+/// Rounds up to a multiple of an eighth of the power of two below, and of 64: at most an eighth is
+/// wasted, and sizes that are nearly equal share a class.
+fn size_class(bytes: usize) -> Option<usize> {
+    let step = (1usize << bytes.max(1).ilog2()) / 8;
+    bytes.checked_next_multiple_of(step.max(Block::ALIGN))
+}
+
+impl Cache {
+    fn take(&mut self, class: usize) -> Option<Block> {
+        let keys = self.classes.get_mut(&class)?;
+        let block = keys.pop_back().and_then(|key| self.blocks.remove(&key))?;
+        if keys.is_empty() {
+            self.classes.remove(&class);
+        }
+        self.bytes -= block.bytes;
+        Some(block)
+    }
+
+    fn put(&mut self, block: Block) {
+        self.clock += 1;
+        self.bytes += block.bytes;
+        self.classes.entry(block.bytes).or_default().push_back(self.clock);
+        self.blocks.insert(self.clock, block);
+    }
+
+    fn pop_oldest_above(&mut self, cap: usize) -> Option<Block> {
+        if self.bytes <= cap {
+            return None;
+        }
+        let (_, block) = self.blocks.pop_first()?;
+        self.bytes -= block.bytes;
+        if let Some(keys) = self.classes.get_mut(&block.bytes) {
+            keys.pop_front();
+            if keys.is_empty() {
+                self.classes.remove(&block.bytes);
+            }
+        }
+        Some(block)
+    }
+}
+
+impl Allocator for CachingAllocator {
+    fn device(&self) -> &DeviceSpec {
+        self.inner.device()
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Block> {
+        // A size with no class is beyond any memory: the inner allocator says so.
+        let Some(class) = size_class(bytes).filter(|_| bytes > 0) else {
+            return self.inner.alloc(bytes);
+        };
+        let cached = self.cache.lock().take(class);
+        let block = match cached {
+            Some(block) => block,
+            None => self.inner.alloc(class).or_else(|_| {
+                self.trim();
+                // Exactly what was asked for, so that the error names that.
+                self.inner.alloc(bytes)
+            })?,
+        };
+        self.peak.fetch_max(self.stats().live, Ordering::Relaxed);
+        Ok(block)
+    }
+
+    unsafe fn free(&self, block: Block) {
+        if block.bytes == 0 || block.bytes > self.cap {
+            // SAFETY: the caller's promise; only the inner allocator makes blocks.
+            return unsafe { self.inner.free(block) };
+        }
+        self.cache.lock().put(block);
+        self.evict_to(self.cap);
+    }
+
+    unsafe fn copy_in(&self, dst: NonNull<u8>, src: *const u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise; the inner allocator makes all blocks.
+        unsafe { self.inner.copy_in(dst, src, bytes) }
+    }
+
+    unsafe fn copy_out(&self, dst: *mut u8, src: NonNull<u8>, bytes: usize) -> Result<()> {
+        // SAFETY: as above.
+        unsafe { self.inner.copy_out(dst, src, bytes) }
+    }
+
+    fn host_visible(&self) -> bool {
+        self.inner.host_visible()
+    }
+
+    fn read_only(&self) -> bool {
+        self.inner.read_only()
+    }
+
+    fn stats(&self) -> MemoryStats {
+        let cached = self.cache.lock().bytes;
+        let live = self.inner.stats().live.saturating_sub(cached);
+        MemoryStats { live, cached, peak: self.peak.load(Ordering::Relaxed).max(live) }
+    }
+
+    fn trim(&self) {
+        self.evict_to(0);
+        self.inner.trim();
+    }
+}
+
+impl Drop for CachingAllocator {
+    fn drop(&mut self) {
+        self.evict_to(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size_class;
+
+    #[test]
+    fn classes_waste_at_most_an_eighth() {
+        assert_eq!(size_class(1), Some(64));
+        assert_eq!(size_class(1000), Some(1024));
+        assert_eq!(size_class(1025), Some(1152));
+        assert_eq!(size_class(usize::MAX - 5), None);
+        for bytes in (512..100_000).step_by(7) {
+            let class = size_class(bytes).expect("small");
+            assert!(class >= bytes && class - bytes <= bytes / 8);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Devices, and the context that opens them.
+
+use std::collections::VecDeque;
+use std::fmt::{self, Debug};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::allocator::Allocator;
+use crate::disk::DiskAllocator;
+use crate::error::{DeviceError, Result};
+use crate::program::{Code, CompiledSpec, Compiler, Program, ProgramSpec, Renderer, RuntimeFactory};
+use crate::spec::DeviceSpec;
+
+/// A way from kernel to code.
+#[derive(Clone, Debug)]
+pub struct Backend {
+    /// From kernel to source.
+    pub renderer: Arc<dyn Renderer>,
+    /// From source to code.
+    pub compiler: Arc<dyn Compiler>,
+}
+
+/// An open device: memory, and where it can compute, compilers and a runtime.
+#[derive(Debug)]
+pub struct Device {
+    spec: DeviceSpec,
+    allocator: Arc<dyn Allocator>,
+    backends: Vec<Backend>,
+    runtime: Option<Arc<dyn RuntimeFactory>>,
+    codes: Arc<Bounded<CodeKey, Code>>,
+    programs: Bounded<CodeKey, Programs>,
+}
+
+/// The programs of a kernel's phases, in order.
+pub type Programs = Arc<[Arc<dyn Program>]>;
+
+/// What compiled code depends on: its kind of device, its compiler and its source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct CodeKey {
+    base: &'static str,
+    compiler: String,
+    name: String,
+    source: String,
+}
+
+/// Codes and programs that are kept, of each sort.
+const CACHED_PROGRAMS: usize = 4096;
+
+impl Device {
+    /// A device that has memory only.
+    pub fn new(allocator: Arc<dyn Allocator>) -> Self {
+        Device {
+            spec: allocator.device().clone(),
+            allocator,
+            backends: Vec::new(),
+            runtime: None,
+            codes: Arc::new(Bounded::new(CACHED_PROGRAMS)),
+            programs: Bounded::new(CACHED_PROGRAMS),
+        }
+    }
+
+    /// Adds a renderer and its compiler; the first pair is the primary one.
+    pub fn with_backend(mut self, renderer: Arc<dyn Renderer>, compiler: Arc<dyn Compiler>) -> Self {
+        self.backends.push(Backend { renderer, compiler });
+        self
+    }
+
+    /// Sets what loads code.
+    pub fn with_runtime(mut self, runtime: Arc<dyn RuntimeFactory>) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// The device's name.
+    pub fn spec(&self) -> &DeviceSpec {
+        &self.spec
+    }
+
+    /// The device's name without its number.
+    pub fn base(&self) -> &'static str {
+        self.spec.base()
+    }
+
+    /// The device's memory.
+    pub fn allocator(&self) -> &Arc<dyn Allocator> {
+        &self.allocator
+    }
+
+    /// All pairs of renderer and compiler, the primary one first.
+    pub fn backends(&self) -> &[Backend] {
+        &self.backends
+    }
+
+    /// The pair that is used unless another one is asked for.
+    pub fn primary(&self) -> Result<&Backend> {
+        self.backends.first().ok_or_else(|| self.unsupported("compiling"))
+    }
+
+    /// What loads code.
+    pub fn runtime(&self) -> Result<&Arc<dyn RuntimeFactory>> {
+        self.runtime.as_ref().ok_or_else(|| self.unsupported("running programs"))
+    }
+
+    /// Compiles a program, unless a device of the same kind has done so.
+    pub fn compile(&self, program: &ProgramSpec, compiler: &dyn Compiler) -> Result<CompiledSpec> {
+        let key = self.key(program, compiler);
+        if let Some(code) = self.codes.get(&key) {
+            return Ok(program.compiled(code));
+        }
+        let compiled = compiler.compile(program)?;
+        self.codes.insert(key, compiled.code.clone());
+        Ok(compiled)
+    }
+
+    /// Compiles and loads a program, unless that is done.
+    pub fn load(&self, program: &ProgramSpec, compiler: &dyn Compiler) -> Result<Programs> {
+        let key = self.key(program, compiler);
+        if let Some(loaded) = self.programs.get(&key) {
+            return Ok(loaded);
+        }
+        let compiled = self.compile(program, compiler)?;
+        let loaded: Programs = self.runtime()?.load(&self.spec, &compiled)?.into();
+        self.programs.insert(key, loaded.clone());
+        Ok(loaded)
+    }
+
+    /// Forgets compiled code and loaded programs, and gives freed memory back to the system.
+    /// Programs in use live on.
+    pub fn trim(&self) {
+        self.codes.clear();
+        self.programs.clear();
+        self.allocator.trim();
+    }
+
+    fn key(&self, program: &ProgramSpec, compiler: &dyn Compiler) -> CodeKey {
+        CodeKey {
+            base: self.base(),
+            compiler: compiler.cache_key(),
+            name: program.name.clone(),
+            source: program.source.clone(),
+        }
+    }
+
+    fn unsupported(&self, what: &str) -> DeviceError {
+        DeviceError::Unsupported { device: self.spec.clone(), what: what.into() }
+    }
+}
+
+type Open = dyn Fn(&DeviceSpec) -> Result<Device> + Send + Sync;
+
+/// The devices of a program, opened by name.
+///
+/// Kinds of device are registered; DISK is there from the start. A device is opened once, save
+/// files, which are mapped anew each time and closed with their last buffer. Devices of one kind
+/// share compiled code.
+pub struct Devices {
+    kinds: Mutex<FxHashMap<&'static str, Arc<Open>>>,
+    open: Mutex<FxHashMap<DeviceSpec, Arc<Device>>>,
+    codes: Arc<Bounded<CodeKey, Code>>,
+}
+
+impl Default for Devices {
+    fn default() -> Self {
+        Devices::new()
+    }
+}
+
+impl Devices {
+    /// A context that knows DISK only.
+    pub fn new() -> Self {
+        let devices =
+            Devices { kinds: Mutex::default(), open: Mutex::default(), codes: Arc::new(Bounded::new(CACHED_PROGRAMS)) };
+        devices.register("DISK", |spec| match spec.path() {
+            Some(path) => Ok(Device::new(Arc::new(DiskAllocator::open(path)?))),
+            None => Err(DeviceError::UnknownDevice { given: spec.to_string(), expected: "DISK:path".into() }),
+        });
+        devices
+    }
+
+    /// Registers how to open the devices of a kind, named as [`DeviceSpec::base`] names it.
+    /// Devices that are open stay as they are.
+    pub fn register(&self, base: &'static str, open: impl Fn(&DeviceSpec) -> Result<Device> + Send + Sync + 'static) {
+        self.kinds.lock().insert(base, Arc::new(open));
+    }
+
+    /// The device of this name, opened if it is not.
+    pub fn open(&self, name: &str) -> Result<Arc<Device>> {
+        self.get(&name.parse()?)
+    }
+
+    /// The device of this spec, opened if it is not.
+    pub fn get(&self, spec: &DeviceSpec) -> Result<Arc<Device>> {
+        let kind = self.kinds.lock().get(spec.base()).cloned();
+        let Some(kind) = kind else {
+            let mut known: Vec<&str> = self.kinds.lock().keys().copied().collect();
+            known.sort_unstable();
+            let expected = format!("a device of kind {}", known.join(" or "));
+            return Err(DeviceError::UnknownDevice { given: spec.to_string(), expected });
+        };
+        let open = || -> Result<Arc<Device>> {
+            let mut device = kind(spec)?;
+            device.codes = self.codes.clone();
+            Ok(Arc::new(device))
+        };
+        if spec.is_disk() {
+            return open();
+        }
+        // Opened under the lock, so that no device is opened twice.
+        let mut devices = self.open.lock();
+        if let Some(device) = devices.get(spec) {
+            return Ok(device.clone());
+        }
+        let device = open()?;
+        devices.insert(spec.clone(), device.clone());
+        Ok(device)
+    }
+}
+
+impl Debug for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.open.lock().keys().map(ToString::to_string)).finish()
+    }
+}
+
+/// A map that forgets its oldest entries beyond a number.
+struct Bounded<K, V> {
+    most: usize,
+    entries: Mutex<(FxHashMap<K, V>, VecDeque<K>)>,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
+    fn new(most: usize) -> Self {
+        Bounded { most, entries: Mutex::default() }
+    }
+
+    fn get(&self, key: &K) -> Option<V> {
+        self.entries.lock().0.get(key).cloned()
+    }
+
+    fn insert(&self, key: K, value: V) {
+        let (map, order) = &mut *self.entries.lock();
+        if map.insert(key.clone(), value).is_none() {
+            order.push_back(key);
+        }
+        while map.len() > self.most {
+            let Some(oldest) = order.pop_front() else { return };
+            map.remove(&oldest);
+        }
+    }
+
+    fn clear(&self) {
+        *self.entries.lock() = Default::default();
+    }
+}
+
+impl<K, V> Debug for Bounded<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} entries", self.entries.lock().0.len())
+    }
+}

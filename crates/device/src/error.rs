@@ -1,0 +1,139 @@
+//! What can go wrong on a device.
+
+use svod_dtype::DType;
+
+use crate::launch::LaunchError;
+use crate::program::ProgramError;
+use crate::safetensors::SafetensorsError;
+use crate::spec::DeviceSpec;
+
+/// The result of a device operation.
+pub type Result<T, E = DeviceError> = std::result::Result<T, E>;
+
+/// What can go wrong on a device. Each message names what was given and what was expected.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// No device has this name, or none is open under it.
+    #[error("unknown device '{given}': expected {expected}")]
+    UnknownDevice {
+        /// The name asked for.
+        given: String,
+        /// The names there are.
+        expected: String,
+    },
+    /// The allocation cannot be had.
+    #[error("out of memory on {device}: cannot allocate {bytes} bytes")]
+    OutOfMemory {
+        /// Size of the allocation; `usize::MAX` where it overflows.
+        bytes: usize,
+        /// Where.
+        device: DeviceSpec,
+    },
+    /// A renderer failed.
+    #[error("render for {device}: {message}")]
+    Render {
+        /// The renderer's device.
+        device: DeviceSpec,
+        /// What it says.
+        message: String,
+    },
+    /// A compiler failed.
+    #[error("compile '{name}' for {device}: {message}")]
+    Compile {
+        /// The compiler's device.
+        device: DeviceSpec,
+        /// Name of the program.
+        name: String,
+        /// What it says.
+        message: String,
+    },
+    /// Compiled code cannot be loaded.
+    #[error("load '{name}' on {device}: {message}")]
+    Load {
+        /// The device.
+        device: DeviceSpec,
+        /// Name of the program.
+        name: String,
+        /// Why.
+        message: String,
+    },
+    /// A program failed while it ran.
+    #[error("execute '{name}' on {device}: {message}")]
+    Execute {
+        /// The device.
+        device: DeviceSpec,
+        /// Name of the program.
+        name: String,
+        /// Why.
+        message: String,
+    },
+    /// The device cannot do this.
+    #[error("{device} does not support {what}")]
+    Unsupported {
+        /// The device.
+        device: DeviceSpec,
+        /// What was asked for.
+        what: String,
+    },
+    /// A read of memory that nothing has written.
+    #[error("a buffer of {bytes} bytes on {device} is read before it is allocated")]
+    NotAllocated {
+        /// Size of its storage.
+        bytes: usize,
+        /// Where.
+        device: DeviceSpec,
+    },
+    /// A write to read-only memory.
+    #[error("memory on {device} is read-only")]
+    ReadOnly {
+        /// The device.
+        device: DeviceSpec,
+    },
+    /// A view past the end of its base.
+    #[error("a view of {bytes} bytes at byte {offset} does not fit its base of {base_bytes} bytes")]
+    ViewOutOfRange {
+        /// Start of the view in its base.
+        offset: usize,
+        /// Size of the view; `usize::MAX` where it overflows.
+        bytes: usize,
+        /// Size of the base.
+        base_bytes: usize,
+    },
+    /// Elements that do not start at a multiple of their size.
+    #[error("{dtype} elements must start at a multiple of {} bytes, not at byte {offset}", dtype.bytes())]
+    Misaligned {
+        /// The byte offset, or address.
+        offset: usize,
+        /// The element type.
+        dtype: DType,
+    },
+    /// A buffer of a type that has no elements in memory.
+    #[error("a buffer cannot hold elements of type {0}")]
+    NoElements(DType),
+    /// A copy between different sizes.
+    #[error("cannot copy {given} bytes to or from a buffer of {expected} bytes")]
+    SizeMismatch {
+        /// Size of the buffer.
+        expected: usize,
+        /// Size of the other side.
+        given: usize,
+    },
+    /// A file cannot be read or mapped.
+    #[error("{path}: {message}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        message: String,
+    },
+    /// A program's metadata is wrong.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A launch size cannot be evaluated.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A file is not what the safetensors format allows.
+    #[error(transparent)]
+    Safetensors(#[from] SafetensorsError),
+}

@@ -1,0 +1,308 @@
+//! Memory that buffers are views of.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+
+use crate::allocator::{Allocator, Block};
+use crate::error::{DeviceError, Result};
+use crate::spec::DeviceSpec;
+
+/// Identity of a [`Storage`], unique in the process; prints as `s7`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StorageId(u64);
+
+impl fmt::Debug for StorageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s{}", self.0)
+    }
+}
+
+/// A contiguous piece of one device's memory, allocated when it is first needed, or borrowed.
+///
+/// Its lock guards the content as well as the pointer, so that the safe copies of this crate never
+/// race with each other. Code that goes through raw pointers, which is every kernel, does not take
+/// the lock: whoever runs it keeps the pointers' storages alive and unreleased, and lets nothing
+/// else access the same bytes meanwhile, safe copies included. Plans do that, holding an instance
+/// exclusively while it runs.
+pub struct Storage {
+    id: StorageId,
+    allocator: Arc<dyn Allocator>,
+    bytes: usize,
+    read_only: bool,
+    /// What a borrowed address lacks to [`Block::ALIGN`]; 0 for memory of our own.
+    misalignment: usize,
+    memory: RwLock<Memory>,
+}
+
+enum Memory {
+    Unallocated,
+    Allocated(Block),
+    /// The second field only waits for its drop, which gives the memory back to its owner.
+    Borrowed(NonNull<u8>, #[allow(dead_code)] Box<dyn Send + Sync>),
+}
+
+// SAFETY: the pointer of `Borrowed` may be used from any thread, which `Storage::borrowed` demands
+// of its caller; all else is Send by itself.
+unsafe impl Send for Memory {}
+// SAFETY: as above; the memory behind the pointer is accessed only by `unsafe` code.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn ptr(&self) -> Option<NonNull<u8>> {
+        match self {
+            Memory::Unallocated => None,
+            Memory::Allocated(block) => Some(block.ptr),
+            Memory::Borrowed(ptr, _) => Some(*ptr),
+        }
+    }
+}
+
+fn next_id() -> StorageId {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    StorageId(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl Storage {
+    /// Memory to be allocated when it is first needed.
+    pub fn new(allocator: &Arc<dyn Allocator>, bytes: usize) -> Arc<Storage> {
+        Arc::new(Storage {
+            id: next_id(),
+            read_only: allocator.read_only(),
+            allocator: allocator.clone(),
+            bytes,
+            misalignment: 0,
+            memory: RwLock::new(Memory::Unallocated),
+        })
+    }
+
+    /// Memory of somebody else, who gets `keep_alive` dropped when it is no longer needed. The
+    /// allocator says which device it belongs to, and copies; it neither made nor frees it.
+    ///
+    /// # Safety
+    /// Until `keep_alive` is dropped, `ptr..ptr + bytes` is valid memory of the allocator's device
+    /// for reads from any thread, and for writes unless `read_only`; nothing else writes it, or
+    /// reads it where this storage is written, without excluding the copies and runs that use it.
+    pub unsafe fn borrowed(
+        allocator: &Arc<dyn Allocator>,
+        ptr: NonNull<u8>,
+        bytes: usize,
+        read_only: bool,
+        keep_alive: Box<dyn Send + Sync>,
+    ) -> Arc<Storage> {
+        Arc::new(Storage {
+            id: next_id(),
+            read_only: read_only || allocator.read_only(),
+            allocator: allocator.clone(),
+            bytes,
+            misalignment: ptr.as_ptr() as usize % Block::ALIGN,
+            memory: RwLock::new(Memory::Borrowed(ptr, keep_alive)),
+        })
+    }
+
+    /// Identity of the memory.
+    pub fn id(&self) -> StorageId {
+        self.id
+    }
+
+    /// Size.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The device whose memory this is.
+    pub fn device(&self) -> &DeviceSpec {
+        self.allocator.device()
+    }
+
+    /// The allocator of the memory.
+    pub fn allocator(&self) -> &Arc<dyn Allocator> {
+        &self.allocator
+    }
+
+    /// Whether it cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Whether it is memory of somebody else.
+    pub fn is_borrowed(&self) -> bool {
+        matches!(*self.memory.read(), Memory::Borrowed(..))
+    }
+
+    /// The first byte; `None` while not allocated. Valid until [`Storage::release`] or drop.
+    pub fn as_ptr(&self) -> Option<NonNull<u8>> {
+        self.memory.read().ptr()
+    }
+
+    /// Allocates unless that is done, and gives the first byte.
+    pub fn allocate(&self) -> Result<NonNull<u8>> {
+        if let Some(ptr) = self.as_ptr() {
+            return Ok(ptr);
+        }
+        let mut memory = self.memory.write();
+        if let Some(ptr) = memory.ptr() {
+            return Ok(ptr);
+        }
+        let block = self.allocator.alloc(self.bytes)?;
+        let ptr = block.ptr;
+        *memory = Memory::Allocated(block);
+        Ok(ptr)
+    }
+
+    /// Gives allocated memory back to the allocator; the next use allocates again, with arbitrary
+    /// content. Borrowed and read-only memory stays. Says whether anything was freed.
+    pub fn release(&self) -> bool {
+        !self.read_only && self.free()
+    }
+
+    fn free(&self) -> bool {
+        let mut memory = self.memory.write();
+        if !matches!(*memory, Memory::Allocated(_)) {
+            return false;
+        }
+        if let Memory::Allocated(block) = std::mem::replace(&mut *memory, Memory::Unallocated) {
+            // SAFETY: the allocator made the block; safe copies are excluded by the lock, and users
+            // of raw pointers have promised not to outlive this call.
+            unsafe { self.allocator.free(block) };
+        }
+        true
+    }
+
+    /// What an element at `offset` lacks to a multiple of `align`, a power of two up to 64.
+    pub(crate) fn misalignment(&self, offset: usize, align: usize) -> usize {
+        (self.misalignment % align + offset % align) % align
+    }
+
+    /// Copies host bytes to `offset`; the range has been checked.
+    pub(crate) fn write(&self, offset: usize, src: &[u8]) -> Result<()> {
+        self.check_writable()?;
+        self.allocate()?;
+        let memory = self.memory.write();
+        let ptr = memory.ptr().ok_or_else(|| self.not_allocated())?;
+        // SAFETY: the range lies in the storage, the lock excludes other safe copies and those who
+        // use raw pointers exclude this one, and a Rust slice does not overlap memory that is
+        // accessed through raw pointers.
+        unsafe { self.allocator.copy_in(ptr.add(offset), src.as_ptr(), src.len()) }
+    }
+
+    /// Copies bytes from `offset` to the host; the range has been checked.
+    pub(crate) fn read(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
+        self.allocate_readable()?;
+        let memory = self.memory.read();
+        let ptr = memory.ptr().ok_or_else(|| self.not_allocated())?;
+        // SAFETY: as in `write`.
+        unsafe { self.allocator.copy_out(dst.as_mut_ptr(), ptr.add(offset), dst.len()) }
+    }
+
+    /// Copies `bytes` bytes between two storages, or within one; the ranges have been checked.
+    pub(crate) fn copy(&self, offset: usize, src: &Storage, src_offset: usize, bytes: usize) -> Result<()> {
+        self.check_writable()?;
+        src.allocate_readable()?;
+        self.allocate()?;
+        // Locks are taken in the order of ids, so that two opposite copies cannot wait for each
+        // other.
+        let (dst_memory, src_memory) = if self.id == src.id {
+            (self.memory.write(), None)
+        } else if self.id < src.id {
+            let dst_memory = self.memory.write();
+            (dst_memory, Some(src.memory.read()))
+        } else {
+            let src_memory = src.memory.read();
+            (self.memory.write(), Some(src_memory))
+        };
+        let to = dst_memory.ptr().ok_or_else(|| self.not_allocated())?;
+        let from = match &src_memory {
+            Some(memory) => memory.ptr().ok_or_else(|| src.not_allocated())?,
+            None => to,
+        };
+        // SAFETY: the ranges lie in their storages, and both are locked.
+        unsafe { transfer(&*self.allocator, to.add(offset), &*src.allocator, from.add(src_offset), bytes) }
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        match self.read_only {
+            true => Err(DeviceError::ReadOnly { device: self.device().clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Read-only memory has its content from the start; other memory only after a write.
+    fn allocate_readable(&self) -> Result<()> {
+        if self.read_only || self.bytes == 0 {
+            self.allocate()?;
+        }
+        Ok(())
+    }
+
+    fn not_allocated(&self) -> DeviceError {
+        DeviceError::NotAllocated { bytes: self.bytes, device: self.device().clone() }
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match *self.memory.read() {
+            Memory::Unallocated => "unallocated",
+            Memory::Allocated(_) => "allocated",
+            Memory::Borrowed(..) => "borrowed",
+        };
+        write!(f, "{:?}({} bytes on {}, {state})", self.id, self.bytes, self.device())
+    }
+}
+
+/// Bytes that a copy between two devices holds on the host at a time.
+const STAGING: usize = 4 << 20;
+
+/// Copies between any two devices, through the host where neither sees the other.
+///
+/// # Safety
+/// Both ranges lie in live memory of their allocators, and nothing else accesses them; they may
+/// overlap.
+unsafe fn transfer(
+    to: &dyn Allocator,
+    dst: NonNull<u8>,
+    from: &dyn Allocator,
+    src: NonNull<u8>,
+    bytes: usize,
+) -> Result<()> {
+    // SAFETY: host-visible memory is accessed through its pointer, and `copy` allows overlap; two
+    // ranges of which the host sees only one do not overlap; all else is the caller's promise.
+    unsafe {
+        match (to.host_visible(), from.host_visible()) {
+            (true, true) => {
+                dst.as_ptr().copy_from(src.as_ptr(), bytes);
+                return Ok(());
+            }
+            (true, false) => return from.copy_out(dst.as_ptr(), src, bytes),
+            (false, true) => return to.copy_in(dst, src.as_ptr(), bytes),
+            (false, false) => {}
+        }
+    }
+    let mut staging = Vec::new();
+    let size = bytes.min(STAGING);
+    staging.try_reserve_exact(size).map_err(|_| DeviceError::OutOfMemory { bytes: size, device: DeviceSpec::CPU })?;
+    staging.resize(size, 0u8);
+    let chunks = bytes.div_ceil(STAGING);
+    for i in 0..chunks {
+        // Overlapping ranges are copied from the end that is overwritten last.
+        let chunk = if dst <= src { i } else { chunks - 1 - i };
+        let at = chunk * STAGING;
+        let len = (bytes - at).min(STAGING);
+        // SAFETY: `at..at + len` lies in both ranges, and `staging` is memory of our own.
+        unsafe {
+            from.copy_out(staging.as_mut_ptr(), src.add(at), len)?;
+            to.copy_in(dst.add(at), staging.as_ptr(), len)?;
+        }
+    }
+    Ok(())
+}

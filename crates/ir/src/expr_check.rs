@@ -1,0 +1,175 @@
+//! What a well-formed expression is, for the verifiers of the kernel and of the loop tree.
+
+use crate::expr::{Expr, ExprId, ExprPool, Mem};
+use crate::size::Variable;
+use svod_dtype::DType;
+
+/// What is wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExprError {
+    /// The operation does not take these types, or as many operands.
+    #[error("{id}: {op} does not take {types:?}")]
+    Operands {
+        /// The expression.
+        id: ExprId,
+        /// The operation.
+        op: &'static str,
+        /// Types of the operands.
+        types: Vec<DType>,
+    },
+    /// The pool records another type than the node computes.
+    #[error("{id} is recorded as {recorded} but computes {computed}")]
+    Type {
+        /// The expression.
+        id: ExprId,
+        /// What the pool says.
+        recorded: DType,
+        /// What follows from the node.
+        computed: DType,
+    },
+    /// An operand has a larger id than its user.
+    #[error("{id}: operand {operand} does not come before it")]
+    Order {
+        /// The expression.
+        id: ExprId,
+        /// Its operand.
+        operand: ExprId,
+    },
+    /// A variable that is no axis or loop in scope, and no variable of the kernel.
+    #[error("{id} names '{variable}', which is not in scope")]
+    Variable {
+        /// The expression.
+        id: ExprId,
+        /// The variable.
+        variable: Variable,
+    },
+    /// A memory that does not exist, or not yet.
+    #[error("{id} reads {mem:?}, which does not exist at this point")]
+    Memory {
+        /// The load.
+        id: ExprId,
+        /// What it reads.
+        mem: Mem,
+    },
+    /// The number of indices differs from that of dimensions.
+    #[error("{id} reads {mem:?} with {given} indices, but it has {rank} dimensions")]
+    Rank {
+        /// The load.
+        id: ExprId,
+        /// What it reads.
+        mem: Mem,
+        /// Number of indices.
+        given: usize,
+        /// Number of dimensions.
+        rank: usize,
+    },
+    /// An operand of a load has the wrong type.
+    #[error("{id}: operand {operand} is {given}, expected {expected}")]
+    LoadOperand {
+        /// The load.
+        id: ExprId,
+        /// The index or the validity.
+        operand: ExprId,
+        /// Its type.
+        given: DType,
+        /// The type it must have.
+        expected: DType,
+    },
+    /// A running value that may not be used here.
+    #[error("{id}: {node:?} may not be used here")]
+    Carry {
+        /// The expression.
+        id: ExprId,
+        /// The node.
+        node: Expr,
+    },
+    /// A reduction over lanes outside a vector loop of that name with 2^n lanes.
+    #[error("{id} reduces over '{lanes}', which is no vector loop around it with a power of two of lanes")]
+    Lanes {
+        /// The expression.
+        id: ExprId,
+        /// The loop.
+        lanes: Variable,
+    },
+}
+
+/// What the surroundings of an expression allow in it.
+pub(crate) trait Context {
+    /// Whether a variable is in scope.
+    fn has_variable(&self, variable: &Variable) -> bool;
+    /// Type and number of dimensions of a memory that may be read.
+    fn memory(&self, mem: Mem) -> Option<(DType, usize)>;
+    /// The type of a `Carry`, `Old` or `New` that may be used.
+    fn carry(&self, node: &Expr) -> Option<DType>;
+    /// Whether this is a vector loop that may be reduced over.
+    fn has_lanes(&self, variable: &Variable) -> bool;
+}
+
+/// Checks all that is reachable from `roots`.
+pub(crate) fn check(pool: &ExprPool, roots: &[ExprId], context: &dyn Context) -> Result<(), ExprError> {
+    for id in pool.reachable(roots) {
+        let node = pool.get(id);
+        if let Some(&operand) = node.operands().iter().find(|o| **o >= id) {
+            return Err(ExprError::Order { id, operand });
+        }
+        let (recorded, computed) = (pool.dtype(id), result(pool, id, node, context)?);
+        if recorded != computed {
+            return Err(ExprError::Type { id, recorded, computed });
+        }
+    }
+    Ok(())
+}
+
+fn result(pool: &ExprPool, id: ExprId, node: &Expr, context: &dyn Context) -> Result<DType, ExprError> {
+    let mismatch = |op| {
+        let types = node.operands().iter().map(|o| pool.dtype(*o)).collect();
+        ExprError::Operands { id, op, types }
+    };
+    match node {
+        Expr::Const(value) => Ok(value.dtype()),
+        Expr::Index(size) => match size.variables().into_iter().find(|v| !context.has_variable(v)) {
+            Some(variable) => Err(ExprError::Variable { id, variable }),
+            None => Ok(DType::Index),
+        },
+        Expr::Alu(op, args) => {
+            let types: Vec<DType> = args.iter().map(|a| pool.dtype(*a)).collect();
+            op.result(&types).ok_or_else(|| mismatch(op.name()))
+        }
+        Expr::Cast(to, value) => {
+            let void = [*to, pool.dtype(*value)].contains(&DType::Void);
+            if void { Err(mismatch("cast")) } else { Ok(*to) }
+        }
+        Expr::Bitcast(to, value) => {
+            let same = to.bits() == pool.dtype(*value).bits();
+            if same { Ok(*to) } else { Err(mismatch("bitcast")) }
+        }
+        Expr::Load { from, index, valid, other } => {
+            let (dtype, rank) = context.memory(*from).ok_or(ExprError::Memory { id, mem: *from })?;
+            if index.len() != rank {
+                return Err(ExprError::Rank { id, mem: *from, given: index.len(), rank });
+            }
+            let typed = index.iter().map(|i| (*i, DType::Index)).chain(valid.map(|v| (v, DType::Bool)));
+            for (operand, expected) in typed {
+                let given = pool.dtype(operand);
+                if given != expected {
+                    return Err(ExprError::LoadOperand { id, operand, given, expected });
+                }
+            }
+            if other.dtype() != dtype {
+                return Err(ExprError::Type { id, recorded: other.dtype(), computed: dtype });
+            }
+            Ok(dtype)
+        }
+        Expr::Carry(_, dtype) | Expr::Old(_, dtype) | Expr::New(_, dtype) => match context.carry(node) {
+            Some(carried) if carried == *dtype => Ok(carried),
+            _ => Err(ExprError::Carry { id, node: node.clone() }),
+        },
+        Expr::Lanes { op, lanes, value } => {
+            if !context.has_lanes(lanes) {
+                return Err(ExprError::Lanes { id, lanes: lanes.clone() });
+            }
+            let dtype = pool.dtype(*value);
+            op.result(&[dtype, dtype]).filter(|r| *r == dtype).ok_or_else(|| mismatch(op.name()))
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Constructors: one per operation, named as in the table.
+
+use super::error::GraphError;
+use super::leaf::{Device, Leaf};
+use super::op::{Axes, Op, Pairs, Shape};
+use super::uop::UOp;
+use super::{infer, intern};
+use crate::alu::Alu;
+use crate::kernel::Monoid;
+use crate::size::{BoundVariable, Size};
+use smallvec::smallvec;
+use svod_dtype::{Const, DType};
+
+impl UOp {
+    /// A 0-d constant of a type that tensors may have.
+    pub fn constant(value: Const) -> Result<UOp, GraphError> {
+        UOp::new(Op::Const(value), &[])
+    }
+
+    /// A constant of this shape: an expanded 0-d one.
+    pub fn full(value: Const, shape: &Shape) -> Result<UOp, GraphError> {
+        UOp::constant(value)?.expand(shape.clone())
+    }
+
+    /// Memory.
+    pub fn leaf(leaf: Leaf) -> Result<UOp, GraphError> {
+        UOp::new(Op::Leaf(leaf), &[])
+    }
+
+    /// An integer expression over variables as a 0-d `i64`.
+    pub fn size(size: impl Into<Size>) -> Result<UOp, GraphError> {
+        UOp::new(Op::Size(size.into()), &[])
+    }
+
+    /// A variable's value for this run as a 0-d `i64`.
+    pub fn bind(var: BoundVariable) -> Result<UOp, GraphError> {
+        UOp::new(Op::Bind(var), &[])
+    }
+
+    /// The numbers `0..count`.
+    pub fn range(count: impl Into<Size>) -> Result<UOp, GraphError> {
+        UOp::new(Op::Range(count.into()), &[])
+    }
+
+    /// Random bits; see [`Op::Rand`]. A plan is reused for another key where the key is a leaf
+    /// rather than a constant, which is part of the graph's structure.
+    pub fn rand(key: &UOp, offset: &UOp, shape: Shape) -> Result<UOp, GraphError> {
+        UOp::new(Op::Rand(shape), &[key.clone(), offset.clone()])
+    }
+
+    /// A scalar operation on each element.
+    pub fn alu(op: Alu, operands: &[UOp]) -> Result<UOp, GraphError> {
+        UOp::new(Op::Alu(op), operands)
+    }
+
+    /// Conversion; the node itself when it has the type.
+    pub fn cast(&self, to: DType) -> Result<UOp, GraphError> {
+        if to == self.dtype() { Ok(self.clone()) } else { self.unary(Op::Cast(to)) }
+    }
+
+    /// The bits as another type; the node itself when it has the type.
+    pub fn bitcast(&self, to: DType) -> Result<UOp, GraphError> {
+        if to == self.dtype() { Ok(self.clone()) } else { self.unary(Op::Bitcast(to)) }
+    }
+
+    /// Other extents; the node itself when it has them.
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Result<UOp, GraphError> {
+        let shape = shape.into();
+        if *shape == *self.shape() { Ok(self.clone()) } else { self.unary(Op::Reshape(shape)) }
+    }
+
+    /// Dimensions in another order; the node itself when it is the same.
+    pub fn permute(&self, axes: &[usize]) -> Result<UOp, GraphError> {
+        if axes.iter().copied().eq(0..self.rank()) {
+            return Ok(self.clone());
+        }
+        self.unary(Op::Permute(axes.into()))
+    }
+
+    /// Repetition; the node itself when it has the shape.
+    pub fn expand(&self, shape: impl Into<Shape>) -> Result<UOp, GraphError> {
+        let shape = shape.into();
+        if *shape == *self.shape() { Ok(self.clone()) } else { self.unary(Op::Expand(shape)) }
+    }
+
+    /// Padding with `fill`; the node itself when there is none.
+    pub fn pad(&self, by: impl Into<Pairs>, fill: Const) -> Result<UOp, GraphError> {
+        let by = by.into();
+        let none = by.len() == self.rank() && by.iter().all(|(a, b)| *a == Size::ZERO && *b == Size::ZERO);
+        if none && fill.dtype() == self.dtype() { Ok(self.clone()) } else { self.unary(Op::Pad(by, fill)) }
+    }
+
+    /// A part, `first..last` of each dimension; the node itself when it is all.
+    pub fn shrink(&self, to: impl Into<Pairs>) -> Result<UOp, GraphError> {
+        let to = to.into();
+        let all = to.len() == self.rank()
+            && to.iter().zip(self.shape()).all(|((first, last), n)| *first == Size::ZERO && last == n);
+        if all { Ok(self.clone()) } else { self.unary(Op::Shrink(to)) }
+    }
+
+    /// Reversed dimensions; the node itself when there are none.
+    pub fn flip(&self, axes: &[usize]) -> Result<UOp, GraphError> {
+        let mut axes = Axes::from_slice(axes);
+        axes.sort_unstable();
+        if axes.is_empty() { Ok(self.clone()) } else { self.unary(Op::Flip(axes)) }
+    }
+
+    /// A reduction, which removes `axes`; the node itself when there are none.
+    pub fn reduce(&self, by: Monoid, axes: &[usize]) -> Result<UOp, GraphError> {
+        let mut axes = Axes::from_slice(axes);
+        axes.sort_unstable();
+        let same = axes.is_empty() && infer::scan(by, std::slice::from_ref(self)).is_ok();
+        if same { Ok(self.clone()) } else { self.unary(Op::Reduce(by, axes)) }
+    }
+
+    /// A scan.
+    pub fn scan(&self, by: Monoid, axis: usize, inclusive: bool) -> Result<UOp, GraphError> {
+        self.unary(Op::Scan(by, axis, inclusive))
+    }
+
+    /// `axis` indexed by a tensor.
+    pub fn take(&self, axis: usize, index: &UOp) -> Result<UOp, GraphError> {
+        UOp::new(Op::Take(axis), &[self.clone(), index.clone()])
+    }
+
+    /// Elements picked along `axis`.
+    pub fn gather(&self, axis: usize, index: &UOp) -> Result<UOp, GraphError> {
+        UOp::new(Op::Gather(axis), &[self.clone(), index.clone()])
+    }
+
+    /// This value with elements replaced or combined along `axis`.
+    pub fn scatter(&self, axis: usize, index: &UOp, values: &UOp, by: Option<Monoid>) -> Result<UOp, GraphError> {
+        UOp::new(Op::Scatter(axis, by), &[self.clone(), index.clone(), values.clone()])
+    }
+
+    /// In memory of its own.
+    pub fn contiguous(&self) -> Result<UOp, GraphError> {
+        self.unary(Op::Contiguous)
+    }
+
+    /// Without gradient.
+    pub fn detach(&self) -> Result<UOp, GraphError> {
+        self.unary(Op::Detach)
+    }
+
+    /// With a contiguous gradient.
+    pub fn contiguous_backward(&self) -> Result<UOp, GraphError> {
+        self.unary(Op::ContiguousBackward)
+    }
+
+    /// On another device; the node itself when it is there.
+    pub fn copy_to(&self, to: &Device) -> Result<UOp, GraphError> {
+        if self.device() == Some(to) { Ok(self.clone()) } else { self.unary(Op::Copy(to.clone())) }
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> Size {
+        infer::numel(self.shape())
+    }
+
+    fn unary(&self, op: Op) -> Result<UOp, GraphError> {
+        intern::node(op, smallvec![self.resolved()])
+    }
+
+    /// The constant that every element is, where that can be seen: a constant under movement
+    /// that adds no elements, and under marks.
+    pub fn uniform(&self) -> Option<Const> {
+        let mut node = self.resolved();
+        loop {
+            match node.op() {
+                Op::Const(value) => return Some(*value),
+                Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) => {
+                    node = node.source()?;
+                }
+                _ => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Forcing: claim, compute, done. One thread computes a node's value, others wait for it.
+
+use super::error::{GraphError, Reason};
+use super::intern;
+use super::op::Op;
+use super::uop::UOp;
+use std::mem;
+
+/// What came of claiming a node.
+#[derive(Debug)]
+pub enum Claimed {
+    /// It is this thread's to compute.
+    Mine(Claim),
+    /// It has a value already: this leaf.
+    Done(UOp),
+}
+
+/// The exclusive right to force a node. Dropped without [`Claim::force`], by an error or a panic,
+/// it leaves the node an expression for the next thread to claim.
+#[derive(Debug)]
+#[must_use = "a claim is released when dropped"]
+pub struct Claim {
+    node: UOp,
+}
+
+impl UOp {
+    /// Claims the node, waiting while another thread has it. A thread that holds the claim must
+    /// not ask for it again. To hold several, use [`UOp::claim_all`].
+    pub fn claim(&self) -> Claimed {
+        if self.is_value() {
+            return Claimed::Done(self.resolved());
+        }
+        let mut state = self.0.state.lock();
+        while state.claimed {
+            self.0.released.wait(&mut state);
+        }
+        match self.0.forced.get() {
+            Some(leaf) => Claimed::Done(leaf.clone()),
+            None => {
+                state.claimed = true;
+                drop(state);
+                Claimed::Mine(Claim { node: self.clone() })
+            }
+        }
+    }
+
+    /// Claims several nodes, each once, in an order that cannot deadlock with another thread's
+    /// `claim_all`. Gives each distinct node with its outcome, in order of id.
+    pub fn claim_all(nodes: &[UOp]) -> Vec<(UOp, Claimed)> {
+        let mut nodes = nodes.to_vec();
+        nodes.sort_by_key(UOp::id);
+        nodes.dedup();
+        nodes.into_iter().map(|n| (n.clone(), n.claim())).collect()
+    }
+
+    /// Claims the node and forces it to `leaf`, unless it has a value already. Gives its value.
+    pub fn force(&self, leaf: UOp) -> Result<UOp, GraphError> {
+        match self.claim() {
+            Claimed::Done(value) => Ok(value),
+            Claimed::Mine(claim) => claim.force(leaf.clone()).map(|()| leaf),
+        }
+    }
+}
+
+impl Claim {
+    /// The claimed node.
+    pub fn node(&self) -> &UOp {
+        &self.node
+    }
+
+    /// Makes `value`, a leaf or a constant of the node's type and shape, the node's value: the
+    /// node drops its sources and leaves the table.
+    pub fn force(self, value: UOp) -> Result<(), GraphError> {
+        let node = &self.node.0;
+        let value = value.resolved();
+        if !matches!(value.op(), Op::Leaf(_) | Op::Const(_)) {
+            let reason = Reason::Node("forced to something that is neither leaf nor constant");
+            return Err(GraphError::new(&node.op, &[value], reason));
+        }
+        if value.dtype() != node.dtype || value.shape() != &*node.shape {
+            let reason = Reason::Node("forced to a value of another type or shape");
+            return Err(GraphError::new(&node.op, &[self.node.clone(), value], reason));
+        }
+        let sources = {
+            let mut state = node.state.lock();
+            node.forced.set(value).expect("only the holder of the claim forces, and once");
+            mem::take(&mut state.sources)
+        };
+        intern::remove(node.hash, node.id);
+        drop(sources);
+        Ok(())
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.node.0.state.lock().claimed = false;
+        self.node.0.released.notify_all();
+    }
+}

@@ -1,0 +1,266 @@
+//! The rules for types and shapes that the table of operations names.
+
+use super::error::Reason;
+use super::op::{Shape, ShowShape};
+use super::uop::UOp;
+use crate::alu::{Accepts, Alu, DTypeRule};
+use crate::kernel::Monoid;
+use crate::size::Size;
+use smallvec::SmallVec;
+use std::sync::{Arc, LazyLock};
+use svod_dtype::{Const, DType};
+
+type Ruled<T> = Result<T, Reason>;
+
+fn dtype_error<T>(expected: impl Into<String>) -> Ruled<T> {
+    Err(Reason::DType { expected: expected.into() })
+}
+
+fn shape_error<T>(message: impl Into<String>) -> Ruled<T> {
+    Err(Reason::Shape(message.into()))
+}
+
+// Types.
+
+/// A type that tensors may have.
+pub(super) fn element(dtype: DType) -> Ruled<DType> {
+    match dtype {
+        DType::Index | DType::Void => dtype_error(format!("a type of elements, not {dtype}")),
+        _ => Ok(dtype),
+    }
+}
+
+pub(super) fn value(value: Const) -> Ruled<DType> {
+    element(value.dtype())
+}
+
+pub(super) fn alu(op: Alu, s: &[UOp]) -> Ruled<DType> {
+    let types: SmallVec<[DType; 3]> = s.iter().map(UOp::dtype).collect();
+    op.result(&types).ok_or_else(|| {
+        let accepted = match op.accepts() {
+            Accepts::Any => "operands of one type",
+            Accepts::Number => "numbers of one type",
+            Accepts::Float => "floats of one type",
+            Accepts::Int => "integers of one type",
+            Accepts::Bits => "integers or bools of one type",
+        };
+        let first = if op.rule() == DTypeRule::Select { "a bool, then " } else { "" };
+        Reason::DType { expected: format!("{first}{accepted}") }
+    })
+}
+
+pub(super) fn bitcast(s: &[UOp], to: DType) -> Ruled<DType> {
+    let from = s[0].dtype();
+    // Not every byte is a bool.
+    let fits = from.bits() == element(to)?.bits() && (to != DType::Bool || from == DType::Bool);
+    if fits { Ok(to) } else { dtype_error(format!("a type of the width of {to}, and bool from bool only")) }
+}
+
+pub(super) fn filled(s: &[UOp], fill: Const) -> Ruled<DType> {
+    let dtype = s[0].dtype();
+    if fill.dtype() == dtype { Ok(dtype) } else { dtype_error(format!("the fill's type, {}", fill.dtype())) }
+}
+
+pub(super) fn random(s: &[UOp]) -> Ruled<DType> {
+    if s.iter().any(|u| u.dtype() != DType::U64) {
+        return dtype_error("uint64 key and offset");
+    }
+    if s.iter().any(|u| u.rank() != 0) {
+        return shape_error("key and offset are scalars");
+    }
+    Ok(DType::U32)
+}
+
+/// Any and all are of bools; a maximum of bools is as good as their `Any`, and so on.
+pub(super) fn fold(by: Monoid, s: &[UOp]) -> Ruled<DType> {
+    let dtype = s[0].dtype();
+    match by {
+        Monoid::Any | Monoid::All if dtype != DType::Bool => dtype_error("bools"),
+        Monoid::ArgMax | Monoid::ArgMin => Ok(DType::I64),
+        Monoid::Welford => Err(Reason::Node("has several results; it is a fold of kernels only")),
+        _ => Ok(dtype),
+    }
+}
+
+pub(super) fn scan(by: Monoid, s: &[UOp]) -> Ruled<DType> {
+    match by {
+        Monoid::ArgMax | Monoid::ArgMin => Err(Reason::Node("there is no scan of this monoid")),
+        _ => fold(by, s),
+    }
+}
+
+pub(super) fn indexed(s: &[UOp]) -> Ruled<DType> {
+    if s[1].dtype().is_int() { Ok(s[0].dtype()) } else { dtype_error("an integer index") }
+}
+
+pub(super) fn scattered(s: &[UOp], by: Option<Monoid>) -> Ruled<DType> {
+    if s[0].dtype() != s[2].dtype() {
+        return dtype_error("base and values of one type");
+    }
+    if let Some(by) = by {
+        scan(by, s)?;
+    }
+    indexed(s)
+}
+
+// Shapes.
+
+pub(super) fn scalar() -> Shape {
+    static SCALAR: LazyLock<Shape> = LazyLock::new(|| Arc::from([]));
+    SCALAR.clone()
+}
+
+/// Extents that are proven not negative, and the number of whose elements is representable.
+pub(super) fn extents(shape: &[Size]) -> Ruled<Shape> {
+    checked(shape.into())
+}
+
+fn checked(shape: Shape) -> Ruled<Shape> {
+    for size in shape.iter() {
+        if let Some(fault) = size.fault() {
+            return shape_error(fault.to_string());
+        }
+        if size.bounds().0 < 0 {
+            return shape_error(format!("extent {size} is or may be negative"));
+        }
+    }
+    match numel(&shape).fault() {
+        None => Ok(shape),
+        Some(_) => shape_error(format!("the number of elements of {} overflows", ShowShape(&shape))),
+    }
+}
+
+/// Number of elements. An extent of 0 makes it 0, whatever the others are.
+pub(super) fn numel(shape: &[Size]) -> Size {
+    if shape.contains(&Size::ZERO) { Size::ZERO } else { shape.iter().product() }
+}
+
+pub(super) fn same_shape(s: &[UOp]) -> Shape {
+    s[0].shape_arc().clone()
+}
+
+pub(super) fn equal_shapes(s: &[UOp]) -> Ruled<Shape> {
+    if s[1..].iter().any(|u| !Arc::ptr_eq(u.shape_arc(), s[0].shape_arc()) && u.shape() != s[0].shape()) {
+        return shape_error("operands must have equal shapes");
+    }
+    Ok(same_shape(s))
+}
+
+pub(super) fn reshape(s: &[UOp], to: &Shape) -> Ruled<Shape> {
+    let (from, into) = (numel(s[0].shape()), numel(to));
+    if from != into {
+        return shape_error(format!("{from} elements do not fit {} of {into}", ShowShape(to)));
+    }
+    checked(to.clone())
+}
+
+/// Axes that exist, each at most once.
+fn check_axes(axes: &[usize], rank: usize) -> Ruled<()> {
+    match axes.iter().enumerate().find(|(i, a)| **a >= rank || axes[..*i].contains(a)) {
+        Some((_, &axis)) => Err(Reason::Axis { axis, rank }),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn permute(s: &[UOp], axes: &[usize]) -> Ruled<Shape> {
+    let shape = s[0].shape();
+    check_axes(axes, shape.len())?;
+    if axes.len() != shape.len() {
+        return shape_error(format!("{} axes for rank {}", axes.len(), shape.len()));
+    }
+    Ok(axes.iter().map(|&a| shape[a].clone()).collect())
+}
+
+pub(super) fn expand(s: &[UOp], to: &Shape) -> Ruled<Shape> {
+    let from = s[0].shape();
+    if from.len() > to.len() {
+        return shape_error(format!("rank {} does not fit {}", from.len(), ShowShape(to)));
+    }
+    for (a, b) in from.iter().zip(&to[to.len() - from.len()..]) {
+        if a != b && *a != Size::ONE {
+            return shape_error(format!("extent {a} cannot become {b}; only 1 expands"));
+        }
+    }
+    checked(to.clone())
+}
+
+fn per_dimension(s: &[UOp], given: usize) -> Ruled<()> {
+    let rank = s[0].rank();
+    if given == rank { Ok(()) } else { shape_error(format!("{given} pairs for rank {rank}")) }
+}
+
+pub(super) fn pad(s: &[UOp], by: &[(Size, Size)]) -> Ruled<Shape> {
+    per_dimension(s, by.len())?;
+    if let Some((a, b)) = by.iter().find(|(a, b)| a.bounds().0 < 0 || b.bounds().0 < 0) {
+        return shape_error(format!("padding {a}:{b} is or may be negative"));
+    }
+    checked(s[0].shape().iter().zip(by).map(|(n, (a, b))| n + a + b).collect())
+}
+
+pub(super) fn shrink(s: &[UOp], to: &[(Size, Size)]) -> Ruled<Shape> {
+    per_dimension(s, to.len())?;
+    for (n, (first, last)) in s[0].shape().iter().zip(to) {
+        let inside = first.bounds().0 >= 0 && first.le(last) == Some(true) && last.le(n) == Some(true);
+        if !inside {
+            return shape_error(format!("{first}:{last} is or may be outside of 0:{n}"));
+        }
+    }
+    Ok(to.iter().map(|(first, last)| last - first).collect())
+}
+
+pub(super) fn flip(s: &[UOp], axes: &[usize]) -> Ruled<Shape> {
+    check_axes(axes, s[0].rank())?;
+    Ok(same_shape(s))
+}
+
+pub(super) fn reduce(s: &[UOp], by: Monoid, axes: &[usize]) -> Ruled<Shape> {
+    let shape = s[0].shape();
+    check_axes(axes, shape.len())?;
+    if !axes.is_sorted() {
+        return shape_error("axes must ascend");
+    }
+    if matches!(by, Monoid::ArgMax | Monoid::ArgMin) {
+        let [axis] = axes else { return shape_error("expected a single axis") };
+        if shape[*axis] == Size::ZERO {
+            return shape_error("no element to find along an axis of extent 0");
+        }
+    }
+    Ok((0..shape.len()).filter(|i| !axes.contains(i)).map(|i| shape[i].clone()).collect())
+}
+
+pub(super) fn along(s: &[UOp], axis: usize) -> Ruled<Shape> {
+    check_axes(&[axis], s[0].rank())?;
+    Ok(same_shape(s))
+}
+
+pub(super) fn take(s: &[UOp], axis: usize) -> Ruled<Shape> {
+    check_axes(&[axis], s[0].rank())?;
+    let (source, index) = (s[0].shape(), s[1].shape());
+    checked(source[..axis].iter().chain(index).chain(&source[axis + 1..]).cloned().collect())
+}
+
+pub(super) fn gather(s: &[UOp], axis: usize) -> Ruled<Shape> {
+    within(s[0].shape(), s[1].shape(), axis)?;
+    Ok(s[1].shape_arc().clone())
+}
+
+pub(super) fn scatter(s: &[UOp], axis: usize) -> Ruled<Shape> {
+    within(s[0].shape(), s[1].shape(), axis)?;
+    if s[1].shape() != s[2].shape() {
+        return shape_error("index and values must have equal shapes");
+    }
+    Ok(same_shape(s))
+}
+
+/// An index of the source's rank, no larger than it off `axis`.
+fn within(source: &[Size], index: &[Size], axis: usize) -> Ruled<()> {
+    check_axes(&[axis], source.len())?;
+    if source.len() != index.len() {
+        return shape_error("the index must have the rank of the source");
+    }
+    let outside = |i: &usize| *i != axis && index[*i].le(&source[*i]) != Some(true);
+    match (0..source.len()).find(outside) {
+        Some(i) => shape_error(format!("axis {i}: index extent {} exceeds or may exceed {}", index[i], source[i])),
+        None => Ok(()),
+    }
+}

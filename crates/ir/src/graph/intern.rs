@@ -1,0 +1,117 @@
+//! The table of live nodes: sharded, weak, keyed by operation and identity of the sources.
+//!
+//! Lock order: a shard, then a node's state. No handle is dropped while a shard is locked, because
+//! dropping a node's last handle locks its shard.
+
+use super::error::{GraphError, Reason};
+use super::leaf::Device;
+use super::op::Op;
+use super::uop::{Node, Sources, State, UOp};
+use parking_lot::{Condvar, Mutex};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+const SHARDS: usize = 64;
+
+/// The nodes with one hash, by id: usually one.
+type Bucket = SmallVec<[(u64, Weak<Node>); 1]>;
+type Shard = FxHashMap<u64, Bucket>;
+
+static TABLE: [Mutex<Shard>; SHARDS] = [const { Mutex::new(FxHashMap::with_hasher(FxBuildHasher)) }; SHARDS];
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+fn shard(hash: u64) -> &'static Mutex<Shard> {
+    &TABLE[(hash >> 32) as usize % SHARDS]
+}
+
+fn hash_of(op: &Op, sources: &[UOp]) -> u64 {
+    let mut hasher = FxHasher::default();
+    op.hash(&mut hasher);
+    for s in sources {
+        hasher.write_u64(s.0.id);
+    }
+    hasher.finish()
+}
+
+/// Finds the live node in a bucket; handles to others go to `passed`, to be dropped unlocked.
+fn find(bucket: Option<&Bucket>, op: &Op, sources: &[UOp], passed: &mut Vec<Arc<Node>>) -> Option<UOp> {
+    for (_, weak) in bucket? {
+        let Some(node) = weak.upgrade() else { continue };
+        if node.op == *op && node.forced.get().is_none() && node.state.lock().sources.as_slice() == sources {
+            return Some(UOp(node));
+        }
+        passed.push(node);
+    }
+    None
+}
+
+/// The node of `op` over `sources`, found or made.
+pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
+    let hash = hash_of(&op, &sources);
+    let mut passed = Vec::new();
+    if let Some(found) = find(shard(hash).lock().get(&hash), &op, &sources, &mut passed) {
+        return Ok(found);
+    }
+    let (dtype, shape) = op.infer(&sources)?;
+    let device = device_of(&op, &sources)?;
+    let node = Arc::new(Node {
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        hash,
+        op,
+        dtype,
+        shape,
+        device,
+        forced: OnceLock::new(),
+        state: Mutex::new(State { sources, claimed: false }),
+        released: Condvar::new(),
+        has_origin: AtomicBool::new(false),
+    });
+    let mut table = shard(hash).lock();
+    let bucket = table.entry(hash).or_default();
+    // Another thread may have made it meanwhile.
+    let found = find(Some(bucket), &node.op, &node.state.lock().sources, &mut passed);
+    if found.is_none() {
+        bucket.push((node.id, Arc::downgrade(&node)));
+    }
+    drop(table);
+    Ok(found.unwrap_or(UOp(node)))
+}
+
+/// Takes a node out of the table, because it is dropped or forced.
+pub(super) fn remove(hash: u64, id: u64) {
+    let mut table = shard(hash).lock();
+    if let Some(bucket) = table.get_mut(&hash) {
+        bucket.retain(|(i, _)| *i != id);
+        if bucket.is_empty() {
+            table.remove(&hash);
+            if table.capacity() > 1024 && table.len() < table.capacity() / 8 {
+                table.shrink_to_fit();
+            }
+        }
+    }
+}
+
+/// Number of nodes in the table, for tests and diagnostics.
+pub(super) fn len() -> usize {
+    TABLE.iter().map(|t| t.lock().values().map(SmallVec::len).sum::<usize>()).sum()
+}
+
+fn device_of(op: &Op, sources: &[UOp]) -> Result<Option<Device>, GraphError> {
+    match op {
+        Op::Leaf(leaf) => return Ok(Some(leaf.data().device())),
+        Op::Copy(to) => return Ok(Some(to.clone())),
+        _ => {}
+    }
+    let mut known = sources.iter().filter_map(UOp::device);
+    let Some(first) = known.next() else { return Ok(None) };
+    match known.find(|d| *d != first) {
+        None => Ok(Some(first.clone())),
+        Some(other) => {
+            let reason = Reason::Device(first.to_string(), other.to_string());
+            Err(GraphError::new(op, sources, reason))
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The reference interpreter of graphs: obvious and slow, the oracle for the compiler.
+//!
+//! Folds of floats by sum and product are computed in binary64 and rounded once, because targets
+//! associate them as they like; compare with a tolerance.
+
+use super::leaf::Leaf;
+use super::op::Op;
+use super::random::random_bits;
+use super::walk::Graph;
+use crate::alu::Alu;
+use crate::buffer::HostBuffer;
+use crate::kernel::Monoid;
+use crate::size::{BoundVariable, Size, SizeError};
+use svod_dtype::{Const, DType};
+
+/// A value: elements in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// Elements.
+    pub data: HostBuffer,
+}
+
+/// Why a graph has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InterpError {
+    /// A size has no value.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// An extent turned out negative.
+    #[error("extent {0} is negative")]
+    Negative(Size),
+    /// There is no memory for a leaf, or not of its type and number of elements.
+    #[error("no data of the right size and type for leaf {0}")]
+    Leaf(String),
+    /// Sizes that must agree do not under these bindings, or a type rule is broken.
+    #[error("{0} does not fit its operands under these bindings")]
+    Mismatch(&'static str),
+}
+
+/// The values of the graph's roots. `leaf` gives the memory of each leaf. Variables have the
+/// values in `bindings`, else those of the graph's own binds.
+pub fn evaluate(
+    graph: &Graph,
+    leaf: &dyn Fn(&Leaf) -> Option<HostBuffer>,
+    bindings: &[BoundVariable],
+) -> Result<Vec<Value>, InterpError> {
+    let mut bindings = bindings.to_vec();
+    for node in graph.nodes() {
+        if let Op::Bind(bound) = node.op()
+            && !bindings.iter().any(|b| b.variable() == bound.variable())
+        {
+            bindings.push(bound.clone());
+        }
+    }
+    let context = Context { leaf, bindings };
+    let mut values: Vec<Value> = Vec::with_capacity(graph.len());
+    for (node, sources) in graph.iter() {
+        let sources: Vec<&Value> = sources.iter().map(|&s| &values[s as usize]).collect();
+        let shape = context.extents(node.shape())?;
+        let data = context.node(node.op(), node.dtype(), &shape, &sources)?;
+        if data.len() != shape.iter().product::<usize>() {
+            return Err(InterpError::Mismatch(node.op().name()));
+        }
+        values.push(Value { shape, data });
+    }
+    Ok(graph.roots().iter().map(|&r| values[r as usize].clone()).collect())
+}
+
+struct Context<'a> {
+    leaf: &'a dyn Fn(&Leaf) -> Option<HostBuffer>,
+    bindings: Vec<BoundVariable>,
+}
+
+impl Context<'_> {
+    fn extents(&self, shape: &[Size]) -> Result<Vec<usize>, InterpError> {
+        shape.iter().map(|s| self.size(s)?.try_into().map_err(|_| InterpError::Negative(s.clone()))).collect()
+    }
+
+    fn size(&self, size: &Size) -> Result<i64, InterpError> {
+        Ok(size.eval_bound(&self.bindings)?)
+    }
+
+    fn node(&self, op: &Op, dtype: DType, shape: &[usize], s: &[&Value]) -> Result<HostBuffer, InterpError> {
+        let mismatch = || InterpError::Mismatch(op.name());
+        // Element `i` of the result from its coordinates.
+        let build = |f: &mut dyn FnMut(&[usize]) -> Option<Const>| fill(dtype, shape, f).ok_or_else(mismatch);
+        match op {
+            Op::Const(value) => build(&mut |_| Some(*value)),
+            Op::Leaf(leaf) => {
+                let count = shape.iter().product::<usize>();
+                (self.leaf)(leaf)
+                    .filter(|b| b.dtype() == dtype && b.len() == count)
+                    .ok_or_else(|| InterpError::Leaf(leaf.to_string()))
+            }
+            Op::Size(size) => {
+                let value = self.size(size)?;
+                build(&mut |_| Some(Const::i64(dtype, value)))
+            }
+            Op::Bind(bound) => {
+                let value = self.size(&bound.variable().into())?;
+                build(&mut |_| Some(Const::i64(dtype, value)))
+            }
+            Op::Range(_) => build(&mut |at| Some(Const::i64(dtype, at[0] as i64))),
+            Op::Rand(_) => {
+                let (key, offset) = (s[0].data.get(0).bits(), s[1].data.get(0).bits());
+                let bits = |i: usize| random_bits(key, offset.wrapping_add(i as u64));
+                build(&mut |at| Some(Const::from_bits(dtype, bits(flat(shape, at)).into())))
+            }
+            Op::Alu(alu) => build(&mut |at| {
+                let operands: Vec<Const> = s.iter().map(|v| v.at(at)).collect::<Option<_>>()?;
+                alu.eval(&operands)
+            }),
+            Op::Cast(to) => build(&mut |at| Some(s[0].at(at)?.cast(*to))),
+            Op::Bitcast(to) => build(&mut |at| s[0].at(at)?.bitcast(*to)),
+            Op::Reshape(_) => build(&mut |at| s[0].element(flat(shape, at))),
+            Op::Permute(axes) => build(&mut |at| {
+                let mut from = vec![0; at.len()];
+                axes.iter().zip(at).for_each(|(&a, &i)| from[a] = i);
+                s[0].at(&from)
+            }),
+            Op::Expand(_) => build(&mut |at| {
+                let aligned = &at[shape.len() - s[0].shape.len()..];
+                let from: Vec<usize> =
+                    aligned.iter().zip(&s[0].shape).map(|(&i, &n)| if n == 1 { 0 } else { i }).collect();
+                s[0].at(&from)
+            }),
+            Op::Pad(by, value) => {
+                let before = self.extents(&by.iter().map(|(a, _)| a.clone()).collect::<Vec<_>>())?;
+                build(&mut |at| {
+                    let from: Option<Vec<usize>> = at.iter().zip(&before).map(|(i, b)| i.checked_sub(*b)).collect();
+                    Some(from.and_then(|from| s[0].at(&from)).unwrap_or(*value))
+                })
+            }
+            Op::Shrink(to) => {
+                let first = self.extents(&to.iter().map(|(a, _)| a.clone()).collect::<Vec<_>>())?;
+                build(&mut |at| s[0].at(&at.iter().zip(&first).map(|(i, f)| i + f).collect::<Vec<_>>()))
+            }
+            Op::Flip(axes) => build(&mut |at| {
+                let from = |a| if axes.contains(&a) { shape[a] - 1 - at[a] } else { at[a] };
+                s[0].at(&(0..at.len()).map(from).collect::<Vec<_>>())
+            }),
+            Op::Reduce(by, axes) => {
+                let inner: Vec<usize> = axes.iter().map(|&a| s[0].shape[a]).collect();
+                build(&mut |at| {
+                    let mut elements = Vec::new();
+                    each(&inner, |reduced| {
+                        let (mut outer, mut reduced) = (at.iter(), reduced.iter());
+                        let from = (0..s[0].shape.len()).map(|a| {
+                            let part = if axes.contains(&a) { &mut reduced } else { &mut outer };
+                            part.next().copied()
+                        });
+                        elements.push(s[0].at(&from.collect::<Option<Vec<_>>>()?)?);
+                        Some(())
+                    })?;
+                    fold(*by, dtype, &elements)
+                })
+            }
+            Op::Scan(by, axis, inclusive) => build(&mut |at| {
+                let count = at[*axis] + usize::from(*inclusive);
+                let elements: Option<Vec<Const>> = (0..count).map(|i| s[0].at(&with(at, *axis, i))).collect();
+                fold(*by, dtype, &elements?)
+            }),
+            Op::Take(axis) => build(&mut |at| {
+                let rank = s[1].shape.len();
+                let index = s[1].at(&at[*axis..axis + rank])?;
+                let i = inside(index, s[0].shape[*axis]);
+                let from = |i: usize| [&at[..*axis], &[i], &at[axis + rank..]].concat();
+                i.map_or(Some(Const::zero(dtype)), |i| s[0].at(&from(i)))
+            }),
+            Op::Gather(axis) => build(&mut |at| {
+                let i = inside(s[1].at(at)?, s[0].shape[*axis]);
+                i.map_or(Some(Const::zero(dtype)), |i| s[0].at(&with(at, *axis, i)))
+            }),
+            Op::Scatter(axis, by) => {
+                let mut out = s[0].data.clone();
+                each(&s[1].shape, |at| {
+                    let value = s[2].at(at)?;
+                    if let Some(i) = inside(s[1].at(at)?, shape[*axis]) {
+                        let to = flat(shape, &with(at, *axis, i));
+                        let combined = match by {
+                            Some(by) => by.alu()?.eval(&[out.get(to), value])?,
+                            None => value,
+                        };
+                        out.set(to, combined);
+                    }
+                    Some(())
+                })
+                .ok_or_else(mismatch)?;
+                Ok(out)
+            }
+            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Copy(_) => Ok(s[0].data.clone()),
+        }
+    }
+}
+
+impl Value {
+    /// The element at these coordinates; `None` outside.
+    pub fn at(&self, at: &[usize]) -> Option<Const> {
+        let inside = at.len() == self.shape.len() && at.iter().zip(&self.shape).all(|(i, n)| i < n);
+        inside.then(|| self.data.get(flat(&self.shape, at)))
+    }
+
+    fn element(&self, i: usize) -> Option<Const> {
+        (i < self.data.len()).then(|| self.data.get(i))
+    }
+}
+
+fn flat(shape: &[usize], at: &[usize]) -> usize {
+    shape.iter().zip(at).fold(0, |sum, (n, i)| sum * n + i)
+}
+
+fn with(at: &[usize], axis: usize, i: usize) -> Vec<usize> {
+    let mut at = at.to_vec();
+    at[axis] = i;
+    at
+}
+
+fn inside(index: Const, extent: usize) -> Option<usize> {
+    usize::try_from(index.as_i128()).ok().filter(|&i| i < extent)
+}
+
+/// Visits all coordinates in row-major order; stops at `None`.
+fn each(shape: &[usize], mut visit: impl FnMut(&[usize]) -> Option<()>) -> Option<()> {
+    let mut at = vec![0; shape.len()];
+    for _ in 0..shape.iter().product::<usize>() {
+        visit(&at)?;
+        for (i, n) in at.iter_mut().zip(shape).rev() {
+            *i += 1;
+            if *i < *n {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    Some(())
+}
+
+fn fill(dtype: DType, shape: &[usize], f: &mut dyn FnMut(&[usize]) -> Option<Const>) -> Option<HostBuffer> {
+    let mut out = HostBuffer::zeros(dtype, shape.iter().product());
+    let mut i = 0;
+    each(shape, |at| {
+        out.set(i, f(at)?);
+        i += 1;
+        Some(())
+    })?;
+    Some(out)
+}
+
+/// All elements combined, in order, from the identity.
+fn fold(by: Monoid, dtype: DType, elements: &[Const]) -> Option<Const> {
+    if let Monoid::ArgMax | Monoid::ArgMin = by {
+        let mut best = 0;
+        for (i, e) in elements.iter().enumerate() {
+            let (a, b) = if by == Monoid::ArgMax { (elements[best], *e) } else { (*e, elements[best]) };
+            let moves = Alu::Lt.eval(&[a, b])?.as_bool() || (e.is_nan() && !elements[best].is_nan());
+            if moves {
+                best = i;
+            }
+        }
+        return Some(Const::i64(dtype, best as i64));
+    }
+    let wide = dtype.is_float() && matches!(by, Monoid::Sum | Monoid::Prod);
+    let inner = if wide { DType::F64 } else { dtype };
+    let op = by.alu()?;
+    let total = elements.iter().try_fold(by.identity(inner), |sum, e| op.eval(&[sum, e.cast(inner)]))?;
+    Some(total.cast(dtype))
+}

@@ -1,0 +1,93 @@
+//! The cache key of a graph: its structure, with identities and bound values left out.
+//!
+//! Leaves are numbered by first visit, and so are their storages. Kept are: operations with their
+//! data, sizes, types, devices, names and bounds of variables, and of each leaf the class, how far
+//! it is aligned, and who shares a storage with whom, at which distance. Left out are node ids,
+//! storage ids, versions, and the values of binds.
+
+use super::leaf::Leaf;
+use super::op::Op;
+use super::walk::Graph;
+use crate::size::BoundVariable;
+use rustc_hash::FxHashMap;
+use std::hash::{Hash, Hasher};
+
+/// Alignment beyond this many bytes is all the same to kernels.
+const MAX_ALIGNMENT: u64 = 64;
+
+/// The key and what it left out, by position.
+#[derive(Clone, Debug)]
+pub struct GraphKey {
+    /// A hash of the structure. It is the same in another process of the same build.
+    pub hash: [u8; 32],
+    /// The leaves in the order of the first visit.
+    pub leaves: Vec<Leaf>,
+    /// The variables that have a value, each once, in the order of the first visit.
+    pub bindings: Vec<BoundVariable>,
+}
+
+/// One variable with two values in one graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bind mismatch: {0} and {1} in one graph")]
+pub struct BindMismatch(pub BoundVariable, pub BoundVariable);
+
+impl GraphKey {
+    /// The key of a graph, in one walk.
+    ///
+    /// # Errors
+    /// [`BindMismatch`] where a variable is bound to two values.
+    pub fn new(graph: &Graph) -> Result<GraphKey, BindMismatch> {
+        let mut bytes = Bytes(Vec::with_capacity(graph.len() * 32));
+        let mut key = GraphKey { hash: [0; 32], leaves: Vec::new(), bindings: Vec::new() };
+        let mut storages: FxHashMap<u64, (usize, u64)> = FxHashMap::default();
+        for (node, sources) in graph.iter() {
+            match node.op() {
+                Op::Leaf(leaf) => {
+                    let fresh = storages.len();
+                    // Number of the storage, and where in it its first leaf begins.
+                    let (storage, base) = *storages.entry(leaf.storage()).or_insert((fresh, leaf.offset()));
+                    let distance = leaf.offset().wrapping_sub(base);
+                    ("leaf", leaf.class(), storage, distance, alignment(leaf)).hash(&mut bytes);
+                    (leaf.dtype(), leaf.shape(), node.device()).hash(&mut bytes);
+                    key.leaves.push(leaf.clone());
+                }
+                Op::Bind(bound) => {
+                    ("bind", bound.variable()).hash(&mut bytes);
+                    key.bind(bound)?;
+                }
+                op => (op, sources).hash(&mut bytes),
+            }
+        }
+        graph.roots().hash(&mut bytes);
+        key.hash = *blake3::hash(&bytes.0).as_bytes();
+        Ok(key)
+    }
+
+    fn bind(&mut self, bound: &BoundVariable) -> Result<(), BindMismatch> {
+        match self.bindings.iter().find(|b| b.variable().name() == bound.variable().name()) {
+            None => self.bindings.push(bound.clone()),
+            Some(known) if known == bound => {}
+            Some(known) => return Err(BindMismatch(known.clone(), bound.clone())),
+        }
+        Ok(())
+    }
+}
+
+/// The power of two that the leaf's first byte is a multiple of, as far as it matters.
+fn alignment(leaf: &Leaf) -> u64 {
+    let of_offset = 1 << leaf.offset().trailing_zeros().min(MAX_ALIGNMENT.trailing_zeros());
+    leaf.data().alignment().min(of_offset)
+}
+
+/// Collects what is hashed, to be digested at once.
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
+    }
+}

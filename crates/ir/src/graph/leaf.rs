@@ -1,0 +1,169 @@
+//! Leaves: the memory that a graph reads, by class.
+
+use super::op::Shape;
+use std::any::Any;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use svod_dtype::DType;
+
+/// A device by its name, such as `CPU` or `CUDA:1`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Device(Arc<str>);
+
+impl Device {
+    /// The device with this name. Whether there is one is not asked here.
+    pub fn new(name: &str) -> Self {
+        Device(name.into())
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What may be assumed of a leaf's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LeafClass {
+    /// Memory that svod owns, immutable at the leaf's version.
+    Data,
+    /// A caller's memory taken without a copy: it may change at any time, so nothing computed
+    /// from it may be remembered.
+    Borrowed,
+    /// What a plan or a jitted function is given anew at each run: its `n`-th input.
+    Input(u32),
+    /// The output of a plan: rewritten by each of its runs.
+    Output,
+}
+
+impl fmt::Display for LeafClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LeafClass::Data => f.write_str("data"),
+            LeafClass::Borrowed => f.write_str("borrowed"),
+            LeafClass::Input(slot) => write!(f, "input{slot}"),
+            LeafClass::Output => f.write_str("output"),
+        }
+    }
+}
+
+/// The memory behind a leaf. The graph needs only its identity; whoever runs the graph gets the
+/// rest by downcasting (`&dyn LeafData` coerces to `&dyn Any`).
+pub trait LeafData: Any + Send + Sync + fmt::Debug {
+    /// Identifies the storage; never used again for another one.
+    fn storage_id(&self) -> u64;
+    /// Number of writes so far.
+    fn version(&self) -> u64;
+    /// What may be assumed of the memory.
+    fn class(&self) -> LeafClass;
+    /// Where the memory is.
+    fn device(&self) -> Device;
+    /// Alignment of the storage's first byte.
+    fn alignment(&self) -> u64;
+}
+
+/// Elements of one storage, dense and row-major from a byte offset.
+///
+/// Storage, version and class are those at construction: two leaves are equal when they, the
+/// offset, the type and the shape are.
+#[derive(Clone)]
+pub struct Leaf {
+    data: Arc<dyn LeafData>,
+    storage: u64,
+    version: u64,
+    class: LeafClass,
+    offset: u64,
+    dtype: DType,
+    shape: Shape,
+}
+
+impl Leaf {
+    /// A leaf over the present version of `data`, from `offset` bytes on.
+    pub fn new(data: Arc<dyn LeafData>, offset: u64, dtype: DType, shape: Shape) -> Self {
+        let (storage, version, class) = (data.storage_id(), data.version(), data.class());
+        Leaf { data, storage, version, class, offset, dtype, shape }
+    }
+
+    /// The memory.
+    pub fn data(&self) -> &Arc<dyn LeafData> {
+        &self.data
+    }
+
+    /// The memory as what it is; `None` where it is something else.
+    pub fn downcast<T: LeafData>(&self) -> Option<&T> {
+        (&*self.data as &dyn Any).downcast_ref()
+    }
+
+    /// The storage's id.
+    pub fn storage(&self) -> u64 {
+        self.storage
+    }
+
+    /// The storage's version when the leaf was made.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What may be assumed of the memory.
+    pub fn class(&self) -> LeafClass {
+        self.class
+    }
+
+    /// First byte.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn identity(&self) -> (u64, u64, LeafClass, u64, DType, &Shape) {
+        (self.storage, self.version, self.class, self.offset, self.dtype, &self.shape)
+    }
+}
+
+impl PartialEq for Leaf {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Leaf {}
+
+impl Hash for Leaf {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+impl fmt::Display for Leaf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} storage {} version {} offset {}", self.class, self.storage, self.version, self.offset)
+    }
+}
+
+impl fmt::Debug for Leaf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,38 @@
+//! The tensor graph: what the user wrote, as shared, hash-consed nodes.
+//!
+//! * [`op`] is the one table of graph operations: name, arity, rules, text name, doc;
+//! * [`UOp`] is a handle to a node, and a thunk: an expression until it is forced to a leaf;
+//! * [`leaf`] holds the classes of memory that a graph reads;
+//! * [`walk`], [`mod@print`], [`key`], [`verify`] and [`interp`] are what one can do with a graph.
+//!
+//! Invariants:
+//! * structurally equal expressions over identical sources are one node, so equality is identity;
+//! * shape, type and device of a node follow from its op and sources, and are known when it is built;
+//! * operands of an elementwise operation have equal shapes: broadcasting is an explicit `Expand`;
+//! * a forced node holds no sources, is in no table, and new nodes are built on its leaf instead;
+//! * nothing recurses over the depth of a graph, neither a walk nor `Drop`.
+
+mod builder;
+mod claim;
+mod error;
+mod infer;
+mod intern;
+pub mod interp;
+pub mod key;
+pub mod leaf;
+pub mod op;
+mod origin;
+pub mod print;
+mod random;
+mod uop;
+pub mod verify;
+pub mod walk;
+
+pub use claim::{Claim, Claimed};
+pub use error::{GraphError, Reason};
+pub use leaf::{Device, Leaf, LeafClass, LeafData};
+pub use op::{Axes, Op, Pairs, Shape};
+pub use origin::Origin;
+pub use random::random_bits;
+pub use uop::{Sources, Thunk, UOp};
+pub use walk::{Graph, topo};

@@ -1,0 +1,188 @@
+//! The handle to a node, and the node as a thunk.
+
+use super::error::{GraphError, Reason};
+use super::leaf::Device;
+use super::op::{Op, Shape};
+use super::{intern, origin};
+use crate::size::Size;
+use parking_lot::{Condvar, Mutex};
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::{fmt, mem};
+use svod_dtype::DType;
+
+/// The operands of a node.
+pub type Sources = SmallVec<[UOp; 3]>;
+
+/// A handle to a hash-consed node. Cloning and comparing are cheap: equality is identity.
+///
+/// A node is a thunk. It holds its sources until it is forced ([`UOp::claim`]) to a leaf that
+/// stands for its value; then it drops them and leaves the table of nodes, so that no history is
+/// retained. A node built on a forced one is built on its leaf.
+#[derive(Clone)]
+pub struct UOp(pub(super) Arc<Node>);
+
+/// What a thunk holds.
+#[derive(Clone, Debug)]
+pub enum Thunk {
+    /// The operands of an operation that is not computed yet.
+    Expr(Sources),
+    /// The leaf that holds the value.
+    Forced(UOp),
+}
+
+pub(super) struct Node {
+    pub id: u64,
+    pub hash: u64,
+    pub op: Op,
+    pub dtype: DType,
+    pub shape: Shape,
+    pub device: Option<Device>,
+    pub forced: OnceLock<UOp>,
+    pub state: Mutex<State>,
+    /// Signalled when a claim ends.
+    pub released: Condvar,
+    pub has_origin: AtomicBool,
+}
+
+pub(super) struct State {
+    /// Empty once forced.
+    pub sources: Sources,
+    pub claimed: bool,
+}
+
+impl UOp {
+    /// The node of `op` over `sources`, after the table's rules. Forced sources count as their
+    /// leaves.
+    pub fn new(op: Op, sources: &[UOp]) -> Result<UOp, GraphError> {
+        intern::node(op, sources.iter().map(UOp::resolved).collect())
+    }
+
+    /// The operation, also after the node was forced.
+    pub fn op(&self) -> &Op {
+        &self.0.op
+    }
+
+    /// The operands, forced ones replaced by their leaves; none when this node is forced itself.
+    pub fn sources(&self) -> Sources {
+        let mut sources = self.0.state.lock().sources.clone();
+        for s in &mut sources {
+            if s.0.forced.get().is_some() {
+                *s = s.resolved();
+            }
+        }
+        sources
+    }
+
+    /// The first operand, of an operation that has one and is not forced.
+    pub fn source(&self) -> Option<UOp> {
+        let first = self.0.state.lock().sources.first().cloned();
+        first.map(|s| s.resolved())
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &[Size] {
+        &self.0.shape
+    }
+
+    /// Extents, shared.
+    pub fn shape_arc(&self) -> &Shape {
+        &self.0.shape
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.0.shape.len()
+    }
+
+    /// Where the value is, where that is known: constants, and what follows from them, are
+    /// wherever they are needed.
+    pub fn device(&self) -> Option<&Device> {
+        self.0.device.as_ref()
+    }
+
+    /// A number that no other node ever has; smaller for nodes built earlier.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// The node as a thunk.
+    pub fn state(&self) -> Thunk {
+        match self.0.forced.get() {
+            Some(leaf) => Thunk::Forced(leaf.clone()),
+            // Empty if it was forced in between, then the leaf is there.
+            None => {
+                let sources = self.sources();
+                self.0.forced.get().map_or(Thunk::Expr(sources), |leaf| Thunk::Forced(leaf.clone()))
+            }
+        }
+    }
+
+    /// The leaf, when forced, else the node itself.
+    pub fn resolved(&self) -> UOp {
+        // A forced value is a leaf or a constant, never forced in turn.
+        self.0.forced.get().unwrap_or(self).clone()
+    }
+
+    /// Whether the node is forced, or a leaf or constant, which need no forcing.
+    pub fn is_value(&self) -> bool {
+        matches!(self.op(), Op::Leaf(_) | Op::Const(_)) || self.0.forced.get().is_some()
+    }
+
+    /// The same operation over other operands; the node itself where they are the same.
+    pub fn with_sources(&self, sources: &[UOp]) -> Result<UOp, GraphError> {
+        if self.0.forced.get().is_some() {
+            let reason = Reason::Node("a forced node has no sources to replace");
+            return Err(GraphError::new(self.op(), sources, reason));
+        }
+        let same = self.0.state.lock().sources.as_slice() == sources;
+        if same { Ok(self.clone()) } else { UOp::new(self.op().clone(), sources) }
+    }
+}
+
+impl PartialEq for UOp {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for UOp {}
+
+impl Hash for UOp {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.id);
+    }
+}
+
+impl fmt::Debug for UOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shape = super::op::ShowShape(&self.0.shape);
+        write!(f, "#{}: {}{shape} = {}{}", self.0.id, self.0.dtype.short(), self.op().name(), self.op().data_text())
+    }
+}
+
+impl Drop for Node {
+    /// Takes the graph below apart with a work list: each node whose last handle goes is emptied
+    /// before it is dropped in turn.
+    fn drop(&mut self) {
+        intern::remove(self.hash, self.id);
+        if *self.has_origin.get_mut() {
+            origin::remove(self.id);
+        }
+        let mut work = Vec::from_iter(mem::take(&mut self.state.get_mut().sources));
+        work.extend(self.forced.take());
+        while let Some(handle) = work.pop() {
+            if let Some(mut node) = Arc::into_inner(handle.0) {
+                work.extend(mem::take(&mut node.state.get_mut().sources));
+                work.extend(node.forced.take());
+            }
+        }
+    }
+}

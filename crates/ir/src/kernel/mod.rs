@@ -1,0 +1,232 @@
+//! The kernel: *what* one kernel computes, with no loops and no order.
+//!
+//! A [`Kernel`] is a list of [`Stage`]s over named axes. Each stage defines one value (or several)
+//! per point of the axes it ranges over: a map, or a fold over further axes. A stage's value goes
+//! to a buffer argument, or to a temporary that later stages read by index. Nothing says in which
+//! order points are visited, where temporaries live, or how often a value is recomputed: that is
+//! the schedule's business, and the loops' ([`crate::lowered`]).
+//!
+//! Invariants, checked by [`Kernel::verify`]:
+//! * a stage reads only temporaries of earlier stages;
+//! * an index expression names only the stage's own axes, its fold's axes and the kernel's
+//!   variables; there is one index per dimension;
+//! * every element of an output is written by one stage, once (the interpreter checks this);
+//! * extents are never negative.
+
+mod interp;
+mod parse;
+pub mod samples;
+pub mod text;
+mod verify;
+
+pub use verify::{StageError, VerifyError};
+
+pub(crate) use interp::param_shapes;
+
+use crate::alu::Alu;
+use crate::expr::{ExprId, ExprPool, ParamId};
+use crate::size::{Size, Variable};
+use std::fmt;
+use svod_dtype::{Const, DType};
+
+/// An axis of a kernel; prints as its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AxisId(pub u32);
+
+impl AxisId {
+    /// The position in [`Kernel::axes`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A named range `0..extent`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Axis {
+    /// The axis as it appears in [`crate::expr::Expr::Index`]; its bounds are `0` and the largest
+    /// `extent - 1`.
+    pub var: Variable,
+    /// Number of points.
+    pub extent: Size,
+}
+
+/// A buffer argument, dense and row-major over `shape`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Param {
+    /// Element type.
+    pub dtype: DType,
+    /// Extent of each dimension.
+    pub shape: Vec<Size>,
+    /// Whether the content is the same at every run of a plan, so that it may be packed once.
+    pub constant: bool,
+}
+
+/// The combining operation of a fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Monoid {
+    /// Sum; identity 0.
+    Sum,
+    /// Product; identity 1.
+    Prod,
+    /// Maximum, NaN propagating; identity is the least value (-inf).
+    Max,
+    /// Minimum, NaN propagating; identity is the greatest value (+inf).
+    Min,
+    /// Logical or.
+    Any,
+    /// Logical and.
+    All,
+    /// The index (carry of type i64, element = index) at which the carry just before it, a `Max`,
+    /// last moved: the first index of the maximum.
+    ArgMax,
+    /// As `ArgMax`, after a `Min`.
+    ArgMin,
+    /// Mean and sum of squared deviations (three carries in a row: count, mean, m2; Welford 1962,
+    /// Chan et al. 1979 for merging). The element of all three is the sample.
+    Welford,
+}
+
+impl Monoid {
+    /// The scalar operation, for the monoids that are one.
+    pub fn alu(self) -> Option<Alu> {
+        match self {
+            Monoid::Sum => Some(Alu::Add),
+            Monoid::Prod => Some(Alu::Mul),
+            Monoid::Max => Some(Alu::Max),
+            Monoid::Min => Some(Alu::Min),
+            Monoid::Any => Some(Alu::Or),
+            Monoid::All => Some(Alu::And),
+            Monoid::ArgMax | Monoid::ArgMin | Monoid::Welford => None,
+        }
+    }
+
+    /// The value that changes nothing.
+    pub fn identity(self, dtype: DType) -> Const {
+        match self {
+            Monoid::Sum | Monoid::Any | Monoid::Welford | Monoid::ArgMax | Monoid::ArgMin => Const::zero(dtype),
+            Monoid::Prod | Monoid::All => Const::one(dtype),
+            Monoid::Max => Const::min_value(dtype),
+            Monoid::Min => Const::max_value(dtype),
+        }
+    }
+}
+
+impl fmt::Display for Monoid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Monoid::Sum => "sum",
+            Monoid::Prod => "prod",
+            Monoid::Max => "max",
+            Monoid::Min => "min",
+            Monoid::Any => "any",
+            Monoid::All => "all",
+            Monoid::ArgMax => "argmax",
+            Monoid::ArgMin => "argmin",
+            Monoid::Welford => "welford",
+        })
+    }
+}
+
+/// One running value of a fold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Carry {
+    /// Type of the running value.
+    pub dtype: DType,
+    /// What is folded in at each point; it may refer to [`crate::expr::Expr::New`] of earlier
+    /// carries.
+    pub element: ExprId,
+    /// How.
+    pub op: Monoid,
+    /// A factor by which the running value is multiplied before the element is folded in, in terms
+    /// of [`crate::expr::Expr::Old`] and [`crate::expr::Expr::New`] of earlier carries: with
+    /// m: Max, the fix `exp(old m - new m)` makes an online softmax (Milakov and Gimelshein 2018).
+    /// A NaN factor (both -inf) counts as 1.
+    pub fix: Option<ExprId>,
+}
+
+/// Which steps of a fold give a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Emit {
+    /// A reduction: one value after the last step.
+    Last,
+    /// A scan: a value at each step, this element included. The (single) fold axis is then also an
+    /// axis of the result, its last one.
+    Inclusive,
+    /// A scan: a value at each step, this element not included.
+    Exclusive,
+}
+
+/// How a stage computes its values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Body {
+    /// One expression per point.
+    Map(ExprId),
+    /// A fold over `axes`, visited in row-major order as far as the result can tell.
+    Fold {
+        /// The axes folded away (kept, by scans).
+        axes: Vec<AxisId>,
+        /// The running values.
+        carries: Vec<Carry>,
+        /// Which steps give a value.
+        emit: Emit,
+        /// The stage's values, in terms of [`crate::expr::Expr::Carry`] and the stage's axes.
+        results: Vec<ExprId>,
+    },
+    /// `out[at] = combine(out[at], value)` for each point of the stage's axes; elements that no
+    /// point reaches keep `init`. Points whose index is out of range are dropped. The stage has one
+    /// destination, an [`Out::Param`] with an empty index.
+    Scatter {
+        /// Destination, one index per dimension.
+        at: Vec<ExprId>,
+        /// What is combined in.
+        value: ExprId,
+        /// How; `None` overwrites (then the destinations must be unique).
+        combine: Option<Monoid>,
+        /// Value of the elements that no point reaches.
+        init: Const,
+    },
+}
+
+/// Where one value of a stage goes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Out {
+    /// A temporary over the stage's axes.
+    Temp,
+    /// Element `index` of a buffer argument; one index per dimension.
+    Param {
+        /// The buffer.
+        param: ParamId,
+        /// One index per dimension, in terms of the stage's axes.
+        index: Vec<ExprId>,
+    },
+}
+
+/// A value, or several, per point of some axes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stage {
+    /// Unique in the kernel; schedules refer to it.
+    pub name: String,
+    /// The axes it ranges over; a temporary's dimensions, in order.
+    pub over: Vec<AxisId>,
+    /// How.
+    pub body: Body,
+    /// Where to, for each of the body's values.
+    pub outs: Vec<Out>,
+}
+
+/// What one kernel computes.
+#[derive(Clone, Debug, Default)]
+pub struct Kernel {
+    /// A short name for listings; not part of the structure.
+    pub name: String,
+    /// All axes of all stages.
+    pub axes: Vec<Axis>,
+    /// Buffer arguments.
+    pub params: Vec<Param>,
+    /// Symbolic variables.
+    pub vars: Vec<Variable>,
+    /// Every expression of every stage.
+    pub exprs: ExprPool,
+    /// Producers before consumers.
+    pub stages: Vec<Stage>,
+}

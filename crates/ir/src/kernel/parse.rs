@@ -1,0 +1,181 @@
+//! A kernel from its text form; see [`super::text`].
+
+use super::{Axis, AxisId, Body, Carry, Emit, Kernel, Monoid, Out, Stage};
+use crate::expr::{ExprId, ExprPool, Mem, TempId};
+use crate::text::{ParseError, Parser, Token, is_name};
+use svod_dtype::DType;
+
+impl Monoid {
+    /// Every monoid.
+    pub const ALL: &'static [Monoid] = &[
+        Monoid::Sum,
+        Monoid::Prod,
+        Monoid::Max,
+        Monoid::Min,
+        Monoid::Any,
+        Monoid::All,
+        Monoid::ArgMax,
+        Monoid::ArgMin,
+        Monoid::Welford,
+    ];
+
+    /// The monoid with this name in the text form.
+    pub fn parse(name: &str) -> Option<Monoid> {
+        Self::ALL.iter().copied().find(|m| m.to_string() == name)
+    }
+}
+
+impl Kernel {
+    /// Reads the form that `Display` writes. The result may still break the rules that
+    /// [`Kernel::verify`] checks.
+    ///
+    /// # Errors
+    /// Where the text is not of that form, or names something that was not declared before.
+    pub fn parse(text: &str) -> Result<Kernel, ParseError> {
+        let mut p = Parser::new(text)?;
+        p.lex.expect_word("kernel")?;
+        let mut kernel = Kernel { name: p.lex.word()?.to_owned(), ..Kernel::default() };
+        (kernel.vars, kernel.params) = p.header()?;
+        while p.lex.eat_word("axis") {
+            let (var, extent) = p.range()?;
+            kernel.axes.push(Axis { var, extent });
+        }
+        while p.lex.eat_word("stage") {
+            let (stage, types) = stage(&mut p, &mut kernel)?;
+            p.temps.insert(stage.name.clone(), (TempId(kernel.stages.len() as u32), types));
+            kernel.stages.push(stage);
+        }
+        if p.lex.peek() == Token::End { Ok(kernel) } else { p.lex.error("expected a stage") }
+    }
+}
+
+fn axis(p: &mut Parser<'_>, kernel: &Kernel) -> Result<AxisId, ParseError> {
+    let Token::Word(name) = p.lex.peek() else { return p.lex.error("expected an axis") };
+    match kernel.axes.iter().position(|a| a.var.name() == name) {
+        Some(n) => {
+            p.lex.next();
+            Ok(AxisId(n as u32))
+        }
+        None => p.lex.error(format!("no axis is named '{name}'")),
+    }
+}
+
+fn monoid(p: &mut Parser<'_>) -> Result<Option<Monoid>, ParseError> {
+    let Token::Word(name) = p.lex.peek() else { return p.lex.error("expected a monoid") };
+    let op = Monoid::parse(name);
+    if op.is_none() && name != "set" {
+        return p.lex.error(format!("no monoid is named '{name}'"));
+    }
+    p.lex.next();
+    Ok(op)
+}
+
+/// Reads a stage, and the types of its values.
+fn stage(p: &mut Parser<'_>, kernel: &mut Kernel) -> Result<(Stage, Vec<DType>), ParseError> {
+    let Token::Word(name) = p.lex.peek() else { return p.lex.error("expected a name") };
+    if !is_name(name) || p.temps.contains_key(name) {
+        return p.lex.error(format!("'{name}' cannot name a stage, or names one already"));
+    }
+    p.lex.next();
+    p.lex.expect("[")?;
+    let over = p.list("]", |p| axis(p, kernel))?;
+    p.lex.expect("=")?;
+    p.lets.clear();
+    p.carries.clear();
+    let Token::Word(kind) = p.lex.peek() else { return p.lex.error("expected a stage's body") };
+    p.lex.next();
+    let (body, outs) = match kind {
+        "map" => {
+            let mut values = outs(p, &mut kernel.exprs, name)?;
+            let Some((value, out)) = values.pop().filter(|_| values.is_empty()) else {
+                return p.lex.error("a map has one value");
+            };
+            (Body::Map(value), vec![out])
+        }
+        "fold" | "scan" | "prescan" => {
+            let emit = match kind {
+                "fold" => Emit::Last,
+                "scan" => Emit::Inclusive,
+                _ => Emit::Exclusive,
+            };
+            let mut axes = vec![axis(p, kernel)?];
+            while p.lex.eat(",") {
+                axes.push(axis(p, kernel)?);
+            }
+            let carries = carries(p, &mut kernel.exprs)?;
+            let (results, outs) = outs(p, &mut kernel.exprs, name)?.into_iter().unzip();
+            (Body::Fold { axes, carries, emit, results }, outs)
+        }
+        "scatter" => scatter(p, &mut kernel.exprs)?,
+        _ => return p.lex.error("expected map, fold, scan, prescan or scatter before this"),
+    };
+    let types = match &body {
+        Body::Map(value) | Body::Scatter { value, .. } => vec![kernel.exprs.dtype(*value)],
+        Body::Fold { results, .. } => results.iter().map(|r| kernel.exprs.dtype(*r)).collect(),
+    };
+    Ok((Stage { name: name.to_owned(), over, body, outs }, types))
+}
+
+fn carries(p: &mut Parser<'_>, exprs: &mut ExprPool) -> Result<Vec<Carry>, ParseError> {
+    let mut carries = Vec::new();
+    loop {
+        p.lets(exprs)?;
+        if !p.lex.eat_word(&format!("carry.{}", carries.len())) {
+            return Ok(carries);
+        }
+        p.lex.expect(":")?;
+        let dtype = p.lex.dtype()?;
+        p.lex.expect("=")?;
+        let Some(op) = monoid(p)? else { return p.lex.error("a carry needs a monoid") };
+        p.lex.expect("(")?;
+        let element = p.expr(exprs)?;
+        let mut fix = None;
+        if p.lex.eat(",") {
+            p.lex.expect_word("fix")?;
+            fix = Some(p.expr(exprs)?);
+        }
+        p.lex.expect(")")?;
+        carries.push(Carry { dtype, element, op, fix });
+        p.carries.push(dtype);
+    }
+}
+
+/// Reads the lines that say where each value goes.
+fn outs(p: &mut Parser<'_>, exprs: &mut ExprPool, stage: &str) -> Result<Vec<(ExprId, Out)>, ParseError> {
+    let mut outs = Vec::new();
+    loop {
+        p.lets(exprs)?;
+        let Token::Word(word) = p.lex.peek() else { return Ok(outs) };
+        let temp = if outs.is_empty() { stage.to_owned() } else { format!("{stage}.{}", outs.len()) };
+        let out = if word == temp && p.lex.peek_second() == Token::Sign("=") {
+            p.lex.next();
+            Out::Temp
+        } else if p.lex.peek_second() == Token::Sign("[") {
+            let (Mem::Param(param), _, index) = p.place(exprs)? else {
+                return p.lex.error("only buffer arguments are written by index");
+            };
+            p.lex.expect("]")?;
+            Out::Param { param, index: index.to_vec() }
+        } else {
+            return Ok(outs);
+        };
+        p.lex.expect("=")?;
+        outs.push((p.expr(exprs)?, out));
+    }
+}
+
+fn scatter(p: &mut Parser<'_>, exprs: &mut ExprPool) -> Result<(Body, Vec<Out>), ParseError> {
+    let combine = monoid(p)?;
+    p.lex.expect_word("from")?;
+    let Token::Const(init) = p.lex.peek() else { return p.lex.error("expected a constant") };
+    p.lex.next();
+    p.lets(exprs)?;
+    let (Mem::Param(param), _, at) = p.place(exprs)? else {
+        return p.lex.error("a scatter goes to a buffer argument");
+    };
+    p.lex.expect("]")?;
+    p.lex.expect("=")?;
+    let value = p.expr(exprs)?;
+    let body = Body::Scatter { at: at.to_vec(), value, combine, init };
+    Ok((body, vec![Out::Param { param, index: Vec::new() }]))
+}

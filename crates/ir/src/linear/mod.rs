@@ -1,0 +1,346 @@
+//! The linear list: one phase of a kernel as typed instructions, one step above machine code.
+//!
+//! A [`Linear`] runs once per task. Its instructions are in execution order; control is structured,
+//! by pairs of [`Inst::Range`] and [`Inst::EndRange`], [`Inst::If`] and [`Inst::EndIf`]. Every
+//! value is assigned once; what changes over time lives in memory ([`Place`]) or in an accumulator
+//! ([`Slot`]), which a backend keeps in a register.
+//!
+//! Semantics are those of [`crate::alu`], lane by lane, with two liberties: the sign of a zero that
+//! `max` or `min` gives is open where zeros of both signs meet, and a `muladd` may round twice on a
+//! target without the instruction. Two different parameters never share memory.
+//!
+//! Invariants, checked by [`Linear::verify`]:
+//! * an operand is defined before its use, in the same range or conditional or one around it;
+//! * ranges and conditionals are closed in the order they were opened, and none stays open;
+//! * the operands of an operation have the types that the table of [`crate::alu`] allows, and equal
+//!   lanes (the condition of a `where` may be a scalar);
+//! * arithmetic on narrow floats does not occur: a `f16`, `bf16` or `f8` is loaded, stored, moved,
+//!   selected, cast and bitcast, and nothing else;
+//! * indices and extents are scalars of type `index`, except the index of a gather or scatter, which
+//!   is a vector; a mask is a `bool`, scalar or with the lanes of the access;
+//! * a memory's, a slot's and a value's types agree; lanes, extracted or inserted, exist;
+//! * nothing is written to a parameter that is only read.
+
+mod interp;
+mod parse;
+mod text;
+mod verify;
+
+pub use interp::LinearError;
+pub use verify::VerifyError;
+
+use crate::alu::Alu;
+use crate::expr::ParamId;
+use crate::size::Variable;
+use smallvec::SmallVec;
+use std::fmt;
+use svod_dtype::{Const, DType};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in the table that this id indexes.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// The value of an instruction; prints as `v3`.
+    Val "v";
+    /// An accumulator; prints as `a0`.
+    Slot "a";
+    /// An array in the task's scratch block; prints as `s0`.
+    ScratchId "s";
+}
+
+/// A scalar, or a vector of several lanes; prints as `f32` or `f32x8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ty {
+    /// Element type.
+    pub dtype: DType,
+    /// Number of lanes, 1 for a scalar.
+    pub lanes: u32,
+}
+
+impl Ty {
+    /// A scalar of this type.
+    pub fn scalar(dtype: DType) -> Self {
+        Ty { dtype, lanes: 1 }
+    }
+
+    /// As many lanes of another type.
+    pub fn with(self, dtype: DType) -> Self {
+        Ty { dtype, ..self }
+    }
+}
+
+impl fmt::Display for Ty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lanes {
+            1 => f.write_str(self.dtype.short()),
+            lanes => write!(f, "{}x{lanes}", self.dtype.short()),
+        }
+    }
+}
+
+/// What a load reads and a store writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A buffer argument.
+    Param(ParamId),
+    /// Scratch memory.
+    Scratch(ScratchId),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Param(p) => p.fmt(f),
+            Place::Scratch(s) => s.fmt(f),
+        }
+    }
+}
+
+/// What a kernel is told about where it runs. Without groups of threads, `Block` of axis 0 is the
+/// index of the task and all others are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// The task, or group of threads.
+    Block,
+    /// The thread in its group.
+    Local,
+    /// The number of threads of a group.
+    Workgroup,
+}
+
+/// The shape and types of a contraction tile; see [`crate::lowered::Micro`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TileSpec {
+    /// Rows of the tile.
+    pub rows: u32,
+    /// Columns of the tile.
+    pub cols: u32,
+    /// Type of A and B.
+    pub dtype: DType,
+    /// Type of C, in which products are summed.
+    pub acc: DType,
+    /// Whether A is contiguous along the rows, else along the depth.
+    pub a_panel: bool,
+}
+
+/// An operand of a contraction tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TileOperand {
+    /// The memory.
+    pub place: Place,
+    /// Position of element (0, 0).
+    pub at: Val,
+    /// Elements between rows (of A and C) or steps of the depth (of B, and of A in a panel).
+    pub stride: Val,
+}
+
+/// A contraction tile at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tile {
+    /// Shape and types.
+    pub spec: TileSpec,
+    /// Steps of the depth.
+    pub depth: Val,
+    /// The tile starts from 0 where this is 0, else from C.
+    pub start: Val,
+    /// C, A and B.
+    pub operands: [TileOperand; 3],
+}
+
+/// An instruction. Those that give a value are so marked; [`Linear::values`] holds its type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Inst {
+    /// Value: a constant in every lane.
+    Const(Const),
+    /// Value: symbolic variable `n`, of type `index`.
+    Var(u32),
+    /// Value: where the code runs, of type `index`; axes are 0 to 2.
+    Special(Special, u8),
+    /// Value: 0, 1, 2 … in the lanes, of an integer type.
+    Iota,
+    /// Value: a scalar operation, lane by lane.
+    Alu(Alu, SmallVec<[Val; 3]>),
+    /// Value: converted lane by lane.
+    Cast(Val),
+    /// Value: the same bits as another type of the same width.
+    Bitcast(Val),
+    /// Value: a scalar in every lane.
+    Splat(Val),
+    /// Value: a vector of these scalars.
+    Vector(Vec<Val>),
+    /// Value: one lane of a vector.
+    Extract(Val, u32),
+    /// Value: a vector with one lane replaced by a scalar.
+    Insert(Val, u32, Val),
+    /// Value: all lanes combined as a tree of halves, lane i with lane i + n/2 first. The number of
+    /// lanes is a power of two.
+    Reduce(Alu, Val),
+    /// Value: what an accumulator holds.
+    Read(Slot),
+    /// Value: the elements from position `at`, one per lane; where `at` is a vector, the elements
+    /// at its lanes (a gather). Where the mask does not hold, `other`, and no memory is touched.
+    Load {
+        /// The memory.
+        from: Place,
+        /// Position in elements.
+        at: Val,
+        /// Where it reads; everywhere, when absent.
+        mask: Option<Val>,
+        /// The value elsewhere.
+        other: Const,
+    },
+    /// Writes as [`Inst::Load`] reads; lanes that write to one element write the same value.
+    Store {
+        /// The memory.
+        to: Place,
+        /// Position in elements.
+        at: Val,
+        /// What is written.
+        value: Val,
+        /// Where it is written; everywhere, when absent.
+        mask: Option<Val>,
+    },
+    /// Sets an accumulator.
+    Write(Slot, Val),
+    /// Value: the counter of a loop over `0..extent`, of type `index`.
+    Range(Val),
+    /// Ends the innermost range.
+    EndRange,
+    /// Runs what follows where a scalar `bool` holds.
+    If(Val),
+    /// Ends the innermost conditional.
+    EndIf,
+    /// All threads of a group arrive here before one goes on; nothing where tasks are one thread.
+    Barrier,
+    /// A contraction tile.
+    Tile(Box<Tile>),
+}
+
+impl Inst {
+    /// Whether it gives a value.
+    pub fn has_value(&self) -> bool {
+        use Inst::{Barrier, EndIf, EndRange, If, Store, Tile, Write};
+        !matches!(self, Store { .. } | Write(..) | EndRange | If(_) | EndIf | Barrier | Tile(_))
+    }
+
+    /// Whether it does nothing but give a value that depends on nothing but its operands.
+    pub fn is_pure(&self) -> bool {
+        self.has_value() && !matches!(self, Inst::Read(_) | Inst::Load { .. } | Inst::Range(_))
+    }
+
+    /// The operands, in the order of the text.
+    pub fn operands(&self) -> SmallVec<[Val; 4]> {
+        let mut found = SmallVec::new();
+        self.clone().for_each_operand(&mut |v| found.push(*v));
+        found
+    }
+
+    /// Visits the operands, which may be replaced, in the order of the text.
+    pub fn for_each_operand(&mut self, visit: &mut dyn FnMut(&mut Val)) {
+        match self {
+            Inst::Const(_) | Inst::Var(_) | Inst::Special(..) | Inst::Iota | Inst::Read(_) => {}
+            Inst::EndRange | Inst::EndIf | Inst::Barrier => {}
+            Inst::Alu(_, args) => args.iter_mut().for_each(visit),
+            Inst::Vector(args) => args.iter_mut().for_each(visit),
+            Inst::Cast(v) | Inst::Bitcast(v) | Inst::Splat(v) | Inst::Extract(v, _) | Inst::Reduce(_, v) => visit(v),
+            Inst::Write(_, v) | Inst::Range(v) | Inst::If(v) => visit(v),
+            Inst::Insert(vector, _, v) => [vector, v].into_iter().for_each(visit),
+            Inst::Load { at, mask, .. } => std::iter::once(at).chain(mask).for_each(visit),
+            Inst::Store { at, value, mask, .. } => [at, value].into_iter().chain(mask).for_each(visit),
+            Inst::Tile(t) => {
+                visit(&mut t.depth);
+                visit(&mut t.start);
+                for operand in &mut t.operands {
+                    visit(&mut operand.at);
+                    visit(&mut operand.stride);
+                }
+            }
+        }
+    }
+}
+
+/// A buffer argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Element type.
+    pub dtype: DType,
+    /// Whether the phase writes it.
+    pub written: bool,
+}
+
+/// An array in the task's scratch block, which is 64-byte aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    /// Element type.
+    pub dtype: DType,
+    /// Number of elements.
+    pub len: u64,
+    /// First byte, a multiple of 64.
+    pub offset: u64,
+}
+
+/// One phase of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linear {
+    /// The entry point's name.
+    pub name: String,
+    /// Buffer arguments.
+    pub params: Vec<Param>,
+    /// Symbolic variables.
+    pub vars: Vec<Variable>,
+    /// Scratch memory.
+    pub scratch: Vec<Scratch>,
+    /// Accumulators, undefined at the start.
+    pub slots: Vec<Ty>,
+    /// Type of each value, in order of definition.
+    pub values: Vec<Ty>,
+    /// The instructions; the n-th that gives a value defines `Val(n)`.
+    pub insts: Vec<Inst>,
+}
+
+impl Linear {
+    /// Size of the task's scratch block.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.scratch.iter().map(|s| s.offset + s.len * s.dtype.bytes() as u64).max().unwrap_or(0)
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: Val) -> Ty {
+        self.values[value.index()]
+    }
+
+    /// The contraction tiles that it calls, each once.
+    pub fn tiles(&self) -> Vec<TileSpec> {
+        let mut specs: Vec<TileSpec> = Vec::new();
+        for inst in &self.insts {
+            if let Inst::Tile(tile) = inst {
+                specs.push(tile.spec);
+            }
+        }
+        specs.sort();
+        specs.dedup();
+        specs
+    }
+}

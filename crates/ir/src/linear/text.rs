@@ -1,0 +1,127 @@
+//! The text form of the linear list.
+//!
+//! ```text
+//! linear scale
+//! param p0: f32
+//! param p1: f32 written
+//! var n = 1..=64
+//! scratch s0: f32[256] at 0
+//! slot a0: f32x8
+//!
+//! v0: index = var n
+//! v1: index = range v0 {
+//!   v2: f32x8 = load p0[v1]
+//!   v3: f32x8 = const f32(2.0)
+//!   v4: f32x8 = mul v2, v3
+//!   store p1[v1] = v4
+//! }
+//! ```
+//!
+//! `load p0[v1] if v5 else f32(0.0)` and `store p1[v1] = v4 if v5` have a mask. A `#` starts a
+//! comment.
+
+use super::{Inst, Linear, Special, Tile};
+use std::fmt::{self, Write};
+
+impl fmt::Display for Special {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Special::Block => "block",
+            Special::Local => "local",
+            Special::Workgroup => "workgroup",
+        })
+    }
+}
+
+impl fmt::Display for Linear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "linear {}", self.name)?;
+        for (n, p) in self.params.iter().enumerate() {
+            writeln!(f, "param p{n}: {}{}", p.dtype.short(), if p.written { " written" } else { "" })?;
+        }
+        for v in &self.vars {
+            writeln!(f, "var {v} = {}..={}", v.min(), v.max())?;
+        }
+        for (n, s) in self.scratch.iter().enumerate() {
+            writeln!(f, "scratch s{n}: {}[{}] at {}", s.dtype.short(), s.len, s.offset)?;
+        }
+        for (n, ty) in self.slots.iter().enumerate() {
+            writeln!(f, "slot a{n}: {ty}")?;
+        }
+        writeln!(f)?;
+        let (mut depth, mut values) = (0usize, self.values.iter().enumerate());
+        for inst in &self.insts {
+            if matches!(inst, Inst::EndRange | Inst::EndIf) {
+                depth = depth.saturating_sub(1);
+            }
+            for _ in 0..depth {
+                f.write_str("  ")?;
+            }
+            if inst.has_value()
+                && let Some((n, ty)) = values.next()
+            {
+                write!(f, "v{n}: {ty} = ")?;
+            }
+            self.write_inst(f, inst)?;
+            f.write_char('\n')?;
+            if matches!(inst, Inst::Range(_) | Inst::If(_)) {
+                depth += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Linear {
+    fn write_inst(&self, f: &mut fmt::Formatter<'_>, inst: &Inst) -> fmt::Result {
+        match inst {
+            Inst::Const(c) => write!(f, "const {c}"),
+            Inst::Var(n) => match self.vars.get(*n as usize) {
+                Some(v) => write!(f, "var {v}"),
+                None => write!(f, "var <{n}>"),
+            },
+            Inst::Special(special, axis) => write!(f, "{special} {axis}"),
+            Inst::Iota => f.write_str("iota"),
+            Inst::Alu(op, args) => write!(f, "{} {}", op.name(), List(args)),
+            Inst::Cast(v) => write!(f, "cast {v}"),
+            Inst::Bitcast(v) => write!(f, "bitcast {v}"),
+            Inst::Splat(v) => write!(f, "splat {v}"),
+            Inst::Vector(args) => write!(f, "vector {}", List(args)),
+            Inst::Extract(v, lane) => write!(f, "extract {v}, {lane}"),
+            Inst::Insert(vector, lane, v) => write!(f, "insert {vector}, {lane}, {v}"),
+            Inst::Reduce(op, v) => write!(f, "reduce {} {v}", op.name()),
+            Inst::Read(slot) => write!(f, "read {slot}"),
+            Inst::Load { from, at, mask: None, .. } => write!(f, "load {from}[{at}]"),
+            Inst::Load { from, at, mask: Some(mask), other } => write!(f, "load {from}[{at}] if {mask} else {other}"),
+            Inst::Store { to, at, value, mask } => {
+                write!(f, "store {to}[{at}] = {value}")?;
+                mask.map_or(Ok(()), |mask| write!(f, " if {mask}"))
+            }
+            Inst::Write(slot, v) => write!(f, "write {slot} = {v}"),
+            Inst::Range(extent) => write!(f, "range {extent} {{"),
+            Inst::If(cond) => write!(f, "if {cond} {{"),
+            Inst::EndRange | Inst::EndIf => f.write_char('}'),
+            Inst::Barrier => f.write_str("barrier"),
+            Inst::Tile(tile) => write_tile(f, tile),
+        }
+    }
+}
+
+fn write_tile(f: &mut fmt::Formatter<'_>, tile: &Tile) -> fmt::Result {
+    let s = tile.spec;
+    write!(f, "tile {} * {} {} -> {}", s.rows, s.cols, s.dtype.short(), s.acc.short())?;
+    f.write_str(if s.a_panel { " panel" } else { "" })?;
+    write!(f, " depth {} start {}", tile.depth, tile.start)?;
+    tile.operands.iter().try_for_each(|o| write!(f, ", {}[{}] stride {}", o.place, o.at, o.stride))
+}
+
+struct List<'a, T>(&'a [T]);
+
+impl<T: fmt::Display> fmt::Display for List<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, item) in self.0.iter().enumerate() {
+            write!(f, "{}{item}", if n == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! The loops that compute a kernel: the result of applying a schedule to it.
+//!
+//! A [`Lowered`] is a list of [`Phase`]s with a barrier between them (a launch each, on a GPU). A
+//! phase is a grid of independent tasks and, per task, a tree of statements. Indices are one
+//! expression per dimension until code generation flattens them.
+//!
+//! Semantics of the loop kinds: `Serial` and `Unroll` visit `0..extent` in order; `Vector` visits
+//! all lanes of a statement before the next statement. A `Vector` loop has a constant extent and
+//! contains only stores (and `Unroll` loops of them). A `Register` temporary is indexed only by
+//! constants, `Unroll` and `Vector` loops, the vector loop in its last dimension.
+//!
+//! Invariants, checked by [`Lowered::verify`]: extents of loops and shapes of temporaries name only
+//! outer loops and variables; temporaries are used only in their phase; no two tasks of a phase
+//! write the same element; unmasked accesses are in range (the interpreter checks these two).
+
+mod interp;
+mod parse;
+pub mod text;
+mod verify;
+
+pub use verify::{PhaseError, VerifyError};
+
+use crate::expr::{ExprId, ExprPool, Mem};
+use crate::kernel::Param;
+use crate::size::{Size, Variable};
+use svod_dtype::DType;
+
+/// How a loop runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoopKind {
+    /// One after the other.
+    Serial,
+    /// Laid out in full; the extent is constant.
+    Unroll,
+    /// As lanes of vectors; the extent is constant.
+    Vector,
+}
+
+/// A loop over `0..extent`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Loop {
+    /// The counter, unique in the phase.
+    pub var: Variable,
+    /// Number of iterations, in terms of outer loops and variables; at most 0 means none.
+    pub extent: Size,
+    /// How it runs.
+    pub kind: LoopKind,
+}
+
+/// Where a temporary lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Home {
+    /// In registers: a small array of scalars or vectors.
+    Register,
+    /// In the task's scratch memory, 64-byte aligned.
+    Scratch,
+}
+
+/// A temporary of a phase, private to a task; its content is undefined at the start.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Temp {
+    /// For listings.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Extent of each dimension, dense and row-major, in terms of variables only.
+    pub shape: Vec<Size>,
+    /// Where it lives.
+    pub home: Home,
+}
+
+/// One operand of a contraction tile: the address of element (0, 0), and its strides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TileOperand {
+    /// The memory.
+    pub mem: Mem,
+    /// Element (0, 0), one index per dimension.
+    pub index: Vec<Size>,
+    /// Distance in elements between rows (of A and C), or steps of the depth (of B).
+    pub stride: Size,
+}
+
+/// `c[r, j] = (init ? 0 : c[r, j]) + sum over k < depth of a[r, k] * b[k, j]` for `r < rows`,
+/// `j < cols`. Columns of B and C are contiguous; A is contiguous in k (its stride is between
+/// rows) or, with `a_panel`, in r (its stride is between steps of k). Accumulates in C's type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Micro {
+    /// Rows of the tile.
+    pub rows: u32,
+    /// Columns of the tile.
+    pub cols: u32,
+    /// Type of A and B.
+    pub dtype: DType,
+    /// Type of C.
+    pub acc: DType,
+    /// Steps of the depth.
+    pub depth: Size,
+    /// The tile starts from 0 where this is 0, else from C.
+    pub start: Size,
+    /// Whether A is contiguous in r.
+    pub a_panel: bool,
+    /// A: rows × depth.
+    pub a: TileOperand,
+    /// B: depth × cols.
+    pub b: TileOperand,
+    /// C: rows × cols.
+    pub c: TileOperand,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Stmt {
+    /// A loop.
+    Loop(Loop, Vec<Stmt>),
+    /// The body where the condition (uniform over vector loops) holds.
+    If(ExprId, Vec<Stmt>),
+    /// `to[index] = value`, where `valid` holds (always, when absent). The value's loads read
+    /// memory as it is when the statement runs.
+    Store {
+        /// The memory.
+        to: Mem,
+        /// One index per dimension.
+        index: Vec<ExprId>,
+        /// What is stored.
+        value: ExprId,
+        /// Where it is stored.
+        valid: Option<ExprId>,
+    },
+    /// A contraction tile.
+    Micro(Micro),
+}
+
+/// A grid of independent tasks.
+#[derive(Clone, Debug, Default)]
+pub struct Phase {
+    /// The grid, outermost first; kinds are `Serial`, extents name variables only. The flat task
+    /// index is row-major over it.
+    pub grid: Vec<Loop>,
+    /// Temporaries; `Mem::Temp(t, 0)` refers to them.
+    pub temps: Vec<Temp>,
+    /// Every expression of the phase.
+    pub exprs: ExprPool,
+    /// What one task does.
+    pub body: Vec<Stmt>,
+}
+
+/// A kernel with a schedule applied.
+#[derive(Clone, Debug, Default)]
+pub struct Lowered {
+    /// A short name, also the entry point's.
+    pub name: String,
+    /// Buffer arguments.
+    pub params: Vec<Param>,
+    /// Symbolic variables.
+    pub vars: Vec<Variable>,
+    /// Run one after the other.
+    pub phases: Vec<Phase>,
+}

@@ -1,0 +1,523 @@
+//! The canonical sum of products behind a size that is not a number.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+
+use super::bounds::{self, Interval, div_floor};
+use super::{Fault, Size, SizeError, Variable, divide};
+
+/// The most nodes, counted as a tree, that a size may have: bounds the time of walks over it.
+pub const MAX_WEIGHT: u32 = 4096;
+/// The most levels of nested atoms: bounds the stack of walks over a size.
+pub const MAX_DEPTH: u32 = 64;
+
+/// What a [`Size`] is: a number, an expression that is no number, or a fault.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Repr {
+    Const(i64),
+    Expr(Arc<Poly>),
+    Fault(Fault),
+}
+
+/// A factor that is not a number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Atom {
+    /// A variable.
+    Var(Variable),
+    /// The floor of a quotient.
+    FloorDiv(Size, Size),
+    /// The remainder of a floored quotient; its sign is the divisor's.
+    Mod(Size, Size),
+    /// The lesser of two, in structural order.
+    Min(Size, Size),
+    /// The greater of two, in structural order.
+    Max(Size, Size),
+}
+
+/// The factors of a product, sorted; an atom occurs as often as its power says.
+type Factors = SmallVec<[Atom; 2]>;
+
+/// A number times a product of atoms.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Term {
+    pub(super) coefficient: i64,
+    pub(super) factors: Factors,
+}
+
+/// A sum of terms that is not a number.
+///
+/// Invariant: terms are sorted by factors, which are distinct; coefficients are not 0.
+pub(super) struct Poly {
+    terms: Vec<Term>,
+    bounds: Interval,
+    hash: u64,
+    weight: u32,
+    depth: u32,
+}
+
+impl Term {
+    /// A term without factors.
+    pub(super) fn constant(coefficient: i64) -> Self {
+        Term { coefficient, factors: SmallVec::new() }
+    }
+
+    /// The number.
+    pub fn coefficient(&self) -> i64 {
+        self.coefficient
+    }
+
+    /// The atoms, each as often as its power says; none for a constant.
+    pub fn factors(&self) -> &[Atom] {
+        &self.factors
+    }
+
+    /// This term times `coefficient` and `factors`.
+    fn times(&self, coefficient: i64, factors: &[Atom]) -> Result<Term, Fault> {
+        let mut product = self.factors.clone();
+        product.extend(factors.iter().cloned());
+        product.sort();
+        let coefficient = self.coefficient.checked_mul(coefficient).ok_or(Fault::Overflow)?;
+        Ok(Term { coefficient, factors: product })
+    }
+
+    /// This term without the factors of `by` and divided by its coefficient, if that is exact.
+    pub(super) fn exact_quotient(&self, by: &Term) -> Option<Term> {
+        if self.coefficient.checked_rem(by.coefficient)? != 0 {
+            return None;
+        }
+        let mut factors = self.factors.clone();
+        for factor in &by.factors {
+            factors.remove(factors.iter().position(|f| f == factor)?);
+        }
+        Some(Term { coefficient: self.coefficient / by.coefficient, factors })
+    }
+}
+
+impl Poly {
+    pub(super) fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    pub(super) fn bounds(&self) -> Interval {
+        self.bounds
+    }
+}
+
+impl PartialEq for Poly {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || (self.hash == other.hash && self.terms == other.terms)
+    }
+}
+
+impl Eq for Poly {}
+
+impl Hash for Poly {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl Ord for Poly {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if std::ptr::eq(self, other) {
+            return Ordering::Equal;
+        }
+        self.terms.cmp(&other.terms)
+    }
+}
+
+impl PartialOrd for Poly {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Term {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.factors.cmp(&other.factors).then(self.coefficient.cmp(&other.coefficient))
+    }
+}
+
+impl PartialOrd for Term {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Atom {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self.operands(), other.operands()) {
+            (None, None) => self.variable().cmp(&other.variable()),
+            (Some((a, b)), Some((c, d))) => {
+                self.rank().cmp(&other.rank()).then_with(|| a.structural_cmp(c)).then_with(|| b.structural_cmp(d))
+            }
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl PartialOrd for Atom {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Atom {
+    /// The two operands of an atom that is no variable.
+    pub fn operands(&self) -> Option<(&Size, &Size)> {
+        match self {
+            Atom::Var(_) => None,
+            Atom::FloorDiv(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => Some((a, b)),
+        }
+    }
+
+    fn variable(&self) -> Option<&Variable> {
+        match self {
+            Atom::Var(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Atom::Var(_) => 0,
+            Atom::FloorDiv(..) => 1,
+            Atom::Mod(..) => 2,
+            Atom::Min(..) => 3,
+            Atom::Max(..) => 4,
+        }
+    }
+}
+
+impl Size {
+    /// The terms, borrowed; a number as `scratch`.
+    pub(super) fn borrow_terms<'a>(&'a self, scratch: &'a mut [Term; 1]) -> Result<&'a [Term], Fault> {
+        match &self.0 {
+            Repr::Const(0) => Ok(&[]),
+            Repr::Const(value) => {
+                scratch[0].coefficient = *value;
+                Ok(scratch)
+            }
+            Repr::Expr(poly) => Ok(&poly.terms),
+            Repr::Fault(fault) => Err(*fault),
+        }
+    }
+
+    /// The terms of an expression; none for a number.
+    pub(super) fn expr_terms(&self) -> &[Term] {
+        match &self.0 {
+            Repr::Expr(poly) => &poly.terms,
+            _ => &[],
+        }
+    }
+
+    /// A number or a single product as a term.
+    pub(super) fn as_term(&self) -> Option<Term> {
+        match &self.0 {
+            Repr::Const(value) => Some(Term::constant(*value)),
+            Repr::Expr(poly) if poly.terms.len() == 1 => Some(poly.terms[0].clone()),
+            _ => None,
+        }
+    }
+
+    /// The greatest common divisor of all coefficients but the constant, and the constant.
+    pub(super) fn content(&self) -> Option<(i64, i64)> {
+        let (constant, rest) = self.split_constant()?;
+        let divisor = rest.iter().fold(0u64, |g, t| gcd(g, t.coefficient.unsigned_abs()));
+        Some((i64::try_from(divisor).ok()?, constant))
+    }
+
+    /// The constant and the other terms of an expression.
+    pub(super) fn split_constant(&self) -> Option<(i64, &[Term])> {
+        match &self.0 {
+            Repr::Expr(poly) => Some(match poly.terms.split_first() {
+                Some((first, rest)) if first.factors.is_empty() => (first.coefficient, rest),
+                _ => (0, &poly.terms),
+            }),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+pub(super) fn fault(fault: Fault) -> Size {
+    Size(Repr::Fault(fault))
+}
+
+/// A single atom as a size; the fault of an operand is the fault of the atom.
+pub(super) fn atom(atom: Atom) -> Size {
+    if let Some(f) = atom.operands().and_then(|(a, b)| a.fault().or(b.fault())) {
+        return fault(f);
+    }
+    from_terms(vec![Term { coefficient: 1, factors: SmallVec::from_iter([atom]) }])
+}
+
+/// `min` or `max`, whose operands commute.
+pub(super) fn extremum(a: &Size, b: &Size, make: fn(Size, Size) -> Atom) -> Size {
+    let (a, b) = if a.structural_cmp(b).is_le() { (a, b) } else { (b, a) };
+    atom(make(a.clone(), b.clone()))
+}
+
+pub(super) fn add(a: &Size, b: &Size) -> Size {
+    combine(a, b, 1)
+}
+
+pub(super) fn sub(a: &Size, b: &Size) -> Size {
+    combine(a, b, -1)
+}
+
+/// `a + sign * b`.
+fn combine(a: &Size, b: &Size, sign: i64) -> Size {
+    if let (Repr::Const(x), Repr::Const(y)) = (&a.0, &b.0) {
+        let sum = y.checked_mul(sign).and_then(|y| x.checked_add(y));
+        return sum.map_or(fault(Fault::Overflow), Size::from);
+    }
+    let terms = || {
+        let (mut one, mut two) = ([Term::constant(0)], [Term::constant(0)]);
+        let mut terms = a.borrow_terms(&mut one)?.to_vec();
+        for t in b.borrow_terms(&mut two)? {
+            terms.push(t.times(sign, &[])?);
+        }
+        Ok(terms)
+    };
+    terms().map_or_else(fault, from_terms)
+}
+
+pub(super) fn mul(a: &Size, b: &Size) -> Size {
+    if let (Repr::Const(x), Repr::Const(y)) = (&a.0, &b.0) {
+        return x.checked_mul(*y).map_or(fault(Fault::Overflow), Size::from);
+    }
+    let terms = || {
+        let (mut one, mut two) = ([Term::constant(0)], [Term::constant(0)]);
+        let (left, right) = (a.borrow_terms(&mut one)?, b.borrow_terms(&mut two)?);
+        if left.len() * right.len() > MAX_WEIGHT as usize {
+            return Err(Fault::TooComplex);
+        }
+        let pairs = left.iter().flat_map(|l| right.iter().map(move |r| (l, r)));
+        pairs.map(|(l, r)| l.times(r.coefficient, &r.factors)).collect()
+    };
+    terms().map_or_else(fault, from_terms)
+}
+
+/// The sum of `terms`, which come in any order.
+pub(super) fn from_terms(terms: Vec<Term>) -> Size {
+    canonical(terms).map_or_else(fault, |terms| match terms.as_slice() {
+        [] => Size::ZERO,
+        [only] if only.factors.is_empty() => only.coefficient.into(),
+        _ => finish(terms),
+    })
+}
+
+fn finish(terms: Vec<Term>) -> Size {
+    let (mut weight, mut depth) = (0u32, 0u32);
+    for term in &terms {
+        weight = weight.saturating_add(1);
+        for factor in &term.factors {
+            weight = weight.saturating_add(1);
+            let operands = factor.operands().map(|(a, b)| [a, b]);
+            for operand in operands.iter().flatten() {
+                if let Repr::Expr(poly) = &operand.0 {
+                    weight = weight.saturating_add(poly.weight);
+                    depth = depth.max(poly.depth + 1);
+                }
+            }
+        }
+    }
+    if weight > MAX_WEIGHT || depth > MAX_DEPTH {
+        return fault(Fault::TooComplex);
+    }
+    let mut hasher = FxHasher::default();
+    terms.hash(&mut hasher);
+    let bounds = bounds::sum(&terms);
+    Size(Repr::Expr(Arc::new(Poly { terms, bounds, hash: hasher.finish(), weight, depth })))
+}
+
+/// Sorts, merges equal products, and joins quotients with their remainders.
+fn canonical(terms: Vec<Term>) -> Result<Vec<Term>, Fault> {
+    let mut terms = merge(terms)?;
+    // Each step removes a quotient; the cap guards against a pair of rules that undo each other.
+    for _ in 0..64 {
+        let quotients = |t: &Term| t.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..)));
+        if !terms.iter().any(quotients) {
+            break;
+        }
+        match join_remainder(&terms).or_else(|| make_remainder(&terms)) {
+            Some(next) => terms = merge(next?)?,
+            None => break,
+        }
+    }
+    Ok(terms)
+}
+
+fn merge(mut terms: Vec<Term>) -> Result<Vec<Term>, Fault> {
+    if !terms.is_sorted_by(|a, b| a.factors < b.factors) {
+        terms.sort_by(|a, b| a.factors.cmp(&b.factors));
+    }
+    let mut merged: Vec<Term> = Vec::with_capacity(terms.len());
+    for term in terms {
+        match merged.last_mut() {
+            Some(last) if last.factors == term.factors => {
+                let sum = last.coefficient.checked_add(term.coefficient);
+                last.coefficient = sum.ok_or(Fault::Overflow)?;
+            }
+            _ => merged.push(term),
+        }
+    }
+    merged.retain(|t| t.coefficient != 0);
+    Ok(merged)
+}
+
+type Rewritten = Option<Result<Vec<Term>, Fault>>;
+
+/// `k*m*(x%c) + k*m*c*(x//c) => k*m*x`
+fn join_remainder(terms: &[Term]) -> Rewritten {
+    for (i, term) in terms.iter().enumerate() {
+        for factor in &term.factors {
+            let Atom::Mod(x, c) = factor else { continue };
+            let rest = term.without(factor);
+            let Some((divisor, quotient)) = c.as_term().zip(divide::floordiv(x, c).as_term()) else {
+                continue;
+            };
+            let partner = rest
+                .times(divisor.coefficient, &divisor.factors)
+                .and_then(|t| t.times(quotient.coefficient, &quotient.factors));
+            let Some(j) = partner.ok().and_then(|p| terms.iter().position(|t| *t == p)) else {
+                continue;
+            };
+            let mut next = terms.to_vec();
+            next.remove(i.max(j));
+            next.remove(i.min(j));
+            return Some(with_multiple(next, &rest, x));
+        }
+    }
+    None
+}
+
+/// `k*m*x - k*m*c*(x//c) => k*m*(x%c)`, where the constant of x may be absent on the left
+fn make_remainder(terms: &[Term]) -> Rewritten {
+    for (i, term) in terms.iter().enumerate() {
+        for factor in &term.factors {
+            let Atom::FloorDiv(x, c) = factor else {
+                continue;
+            };
+            let scale = c.as_term().and_then(|c| term.without(factor).exact_quotient(&c));
+            let Some(Ok(scale)) = scale.map(|s| s.times(-1, &[])) else {
+                continue;
+            };
+            let Some((constant, others)) = x.split_constant() else {
+                continue;
+            };
+            let mut next = terms.to_vec();
+            next.remove(i);
+            let all_present = others.iter().all(|t| {
+                let wanted = t.times(scale.coefficient, &scale.factors).ok();
+                let found = wanted.and_then(|w| next.iter().position(|n| *n == w));
+                found.map(|at| next.remove(at)).is_some()
+            });
+            if !all_present {
+                continue;
+            }
+            let remainder = divide::modulo(x, c) - constant;
+            return Some(with_multiple(next, &scale, &remainder));
+        }
+    }
+    None
+}
+
+/// `terms + scale * x`
+fn with_multiple(mut terms: Vec<Term>, scale: &Term, x: &Size) -> Result<Vec<Term>, Fault> {
+    for t in x.borrow_terms(&mut [Term::constant(0)])? {
+        terms.push(t.times(scale.coefficient, &scale.factors)?);
+    }
+    Ok(terms)
+}
+
+impl Term {
+    /// This term less one occurrence of `factor`.
+    fn without(&self, factor: &Atom) -> Term {
+        let mut rest = self.clone();
+        if let Some(at) = rest.factors.iter().position(|f| f == factor) {
+            rest.factors.remove(at);
+        }
+        rest
+    }
+}
+
+pub(super) fn collect_variables(size: &Size, found: &mut Vec<Variable>) {
+    for factor in size.expr_terms().iter().flat_map(|t| &t.factors) {
+        match factor.operands() {
+            None => found.extend(factor.variable().cloned()),
+            Some((a, b)) => {
+                collect_variables(a, found);
+                collect_variables(b, found);
+            }
+        }
+    }
+}
+
+pub(super) fn eval(size: &Size, lookup: &dyn Fn(&Variable) -> Option<i64>) -> Result<i64, SizeError> {
+    let terms = match &size.0 {
+        Repr::Const(value) => return Ok(*value),
+        Repr::Fault(fault) => return Err((*fault).into()),
+        Repr::Expr(poly) => &poly.terms,
+    };
+    let mut total = 0i128;
+    for term in terms {
+        let mut product = i128::from(term.coefficient);
+        for factor in &term.factors {
+            let value = eval_atom(factor, lookup)?;
+            product = product.checked_mul(value.into()).ok_or(Fault::Overflow)?;
+        }
+        total = total.checked_add(product).ok_or(Fault::Overflow)?;
+    }
+    Ok(i64::try_from(total).map_err(|_| Fault::Overflow)?)
+}
+
+fn eval_atom(atom: &Atom, lookup: &dyn Fn(&Variable) -> Option<i64>) -> Result<i64, SizeError> {
+    let (a, b) = match atom {
+        Atom::Var(v) => {
+            let value = lookup(v).ok_or_else(|| SizeError::Unbound(v.name().to_owned()))?;
+            v.check(value)?;
+            return Ok(value);
+        }
+        Atom::FloorDiv(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
+            (eval(a, lookup)?, eval(b, lookup)?)
+        }
+    };
+    match atom {
+        Atom::Min(..) => return Ok(a.min(b)),
+        Atom::Max(..) => return Ok(a.max(b)),
+        _ if b == 0 => return Err(Fault::DivisionByZero.into()),
+        _ => {}
+    }
+    let (a, b) = (i128::from(a), i128::from(b));
+    let quotient = div_floor(a, b);
+    let value = if matches!(atom, Atom::Mod(..)) { a - quotient * b } else { quotient };
+    Ok(i64::try_from(value).map_err(|_| Fault::Overflow)?)
+}
+
+pub(super) fn substitute(size: &Size, replace: &dyn Fn(&Variable) -> Option<Size>) -> Size {
+    if size.expr_terms().is_empty() {
+        return size.clone();
+    }
+    let value = |atom: &Atom| match atom {
+        Atom::Var(v) => replace(v).unwrap_or_else(|| v.into()),
+        Atom::FloorDiv(a, b) => substitute(a, replace).floordiv(substitute(b, replace)),
+        Atom::Mod(a, b) => substitute(a, replace).modulo(substitute(b, replace)),
+        Atom::Min(a, b) => substitute(a, replace).min(substitute(b, replace)),
+        Atom::Max(a, b) => substitute(a, replace).max(substitute(b, replace)),
+    };
+    let product = |t: &Term| t.factors.iter().map(value).product::<Size>() * t.coefficient;
+    size.expr_terms().iter().map(product).sum()
+}

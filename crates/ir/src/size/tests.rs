@@ -1,0 +1,303 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn var(name: &str) -> Variable {
+    match name {
+        "n" => Variable::new("n", 1, 1000),
+        "m" => Variable::new("m", 0, 64),
+        _ => Variable::new("z", -20, 20),
+    }
+    .unwrap()
+}
+
+fn lookup(name: &str) -> Option<Variable> {
+    matches!(name, "n" | "m" | "z").then(|| var(name))
+}
+
+fn size(text: &str) -> Size {
+    Size::parse(text, &lookup).unwrap()
+}
+
+/// `text` simplifies to `expected`, which is printed in canonical form.
+fn check(text: &str, expected: &str) {
+    assert_eq!(size(text).to_string(), expected, "{text}");
+    assert_eq!(size(expected), size(text), "{text}");
+}
+
+#[test]
+fn simplifies() {
+    check("n + n", "n*2");
+    check("3 + n*4", "n*4 + 3");
+    check("n - n", "0");
+    check("(n + 1)*(n - 1)", "n*n - 1");
+    check("n*4//4", "n");
+    check("(n*4 + 3)%4", "3");
+    check("(n*4 + 3)//4", "n");
+    check("(n*4 + 7)//4", "n + 1");
+    check("(n*6 + 3)//4", "n + (n + 1)//2");
+    check("n*8//4*2", "n*4");
+    check("n*4//8", "n//2");
+    check("n*4%8", "(n%2)*4");
+    check("n//2//3", "n//6");
+    check("(n//2 + 1)//3", "(n + 2)//6");
+    check("n%8%4", "n%4");
+    check("n//4*4 + n%4", "n");
+    check("(n//4)*8 + (n%4)*2 + 1", "n*2 + 1");
+    check("n - (n//4)*4", "n%4");
+    check("(n + 3)//4*4 - n", "-((n + 3)%4) + 3");
+    check("m//65", "0");
+    check("m%65", "m");
+    check("n*m//n", "m");
+    check("(n*m + n*3)//n", "m + 3");
+    check("(n*m + 1)%n", "1%n");
+    check("(n + 1)*4//(n + 1)", "4");
+    check("m//(n + 64)", "0");
+    check("n//n + n%n", "1");
+    check("n//-2", "(-n)//2");
+    check("min(n, n + 1)", "n");
+    check("max(n, 0)", "n");
+    check("min(m, n)", "min(m, n)");
+    check("min(n, m) - min(m, n)", "0");
+    check("-7//2", "-4");
+    check("-7%2", "1");
+    check("7//-2", "-4");
+    check("7%-2", "-1");
+    check("-n//2", "(-n)//2");
+    check("-(n//2)", "-(n//2)");
+    check("m + z - n//2", "m + z - n//2");
+}
+
+#[test]
+fn compares() {
+    let le = |a: &str, b: &str| size(a).le(&size(b));
+    assert_eq!(le("n", "n + 1"), Some(true));
+    assert_eq!(le("n + 1", "n"), Some(false));
+    assert_eq!(le("n", "1000"), Some(true));
+    assert_eq!(le("n", "999"), None);
+    assert_eq!(le("n", "(n + 3)//4*4"), Some(true));
+    assert_eq!(le("n//4*4", "n"), Some(true));
+    assert_eq!(size("n").lt(&size("1001")), Some(true));
+    assert_eq!(size("n").gt(&size("0")), Some(true));
+    assert_eq!(size("n").ge(&size("1001")), Some(false));
+    let eq = |a: &str, b: &str| size(a).eq(&size(b));
+    assert_eq!(eq("n", "n"), Some(true));
+    assert_eq!(eq("n", "n + 1"), Some(false));
+    assert_eq!(eq("n*2", "m*4 + 1"), Some(false));
+    assert_eq!(eq("n", "m"), None);
+    assert_eq!(eq("n", "1"), None);
+    assert_eq!(eq("n", "0"), Some(false));
+    assert_eq!(size("n*4").divisible_by(4), Some(true));
+    assert_eq!(size("n*4 + 2").divisible_by(4), Some(false));
+    assert_eq!(size("n*4 + 2").divisible_by(-2), Some(true));
+    assert_eq!(size("n").divisible_by(4), None);
+    assert_eq!(size("n").divisible_by(0), None);
+}
+
+#[test]
+fn bounds_are_tight_where_easy() {
+    assert_eq!(size("n*4 + 3").bounds(), (7, 4003));
+    assert_eq!(size("n%8").bounds(), (0, 7));
+    assert_eq!(size("(n + 7)//8*8").upper_bound(), Some(1000));
+    assert_eq!(size("min(n, m)").bounds(), (0, 64));
+    assert_eq!(size("z*z").bounds(), (-400, 400));
+    let wide: Size = Variable::new("w", i64::MIN, i64::MAX).unwrap().into();
+    assert_eq!(wide.upper_bound(), None);
+    assert_eq!((&wide * &wide * &wide).bounds(), (i64::MIN, i64::MAX));
+}
+
+#[test]
+fn faults_absorb_and_never_panic() {
+    let n = size("n");
+    let overflow = &n + Size::from(i64::MAX) + 1;
+    assert_eq!(overflow.fault(), Some(Fault::Overflow));
+    assert_eq!((&overflow * Size::ZERO).fault(), Some(Fault::Overflow));
+    assert_eq!(overflow.le(&n), None);
+    assert_eq!(Size::eq(&overflow, &overflow), None);
+    assert_eq!(overflow.eval(&|_| Some(1)), Err(Fault::Overflow.into()));
+    assert_eq!(n.floordiv(0).fault(), Some(Fault::DivisionByZero));
+    assert_eq!(n.modulo(overflow.clone()).fault(), Some(Fault::Overflow));
+    assert_eq!(Size::from(i64::MIN).floordiv(-1).fault(), Some(Fault::Overflow));
+    assert_eq!(Size::from(i64::MIN).modulo(-1), Size::ZERO);
+    assert_eq!(n.floordiv(i64::MIN).fault(), Some(Fault::Overflow));
+    assert_eq!((-Size::from(i64::MIN)).fault(), Some(Fault::Overflow));
+    assert_eq!(Size::from(usize::MAX).fault(), Some(Fault::Overflow));
+    assert_eq!(size("n//m").eval(&|v| Some(v.min())), Err(Fault::DivisionByZero.into()));
+    let deep = (0..1000).fold(n.clone(), |s, _| s.min(size("m")).max(size("z")) * 3 - 1);
+    assert_eq!(deep.fault(), Some(Fault::TooComplex));
+    let tangled = (0..1000).fold(n.clone(), |s, i| s.modulo(90 - i % 7) * 3 + s.floordiv(7) + i % 5);
+    assert_eq!(tangled.fault(), Some(Fault::TooComplex));
+    let wide = (0..1000).fold(n, |s, _| &s * &s + &s);
+    assert!(wide.fault().is_some());
+}
+
+#[test]
+fn variables_bind_within_their_bounds() {
+    let n = var("n");
+    assert_eq!(n.bind(7).unwrap().value(), 7);
+    assert_eq!(n.bind(1001).unwrap_err().to_string(), "variable n: 1001 is outside [1, 1000]");
+    assert!(matches!(Variable::new("a", 2, 1), Err(SizeError::EmptyRange { .. })));
+    for bad in ["", "1a", "a b", "min", "a-b"] {
+        assert!(matches!(Variable::new(bad, 0, 1), Err(SizeError::BadName(_))), "{bad}");
+    }
+    let (s, three) = (size("n*2 + m"), n.bind(3).unwrap());
+    assert_eq!(s.variables(), [var("m"), var("n")]);
+    assert_eq!(s.eval_bound(&[three.clone(), var("m").bind(1).unwrap()]), Ok(7));
+    assert_eq!(s.eval_bound(std::slice::from_ref(&three)), Err(SizeError::Unbound("m".into())));
+    assert!(matches!(s.eval(&|_| Some(65)), Err(SizeError::OutOfRange { .. })));
+    let half = |v: &Variable| (v.name() == "n").then(|| size("m//2"));
+    assert_eq!(size("n*4 + n%2").substitute(&half), size("m//2*4 + m//2%2"));
+}
+
+#[test]
+fn operators_take_values_references_and_numbers() {
+    let (n, v) = (size("n"), var("m"));
+    assert_eq!((&n + &n, n.clone() * 2, n.clone() - &v), (size("n*2"), size("2*n"), size("n - m")));
+    assert_eq!([3usize, 4].iter().map(|&d| Size::from(d)).product::<Size>(), Size::from(12));
+    assert_eq!(size("n").ceil_div(4), size("(n + 3)//4"));
+    assert_eq!(Size::from(10).round_up(4).as_usize(), Some(12));
+    assert_eq!(Size::from(-10).ceil_div(-4).as_const(), Some(3));
+    assert_eq!(size("n*m + 3").terms().unwrap().len(), 2);
+}
+
+#[test]
+fn bad_text_is_an_error() {
+    for bad in ["", "n +", "q", "n n", "(n", "min(n)", "99999999999999999999", "n/2", "n//0"] {
+        assert!(Size::parse(bad, &lookup).is_err(), "{bad}");
+    }
+    assert!(Size::parse(&"(".repeat(100_000), &lookup).is_err());
+    assert!(Size::parse(&"-".repeat(100_000), &lookup).is_err());
+}
+
+/// An expression as a tree, whose value is computed without `Size`.
+#[derive(Clone, Debug)]
+enum Tree {
+    Number(i64),
+    Var(&'static str),
+    Op(char, Box<(Tree, Tree)>),
+}
+
+impl Tree {
+    fn size(&self) -> Size {
+        match self {
+            Tree::Number(v) => (*v).into(),
+            Tree::Var(name) => var(name).into(),
+            Tree::Op(op, operands) => {
+                let (a, b) = (operands.0.size(), operands.1.size());
+                match op {
+                    '+' => a + b,
+                    '-' => a - b,
+                    '*' => a * b,
+                    '/' => a.floordiv(b),
+                    '%' => a.modulo(b),
+                    '<' => a.min(b),
+                    _ => a.max(b),
+                }
+            }
+        }
+    }
+
+    /// The value; `None` where an operation divides by zero or leaves 64 bits.
+    fn value(&self, at: &dyn Fn(&str) -> i64) -> Option<i64> {
+        let (op, a, b) = match self {
+            Tree::Number(v) => return Some(*v),
+            Tree::Var(name) => return Some(at(name)),
+            Tree::Op(op, operands) => (op, operands.0.value(at)?, operands.1.value(at)?),
+        };
+        let floor = || Some(a.checked_div(b)? - i64::from(a % b != 0 && (a < 0) != (b < 0)));
+        match op {
+            '+' => a.checked_add(b),
+            '-' => a.checked_sub(b),
+            '*' => a.checked_mul(b),
+            '/' => floor(),
+            '%' => floor().map(|q| a - b * q),
+            '<' => Some(a.min(b)),
+            _ => Some(a.max(b)),
+        }
+    }
+}
+
+fn tree() -> impl Strategy<Value = Tree> {
+    let number = prop_oneof![-9i64..10, prop::sample::select(vec![12i64, 16, 64, 1000, -32])];
+    let leaf =
+        prop_oneof![number.prop_map(Tree::Number), prop::sample::select(vec!["n", "m", "z"]).prop_map(Tree::Var),];
+    leaf.prop_recursive(5, 24, 2, |inner| {
+        let op = prop::sample::select(vec!['+', '-', '*', '/', '/', '%', '%', '<', '>']);
+        (op, inner.clone(), inner).prop_map(|(op, a, b)| Tree::Op(op, Box::new((a, b))))
+    })
+}
+
+fn binding() -> impl Strategy<Value = [i64; 3]> {
+    (1i64..=1000, 0i64..=64, -20i64..=20).prop_map(|(n, m, z)| [n, m, z])
+}
+
+fn at([n, m, z]: [i64; 3]) -> impl Fn(&str) -> i64 {
+    move |name| match name {
+        "n" => n,
+        "m" => m,
+        _ => z,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1024.max(ProptestConfig::default().cases), ..Default::default() })]
+
+    #[test]
+    fn the_canonical_form_keeps_the_value(t in tree(), b in binding()) {
+        let (s, at) = (t.size(), at(b));
+        if let (Some(expected), None) = (t.value(&at), s.fault()) {
+            match s.eval(&|v| Some(at(v.name()))) {
+                Ok(value) => prop_assert_eq!(value, expected, "{}", s),
+                Err(e) => prop_assert_eq!(e, SizeError::Fault(Fault::Overflow), "{}", s),
+            }
+            let (low, high) = s.bounds();
+            prop_assert!(low <= expected && expected <= high, "{} in {:?}", s, s.bounds());
+        }
+    }
+
+    #[test]
+    fn comparisons_never_lie(t in tree(), u in tree(), b in binding()) {
+        let (x, y, at) = (t.size(), u.size(), at(b));
+        if let (Some(v), Some(w)) = (t.value(&at), u.value(&at)) {
+            prop_assert!(x.le(&y).is_none_or(|yes| yes == (v <= w)), "{} <= {}", x, y);
+            prop_assert!(x.lt(&y).is_none_or(|yes| yes == (v < w)), "{} < {}", x, y);
+            prop_assert!(x.eq(&y).is_none_or(|yes| yes == (v == w)), "{} == {}", x, y);
+            let divides = w != 0 && v % w == 0;
+            prop_assert!(x.divisible_by(w).is_none_or(|yes| yes == divides), "{} | {}", w, x);
+            if x == y && x.fault().is_none() {
+                prop_assert_eq!(v, w);
+            }
+        }
+    }
+
+    #[test]
+    fn quotient_and_remainder_join(t in tree(), c in prop_oneof![1i64..20, -5i64..0]) {
+        let a = t.size();
+        let joined = a.floordiv(c) * c + a.modulo(c);
+        let polynomial = a.terms().is_some_and(|terms| {
+            terms.iter().flat_map(Term::factors).all(|f| matches!(f, Atom::Var(_)))
+        });
+        if polynomial && joined.fault().is_none() {
+            prop_assert_eq!(joined, a);
+        }
+    }
+
+    #[test]
+    fn text_reads_back(t in tree()) {
+        let s = t.size();
+        if s.fault().is_none() {
+            prop_assert_eq!(Size::parse(&s.to_string(), &lookup), Ok(s));
+        }
+    }
+
+    #[test]
+    fn substitution_is_evaluation(t in tree(), b in binding()) {
+        let (s, at) = (t.size(), at(b));
+        let replaced = s.substitute(&|v| Some(at(v.name()).into()));
+        if let Ok(value) = s.eval(&|v| Some(at(v.name()))) {
+            prop_assert!(replaced.as_const() == Some(value) || replaced.fault() == Some(Fault::Overflow));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Symbolic variables and their bindings.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::SizeError;
+
+/// A named integer that is given anew at each run, within inclusive bounds.
+///
+/// Variables are equal where name and bounds are. Buffers are sized for the maximum.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Variable {
+    name: Arc<str>,
+    min: i64,
+    max: i64,
+}
+
+impl Variable {
+    /// A variable `name` in `min..=max`.
+    ///
+    /// # Errors
+    /// [`SizeError::BadName`] where `name` is not an identifier, [`SizeError::EmptyRange`] where
+    /// `min > max`.
+    pub fn new(name: &str, min: i64, max: i64) -> Result<Self, SizeError> {
+        let letter = |c: char| c.is_alphabetic() || c == '_';
+        let identifier = name.starts_with(letter)
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+            && !matches!(name, "min" | "max");
+        if !identifier {
+            return Err(SizeError::BadName(name.to_owned()));
+        }
+        if min > max {
+            return Err(SizeError::EmptyRange { name: name.to_owned(), min, max });
+        }
+        Ok(Variable { name: name.into(), min, max })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The least value it may take.
+    pub fn min(&self) -> i64 {
+        self.min
+    }
+
+    /// The greatest value it may take.
+    pub fn max(&self) -> i64 {
+        self.max
+    }
+
+    /// The variable with a value.
+    ///
+    /// # Errors
+    /// [`SizeError::OutOfRange`] where `value` is outside the bounds.
+    pub fn bind(&self, value: i64) -> Result<BoundVariable, SizeError> {
+        self.check(value)?;
+        Ok(BoundVariable { variable: self.clone(), value })
+    }
+
+    /// An error where `value` is outside the bounds.
+    pub fn check(&self, value: i64) -> Result<(), SizeError> {
+        if (self.min..=self.max).contains(&value) {
+            return Ok(());
+        }
+        Err(SizeError::OutOfRange { name: self.name.to_string(), value, min: self.min, max: self.max })
+    }
+}
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name)
+    }
+}
+
+/// A [`Variable`] with a value inside its bounds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BoundVariable {
+    variable: Variable,
+    value: i64,
+}
+
+impl BoundVariable {
+    /// The variable.
+    pub fn variable(&self) -> &Variable {
+        &self.variable
+    }
+
+    /// Its value.
+    pub fn value(&self) -> i64 {
+        self.value
+    }
+}
+
+impl fmt::Display for BoundVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.variable, self.value)
+    }
+}

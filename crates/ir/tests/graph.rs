@@ -1,0 +1,266 @@
+//! Nodes, thunks, walks, keys, text and values of the tensor graph.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use support::{Memory, leaf, memory, numbers, shape, value};
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::buffer::HostBuffer;
+use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::verify::{Phase, verify};
+use svod_ir::graph::*;
+use svod_ir::kernel::Monoid;
+use svod_ir::size::{Size, Variable};
+
+fn add(a: &UOp, b: &UOp) -> UOp {
+    UOp::alu(Alu::Add, &[a.clone(), b.clone()]).unwrap()
+}
+
+fn mul(a: &UOp, b: &UOp) -> UOp {
+    UOp::alu(Alu::Mul, &[a.clone(), b.clone()]).unwrap()
+}
+
+#[test]
+fn equal_expressions_are_one_node() {
+    let (x, y) = (numbers(&[4]), numbers(&[4]));
+    assert_ne!(x, y);
+    assert_eq!(add(&x, &y), add(&x, &y));
+    assert_ne!(add(&x, &y), add(&y, &x));
+    let id = add(&x, &y).id();
+    assert_ne!(add(&x, &y).id(), id, "the node was dropped, and ids are never used again");
+    let constant = |v| UOp::constant(Const::f64(DType::F32, v)).unwrap();
+    assert_ne!(constant(0.0), constant(-0.0));
+    assert_eq!(constant(f64::NAN), constant(f64::NAN));
+}
+
+#[test]
+fn a_chain_of_a_million_nodes_builds_walks_and_drops() {
+    let x = numbers(&[2]);
+    let mut y = x.clone();
+    for _ in 0..1_000_000 {
+        y = add(&y, &x);
+    }
+    assert_eq!(walk::count(&[y.clone()]), 1_000_001);
+    let other = y.clone();
+    let handle = thread::spawn(move || drop(other));
+    drop(y);
+    handle.join().unwrap();
+    assert_eq!(walk::count(&[x]), 1);
+}
+
+#[test]
+fn shared_graphs_drop_from_several_threads() {
+    let x = numbers(&[3]);
+    let mut y = x.clone();
+    let mut handles = Vec::new();
+    for _ in 0..20_000 {
+        y = add(&y, &y);
+        handles.push(y.clone());
+    }
+    thread::scope(|s| {
+        for part in handles.chunks(5_000) {
+            let part = part.to_vec();
+            s.spawn(move || part.into_iter().rev().for_each(drop));
+        }
+        handles = Vec::new();
+        drop(y);
+    });
+    assert_eq!(walk::count(&[x]), 1);
+}
+
+#[test]
+fn threads_agree_on_nodes() {
+    let x = numbers(&[5]);
+    let build = |x: UOp| (0..1000).fold(x.clone(), |y, i| if i % 3 == 0 { add(&y, &y) } else { mul(&y, &x) });
+    let built: Vec<UOp> = thread::scope(|s| {
+        let threads: Vec<_> = (0..4).map(|_| s.spawn(|| build(x.clone()))).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    assert!(built.iter().all(|b| *b == built[0]));
+}
+
+#[test]
+fn a_forced_node_drops_its_history() {
+    let x = numbers(&[4]);
+    let y = add(&x, &x);
+    let z = mul(&y, &x);
+    let before = y.sources()[0].id();
+    assert_eq!(before, x.id());
+    let data = numbers(&[4]);
+    assert_eq!(y.force(data.clone()).unwrap(), data);
+    assert!(matches!(y.state(), Thunk::Forced(leaf) if leaf == data));
+    assert!(y.sources().is_empty());
+    assert_eq!(z.sources()[0], data);
+    assert_ne!(add(&x, &x), y, "an equal expression is a new one");
+    assert_eq!(mul(&y, &x), mul(&data, &x), "what is built on it is built on the leaf");
+    assert_eq!(walk::count(&[z]), 3);
+    assert_eq!(y.force(numbers(&[4])).unwrap(), data, "the first value stays");
+    assert!(x.force(y.clone()).unwrap() == x, "a leaf is its own value");
+    let w = add(&x, &data);
+    assert!(w.force(add(&x, &x)).unwrap_err().to_string().contains("neither leaf nor constant"));
+    assert!(w.force(numbers(&[5])).unwrap_err().to_string().contains("another type or shape"));
+    assert!(matches!(w.claim(), Claimed::Mine(_)), "released by the errors");
+}
+
+#[test]
+fn one_thread_forces_and_others_wait() {
+    let x = numbers(&[4]);
+    let y = add(&x, &x);
+    // Error or panic releases.
+    let panicked = thread::scope(|s| {
+        s.spawn(|| {
+            let _claim = y.claim();
+            std::panic::resume_unwind(Box::new("while computing"));
+        })
+        .join()
+    });
+    assert!(panicked.is_err());
+    let computed = AtomicUsize::new(0);
+    let leaves: Vec<UOp> = thread::scope(|s| {
+        let force = || {
+            let mut claimed = UOp::claim_all(&[y.clone(), x.clone(), y.clone()]);
+            assert_eq!(claimed.len(), 2);
+            let (_, of_y) = claimed.remove(1);
+            match of_y {
+                Claimed::Done(leaf) => leaf,
+                Claimed::Mine(claim) => {
+                    computed.fetch_add(1, Ordering::Relaxed);
+                    let data = numbers(&[4]);
+                    claim.force(data.clone()).unwrap();
+                    data
+                }
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|_| s.spawn(force)).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    assert_eq!(computed.into_inner(), 1);
+    assert!(leaves.iter().all(|l| *l == leaves[0]));
+}
+
+#[test]
+fn rules_reject_what_does_not_fit() {
+    let x = numbers(&[2, 3]);
+    let n = Size::from(Variable::new("n", 1, 8).unwrap());
+    let message = |r: Result<UOp, GraphError>| r.unwrap_err().to_string();
+    let i = UOp::range(2).unwrap();
+    assert_eq!(message(x.reshape(shape(&[5]))), "reshape of float32[2, 3]: 6 elements do not fit [5] of 5");
+    assert_eq!(message(x.permute(&[0, 0])), "permute of float32[2, 3]: axis 0 is out of range or repeated (rank 2)");
+    assert_eq!(
+        message(UOp::alu(Alu::Add, &[x.clone(), i.clone()])),
+        "add of float32[2, 3], int64[2]: expected operands of one type"
+    );
+    assert!(message(UOp::alu(Alu::Add, std::slice::from_ref(&x))).ends_with("expected 2 operands"));
+    assert!(message(UOp::alu(Alu::Add, &[x.clone(), numbers(&[3, 2])])).ends_with("must have equal shapes"));
+    assert!(message(x.expand(shape(&[2, 4]))).ends_with("extent 3 cannot become 4; only 1 expands"));
+    assert!(message(x.expand(vec![n.clone(), 3.into()])).contains("cannot become n"));
+    assert!(message(x.shrink(vec![(0.into(), n.clone()), (0.into(), 3.into())])).contains("may be outside"));
+    assert!(message(UOp::range(&n - 4)).contains("may be negative"));
+    assert!(message(UOp::range(1i64 << 40).unwrap().expand(shape(&[1 << 40, 1 << 40]))).contains("overflows"));
+    assert!(message(x.reduce(Monoid::Any, &[0])).ends_with("expected bools"));
+    assert!(message(x.reduce(Monoid::ArgMax, &[0, 1])).ends_with("expected a single axis"));
+    assert!(message(x.take(0, &x)).ends_with("expected an integer index"));
+    assert!(message(UOp::constant(Const::i64(DType::Index, 1))).contains("not index"));
+    let gpu = x.copy_to(&Device::new("CUDA")).unwrap();
+    assert!(message(UOp::alu(Alu::Add, &[x.clone(), gpu])).contains("are on CPU and CUDA"));
+}
+
+#[test]
+fn values() {
+    let x = numbers(&[2, 3]);
+    let f64s = |u: &UOp| value(u, &[]).data.to_f64();
+    assert_eq!(f64s(&x.permute(&[1, 0]).unwrap()), [0., 3., 1., 4., 2., 5.]);
+    assert_eq!(f64s(&x.flip(&[1]).unwrap()), [2., 1., 0., 5., 4., 3.]);
+    assert_eq!(f64s(&x.reduce(Monoid::Sum, &[1]).unwrap()), [3., 12.]);
+    assert_eq!(f64s(&x.reduce(Monoid::Max, &[0, 1]).unwrap()), [5.]);
+    assert_eq!(f64s(&x.reduce(Monoid::ArgMax, &[1]).unwrap()), [2., 2.]);
+    assert_eq!(f64s(&x.scan(Monoid::Sum, 1, true).unwrap()), [0., 1., 3., 3., 7., 12.]);
+    assert_eq!(f64s(&x.scan(Monoid::Prod, 0, false).unwrap()), [1., 1., 1., 0., 1., 2.]);
+    let one = (Size::ONE, Size::ZERO);
+    let nine = Const::f64(DType::F32, 9.0);
+    let padded = x.pad(vec![(Size::ZERO, Size::ZERO), one.clone()], nine).unwrap();
+    assert_eq!(f64s(&padded), [9., 0., 1., 2., 9., 3., 4., 5.]);
+    assert_eq!(f64s(&x.shrink(vec![(1.into(), 2.into()), (1.into(), 3.into())]).unwrap()), [4., 5.]);
+    assert_eq!(f64s(&numbers(&[2, 1]).expand(shape(&[2, 2, 3])).unwrap()).len(), 12);
+    let index = leaf(HostBuffer::from_i64(DType::I64, [2, 7, 0, -1]), &[2, 2]);
+    assert_eq!(f64s(&x.take(1, &index).unwrap()), [2., 0., 0., 0., 5., 0., 3., 0.]);
+    assert_eq!(f64s(&x.gather(1, &index).unwrap()), [2., 0., 3., 0.]);
+    let ones = UOp::full(Const::one(DType::F32), &shape(&[2, 2])).unwrap();
+    assert_eq!(f64s(&x.scatter(1, &index, &ones, Some(Monoid::Sum)).unwrap()), [0., 1., 3., 4., 4., 5.]);
+    assert_eq!(f64s(&x.scatter(1, &index, &ones, None).unwrap()), [0., 1., 1., 1., 4., 5.]);
+    let scalar = |v| UOp::constant(Const::from_bits(DType::U64, v)).unwrap();
+    let bits = UOp::rand(&scalar(3), &scalar(u64::from(u32::MAX)), shape(&[2])).unwrap();
+    let stream = |i| f64::from(random_bits(3, u64::from(u32::MAX) + i));
+    assert_eq!(f64s(&bits), [stream(0), stream(1)]);
+    let nan = leaf(HostBuffer::from_f64(DType::F32, [1., f64::NAN, 3., f64::NAN]), &[4]);
+    assert_eq!(f64s(&nan.reduce(Monoid::ArgMin, &[0]).unwrap()), [1.]);
+}
+
+#[test]
+fn symbolic_sizes_take_the_values_bound() {
+    let n = Variable::new("n", 1, 8).unwrap();
+    let bound = UOp::bind(n.bind(3).unwrap()).unwrap();
+    let x = UOp::range(&n).unwrap();
+    let y = add(&x, &bound.expand(x.shape_arc().clone()).unwrap());
+    assert_eq!(value(&y, &[]).data.to_i64(), [3, 4, 5]);
+    assert_eq!(value(&y, &[n.bind(2).unwrap()]).data.to_i64(), [2, 3]);
+}
+
+#[test]
+fn the_text_is_the_same_for_equal_structures() {
+    let text = |x: UOp| {
+        let y = x.permute(&[1, 0]).unwrap().reduce(Monoid::Sum, &[0]).unwrap();
+        let half = UOp::full(Const::f64(DType::F32, 0.5), y.shape_arc()).unwrap();
+        let z = mul(&y, &half);
+        z.set_origin(&Origin { file: "a.py".into(), line: 3 });
+        z.set_origin(&Origin { file: "b.py".into(), line: 4 });
+        verify(&Graph::new(std::slice::from_ref(&z)), Phase::Simplified).unwrap();
+        print::print(&[z, y])
+    };
+    let first = text(numbers(&[2, 3]));
+    assert_eq!(
+        first,
+        "%0: f32[2, 3] = leaf data storage=0 offset=0\n\
+         %1: f32[3, 2] = permute %0 axes=[1, 0]\n\
+         %2: f32[2] = reduce %1 by=sum axes=[0]\n\
+         %3: f32[] = const value=f32(0.5)\n\
+         %4: f32[2] = expand %3 shape=[2]\n\
+         %5: f32[2] = mul %2, %4  ; a.py:3\n\
+         return %5, %2\n"
+    );
+    assert_eq!(first, text(numbers(&[2, 3])));
+}
+
+#[test]
+fn keys_keep_structure_and_leave_out_identity() {
+    let key = |roots: &[UOp]| GraphKey::new(&Graph::new(roots)).unwrap();
+    let sum = |a: &UOp, b: &UOp| key(&[add(a, b)]);
+    let (a, b, c) = (numbers(&[4]), numbers(&[4]), numbers(&[4]));
+    assert_eq!(sum(&a, &b).hash, sum(&b, &c).hash);
+    assert_ne!(sum(&a, &b).hash, sum(&a, &a).hash);
+    assert_ne!(sum(&a, &b).hash, sum(&numbers(&[5]), &numbers(&[5])).hash);
+    let leaves = sum(&a, &b).leaves;
+    assert_eq!(leaves.len(), 2);
+    assert!(matches!(a.op(), Op::Leaf(l) if *l == leaves[0]));
+
+    let shared: Arc<Memory> = Arc::new(memory(HostBuffer::zeros(DType::F32, 100)));
+    let part = |offset| UOp::leaf(Leaf::new(shared.clone(), offset, DType::F32, shape(&[4]))).unwrap();
+    assert_ne!(sum(&part(0), &part(16)).hash, sum(&a, &b).hash, "one storage is not two");
+    assert_ne!(sum(&part(0), &part(16)).hash, sum(&part(0), &part(8)).hash, "nor does it overlap alike");
+    assert_eq!(sum(&part(64), &part(80)).hash, sum(&part(0), &part(16)).hash);
+    let input = Memory { class: LeafClass::Input(0), ..memory(HostBuffer::zeros(DType::F32, 4)) };
+    let input = UOp::leaf(Leaf::new(Arc::new(input), 0, DType::F32, shape(&[4]))).unwrap();
+    assert_ne!(sum(&input, &b).hash, sum(&a, &b).hash);
+
+    let n = Variable::new("n", 1, 8).unwrap();
+    let bind = |v: &Variable, value| UOp::bind(v.bind(value).unwrap()).unwrap();
+    assert_eq!(key(&[bind(&n, 3)]).hash, key(&[bind(&n, 4)]).hash);
+    assert_eq!(key(&[bind(&n, 4)]).bindings, [n.bind(4).unwrap()]);
+    assert_ne!(key(&[bind(&n, 3)]).hash, key(&[bind(&Variable::new("n", 1, 9).unwrap(), 3)]).hash);
+    let conflict = GraphKey::new(&Graph::new(&[bind(&n, 3), bind(&n, 4)])).unwrap_err();
+    assert_eq!(conflict.to_string(), "bind mismatch: n=3 and n=4 in one graph");
+}

@@ -1,0 +1,258 @@
+//! Every rewrite rule gives the value of what it replaces, and rewriting takes linear work.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use support::{leaf, numbers, same, shape, value};
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::buffer::HostBuffer;
+use svod_ir::graph::verify::{Phase, verify};
+use svod_ir::graph::{Graph, UOp, walk};
+use svod_ir::kernel::Monoid;
+use svod_ir::rewrite::*;
+use svod_ir::size::Size;
+
+/// A small generator (Marsaglia's xorshift), so that a failure repeats.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        ((self.next() >> 16) % n as u64) as usize
+    }
+
+    /// Special values as often as ordinary ones.
+    fn constant(&mut self, dtype: DType, exact: bool) -> Const {
+        let small = self.below(17) as f64 - 8.0;
+        if exact {
+            return Const::f64(dtype, small);
+        }
+        match self.below(8) {
+            0 => Const::from_bits(dtype, self.next()),
+            1 => Const::min_value(dtype),
+            2 => Const::max_value(dtype),
+            3 => Const::f64(dtype, f64::NAN),
+            4 => Const::f64(dtype, -0.0),
+            5 => Const::zero(dtype),
+            6 => Const::one(dtype),
+            _ => Const::f64(dtype, small),
+        }
+    }
+}
+
+const COUNT: i64 = 24;
+
+fn elements(dice: &mut Dice, dtype: DType, exact: bool) -> UOp {
+    let mut data = HostBuffer::zeros(dtype, COUNT as usize);
+    (0..COUNT as usize).for_each(|i| data.set(i, dice.constant(dtype, exact)));
+    leaf(data, &[COUNT])
+}
+
+/// Letters of every type that the equation takes, by trial: each is of type `dtype` or a bool.
+fn instances(equation: &Equation, dtype: DType, exact: bool, dice: &mut Dice) -> Vec<(UOp, UOp)> {
+    let shape = shape(&[COUNT]);
+    let mut found = Vec::new();
+    for bools in 0..16 {
+        let mut bindings = Bindings::default();
+        for slot in 0..7 {
+            let dtype = if bools >> slot & 1 == 1 { DType::Bool } else { dtype };
+            let node = match slot {
+                0..4 => elements(dice, dtype, exact),
+                _ => UOp::full(dice.constant(dtype, exact), &shape).unwrap(),
+            };
+            bindings.set(slot, node);
+        }
+        let Ok(Some(lhs)) = equation.lhs.build(&bindings, &shape, dtype) else { continue };
+        if lhs.sources().last().unwrap().dtype() == dtype {
+            let rhs = equation.rhs.build(&bindings, &shape, lhs.dtype());
+            found.push((lhs, rhs.unwrap().unwrap_or_else(|| panic!("{} has no right side", equation.name))));
+        }
+    }
+    found
+}
+
+fn check_family(family: Family, types: &[DType], exact: bool) {
+    let mut names = BTreeSet::new();
+    assert_eq!(family.lines().count(), family.read().count(), "{}: a line is no equation", family.name);
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    for equation in family.read() {
+        assert!(names.insert(equation.name), "{} is there twice", equation.name);
+        let mut tested = 0;
+        for &dtype in types.iter().filter(|t| (family.holds_for)(**t)) {
+            for (lhs, rhs) in (0..6).flat_map(|_| instances(&equation, dtype, exact, &mut dice)) {
+                let (a, b) = (value(&lhs, &[]), value(&rhs, &[]));
+                assert!(same(&a, &b), "{} on {dtype}: {:?} became {:?}", equation.name, a.data, b.data);
+                let applied = equation.apply(&lhs).unwrap().unwrap();
+                assert!(same(&value(&applied, &[]), &a), "{} on {dtype}, applied", equation.name);
+                tested += 1;
+            }
+        }
+        assert!(tested > 0, "{}: no instance", equation.name);
+    }
+}
+
+fn element_types() -> Vec<DType> {
+    DType::ALL.iter().copied().filter(|t| !matches!(t, DType::Index | DType::Void)).collect()
+}
+
+#[test]
+fn equations_hold() {
+    for family in [ANY, SIGNED, BITS, INTEGERS] {
+        check_family(family, &element_types(), false);
+    }
+    // Numbers small enough for sums and products to be exact in any order.
+    check_family(FLOATS_REASSOCIATED, &[DType::F32, DType::F64], true);
+}
+
+#[test]
+fn constants_fold() {
+    let mut dice = Dice(7);
+    for &op in Alu::ALL {
+        for dtype in element_types() {
+            let sources: Vec<UOp> = (0..op.arity())
+                .map(|i| {
+                    let dtype = if op == Alu::Where && i == 0 { DType::Bool } else { dtype };
+                    UOp::full(dice.constant(dtype, false), &shape(&[2, 3])).unwrap()
+                })
+                .collect();
+            let Ok(node) = UOp::alu(op, &sources) else { continue };
+            let folded = simplify(&node);
+            assert!(folded.uniform().is_some(), "{node:?}");
+            assert!(same(&value(&node, &[]), &value(&folded, &[])), "{node:?}");
+        }
+    }
+}
+
+fn simplify(node: &UOp) -> UOp {
+    let roots = rewrite(std::slice::from_ref(node), &SIMPLIFY).unwrap().roots;
+    verify(&Graph::new(&roots), Phase::Simplified).unwrap();
+    let again = rewrite(&roots, &SIMPLIFY).unwrap();
+    assert_eq!((&again.roots, again.applied.len()), (&roots, 0), "nothing is left to do");
+    roots.into_iter().next().unwrap()
+}
+
+fn random_step(x: &UOp, dice: &mut Dice) -> UOp {
+    let extents: Vec<i64> = x.shape().iter().map(|s| s.as_const().unwrap()).collect();
+    let rank = extents.len();
+    let axis = dice.below(rank.max(1));
+    let pairs = |f: &mut dyn FnMut(i64) -> (i64, i64)| -> Vec<(Size, Size)> {
+        extents.iter().map(|&n| f(n)).map(|(a, b)| (a.into(), b.into())).collect()
+    };
+    let built = match dice.below(13) {
+        0 if rank > 0 => {
+            let mut axes: Vec<usize> = (0..rank).collect();
+            axes.rotate_left(axis);
+            axes.swap(0, rank - 1);
+            x.permute(&axes)
+        }
+        1 => {
+            let total = extents.iter().product::<i64>();
+            let by = [3, 2, 1].into_iter().find(|b| total % b == 0).unwrap();
+            x.reshape(shape(&[by, total / by, 1][..2 + dice.below(2)]))
+        }
+        2 if rank < 4 => {
+            let mut to = extents.clone();
+            to.iter_mut().filter(|n| **n == 1).for_each(|n| *n = 2);
+            to.insert(0, 1 + dice.below(2) as i64);
+            x.expand(shape(&to))
+        }
+        3 | 4 if rank > 0 => x.flip(&[axis]),
+        5 | 6 => {
+            let fill = Const::f64(x.dtype(), [0.0, -1.0][dice.below(2)]);
+            x.pad(pairs(&mut |n| if n < 6 { (dice.below(2) as i64, dice.below(2) as i64) } else { (0, 0) }), fill)
+        }
+        7 | 8 => x.shrink(pairs(&mut |n| if n > 1 { (dice.below(2) as i64, n) } else { (0, n) })),
+        9 if rank > 1 => {
+            let by = [Monoid::Max, Monoid::Sum, Monoid::Min][dice.below(3)];
+            x.reduce(by, &[axis])
+        }
+        10 => x.cast([DType::F64, DType::I32, DType::F32, DType::I8, DType::U64][dice.below(5)]),
+        11 => x.detach().and_then(|x| x.contiguous()),
+        12 => UOp::alu(Alu::Max, &[x.clone(), x.clone()]),
+        _ => return x.clone(),
+    };
+    built.unwrap()
+}
+
+#[test]
+fn random_graphs_keep_their_value() {
+    for seed in 1..10_000u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let mut x = if seed % 5 == 0 {
+            UOp::full(dice.constant(DType::F32, true), &shape(&[2, 3])).unwrap()
+        } else {
+            numbers(&[2, 3])
+        };
+        for _ in 0..10 {
+            x = random_step(&x, &mut dice);
+            let count = x.numel().as_const().unwrap();
+            if count > 200 {
+                break;
+            }
+        }
+        let simple = simplify(&x);
+        assert!(same(&value(&x, &[]), &value(&simple, &[])), "seed {seed}\n{}", Graph::new(&[x.clone(), simple]));
+    }
+}
+
+#[test]
+fn rules_that_fight_are_named() {
+    let fighting = Family {
+        name: "fighting",
+        holds_for: |_| true,
+        equations: "
+            out: x - y   => -(y - x)
+            in:  -(x - y) => y - x
+        ",
+        function: None,
+    };
+    let (x, y) = (numbers(&[2]), numbers(&[2]));
+    let node = UOp::alu(Alu::Sub, &[x, y]).unwrap();
+    let error = rewrite(&[node], &RuleSet::new(&[fighting])).unwrap_err().to_string();
+    assert!(error.contains("these rules fight: ") && error.contains("out"), "{error}");
+}
+
+/// Visits at most 2.2 nodes for each of the graph; gives the number of nodes before and after.
+fn sizes(root: &UOp) -> (usize, usize) {
+    let before = walk::count(std::slice::from_ref(root));
+    let rewritten = rewrite(std::slice::from_ref(root), &SIMPLIFY).unwrap();
+    assert!(rewritten.visited * 10 <= before * 22, "{} visits of {before} nodes", rewritten.visited);
+    (before, walk::count(&rewritten.roots))
+}
+
+#[test]
+fn work_is_linear_in_the_graph() {
+    let x = numbers(&[2, 3]);
+    let step = |op: Alu, a: &UOp, b: &UOp| UOp::alu(op, &[a.clone(), b.clone()]).unwrap();
+    let repeat = |n: usize, f: &dyn Fn(UOp, usize) -> UOp| (0..n).fold(x.clone(), f);
+
+    let ops = [Alu::Add, Alu::Mul, Alu::Max, Alu::Sub];
+    assert_eq!(sizes(&repeat(10_000, &|y, i| step(ops[i % 4], &y, &x))), (10_001, 10_001));
+    assert_eq!(sizes(&repeat(30, &|y, _| step(Alu::Add, &y, &y.flip(&[0, 1]).unwrap()))), (61, 61));
+    assert_eq!(sizes(&repeat(30, &|y, _| step(Alu::Add, &y, &y))), (31, 31));
+    // What shrinks does so once: 10,000 times + 1 - 1 on integers.
+    let n = x.cast(DType::I32).unwrap();
+    let c = |v| UOp::full(Const::i64(DType::I32, v), n.shape_arc()).unwrap();
+    let sums = (0..10_000).fold(n.clone(), |y, i| step(Alu::Add, &y, &c(if i % 2 == 0 { 1 } else { -1 })));
+    let rewritten = rewrite(&[sums], &SIMPLIFY).unwrap();
+    assert_eq!(rewritten.roots, [n]);
+    assert!(rewritten.visited < 50_000, "{}", rewritten.visited);
+
+    let deep = numbers(&[2; 10]);
+    let mut dice = Dice(11);
+    let permuted = (0..1000).fold(deep.clone(), |y, _| {
+        let mut axes: Vec<usize> = (0..10).collect();
+        (1..10).rev().for_each(|i| axes.swap(i, dice.below(i + 1)));
+        y.permute(&axes).unwrap()
+    });
+    let (before, after) = sizes(&permuted);
+    assert!(before > 900 && after == 2, "{before} {after}");
+}

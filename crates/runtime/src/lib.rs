@@ -1,0 +1,3 @@
+//! Running compiled kernels: the task pool.
+
+pub mod pool;

@@ -1,0 +1,213 @@
+//! Recognising contractions, and copying their operands into the layout that the tile wants.
+//!
+//! A contraction is a stage that sums products of two operands, with at least one axis that only
+//! the first operand has (rows, m), one that only the second has (columns, n) and one that is
+//! summed over and that both have (depth, k): a matrix product, plain, batched or transposed. The
+//! operands may be any expressions. See Goto and van de Geijn (2008) for why they are packed.
+
+use crate::opt::Layout;
+use crate::subst::{self, Memo};
+use rustc_hash::FxHashSet;
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
+use svod_ir::kernel::{Axis, AxisId, Body, Emit, Kernel, Monoid, Out, Param, Stage};
+use svod_ir::size::{Size, Variable};
+
+/// The roles of a contraction stage's operands and axes. Axes with no role here are outer loops.
+#[derive(Clone, Debug)]
+pub(crate) struct Contraction {
+    /// The operand with the rows.
+    pub a: ExprId,
+    /// The operand with the columns; the stage's last axis of all is its own.
+    pub b: ExprId,
+    /// The innermost axis that only `a` has.
+    pub m: AxisId,
+    /// The innermost axis that only `b` has.
+    pub n: AxisId,
+    /// The innermost summed axis.
+    pub k: AxisId,
+    /// Type of the sum.
+    pub acc: DType,
+    a_axes: Vec<AxisId>,
+    b_axes: Vec<AxisId>,
+}
+
+/// The contraction that a stage is, if it is one.
+pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
+    let stage = &kernel.stages[stage];
+    let Body::Fold { axes, carries, emit: Emit::Last, results } = &stage.body else { return None };
+    let [carry] = &carries[..] else { return None };
+    let Expr::Alu(Alu::Mul, factors) = kernel.exprs.get(carry.element) else { return None };
+    let plain = matches!(results[..], [r] if *kernel.exprs.get(r) == Expr::Carry(0, carry.dtype));
+    if carry.op != Monoid::Sum || carry.fix.is_some() || !plain || !carry.dtype.is_float() {
+        return None;
+    }
+    let used = |e: ExprId| -> Vec<AxisId> { axes_of(kernel, e) };
+    let (mut a, mut b) = (factors[0], factors[1]);
+    let (mut a_axes, mut b_axes) = (used(a), used(b));
+    let last_kept = |of: &[AxisId], other: &[AxisId]| {
+        stage.over.iter().rposition(|x| of.contains(x) && !other.contains(x))
+    };
+    if last_kept(&a_axes, &b_axes)? > last_kept(&b_axes, &a_axes)? {
+        std::mem::swap(&mut a, &mut b);
+        std::mem::swap(&mut a_axes, &mut b_axes);
+    }
+    let m = stage.over[last_kept(&a_axes, &b_axes)?];
+    let n = stage.over[last_kept(&b_axes, &a_axes)?];
+    let k = *axes.iter().rev().find(|x| a_axes.contains(x) && b_axes.contains(x))?;
+    Some(Contraction { a, b, m, n, k, acc: carry.dtype, a_axes, b_axes })
+}
+
+impl Contraction {
+    /// The axes of an operand's copy: outer ones first, then rows and depth of operand 0, depth
+    /// and columns of operand 1. Operand 0 in panels has its rows last.
+    pub fn operand_axes(&self, kernel: &Kernel, operand: u8, layout: Layout) -> Vec<AxisId> {
+        let (axes, last) = match (operand, layout) {
+            (0, Layout::Rows) => (&self.a_axes, [self.m, self.k]),
+            (0, Layout::Panels(_)) => (&self.a_axes, [self.k, self.m]),
+            _ => (&self.b_axes, [self.k, self.n]),
+        };
+        let order = (0..kernel.axes.len() as u32).map(AxisId);
+        let mut outer: Vec<AxisId> = order.filter(|a| axes.contains(a) && !last.contains(a)).collect();
+        outer.extend(last);
+        outer
+    }
+}
+
+/// The axes that an expression names, loads' indices included.
+pub(crate) fn axes_of(kernel: &Kernel, root: ExprId) -> Vec<AxisId> {
+    let mut names: FxHashSet<Variable> = FxHashSet::default();
+    for id in subst::reachable(&kernel.exprs, &[root]) {
+        if let Expr::Index(size) = kernel.exprs.get(id) {
+            names.extend(size.variables());
+        }
+    }
+    let all = (0..kernel.axes.len() as u32).map(AxisId);
+    all.filter(|a| names.contains(&kernel.axes[a.index()].var)).collect()
+}
+
+/// Whether a stage gives a value at each step along an axis that it folds.
+pub(crate) fn scans(kernel: &Kernel, stage: usize, axis: AxisId) -> bool {
+    matches!(&kernel.stages[stage].body, Body::Fold { axes, emit, .. } if *emit != Emit::Last && axes.contains(&axis))
+}
+
+/// The axes of a stage, kept ones first.
+pub(crate) fn axes_of_stage(stage: &Stage) -> Vec<AxisId> {
+    let mut all = stage.over.clone();
+    if let Body::Fold { axes, .. } = &stage.body {
+        all.extend(axes.iter().filter(|a| !stage.over.contains(a)));
+    }
+    all
+}
+
+/// The axes of a kernel's stage, kept ones first.
+pub(crate) fn stage_axes(kernel: &Kernel, stage: usize) -> Vec<AxisId> {
+    axes_of_stage(&kernel.stages[stage])
+}
+
+/// Gives operand 0 (`a`) or 1 (`b`) of a contraction stage another value.
+pub(crate) fn replace_operand(kernel: &mut Kernel, stage: usize, operand: u8, value: ExprId) {
+    let Some(found) = recognise(kernel, stage) else { return };
+    let pair = if operand == 0 { [value, found.b] } else { [found.a, value] };
+    let element = kernel.exprs.alu(Alu::Mul, &pair);
+    if let Body::Fold { carries, .. } = &mut kernel.stages[stage].body {
+        carries[0].element = element;
+    }
+}
+
+/// The index of element (`over`) in a copy with this layout.
+pub(crate) fn packed_index(kernel: &mut Kernel, over: &[AxisId], layout: Layout) -> Vec<ExprId> {
+    let points: Vec<Size> = over.iter().map(|a| Size::from(&kernel.axes[a.index()].var)).collect();
+    layout_index(&points, layout).into_iter().map(|size| kernel.exprs.index(size)).collect()
+}
+
+/// Where a point of a copy's axes lies in its storage.
+pub(crate) fn layout_index(points: &[Size], layout: Layout) -> Vec<Size> {
+    match (layout, points) {
+        (Layout::Panels(width), [outer @ .., depth, last]) => {
+            let width = Size::from(i64::from(width));
+            let mut index = outer.to_vec();
+            index.extend([last.floordiv(&width), depth.clone(), last.modulo(&width)]);
+            index
+        }
+        _ => points.to_vec(),
+    }
+}
+
+/// The storage's shape of a copy whose axes have these extents.
+pub(crate) fn layout_shape(extents: &[Size], layout: Layout) -> Vec<Size> {
+    match (layout, extents) {
+        (Layout::Panels(width), [outer @ .., depth, last]) => {
+            let width = Size::from(i64::from(width));
+            let mut shape = outer.to_vec();
+            shape.extend([last.ceil_div(&width), depth.clone(), width]);
+            shape
+        }
+        _ => extents.to_vec(),
+    }
+}
+
+/// The kernel that makes a prepared copy of `value` over the axes `over`: a map with one output,
+/// its last parameter, whose surplus columns are 0.
+pub(crate) fn pack_kernel(kernel: &Kernel, value: ExprId, over: &[AxisId], layout: Layout) -> Result<Kernel, &'static str> {
+    for id in subst::reachable(&kernel.exprs, &[value]) {
+        match kernel.exprs.get(id) {
+            Expr::Load { from: Mem::Param(p), .. } if kernel.params[p.index()].constant => {}
+            Expr::Load { .. } => return Err("only operands that read constant leaves can be prepared"),
+            _ => {}
+        }
+    }
+    let extents: Vec<Size> = over.iter().map(|a| kernel.axes[a.index()].extent.clone()).collect();
+    let shape = layout_shape(&extents, layout);
+    let mut pack = Kernel { name: format!("{}_pack", kernel.name), params: kernel.params.clone(), ..Kernel::default() };
+    let mut stored: Vec<Size> = Vec::new();
+    for (i, extent) in shape.iter().enumerate() {
+        let last = extent.upper_bound().ok_or("an operand without an upper bound")? - 1;
+        let var = Variable::new(&format!("a{i}"), 0, last.max(0)).map_err(|_| "an empty copy")?;
+        stored.push(Size::from(&var));
+        pack.axes.push(Axis { var, extent: extent.clone() });
+    }
+    let outer = over.len() - 2;
+    let mut points: Vec<Size> = stored.clone();
+    let mut valid = None;
+    if let Layout::Panels(width) = layout {
+        let last = &(&stored[outer] * &Size::from(i64::from(width))) + &stored[outer + 2];
+        points.truncate(outer);
+        points.extend([stored[outer + 1].clone(), last.clone()]);
+        let (at, end) = (pack.exprs.index(last), pack.exprs.index(extents[outer + 1].clone()));
+        if extents[outer + 1].divisible_by(i64::from(width)) != Some(true) {
+            valid = Some(pack.exprs.alu(Alu::Lt, &[at, end]));
+        }
+    }
+    let bind = |v: &Variable| {
+        over.iter().position(|a| kernel.axes[a.index()].var == *v).map(|i| points[i].clone())
+    };
+    let mut replace = |to: &mut svod_ir::expr::ExprPool, node: &Expr, dtype: DType, operands: &[ExprId]| match node {
+        Expr::Index(size) => Some(to.index(subst::substitute(size, &bind))),
+        Expr::Load { from, index, valid: own, other } => {
+            let valid = match (own.map(|_| operands[index.len()]), valid) {
+                (Some(a), Some(b)) => Some(to.alu(Alu::And, &[a, b])),
+                (a, b) => a.or(b),
+            };
+            Some(to.load_valid(dtype, *from, &operands[..index.len()], valid, *other))
+        }
+        _ => None,
+    };
+    let dtype = kernel.exprs.dtype(value);
+    let mut value = subst::copy(&kernel.exprs, value, &mut pack.exprs, &mut Memo::default(), &mut replace);
+    if let Some(valid) = valid {
+        let zero = pack.exprs.constant(Const::zero(dtype));
+        value = pack.exprs.alu(Alu::Where, &[valid, value, zero]);
+    }
+    let packed = ParamId(pack.params.len() as u32);
+    pack.params.push(Param { dtype, shape, constant: false });
+    let index = stored.into_iter().map(|s| pack.exprs.index(s)).collect();
+    pack.stages.push(Stage {
+        name: "out".into(),
+        over: (0..pack.axes.len() as u32).map(AxisId).collect(),
+        body: Body::Map(value),
+        outs: vec![Out::Param { param: packed, index }],
+    });
+    Ok(pack)
+}

@@ -1,0 +1,455 @@
+//! Which values go to memory: the cut of a graph into kernels.
+//!
+//! One walk from the outputs to the leaves. Each node learns from its users which kernel wants it,
+//! and through which of that kernel's axes ([`Access`]); it is then *inlined* (computed where it is
+//! read), *staged* (computed once a row, inside the kernel), or *realized* (a buffer, computed by
+//! a kernel of its own). The rules:
+//!
+//! * a value that several kernels want, or that is read at several positions or many times over, is
+//!   realized, unless it is cheap to compute again;
+//! * a reduction joins its consumer's kernel when each of its values is read by exactly one row of
+//!   the consumer (softmax, layer norm), or when it is a contraction and the consumer an
+//!   elementwise epilogue of the same extent;
+//! * a kernel never has more than [`MAX_NODES`] nodes.
+
+use smallvec::SmallVec;
+use svod_ir::alu::Alu;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Graph, Op};
+use svod_ir::kernel::Monoid;
+use svod_ir::size::Size;
+
+/// Nodes of one kernel at most: bounds code size, and the depth of every walk inside a kernel.
+pub(crate) const MAX_NODES: usize = 192;
+
+/// A value of at most this many operations, counted as a tree, is computed again where wanted.
+const CHEAP: u32 = 10;
+
+/// A full reduction is not made part of a consumer with more elements than this: its one row would
+/// be one task.
+const MAX_ROW: i64 = 1 << 16;
+
+/// What becomes of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing reads it, or it is a leaf or constant.
+    Free,
+    /// Computed where it is read.
+    Inline,
+    /// Computed once per row of the kernel, into scratch.
+    Stage,
+    /// A buffer, computed by a kernel of its own.
+    Realize,
+}
+
+/// The axes of the kernel that one dimension of a node is read through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Dim {
+    /// A bit an axis; axes of reductions come after those of the kernel's output.
+    axes: u64,
+    /// Whether the index is just the one axis.
+    exact: bool,
+}
+
+/// How a kernel reads a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Access {
+    dims: SmallVec<[Dim; 6]>,
+    /// The axes that are open where it is read; those that no dimension names read it again.
+    scope: u64,
+}
+
+/// What the users of a node want of it.
+#[derive(Clone, Debug)]
+struct Wanted {
+    kernel: NodeIndex,
+    access: Access,
+    /// Several kernels want it.
+    many: bool,
+    /// It is read at different positions by one point of the kernel.
+    scattered: bool,
+    /// Rows read it more than once, in loops of their own.
+    passes: u32,
+}
+
+/// What a kernel has absorbed so far.
+#[derive(Clone, Debug, Default)]
+struct Absorbed {
+    nodes: usize,
+    axes: u32,
+    contraction: bool,
+    /// The output axes that index its fused reductions, once there is one.
+    rows: Option<u64>,
+}
+
+/// The cut of a graph.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    /// The fate of each node.
+    pub fates: Vec<Fate>,
+    /// Per kernel, by its output node, the dimensions that index its fused reductions, a bit each.
+    pub rows: Vec<u64>,
+}
+
+/// Cuts a graph into kernels.
+pub(crate) fn fuse(graph: &Graph) -> Cut {
+    let costs = costs(graph);
+    let mut fuse = Fuse {
+        graph,
+        costs,
+        wanted: vec![None; graph.len()],
+        kernels: vec![Absorbed::default(); graph.len()],
+        fates: vec![Fate::Free; graph.len()],
+    };
+    let mut output = vec![false; graph.len()];
+    graph.roots().iter().for_each(|r| output[*r as usize] = true);
+    for node in (0..graph.len() as NodeIndex).rev() {
+        fuse.visit(node, output[node as usize]);
+    }
+    let rows = fuse.kernels.iter().map(|k| k.rows.unwrap_or(0)).collect();
+    Cut { fates: fuse.fates, rows }
+}
+
+/// Whether a node is memory already, or costs nothing.
+pub(crate) fn is_source(op: &Op) -> bool {
+    matches!(op, Op::Leaf(_) | Op::Const(_) | Op::Size(_) | Op::Bind(_))
+}
+
+/// Whether a value is computed once, whoever wants it: in a buffer, or once a row.
+fn is_barrier(op: &Op) -> bool {
+    matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous | Op::Copy(_))
+}
+
+/// Whether a reduction is a contraction with a tile to it: a float sum of products in which each
+/// factor lacks an axis of the result.
+pub(crate) fn is_contraction(graph: &Graph, node: NodeIndex) -> bool {
+    let op = graph.nodes()[node as usize].op();
+    let Op::Reduce(Monoid::Sum, axes) = op else { return false };
+    let product = graph.sources(node)[0];
+    if !matches!(graph.nodes()[product as usize].op(), Op::Alu(Alu::Mul)) {
+        return false;
+    }
+    let rank = graph.nodes()[product as usize].rank();
+    let factors = graph.sources(product);
+    let repeats = |factor: NodeIndex| {
+        let repeated = repeated_dims(graph, factor);
+        (0..rank).any(|d| !axes.contains(&d) && repeated & (1 << d) != 0)
+    };
+    rank < 64 && graph.nodes()[node as usize].dtype().is_float() && factors.iter().all(|f| repeats(*f))
+}
+
+/// The dimensions along which a node's value repeats, as far as its movements tell.
+fn repeated_dims(graph: &Graph, node: NodeIndex) -> u64 {
+    let mut at = node;
+    // From the node down, the dimension of the start that each dimension here is.
+    let mut dims: Vec<Option<usize>> = (0..graph.nodes()[node as usize].rank()).map(Some).collect();
+    let mut repeated = 0;
+    loop {
+        let value = &graph.nodes()[at as usize];
+        let Some(&below) = graph.sources(at).first() else { return repeated };
+        let source = &graph.nodes()[below as usize];
+        match value.op() {
+            Op::Expand(_) => {
+                let new = value.rank() - source.rank();
+                let mut kept = Vec::new();
+                for (d, start) in dims.iter().enumerate() {
+                    let grown = d < new || source.shape()[d - new] != value.shape()[d];
+                    if let (true, Some(s)) = (grown, start) {
+                        repeated |= 1 << s;
+                    }
+                    if d >= new {
+                        kept.push(if grown { None } else { *start });
+                    }
+                }
+                dims = kept;
+            }
+            Op::Permute(axes) => {
+                let mut inner = vec![None; dims.len()];
+                axes.iter().zip(&dims).for_each(|(a, d)| inner[*a] = *d);
+                dims = inner;
+            }
+            Op::Reshape(_) => match squeezed(value.shape(), source.shape()) {
+                Some(map) => dims = map.into_iter().map(|d| d.and_then(|d| dims[d])).collect(),
+                None => return repeated,
+            },
+            Op::Cast(_) | Op::Detach | Op::ContiguousBackward => {}
+            _ => return repeated,
+        }
+        at = below;
+    }
+}
+
+/// For a reshape that only adds or drops dimensions of extent 1: per dimension of `inner`, the
+/// dimension of `outer` that it is.
+fn squeezed(outer: &[Size], inner: &[Size]) -> Option<Vec<Option<usize>>> {
+    let long = |shape: &[Size]| -> Vec<usize> { (0..shape.len()).filter(|d| shape[*d].as_const() != Some(1)).collect() };
+    let (from, to) = (long(outer), long(inner));
+    if from.len() != to.len() || from.iter().zip(&to).any(|(a, b)| outer[*a] != inner[*b]) {
+        return None;
+    }
+    let mut map = vec![None; inner.len()];
+    from.into_iter().zip(to).for_each(|(a, b)| map[b] = Some(a));
+    Some(map)
+}
+
+/// The operations of each value counted as a tree down to memory and to what never is computed
+/// twice, saturating.
+fn costs(graph: &Graph) -> Vec<u32> {
+    const MANY: u32 = 1 << 20;
+    let mut costs: Vec<u32> = Vec::with_capacity(graph.len());
+    for (node, sources) in graph.iter() {
+        let own = match node.op() {
+            op if is_source(op) || is_barrier(op) => 0,
+            Op::Alu(alu) if alu.is_transcendental() => 20,
+            Op::Alu(Alu::Div | Alu::Sqrt | Alu::Recip | Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod) => 4,
+            Op::Rand(_) => 100,
+            op if op.is_movement() && !matches!(op, Op::Pad(..)) => 0,
+            _ => 1,
+        };
+        let below = sources.iter().map(|s| costs[*s as usize]).fold(own, u32::saturating_add);
+        costs.push(if is_barrier(node.op()) { 0 } else { below.min(MANY) });
+    }
+    costs
+}
+
+struct Fuse<'g> {
+    graph: &'g Graph,
+    costs: Vec<u32>,
+    wanted: Vec<Option<Wanted>>,
+    kernels: Vec<Absorbed>,
+    fates: Vec<Fate>,
+}
+
+impl Fuse<'_> {
+    fn visit(&mut self, node: NodeIndex, output: bool) {
+        let at = node as usize;
+        let value = &self.graph.nodes()[at];
+        let wanted = self.wanted[at].take();
+        if is_source(value.op()) && !output {
+            return;
+        }
+        if wanted.is_none() && !output {
+            return;
+        }
+        let fate = match &wanted {
+            Some(wanted) if !output => self.fate(node, wanted),
+            _ => Fate::Realize,
+        };
+        self.fates[at] = fate;
+        let mut flags = (false, false);
+        let (kernel, access) = match (fate, wanted) {
+            (Fate::Inline | Fate::Stage, Some(wanted)) => {
+                self.kernels[wanted.kernel as usize].nodes += 1;
+                flags = (wanted.many, wanted.scattered);
+                (wanted.kernel, wanted.access)
+            }
+            _ => {
+                let rank = value.rank();
+                let dims = (0..rank).map(|d| Dim { axes: 1 << d.min(63), exact: true }).collect();
+                let extents = value.shape().iter().enumerate();
+                let scope = extents.filter(|(_, e)| e.as_const() != Some(1)).fold(0, |s, (d, _)| s | 1 << d.min(63));
+                self.kernels[at] = Absorbed { nodes: 1, axes: rank as u32, ..Absorbed::default() };
+                (node, Access { dims, scope })
+            }
+        };
+        if matches!(value.op(), Op::Reduce(..)) {
+            let contraction = is_contraction(self.graph, node);
+            let rows = access.dims.iter().fold(0, |r, d| r | d.axes);
+            let absorbed = &mut self.kernels[kernel as usize];
+            absorbed.contraction |= contraction;
+            if kernel != node && !contraction {
+                absorbed.rows = Some(rows);
+            }
+        }
+        self.propagate(node, kernel, &access, flags);
+    }
+
+    fn fate(&self, node: NodeIndex, wanted: &Wanted) -> Fate {
+        let value = &self.graph.nodes()[node as usize];
+        let kernel = &self.kernels[wanted.kernel as usize];
+        let cost = self.costs[node as usize];
+        let cheap = cost <= CHEAP;
+        if is_barrier(value.op()) && !matches!(value.op(), Op::Reduce(..)) {
+            return Fate::Realize;
+        }
+        let wide = value.rank() > 60 || kernel.axes > 56;
+        if wide || (kernel.nodes >= MAX_NODES && !cheap) {
+            return Fate::Realize;
+        }
+        if let Op::Reduce(..) = value.op() {
+            return if self.joins(node, wanted) { Fate::Stage } else { Fate::Realize };
+        }
+        if wanted.many || wanted.scattered {
+            return if cheap { Fate::Inline } else { Fate::Realize };
+        }
+        let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
+        let repeats = wanted.access.scope & !named != 0;
+        if repeats && !cheap {
+            let hoisted = kernel.rows.is_none_or(|rows| named & !rows == 0) && self.over_a_row(node, wanted);
+            return if hoisted { Fate::Inline } else { Fate::Realize };
+        }
+        if wanted.passes > 1 && matches!(value.op(), Op::Alu(a) if a.is_transcendental()) {
+            return Fate::Stage;
+        }
+        Fate::Inline
+    }
+
+    /// Whether a repeated value is of a row: it then is computed once a row, outside the loops that
+    /// repeat it.
+    fn over_a_row(&self, node: NodeIndex, wanted: &Wanted) -> bool {
+        let exact = wanted.access.dims.iter().all(|d| d.exact || d.axes == 0);
+        let output = self.graph.nodes()[wanted.kernel as usize].rank() as u32;
+        let own = wanted.access.dims.iter().all(|d| d.axes >> output.min(63) == 0);
+        exact && own && !self.kernels[wanted.kernel as usize].contraction && self.reduces_below(node)
+    }
+
+    /// Whether a few steps down there is a plain reduction.
+    fn reduces_below(&self, node: NodeIndex) -> bool {
+        let mut work = vec![(node, 0)];
+        let mut visited = 0;
+        while let Some((n, depth)) = work.pop() {
+            visited += 1;
+            if matches!(self.graph.nodes()[n as usize].op(), Op::Reduce(..)) {
+                return !is_contraction(self.graph, n);
+            }
+            if depth < 8 && visited < 32 {
+                work.extend(self.graph.sources(n).iter().map(|s| (*s, depth + 1)));
+            }
+        }
+        false
+    }
+
+    /// Whether a reduction becomes part of the kernel that wants it.
+    fn joins(&self, node: NodeIndex, wanted: &Wanted) -> bool {
+        let kernel = &self.kernels[wanted.kernel as usize];
+        let consumer = &self.graph.nodes()[wanted.kernel as usize];
+        let rank = consumer.rank() as u32;
+        let mut rows = 0u64;
+        for dim in &wanted.access.dims {
+            let own = dim.axes >> rank.min(63) == 0;
+            if !(dim.axes == 0 || (dim.exact && own && rows & dim.axes == 0)) {
+                return false;
+            }
+            rows |= dim.axes;
+        }
+        if wanted.many || wanted.scattered || wanted.kernel == node {
+            return false;
+        }
+        let is_fold = matches!(consumer.op(), Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..));
+        let long = (0..rank).filter(|d| consumer.shape()[*d as usize].as_const() != Some(1));
+        let all: u64 = long.fold(0, |all, d| all | 1 << d);
+        if is_contraction(self.graph, node) {
+            let elementwise = !kernel.contraction && kernel.rows.is_none() && !is_fold;
+            return elementwise && wanted.passes == 1 && all & !rows == 0 && wanted.access.scope & !rows == 0;
+        }
+        if kernel.contraction || kernel.rows.is_some_and(|r| r != rows) || is_fold {
+            return false;
+        }
+        let product = |bits: u64| {
+            let dims = (0..rank).filter(|d| bits & (1 << d) != 0);
+            dims.fold(1i64, |n, d| n.saturating_mul(consumer.shape()[d as usize].upper_bound().unwrap_or(i64::MAX)))
+        };
+        let source = &self.graph.nodes()[self.graph.sources(node)[0] as usize];
+        let read = source.shape().iter().fold(1i64, |n, e| n.saturating_mul(e.upper_bound().unwrap_or(i64::MAX)));
+        product(rows) >= 8 || (product(all) <= MAX_ROW && read <= MAX_ROW)
+    }
+
+    /// Tells the operands of a node how they are read.
+    fn propagate(&mut self, node: NodeIndex, kernel: NodeIndex, access: &Access, (many, scattered): (bool, bool)) {
+        let value = self.graph.nodes()[node as usize].clone();
+        let sources: SmallVec<[NodeIndex; 3]> = self.graph.sources(node).into();
+        let inexact = |axes: u64| Dim { axes, exact: false };
+        let all = access.dims.iter().fold(0, |a, d| a | d.axes);
+        for (operand, source) in sources.into_iter().enumerate() {
+            let below = self.graph.nodes()[source as usize].shape();
+            let mut scope = access.scope;
+            let dims: SmallVec<[Dim; 6]> = match value.op() {
+                Op::Reshape(_) => match squeezed(value.shape(), below) {
+                    Some(map) => map.into_iter().map(|d| d.map_or(inexact(0), |d| access.dims[d])).collect(),
+                    None => below.iter().map(|e| inexact(if e.as_const() == Some(1) { 0 } else { all })).collect(),
+                },
+                Op::Permute(axes) => {
+                    let mut dims: SmallVec<[Dim; 6]> = access.dims.clone();
+                    axes.iter().zip(&access.dims).for_each(|(a, d)| dims[*a] = *d);
+                    dims
+                }
+                Op::Expand(_) => {
+                    let new = value.rank() - below.len();
+                    let grown = |d: usize| below[d] != value.shape()[d + new];
+                    (0..below.len()).map(|d| if grown(d) { inexact(0) } else { access.dims[d + new] }).collect()
+                }
+                Op::Pad(..) | Op::Shrink(_) | Op::Flip(_) => access.dims.iter().map(|d| inexact(d.axes)).collect(),
+                Op::Reduce(_, axes) => {
+                    let own = &mut self.kernels[kernel as usize].axes;
+                    let mut kept = access.dims.iter();
+                    let mut dims = SmallVec::new();
+                    for d in 0..below.len() {
+                        if axes.contains(&d) {
+                            let bit = 1 << (*own).min(63);
+                            *own += 1;
+                            scope |= if below[d].as_const() == Some(1) { 0 } else { bit };
+                            dims.push(Dim { axes: bit, exact: true });
+                        } else {
+                            dims.extend(kept.next().copied());
+                        }
+                    }
+                    let named = dims.iter().fold(0, |n, d: &Dim| n | d.axes);
+                    scope &= named;
+                    dims
+                }
+                Op::Take(axis) => {
+                    let indexed = value.rank() - (below.len().max(1) - 1);
+                    if operand == 1 {
+                        access.dims[*axis..*axis + below.len()].into()
+                    } else {
+                        let mut dims: SmallVec<[Dim; 6]> = access.dims[..*axis].into();
+                        dims.push(inexact(access.dims[*axis..*axis + indexed].iter().fold(0, |a, d| a | d.axes)));
+                        dims.extend_from_slice(&access.dims[*axis + indexed..]);
+                        dims
+                    }
+                }
+                Op::Gather(_) if operand == 0 => access.dims.iter().map(|d| inexact(d.axes)).collect(),
+                Op::Rand(_) => SmallVec::new(),
+                _ => access.dims.clone(),
+            };
+            self.want(source, kernel, Access { dims, scope });
+            if let Some(wanted) = &mut self.wanted[source as usize] {
+                wanted.many |= many;
+                wanted.scattered |= scattered;
+            }
+        }
+    }
+
+    fn want(&mut self, node: NodeIndex, kernel: NodeIndex, access: Access) {
+        let output = self.graph.nodes()[kernel as usize].rank() as u32;
+        let slot = &mut self.wanted[node as usize];
+        let Some(wanted) = slot else {
+            *slot = Some(Wanted { kernel, access, many: false, scattered: false, passes: 1 });
+            return;
+        };
+        if wanted.kernel != kernel {
+            wanted.many = true;
+            return;
+        }
+        if wanted.access == access {
+            return;
+        }
+        let reduced = |d: &Dim| d.exact && d.axes >> output.min(63) != 0;
+        for (known, new) in wanted.access.dims.iter_mut().zip(&access.dims) {
+            if known.axes == new.axes {
+                known.exact &= new.exact;
+                continue;
+            }
+            // The same row in another pass over it, or another position altogether.
+            if !(known.exact && new.exact && (reduced(known) || reduced(new))) {
+                wanted.scattered = true;
+            }
+            if reduced(known) && !reduced(new) {
+                *known = *new;
+            }
+        }
+        wanted.passes += 1;
+        let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
+        wanted.access.scope = (wanted.access.scope | access.scope) & (named | ((1u64 << output.min(63)) - 1));
+    }
+}

@@ -1,0 +1,21 @@
+//! Scheduling: from the tensor graph to kernels, and from kernels to loops.
+
+mod apply;
+mod contraction;
+mod fuse;
+mod heuristic;
+pub mod lower;
+mod names;
+mod normalize;
+pub mod opt;
+mod preschedule;
+mod rangeify;
+mod subst;
+mod threefry;
+
+pub use apply::{PackJob, ScheduleError};
+pub use heuristic::heuristic;
+pub use lower::{LowerError, Program, lower};
+pub use opt::Schedule;
+pub use preschedule::{BufferSpec, Item, KernelInvocation, PreSchedule, PreScheduleError, Slot, create_pre_schedule};
+pub use rangeify::RangeifyError;

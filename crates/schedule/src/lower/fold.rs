@@ -1,0 +1,348 @@
+//! Folds: accumulators, the loops that fill them, and what is made of them at the end.
+//!
+//! The accumulators of a carry are declared where the first reduction loop starts. They have a
+//! dimension for each kept loop inside it, and one for each reduction loop that the schedule gave
+//! an accumulator per lane (rfactor). Where the innermost of those runs short, in a tail, a second,
+//! scalar accumulator takes over. All dimensions are unrolled or vector loops in a good schedule,
+//! and the accumulators registers; otherwise they are scratch.
+
+use super::convert::Bound;
+use super::{Lowerer, Nest, Step};
+use crate::apply::{LoopState, Runs};
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem, TempId};
+use svod_ir::kernel::{AxisId, Body, Carry, Emit, Monoid};
+use svod_ir::lowered::{Home, Loop, LoopKind, Stmt};
+use svod_ir::size::{Size, Variable};
+
+/// The accumulators of one fold.
+struct Accumulators {
+    /// The loops that index them, outermost first, with their number of rounds.
+    loops: Vec<(LoopState, u64)>,
+    /// One temporary a carry.
+    temps: Vec<TempId>,
+    /// One scalar (per kept loop) temporary a carry, for tails of a vector loop.
+    tails: Vec<TempId>,
+    /// The new values of one step, where carries depend on one another.
+    news: Vec<TempId>,
+}
+
+impl Lowerer<'_> {
+    /// A fold, from its first reduction loop on.
+    pub(super) fn fold(&mut self, nest: Nest) -> Step {
+        let Body::Fold { carries, emit, results, .. } = &self.s.kernel.stages[nest.stage].body else {
+            return Err("a reduction loop outside a fold".into());
+        };
+        let accumulators = self.accumulators(&nest, carries)?;
+        let mut body = self.initial(&nest, carries, &accumulators);
+        body.extend(self.steps(nest.clone(), carries, *emit, results, &accumulators)?);
+        if *emit == Emit::Last {
+            body.extend(self.results(nest, carries, results, &accumulators)?);
+        }
+        Ok(body)
+    }
+
+    fn accumulators(&mut self, nest: &Nest, carries: &[Carry]) -> Step<Accumulators> {
+        let mut loops = Vec::new();
+        for (i, l) in nest.loops.iter().enumerate() {
+            let kept = !self.folds(nest.stage, l.axis);
+            if !kept && !l.rfactor {
+                continue;
+            }
+            let outer = nest.loops[..i].iter().rev().find(|o| o.axis == l.axis);
+            let points = match outer {
+                Some(outer) => Size::from(outer.step as i64),
+                None => nest.env[&l.axis].remaining.clone(),
+            };
+            let bound = points.upper_bound().ok_or("a kept loop inside a reduction has no upper bound")?.max(1) as u64;
+            if kept && outer.is_none() && l.step > 1 && points.divisible_by(l.step as i64) != Some(true) {
+                return Err("a split kept axis with a tail must have its outer part outside the reduction".into());
+            }
+            loops.push((l.clone(), bound.div_ceil(l.step)));
+        }
+        let registers = loops.iter().all(|(l, n)| *n == 1 || matches!(l.runs, Runs::Unroll | Runs::Vector));
+        let home = if registers { Home::Register } else { Home::Scratch };
+        let shape_of = |loops: &mut dyn Iterator<Item = &(LoopState, u64)>| {
+            let shape: Vec<Size> = loops.map(|(_, n)| Size::from(*n as i64)).collect();
+            if shape.is_empty() { vec![Size::from(1)] } else { shape }
+        };
+        let whole = shape_of(&mut loops.iter());
+        let kept = shape_of(&mut loops.iter().filter(|(l, _)| !l.rfactor));
+        let name = self.s.kernel.stages[nest.stage].name.clone();
+        let mut temps = |suffix: &str, shape: &[Size]| -> Vec<TempId> {
+            let new = |c: &Carry| self.temp(format!("{name}{suffix}"), c.dtype, shape.to_vec(), home);
+            carries.iter().map(new).collect()
+        };
+        let has_tail = loops.iter().any(|(l, _)| l.rfactor && l.runs == Runs::Vector);
+        let linked = carries.len() > 1 || carries[0].fix.is_some();
+        Ok(Accumulators {
+            temps: temps("_acc", &whole),
+            tails: if has_tail { temps("_tail", &kept) } else { Vec::new() },
+            news: if linked { temps("_new", &whole) } else { Vec::new() },
+            loops,
+        })
+    }
+
+    /// Gives every accumulator its identity.
+    fn initial(&mut self, nest: &Nest, carries: &[Carry], acc: &Accumulators) -> Vec<Stmt> {
+        let mut body = Vec::new();
+        for (temps, rfactored) in [(&acc.temps, true), (&acc.tails, false)] {
+            if temps.is_empty() {
+                continue;
+            }
+            let over: Vec<(LoopState, u64)> = acc.loops.iter().filter(|(l, _)| rfactored || !l.rfactor).cloned().collect();
+            body.extend(self.over(nest.stage, &over, &mut |this, at| {
+                let store = |(t, c): (&TempId, &Carry)| {
+                    let value = this.phase.exprs.constant(c.op.identity(c.dtype));
+                    let index = this.indices(at);
+                    Stmt::Store { to: Mem::Temp(*t, 0), index, value, valid: None }
+                };
+                temps.iter().zip(carries).map(store).collect()
+            }));
+        }
+        body
+    }
+
+    /// Full loops over the rounds of some loops.
+    fn over(&mut self, stage: usize, loops: &[(LoopState, u64)], inside: &mut dyn FnMut(&mut Self, &[Size]) -> Vec<Stmt>) -> Vec<Stmt> {
+        let mut at = Vec::new();
+        let mut entered = Vec::new();
+        for (l, n) in loops {
+            if *n == 1 {
+                at.push(Size::from(0));
+                continue;
+            }
+            let extent = Size::from(*n as i64);
+            let var = self.counter(stage, l, &extent);
+            at.push(Size::from(&var));
+            let kind = match l.runs {
+                Runs::Unroll => LoopKind::Unroll,
+                Runs::Vector => LoopKind::Vector,
+                Runs::Serial | Runs::Task => LoopKind::Serial,
+            };
+            entered.push(Loop { var, extent, kind });
+        }
+        if at.is_empty() {
+            at.push(Size::from(0));
+        }
+        let body = inside(self, &at);
+        entered.into_iter().rev().fold(body, |body, l| vec![Stmt::Loop(l, body)])
+    }
+
+    fn indices(&mut self, at: &[Size]) -> Vec<ExprId> {
+        at.iter().map(|i| self.phase.exprs.index(i.clone())).collect()
+    }
+
+    /// The reduction loops and, inside, one step of every carry.
+    fn steps(&mut self, nest: Nest, carries: &[Carry], emit: Emit, results: &[ExprId], acc: &Accumulators) -> Step {
+        if nest.loops.is_empty() {
+            return self.step(&nest, carries, emit, results, acc);
+        }
+        self.each(nest, &mut |this, inner| this.steps(inner, carries, emit, results, acc))
+    }
+
+    fn step(&mut self, nest: &Nest, carries: &[Carry], emit: Emit, results: &[ExprId], acc: &Accumulators) -> Step {
+        let (temps, at) = current(nest, acc);
+        let index = self.indices(&at);
+        let mut body = Vec::new();
+        if emit == Emit::Exclusive {
+            body.extend(self.emit(nest, carries, results, temps, &index)?);
+        }
+        let linked = !acc.news.is_empty();
+        let mut bound: Vec<Bound> = Vec::new();
+        let mut moved: Vec<(TempId, TempId, DType)> = Vec::new();
+        for (i, carry) in carries.iter().enumerate() {
+            let n = i as u8;
+            let old = self.phase.exprs.load(carry.dtype, Mem::Temp(temps[i], 0), &index);
+            bound.push((Expr::Old(n, carry.dtype), old));
+            let element = self.element(nest, carry, &bound)?;
+            let value = self.update(carries, i, old, element, &bound, nest)?;
+            let to = if linked { acc.news[i] } else { temps[i] };
+            body.push(Stmt::Store { to: Mem::Temp(to, 0), index: index.clone(), value, valid: None });
+            if linked {
+                let new = self.phase.exprs.load(carry.dtype, Mem::Temp(to, 0), &index);
+                bound.push((Expr::New(n, carry.dtype), new));
+                moved.push((to, temps[i], carry.dtype));
+            }
+        }
+        for (from, to, dtype) in moved {
+            let value = self.phase.exprs.load(dtype, Mem::Temp(from, 0), &index);
+            body.push(Stmt::Store { to: Mem::Temp(to, 0), index: index.clone(), value, valid: None });
+        }
+        if emit == Emit::Inclusive {
+            body.extend(self.emit(nest, carries, results, temps, &index)?);
+        }
+        Ok(body)
+    }
+
+    /// What one step folds in: the identity where the point is masked.
+    fn element(&mut self, nest: &Nest, carry: &Carry, bound: &[Bound]) -> Step<ExprId> {
+        let element = self.convert(carry.element, nest, bound)?;
+        let masked = nest.env.iter().any(|(axis, span)| span.masked && self.folds(nest.stage, *axis));
+        if !masked {
+            return Ok(element);
+        }
+        let Some(guard) = self.guard(nest) else { return Ok(element) };
+        let identity = self.phase.exprs.constant(carry.op.identity(carry.dtype));
+        Ok(self.phase.exprs.alu(Alu::Where, &[guard, element, identity]))
+    }
+
+    /// The new value of carry `i`.
+    fn update(&mut self, carries: &[Carry], i: usize, old: ExprId, element: ExprId, bound: &[Bound], nest: &Nest) -> Step<ExprId> {
+        let carry = &carries[i];
+        let mut old = old;
+        if let Some(fix) = carry.fix {
+            let factor = self.convert(fix, nest, bound)?;
+            let pool = &mut self.phase.exprs;
+            let one = pool.constant(Const::one(carry.dtype));
+            let nan = pool.alu(Alu::Ne, &[factor, factor]);
+            let factor = pool.alu(Alu::Where, &[nan, one, factor]);
+            old = pool.alu(Alu::Mul, &[old, factor]);
+        }
+        let of = |want: &dyn Fn(u8, DType) -> Expr, n: usize| {
+            let key = want(n as u8, carries[n].dtype);
+            bound.iter().find(|(e, _)| *e == key).map(|(_, v)| *v).ok_or("a carry refers to one that comes later")
+        };
+        let pool = &mut self.phase.exprs;
+        Ok(match carry.op {
+            Monoid::ArgMax | Monoid::ArgMin => {
+                if i == 0 {
+                    return Err("an arg carry follows the max or min it goes with".into());
+                }
+                let was = of(&Expr::Old, i - 1)?;
+                let is = of(&Expr::New, i - 1)?;
+                let order = if carry.op == Monoid::ArgMax { [was, is] } else { [is, was] };
+                let better = pool.alu(Alu::Lt, &order);
+                let (is_nan, was_number) = (pool.alu(Alu::Ne, &[is, is]), pool.alu(Alu::Eq, &[was, was]));
+                let first_nan = pool.alu(Alu::And, &[is_nan, was_number]);
+                let moved = pool.alu(Alu::Or, &[better, first_nan]);
+                pool.alu(Alu::Where, &[moved, element, old])
+            }
+            Monoid::Welford => {
+                let leader = (0..=i).rev().take_while(|n| carries[*n].op == Monoid::Welford).last().unwrap_or(i);
+                match (i - leader) % 3 {
+                    0 => {
+                        let one = pool.constant(Const::one(carry.dtype));
+                        pool.alu(Alu::Add, &[old, one])
+                    }
+                    1 => {
+                        let count = of(&Expr::New, i - 1)?;
+                        let delta = pool.alu(Alu::Sub, &[element, old]);
+                        let share = pool.alu(Alu::Div, &[delta, count]);
+                        pool.alu(Alu::Add, &[old, share])
+                    }
+                    _ => {
+                        let (was, is) = (of(&Expr::Old, i - 1)?, of(&Expr::New, i - 1)?);
+                        let (before, after) = (pool.alu(Alu::Sub, &[element, was]), pool.alu(Alu::Sub, &[element, is]));
+                        let square = pool.alu(Alu::Mul, &[before, after]);
+                        pool.alu(Alu::Add, &[old, square])
+                    }
+                }
+            }
+            _ => {
+                let op = carry.op.alu().ok_or("a monoid that is no scalar operation")?;
+                pool.alu(op, &[old, element])
+            }
+        })
+    }
+
+    /// The stage's values after a step of a scan.
+    fn emit(&mut self, nest: &Nest, carries: &[Carry], results: &[ExprId], temps: &[TempId], index: &[ExprId]) -> Step {
+        let bound: Vec<Bound> = carries
+            .iter()
+            .enumerate()
+            .map(|(i, c)| (Expr::Carry(i as u8, c.dtype), self.phase.exprs.load(c.dtype, Mem::Temp(temps[i], 0), index)))
+            .collect();
+        let values = results.iter().map(|r| self.convert(*r, nest, &bound)).collect::<Step<Vec<_>>>()?;
+        self.store(nest, &values)
+    }
+
+    /// The stage's values after the last step.
+    fn results(&mut self, nest: Nest, carries: &[Carry], results: &[ExprId], acc: &Accumulators) -> Step {
+        let mut nest = nest;
+        nest.loops.retain(|l| !self.folds(nest.stage, l.axis));
+        for (axis, span) in &mut nest.env {
+            if self.folds(nest.stage, *axis) {
+                span.masked = false;
+            }
+        }
+        self.finish(nest, carries, results, acc)
+    }
+
+    fn finish(&mut self, nest: Nest, carries: &[Carry], results: &[ExprId], acc: &Accumulators) -> Step {
+        if !nest.loops.is_empty() {
+            return self.each(nest, &mut |this, inner| this.finish(inner, carries, results, acc));
+        }
+        let vector = acc.loops.iter().find(|(l, _)| l.rfactor && l.runs == Runs::Vector);
+        let lanes = vector.map(|(l, n)| (self.counter(nest.stage, l, &Size::from(*n as i64)), *n));
+        let bound = carries.iter().enumerate().map(|(i, c)| {
+            let value = self.combined(&nest, i, c, acc, lanes.as_ref().map(|(var, _)| var));
+            (Expr::Carry(i as u8, c.dtype), value)
+        });
+        let bound: Vec<Bound> = bound.collect();
+        let values = results.iter().map(|r| self.convert(*r, &nest, &bound)).collect::<Step<Vec<_>>>()?;
+        let body = self.store(&nest, &values)?;
+        Ok(match lanes {
+            Some((var, n)) => vec![Stmt::Loop(Loop { var, extent: Size::from(n as i64), kind: LoopKind::Vector }, body)],
+            None => body,
+        })
+    }
+
+    /// One carry's value at a point of the kept axes: its accumulators combined, as a tree.
+    fn combined(&mut self, nest: &Nest, i: usize, carry: &Carry, acc: &Accumulators, lanes: Option<&Variable>) -> ExprId {
+        let mut points: Vec<Vec<Size>> = vec![Vec::new()];
+        for (l, n) in &acc.loops {
+            let choices: Vec<Size> = if !l.rfactor {
+                vec![entered(nest, l)]
+            } else if let (Runs::Vector, Some(var)) = (l.runs, lanes) {
+                vec![Size::from(var)]
+            } else {
+                (0..*n).map(|c| Size::from(c as i64)).collect()
+            };
+            let extended = points.iter().flat_map(|p| choices.iter().map(|c| p.iter().chain([c]).cloned().collect()));
+            points = extended.collect();
+        }
+        if acc.loops.is_empty() {
+            points = vec![vec![Size::from(0)]];
+        }
+        let mut values: Vec<ExprId> = Vec::new();
+        for point in points {
+            let index = self.indices(&point);
+            values.push(self.phase.exprs.load(carry.dtype, Mem::Temp(acc.temps[i], 0), &index));
+        }
+        let Some(op) = carry.op.alu() else { return values[0] };
+        while values.len() > 1 {
+            let pair = |pair: &[ExprId]| if pair.len() == 2 { self.phase.exprs.alu(op, pair) } else { pair[0] };
+            values = values.chunks(2).map(pair).collect();
+        }
+        let mut value = values[0];
+        if let Some(lanes) = lanes {
+            let zero = Size::from(0);
+            value = self.phase.exprs.add(Expr::Lanes { op, lanes: lanes.clone(), value }, carry.dtype);
+            let kept: Vec<Size> = acc.loops.iter().filter(|(l, _)| !l.rfactor).map(|(l, _)| entered(nest, l)).collect();
+            let index = self.indices(if kept.is_empty() { std::slice::from_ref(&zero) } else { &kept });
+            let tail = self.phase.exprs.load(carry.dtype, Mem::Temp(acc.tails[i], 0), &index);
+            value = self.phase.exprs.alu(op, &[value, tail]);
+        }
+        value
+    }
+}
+
+/// The accumulators that the current point of the reduction loops uses, and where in them.
+fn current<'a>(nest: &Nest, acc: &'a Accumulators) -> (&'a [TempId], Vec<Size>) {
+    let counter = |l: &LoopState| nest.entered.iter().rev().find(|(key, _)| *key == (l.axis, l.part)).map(|(_, c)| c.clone());
+    let narrowed = acc.loops.iter().any(|(l, _)| l.rfactor && l.runs == Runs::Vector && counter(l).is_none());
+    let used = acc.loops.iter().filter(|(l, _)| !narrowed || !l.rfactor);
+    let mut at: Vec<Size> = used.map(|(l, _)| counter(l).unwrap_or(Size::from(0))).collect();
+    if at.is_empty() {
+        at.push(Size::from(0));
+    }
+    (if narrowed { &acc.tails } else { &acc.temps }, at)
+}
+
+/// The counter of a kept loop.
+fn entered(nest: &Nest, l: &LoopState) -> Size {
+    let key: (AxisId, u32) = (l.axis, l.part);
+    nest.entered.iter().rev().find(|(k, _)| *k == key).map_or(Size::from(0), |(_, c)| c.clone())
+}

@@ -1,0 +1,417 @@
+//! From a scheduled kernel to its loop tree.
+//!
+//! Each output stage that is not placed in another becomes a phase. Loops are emitted outside in;
+//! an [`Env`] holds, per axis, how far the enclosing loops have narrowed it: where it starts and
+//! how many points remain. At each loop the stages placed there are emitted first, each for just
+//! the region that its consumers will read inside ([`region`]).
+//!
+//! Tails need no test for divisibility: a split whose step does not provably divide what remains
+//! either shortens its inner loop, or emits its body twice (full steps, then what is left in
+//! narrower ones), or masks, as the split says.
+
+mod convert;
+mod fold;
+mod region;
+
+pub(crate) use region::roots;
+
+use crate::apply::{LoopState, Runs, Scheduled, apply};
+use crate::apply::{PackJob, ScheduleError};
+use crate::contraction::{layout_index, layout_shape};
+use crate::opt::{Layout, Schedule, Tail};
+use rustc_hash::FxHashMap;
+use svod_ir::expr::{ExprId, Mem, TempId};
+use svod_ir::kernel::{AxisId, Body, Kernel, Out};
+use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
+use svod_ir::size::{Size, Variable};
+
+/// Why a kernel has no loop tree under a schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LowerError {
+    /// A step of the schedule is illegal.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// The loops that the schedule asks for cannot be made.
+    #[error("stage `{stage}` of kernel `{kernel}`: {why}")]
+    Stage {
+        /// The kernel's name.
+        kernel: String,
+        /// The stage's name.
+        stage: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// A kernel's loops, and the copies of constant operands that they read.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The loops. Parameters after the kernel's own are packed operands, in the order of `packs`.
+    pub lowered: Lowered,
+    /// What makes the packed operands.
+    pub packs: Vec<PackJob>,
+}
+
+/// Applies a schedule to a kernel.
+///
+/// # Errors
+/// [`LowerError`] names the step of the schedule, or the stage, and the reason.
+pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
+    let scheduled = apply(kernel, schedule)?;
+    let roots: Vec<usize> = scheduled.order.iter().copied().filter(|s| is_root(&scheduled, *s)).collect();
+    let mut phases = Vec::new();
+    for root in roots {
+        let emitted = match scheduled.kernel.stages[root].body {
+            Body::Scatter { .. } => convert::scatter(&scheduled, root),
+            _ => Lowerer::new(&scheduled).phase(root).map(|phase| vec![phase]),
+        };
+        phases.extend(emitted.map_err(|why| LowerError::Stage {
+            kernel: kernel.name.clone(),
+            stage: scheduled.kernel.stages[root].name.clone(),
+            why,
+        })?);
+    }
+    let Kernel { name, params, vars, .. } = scheduled.kernel;
+    Ok(Program { lowered: Lowered { name, params, vars, phases }, packs: scheduled.packs })
+}
+
+fn is_root(s: &Scheduled, stage: usize) -> bool {
+    s.stages[stage].at.is_none() && s.kernel.stages[stage].outs.iter().any(|o| matches!(o, Out::Param { .. }))
+}
+
+type Step<T = Vec<Stmt>> = Result<T, String>;
+
+/// How far the enclosing loops have narrowed an axis.
+#[derive(Clone, Debug)]
+struct Span {
+    base: Size,
+    remaining: Size,
+    /// Whether `base + remaining` may lie beyond the axis's end.
+    masked: bool,
+}
+
+/// The spans of a stage's axes.
+type Env = FxHashMap<AxisId, Span>;
+
+/// Where a stage's values have been computed: temporaries, and the region that they cover.
+#[derive(Clone, Debug)]
+struct Placed {
+    temps: Vec<TempId>,
+    base: Vec<Size>,
+    layout: Layout,
+}
+
+struct Lowerer<'s> {
+    s: &'s Scheduled,
+    phase: Phase,
+    placed: FxHashMap<usize, Placed>,
+    counters: usize,
+}
+
+/// What is left to emit of one stage.
+#[derive(Clone)]
+struct Nest {
+    stage: usize,
+    loops: Vec<LoopState>,
+    env: Env,
+    /// Counters of the loops entered so far that index accumulators.
+    entered: Vec<((AxisId, u32), Size)>,
+}
+
+impl<'s> Lowerer<'s> {
+    fn new(s: &'s Scheduled) -> Self {
+        Lowerer { s, phase: Phase::default(), placed: FxHashMap::default(), counters: 0 }
+    }
+
+    fn phase(mut self, root: usize) -> Step<Phase> {
+        let mut env = self.full_env(root);
+        let loops = &self.s.stages[root].loops;
+        let tasks = loops.iter().take_while(|l| l.runs == Runs::Task).count();
+        for at in 0..tasks {
+            let span = env[&loops[at].axis].clone();
+            let step = Size::from(loops[at].step as i64);
+            if span.remaining.divisible_by(loops[at].step as i64) != Some(true) && needs_full(&loops[at], &loops[at + 1..]) {
+                return Err("a task loop with a tail needs a serial loop inside it".into());
+            }
+            let count = span.remaining.ceil_div(&step);
+            let counter = self.counter(root, &loops[at], &count);
+            env.insert(loops[at].axis, inner_span(&span, &Size::from(&counter), &step));
+            self.phase.grid.push(Loop { var: counter, extent: count, kind: LoopKind::Serial });
+        }
+        let mut body = Vec::new();
+        for stage in self.needed(root) {
+            if stage != root && self.s.stages[stage].at.is_none() {
+                let region = self.full_env(stage);
+                body.extend(self.stage(stage, region)?);
+            }
+        }
+        for l in &loops[..tasks] {
+            body.extend(self.producers(root, l, &env)?);
+        }
+        body.extend(self.nest(Nest { stage: root, loops: loops[tasks..].to_vec(), env, entered: Vec::new() })?);
+        self.phase.body = body;
+        Ok(self.phase)
+    }
+
+    /// The stages that `root` reads, directly or not, producers first.
+    fn needed(&self, root: usize) -> Vec<usize> {
+        let mut wanted = vec![root];
+        for &stage in self.s.order.iter().rev() {
+            if !wanted.contains(&stage) && wanted.iter().any(|w| region::reads(&self.s.kernel, *w, stage)) {
+                wanted.push(stage);
+            }
+        }
+        self.s.order.iter().copied().filter(|s| wanted.contains(s)).collect()
+    }
+
+    fn full_env(&self, stage: usize) -> Env {
+        let axes = self.s.stages[stage].loops.iter().map(|l| l.axis);
+        let whole = |a: AxisId| Span { base: Size::from(0), remaining: self.axis_extent(a), masked: false };
+        axes.map(|a| (a, whole(a))).collect()
+    }
+
+    fn axis_extent(&self, axis: AxisId) -> Size {
+        self.s.kernel.axes[axis.index()].extent.clone()
+    }
+
+    fn folds(&self, stage: usize, axis: AxisId) -> bool {
+        matches!(&self.s.kernel.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis))
+    }
+
+    /// A new counter for a loop, unique in the phase.
+    fn counter(&mut self, stage: usize, l: &LoopState, count: &Size) -> Variable {
+        let stage = self.s.kernel.stages[stage].name.replace('.', "_");
+        let name = format!("{stage}_{}_{}_{}", self.s.kernel.axes[l.axis.index()].var.name(), l.part, self.counters);
+        self.counters += 1;
+        let last = count.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
+        Variable::new(&name, 0, last).expect("stage and axis names are identifiers, and the range is not empty")
+    }
+
+    fn temp(&mut self, name: String, dtype: svod_dtype::DType, shape: Vec<Size>, home: Home) -> TempId {
+        let base = name.replace('.', "_");
+        let taken = |n: &str| self.phase.temps.iter().any(|t| t.name == n);
+        let numbered = (1..).map(|i| format!("{base}_{i}"));
+        let name = std::iter::once(base.clone()).chain(numbered).find(|n| !taken(n)).unwrap_or(base.clone());
+        self.phase.temps.push(Temp { name, dtype, shape, home });
+        TempId(self.phase.temps.len() as u32 - 1)
+    }
+
+    /// Computes a temporary stage over a region of its axes.
+    fn stage(&mut self, stage: usize, region: Env) -> Step {
+        let state = &self.s.stages[stage];
+        let over = &self.s.kernel.stages[stage].dims();
+        let mut extents = Vec::new();
+        for axis in over {
+            let span = &region[axis];
+            let bound = span.remaining.upper_bound().ok_or("a scratch extent has no upper bound")?.max(0) as u64;
+            let padded = state.loops.iter().filter(|l| l.axis == *axis && matches!(l.tail, Tail::PadScratch | Tail::Mask));
+            let round = padded.map(|l| l.step).max().unwrap_or(1);
+            extents.push(Size::from(bound.div_ceil(round) as i64 * round as i64));
+        }
+        let one = extents.iter().all(|e| e.as_const() == Some(1));
+        let home = if one && state.micro.is_none() { Home::Register } else { Home::Scratch };
+        let shape = if over.is_empty() { vec![Size::from(1)] } else { layout_shape(&extents, state.layout) };
+        let name = &self.s.kernel.stages[stage].name;
+        let dtypes = convert::result_types(&self.s.kernel, stage);
+        let temps = dtypes.iter().map(|d| self.temp(name.clone(), *d, shape.clone(), home)).collect();
+        let base = over.iter().map(|a| region[a].base.clone()).collect();
+        self.placed.insert(stage, Placed { temps, base, layout: state.layout });
+        self.nest(Nest { stage, loops: state.loops.clone(), env: region, entered: Vec::new() })
+    }
+
+    /// The stages placed at loop `l` of `consumer`, each for the region read inside.
+    fn producers(&mut self, consumer: usize, l: &LoopState, env: &Env) -> Step {
+        let here = (consumer, l.axis, l.part);
+        let placed: Vec<usize> = self.s.order.iter().copied().filter(|s| self.s.stages[*s].at == Some(here)).collect();
+        let regions = self.regions(consumer, env, &placed)?;
+        let mut body = Vec::new();
+        for (stage, region) in placed.into_iter().zip(regions) {
+            body.extend(self.stage(stage, region)?);
+        }
+        Ok(body)
+    }
+
+    /// The loops of a stage that are left, and what is inside.
+    fn nest(&mut self, nest: Nest) -> Step {
+        let Some(head) = nest.loops.first() else { return self.map(&nest) };
+        if self.s.stages[nest.stage].micro.is_some() {
+            if nest.loops.len() == 3 {
+                return self.micro(&nest).map(|m| vec![Stmt::Micro(m)]);
+            }
+        } else if self.folds(nest.stage, head.axis) {
+            return self.fold(nest);
+        }
+        self.each(nest, &mut |this, inner| this.nest(inner))
+    }
+
+    /// Emits the first loop of a nest around what `inside` gives for the loops that remain.
+    fn each(&mut self, nest: Nest, inside: &mut dyn FnMut(&mut Self, Nest) -> Step) -> Step {
+        let head = nest.loops[0].clone();
+        let span = nest.env[&head.axis].clone();
+        let step = Size::from(head.step as i64);
+        let exact = span.remaining.divisible_by(head.step as i64) == Some(true);
+        if head.step == 1 {
+            return self.rounds(&nest, &head, span.remaining.clone(), &mut |s, c| inner_span(s, c, &Size::from(1)), inside);
+        }
+        if matches!(head.tail, Tail::Mask | Tail::PadScratch) {
+            let full = |s: &Span, c: &Size| Span { remaining: step.clone(), masked: s.masked || !exact, ..inner_span(s, c, &step) };
+            return self.rounds(&nest, &head, span.remaining.ceil_div(&step), &mut { full }, inside);
+        }
+        if exact || !needs_full(&head, &nest.loops[1..]) {
+            return self.rounds(&nest, &head, span.remaining.ceil_div(&step), &mut |s, c| inner_span(s, c, &step), inside);
+        }
+        let rounds = span.remaining.floordiv(&step);
+        let mut body = Vec::new();
+        if rounds.as_const() != Some(0) {
+            let full = |s: &Span, c: &Size| Span { remaining: step.clone(), ..inner_span(s, c, &step) };
+            body = self.rounds(&nest, &head, rounds.clone(), &mut { full }, inside)?;
+        }
+        let rest = Span { base: &span.base + &(&rounds * &step), remaining: span.remaining.modulo(&step), ..span };
+        let mut nest = nest;
+        nest.env.insert(head.axis, rest);
+        nest.loops.remove(0);
+        let next = nest.loops.iter().position(|l| l.axis == head.axis).ok_or("a split loop has lost its inner part")?;
+        let narrowed = nest.loops.remove(next);
+        nest.loops.insert(0, LoopState { runs: Runs::Serial, rfactor: false, ..narrowed });
+        body.extend(self.each(nest, inside)?);
+        Ok(body)
+    }
+
+    /// `count` rounds of loop `head`; `narrow` gives the span inside round `c`.
+    fn rounds(
+        &mut self,
+        nest: &Nest,
+        head: &LoopState,
+        count: Size,
+        narrow: &mut dyn FnMut(&Span, &Size) -> Span,
+        inside: &mut dyn FnMut(&mut Self, Nest) -> Step,
+    ) -> Step {
+        let span = &nest.env[&head.axis];
+        let constant = count.as_const();
+        if constant.is_some_and(|c| c <= 0) {
+            return Ok(Vec::new());
+        }
+        let kind = match head.runs {
+            Runs::Serial | Runs::Task => LoopKind::Serial,
+            _ if constant.is_none() => return Err(format!("an unrolled or vector loop of {count} rounds")),
+            Runs::Unroll => LoopKind::Unroll,
+            Runs::Vector => LoopKind::Vector,
+        };
+        let counter = (constant != Some(1)).then(|| self.counter(nest.stage, head, &count));
+        let at = counter.as_ref().map_or(Size::from(0), Size::from);
+        let mut inner = nest.clone();
+        inner.loops.remove(0);
+        inner.env.insert(head.axis, narrow(span, &at));
+        if head.rfactor || !self.folds(nest.stage, head.axis) {
+            inner.entered.push(((head.axis, head.part), at));
+        }
+        let mut body = self.producers(nest.stage, head, &inner.env)?;
+        body.extend(inside(self, inner)?);
+        Ok(match counter {
+            Some(var) if !body.is_empty() => vec![Stmt::Loop(Loop { var, extent: count, kind }, body)],
+            _ => body,
+        })
+    }
+
+    /// The value of a map at one point.
+    fn map(&mut self, nest: &Nest) -> Step {
+        let Body::Map(value) = self.s.kernel.stages[nest.stage].body else {
+            return Err("a fold or scatter over no axes".into());
+        };
+        let value = self.convert(value, nest, &[])?;
+        self.store(nest, &[value])
+    }
+
+    /// Stores a stage's values at the current point of its axes.
+    fn store(&mut self, nest: &Nest, values: &[ExprId]) -> Step {
+        let stage = &self.s.kernel.stages[nest.stage];
+        let mut body = Vec::new();
+        for (field, (out, value)) in stage.outs.iter().zip(values).enumerate() {
+            body.push(match out {
+                Out::Temp => {
+                    let point: Vec<Size> = stage.dims().iter().map(|a| nest.env[a].base.clone()).collect();
+                    let index = self.temp_index(nest.stage, &point)?;
+                    let index = index.into_iter().map(|i| self.phase.exprs.index(i)).collect();
+                    Stmt::Store { to: Mem::Temp(self.placed[&nest.stage].temps[field], 0), index, value: *value, valid: None }
+                }
+                Out::Param { param, index } => {
+                    let index = index.iter().map(|i| self.convert(*i, nest, &[])).collect::<Result<_, _>>()?;
+                    Stmt::Store { to: Mem::Param(*param), index, value: *value, valid: self.guard(nest) }
+                }
+            });
+        }
+        Ok(body)
+    }
+
+    /// Where a point of a stage's axes lies in its temporary.
+    fn temp_index(&self, stage: usize, point: &[Size]) -> Step<Vec<Size>> {
+        let placed = self.placed.get(&stage).ok_or("a stage is read outside the loop it is computed in")?;
+        if point.is_empty() {
+            return Ok(vec![Size::from(0)]);
+        }
+        let relative: Vec<Size> = point.iter().zip(&placed.base).map(|(p, b)| p - b).collect();
+        Ok(layout_index(&relative, placed.layout))
+    }
+
+    /// The tile that computes a contraction's innermost loops.
+    fn micro(&mut self, nest: &Nest) -> Step<Micro> {
+        let (rows, cols) = self.s.stages[nest.stage].micro.ok_or("not a tiled stage")?;
+        let found = crate::contraction::recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
+        let (a, a_columns) = self.tile_operand(found.a, nest)?;
+        let (b, _) = self.tile_operand(found.b, nest)?;
+        let over = &self.s.kernel.stages[nest.stage].over;
+        let point: Vec<Size> = over.iter().map(|x| nest.env[x].base.clone()).collect();
+        let index = self.temp_index(nest.stage, &point)?;
+        let mem = Mem::Temp(self.placed[&nest.stage].temps[0], 0);
+        let stride = self.row_stride(mem);
+        let reduced = self.s.stages[nest.stage].loops.iter().map(|l| l.axis).filter(|x| self.folds(nest.stage, *x));
+        let mut axes: Vec<AxisId> = reduced.collect();
+        axes.dedup();
+        axes.sort();
+        axes.dedup();
+        let start = axes.iter().map(|x| nest.env[x].base.clone()).sum();
+        Ok(Micro {
+            rows,
+            cols,
+            dtype: self.s.kernel.exprs.dtype(found.a),
+            acc: found.acc,
+            depth: nest.env[&found.k].remaining.clone(),
+            start,
+            a_panel: a_columns == Some(i64::from(rows)),
+            a,
+            b,
+            c: TileOperand { mem, index, stride },
+        })
+    }
+
+    fn row_stride(&self, mem: Mem) -> Size {
+        let shape = match mem {
+            Mem::Param(p) => &self.s.kernel.params[p.index()].shape,
+            Mem::Temp(t, _) => &self.phase.temps[t.index()].shape,
+        };
+        shape[shape.len() - 1].clone()
+    }
+
+    /// The memory and address of a staged operand; and the width of its panels, if it has any.
+    fn tile_operand(&mut self, operand: ExprId, nest: &Nest) -> Step<(TileOperand, Option<i64>)> {
+        let (mem, index, panels) = self.convert_tile(operand, nest)?;
+        let stride = self.row_stride(mem);
+        let width = if panels { stride.as_const() } else { None };
+        Ok((TileOperand { mem, index, stride }, width))
+    }
+}
+
+/// The span inside round `c` of a loop of `step` points: shorter in the last round, where the
+/// step does not provably divide what remains.
+fn inner_span(span: &Span, c: &Size, step: &Size) -> Span {
+    let done = c * step;
+    let exact = step.as_const().is_some_and(|s| span.remaining.divisible_by(s) == Some(true));
+    let remaining = if exact { step.clone() } else { (&span.remaining - &done).min(step) };
+    Span { base: &span.base + &done, remaining, masked: span.masked }
+}
+
+/// Whether the next part of a loop's axis always runs in full.
+fn needs_full(head: &LoopState, inner: &[LoopState]) -> bool {
+    let next = inner.iter().find(|l| l.axis == head.axis);
+    next.is_some_and(|l| matches!(l.runs, Runs::Unroll | Runs::Vector))
+}

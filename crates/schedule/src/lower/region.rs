@@ -1,0 +1,120 @@
+//! Bounds inference: which part of a producer the loops inside some point will read.
+
+use super::{Env, Lowerer, Span, Step};
+use crate::subst;
+use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::kernel::{Body, Kernel, Out};
+use svod_ir::size::{Size, Variable};
+
+/// Every expression that a stage evaluates.
+pub(crate) fn roots(kernel: &Kernel, stage: usize) -> Vec<ExprId> {
+    let stage = &kernel.stages[stage];
+    let mut roots: Vec<ExprId> = match &stage.body {
+        Body::Map(value) => vec![*value],
+        Body::Fold { carries, results, .. } => {
+            carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten().chain(results.iter().copied()).collect()
+        }
+        Body::Scatter { at, value, .. } => at.iter().chain([value]).copied().collect(),
+    };
+    for out in &stage.outs {
+        if let Out::Param { index, .. } = out {
+            roots.extend(index);
+        }
+    }
+    roots
+}
+
+/// The indices at which stage `reader` reads stage `read`.
+fn accesses(kernel: &Kernel, reader: usize, read: usize) -> Vec<&[ExprId]> {
+    let all = subst::reachable(&kernel.exprs, &roots(kernel, reader));
+    let access = |id: &ExprId| match kernel.exprs.get(*id) {
+        Expr::Load { from: Mem::Temp(t, _), index, .. } if t.index() == read => Some(&index[..]),
+        _ => None,
+    };
+    all.iter().filter_map(access).collect()
+}
+
+/// Whether one stage reads another directly.
+pub(super) fn reads(kernel: &Kernel, reader: usize, read: usize) -> bool {
+    !accesses(kernel, reader, read).is_empty()
+}
+
+/// The interval of an index: where it starts, and how many values it can take.
+struct Interval {
+    min: Size,
+    extent: Size,
+    masked: bool,
+}
+
+impl Lowerer<'_> {
+    /// The regions of the stages `placed` (producers first) that `consumer`, whose axes span
+    /// `env`, and the stages among `placed` read.
+    pub(super) fn regions(&self, consumer: usize, env: &Env, placed: &[usize]) -> Step<Vec<Env>> {
+        let mut known: Vec<(usize, Env)> = vec![(consumer, env.clone())];
+        for &stage in placed.iter().rev() {
+            let region = self.region(stage, &known);
+            known.push((stage, region));
+        }
+        Ok(known.into_iter().skip(1).rev().map(|(_, env)| env).collect())
+    }
+
+    fn region(&self, stage: usize, known: &[(usize, Env)]) -> Env {
+        let kernel = &self.s.kernel;
+        let over = &kernel.stages[stage].dims();
+        let mut region = self.full_env(stage);
+        let readers = (0..kernel.stages.len()).filter(|r| reads(kernel, *r, stage));
+        if readers.into_iter().any(|r| !known.iter().any(|(k, _)| *k == r)) {
+            return region;
+        }
+        for (d, axis) in over.iter().enumerate() {
+            let each = known.iter().flat_map(|(reader, env)| {
+                accesses(kernel, *reader, stage).into_iter().map(|index| self.interval(index[d], env))
+            });
+            let mut union: Option<Interval> = None;
+            let mut whole = false;
+            for interval in each {
+                let Some(interval) = interval else {
+                    whole = true;
+                    break;
+                };
+                union = Some(match union.take() {
+                    None => interval,
+                    Some(u) if u.min == interval.min => {
+                        let extent = u.extent.max(interval.extent);
+                        Interval { extent, masked: u.masked || interval.masked, ..u }
+                    }
+                    Some(_) => {
+                        whole = true;
+                        break;
+                    }
+                });
+            }
+            if let (false, Some(u)) = (whole, union) {
+                region.insert(*axis, Span { base: u.min, remaining: u.extent, masked: u.masked });
+            }
+        }
+        region
+    }
+
+    /// The values of an index while a reader's axes range over what remains of them; `None` where
+    /// it is not affine.
+    fn interval(&self, index: ExprId, env: &Env) -> Option<Interval> {
+        let Expr::Index(size) = self.s.kernel.exprs.get(index) else { return None };
+        let mut interval = Interval { min: size.clone(), extent: Size::from(1), masked: false };
+        for (axis, span) in env {
+            let var = &self.s.kernel.axes[axis.index()].var;
+            if !size.variables().contains(var) {
+                continue;
+            }
+            let with = |value: &Size, s: &Size| s.substitute(&|v: &Variable| (v == var).then(|| value.clone()));
+            let next = with(&(Size::from(var) + 1), size);
+            let slope = (&next - size).as_const()?;
+            let last = &span.remaining - &Size::from(1);
+            let start = if slope >= 0 { span.base.clone() } else { &span.base + &last };
+            interval.min = with(&start, &interval.min);
+            interval.extent = &interval.extent + &(last * slope.abs());
+            interval.masked |= span.masked;
+        }
+        Some(interval)
+    }
+}

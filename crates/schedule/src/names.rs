@@ -1,0 +1,22 @@
+//! Names of kernels: what kind, over which extents.
+
+use svod_ir::kernel::{Body, Kernel};
+
+/// A short name such as `matmul_1024x384x384` or `rows_96x128_128`.
+pub(crate) fn name(kernel: &Kernel) -> String {
+    let last = kernel.stages.len() - 1;
+    let folds = |s: usize| matches!(kernel.stages[s].body, Body::Fold { .. });
+    let tiled = (0..kernel.stages.len()).find(|s| crate::contraction::recognise(kernel, *s).is_some());
+    let (kind, stage) = match tiled {
+        Some(stage) => ("matmul", stage),
+        None if (0..last).any(folds) => ("rows", last),
+        None if folds(last) => ("reduce", last),
+        None if matches!(kernel.stages[last].body, Body::Scatter { .. }) => ("scatter", last),
+        None => ("map", last),
+    };
+    let axes = crate::contraction::stage_axes(kernel, stage);
+    let extents = axes.iter().map(|a| kernel.axes[a.index()].extent.to_string());
+    let text: String = extents.collect::<Vec<_>>().join("x");
+    let word: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
+    if word.is_empty() { kind.into() } else { format!("{kind}_{word}") }
+}

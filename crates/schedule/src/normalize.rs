@@ -1,0 +1,277 @@
+//! Putting a kernel into the form that schedules expect: no dimensions of extent 1, no more axes
+//! than needed.
+//!
+//! * Dimensions of extent 1 of the parameters are dropped.
+//! * Two adjacent axes that every access names together, `[.., a, b, ..]`, become one. A row of a
+//!   batch of matrices is then a row of one tall matrix.
+
+use crate::subst::{self, Memo};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
+use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out};
+use svod_ir::size::{Size, Variable};
+
+/// The same computation in normal form; axes are renumbered in the order of use.
+pub(crate) fn normalize(kernel: Kernel) -> Kernel {
+    let mut kernel = squeeze(kernel);
+    while let Some((a, b)) = mergeable(&kernel) {
+        kernel = merge(kernel, a, b);
+    }
+    renumber(kernel)
+}
+
+/// Drops the dimensions of extent 1 of parameters.
+fn squeeze(kernel: Kernel) -> Kernel {
+    let kept: Vec<Vec<usize>> = kernel
+        .params
+        .iter()
+        .map(|p| (0..p.shape.len()).filter(|d| p.shape[*d].as_const() != Some(1)).collect())
+        .collect();
+    if kernel.params.iter().zip(&kept).all(|(p, k)| p.shape.len() == k.len()) {
+        return kernel;
+    }
+    let mut new = rebuild(kernel, &|_| None, &|mem, index| match mem {
+        Mem::Param(p) => kept[p.index()].iter().map(|d| index[*d]).collect(),
+        Mem::Temp(..) => index.to_vec(),
+    });
+    for (param, kept) in new.params.iter_mut().zip(&kept) {
+        param.shape = kept.iter().map(|d| param.shape[*d].clone()).collect();
+    }
+    new
+}
+
+/// Every access of a kernel: the memory and the index.
+fn accesses(kernel: &Kernel) -> Vec<(Mem, Vec<ExprId>)> {
+    let all: Vec<ExprId> = (0..kernel.stages.len()).flat_map(|s| crate::lower::roots(kernel, s)).collect();
+    let load = |e: &ExprId| match kernel.exprs.get(*e) {
+        Expr::Load { from, index, .. } => Some((*from, index.to_vec())),
+        _ => None,
+    };
+    let mut accesses: Vec<(Mem, Vec<ExprId>)> = subst::reachable(&kernel.exprs, &all).iter().filter_map(load).collect();
+    for stage in &kernel.stages {
+        for out in &stage.outs {
+            if let Out::Param { param, index } = out {
+                accesses.push((Mem::Param(*param), index.clone()));
+            }
+        }
+    }
+    accesses
+}
+
+/// Two axes that are always named together and in this order.
+fn mergeable(kernel: &Kernel) -> Option<(AxisId, AxisId)> {
+    let accesses = accesses(kernel);
+    kernel.stages.iter().find_map(|stage| {
+        let fold: &[AxisId] = match &stage.body {
+            Body::Fold { axes, .. } => axes,
+            _ => &[],
+        };
+        let pairs = stage.over.windows(2).chain(fold.windows(2));
+        pairs.map(|p| (p[0], p[1])).find(|(a, b)| together(kernel, &accesses, *a, *b))
+    })
+}
+
+fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: AxisId) -> bool {
+    let in_order = |list: &[AxisId]| match (list.iter().position(|x| *x == a), list.iter().position(|x| *x == b)) {
+        (None, None) => true,
+        (Some(i), Some(j)) => j == i + 1,
+        _ => false,
+    };
+    for stage in &kernel.stages {
+        let fold_ok = match &stage.body {
+            Body::Fold { axes, emit, .. } => {
+                let scan = *emit != svod_ir::kernel::Emit::Last && (axes.contains(&a) || axes.contains(&b));
+                in_order(axes) && !scan
+            }
+            Body::Map(_) => true,
+            Body::Scatter { .. } => false,
+        };
+        if !fold_ok || !in_order(&stage.over) {
+            return false;
+        }
+    }
+    let (pa, pb) = (kernel.axes[a.index()].var.clone(), kernel.axes[b.index()].var.clone());
+    let is = |e: ExprId, v: &Variable| matches!(kernel.exprs.get(e), Expr::Index(s) if *s == Size::from(v));
+    let mut indices: Vec<ExprId> = Vec::new();
+    for (mem, index) in accesses {
+        let here = (0..index.len().saturating_sub(1)).find(|d| is(index[*d], &pa) && is(index[d + 1], &pb));
+        if let (Mem::Temp(t, _), Some(d)) = (mem, here) {
+            let dims = kernel.stages[t.index()].dims();
+            if dims[d] != a || dims[d + 1] != b {
+                return false;
+            }
+        }
+        if let Mem::Param(p) = mem {
+            let shape = &kernel.params[p.index()].shape;
+            match here {
+                Some(d) => {
+                    let whole = shape[d] == kernel.axes[a.index()].extent && shape[d + 1] == kernel.axes[b.index()].extent;
+                    let elsewhere = accesses.iter().filter(|(m, _)| m == mem);
+                    let same = elsewhere.into_iter().all(|(_, i)| is(i[d], &pa) && is(i[d + 1], &pb));
+                    if !whole || !same {
+                        return false;
+                    }
+                }
+                None => {}
+            }
+        }
+        for (d, i) in index.iter().enumerate() {
+            if here.is_none_or(|h| d != h && d != h + 1) {
+                indices.push(*i);
+            }
+        }
+    }
+    // Nothing else may name either axis: not another index, not a mask, not a value.
+    let all: Vec<ExprId> = (0..kernel.stages.len()).flat_map(|s| value_roots(kernel, s)).collect();
+    let mut named: Vec<ExprId> = indices;
+    for e in subst::reachable(&kernel.exprs, &all) {
+        match kernel.exprs.get(e) {
+            Expr::Load { valid, .. } => named.extend(valid),
+            Expr::Index(_) | Expr::Const(_) => {}
+            other => named.extend(other.operands().into_iter().filter(|o| matches!(kernel.exprs.get(*o), Expr::Index(_)))),
+        }
+    }
+    named.extend(all.iter().filter(|e| matches!(kernel.exprs.get(**e), Expr::Index(_))));
+    let uses = |e: &ExprId| matches!(kernel.exprs.get(*e), Expr::Index(s) if { let v = s.variables(); v.contains(&pa) || v.contains(&pb) });
+    !subst::reachable(&kernel.exprs, &masks(kernel, &named)).iter().any(uses)
+}
+
+/// Expressions that are evaluated as such: loads' own indices are looked at apart.
+fn masks(kernel: &Kernel, named: &[ExprId]) -> Vec<ExprId> {
+    let is_load = |e: &ExprId| matches!(kernel.exprs.get(*e), Expr::Load { .. });
+    named.iter().copied().filter(|e| !is_load(e)).collect()
+}
+
+fn value_roots(kernel: &Kernel, stage: usize) -> Vec<ExprId> {
+    match &kernel.stages[stage].body {
+        Body::Map(value) => vec![*value],
+        Body::Fold { carries, results, .. } => {
+            carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten().chain(results.iter().copied()).collect()
+        }
+        Body::Scatter { at, value, .. } => at.iter().chain([value]).copied().collect(),
+    }
+}
+
+/// Makes one axis of two; `a` becomes the merged one.
+fn merge(kernel: Kernel, a: AxisId, b: AxisId) -> Kernel {
+    let extent = &kernel.axes[a.index()].extent * &kernel.axes[b.index()].extent;
+    let last = extent.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
+    let (pa, pb) = (kernel.axes[a.index()].var.clone(), kernel.axes[b.index()].var.clone());
+    let merged = Variable::new(pa.name(), 0, last).expect("the name is an axis's already, and the range not empty");
+    let is = |pool: &ExprPool, e: ExprId, v: &Variable| matches!(pool.get(e), Expr::Index(s) if *s == Size::from(v));
+    let mut shapes: Vec<Option<usize>> = vec![None; kernel.params.len()];
+    for (mem, index) in accesses(&kernel) {
+        let here = (0..index.len().saturating_sub(1)).find(|d| is(&kernel.exprs, index[*d], &pa) && is(&kernel.exprs, index[d + 1], &pb));
+        if let (Mem::Param(p), Some(d)) = (mem, here) {
+            shapes[p.index()] = Some(d);
+        }
+    }
+    let old = kernel.exprs.clone();
+    let rename = |v: &Variable| (*v == pa).then(|| Size::from(&merged));
+    let mut new = rebuild(kernel, &rename, &|_, index| {
+        // The index still names expressions of the old pool: drop b where it follows a.
+        let mut kept = Vec::new();
+        for (d, i) in index.iter().enumerate() {
+            if !(d > 0 && is(&old, index[d - 1], &pa) && is(&old, *i, &pb)) {
+                kept.push(*i);
+            }
+        }
+        kept
+    });
+    for (param, at) in new.params.iter_mut().zip(shapes) {
+        if let Some(d) = at {
+            param.shape[d] = &param.shape[d] * &param.shape[d + 1];
+            param.shape.remove(d + 1);
+        }
+    }
+    new.axes[a.index()] = Axis { var: merged, extent };
+    for stage in &mut new.stages {
+        stage.over.retain(|x| *x != b);
+        if let Body::Fold { axes, .. } = &mut stage.body {
+            axes.retain(|x| *x != b);
+        }
+    }
+    new
+}
+
+/// Copies every expression, with variables renamed and the indices of accesses changed; `pick`
+/// chooses among an access's indices, given as expressions of the old pool.
+fn rebuild(kernel: Kernel, rename: &dyn Fn(&Variable) -> Option<Size>, pick: &dyn Fn(Mem, &[ExprId]) -> Vec<ExprId>) -> Kernel {
+    let old = kernel.exprs.clone();
+    let mut pool = ExprPool::new();
+    let mut memo = Memo::default();
+    let mut kernel = kernel;
+    let roots: Vec<ExprId> = (0..kernel.stages.len()).flat_map(|s| crate::lower::roots(&kernel, s)).collect();
+    for id in subst::reachable(&old, &roots) {
+        let node = old.get(id);
+        let new = match node {
+            Expr::Index(size) => pool.index(subst::substitute(size, rename)),
+            Expr::Load { from, index, valid, other } => {
+                let index: Vec<ExprId> = pick(*from, index).iter().map(|i| memo[i]).collect();
+                pool.load_valid(old.dtype(id), *from, &index, valid.map(|v| memo[&v]), *other)
+            }
+            _ => {
+                let operands: Vec<ExprId> = node.operands().iter().map(|o| memo[o]).collect();
+                pool.add(node.with_operands(&operands), old.dtype(id))
+            }
+        };
+        memo.insert(id, new);
+    }
+    for stage in &mut kernel.stages {
+        match &mut stage.body {
+            Body::Map(value) => *value = memo[value],
+            Body::Fold { carries, results, .. } => {
+                carries.iter_mut().for_each(|c| {
+                    c.element = memo[&c.element];
+                    c.fix = c.fix.map(|f| memo[&f]);
+                });
+                results.iter_mut().for_each(|r| *r = memo[r]);
+            }
+            Body::Scatter { at, value, .. } => {
+                at.iter_mut().for_each(|i| *i = memo[i]);
+                *value = memo[value];
+            }
+        }
+        for out in &mut stage.outs {
+            if let Out::Param { param, index } = out {
+                *index = pick(Mem::Param(*param), index).iter().map(|i| memo[i]).collect();
+            }
+        }
+    }
+    kernel.exprs = pool;
+    kernel
+}
+
+/// Drops unused axes and names the others `a0`, `a1` … in the order of use.
+fn renumber(kernel: Kernel) -> Kernel {
+    let mut order: Vec<AxisId> = Vec::new();
+    for s in 0..kernel.stages.len() {
+        for a in crate::contraction::stage_axes(&kernel, s) {
+            if !order.contains(&a) {
+                order.push(a);
+            }
+        }
+    }
+    let axes: Vec<Axis> = order
+        .iter()
+        .enumerate()
+        .map(|(i, a)| {
+            let axis = &kernel.axes[a.index()];
+            let last = Variable::max(&axis.var);
+            let var = Variable::new(&format!("a{i}"), 0, last).expect("the name is an identifier and the range not empty");
+            Axis { var, extent: axis.extent.clone() }
+        })
+        .collect();
+    let old = kernel.axes.clone();
+    let place = |v: &Variable| order.iter().position(|a| old[a.index()].var == *v);
+    let rename = |v: &Variable| place(v).map(|i| Size::from(&axes[i].var));
+    let mut new = rebuild(kernel, &rename, &|_, index| index.to_vec());
+    let number = |a: &mut AxisId| *a = AxisId(order.iter().position(|o| o == a).unwrap_or(0) as u32);
+    for stage in &mut new.stages {
+        stage.over.iter_mut().for_each(number);
+        if let Body::Fold { axes, .. } = &mut stage.body {
+            axes.iter_mut().for_each(number);
+        }
+    }
+    new.axes = axes;
+    new
+}

@@ -1,0 +1,142 @@
+//! The schedule of a graph, independent of concrete buffers and hence cacheable: which kernels, on
+//! which arguments, in which order.
+
+use crate::fuse::{Fate, fuse};
+use crate::names;
+use crate::normalize::normalize;
+use crate::rangeify::{Ranged, RangeifyError, rangeify};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use svod_dtype::DType;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Device, Graph, Leaf, LeafClass, Op};
+use svod_ir::kernel::Kernel;
+use svod_ir::size::Size;
+
+/// What an argument of an invocation stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// A leaf of the graph, by the order of the first visit ([`svod_ir::graph::key::GraphKey::leaves`]).
+    Leaf(usize),
+    /// A buffer of the schedule's own, by its position in [`PreSchedule::buffers`].
+    Buffer(usize),
+}
+
+/// A buffer that the schedule needs: dense, row-major, sized for its variables' maxima.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferSpec {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<Size>,
+    /// Where it is; `None` is the device of the kernel's arguments.
+    pub device: Option<Device>,
+}
+
+/// What one step of a schedule does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// Runs a kernel, by its position in [`PreSchedule::kernels`]; the last argument is written.
+    Kernel(usize),
+    /// Copies argument 1 to argument 0, between devices.
+    Copy,
+}
+
+/// One step: an item on its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelInvocation {
+    /// What it does.
+    pub item: Item,
+    /// On what.
+    pub args: Vec<Slot>,
+    /// The earlier invocations that it reads from.
+    pub dependencies: Vec<usize>,
+}
+
+/// The kernels of a graph and how they are invoked.
+#[derive(Clone, Debug, Default)]
+pub struct PreSchedule {
+    /// Each distinct kernel once.
+    pub kernels: Vec<Arc<Kernel>>,
+    /// Intermediate buffers and outputs.
+    pub buffers: Vec<BufferSpec>,
+    /// Steps, producers before consumers.
+    pub invocations: Vec<KernelInvocation>,
+    /// Where each root of the graph is, in order.
+    pub outputs: Vec<Slot>,
+}
+
+/// Why a graph has no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PreScheduleError {
+    /// Nothing has to be computed.
+    #[error("no kernel found: the graph has nothing to compute")]
+    NoKernels,
+    /// A part of the graph has no kernel form.
+    #[error(transparent)]
+    Rangeify(#[from] RangeifyError),
+}
+
+/// Cuts a graph into kernels.
+///
+/// `leaves` gives the position of each leaf. With `prepared`, leaves of class `Data` count as
+/// constant, so that a plan may pack them once.
+///
+/// # Errors
+/// [`PreScheduleError::NoKernels`] where the roots are memory already, and
+/// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
+pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Result<PreSchedule, PreScheduleError> {
+    let cut = fuse(graph);
+    let numbers: FxHashMap<&Leaf, usize> = leaves.iter().enumerate().map(|(i, l)| (l, i)).collect();
+    let constant = |node: NodeIndex| match graph.nodes()[node as usize].op() {
+        Op::Leaf(leaf) => prepared && leaf.class() == LeafClass::Data,
+        _ => false,
+    };
+    let mut schedule = PreSchedule::default();
+    let mut known: FxHashMap<svod_ir::Key, usize> = FxHashMap::default();
+    // The slot of each realized node, and the invocation that writes it.
+    let mut slots: FxHashMap<NodeIndex, (Slot, Option<usize>)> = FxHashMap::default();
+    for node in 0..graph.len() as NodeIndex {
+        let value = &graph.nodes()[node as usize];
+        if let Op::Leaf(leaf) = value.op() {
+            slots.insert(node, (Slot::Leaf(numbers[leaf]), None));
+        }
+        if cut.fates[node as usize] != Fate::Realize || matches!(value.op(), Op::Leaf(_)) {
+            continue;
+        }
+        let (item, inputs) = match value.op() {
+            Op::Copy(_) => (Item::Copy, vec![graph.sources(node)[0]]),
+            _ => {
+                let Ranged { kernel, mut params } = rangeify(graph, &cut, &constant, node)?;
+                params.pop();
+                let mut kernel = normalize(kernel);
+                kernel.name = names::name(&kernel);
+                let next = schedule.kernels.len();
+                let at = *known.entry(kernel.key()).or_insert(next);
+                if at == next {
+                    schedule.kernels.push(Arc::new(kernel));
+                }
+                (Item::Kernel(at), params)
+            }
+        };
+        let device = value.device().cloned();
+        schedule.buffers.push(BufferSpec { dtype: value.dtype(), shape: value.shape().to_vec(), device });
+        let out = Slot::Buffer(schedule.buffers.len() - 1);
+        let read: Vec<(Slot, Option<usize>)> = inputs.iter().map(|i| slots[i]).collect();
+        let mut dependencies: Vec<usize> = read.iter().filter_map(|(_, by)| *by).collect();
+        dependencies.sort_unstable();
+        dependencies.dedup();
+        let mut args: Vec<Slot> = read.iter().map(|(slot, _)| *slot).collect();
+        match item {
+            Item::Copy => args.insert(0, out),
+            Item::Kernel(_) => args.push(out),
+        }
+        slots.insert(node, (out, Some(schedule.invocations.len())));
+        schedule.invocations.push(KernelInvocation { item, args, dependencies });
+    }
+    schedule.outputs = graph.roots().iter().map(|r| slots[r].0).collect();
+    if schedule.invocations.is_empty() {
+        return Err(PreScheduleError::NoKernels);
+    }
+    Ok(schedule)
+}

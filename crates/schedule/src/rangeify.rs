@@ -1,0 +1,541 @@
+//! From the nodes of one kernel to the kernel: movement becomes index arithmetic.
+//!
+//! A node is evaluated at an index, one expression per dimension ([`Context`]). Elementwise
+//! operations pass it on; movement operations change it and vanish; a reduction or staged value
+//! becomes a stage of its own that the index then reads; memory becomes a load. Depth is bounded by
+//! [`crate::fuse::MAX_NODES`], so the walk recurses.
+
+use crate::fuse::{Cut, Fate};
+use crate::threefry;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Graph, Op};
+use svod_ir::kernel::{Axis, AxisId, Body, Carry, Emit, Kernel, Monoid, Out, Param, Stage};
+use svod_ir::size::{Size, Variable};
+
+/// A kernel and the nodes that its parameters stand for, the output last.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranged {
+    pub kernel: Kernel,
+    pub params: Vec<NodeIndex>,
+}
+
+/// A graph that cannot become kernels.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RangeifyError {
+    /// An operation that has no kernel form yet.
+    #[error("the operation `{0}` cannot be compiled yet")]
+    Unsupported(&'static str),
+    /// A size without an upper bound.
+    #[error("the extent {0} has no upper bound")]
+    Unbounded(Size),
+}
+
+type Step<T = ExprId> = Result<T, RangeifyError>;
+
+/// Where a node is read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Context {
+    index: SmallVec<[ExprId; 6]>,
+    /// Loads happen only where this holds.
+    valid: Option<ExprId>,
+}
+
+/// The kernel that computes `root`.
+pub(crate) fn rangeify(graph: &Graph, cut: &Cut, constant: &dyn Fn(NodeIndex) -> bool, root: NodeIndex) -> Step<Ranged> {
+    let mut build = Build {
+        graph,
+        cut,
+        rows: Vec::new(),
+        constant,
+        root,
+        kernel: Kernel::default(),
+        params: FxHashMap::default(),
+        order: Vec::new(),
+        memo: FxHashMap::default(),
+        stages: FxHashMap::default(),
+    };
+    build.root()?;
+    let Build { mut kernel, mut order, .. } = build;
+    let value = &graph.nodes()[root as usize];
+    order.push(root);
+    let param = ParamId(order.len() as u32 - 1);
+    kernel.params.push(Param { dtype: value.dtype(), shape: value.shape().to_vec(), constant: false });
+    for stage in &mut kernel.stages {
+        for out in &mut stage.outs {
+            if let Out::Param { param: p, .. } = out {
+                *p = param;
+            }
+        }
+    }
+    Ok(Ranged { kernel, params: order })
+}
+
+struct Build<'g> {
+    graph: &'g Graph,
+    cut: &'g Cut,
+    /// The output's axes that index fused reductions.
+    rows: Vec<AxisId>,
+    constant: &'g dyn Fn(NodeIndex) -> bool,
+    root: NodeIndex,
+    kernel: Kernel,
+    params: FxHashMap<NodeIndex, ParamId>,
+    order: Vec<NodeIndex>,
+    memo: FxHashMap<(NodeIndex, Context), ExprId>,
+    /// The stages made of nodes, and which of a node's dimensions they range over.
+    stages: FxHashMap<NodeIndex, (TempId, Vec<usize>)>,
+}
+
+/// Replaced by the output's number once all inputs are known.
+const OUTPUT: ParamId = ParamId(u32::MAX);
+
+impl Build<'_> {
+    fn root(&mut self) -> Step<()> {
+        let value = self.graph.nodes()[self.root as usize].clone();
+        if let Op::Scan(by, axis, inclusive) = value.op() {
+            return self.scan(*by, *axis, *inclusive);
+        }
+        let (over, index) = self.open(value.shape())?;
+        let rows = self.cut.rows[self.root as usize];
+        let row = |(d, i): (usize, &ExprId)| if rows & (1 << d.min(63)) != 0 { self.own_axis(*i) } else { None };
+        self.rows = index.iter().enumerate().filter_map(row).collect();
+        let out = Out::Param { param: OUTPUT, index: index.to_vec() };
+        let context = Context { index, valid: None };
+        let direct = matches!(value.op(), Op::Reduce(..)) && !crate::fuse::is_contraction(self.graph, self.root);
+        let body = match value.op() {
+            Op::Reduce(by, axes) if direct => self.fold(self.root, *by, axes, &context)?,
+            Op::Reduce(..) => Body::Map(self.reduction(self.root, &context)?),
+            _ => Body::Map(self.operation(self.root, &context)?),
+        };
+        self.kernel.stages.push(Stage { name: "out".into(), over, body, outs: vec![out] });
+        Ok(())
+    }
+
+    /// New axes over a shape; dimensions of extent 1 get none.
+    fn open(&mut self, shape: &[Size]) -> Step<(Vec<AxisId>, SmallVec<[ExprId; 6]>)> {
+        let mut over = Vec::new();
+        let mut index = SmallVec::new();
+        for extent in shape {
+            if extent.as_const() == Some(1) {
+                index.push(self.kernel.exprs.index(0i64));
+                continue;
+            }
+            let (axis, at) = self.axis(extent)?;
+            over.push(axis);
+            index.push(at);
+        }
+        Ok((over, index))
+    }
+
+    fn axis(&mut self, extent: &Size) -> Step<(AxisId, ExprId)> {
+        let bound = extent.upper_bound().ok_or_else(|| RangeifyError::Unbounded(extent.clone()))?;
+        let id = AxisId(self.kernel.axes.len() as u32);
+        let var = Variable::new(&format!("a{}", id.0), 0, (bound - 1).max(0)).expect("the name is an identifier and the range not empty");
+        let at = self.kernel.exprs.index(&var);
+        self.kernel.axes.push(Axis { var, extent: extent.clone() });
+        for v in extent.variables() {
+            if !self.kernel.vars.contains(&v) {
+                self.kernel.vars.push(v);
+            }
+        }
+        Ok((id, at))
+    }
+
+    /// The value of a node at an index.
+    fn value(&mut self, node: NodeIndex, context: Context) -> Step {
+        let key = (node, context);
+        if let Some(&known) = self.memo.get(&key) {
+            return Ok(known);
+        }
+        let (node, context) = (key.0, &key.1);
+        let value = &self.graph.nodes()[node as usize];
+        let result = match (value.op(), self.cut.fates[node as usize]) {
+            (Op::Leaf(_), _) => self.load(node, context),
+            (_, Fate::Realize) if node != self.root => self.load(node, context),
+            (Op::Reduce(..), _) => self.reduction(node, context)?,
+            (_, Fate::Stage) => self.staged(node, context)?,
+            _ => self.operation(node, context)?,
+        };
+        self.memo.insert(key, result);
+        Ok(result)
+    }
+
+    fn load(&mut self, node: NodeIndex, context: &Context) -> ExprId {
+        let value = &self.graph.nodes()[node as usize];
+        let param = *self.params.entry(node).or_insert_with(|| {
+            let shape = value.shape().to_vec();
+            self.kernel.params.push(Param { dtype: value.dtype(), shape, constant: (self.constant)(node) });
+            self.order.push(node);
+            ParamId(self.order.len() as u32 - 1)
+        });
+        let dtype = value.dtype();
+        self.kernel.exprs.load_valid(dtype, Mem::Param(param), &context.index, context.valid, Const::zero(dtype))
+    }
+
+    /// An operation that is computed where it is read.
+    fn operation(&mut self, node: NodeIndex, context: &Context) -> Step {
+        let value = self.graph.nodes()[node as usize].clone();
+        let sources: SmallVec<[NodeIndex; 3]> = self.graph.sources(node).into();
+        let at = |index: SmallVec<[ExprId; 6]>| Context { index, valid: context.valid };
+        match value.op() {
+            Op::Const(value) => Ok(self.kernel.exprs.constant(*value)),
+            Op::Size(size) => Ok(self.integer(size.clone())),
+            Op::Bind(bound) => Ok(self.integer(Size::from(bound.variable()))),
+            Op::Range(_) => Ok(self.kernel.exprs.cast(DType::I64, context.index[0])),
+            Op::Leaf(_) => Ok(self.load(node, context)),
+            Op::Rand(shape) => {
+                let position = self.flat(&context.index, shape);
+                let key = self.value(sources[0], at(SmallVec::new()))?;
+                let offset = self.value(sources[1], at(SmallVec::new()))?;
+                Ok(threefry::bits(&mut self.kernel.exprs, key, offset, position))
+            }
+            Op::Alu(op) => {
+                let operands = sources.iter().map(|s| self.value(*s, context.clone())).collect::<Step<SmallVec<[_; 3]>>>()?;
+                Ok(self.kernel.exprs.alu(*op, &operands))
+            }
+            Op::Cast(to) => {
+                let v = self.value(sources[0], context.clone())?;
+                Ok(self.kernel.exprs.cast(*to, v))
+            }
+            Op::Bitcast(to) => {
+                let v = self.value(sources[0], context.clone())?;
+                Ok(self.kernel.exprs.add(Expr::Bitcast(*to, v), *to))
+            }
+            Op::Detach | Op::ContiguousBackward | Op::Contiguous => self.value(sources[0], context.clone()),
+            Op::Reshape(_) => {
+                let below = self.graph.nodes()[sources[0] as usize].shape_arc().clone();
+                let index = self.reshape(&context.index, value.shape(), &below);
+                self.value(sources[0], at(index))
+            }
+            Op::Permute(axes) => {
+                let mut index = context.index.clone();
+                axes.iter().zip(&context.index).for_each(|(a, i)| index[*a] = *i);
+                self.value(sources[0], at(index))
+            }
+            Op::Expand(_) => {
+                let below = self.graph.nodes()[sources[0] as usize].shape_arc().clone();
+                let new = value.rank() - below.len();
+                let zero = self.kernel.exprs.index(0i64);
+                let kept = (0..below.len()).map(|d| if below[d] == value.shape()[d + new] { context.index[d + new] } else { zero });
+                let index = kept.collect();
+                self.value(sources[0], at(index))
+            }
+            Op::Shrink(to) => {
+                let moved = context.index.iter().zip(to.iter()).map(|(i, (first, _))| self.plus(*i, first.clone()));
+                let index = moved.collect();
+                self.value(sources[0], at(index))
+            }
+            Op::Flip(axes) => {
+                let mut index = context.index.clone();
+                for a in axes {
+                    let last = &value.shape()[*a] - 1;
+                    let last = self.kernel.exprs.index(last);
+                    index[*a] = self.minus(last, index[*a]);
+                }
+                self.value(sources[0], at(index))
+            }
+            Op::Pad(by, fill) => {
+                let below = self.graph.nodes()[sources[0] as usize].shape_arc().clone();
+                let mut inside: Option<ExprId> = None;
+                let mut index = SmallVec::new();
+                for (d, (before, _)) in by.iter().enumerate() {
+                    let i = self.plus(context.index[d], -before);
+                    inside = self.within(inside, i, &below[d]);
+                    index.push(i);
+                }
+                let fill = self.kernel.exprs.constant(*fill);
+                let Some(inside) = inside else { return self.value(sources[0], at(index)) };
+                let valid = context.valid.map_or(inside, |v| self.kernel.exprs.alu(Alu::And, &[v, inside]));
+                let v = self.value(sources[0], Context { index, valid: Some(valid) })?;
+                Ok(self.kernel.exprs.alu(Alu::Where, &[inside, v, fill]))
+            }
+            Op::Take(axis) => {
+                let rank = self.graph.nodes()[sources[1] as usize].rank();
+                let position = self.value(sources[1], at(context.index[*axis..*axis + rank].into()))?;
+                let mut index: SmallVec<[ExprId; 6]> = context.index[..*axis].into();
+                index.push(position);
+                index.extend_from_slice(&context.index[*axis + rank..]);
+                self.indexed(sources[0], *axis, index, context)
+            }
+            Op::Gather(axis) => {
+                let position = self.value(sources[1], context.clone())?;
+                let mut index = context.index.clone();
+                index[*axis] = position;
+                self.indexed(sources[0], *axis, index, context)
+            }
+            op => Err(RangeifyError::Unsupported(op.name())),
+        }
+    }
+
+    /// `source` at an index of which dimension `axis` is data; 0 where that is out of range.
+    fn indexed(&mut self, source: NodeIndex, axis: usize, mut index: SmallVec<[ExprId; 6]>, context: &Context) -> Step {
+        let value = self.graph.nodes()[source as usize].clone();
+        let i = self.kernel.exprs.cast(DType::Index, index[axis]);
+        index[axis] = i;
+        let Some(inside) = self.within(None, i, &value.shape()[axis]) else {
+            return self.value(source, Context { index, valid: context.valid });
+        };
+        let valid = context.valid.map_or(inside, |v| self.kernel.exprs.alu(Alu::And, &[v, inside]));
+        let v = self.value(source, Context { index, valid: Some(valid) })?;
+        let zero = self.kernel.exprs.constant(Const::zero(value.dtype()));
+        Ok(self.kernel.exprs.alu(Alu::Where, &[inside, v, zero]))
+    }
+
+    /// `inside` and `0 <= i < extent`, as far as that is not known to hold.
+    fn within(&mut self, inside: Option<ExprId>, i: ExprId, extent: &Size) -> Option<ExprId> {
+        let (low, high) = match self.kernel.exprs.get(i) {
+            Expr::Index(size) => (size.ge(&Size::from(0)) == Some(true), size.lt(extent) == Some(true)),
+            _ => (false, false),
+        };
+        let pool = &mut self.kernel.exprs;
+        let mut inside = inside;
+        let mut and = |pool: &mut svod_ir::expr::ExprPool, c: ExprId| {
+            inside = Some(inside.map_or(c, |x| pool.alu(Alu::And, &[x, c])));
+        };
+        if !low {
+            let zero = pool.index(0i64);
+            let c = pool.alu(Alu::Le, &[zero, i]);
+            and(pool, c);
+        }
+        if !high {
+            let end = pool.index(extent.clone());
+            let c = pool.alu(Alu::Lt, &[i, end]);
+            and(pool, c);
+        }
+        inside
+    }
+
+    fn integer(&mut self, size: Size) -> ExprId {
+        for v in size.variables() {
+            if !self.kernel.vars.contains(&v) {
+                self.kernel.vars.push(v);
+            }
+        }
+        let at = self.kernel.exprs.index(size);
+        self.kernel.exprs.cast(DType::I64, at)
+    }
+
+    fn size_of(&self, i: ExprId) -> Option<Size> {
+        match self.kernel.exprs.get(i) {
+            Expr::Index(size) => Some(size.clone()),
+            _ => None,
+        }
+    }
+
+    fn plus(&mut self, i: ExprId, by: Size) -> ExprId {
+        match self.size_of(i) {
+            Some(size) => self.kernel.exprs.index(size + by),
+            None if by == Size::from(0) => i,
+            None => {
+                let by = self.kernel.exprs.index(by);
+                self.kernel.exprs.alu(Alu::Add, &[i, by])
+            }
+        }
+    }
+
+    fn minus(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        match (self.size_of(a), self.size_of(b)) {
+            (Some(x), Some(y)) => self.kernel.exprs.index(x - y),
+            _ => self.kernel.exprs.alu(Alu::Sub, &[a, b]),
+        }
+    }
+
+    /// The row-major position of an index in a shape.
+    fn flat(&mut self, index: &[ExprId], shape: &[Size]) -> ExprId {
+        let mut position = self.kernel.exprs.index(0i64);
+        for (i, extent) in index.iter().zip(shape) {
+            position = match (self.size_of(position), self.size_of(*i)) {
+                (Some(p), Some(i)) => self.kernel.exprs.index(p * extent + i),
+                _ => {
+                    let extent = self.kernel.exprs.index(extent.clone());
+                    let scaled = self.kernel.exprs.alu(Alu::Mul, &[position, extent]);
+                    self.kernel.exprs.alu(Alu::Add, &[scaled, *i])
+                }
+            };
+        }
+        position
+    }
+
+    /// An index into `outer` as one into `inner`, a shape of the same elements.
+    fn reshape(&mut self, index: &[ExprId], outer: &[Size], inner: &[Size]) -> SmallVec<[ExprId; 6]> {
+        let mut result: SmallVec<[ExprId; 6]> = SmallVec::new();
+        let (mut o, mut i) = (0, 0);
+        // Groups of dimensions with equal products are independent of each other.
+        while i < inner.len() || o < outer.len() {
+            let (first_o, first_i) = (o, i);
+            let (mut left, mut right) = (Size::from(1), Size::from(1));
+            loop {
+                let grow_left = i == inner.len() || (o < outer.len() && left.le(&right) == Some(true) && (left != right || i > first_i));
+                if grow_left {
+                    left = left * &outer[o];
+                    o += 1;
+                } else {
+                    right = right * &inner[i];
+                    i += 1;
+                }
+                if (left == right && o > first_o && i > first_i) || (o == outer.len() && i == inner.len()) {
+                    break;
+                }
+            }
+            while o < outer.len() && outer[o].as_const() == Some(1) {
+                o += 1;
+            }
+            while i < inner.len() && inner[i].as_const() == Some(1) {
+                i += 1;
+            }
+            let position = self.flat(&index[first_o..o], &outer[first_o..o]);
+            result.extend(self.unflat(position, &inner[first_i..i]));
+        }
+        result
+    }
+
+    fn unflat(&mut self, position: ExprId, shape: &[Size]) -> SmallVec<[ExprId; 6]> {
+        let mut index = SmallVec::new();
+        let mut left = position;
+        for (d, extent) in shape.iter().enumerate().rev() {
+            if d == 0 {
+                index.push(left);
+            } else if extent.as_const() == Some(1) {
+                index.push(self.kernel.exprs.index(0i64));
+            } else if let Some(size) = self.size_of(left) {
+                index.push(self.kernel.exprs.index(size.modulo(extent)));
+                left = self.kernel.exprs.index(size.floordiv(extent));
+            } else {
+                let by = self.kernel.exprs.index(extent.clone());
+                index.push(self.kernel.exprs.alu(Alu::FloorMod, &[left, by]));
+                left = self.kernel.exprs.alu(Alu::FloorDiv, &[left, by]);
+            }
+        }
+        index.reverse();
+        index
+    }
+
+    /// The fold of a reduction whose kept dimensions are at an index.
+    fn fold(&mut self, node: NodeIndex, by: Monoid, axes: &[usize], context: &Context) -> Step<Body> {
+        let source = self.graph.sources(node)[0];
+        let below = self.graph.nodes()[source as usize].shape_arc().clone();
+        let mut kept = context.index.iter().copied();
+        let mut index = SmallVec::new();
+        let mut folded = Vec::new();
+        for (d, extent) in below.iter().enumerate() {
+            if !axes.contains(&d) {
+                index.extend(kept.next());
+            } else if extent.as_const() == Some(1) {
+                index.push(self.kernel.exprs.index(0i64));
+            } else {
+                let (axis, at) = self.axis(extent)?;
+                folded.push(axis);
+                index.push(at);
+            }
+        }
+        let position = index[axes[0]];
+        let element = self.value(source, Context { index, valid: context.valid })?;
+        let dtype = self.kernel.exprs.dtype(element);
+        let carry = |dtype, element, op| Carry { dtype, element, op, fix: None };
+        let (carries, result) = match by {
+            Monoid::ArgMax | Monoid::ArgMin => {
+                let order = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };
+                let at = self.kernel.exprs.cast(DType::I64, position);
+                (vec![carry(dtype, element, order), carry(DType::I64, at, by)], Expr::Carry(1, DType::I64))
+            }
+            _ => (vec![carry(dtype, element, by)], Expr::Carry(0, dtype)),
+        };
+        let of = carries[carries.len() - 1].dtype;
+        let result = self.kernel.exprs.add(result, of);
+        Ok(Body::Fold { axes: folded, carries, emit: Emit::Last, results: vec![result] })
+    }
+
+    /// A reduction inside the kernel: a stage over the axes that index it.
+    fn reduction(&mut self, node: NodeIndex, context: &Context) -> Step {
+        let Op::Reduce(by, axes) = self.graph.nodes()[node as usize].op().clone() else {
+            return Err(RangeifyError::Unsupported("a reduction of no axes"));
+        };
+        if !self.stages.contains_key(&node) {
+            let index = Context { valid: None, ..context.clone() };
+            let (over, dims) = self.axes_of(context);
+            let body = self.fold(node, by, &axes, &index)?;
+            self.add_stage(node, over, dims, body);
+        }
+        Ok(self.stage_load(node, context))
+    }
+
+    /// A value that several passes over a row want: a stage over its own dimensions.
+    fn staged(&mut self, node: NodeIndex, context: &Context) -> Step {
+        if !self.stages.contains_key(&node) {
+            // Rows are the axes of the kernel's output; other dimensions get axes of their own.
+            let shape = self.graph.nodes()[node as usize].shape_arc().clone();
+            let (mut over, mut dims, mut index) = (Vec::new(), Vec::new(), SmallVec::new());
+            for (d, extent) in shape.iter().enumerate() {
+                match self.own_axis(context.index[d]) {
+                    _ if extent.as_const() == Some(1) => index.push(self.kernel.exprs.index(0i64)),
+                    Some(axis) if self.rows.contains(&axis) => {
+                        over.push(axis);
+                        dims.push(d);
+                        index.push(context.index[d]);
+                    }
+                    _ => {
+                        let (axis, at) = self.axis(extent)?;
+                        over.push(axis);
+                        dims.push(d);
+                        index.push(at);
+                    }
+                }
+            }
+            let value = self.operation(node, &Context { index, valid: None })?;
+            self.add_stage(node, over, dims, Body::Map(value));
+        }
+        Ok(self.stage_load(node, context))
+    }
+
+    fn own_axis(&self, i: ExprId) -> Option<AxisId> {
+        let Expr::Index(size) = self.kernel.exprs.get(i) else { return None };
+        let at = self.kernel.axes.iter().position(|a| *size == Size::from(&a.var))?;
+        Some(AxisId(at as u32))
+    }
+
+    /// The axes that an index is made of, and at which dimensions.
+    fn axes_of(&self, context: &Context) -> (Vec<AxisId>, Vec<usize>) {
+        let found = context.index.iter().enumerate().filter_map(|(d, i)| self.own_axis(*i).map(|a| (a, d)));
+        found.unzip()
+    }
+
+    fn add_stage(&mut self, node: NodeIndex, over: Vec<AxisId>, dims: Vec<usize>, body: Body) {
+        let id = TempId(self.kernel.stages.len() as u32);
+        let name = format!("s{}", id.0);
+        self.kernel.stages.push(Stage { name, over, body, outs: vec![Out::Temp] });
+        self.stages.insert(node, (id, dims));
+    }
+
+    fn stage_load(&mut self, node: NodeIndex, context: &Context) -> ExprId {
+        let (id, dims) = &self.stages[&node];
+        let dtype = self.graph.nodes()[node as usize].dtype();
+        let index: Vec<ExprId> = dims.iter().map(|d| context.index[*d]).collect();
+        self.kernel.exprs.load(dtype, Mem::Temp(*id, 0), &index)
+    }
+
+    fn scan(&mut self, by: Monoid, axis: usize, inclusive: bool) -> Step<()> {
+        let value = self.graph.nodes()[self.root as usize].clone();
+        let (mut over, index) = self.open(value.shape())?;
+        let source = self.graph.sources(self.root)[0];
+        let element = self.value(source, Context { index: index.clone(), valid: None })?;
+        let out = Out::Param { param: OUTPUT, index: index.to_vec() };
+        let dtype = value.dtype();
+        let result = self.kernel.exprs.add(Expr::Carry(0, dtype), dtype);
+        let body = match self.own_axis(index[axis]) {
+            Some(along) => {
+                over.retain(|a| *a != along);
+                let carries = vec![Carry { dtype, element, op: by, fix: None }];
+                let emit = if inclusive { Emit::Inclusive } else { Emit::Exclusive };
+                Body::Fold { axes: vec![along], carries, emit, results: vec![result] }
+            }
+            None if inclusive => Body::Map(element),
+            None => Body::Map(self.kernel.exprs.constant(by.identity(dtype))),
+        };
+        self.kernel.stages.push(Stage { name: "out".into(), over, body, outs: vec![out] });
+        Ok(())
+    }
+}

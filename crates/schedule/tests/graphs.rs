@@ -1,0 +1,252 @@
+//! Graphs cut into kernels and lowered give what the graph interpreter gives.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../ir/tests/support/mod.rs"]
+mod support;
+
+use support::{Memory, leaf, shape};
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::buffer::HostBuffer;
+use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::{Graph, UOp};
+use svod_ir::kernel::Monoid;
+use svod_ir::target::Target;
+use svod_schedule::{Item, PreSchedule, Schedule, Slot, create_pre_schedule, heuristic, lower};
+
+fn random(extents: &[i64], seed: u64) -> UOp {
+    let n = extents.iter().product::<i64>();
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let next = (0..n).map(|_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % 4001) as f64 / 1000.0 - 2.0
+    });
+    leaf(HostBuffer::from_f64(DType::F32, next), extents)
+}
+
+fn op(op: Alu, args: &[&UOp]) -> UOp {
+    let to = args.iter().map(|a| a.shape_arc().clone()).max_by_key(|s| (s.len(), s.iter().map(|e| e.as_const().unwrap()).product::<i64>())).unwrap();
+    let args: Vec<UOp> = args.iter().map(|a| a.expand(to.clone()).unwrap()).collect();
+    UOp::alu(op, &args).unwrap()
+}
+
+fn float(v: f64) -> UOp {
+    UOp::constant(Const::f64(DType::F32, v)).unwrap()
+}
+
+/// A reduction that keeps its axis, with extent 1.
+fn keep(x: &UOp, by: Monoid, axis: usize) -> UOp {
+    let mut kept: Vec<i64> = x.shape().iter().map(|e| e.as_const().unwrap()).collect();
+    kept[axis] = 1;
+    x.reduce(by, &[axis]).unwrap().reshape(shape(&kept)).unwrap()
+}
+
+fn softmax(x: &UOp) -> UOp {
+    let last = x.rank() - 1;
+    let e = op(Alu::Exp, &[&op(Alu::Sub, &[x, &keep(x, Monoid::Max, last)])]);
+    op(Alu::Div, &[&e, &keep(&e, Monoid::Sum, last)])
+}
+
+fn layer_norm(x: &UOp, gain: &UOp, bias: &UOp) -> UOp {
+    let last = x.rank() - 1;
+    let n = float(x.shape()[last].as_const().unwrap() as f64);
+    let mean = op(Alu::Div, &[&keep(x, Monoid::Sum, last), &n]);
+    let centred = op(Alu::Sub, &[x, &mean]);
+    let var = op(Alu::Div, &[&keep(&op(Alu::Mul, &[&centred, &centred]), Monoid::Sum, last), &n]);
+    let scale = op(Alu::Recip, &[&op(Alu::Sqrt, &[&op(Alu::Add, &[&var, &float(1e-5)])])]);
+    op(Alu::Add, &[&op(Alu::Mul, &[&op(Alu::Mul, &[&centred, &scale]), gain]), bias])
+}
+
+fn dims(x: &UOp) -> Vec<i64> {
+    x.shape().iter().map(|e| e.as_const().unwrap()).collect()
+}
+
+/// `[.., m, k] @ [.., k, n]` with equal batch dimensions.
+fn matmul(a: &UOp, b: &UOp) -> UOp {
+    let (da, db) = (dims(a), dims(b));
+    let r = da.len();
+    let (m, k, n) = (da[r - 2], da[r - 1], db[db.len() - 1]);
+    let mut one = da[..r - 2].to_vec();
+    let full: Vec<i64> = one.iter().copied().chain([m, n, k]).collect();
+    one.extend([m, 1, k]);
+    let wide_a = a.reshape(shape(&one)).unwrap().expand(shape(&full)).unwrap();
+    let rb = db.len();
+    let mut order: Vec<usize> = (0..rb).collect();
+    order.swap(rb - 1, rb - 2);
+    let mut bt: Vec<i64> = db[..rb - 2].to_vec();
+    bt.extend([1, n, k]);
+    let wide_b = b.permute(&order).unwrap().reshape(shape(&bt)).unwrap().expand(shape(&full)).unwrap();
+    UOp::alu(Alu::Mul, &[wide_a, wide_b]).unwrap().reduce(Monoid::Sum, &[r]).unwrap()
+}
+
+/// Schedules, lowers and interprets; gives the number of invocations.
+fn check(roots: &[UOp]) -> PreSchedule {
+    let graph = Graph::new(roots);
+    let key = GraphKey::new(&graph).unwrap();
+    let want: Vec<Vec<f64>> = roots.iter().map(|r| support::value(r, &[]).data.to_f64()).collect();
+    for prepared in [false, true] {
+        let schedule = create_pre_schedule(&graph, &key.leaves, prepared).unwrap();
+        let mut buffers: Vec<HostBuffer> = schedule
+            .buffers
+            .iter()
+            .map(|b| HostBuffer::zeros(b.dtype, b.shape.iter().map(|e| e.as_const().unwrap() as usize).product()))
+            .collect();
+        for step in &schedule.invocations {
+            let Item::Kernel(kernel) = step.item else { panic!("no copies here") };
+            let kernel = &schedule.kernels[kernel];
+            kernel.verify().unwrap_or_else(|e| panic!("{e}\n{kernel}"));
+            let get = |slot: &Slot, buffers: &[HostBuffer]| match slot {
+                Slot::Leaf(i) => key.leaves[*i].downcast::<Memory>().unwrap().data.clone(),
+                Slot::Buffer(i) => buffers[*i].clone(),
+            };
+            let args: Vec<HostBuffer> = step.args.iter().map(|s| get(s, &buffers)).collect();
+            let mut direct = args.clone();
+            kernel.interpret(&[], &mut direct).unwrap_or_else(|e| panic!("{e}\n{kernel}"));
+            let chosen = heuristic(kernel, &Target::named("x86-64-v3").unwrap());
+            let program = lower(kernel, &chosen).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{chosen}"));
+            program.lowered.verify().unwrap_or_else(|e| panic!("{e}\n{}", program.lowered));
+            let mut all = args.clone();
+            for pack in &program.packs {
+                let param = &program.lowered.params[pack.packed.index()];
+                let count = param.shape.iter().map(|e| e.as_const().unwrap() as usize).product();
+                let mut inputs = args.clone();
+                inputs.push(HostBuffer::zeros(param.dtype, count));
+                lower(&pack.kernel, &Schedule::default()).unwrap().lowered.interpret(&[], &mut inputs).unwrap();
+                all.push(inputs.pop().unwrap());
+            }
+            program.lowered.interpret(&[], &mut all).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{chosen}\n{}", program.lowered));
+            let out = args.len() - 1;
+            close(&direct[out].to_f64(), &all[out].to_f64(), &format!("{kernel}\n{chosen}\n{}", program.lowered));
+            let Slot::Buffer(to) = step.args[out] else { panic!("a kernel writes a buffer") };
+            buffers[to] = all.swap_remove(out);
+        }
+        for (slot, want) in schedule.outputs.iter().zip(&want) {
+            let Slot::Buffer(i) = slot else { panic!("a root is computed") };
+            let text: String = schedule.kernels.iter().map(|k| k.to_string()).collect();
+            close(want, &buffers[*i].to_f64(), &text);
+        }
+    }
+    create_pre_schedule(&graph, &key.leaves, false).unwrap()
+}
+
+fn close(want: &[f64], got: &[f64], text: &str) {
+    assert_eq!(want.len(), got.len());
+    for (i, (a, b)) in want.iter().zip(got).enumerate() {
+        let equal = (a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == b || (a.is_nan() && b.is_nan());
+        assert!(equal, "element {i}: {a} expected, {b} computed\n{text}");
+    }
+}
+
+#[test]
+fn elementwise_and_movement() {
+    let (a, b) = (random(&[3, 5], 1), random(&[5, 3], 2));
+    let sum = op(Alu::Add, &[&a, &b.permute(&[1, 0]).unwrap()]);
+    check(std::slice::from_ref(&sum));
+    let flipped = op(Alu::Mul, &[&sum, &sum.flip(&[1]).unwrap()]);
+    check(&[flipped.clone()]);
+    let by = [(1i64.into(), 2i64.into()), (0i64.into(), 1i64.into())];
+    let padded = flipped.pad(by.to_vec(), Const::f64(DType::F32, 7.0)).unwrap();
+    check(&[padded.clone()]);
+    check(&[padded.reshape(shape(&[4, 9])).unwrap(), sum]);
+    check(&[padded.reshape(shape(&[36])).unwrap().shrink(vec![(3i64.into(), 30i64.into())]).unwrap()]);
+    check(&[random(&[2, 3, 4, 5], 3).permute(&[2, 0, 3, 1]).unwrap().reshape(shape(&[8, 15])).unwrap()]);
+}
+
+#[test]
+fn rows_become_one_kernel() {
+    for extents in [&[4, 33][..], &[2, 3, 40], &[16, 7]] {
+        let x = random(extents, 4);
+        let n = check(&[softmax(&x)]).invocations.len();
+        assert_eq!(n, 1, "softmax of {extents:?}");
+        let last = [extents[extents.len() - 1]];
+        let n = check(&[layer_norm(&x, &random(&last, 5), &random(&last, 6))]).invocations.len();
+        assert_eq!(n, 1, "layer norm of {extents:?}");
+    }
+}
+
+#[test]
+fn reductions() {
+    let x = random(&[5, 6, 7], 7);
+    for axes in [&[0][..], &[1], &[2], &[0, 1], &[1, 2], &[0, 2], &[0, 1, 2]] {
+        for by in [Monoid::Sum, Monoid::Max, Monoid::Prod] {
+            check(&[x.reduce(by, axes).unwrap()]);
+        }
+    }
+    check(&[x.reduce(Monoid::ArgMax, &[1]).unwrap(), x.reduce(Monoid::ArgMin, &[2]).unwrap()]);
+    for axis in 0..3 {
+        check(&[x.scan(Monoid::Sum, axis, true).unwrap(), x.scan(Monoid::Max, axis, false).unwrap()]);
+    }
+    let mean = op(Alu::Div, &[&keep(&x, Monoid::Sum, 0), &float(5.0)]);
+    check(&[op(Alu::Sub, &[&x, &mean])]);
+}
+
+#[test]
+fn contractions_with_epilogue() {
+    let (x, w, b) = (random(&[2, 9, 24], 8), random(&[24, 40], 9), random(&[40], 10));
+    let wide = w.expand(shape(&[2, 24, 40])).unwrap();
+    let y = op(Alu::Add, &[&matmul(&x, &wide), &b]);
+    let g = op(Alu::Mul, &[&y, &op(Alu::Add, &[&op(Alu::Erf, &[&y]), &float(1.0)])]);
+    assert_eq!(check(&[g]).invocations.len(), 1);
+    check(&[matmul(&random(&[33, 17], 1), &random(&[17, 50], 2))]);
+    check(&[matmul(&random(&[1, 64], 1), &random(&[64, 20], 2)), matmul(&random(&[20, 64], 1), &random(&[64, 1], 2))]);
+}
+
+#[test]
+fn attention_block() {
+    let (heads, s, d) = (3, 10, 8);
+    let x = random(&[2, s, heads * d], 11);
+    let split = |x: &UOp| x.reshape(shape(&[2, s, heads, d])).unwrap().permute(&[0, 2, 1, 3]).unwrap();
+    let project = |seed: u64| {
+        let w = random(&[heads * d, heads * d], seed);
+        matmul(&x, &w.expand(shape(&[2, heads * d, heads * d])).unwrap())
+    };
+    let (q, k, v) = (split(&project(12)), split(&project(13)), split(&project(14)));
+    let mask = random(&[2, 1, 1, s], 15);
+    let scores = op(Alu::Add, &[&op(Alu::Mul, &[&matmul(&q, &k.permute(&[0, 1, 3, 2]).unwrap()), &float(0.3)]), &mask]);
+    let mixed = matmul(&softmax(&scores), &v).permute(&[0, 2, 1, 3]).unwrap().reshape(shape(&[2, s, heads * d])).unwrap();
+    let out = matmul(&mixed, &random(&[heads * d, heads * d], 16).expand(shape(&[2, heads * d, heads * d])).unwrap());
+    let normed = layer_norm(&op(Alu::Add, &[&out, &x]), &random(&[heads * d], 17), &random(&[heads * d], 18));
+    let schedule = check(&[normed]);
+    let text: String = schedule.kernels.iter().map(|k| k.to_string()).collect();
+    assert!(schedule.invocations.len() <= 8, "{} kernels\n{text}", schedule.invocations.len());
+}
+
+#[test]
+fn indexing() {
+    let table = random(&[10, 6], 19);
+    let ids = leaf(HostBuffer::from_i64(DType::I64, [3, 0, 9, 11, -1, 5]), &[2, 3]);
+    check(&[table.take(0, &ids).unwrap(), table.take(1, &ids).unwrap()]);
+    let along = leaf(HostBuffer::from_i64(DType::I64, [3, 0, 9, 2, 1, 5]), &[1, 6]);
+    check(&[table.gather(0, &along).unwrap()]);
+    let (key, offset) = (leaf(HostBuffer::from_i64(DType::U64, [42]), &[]), leaf(HostBuffer::from_i64(DType::U64, [7]), &[]));
+    check(&[UOp::rand(&key, &offset, shape(&[3, 5])).unwrap()]);
+    check(&[UOp::range(7i64).unwrap()]);
+}
+
+#[test]
+fn graphs_that_blow_up_elsewhere() {
+    let count = |roots: &[UOp]| {
+        let graph = Graph::new(roots);
+        let key = GraphKey::new(&graph).unwrap();
+        create_pre_schedule(&graph, &key.leaves, false).unwrap()
+    };
+    let x = random(&[4, 8], 20);
+    let mut chain = x.clone();
+    for i in 0..10_000 {
+        chain = op(if i % 2 == 0 { Alu::Add } else { Alu::Mul }, &[&chain, &float(1.0 + f64::from(i % 3))]);
+    }
+    let schedule = count(&[chain]);
+    assert!(schedule.invocations.len() <= 120, "{} kernels", schedule.invocations.len());
+    let (mut double, mut mirrored) = (x.clone(), x);
+    for _ in 0..30 {
+        double = op(Alu::Add, &[&double, &double]);
+        mirrored = op(Alu::Add, &[&mirrored, &mirrored.flip(&[1]).unwrap()]);
+    }
+    assert_eq!(count(&[double]).invocations.len(), 1);
+    let schedule = count(&[mirrored.clone()]);
+    assert!(schedule.invocations.len() <= 30);
+    assert!(schedule.kernels.iter().all(|k| k.exprs.len() < 200));
+    check(&[mirrored]);
+}

@@ -1,0 +1,130 @@
+//! Kernels written by hand, under the heuristic's schedule, give what the kernel interpreter gives.
+#![allow(clippy::unwrap_used)]
+
+use svod_dtype::DType;
+use svod_ir::buffer::HostBuffer;
+use svod_ir::kernel::{Kernel, samples};
+use svod_ir::size::{BoundVariable, Size, Variable};
+use svod_ir::target::Target;
+use svod_schedule::{Schedule, heuristic, lower};
+
+/// Deterministic values in about -2..2, small integers for integer types.
+fn values(dtype: DType, n: usize, seed: u64) -> HostBuffer {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    if dtype.is_float() {
+        HostBuffer::from_f64(dtype, (0..n).map(|_| (next() % 4001) as f64 / 1000.0 - 2.0))
+    } else {
+        HostBuffer::from_i64(dtype, (0..n).map(|_| (next() % 5) as i64))
+    }
+}
+
+fn buffers(kernel: &Kernel, vars: &[BoundVariable]) -> Vec<HostBuffer> {
+    let count = |shape: &[Size]| shape.iter().map(|s| s.eval_bound(vars).unwrap() as usize).product();
+    kernel.params.iter().enumerate().map(|(i, p)| values(p.dtype, count(&p.shape), i as u64 + 1)).collect()
+}
+
+/// Runs both interpreters and compares every buffer.
+fn check(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable]) {
+    let mut want = buffers(kernel, vars);
+    kernel.interpret(vars, &mut want).unwrap();
+    let program = lower(kernel, schedule).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{schedule}"));
+    program.lowered.verify().unwrap_or_else(|e| panic!("{e}\n{schedule}\n{}", program.lowered));
+    let mut got = buffers(kernel, vars);
+    for pack in &program.packs {
+        let packed = lower(&pack.kernel, &Schedule::default()).unwrap();
+        let count = |shape: &[Size]| shape.iter().map(|s| s.eval_bound(vars).unwrap() as usize).product();
+        let param = &program.lowered.params[pack.packed.index()];
+        let mut all = got[..kernel.params.len()].to_vec();
+        all.push(HostBuffer::zeros(param.dtype, count(&param.shape)));
+        packed.lowered.interpret(vars, &mut all).unwrap();
+        got.push(all.pop().unwrap());
+    }
+    program
+        .lowered
+        .interpret(vars, &mut got)
+        .unwrap_or_else(|e| panic!("{e}\n{kernel}\n{schedule}\n{}", program.lowered));
+    for (i, (w, g)) in want.iter().zip(&got).enumerate() {
+        for (j, (a, b)) in w.to_f64().iter().zip(g.to_f64()).enumerate() {
+            let close = (a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == &b || (a.is_nan() && b.is_nan());
+            assert!(close, "buffer {i}, element {j}: {a} interpreted, {b} lowered\n{kernel}\n{schedule}\n{}", program.lowered);
+        }
+    }
+}
+
+fn targets() -> Vec<Target> {
+    ["x86-64-v2", "x86-64-v3", "x86-64-v4"].iter().map(|n| Target::named(n).unwrap()).collect()
+}
+
+fn check_all(kernel: &Kernel, vars: &[BoundVariable]) {
+    check(kernel, &Schedule::default(), vars);
+    for target in targets() {
+        check(kernel, &heuristic(kernel, &target), vars);
+    }
+}
+
+fn sizes(pairs: &[i64]) -> Vec<Size> {
+    pairs.iter().map(|n| Size::from(*n)).collect()
+}
+
+#[test]
+fn rows() {
+    for shape in [[1, 1], [3, 7], [5, 33], [4, 128], [9, 70]] {
+        let s = sizes(&shape);
+        for kernel in [
+            samples::softmax(&s[0], &s[1]),
+            samples::online_softmax(&s[0], &s[1]),
+            samples::layernorm(&s[0], &s[1]),
+            samples::mean_variance(&s[0], &s[1]),
+            samples::cumsum(&s[0], &s[1], false),
+            samples::cumsum(&s[0], &s[1], true),
+            samples::argmax(&s[0], &s[1]),
+        ] {
+            check_all(&kernel, &[]);
+        }
+    }
+}
+
+#[test]
+fn contractions() {
+    for [m, n, k] in [[1, 1, 1], [7, 19, 5], [13, 64, 33], [48, 40, 96], [64, 17, 9]] {
+        for gelu in [false, true] {
+            let mut kernel = samples::matmul_bias(&Size::from(m), &Size::from(n), &Size::from(k), gelu);
+            check_all(&kernel, &[]);
+            kernel.params[1].constant = true;
+            check_all(&kernel, &[]);
+        }
+    }
+}
+
+#[test]
+fn attention() {
+    for causal in [false, true] {
+        let kernel = samples::attention(&Size::from(2), &Size::from(5), &Size::from(9), &Size::from(16), causal);
+        check_all(&kernel, &[]);
+    }
+}
+
+#[test]
+fn indexed() {
+    check_all(&samples::embedding(&Size::from(5), &Size::from(9), &Size::from(12)), &[]);
+    check_all(&samples::scatter_add(&Size::from(20), &Size::from(6)), &[]);
+}
+
+#[test]
+fn symbolic_rows() {
+    let n = Variable::new("n", 1, 40).unwrap();
+    for value in [1, 2, 17, 40] {
+        let bound = [n.bind(value).unwrap()];
+        check_all(&samples::softmax(&Size::from(&n), &Size::from(37)), &bound);
+        check_all(&samples::softmax(&Size::from(6), &Size::from(&n)), &bound);
+        check_all(&samples::matmul_bias(&Size::from(&n), &Size::from(33), &Size::from(20), true), &bound);
+        check_all(&samples::matmul_bias(&Size::from(17), &Size::from(&n), &Size::from(20), true), &bound);
+        check_all(&samples::matmul_bias(&Size::from(17), &Size::from(20), &Size::from(&n), true), &bound);
+    }
+}

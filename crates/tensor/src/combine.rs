@@ -1,0 +1,144 @@
+//! Tensors joined, split and repeated.
+
+use svod_dtype::promote;
+use svod_ir::alu::Alu;
+use svod_ir::graph::{Shape, UOp};
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show_operands};
+use crate::movement::{padded, part};
+use crate::operand::{axis_of, size_value, sizes};
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// The tensors one after the other along `axis`; their other extents are equal.
+    pub fn cat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
+        let op = "cat";
+        let nodes: Vec<UOp> = tensors.iter().map(|t| t.uop()).collect();
+        let Some(first) = nodes.first() else { return Err(TensorError::value(op, "no tensor was given")) };
+        let axis = axis_of(op, axis, first.rank())?;
+        let fits = |n: &UOp| {
+            n.rank() == first.rank() && (0..n.rank()).all(|i| i == axis || n.shape()[i] == first.shape()[i])
+        };
+        if !nodes.iter().all(fits) {
+            let message = format!("extents off axis {axis} differ: {}", show_operands(&nodes));
+            return Err(TensorError::shape(op, message));
+        }
+        let dtype = nodes[1..].iter().try_fold(first.dtype(), |d, n| promote(d, n.dtype()));
+        let dtype = dtype.ok_or_else(|| TensorError::dtype(op, format!("no common type: {}", show_operands(&nodes))))?;
+        let total: Size = nodes.iter().map(|n| &n.shape()[axis]).sum();
+        let mut shape = first.shape().to_vec();
+        shape[axis] = total.clone();
+        let shape: Shape = shape.into();
+        let mut along = vec![Size::ONE; shape.len()];
+        along[axis] = total.clone();
+        let position = UOp::range(total.clone())?.reshape(along)?.expand(shape.clone())?;
+
+        let (mut start, mut joined) = (Size::ZERO, None);
+        for node in nodes.iter().filter(|n| n.shape()[axis] != Size::ZERO) {
+            let end = &start + &node.shape()[axis];
+            let zero = svod_dtype::Const::zero(dtype);
+            let placed = padded(&node.cast(dtype)?, axis, start.clone(), &total - &end, zero)?;
+            joined = Some(match joined {
+                None => placed,
+                Some(before) => {
+                    let boundary = size_value(&start)?.expand(shape.clone())?;
+                    let is_before = UOp::alu(Alu::Lt, &[position.clone(), boundary])?;
+                    UOp::alu(Alu::Where, &[is_before, before, placed])?
+                }
+            });
+            start = end;
+        }
+        joined.map_or_else(|| first.cast(dtype), Ok).map(Tensor::from_uop).map_err(Into::into)
+    }
+
+    /// The tensors, of equal shape, along a new dimension.
+    pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
+        let nodes: Vec<UOp> = tensors.iter().map(|t| t.uop()).collect();
+        if nodes.windows(2).any(|w| w[0].shape() != w[1].shape()) {
+            return Err(TensorError::shape("stack", format!("shapes differ: {}", show_operands(&nodes))));
+        }
+        let rank = nodes.first().map_or(0, UOp::rank);
+        let axis = axis_of("stack", axis, rank + 1)? as i64;
+        let tensors: Vec<Tensor> = tensors.iter().map(|t| t.unsqueeze(axis)).collect::<Result<_>>()?;
+        Tensor::cat(&tensors.iter().collect::<Vec<_>>(), axis)
+    }
+
+    /// Parts of these extents along `axis`, whose sum is its extent.
+    pub fn split<S: Clone + Into<Size>>(&self, extents: &[S], axis: i64) -> Result<Vec<Tensor>> {
+        let (node, extents) = (self.uop(), sizes(extents));
+        let axis = axis_of("split", axis, node.rank())?;
+        let total: Size = extents.iter().sum();
+        if total != node.shape()[axis] {
+            let given = crate::error::show(&extents);
+            let message = format!("extents {given} have the sum {total}, but axis {axis} has {}", node.shape()[axis]);
+            return Err(TensorError::shape("split", message));
+        }
+        let mut start = Size::ZERO;
+        let parts = extents.into_iter().map(|extent| {
+            let (first, last) = (start.clone(), &start + extent);
+            start = last.clone();
+            Ok(Tensor::from_uop(part(&node, axis, first, last)?))
+        });
+        parts.collect()
+    }
+
+    /// Parts of `extent` along `axis`, the last one maybe smaller.
+    pub fn split_every(&self, extent: usize, axis: i64) -> Result<Vec<Tensor>> {
+        let dims = self.dims()?;
+        let total = dims[axis_of("split", axis, dims.len())?];
+        if extent == 0 {
+            return Err(TensorError::value("split", "the extent of the parts must not be 0"));
+        }
+        let count = total.div_ceil(extent).max(1);
+        let extents: Vec<usize> = (0..count).map(|i| extent.min(total - i * extent)).collect();
+        self.split(&extents, axis)
+    }
+
+    /// At most `count` parts of equal extent along `axis`, the last one maybe smaller.
+    pub fn chunk(&self, count: usize, axis: i64) -> Result<Vec<Tensor>> {
+        let dims = self.dims()?;
+        let total = dims[axis_of("chunk", axis, dims.len())?];
+        if count == 0 {
+            return Err(TensorError::value("chunk", "the number of parts must not be 0"));
+        }
+        self.split_every(total.div_ceil(count).max(1), axis)
+    }
+
+    /// The whole repeated along each dimension; new dimensions come first.
+    pub fn repeat<S: Clone + Into<Size>>(&self, times: &[S]) -> Result<Tensor> {
+        let (op, node, times) = ("repeat", self.uop(), sizes(times));
+        let Some(new) = times.len().checked_sub(node.rank()) else {
+            let given = show_operands(&[node]);
+            return Err(TensorError::shape(op, format!("{} numbers of times for {given}", times.len())));
+        };
+        let extent = |i: usize| if i < new { Size::ONE } else { node.shape()[i - new].clone() };
+        let single: Vec<Size> = (0..times.len()).flat_map(|i| [Size::ONE, extent(i)]).collect();
+        let repeated: Vec<Size> = (0..times.len()).flat_map(|i| [times[i].clone(), extent(i)]).collect();
+        let merged: Vec<Size> = (0..times.len()).map(|i| &times[i] * extent(i)).collect();
+        self.reshape(&single)?.expand(&repeated)?.reshape(&merged)
+    }
+
+    /// Each element of `axis` repeated in place.
+    pub fn repeat_interleave(&self, times: impl Into<Size>, axis: i64) -> Result<Tensor> {
+        let (times, mut shape) = (times.into(), self.shape());
+        let axis = axis_of("repeat_interleave", axis, shape.len())?;
+        let mut expanded = shape.clone();
+        expanded.insert(axis + 1, times.clone());
+        shape[axis] = &shape[axis] * times;
+        self.unsqueeze(axis as i64 + 1)?.expand(&expanded)?.reshape(&shape)
+    }
+
+    /// The elements of `axis` moved by `by` towards its end, those beyond it to its start.
+    pub fn roll(&self, by: i64, axis: i64) -> Result<Tensor> {
+        let dims = self.dims()?;
+        let axis_at = axis_of("roll", axis, dims.len())?;
+        let extent = dims[axis_at] as i64;
+        let moved = if extent == 0 { 0 } else { by.rem_euclid(extent) };
+        if moved == 0 {
+            return Ok(Tensor::from_uop(self.uop()));
+        }
+        let parts = self.split(&[extent - moved, moved], axis)?;
+        Tensor::cat(&[&parts[1], &parts[0]], axis)
+    }
+}

@@ -1,0 +1,383 @@
+//! Functions of each element.
+
+use std::f64::consts;
+use std::ops;
+
+use svod_dtype::{DEFAULT_FLOAT, DType};
+use svod_ir::alu::Alu;
+use svod_ir::graph::UOp;
+
+use crate::error::{Result, TensorError, show_operands};
+use crate::operand::{Operand, aligned, broadcast, common_dtype};
+use crate::tensor::Tensor;
+
+/// The types in which an operation computes, and what it does to others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Types {
+    /// The common type.
+    Any,
+    /// The common type, which may not be `Bool`.
+    Number,
+    /// The common type; integers and bools become the default float.
+    Float,
+    /// Integers.
+    Int,
+    /// Integers and bools.
+    Bits,
+}
+
+fn computed_in(op: &'static str, types: Types, dtype: DType, operands: &[Operand]) -> Result<DType> {
+    let expected = match types {
+        Types::Float if !dtype.is_float() => return Ok(DEFAULT_FLOAT),
+        Types::Number if dtype.is_bool() => "numbers, not bool",
+        Types::Int if !dtype.is_int() => "integers",
+        Types::Bits if !dtype.is_int() && !dtype.is_bool() => "integers or bool",
+        _ => return Ok(dtype),
+    };
+    let given: Vec<UOp> = operands.iter().map(|o| o.typed(op)).collect::<Result<_>>()?;
+    Err(TensorError::dtype(op, format!("takes {expected}, not {}", show_operands(&given))))
+}
+
+fn apply(op: &'static str, alu: Alu, types: Types, operands: &[Operand]) -> Result<Tensor> {
+    let dtype = computed_in(op, types, common_dtype(op, operands)?, operands)?;
+    Ok(Tensor::from_uop(UOp::alu(alu, &aligned(op, operands, dtype)?)?))
+}
+
+macro_rules! unary {
+    ($($name:ident $alu:ident $types:ident $doc:literal;)*) => {
+        impl Tensor {
+            $(#[doc = $doc] pub fn $name(&self) -> Result<Tensor> {
+                apply(stringify!($name), Alu::$alu, Types::$types, &[self.into()])
+            })*
+        }
+    };
+}
+
+unary! {
+    neg         Neg   Number "`-x`; wraps on integers.";
+    bitwise_not Not   Bits   "Each bit inverted; logical on bools.";
+    sqrt        Sqrt  Float  "Square root.";
+    reciprocal  Recip Float  "`1 / x`.";
+    exp         Exp   Float  "Natural exponential.";
+    exp2        Exp2  Float  "Exponential with base 2.";
+    log         Log   Float  "Natural logarithm.";
+    log2        Log2  Float  "Logarithm to base 2.";
+    sin         Sin   Float  "Sine of an angle in radians.";
+    cos         Cos   Float  "Cosine of an angle in radians.";
+    tan         Tan   Float  "Tangent of an angle in radians.";
+    tanh        Tanh  Float  "Hyperbolic tangent.";
+    erf         Erf   Float  "The error function.";
+}
+
+/// Functions that leave integers as they are.
+macro_rules! rounding {
+    ($($name:ident $alu:ident $doc:literal;)*) => {
+        impl Tensor {
+            $(#[doc = $doc] pub fn $name(&self) -> Result<Tensor> {
+                match self.dtype().is_float() {
+                    true => apply(stringify!($name), Alu::$alu, Types::Float, &[self.into()]),
+                    false => Ok(Tensor::from_uop(self.uop())),
+                }
+            })*
+        }
+    };
+}
+
+rounding! {
+    floor Floor "The largest integer not above, in the same type.";
+    ceil  Ceil  "The smallest integer not below, in the same type.";
+    round Round "The nearest integer, ties to even, in the same type.";
+    trunc Trunc "The integer part, in the same type.";
+}
+
+macro_rules! binary {
+    ($($name:ident $alu:ident $types:ident $doc:literal;)*) => {
+        impl Tensor {
+            $(#[doc = $doc] pub fn $name(&self, other: impl Into<Operand>) -> Result<Tensor> {
+                apply(stringify!($name), Alu::$alu, Types::$types, &[self.into(), other.into()])
+            })*
+        }
+    };
+}
+
+binary! {
+    add         Add      Any    "Sum; logical or on bools.";
+    sub         Sub      Number "Difference.";
+    mul         Mul      Any    "Product; logical and on bools.";
+    div         Div      Float  "True quotient: integers become floats.";
+    floor_div   FloorDiv Number "Quotient rounded down; an integer divided by 0 gives 0.";
+    modulo      FloorMod Number "Remainder of `floor_div`, of the divisor's sign; by an integer 0 it is 0.";
+    pow         Pow      Number "Power; a negative integer exponent gives 0 unless the base is 1 or -1.";
+    maximum     Max      Any    "The greater; NaN where one is.";
+    minimum     Min      Any    "The lesser; NaN where one is.";
+    bitwise_and And      Bits   "Bitwise and; logical on bools.";
+    bitwise_or  Or       Bits   "Bitwise or; logical on bools.";
+    bitwise_xor Xor      Bits   "Bitwise exclusive or; logical on bools.";
+    shl         Shl      Int    "Left shift; 0 when shifted by the width or more.";
+    shr         Shr      Int    "Right shift, arithmetic on signed types; 0 when shifted by the width or more.";
+    eq          Eq       Any    "`self == other`, false with NaN.";
+    ne          Ne       Any    "`self != other`, true with NaN.";
+    lt          Lt       Any    "`self < other`, false with NaN.";
+    le          Le       Any    "`self <= other`, false with NaN.";
+}
+
+impl Tensor {
+    /// `self > other`, false with NaN.
+    pub fn gt(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("gt", Alu::Lt, Types::Any, &[other.into(), self.into()])
+    }
+
+    /// `self >= other`, false with NaN.
+    pub fn ge(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("ge", Alu::Le, Types::Any, &[other.into(), self.into()])
+    }
+
+    /// `other - self`, for a scalar on the left.
+    pub fn rsub(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("sub", Alu::Sub, Types::Number, &[other.into(), self.into()])
+    }
+
+    /// `other / self`, for a scalar on the left.
+    pub fn rdiv(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("div", Alu::Div, Types::Float, &[other.into(), self.into()])
+    }
+
+    /// `other // self`, for a scalar on the left.
+    pub fn rfloor_div(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("floor_div", Alu::FloorDiv, Types::Number, &[other.into(), self.into()])
+    }
+
+    /// `other % self`, for a scalar on the left.
+    pub fn rmodulo(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("modulo", Alu::FloorMod, Types::Number, &[other.into(), self.into()])
+    }
+
+    /// `other ** self`, for a scalar on the left.
+    pub fn rpow(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("pow", Alu::Pow, Types::Number, &[other.into(), self.into()])
+    }
+
+    /// `other << self`, for a scalar on the left.
+    pub fn rshl(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("shl", Alu::Shl, Types::Int, &[other.into(), self.into()])
+    }
+
+    /// `other >> self`, for a scalar on the left.
+    pub fn rshr(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        apply("shr", Alu::Shr, Types::Int, &[other.into(), self.into()])
+    }
+
+    /// `self` where `condition` holds, else `other`.
+    pub fn where_(&self, condition: &Tensor, other: impl Into<Operand>) -> Result<Tensor> {
+        Tensor::select(condition, self, other)
+    }
+
+    /// `a` where `condition` holds, else `b`.
+    pub fn select(condition: &Tensor, a: impl Into<Operand>, b: impl Into<Operand>) -> Result<Tensor> {
+        let op = "where";
+        let (condition, values) = (condition.uop(), [a.into(), b.into()]);
+        if !condition.dtype().is_bool() {
+            let given = show_operands(&[condition]);
+            return Err(TensorError::dtype(op, format!("the condition must be bool, not {given}")));
+        }
+        let dtype = common_dtype(op, &values)?;
+        let nodes = vec![condition, values[0].in_type(op, dtype)?, values[1].in_type(op, dtype)?];
+        Ok(Tensor::from_uop(UOp::alu(Alu::Where, &broadcast(op, nodes)?)?))
+    }
+
+    /// `|x|`; wraps on integers.
+    pub fn abs(&self) -> Result<Tensor> {
+        let dtype = self.dtype();
+        match dtype.is_bool() || dtype.is_unsigned() {
+            true => Ok(Tensor::from_uop(self.uop())),
+            false => apply("abs", Alu::Abs, Types::Number, &[self.into()]),
+        }
+    }
+
+    /// -1, 0 or 1; NaN and zeros are kept.
+    pub fn sign(&self) -> Result<Tensor> {
+        let dtype = self.dtype();
+        if dtype.is_bool() {
+            return Ok(Tensor::from_uop(self.uop()));
+        }
+        let one = |value: i32| Operand::from(value);
+        let positive = Tensor::select(&self.gt(0)?, one(1), self)?;
+        match dtype.is_unsigned() {
+            true => Ok(positive),
+            false => Tensor::select(&self.lt(0)?, one(-1), positive),
+        }
+    }
+
+    /// `x * x`.
+    pub fn square(&self) -> Result<Tensor> {
+        self.mul(self)
+    }
+
+    /// `1 / sqrt(x)`.
+    pub fn rsqrt(&self) -> Result<Tensor> {
+        self.sqrt()?.reciprocal()
+    }
+
+    /// `1 / (1 + exp(-x))`, without overflow for any `x`.
+    pub fn sigmoid(&self) -> Result<Tensor> {
+        // exp(-x) may become infinite, then the reciprocal is 0, which is right.
+        self.as_float()?.neg()?.exp()?.add(1)?.reciprocal()
+    }
+
+    /// `max(x, 0)`.
+    pub fn relu(&self) -> Result<Tensor> {
+        self.maximum(0)
+    }
+
+    /// `x * Φ(x)` with the exact normal distribution (Hendrycks and Gimpel 2016).
+    pub fn gelu(&self) -> Result<Tensor> {
+        let x = self.as_float()?;
+        x.mul(0.5)?.mul(x.mul(consts::FRAC_1_SQRT_2)?.erf()?.add(1)?)
+    }
+
+    /// [`Tensor::gelu`] by the tanh approximation of its authors.
+    pub fn gelu_tanh(&self) -> Result<Tensor> {
+        let x = self.as_float()?;
+        let inner = x.mul(x.mul(&x)?.mul(0.044715)?.add(1)?)?.mul((2.0 / consts::PI).sqrt())?;
+        x.mul(0.5)?.mul(inner.tanh()?.add(1)?)
+    }
+
+    /// `x * sigmoid(x)`.
+    pub fn silu(&self) -> Result<Tensor> {
+        self.mul(self.sigmoid()?)
+    }
+
+    /// `log(1 + exp(x))`, without overflow.
+    pub fn softplus(&self) -> Result<Tensor> {
+        let x = self.as_float()?;
+        x.abs()?.neg()?.exp()?.add(1)?.log()?.add(x.relu()?)
+    }
+
+    /// `x` for `x > 0`, else `slope * x`.
+    pub fn leaky_relu(&self, slope: f64) -> Result<Tensor> {
+        let x = self.as_float()?;
+        Tensor::select(&x.gt(0)?, &x, x.mul(slope)?)
+    }
+
+    /// Not below `min` and not above `max`; NaN stays.
+    pub fn clamp(&self, min: Option<Operand>, max: Option<Operand>) -> Result<Tensor> {
+        let raised = match min {
+            Some(min) => self.maximum(min)?,
+            None => Tensor::from_uop(self.uop()),
+        };
+        match max {
+            Some(max) => raised.minimum(max),
+            None => Ok(raised),
+        }
+    }
+
+    /// `self + weight * (end - self)`.
+    pub fn lerp(&self, end: impl Into<Operand>, weight: impl Into<Operand>) -> Result<Tensor> {
+        let end = Tensor::from_uop(end.into().typed("lerp")?);
+        self.add(end.sub(self)?.mul(weight)?)
+    }
+
+    /// Whether an element is NaN.
+    pub fn isnan(&self) -> Result<Tensor> {
+        self.ne(self)
+    }
+
+    /// Whether an element is infinite.
+    pub fn isinf(&self) -> Result<Tensor> {
+        match self.dtype().is_float() {
+            true => self.abs()?.eq(f64::INFINITY),
+            false => Tensor::from_uop(self.uop()).ne(self),
+        }
+    }
+
+    /// Whether an element is neither infinite nor NaN.
+    pub fn isfinite(&self) -> Result<Tensor> {
+        match self.dtype().is_float() {
+            true => self.abs()?.lt(f64::INFINITY),
+            false => self.eq(self),
+        }
+    }
+
+    /// Whether an element is not zero; NaN is not.
+    pub fn to_bool(&self) -> Result<Tensor> {
+        self.cast(DType::Bool)
+    }
+
+    /// Whether an element is zero.
+    pub fn logical_not(&self) -> Result<Tensor> {
+        self.to_bool()?.bitwise_not()
+    }
+
+    /// Whether both are not zero.
+    pub fn logical_and(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        self.to_bool()?.bitwise_and(truth(other)?)
+    }
+
+    /// Whether one is not zero.
+    pub fn logical_or(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        self.to_bool()?.bitwise_or(truth(other)?)
+    }
+
+    /// Whether exactly one is not zero.
+    pub fn logical_xor(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        self.to_bool()?.bitwise_xor(truth(other)?)
+    }
+
+    /// Each value converted: floats truncate and saturate to integers, integers wrap.
+    pub fn cast(&self, to: DType) -> Result<Tensor> {
+        Ok(Tensor::from_uop(self.uop().cast(to)?))
+    }
+
+    /// The bits of each value as another type of the same width.
+    pub fn bitcast(&self, to: DType) -> Result<Tensor> {
+        Ok(Tensor::from_uop(self.uop().bitcast(to)?))
+    }
+
+    /// Without gradient.
+    pub fn detach(&self) -> Result<Tensor> {
+        Ok(Tensor::from_uop(self.uop().detach()?))
+    }
+
+    /// In memory of its own, dense and row-major, once it is realized.
+    pub fn contiguous(&self) -> Result<Tensor> {
+        Ok(Tensor::from_uop(self.uop().contiguous()?))
+    }
+
+    /// Integers and bools as the default float, floats as they are.
+    pub(crate) fn as_float(&self) -> Result<Tensor> {
+        if self.dtype().is_float() { Ok(Tensor::from_uop(self.uop())) } else { self.cast(DEFAULT_FLOAT) }
+    }
+}
+
+fn truth(operand: impl Into<Operand>) -> Result<Tensor> {
+    Tensor::from_uop(operand.into().typed("logical operation")?).to_bool()
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $function:ident;)*) => {$(
+        impl<T: Into<Operand>> ops::$trait<T> for &Tensor {
+            type Output = Result<Tensor>;
+            fn $method(self, other: T) -> Result<Tensor> {
+                Tensor::$function(self, other)
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add add;
+    Sub sub sub;
+    Mul mul mul;
+    Div div div;
+    Rem rem modulo;
+    BitAnd bitand bitwise_and;
+    BitOr bitor bitwise_or;
+    BitXor bitxor bitwise_xor;
+}
+
+impl ops::Neg for &Tensor {
+    type Output = Result<Tensor>;
+    fn neg(self) -> Result<Tensor> {
+        Tensor::neg(self)
+    }
+}

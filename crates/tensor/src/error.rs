@@ -1,0 +1,184 @@
+//! What can go wrong with tensors, by kind.
+
+use std::fmt::Write;
+
+use svod_device::DeviceError;
+use svod_dtype::DType;
+use svod_ir::graph::{GraphError, Reason, UOp};
+use svod_ir::size::{Size, SizeError};
+
+/// The result of a tensor operation.
+pub type Result<T, E = TensorError> = std::result::Result<T, E>;
+
+/// What can go wrong with tensors. Each message names the operation, what was given and what was
+/// expected; nothing is half-changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TensorError {
+    /// Shapes that do not fit each other or an argument.
+    #[error("{op}: {message}")]
+    Shape {
+        /// The operation.
+        op: &'static str,
+        /// What was given and what was expected.
+        message: String,
+    },
+    /// Element types that an operation does not take.
+    #[error("{op}: {message}")]
+    DType {
+        /// The operation.
+        op: &'static str,
+        /// What was given and what was expected.
+        message: String,
+    },
+    /// A dimension that is not there.
+    #[error("{op}: axis {axis} is out of range for rank {rank}, which takes -{rank} to {rank} exclusive")]
+    Axis {
+        /// The operation.
+        op: &'static str,
+        /// The axis as given.
+        axis: i64,
+        /// Number of dimensions.
+        rank: usize,
+    },
+    /// An index outside of its dimension.
+    #[error("{op}: index {index} is out of range for axis {axis} with extent {extent}")]
+    Index {
+        /// The operation.
+        op: &'static str,
+        /// The index as given.
+        index: i64,
+        /// The axis indexed.
+        axis: usize,
+        /// Its extent.
+        extent: Size,
+    },
+    /// An argument that has no sense.
+    #[error("{op}: {message}")]
+    Value {
+        /// The operation.
+        op: &'static str,
+        /// What was given and what was expected.
+        message: String,
+    },
+    /// Something that svod does not do.
+    #[error("{op}: {message}")]
+    Unsupported {
+        /// The operation.
+        op: &'static str,
+        /// What was asked for, and what to do instead.
+        message: String,
+    },
+    /// A plan's output that no run has written yet.
+    #[error("the output of a plan is read before the plan was executed, or after a run that failed")]
+    NotExecuted,
+    /// A pending expression over what a plan's earlier run wrote.
+    #[error("stale: the expression reads the output of an earlier run of a plan that ran again since; build it anew")]
+    Stale,
+    /// An operation that the graph rejects.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A symbolic size or variable.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// Memory, files and devices.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// The sorts of [`TensorError`] that callers tell apart, such as Python's exception classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Shapes and axes.
+    Shape,
+    /// Element types.
+    DType,
+    /// Indices.
+    Index,
+    /// Other arguments.
+    Value,
+    /// Unknown or failing devices, or operands on different ones.
+    Device,
+    /// Files.
+    File,
+    /// A name that a file does not have.
+    Missing,
+    /// Memory that cannot be had.
+    OutOfMemory,
+    /// What svod does not do.
+    Unsupported,
+    /// Planning and compiling.
+    Compile,
+    /// Running, and reading what did not run.
+    Execution,
+}
+
+impl TensorError {
+    /// The sort of error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            TensorError::Shape { .. } | TensorError::Axis { .. } => ErrorKind::Shape,
+            TensorError::DType { .. } => ErrorKind::DType,
+            TensorError::Index { .. } => ErrorKind::Index,
+            TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
+            TensorError::Unsupported { .. } => ErrorKind::Unsupported,
+            TensorError::NotExecuted | TensorError::Stale => ErrorKind::Execution,
+            TensorError::Graph(error) => match error.reason {
+                Reason::DType { .. } => ErrorKind::DType,
+                Reason::Shape(_) | Reason::Axis { .. } => ErrorKind::Shape,
+                Reason::Device(..) => ErrorKind::Device,
+                Reason::Arity { .. } | Reason::Node(_) => ErrorKind::Value,
+            },
+            TensorError::Device(error) => of_device(error),
+        }
+    }
+
+    pub(crate) fn shape(op: &'static str, message: impl Into<String>) -> Self {
+        TensorError::Shape { op, message: message.into() }
+    }
+
+    pub(crate) fn dtype(op: &'static str, message: impl Into<String>) -> Self {
+        TensorError::DType { op, message: message.into() }
+    }
+
+    pub(crate) fn value(op: &'static str, message: impl Into<String>) -> Self {
+        TensorError::Value { op, message: message.into() }
+    }
+
+    pub(crate) fn unsupported(op: &'static str, message: impl Into<String>) -> Self {
+        TensorError::Unsupported { op, message: message.into() }
+    }
+}
+
+pub(crate) fn of_device(error: &DeviceError) -> ErrorKind {
+    use svod_device::safetensors::SafetensorsErrorKind::MissingTensor;
+    match error {
+        DeviceError::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+        DeviceError::Safetensors(error) if matches!(error.kind, MissingTensor { .. }) => ErrorKind::Missing,
+        DeviceError::Io { .. } | DeviceError::Safetensors(_) => ErrorKind::File,
+        DeviceError::Render { .. } | DeviceError::Compile { .. } | DeviceError::Load { .. } => ErrorKind::Compile,
+        DeviceError::Execute { .. } => ErrorKind::Execution,
+        DeviceError::Unsupported { .. } => ErrorKind::Unsupported,
+        DeviceError::SizeMismatch { .. } | DeviceError::Misaligned { .. } => ErrorKind::Value,
+        _ => ErrorKind::Device,
+    }
+}
+
+/// A shape as `[4, n]`, for messages.
+pub(crate) fn show(shape: &[Size]) -> String {
+    let mut text = String::from("[");
+    for (i, size) in shape.iter().enumerate() {
+        let _ = write!(text, "{}{size}", if i == 0 { "" } else { ", " });
+    }
+    text + "]"
+}
+
+/// Operands as `float32[4, n], int64[3]`, for messages.
+pub(crate) fn show_operands(operands: &[UOp]) -> String {
+    let operands: Vec<String> = operands.iter().map(|o| show_typed(o.dtype(), o.shape())).collect();
+    operands.join(", ")
+}
+
+pub(crate) fn show_typed(dtype: DType, shape: &[Size]) -> String {
+    format!("{dtype}{}", show(shape))
+}

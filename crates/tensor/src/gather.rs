@@ -1,0 +1,126 @@
+//! Lookups by tensors of integers. Negative indices count from the end.
+//!
+//! An index whose values are in memory is checked when the operation is built. Any other one is
+//! masked: outside of its dimension it reads 0.
+
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::graph::{LeafClass, Op, UOp};
+use svod_ir::kernel::Monoid;
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show_operands};
+use crate::operand::{axis_of, need_int, size_value};
+use crate::read::host_elements;
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// `axis` indexed by `index` of any shape, which takes its place.
+    pub fn take(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
+        let (op, node) = ("take", self.uop());
+        let axis = axis_of(op, axis, node.rank())?;
+        let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;
+        Ok(Tensor::from_uop(node.take(axis, &index)?))
+    }
+
+    /// The slices of `axis` at a 1-d `index`.
+    pub fn index_select(&self, axis: i64, index: &Tensor) -> Result<Tensor> {
+        if index.rank() != 1 {
+            let given = show_operands(&[index.uop()]);
+            return Err(TensorError::shape("index_select", format!("the index must be 1-d, not {given}")));
+        }
+        self.take(index, axis)
+    }
+
+    /// For each element of `index` the element of `self` at its position but, along `axis`, at its
+    /// value. Off `axis`, `index` may be smaller than `self`.
+    pub fn gather(&self, axis: i64, index: &Tensor) -> Result<Tensor> {
+        let (op, node) = ("gather", self.uop());
+        let axis = axis_of(op, axis, node.rank())?;
+        let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;
+        Ok(Tensor::from_uop(node.gather(axis, &index)?))
+    }
+
+    /// As [`Tensor::gather`], with `self` and `index` broadcast off `axis`.
+    pub fn take_along_dim(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
+        let (op, node, index) = ("take_along_dim", self.uop(), index.uop());
+        let at = axis_of(op, axis, node.rank())?;
+        if index.rank() != node.rank() {
+            let given = show_operands(&[node, index]);
+            return Err(TensorError::shape(op, format!("operands must have one rank: {given}")));
+        }
+        let off_axis = |n: &UOp| {
+            let mut shape = n.shape().to_vec();
+            shape[at] = Size::ONE;
+            UOp::full(Const::zero(DType::Bool), &shape.into())
+        };
+        let common = crate::operand::broadcast_shape(op, &[off_axis(&node)?, off_axis(&index)?])?;
+        let expanded = |n: &UOp| {
+            let mut shape = common.to_vec();
+            shape[at] = n.shape()[at].clone();
+            n.expand(shape)
+        };
+        Tensor::from_uop(expanded(&node)?).gather(axis, &Tensor::from_uop(expanded(&index)?))
+    }
+
+    /// `self` with the elements of `values` written at their position but, along `axis`, at the
+    /// value of `index`; destinations must be unique.
+    pub fn scatter(&self, axis: i64, index: &Tensor, values: &Tensor) -> Result<Tensor> {
+        self.scattered("scatter", axis, index, values, None)
+    }
+
+    /// As [`Tensor::scatter`], added to what is there.
+    pub fn scatter_add(&self, axis: i64, index: &Tensor, values: &Tensor) -> Result<Tensor> {
+        self.scattered("scatter_add", axis, index, values, Some(Monoid::Sum))
+    }
+
+    fn scattered(
+        &self,
+        op: &'static str,
+        axis: i64,
+        index: &Tensor,
+        values: &Tensor,
+        by: Option<Monoid>,
+    ) -> Result<Tensor> {
+        let node = self.uop();
+        let axis = axis_of(op, axis, node.rank())?;
+        let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;
+        Ok(Tensor::from_uop(node.scatter(axis, &index, &values.uop(), by)?))
+    }
+}
+
+/// Indices counted from 0, checked where their values are known.
+pub(crate) fn from_start(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<UOp> {
+    need_int(op, "the index", index)?;
+    let least = check(op, index, axis, extent)?;
+    if index.dtype().is_unsigned() || least.is_some_and(|least| least >= 0) {
+        return Ok(index.clone());
+    }
+    let index = index.cast(DType::I64)?;
+    let shape = index.shape_arc();
+    let zero = UOp::full(Const::zero(DType::I64), shape)?;
+    let wrapped = UOp::alu(Alu::Add, &[index.clone(), size_value(extent)?.expand(shape.clone())?])?;
+    let negative = UOp::alu(Alu::Lt, &[index.clone(), zero])?;
+    Ok(UOp::alu(Alu::Where, &[negative, wrapped, index])?)
+}
+
+/// An error where a known index is outside of its dimension. Gives the least index, where the
+/// memory is svod's own and so cannot change.
+fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<Option<i64>> {
+    let values: Vec<i64> = match (index.uniform(), index.op()) {
+        (Some(value), _) if index.numel() != Size::ZERO => vec![value.as_i64()],
+        (_, Op::Leaf(leaf)) if leaf.class() != LeafClass::Output => {
+            host_elements(index)?.into_iter().map(Const::as_i64).collect()
+        }
+        _ => return Ok(None),
+    };
+    let Some(known) = extent.upper_bound() else { return Ok(None) };
+    if let Some(&outside) = values.iter().find(|&&i| i >= known || i < -known) {
+        return Err(TensorError::Index { op, index: outside, axis, extent: extent.clone() });
+    }
+    let constant = match index.op() {
+        Op::Leaf(leaf) => leaf.class() == LeafClass::Data,
+        _ => true,
+    };
+    Ok(values.into_iter().min().filter(|_| constant))
+}

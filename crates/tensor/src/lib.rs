@@ -1,0 +1,44 @@
+//! Lazy tensors.
+//!
+//! A [`Tensor`] is a handle to an expression; methods build larger expressions, and
+//! [`Tensor::realize`] or a plan from [`Tensor::prepare`] computes them. Values never alias: an
+//! assignment rebinds its handle, and what was built on the earlier value keeps it.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `create` | from memory, constants, ranges, files |
+//! | `elementwise`, `operand` | scalar functions; broadcasting and promotion |
+//! | `movement`, `combine` | shapes; joining and splitting |
+//! | `index`, `assign`, `gather` | basic and integer-array indexing; `t[i] = v`; lookups |
+//! | `reduce`, `matmul`, `nn` | folds and scans; contractions; layers |
+//! | `random` | values drawn from the counter-based generator |
+//! | `memory`, `realize`, `read` | what is in memory: running, and taking values out |
+
+mod assign;
+mod combine;
+mod create;
+mod elementwise;
+mod error;
+mod gather;
+mod index;
+mod matmul;
+mod memory;
+mod movement;
+mod nn;
+mod operand;
+mod random;
+mod read;
+mod reduce;
+mod tensor;
+
+pub use assign::SetValue;
+pub use create::Element;
+pub use error::{ErrorKind, Result, TensorError};
+pub use index::Index;
+pub use memory::Memory;
+pub use operand::Operand;
+pub use random::manual_seed;
+pub use svod_dtype::DType;
+pub use svod_ir::graph::{Device, Origin, UOp};
+pub use svod_ir::size::{BoundVariable, Size, Variable};
+pub use tensor::Tensor;

@@ -1,0 +1,141 @@
+//! Layers as plain compositions.
+
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show_operands};
+use crate::operand::{axis_of, need_int, size_value};
+use crate::tensor::Tensor;
+use svod_dtype::DType;
+use svod_ir::graph::UOp;
+
+impl Tensor {
+    /// `self @ weight.T + bias` with weights `[out, in]`.
+    pub fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        if weight.rank() != 2 {
+            let given = show_operands(&[weight.uop()]);
+            return Err(TensorError::shape("linear", format!("the weight must be [out, in], not {given}")));
+        }
+        let product = self.matmul(&weight.t()?)?;
+        match bias {
+            Some(bias) => product.add(bias),
+            None => Ok(product),
+        }
+    }
+
+    /// Less its mean and divided by its standard deviation over the last dimensions, which have
+    /// this shape, then scaled and shifted (Ba, Kiros and Hinton 2016).
+    pub fn layer_norm<S: Clone + Into<Size>>(
+        &self,
+        normalized: &[S],
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        epsilon: f64,
+    ) -> Result<Tensor> {
+        let axes = self.trailing("layer_norm", normalized)?;
+        let x = self.as_float()?;
+        let wide = x.widened()?;
+        let centred = wide.sub(wide.mean(Some(&axes), true)?)?;
+        let variance = centred.square()?.mean(Some(&axes), true)?;
+        let scaled = centred.mul(variance.add(epsilon)?.rsqrt()?)?.cast(x.dtype())?;
+        scaled.affine(weight, bias)
+    }
+
+    /// Divided by the root of its mean square over the last dimensions, then scaled (Zhang and
+    /// Sennrich 2019).
+    pub fn rms_norm<S: Clone + Into<Size>>(
+        &self,
+        normalized: &[S],
+        weight: Option<&Tensor>,
+        epsilon: f64,
+    ) -> Result<Tensor> {
+        let axes = self.trailing("rms_norm", normalized)?;
+        let x = self.as_float()?;
+        let wide = x.widened()?;
+        let mean_square = wide.square()?.mean(Some(&axes), true)?;
+        wide.mul(mean_square.add(epsilon)?.rsqrt()?)?.cast(x.dtype())?.affine(weight, None)
+    }
+
+    /// Divided by its `p`-norm along `axis`, or by `epsilon` where that is greater.
+    pub fn normalize(&self, p: f64, axis: i64, epsilon: f64) -> Result<Tensor> {
+        self.div(self.norm(p, Some(&[axis]), true)?.maximum(epsilon)?)
+    }
+
+    /// Rows of the table `self` by index; `ids` of any shape.
+    pub fn embedding(&self, ids: &Tensor) -> Result<Tensor> {
+        if self.rank() != 2 {
+            let given = show_operands(&[self.uop()]);
+            return Err(TensorError::shape("embedding", format!("the table must be [rows, columns], not {given}")));
+        }
+        self.take(ids, 0)
+    }
+
+    /// 1 at each index along a new last dimension of `classes`, else 0; `int64`.
+    pub fn one_hot(&self, classes: impl Into<Size>) -> Result<Tensor> {
+        let (node, classes) = (self.uop(), classes.into());
+        need_int("one_hot", "the index", &node)?;
+        let class = Tensor::from_uop(UOp::range(classes)?);
+        self.unsqueeze(-1)?.eq(class)?.cast(DType::I64)
+    }
+
+    /// Attention: `softmax(query @ key.T * scale + mask) @ value` over `[.., length, depth]`, with
+    /// `scale` 1 / sqrt(depth) unless given. A bool `mask` says which keys take part, a float one
+    /// is added; `causal` lets no query see later keys (Vaswani et al. 2017).
+    pub fn scaled_dot_product_attention(
+        &self,
+        key: &Tensor,
+        value: &Tensor,
+        mask: Option<&Tensor>,
+        causal: bool,
+        scale: Option<f64>,
+    ) -> Result<Tensor> {
+        let op = "scaled_dot_product_attention";
+        if [self, key, value].iter().any(|t| t.rank() < 2) {
+            let given = show_operands(&[self.uop(), key.uop(), value.uop()]);
+            return Err(TensorError::shape(op, format!("needs [.., length, depth], not {given}")));
+        }
+        let dtype = self.dtype();
+        let scores = self.matmul(&key.transpose(-2, -1)?)?;
+        let mut scores = match scale {
+            Some(scale) => scores.mul(scale)?,
+            None => {
+                let depth = self.shape().pop().unwrap_or(Size::ONE);
+                let root = Tensor::from_uop(size_value(&depth)?.cast(scores.dtype())?).rsqrt()?;
+                scores.mul(root)?
+            }
+        };
+        if let Some(mask) = mask {
+            scores = match mask.dtype().is_bool() {
+                true => Tensor::select(mask, &scores, f64::NEG_INFINITY)?,
+                false => scores.add(mask)?,
+            };
+        }
+        if causal {
+            let shape = scores.shape();
+            let visible = Tensor::full(&shape[shape.len() - 2..], true, None)?.tril(0)?;
+            scores = Tensor::select(&visible, &scores, f64::NEG_INFINITY)?;
+        }
+        scores.softmax(-1)?.matmul(value)?.cast(dtype)
+    }
+
+    fn affine(self, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Result<Tensor> {
+        let scaled = match weight {
+            Some(weight) => self.mul(weight)?,
+            None => self,
+        };
+        match bias {
+            Some(bias) => scaled.add(bias),
+            None => Ok(scaled),
+        }
+    }
+
+    /// The last axes, which have this shape.
+    fn trailing<S: Clone + Into<Size>>(&self, op: &'static str, normalized: &[S]) -> Result<Vec<i64>> {
+        let (shape, normalized) = (self.shape(), crate::operand::sizes(normalized));
+        if normalized.is_empty() || !shape.ends_with(&normalized) {
+            let (given, expected) = (crate::error::show(&shape), crate::error::show(&normalized));
+            return Err(TensorError::shape(op, format!("{given} does not end with {expected}")));
+        }
+        let first = axis_of(op, -(normalized.len() as i64), shape.len())?;
+        Ok((first..shape.len()).map(|a| a as i64).collect())
+    }
+}

@@ -1,0 +1,239 @@
+//! Folds along dimensions, and scans.
+//!
+//! Sums and products of `float16` and `bfloat16` are carried in `float32`; those of integers and
+//! bools are `int64`.
+
+use svod_dtype::{Const, DType};
+use svod_ir::graph::UOp;
+use svod_ir::kernel::Monoid;
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show_typed};
+use crate::movement::numel;
+use crate::operand::{axes_of, axis_of, size_value};
+use crate::tensor::Tensor;
+
+/// The type in which sums and products of elements of a type are carried.
+pub(crate) fn carried_in(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 => DType::F32,
+        DType::U64 | DType::F32 | DType::F64 => dtype,
+        _ => DType::I64,
+    }
+}
+
+/// The type of a sum or product.
+fn totalled(dtype: DType) -> DType {
+    if dtype.is_float() { dtype } else { carried_in(dtype) }
+}
+
+impl Tensor {
+    /// The sum along `axes`, all for `None`; `keepdim` keeps them with extent 1.
+    pub fn sum(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        self.total("sum", Monoid::Sum, axes, keepdim)
+    }
+
+    /// The product along `axes`.
+    pub fn prod(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        self.total("prod", Monoid::Prod, axes, keepdim)
+    }
+
+    /// The maximum along `axes`, NaN where there is one.
+    pub fn max(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        let monoid = if self.dtype().is_bool() { Monoid::Any } else { Monoid::Max };
+        self.extremum("max", monoid, axes, keepdim)
+    }
+
+    /// The minimum along `axes`, NaN where there is one.
+    pub fn min(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        let monoid = if self.dtype().is_bool() { Monoid::All } else { Monoid::Min };
+        self.extremum("min", monoid, axes, keepdim)
+    }
+
+    /// Whether an element along `axes` is not zero.
+    pub fn any(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        fold("any", &self.to_bool()?.uop(), Monoid::Any, axes, keepdim).map(Tensor::from_uop)
+    }
+
+    /// Whether all elements along `axes` are not zero.
+    pub fn all(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        fold("all", &self.to_bool()?.uop(), Monoid::All, axes, keepdim).map(Tensor::from_uop)
+    }
+
+    /// The first index of the maximum along `axis`, of the flat tensor for `None`; `int64`.
+    pub fn argmax(&self, axis: Option<i64>, keepdim: bool) -> Result<Tensor> {
+        self.position("argmax", Monoid::ArgMax, axis, keepdim)
+    }
+
+    /// The first index of the minimum along `axis`, of the flat tensor for `None`; `int64`.
+    pub fn argmin(&self, axis: Option<i64>, keepdim: bool) -> Result<Tensor> {
+        self.position("argmin", Monoid::ArgMin, axis, keepdim)
+    }
+
+    /// The mean along `axes`; of integers in the default float.
+    pub fn mean(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        let x = self.as_float()?;
+        let (wide, count) = (x.widened()?, x.count("mean", axes)?);
+        wide.sum(axes, keepdim)?.div(Tensor::from_uop(count.cast(wide.dtype())?))?.cast(x.dtype())
+    }
+
+    /// The variance along `axes`, divided by the number of elements less `correction`.
+    pub fn var(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
+        let x = self.as_float()?;
+        let wide = x.widened()?;
+        let count = Tensor::from_uop(x.count("var", axes)?.cast(wide.dtype())?);
+        let deviations = wide.sub(wide.mean(axes, true)?)?.square()?;
+        deviations.sum(axes, keepdim)?.div(count.sub(correction)?.relu()?)?.cast(x.dtype())
+    }
+
+    /// The standard deviation along `axes`; see [`Tensor::var`].
+    pub fn std(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
+        self.var(axes, correction, keepdim)?.sqrt()
+    }
+
+    /// The `p`-norm along `axes`; `p` may be infinite.
+    pub fn norm(&self, p: f64, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        let magnitude = self.as_float()?.abs()?;
+        match p {
+            f64::INFINITY => magnitude.max(axes, keepdim),
+            f64::NEG_INFINITY => magnitude.min(axes, keepdim),
+            0.0 => magnitude.ne(0)?.cast(magnitude.dtype())?.sum(axes, keepdim),
+            1.0 => magnitude.sum(axes, keepdim),
+            2.0 => magnitude.square()?.sum(axes, keepdim)?.sqrt(),
+            _ => magnitude.pow(p)?.sum(axes, keepdim)?.pow(1.0 / p),
+        }
+    }
+
+    /// `log(sum(exp(x)))` along `axes`, without overflow.
+    pub fn logsumexp(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        let x = self.as_float()?;
+        let wide = x.widened()?;
+        let greatest = wide.max(axes, true)?;
+        // Infinities stay out of the difference, which would be NaN.
+        let shift = Tensor::select(&greatest.isfinite()?, &greatest, 0.0)?;
+        let sum = wide.sub(&shift)?.exp()?.sum(axes, true)?.log()?.add(&shift)?;
+        let dropped = if keepdim { sum } else { sum.squeeze_folded(axes)? };
+        dropped.cast(x.dtype())
+    }
+
+    /// `exp(x)` divided by its sum along `axis`.
+    pub fn softmax(&self, axis: i64) -> Result<Tensor> {
+        let x = self.as_float()?;
+        let wide = x.widened()?;
+        let e = wide.sub(wide.max(Some(&[axis]), true)?)?.exp()?;
+        e.div(e.sum(Some(&[axis]), true)?)?.cast(x.dtype())
+    }
+
+    /// The logarithm of [`Tensor::softmax`].
+    pub fn log_softmax(&self, axis: i64) -> Result<Tensor> {
+        let x = self.as_float()?;
+        let wide = x.widened()?;
+        let shifted = wide.sub(wide.max(Some(&[axis]), true)?)?;
+        shifted.sub(shifted.exp()?.sum(Some(&[axis]), true)?.log()?)?.cast(x.dtype())
+    }
+
+    /// The sums of the elements up to each one along `axis`.
+    pub fn cumsum(&self, axis: i64) -> Result<Tensor> {
+        self.scan("cumsum", Monoid::Sum, axis)
+    }
+
+    /// The products of the elements up to each one along `axis`.
+    pub fn cumprod(&self, axis: i64) -> Result<Tensor> {
+        self.scan("cumprod", Monoid::Prod, axis)
+    }
+
+    /// The maxima of the elements up to each one along `axis`.
+    pub fn cummax(&self, axis: i64) -> Result<Tensor> {
+        self.scan("cummax", Monoid::Max, axis)
+    }
+
+    /// The minima of the elements up to each one along `axis`.
+    pub fn cummin(&self, axis: i64) -> Result<Tensor> {
+        self.scan("cummin", Monoid::Min, axis)
+    }
+
+    /// In `float32` where the type is a narrower float.
+    pub(crate) fn widened(&self) -> Result<Tensor> {
+        if self.dtype().is_float() { self.cast(carried_in(self.dtype())) } else { Ok(Tensor::from_uop(self.uop())) }
+    }
+
+    fn total(&self, op: &'static str, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        let node = self.uop();
+        let wide = node.cast(carried_in(node.dtype()))?;
+        Ok(Tensor::from_uop(fold(op, &wide, by, axes, keepdim)?.cast(totalled(node.dtype()))?))
+    }
+
+    fn extremum(&self, op: &'static str, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        let node = self.uop();
+        let empty = axes_of(op, axes, node.rank())?.into_iter().find(|&a| node.shape()[a] == Size::ZERO);
+        if let Some(axis) = empty {
+            let given = show_typed(node.dtype(), node.shape());
+            return Err(TensorError::value(op, format!("no element along axis {axis} of {given}")));
+        }
+        fold(op, &node, by, axes, keepdim).map(Tensor::from_uop)
+    }
+
+    fn position(&self, op: &'static str, by: Monoid, axis: Option<i64>, keepdim: bool) -> Result<Tensor> {
+        let node = self.uop();
+        let Some(axis) = axis else {
+            let flat = self.flatten(0, -1)?.position(op, by, Some(0), false)?;
+            return if keepdim { flat.reshape(&vec![1; node.rank()]) } else { Ok(flat) };
+        };
+        let at = axis_of(op, axis, node.rank())?;
+        if node.shape()[at] == Size::ZERO {
+            let given = show_typed(node.dtype(), node.shape());
+            return Err(TensorError::value(op, format!("no element along axis {at} of {given}")));
+        }
+        fold(op, &node, by, Some(&[axis]), keepdim).map(Tensor::from_uop)
+    }
+
+    fn scan(&self, op: &'static str, by: Monoid, axis: i64) -> Result<Tensor> {
+        let node = self.uop();
+        let axis = axis_of(op, axis, node.rank())?;
+        let (carried, result) = match by {
+            Monoid::Sum | Monoid::Prod => (carried_in(node.dtype()), totalled(node.dtype())),
+            _ => (node.dtype(), node.dtype()),
+        };
+        Ok(Tensor::from_uop(node.cast(carried)?.scan(by, axis, true)?.cast(result)?))
+    }
+
+    /// Without the axes that a fold with `keepdim` has kept.
+    fn squeeze_folded(&self, axes: Option<&[i64]>) -> Result<Tensor> {
+        let shape = self.shape();
+        let folded = axes_of("squeeze", axes, shape.len())?;
+        self.reshape(&(0..shape.len()).filter(|i| !folded.contains(i)).map(|i| shape[i].clone()).collect::<Vec<_>>())
+    }
+
+    /// Number of elements along `axes`, 0-d `i64`.
+    fn count(&self, op: &'static str, axes: Option<&[i64]>) -> Result<UOp> {
+        let shape = self.shape();
+        let extents: Vec<Size> = axes_of(op, axes, shape.len())?.into_iter().map(|a| shape[a].clone()).collect();
+        size_value(&numel(&extents))
+    }
+}
+
+fn fold(op: &'static str, node: &UOp, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<UOp> {
+    let axes = axes_of(op, axes, node.rank())?;
+    let kept: Vec<Size> = node.shape().to_vec();
+    // A fold of no element at all is its identity, whatever the compiler makes of empty loops.
+    let folded = match axes.iter().any(|&a| kept[a] == Size::ZERO) {
+        true => identity(node, by, &axes)?,
+        false => node.reduce(by, &axes)?,
+    };
+    if !keepdim {
+        return Ok(folded);
+    }
+    let shape: Vec<Size> = (0..kept.len()).map(|i| if axes.contains(&i) { Size::ONE } else { kept[i].clone() }).collect();
+    Ok(folded.reshape(shape)?)
+}
+
+fn identity(node: &UOp, by: Monoid, axes: &[usize]) -> Result<UOp> {
+    let shape: Vec<Size> = (0..node.rank()).filter(|i| !axes.contains(i)).map(|i| node.shape()[i].clone()).collect();
+    let dtype = node.dtype();
+    let value = match by {
+        Monoid::Prod => Const::one(dtype),
+        Monoid::All => Const::bool(true),
+        _ => Const::zero(dtype),
+    };
+    Ok(UOp::full(value, &shape.into())?)
+}

@@ -1,0 +1,139 @@
+//! The handle.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use svod_dtype::DType;
+use svod_ir::graph::{Device, Leaf, LeafClass, Op, Origin, Shape, UOp, print};
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError};
+
+/// A tensor: a handle to a lazy expression, which realizing and assigning rebind.
+///
+/// A clone is the same handle, as a second name for an object is: what rebinds one rebinds both.
+/// [`Tensor::detach`] and any other operation give a handle of its own.
+///
+/// ```
+/// use svod_tensor::Tensor;
+/// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
+/// let y = (&x * 2.0)?.add(&x)?;
+/// assert_eq!(y.shape(), [3.into()]);
+/// assert!(y.add(&Tensor::from_slice(&[1.0f32; 2], &[2])?).is_err());
+/// # Ok::<(), svod_tensor::TensorError>(())
+/// ```
+#[derive(Clone)]
+pub struct Tensor(Arc<RwLock<UOp>>);
+
+impl Tensor {
+    /// The tensor of a graph node.
+    pub fn from_uop(node: UOp) -> Tensor {
+        Tensor(Arc::new(RwLock::new(node)))
+    }
+
+    /// The tensor's node: its leaf once it is realized. That of a plan's output is at the latest
+    /// run.
+    pub fn uop(&self) -> UOp {
+        let node = self.0.read().clone();
+        let now = latest(&node);
+        if now != node {
+            self.rebind_from(&node, &now);
+        }
+        now
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.0.read().dtype()
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> Vec<Size> {
+        self.0.read().shape().to_vec()
+    }
+
+    /// Extents as numbers.
+    ///
+    /// # Errors
+    /// Where one is symbolic.
+    pub fn dims(&self) -> Result<Vec<usize>> {
+        let node = self.0.read().clone();
+        let dims: Option<Vec<usize>> = node.shape().iter().map(Size::as_usize).collect();
+        dims.ok_or_else(|| TensorError::shape("shape", format!("{} is symbolic", crate::error::show(node.shape()))))
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.0.read().rank()
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> Size {
+        self.0.read().numel()
+    }
+
+    /// The device of the value; the default one for constants, which are wherever they are needed.
+    pub fn device(&self) -> Device {
+        self.0.read().device().cloned().unwrap_or_else(|| Device::new("CPU"))
+    }
+
+    /// Whether the value is in memory.
+    pub fn is_realized(&self) -> bool {
+        matches!(self.uop().op(), Op::Leaf(_))
+    }
+
+    /// The text form of what is pending.
+    pub fn graph(&self) -> String {
+        print::print(&[self.uop()])
+    }
+
+    /// Notes the line of the user's program that made the tensor.
+    pub fn set_origin(&self, origin: &Origin) {
+        self.0.read().set_origin(origin);
+    }
+
+    /// Whether the two are one handle.
+    pub fn same(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Makes the handle stand for another node.
+    pub(crate) fn rebind(&self, node: UOp) {
+        let old = std::mem::replace(&mut *self.0.write(), node);
+        // Outside of the lock: the last handle to a large graph takes a while.
+        drop(old);
+    }
+
+    /// Rebinds unless another thread has done so since the handle stood for `from`.
+    fn rebind_from(&self, from: &UOp, to: &UOp) {
+        let mut node = self.0.write();
+        let old = (*node == *from).then(|| std::mem::replace(&mut *node, to.clone()));
+        drop(node);
+        drop(old);
+    }
+
+    pub(crate) fn shape_arc(&self) -> Shape {
+        self.0.read().shape_arc().clone()
+    }
+}
+
+/// The leaf of a forced node; that of a plan's output at its present version.
+fn latest(node: &UOp) -> UOp {
+    let node = node.resolved();
+    match node.op() {
+        Op::Leaf(leaf) if leaf.class() == LeafClass::Output && leaf.version() != leaf.data().version() => {
+            let leaf = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), leaf.shape().clone());
+            UOp::leaf(leaf).expect("type and shape are those of a leaf that was accepted")
+        }
+        _ => node,
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let node = self.uop();
+        let state = if matches!(node.op(), Op::Leaf(_)) { "realized" } else { "lazy" };
+        write!(f, "Tensor({}, {}, {state})", crate::error::show_typed(node.dtype(), node.shape()), self.device())
+    }
+}

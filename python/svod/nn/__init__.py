@@ -1,0 +1,137 @@
+"""Layers: named parameters and the few operations that models are made of.
+
+A layer holds tensors and composes tensor operations; it owns no algorithm and no
+compiled code. Parameters are found by walking attributes, so a model is an ordinary
+class:
+
+>>> import svod
+>>> from svod import nn
+>>> class Classifier(nn.Module):
+...     def __init__(self) -> None:
+...         self.norm = nn.LayerNorm(4)
+...         self.heads = [nn.Linear(4, 2), nn.Linear(4, 3)]
+>>> [name for name, _ in Classifier().named_parameters()]
+['norm.weight', 'norm.bias', 'heads.0.weight', 'heads.0.bias', 'heads.1.weight', 'heads.1.bias']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import sqrt
+from typing import Any
+
+from svod._svod import Error, Tensor, ones, rand, zeros
+from svod.nn import functional
+
+__all__ = ["Embedding", "LayerNorm", "Linear", "Module", "StateError", "functional"]
+
+
+class StateError(Error, ValueError):
+    """A state dict does not fit the module: a tensor is missing, unknown or of another shape."""
+
+
+class Module:
+    """Base of layers and models: gives names to the tensors held in attributes.
+
+    An attribute counts when it is a `Tensor`, a `Module`, or a list or tuple of them;
+    names are attribute names and list positions joined by dots, in order of definition.
+    """
+
+    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Every parameter with its dotted name, the names starting with `prefix`."""
+        for name, value in vars(self).items():
+            yield from _named(f"{prefix}{name}", value)
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Every parameter, in the order of `named_parameters`."""
+        return (tensor for _, tensor in self.named_parameters())
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The parameters by name."""
+        return dict(self.named_parameters())
+
+    def load_state_dict(self, state: Mapping[str, Tensor], *, strict: bool = True) -> None:
+        """Replaces every parameter by the tensor of the same name in `state`.
+
+        With `strict`, a name in `state` that the module does not have is an error.
+        Raises `StateError`, before anything is replaced, if a tensor is missing,
+        unknown, or of another shape.
+        """
+        own = self.state_dict()
+        missing = sorted(own.keys() - state.keys())
+        unknown = sorted(state.keys() - own.keys()) if strict else []
+        if missing or unknown:
+            raise StateError(
+                f"state dict does not fit {type(self).__name__}: "
+                f"missing {missing or 'nothing'}, unknown {unknown or 'nothing'}"
+            )
+        for name, tensor in own.items():
+            given, expected = tuple(state[name].shape), tuple(tensor.shape)
+            if given != expected:
+                raise StateError(f"{name}: expected shape {expected}, got {given}")
+        for name in own:
+            _replace(self, name.split("."), state[name])
+
+
+def _named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
+    if isinstance(value, Tensor):
+        yield name, value
+    elif isinstance(value, Module):
+        yield from value.named_parameters(f"{name}.")
+    elif isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            yield from _named(f"{name}.{position}", item)
+
+
+def _replace(owner: Any, path: list[str], tensor: Tensor) -> None:
+    step, rest = path[0], path[1:]
+    if rest:
+        _replace(owner[int(step)] if isinstance(owner, (list, tuple)) else getattr(owner, step), rest, tensor)
+    elif isinstance(owner, list):
+        owner[int(step)] = tensor
+    elif isinstance(owner, tuple):
+        raise StateError(f"a parameter held directly in a tuple cannot be replaced (item {step}): use a list")
+    else:
+        setattr(owner, step, tensor)
+
+
+class Linear(Module):
+    """`x @ weight.T + bias`, the last axis going from `in_features` to `out_features`.
+
+    `weight` has shape `(out_features, in_features)`. Both are drawn uniformly from
+    `±1/sqrt(in_features)`.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        bound = 1 / sqrt(in_features) if in_features else 0.0
+        self.weight = _uniform((out_features, in_features), bound)
+        self.bias = _uniform((out_features,), bound) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.linear(x, self.weight, self.bias)
+
+
+class Embedding(Module):
+    """A table of `num_embeddings` rows of `embedding_dim`, looked up by integer tensors."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
+        self.weight = _uniform((num_embeddings, embedding_dim), 1.0)
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        return functional.embedding(ids, self.weight)
+
+
+class LayerNorm(Module):
+    """Shifts and scales the last axis to mean 0 and variance 1, then applies `weight` and `bias`."""
+
+    def __init__(self, features: int, eps: float = 1e-5) -> None:
+        self.eps = eps
+        self.weight = ones((features,))
+        self.bias = zeros((features,))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.layer_norm(x, self.weight, self.bias, self.eps)
+
+
+def _uniform(shape: tuple[int, ...], bound: float) -> Tensor:
+    return (rand(shape) * 2 - 1) * bound
