@@ -1,1 +1,61 @@
-fn main() {}
+//! The contraction tile on packed panels in cache, beside this core's peak.
+//!
+//! `cargo bench -p svod-codegen --bench tile`
+
+use std::time::Instant;
+use svod_codegen::load::Code;
+use svod_codegen::{host, machine, tile};
+use svod_dtype::DType;
+use svod_ir::linear::TileSpec;
+
+type Tile = unsafe extern "C" fn(*mut f32, *const f32, *const f32, i64, i64, i64, i64, i64);
+
+/// The best rate of some rounds, in GFLOP/s.
+fn best(flops: f64, rounds: usize, mut run: impl FnMut()) -> f64 {
+    let time = |_| {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    };
+    flops / (0..rounds).map(time).fold(f64::INFINITY, f64::min) / 1e9
+}
+
+fn main() {
+    let target = host::target();
+    println!("{} with vectors of {} bytes", target.cpu, target.vector_bytes);
+    let lanes = target.lanes(4) as u32;
+    // The peak: a tile that reads one line of B over and over.
+    let shapes = if target.vector_registers >= 32 { vec![(12, 2), (14, 2), (8, 3)] } else { vec![(6, 2), (4, 3), (4, 2)] };
+    for (rows, vectors) in shapes {
+        for a_panel in [false, true] {
+            let spec = TileSpec { rows, cols: vectors * lanes, dtype: DType::F32, acc: DType::F32, a_panel };
+            let start = Instant::now();
+            let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
+            let compile = start.elapsed();
+            let code = Code::load("tile", &object, &|_| None).expect("the tile loads");
+            let address = code.address(&tile::symbol(&spec)).expect("it holds the tile").0;
+            // SAFETY: the code generator gave the function this signature.
+            let run = unsafe { std::mem::transmute::<usize, Tile>(address) };
+            let (depth, cols) = (256usize, spec.cols as usize);
+            let a = vec![0.5f32; rows as usize * depth];
+            let b = vec![0.25f32; cols * depth];
+            let mut c = vec![0f32; rows as usize * cols];
+            let stride = if a_panel { rows as usize } else { depth } as i64;
+            let rate = |b_stride: i64, c: &mut [f32]| {
+                best(2.0 * rows as f64 * (cols * depth) as f64 * 2000.0, 7, || {
+                    for _ in 0..2000 {
+                        // SAFETY: the operands have the sizes that depth, strides and tile imply.
+                        unsafe { run(c.as_mut_ptr(), a.as_ptr(), b.as_ptr(), depth as i64, 0, cols as i64, stride, b_stride) };
+                    }
+                })
+            };
+            let panel = rate(cols as i64, &mut c);
+            assert!((c[0] - 0.125 * depth as f32).abs() < 1e-3, "{}", c[0]);
+            let peak = rate(0, &mut c);
+            println!(
+                "{rows:>2} x {cols:<2} {:<6} {panel:7.1} GFLOP/s on panels, {peak:7.1} on one line of B, compiled in {compile:.1?}",
+                if a_panel { "panel" } else { "row" }
+            );
+        }
+    }
+}

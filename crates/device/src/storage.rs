@@ -15,6 +15,13 @@ use crate::spec::DeviceSpec;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StorageId(u64);
 
+impl StorageId {
+    /// The number, which no other storage of the process ever has.
+    pub fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
 impl fmt::Debug for StorageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s{}", self.0)

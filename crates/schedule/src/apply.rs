@@ -251,7 +251,8 @@ impl Scheduled {
     }
 
     fn contraction(&self, stage: usize) -> Step<Contraction> {
-        contraction::recognise(&self.kernel, stage).ok_or_else(|| "the stage is not a contraction of two operands".into())
+        contraction::recognise(&self.kernel, stage)
+            .ok_or_else(|| "the stage is not a contraction of two operands".into())
     }
 
     fn stage_operand(&mut self, stage: &str, operand: u8, layout: Layout, home: StageHome) -> Step {

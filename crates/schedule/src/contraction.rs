@@ -6,11 +6,9 @@
 //! operands may be any expressions. See Goto and van de Geijn (2008) for why they are packed.
 
 use crate::opt::Layout;
-use crate::subst::{self, Memo};
-use rustc_hash::FxHashSet;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::kernel::{Axis, AxisId, Body, Emit, Kernel, Monoid, Out, Param, Stage};
 use svod_ir::size::{Size, Variable};
 
@@ -46,9 +44,8 @@ pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
     let used = |e: ExprId| -> Vec<AxisId> { axes_of(kernel, e) };
     let (mut a, mut b) = (factors[0], factors[1]);
     let (mut a_axes, mut b_axes) = (used(a), used(b));
-    let last_kept = |of: &[AxisId], other: &[AxisId]| {
-        stage.over.iter().rposition(|x| of.contains(x) && !other.contains(x))
-    };
+    let last_kept =
+        |of: &[AxisId], other: &[AxisId]| stage.over.iter().rposition(|x| of.contains(x) && !other.contains(x));
     if last_kept(&a_axes, &b_axes)? > last_kept(&b_axes, &a_axes)? {
         std::mem::swap(&mut a, &mut b);
         std::mem::swap(&mut a_axes, &mut b_axes);
@@ -77,12 +74,7 @@ impl Contraction {
 
 /// The axes that an expression names, loads' indices included.
 pub(crate) fn axes_of(kernel: &Kernel, root: ExprId) -> Vec<AxisId> {
-    let mut names: FxHashSet<Variable> = FxHashSet::default();
-    for id in subst::reachable(&kernel.exprs, &[root]) {
-        if let Expr::Index(size) = kernel.exprs.get(id) {
-            names.extend(size.variables());
-        }
-    }
+    let names = kernel.exprs.variables_used(&[root]);
     let all = (0..kernel.axes.len() as u32).map(AxisId);
     all.filter(|a| names.contains(&kernel.axes[a.index()].var)).collect()
 }
@@ -150,8 +142,13 @@ pub(crate) fn layout_shape(extents: &[Size], layout: Layout) -> Vec<Size> {
 
 /// The kernel that makes a prepared copy of `value` over the axes `over`: a map with one output,
 /// its last parameter, whose surplus columns are 0.
-pub(crate) fn pack_kernel(kernel: &Kernel, value: ExprId, over: &[AxisId], layout: Layout) -> Result<Kernel, &'static str> {
-    for id in subst::reachable(&kernel.exprs, &[value]) {
+pub(crate) fn pack_kernel(
+    kernel: &Kernel,
+    value: ExprId,
+    over: &[AxisId],
+    layout: Layout,
+) -> Result<Kernel, &'static str> {
+    for id in kernel.exprs.reachable(&[value]) {
         match kernel.exprs.get(id) {
             Expr::Load { from: Mem::Param(p), .. } if kernel.params[p.index()].constant => {}
             Expr::Load { .. } => return Err("only operands that read constant leaves can be prepared"),
@@ -180,22 +177,19 @@ pub(crate) fn pack_kernel(kernel: &Kernel, value: ExprId, over: &[AxisId], layou
             valid = Some(pack.exprs.alu(Alu::Lt, &[at, end]));
         }
     }
-    let bind = |v: &Variable| {
-        over.iter().position(|a| kernel.axes[a.index()].var == *v).map(|i| points[i].clone())
-    };
-    let mut replace = |to: &mut svod_ir::expr::ExprPool, node: &Expr, dtype: DType, operands: &[ExprId]| match node {
-        Expr::Index(size) => Some(to.index(subst::substitute(size, &bind))),
-        Expr::Load { from, index, valid: own, other } => {
-            let valid = match (own.map(|_| operands[index.len()]), valid) {
+    let bind = |v: &Variable| over.iter().position(|a| kernel.axes[a.index()].var == *v).map(|i| points[i].clone());
+    let rewrite = |to: &mut ExprPool, node: Expr, dtype: DType| match node {
+        Expr::Load { from, ref index, valid: own, other } => {
+            let valid = match (own, valid) {
                 (Some(a), Some(b)) => Some(to.alu(Alu::And, &[a, b])),
                 (a, b) => a.or(b),
             };
-            Some(to.load_valid(dtype, *from, &operands[..index.len()], valid, *other))
+            to.load_valid(dtype, from, index, valid, other)
         }
-        _ => None,
+        node => to.add(node, dtype),
     };
     let dtype = kernel.exprs.dtype(value);
-    let mut value = subst::copy(&kernel.exprs, value, &mut pack.exprs, &mut Memo::default(), &mut replace);
+    let mut value = pack.exprs.copy_with(&kernel.exprs, &[value], &bind, rewrite)[0];
     if let Some(valid) = valid {
         let zero = pack.exprs.constant(Const::zero(dtype));
         value = pack.exprs.alu(Alu::Where, &[valid, value, zero]);

@@ -182,7 +182,8 @@ fn repeated_dims(graph: &Graph, node: NodeIndex) -> u64 {
 /// For a reshape that only adds or drops dimensions of extent 1: per dimension of `inner`, the
 /// dimension of `outer` that it is.
 fn squeezed(outer: &[Size], inner: &[Size]) -> Option<Vec<Option<usize>>> {
-    let long = |shape: &[Size]| -> Vec<usize> { (0..shape.len()).filter(|d| shape[*d].as_const() != Some(1)).collect() };
+    let long =
+        |shape: &[Size]| -> Vec<usize> { (0..shape.len()).filter(|d| shape[*d].as_const() != Some(1)).collect() };
     let (from, to) = (long(outer), long(inner));
     if from.len() != to.len() || from.iter().zip(&to).any(|(a, b)| outer[*a] != inner[*b]) {
         return None;
@@ -383,11 +384,11 @@ impl Fuse<'_> {
                     let own = &mut self.kernels[kernel as usize].axes;
                     let mut kept = access.dims.iter();
                     let mut dims = SmallVec::new();
-                    for d in 0..below.len() {
+                    for (d, extent) in below.iter().enumerate() {
                         if axes.contains(&d) {
                             let bit = 1 << (*own).min(63);
                             *own += 1;
-                            scope |= if below[d].as_const() == Some(1) { 0 } else { bit };
+                            scope |= if extent.as_const() == Some(1) { 0 } else { bit };
                             dims.push(Dim { axes: bit, exact: true });
                         } else {
                             dims.extend(kept.next().copied());

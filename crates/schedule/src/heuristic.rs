@@ -7,7 +7,6 @@
 
 use crate::contraction::{Contraction, recognise, scans};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
-use crate::subst;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, Mem};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out};
@@ -73,7 +72,8 @@ impl Choice<'_> {
         // A panel of B stays in the first-level cache, a block of A in half of the second.
         let block_k = round(depth, (self.target.l1 as i64 / 2 / (cols * element)).clamp(64, 512), 8);
         let block_m = round(m, (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, 512), rows);
-        let outer: i64 = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
+        let outer: i64 =
+            k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
         let work = m.saturating_mul(n).saturating_mul(depth);
         let wanted = (work.saturating_mul(outer) / TASK / 8).clamp(1, 16);
         let across = (wanted as u64).div_ceil(outer.max(1) as u64) as i64;
@@ -94,7 +94,10 @@ impl Choice<'_> {
             k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| self.at(out, *a, 0)).collect();
         let tasks: Vec<LoopRef> = others.into_iter().chain([om.clone(), on.clone()]).collect();
         let inner = [LoopRef { part: 1, ..om.clone() }, vector.clone(), LoopRef { part: 2, ..on.clone() }];
-        self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order: tasks.iter().chain(&inner).cloned().collect() });
+        self.opts.push(Opt::Reorder {
+            stage: k.stages[out].name.clone(),
+            order: tasks.iter().chain(&inner).cloned().collect(),
+        });
         for task in &tasks {
             self.bind(task.clone(), To::Task);
         }
@@ -110,15 +113,8 @@ impl Choice<'_> {
         let all = crate::contraction::stage_axes(k, stage);
         let others = all.into_iter().filter(|a| ![c.m, c.n, c.k].contains(a)).map(|a| self.at(stage, a, 0));
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
-        let order = others.chain([
-            sk.clone(),
-            sm.clone(),
-            sn.clone(),
-            part(&sm, 1),
-            part(&sm, 2),
-            part(&sn, 1),
-            part(&sk, 1),
-        ]);
+        let order =
+            others.chain([sk.clone(), sm.clone(), sn.clone(), part(&sm, 1), part(&sm, 2), part(&sn, 1), part(&sk, 1)]);
         self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
 
         let constant = loads_only_constants(k, c.b);
@@ -212,7 +208,8 @@ impl Choice<'_> {
                 serial.push(at);
             }
         }
-        let rest: Vec<LoopRef> = inner.iter().filter(|a| !candidates.contains(a)).map(|a| self.at(out, *a, 0)).collect();
+        let rest: Vec<LoopRef> =
+            inner.iter().filter(|a| !candidates.contains(a)).map(|a| self.at(out, *a, 0)).collect();
         order.extend(bound.iter().cloned());
         let row_loops = serial.clone();
         order.extend(serial);
@@ -297,7 +294,7 @@ impl Choice<'_> {
     /// Lanes of a vector of a stage's widest values.
     fn lanes(&self, stage: usize) -> i64 {
         let k = self.kernel;
-        let all = subst::reachable(&k.exprs, &crate::lower::roots(k, stage));
+        let all = k.exprs.reachable(&k.stages[stage].roots());
         let values = all.iter().filter(|e| !matches!(k.exprs.get(**e), Expr::Index(_) | Expr::Const(_)));
         let widest = values.map(|e| k.exprs.dtype(*e).bytes()).max().unwrap_or(4);
         self.target.lanes(widest.max(1)) as i64
@@ -321,7 +318,7 @@ fn cost(k: &Kernel) -> i64 {
 }
 
 fn loads_only_constants(k: &Kernel, value: svod_ir::expr::ExprId) -> bool {
-    subst::reachable(&k.exprs, &[value]).iter().all(|e| match k.exprs.get(*e) {
+    k.exprs.reachable(&[value]).iter().all(|e| match k.exprs.get(*e) {
         Expr::Load { from: Mem::Param(p), .. } => k.params[p.index()].constant,
         Expr::Load { .. } => false,
         _ => true,
@@ -343,7 +340,7 @@ fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
             Out::Temp => {}
         }
     }
-    let best = contiguous(k, &crate::lower::roots(k, stage), &stores);
+    let best = contiguous(k, &k.stages[stage].roots(), &stores);
     let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
     best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })
 }
@@ -360,7 +357,7 @@ fn contiguous(k: &Kernel, roots: &[svod_ir::expr::ExprId], stores: &[svod_ir::ex
         }
     };
     stores.iter().for_each(|s| vote(*s, 3));
-    for e in subst::reachable(&k.exprs, roots) {
+    for e in k.exprs.reachable(roots) {
         if let Expr::Load { index, from, .. } = k.exprs.get(e) {
             let weight = if matches!(from, Mem::Param(_)) { 2 } else { 1 };
             index.last().into_iter().for_each(|l| vote(*l, weight));

@@ -10,7 +10,6 @@ mod normalize;
 pub mod opt;
 mod preschedule;
 mod rangeify;
-mod subst;
 mod threefry;
 
 pub use apply::{PackJob, ScheduleError};

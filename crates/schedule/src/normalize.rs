@@ -5,7 +5,7 @@
 //! * Two adjacent axes that every access names together, `[.., a, b, ..]`, become one. A row of a
 //!   batch of matrices is then a row of one tall matrix.
 
-use crate::subst::{self, Memo};
+use rustc_hash::FxHashMap;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
 use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out};
 use svod_ir::size::{Size, Variable};
@@ -41,12 +41,12 @@ fn squeeze(kernel: Kernel) -> Kernel {
 
 /// Every access of a kernel: the memory and the index.
 fn accesses(kernel: &Kernel) -> Vec<(Mem, Vec<ExprId>)> {
-    let all: Vec<ExprId> = (0..kernel.stages.len()).flat_map(|s| crate::lower::roots(kernel, s)).collect();
+    let all: Vec<ExprId> = kernel.stages.iter().flat_map(|s| s.roots()).collect();
     let load = |e: &ExprId| match kernel.exprs.get(*e) {
         Expr::Load { from, index, .. } => Some((*from, index.to_vec())),
         _ => None,
     };
-    let mut accesses: Vec<(Mem, Vec<ExprId>)> = subst::reachable(&kernel.exprs, &all).iter().filter_map(load).collect();
+    let mut accesses: Vec<(Mem, Vec<ExprId>)> = kernel.exprs.reachable(&all).iter().filter_map(load).collect();
     for stage in &kernel.stages {
         for out in &stage.outs {
             if let Out::Param { param, index } = out {
@@ -102,16 +102,12 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
         }
         if let Mem::Param(p) = mem {
             let shape = &kernel.params[p.index()].shape;
-            match here {
-                Some(d) => {
-                    let whole = shape[d] == kernel.axes[a.index()].extent && shape[d + 1] == kernel.axes[b.index()].extent;
-                    let elsewhere = accesses.iter().filter(|(m, _)| m == mem);
-                    let same = elsewhere.into_iter().all(|(_, i)| is(i[d], &pa) && is(i[d + 1], &pb));
-                    if !whole || !same {
-                        return false;
-                    }
+            if let Some(d) = here {
+                let whole = shape[d] == kernel.axes[a.index()].extent && shape[d + 1] == kernel.axes[b.index()].extent;
+                let mut elsewhere = accesses.iter().filter(|(m, _)| m == mem);
+                if !whole || !elsewhere.all(|(_, i)| is(i[d], &pa) && is(i[d + 1], &pb)) {
+                    return false;
                 }
-                None => {}
             }
         }
         for (d, i) in index.iter().enumerate() {
@@ -123,16 +119,18 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
     // Nothing else may name either axis: not another index, not a mask, not a value.
     let all: Vec<ExprId> = (0..kernel.stages.len()).flat_map(|s| value_roots(kernel, s)).collect();
     let mut named: Vec<ExprId> = indices;
-    for e in subst::reachable(&kernel.exprs, &all) {
+    for e in kernel.exprs.reachable(&all) {
         match kernel.exprs.get(e) {
             Expr::Load { valid, .. } => named.extend(valid),
             Expr::Index(_) | Expr::Const(_) => {}
-            other => named.extend(other.operands().into_iter().filter(|o| matches!(kernel.exprs.get(*o), Expr::Index(_)))),
+            other => {
+                named.extend(other.operands().into_iter().filter(|o| matches!(kernel.exprs.get(*o), Expr::Index(_))))
+            }
         }
     }
     named.extend(all.iter().filter(|e| matches!(kernel.exprs.get(**e), Expr::Index(_))));
     let uses = |e: &ExprId| matches!(kernel.exprs.get(*e), Expr::Index(s) if { let v = s.variables(); v.contains(&pa) || v.contains(&pb) });
-    !subst::reachable(&kernel.exprs, &masks(kernel, &named)).iter().any(uses)
+    !kernel.exprs.reachable(&masks(kernel, &named)).iter().any(uses)
 }
 
 /// Expressions that are evaluated as such: loads' own indices are looked at apart.
@@ -160,7 +158,8 @@ fn merge(kernel: Kernel, a: AxisId, b: AxisId) -> Kernel {
     let is = |pool: &ExprPool, e: ExprId, v: &Variable| matches!(pool.get(e), Expr::Index(s) if *s == Size::from(v));
     let mut shapes: Vec<Option<usize>> = vec![None; kernel.params.len()];
     for (mem, index) in accesses(&kernel) {
-        let here = (0..index.len().saturating_sub(1)).find(|d| is(&kernel.exprs, index[*d], &pa) && is(&kernel.exprs, index[d + 1], &pb));
+        let here = (0..index.len().saturating_sub(1))
+            .find(|d| is(&kernel.exprs, index[*d], &pa) && is(&kernel.exprs, index[d + 1], &pb));
         if let (Mem::Param(p), Some(d)) = (mem, here) {
             shapes[p.index()] = Some(d);
         }
@@ -195,16 +194,20 @@ fn merge(kernel: Kernel, a: AxisId, b: AxisId) -> Kernel {
 
 /// Copies every expression, with variables renamed and the indices of accesses changed; `pick`
 /// chooses among an access's indices, given as expressions of the old pool.
-fn rebuild(kernel: Kernel, rename: &dyn Fn(&Variable) -> Option<Size>, pick: &dyn Fn(Mem, &[ExprId]) -> Vec<ExprId>) -> Kernel {
+fn rebuild(
+    kernel: Kernel,
+    rename: &dyn Fn(&Variable) -> Option<Size>,
+    pick: &dyn Fn(Mem, &[ExprId]) -> Vec<ExprId>,
+) -> Kernel {
     let old = kernel.exprs.clone();
     let mut pool = ExprPool::new();
-    let mut memo = Memo::default();
+    let mut memo: FxHashMap<ExprId, ExprId> = FxHashMap::default();
     let mut kernel = kernel;
-    let roots: Vec<ExprId> = (0..kernel.stages.len()).flat_map(|s| crate::lower::roots(&kernel, s)).collect();
-    for id in subst::reachable(&old, &roots) {
+    let roots: Vec<ExprId> = kernel.stages.iter().flat_map(|s| s.roots()).collect();
+    for id in old.reachable(&roots) {
         let node = old.get(id);
         let new = match node {
-            Expr::Index(size) => pool.index(subst::substitute(size, rename)),
+            Expr::Index(size) => pool.index(size.substitute(rename)),
             Expr::Load { from, index, valid, other } => {
                 let index: Vec<ExprId> = pick(*from, index).iter().map(|i| memo[i]).collect();
                 pool.load_valid(old.dtype(id), *from, &index, valid.map(|v| memo[&v]), *other)
@@ -257,7 +260,8 @@ fn renumber(kernel: Kernel) -> Kernel {
         .map(|(i, a)| {
             let axis = &kernel.axes[a.index()];
             let last = Variable::max(&axis.var);
-            let var = Variable::new(&format!("a{i}"), 0, last).expect("the name is an identifier and the range not empty");
+            let var =
+                Variable::new(&format!("a{i}"), 0, last).expect("the name is an identifier and the range not empty");
             Axis { var, extent: axis.extent.clone() }
         })
         .collect();

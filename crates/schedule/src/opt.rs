@@ -219,9 +219,10 @@ fn parse_opt(line: &str) -> Result<Opt, &'static str> {
         ["split", at, "by", by, tail] => {
             Ok(Opt::Split { at: parse_loop(at)?, by: number(by)?, tail: look(TAILS, tail)? })
         }
-        ["reorder", stage, ref order @ ..] => {
-            Ok(Opt::Reorder { stage: stage.into(), order: order.iter().map(|l| parse_loop(l)).collect::<Result<_, _>>()? })
-        }
+        ["reorder", stage, ref order @ ..] => Ok(Opt::Reorder {
+            stage: stage.into(),
+            order: order.iter().map(|l| parse_loop(l)).collect::<Result<_, _>>()?,
+        }),
         ["bind", at, to] => Ok(Opt::Bind { at: parse_loop(at)?, to: lookup(TARGETS, to)? }),
         ["at", stage, at] => Ok(Opt::At { stage: stage.into(), at: parse_loop(at)? }),
         ["stage", stage, operand, layout, home] => {

@@ -46,7 +46,12 @@ struct Context {
 }
 
 /// The kernel that computes `root`.
-pub(crate) fn rangeify(graph: &Graph, cut: &Cut, constant: &dyn Fn(NodeIndex) -> bool, root: NodeIndex) -> Step<Ranged> {
+pub(crate) fn rangeify(
+    graph: &Graph,
+    cut: &Cut,
+    constant: &dyn Fn(NodeIndex) -> bool,
+    root: NodeIndex,
+) -> Step<Ranged> {
     let mut build = Build {
         graph,
         cut,
@@ -134,7 +139,8 @@ impl Build<'_> {
     fn axis(&mut self, extent: &Size) -> Step<(AxisId, ExprId)> {
         let bound = extent.upper_bound().ok_or_else(|| RangeifyError::Unbounded(extent.clone()))?;
         let id = AxisId(self.kernel.axes.len() as u32);
-        let var = Variable::new(&format!("a{}", id.0), 0, (bound - 1).max(0)).expect("the name is an identifier and the range not empty");
+        let var = Variable::new(&format!("a{}", id.0), 0, (bound - 1).max(0))
+            .expect("the name is an identifier and the range not empty");
         let at = self.kernel.exprs.index(&var);
         self.kernel.axes.push(Axis { var, extent: extent.clone() });
         for v in extent.variables() {
@@ -194,7 +200,8 @@ impl Build<'_> {
                 Ok(threefry::bits(&mut self.kernel.exprs, key, offset, position))
             }
             Op::Alu(op) => {
-                let operands = sources.iter().map(|s| self.value(*s, context.clone())).collect::<Step<SmallVec<[_; 3]>>>()?;
+                let operands =
+                    sources.iter().map(|s| self.value(*s, context.clone())).collect::<Step<SmallVec<[_; 3]>>>()?;
                 Ok(self.kernel.exprs.alu(*op, &operands))
             }
             Op::Cast(to) => {
@@ -220,7 +227,8 @@ impl Build<'_> {
                 let below = self.graph.nodes()[sources[0] as usize].shape_arc().clone();
                 let new = value.rank() - below.len();
                 let zero = self.kernel.exprs.index(0i64);
-                let kept = (0..below.len()).map(|d| if below[d] == value.shape()[d + new] { context.index[d + new] } else { zero });
+                let kept = (0..below.len())
+                    .map(|d| if below[d] == value.shape()[d + new] { context.index[d + new] } else { zero });
                 let index = kept.collect();
                 self.value(sources[0], at(index))
             }
@@ -369,7 +377,8 @@ impl Build<'_> {
             let (first_o, first_i) = (o, i);
             let (mut left, mut right) = (Size::from(1), Size::from(1));
             loop {
-                let grow_left = i == inner.len() || (o < outer.len() && left.le(&right) == Some(true) && (left != right || i > first_i));
+                let grow_left = i == inner.len()
+                    || (o < outer.len() && left.le(&right) == Some(true) && (left != right || i > first_i));
                 if grow_left {
                     left = left * &outer[o];
                     o += 1;

@@ -52,7 +52,11 @@ fn check(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable]) {
     for (i, (w, g)) in want.iter().zip(&got).enumerate() {
         for (j, (a, b)) in w.to_f64().iter().zip(g.to_f64()).enumerate() {
             let close = (a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == &b || (a.is_nan() && b.is_nan());
-            assert!(close, "buffer {i}, element {j}: {a} interpreted, {b} lowered\n{kernel}\n{schedule}\n{}", program.lowered);
+            assert!(
+                close,
+                "buffer {i}, element {j}: {a} interpreted, {b} lowered\n{kernel}\n{schedule}\n{}",
+                program.lowered
+            );
         }
     }
 }

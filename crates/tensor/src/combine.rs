@@ -17,15 +17,15 @@ impl Tensor {
         let nodes: Vec<UOp> = tensors.iter().map(|t| t.uop()).collect();
         let Some(first) = nodes.first() else { return Err(TensorError::value(op, "no tensor was given")) };
         let axis = axis_of(op, axis, first.rank())?;
-        let fits = |n: &UOp| {
-            n.rank() == first.rank() && (0..n.rank()).all(|i| i == axis || n.shape()[i] == first.shape()[i])
-        };
+        let fits =
+            |n: &UOp| n.rank() == first.rank() && (0..n.rank()).all(|i| i == axis || n.shape()[i] == first.shape()[i]);
         if !nodes.iter().all(fits) {
             let message = format!("extents off axis {axis} differ: {}", show_operands(&nodes));
             return Err(TensorError::shape(op, message));
         }
         let dtype = nodes[1..].iter().try_fold(first.dtype(), |d, n| promote(d, n.dtype()));
-        let dtype = dtype.ok_or_else(|| TensorError::dtype(op, format!("no common type: {}", show_operands(&nodes))))?;
+        let dtype =
+            dtype.ok_or_else(|| TensorError::dtype(op, format!("no common type: {}", show_operands(&nodes))))?;
         let total: Size = nodes.iter().map(|n| &n.shape()[axis]).sum();
         let mut shape = first.shape().to_vec();
         shape[axis] = total.clone();

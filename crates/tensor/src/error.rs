@@ -53,6 +53,16 @@ pub enum TensorError {
         /// Its extent.
         extent: Size,
     },
+    /// More indices than dimensions.
+    #[error("{op}: {given} indices for a tensor of rank {rank}")]
+    TooManyIndices {
+        /// The operation.
+        op: &'static str,
+        /// Number of indices.
+        given: usize,
+        /// Number of dimensions.
+        rank: usize,
+    },
     /// An argument that has no sense.
     #[error("{op}: {message}")]
     Value {
@@ -119,7 +129,7 @@ impl TensorError {
         match self {
             TensorError::Shape { .. } | TensorError::Axis { .. } => ErrorKind::Shape,
             TensorError::DType { .. } => ErrorKind::DType,
-            TensorError::Index { .. } => ErrorKind::Index,
+            TensorError::Index { .. } | TensorError::TooManyIndices { .. } => ErrorKind::Index,
             TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
             TensorError::NotExecuted | TensorError::Stale => ErrorKind::Execution,

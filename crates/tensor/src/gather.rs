@@ -92,10 +92,11 @@ impl Tensor {
 /// Indices counted from 0, checked where their values are known.
 pub(crate) fn from_start(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<UOp> {
     need_int(op, "the index", index)?;
-    let least = check(op, index, axis, extent)?;
-    if index.dtype().is_unsigned() || least.is_some_and(|least| least >= 0) {
+    check(op, index, axis, extent)?;
+    if index.dtype().is_unsigned() {
         return Ok(index.clone());
     }
+    // Also where no value is negative now: a plan may be given others for the same graph.
     let index = index.cast(DType::I64)?;
     let shape = index.shape_arc();
     let zero = UOp::full(Const::zero(DType::I64), shape)?;
@@ -104,23 +105,17 @@ pub(crate) fn from_start(op: &'static str, index: &UOp, axis: usize, extent: &Si
     Ok(UOp::alu(Alu::Where, &[negative, wrapped, index])?)
 }
 
-/// An error where a known index is outside of its dimension. Gives the least index, where the
-/// memory is svod's own and so cannot change.
-fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<Option<i64>> {
-    let values: Vec<i64> = match (index.uniform(), index.op()) {
-        (Some(value), _) if index.numel() != Size::ZERO => vec![value.as_i64()],
-        (_, Op::Leaf(leaf)) if leaf.class() != LeafClass::Output => {
-            host_elements(index)?.into_iter().map(Const::as_i64).collect()
-        }
-        _ => return Ok(None),
+/// An error where a known index is outside of its dimension.
+fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<()> {
+    let values = match (index.uniform(), index.op()) {
+        (Some(value), _) if index.numel() != Size::ZERO => vec![value],
+        (_, Op::Leaf(leaf)) if leaf.class() != LeafClass::Output => host_elements(index)?,
+        _ => return Ok(()),
     };
-    let Some(known) = extent.upper_bound() else { return Ok(None) };
-    if let Some(&outside) = values.iter().find(|&&i| i >= known || i < -known) {
-        return Err(TensorError::Index { op, index: outside, axis, extent: extent.clone() });
+    let Some(known) = extent.upper_bound() else { return Ok(()) };
+    let outside = values.into_iter().map(Const::as_i64).find(|&i| i >= known || i < -known);
+    match outside {
+        Some(index) => Err(TensorError::Index { op, index, axis, extent: extent.clone() }),
+        None => Ok(()),
     }
-    let constant = match index.op() {
-        Op::Leaf(leaf) => leaf.class() == LeafClass::Data,
-        _ => true,
-    };
-    Ok(values.into_iter().min().filter(|_| constant))
 }

@@ -28,10 +28,10 @@ mod nn;
 mod operand;
 mod random;
 mod read;
+mod realize;
 mod reduce;
 mod tensor;
 
-pub use assign::SetValue;
 pub use create::Element;
 pub use error::{ErrorKind, Result, TensorError};
 pub use index::Index;

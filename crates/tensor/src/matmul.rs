@@ -37,9 +37,7 @@ impl Tensor {
             None => return misfit(&format!("whether {k} and {} are equal cannot be decided", right_matrix[0])),
         }
 
-        let with = |batch: &[Size], matrix: [&Size; 3]| -> Vec<Size> {
-            batch.iter().chain(matrix).cloned().collect()
-        };
+        let with = |batch: &[Size], matrix: [&Size; 3]| -> Vec<Size> { batch.iter().chain(matrix).cloned().collect() };
         let one = Size::ONE;
         let rows = left.reshape(with(left_batch, [&m, &one, &k]))?;
         let mut order: Vec<usize> = (0..right.rank()).collect();

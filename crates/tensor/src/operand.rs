@@ -142,7 +142,7 @@ pub(crate) fn broadcast_shape(op: &'static str, nodes: &[UOp]) -> Result<Shape> 
                 *known = extent.clone();
                 continue;
             }
-            let reason = match known.eq(extent) {
+            let reason = match Size::eq(known, extent) {
                 Some(true) => continue,
                 Some(false) => format!("extents {known} and {extent} differ and neither is 1"),
                 None => format!("whether extents {known} and {extent} are equal cannot be decided"),

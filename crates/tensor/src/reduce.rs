@@ -223,7 +223,8 @@ fn fold(op: &'static str, node: &UOp, by: Monoid, axes: Option<&[i64]>, keepdim:
     if !keepdim {
         return Ok(folded);
     }
-    let shape: Vec<Size> = (0..kept.len()).map(|i| if axes.contains(&i) { Size::ONE } else { kept[i].clone() }).collect();
+    let shape: Vec<Size> =
+        (0..kept.len()).map(|i| if axes.contains(&i) { Size::ONE } else { kept[i].clone() }).collect();
     Ok(folded.reshape(shape)?)
 }
 

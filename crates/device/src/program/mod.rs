@@ -64,6 +64,34 @@ pub trait Program: Debug + Send + Sync {
         global: Option<[usize; 3]>,
         local: Option<[usize; 3]>,
     ) -> Result<()>;
+
+    /// The function itself, of a program that the host runs: whoever calls it maps tasks to threads
+    /// and provides scratch memory.
+    fn host_entry(&self) -> Option<HostEntry> {
+        None
+    }
+}
+
+/// A program as a function of the host; one call does one task.
+#[derive(Clone, Copy, Debug)]
+pub struct HostEntry {
+    /// `call(buffers, vals)`: the pointers of [`Program::run`], and after them one to scratch memory
+    /// that is the call's own and [`Block::ALIGN`](crate::Block::ALIGN)-aligned; the values of
+    /// [`Program::run`].
+    pub call: unsafe extern "C" fn(buffers: *const *mut u8, vals: *const i64),
+    /// Bytes of scratch memory that a call needs at most.
+    pub scratch: usize,
+}
+
+/// A text about generated code, for readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Listing {
+    /// The linear IR.
+    Linear,
+    /// The source that the compiler gets in the end, such as LLVM IR.
+    Source,
+    /// The machine's instructions.
+    Assembly,
 }
 
 /// Makes source code of a kernel.
@@ -74,6 +102,12 @@ pub trait Renderer: Debug + Send + Sync {
     /// Source code for every phase of a kernel, under a name; without one, under the kernel's own,
     /// or else [`DEFAULT_NAME`].
     fn render(&self, kernel: &Arc<Lowered>, name: Option<&str>) -> Result<ProgramSpec>;
+
+    /// A text about the code of a kernel; `None` where this renderer has no such text.
+    fn listing(&self, kernel: &Lowered, what: Listing) -> Result<Option<String>> {
+        let _ = (kernel, what);
+        Ok(None)
+    }
 
     /// What to use for operations that the target lacks.
     fn decompositions(&self) -> &[Decomposition] {

@@ -4,12 +4,11 @@ use super::{Lowerer, Nest, Step};
 use crate::apply::Scheduled;
 use crate::contraction::layout_index;
 use crate::opt::Layout;
-use crate::subst::{self, Memo};
 use smallvec::SmallVec;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
-use svod_ir::kernel::{Body, Kernel, Out};
+use svod_ir::kernel::{AxisId, Body, Kernel, Out};
 use svod_ir::lowered::{Loop, LoopKind, Phase, Stmt};
 use svod_ir::size::{Size, Variable};
 
@@ -41,40 +40,43 @@ impl Lowerer<'_> {
         guard
     }
 
+    /// Where an axis of the kernel stands.
+    fn axis_value(&self, v: &Variable, nest: &Nest) -> Option<Size> {
+        let axis = self.s.kernel.axes.iter().position(|a| a.var == *v)?;
+        nest.env.get(&AxisId(axis as u32)).map(|span| span.base.clone())
+    }
+
     /// An expression of the kernel at the current point of a stage's axes.
     pub(super) fn convert(&mut self, root: ExprId, nest: &Nest, bound: &[Bound]) -> Step<ExprId> {
         let guard = self.guard(nest);
         let mut error = None;
         let mut pool = std::mem::take(&mut self.phase.exprs);
         let s = self.s;
-        let at = |v: &Variable| {
-            let axis = s.kernel.axes.iter().position(|a| a.var == *v)?;
-            nest.env.get(&svod_ir::kernel::AxisId(axis as u32)).map(|span| span.base.clone())
-        };
-        let mut replace = |to: &mut ExprPool, node: &Expr, dtype: DType, operands: &[ExprId]| match node {
-            Expr::Index(size) => Some(to.index(subst::substitute(size, &at))),
-            Expr::Load { from: Mem::Temp(t, field), .. } => match self.temp_load(to, t.index(), operands) {
+        let at = |v: &Variable| self.axis_value(v, nest);
+        let rewrite = |to: &mut ExprPool, node: Expr, dtype: DType| match node {
+            Expr::Load { from: Mem::Temp(t, field), ref index, .. } => match self.temp_load(to, t.index(), index) {
                 Ok(index) => {
-                    let temp = self.placed[&t.index()].temps[usize::from(*field)];
-                    Some(to.load(dtype, Mem::Temp(temp, 0), &index))
+                    let temp = self.placed[&t.index()].temps[usize::from(field)];
+                    to.load(dtype, Mem::Temp(temp, 0), &index)
                 }
                 Err(why) => {
                     error = Some(why);
-                    Some(to.constant(svod_dtype::Const::zero(dtype)))
+                    to.constant(svod_dtype::Const::zero(dtype))
                 }
             },
-            Expr::Load { from, index, valid, other } => {
-                let own = valid.map(|_| operands[index.len()]);
-                let valid = match (own, guard) {
+            Expr::Load { from, ref index, valid, other } => {
+                let valid = match (valid, guard) {
                     (Some(a), Some(b)) => Some(to.alu(Alu::And, &[a, b])),
                     (a, b) => a.or(b),
                 };
-                Some(to.load_valid(dtype, *from, &operands[..index.len()], valid, *other))
+                to.load_valid(dtype, from, index, valid, other)
             }
-            Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => bound.iter().find(|(e, _)| e == node).map(|(_, v)| *v),
-            _ => None,
+            node => match bound.iter().find(|(e, _)| *e == node) {
+                Some((_, value)) => *value,
+                None => to.add(node, dtype),
+            },
         };
-        let value = subst::copy(&s.kernel.exprs, root, &mut pool, &mut Memo::default(), &mut replace);
+        let value = pool.copy_with(&s.kernel.exprs, &[root], &at, rewrite)[0];
         self.phase.exprs = pool;
         error.map_or(Ok(value), Err)
     }
@@ -111,12 +113,9 @@ impl Lowerer<'_> {
         let Expr::Load { from, index, .. } = self.s.kernel.exprs.get(operand) else {
             return Err("an operand of the tile is not staged".into());
         };
-        let at = |v: &Variable| {
-            let axis = self.s.kernel.axes.iter().position(|a| a.var == *v)?;
-            nest.env.get(&svod_ir::kernel::AxisId(axis as u32)).map(|span| span.base.clone())
-        };
+        let at = |v: &Variable| self.axis_value(v, nest);
         let point = index.iter().map(|i| match self.s.kernel.exprs.get(*i) {
-            Expr::Index(size) => Ok(subst::substitute(size, &at)),
+            Expr::Index(size) => Ok(size.substitute(&at)),
             _ => Err("an operand of the tile is read at an index that depends on data".to_string()),
         });
         let point = point.collect::<Step<Vec<Size>>>()?;
@@ -128,7 +127,8 @@ impl Lowerer<'_> {
                 Ok((*from, point, panels))
             }
             Mem::Temp(stage, _) => {
-                let placed = self.placed.get(&stage.index()).ok_or("an operand is read outside the loop it is staged in")?;
+                let placed =
+                    self.placed.get(&stage.index()).ok_or("an operand is read outside the loop it is staged in")?;
                 let relative: Vec<Size> = point.iter().zip(&placed.base).map(|(p, b)| p - b).collect();
                 let mem = Mem::Temp(placed.temps[0], 0);
                 Ok((mem, layout_index(&relative, placed.layout), matches!(placed.layout, Layout::Panels(_))))
@@ -140,7 +140,8 @@ impl Lowerer<'_> {
 /// A scatter: one phase gives every element its initial value, another combines the points in.
 pub(super) fn scatter(s: &Scheduled, root: usize) -> Result<Vec<Phase>, String> {
     let stage = &s.kernel.stages[root];
-    let (Body::Scatter { at, value, combine, init }, [Out::Param { param, .. }]) = (&stage.body, &stage.outs[..]) else {
+    let (Body::Scatter { at, value, combine, init }, [Out::Param { param, .. }]) = (&stage.body, &stage.outs[..])
+    else {
         return Err("a scatter writes one buffer".into());
     };
     let shape = &s.kernel.params[param.index()].shape;
@@ -165,7 +166,8 @@ pub(super) fn scatter(s: &Scheduled, root: usize) -> Result<Vec<Phase>, String> 
             body.extend(lowerer.stage(stage, region)?);
         }
     }
-    let nest = Nest { stage: root, loops: s.stages[root].loops.clone(), env: lowerer.full_env(root), entered: Vec::new() };
+    let nest =
+        Nest { stage: root, loops: s.stages[root].loops.clone(), env: lowerer.full_env(root), entered: Vec::new() };
     let mut point = |this: &mut Lowerer, nest: Nest| this.scatter_point(&nest, *param, at, *value, *combine);
     body.extend(points(&mut lowerer, nest, &mut point)?);
     lowerer.phase.body = body;
@@ -204,7 +206,8 @@ impl Lowerer<'_> {
         if let Some(monoid) = combine {
             let op = monoid.alu().ok_or("a scatter combines by sum, prod, max, min, any or all")?;
             let dtype = self.phase.exprs.dtype(value);
-            let old = self.phase.exprs.load_valid(dtype, Mem::Param(param), &index, inside, svod_dtype::Const::zero(dtype));
+            let old =
+                self.phase.exprs.load_valid(dtype, Mem::Param(param), &index, inside, svod_dtype::Const::zero(dtype));
             value = self.phase.exprs.alu(op, &[old, value]);
         }
         Ok(vec![Stmt::Store { to: Mem::Param(param), index, value, valid: inside }])

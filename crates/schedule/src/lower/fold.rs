@@ -91,7 +91,8 @@ impl Lowerer<'_> {
             if temps.is_empty() {
                 continue;
             }
-            let over: Vec<(LoopState, u64)> = acc.loops.iter().filter(|(l, _)| rfactored || !l.rfactor).cloned().collect();
+            let over: Vec<(LoopState, u64)> =
+                acc.loops.iter().filter(|(l, _)| rfactored || !l.rfactor).cloned().collect();
             body.extend(self.over(nest.stage, &over, &mut |this, at| {
                 let store = |(t, c): (&TempId, &Carry)| {
                     let value = this.phase.exprs.constant(c.op.identity(c.dtype));
@@ -105,7 +106,12 @@ impl Lowerer<'_> {
     }
 
     /// Full loops over the rounds of some loops.
-    fn over(&mut self, stage: usize, loops: &[(LoopState, u64)], inside: &mut dyn FnMut(&mut Self, &[Size]) -> Vec<Stmt>) -> Vec<Stmt> {
+    fn over(
+        &mut self,
+        stage: usize,
+        loops: &[(LoopState, u64)],
+        inside: &mut dyn FnMut(&mut Self, &[Size]) -> Vec<Stmt>,
+    ) -> Vec<Stmt> {
         let mut at = Vec::new();
         let mut entered = Vec::new();
         for (l, n) in loops {
@@ -189,7 +195,15 @@ impl Lowerer<'_> {
     }
 
     /// The new value of carry `i`.
-    fn update(&mut self, carries: &[Carry], i: usize, old: ExprId, element: ExprId, bound: &[Bound], nest: &Nest) -> Step<ExprId> {
+    fn update(
+        &mut self,
+        carries: &[Carry],
+        i: usize,
+        old: ExprId,
+        element: ExprId,
+        bound: &[Bound],
+        nest: &Nest,
+    ) -> Step<ExprId> {
         let carry = &carries[i];
         let mut old = old;
         if let Some(fix) = carry.fix {
@@ -252,7 +266,9 @@ impl Lowerer<'_> {
         let bound: Vec<Bound> = carries
             .iter()
             .enumerate()
-            .map(|(i, c)| (Expr::Carry(i as u8, c.dtype), self.phase.exprs.load(c.dtype, Mem::Temp(temps[i], 0), index)))
+            .map(|(i, c)| {
+                (Expr::Carry(i as u8, c.dtype), self.phase.exprs.load(c.dtype, Mem::Temp(temps[i], 0), index))
+            })
             .collect();
         let values = results.iter().map(|r| self.convert(*r, nest, &bound)).collect::<Step<Vec<_>>>()?;
         self.store(nest, &values)
@@ -284,13 +300,22 @@ impl Lowerer<'_> {
         let values = results.iter().map(|r| self.convert(*r, &nest, &bound)).collect::<Step<Vec<_>>>()?;
         let body = self.store(&nest, &values)?;
         Ok(match lanes {
-            Some((var, n)) => vec![Stmt::Loop(Loop { var, extent: Size::from(n as i64), kind: LoopKind::Vector }, body)],
+            Some((var, n)) => {
+                vec![Stmt::Loop(Loop { var, extent: Size::from(n as i64), kind: LoopKind::Vector }, body)]
+            }
             None => body,
         })
     }
 
     /// One carry's value at a point of the kept axes: its accumulators combined, as a tree.
-    fn combined(&mut self, nest: &Nest, i: usize, carry: &Carry, acc: &Accumulators, lanes: Option<&Variable>) -> ExprId {
+    fn combined(
+        &mut self,
+        nest: &Nest,
+        i: usize,
+        carry: &Carry,
+        acc: &Accumulators,
+        lanes: Option<&Variable>,
+    ) -> ExprId {
         let mut points: Vec<Vec<Size>> = vec![Vec::new()];
         for (l, n) in &acc.loops {
             let choices: Vec<Size> = if !l.rfactor {
@@ -331,7 +356,8 @@ impl Lowerer<'_> {
 
 /// The accumulators that the current point of the reduction loops uses, and where in them.
 fn current<'a>(nest: &Nest, acc: &'a Accumulators) -> (&'a [TempId], Vec<Size>) {
-    let counter = |l: &LoopState| nest.entered.iter().rev().find(|(key, _)| *key == (l.axis, l.part)).map(|(_, c)| c.clone());
+    let counter =
+        |l: &LoopState| nest.entered.iter().rev().find(|(key, _)| *key == (l.axis, l.part)).map(|(_, c)| c.clone());
     let narrowed = acc.loops.iter().any(|(l, _)| l.rfactor && l.runs == Runs::Vector && counter(l).is_none());
     let used = acc.loops.iter().filter(|(l, _)| !narrowed || !l.rfactor);
     let mut at: Vec<Size> = used.map(|(l, _)| counter(l).unwrap_or(Size::from(0))).collect();

@@ -13,8 +13,6 @@ mod convert;
 mod fold;
 mod region;
 
-pub(crate) use region::roots;
-
 use crate::apply::{LoopState, Runs, Scheduled, apply};
 use crate::apply::{PackJob, ScheduleError};
 use crate::contraction::{layout_index, layout_shape};
@@ -130,7 +128,9 @@ impl<'s> Lowerer<'s> {
         for at in 0..tasks {
             let span = env[&loops[at].axis].clone();
             let step = Size::from(loops[at].step as i64);
-            if span.remaining.divisible_by(loops[at].step as i64) != Some(true) && needs_full(&loops[at], &loops[at + 1..]) {
+            if span.remaining.divisible_by(loops[at].step as i64) != Some(true)
+                && needs_full(&loops[at], &loops[at + 1..])
+            {
                 return Err("a task loop with a tail needs a serial loop inside it".into());
             }
             let count = span.remaining.ceil_div(&step);
@@ -204,7 +204,8 @@ impl<'s> Lowerer<'s> {
         for axis in over {
             let span = &region[axis];
             let bound = span.remaining.upper_bound().ok_or("a scratch extent has no upper bound")?.max(0) as u64;
-            let padded = state.loops.iter().filter(|l| l.axis == *axis && matches!(l.tail, Tail::PadScratch | Tail::Mask));
+            let padded =
+                state.loops.iter().filter(|l| l.axis == *axis && matches!(l.tail, Tail::PadScratch | Tail::Mask));
             let round = padded.map(|l| l.step).max().unwrap_or(1);
             extents.push(Size::from(bound.div_ceil(round) as i64 * round as i64));
         }
@@ -251,14 +252,30 @@ impl<'s> Lowerer<'s> {
         let step = Size::from(head.step as i64);
         let exact = span.remaining.divisible_by(head.step as i64) == Some(true);
         if head.step == 1 {
-            return self.rounds(&nest, &head, span.remaining.clone(), &mut |s, c| inner_span(s, c, &Size::from(1)), inside);
+            return self.rounds(
+                &nest,
+                &head,
+                span.remaining.clone(),
+                &mut |s, c| inner_span(s, c, &Size::from(1)),
+                inside,
+            );
         }
         if matches!(head.tail, Tail::Mask | Tail::PadScratch) {
-            let full = |s: &Span, c: &Size| Span { remaining: step.clone(), masked: s.masked || !exact, ..inner_span(s, c, &step) };
+            let full = |s: &Span, c: &Size| Span {
+                remaining: step.clone(),
+                masked: s.masked || !exact,
+                ..inner_span(s, c, &step)
+            };
             return self.rounds(&nest, &head, span.remaining.ceil_div(&step), &mut { full }, inside);
         }
         if exact || !needs_full(&head, &nest.loops[1..]) {
-            return self.rounds(&nest, &head, span.remaining.ceil_div(&step), &mut |s, c| inner_span(s, c, &step), inside);
+            return self.rounds(
+                &nest,
+                &head,
+                span.remaining.ceil_div(&step),
+                &mut |s, c| inner_span(s, c, &step),
+                inside,
+            );
         }
         let rounds = span.remaining.floordiv(&step);
         let mut body = Vec::new();
@@ -332,7 +349,12 @@ impl<'s> Lowerer<'s> {
                     let point: Vec<Size> = stage.dims().iter().map(|a| nest.env[a].base.clone()).collect();
                     let index = self.temp_index(nest.stage, &point)?;
                     let index = index.into_iter().map(|i| self.phase.exprs.index(i)).collect();
-                    Stmt::Store { to: Mem::Temp(self.placed[&nest.stage].temps[field], 0), index, value: *value, valid: None }
+                    Stmt::Store {
+                        to: Mem::Temp(self.placed[&nest.stage].temps[field], 0),
+                        index,
+                        value: *value,
+                        valid: None,
+                    }
                 }
                 Out::Param { param, index } => {
                     let index = index.iter().map(|i| self.convert(*i, nest, &[])).collect::<Result<_, _>>()?;

@@ -1,32 +1,13 @@
 //! Bounds inference: which part of a producer the loops inside some point will read.
 
 use super::{Env, Lowerer, Span, Step};
-use crate::subst;
 use svod_ir::expr::{Expr, ExprId, Mem};
-use svod_ir::kernel::{Body, Kernel, Out};
+use svod_ir::kernel::Kernel;
 use svod_ir::size::{Size, Variable};
-
-/// Every expression that a stage evaluates.
-pub(crate) fn roots(kernel: &Kernel, stage: usize) -> Vec<ExprId> {
-    let stage = &kernel.stages[stage];
-    let mut roots: Vec<ExprId> = match &stage.body {
-        Body::Map(value) => vec![*value],
-        Body::Fold { carries, results, .. } => {
-            carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten().chain(results.iter().copied()).collect()
-        }
-        Body::Scatter { at, value, .. } => at.iter().chain([value]).copied().collect(),
-    };
-    for out in &stage.outs {
-        if let Out::Param { index, .. } = out {
-            roots.extend(index);
-        }
-    }
-    roots
-}
 
 /// The indices at which stage `reader` reads stage `read`.
 fn accesses(kernel: &Kernel, reader: usize, read: usize) -> Vec<&[ExprId]> {
-    let all = subst::reachable(&kernel.exprs, &roots(kernel, reader));
+    let all = kernel.exprs.reachable(&kernel.stages[reader].roots());
     let access = |id: &ExprId| match kernel.exprs.get(*id) {
         Expr::Load { from: Mem::Temp(t, _), index, .. } if t.index() == read => Some(&index[..]),
         _ => None,

@@ -1,0 +1,60 @@
+//! This machine's description.
+
+use inkwell::targets::TargetMachine;
+use std::fs;
+use svod_ir::target::{Arch, Target};
+
+/// The target named by `SVOD_TARGET` (`x86-64-v2`, `x86-64-v3`, `x86-64-v4` or `native`), else this
+/// machine. A name that means nothing, or that this machine cannot run, gets one warning and counts
+/// as `native`.
+pub fn target() -> Target {
+    let native = native();
+    match std::env::var("SVOD_TARGET") {
+        Ok(name) if name != "native" && !name.is_empty() => match Target::named(&name) {
+            Some(named) if named.arch == native.arch && named.vector_bytes <= native.vector_bytes => {
+                Target { l1: native.l1, l2: native.l2, l3: native.l3, ..named }
+            }
+            _ => {
+                eprintln!("svod: SVOD_TARGET={name} is not a target of this machine; using native");
+                native
+            }
+        },
+        _ => native,
+    }
+}
+
+/// This machine, as LLVM and the operating system describe it.
+pub fn native() -> Target {
+    let features = TargetMachine::get_host_cpu_features().to_string();
+    let has = |f: &str| features.split(',').any(|x| x == format!("+{f}"));
+    let level = if cfg!(target_arch = "aarch64") {
+        "aarch64"
+    } else if ["avx512f", "avx512vl", "avx512bw", "avx512dq"].iter().all(|f| has(f)) {
+        "x86-64-v4"
+    } else if has("avx2") && has("fma") {
+        "x86-64-v3"
+    } else {
+        "x86-64-v2"
+    };
+    let base = Target::named(level).expect("the levels are those of `Target::named`");
+    let cpu = TargetMachine::get_host_cpu_name().to_string();
+    let cache = |index: usize, other: usize| cache_bytes(index).unwrap_or(other);
+    Target { cpu, features, l1: cache(0, base.l1), l2: cache(2, base.l2), l3: cache(3, base.l3), ..base }
+}
+
+/// Whether the target converts between f16 and f32 in hardware.
+pub fn has_half(target: &Target) -> bool {
+    let named = matches!(target.cpu.as_str(), "x86-64-v3" | "x86-64-v4");
+    target.arch == Arch::Aarch64 || named || target.features.contains("+f16c")
+}
+
+/// The size of the first processor's cache, as Linux numbers them: 0 is first-level data.
+fn cache_bytes(index: usize) -> Option<usize> {
+    let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?;
+    let text = text.trim();
+    let (number, unit) = match text.strip_suffix('K') {
+        Some(number) => (number, 1 << 10),
+        None => (text.strip_suffix('M')?, 1 << 20),
+    };
+    number.parse::<usize>().ok().map(|n| n * unit)
+}

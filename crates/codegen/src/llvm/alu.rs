@@ -1,0 +1,264 @@
+//! Operations and conversions.
+
+use super::{Function, constant, lanes_of, scalar, suffix, ty};
+use svod_dtype::{Const, DType, Kind};
+use svod_ir::alu::Alu;
+use svod_ir::linear::{Ty, Val};
+
+impl Function<'_> {
+    /// `name = op(args)`.
+    pub(super) fn alu(&mut self, name: &str, op: Alu, args: &[Val], of: Ty) {
+        let constants: Vec<Option<Const>> = args.iter().map(|v| self.constants[v.index()]).collect();
+        let operands = self.linear.ty(args[args.len() - 1]);
+        if op == Alu::Where {
+            let [cond, a, b] = [0, 1, 2].map(|n| self.typed(args[n]));
+            return self.line(format_args!("{name} = select {cond}, {a}, {b}"));
+        }
+        let texts: Vec<String> = args.iter().map(|v| self.operand(*v)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let value = self.operation(op, operands, &texts, &constants);
+        // A select of equals gives a value a second name, and is folded.
+        let whole = ty(of);
+        self.line(format_args!("{name} = select i1 true, {whole} {value}, {whole} {value}"));
+    }
+
+    /// An operation on operands of one type; the result's name.
+    fn operation(&mut self, op: Alu, of: Ty, args: &[&str], constants: &[Option<Const>]) -> String {
+        let whole = ty(of);
+        let kind = of.dtype.kind();
+        let (a, b) = (args[0], args.get(1).copied().unwrap_or_default());
+        let simple = match (op, kind) {
+            (Alu::Neg, Kind::Float) => format!("fneg {whole} {a}"),
+            (Alu::Neg, _) => format!("sub {whole} {}, {a}", constant(of, Const::zero(of.dtype))),
+            (Alu::Not, Kind::Bool) => format!("xor {whole} {a}, {}", constant(of, Const::bool(true))),
+            (Alu::Not, _) => format!("xor {whole} {a}, {}", constant(of, Const::from_bits(of.dtype, u64::MAX))),
+            (Alu::Add, Kind::Bool) | (Alu::Max, Kind::Bool) | (Alu::Or, _) => format!("or {whole} {a}, {b}"),
+            (Alu::Mul, Kind::Bool) | (Alu::Min, Kind::Bool) | (Alu::And, _) => format!("and {whole} {a}, {b}"),
+            (Alu::Xor, _) => format!("xor {whole} {a}, {b}"),
+            (Alu::Add, Kind::Float) => format!("fadd {whole} {a}, {b}"),
+            (Alu::Sub, Kind::Float) => format!("fsub {whole} {a}, {b}"),
+            (Alu::Mul, Kind::Float) => format!("fmul {whole} {a}, {b}"),
+            (Alu::Div, _) => format!("fdiv {whole} {a}, {b}"),
+            // Index arithmetic stays far from overflow, and addresses fold better if LLVM knows.
+            (Alu::Add, _) if of.dtype == DType::Index => format!("add nsw {whole} {a}, {b}"),
+            (Alu::Sub, _) if of.dtype == DType::Index => format!("sub nsw {whole} {a}, {b}"),
+            (Alu::Mul, _) if of.dtype == DType::Index => format!("mul nsw {whole} {a}, {b}"),
+            (Alu::Add, _) => format!("add {whole} {a}, {b}"),
+            (Alu::Sub, _) => format!("sub {whole} {a}, {b}"),
+            (Alu::Mul, _) => format!("mul {whole} {a}, {b}"),
+            (Alu::Lt | Alu::Le | Alu::Eq | Alu::Ne, Kind::Float) => {
+                let predicate = [(Alu::Lt, "olt"), (Alu::Le, "ole"), (Alu::Eq, "oeq"), (Alu::Ne, "une")];
+                let predicate = predicate.iter().find(|(p, _)| *p == op).map_or("", |(_, text)| *text);
+                format!("fcmp {predicate} {whole} {a}, {b}")
+            }
+            (Alu::Eq, _) => format!("icmp eq {whole} {a}, {b}"),
+            (Alu::Ne, _) => format!("icmp ne {whole} {a}, {b}"),
+            (Alu::Lt, Kind::Signed) => format!("icmp slt {whole} {a}, {b}"),
+            (Alu::Le, Kind::Signed) => format!("icmp sle {whole} {a}, {b}"),
+            (Alu::Lt, _) => format!("icmp ult {whole} {a}, {b}"),
+            (Alu::Le, _) => format!("icmp ule {whole} {a}, {b}"),
+            (Alu::Abs, Kind::Float) => return self.intrinsic("fabs", of, args),
+            (Alu::Abs, Kind::Signed) => {
+                let name = format!("llvm.abs.{}", suffix(of));
+                self.declare(format!("{whole} @{name}({whole}, i1)"));
+                format!("call {whole} @{name}({whole} {a}, i1 false)")
+            }
+            (Alu::Abs, _) => return a.to_owned(),
+            (Alu::Sqrt, _) => return self.intrinsic("sqrt", of, args),
+            (Alu::Floor, _) => return self.intrinsic("floor", of, args),
+            (Alu::Ceil, _) => return self.intrinsic("ceil", of, args),
+            (Alu::Round, _) => return self.intrinsic("roundeven", of, args),
+            (Alu::Trunc, _) => return self.intrinsic("trunc", of, args),
+            (Alu::Max | Alu::Min, Kind::Float) => return self.float_extremum(op, of, a, b),
+            (Alu::Max, Kind::Signed) => return self.intrinsic("smax", of, args),
+            (Alu::Min, Kind::Signed) => return self.intrinsic("smin", of, args),
+            (Alu::Max, _) => return self.intrinsic("umax", of, args),
+            (Alu::Min, _) => return self.intrinsic("umin", of, args),
+            (Alu::Shl | Alu::Shr, _) => return self.shift(op, of, a, b, constants[1]),
+            (Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod, _) => {
+                return self.division(op, of, a, b, constants[1]);
+            }
+            (Alu::MulAdd, Kind::Float) if self.target.fma => return self.intrinsic("fma", of, args),
+            (Alu::MulAdd, _) => {
+                let product = self.operation(Alu::Mul, of, &args[..2], constants);
+                return self.operation(Alu::Add, of, &[&product, args[2]], constants);
+            }
+            // Lowering leaves none of these: the verifier rejects them.
+            (op, _) => unreachable!("{} is lowered to other operations", op.name()),
+        };
+        self.temporary(format_args!("{simple}"))
+    }
+
+    fn intrinsic(&mut self, name: &str, of: Ty, args: &[&str]) -> String {
+        let (whole, name) = (ty(of), format!("llvm.{name}.{}", suffix(of)));
+        let types = vec![whole.as_str(); args.len()].join(", ");
+        self.declare(format!("{whole} @{name}({types})"));
+        let args: Vec<String> = args.iter().map(|a| format!("{whole} {a}")).collect();
+        self.temporary(format_args!("call {whole} @{name}({})", args.join(", ")))
+    }
+
+    /// As x86's `max`, whose result is the second operand where one is NaN, and one more select.
+    fn float_extremum(&mut self, op: Alu, of: Ty, a: &str, b: &str) -> String {
+        let (whole, mask) = (ty(of), lanes_of("i1", of.lanes));
+        let predicate = if op == Alu::Max { "ogt" } else { "olt" };
+        let takes = self.temporary(format_args!("fcmp {predicate} {whole} {a}, {b}"));
+        let value = self.temporary(format_args!("select {mask} {takes}, {whole} {a}, {whole} {b}"));
+        let nan = self.temporary(format_args!("fcmp uno {whole} {a}, zeroinitializer"));
+        self.temporary(format_args!("select {mask} {nan}, {whole} {a}, {whole} {value}"))
+    }
+
+    fn shift(&mut self, op: Alu, of: Ty, a: &str, b: &str, amount: Option<Const>) -> String {
+        let whole = ty(of);
+        let verb = match (op, of.dtype.is_signed()) {
+            (Alu::Shl, _) => "shl",
+            (_, true) => "ashr",
+            (_, false) => "lshr",
+        };
+        let bits = of.dtype.bits();
+        if amount.is_some_and(|n| (0..i128::from(bits)).contains(&n.as_i128())) {
+            return self.temporary(format_args!("{verb} {whole} {a}, {b}"));
+        }
+        // Shifting by the width or more gives poison, which the select does not choose.
+        let limit = constant(of, Const::i64(of.dtype, bits.into()));
+        let inside = self.temporary(format_args!("icmp ult {whole} {b}, {limit}"));
+        let shifted = self.temporary(format_args!("{verb} {whole} {a}, {b}"));
+        let zero = constant(of, Const::zero(of.dtype));
+        let mask = lanes_of("i1", of.lanes);
+        self.temporary(format_args!("select {mask} {inside}, {whole} {shifted}, {whole} {zero}"))
+    }
+
+    /// Division by 0 gives 0, and `MIN / -1` wraps: neither reaches an instruction that traps.
+    fn division(&mut self, op: Alu, of: Ty, a: &str, b: &str, divisor: Option<Const>) -> String {
+        let (whole, mask) = (ty(of), lanes_of("i1", of.lanes));
+        let signed = of.dtype.is_signed();
+        let [zero, one, minus_one] = [0, 1, -1].map(|n| constant(of, Const::i64(of.dtype, n)));
+        let known = |n: i64| divisor.map(|c| c == Const::i64(of.dtype, n));
+        let safe = known(0) == Some(false) && (!signed || known(-1) == Some(false));
+        let (mut by, mut is_zero, mut is_minus) = (b.to_owned(), None, None);
+        if !safe {
+            let none = self.temporary(format_args!("icmp eq {whole} {b}, {zero}"));
+            by = self.temporary(format_args!("select {mask} {none}, {whole} {one}, {whole} {by}"));
+            is_zero = Some(none);
+        }
+        if !safe && signed {
+            let minus = self.temporary(format_args!("icmp eq {whole} {b}, {minus_one}"));
+            by = self.temporary(format_args!("select {mask} {minus}, {whole} {one}, {whole} {by}"));
+            is_minus = Some(minus);
+        }
+        let (divide, rest) = if signed { ("sdiv", "srem") } else { ("udiv", "urem") };
+        // The remainder by 1 is what the remainder by 0 and by -1 shall be.
+        let floors = signed && matches!(op, Alu::FloorDiv | Alu::FloorMod);
+        if matches!(op, Alu::Rem | Alu::FloorMod) && !floors {
+            return self.temporary(format_args!("{rest} {whole} {a}, {by}"));
+        }
+        let mut short = None;
+        let mut remainder = String::new();
+        if floors {
+            remainder = self.temporary(format_args!("{rest} {whole} {a}, {by}"));
+            let signs = self.temporary(format_args!("xor {whole} {remainder}, {by}"));
+            let differs = self.temporary(format_args!("icmp slt {whole} {signs}, {zero}"));
+            let some = self.temporary(format_args!("icmp ne {whole} {remainder}, {zero}"));
+            short = Some(self.temporary(format_args!("and {mask} {differs}, {some}")));
+        }
+        if let (Alu::FloorMod, Some(short)) = (op, &short) {
+            let more = self.temporary(format_args!("select {mask} {short}, {whole} {by}, {whole} {zero}"));
+            return self.temporary(format_args!("add {whole} {remainder}, {more}"));
+        }
+        let mut quotient = self.temporary(format_args!("{divide} {whole} {a}, {by}"));
+        if let Some(short) = short {
+            let less = self.temporary(format_args!("sext {mask} {short} to {whole}"));
+            quotient = self.temporary(format_args!("add {whole} {quotient}, {less}"));
+        }
+        if let Some(minus) = is_minus {
+            let opposite = self.temporary(format_args!("sub {whole} {zero}, {a}"));
+            quotient = self.temporary(format_args!("select {mask} {minus}, {whole} {opposite}, {whole} {quotient}"));
+        }
+        if let Some(none) = is_zero {
+            quotient = self.temporary(format_args!("select {mask} {none}, {whole} {zero}, {whole} {quotient}"));
+        }
+        quotient
+    }
+
+    /// `name = lanes combined`, halves first.
+    pub(super) fn reduce(&mut self, name: &str, op: Alu, v: Val) {
+        let mut of = self.linear.ty(v);
+        let mut value = self.operand(v);
+        if of.dtype == DType::Bool && of.lanes > 1 && matches!(op, Alu::Or | Alu::And | Alu::Add | Alu::Mul) {
+            let bits = format!("i{}", of.lanes);
+            let mask = self.temporary(format_args!("bitcast {} {value} to {bits}", ty(of)));
+            return match op {
+                Alu::Or | Alu::Add => self.line(format_args!("{name} = icmp ne {bits} {mask}, 0")),
+                _ => self.line(format_args!("{name} = icmp eq {bits} {mask}, -1")),
+            };
+        }
+        while of.lanes > 1 {
+            let (whole, half) = (ty(of), Ty { lanes: of.lanes / 2, ..of });
+            let mut halves = Vec::new();
+            for first in [0, half.lanes] {
+                let lanes: Vec<String> = (first..first + half.lanes).map(|i| format!("i32 {i}")).collect();
+                let lanes = format!("<{} x i32> <{}>", half.lanes, lanes.join(", "));
+                let part = self.temporary(format_args!("shufflevector {whole} {value}, {whole} poison, {lanes}"));
+                // LLVM's vector of one lane is not a scalar.
+                halves.push(match half.lanes {
+                    1 => self.temporary(format_args!("extractelement <1 x {}> {part}, i64 0", scalar(of.dtype))),
+                    _ => part,
+                });
+            }
+            value = self.operation(op, half, &[&halves[0], &halves[1]], &[None, None]);
+            of = half;
+        }
+        let whole = ty(of);
+        self.line(format_args!("{name} = select i1 true, {whole} {value}, {whole} {value}"));
+    }
+
+    /// `name = from`, converted.
+    pub(super) fn cast(&mut self, name: &str, from: Val, to: Ty) {
+        let of = self.linear.ty(from);
+        let (value, source, target) = (self.operand(from), ty(of), ty(to));
+        let half = lanes_of("half", to.lanes);
+        let zero = constant(of, Const::zero(of.dtype));
+        let text = match (of.dtype.kind(), to.dtype.kind()) {
+            (Kind::Float, Kind::Bool) => format!("fcmp une {source} {value}, {zero}"),
+            (_, Kind::Bool) => format!("icmp ne {source} {value}, {zero}"),
+            (Kind::Float, Kind::Float) if of.dtype == DType::F16 => {
+                let value = self.temporary(format_args!("bitcast {source} {value} to {half}"));
+                format!("fpext {half} {value} to {target}")
+            }
+            (Kind::Float, Kind::Float) if to.dtype == DType::F16 => {
+                let value = self.temporary(format_args!("fptrunc {source} {value} to {half}"));
+                format!("bitcast {half} {value} to {target}")
+            }
+            (Kind::Float, Kind::Float) if to.dtype == DType::F64 => format!("fpext {source} {value} to {target}"),
+            (Kind::Float, Kind::Float) => format!("fptrunc {source} {value} to {target}"),
+            (Kind::Float, _) if to.dtype.bytes() < 4 => return self.narrow_int(name, &value, of, to),
+            (Kind::Float, to_kind) => {
+                let sign = if to_kind == Kind::Signed { "s" } else { "u" };
+                let intrinsic = format!("llvm.fpto{sign}i.sat.{}.{}", suffix(to), suffix(of));
+                self.declare(format!("{target} @{intrinsic}({source})"));
+                format!("call {target} @{intrinsic}({source} {value})")
+            }
+            (Kind::Signed, Kind::Float) => format!("sitofp {source} {value} to {target}"),
+            (_, Kind::Float) => format!("uitofp {source} {value} to {target}"),
+            _ if source == target => format!("bitcast {source} {value} to {target}"),
+            (Kind::Bool, _) => format!("zext {source} {value} to {target}"),
+            _ if of.dtype.bytes() > to.dtype.bytes() => format!("trunc {source} {value} to {target}"),
+            (Kind::Signed, _) => format!("sext {source} {value} to {target}"),
+            _ => format!("zext {source} {value} to {target}"),
+        };
+        self.line(format_args!("{name} = {text}"));
+    }
+
+    /// A float to an integer of fewer than 32 bits: saturated at 32 bits, then at its own range.
+    fn narrow_int(&mut self, name: &str, value: &str, of: Ty, to: Ty) {
+        let wide = to.with(DType::I32);
+        let (source, whole) = (ty(of), ty(wide));
+        let intrinsic = format!("llvm.fptosi.sat.{}.{}", suffix(wide), suffix(of));
+        self.declare(format!("{whole} @{intrinsic}({source})"));
+        let value = self.temporary(format_args!("call {whole} @{intrinsic}({source} {value})"));
+        let (least, most) = to.dtype.int_range().unwrap_or((0, 1));
+        let [least, most] = [least, most].map(|n| constant(wide, Const::i64(DType::I32, n as i64)));
+        let value = self.intrinsic("smax", wide, &[&value, &least]);
+        let value = self.intrinsic("smin", wide, &[&value, &most]);
+        self.line(format_args!("{name} = trunc {whole} {value} to {}", ty(to)));
+    }
+}

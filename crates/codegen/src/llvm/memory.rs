@@ -1,0 +1,124 @@
+//! Loads and stores.
+
+use super::{Function, base, constant, lanes_of, suffix, ty};
+use svod_dtype::{Const, DType};
+use svod_ir::linear::{Place, Ty, Val};
+
+/// The LLVM type of an element in memory.
+pub(super) fn element(dtype: DType) -> &'static str {
+    if dtype == DType::Bool { "i8" } else { super::scalar(dtype) }
+}
+
+/// As it is in memory: a bool is a byte.
+fn stored(of: Ty) -> Ty {
+    if of.dtype == DType::Bool { of.with(DType::U8) } else { of }
+}
+
+impl Function<'_> {
+    pub(super) fn load(&mut self, name: &str, of: Ty, from: Place, at: Val, mask: Option<Val>, other: Const) {
+        let bytes = stored(of);
+        let value = self.load_stored(bytes, from, at, mask, Const::from_bits(bytes.dtype, other.bits()));
+        let whole = ty(bytes);
+        match of.dtype {
+            DType::Bool => self.line(format_args!("{name} = icmp ne {whole} {value}, zeroinitializer")),
+            // A select of equals gives a value a second name, and is folded.
+            _ => self.line(format_args!("{name} = select i1 true, {whole} {value}, {whole} {value}")),
+        }
+    }
+
+    fn load_stored(&mut self, of: Ty, from: Place, at: Val, mask: Option<Val>, other: Const) -> String {
+        let (whole, align, scope) = (ty(of), of.dtype.bytes(), self.scope(from));
+        let pointer = self.pointer(from, at);
+        let gathers = self.linear.ty(at).lanes > 1;
+        let other = constant(of, other);
+        match mask {
+            None if !gathers => self.temporary(format_args!("load {whole}, ptr {pointer}, align {align}{scope}")),
+            Some(mask) if !gathers && self.linear.ty(mask).lanes == 1 => {
+                let mask = self.operand(mask);
+                let pointer = self.safe_pointer(&mask, &pointer, of);
+                let value = self.temporary(format_args!("load {whole}, ptr {pointer}, align {align}"));
+                self.temporary(format_args!("select i1 {mask}, {whole} {value}, {whole} {other}"))
+            }
+            mask => {
+                let mask = self.lane_mask(mask, of.lanes);
+                let (pointers, kind) = self.vector_pointer(gathers, of.lanes);
+                let kind = if gathers { format!("gather.{}.{kind}", suffix(of)) } else { format!("load.{}.{kind}", suffix(of)) };
+                let masks = format!("<{} x i1>", of.lanes);
+                self.declare(format!("{whole} @llvm.masked.{kind}({pointers}, i32, {masks}, {whole})"));
+                self.temporary(format_args!(
+                    "call {whole} @llvm.masked.{kind}({pointers} {pointer}, i32 {align}, {masks} {mask}, {whole} {other}){scope}"
+                ))
+            }
+        }
+    }
+
+    pub(super) fn store(&mut self, to: Place, at: Val, value: Val, mask: Option<Val>) {
+        let of = self.linear.ty(value);
+        let (bytes, mut value) = (stored(of), self.operand(value));
+        if of.dtype == DType::Bool {
+            value = self.temporary(format_args!("zext {} {value} to {}", ty(of), ty(bytes)));
+        }
+        let (of, whole, align, scope) = (bytes, ty(bytes), bytes.dtype.bytes(), self.scope(to));
+        let pointer = self.pointer(to, at);
+        let scatters = self.linear.ty(at).lanes > 1;
+        match mask {
+            None if !scatters => self.line(format_args!("store {whole} {value}, ptr {pointer}, align {align}{scope}")),
+            Some(mask) if !scatters && self.linear.ty(mask).lanes == 1 => {
+                let mask = self.operand(mask);
+                let pointer = self.safe_pointer(&mask, &pointer, of);
+                self.line(format_args!("store {whole} {value}, ptr {pointer}, align {align}"));
+            }
+            mask => {
+                let mask = self.lane_mask(mask, of.lanes);
+                let (pointers, kind) = self.vector_pointer(scatters, of.lanes);
+                let verb = if scatters { "scatter" } else { "store" };
+                let kind = format!("{verb}.{}.{kind}", suffix(of));
+                let masks = format!("<{} x i1>", of.lanes);
+                self.declare(format!("void @llvm.masked.{kind}({whole}, {pointers}, i32, {masks})"));
+                self.line(format_args!(
+                    "call void @llvm.masked.{kind}({whole} {value}, {pointers} {pointer}, i32 {align}, {masks} {mask}){scope}"
+                ));
+            }
+        }
+    }
+
+    fn vector_pointer(&self, vector: bool, lanes: u32) -> (String, String) {
+        match vector {
+            true => (lanes_of("ptr", lanes), format!("v{lanes}p0")),
+            false => ("ptr".to_owned(), "p0".to_owned()),
+        }
+    }
+
+    fn scope(&self, place: Place) -> String {
+        let n = match place {
+            Place::Param(p) => p.index(),
+            Place::Scratch(s) => self.linear.params.len() + s.index(),
+        };
+        self.scopes[n].clone()
+    }
+
+    fn pointer(&mut self, place: Place, at: Val) -> String {
+        let (element, at) = (element(self.dtype(place)), self.typed(at));
+        self.temporary(format_args!("getelementptr {element}, ptr {}, {at}", base(place)))
+    }
+
+    /// The pointer, or one to a block of the stack where a scalar mask does not hold.
+    fn safe_pointer(&mut self, mask: &str, pointer: &str, of: Ty) -> String {
+        self.safe = self.safe.max(of.dtype.bytes() * of.lanes as usize);
+        self.temporary(format_args!("select i1 {mask}, ptr {pointer}, ptr %safe"))
+    }
+
+    /// A mask as a vector.
+    fn lane_mask(&mut self, mask: Option<Val>, lanes: u32) -> String {
+        match mask {
+            None => "splat (i1 true)".to_owned(),
+            Some(mask) if self.linear.ty(mask).lanes == 1 && lanes > 1 => {
+                let whole = format!("<{lanes} x i1>");
+                let one = self.temporary(format_args!("insertelement {whole} poison, {}, i64 0", self.typed(mask)));
+                let zeros = format!("<{lanes} x i32> zeroinitializer");
+                self.temporary(format_args!("shufflevector {whole} {one}, {whole} poison, {zeros}"))
+            }
+            Some(mask) => self.operand(mask),
+        }
+    }
+}

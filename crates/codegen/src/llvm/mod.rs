@@ -1,0 +1,382 @@
+//! From linear lists to the text of an LLVM module.
+//!
+//! Deviations from the linear list: a bool is an `i1` in registers and a byte in memory; narrow
+//! floats are integers of their width; accumulators are stack slots, which `sroa` makes registers.
+//! The only calls are of contraction tiles and of intrinsics that every target has instructions
+//! for. Different memories carry alias scopes, since kernel arguments never overlap.
+
+mod alu;
+mod memory;
+
+use crate::tile;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use svod_dtype::{Const, DType};
+use svod_ir::linear::{Inst, Linear, Place, Special, Tile, Ty, Val};
+use svod_ir::target::Target;
+
+/// The LLVM text of a module with one entry point per list.
+pub fn module(lists: &[Linear], target: &Target) -> String {
+    let mut writer = Writer::new(target);
+    for linear in lists {
+        writer.function(linear);
+    }
+    writer.finish()
+}
+
+struct Writer<'a> {
+    target: &'a Target,
+    functions: String,
+    declarations: BTreeSet<String>,
+    metadata: Vec<String>,
+}
+
+/// A function that is being written.
+struct Function<'a> {
+    target: &'a Target,
+    linear: &'a Linear,
+    body: String,
+    declarations: &'a mut BTreeSet<String>,
+    /// Per memory, the metadata of its accesses.
+    scopes: Vec<String>,
+    /// What is constant.
+    constants: Vec<Option<Const>>,
+    /// Bytes of the block that masked-out accesses touch instead.
+    safe: usize,
+    temporaries: u32,
+    blocks: u32,
+    block: String,
+}
+
+/// The LLVM name of an element type, in registers.
+fn scalar(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "i1",
+        DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "i8",
+        DType::I16 | DType::U16 | DType::F16 | DType::BF16 => "i16",
+        DType::I32 | DType::U32 => "i32",
+        DType::I64 | DType::U64 | DType::Index => "i64",
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::Void => "void",
+    }
+}
+
+/// An LLVM type of some lanes.
+fn lanes_of(element: &str, lanes: u32) -> String {
+    if lanes == 1 { element.to_owned() } else { format!("<{lanes} x {element}>") }
+}
+
+/// The LLVM type of a value.
+fn ty(ty: Ty) -> String {
+    lanes_of(scalar(ty.dtype), ty.lanes)
+}
+
+/// The suffix by which intrinsics name a type: `f32`, `v8i64`.
+fn suffix(ty: Ty) -> String {
+    let element = match ty.dtype {
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        dtype => scalar(dtype),
+    };
+    if ty.lanes == 1 { element.to_owned() } else { format!("v{}{element}", ty.lanes) }
+}
+
+/// A constant of an element type, in registers.
+fn literal(c: Const) -> String {
+    match c.dtype() {
+        DType::Bool => c.as_bool().to_string(),
+        DType::F32 | DType::F64 => format!("0x{:016X}", c.as_f64().to_bits()),
+        dtype if dtype.is_float() => c.bits().to_string(),
+        _ => c.as_i128().to_string(),
+    }
+}
+
+/// A constant in every lane.
+fn constant(ty: Ty, c: Const) -> String {
+    match ty.lanes {
+        1 => literal(c),
+        _ => format!("splat ({} {})", scalar(ty.dtype), literal(c)),
+    }
+}
+
+impl<'a> Writer<'a> {
+    fn new(target: &'a Target) -> Self {
+        Writer { target, functions: String::new(), declarations: BTreeSet::new(), metadata: Vec::new() }
+    }
+
+    fn function(&mut self, linear: &Linear) {
+        let scopes = self.scopes(linear);
+        let mut function = Function {
+            target: self.target,
+            linear,
+            body: String::new(),
+            declarations: &mut self.declarations,
+            scopes,
+            constants: vec![None; linear.values.len()],
+            safe: 0,
+            temporaries: 0,
+            blocks: 0,
+            block: "entry".into(),
+        };
+        function.instructions();
+        let (body, safe) = (function.body, function.safe);
+        let head = entry(linear, safe);
+        let _ = write!(
+            self.functions,
+            "define void @{}(ptr readonly %buffers, ptr readonly %vals) #0 {{\nentry:\n{head}{body}  ret void\n}}\n\n",
+            linear.name
+        );
+    }
+
+    /// An alias scope for each memory: an access is in its own, and not in those of the others.
+    fn scopes(&mut self, linear: &Linear) -> Vec<String> {
+        let memories = linear.params.len() + linear.scratch.len();
+        if memories < 2 {
+            return vec![String::new(); memories];
+        }
+        let domain = self.metadata.len();
+        self.metadata.push(format!("distinct !{{!{domain}}}"));
+        let first = domain + 1;
+        for n in 0..memories {
+            self.metadata.push(format!("distinct !{{!{}, !{domain}}}", first + n));
+        }
+        let lists = self.metadata.len();
+        for n in 0..memories {
+            let others: Vec<String> = (0..memories).filter(|m| *m != n).map(|m| format!("!{}", first + m)).collect();
+            self.metadata.push(format!("!{{!{}}}", first + n));
+            self.metadata.push(format!("!{{{}}}", others.join(", ")));
+        }
+        let access = |n| format!(", !alias.scope !{}, !noalias !{}", lists + 2 * n, lists + 2 * n + 1);
+        (0..memories).map(access).collect()
+    }
+
+    fn finish(self) -> String {
+        let mut text = self.functions;
+        for declaration in &self.declarations {
+            let _ = writeln!(text, "declare {declaration}");
+        }
+        let _ = writeln!(text, "\nattributes #0 = {}", attributes(self.target));
+        for (n, node) in self.metadata.iter().enumerate() {
+            let _ = writeln!(text, "!{n} = {node}");
+        }
+        text
+    }
+}
+
+/// The attributes of every function: without the widths, LLVM halves 512-bit vectors.
+pub(crate) fn attributes(target: &Target) -> String {
+    let width = target.vector_bytes * 8;
+    format!(
+        "{{ nounwind \"target-cpu\"=\"{}\" \"target-features\"=\"{}\" \"prefer-vector-width\"=\"{width}\" \
+         \"min-legal-vector-width\"=\"{width}\" }}",
+        target.cpu, target.features
+    )
+}
+
+/// Loads of the arguments, and stack slots.
+fn entry(linear: &Linear, safe: usize) -> String {
+    let mut head = String::new();
+    let names = (0..linear.params.len()).map(|n| format!("p{n}"));
+    let scratch = (!linear.scratch.is_empty()).then(|| "scratch".to_owned());
+    for (n, name) in names.chain(scratch).enumerate() {
+        let _ = writeln!(head, "  %{name}.at = getelementptr ptr, ptr %buffers, i64 {n}");
+        let _ = writeln!(head, "  %{name} = load ptr, ptr %{name}.at, align 8");
+    }
+    for (n, s) in linear.scratch.iter().enumerate() {
+        let _ = writeln!(head, "  %s{n} = getelementptr i8, ptr %scratch, i64 {}", s.offset);
+    }
+    for (n, slot) in linear.slots.iter().enumerate() {
+        let _ = writeln!(head, "  %a{n} = alloca {}", ty(*slot));
+    }
+    if safe > 0 {
+        let _ = writeln!(head, "  %safe = alloca [{safe} x i8], align 64");
+    }
+    head
+}
+
+impl Function<'_> {
+    fn line(&mut self, text: fmt::Arguments<'_>) {
+        let _ = writeln!(self.body, "  {text}");
+    }
+
+    /// A fresh name, defined as this.
+    fn temporary(&mut self, text: fmt::Arguments<'_>) -> String {
+        let name = format!("%t{}", self.temporaries);
+        self.temporaries += 1;
+        self.line(format_args!("{name} = {text}"));
+        name
+    }
+
+    fn label(&mut self) -> String {
+        self.blocks += 1;
+        format!("b{}", self.blocks)
+    }
+
+    fn start_block(&mut self, label: String) {
+        let _ = writeln!(self.body, "{label}:");
+        self.block = label;
+    }
+
+    fn declare(&mut self, declaration: String) {
+        self.declarations.insert(declaration);
+    }
+
+    /// A value as an operand, without its type.
+    fn operand(&self, v: Val) -> String {
+        match self.constants[v.index()] {
+            Some(c) => constant(self.linear.ty(v), c),
+            None => format!("%v{}", v.0),
+        }
+    }
+
+    /// A value as an operand, with its type.
+    fn typed(&self, v: Val) -> String {
+        format!("{} {}", ty(self.linear.ty(v)), self.operand(v))
+    }
+
+    fn instructions(&mut self) {
+        let linear = self.linear;
+        // The counter and extent of each open range, and its blocks: body, latch, exit.
+        let mut open: Vec<(Val, Val, [String; 3])> = Vec::new();
+        let mut conditionals: Vec<String> = Vec::new();
+        let mut next = 0;
+        for inst in &linear.insts {
+            let v = Val(next);
+            next += u32::from(inst.has_value());
+            match inst {
+                Inst::Const(c) => self.constants[v.index()] = Some(*c),
+                Inst::Range(extent) => {
+                    let blocks = [self.label(), self.label(), self.label()];
+                    let [body, latch, exit] = &blocks;
+                    if self.constants[extent.index()].is_some_and(|c| c.as_i64() > 0) {
+                        self.line(format_args!("br label %{body}"));
+                    } else {
+                        let runs = self.temporary(format_args!("icmp sgt i64 {}, 0", self.operand(*extent)));
+                        self.line(format_args!("br i1 {runs}, label %{body}, label %{exit}"));
+                    }
+                    let from = self.block.clone();
+                    self.start_block(body.clone());
+                    self.line(format_args!("%v{} = phi i64 [ 0, %{from} ], [ %v{}.next, %{latch} ]", v.0, v.0));
+                    open.push((v, *extent, blocks));
+                }
+                Inst::EndRange => {
+                    let Some((counter, extent, [body, latch, exit])) = open.pop() else { continue };
+                    self.line(format_args!("br label %{latch}"));
+                    self.start_block(latch);
+                    self.line(format_args!("%v{}.next = add nuw nsw i64 %v{}, 1", counter.0, counter.0));
+                    let extent = self.operand(extent);
+                    let more = self.temporary(format_args!("icmp slt i64 %v{}.next, {extent}", counter.0));
+                    self.line(format_args!("br i1 {more}, label %{body}, label %{exit}"));
+                    self.start_block(exit);
+                }
+                Inst::If(cond) => {
+                    let (then, end) = (self.label(), self.label());
+                    self.line(format_args!("br i1 {}, label %{then}, label %{end}", self.operand(*cond)));
+                    self.start_block(then);
+                    conditionals.push(end);
+                }
+                Inst::EndIf => {
+                    let Some(end) = conditionals.pop() else { continue };
+                    self.line(format_args!("br label %{end}"));
+                    self.start_block(end);
+                }
+                Inst::Write(slot, value) => {
+                    self.line(format_args!("store {}, ptr %a{}", self.typed(*value), slot.0));
+                }
+                Inst::Store { to, at, value, mask } => self.store(*to, *at, *value, *mask),
+                Inst::Tile(tile) => self.tile(tile),
+                Inst::Barrier => {}
+                inst => self.value(v, inst),
+            }
+        }
+    }
+
+    fn value(&mut self, v: Val, inst: &Inst) {
+        let of = self.linear.ty(v);
+        let name = format!("%v{}", v.0);
+        match inst {
+            Inst::Var(n) => self.argument(&name, *n as usize),
+            Inst::Special(Special::Block, 0) => self.argument(&name, self.linear.vars.len()),
+            Inst::Special(..) => self.constants[v.index()] = Some(Const::zero(DType::Index)),
+            Inst::Iota => {
+                let element = scalar(of.dtype);
+                let lanes: Vec<String> = (0..of.lanes).map(|i| format!("{element} {i}")).collect();
+                let lanes = if of.lanes == 1 { "0".to_owned() } else { format!("<{}>", lanes.join(", ")) };
+                // A no-operation gives a constant its name.
+                self.line(format_args!("{name} = select i1 true, {} {lanes}, {} {lanes}", ty(of), ty(of)));
+            }
+            Inst::Alu(op, args) => {
+                let args: Vec<Val> = args.to_vec();
+                self.alu(&name, *op, &args, of);
+            }
+            Inst::Cast(from) => self.cast(&name, *from, of),
+            Inst::Bitcast(from) => {
+                let from = self.typed(*from);
+                self.line(format_args!("{name} = bitcast {from} to {}", ty(of)));
+            }
+            Inst::Splat(from) => {
+                let whole = ty(of);
+                let one = self.temporary(format_args!("insertelement {whole} poison, {}, i64 0", self.typed(*from)));
+                let zeros = format!("<{} x i32> zeroinitializer", of.lanes);
+                self.line(format_args!("{name} = shufflevector {whole} {one}, {whole} poison, {zeros}"));
+            }
+            Inst::Vector(args) => {
+                let (mut vector, whole) = ("poison".to_owned(), ty(of));
+                for (lane, arg) in args.iter().enumerate() {
+                    let arg = self.typed(*arg);
+                    match lane + 1 == args.len() {
+                        true => self.line(format_args!("{name} = insertelement {whole} {vector}, {arg}, i64 {lane}")),
+                        false => {
+                            vector = self.temporary(format_args!("insertelement {whole} {vector}, {arg}, i64 {lane}"));
+                        }
+                    }
+                }
+            }
+            Inst::Extract(vector, lane) => {
+                let vector = self.typed(*vector);
+                self.line(format_args!("{name} = extractelement {vector}, i64 {lane}"));
+            }
+            Inst::Insert(vector, lane, value) => {
+                let (vector, value) = (self.typed(*vector), self.typed(*value));
+                self.line(format_args!("{name} = insertelement {vector}, {value}, i64 {lane}"));
+            }
+            Inst::Reduce(op, vector) => self.reduce(&name, *op, *vector),
+            Inst::Read(slot) => self.line(format_args!("{name} = load {}, ptr %a{}", ty(of), slot.0)),
+            Inst::Load { from, at, mask, other } => self.load(&name, of, *from, *at, *mask, *other),
+            _ => {}
+        }
+    }
+
+    /// Element `n` of the values that the function is given.
+    fn argument(&mut self, name: &str, n: usize) {
+        let at = self.temporary(format_args!("getelementptr i64, ptr %vals, i64 {n}"));
+        self.line(format_args!("{name} = load i64, ptr {at}, align 8"));
+    }
+
+    fn tile(&mut self, tile: &Tile) {
+        let symbol = tile::symbol(&tile.spec);
+        let mut pointers = Vec::new();
+        for operand in &tile.operands {
+            let element = memory::element(self.dtype(operand.place));
+            let (base, at) = (base(operand.place), self.operand(operand.at));
+            pointers.push(format!("ptr {}", self.temporary(format_args!("getelementptr {element}, ptr {base}, i64 {at}"))));
+        }
+        let numbers = [tile.depth, tile.start].into_iter().chain(tile.operands.iter().map(|o| o.stride));
+        pointers.extend(numbers.map(|v| self.typed(v)));
+        self.line(format_args!("call void @{symbol}({})", pointers.join(", ")));
+        self.declare(format!("void @{symbol}(ptr, ptr, ptr, i64, i64, i64, i64, i64) nounwind"));
+    }
+
+    fn dtype(&self, place: Place) -> DType {
+        match place {
+            Place::Param(p) => self.linear.params[p.index()].dtype,
+            Place::Scratch(s) => self.linear.scratch[s.index()].dtype,
+        }
+    }
+}
+
+/// The pointer to a memory's first element.
+fn base(place: Place) -> String {
+    format!("%{place}")
+}

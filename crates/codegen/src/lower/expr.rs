@@ -1,0 +1,186 @@
+//! Values of expressions.
+
+use super::Lowering;
+use super::LowerError;
+use rustc_hash::FxHashMap;
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId};
+use svod_ir::linear::{Inst, Ty, Val};
+use svod_ir::size::{Size, Variable};
+
+impl Lowering<'_> {
+    /// The values of some expressions: vectors where they depend on the vector loop.
+    pub(super) fn eval(&mut self, roots: &[ExprId]) -> Result<Vec<Val>, LowerError> {
+        let order = self.order(roots);
+        let mut uses: FxHashMap<ExprId, u32> = FxHashMap::default();
+        for id in order.iter().flat_map(|id| self.phase.exprs.get(*id).operands()).chain(roots.iter().copied()) {
+            *uses.entry(id).or_default() += 1;
+        }
+        let mut values: FxHashMap<ExprId, Val> = FxHashMap::default();
+        for id in order {
+            let value = self.node(id, &values, &uses)?;
+            values.insert(id, value);
+        }
+        Ok(roots.iter().map(|root| values[root]).collect())
+    }
+
+    /// What the roots need, operands first; what is inside of [`Expr::Lanes`] is not included.
+    fn order(&self, roots: &[ExprId]) -> Vec<ExprId> {
+        let pool = &self.phase.exprs;
+        let last = roots.iter().map(|r| r.index() + 1).max().unwrap_or(0);
+        let mut wanted = vec![false; last];
+        roots.iter().for_each(|root| wanted[root.index()] = true);
+        for i in (0..last).rev() {
+            let node = pool.get(ExprId(i as u32));
+            if wanted[i] && !matches!(node, Expr::Lanes { .. }) {
+                node.operands().iter().for_each(|o| wanted[o.index()] = true);
+            }
+        }
+        (0..last).filter(|i| wanted[*i]).map(|i| ExprId(i as u32)).collect()
+    }
+
+    fn node(
+        &mut self,
+        id: ExprId,
+        values: &FxHashMap<ExprId, Val>,
+        uses: &FxHashMap<ExprId, u32>,
+    ) -> Result<Val, LowerError> {
+        let pool = &self.phase.exprs;
+        match pool.get(id) {
+            Expr::Const(c) => Ok(self.b.constant(*c)),
+            Expr::Index(size) => self.size(size),
+            Expr::Alu(op @ (Alu::Lt | Alu::Le), args) => {
+                if let (Expr::Index(a), Expr::Index(b)) = (pool.get(args[0]), pool.get(args[1]))
+                    && let Some(mask) = self.bound(a - b + i64::from(*op == Alu::Lt))?
+                {
+                    return Ok(mask);
+                }
+                Ok(self.alu(*op, &[values[&args[0]], values[&args[1]]]))
+            }
+            Expr::Alu(op, args) => {
+                if let Some(fused) = self.multiply_add(*op, args, values, uses) {
+                    return Ok(fused);
+                }
+                let args: Vec<Val> = args.iter().map(|a| values[a]).collect();
+                Ok(self.alu(*op, &args))
+            }
+            Expr::Cast(to, v) => Ok(self.convert(*to, values[v])),
+            Expr::Bitcast(to, v) => Ok(self.reinterpret(*to, values[v])),
+            Expr::Load { from, index, valid, other } => {
+                let at: Vec<Val> = index.iter().map(|i| values[i]).collect();
+                self.load(pool.dtype(id), *from, index, &at, valid.map(|v| values[&v]), *other)
+            }
+            Expr::Lanes { op, lanes, value } => {
+                let (op, lanes, value) = (*op, lanes.clone(), *value);
+                let count = Variable::max(&lanes) + 1;
+                if self.vector.is_some() {
+                    return self.reduce_unrolled(op, &lanes, count, value);
+                }
+                self.vector = (count > 1).then(|| (lanes.clone(), count as u32));
+                if count <= 1 {
+                    let zero = self.b.index(0);
+                    self.env.insert(lanes, zero);
+                }
+                let value = self.eval(&[value]);
+                self.vector = None;
+                let value = self.b.widen(value?[0], count.max(1) as u32);
+                Ok(self.reduce(op, value))
+            }
+            Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => Err(LowerError::Expr(id)),
+        }
+    }
+
+    /// Lanes inside of a vector loop: one vector for each lane, combined as a tree of halves.
+    fn reduce_unrolled(
+        &mut self,
+        op: Alu,
+        lanes: &Variable,
+        count: i64,
+        value: ExprId,
+    ) -> Result<Val, LowerError> {
+        let mut values = Vec::new();
+        for lane in 0..count.max(1) {
+            let lane = self.b.index(lane);
+            self.env.insert(lanes.clone(), lane);
+            values.push(self.eval(&[value])?[0]);
+        }
+        while values.len() > 1 {
+            let upper = values.split_off(values.len() / 2);
+            values = values.iter().zip(upper).map(|(a, b)| self.alu(op, &[*a, b])).collect();
+        }
+        Ok(values[0])
+    }
+
+    /// The lanes in which `excess <= 0`, for an excess that grows or falls by one from lane to lane:
+    /// a comparison of 32-bit lane numbers with a scalar.
+    fn bound(&mut self, excess: Size) -> Result<Option<Val>, LowerError> {
+        let Some((start, step)) = self.affine(&excess) else { return Ok(None) };
+        let lanes = self.vector.as_ref().map_or(1, |(_, lanes)| *lanes);
+        let Some(step @ (1 | -1)) = step.as_const() else { return Ok(None) };
+        // Growing: lane <= -start. Falling: start <= lane.
+        let limit = if step == 1 { Size::ONE - start } else { start };
+        let limit = self.size(&limit)?;
+        let (zero, most) = (self.b.index(0), self.b.index(lanes.into()));
+        let limit = self.b.alu(Alu::Max, &[limit, zero]);
+        let limit = self.b.alu(Alu::Min, &[limit, most]);
+        let limit = self.b.cast(DType::I32, limit);
+        let lane = self.b.pure(Ty { dtype: DType::I32, lanes }, Inst::Iota);
+        Ok(Some(match step {
+            1 => self.b.alu(Alu::Lt, &[lane, limit]),
+            _ => self.b.alu(Alu::Le, &[limit, lane]),
+        }))
+    }
+
+    /// A sum with a product that nothing else uses, as one multiply-add.
+    fn multiply_add(
+        &mut self,
+        op: Alu,
+        args: &[ExprId],
+        values: &FxHashMap<ExprId, Val>,
+        uses: &FxHashMap<ExprId, u32>,
+    ) -> Option<Val> {
+        let pool = &self.phase.exprs;
+        if !self.fused || !matches!(op, Alu::Add | Alu::Sub) || !pool.dtype(args[0]).is_float() {
+            return None;
+        }
+        let product = |id: ExprId| match pool.get(id) {
+            Expr::Alu(Alu::Mul, factors) if uses[&id] == 1 => Some((values[&factors[0]], values[&factors[1]])),
+            _ => None,
+        };
+        let (left, right) = (values[&args[0]], values[&args[1]]);
+        if self.b.as_const(left).is_some() && self.b.as_const(right).is_some() {
+            return None;
+        }
+        match (op, product(args[0]), product(args[1])) {
+            (Alu::Add, Some((a, b)), _) => Some(self.alu(Alu::MulAdd, &[a, b, right])),
+            (Alu::Add, None, Some((a, b))) => Some(self.alu(Alu::MulAdd, &[a, b, left])),
+            (_, Some((a, b)), _) => {
+                let right = self.alu(Alu::Neg, &[right]);
+                Some(self.alu(Alu::MulAdd, &[a, b, right]))
+            }
+            (_, None, Some((a, b))) => {
+                let a = self.alu(Alu::Neg, &[a]);
+                Some(self.alu(Alu::MulAdd, &[a, b, left]))
+            }
+            (_, None, None) => None,
+        }
+    }
+
+    fn reinterpret(&mut self, to: DType, v: Val) -> Val {
+        match (self.b.ty(v).dtype, to) {
+            (from, to) if from == to => v,
+            // A bool has its own registers: through the byte it would be in memory.
+            (DType::Bool, _) => {
+                let byte = self.b.cast(DType::U8, v);
+                self.b.bitcast(to, byte)
+            }
+            (_, DType::Bool) => {
+                let byte = self.b.bitcast(DType::U8, v);
+                let zero = self.b.constant(Const::zero(DType::U8));
+                self.b.alu(Alu::Ne, &[byte, zero])
+            }
+            _ => self.b.bitcast(to, v),
+        }
+    }
+}

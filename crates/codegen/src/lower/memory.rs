@@ -1,0 +1,354 @@
+//! Memories of a phase: addresses, loads and stores, temporaries that are accumulators.
+
+use super::builder::Builder;
+use super::Lowering;
+use super::LowerError;
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
+use svod_ir::linear::{Inst, Linear, Place, Scratch, ScratchId, Slot, Ty, Val};
+use svod_ir::lowered::{Home, LoopKind, Lowered, Phase, Stmt};
+use svod_ir::size::{Size, Variable};
+
+/// A buffer argument or temporary.
+pub(super) enum Memory {
+    /// Elements in memory, row-major.
+    Flat { place: Place, strides: Vec<Size> },
+    /// Accumulators: rows of the last dimension, in chunks of `width` lanes, one after the other.
+    Register { slots: Vec<Slot>, shape: Vec<i64>, width: u32 },
+}
+
+/// The positions that an access has in the lanes of the vector loop.
+enum At {
+    /// The same one in all lanes.
+    Uniform(Val),
+    /// Consecutive ones.
+    Contiguous(Val),
+    /// Ones at a distance.
+    Strided(Val, Val),
+    /// Others.
+    Each(Val),
+}
+
+impl Memory {
+    pub fn params(lowered: &Lowered) -> Vec<Memory> {
+        let params = lowered.params.iter().enumerate();
+        params.map(|(n, p)| Memory::flat(Place::Param(ParamId(n as u32)), &p.shape)).collect()
+    }
+
+    /// The temporaries of a phase, declared in the list.
+    pub fn temps(phase: &Phase, b: &mut Builder, linear: &mut Linear) -> Result<Vec<Memory>, LowerError> {
+        let mut memories = Vec::new();
+        let widths = widths(phase);
+        for (n, temp) in phase.temps.iter().enumerate() {
+            let unbounded = || LowerError::Unbounded(temp.name.clone());
+            let shape: Option<Vec<i64>> = temp.shape.iter().map(|s| s.upper_bound().map(|n| n.max(0))).collect();
+            let shape = shape.ok_or_else(unbounded)?;
+            if temp.home == Home::Scratch {
+                let len = shape.iter().try_fold(1u64, |len, n| len.checked_mul(*n as u64)).ok_or_else(unbounded)?;
+                let offset = linear.scratch_bytes().next_multiple_of(64);
+                let place = Place::Scratch(ScratchId(linear.scratch.len() as u32));
+                linear.scratch.push(Scratch { dtype: temp.dtype, len, offset });
+                memories.push(Memory::flat(place, &temp.shape));
+                continue;
+            }
+            let width = widths[n];
+            let (last, rows) = shape.split_last().map_or((1, 1), |(last, outer)| (*last, outer.iter().product()));
+            let chunks = rows * (last as u64).div_ceil(width.into()) as i64;
+            let ty = Ty { dtype: temp.dtype, lanes: width };
+            let slots = (0..chunks).map(|_| b.slot(ty)).collect();
+            memories.push(Memory::Register { slots, shape, width });
+        }
+        Ok(memories)
+    }
+
+    fn flat(place: Place, shape: &[Size]) -> Memory {
+        let mut strides = vec![Size::ONE; shape.len()];
+        for d in (1..shape.len()).rev() {
+            strides[d - 1] = &strides[d] * &shape[d];
+        }
+        Memory::Flat { place, strides }
+    }
+}
+
+/// For each register, the most lanes of a vector loop by which its last dimension is indexed.
+fn widths(phase: &Phase) -> Vec<u32> {
+    let mut widths = vec![1; phase.temps.len()];
+    let mut open: Vec<(&Stmt, Option<(Variable, u32)>)> = phase.body.iter().map(|s| (s, None)).collect();
+    while let Some((stmt, vector)) = open.pop() {
+        match stmt {
+            Stmt::Loop(l, inner) => {
+                let lanes = l.extent.as_usize().filter(|_| l.kind == LoopKind::Vector);
+                let vector = lanes.map(|n| (l.var.clone(), n as u32)).or(vector);
+                open.extend(inner.iter().map(|s| (s, vector.clone())));
+            }
+            Stmt::If(_, inner) => open.extend(inner.iter().map(|s| (s, vector.clone()))),
+            Stmt::Store { to, index, .. } => {
+                let mut vectors: Vec<(Variable, u32)> = vector.into_iter().collect();
+                let mut accesses = vec![(*to, index.last().copied())];
+                for id in phase.exprs.reachable(&stmt.roots()) {
+                    match phase.exprs.get(id) {
+                        Expr::Load { from, index, .. } => accesses.push((*from, index.last().copied())),
+                        Expr::Lanes { lanes, .. } => vectors.push((lanes.clone(), Variable::max(lanes) as u32 + 1)),
+                        _ => {}
+                    }
+                }
+                for (mem, last) in accesses {
+                    let (Mem::Temp(t, _), Some(Expr::Index(size))) = (mem, last.map(|id| phase.exprs.get(id))) else {
+                        continue;
+                    };
+                    let used = size.variables();
+                    let lanes = vectors.iter().filter(|(v, _)| used.contains(v)).map(|(_, n)| *n).max();
+                    widths[t.index()] = widths[t.index()].max(lanes.unwrap_or(1));
+                }
+            }
+            Stmt::Micro(_) => {}
+        }
+    }
+    widths
+}
+
+impl Lowering<'_> {
+    /// The lanes of the open vector loop, or 1.
+    fn lanes(&self) -> u32 {
+        self.vector.as_ref().map_or(1, |(_, lanes)| *lanes)
+    }
+
+    /// `to[index] = value where valid`.
+    pub(super) fn assign(
+        &mut self,
+        to: Mem,
+        index: &[ExprId],
+        value: ExprId,
+        valid: Option<ExprId>,
+    ) -> Result<(), LowerError> {
+        let roots: Vec<ExprId> = index.iter().copied().chain([value]).chain(valid).collect();
+        let values = self.eval(&roots)?;
+        let value = values[index.len()];
+        let mask = valid.map(|_| values[index.len() + 1]);
+        let mask = match mask.and_then(|m| self.b.as_const(m)) {
+            Some(c) if !c.as_bool() => return Ok(()),
+            Some(_) => None,
+            None => mask,
+        };
+        if let Memory::Register { .. } = self.memory(to) {
+            let positions = self.positions(to, index)?;
+            return self.write_register(to, &positions, value, mask);
+        }
+        let Memory::Flat { place, .. } = self.memory(to) else { return Ok(()) };
+        let (place, lanes) = (*place, self.lanes());
+        match self.address(to, index, &values[..index.len()])? {
+            At::Uniform(at) => {
+                let mask = mask.map(|m| self.b.any(m));
+                let last = self.b.ty(value).lanes - 1;
+                let value = self.b.extract(value, last);
+                self.b.store(place, at, value, mask);
+            }
+            At::Contiguous(at) => {
+                let value = self.b.widen(value, lanes);
+                self.b.store(place, at, value, mask);
+            }
+            At::Strided(start, step) if mask.is_none_or(|m| self.b.ty(m).lanes == 1) => {
+                for lane in 0..lanes {
+                    let at = self.lane_position(start, step, lane);
+                    let element = self.b.extract(value, lane);
+                    self.b.store(place, at, element, mask);
+                }
+            }
+            At::Strided(start, step) => {
+                let at = self.lane_positions(start, step);
+                let value = self.b.widen(value, lanes);
+                self.b.store(place, at, value, mask);
+            }
+            At::Each(at) => {
+                let value = self.b.widen(value, lanes);
+                self.b.store(place, at, value, mask);
+            }
+        }
+        Ok(())
+    }
+
+    /// `from[index] where valid, else other`; `values` are those of the index.
+    pub(super) fn load(
+        &mut self,
+        dtype: DType,
+        from: Mem,
+        index: &[ExprId],
+        values: &[Val],
+        valid: Option<Val>,
+        other: Const,
+    ) -> Result<Val, LowerError> {
+        let mask = match valid.and_then(|m| self.b.as_const(m)) {
+            Some(c) if !c.as_bool() => return Ok(self.b.constant(other)),
+            Some(_) => None,
+            None => valid,
+        };
+        let Memory::Flat { place, .. } = self.memory(from) else {
+            let value = self.read_register(from, index)?;
+            let Some(mask) = mask else { return Ok(value) };
+            let other = self.b.constant(other);
+            return Ok(self.b.alu(Alu::Where, &[mask, value, other]));
+        };
+        let (place, lanes, scalar) = (*place, self.lanes(), Ty::scalar(dtype));
+        let vector = Ty { dtype, lanes };
+        Ok(match self.address(from, index, values)? {
+            At::Uniform(at) => {
+                let any = mask.map(|m| self.b.any(m));
+                let value = self.b.load(scalar, place, at, any, other);
+                match mask {
+                    Some(mask) if self.b.ty(mask).lanes > 1 => {
+                        let other = self.b.constant(other);
+                        self.b.alu(Alu::Where, &[mask, value, other])
+                    }
+                    _ => value,
+                }
+            }
+            At::Contiguous(at) => self.b.load(vector, place, at, mask, other),
+            At::Strided(start, step) if mask.is_none() => {
+                let load = |lane| {
+                    let at = self.lane_position(start, step, lane);
+                    self.b.load(scalar, place, at, None, other)
+                };
+                let elements = (0..lanes).map(load).collect();
+                self.b.pure(vector, Inst::Vector(elements))
+            }
+            At::Strided(start, step) => {
+                let at = self.lane_positions(start, step);
+                self.b.load(vector, place, at, mask, other)
+            }
+            At::Each(at) => self.b.load(vector, place, at, mask, other),
+        })
+    }
+
+    fn lane_position(&mut self, start: Val, step: Val, lane: u32) -> Val {
+        let lane = self.b.index(lane.into());
+        let offset = self.b.alu(Alu::Mul, &[step, lane]);
+        self.b.alu(Alu::Add, &[start, offset])
+    }
+
+    fn lane_positions(&mut self, start: Val, step: Val) -> Val {
+        let ty = Ty { dtype: DType::Index, lanes: self.lanes() };
+        let lane = self.b.pure(ty, Inst::Iota);
+        let offset = self.b.alu(Alu::Mul, &[step, lane]);
+        self.b.alu(Alu::Add, &[start, offset])
+    }
+
+    /// Where an access is: the parts of the index that are sizes are added up as one.
+    fn address(&mut self, mem: Mem, index: &[ExprId], values: &[Val]) -> Result<At, LowerError> {
+        let Memory::Flat { strides, .. } = self.memory(mem) else {
+            return Err(LowerError::Register(format!("{mem:?}")));
+        };
+        let strides = strides.clone();
+        let (mut total, mut others) = (Size::ZERO, None);
+        for ((id, value), stride) in index.iter().zip(values).zip(&strides) {
+            let sum = match self.phase.exprs.get(*id) {
+                Expr::Index(size) => &total + size * stride,
+                _ => Size::from(i64::MAX) + 1,
+            };
+            if sum.fault().is_none() {
+                total = sum;
+                continue;
+            }
+            let stride = self.size(stride)?;
+            let part = self.b.alu(Alu::Mul, &[*value, stride]);
+            others = Some(match others {
+                Some(sum) => self.b.alu(Alu::Add, &[sum, part]),
+                None => part,
+            });
+        }
+        let uniform = others.is_none_or(|v| self.b.ty(v).lanes == 1);
+        let affine = self.affine(&total).filter(|_| uniform);
+        let (size, step) = affine.unwrap_or((total, Size::ZERO));
+        let mut at = self.size(&size)?;
+        if let Some(others) = others {
+            at = self.b.alu(Alu::Add, &[others, at]);
+        }
+        Ok(match step.as_const() {
+            _ if self.b.ty(at).lanes > 1 => At::Each(at),
+            Some(0) => At::Uniform(at),
+            Some(1) => At::Contiguous(at),
+            _ => At::Strided(at, self.size(&step)?),
+        })
+    }
+
+    /// The position in a register's accumulators, of each lane; one if they are all the same.
+    fn positions(&self, mem: Mem, index: &[ExprId]) -> Result<Vec<(Slot, u32)>, LowerError> {
+        let Memory::Register { slots, shape, width } = self.memory(mem) else { return Ok(Vec::new()) };
+        let chunks = shape.last().map_or(1, |last| (*last as u64).div_ceil(u64::from(*width)) as i64);
+        let mut found = Vec::new();
+        for lane in 0..self.lanes() {
+            let (mut row, mut column) = (0, 0);
+            for (d, id) in index.iter().enumerate() {
+                let size = match self.phase.exprs.get(*id) {
+                    Expr::Index(size) => self.fixed(size, lane.into()),
+                    _ => None,
+                };
+                let at = size.ok_or(LowerError::Expr(*id))?;
+                if d + 1 == index.len() { column = at } else { row = row * shape[d] + at }
+            }
+            let chunk = row * chunks + column / i64::from(*width);
+            let slot = usize::try_from(chunk).ok().and_then(|n| slots.get(n)).ok_or(LowerError::Register(format!("{mem:?}")))?;
+            found.push((*slot, (column % i64::from(*width)) as u32));
+        }
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Whether positions are all lanes of one accumulator, in order.
+    fn whole(&self, mem: Mem, positions: &[(Slot, u32)]) -> Option<Slot> {
+        let Memory::Register { width, .. } = self.memory(mem) else { return None };
+        let in_order = |(n, (slot, lane)): (usize, &(Slot, u32))| *slot == positions[0].0 && *lane as usize == n;
+        let whole = positions.len() == *width as usize && positions.iter().enumerate().all(in_order);
+        whole.then_some(positions[0].0)
+    }
+
+    fn read_register(&mut self, mem: Mem, index: &[ExprId]) -> Result<Val, LowerError> {
+        let positions = self.positions(mem, index)?;
+        Ok(self.read_positions(mem, &positions))
+    }
+
+    fn read_positions(&mut self, mem: Mem, positions: &[(Slot, u32)]) -> Val {
+        if let Some(slot) = self.whole(mem, positions) {
+            return self.b.read(slot);
+        }
+        let mut elements = Vec::new();
+        for (slot, lane) in positions {
+            let chunk = self.b.read(*slot);
+            elements.push(self.b.extract(chunk, *lane));
+        }
+        let ty = Ty { lanes: elements.len() as u32, ..self.b.ty(elements[0]) };
+        if ty.lanes == 1 { elements[0] } else { self.b.pure(ty, Inst::Vector(elements)) }
+    }
+
+    fn write_register(
+        &mut self,
+        mem: Mem,
+        positions: &[(Slot, u32)],
+        mut value: Val,
+        mask: Option<Val>,
+    ) -> Result<(), LowerError> {
+        if let Some(mask) = mask {
+            let old = self.read_positions(mem, positions);
+            value = self.b.alu(Alu::Where, &[mask, value, old]);
+        }
+        if let Some(slot) = self.whole(mem, positions) {
+            let value = self.b.widen(value, positions.len() as u32);
+            self.b.write(slot, value);
+            return Ok(());
+        }
+        for (n, (slot, lane)) in positions.iter().enumerate() {
+            let element = match self.b.ty(value).lanes {
+                1 => value,
+                _ => self.b.extract(value, n as u32),
+            };
+            let chunk = self.b.read(*slot);
+            let chunk = match self.b.ty(chunk) {
+                Ty { lanes: 1, .. } => element,
+                ty => self.b.pure(ty, Inst::Insert(chunk, *lane, element)),
+            };
+            self.b.write(*slot, chunk);
+        }
+        Ok(())
+    }
+}
+

@@ -1,0 +1,219 @@
+//! From loop trees to linear lists.
+//!
+//! Indices become positions, unrolled loops are laid out, a vector loop becomes vectors of as many
+//! lanes as it has iterations: what depends on its counter is a vector, all else stays scalar. What
+//! the targets have no instruction for becomes arithmetic: transcendental functions, powers, narrow
+//! floats.
+
+mod alu;
+mod builder;
+mod error;
+mod expr;
+mod math_ops;
+mod memory;
+mod narrow;
+mod size;
+
+pub use error::LowerError;
+
+use crate::host::has_half;
+use builder::Builder;
+use memory::Memory;
+use rustc_hash::FxHashMap;
+use svod_dtype::DType;
+use svod_ir::alu::Alu;
+use svod_ir::expr::{ExprId, Mem, ParamId};
+use svod_ir::linear::{Inst, Linear, Param, Place, Slot, Special, Tile, TileOperand, TileSpec, Ty, Val};
+use svod_ir::lowered::{self, Loop, LoopKind, Lowered, Micro, Phase, Stmt};
+use svod_ir::size::{Size, Variable};
+use svod_ir::target::Target;
+
+/// The linear lists of a loop tree, one per phase, for a target. They are verified.
+///
+/// # Errors
+/// A loop tree that is not well formed, or a temporary without a largest size.
+pub fn linearize(lowered: &Lowered, target: &Target) -> Result<Vec<Linear>, LowerError> {
+    lowered.verify()?;
+    let names = entry_names(lowered);
+    let phases = lowered.phases.iter().zip(names);
+    phases.map(|(phase, name)| Lowering::phase(lowered, phase, name, target)).collect()
+}
+
+/// The entry points' names: the tree's, or with a number where there are several phases.
+pub fn entry_names(lowered: &Lowered) -> Vec<String> {
+    match lowered.phases.len() {
+        1 => vec![lowered.name.clone()],
+        n => (0..n).map(|i| format!("{}_{i}", lowered.name)).collect(),
+    }
+}
+
+/// The phase that is being lowered.
+struct Lowering<'a> {
+    b: Builder,
+    phase: &'a Phase,
+    params: Vec<Memory>,
+    temps: Vec<Memory>,
+    /// Values of variables, of the grid's and of open loops' counters.
+    env: FxHashMap<Variable, Val>,
+    /// The vector loop, or the lanes, that is open, and its number of iterations.
+    vector: Option<(Variable, u32)>,
+    /// Whether multiply-add rounds once.
+    fused: bool,
+    /// Whether binary16 converts to binary32 in one instruction.
+    half: bool,
+}
+
+impl<'a> Lowering<'a> {
+    fn phase(lowered: &'a Lowered, phase: &'a Phase, name: String, target: &Target) -> Result<Linear, LowerError> {
+        let mut b = Builder::new();
+        let mut linear = Linear { name, vars: lowered.vars.clone(), ..Linear::default() };
+        let mut written = Vec::new();
+        writes(&phase.body, &mut written);
+        for (n, param) in lowered.params.iter().enumerate() {
+            let mem = Mem::Param(ParamId(n as u32));
+            linear.params.push(Param { dtype: param.dtype, written: written.contains(&mem) });
+        }
+        let params = Memory::params(lowered);
+        let temps = Memory::temps(phase, &mut b, &mut linear)?;
+        let env = FxHashMap::default();
+        let (fused, half) = (target.fma, has_half(target));
+        let mut lowering = Lowering { b, phase, params, temps, env, vector: None, fused, half };
+        lowering.enter(lowered)?;
+        lowering.body(&phase.body)?;
+        let linear = lowering.b.finish(linear);
+        linear.verify()?;
+        Ok(linear)
+    }
+
+    /// Defines the variables, and the grid's counters from the index of the task.
+    fn enter(&mut self, lowered: &Lowered) -> Result<(), LowerError> {
+        let index = Ty::scalar(DType::Index);
+        for (n, var) in lowered.vars.iter().enumerate() {
+            let value = self.b.pure(index, Inst::Var(n as u32));
+            self.env.insert(var.clone(), value);
+        }
+        let mut rest = self.b.pure(index, Inst::Special(Special::Block, 0));
+        for (n, l) in self.phase.grid.iter().enumerate().rev() {
+            let extent = self.size(&l.extent)?;
+            let counter = match n {
+                0 => rest,
+                _ => self.unsigned(Alu::Rem, rest, extent),
+            };
+            rest = self.unsigned(Alu::IDiv, rest, extent);
+            self.env.insert(l.var.clone(), counter);
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, body: &[Stmt]) -> Result<(), LowerError> {
+        for stmt in body {
+            match stmt {
+                Stmt::Loop(l, inner) => self.run(l, inner)?,
+                Stmt::If(cond, inner) => self.conditional(*cond, inner)?,
+                Stmt::Store { to, index, value, valid } => self.assign(*to, index, *value, *valid)?,
+                Stmt::Micro(m) => self.micro(m)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, l: &Loop, inner: &[Stmt]) -> Result<(), LowerError> {
+        match (l.kind, l.extent.as_const()) {
+            (_, Some(..=0)) => Ok(()),
+            (LoopKind::Vector, Some(2..)) => {
+                let lanes = l.extent.as_usize().unwrap_or(1) as u32;
+                let outer = self.vector.replace((l.var.clone(), lanes));
+                self.body(inner)?;
+                self.vector = outer;
+                Ok(())
+            }
+            (LoopKind::Serial, extent) if extent != Some(1) => {
+                let extent = self.size(&l.extent)?;
+                let (places, slots) = self.writes(inner);
+                let counter = self.b.range(extent, places, slots, l.extent.bounds().0 >= 1);
+                self.env.insert(l.var.clone(), counter);
+                self.body(inner)?;
+                self.b.close();
+                Ok(())
+            }
+            (_, extent) => {
+                for i in 0..extent.unwrap_or(0) {
+                    let counter = self.b.index(i);
+                    self.env.insert(l.var.clone(), counter);
+                    self.body(inner)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn conditional(&mut self, cond: ExprId, inner: &[Stmt]) -> Result<(), LowerError> {
+        let cond = self.eval(&[cond])?[0];
+        let cond = self.b.any(cond);
+        match self.b.as_const(cond).map(|c| c.as_bool()) {
+            Some(true) => self.body(inner),
+            Some(false) => Ok(()),
+            None => {
+                let (places, slots) = self.writes(inner);
+                self.b.condition(cond, places, slots);
+                self.body(inner)?;
+                self.b.close();
+                Ok(())
+            }
+        }
+    }
+
+    /// The memories and accumulators that some statements write.
+    fn writes(&self, body: &[Stmt]) -> (Vec<Place>, Vec<Slot>) {
+        let mut written = Vec::new();
+        writes(body, &mut written);
+        let (mut places, mut slots) = (Vec::new(), Vec::new());
+        for mem in written {
+            match self.memory(mem) {
+                Memory::Register { slots: s, .. } => slots.extend(s),
+                Memory::Flat { place, .. } => places.push(*place),
+            }
+        }
+        (places, slots)
+    }
+
+    fn memory(&self, mem: Mem) -> &Memory {
+        match mem {
+            Mem::Param(p) => &self.params[p.index()],
+            Mem::Temp(t, _) => &self.temps[t.index()],
+        }
+    }
+
+    fn micro(&mut self, m: &Micro) -> Result<(), LowerError> {
+        let Micro { rows, cols, dtype, acc, a_panel, .. } = *m;
+        let spec = TileSpec { rows, cols, dtype, acc, a_panel };
+        let operands = [self.tile(&m.c)?, self.tile(&m.a)?, self.tile(&m.b)?];
+        let (depth, start) = (self.size(&m.depth)?, self.size(&m.start)?);
+        self.b.effect(Inst::Tile(Box::new(Tile { spec, depth, start, operands })));
+        self.b.written(operands[0].place);
+        Ok(())
+    }
+
+    fn tile(&mut self, t: &lowered::TileOperand) -> Result<TileOperand, LowerError> {
+        let Memory::Flat { place, strides, .. } = self.memory(t.mem) else {
+            // The verifier keeps registers out of tiles.
+            return Err(LowerError::Unbounded(format!("{:?}", t.mem)));
+        };
+        let (place, at) = (*place, t.index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>());
+        Ok(TileOperand { place, at: self.size(&at)?, stride: self.size(&t.stride)? })
+    }
+}
+
+/// The memories that some statements write.
+fn writes(body: &[Stmt], written: &mut Vec<Mem>) {
+    let mut open: Vec<&Stmt> = body.iter().collect();
+    while let Some(stmt) = open.pop() {
+        match stmt {
+            Stmt::Loop(_, inner) | Stmt::If(_, inner) => open.extend(inner),
+            Stmt::Store { to: mem, .. } => written.push(*mem),
+            Stmt::Micro(m) => written.push(m.c.mem),
+        }
+    }
+    written.sort();
+    written.dedup();
+}

@@ -1,0 +1,264 @@
+//! The contraction tile: `C += A B` for a block of registers, generated once per target and types.
+//!
+//! The accumulators are `rows × cols / lanes` vectors. A step of the depth loads a row of B as
+//! vectors and broadcasts a column of A, element by element. Depth and strides are arguments, so
+//! that one tile serves every contraction of its types; see Goto and van de Geijn (2008) and Low et
+//! al. (2016).
+//!
+//! Signature: `(c, a, b: ptr, depth, start, c_stride, a_stride, b_stride: i64)`, strides in elements.
+
+use std::fmt::Write as _;
+use svod_dtype::DType;
+use svod_ir::linear::TileSpec;
+use svod_ir::target::Target;
+
+/// Steps of the depth in one round of the main loop.
+const UNROLL: u32 = 4;
+
+/// The tile's function.
+pub fn symbol(spec: &TileSpec) -> String {
+    let layout = if spec.a_panel { "panel" } else { "row" };
+    format!("svod_tile_{}_{}_{}x{}_{layout}", spec.dtype.short(), spec.acc.short(), spec.rows, spec.cols)
+}
+
+/// The LLVM type of an element.
+fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F64 => "double",
+        DType::F16 => "half",
+        DType::BF16 => "bfloat",
+        DType::F32 => "float",
+        DType::I64 | DType::U64 | DType::Index => "i64",
+        DType::I32 | DType::U32 => "i32",
+        DType::I16 | DType::U16 => "i16",
+        DType::Void | DType::Bool | DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "i8",
+    }
+}
+
+/// The LLVM text of a tile's module.
+pub fn render(spec: &TileSpec, target: &Target) -> String {
+    let lanes = (target.lanes(spec.acc.bytes()) as u32).min(spec.cols);
+    let mut w = Writer { spec, target, lanes, text: String::new(), next: 0 };
+    w.module();
+    w.text
+}
+
+struct Writer<'s> {
+    spec: &'s TileSpec,
+    target: &'s Target,
+    lanes: u32,
+    text: String,
+    next: u32,
+}
+
+/// The accumulators, by row and vector.
+type Sums = Vec<Vec<String>>;
+
+impl Writer<'_> {
+    fn line(&mut self, text: std::fmt::Arguments) {
+        self.text.push_str("  ");
+        let _ = self.text.write_fmt(text);
+        self.text.push('\n');
+    }
+
+    fn value(&mut self, text: std::fmt::Arguments) -> String {
+        self.next += 1;
+        let name = format!("%v{}", self.next);
+        self.line(format_args!("{name} = {text}"));
+        name
+    }
+
+    fn acc(&self) -> String {
+        format!("<{} x {}>", self.lanes, element(self.spec.acc))
+    }
+
+    fn vectors(&self) -> u32 {
+        self.spec.cols / self.lanes
+    }
+
+    fn names(&self, prefix: &str) -> Sums {
+        let row = |r| (0..self.vectors()).map(|v| format!("%{prefix}_{r}_{v}")).collect();
+        (0..self.spec.rows).map(row).collect()
+    }
+
+    fn module(&mut self) {
+        let args = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b, i64 %depth, i64 %start, \
+                    i64 %c_stride, i64 %a_stride, i64 %b_stride";
+        let _ = writeln!(self.text, "define void @{}({args}) #0 {{\nentry:", symbol(self.spec));
+        let rows = self.row_addresses();
+        let main = self.value(format_args!("and i64 %depth, {}", -i64::from(UNROLL)));
+        let some = self.value(format_args!("icmp sgt i64 {main}, 0"));
+        self.line(format_args!("br i1 {some}, label %main, label %mid"));
+
+        self.text.push_str("main:\n");
+        let (sums, b) = self.head("main", "entry", None);
+        let (sums, b) = self.steps(UNROLL, "%main_k", &b, &rows, sums);
+        self.tail("main", UNROLL, &main, &sums, &b, "mid");
+
+        self.text.push_str("mid:\n");
+        let ty = self.acc();
+        for (r, row) in self.names("main_next").into_iter().enumerate() {
+            for (v, next) in row.into_iter().enumerate() {
+                self.line(format_args!("%mid_{r}_{v} = phi {ty} [ zeroinitializer, %entry ], [ {next}, %main ]"));
+            }
+        }
+        self.line(format_args!("%mid_b = phi ptr [ %b, %entry ], [ %main_b_next, %main ]"));
+        let more = self.value(format_args!("icmp slt i64 {main}, %depth"));
+        self.line(format_args!("br i1 {more}, label %rest, label %done"));
+
+        self.text.push_str("rest:\n");
+        let (sums, b) = self.head("rest", "mid", Some(&main));
+        let (sums, b) = self.steps(1, "%rest_k", &b, &rows, sums);
+        self.tail("rest", 1, "%depth", &sums, &b, "done");
+
+        self.text.push_str("done:\n");
+        for (r, row) in self.names("rest_next").into_iter().enumerate() {
+            for (v, next) in row.into_iter().enumerate() {
+                self.line(format_args!("%sum_{r}_{v} = phi {ty} [ %mid_{r}_{v}, %mid ], [ {next}, %rest ]"));
+            }
+        }
+        self.line(format_args!("%fresh = icmp eq i64 %start, 0"));
+        self.line(format_args!("br i1 %fresh, label %set, label %add"));
+        for (label, add) in [("set", false), ("add", true)] {
+            let _ = writeln!(self.text, "{label}:");
+            self.store(add);
+        }
+        let width = self.target.vector_bytes * 8;
+        let _ = write!(
+            self.text,
+            "}}\ndeclare {ty} @llvm.fma.v{}{}({ty}, {ty}, {ty})\nattributes #0 = {{ nounwind \"target-cpu\"=\"{}\" \
+             \"target-features\"=\"{}\" \"prefer-vector-width\"=\"{width}\" \"min-legal-vector-width\"=\"{width}\" }}\n",
+            self.lanes,
+            self.suffix(),
+            self.target.cpu,
+            self.target.features,
+        );
+    }
+
+    fn suffix(&self) -> &'static str {
+        if self.spec.acc == DType::F64 { "f64" } else { "f32" }
+    }
+
+    /// Where each row of A begins; for a panel, where it begins as a whole.
+    fn row_addresses(&mut self) -> Vec<String> {
+        if self.spec.a_panel {
+            return vec!["%a".into()];
+        }
+        let ty = element(self.spec.dtype);
+        (0..self.spec.rows)
+            .map(|r| {
+                let at = self.value(format_args!("mul i64 %a_stride, {r}"));
+                self.value(format_args!("getelementptr {ty}, ptr %a, i64 {at}"))
+            })
+            .collect()
+    }
+
+    /// The start of a loop block: counters and accumulators.
+    fn head(&mut self, label: &str, from: &str, first: Option<&str>) -> (Sums, String) {
+        let ty = self.acc();
+        let (first, b) = (first.unwrap_or("0"), if from == "entry" { "%b" } else { "%mid_b" });
+        self.line(format_args!("%{label}_k = phi i64 [ {first}, %{from} ], [ %{label}_k_next, %{label} ]"));
+        self.line(format_args!("%{label}_b = phi ptr [ {b}, %{from} ], [ %{label}_b_next, %{label} ]"));
+        let sums = self.names(label);
+        for (r, row) in sums.iter().enumerate() {
+            for (v, name) in row.iter().enumerate() {
+                let initial = if from == "entry" { "zeroinitializer".into() } else { format!("%{from}_{r}_{v}") };
+                self.line(format_args!("{name} = phi {ty} [ {initial}, %{from} ], [ %{label}_next_{r}_{v}, %{label} ]"));
+            }
+        }
+        (sums, format!("%{label}_b"))
+    }
+
+    /// `n` steps of the depth.
+    fn steps(&mut self, n: u32, k: &str, b: &str, rows: &[String], mut sums: Sums) -> (Sums, String) {
+        let mut b = b.to_string();
+        for step in 0..n {
+            let k = if step == 0 { k.to_string() } else { self.value(format_args!("add i64 {k}, {step}")) };
+            let columns: Vec<String> = (0..self.vectors()).map(|v| self.load_b(&b, v)).collect();
+            for (r, row) in sums.iter_mut().enumerate() {
+                let a = self.load_a(rows, r as u32, &k);
+                for (v, sum) in row.iter_mut().enumerate() {
+                    *sum = self.multiply_add(&a, &columns[v], sum);
+                }
+            }
+            b = self.value(format_args!("getelementptr {}, ptr {b}, i64 %b_stride", element(self.spec.dtype)));
+        }
+        (sums, b)
+    }
+
+    fn load_b(&mut self, b: &str, v: u32) -> String {
+        let (ty, lanes) = (element(self.spec.dtype), self.lanes);
+        let at = self.value(format_args!("getelementptr {ty}, ptr {b}, i64 {}", v * lanes));
+        let align = self.spec.dtype.bytes();
+        let value = self.value(format_args!("load <{lanes} x {ty}>, ptr {at}, align {align}"));
+        self.widen(value, &format!("<{lanes} x {ty}>"))
+    }
+
+    fn load_a(&mut self, rows: &[String], r: u32, k: &str) -> String {
+        let ty = element(self.spec.dtype);
+        let at = if self.spec.a_panel {
+            let at = self.value(format_args!("mul i64 {k}, %a_stride"));
+            let row = self.value(format_args!("getelementptr {ty}, ptr {}, i64 {at}", rows[0]));
+            self.value(format_args!("getelementptr {ty}, ptr {row}, i64 {r}"))
+        } else {
+            self.value(format_args!("getelementptr {ty}, ptr {}, i64 {k}", rows[r as usize]))
+        };
+        let value = self.value(format_args!("load {ty}, ptr {at}, align {}", self.spec.dtype.bytes()));
+        let value = self.widen(value, ty);
+        let (acc, wide) = (self.acc(), element(self.spec.acc));
+        let one = self.value(format_args!("insertelement {acc} poison, {wide} {value}, i64 0"));
+        let lanes = self.lanes;
+        self.value(format_args!("shufflevector {acc} {one}, {acc} poison, <{lanes} x i32> zeroinitializer"))
+    }
+
+    /// A value of the operands' type as one of the accumulators'.
+    fn widen(&mut self, value: String, ty: &str) -> String {
+        if self.spec.dtype == self.spec.acc {
+            return value;
+        }
+        let to = ty.replace(element(self.spec.dtype), element(self.spec.acc));
+        self.value(format_args!("fpext {ty} {value} to {to}"))
+    }
+
+    fn multiply_add(&mut self, a: &str, b: &str, sum: &str) -> String {
+        let ty = self.acc();
+        if self.target.fma {
+            let (lanes, suffix) = (self.lanes, self.suffix());
+            return self.value(format_args!("call {ty} @llvm.fma.v{lanes}{suffix}({ty} {a}, {ty} {b}, {ty} {sum})"));
+        }
+        let product = self.value(format_args!("fmul {ty} {a}, {b}"));
+        self.value(format_args!("fadd {ty} {product}, {sum}"))
+    }
+
+    /// The end of a loop block.
+    fn tail(&mut self, label: &str, step: u32, end: &str, sums: &Sums, b: &str, after: &str) {
+        let ty = self.acc();
+        for (r, row) in sums.iter().enumerate() {
+            for (v, sum) in row.iter().enumerate() {
+                self.line(format_args!("%{label}_next_{r}_{v} = bitcast {ty} {sum} to {ty}"));
+            }
+        }
+        self.line(format_args!("%{label}_b_next = getelementptr i8, ptr {b}, i64 0"));
+        self.line(format_args!("%{label}_k_next = add i64 %{label}_k, {step}"));
+        let more = self.value(format_args!("icmp slt i64 %{label}_k_next, {end}"));
+        self.line(format_args!("br i1 {more}, label %{label}, label %{after}"));
+    }
+
+    fn store(&mut self, add: bool) {
+        let (ty, of, align) = (self.acc(), element(self.spec.acc), self.spec.acc.bytes());
+        for r in 0..self.spec.rows {
+            let at = self.value(format_args!("mul i64 %c_stride, {r}"));
+            let row = self.value(format_args!("getelementptr {of}, ptr %c, i64 {at}"));
+            for v in 0..self.vectors() {
+                let at = self.value(format_args!("getelementptr {of}, ptr {row}, i64 {}", v * self.lanes));
+                let mut sum = format!("%sum_{r}_{v}");
+                if add {
+                    let old = self.value(format_args!("load {ty}, ptr {at}, align {align}"));
+                    sum = self.value(format_args!("fadd {ty} {old}, {sum}"));
+                }
+                self.line(format_args!("store {ty} {sum}, ptr {at}, align {align}"));
+            }
+        }
+        self.line(format_args!("ret void"));
+    }
+}

@@ -1,0 +1,209 @@
+//! From a kernel to code that a plan can call.
+
+use crate::config::debug_level;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::interrupt::{INTERVAL, Watch};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use svod_device::{Device, HostEntry, Listing, ProgramSpec, Programs};
+use svod_ir::Key;
+use svod_ir::kernel::Kernel;
+use svod_schedule::{Schedule, heuristic, lower};
+
+/// A kernel, compiled and loaded. It has no state: plans share it.
+pub struct KernelCode {
+    device: Arc<Device>,
+    spec: ProgramSpec,
+    programs: Programs,
+    /// The phases' functions, where the host runs them.
+    hosts: Option<Vec<HostEntry>>,
+    schedule: Option<Schedule>,
+    packs: Vec<Pack>,
+    compile_time: Duration,
+}
+
+/// What makes one packed operand: its own parameters are the kernel's, and the packed one last.
+#[derive(Clone, Debug)]
+pub(crate) struct Pack {
+    pub code: Arc<KernelCode>,
+    /// Names the layout.
+    pub key: Key,
+}
+
+/// What compiled code depends on.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct KernelKey {
+    kernel: Key,
+    base: &'static str,
+    compiler: String,
+    optimizer: &'static str,
+}
+
+impl KernelCode {
+    /// Loaded programs, one per phase, with their spec.
+    pub fn new(device: Arc<Device>, spec: ProgramSpec, programs: Programs) -> Self {
+        let hosts = programs.iter().map(|p| p.host_entry()).collect();
+        KernelCode { device, spec, programs, hosts, schedule: None, packs: Vec::new(), compile_time: Duration::ZERO }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// Where it runs.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// The rendered kernel: its loop tree, arguments, variables and launch sizes.
+    pub fn spec(&self) -> &ProgramSpec {
+        &self.spec
+    }
+
+    /// The steps that made the loop tree.
+    pub fn schedule(&self) -> Option<&Schedule> {
+        self.schedule.as_ref()
+    }
+
+    /// Time that scheduling, compiling and loading took.
+    pub fn compile_time(&self) -> Duration {
+        self.compile_time
+    }
+
+    /// A text about the code; `None` where the device has no such text.
+    pub fn listing(&self, what: Listing) -> Result<Option<String>> {
+        Ok(self.device.primary()?.renderer.listing(&self.spec.ast, what)?)
+    }
+
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    pub(crate) fn hosts(&self) -> Option<&[HostEntry]> {
+        self.hosts.as_deref()
+    }
+
+    pub(crate) fn packs(&self) -> &[Pack] {
+        &self.packs
+    }
+
+    /// Bytes of scratch memory that a task needs.
+    pub(crate) fn scratch(&self) -> usize {
+        self.hosts().map_or(0, |hosts| hosts.iter().map(|h| h.scratch).max().unwrap_or(0))
+    }
+}
+
+impl fmt::Debug for KernelCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.name(), self.device.spec())
+    }
+}
+
+/// The code of one kernel, compiled unless it is known.
+pub(crate) fn compile(context: &Context, kernel: &Kernel, device: &Arc<Device>) -> Result<Arc<KernelCode>> {
+    let backend = device.primary()?;
+    let key = KernelKey {
+        kernel: kernel.key(),
+        base: device.base(),
+        compiler: backend.compiler.cache_key(),
+        optimizer: "heuristic",
+    };
+    context.kernels.get_or_make(&key, || {
+        let start = Instant::now();
+        let schedule = heuristic(kernel, context.target());
+        let program = lower(kernel, &schedule)?;
+        let spec = backend.renderer.render(&Arc::new(program.lowered), None)?;
+        let programs = device.load(&spec, &*backend.compiler)?;
+        let pack = |job: &svod_schedule::PackJob| {
+            Ok(Pack { code: compile(context, &job.kernel, device)?, key: job.kernel.key() })
+        };
+        let packs = program.packs.iter().map(pack).collect::<Result<_>>()?;
+        let compile_time = start.elapsed();
+        let schedule = Some(schedule);
+        let code = KernelCode { schedule, packs, compile_time, ..KernelCode::new(device.clone(), spec, programs) };
+        tell(kernel, &code);
+        Ok(Arc::new(code))
+    })
+}
+
+/// The code of several kernels, compiled side by side.
+pub(crate) fn compile_all(
+    context: &Context,
+    jobs: &[(Arc<Kernel>, Arc<Device>)],
+    watch: &Watch,
+) -> Result<Vec<Arc<KernelCode>>> {
+    // A worker of rayon must not wait for others that may not exist, nor a forked child for the
+    // workers that it does not have.
+    if jobs.len() < 2 || rayon::current_thread_index().is_some() || forked() {
+        let one = |(kernel, device): &(Arc<Kernel>, Arc<Device>)| match watch.poll() {
+            true => Err(Error::Interrupted),
+            false => compile(context, kernel, device),
+        };
+        return jobs.iter().map(one).collect();
+    }
+    let mut codes = vec![None; jobs.len()];
+    let stop = AtomicBool::new(false);
+    rayon::in_place_scope(|scope| {
+        let (send, receive) = channel();
+        for (i, (kernel, device)) in jobs.iter().enumerate() {
+            let (send, stop) = (send.clone(), &stop);
+            scope.spawn(move |_| {
+                if !stop.load(Ordering::Relaxed) {
+                    // Nobody listens after a failure.
+                    let _ = send.send((i, compile(context, kernel, device)));
+                }
+            });
+        }
+        drop(send);
+        loop {
+            let failure = match receive.recv_timeout(INTERVAL) {
+                Ok((i, Ok(code))) => {
+                    codes[i] = Some(code);
+                    None
+                }
+                Ok((_, Err(error))) => Some(error),
+                Err(RecvTimeoutError::Timeout) => watch.poll().then_some(Error::Interrupted),
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            if let Some(error) = failure {
+                stop.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+    })?;
+    let all: Option<Vec<_>> = codes.into_iter().collect();
+    all.ok_or_else(|| Error::Unsupported("a compile job ended without a result".into()))
+}
+
+/// Whether this process was forked from one that has compiled.
+fn forked() -> bool {
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    *FIRST.get_or_init(std::process::id) != std::process::id()
+}
+
+/// Tells about a kernel on stderr, as much as `SVOD_DEBUG` asks for.
+fn tell(kernel: &Kernel, code: &KernelCode) {
+    let level = debug_level();
+    if level >= 1 {
+        eprintln!("svod: compiled {} in {:.3?}", code.name(), code.compile_time);
+    }
+    if let (true, Some(schedule)) = (level >= 2, &code.schedule) {
+        eprintln!("{kernel}\n{schedule}");
+    }
+    if level >= 3 {
+        eprintln!("{}", code.spec.ast);
+    }
+    let listings = [(4, Listing::Linear), (4, Listing::Source), (5, Listing::Assembly)];
+    for (_, what) in listings.into_iter().filter(|(from, _)| level >= *from) {
+        match code.listing(what) {
+            Ok(text) => eprintln!("{}", text.unwrap_or_default()),
+            Err(error) => eprintln!("svod: no listing of {}: {error}", code.name()),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What plans share: devices, caches and the task pool.
+
+use crate::cache::Cache;
+use crate::code::{KernelCode, KernelKey};
+use crate::config::{PrepareConfig, kernel_cache_size};
+use crate::error::{Error, Result};
+use crate::instantiate::{self, Scheduled};
+use crate::interrupt::{StopCheck, Watch};
+use crate::memory::Memory;
+use crate::plan::ExecutionPlan;
+use crate::pool::Pool;
+use crate::prepack::PackCache;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use svod_device::{Buffer, DeviceSpec, Devices, MemoryStats};
+use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::walk::Graph;
+use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
+use svod_ir::size::Size;
+use svod_ir::target::Target;
+
+/// Schedules that are kept.
+const SCHEDULE_CACHE: usize = 1024;
+
+/// Devices, a description of the machine, caches and the task pool. Plans made from one context
+/// share all of it.
+pub struct Context {
+    devices: Devices,
+    target: Target,
+    pool: RwLock<Arc<Pool>>,
+    /// Pools of plans that asked for a number of threads of their own.
+    pools: Mutex<FxHashMap<usize, Arc<Pool>>>,
+    schedules: Cache<ScheduleKey, Arc<Scheduled>>,
+    pub(crate) kernels: Cache<KernelKey, Arc<KernelCode>>,
+    pub(crate) packs: PackCache,
+    stop_check: RwLock<Option<StopCheck>>,
+}
+
+/// A graph's structure, whether its constants may be packed, and the compiler.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ScheduleKey {
+    graph: [u8; 32],
+    prepared: bool,
+    compiler: String,
+}
+
+/// Sizes of what a context holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextStats {
+    /// The CPU's memory.
+    pub memory: MemoryStats,
+    /// Cached schedules.
+    pub schedules: usize,
+    /// Cached kernels.
+    pub kernels: usize,
+    /// Packed constants that a plan uses.
+    pub packs: usize,
+}
+
+impl Context {
+    /// A context over these devices, whose kernels are scheduled for `target`.
+    pub fn new(devices: Devices, target: Target) -> Arc<Context> {
+        Arc::new(Context {
+            devices,
+            target,
+            pool: RwLock::new(Arc::new(Pool::default())),
+            pools: Mutex::default(),
+            schedules: Cache::new(SCHEDULE_CACHE),
+            kernels: Cache::new(kernel_cache_size()),
+            packs: PackCache::default(),
+            stop_check: RwLock::new(None),
+        })
+    }
+
+    /// The context that programs use unless they make one: this machine's CPU, and files.
+    pub fn global() -> &'static Arc<Context> {
+        static GLOBAL: OnceLock<Arc<Context>> = OnceLock::new();
+        GLOBAL.get_or_init(|| {
+            let target = crate::cpu::host_target();
+            let devices = Devices::new();
+            crate::cpu::register(&devices, &target);
+            Context::new(devices, target)
+        })
+    }
+
+    /// The devices.
+    pub fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    /// The machine that kernels are scheduled for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Number of threads of a run.
+    pub fn threads(&self) -> usize {
+        self.pool.read().threads()
+    }
+
+    /// Changes the number of threads of runs that begin from now on.
+    pub fn set_threads(&self, threads: usize) {
+        *self.pool.write() = Arc::new(Pool::new(threads));
+    }
+
+    /// Sets what asks, during long compiles and runs, whether to stop.
+    pub fn set_stop_check(&self, check: Option<StopCheck>) {
+        *self.stop_check.write() = check;
+    }
+
+    /// A buffer on a device, of `count` elements.
+    pub fn buffer(&self, device: &DeviceSpec, dtype: svod_dtype::DType, count: usize) -> Result<Buffer> {
+        Ok(Buffer::new(self.devices.get(device)?.allocator(), dtype, count)?)
+    }
+
+    /// Memory in use, and sizes of the caches.
+    pub fn stats(&self) -> ContextStats {
+        let memory = self.devices.get(&DeviceSpec::CPU).map_or(MemoryStats::default(), |d| d.allocator().stats());
+        let (schedules, kernels) = (self.schedules.len(), self.kernels.len());
+        ContextStats { memory, schedules, kernels, packs: self.packs.len() }
+    }
+
+    /// Empties all caches in memory, and gives freed memory back to the system. Plans live on.
+    pub fn clear_caches(&self) {
+        self.schedules.clear();
+        self.kernels.clear();
+        self.packs.clear();
+        if let Ok(cpu) = self.devices.get(&DeviceSpec::CPU) {
+            cpu.trim();
+        }
+    }
+
+    /// Prepares the computation of `roots`: schedules, compiles, allocates and orders.
+    ///
+    /// `inputs` are leaves that the plan's runs are given anew; their content is copied and is what
+    /// runs see until it is set. Other leaves of class [`LeafClass::Data`] are constants. Where
+    /// nothing has to be computed, the plan does nothing and its outputs are the leaves.
+    pub fn plan(self: &Arc<Self>, roots: &[UOp], inputs: &[Leaf], config: &PrepareConfig) -> Result<ExecutionPlan> {
+        let watch = Watch::new(self.stop_check());
+        let inputs = inputs.iter().enumerate().map(|(i, l)| self.input(i, l)).collect::<Result<Vec<_>>>()?;
+        let graph = with_inputs(Graph::new(roots), &inputs)?;
+        let key = GraphKey::new(&graph)?;
+        let scheduled = self.schedule(&graph, &key, config)?;
+        let inputs: Vec<Arc<Memory>> = inputs.into_iter().map(|(_, memory, _)| memory).collect();
+        instantiate::instantiate(self, &scheduled, &key, &inputs, config, &watch)
+    }
+
+    pub(crate) fn pool(&self) -> Arc<Pool> {
+        self.pool.read().clone()
+    }
+
+    pub(crate) fn pool_of(&self, threads: usize) -> Arc<Pool> {
+        self.pools.lock().entry(threads).or_insert_with(|| Arc::new(Pool::new(threads))).clone()
+    }
+
+    pub(crate) fn stop_check(&self) -> Option<StopCheck> {
+        *self.stop_check.read()
+    }
+
+    /// The schedule of a graph, from the cache where that is allowed.
+    fn schedule(&self, graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Arc<Scheduled>> {
+        let make = || Scheduled::new(graph, &key.leaves, config.prepared).map(Arc::new);
+        if config.disable_schedule_cache {
+            return make();
+        }
+        let compiler = self.devices.get(&DeviceSpec::CPU)?.primary()?.compiler.cache_key();
+        let key = ScheduleKey { graph: key.hash, prepared: config.prepared, compiler };
+        self.schedules.get_or_make(&key, make)
+    }
+
+    /// The plan's own memory for its `i`-th input, with the content of a leaf.
+    fn input(&self, i: usize, leaf: &Leaf) -> Result<(Leaf, Arc<Memory>, UOp)> {
+        let given = instantiate::leaf_buffer(leaf)?;
+        let device = match given.device() {
+            DeviceSpec::Disk(_) => &DeviceSpec::CPU,
+            device => device,
+        };
+        let own = Arc::new(self.buffer(device, leaf.dtype(), given.count())?);
+        own.allocate()?;
+        if given.is_allocated() || given.storage().is_read_only() {
+            own.copy_from(&given)?;
+        }
+        let slot = u32::try_from(i).map_err(|_| Error::Unsupported(format!("{i} inputs")))?;
+        let memory = Arc::new(Memory::new(own, LeafClass::Input(slot)));
+        let node = UOp::leaf(Leaf::new(memory.clone(), 0, leaf.dtype(), leaf.shape().clone()))?;
+        Ok((leaf.clone(), memory, node))
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({:?}, {} threads)", self.devices, self.threads())
+    }
+}
+
+/// The graph, reading the plan's inputs in place of the leaves that they stand for.
+fn with_inputs(graph: Graph, inputs: &[(Leaf, Arc<Memory>, UOp)]) -> Result<Graph> {
+    if inputs.is_empty() {
+        return Ok(graph);
+    }
+    let mut own: FxHashMap<&Leaf, &UOp> = FxHashMap::default();
+    for (leaf, _, node) in inputs {
+        if own.insert(leaf, node).is_some() {
+            return Err(Error::Unsupported("one tensor as two inputs of a plan".into()));
+        }
+    }
+    let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
+    for (node, sources) in graph.iter() {
+        let replaced = match node.op() {
+            Op::Leaf(leaf) => own.get(leaf).map_or_else(|| node.clone(), |n| (*n).clone()),
+            _ => {
+                let sources: Vec<UOp> = sources.iter().map(|s| nodes[*s as usize].clone()).collect();
+                // A node may be forced by another thread meanwhile; the picture holds its operands.
+                if sources.is_empty() { node.clone() } else { UOp::new(node.op().clone(), &sources)? }
+            }
+        };
+        nodes.push(replaced);
+    }
+    let roots: Vec<UOp> = graph.roots().iter().map(|r| nodes[*r as usize].clone()).collect();
+    Ok(Graph::new(&roots))
+}
+
+/// Elements of a shape at its variables' maxima.
+pub(crate) fn max_count(shape: &[Size]) -> Result<usize> {
+    let numel: Size = shape.iter().product();
+    let bound = numel.upper_bound().and_then(|n| usize::try_from(n.max(0)).ok());
+    bound.ok_or_else(|| Error::UnknownShape(format!("{numel} elements have no upper bound")))
+}

@@ -1,0 +1,150 @@
+//! What can go wrong between a graph and its results.
+
+use crate::plan::BuildError;
+use svod_device::{DeviceError, DeviceSpec};
+use svod_ir::graph::GraphError;
+use svod_ir::graph::key::BindMismatch;
+use svod_schedule::{LowerError, PreScheduleError, RangeifyError};
+
+/// The result of a runtime operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong between a graph and its results.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The graph has nothing to compute.
+    #[error("no kernel found: the graph has nothing to compute")]
+    NoKernels,
+    /// A schedule without steps.
+    #[error("empty schedule")]
+    EmptySchedule,
+    /// A plan that cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// An argument that has no memory.
+    #[error("buffer not found: {0}")]
+    BufferNotFound(String),
+    /// One variable with two values.
+    #[error(transparent)]
+    BindMismatch(#[from] BindMismatch),
+    /// A batch that gives another number of outputs than it has tensors.
+    #[error("batch mismatch: {tensors} tensors but {outputs} outputs")]
+    BatchMismatch {
+        /// Number of tensors.
+        tensors: usize,
+        /// Number of outputs.
+        outputs: usize,
+    },
+    /// A shape that has no upper bound, or no value.
+    #[error("unknown shape: {0}")]
+    UnknownShape(String),
+    /// A value for a variable that it cannot have.
+    #[error(transparent)]
+    Variable(#[from] VariableError),
+    /// No device has this name.
+    #[error("unknown device '{given}': expected {expected}")]
+    UnknownDevice {
+        /// The name asked for.
+        given: String,
+        /// The names there are.
+        expected: String,
+    },
+    /// A graph that cannot be rewritten.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A part of the graph that has no kernel form.
+    #[error("rangeify: {0}")]
+    Rangeify(RangeifyError),
+    /// A schedule that does not fit its kernel.
+    #[error("optimize: {0}")]
+    Optimize(#[from] LowerError),
+    /// A renderer failed.
+    #[error(transparent)]
+    Render(DeviceError),
+    /// A compiler failed.
+    #[error(transparent)]
+    Compile(DeviceError),
+    /// Compiled code cannot be loaded.
+    #[error(transparent)]
+    Load(DeviceError),
+    /// An op of a plan failed while it ran.
+    #[error("op {op} ({name}): {message}")]
+    Execute {
+        /// Its position in the plan.
+        op: usize,
+        /// What it is: a kernel's name, `copy`, or the kind of a custom function.
+        name: String,
+        /// Why.
+        message: String,
+    },
+    /// An allocation that cannot be had.
+    #[error("out of memory on {device}: cannot allocate {bytes} bytes")]
+    OutOfMemory {
+        /// Its size; `usize::MAX` where that overflows.
+        bytes: usize,
+        /// Where.
+        device: DeviceSpec,
+    },
+    /// Outputs that are read before a run made them, or after a run that failed.
+    #[error("the plan's outputs hold no result: it was not executed, or its last run did not finish")]
+    Stale,
+    /// Something that is not supported.
+    #[error("unsupported: {0}")]
+    Unsupported(String),
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// Anything else that a device says.
+    #[error(transparent)]
+    Device(DeviceError),
+}
+
+/// A value for a variable that it cannot have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VariableError {
+    /// No kernel of the plan has a variable of this name.
+    #[error("unknown variable '{0}': the plan has {1}")]
+    Unknown(String, String),
+    /// A value outside the bounds.
+    #[error("variable {name}: {value} is outside [{min}, {max}]")]
+    OutOfRange {
+        /// The variable.
+        name: String,
+        /// The value given.
+        value: i64,
+        /// Its lower bound.
+        min: i64,
+        /// Its upper bound.
+        max: i64,
+    },
+    /// A variable whose value is the plan's own business.
+    #[error("variable '{0}' is fixed by the plan")]
+    Fixed(String),
+    /// A variable that has no value yet.
+    #[error("variable '{0}' has no value")]
+    Unbound(String),
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::UnknownDevice { given, expected } => Error::UnknownDevice { given, expected },
+            DeviceError::OutOfMemory { bytes, device } => Error::OutOfMemory { bytes, device },
+            DeviceError::Render { .. } | DeviceError::Program(_) => Error::Render(error),
+            DeviceError::Compile { .. } => Error::Compile(error),
+            DeviceError::Load { .. } => Error::Load(error),
+            DeviceError::Unsupported { .. } => Error::Unsupported(error.to_string()),
+            _ => Error::Device(error),
+        }
+    }
+}
+
+impl From<PreScheduleError> for Error {
+    fn from(error: PreScheduleError) -> Self {
+        match error {
+            PreScheduleError::NoKernels => Error::NoKernels,
+            PreScheduleError::Rangeify(error) => Error::Rangeify(error),
+        }
+    }
+}

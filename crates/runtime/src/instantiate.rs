@@ -1,0 +1,264 @@
+//! Attaching buffers to a schedule: from a PreSchedule to a plan.
+
+use crate::code::{KernelCode, compile_all};
+use crate::config::PrepareConfig;
+use crate::context::{Context, max_count};
+use crate::error::{Error, Result};
+use crate::interrupt::Watch;
+use crate::memory::Memory;
+use crate::plan::{ExecutionPlan, ExecutionPlanBuilder, PlanOp, Role};
+use crate::prepack;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
+use svod_device::{Buffer, Device, DeviceSpec};
+use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::walk::Graph;
+use svod_ir::graph::{Leaf, LeafClass, Op};
+use svod_schedule::{Item, KernelInvocation, PreSchedule, PreScheduleError, Slot, create_pre_schedule};
+
+/// A schedule and, once it was used, the code of its steps.
+pub(crate) struct Scheduled {
+    pre: PreSchedule,
+    steps: OnceLock<Vec<Step>>,
+}
+
+/// What one invocation needs, all of which follows from the schedule.
+#[derive(Clone)]
+enum Step {
+    /// It makes no elements.
+    Nothing,
+    Kernel(Arc<KernelCode>),
+    Copy,
+}
+
+impl Scheduled {
+    /// The schedule of a graph. Where nothing has to be computed it has outputs only.
+    pub(crate) fn new(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Result<Scheduled> {
+        let pre = match create_pre_schedule(graph, leaves, prepared) {
+            Err(PreScheduleError::NoKernels) => {
+                let slot = |root: &u32| match graph.nodes()[*root as usize].op() {
+                    Op::Leaf(leaf) => leaves.iter().position(|l| l == leaf).map(Slot::Leaf),
+                    _ => None,
+                };
+                let outputs: Option<Vec<Slot>> = graph.roots().iter().map(slot).collect();
+                PreSchedule { outputs: outputs.ok_or(Error::NoKernels)?, ..PreSchedule::default() }
+            }
+            schedule => schedule?,
+        };
+        Ok(Scheduled { pre, steps: OnceLock::new() })
+    }
+}
+
+/// The elements of a leaf.
+pub(crate) fn leaf_buffer(leaf: &Leaf) -> Result<Arc<Buffer>> {
+    let Some(memory) = leaf.downcast::<Memory>() else {
+        return Err(Error::BufferNotFound(format!("a leaf ({leaf}) that is no memory of this runtime")));
+    };
+    let (count, offset) = (max_count(leaf.shape())?, leaf.offset() as usize);
+    let whole = memory.buffer();
+    if (whole.offset(), whole.count(), whole.dtype()) == (offset, count, leaf.dtype()) {
+        return Ok(whole.clone());
+    }
+    Ok(Arc::new(Buffer::over(whole.storage().clone(), offset, leaf.dtype(), count)?))
+}
+
+/// A plan that runs `scheduled` on the leaves of a graph.
+pub(crate) fn instantiate(
+    context: &Arc<Context>,
+    scheduled: &Scheduled,
+    key: &GraphKey,
+    inputs: &[Arc<Memory>],
+    config: &PrepareConfig,
+    watch: &Watch,
+) -> Result<ExecutionPlan> {
+    let pre = &scheduled.pre;
+    let leaves = key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
+    let devices = devices(context, pre, &leaves)?;
+    let steps = match scheduled.steps.get() {
+        Some(steps) => steps,
+        None => {
+            let steps = steps(context, pre, &devices, watch)?;
+            scheduled.steps.get_or_init(|| steps)
+        }
+    };
+
+    let mut builder = ExecutionPlanBuilder::new(context);
+    builder.planner(config.planner);
+    if let Some(threads) = config.threads {
+        builder.threads(threads);
+    }
+    let mut table = Table { at: FxHashMap::default(), buffers: Vec::new() };
+    for (i, buffer) in leaves.iter().enumerate() {
+        let role = if matches!(key.leaves[i].class(), LeafClass::Input(_)) { Role::Input } else { Role::Given };
+        table.add(&mut builder, Slot::Leaf(i), buffer.clone(), role);
+    }
+    builder.keep(key.leaves.clone());
+    for (invocation, step) in pre.invocations.iter().zip(steps) {
+        let (out, device) = (written(invocation)?, &devices[&written(invocation)?]);
+        if let (Step::Copy, Slot::Buffer(_)) = (step, out) {
+            let source = &table.buffers[table.get(invocation.args[1])?];
+            let mapped = source.device().is_disk().then(|| source.borrow_on(device.allocator()));
+            // A file that the host sees needs no copy, unless it is misaligned there.
+            if let Some(Ok(Some(mapped))) = mapped {
+                table.add(&mut builder, out, Arc::new(mapped), Role::Given);
+                continue;
+            }
+        }
+        if let Slot::Buffer(i) = out {
+            let spec = &pre.buffers[i];
+            let buffer = Buffer::new(device.allocator(), spec.dtype, max_count(&spec.shape)?)?;
+            let role = if pre.outputs.contains(&out) { Role::Output } else { Role::Intermediate };
+            table.add(&mut builder, out, Arc::new(buffer), role);
+        }
+        let mut args = invocation.args.iter().map(|a| table.get(*a)).collect::<Result<Vec<_>>>()?;
+        match step {
+            Step::Nothing => {}
+            Step::Copy => {
+                builder.op(PlanOp::copy(args[0], args[1]));
+            }
+            Step::Kernel(code) => {
+                table.reachable(&mut builder, &mut args, device)?;
+                let own: Vec<Arc<Buffer>> = args.iter().map(|a| table.buffers[*a].clone()).collect();
+                let constants: Vec<Option<&Leaf>> = invocation.args.iter().map(|a| leaf_of(key, *a)).collect();
+                for pack in code.packs() {
+                    let packed = prepack::packed(context, pack, &own, &constants)?;
+                    args.push(table.push(&mut builder, packed, Role::Given));
+                }
+                builder.op(PlanOp::kernel(code.clone(), args));
+            }
+        }
+    }
+    builder.outputs(pre.outputs.iter().map(|s| table.get(*s)).collect::<Result<_>>()?);
+    builder.inputs(inputs);
+    builder.bind(&key.bindings);
+    Ok(builder.build()?)
+}
+
+/// The plan's buffers, by what they stand for.
+struct Table {
+    at: FxHashMap<Slot, usize>,
+    buffers: Vec<Arc<Buffer>>,
+}
+
+impl Table {
+    fn push(&mut self, builder: &mut ExecutionPlanBuilder, buffer: Arc<Buffer>, role: Role) -> usize {
+        self.buffers.push(buffer.clone());
+        builder.buffer(buffer, role)
+    }
+
+    fn add(&mut self, builder: &mut ExecutionPlanBuilder, slot: Slot, buffer: Arc<Buffer>, role: Role) {
+        let at = self.push(builder, buffer, role);
+        self.at.insert(slot, at);
+    }
+
+    fn get(&self, slot: Slot) -> Result<usize> {
+        self.at.get(&slot).copied().ok_or_else(|| Error::BufferNotFound(format!("{slot:?} is read before it is made")))
+    }
+
+    /// Puts arguments that are files into the kernel's reach.
+    fn reachable(
+        &mut self,
+        builder: &mut ExecutionPlanBuilder,
+        args: &mut [usize],
+        device: &Arc<Device>,
+    ) -> Result<()> {
+        for arg in args {
+            let buffer = &self.buffers[*arg];
+            if buffer.device() == device.spec() {
+                continue;
+            }
+            let mapped = if buffer.device().is_disk() { buffer.borrow_on(device.allocator())? } else { None };
+            let Some(mapped) = mapped else {
+                let (from, to) = (buffer.device(), device.spec());
+                return Err(Error::Unsupported(format!("a kernel on {to} that reads memory of {from}")));
+            };
+            *arg = self.push(builder, Arc::new(mapped), Role::Given);
+        }
+        Ok(())
+    }
+}
+
+/// A constant leaf, if the slot is one.
+fn leaf_of(key: &GraphKey, slot: Slot) -> Option<&Leaf> {
+    match slot {
+        Slot::Leaf(i) => key.leaves.get(i).filter(|l| l.class() == LeafClass::Data),
+        Slot::Buffer(_) => None,
+    }
+}
+
+/// The argument that an invocation writes.
+fn written(invocation: &KernelInvocation) -> Result<Slot> {
+    let out = match invocation.item {
+        Item::Kernel(_) => invocation.args.last(),
+        Item::Copy => invocation.args.first(),
+    };
+    out.copied().ok_or_else(|| Error::BufferNotFound("a step without arguments".into()))
+}
+
+/// The device of each slot: its own, else that of the first argument that is not a file, else CPU.
+fn devices(
+    context: &Context,
+    pre: &PreSchedule,
+    leaves: &[Arc<Buffer>],
+) -> Result<FxHashMap<Slot, Arc<Device>>> {
+    let mut devices: FxHashMap<Slot, Arc<Device>> = FxHashMap::default();
+    for (i, leaf) in leaves.iter().enumerate() {
+        devices.insert(Slot::Leaf(i), context.devices().get(leaf.device())?);
+    }
+    for invocation in &pre.invocations {
+        let out = written(invocation)?;
+        let Slot::Buffer(i) = out else { continue };
+        let device = match &pre.buffers[i].device {
+            Some(device) => context.devices().open(device.name())?,
+            None => {
+                let mut args = invocation.args.iter().filter_map(|a| devices.get(a));
+                match args.find(|d| !d.spec().is_disk()) {
+                    Some(device) => device.clone(),
+                    None => context.devices().get(&DeviceSpec::CPU)?,
+                }
+            }
+        };
+        // Kernels cannot write files: their results are wherever the CPU computes them.
+        let device = if device.spec().is_disk() { context.devices().get(&DeviceSpec::CPU)? } else { device };
+        devices.insert(out, device);
+    }
+    Ok(devices)
+}
+
+/// Compiles what the invocations need, each kernel once a device.
+fn steps(
+    context: &Context,
+    pre: &PreSchedule,
+    devices: &FxHashMap<Slot, Arc<Device>>,
+    watch: &Watch,
+) -> Result<Vec<Step>> {
+    let mut jobs = Vec::new();
+    let mut known: FxHashMap<(usize, DeviceSpec), usize> = FxHashMap::default();
+    let mut plan = Vec::with_capacity(pre.invocations.len());
+    for invocation in &pre.invocations {
+        let out = written(invocation)?;
+        let empty = match out {
+            Slot::Buffer(i) => max_count(&pre.buffers[i].shape)? == 0,
+            Slot::Leaf(_) => false,
+        };
+        plan.push(match invocation.item {
+            _ if empty => None,
+            Item::Copy => Some(None),
+            Item::Kernel(k) => {
+                let device = &devices[&out];
+                let job = *known.entry((k, device.spec().clone())).or_insert_with(|| {
+                    jobs.push((pre.kernels[k].clone(), device.clone()));
+                    jobs.len() - 1
+                });
+                Some(Some(job))
+            }
+        });
+    }
+    let codes = compile_all(context, &jobs, watch)?;
+    let step = |step: Option<Option<usize>>| match step {
+        None => Step::Nothing,
+        Some(None) => Step::Copy,
+        Some(Some(job)) => Step::Kernel(codes[job].clone()),
+    };
+    Ok(plan.into_iter().map(step).collect())
+}

@@ -1,0 +1,63 @@
+//! Memory of tensors, as the leaves of graphs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use svod_device::{Block, Buffer};
+use svod_ir::graph::{Device, LeafClass, LeafData};
+
+/// The memory behind a leaf: a buffer, what may be assumed of it, and how often it was written.
+///
+/// Offsets of leaves count from the first byte of the buffer's *storage*.
+#[derive(Debug)]
+pub struct Memory {
+    buffer: Arc<Buffer>,
+    class: LeafClass,
+    device: Device,
+    alignment: u64,
+    version: AtomicU64,
+}
+
+impl Memory {
+    /// Memory of this class.
+    pub fn new(buffer: Arc<Buffer>, class: LeafClass) -> Self {
+        let device = Device::new(&buffer.device().to_string());
+        // Our own blocks are aligned; memory of somebody else is where it is, from the start.
+        let address = if buffer.storage().is_borrowed() { buffer.storage().as_ptr() } else { None };
+        let alignment = address.map_or(Block::ALIGN as u64, |ptr| {
+            1 << (ptr.as_ptr() as usize).trailing_zeros().min(Block::ALIGN.trailing_zeros())
+        });
+        Memory { buffer, class, device, alignment, version: AtomicU64::new(0) }
+    }
+
+    /// The buffer.
+    pub fn buffer(&self) -> &Arc<Buffer> {
+        &self.buffer
+    }
+
+    /// Counts a write; leaves made before it stand for the content that is gone.
+    pub fn bump_version(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl LeafData for Memory {
+    fn storage_id(&self) -> u64 {
+        self.buffer.storage_id().as_u64()
+    }
+
+    fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    fn class(&self) -> LeafClass {
+        self.class
+    }
+
+    fn device(&self) -> Device {
+        self.device.clone()
+    }
+
+    fn alignment(&self) -> u64 {
+        self.alignment
+    }
+}

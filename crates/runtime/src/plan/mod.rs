@@ -1,0 +1,321 @@
+//! Execution plans: ops in order, with code, buffers and pointers at hand, to be run many times.
+//!
+//! What all instances of a plan share ([`Shared`]: ops, order, levels, code) never changes. What a
+//! run changes (buffers, variables' values, scratch memory) belongs to an [`ExecutionPlan`], one
+//! *instance*, and is held exclusively while it runs; [`ExecutionPlan::instance`] makes another.
+//!
+//! Invariants:
+//! * any execution equals running the ops in the order in which they were added;
+//! * a run of a plan whose buffers are allocated allocates nothing, hashes nothing, and takes no
+//!   lock that another plan holds for longer than it takes to copy a pointer;
+//! * the pointers that kernels get stay valid while a run lasts, for buffers are released only by
+//!   the holder of the instance.
+
+mod builder;
+mod inspect;
+mod instance;
+mod op;
+mod order;
+mod remap;
+mod run;
+
+pub use builder::{BuildError, ExecutionPlanBuilder, Role};
+pub use inspect::{PlanKernel, Profile, Timing};
+pub use op::{CustomArgs, CustomError, CustomFunction, OpKind, PlanOp};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::memory::Memory;
+use crate::pool::Pool;
+use order::Order;
+use parking_lot::Mutex;
+use run::Run;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use svod_device::{Buffer, DeviceSpec};
+use svod_ir::graph::Leaf;
+use svod_ir::size::Variable;
+
+/// What all instances of a plan share.
+pub(crate) struct Shared {
+    context: Arc<Context>,
+    /// The plan's own pool, where it has a number of threads of its own.
+    pool: Option<Arc<Pool>>,
+    ops: Vec<PlanOp>,
+    order: Order,
+    roles: Vec<Role>,
+    outputs: Vec<usize>,
+    /// Free variables of all kernels, by name, with the bounds that suit all of them.
+    vars: Vec<Variable>,
+    /// Where each op's kernel gets its variables' values from.
+    sources: Vec<Vec<run::Value>>,
+    /// Scratch bytes that a task of any kernel needs.
+    scratch: usize,
+    saved: MemorySaved,
+    /// Keeps the leaves' memory as it is.
+    _leaves: Vec<Leaf>,
+}
+
+/// What the memory planner did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemorySaved {
+    /// Buffers that use memory of an earlier one.
+    pub buffers: usize,
+    /// Bytes that need not be allocated because of that.
+    pub bytes: usize,
+}
+
+/// A prepared computation, to be run many times.
+///
+/// A value of this type is one instance of the plan: it has its own inputs, intermediates and
+/// outputs. Runs of one instance take turns; [`ExecutionPlan::instance`] makes another one that
+/// shares code and constants, for concurrent use. Outputs are the plan's own memory: each run
+/// overwrites them.
+pub struct ExecutionPlan {
+    shared: Arc<Shared>,
+    buffers: Vec<Arc<Buffer>>,
+    outputs: Vec<Arc<Memory>>,
+    inputs: Vec<Arc<Memory>>,
+    run: Mutex<Run>,
+    valid: AtomicBool,
+    profile: Mutex<Option<Profile>>,
+}
+
+/// New content for one input of a run.
+#[derive(Clone, Copy, Debug)]
+pub enum Feed<'a> {
+    /// As it was.
+    Keep,
+    /// Bytes of the host.
+    Bytes(&'a [u8]),
+    /// A copy of a buffer, on whichever device.
+    Buffer(&'a Buffer),
+}
+
+impl ExecutionPlan {
+    /// Runs all ops; the outputs then hold the results.
+    ///
+    /// # Errors
+    /// The first error stops the run and names the op; the outputs are then not valid.
+    pub fn execute(&self) -> Result<()> {
+        self.execute_with(&[], &[])
+    }
+
+    /// Runs all ops with new values for some variables, which keep them in later runs.
+    ///
+    /// # Errors
+    /// An unknown name, or one that the plan fixes, and a value out of bounds: before anything
+    /// changes. A variable without a value.
+    pub fn execute_with_vars(&self, vars: &[(&str, i64)]) -> Result<()> {
+        self.execute_with(&[], vars)
+    }
+
+    /// Runs all ops with new content for the inputs, in order (those not given stay), and new
+    /// values for some variables.
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::execute_with_vars`], and content that does not fit its input: before
+    /// anything changes.
+    pub fn execute_with(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<()> {
+        if crate::config::debug_level() > 0 {
+            self.profiled(inputs, vars)?;
+            eprintln!("{self}");
+            return Ok(());
+        }
+        self.locked(inputs, vars, |run, buffers| run.run(&self.shared, buffers))
+    }
+
+    /// Runs all ops one by one, and takes the time of each.
+    pub fn execute_profiled(&self) -> Result<Profile> {
+        self.profiled(&[], &[])
+    }
+
+    /// [`ExecutionPlan::execute_profiled`] with new values for some variables.
+    pub fn execute_with_vars_profiled(&self, vars: &[(&str, i64)]) -> Result<Profile> {
+        self.profiled(&[], vars)
+    }
+
+    /// Sets the content of an input for later runs.
+    pub fn set_input(&self, i: usize, feed: Feed) -> Result<()> {
+        let run = self.run.lock();
+        self.check_feed(i, feed)?;
+        self.feed(i, feed)?;
+        drop(run);
+        Ok(())
+    }
+
+    /// Reads an output.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] where no run made it, or the last one failed.
+    pub fn read_output(&self, i: usize) -> Result<Vec<u8>> {
+        let run = self.run.lock();
+        let output = self.output(i).ok_or_else(|| Error::BufferNotFound(format!("output {i}")))?;
+        if !self.valid() {
+            return Err(Error::Stale);
+        }
+        let content = output.to_vec()?;
+        drop(run);
+        Ok(content)
+    }
+
+    /// Another instance: it shares code and constants, and has inputs, intermediates and outputs of
+    /// its own. The inputs' content and the variables' values are those of this one.
+    pub fn instance(&self) -> Result<ExecutionPlan> {
+        instance::another(self)
+    }
+
+    /// Whether the outputs hold the result of the last run.
+    pub fn valid(&self) -> bool {
+        self.valid.load(Ordering::Acquire)
+    }
+
+    /// The first output.
+    pub fn first_output(&self) -> Option<&Arc<Buffer>> {
+        self.output(0)
+    }
+
+    /// The `i`-th output.
+    pub fn output(&self, i: usize) -> Option<&Arc<Buffer>> {
+        self.outputs.get(i).map(|m| m.buffer())
+    }
+
+    /// All outputs, in the order of the roots.
+    pub fn outputs(&self) -> Vec<Arc<Buffer>> {
+        self.outputs.iter().map(|m| m.buffer().clone()).collect()
+    }
+
+    /// Number of outputs.
+    pub fn output_count(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// The outputs as memory for leaves: of class `Output`, with a version that each run raises.
+    pub fn output_memory(&self) -> &[Arc<Memory>] {
+        &self.outputs
+    }
+
+    /// The inputs, writable between runs. While another thread may run the plan,
+    /// [`ExecutionPlan::set_input`] is the way.
+    pub fn inputs(&self) -> Vec<Arc<Buffer>> {
+        self.inputs.iter().map(|m| m.buffer().clone()).collect()
+    }
+
+    /// All buffers: leaves, inputs, intermediates and outputs, as kernels index them.
+    pub fn buffers(&self) -> &[Arc<Buffer>] {
+        &self.buffers
+    }
+
+    /// The device of the first output, else the CPU.
+    pub fn device(&self) -> DeviceSpec {
+        self.first_output().map_or(DeviceSpec::CPU, |b| b.device().clone())
+    }
+
+    /// The ops, in the order in which they were added.
+    pub fn ops(&self) -> &[PlanOp] {
+        &self.shared.ops
+    }
+
+    /// Positions of the ops in the order in which they run.
+    pub fn order(&self) -> &[usize] {
+        &self.shared.order.order
+    }
+
+    /// The level of each op: ops of one level are independent.
+    pub fn levels(&self) -> &[usize] {
+        &self.shared.order.levels
+    }
+
+    /// The free variables.
+    pub fn variables(&self) -> &[Variable] {
+        &self.shared.vars
+    }
+
+    /// What the memory planner did.
+    pub fn memory_saved(&self) -> MemorySaved {
+        self.shared.saved
+    }
+
+    /// Gives the memory of intermediates back; the next run allocates again. Says how many were
+    /// released.
+    pub fn release_intermediates(&self) -> usize {
+        self.release(|role| role == Role::Intermediate)
+    }
+
+    /// Gives the memory of intermediates and outputs back, inputs excepted.
+    pub fn release_all(&self) -> usize {
+        self.release(|role| matches!(role, Role::Intermediate | Role::Output))
+    }
+
+    fn release(&self, which: impl Fn(Role) -> bool) -> usize {
+        let mut run = self.run.lock();
+        run.unready();
+        let roles = self.shared.roles.iter().zip(&self.buffers).filter(|(role, _)| which(**role));
+        let mut released = 0;
+        for (role, buffer) in roles {
+            if buffer.storage().release() {
+                released += 1;
+                if *role == Role::Output {
+                    self.valid.store(false, Ordering::Release);
+                }
+            }
+        }
+        released
+    }
+
+    /// Holds the instance, sets inputs and variables, and runs.
+    fn locked<T>(
+        &self,
+        inputs: &[Feed],
+        vars: &[(&str, i64)],
+        run_it: impl FnOnce(&mut Run, &[Arc<Buffer>]) -> Result<T>,
+    ) -> Result<T> {
+        let mut run = self.run.lock();
+        for (i, feed) in inputs.iter().enumerate() {
+            self.check_feed(i, *feed)?;
+        }
+        run.set_vars(&self.shared, vars)?;
+        for (i, feed) in inputs.iter().enumerate() {
+            self.feed(i, *feed)?;
+        }
+        self.valid.store(false, Ordering::Release);
+        self.outputs.iter().for_each(|m| m.bump_version());
+        let done = run_it(&mut run, &self.buffers)?;
+        self.valid.store(true, Ordering::Release);
+        Ok(done)
+    }
+
+    fn profiled(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Profile> {
+        let profile = self.locked(inputs, vars, |run, buffers| run.run_profiled(&self.shared, buffers))?;
+        *self.profile.lock() = Some(profile.clone());
+        Ok(profile)
+    }
+
+    fn check_feed(&self, i: usize, feed: Feed) -> Result<()> {
+        let Some(input) = self.inputs.get(i) else {
+            let message = format!("input {i}: the plan has {}", self.inputs.len());
+            return Err(Error::BufferNotFound(message));
+        };
+        let given = match feed {
+            Feed::Keep => return Ok(()),
+            Feed::Bytes(bytes) => bytes.len(),
+            Feed::Buffer(buffer) => buffer.bytes(),
+        };
+        let expected = input.buffer().bytes();
+        match given == expected {
+            true => Ok(()),
+            false => Err(svod_device::DeviceError::SizeMismatch { expected, given }.into()),
+        }
+    }
+
+    fn feed(&self, i: usize, feed: Feed) -> Result<()> {
+        let input = &self.inputs[i];
+        match feed {
+            Feed::Keep => return Ok(()),
+            Feed::Bytes(bytes) => input.buffer().copy_in(bytes)?,
+            Feed::Buffer(buffer) => input.buffer().copy_from(buffer)?,
+        }
+        input.bump_version();
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! In which order ops run: edges, levels, order.
+
+use super::builder::BuildError;
+use super::op::PlanOp;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use svod_device::{Buffer, StorageId};
+
+/// The order of a plan's ops.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Order {
+    /// Positions of the ops, by level and then by position.
+    pub order: Vec<usize>,
+    /// The level of each op: one more than the highest of those that it follows.
+    pub levels: Vec<usize>,
+    /// The part of `order` that each level is.
+    pub ranges: Vec<Range<usize>>,
+}
+
+/// Orders the ops by what they say and by the bytes that they share.
+pub(super) fn order(ops: &[PlanOp], buffers: &[Arc<Buffer>]) -> Result<Order, BuildError> {
+    let mut before = stated(ops)?;
+    hazards(ops, buffers, &mut before);
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); ops.len()];
+    let mut waiting = vec![0; ops.len()];
+    for (op, before) in before.iter_mut().enumerate() {
+        before.sort_unstable();
+        before.dedup();
+        waiting[op] = before.len();
+        before.iter().for_each(|b| after[*b].push(op));
+    }
+
+    let mut levels = vec![0; ops.len()];
+    let mut ready: Vec<usize> = (0..ops.len()).filter(|op| waiting[*op] == 0).collect();
+    let mut order = Vec::with_capacity(ops.len());
+    while let Some(op) = ready.pop() {
+        order.push(op);
+        for &next in &after[op] {
+            levels[next] = levels[next].max(levels[op] + 1);
+            waiting[next] -= 1;
+            if waiting[next] == 0 {
+                ready.push(next);
+            }
+        }
+    }
+    if order.len() < ops.len() {
+        let blocked = (0..ops.len()).filter(|op| waiting[*op] > 0);
+        return Err(BuildError::Cycle { blocked: blocked.map(|op| format!("{op} ({})", ops[op].name())).collect() });
+    }
+    order.sort_by_key(|op| (levels[*op], *op));
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for (at, op) in order.iter().enumerate() {
+        match ranges.get_mut(levels[*op]) {
+            Some(range) => range.end = at + 1,
+            None => ranges.push(at..at + 1),
+        }
+    }
+    Ok(Order { order, levels, ranges })
+}
+
+/// The dependencies that the ops state.
+fn stated(ops: &[PlanOp]) -> Result<Vec<Vec<usize>>, BuildError> {
+    let mut instances: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    for (i, op) in ops.iter().enumerate() {
+        instances.entry(op.id.unwrap_or(i as u64)).or_default().push(i);
+    }
+    let mut before: Vec<Vec<usize>> = Vec::with_capacity(ops.len());
+    for (i, op) in ops.iter().enumerate() {
+        let mut edges = Vec::new();
+        for &id in &op.dependencies {
+            let all = instances.get(&id).ok_or(BuildError::UnknownDependency { op: i, dependency: id })?;
+            if id == op.id.unwrap_or(i as u64) {
+                return Err(BuildError::SelfDependency { op: i });
+            }
+            edges.push(match all[..] {
+                [only] => only,
+                _ => {
+                    let earlier = all.iter().rfind(|at| **at < i);
+                    *earlier.ok_or(BuildError::ForwardDependency { op: i, dependency: id })?
+                }
+            });
+        }
+        for &at in &op.after {
+            match at {
+                at if at == i => return Err(BuildError::SelfDependency { op: i }),
+                at if at >= ops.len() => {
+                    return Err(BuildError::UnknownDependency { op: i, dependency: at as u64 });
+                }
+                at => edges.push(at),
+            }
+        }
+        before.push(edges);
+    }
+    Ok(before)
+}
+
+/// An access of an earlier op to some bytes of a storage.
+struct Access {
+    op: usize,
+    bytes: Range<usize>,
+    write: bool,
+}
+
+/// Adds an edge wherever two ops access the same bytes and one of them writes.
+fn hazards(ops: &[PlanOp], buffers: &[Arc<Buffer>], before: &mut [Vec<usize>]) {
+    let mut storages: FxHashMap<StorageId, Vec<Access>> = FxHashMap::default();
+    for (i, op) in ops.iter().enumerate() {
+        let own: Vec<(usize, bool)> = op.accesses().collect();
+        for (buffer, write) in &own {
+            let (storage, bytes) = (buffers[*buffer].storage_id(), buffers[*buffer].byte_range());
+            let earlier = storages.get(&storage).into_iter().flatten();
+            let clash = |a: &&Access| {
+                (a.write || *write) && a.bytes.start.max(bytes.start) < a.bytes.end.min(bytes.end) && a.op != i
+            };
+            before[i].extend(earlier.filter(clash).map(|a| a.op));
+        }
+        for (buffer, write) in own {
+            let (storage, bytes) = (buffers[buffer].storage_id(), buffers[buffer].byte_range());
+            let accesses = storages.entry(storage).or_default();
+            if write {
+                // Whoever follows an access that is overwritten whole also follows this one.
+                accesses.retain(|a| a.op == i || a.bytes.start < bytes.start || a.bytes.end > bytes.end);
+            }
+            accesses.push(Access { op: i, bytes, write });
+        }
+    }
+}

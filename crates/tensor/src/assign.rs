@@ -1,0 +1,93 @@
+//! New values for a handle: whole, in part, or from the host.
+//!
+//! What was built on the earlier value keeps it: nothing is written in place.
+
+use svod_dtype::Const;
+use svod_ir::alu::Alu;
+use svod_ir::graph::{Shape, UOp};
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show, show_typed};
+use crate::index::{Index, Selection, Slice};
+use crate::operand::Operand;
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// Makes the tensor stand for this value, broadcast to its shape and cast to its type.
+    pub fn assign(&self, value: impl Into<Operand>) -> Result<()> {
+        let shape = self.shape_arc();
+        let value = self.converted("assign", value.into(), &shape)?;
+        self.rebind(value);
+        Ok(())
+    }
+
+    /// Makes the tensor stand for new elements, given as their memory.
+    pub fn copy_in(&self, bytes: &[u8]) -> Result<()> {
+        let fresh = Tensor::from_bytes(bytes, self.dtype(), &self.dims()?)?;
+        self.rebind(fresh.uop());
+        Ok(())
+    }
+
+    /// `self[index] = value`, the value broadcast and cast. The index is of integers, slices and
+    /// new axes, or a single bool mask over leading dimensions with a scalar as value.
+    pub fn set(&self, index: &[Index], value: impl Into<Operand>) -> Result<()> {
+        let (op, node) = ("setitem", self.uop());
+        if let [Index::Tensor(mask)] = index
+            && mask.dtype().is_bool()
+        {
+            return self.set_masked(op, mask, value.into());
+        }
+        let selection = Selection::new(op, node.shape(), index)?;
+        if selection.has_lookups() {
+            return Err(TensorError::unsupported(op, "assignment at a tensor of positions; use scatter"));
+        }
+        let slices: Vec<&Slice> = selection.slices().collect();
+        let sliced: Vec<Size> = slices.iter().zip(node.shape()).map(|(s, n)| s.len(n)).collect();
+        let value = self.converted(op, value.into(), &selection.result(&sliced).into())?.reshape(sliced.clone())?;
+        if slices.iter().all(|s| s.is_full()) {
+            self.rebind(value);
+            return Ok(());
+        }
+        let place = |mut part: UOp| -> Result<UOp> {
+            for (axis, slice) in slices.iter().enumerate() {
+                part = slice.placed(&part, axis, &node.shape()[axis], Const::zero(part.dtype()))?;
+            }
+            Ok(part)
+        };
+        let written = place(UOp::full(Const::bool(true), &sliced.into())?)?;
+        self.rebind(UOp::alu(Alu::Where, &[written, place(value)?, node.clone()])?);
+        Ok(())
+    }
+
+    fn set_masked(&self, op: &'static str, mask: &Tensor, value: Operand) -> Result<()> {
+        let (shape, mask_shape) = (self.shape(), mask.shape());
+        if !shape.starts_with(&mask_shape) {
+            let message = format!("a mask of {} for a tensor of {}", show(&mask_shape), show(&shape));
+            return Err(TensorError::shape(op, message));
+        }
+        let value = value.in_type(op, self.dtype())?;
+        if value.numel() != Size::ONE {
+            let given = show_typed(value.dtype(), value.shape());
+            return Err(TensorError::unsupported(op, format!("{given} at a mask; use where with a full value")));
+        }
+        let ones = vec![Size::ONE; shape.len() - mask_shape.len()];
+        let mask = mask.reshape(&[mask_shape, ones].concat())?.expand(&shape)?;
+        let value = value.reshape([])?.expand(self.shape_arc())?;
+        self.rebind(UOp::alu(Alu::Where, &[mask.uop(), value, self.uop()])?);
+        Ok(())
+    }
+
+    /// A value in this tensor's type and in a shape.
+    fn converted(&self, op: &'static str, value: Operand, shape: &Shape) -> Result<UOp> {
+        let value = value.in_type(op, self.dtype())?;
+        // Leading dimensions of extent 1 that the target does not have are dropped, as in NumPy.
+        let excess = value.rank().saturating_sub(shape.len());
+        let given = show_typed(value.dtype(), value.shape());
+        let misfit = || TensorError::shape(op, format!("a value {given} does not fit the shape {}", show(shape)));
+        if value.shape()[..excess].iter().any(|n| *n != Size::ONE) {
+            return Err(misfit());
+        }
+        let trimmed = value.reshape(value.shape()[excess..].to_vec())?;
+        trimmed.expand(shape.clone()).map_err(|_| misfit())
+    }
+}

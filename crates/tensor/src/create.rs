@@ -1,0 +1,241 @@
+//! Tensors from memory, constants, ranges and files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use half::{bf16, f16};
+use svod_device::safetensors::Safetensors;
+use svod_device::{Buffer, Storage};
+use svod_dtype::{Const, DEFAULT_FLOAT, DEFAULT_INT, DType};
+use svod_ir::alu::Alu;
+use svod_ir::graph::{LeafClass, UOp};
+use svod_ir::size::{BoundVariable, Size};
+
+use crate::error::{Result, TensorError};
+use crate::memory::{Memory, host_allocator};
+use crate::operand::{Operand, checked_shape, size_value, sizes};
+use crate::tensor::Tensor;
+
+/// A Rust type whose values tensors hold.
+pub trait Element: Copy {
+    /// Its element type.
+    const DTYPE: DType;
+    /// The value's bytes, little endian.
+    fn to_le(self) -> impl IntoIterator<Item = u8>;
+    /// The value from as many bytes as the type has.
+    fn from_le(bytes: &[u8]) -> Self;
+}
+
+macro_rules! elements {
+    ($($ty:ty => $dtype:ident;)*) => {$(
+        impl Element for $ty {
+            const DTYPE: DType = DType::$dtype;
+            fn to_le(self) -> impl IntoIterator<Item = u8> {
+                self.to_le_bytes()
+            }
+            fn from_le(bytes: &[u8]) -> Self {
+                let mut array = [0; size_of::<$ty>()];
+                array.copy_from_slice(bytes);
+                <$ty>::from_le_bytes(array)
+            }
+        }
+    )*};
+}
+elements! {
+    i8 => I8; i16 => I16; i32 => I32; i64 => I64;
+    u8 => U8; u16 => U16; u32 => U32; u64 => U64;
+    f16 => F16; bf16 => BF16; f32 => F32; f64 => F64;
+}
+
+impl Element for bool {
+    const DTYPE: DType = DType::Bool;
+    fn to_le(self) -> impl IntoIterator<Item = u8> {
+        [u8::from(self)]
+    }
+    fn from_le(bytes: &[u8]) -> Self {
+        bytes != [0]
+    }
+}
+
+impl Tensor {
+    /// A copy of these elements, in row-major order.
+    pub fn from_slice<T: Element>(elements: &[T], shape: &[usize]) -> Result<Tensor> {
+        let bytes: Vec<u8> = elements.iter().flat_map(|e| e.to_le()).collect();
+        Tensor::from_bytes(&bytes, T::DTYPE, shape)
+    }
+
+    /// A copy of the elements whose memory, little endian and row-major, this is. A `Bool` byte
+    /// is 0 or 1.
+    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: &[usize]) -> Result<Tensor> {
+        check_bytes("tensor", bytes.len(), dtype, shape)?;
+        if dtype.is_bool() && bytes.iter().any(|b| *b > 1) {
+            return Err(TensorError::value("tensor", "a byte of a bool tensor is neither 0 nor 1"));
+        }
+        let buffer = Buffer::from_bytes(host_allocator(), dtype, bytes)?;
+        Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, shape)
+    }
+
+    /// A buffer's elements. As `Data`, nothing may write the buffer any more.
+    pub fn from_buffer(buffer: Arc<Buffer>, class: LeafClass, shape: &[usize]) -> Result<Tensor> {
+        check_bytes("tensor", buffer.bytes(), buffer.dtype(), shape)?;
+        let (dtype, offset) = (buffer.dtype(), buffer.offset() as u64);
+        Memory::new(buffer, class).tensor(offset, dtype, sizes(shape).into())
+    }
+
+    /// A caller's memory, without a copy: the tensor, and what is computed from it, sees what the
+    /// caller writes. `keep_alive` is dropped when nothing needs the memory any more.
+    ///
+    /// # Safety
+    /// As [`Storage::borrowed`] says: valid until `keep_alive` is dropped, and not written while
+    /// something that reads it is being realized or executed. A `Bool` byte is 0 or 1.
+    pub unsafe fn borrowed(
+        pointer: NonNull<u8>,
+        dtype: DType,
+        shape: &[usize],
+        read_only: bool,
+        keep_alive: Box<dyn Send + Sync>,
+    ) -> Result<Tensor> {
+        let count = count_of("from_numpy", shape)?;
+        let bytes = count.checked_mul(dtype.bytes()).ok_or_else(|| too_large("from_numpy", shape))?;
+        // SAFETY: the caller's promise.
+        let storage = unsafe { Storage::borrowed(host_allocator(), pointer, bytes, read_only, keep_alive) };
+        let buffer = Buffer::over(storage, 0, dtype, count)?;
+        Tensor::from_buffer(Arc::new(buffer), LeafClass::Borrowed, shape)
+    }
+
+    /// A scalar in this type, or in the default type of its kind.
+    pub fn scalar(value: impl Into<Operand>, dtype: Option<DType>) -> Result<Tensor> {
+        let value = value.into();
+        let node = match dtype {
+            Some(dtype) => value.in_type("scalar", dtype)?,
+            None => value.typed("scalar")?,
+        };
+        Ok(Tensor::from_uop(node))
+    }
+
+    /// One value everywhere, in this type or in the default type of its kind.
+    pub fn full<S: Clone + Into<Size>>(shape: &[S], value: impl Into<Operand>, dtype: Option<DType>) -> Result<Tensor> {
+        let shape = checked_shape("full", sizes(shape))?;
+        Ok(Tensor::from_uop(Tensor::scalar(value, dtype)?.uop().expand(shape)?))
+    }
+
+    /// Zeros.
+    pub fn zeros<S: Clone + Into<Size>>(shape: &[S], dtype: DType) -> Result<Tensor> {
+        Tensor::full(shape, 0, Some(dtype))
+    }
+
+    /// Ones.
+    pub fn ones<S: Clone + Into<Size>>(shape: &[S], dtype: DType) -> Result<Tensor> {
+        Tensor::full(shape, 1, Some(dtype))
+    }
+
+    /// One value in this tensor's shape and type.
+    pub fn full_like(&self, value: impl Into<Operand>) -> Result<Tensor> {
+        Tensor::full(&self.shape(), value, Some(self.dtype()))
+    }
+
+    /// The numbers from `start` on in steps of `step`, before `stop`; integers unless one of them
+    /// is a float or a type is given.
+    pub fn arange(start: Operand, stop: Operand, step: Operand, dtype: Option<DType>) -> Result<Tensor> {
+        let op = "arange";
+        let whole = |o: &Operand| match *o {
+            Operand::Int(i) => i64::try_from(i).ok(),
+            _ => None,
+        };
+        if let (Some(start), Some(stop), Some(step)) = (whole(&start), whole(&stop), whole(&step)) {
+            let distance = i128::from(stop) - i128::from(start);
+            let count = match step {
+                0 => return Err(TensorError::value(op, "the step must not be 0")),
+                _ => (distance + i128::from(step) - i128::from(step.signum())) / i128::from(step),
+            };
+            let count = i64::try_from(count.max(0)).map_err(|_| TensorError::value(op, "too many elements"))?;
+            let numbers = Tensor::from_uop(UOp::range(count)?).mul(step)?.add(start)?;
+            return numbers.cast(dtype.unwrap_or(DEFAULT_INT));
+        }
+        let number = |o: &Operand| match *o {
+            Operand::Int(i) => Ok(i as f64),
+            Operand::Float(f) if f.is_finite() => Ok(f),
+            _ => Err(TensorError::value(op, "takes finite numbers")),
+        };
+        let (start, stop, step) = (number(&start)?, number(&stop)?, number(&step)?);
+        if step == 0.0 {
+            return Err(TensorError::value(op, "the step must not be 0"));
+        }
+        let count = ((stop - start) / step).ceil().max(0.0);
+        if count >= i64::MAX as f64 {
+            return Err(TensorError::value(op, format!("{count} elements are too many")));
+        }
+        let numbers = Tensor::from_uop(UOp::range(count as i64)?).cast(DType::F64)?;
+        numbers.mul(step)?.add(start)?.cast(dtype.unwrap_or(DEFAULT_FLOAT))
+    }
+
+    /// `count` numbers at equal distances from `start` to `stop`, both included.
+    pub fn linspace(start: f64, stop: f64, count: usize, dtype: Option<DType>) -> Result<Tensor> {
+        let step = if count > 1 { (stop - start) / (count - 1) as f64 } else { 0.0 };
+        let index = Tensor::from_uop(UOp::range(count)?);
+        let numbers = index.cast(DType::F64)?.mul(step)?.add(start)?;
+        // The last number is `stop` to the bit.
+        let exact = match count {
+            0 | 1 => numbers,
+            _ => Tensor::select(&index.eq(count as i64 - 1)?, stop, numbers)?,
+        };
+        exact.cast(dtype.unwrap_or(DEFAULT_FLOAT))
+    }
+
+    /// Ones on the diagonal, zeros elsewhere.
+    pub fn eye(rows: usize, columns: usize, dtype: DType) -> Result<Tensor> {
+        let shape: svod_ir::graph::Shape = [Size::from(rows), Size::from(columns)].into();
+        let row = UOp::range(rows)?.reshape([Size::from(rows), Size::ONE])?.expand(shape.clone())?;
+        let column = UOp::range(columns)?.expand(shape)?;
+        Ok(Tensor::from_uop(UOp::alu(Alu::Eq, &[row, column])?.cast(dtype)?))
+    }
+
+    /// A size as a 0-d `int64`.
+    pub fn from_size(size: impl Into<Size>) -> Result<Tensor> {
+        Ok(Tensor::from_uop(size_value(&size.into())?))
+    }
+
+    /// A variable's value for this run as a 0-d `int64`.
+    pub fn from_bound(variable: BoundVariable) -> Result<Tensor> {
+        Ok(Tensor::from_uop(UOp::bind(variable)?))
+    }
+
+    /// The tensors of a safetensors file by name: its own pages, which are read when used.
+    pub fn load_safetensors(path: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
+        let file = Safetensors::open(path)?;
+        let tensors = file.iter().map(|(name, view)| {
+            let buffer = Arc::new(view.to_device(host_allocator())?);
+            Ok((name.to_owned(), Tensor::from_buffer(buffer, LeafClass::Data, &view.shape)?))
+        });
+        tensors.collect()
+    }
+
+    /// One constant, 0-d.
+    pub fn constant(value: Const) -> Result<Tensor> {
+        Ok(Tensor::from_uop(UOp::constant(value)?))
+    }
+}
+
+fn too_large(op: &'static str, shape: &[usize]) -> TensorError {
+    TensorError::shape(op, format!("the number of bytes of {shape:?} overflows"))
+}
+
+pub(crate) fn count_of(op: &'static str, shape: &[usize]) -> Result<usize> {
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    shape.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).ok_or_else(|| too_large(op, shape))
+}
+
+fn check_bytes(op: &'static str, given: usize, dtype: DType, shape: &[usize]) -> Result<()> {
+    let expected = count_of(op, shape)?.checked_mul(dtype.bytes()).ok_or_else(|| too_large(op, shape))?;
+    match given == expected {
+        true => Ok(()),
+        false => {
+            let message = format!("{given} bytes were given for {dtype}{shape:?}, which has {expected}");
+            Err(TensorError::shape(op, message))
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! `t[…]`: integers, slices, new axes, and tensors of integers, by NumPy's rules.
+
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::graph::UOp;
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show_operands};
+use crate::gather::from_start;
+use crate::movement::{numel, padded, part};
+use crate::operand::{broadcast, size_value};
+use crate::tensor::Tensor;
+
+/// What stands between the brackets, once for each comma.
+#[derive(Clone, Debug)]
+pub enum Index {
+    /// One position; negative from the end. The dimension vanishes.
+    Int(i64),
+    /// `start:stop:step`, as in Python.
+    Slice {
+        /// First position; the first in the step's direction for `None`.
+        start: Option<i64>,
+        /// Position that is not reached; behind the last one for `None`.
+        stop: Option<i64>,
+        /// Distance, not 0.
+        step: i64,
+    },
+    /// A new dimension of extent 1.
+    NewAxis,
+    /// As many full slices as are missing.
+    Ellipsis,
+    /// Positions from a tensor of integers, whose shape takes the dimension's place.
+    Tensor(Tensor),
+}
+
+impl Index {
+    /// `:`.
+    pub const FULL: Index = Index::Slice { start: None, stop: None, step: 1 };
+
+    /// `start..stop`.
+    pub fn range(start: i64, stop: i64) -> Index {
+        Index::Slice { start: Some(start), stop: Some(stop), step: 1 }
+    }
+}
+
+impl From<i64> for Index {
+    fn from(i: i64) -> Self {
+        Index::Int(i)
+    }
+}
+
+impl From<&Tensor> for Index {
+    fn from(index: &Tensor) -> Self {
+        Index::Tensor(index.clone())
+    }
+}
+
+impl Tensor {
+    /// `self[index]`; positions of tensors outside of their dimension are errors where they are
+    /// known and read 0 where they are computed.
+    pub fn get(&self, index: &[Index]) -> Result<Tensor> {
+        let op = "getitem";
+        let mut node = self.uop();
+        let selection = Selection::new(op, node.shape(), index)?;
+        for (axis, slice) in selection.slices().enumerate() {
+            node = slice.of(&node, axis)?;
+        }
+        let node = node.reshape(selection.result(node.shape()))?;
+        match selection.advanced.is_empty() {
+            true => Ok(Tensor::from_uop(node)),
+            false => advanced(op, node, &selection).map(Tensor::from_uop),
+        }
+    }
+}
+
+/// An index resolved against a shape: slices of the dimensions, then other dimensions, then
+/// lookups.
+pub(crate) struct Selection {
+    entries: Vec<Entry>,
+    /// Dimension after the first two steps, and the positions looked up there.
+    advanced: Vec<(usize, UOp)>,
+    /// Where the lookups' dimensions go.
+    target: usize,
+}
+
+enum Entry {
+    Slice(Slice),
+    /// A slice of one element whose dimension vanishes.
+    Int(Slice),
+    NewAxis,
+}
+
+/// A part of a dimension.
+pub(crate) enum Slice {
+    Full,
+    Range(Size, Size),
+    /// Elements `start`, `start + step` and so on, `len` in number, of `extent`.
+    Strided {
+        extent: i64,
+        start: i64,
+        len: i64,
+        step: i64,
+    },
+}
+
+impl Selection {
+    pub(crate) fn new(op: &'static str, shape: &[Size], index: &[Index]) -> Result<Selection> {
+        let given = index.iter().filter(|i| !matches!(i, Index::NewAxis | Index::Ellipsis)).count();
+        let rank = shape.len();
+        let missing = rank.checked_sub(given).ok_or(TensorError::TooManyIndices { op, given, rank })?;
+        let ellipses = index.iter().filter(|i| matches!(i, Index::Ellipsis)).count();
+        if ellipses > 1 {
+            return Err(TensorError::value(op, "an index takes only one ellipsis"));
+        }
+        let mut index = index.to_vec();
+        if ellipses == 0 {
+            index.push(Index::Ellipsis);
+        }
+        let lookups = index.iter().any(|i| matches!(i, Index::Tensor(_)));
+        let mut selection = Selection { entries: Vec::new(), advanced: Vec::new(), target: 0 };
+        // The source's dimension, the result's, and the runs of neighbouring integers and tensors.
+        let (mut axis, mut out, mut runs, mut in_run) = (0, 0, 0, false);
+        for entry in &index {
+            let is_advanced = lookups && matches!(entry, Index::Int(_) | Index::Tensor(_));
+            if is_advanced && !in_run {
+                runs += 1;
+                selection.target = if runs == 1 { out } else { 0 };
+            }
+            in_run = is_advanced;
+            match entry {
+                Index::Int(i) => {
+                    selection.entries.push(Entry::Int(position(op, *i, axis, &shape[axis])?));
+                    axis += 1;
+                }
+                Index::Slice { start, stop, step } => {
+                    selection.entries.push(Entry::Slice(slice(op, *start, *stop, *step, &shape[axis])?));
+                    (axis, out) = (axis + 1, out + 1);
+                }
+                Index::NewAxis => {
+                    selection.entries.push(Entry::NewAxis);
+                    out += 1;
+                }
+                Index::Ellipsis => {
+                    selection.entries.extend((0..missing).map(|_| Entry::Slice(Slice::Full)));
+                    (axis, out) = (axis + missing, out + missing);
+                }
+                Index::Tensor(t) => {
+                    if t.dtype().is_bool() {
+                        let message = "the shape of the result would depend on the mask's values; use where";
+                        return Err(TensorError::unsupported(op, format!("a bool tensor as index: {message}")));
+                    }
+                    let positions = from_start(op, &t.uop(), axis, &shape[axis])?;
+                    selection.entries.push(Entry::Slice(Slice::Full));
+                    selection.advanced.push((out, positions));
+                    (axis, out) = (axis + 1, out + 1);
+                }
+            }
+        }
+        Ok(selection)
+    }
+
+    pub(crate) fn has_lookups(&self) -> bool {
+        !self.advanced.is_empty()
+    }
+
+    /// The slice of each dimension of the source.
+    pub(crate) fn slices(&self) -> impl DoubleEndedIterator<Item = &Slice> + ExactSizeIterator {
+        let slices: Vec<&Slice> = self.entries.iter().filter_map(Entry::slice).collect();
+        slices.into_iter()
+    }
+
+    /// The shape once integers' dimensions are gone and new ones are there, from that of the
+    /// sliced source.
+    pub(crate) fn result(&self, sliced: &[Size]) -> Vec<Size> {
+        let mut sliced = sliced.iter();
+        let extents = self.entries.iter().filter_map(|entry| match entry {
+            Entry::Slice(_) => sliced.next().cloned(),
+            Entry::Int(_) => sliced.next().and(None),
+            Entry::NewAxis => Some(Size::ONE),
+        });
+        extents.collect()
+    }
+}
+
+impl Entry {
+    fn slice(&self) -> Option<&Slice> {
+        match self {
+            Entry::Slice(slice) | Entry::Int(slice) => Some(slice),
+            Entry::NewAxis => None,
+        }
+    }
+}
+
+impl Slice {
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Slice::Full)
+    }
+
+    /// Number of elements, of a dimension of this extent.
+    pub(crate) fn len(&self, extent: &Size) -> Size {
+        match self {
+            Slice::Full => extent.clone(),
+            Slice::Range(first, last) => last - first,
+            Slice::Strided { len, .. } => Size::from(*len),
+        }
+    }
+
+    fn of(&self, node: &UOp, axis: usize) -> Result<UOp> {
+        let (extent, start, len, step) = match self {
+            Slice::Full => return Ok(node.clone()),
+            Slice::Range(first, last) => return part(node, axis, first.clone(), last.clone()),
+            Slice::Strided { extent, start, len, step } => (*extent, *start, *len, *step),
+        };
+        let (node, start, step) = match step < 0 {
+            true => (node.flip(&[axis])?, extent - 1 - start, -step),
+            false => (node.clone(), start, step),
+        };
+        let span = len * step;
+        let kept = part(&node, axis, start.into(), (start + span).min(extent).into())?;
+        let zero = Const::zero(node.dtype());
+        let whole = padded(&kept, axis, Size::ZERO, (start + span - extent).max(0).into(), zero)?;
+        let mut shape = whole.shape().to_vec();
+        shape.splice(axis..=axis, [len.into(), step.into()]);
+        let first = part(&whole.reshape(shape.clone())?, axis + 1, Size::ZERO, Size::ONE)?;
+        shape.remove(axis + 1);
+        Ok(first.reshape(shape)?)
+    }
+
+    /// The inverse: the elements at their places in a dimension of this extent, `fill` elsewhere.
+    pub(crate) fn placed(&self, node: &UOp, axis: usize, whole: &Size, fill: Const) -> Result<UOp> {
+        let (extent, start, len, step) = match self {
+            Slice::Full => return Ok(node.clone()),
+            Slice::Range(first, last) => return padded(node, axis, first.clone(), whole - last, fill),
+            Slice::Strided { extent, start, len, step } => (*extent, *start, *len, *step),
+        };
+        let (from, distance) = if step < 0 { (extent - 1 - start, -step) } else { (start, step) };
+        let span = len * distance;
+        let mut shape = node.shape().to_vec();
+        shape.insert(axis + 1, Size::ONE);
+        let spread = padded(&node.reshape(shape.clone())?, axis + 1, Size::ZERO, (distance - 1).into(), fill)?;
+        shape.remove(axis + 1);
+        shape[axis] = span.into();
+        let kept = part(&spread.reshape(shape)?, axis, Size::ZERO, span.min(extent - from).into())?;
+        let placed = padded(&kept, axis, from.into(), (extent - from - span).max(0).into(), fill)?;
+        if step < 0 { Ok(placed.flip(&[axis])?) } else { Ok(placed) }
+    }
+}
+
+/// One position as a slice.
+fn position(op: &'static str, i: i64, axis: usize, extent: &Size) -> Result<Slice> {
+    let first = if i < 0 { extent + i } else { i.into() };
+    let inside = first.bounds().0 >= 0 && first.lt(extent) == Some(true);
+    if !inside {
+        return Err(TensorError::Index { op, index: i, axis, extent: extent.clone() });
+    }
+    let last = &first + 1;
+    Ok(Slice::Range(first, last))
+}
+
+/// A slice by Python's rules: positions are clipped, where the extent is a number.
+fn slice(op: &'static str, start: Option<i64>, stop: Option<i64>, step: i64, extent: &Size) -> Result<Slice> {
+    if step == 0 {
+        return Err(TensorError::value(op, "the step of a slice must not be 0"));
+    }
+    if start.is_none() && stop.is_none() && step == 1 {
+        return Ok(Slice::Full);
+    }
+    let Some(n) = extent.as_const() else {
+        if step != 1 {
+            let message = format!("a slice with step {step} of the symbolic extent {extent}");
+            return Err(TensorError::unsupported(op, message));
+        }
+        let from_start = |i: i64| if i < 0 { extent + i } else { i.into() };
+        let (first, last) = (start.map_or(Size::ZERO, from_start), stop.map_or(extent.clone(), from_start));
+        return Ok(Slice::Range(first, last));
+    };
+    let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
+    let clip = |i: i64| if i < 0 { i.saturating_add(n).max(low) } else { i.min(high) };
+    let start = start.map_or(if step > 0 { low } else { high }, clip);
+    let stop = stop.map_or(if step > 0 { high } else { low }, clip);
+    let distance = if step > 0 { stop - start } else { start - stop };
+    let len = if distance <= 0 { 0 } else { (distance - 1) / step.saturating_abs() + 1 };
+    Ok(match (len, step) {
+        (0, _) => Slice::Range(Size::ZERO, Size::ZERO),
+        (_, 1) if len == n => Slice::Full,
+        (_, 1) => Slice::Range(start.into(), stop.into()),
+        // Beyond the first element the step does not matter.
+        (1, _) => Slice::Range(start.into(), (start + 1).into()),
+        _ => Slice::Strided { extent: n, start, len, step },
+    })
+}
+
+/// Lookups at several dimensions: they become one, indexed by the row-major position.
+fn advanced(op: &'static str, node: UOp, selection: &Selection) -> Result<UOp> {
+    let axes: Vec<usize> = selection.advanced.iter().map(|(axis, _)| *axis).collect();
+    let mut positions: Vec<UOp> = selection.advanced.iter().map(|(_, p)| p.clone()).collect();
+    if positions.len() > 1 {
+        positions = positions.into_iter().map(|p| Ok(p.cast(DType::I64)?)).collect::<Result<_>>()?;
+        positions = broadcast(op, positions)?;
+    }
+    let extents: Vec<Size> = axes.iter().map(|&a| node.shape()[a].clone()).collect();
+    let rest: Vec<usize> = (0..node.rank()).filter(|a| !axes.contains(a)).collect();
+    let others: Vec<Size> = rest.iter().map(|&a| node.shape()[a].clone()).collect();
+    let (index, table, at) = match axes.as_slice() {
+        [axis] => (positions.remove(0), node, *axis),
+        _ => {
+            let front = node.permute(&[&*axes, &*rest].concat())?;
+            let merged = [&[numel(&extents)], &*others].concat();
+            (row_major(&positions, &extents)?, front.reshape(merged)?, 0)
+        }
+    };
+    let looked_up = table.take(at, &index)?;
+    let width = index.rank();
+    if at == selection.target {
+        return Ok(looked_up);
+    }
+    // The index's dimensions from `at` to the target.
+    let mut order: Vec<usize> = (0..at).chain(at + width..looked_up.rank()).collect();
+    let target = selection.target.min(order.len());
+    order.splice(target..target, at..at + width);
+    if order.len() != looked_up.rank() {
+        return Err(TensorError::shape(op, format!("{} has too many dimensions", show_operands(&[looked_up]))));
+    }
+    Ok(looked_up.permute(&order)?)
+}
+
+/// The positions in row-major order; -1 where one is outside of its dimension.
+fn row_major(positions: &[UOp], extents: &[Size]) -> Result<UOp> {
+    let mut sum: Option<(UOp, UOp)> = None;
+    for (position, extent) in positions.iter().zip(extents) {
+        let shape = position.shape_arc();
+        let zero = UOp::full(Const::zero(DType::I64), shape)?;
+        let extent = size_value(extent)?.expand(shape.clone())?;
+        let inside = UOp::alu(
+            Alu::And,
+            &[UOp::alu(Alu::Le, &[zero, position.clone()])?, UOp::alu(Alu::Lt, &[position.clone(), extent.clone()])?],
+        )?;
+        sum = Some(match sum {
+            None => (position.clone(), inside),
+            Some((before, valid)) => {
+                let scaled = UOp::alu(Alu::Mul, &[before, extent])?;
+                (UOp::alu(Alu::Add, &[scaled, position.clone()])?, UOp::alu(Alu::And, &[valid, inside])?)
+            }
+        });
+    }
+    let Some((flat, valid)) = sum else { return size_value(&Size::ZERO) };
+    let outside = UOp::full(Const::i64(DType::I64, -1), flat.shape_arc())?;
+    Ok(UOp::alu(Alu::Where, &[valid, flat, outside])?)
+}

@@ -1,0 +1,128 @@
+//! Values drawn from the counter-based generator.
+//!
+//! Key and offset are drawn when the tensor is created and are part of it, as memory: realizing it
+//! twice gives the same values, and all random tensors of one shape share one schedule.
+
+use std::f64::consts;
+use std::sync::LazyLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use svod_dtype::{DEFAULT_FLOAT, DEFAULT_INT, DType};
+use svod_ir::graph::UOp;
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError};
+use crate::movement::part;
+use crate::operand::{checked_shape, sizes};
+use crate::tensor::Tensor;
+
+/// Starts the generator anew, so that what is drawn from here on can be repeated.
+pub fn manual_seed(seed: u64) {
+    *GENERATOR.lock() = Generator { key: seed, offset: 0 };
+}
+
+struct Generator {
+    key: u64,
+    /// Number of the first element that is not drawn yet.
+    offset: u64,
+}
+
+static GENERATOR: LazyLock<Mutex<Generator>> = LazyLock::new(|| {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
+    Mutex::new(Generator { key: now ^ u64::from(std::process::id()).rotate_left(32), offset: 0 })
+});
+
+impl Tensor {
+    /// Uniformly distributed in [0, 1).
+    pub fn rand<S: Clone + Into<Size>>(shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
+        let (dtype, carried) = float("rand", dtype)?;
+        uniform(draw("rand", sizes(shape), carried)?, carried)?.cast(dtype)
+    }
+
+    /// Normally distributed with mean 0 and deviation 1 (Box and Muller 1958).
+    pub fn randn<S: Clone + Into<Size>>(shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
+        let (dtype, carried) = float("randn", dtype)?;
+        let shape = sizes(shape);
+        let pair = uniform(draw("randn", [&[2.into()], &*shape].concat(), carried)?, carried)?;
+        let part = |i: i64| pair.narrow(0, i, 1)?.reshape(&shape);
+        // In (0, 1], whose logarithm is finite.
+        let radius = part(0)?.rsub(1)?.log()?.mul(-2)?.sqrt()?;
+        radius.mul(part(1)?.mul(consts::TAU)?.cos()?)?.cast(dtype)
+    }
+
+    /// Integers uniformly distributed in `low..high`.
+    pub fn randint<S: Clone + Into<Size>>(low: i64, high: i64, shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
+        let (op, dtype) = ("randint", dtype.unwrap_or(DEFAULT_INT));
+        let span = high
+            .checked_sub(low)
+            .filter(|s| (1..=1 << 32).contains(s))
+            .ok_or_else(|| TensorError::value(op, format!("{low}..{high} must hold between 1 and 2^32 integers")))?;
+        if !dtype.is_int() {
+            return Err(TensorError::dtype(op, format!("gives integers, not {dtype}")));
+        }
+        // The high half of bits * span is in 0..span, uniform up to span / 2^32.
+        let bits = draw(op, sizes(shape), DType::F32)?.cast(DType::U64)?;
+        bits.mul(span)?.shr(32)?.cast(DType::I64)?.add(low)?.cast(dtype)
+    }
+
+    /// Uniformly distributed in [low, high).
+    pub fn uniform<S: Clone + Into<Size>>(shape: &[S], low: f64, high: f64, dtype: Option<DType>) -> Result<Tensor> {
+        Tensor::rand(shape, dtype)?.mul(high - low)?.add(low)
+    }
+
+    /// Normally distributed.
+    pub fn normal<S: Clone + Into<Size>>(
+        shape: &[S],
+        mean: f64,
+        deviation: f64,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
+        Tensor::randn(shape, dtype)?.mul(deviation)?.add(mean)
+    }
+}
+
+fn float(op: &'static str, dtype: Option<DType>) -> Result<(DType, DType)> {
+    let dtype = dtype.unwrap_or(DEFAULT_FLOAT);
+    match dtype {
+        DType::F64 => Ok((dtype, DType::F64)),
+        _ if dtype.is_float() => Ok((dtype, DType::F32)),
+        _ => Err(TensorError::dtype(op, format!("gives floats, not {dtype}"))),
+    }
+}
+
+/// Random bits: 32 for each element, or 64 for those of `F64`.
+fn draw(op: &'static str, shape: Vec<Size>, carried: DType) -> Result<Tensor> {
+    let shape = checked_shape(op, shape)?;
+    let words = if carried == DType::F64 { 2 } else { 1 };
+    let drawn: Vec<Size> = if words == 2 { [&[2.into()], &*shape].concat() } else { shape.to_vec() };
+    let count = drawn.iter().product::<Size>();
+    let Some(most) = count.upper_bound() else {
+        return Err(TensorError::shape(op, format!("{count} elements have no upper bound")));
+    };
+    let (key, offset) = {
+        let mut generator = GENERATOR.lock();
+        let offset = generator.offset;
+        generator.offset = offset.wrapping_add(most.max(0) as u64);
+        (generator.key, offset)
+    };
+    let state = Tensor::from_slice(&[key, offset], &[2])?;
+    let state = state.uop();
+    let word = |i: usize| part(&state, 0, i.into(), (i + 1).into()).and_then(|w| Ok(w.reshape([])?));
+    let bits = UOp::rand(&word(0)?, &word(1)?, drawn.into())?;
+    if words == 1 {
+        return Ok(Tensor::from_uop(bits));
+    }
+    let wide = Tensor::from_uop(bits).cast(DType::U64)?;
+    let half = |i: i64| wide.narrow(0, i, 1)?.reshape(&shape);
+    half(0)?.shl(32)?.bitwise_or(half(1)?)
+}
+
+/// Bits as floats in [0, 1): as many leading ones as the significand holds.
+fn uniform(bits: Tensor, carried: DType) -> Result<Tensor> {
+    let (unused, scale) = match carried {
+        DType::F64 => (11, (-53f64).exp2()),
+        _ => (8, (-24f64).exp2()),
+    };
+    bits.shr(unused)?.cast(carried)?.mul(scale)
+}
