@@ -1,9 +1,14 @@
 //! Why code cannot be generated.
 
+use crate::lower::LowerError;
+
 /// A failure of code generation. Except for [`CompileError::Unsupported`] it is a fault of the
 /// compiler, not of the kernel; the message says how to report it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
+    /// The loop tree has no linear list.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
     /// LLVM has no back end for this target in this build, or rejects its description.
     #[error("no code generator for {target}: {why}")]
     Target {

@@ -21,7 +21,7 @@ pub enum Error {
     EmptySchedule,
     /// A plan that cannot be built.
     #[error(transparent)]
-    Build(#[from] BuildError),
+    Build(BuildError),
     /// An argument that has no memory.
     #[error("buffer not found: {0}")]
     BufferNotFound(String),
@@ -136,6 +136,15 @@ impl From<DeviceError> for Error {
             DeviceError::Load { .. } => Error::Load(error),
             DeviceError::Unsupported { .. } => Error::Unsupported(error.to_string()),
             _ => Error::Device(error),
+        }
+    }
+}
+
+impl From<BuildError> for Error {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Other(error) => *error,
+            error => Error::Build(error),
         }
     }
 }

@@ -1,3 +1,31 @@
-//! Running compiled kernels: the task pool.
+//! Running graphs: plans, devices, caches and the task pool.
+//!
+//! Top down:
+//!
+//! * a [`Context`] holds what plans share, and [`Context::plan`] makes an [`ExecutionPlan`] of a
+//!   graph: scheduled ([`svod_schedule`]), compiled (`code`), attached to buffers
+//!   (`instantiate`), constants packed (`prepack`), ordered ([`plan`]);
+//! * an [`ExecutionPlan`] runs many times without allocating, hashing or waiting for others;
+//! * [`Memory`] is what leaves of graphs stand for;
+//! * [`pool`] runs the tasks of kernels.
 
+mod cache;
+mod code;
+mod config;
+mod context;
+mod cpu;
+mod error;
+mod instantiate;
+mod interrupt;
+mod memory;
+pub mod plan;
 pub mod pool;
+mod prepack;
+
+pub use code::KernelCode;
+pub use config::{KERNEL_CACHE, Planner, PrepareConfig, debug_level};
+pub use context::{Context, ContextStats};
+pub use error::{Error, Result, VariableError};
+pub use interrupt::StopCheck;
+pub use memory::Memory;
+pub use plan::{ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, Profile, Timing};

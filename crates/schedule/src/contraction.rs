@@ -157,7 +157,8 @@ pub(crate) fn pack_kernel(
     }
     let extents: Vec<Size> = over.iter().map(|a| kernel.axes[a.index()].extent.clone()).collect();
     let shape = layout_shape(&extents, layout);
-    let mut pack = Kernel { name: format!("{}_pack", kernel.name), params: kernel.params.clone(), ..Kernel::default() };
+    let name = format!("{}_pack", kernel.name);
+    let mut pack = Kernel { name, params: kernel.params.clone(), vars: kernel.vars.clone(), ..Kernel::default() };
     let mut stored: Vec<Size> = Vec::new();
     for (i, extent) in shape.iter().enumerate() {
         let last = extent.upper_bound().ok_or("an operand without an upper bound")? - 1;

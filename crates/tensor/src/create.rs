@@ -14,7 +14,7 @@ use svod_ir::graph::{LeafClass, UOp};
 use svod_ir::size::{BoundVariable, Size};
 
 use crate::error::{Result, TensorError};
-use crate::memory::{Memory, host_allocator};
+use crate::memory::{fresh, host, leaf_over};
 use crate::operand::{Operand, checked_shape, size_value, sizes};
 use crate::tensor::Tensor;
 
@@ -73,15 +73,13 @@ impl Tensor {
         if dtype.is_bool() && bytes.iter().any(|b| *b > 1) {
             return Err(TensorError::value("tensor", "a byte of a bool tensor is neither 0 nor 1"));
         }
-        let buffer = Buffer::from_bytes(host_allocator(), dtype, bytes)?;
-        Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, shape)
+        Tensor::from_buffer(fresh(dtype, bytes)?, LeafClass::Data, shape)
     }
 
     /// A buffer's elements. As `Data`, nothing may write the buffer any more.
     pub fn from_buffer(buffer: Arc<Buffer>, class: LeafClass, shape: &[usize]) -> Result<Tensor> {
         check_bytes("tensor", buffer.bytes(), buffer.dtype(), shape)?;
-        let (dtype, offset) = (buffer.dtype(), buffer.offset() as u64);
-        Memory::new(buffer, class).tensor(offset, dtype, sizes(shape).into())
+        Ok(Tensor::from_uop(leaf_over(buffer, class, sizes(shape).into())?))
     }
 
     /// A caller's memory, without a copy: the tensor, and what is computed from it, sees what the
@@ -100,7 +98,7 @@ impl Tensor {
         let count = count_of("from_numpy", shape)?;
         let bytes = count.checked_mul(dtype.bytes()).ok_or_else(|| too_large("from_numpy", shape))?;
         // SAFETY: the caller's promise.
-        let storage = unsafe { Storage::borrowed(host_allocator(), pointer, bytes, read_only, keep_alive) };
+        let storage = unsafe { Storage::borrowed(host()?.allocator(), pointer, bytes, read_only, keep_alive) };
         let buffer = Buffer::over(storage, 0, dtype, count)?;
         Tensor::from_buffer(Arc::new(buffer), LeafClass::Borrowed, shape)
     }
@@ -206,7 +204,7 @@ impl Tensor {
     pub fn load_safetensors(path: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
         let file = Safetensors::open(path)?;
         let tensors = file.iter().map(|(name, view)| {
-            let buffer = Arc::new(view.to_device(host_allocator())?);
+            let buffer = Arc::new(view.to_device(host()?.allocator())?);
             Ok((name.to_owned(), Tensor::from_buffer(buffer, LeafClass::Data, &view.shape)?))
         });
         tensors.collect()

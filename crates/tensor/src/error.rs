@@ -53,6 +53,16 @@ pub enum TensorError {
         /// Its extent.
         extent: Size,
     },
+    /// An index that a run computed, outside of its dimension; the value read there was 0.
+    #[error("{op}: a computed index is out of range for axis {axis} with extent {extent}")]
+    ComputedIndex {
+        /// The operation.
+        op: &'static str,
+        /// The axis indexed.
+        axis: usize,
+        /// Its extent.
+        extent: Size,
+    },
     /// More indices than dimensions.
     #[error("{op}: {given} indices for a tensor of rank {rank}")]
     TooManyIndices {
@@ -91,6 +101,9 @@ pub enum TensorError {
     /// A symbolic size or variable.
     #[error(transparent)]
     Size(#[from] SizeError),
+    /// Planning, compiling and running.
+    #[error(transparent)]
+    Runtime(#[from] svod_runtime::Error),
     /// Memory, files and devices.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -121,6 +134,8 @@ pub enum ErrorKind {
     Compile,
     /// Running, and reading what did not run.
     Execution,
+    /// The user asked to stop.
+    Interrupted,
 }
 
 impl TensorError {
@@ -129,16 +144,12 @@ impl TensorError {
         match self {
             TensorError::Shape { .. } | TensorError::Axis { .. } => ErrorKind::Shape,
             TensorError::DType { .. } => ErrorKind::DType,
-            TensorError::Index { .. } | TensorError::TooManyIndices { .. } => ErrorKind::Index,
+            TensorError::Index { .. } | TensorError::ComputedIndex { .. } | TensorError::TooManyIndices { .. } => ErrorKind::Index,
             TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
             TensorError::NotExecuted | TensorError::Stale => ErrorKind::Execution,
-            TensorError::Graph(error) => match error.reason {
-                Reason::DType { .. } => ErrorKind::DType,
-                Reason::Shape(_) | Reason::Axis { .. } => ErrorKind::Shape,
-                Reason::Device(..) => ErrorKind::Device,
-                Reason::Arity { .. } | Reason::Node(_) => ErrorKind::Value,
-            },
+            TensorError::Graph(error) => of_graph(error),
+            TensorError::Runtime(error) => of_runtime(error),
             TensorError::Device(error) => of_device(error),
         }
     }
@@ -160,7 +171,33 @@ impl TensorError {
     }
 }
 
-pub(crate) fn of_device(error: &DeviceError) -> ErrorKind {
+fn of_graph(error: &GraphError) -> ErrorKind {
+    match error.reason {
+        Reason::DType { .. } => ErrorKind::DType,
+        Reason::Shape(_) | Reason::Axis { .. } => ErrorKind::Shape,
+        Reason::Device(..) => ErrorKind::Device,
+        Reason::Arity { .. } | Reason::Node(_) => ErrorKind::Value,
+    }
+}
+
+fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
+    use svod_runtime::Error;
+    match error {
+        Error::BindMismatch(_) | Error::BatchMismatch { .. } | Error::Variable(_) => ErrorKind::Value,
+        Error::BufferNotFound(_) => ErrorKind::Value,
+        Error::UnknownShape(_) => ErrorKind::Shape,
+        Error::UnknownDevice { .. } => ErrorKind::Device,
+        Error::Graph(error) => of_graph(error),
+        Error::Execute { .. } | Error::Stale => ErrorKind::Execution,
+        Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+        Error::Unsupported(_) => ErrorKind::Unsupported,
+        Error::Interrupted => ErrorKind::Interrupted,
+        Error::Device(error) => of_device(error),
+        _ => ErrorKind::Compile,
+    }
+}
+
+fn of_device(error: &DeviceError) -> ErrorKind {
     use svod_device::safetensors::SafetensorsErrorKind::MissingTensor;
     match error {
         DeviceError::OutOfMemory { .. } => ErrorKind::OutOfMemory,

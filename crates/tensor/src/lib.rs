@@ -12,7 +12,7 @@
 //! | `index`, `assign`, `gather` | basic and integer-array indexing; `t[i] = v`; lookups |
 //! | `reduce`, `matmul`, `nn` | folds and scans; contractions; layers |
 //! | `random` | values drawn from the counter-based generator |
-//! | `memory`, `realize`, `read` | what is in memory: running, and taking values out |
+//! | `memory`, `realize`, `plan`, `lookups`, `read` | what is in memory: running, and taking values out |
 
 mod assign;
 mod combine;
@@ -21,11 +21,13 @@ mod elementwise;
 mod error;
 mod gather;
 mod index;
+mod lookups;
 mod matmul;
 mod memory;
 mod movement;
 mod nn;
 mod operand;
+mod plan;
 mod random;
 mod read;
 mod realize;
@@ -35,10 +37,11 @@ mod tensor;
 pub use create::Element;
 pub use error::{ErrorKind, Result, TensorError};
 pub use index::Index;
-pub use memory::Memory;
 pub use operand::Operand;
+pub use plan::Plan;
 pub use random::manual_seed;
 pub use svod_dtype::DType;
 pub use svod_ir::graph::{Device, Origin, UOp};
 pub use svod_ir::size::{BoundVariable, Size, Variable};
+pub use svod_runtime::{Feed, Memory, PrepareConfig};
 pub use tensor::Tensor;

@@ -1,71 +1,38 @@
-//! Memory behind leaves.
+//! Memory for values.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use svod_device::{Allocator, Block, Buffer, CpuAllocator, DeviceSpec};
-use svod_dtype::DType;
-use svod_ir::graph::{Device, Leaf, LeafClass, LeafData, Shape, UOp};
+use svod_device::{Allocator, Buffer, Device as OpenDevice, DeviceSpec};
+use svod_dtype::{Const, DType};
+use svod_ir::graph::{Leaf, LeafClass, Shape, UOp};
+use svod_runtime::{Context, Memory};
 
 use crate::error::Result;
-use crate::tensor::Tensor;
 
-/// A buffer as the memory of leaves.
-#[derive(Debug)]
-pub struct Memory {
-    buffer: Arc<Buffer>,
-    class: LeafClass,
-    version: AtomicU64,
+/// The CPU's memory.
+pub(crate) fn host() -> Result<Arc<OpenDevice>> {
+    Ok(Context::global().devices().get(&DeviceSpec::CPU)?)
 }
 
-impl Memory {
-    /// Memory of a class, at version 0.
-    pub fn new(buffer: Arc<Buffer>, class: LeafClass) -> Arc<Memory> {
-        Arc::new(Memory { buffer, class, version: AtomicU64::new(0) })
-    }
-
-    /// The buffer.
-    pub fn buffer(&self) -> &Arc<Buffer> {
-        &self.buffer
-    }
+/// A buffer on the CPU with these elements.
+pub(crate) fn fresh(dtype: DType, bytes: &[u8]) -> Result<Arc<Buffer>> {
+    Ok(Arc::new(Buffer::from_bytes(host()?.allocator(), dtype, bytes)?))
 }
 
-impl LeafData for Memory {
-    fn storage_id(&self) -> u64 {
-        self.buffer.storage_id().as_u64()
-    }
-
-    fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
-    fn class(&self) -> LeafClass {
-        self.class
-    }
-
-    fn device(&self) -> Device {
-        Device::new(&self.buffer.device().to_string())
-    }
-
-    fn alignment(&self) -> u64 {
-        let storage = self.buffer.storage();
-        match storage.as_ptr().filter(|_| storage.is_borrowed()) {
-            Some(ptr) => 1 << ptr.as_ptr().addr().trailing_zeros().min(Block::ALIGN.trailing_zeros()),
-            None => Block::ALIGN as u64,
-        }
-    }
+/// A buffer on the CPU with one value everywhere.
+pub(crate) fn filled(value: Const, count: usize) -> Result<Arc<Buffer>> {
+    let host = host()?;
+    let allocator: &Arc<dyn Allocator> = host.allocator();
+    let buffer = Buffer::new(allocator, value.dtype(), count)?;
+    // Allocated before the host makes as many bytes, so that too many of them are an error.
+    buffer.allocate()?;
+    let bytes = &value.to_le_bytes()[..value.dtype().bytes()];
+    buffer.copy_in(&bytes.repeat(count))?;
+    Ok(Arc::new(buffer))
 }
 
-impl Memory {
-    /// Elements of this memory as a tensor.
-    pub(crate) fn tensor(self: &Arc<Self>, offset: u64, dtype: DType, shape: Shape) -> Result<Tensor> {
-        let leaf = Leaf::new(self.clone(), offset, dtype, shape);
-        Ok(Tensor::from_uop(UOp::leaf(leaf)?))
-    }
-}
-
-/// The host's memory.
-pub(crate) fn host_allocator() -> &'static Arc<dyn Allocator> {
-    static HOST: LazyLock<Arc<dyn Allocator>> = LazyLock::new(|| Arc::new(CpuAllocator::new(DeviceSpec::CPU)));
-    &HOST
+/// The leaf of a buffer's elements in a shape.
+pub(crate) fn leaf_over(buffer: Arc<Buffer>, class: LeafClass, shape: Shape) -> Result<UOp> {
+    let (dtype, offset) = (buffer.dtype(), buffer.offset() as u64);
+    Ok(UOp::leaf(Leaf::new(Arc::new(Memory::new(buffer, class)), offset, dtype, shape))?)
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use svod_device::Buffer;
 use svod_dtype::Const;
 use svod_ir::buffer::HostBuffer;
-use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
+use svod_ir::graph::{Leaf, LeafClass, LeafData, Op, UOp};
+use svod_runtime::Memory;
 
 use crate::create::Element;
 use crate::error::{Result, TensorError};
-use crate::memory::Memory;
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -60,7 +60,7 @@ impl Tensor {
 /// The buffer that holds exactly a leaf's elements.
 pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
     let memory = leaf.downcast::<Memory>().ok_or_else(|| TensorError::unsupported("read", "memory of another kind"))?;
-    if leaf.class() == LeafClass::Output && leaf.version() == 0 {
+    if leaf.class() == LeafClass::Output && leaf.data().version() == 0 {
         return Err(TensorError::NotExecuted);
     }
     let base = memory.buffer();

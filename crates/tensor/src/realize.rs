@@ -1,11 +1,162 @@
 //! Computing values: `realize`.
 
-use crate::error::Result;
+use std::sync::Arc;
+
+use svod_device::Buffer;
+use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, LeafData, Op, UOp};
+use svod_runtime::{Context, PrepareConfig};
+
+use crate::error::{Result, TensorError};
+use crate::lookups::Lookups;
+use crate::memory::{fresh, leaf_over};
+use crate::read::buffer_of;
 use crate::tensor::Tensor;
 
 impl Tensor {
-    /// Computes the value, unless that is done.
+    /// Computes the value, unless that is done. All tensors that share the expression have the
+    /// value then.
     pub fn realize(&self) -> Result<()> {
+        self.realize_with(&PrepareConfig::from_env())
+    }
+
+    /// [`Tensor::realize`] by this configuration.
+    pub fn realize_with(&self, config: &PrepareConfig) -> Result<()> {
+        Tensor::realize_batch_with(&[self], config)
+    }
+
+    /// Computes several values as one graph, shared work once.
+    pub fn realize_batch(tensors: &[&Tensor]) -> Result<()> {
+        Tensor::realize_batch_with(tensors, &PrepareConfig::from_env())
+    }
+
+    /// [`Tensor::realize_batch`] by this configuration.
+    pub fn realize_batch_with(tensors: &[&Tensor], config: &PrepareConfig) -> Result<()> {
+        let mut pending = Vec::new();
+        for tensor in tensors {
+            let node = tensor.uop();
+            match without_kernel(&node)? {
+                Some(value) => tensor.settle(&node, value)?,
+                None => pending.push(node),
+            }
+        }
+        let claims = UOp::claim_all(&pending).into_iter();
+        let mine: Vec<Claim> = claims.filter_map(|(_, c)| if let Claimed::Mine(c) = c { Some(c) } else { None }).collect();
+        if !mine.is_empty() {
+            compute(mine, config)?;
+        }
+        // The handles let go of their expressions.
+        tensors.iter().for_each(|t| drop(t.uop()));
         Ok(())
+    }
+
+    /// Takes a value that was found without computing.
+    fn settle(&self, node: &UOp, value: UOp) -> Result<()> {
+        if *node != value {
+            // Constants stay constants in other expressions.
+            if node.uniform().is_none() {
+                node.force(value.clone())?;
+            }
+            self.rebind(value);
+        }
+        Ok(())
+    }
+}
+
+/// Runs the graph of the claimed nodes and forces them. An error releases the claims.
+fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
+    let mut roots: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
+    let graph = Graph::new(&roots);
+    let volatile = check_leaves(&graph)?;
+    let (lookups, flags) = Lookups::of(&graph, &[])?;
+    roots.extend(flags);
+    let plan = Context::global().plan(&roots, &[], config)?;
+    plan.execute()?;
+    let outputs = plan.outputs();
+    if outputs.len() != roots.len() {
+        return Err(svod_runtime::Error::BatchMismatch { tensors: roots.len(), outputs: outputs.len() }.into());
+    }
+    lookups.check_flags(|i| Ok(outputs[mine.len() + i].to_vec()?))?;
+    for (claim, buffer) in mine.into_iter().zip(outputs) {
+        let shared = volatile.contains(&buffer.storage_id().as_u64());
+        let own = if shared { Arc::new(buffer.to_device(buffer.storage().allocator())?) } else { buffer };
+        let shape = claim.node().shape_arc().clone();
+        claim.force(leaf_over(own, LeafClass::Data, shape)?)?;
+    }
+    Ok(())
+}
+
+/// The storages of a graph that may change later.
+///
+/// # Errors
+/// Outputs of plans that were not executed, or that were executed again since.
+pub(crate) fn check_leaves(graph: &Graph) -> Result<Vec<u64>> {
+    let mut volatile = Vec::new();
+    for node in graph.nodes() {
+        let Op::Leaf(leaf) = node.op() else { continue };
+        if leaf.class() == LeafClass::Output {
+            match (leaf.version(), leaf.data().version()) {
+                (0, 0) => return Err(TensorError::NotExecuted),
+                (then, now) if then != now => return Err(TensorError::Stale),
+                _ => {}
+            }
+        }
+        if leaf.class() != LeafClass::Data {
+            volatile.push(leaf.storage());
+        }
+    }
+    Ok(volatile)
+}
+
+/// The value of what needs no kernel: memory, constants, nothing at all, and memory under another
+/// shape. A value of memory that may change later is copied.
+pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
+    if matches!(node.op(), Op::Leaf(_)) {
+        return Ok(Some(node.clone()));
+    }
+    let Some(count) = node.numel().as_usize() else { return Ok(None) };
+    if count == 0 {
+        return fresh(node.dtype(), &[]).and_then(|b| leaf_over(b, LeafClass::Data, node.shape_arc().clone())).map(Some);
+    }
+    if let Some(value) = node.uniform() {
+        let buffer = crate::memory::filled(value, count)?;
+        return leaf_over(buffer, LeafClass::Data, node.shape_arc().clone()).map(Some);
+    }
+    let Some(leaf) = viewed(node) else { return Ok(None) };
+    if leaf.class() == LeafClass::Data {
+        let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone());
+        return Ok(Some(UOp::leaf(same)?));
+    }
+    check_leaves(&Graph::new(std::slice::from_ref(node)))?;
+    let copy: Buffer = {
+        let buffer = buffer_of(&leaf)?;
+        buffer.to_device(buffer.storage().allocator())?
+    };
+    leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone()).map(Some)
+}
+
+/// The leaf of which the node is another shape.
+pub(crate) fn viewed(node: &UOp) -> Option<Leaf> {
+    let mut node = node.resolved();
+    loop {
+        node = match node.op() {
+            Op::Leaf(leaf) => return Some(leaf.clone()),
+            Op::Reshape(_) | Op::Contiguous | Op::Detach | Op::ContiguousBackward => node.source()?,
+            _ => return None,
+        };
+    }
+}
+
+impl Tensor {
+    /// The value on a device, by its name.
+    ///
+    /// # Errors
+    /// A device that there is not, or that cannot be written.
+    pub fn to(&self, device: &str) -> Result<Tensor> {
+        let spec: svod_device::DeviceSpec = device.parse().map_err(TensorError::Device)?;
+        if spec.is_disk() {
+            return Err(TensorError::unsupported("to", format!("{spec} is read-only")));
+        }
+        Context::global().devices().get(&spec)?;
+        Ok(Tensor::from_uop(self.uop().copy_to(&svod_ir::graph::Device::new(&spec.to_string()))?))
     }
 }

@@ -72,44 +72,14 @@ impl Lowering<'_> {
                 self.load(pool.dtype(id), *from, index, &at, valid.map(|v| values[&v]), *other)
             }
             Expr::Lanes { op, lanes, value } => {
-                let (op, lanes, value) = (*op, lanes.clone(), *value);
-                let count = Variable::max(&lanes) + 1;
-                if self.vector.is_some() {
-                    return self.reduce_unrolled(op, &lanes, count, value);
-                }
-                self.vector = (count > 1).then(|| (lanes.clone(), count as u32));
-                if count <= 1 {
-                    let zero = self.b.index(0);
-                    self.env.insert(lanes, zero);
-                }
-                let value = self.eval(&[value]);
-                self.vector = None;
-                let value = self.b.widen(value?[0], count.max(1) as u32);
+                // The verifier checked that this is the open vector loop.
+                let (op, lanes, value) = (*op, Variable::max(lanes) + 1, *value);
+                let value = self.eval(&[value])?[0];
+                let value = self.b.widen(value, lanes.max(1) as u32);
                 Ok(self.reduce(op, value))
             }
             Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => Err(LowerError::Expr(id)),
         }
-    }
-
-    /// Lanes inside of a vector loop: one vector for each lane, combined as a tree of halves.
-    fn reduce_unrolled(
-        &mut self,
-        op: Alu,
-        lanes: &Variable,
-        count: i64,
-        value: ExprId,
-    ) -> Result<Val, LowerError> {
-        let mut values = Vec::new();
-        for lane in 0..count.max(1) {
-            let lane = self.b.index(lane);
-            self.env.insert(lanes.clone(), lane);
-            values.push(self.eval(&[value])?[0]);
-        }
-        while values.len() > 1 {
-            let upper = values.split_off(values.len() / 2);
-            values = values.iter().zip(upper).map(|(a, b)| self.alu(op, &[*a, b])).collect();
-        }
-        Ok(values[0])
     }
 
     /// The lanes in which `excess <= 0`, for an excess that grows or falls by one from lane to lane:

@@ -41,7 +41,7 @@ pub struct ExecutionPlanBuilder {
 }
 
 /// A plan that cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum BuildError {
     /// An op that writes nothing.
     #[error("op {op} ({name}) has no outputs")]

@@ -1,0 +1,198 @@
+//! Hand-written loop trees: compiled code, the linear interpreter and the reference agree.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::check;
+use svod_dtype::DType;
+use svod_ir::buffer::HostBuffer;
+
+fn ramp(dtype: DType, len: usize) -> HostBuffer {
+    HostBuffer::from_f64(dtype, (0..len).map(|i| ((i * 37) % 23) as f64 * 0.25 - 2.0))
+}
+
+fn zeros(len: usize) -> HostBuffer {
+    HostBuffer::zeros(DType::F32, len)
+}
+
+#[test]
+fn elementwise_with_a_rest_loop() {
+    let text = "lowered add
+var n = 1..=4096
+param p0: f32[n]
+param p1: f32[n]
+param p2: f32[n]
+
+phase
+{
+  serial i < n//8 {
+    vector j < 8 {
+      p2[i*8 + j] = p0[i*8 + j] + p1[i*8 + j] * f32(2.0)
+    }
+  }
+  serial k < n%8 {
+    p2[(n//8)*8 + k] = p0[(n//8)*8 + k] + p1[(n//8)*8 + k] * f32(2.0)
+  }
+}
+";
+    for n in [1, 7, 8, 61] {
+        check(text, &[n as i64], vec![ramp(DType::F32, n), ramp(DType::F32, n), zeros(n)], 0.0);
+    }
+}
+
+#[test]
+fn sum_of_rows_in_register_lanes() {
+    let text = "lowered sum
+var n = 1..=64
+param p0: f32[n, 37]
+param p1: f32[n]
+
+phase
+grid r < n
+temp acc: f32[2, 8] register
+temp total: f32[] register
+{
+  unroll u < 2 {
+    vector j < 8 {
+      acc[u, j] = f32(0.0)
+    }
+  }
+  serial k < 2 {
+    unroll u1 < 2 {
+      vector j1 < 8 {
+        acc[u1, j1] = acc[u1, j1] + p0[r, k*16 + u1*8 + j1]
+      }
+    }
+  }
+  vector l < 8 {
+    acc[0, l] = acc[0, l] + acc[1, l]
+  }
+  total[] = LANES
+  serial t < 5 {
+    total[] = total[] + p0[r, t + 32]
+  }
+  p1[r] = total[]
+}
+";
+    // The lanes are a variable of their own.
+    let lanes = "lanes(add, m < 8, acc[0, m])";
+    check(&text.replace("LANES", lanes), &[3], vec![ramp(DType::F32, 3 * 37), zeros(3)], 1e-6);
+}
+
+#[test]
+fn masked_tail_and_padding() {
+    let text = "lowered pad
+var n = 1..=4096
+param p0: f32[n]
+param p1: f32[n + 4]
+
+phase
+grid i < (n + 11)//8
+{
+  vector j < 8 {
+    p1[i*8 + j] = p0[i*8 + j - 2 if ({i*8 + j} < {n + 2}) & ({1} < {i*8 + j}) else f32(7.0)] if {i*8 + j} < {n + 4}
+  }
+}
+";
+    for n in [1, 5, 8, 30] {
+        check(text, &[n as i64], vec![ramp(DType::F32, n), zeros(n + 4)], 0.0);
+    }
+}
+
+#[test]
+fn gather_transpose_and_flip() {
+    let text = "lowered gather
+param p0: f32[16, 16]
+param p1: i32[16]
+param p2: f32[16, 16]
+param p3: f32[16, 16]
+param p4: f32[16, 16]
+
+phase
+grid i < 16
+{
+  serial b < 2 {
+    vector j < 8 {
+      p2[i, b*8 + j] = p0[b*8 + j, i]
+      p3[i, b*8 + j] = p0[i, 15 - b*8 - j]
+      e0 = cast(index, p1[b*8 + j])
+      p4[i, b*8 + j] = p0[e0, i]
+    }
+  }
+}
+";
+    let index = HostBuffer::from_i64(DType::I32, (0..16).map(|i| (i * 5) % 16));
+    check(text, &[], vec![ramp(DType::F32, 256), index, zeros(256), zeros(256), zeros(256)], 0.0);
+}
+
+#[test]
+fn scratch_and_phases() {
+    let text = "lowered softmax
+var n = 1..=16
+param p0: f32[n, 24]
+param p1: f32[n, 24]
+param p2: f32[n]
+
+phase
+grid r < n
+temp row: f32[24] scratch
+temp m: f32[8] register
+temp s: f32[8] register
+temp top: f32[] register
+{
+  vector j < 8 {
+    m[j] = f32(-inf)
+    s[j] = f32(0.0)
+  }
+  serial k < 3 {
+    vector j1 < 8 {
+      m[j1] = max(m[j1], p0[r, k*8 + j1])
+    }
+  }
+  top[] = lanes(max, q < 8, m[q])
+  serial k2 < 3 {
+    vector j2 < 8 {
+      row[k2*8 + j2] = exp(p0[r, k2*8 + j2] - top[])
+      s[j2] = s[j2] + row[k2*8 + j2]
+    }
+  }
+  top[] = lanes(add, w < 8, s[w])
+  serial k3 < 3 {
+    vector j3 < 8 {
+      p1[r, k3*8 + j3] = row[k3*8 + j3] / top[]
+    }
+  }
+}
+
+phase
+grid r < n
+{
+  if p1[r, 0] < f32(0.1) {
+    p2[r] = p1[r, 0] * f32(2.0)
+  }
+}
+";
+    check(text, &[5], vec![ramp(DType::F32, 5 * 24), zeros(5 * 24), zeros(5)], 1e-6);
+}
+
+#[test]
+fn contraction_tiles() {
+    for (panel, a_shape, a_at, a_stride) in [("", "12, 19", "r*6, 0", 19), (" panel", "19, 12", "0, r*6", 12)] {
+        let text = format!(
+            "lowered matmul
+param p0: f32[{a_shape}]
+param p1: f32[19, 16]
+param p2: f32[12, 16]
+
+phase
+grid r < 2
+{{
+  micro 6 x 16 f32 -> f32 depth 10 start 0 (p2[r*6, 0] stride 16) (p0[{a_at}] stride {a_stride}{panel}) (p1[0, 0] stride 16)
+  micro 6 x 16 f32 -> f32 depth 9 start 1 (p2[r*6, 0] stride 16) (p0[{}] stride {a_stride}{panel}) (p1[10, 0] stride 16)
+}}
+",
+            if panel.is_empty() { "r*6, 10" } else { "10, r*6" }
+        );
+        check(&text, &[], vec![ramp(DType::F32, 228), ramp(DType::F32, 19 * 16), zeros(192)], 1e-5);
+    }
+}

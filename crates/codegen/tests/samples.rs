@@ -1,0 +1,149 @@
+//! Kernels written by hand, scheduled and compiled, give what the kernel interpreter gives.
+#![allow(clippy::unwrap_used)]
+
+use svod_codegen::load::{Address, Code};
+use svod_codegen::{host, llvm, lower, machine, tile};
+use svod_dtype::DType;
+use svod_ir::buffer::HostBuffer;
+use svod_ir::kernel::{Kernel, samples};
+use svod_ir::lowered::Lowered;
+use svod_ir::size::{BoundVariable, Size, Variable};
+use svod_ir::target::Target;
+use svod_schedule::{Schedule, heuristic, lower as loops};
+
+fn values(dtype: DType, n: usize, seed: u64) -> HostBuffer {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    if dtype.is_float() {
+        HostBuffer::from_f64(dtype, (0..n).map(|_| (next() % 4001) as f64 / 1000.0 - 2.0))
+    } else {
+        HostBuffer::from_i64(dtype, (0..n).map(|_| (next() % 5) as i64))
+    }
+}
+
+fn count(shape: &[Size], vars: &[BoundVariable]) -> usize {
+    shape.iter().map(|s| s.eval_bound(vars).unwrap() as usize).product()
+}
+
+/// Compiles a loop tree and runs it on the buffers.
+fn run(lowered: &Lowered, target: &Target, vars: &[BoundVariable], buffers: &mut [HostBuffer]) {
+    let lists = lower::linearize(lowered, target).unwrap_or_else(|e| panic!("{e}\n{lowered}"));
+    let text = llvm::module(&lists, target);
+    let object = machine::object(&lowered.name, &text, target).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let tiles: Vec<(String, Code)> = lists
+        .iter()
+        .flat_map(|l| l.tiles())
+        .map(|spec| {
+            let object = machine::object("tile", &tile::render(&spec, target), target).unwrap();
+            (tile::symbol(&spec), Code::load("tile", &object, &|_| None).unwrap())
+        })
+        .collect();
+    let resolve = |name: &str| -> Option<Address> { tiles.iter().find(|(n, _)| n == name).and_then(|(n, c)| c.address(n)) };
+    let code = Code::load(&lowered.name, &object, &resolve).unwrap();
+    for (list, phase) in lists.iter().zip(&lowered.phases) {
+        let mut scratch = vec![0u8; list.scratch_bytes() as usize + 64];
+        let at = scratch.as_mut_ptr();
+        let mut pointers: Vec<*mut u8> = buffers.iter_mut().map(|b| b.bytes_mut().as_mut_ptr()).collect();
+        pointers.push(at.wrapping_add(at.align_offset(64)));
+        let tasks: i64 = phase.grid.iter().map(|l| l.extent.eval_bound(vars).unwrap()).product();
+        let entry = code.entry(&list.name).unwrap();
+        for task in 0..tasks {
+            let value = |v: &Variable| vars.iter().find(|b| b.variable() == v).unwrap().value();
+            let vals: Vec<i64> = lowered.vars.iter().map(value).chain([task]).collect();
+            // SAFETY: buffers have the parameters' sizes, the scratch block the list's.
+            unsafe { entry(pointers.as_ptr(), vals.as_ptr()) };
+        }
+    }
+}
+
+fn check(kernel: &Kernel, target: &Target, vars: &[BoundVariable]) {
+    let inputs: Vec<HostBuffer> =
+        kernel.params.iter().enumerate().map(|(i, p)| values(p.dtype, count(&p.shape, vars), i as u64 + 1)).collect();
+    let mut want = inputs.clone();
+    kernel.interpret(vars, &mut want).unwrap();
+    let schedule = heuristic(kernel, target);
+    let program = loops(kernel, &schedule).unwrap();
+    let mut got = inputs.clone();
+    for pack in &program.packs {
+        let mut all = inputs.clone();
+        let param = &program.lowered.params[pack.packed.index()];
+        all.push(HostBuffer::zeros(param.dtype, count(&param.shape, vars)));
+        let packed = loops(&pack.kernel, &heuristic(&pack.kernel, target)).unwrap();
+        run(&packed.lowered, target, vars, &mut all);
+        got.push(all.pop().unwrap());
+    }
+    run(&program.lowered, target, vars, &mut got);
+    for (i, (w, g)) in want.iter().zip(&got).enumerate() {
+        for (j, (a, b)) in w.to_f64().iter().zip(g.to_f64()).enumerate() {
+            let close = (a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == &b || (a.is_nan() && b.is_nan());
+            assert!(close, "buffer {i}, element {j}: {a} interpreted, {b} compiled\n{kernel}\n{schedule}\n{}", program.lowered);
+        }
+    }
+}
+
+fn targets() -> Vec<Target> {
+    let native = host::native();
+    let named = ["x86-64-v2", "x86-64-v3", "x86-64-v4"].iter().filter_map(|n| Target::named(n));
+    named.filter(|t| t.arch == native.arch && t.vector_bytes <= native.vector_bytes).chain([native.clone()]).collect()
+}
+
+fn check_all(kernel: &Kernel, vars: &[BoundVariable]) {
+    targets().iter().for_each(|t| check(kernel, t, vars));
+}
+
+#[test]
+fn rows() {
+    for [rows, cols] in [[1, 1], [3, 7], [5, 33], [9, 70]] {
+        let (r, c) = (Size::from(rows), Size::from(cols));
+        for kernel in [
+            samples::softmax(&r, &c),
+            samples::online_softmax(&r, &c),
+            samples::layernorm(&r, &c),
+            samples::mean_variance(&r, &c),
+            samples::cumsum(&r, &c, false),
+            samples::cumsum(&r, &c, true),
+            samples::argmax(&r, &c),
+        ] {
+            check_all(&kernel, &[]);
+        }
+    }
+}
+
+#[test]
+fn contractions() {
+    for [m, n, k] in [[1, 1, 1], [13, 64, 33], [64, 17, 300]] {
+        let mut kernel = samples::matmul_bias(&Size::from(m), &Size::from(n), &Size::from(k), true);
+        check_all(&kernel, &[]);
+        kernel.params[1].constant = false;
+        check_all(&kernel, &[]);
+    }
+}
+
+#[test]
+fn attention() {
+    for causal in [false, true] {
+        check_all(&samples::attention(&Size::from(2), &Size::from(5), &Size::from(9), &Size::from(16), causal), &[]);
+    }
+}
+
+#[test]
+fn indexed() {
+    check_all(&samples::embedding(&Size::from(5), &Size::from(9), &Size::from(12)), &[]);
+    check_all(&samples::scatter_add(&Size::from(20), &Size::from(6)), &[]);
+}
+
+#[test]
+fn symbolic_rows() {
+    let n = Variable::new("n", 1, 40).unwrap();
+    for value in [1, 17, 40] {
+        let bound = [n.bind(value).unwrap()];
+        check_all(&samples::softmax(&Size::from(&n), &Size::from(37)), &bound);
+        check_all(&samples::softmax(&Size::from(6), &Size::from(&n)), &bound);
+        check_all(&samples::matmul_bias(&Size::from(&n), &Size::from(33), &Size::from(20), true), &bound);
+    }
+}

@@ -1,0 +1,182 @@
+//! Looking at plans.
+
+use super::ExecutionPlan;
+use crate::code::KernelCode;
+use crate::error::Result;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use svod_device::program::ProgramSpec;
+use svod_device::{DeviceSpec, LaunchSizes, Listing};
+
+/// One compiled kernel of a plan.
+#[derive(Clone, Debug)]
+pub struct PlanKernel {
+    /// Position of its op.
+    pub op: usize,
+    /// The name.
+    pub name: String,
+    /// Where it runs.
+    pub device: DeviceSpec,
+    /// Its arguments, by position in [`ExecutionPlan::buffers`].
+    pub buffers: Vec<usize>,
+    /// Those of them that it writes.
+    pub outputs: Vec<usize>,
+    /// The code.
+    pub code: Arc<KernelCode>,
+}
+
+/// The time of one op.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Its position.
+    pub op: usize,
+    /// The kernel's name, or what it is.
+    pub name: String,
+    /// Where it ran.
+    pub device: DeviceSpec,
+    /// How long it took.
+    pub time: Duration,
+    /// Its arguments, by position in [`ExecutionPlan::buffers`].
+    pub buffers: Vec<usize>,
+}
+
+/// The times of a run, in the order of execution.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Compiled kernels.
+    pub kernels: Vec<Timing>,
+    /// Copies, views and custom functions.
+    pub others: Vec<Timing>,
+    /// The whole run.
+    pub total: Duration,
+}
+
+impl PlanKernel {
+    /// The source that the compiler got, LLVM IR on the CPU.
+    pub fn source(&self) -> Result<String> {
+        Ok(self.code.listing(Listing::Source)?.unwrap_or_else(|| self.spec().source.clone()))
+    }
+
+    /// The text of the linear IR, where there is one.
+    pub fn linear(&self) -> Result<Option<String>> {
+        self.code.listing(Listing::Linear)
+    }
+
+    /// The machine's instructions, where the device can show them.
+    pub fn assembly(&self) -> Result<Option<String>> {
+        self.code.listing(Listing::Assembly)
+    }
+
+    /// The text of the loop tree.
+    pub fn lowered(&self) -> String {
+        self.spec().ast.to_string()
+    }
+
+    /// The text of the schedule that made the loop tree.
+    pub fn schedule(&self) -> String {
+        self.code.schedule().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Launch sizes of each phase.
+    pub fn launches(&self) -> &[LaunchSizes] {
+        &self.spec().launches
+    }
+
+    fn spec(&self) -> &ProgramSpec {
+        self.code.spec()
+    }
+}
+
+impl ExecutionPlan {
+    /// The compiled kernels, in the order in which they run.
+    pub fn kernels(&self) -> Vec<PlanKernel> {
+        let kernel = |&at: &usize| {
+            let op = &self.ops()[at];
+            let code = op.code()?.clone();
+            Some(PlanKernel {
+                op: at,
+                name: code.name().to_owned(),
+                device: code.device().spec().clone(),
+                buffers: op.buffers.clone(),
+                outputs: op.outputs.iter().map(|o| op.buffers[*o]).collect(),
+                code,
+            })
+        };
+        self.order().iter().filter_map(kernel).collect()
+    }
+
+    /// The times of the last profiled run.
+    pub fn last_profile(&self) -> Option<Profile> {
+        self.profile.lock().clone()
+    }
+}
+
+/// A table: one line per op, in the order in which they run, with times once profiled.
+impl fmt::Display for ExecutionPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let profile = self.last_profile();
+        let bytes = self.buffers.iter().zip(&self.shared.roles);
+        let own: usize = bytes.filter(|(_, r)| **r != super::Role::Given).map(|(b, _)| b.bytes()).sum();
+        write!(
+            f,
+            "plan: {} ops in {} levels, {} inputs, {} outputs, {} of buffers",
+            self.ops().len(),
+            self.shared.order.ranges.len(),
+            self.inputs.len(),
+            self.outputs.len(),
+            show_bytes(own)
+        )?;
+        let saved = self.memory_saved();
+        if saved.buffers > 0 {
+            write!(f, " ({} saved)", show_bytes(saved.bytes))?;
+        }
+        writeln!(f)?;
+        let width = self.ops().iter().map(|op| op.name().len()).max().unwrap_or(0).max(2);
+        write!(f, "{:>4} {:>5} {:width$} {:8}", "op", "level", "name", "device")?;
+        writeln!(f, "{} buffers", if profile.is_some() { "       time" } else { "" })?;
+        for &at in self.order() {
+            let op = &self.ops()[at];
+            let device = op.buffers.first().map_or(DeviceSpec::CPU, |b| self.buffers[*b].device().clone());
+            write!(f, "{at:>4} {:>5} {:width$} {:8}", self.levels()[at], op.name(), device.base())?;
+            if let Some(profile) = &profile {
+                let mut timings = profile.kernels.iter().chain(&profile.others);
+                let time = timings.find(|t| t.op == at).map_or(Duration::ZERO, |t| t.time);
+                write!(f, "{:>11}", show_time(time))?;
+            }
+            let mut args = String::new();
+            for (slot, buffer) in op.buffers.iter().enumerate() {
+                let written = if op.outputs.contains(&slot) { "=" } else { "" };
+                write!(args, " {written}{buffer}")?;
+            }
+            writeln!(f, "{args}")?;
+        }
+        if let Some(profile) = &profile {
+            writeln!(f, "total {}", show_time(profile.total))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ExecutionPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)?;
+        for (i, (buffer, role)) in self.buffers.iter().zip(&self.shared.roles).enumerate() {
+            writeln!(f, "buffer {i} {role:?} {buffer:?}")?;
+        }
+        Ok(())
+    }
+}
+
+fn show_time(time: Duration) -> String {
+    let us = time.as_secs_f64() * 1e6;
+    if us < 1e3 { format!("{us:.1} us") } else { format!("{:.3} ms", us / 1e3) }
+}
+
+fn show_bytes(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}

@@ -1,0 +1,78 @@
+//! Making instances of a plan.
+
+use super::builder::Role;
+use super::run::Run;
+use super::{ExecutionPlan, Shared};
+use crate::error::Result;
+use crate::memory::Memory;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use svod_device::{Buffer, Storage, StorageId};
+use svod_ir::graph::{LeafClass, LeafData};
+
+/// An instance with these buffers, allocated.
+pub(super) fn plan(
+    shared: Arc<Shared>,
+    buffers: Vec<Arc<Buffer>>,
+    inputs: Vec<Arc<Memory>>,
+    mut run: Run,
+) -> Result<ExecutionPlan> {
+    let pool = shared.pool.clone().unwrap_or_else(|| shared.context.pool());
+    // Values that are still to come are asked for at the first run.
+    match run.prepare(&shared, &buffers, pool.threads()) {
+        Err(crate::Error::Variable(_)) => {}
+        done => done?,
+    }
+    let output = |at: &usize| Arc::new(Memory::new(buffers[*at].clone(), LeafClass::Output));
+    let outputs = shared.outputs.iter().map(output).collect();
+    // A plan without ops has its results from the start.
+    let valid = AtomicBool::new(shared.ops.is_empty());
+    Ok(ExecutionPlan {
+        shared,
+        outputs,
+        inputs,
+        run: Mutex::new(run),
+        valid,
+        profile: Mutex::new(None),
+        buffers,
+    })
+}
+
+/// Another instance with memory of its own, save what comes from outside.
+pub(super) fn another(plan: &ExecutionPlan) -> Result<ExecutionPlan> {
+    let run = plan.run.lock();
+    let mut storages: FxHashMap<StorageId, Arc<Storage>> = FxHashMap::default();
+    let mut own = |buffer: &Arc<Buffer>| -> Result<Arc<Buffer>> {
+        let old = buffer.storage();
+        let new = storages.entry(old.id()).or_insert_with(|| Storage::new(old.allocator(), old.bytes()));
+        Ok(Arc::new(Buffer::over(new.clone(), buffer.offset(), buffer.dtype(), buffer.count())?))
+    };
+    let inputs: Vec<Arc<Memory>> = plan
+        .inputs
+        .iter()
+        .map(|input| {
+            let copy = own(input.buffer())?;
+            copy.copy_from(input.buffer())?;
+            Ok(Arc::new(Memory::new(copy, input.class())))
+        })
+        .collect::<Result<_>>()?;
+    let given: Vec<StorageId> = plan
+        .buffers
+        .iter()
+        .zip(&plan.shared.roles)
+        .filter(|(_, role)| **role == Role::Given)
+        .map(|(buffer, _)| buffer.storage_id())
+        .collect();
+    let given: rustc_hash::FxHashSet<StorageId> = given.into_iter().collect();
+    let buffers = plan
+        .buffers
+        .iter()
+        .map(|buffer| match given.contains(&buffer.storage_id()) {
+            true => Ok(buffer.clone()),
+            false => own(buffer),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    self::plan(plan.shared.clone(), buffers, inputs, run.another())
+}

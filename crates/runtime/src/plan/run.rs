@@ -1,0 +1,486 @@
+//! Running one instance.
+//!
+//! Everything that a run needs is laid out when the instance is made or a variable changes:
+//! pointers and values in flat tables, numbers of tasks, and the steps of each level. Each worker of
+//! the pool has a [`Lane`], into which an op's pointers and values are copied at its first task.
+
+use super::Shared;
+use super::builder::BuildError;
+use super::inspect::{Profile, Timing};
+use super::op::{CustomArgs, CustomError, OpKind, PlanOp};
+use crate::error::{Error, Result, VariableError};
+use crate::interrupt::Watch;
+use std::cell::UnsafeCell;
+use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::time::Instant;
+use svod_device::program::CORE_ID;
+use svod_device::{Block, Buffer, HostEntry, Program, resolve_launch_dims};
+use svod_ir::size::{BoundVariable, Variable};
+
+/// Where a kernel's variable has its value from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value {
+    /// The op fixes it.
+    Fixed(i64),
+    /// A variable of the plan.
+    Plan(usize),
+    /// The index of a task.
+    Task,
+}
+
+/// What a run changes.
+pub(crate) struct Run {
+    /// The variables' values, as [`Shared::vars`].
+    vars: Vec<Option<i64>>,
+    kernels: Vec<Option<KernelRun>>,
+    /// Pointers of all kernels.
+    ptrs: Vec<*mut u8>,
+    /// Values of all kernels.
+    vals: Vec<i64>,
+    phases: Vec<PhaseRun>,
+    steps: Vec<Step>,
+    /// Ops that [`Step::Singles`] runs.
+    singles: Vec<usize>,
+    lanes: Vec<Lane>,
+    scratch: Option<Buffer>,
+    /// Whether buffers are allocated and `ptrs` are theirs.
+    ready: bool,
+    /// Whether `vals`, `phases` and `steps` suit `vars`.
+    laid_out: bool,
+}
+
+// SAFETY: the pointers are addresses of the instance's buffers, which may be used from any thread;
+// whoever holds `Run` exclusively holds the instance.
+unsafe impl Send for Run {}
+// SAFETY: as above; the only shared references are those of the pool's tasks during a run, which
+// write through them to the lane of their own worker alone.
+unsafe impl Sync for Run {}
+
+/// The parts of the tables that belong to one kernel.
+struct KernelRun {
+    ptrs: Range<usize>,
+    vals: Range<usize>,
+    phases: Range<usize>,
+    /// Position of the task's index among the values.
+    task: Option<usize>,
+}
+
+/// One phase of a kernel.
+struct PhaseRun {
+    call: PhaseCall,
+    tasks: usize,
+}
+
+enum PhaseCall {
+    Host(HostEntry),
+    Device { program: Arc<dyn Program>, global: [usize; 3], local: Option<[usize; 3]> },
+}
+
+/// What the waiting thread does next.
+#[derive(Clone)]
+enum Step {
+    /// Kernels of one task each, side by side.
+    Singles(Range<usize>),
+    /// A kernel whose tasks run side by side.
+    Grid(usize),
+    /// An op that runs alone: a copy, a custom function, a kernel of another device.
+    Alone(usize),
+}
+
+/// A worker's own pointers and values, a cache line away from those of others.
+#[repr(align(128))]
+struct Lane(UnsafeCell<LaneState>);
+
+struct LaneState {
+    /// The op whose pointers and values these are.
+    op: usize,
+    ptrs: Vec<*mut u8>,
+    vals: Vec<i64>,
+    scratch: *mut u8,
+}
+
+/// No op.
+const NONE: usize = usize::MAX;
+
+/// The free variables of all kernels, and where each kernel's values come from.
+pub(super) fn variables(ops: &[PlanOp]) -> Result<(Vec<Variable>, Vec<Vec<Value>>), BuildError> {
+    let mut vars: Vec<Variable> = Vec::new();
+    let mut sources = Vec::with_capacity(ops.len());
+    for op in ops {
+        let own = op.code().map_or(&[][..], |code| &code.spec().vars);
+        let mut values = Vec::with_capacity(own.len());
+        for var in own {
+            if let Some((_, value)) = op.fixed.iter().find(|(name, _)| name == var.name()) {
+                values.push(Value::Fixed(*value));
+            } else if var.name() == CORE_ID {
+                values.push(Value::Task);
+            } else if let Some(at) = vars.iter().position(|v| v.name() == var.name()) {
+                let known = &vars[at];
+                let (min, max) = (known.min().max(var.min()), known.max().min(var.max()));
+                let both = Variable::new(var.name(), min, max);
+                vars[at] = both.map_err(|_| BuildError::Bounds(var.name().to_owned()))?;
+                values.push(Value::Plan(at));
+            } else {
+                vars.push(var.clone());
+                values.push(Value::Plan(vars.len() - 1));
+            }
+        }
+        sources.push(values);
+    }
+    Ok((vars, sources))
+}
+
+impl Run {
+    /// The state of an instance that has not run.
+    pub(super) fn new(shared: &Shared, bindings: &[BoundVariable]) -> Run {
+        let value = |v: &Variable| bindings.iter().find(|b| b.variable().name() == v.name()).map(|b| b.value());
+        Run::with_vars(shared.vars.iter().map(value).collect())
+    }
+
+    /// The state of another instance, with the same values.
+    pub(super) fn another(&self) -> Run {
+        Run::with_vars(self.vars.clone())
+    }
+
+    fn with_vars(vars: Vec<Option<i64>>) -> Run {
+        Run {
+            vars,
+            kernels: Vec::new(),
+            ptrs: Vec::new(),
+            vals: Vec::new(),
+            phases: Vec::new(),
+            steps: Vec::new(),
+            singles: Vec::new(),
+            lanes: Vec::new(),
+            scratch: None,
+            ready: false,
+            laid_out: false,
+        }
+    }
+
+    /// Forgets pointers, because buffers are about to be released.
+    pub(super) fn unready(&mut self) {
+        self.ready = false;
+    }
+
+    /// Sets values of variables; on an error none has changed.
+    pub(super) fn set_vars(&mut self, shared: &Shared, new: &[(&str, i64)]) -> Result<()> {
+        let find = |name: &str| shared.vars.iter().position(|v| v.name() == name);
+        for (name, value) in new {
+            let fixed = || *name == CORE_ID || shared.ops.iter().any(|op| op.fixed.iter().any(|(n, _)| n == name));
+            let Some(at) = find(name) else {
+                let known = match shared.vars.is_empty() {
+                    true => "none".to_owned(),
+                    false => shared.vars.iter().map(Variable::name).collect::<Vec<_>>().join(", "),
+                };
+                let name = (*name).to_owned();
+                let error = if fixed() { VariableError::Fixed(name) } else { VariableError::Unknown(name, known) };
+                return Err(error.into());
+            };
+            let var = &shared.vars[at];
+            let (min, max) = (var.min(), var.max());
+            if !(min..=max).contains(value) {
+                let name = (*name).to_owned();
+                return Err(VariableError::OutOfRange { name, value: *value, min, max }.into());
+            }
+        }
+        for (name, value) in new {
+            let Some(at) = find(name) else { continue };
+            self.laid_out &= self.vars[at] == Some(*value);
+            self.vars[at] = Some(*value);
+        }
+        Ok(())
+    }
+
+    /// Runs all ops.
+    pub(super) fn run(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<()> {
+        let watch = Watch::new(shared.context.stop_check());
+        let pool = shared.pool.clone().unwrap_or_else(|| shared.context.pool());
+        self.prepare(shared, buffers, pool.threads())?;
+        for step in &self.steps {
+            match step {
+                Step::Singles(ops) => {
+                    let ops = &self.singles[ops.clone()];
+                    pool.run(ops.len(), &|worker, task| {
+                        if !self.stopped(&watch, worker) {
+                            self.host_kernel(ops[task], worker);
+                        }
+                    });
+                }
+                Step::Grid(op) => {
+                    for phase in self.phases_of(*op) {
+                        let PhaseCall::Host(entry) = self.phases[phase].call else { continue };
+                        pool.run(self.phases[phase].tasks, &|worker, task| {
+                            if !self.stopped(&watch, worker) {
+                                self.call(*op, entry, worker, task);
+                            }
+                        });
+                    }
+                }
+                Step::Alone(op) => self.alone(shared, buffers, *op)?,
+            }
+            if watch.poll() || watch.stopped() {
+                return Err(Error::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs all ops one by one, taking the time of each.
+    pub(super) fn run_profiled(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<Profile> {
+        let watch = Watch::new(shared.context.stop_check());
+        let pool = shared.pool.clone().unwrap_or_else(|| shared.context.pool());
+        self.prepare(shared, buffers, pool.threads())?;
+        let mut profile = Profile::default();
+        let begin = Instant::now();
+        for &at in &shared.order.order {
+            let op = &shared.ops[at];
+            let start = Instant::now();
+            match op.code() {
+                Some(code) if code.hosts().is_some() => {
+                    for phase in self.phases_of(at) {
+                        let PhaseCall::Host(entry) = self.phases[phase].call else { continue };
+                        pool.run(self.phases[phase].tasks, &|worker, task| {
+                            if !self.stopped(&watch, worker) {
+                                self.call(at, entry, worker, task);
+                            }
+                        });
+                    }
+                }
+                _ => self.alone(shared, buffers, at)?,
+            }
+            let time = start.elapsed();
+            let device = buffers[op.buffers.first().copied().unwrap_or_default()].device().clone();
+            let timing = Timing { op: at, name: op.name().to_owned(), device, time, buffers: op.buffers.clone() };
+            let list = if op.code().is_some() { &mut profile.kernels } else { &mut profile.others };
+            list.push(timing);
+            if watch.poll() || watch.stopped() {
+                return Err(Error::Interrupted);
+            }
+        }
+        profile.total = begin.elapsed();
+        Ok(profile)
+    }
+
+    /// Makes the tables, unless they are there.
+    pub(super) fn prepare(&mut self, shared: &Shared, buffers: &[Arc<Buffer>], threads: usize) -> Result<()> {
+        if !self.ready {
+            for buffer in buffers {
+                buffer.allocate()?;
+            }
+            self.lay_out_pointers(shared, buffers)?;
+            self.ready = true;
+            self.lanes.clear();
+        }
+        if !self.laid_out {
+            self.lay_out_values(shared)?;
+            self.laid_out = true;
+            self.lanes.iter_mut().for_each(|lane| lane.0.get_mut().op = NONE);
+        }
+        if self.lanes.len() < threads {
+            self.make_lanes(shared, threads)?;
+        }
+        Ok(())
+    }
+
+    fn lay_out_pointers(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<()> {
+        self.ptrs.clear();
+        self.kernels.clear();
+        let mut vals = 0;
+        let mut phases = 0;
+        for (op, values) in shared.ops.iter().zip(&shared.sources) {
+            let Some(code) = op.code() else {
+                self.kernels.push(None);
+                continue;
+            };
+            let start = self.ptrs.len();
+            for slot in &code.spec().globals {
+                self.ptrs.push(buffers[op.buffers[*slot]].allocate()?.as_ptr());
+            }
+            let count = code.programs().len();
+            let kernel = KernelRun {
+                ptrs: start..self.ptrs.len(),
+                vals: vals..vals + values.len(),
+                phases: phases..phases + count,
+                task: values.iter().position(|v| matches!(v, Value::Task)),
+            };
+            (vals, phases) = (kernel.vals.end, kernel.phases.end);
+            self.kernels.push(Some(kernel));
+        }
+        Ok(())
+    }
+
+    fn lay_out_values(&mut self, shared: &Shared) -> Result<()> {
+        self.vals.clear();
+        self.phases.clear();
+        for (op, values) in shared.ops.iter().zip(&shared.sources) {
+            let Some(code) = op.code() else { continue };
+            let start = self.vals.len();
+            for value in values {
+                self.vals.push(match value {
+                    Value::Fixed(value) => *value,
+                    Value::Task => 0,
+                    Value::Plan(at) => {
+                        self.vars[*at].ok_or_else(|| VariableError::Unbound(shared.vars[*at].name().to_owned()))?
+                    }
+                });
+            }
+            let vals = &self.vals[start..];
+            let names: Vec<&str> = code.spec().vars.iter().map(Variable::name).collect();
+            let value = |v: &Variable| names.iter().position(|n| *n == v.name()).map(|at| vals[at]);
+            for (at, phase) in code.spec().ast.phases.iter().enumerate() {
+                let mut tasks = 1usize;
+                for axis in &phase.grid {
+                    let extent = axis.extent.eval(&value).map_err(|e| Error::UnknownShape(e.to_string()))?;
+                    tasks = tasks.saturating_mul(usize::try_from(extent).unwrap_or(0));
+                }
+                let call = match code.hosts() {
+                    Some(hosts) => PhaseCall::Host(hosts[at]),
+                    None => {
+                        let program = code.programs()[at].clone();
+                        let launch = &code.spec().launches[at];
+                        let dims = match tasks {
+                            0 => None,
+                            _ => Some(resolve_launch_dims(launch, &names, vals).map_err(svod_device::DeviceError::from)?),
+                        };
+                        let (global, local) = dims.map_or(([0; 3], None), |d| (d.global, d.local));
+                        PhaseCall::Device { program, global, local }
+                    }
+                };
+                self.phases.push(PhaseRun { call, tasks });
+            }
+        }
+        self.lay_out_steps(shared);
+        Ok(())
+    }
+
+    fn lay_out_steps(&mut self, shared: &Shared) {
+        self.steps.clear();
+        self.singles.clear();
+        for level in &shared.order.ranges {
+            let level = &shared.order.order[level.clone()];
+            let start = self.singles.len();
+            let mut rest = Vec::new();
+            for &op in level {
+                let host = shared.ops[op].code().is_some_and(|code| code.hosts().is_some());
+                let most = self.phases_of(op).map(|p| self.phases[p].tasks).max().unwrap_or(0);
+                match (host, most) {
+                    (true, 0) => {}
+                    (true, 1) => self.singles.push(op),
+                    (true, _) => rest.push(Step::Grid(op)),
+                    (false, _) if matches!(shared.ops[op].kind, OpKind::View { .. }) => {}
+                    (false, _) => rest.push(Step::Alone(op)),
+                }
+            }
+            if self.singles.len() > start {
+                self.steps.push(Step::Singles(start..self.singles.len()));
+            }
+            self.steps.extend(rest);
+        }
+    }
+
+    fn make_lanes(&mut self, shared: &Shared, threads: usize) -> Result<()> {
+        // Whole pages, so that no two workers write to one cache line or its neighbour.
+        let stride = shared.scratch.checked_next_multiple_of(4096).unwrap_or(usize::MAX);
+        let scratch = match stride {
+            0 => None,
+            _ => {
+                let bytes = stride.checked_mul(threads).unwrap_or(usize::MAX);
+                let cpu = svod_device::DeviceSpec::CPU;
+                Some(shared.context.buffer(&cpu, svod_dtype::DType::U8, bytes)?)
+            }
+        };
+        let base = scratch.as_ref().map(|s| s.allocate()).transpose()?.map_or(null_mut(), |p| p.as_ptr());
+        debug_assert!((base as usize).is_multiple_of(Block::ALIGN));
+        let longest = |of: fn(&KernelRun) -> usize| self.kernels.iter().flatten().map(of).max().unwrap_or(0);
+        let (ptrs, vals) = (longest(|k| k.ptrs.len()) + 1, longest(|k| k.vals.len()));
+        self.lanes = (0..threads)
+            .map(|lane| {
+                let scratch = base.wrapping_add(lane * stride);
+                Lane(UnsafeCell::new(LaneState { op: NONE, ptrs: vec![scratch; ptrs], vals: vec![0; vals], scratch }))
+            })
+            .collect();
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    fn phases_of(&self, op: usize) -> Range<usize> {
+        self.kernels[op].as_ref().map_or(0..0, |k| k.phases.clone())
+    }
+
+    /// Whether tasks are to be skipped; the check itself is made on the waiting thread.
+    fn stopped(&self, watch: &Watch, worker: usize) -> bool {
+        if worker == 0 { watch.poll() } else { watch.stopped() }
+    }
+
+    /// Runs a kernel of one task a phase.
+    fn host_kernel(&self, op: usize, worker: usize) {
+        for phase in self.phases_of(op) {
+            if let (PhaseCall::Host(entry), 1..) = (&self.phases[phase].call, self.phases[phase].tasks) {
+                self.call(op, *entry, worker, 0);
+            }
+        }
+    }
+
+    /// Calls one task.
+    fn call(&self, op: usize, entry: HostEntry, worker: usize, task: usize) {
+        let Some(kernel) = &self.kernels[op] else { return };
+        // SAFETY: a worker index belongs to one thread at a time, and each has a lane.
+        let lane = unsafe { &mut *self.lanes[worker].0.get() };
+        let (ptrs, vals) = (&self.ptrs[kernel.ptrs.clone()], &self.vals[kernel.vals.clone()]);
+        if lane.op != op {
+            lane.ptrs[..ptrs.len()].copy_from_slice(ptrs);
+            lane.ptrs[ptrs.len()] = lane.scratch;
+            lane.vals[..vals.len()].copy_from_slice(vals);
+            lane.op = op;
+        }
+        if let Some(at) = kernel.task {
+            lane.vals[at] = task as i64;
+        }
+        // SAFETY: the pointers are those of the spec's `globals`, to buffers that the builder found
+        // large enough, which this instance holds and keeps allocated while it runs; edges keep
+        // ops that access the same bytes apart. The scratch memory is the lane's own and as large
+        // as any kernel needs. The values are within their variables' bounds.
+        unsafe { (entry.call)(lane.ptrs.as_ptr(), lane.vals.as_ptr()) };
+    }
+
+    /// Runs an op that is no kernel of the host.
+    fn alone(&self, shared: &Shared, buffers: &[Arc<Buffer>], at: usize) -> Result<()> {
+        let op = &shared.ops[at];
+        let failed = |message: String| Error::Execute { op: at, name: op.name().to_owned(), message };
+        match &op.kind {
+            OpKind::View { .. } => Ok(()),
+            OpKind::Copy => {
+                let (to, from) = (&buffers[op.buffers[0]], &buffers[op.buffers[1]]);
+                to.copy_from(from).map_err(|e| failed(e.to_string()))
+            }
+            OpKind::Custom(function) => {
+                let var = |name: &str| {
+                    let at = shared.vars.iter().position(|v| v.name() == name)?;
+                    self.vars[at]
+                };
+                let args = CustomArgs { buffers, slots: &op.buffers, fixed: &op.fixed, var: &var };
+                function.call(&args).map_err(|error| match error {
+                    CustomError::Unsupported => Error::Unsupported(format!("op {at}: custom function '{}'", op.name())),
+                    CustomError::Failed(message) => failed(message),
+                })
+            }
+            OpKind::Kernel(_) => {
+                let Some(kernel) = &self.kernels[at] else { return Ok(()) };
+                let (ptrs, vals) = (&self.ptrs[kernel.ptrs.clone()], &self.vals[kernel.vals.clone()]);
+                for phase in kernel.phases.clone() {
+                    let PhaseRun { call: PhaseCall::Device { program, global, local }, tasks: 1.. } = &self.phases[phase]
+                    else {
+                        continue;
+                    };
+                    // SAFETY: as in `call`; the sizes are what the spec's launch gives.
+                    let done = unsafe { program.run(ptrs, vals, Some(*global), *local) };
+                    done.map_err(|e| failed(e.to_string()))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Are indices inside of their dimensions?
+//!
+//! What is known when an operation is built is checked there. This file checks, for a whole graph,
+//! what became known since, what a plan's inputs are given, and, by an extra output of the plan for
+//! each lookup that may go wrong, what the plan computes.
+
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::buffer::HostBuffer;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Graph, Leaf, LeafClass, Op, UOp};
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError};
+use crate::operand::size_value;
+use crate::read::host_elements;
+use crate::tensor::Tensor;
+
+/// The lookups of a graph that remain to be checked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lookups {
+    /// By slot of the plan's input that holds the indices.
+    inputs: Vec<(usize, Lookup)>,
+    computed: Vec<Lookup>,
+}
+
+#[derive(Clone, Debug)]
+struct Lookup {
+    op: &'static str,
+    axis: usize,
+    extent: Size,
+    /// Whether negative indices count from the end.
+    wraps: bool,
+}
+
+/// An interval, inclusive; `None` where nothing is known.
+type Bounds = Option<(i128, i128)>;
+
+impl Lookups {
+    /// Checks what can be checked now, and gives the rest, with an output for each lookup by
+    /// computed indices: whether one was outside.
+    pub(crate) fn of(graph: &Graph, inputs: &[Leaf]) -> Result<(Lookups, Vec<UOp>)> {
+        let (mut lookups, mut flags) = (Lookups::default(), Vec::new());
+        let mut bounds: Option<Vec<Bounds>> = None;
+        for (node, sources) in graph.iter() {
+            let (Op::Take(axis) | Op::Gather(axis) | Op::Scatter(axis, _)) = *node.op() else { continue };
+            let extent = graph.nodes()[sources[0] as usize].shape()[axis].clone();
+            let index = &graph.nodes()[sources[1] as usize];
+            if index.numel() == Size::ZERO {
+                continue;
+            }
+            let lookup = |wraps| Lookup { op: node.op().name(), axis, extent: extent.clone(), wraps };
+            match origin(graph, sources[1]) {
+                Some((at, wraps)) => match graph.nodes()[at as usize].op() {
+                    Op::Leaf(leaf) if let Some(slot) = inputs.iter().position(|l| l == leaf) => {
+                        lookups.inputs.push((slot, lookup(wraps)));
+                        continue;
+                    }
+                    Op::Leaf(leaf) if leaf.class() != LeafClass::Output => {
+                        let known = host_elements(&graph.nodes()[at as usize])?;
+                        lookup(wraps).check(known.into_iter())?;
+                        continue;
+                    }
+                    _ => {}
+                },
+                None => {}
+            }
+            let (least, most) = bounds.get_or_insert_with(|| all_bounds(graph))[sources[1] as usize]
+                .or(type_bounds(index.dtype()))
+                .unwrap_or((i128::MIN, i128::MAX));
+            if least >= 0 && extent.bounds().0 as i128 > most {
+                continue;
+            }
+            let signed = Tensor::from_uop(index.cast(DType::I64)?);
+            let above = signed.ge(&Tensor::from_uop(size_value(&extent)?))?;
+            flags.push(signed.lt(0)?.bitwise_or(&above)?.any(None, false)?.uop());
+            lookups.computed.push(lookup(false));
+        }
+        Ok((lookups, flags))
+    }
+
+    /// Checks the content that an input of the plan is to be given.
+    pub(crate) fn check_input(&self, slot: usize, dtype: DType, content: impl FnOnce() -> Result<Vec<u8>>) -> Result<()> {
+        let mut lookups = self.inputs.iter().filter(|(s, _)| *s == slot).peekable();
+        if lookups.peek().is_none() {
+            return Ok(());
+        }
+        let Some(elements) = HostBuffer::from_bytes(dtype, content()?) else { return Ok(()) };
+        lookups.try_for_each(|(_, lookup)| lookup.check(elements.iter()))
+    }
+
+    /// Number of extra outputs.
+    pub(crate) fn flags(&self) -> usize {
+        self.computed.len()
+    }
+
+    /// Checks the extra outputs after a run.
+    pub(crate) fn check_flags(&self, flag: impl Fn(usize) -> Result<Vec<u8>>) -> Result<()> {
+        for (i, lookup) in self.computed.iter().enumerate() {
+            if flag(i)?.iter().any(|byte| *byte != 0) {
+                let Lookup { op, axis, ref extent, .. } = *lookup;
+                return Err(TensorError::ComputedIndex { op, axis, extent: extent.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lookup {
+    fn check(&self, mut indices: impl Iterator<Item = Const>) -> Result<()> {
+        let Some(extent) = self.extent.upper_bound().map(i128::from) else { return Ok(()) };
+        let least = if self.wraps { -extent } else { 0 };
+        match indices.find(|i| !(least..extent).contains(&i.as_i128())) {
+            None => Ok(()),
+            Some(index) => {
+                let (op, axis, extent) = (self.op, self.axis, self.extent.clone());
+                Err(TensorError::Index { op, index: index.as_i64(), axis, extent })
+            }
+        }
+    }
+}
+
+/// The leaf whose elements, all or some of them, are the indices, and whether negative ones count
+/// from the end.
+fn origin(graph: &Graph, index: NodeIndex) -> Option<(NodeIndex, bool)> {
+    let (mut at, mut wraps) = (index, false);
+    loop {
+        let (node, sources) = (&graph.nodes()[at as usize], graph.sources(at));
+        at = match node.op() {
+            Op::Leaf(_) => return Some((at, wraps)),
+            Op::Alu(Alu::Where) if !wraps && negative(graph, at) == Some(sources[2]) => {
+                wraps = true;
+                sources[2]
+            }
+            Op::Cast(to) if to.is_int() && graph.nodes()[sources[0] as usize].dtype().is_int() => sources[0],
+            Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Flip(_) | Op::Contiguous | Op::Detach => sources[0],
+            _ => return None,
+        };
+    }
+}
+
+/// The node `x` of which a `where` asks whether `x < 0`.
+fn negative(graph: &Graph, choice: NodeIndex) -> Option<NodeIndex> {
+    let condition = graph.sources(choice)[0];
+    let &[x, zero] = graph.sources(condition) else { return None };
+    let is_less = *graph.nodes()[condition as usize].op() == Op::Alu(Alu::Lt);
+    let is_zero = graph.nodes()[zero as usize].uniform().is_some_and(|c| c.as_i128() == 0 && !c.as_bool());
+    (is_less && is_zero).then_some(x)
+}
+
+fn type_bounds(dtype: DType) -> Bounds {
+    dtype.int_range()
+}
+
+/// Bounds of integer nodes, as far as a lookup needs them.
+fn all_bounds(graph: &Graph) -> Vec<Bounds> {
+    let mut all: Vec<Bounds> = Vec::with_capacity(graph.len());
+    for (i, (node, sources)) in graph.iter().enumerate() {
+        let of = |s: usize| all[sources[s] as usize];
+        let fits = |bounds: Bounds| bounds.filter(|b| type_bounds(node.dtype()).is_some_and(|t| t.0 <= b.0 && b.1 <= t.1));
+        let count = |size: &Size| i128::from(size.bounds().1);
+        let both = |f: fn((i128, i128), (i128, i128)) -> (i128, i128)| of(0).zip(of(1)).map(|(a, b)| f(a, b));
+        let bounds = match node.op() {
+            Op::Const(value) if !node.dtype().is_float() => Some((value.as_i128(), value.as_i128())),
+            Op::Range(n) => Some((0, count(n) - 1)),
+            Op::Reduce(svod_ir::kernel::Monoid::ArgMax | svod_ir::kernel::Monoid::ArgMin, axes) => {
+                let source = &graph.nodes()[sources[0] as usize];
+                Some((0, count(&source.shape()[axes[0]]) - 1))
+            }
+            Op::Cast(_) => fits(of(0).or(type_bounds(graph.nodes()[sources[0] as usize].dtype()))),
+            Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) => of(0),
+            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Copy(_) => of(0),
+            Op::Pad(_, fill) if !node.dtype().is_float() => {
+                of(0).map(|(a, b)| (a.min(fill.as_i128()), b.max(fill.as_i128())))
+            }
+            Op::Alu(Alu::Add) => fits(both(|a, b| (a.0 + b.0, a.1 + b.1))),
+            Op::Alu(Alu::Sub) => fits(both(|a, b| (a.0 - b.1, a.1 - b.0))),
+            Op::Alu(Alu::Max) => both(|a, b| (a.0.max(b.0), a.1.max(b.1))),
+            Op::Alu(Alu::Min) => both(|a, b| (a.0.min(b.0), a.1.min(b.1))),
+            Op::Alu(Alu::FloorMod) => of(1).filter(|n| n.0 > 0).map(|n| (0, n.1 - 1)),
+            Op::Alu(Alu::Where) => match (negative(graph, i as NodeIndex), of(1), of(2)) {
+                (Some(x), _, Some(b)) if x == sources[2] && b.0 >= 0 => Some(b),
+                (Some(x), Some(a), Some(b)) if x == sources[2] => Some((a.0.min(0), b.1.max(a.0 - 1 - b.0))),
+                (_, Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+                _ => None,
+            },
+            _ => None,
+        };
+        all.push(bounds);
+    }
+    all
+}
