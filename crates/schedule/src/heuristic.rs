@@ -65,24 +65,27 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
-        let (rows, cols) = if self.target.vector_registers >= 32 { (12, 2 * lanes) } else { (6, 2 * lanes) };
+        let (rows, cols) = if self.target.vector_registers >= 32 { (12, 2 * lanes) } else { (4, 3 * lanes) };
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
         let element = c.acc.bytes() as i64;
 
-        // A panel of B stays in the first-level cache, a block of A in half of the second.
+        // A panel of B stays in the first-level cache, a block of A in half of the second. A block of
+        // rows should be tall, since each panel of B is fetched once for it.
         let block_k = round(depth, (self.target.l1 as i64 / 2 / (cols * element)).clamp(64, 512), 8);
-        let block_m = round(m, (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, 512), rows);
-        let outer: i64 =
-            k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
-        let work = m.saturating_mul(n).saturating_mul(depth);
-        let wanted = (work.saturating_mul(outer) / TASK / 8).clamp(1, 16);
-        let across = (wanted as u64).div_ceil(outer.max(1) as u64) as i64;
-        // Rows are divided first: their copies are the task's own, those of columns are shared or
-        // made again by each task.
-        let tasks_m = across.min((m / (4 * rows)).max(1));
-        let task_m = round_up((m + tasks_m - 1) / tasks_m, rows);
-        let tasks_n = (across / tasks_m).clamp(1, (n / (4 * cols)).max(1));
-        let task_n = round_up((n + tasks_n - 1) / tasks_n, cols).min(round_up(1024, cols));
+        let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, 144);
+        let outer: i64 = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
+        let work = m.saturating_mul(n).saturating_mul(depth).saturating_mul(outer);
+        let wanted = (work / (8 * TASK)).clamp(1, 8);
+        let mut task_m = round(m, tall, rows);
+        let mut task_n = round(n, 512, cols);
+        let tasks = |task_m: i64, task_n: i64| outer * (m + task_m - 1) / task_m * ((n + task_n - 1) / task_n);
+        while tasks(task_m, task_n) < wanted && task_n >= 8 * cols {
+            task_n = round_up(task_n / 2, cols);
+        }
+        while tasks(task_m, task_n) < wanted && task_m >= 4 * rows {
+            task_m = round_up(task_m / 2, rows);
+        }
+        let block_m = task_m;
 
         // The output: a grid of tasks, each a block of rows and columns.
         let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
