@@ -42,6 +42,11 @@ pub fn native() -> Target {
     Target { cpu, features, l1: cache(0, base.l1), l2: cache(2, base.l2), l3: cache(3, base.l3), ..base }
 }
 
+/// Major, minor and patch number of the LLVM that is linked.
+pub fn llvm_version() -> (u32, u32, u32) {
+    inkwell::support::get_llvm_version()
+}
+
 /// Whether the target converts between f16 and f32 in hardware.
 pub fn has_half(target: &Target) -> bool {
     let named = matches!(target.cpu.as_str(), "x86-64-v3" | "x86-64-v4");

@@ -67,16 +67,14 @@ temp total: f32[] register
   vector l < 8 {
     acc[0, l] = acc[0, l] + acc[1, l]
   }
-  total[] = LANES
+  total[] = lanes(add, m < 8, acc[0, m])
   serial t < 5 {
     total[] = total[] + p0[r, t + 32]
   }
   p1[r] = total[]
 }
 ";
-    // The lanes are a variable of their own.
-    let lanes = "lanes(add, m < 8, acc[0, m])";
-    check(&text.replace("LANES", lanes), &[3], vec![ramp(DType::F32, 3 * 37), zeros(3)], 1e-6);
+    check(text, &[3], vec![ramp(DType::F32, 3 * 37), zeros(3)], 1e-6);
 }
 
 #[test]

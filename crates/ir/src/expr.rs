@@ -90,9 +90,9 @@ pub enum Expr {
     /// Only in a carry's `fix` or element: the value of earlier carry `n` after this step's
     /// element.
     New(u8, DType),
-    /// Only when lowered, inside the vector loop `lanes`: `value` in each of its lanes, reduced by
-    /// `op` as a tree of halves (lane i with lane i + n/2 first). The result is the same in all
-    /// lanes.
+    /// Only when lowered: `value` for each `lanes` in `0..=lanes.max`, a power of two of them,
+    /// reduced by `op` as a tree of halves (lane i with lane i + n/2 first). This expression binds
+    /// `lanes`, a variable of its own and not a loop; inside, it counts as a vector loop.
     Lanes {
         /// The combining operation.
         op: Alu,

@@ -83,8 +83,8 @@ pub enum ExprError {
         /// The node.
         node: Expr,
     },
-    /// A reduction over lanes outside a vector loop of that name with 2^n lanes.
-    #[error("{id} reduces over '{lanes}', which is no vector loop around it with a power of two of lanes")]
+    /// A reduction over lanes that are no power of two, that have another meaning, or in a kernel.
+    #[error("{id} reduces over '{lanes}', which are not a power of two of lanes or have another meaning here")]
     Lanes {
         /// The expression.
         id: ExprId,
@@ -101,18 +101,26 @@ pub(crate) trait Context {
     fn memory(&self, mem: Mem) -> Option<(DType, usize)>;
     /// The type of a `Carry`, `Old` or `New` that may be used.
     fn carry(&self, node: &Expr) -> Option<DType>;
-    /// Whether this is a vector loop that may be reduced over.
-    fn has_lanes(&self, variable: &Variable) -> bool;
+    /// Whether there may be reductions over lanes.
+    fn has_lanes(&self) -> bool;
 }
 
 /// Checks all that is reachable from `roots`.
 pub(crate) fn check(pool: &ExprPool, roots: &[ExprId], context: &dyn Context) -> Result<(), ExprError> {
-    for id in pool.reachable(roots) {
+    let order = pool.reachable(roots);
+    let mut bound: Vec<Variable> = Vec::new();
+    for id in &order {
+        if let Expr::Lanes { lanes, .. } = pool.get(*id) {
+            check_lanes(pool, roots, *id, lanes, context)?;
+            bound.push(lanes.clone());
+        }
+    }
+    for id in order {
         let node = pool.get(id);
         if let Some(&operand) = node.operands().iter().find(|o| **o >= id) {
             return Err(ExprError::Order { id, operand });
         }
-        let (recorded, computed) = (pool.dtype(id), result(pool, id, node, context)?);
+        let (recorded, computed) = (pool.dtype(id), result(pool, id, node, context, &bound)?);
         if recorded != computed {
             return Err(ExprError::Type { id, recorded, computed });
         }
@@ -120,14 +128,48 @@ pub(crate) fn check(pool: &ExprPool, roots: &[ExprId], context: &dyn Context) ->
     Ok(())
 }
 
-fn result(pool: &ExprPool, id: ExprId, node: &Expr, context: &dyn Context) -> Result<DType, ExprError> {
+/// Checks that lanes are named only inside of what binds them.
+fn check_lanes(
+    pool: &ExprPool,
+    roots: &[ExprId],
+    id: ExprId,
+    lanes: &Variable,
+    context: &dyn Context,
+) -> Result<(), ExprError> {
+    let count = Variable::max(lanes).checked_add(1).filter(|n| n.count_ones() == 1 && *n > 0);
+    if !context.has_lanes() || context.has_variable(lanes) || lanes.min() != 0 || count.is_none() {
+        return Err(ExprError::Lanes { id, lanes: lanes.clone() });
+    }
+    let mut free = vec![false; roots.iter().map(|r| r.index() + 1).max().unwrap_or(0)];
+    roots.iter().for_each(|root| free[root.index()] = true);
+    for i in (0..free.len()).rev() {
+        let id = ExprId(i as u32);
+        match pool.get(id) {
+            _ if !free[i] => {}
+            Expr::Lanes { lanes: inner, .. } if inner == lanes => {}
+            Expr::Index(size) if size.variables().contains(lanes) => {
+                return Err(ExprError::Variable { id, variable: lanes.clone() });
+            }
+            node => node.operands().iter().filter(|o| **o < id).for_each(|o| free[o.index()] = true),
+        }
+    }
+    Ok(())
+}
+
+fn result(
+    pool: &ExprPool,
+    id: ExprId,
+    node: &Expr,
+    context: &dyn Context,
+    bound: &[Variable],
+) -> Result<DType, ExprError> {
     let mismatch = |op| {
         let types = node.operands().iter().map(|o| pool.dtype(*o)).collect();
         ExprError::Operands { id, op, types }
     };
     match node {
         Expr::Const(value) => Ok(value.dtype()),
-        Expr::Index(size) => match size.variables().into_iter().find(|v| !context.has_variable(v)) {
+        Expr::Index(size) => match size.variables().into_iter().find(|v| !context.has_variable(v) && !bound.contains(v)) {
             Some(variable) => Err(ExprError::Variable { id, variable }),
             None => Ok(DType::Index),
         },
@@ -164,10 +206,7 @@ fn result(pool: &ExprPool, id: ExprId, node: &Expr, context: &dyn Context) -> Re
             Some(carried) if carried == *dtype => Ok(carried),
             _ => Err(ExprError::Carry { id, node: node.clone() }),
         },
-        Expr::Lanes { op, lanes, value } => {
-            if !context.has_lanes(lanes) {
-                return Err(ExprError::Lanes { id, lanes: lanes.clone() });
-            }
+        Expr::Lanes { op, value, .. } => {
             let dtype = pool.dtype(*value);
             op.result(&[dtype, dtype]).filter(|r| *r == dtype).ok_or_else(|| mismatch(op.name()))
         }

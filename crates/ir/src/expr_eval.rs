@@ -151,10 +151,6 @@ pub(crate) trait Machine {
     fn carry(&self, _node: &Expr) -> Value {
         None
     }
-    /// The number of lanes of a vector loop.
-    fn lanes(&self, _loop_var: &Variable) -> Option<i64> {
-        None
-    }
 }
 
 /// The value of a size under some bindings.
@@ -213,10 +209,11 @@ impl<'a> Evaluator<'a> {
     /// The value of an expression.
     pub fn eval(&mut self, root: ExprId, vars: &mut Bindings, machine: &dyn Machine) -> Result<Value, InterpError> {
         let pool = self.pool;
-        let order = self.orders.entry(root).or_insert_with(|| pool.reachable(&[root]).into()).clone();
+        let order = self.orders.entry(root).or_insert_with(|| pool.outside_lanes(&[root]).into()).clone();
         let mut values: FxHashMap<ExprId, Value> = FxHashMap::default();
         for &id in order.iter() {
-            let args: Vec<Value> = pool.get(id).operands().iter().map(|o| values[o]).collect();
+            // What is inside of lanes has no value outside.
+            let args: Vec<Value> = pool.get(id).operands().iter().filter_map(|o| values.get(o).copied()).collect();
             let value = self.node(id, &args, vars, machine)?;
             values.insert(id, value);
         }
@@ -274,7 +271,7 @@ impl<'a> Evaluator<'a> {
             }
             Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => machine.carry(node).map(Some).ok_or(malformed),
             Expr::Lanes { op, lanes, value } => {
-                let count = machine.lanes(lanes).filter(|n| n.count_ones() == 1).ok_or(malformed.clone())?;
+                let count = Variable::max(lanes).checked_add(1).filter(|n| n.count_ones() == 1).ok_or(malformed.clone())?;
                 let mut values = Vec::new();
                 for lane in 0..count {
                     vars.push((lanes.clone(), lane));

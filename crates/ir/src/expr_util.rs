@@ -26,6 +26,19 @@ impl ExprPool {
         (0..wanted.len()).filter(|i| wanted[*i]).map(|i| ExprId(i as u32)).collect()
     }
 
+    /// As [`ExprPool::reachable`], without what is inside of an [`Expr::Lanes`].
+    pub fn outside_lanes(&self, roots: &[ExprId]) -> Vec<ExprId> {
+        let mut wanted = vec![false; roots.iter().map(|r| r.index() + 1).max().unwrap_or(0)];
+        roots.iter().for_each(|root| wanted[root.index()] = true);
+        for i in (0..wanted.len()).rev() {
+            let node = self.get(ExprId(i as u32));
+            if wanted[i] && !matches!(node, Expr::Lanes { .. }) {
+                node.operands().iter().for_each(|o| wanted[o.index()] = true);
+            }
+        }
+        (0..wanted.len()).filter(|i| wanted[*i]).map(|i| ExprId(i as u32)).collect()
+    }
+
     /// The loads at or below some roots.
     pub fn loads(&self, roots: &[ExprId]) -> Vec<ExprId> {
         let mut ids = self.reachable(roots);

@@ -3,7 +3,7 @@
 //! ```text
 //! expr  = expr ('|' | '^' | '&' | '==' | '!=' | '<' | '<=' | '<<' | '>>' | '+' | '-' | '*' | '/') expr
 //!       | '-' expr | '!' expr | alu '(' expr, … ')' | 'cast' '(' dtype, expr ')' | '(' expr ')'
-//!       | 'bitcast' '(' dtype, expr ')' | 'lanes' '(' alu, loop, expr ')'
+//!       | 'bitcast' '(' dtype, expr ')' | 'lanes' '(' alu, name '<' count, expr ')'
 //!       | memory '[' index, … ('if' expr)? ('else' const)? ']'
 //!       | 'carry.0' | 'old.0' | 'new.0' | e0 | const | axis | integer | '{' size '}'
 //! index = size | e0

@@ -59,8 +59,8 @@ temp total: f32[] register
   }
   vector b < 4 {
     acc[b] = acc[b] + row[b + 4]
-    total[] = lanes(add, b, acc[b])
   }
+  total[] = lanes(add, l < 4, acc[l])
   p1[i] = total[]
 }
 
@@ -201,8 +201,8 @@ fn the_verifier_names_what_is_wrong() {
     assert!(fault("grid i < 4, j < i\n{ p1[i] = p0[i] }").contains("grid j: i has no value"));
     assert!(fault("temp t: f32[4] register\n{ serial k < 4 { t[k] = p0[k] } }").contains("is in registers"));
     assert!(fault("temp t: f32[4, 4] register\n{ vector l < 4 { t[l, 0] = p0[l] } }").contains("is in registers"));
-    assert!(fault("{ serial i < 4 { p1[0] = lanes(add, i, p0[i]) } }").contains("reduces over 'i'"));
-    assert!(fault("{ vector l < 3 { p1[0] = lanes(add, l, p0[l]) } }").contains("power of two"));
+    assert!(fault("{ serial i < 4 { p1[0] = lanes(add, i < 4, p0[i]) } }").contains("reduces over 'i'"));
+    assert!(fault("{ p1[0] = lanes(add, l < 3, p0[l]) }").contains("power of two"));
     assert!(fault("{ p1[0] = i64(1) }").contains("cannot write e1 to Param(p1)"));
     assert!(
         fault("{ micro 2 x 2 f32 -> f64 depth 1 start 0 (p1[0] stride 2) (p0[0] stride 1) (p0[0] stride 2) }")

@@ -196,11 +196,7 @@ fn written(invocation: &KernelInvocation) -> Result<Slot> {
 }
 
 /// The device of each slot: its own, else that of the first argument that is not a file, else CPU.
-fn devices(
-    context: &Context,
-    pre: &PreSchedule,
-    leaves: &[Arc<Buffer>],
-) -> Result<FxHashMap<Slot, Arc<Device>>> {
+fn devices(context: &Context, pre: &PreSchedule, leaves: &[Arc<Buffer>]) -> Result<FxHashMap<Slot, Arc<Device>>> {
     let mut devices: FxHashMap<Slot, Arc<Device>> = FxHashMap::default();
     for (i, leaf) in leaves.iter().enumerate() {
         devices.insert(Slot::Leaf(i), context.devices().get(leaf.device())?);

@@ -14,6 +14,7 @@ mod code;
 mod config;
 mod context;
 mod cpu;
+mod disk_cache;
 mod error;
 mod instantiate;
 mod interrupt;

@@ -259,3 +259,24 @@ fn graphs_that_blow_up_elsewhere() {
     assert!(schedule.kernels.iter().all(|k| k.exprs.len() < 200));
     check(&[mirrored]);
 }
+
+/// A deep network is many invocations of few kernels, and twice the depth is twice the work.
+#[test]
+fn a_48_layer_network_has_few_kernels() {
+    let build = |layers: u64| {
+        let mut x = random(&[16, 32], 1);
+        for i in 0..layers {
+            let y = op(Alu::Add, &[&matmul(&x, &random(&[32, 32], 2 + i)), &random(&[32], 99 + i)]);
+            x = op(Alu::Max, &[&y, &float(0.0)]);
+        }
+        let graph = Graph::new(&[x]);
+        let key = GraphKey::new(&graph).unwrap();
+        (graph.len(), create_pre_schedule(&graph, &key.leaves, true).unwrap())
+    };
+    let (nodes, half) = build(24);
+    let (twice, whole) = build(48);
+    assert!(twice as f64 <= 2.2 * nodes as f64);
+    assert!(whole.invocations.len() as f64 <= 2.2 * half.invocations.len() as f64);
+    assert!(whole.kernels.len() <= 3, "{} distinct kernels", whole.kernels.len());
+    assert!(whole.invocations.len() <= 49, "{} invocations", whole.invocations.len());
+}

@@ -144,7 +144,9 @@ impl TensorError {
         match self {
             TensorError::Shape { .. } | TensorError::Axis { .. } => ErrorKind::Shape,
             TensorError::DType { .. } => ErrorKind::DType,
-            TensorError::Index { .. } | TensorError::ComputedIndex { .. } | TensorError::TooManyIndices { .. } => ErrorKind::Index,
+            TensorError::Index { .. } | TensorError::ComputedIndex { .. } | TensorError::TooManyIndices { .. } => {
+                ErrorKind::Index
+            }
             TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
             TensorError::NotExecuted | TensorError::Stale => ErrorKind::Execution,

@@ -50,20 +50,18 @@ impl Lookups {
                 continue;
             }
             let lookup = |wraps| Lookup { op: node.op().name(), axis, extent: extent.clone(), wraps };
-            match origin(graph, sources[1]) {
-                Some((at, wraps)) => match graph.nodes()[at as usize].op() {
-                    Op::Leaf(leaf) if let Some(slot) = inputs.iter().position(|l| l == leaf) => {
-                        lookups.inputs.push((slot, lookup(wraps)));
-                        continue;
-                    }
-                    Op::Leaf(leaf) if leaf.class() != LeafClass::Output => {
-                        let known = host_elements(&graph.nodes()[at as usize])?;
-                        lookup(wraps).check(known.into_iter())?;
-                        continue;
-                    }
-                    _ => {}
-                },
-                None => {}
+            if let Some((at, wraps)) = origin(graph, sources[1])
+                && let Op::Leaf(leaf) = graph.nodes()[at as usize].op()
+            {
+                if let Some(slot) = inputs.iter().position(|l| l == leaf) {
+                    lookups.inputs.push((slot, lookup(wraps)));
+                    continue;
+                }
+                if leaf.class() != LeafClass::Output {
+                    let known = host_elements(&graph.nodes()[at as usize])?;
+                    lookup(wraps).check(known.into_iter())?;
+                    continue;
+                }
             }
             let (least, most) = bounds.get_or_insert_with(|| all_bounds(graph))[sources[1] as usize]
                 .or(type_bounds(index.dtype()))
@@ -80,7 +78,12 @@ impl Lookups {
     }
 
     /// Checks the content that an input of the plan is to be given.
-    pub(crate) fn check_input(&self, slot: usize, dtype: DType, content: impl FnOnce() -> Result<Vec<u8>>) -> Result<()> {
+    pub(crate) fn check_input(
+        &self,
+        slot: usize,
+        dtype: DType,
+        content: impl FnOnce() -> Result<Vec<u8>>,
+    ) -> Result<()> {
         let mut lookups = self.inputs.iter().filter(|(s, _)| *s == slot).peekable();
         if lookups.peek().is_none() {
             return Ok(());
@@ -157,7 +160,8 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
     let mut all: Vec<Bounds> = Vec::with_capacity(graph.len());
     for (i, (node, sources)) in graph.iter().enumerate() {
         let of = |s: usize| all[sources[s] as usize];
-        let fits = |bounds: Bounds| bounds.filter(|b| type_bounds(node.dtype()).is_some_and(|t| t.0 <= b.0 && b.1 <= t.1));
+        let fits =
+            |bounds: Bounds| bounds.filter(|b| type_bounds(node.dtype()).is_some_and(|t| t.0 <= b.0 && b.1 <= t.1));
         let count = |size: &Size| i128::from(size.bounds().1);
         let both = |f: fn((i128, i128), (i128, i128)) -> (i128, i128)| of(0).zip(of(1)).map(|(a, b)| f(a, b));
         let bounds = match node.op() {

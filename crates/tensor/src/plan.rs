@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svod_device::Buffer;
 use svod_dtype::DType;
-use svod_ir::graph::{Graph, Leaf, LeafClass, LeafData, Op, Shape, UOp};
+use svod_ir::graph::{Graph, Leaf, Op, Shape, UOp};
 use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile};
 
 use crate::error::{Result, TensorError, show_typed};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use svod_device::Buffer;
 use svod_dtype::Const;
 use svod_ir::buffer::HostBuffer;
-use svod_ir::graph::{Leaf, LeafClass, LeafData, Op, UOp};
+use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
 use svod_runtime::Memory;
 
 use crate::create::Element;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use svod_device::Buffer;
-use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, LeafData, Op, UOp};
+use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, Op, UOp};
 use svod_runtime::{Context, PrepareConfig};
 
 use crate::error::{Result, TensorError};
@@ -40,7 +40,8 @@ impl Tensor {
             }
         }
         let claims = UOp::claim_all(&pending).into_iter();
-        let mine: Vec<Claim> = claims.filter_map(|(_, c)| if let Claimed::Mine(c) = c { Some(c) } else { None }).collect();
+        let mine: Vec<Claim> =
+            claims.filter_map(|(_, c)| if let Claimed::Mine(c) = c { Some(c) } else { None }).collect();
         if !mine.is_empty() {
             compute(mine, config)?;
         }
@@ -115,7 +116,9 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
     }
     let Some(count) = node.numel().as_usize() else { return Ok(None) };
     if count == 0 {
-        return fresh(node.dtype(), &[]).and_then(|b| leaf_over(b, LeafClass::Data, node.shape_arc().clone())).map(Some);
+        return fresh(node.dtype(), &[])
+            .and_then(|b| leaf_over(b, LeafClass::Data, node.shape_arc().clone()))
+            .map(Some);
     }
     if let Some(value) = node.uniform() {
         let buffer = crate::memory::filled(value, count)?;

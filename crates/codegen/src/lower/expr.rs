@@ -12,7 +12,7 @@ use svod_ir::size::{Size, Variable};
 impl Lowering<'_> {
     /// The values of some expressions: vectors where they depend on the vector loop.
     pub(super) fn eval(&mut self, roots: &[ExprId]) -> Result<Vec<Val>, LowerError> {
-        let order = self.order(roots);
+        let order = self.phase.exprs.outside_lanes(roots);
         let mut uses: FxHashMap<ExprId, u32> = FxHashMap::default();
         for id in order.iter().flat_map(|id| self.phase.exprs.get(*id).operands()).chain(roots.iter().copied()) {
             *uses.entry(id).or_default() += 1;
@@ -23,21 +23,6 @@ impl Lowering<'_> {
             values.insert(id, value);
         }
         Ok(roots.iter().map(|root| values[root]).collect())
-    }
-
-    /// What the roots need, operands first; what is inside of [`Expr::Lanes`] is not included.
-    fn order(&self, roots: &[ExprId]) -> Vec<ExprId> {
-        let pool = &self.phase.exprs;
-        let last = roots.iter().map(|r| r.index() + 1).max().unwrap_or(0);
-        let mut wanted = vec![false; last];
-        roots.iter().for_each(|root| wanted[root.index()] = true);
-        for i in (0..last).rev() {
-            let node = pool.get(ExprId(i as u32));
-            if wanted[i] && !matches!(node, Expr::Lanes { .. }) {
-                node.operands().iter().for_each(|o| wanted[o.index()] = true);
-            }
-        }
-        (0..last).filter(|i| wanted[*i]).map(|i| ExprId(i as u32)).collect()
     }
 
     fn node(
@@ -72,21 +57,51 @@ impl Lowering<'_> {
                 self.load(pool.dtype(id), *from, index, &at, valid.map(|v| values[&v]), *other)
             }
             Expr::Lanes { op, lanes, value } => {
-                // The verifier checked that this is the open vector loop.
-                let (op, lanes, value) = (*op, Variable::max(lanes) + 1, *value);
-                let value = self.eval(&[value])?[0];
-                let value = self.b.widen(value, lanes.max(1) as u32);
+                let (op, lanes, value) = (*op, lanes.clone(), *value);
+                let count = Variable::max(&lanes) + 1;
+                if self.vector.is_some() {
+                    return self.reduce_unrolled(op, &lanes, count, value);
+                }
+                self.vector = (count > 1).then(|| (lanes.clone(), count as u32));
+                if count <= 1 {
+                    let zero = self.b.index(0);
+                    self.env.insert(lanes, zero);
+                }
+                let value = self.eval(&[value]);
+                self.vector = None;
+                let value = self.b.widen(value?[0], count.max(1) as u32);
                 Ok(self.reduce(op, value))
             }
             Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => Err(LowerError::Expr(id)),
         }
     }
 
+    /// Lanes inside of a vector loop: one vector for each lane, combined as a tree of halves.
+    fn reduce_unrolled(
+        &mut self,
+        op: Alu,
+        lanes: &Variable,
+        count: i64,
+        value: ExprId,
+    ) -> Result<Val, LowerError> {
+        let mut values = Vec::new();
+        for lane in 0..count.max(1) {
+            let lane = self.b.index(lane);
+            self.env.insert(lanes.clone(), lane);
+            values.push(self.eval(&[value])?[0]);
+        }
+        while values.len() > 1 {
+            let upper = values.split_off(values.len() / 2);
+            values = values.iter().zip(upper).map(|(a, b)| self.alu(op, &[*a, b])).collect();
+        }
+        Ok(values[0])
+    }
+
     /// The lanes in which `excess <= 0`, for an excess that grows or falls by one from lane to lane:
     /// a comparison of 32-bit lane numbers with a scalar.
     fn bound(&mut self, excess: Size) -> Result<Option<Val>, LowerError> {
         let Some((start, step)) = self.affine(&excess) else { return Ok(None) };
-        let lanes = self.vector.as_ref().map_or(1, |(_, lanes)| *lanes);
+        let lanes = self.lanes();
         let Some(step @ (1 | -1)) = step.as_const() else { return Ok(None) };
         // Growing: lane <= -start. Falling: start <= lane.
         let limit = if step == 1 { Size::ONE - start } else { start };

@@ -110,7 +110,7 @@ fn widths(phase: &Phase) -> Vec<u32> {
 
 impl Lowering<'_> {
     /// The lanes of the open vector loop, or 1.
-    fn lanes(&self) -> u32 {
+    pub(super) fn lanes(&self) -> u32 {
         self.vector.as_ref().map_or(1, |(_, lanes)| *lanes)
     }
 

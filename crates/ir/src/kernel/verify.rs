@@ -290,7 +290,7 @@ impl Context for Scope<'_> {
         self.carries.get(n).map(|c| c.dtype)
     }
 
-    fn has_lanes(&self, _: &Variable) -> bool {
+    fn has_lanes(&self) -> bool {
         false
     }
 }

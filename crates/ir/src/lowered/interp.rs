@@ -90,10 +90,6 @@ impl Machine for Memory<'_> {
         let element = flat(from, index, self.shape(from)?)?;
         self.read(from, element)
     }
-
-    fn lanes(&self, loop_var: &Variable) -> Option<i64> {
-        self.vector.as_ref().filter(|(var, _)| var == loop_var).map(|(_, lanes)| *lanes)
-    }
 }
 
 impl Memory<'_> {

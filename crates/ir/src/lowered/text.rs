@@ -30,7 +30,7 @@
 //! naming C, A and B in this order.
 
 use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
-use crate::expr::{ExprId, ExprPool};
+use crate::expr::{Expr, ExprId, ExprPool};
 use crate::kernel::text::{fresh_prefix, renamed};
 use crate::size::{Size, Variable};
 use crate::text::{Key, Printer, array, header, range};
@@ -166,7 +166,15 @@ impl Canonical {
         size.substitute(&|v| self.loops.get(v).map(Size::from))
     }
 
-    fn exprs(&mut self, phase: &Phase, roots: &[ExprId]) -> Vec<ExprId> {
+    fn exprs(&mut self, phase: &Phase, roots: &[ExprId], prefix: &str) -> Vec<ExprId> {
+        for id in phase.exprs.reachable(roots) {
+            if let Expr::Lanes { lanes, .. } = phase.exprs.get(id)
+                && !self.loops.contains_key(lanes)
+            {
+                let var = renamed(lanes, &format!("{prefix}{}", self.loops.len()));
+                self.loops.insert(lanes.clone(), var);
+            }
+        }
         let loops = &self.loops;
         self.exprs.copy(&phase.exprs, roots, &|v| loops.get(v).map(Size::from))
     }
@@ -176,12 +184,12 @@ impl Canonical {
         for stmt in body {
             canonical.push(match stmt {
                 Stmt::Loop(l, inner) => Stmt::Loop(self.header(l, prefix), self.body(phase, inner, prefix)),
-                Stmt::If(cond, inner) => Stmt::If(self.exprs(phase, &[*cond])[0], self.body(phase, inner, prefix)),
+                Stmt::If(cond, inner) => Stmt::If(self.exprs(phase, &[*cond], prefix)[0], self.body(phase, inner, prefix)),
                 Stmt::Store { to, index, value, valid } => Stmt::Store {
                     to: *to,
-                    index: self.exprs(phase, index),
-                    value: self.exprs(phase, &[*value])[0],
-                    valid: valid.map(|v| self.exprs(phase, &[v])[0]),
+                    index: self.exprs(phase, index, prefix),
+                    value: self.exprs(phase, &[*value], prefix)[0],
+                    valid: valid.map(|v| self.exprs(phase, &[v], prefix)[0]),
                 },
                 Stmt::Micro(m) => Stmt::Micro(Micro {
                     depth: self.size(&m.depth),

@@ -247,7 +247,9 @@ impl Scope<'_> {
             let fixed = |v: &Variable| match self.kind(v) {
                 Some(LoopKind::Unroll) => true,
                 Some(LoopKind::Vector) => d + 1 == index.len(),
-                Some(LoopKind::Serial) | None => false,
+                Some(LoopKind::Serial) => false,
+                // Lanes that the expression itself binds.
+                None => d + 1 == index.len() && !self.vars.contains(v),
             };
             if !size.variables().iter().all(fixed) {
                 return Err(PhaseError::Register(mem));
@@ -295,8 +297,7 @@ impl Context for Scope<'_> {
         None
     }
 
-    fn has_lanes(&self, variable: &Variable) -> bool {
-        let lanes = self.loops.iter().find(|l| l.var == *variable && l.kind == LoopKind::Vector);
-        lanes.and_then(|l| l.extent.as_usize()).is_some_and(usize::is_power_of_two)
+    fn has_lanes(&self) -> bool {
+        true
     }
 }

@@ -324,12 +324,18 @@ impl<'a> Parser<'a> {
             let op = self.lex.word()?;
             let Some(op) = Alu::parse(op) else { return self.lex.error(format!("no operation is named '{op}'")) };
             self.lex.expect(",")?;
-            let lanes = self.lex.word()?;
-            let Some(lanes) = self.vars.get(lanes).cloned() else {
-                return self.lex.error(format!("no loop is named '{lanes}'"));
-            };
+            let name = self.lex.word()?;
+            self.lex.expect("<")?;
+            let count = self.lex.int()?;
+            let lanes = Variable::new(name, 0, count.saturating_sub(1)).or_else(|e| self.lex.error(e.to_string()))?;
             self.lex.expect(",")?;
-            let value = self.expr(pool)?;
+            let outer = self.vars.insert(name.to_owned(), lanes.clone());
+            let value = self.expr(pool);
+            match outer {
+                Some(outer) => self.vars.insert(name.to_owned(), outer),
+                None => self.vars.remove(name),
+            };
+            let value = value?;
             self.lex.expect(")")?;
             let dtype = pool.dtype(value);
             return Ok(pool.add(Expr::Lanes { op, lanes, value }, dtype));

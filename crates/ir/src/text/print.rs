@@ -39,6 +39,25 @@ pub(crate) struct Printer<'a> {
     named: usize,
 }
 
+/// The expressions that name the lanes of an [`Expr::Lanes`].
+fn inside_lanes(pool: &ExprPool, reachable: &[ExprId]) -> FxHashSet<ExprId> {
+    let mut inside = FxHashSet::default();
+    let lanes = reachable.iter().filter_map(|id| match pool.get(*id) {
+        Expr::Lanes { lanes, .. } => Some(lanes),
+        _ => None,
+    });
+    let lanes: Vec<&Variable> = lanes.collect();
+    for id in reachable.iter().filter(|_| !lanes.is_empty()) {
+        let node = pool.get(*id);
+        let names = matches!(node, Expr::Index(size) if lanes.iter().any(|v| size.variables().contains(v)));
+        let reduced = matches!(node, Expr::Lanes { .. });
+        if names || !reduced && node.operands().iter().any(|o| inside.contains(o)) {
+            inside.insert(*id);
+        }
+    }
+    inside
+}
+
 impl<'a> Printer<'a> {
     /// A printer of what is reachable from `roots`, of which `places` index what is written;
     /// `temps` are the names of stages or temporaries.
@@ -62,6 +81,7 @@ impl<'a> Printer<'a> {
                 }
             }
         }
+        let inside = inside_lanes(pool, &reachable);
         let mut shared = FxHashMap::default();
         let mut heights: FxHashMap<ExprId, u8> = FxHashMap::default();
         for id in reachable {
@@ -78,6 +98,8 @@ impl<'a> Printer<'a> {
             let (count, indexes) = uses[&id];
             let computed_index = indexes && !matches!(node, Expr::Index(_));
             let name = computed_index || !short && (count > 1 || height > MAX_HEIGHT);
+            // A name would be outside of the lanes.
+            let name = name && !inside.contains(&id);
             if name {
                 shared.insert(id, None);
             }
@@ -173,7 +195,7 @@ impl<'a> Printer<'a> {
             Expr::Cast(to, value) => return self.call(out, &format!("cast({}, ", to.short()), &[*value]),
             Expr::Bitcast(to, value) => return self.call(out, &format!("bitcast({}, ", to.short()), &[*value]),
             Expr::Lanes { op, lanes, value } => {
-                return self.call(out, &format!("lanes({}, {lanes}, ", op.name()), &[*value]);
+                return self.call(out, &format!("lanes({}, {lanes} < {}, ", op.name(), Variable::max(lanes).saturating_add(1)), &[*value]);
             }
             Expr::Load { from, index, valid, other } => {
                 out.push_str(&self.mem(*from));

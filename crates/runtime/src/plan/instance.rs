@@ -29,15 +29,7 @@ pub(super) fn plan(
     let outputs = shared.outputs.iter().map(output).collect();
     // A plan without ops has its results from the start.
     let valid = AtomicBool::new(shared.ops.is_empty());
-    Ok(ExecutionPlan {
-        shared,
-        outputs,
-        inputs,
-        run: Mutex::new(run),
-        valid,
-        profile: Mutex::new(None),
-        buffers,
-    })
+    Ok(ExecutionPlan { shared, outputs, inputs, run: Mutex::new(run), valid, profile: Mutex::new(None), buffers })
 }
 
 /// Another instance with memory of its own, save what comes from outside.

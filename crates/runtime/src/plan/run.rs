@@ -343,7 +343,9 @@ impl Run {
                         let launch = &code.spec().launches[at];
                         let dims = match tasks {
                             0 => None,
-                            _ => Some(resolve_launch_dims(launch, &names, vals).map_err(svod_device::DeviceError::from)?),
+                            _ => Some(
+                                resolve_launch_dims(launch, &names, vals).map_err(svod_device::DeviceError::from)?,
+                            ),
                         };
                         let (global, local) = dims.map_or(([0; 3], None), |d| (d.global, d.local));
                         PhaseCall::Device { program, global, local }
@@ -471,7 +473,8 @@ impl Run {
                 let Some(kernel) = &self.kernels[at] else { return Ok(()) };
                 let (ptrs, vals) = (&self.ptrs[kernel.ptrs.clone()], &self.vals[kernel.vals.clone()]);
                 for phase in kernel.phases.clone() {
-                    let PhaseRun { call: PhaseCall::Device { program, global, local }, tasks: 1.. } = &self.phases[phase]
+                    let PhaseRun { call: PhaseCall::Device { program, global, local }, tasks: 1.. } =
+                        &self.phases[phase]
                     else {
                         continue;
                     };

@@ -291,20 +291,14 @@ impl Lowerer<'_> {
             return self.each(nest, &mut |this, inner| this.finish(inner, carries, results, acc));
         }
         let vector = acc.loops.iter().find(|(l, _)| l.rfactor && l.runs == Runs::Vector);
-        let lanes = vector.map(|(l, n)| (self.counter(nest.stage, l, &Size::from(*n as i64)), *n));
+        let lanes = vector.map(|(l, n)| self.counter(nest.stage, l, &Size::from(*n as i64)));
         let bound = carries.iter().enumerate().map(|(i, c)| {
-            let value = self.combined(&nest, i, c, acc, lanes.as_ref().map(|(var, _)| var));
+            let value = self.combined(&nest, i, c, acc, lanes.as_ref());
             (Expr::Carry(i as u8, c.dtype), value)
         });
         let bound: Vec<Bound> = bound.collect();
         let values = results.iter().map(|r| self.convert(*r, &nest, &bound)).collect::<Step<Vec<_>>>()?;
-        let body = self.store(&nest, &values)?;
-        Ok(match lanes {
-            Some((var, n)) => {
-                vec![Stmt::Loop(Loop { var, extent: Size::from(n as i64), kind: LoopKind::Vector }, body)]
-            }
-            None => body,
-        })
+        self.store(&nest, &values)
     }
 
     /// One carry's value at a point of the kept axes: its accumulators combined, as a tree.

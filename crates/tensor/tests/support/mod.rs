@@ -45,12 +45,19 @@ pub fn values(tensor: Result<Tensor, svod_tensor::TensorError>) -> Vec<f64> {
     interpreted(&tensor).to_f64()
 }
 
-/// Checks shape and elements.
+/// Checks shape and elements, interpreted and compiled.
 #[track_caller]
 pub fn check(tensor: Result<Tensor, svod_tensor::TensorError>, shape: &[usize], expected: &[f64]) {
     let tensor = tensor.unwrap();
     assert_eq!(tensor.dims().unwrap(), shape);
     close(&interpreted(&tensor).to_f64(), expected);
+    close(&compiled(&tensor).to_f64(), expected);
+}
+
+/// The value by compiled code. The handle stays as it is.
+pub fn compiled(tensor: &Tensor) -> HostBuffer {
+    let other = Tensor::from_uop(tensor.uop());
+    HostBuffer::from_bytes(tensor.dtype(), other.to_bytes().unwrap()).unwrap()
 }
 
 /// Elements within 1e-6, relatively; NaN equals NaN, signs of zeros count.

@@ -1,0 +1,202 @@
+//! NumPy arrays in and out.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use numpy::npyffi::{NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyList, PySequence, PyTuple};
+use pyo3::IntoPyObjectExt;
+use svod_device::Buffer;
+use svod_dtype::{DEFAULT_FLOAT, DType};
+use svod_ir::graph::{LeafClass, Op};
+use svod_tensor::Tensor;
+
+use crate::dtype::{numpy, numpy_dtype, of_descr};
+use crate::error::{Class, Result};
+use crate::gil::allow;
+
+/// A tensor with a copy of what NumPy makes of an object: an array of any order, strides and byte
+/// order, a scalar, nested sequences. Python's floats have the default type.
+pub fn tensor_of(object: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let (array, dtype) = dense(object)?;
+    Ok(Tensor::from_bytes(bytes_of(&array), dtype, array.shape())?)
+}
+
+/// What NumPy makes of an object, C-contiguous, aligned and of native byte order.
+pub fn dense<'py>(object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyUntypedArray>, DType)> {
+    let py = object.py();
+    let array = as_array(object)?;
+    let dtype = dtype_of(&array)?;
+    if array.is_c_contiguous() && array.is_aligned() && is_native(&array)? {
+        return Ok((array, dtype));
+    }
+    let copy = array.call_method1("astype", (numpy_dtype(py, dtype)?, "C"))?;
+    Ok((copy.cast_into::<PyUntypedArray>().map_err(PyErr::from)?, dtype))
+}
+
+/// The bytes of a dense array. Python code may write them whenever the interpreter's lock is not
+/// held; it is, as long as the array is borrowed from it.
+pub fn bytes_of<'a>(array: &'a Bound<'_, PyUntypedArray>) -> &'a [u8] {
+    let bytes = array.len() * array.dtype().getattr("itemsize").and_then(|n| n.extract()).unwrap_or(0usize);
+    match data(array) {
+        Some(data) if bytes > 0 => {
+            // SAFETY: a C-contiguous array has as many bytes from its first element on, which stay
+            // where they are while the array is borrowed.
+            unsafe { std::slice::from_raw_parts(data.as_ptr(), bytes) }
+        }
+        _ => &[],
+    }
+}
+
+/// A tensor over the array's own memory.
+pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
+    let dtype = dtype_of(array)?;
+    let cannot = |why: &str| format!("from_numpy: {why} cannot be borrowed; Tensor() copies and converts");
+    if !is_native(array)? {
+        let descr = array.dtype().str().map_or_else(|_| dtype.to_string(), |s| s.to_string());
+        return Err(Class::DType.raise(cannot(&format!("an array of {descr}, not of this machine's byte order,"))));
+    }
+    if !array.is_c_contiguous() || !array.is_aligned() {
+        let layout = format!("an array of shape {:?} and strides {:?}", array.shape(), array.strides());
+        return Err(Class::Argument.raise(cannot(&format!("{layout}, not dense and in row-major order,"))));
+    }
+    let Some(pointer) = data(array) else { return Ok(Tensor::from_bytes(&[], dtype, array.shape())?) };
+    let writable: bool = array.getattr("flags")?.getattr("writeable")?.extract()?;
+    let (shape, keep_alive) = (array.shape().to_vec(), Box::new(array.clone().unbind()));
+    // SAFETY: the array keeps its memory as long as it lives, and `keep_alive` makes it live. That
+    // nobody writes it during a run is what `from_numpy` asks of its caller.
+    Ok(unsafe { Tensor::borrowed(pointer, dtype, &shape, !writable, keep_alive) }?)
+}
+
+/// The elements as an array; realizes the tensor.
+///
+/// Memory that belongs to the tensor alone never changes: the array shares it and is read-only.
+/// A plan's outputs and borrowed memory do change: the array has a copy.
+pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
+    let (held, dims) = allow(py, || {
+        let buffer = tensor.buffer()?;
+        let constant = matches!(tensor.uop().op(), Op::Leaf(leaf) if leaf.class() == LeafClass::Data);
+        let held = if constant && buffer.is_allocated() { Held::Shared(buffer) } else { Held::Own(tensor.to_bytes()?) };
+        Ok::<_, svod_tensor::TensorError>((held, tensor.dims()?))
+    })?;
+    array_over(py, held, tensor.dtype(), &dims)
+}
+
+/// The elements as a writable array of its own.
+pub fn copy_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
+    let (bytes, dims) = allow(py, || Ok::<_, svod_tensor::TensorError>((tensor.to_bytes()?, tensor.dims()?)))?;
+    array_over(py, Held::Own(bytes), tensor.dtype(), &dims)
+}
+
+/// What an array's memory belongs to.
+pub enum Held {
+    /// A realized tensor: nobody writes it.
+    Shared(Arc<Buffer>),
+    /// The array alone.
+    Own(Vec<u8>),
+}
+
+/// The owner of an array's memory.
+#[pyclass(module = "svod", frozen)]
+struct Memory {
+    held: Held,
+}
+
+/// An array over memory that it keeps alive.
+pub fn array_over<'py>(py: Python<'py>, mut held: Held, dtype: DType, dims: &[usize]) -> Result<Bound<'py, PyAny>> {
+    let (pointer, flags) = match &mut held {
+        Held::Shared(buffer) => (buffer.as_ptr().map_or(std::ptr::null_mut(), NonNull::as_ptr), 0),
+        Held::Own(bytes) => (bytes.as_mut_ptr(), NPY_ARRAY_WRITEABLE),
+    };
+    let descr = numpy_dtype(py, dtype)?;
+    if dims.contains(&0) || pointer.is_null() {
+        return Ok(numpy(py)?.getattr("empty")?.call1((PyTuple::new(py, dims)?, descr))?);
+    }
+    let owner = Bound::new(py, Memory { held })?;
+    let mut extents: Vec<npy_intp> = dims.iter().map(|&n| n as npy_intp).collect();
+    // SAFETY: the memory holds as many elements of that type, row-major, and does not move when its
+    // owner does; NumPy takes the references to `descr` and `owner`, whose drop ends the memory's
+    // life, and copies the extents. Only memory that nobody else uses is writable.
+    unsafe {
+        let array = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            get_type_object(py, NpyTypes::PyArray_Type),
+            descr.into_ptr().cast(),
+            extents.len() as i32,
+            extents.as_mut_ptr(),
+            std::ptr::null_mut(),
+            pointer.cast(),
+            flags,
+            std::ptr::null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), owner.into_ptr()) != 0 {
+            return Err(PyErr::fetch(py).into());
+        }
+        Ok(array)
+    }
+}
+
+fn as_array<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray>> {
+    if let Ok(array) = object.cast::<PyUntypedArray>() {
+        return Ok(array.clone());
+    }
+    let py = object.py();
+    let array = numpy(py)?.getattr("asarray")?.call1((object,)).map_err(|error| {
+        match error.is_instance_of::<pyo3::exceptions::PyValueError>(py) && object.cast::<PySequence>().is_ok() {
+            true => PyErr::from(Class::Shape.raise(format!("tensor: {}", error.value(py)))),
+            false => error,
+        }
+    })?;
+    let array = array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
+    let weak = dtype_of(&array).is_ok_and(|d| d == DType::F64) && is_plain(object);
+    if !weak {
+        return Ok(array);
+    }
+    let narrow = array.call_method1("astype", (numpy_dtype(py, DEFAULT_FLOAT)?,))?;
+    Ok(narrow.cast_into().map_err(PyErr::from)?)
+}
+
+/// Whether the first number of nested lists and tuples is one of Python's own.
+fn is_plain(object: &Bound<'_, PyAny>) -> bool {
+    let mut at = object.clone();
+    while at.is_instance_of::<PyList>() || at.is_instance_of::<PyTuple>() {
+        match at.get_item(0) {
+            Ok(first) => at = first,
+            Err(_) => return true,
+        }
+    }
+    at.is_exact_instance_of::<PyFloat>() || at.is_exact_instance_of::<PyInt>()
+}
+
+fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Result<DType> {
+    let descr = array.dtype();
+    of_descr(descr.as_any()).ok_or_else(|| {
+        let expected: Vec<&str> = crate::dtype::all().map(DType::name).collect();
+        let message = format!("an array of {descr} cannot be a tensor, whose elements are one of {}", expected.join(", "));
+        Class::DType.raise(message)
+    })
+}
+
+fn is_native(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+    array.dtype().getattr("isnative")?.extract()
+}
+
+fn data(array: &Bound<'_, PyUntypedArray>) -> Option<NonNull<u8>> {
+    let interface = array.getattr("ctypes").and_then(|c| c.getattr("data")).ok()?;
+    NonNull::new(interface.extract::<usize>().ok()? as *mut u8)
+}
+
+/// One value as a Python object.
+pub fn scalar(py: Python<'_>, value: svod_dtype::Const) -> Result<Bound<'_, PyAny>> {
+    let dtype = value.dtype();
+    Ok(if dtype.is_bool() {
+        value.as_bool().into_bound_py_any(py)?
+    } else if dtype.is_float() {
+        value.as_f64().into_bound_py_any(py)?
+    } else {
+        value.as_i128().into_bound_py_any(py)?
+    })
+}

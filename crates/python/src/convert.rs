@@ -1,0 +1,159 @@
+//! Python's arguments as the core's.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
+use svod_tensor::{Index, Operand, Tensor};
+
+use crate::array::{array_of, tensor_of};
+use crate::dtype::numpy;
+use crate::error::{Class, Result};
+use crate::tensor::PyTensor;
+
+/// A tensor or what becomes one: an operand that is more than a scalar.
+pub struct AnyTensor(pub Tensor);
+
+/// A tensor, an array, or a Python scalar, which takes the type of the tensor it meets.
+pub struct AnyOperand(pub Operand);
+
+/// One axis, or several.
+pub struct Axes(pub Vec<i64>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AnyTensor {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<PyTensor>() {
+            Ok(tensor) => Ok(AnyTensor(tensor.get().0.clone())),
+            Err(_) => Ok(AnyTensor(tensor_of(&given)?)),
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AnyOperand {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        operand(&given)?.map(AnyOperand).ok_or_else(|| {
+            let class = given.get_type().name().map_or_else(|_| "object".into(), |n| n.to_string());
+            PyErr::from(Class::DType.raise(format!("expected a tensor, an array or a number, not {class}")))
+        })
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Axes {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<PySequence>() {
+            Ok(several) => several.extract().map(Axes),
+            Err(_) => given.extract().map(|one| Axes(vec![one])),
+        }
+    }
+}
+
+/// An operand; none for an object that is not one, so that Python may ask its other side.
+pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
+    if let Ok(tensor) = given.cast::<PyTensor>() {
+        return Ok(Some(Operand::Tensor(tensor.get().0.clone())));
+    }
+    if let Ok(flag) = given.cast::<PyBool>() {
+        return Ok(Some(Operand::Bool(flag.is_true())));
+    }
+    if given.is_instance_of::<PyFloat>() {
+        return Ok(Some(Operand::Float(given.extract()?)));
+    }
+    if given.is_instance_of::<PyInt>() {
+        return Ok(Some(Operand::Int(given.extract()?)));
+    }
+    if given.hasattr("__array__")? {
+        return Ok(Some(Operand::Tensor(tensor_of(given)?)));
+    }
+    Ok(None)
+}
+
+/// The one of two names for an argument that was used.
+pub fn either<T>(axis: Option<T>, dim: Option<T>) -> PyResult<Option<T>> {
+    match (axis, dim) {
+        (Some(_), Some(_)) => Err(PyTypeError::new_err("axis and dim are one argument: give only one of them")),
+        (axis, dim) => Ok(axis.or(dim)),
+    }
+}
+
+/// Integers given one by one or as one sequence.
+pub fn integers(given: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
+    if given.len() == 1
+        && let Ok(sequence) = given.get_item(0)?.cast::<PySequence>()
+    {
+        return sequence.extract();
+    }
+    given.extract()
+}
+
+/// Extents given one by one or as one sequence; -1 has no meaning.
+pub fn extents(given: &Bound<'_, PyTuple>) -> Result<Vec<usize>> {
+    let given = integers(given)?;
+    let negative = |n: &i64| Class::Shape.raise(format!("extent {n} of {given:?} is negative"));
+    given.iter().map(|n| usize::try_from(*n).map_err(|_| negative(n))).collect()
+}
+
+/// What stands between the brackets. A bool tensor or array counts as the positions where it is
+/// true, which realizes it, unless `masks` are wanted.
+pub fn index(given: &Bound<'_, PyAny>, masks: bool) -> Result<Vec<Index>> {
+    let parts: Vec<Bound<'_, PyAny>> = match given.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter().collect(),
+        Err(_) => vec![given.clone()],
+    };
+    let mut all = Vec::with_capacity(parts.len());
+    for part in &parts {
+        if part.is_none() {
+            all.push(Index::NewAxis);
+        } else if part.is_instance_of::<PyEllipsis>() {
+            all.push(Index::Ellipsis);
+        } else if let Ok(slice) = part.cast::<PySlice>() {
+            all.push(sliced(slice)?);
+        } else if part.is_instance_of::<PyInt>() && !part.is_instance_of::<PyBool>() {
+            all.push(Index::Int(part.extract()?));
+        } else {
+            positions(part, masks, &mut all)?;
+        }
+    }
+    Ok(all)
+}
+
+fn sliced(slice: &Bound<'_, PySlice>) -> Result<Index> {
+    let part = |name: &str| -> PyResult<Option<i64>> {
+        let value = slice.getattr(name)?;
+        if value.is_none() { Ok(None) } else { value.call_method0("__index__")?.extract().map(Some) }
+    };
+    Ok(Index::Slice { start: part("start")?, stop: part("stop")?, step: part("step")?.unwrap_or(1) })
+}
+
+fn positions(part: &Bound<'_, PyAny>, masks: bool, all: &mut Vec<Index>) -> Result<()> {
+    let py = part.py();
+    let tensor = match operand(part)? {
+        Some(Operand::Tensor(tensor)) => tensor,
+        _ if part.is_instance_of::<PyList>() || part.is_instance_of::<PyBool>() => match part.len() {
+            Ok(0) => Tensor::from_slice::<i64>(&[], &[0])?,
+            _ => tensor_of(part)?,
+        },
+        _ => {
+            let class = part.get_type().name()?;
+            let message = format!("an index is an integer, a slice, None, ... or a tensor of integers, not {class}");
+            return Err(Class::Index.raise(message));
+        }
+    };
+    if !tensor.dtype().is_bool() || masks {
+        all.push(Index::Tensor(tensor));
+        return Ok(());
+    }
+    let mask = array_of(py, &tensor)?;
+    if tensor.rank() == 0 {
+        return Err(Class::Unsupported.raise("a 0-d bool as index: use where"));
+    }
+    let found = numpy(py)?.getattr("nonzero")?.call1((mask,))?;
+    for position in found.try_iter()? {
+        all.push(Index::Tensor(tensor_of(&position?)?));
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Element types: `svod.float32` and its like.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyType};
+use svod_dtype::{DEFAULT_FLOAT, DEFAULT_INT, DType};
+
+use crate::error::{Class, Result};
+
+/// The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name.
+#[pyclass(name = "DType", module = "svod", frozen, skip_from_py_object)]
+#[derive(Clone, Copy)]
+pub struct PyDType(pub DType);
+
+/// A type as an argument: ours, NumPy's, a name, or one of `bool`, `int` and `float`.
+pub struct AnyDType(pub DType);
+
+/// The types that tensors have.
+pub fn all() -> impl Iterator<Item = DType> {
+    DType::ALL.iter().copied().filter(|d| !matches!(d, DType::Index | DType::Void))
+}
+
+#[pymethods]
+impl PyDType {
+    /// The name, such as `float32`.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Size of an element in bytes.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.0.bytes()
+    }
+
+    /// NumPy's dtype; by this attribute NumPy takes the type as one of its own.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        numpy_dtype(py, self.0)
+    }
+
+    /// Whether it is a floating-point type.
+    #[getter]
+    fn is_floating_point(&self) -> bool {
+        self.0.is_float()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.extract::<AnyDType>().is_ok_and(|other| other.0 == self.0)
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.0 as u64
+    }
+
+    fn __repr__(&self) -> String {
+        format!("svod.{}", self.0)
+    }
+
+    fn __str__(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn __reduce__(&self) -> &'static str {
+        self.0.name()
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AnyDType {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let py = given.py();
+        if let Ok(ours) = given.cast::<PyDType>() {
+            return Ok(AnyDType(ours.get().0));
+        }
+        if let Ok(class) = given.cast::<PyType>() {
+            for (builtin, dtype) in [
+                (py.get_type::<PyBool>(), DType::Bool),
+                (py.get_type::<PyInt>(), DEFAULT_INT),
+                (py.get_type::<PyFloat>(), DEFAULT_FLOAT),
+            ] {
+                if class.is(&builtin) {
+                    return Ok(AnyDType(dtype));
+                }
+            }
+        }
+        let unknown = || PyErr::from(Class::DType.raise(format!("{} is not an element type", shown(&given))));
+        if let Ok(name) = given.extract::<String>()
+            && let Some(dtype) = all().find(|d| d.name() == name)
+        {
+            return Ok(AnyDType(dtype));
+        }
+        let descr = numpy(py)?.getattr("dtype")?.call1((given,)).map_err(|_| unknown())?;
+        of_descr(&descr).map(AnyDType).ok_or_else(unknown)
+    }
+}
+
+fn shown(object: &Bound<'_, PyAny>) -> String {
+    object.repr().map_or_else(|_| "an object".into(), |r| r.to_string())
+}
+
+/// The type of a NumPy dtype, of either byte order.
+pub fn of_descr(descr: &Bound<'_, PyAny>) -> Option<DType> {
+    let name: String = descr.getattr("name").ok()?.extract().ok()?;
+    all().find(|d| d.name() == name)
+}
+
+/// NumPy's dtype; those that NumPy itself lacks come from the package `ml_dtypes`.
+pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> Result<Bound<'_, PyAny>> {
+    let foreign = matches!(dtype, DType::BF16 | DType::F8E4M3 | DType::F8E5M2);
+    if foreign && py.import("ml_dtypes").is_err() {
+        let message = format!("NumPy has no {dtype} unless the package ml_dtypes is installed");
+        return Err(Class::Unsupported.raise(message));
+    }
+    Ok(numpy(py)?.getattr("dtype")?.call1((dtype.name(),))?)
+}
+
+/// The module `numpy`.
+pub fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?;
+    Ok(module.bind(py).clone())
+}

@@ -1,0 +1,187 @@
+//! The exception tree, and what of it each failure becomes.
+//!
+//! Every exception that svod raises is an `svod.Error`, and the built-in that a user would catch.
+
+use std::cell::RefCell;
+
+use pyo3::exceptions::{
+    PyException, PyIndexError, PyKeyboardInterrupt, PyMemoryError, PyNotImplementedError, PyOSError, PyRuntimeError,
+    PyTypeError, PyValueError,
+};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use svod_runtime::Error as RuntimeError;
+use svod_tensor::{ErrorKind, TensorError};
+
+/// The result of what Python calls.
+pub type Result<T> = std::result::Result<T, Raised>;
+
+/// An exception on its way to Python, made of any failure.
+#[derive(Debug)]
+pub struct Raised(PyErr);
+
+/// The leaves of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Any other argument: a `ValueError`.
+    Argument,
+    /// Shapes and axes: a `ValueError`.
+    Shape,
+    /// Element types: a `TypeError`.
+    DType,
+    /// Indices: an `IndexError`.
+    Index,
+    /// Devices: a `RuntimeError`.
+    Device,
+    /// Files that cannot be read: an `OSError`.
+    File,
+    /// Files whose content is not what it should be: a `ValueError`.
+    Format,
+    /// Memory: a `MemoryError`.
+    OutOfMemory,
+    /// What svod does not do: a `NotImplementedError`.
+    Unsupported,
+    /// Planning and compiling: a `RuntimeError`.
+    Compile,
+    /// Running: a `RuntimeError`.
+    Execution,
+    /// Reading what a plan's run has not written, or has overwritten: an `ExecutionError`.
+    Stale,
+}
+
+struct Tree {
+    root: Py<PyType>,
+    leaves: Vec<(Class, Py<PyType>)>,
+}
+
+static TREE: PyOnceLock<Tree> = PyOnceLock::new();
+
+impl Class {
+    /// An exception of this class.
+    pub fn raise(self, message: impl Into<String>) -> Raised {
+        let message = message.into();
+        Raised(Python::attach(|py| match TREE.get_or_try_init(py, || tree(py)) {
+            Ok(tree) => match tree.leaves.iter().find(|(class, _)| *class == self) {
+                Some((_, leaf)) => PyErr::from_type(leaf.bind(py).clone(), message),
+                None => PyErr::from_type(tree.root.bind(py).clone(), message),
+            },
+            Err(error) => error,
+        }))
+    }
+
+    fn of(kind: ErrorKind) -> Class {
+        match kind {
+            ErrorKind::Shape => Class::Shape,
+            ErrorKind::DType => Class::DType,
+            ErrorKind::Index => Class::Index,
+            ErrorKind::Value => Class::Argument,
+            ErrorKind::Device => Class::Device,
+            ErrorKind::File => Class::File,
+            ErrorKind::Missing => Class::Format,
+            ErrorKind::OutOfMemory => Class::OutOfMemory,
+            ErrorKind::Unsupported => Class::Unsupported,
+            ErrorKind::Compile => Class::Compile,
+            ErrorKind::Execution | ErrorKind::Interrupted => Class::Execution,
+        }
+    }
+}
+
+/// Adds the classes to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let tree = TREE.get_or_try_init(py, || tree(py))?;
+    module.add("Error", tree.root.bind(py))?;
+    for (_, leaf) in &tree.leaves {
+        let leaf = leaf.bind(py);
+        module.add(leaf.name()?, leaf)?;
+    }
+    Ok(())
+}
+
+fn tree(py: Python<'_>) -> PyResult<Tree> {
+    let class = |name: &str, bases: &[&Bound<'_, PyType>], doc: &str| -> PyResult<Bound<'_, PyType>> {
+        let body = PyDict::new(py);
+        body.set_item("__module__", "svod")?;
+        body.set_item("__doc__", doc)?;
+        let made = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, body))?;
+        Ok(made.cast_into()?)
+    };
+    let root = class("Error", &[&py.get_type::<PyException>()], "Base of every exception that svod raises.")?;
+    let value = py.get_type::<PyValueError>();
+    let runtime = py.get_type::<PyRuntimeError>();
+    let execution = class("ExecutionError", &[&root, &runtime], "A run failed, or its result is read too early.")?;
+    let stale = "A plan's output is read that no run has written, or whose run was overwritten by a later one.";
+    let leaf = |of, name, base: &Bound<'_, PyType>, doc| -> PyResult<(Class, Py<PyType>)> {
+        Ok((of, class(name, &[&root, base], doc)?.unbind()))
+    };
+    let leaves = vec![
+        leaf(Class::Argument, "ArgumentError", &value, "An argument that makes no sense.")?,
+        leaf(Class::Shape, "ShapeError", &value, "Shapes or axes that do not fit.")?,
+        leaf(Class::DType, "DTypeError", &py.get_type::<PyTypeError>(), "An element type that does not fit.")?,
+        leaf(Class::Index, "IndexError", &py.get_type::<PyIndexError>(), "An index outside of its dimension.")?,
+        leaf(Class::Device, "DeviceError", &runtime, "An unknown device, or one that failed.")?,
+        leaf(Class::File, "FileError", &py.get_type::<PyOSError>(), "A file that cannot be read.")?,
+        leaf(Class::Format, "FormatError", &value, "A file whose content is not what its format allows.")?,
+        leaf(Class::OutOfMemory, "OutOfMemoryError", &py.get_type::<PyMemoryError>(), "No memory is left.")?,
+        leaf(
+            Class::Unsupported,
+            "UnsupportedError",
+            &py.get_type::<PyNotImplementedError>(),
+            "Something that svod does not do.",
+        )?,
+        leaf(Class::Compile, "CompileError", &runtime, "A graph cannot be compiled: a bug of svod, unless it says else.")?,
+        (Class::Stale, class("StaleError", &[&execution], stale)?.unbind()),
+        (Class::Execution, execution.unbind()),
+    ];
+    Ok(Tree { root: root.unbind(), leaves })
+}
+
+thread_local! {
+    /// What a signal handler raised while svod was at work on this thread.
+    static INTERRUPTED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Whether a signal handler has raised: svod stops, and [`Raised`] passes the exception on.
+pub fn interrupted() -> bool {
+    match Python::attach(|py| py.check_signals()) {
+        Ok(()) => false,
+        Err(error) => {
+            INTERRUPTED.set(Some(error));
+            true
+        }
+    }
+}
+
+impl From<PyErr> for Raised {
+    fn from(error: PyErr) -> Self {
+        Raised(error)
+    }
+}
+
+impl From<Raised> for PyErr {
+    fn from(raised: Raised) -> Self {
+        raised.0
+    }
+}
+
+impl From<TensorError> for Raised {
+    fn from(error: TensorError) -> Self {
+        use svod_device::DeviceError;
+        let class = match &error {
+            TensorError::Runtime(RuntimeError::Interrupted) => {
+                return Raised(INTERRUPTED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(())));
+            }
+            TensorError::NotExecuted | TensorError::Stale | TensorError::Runtime(RuntimeError::Stale) => Class::Stale,
+            TensorError::Device(DeviceError::Safetensors(_)) => Class::Format,
+            _ => Class::of(error.kind()),
+        };
+        class.raise(error.to_string())
+    }
+}
+
+impl From<RuntimeError> for Raised {
+    fn from(error: RuntimeError) -> Self {
+        TensorError::from(error).into()
+    }
+}

@@ -1,0 +1,351 @@
+//! The class `Tensor`: making one, looking at it, and taking values out.
+//!
+//! Its operations are in the files beside this one, by subject.
+
+mod elementwise;
+mod movement;
+mod operators;
+mod reduce;
+
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
+use svod_device::DeviceSpec;
+use svod_ir::size::Size;
+use svod_runtime::Context;
+use svod_tensor::{Operand, Tensor};
+
+use crate::array::{array_of, copy_of, scalar, tensor_of};
+use crate::convert::operand;
+use crate::dtype::{AnyDType, PyDType, numpy, numpy_dtype};
+use crate::error::{Class, Result};
+use crate::gil::allow;
+use crate::plan::PyPlan;
+
+/// An array whose value is computed when it is asked for.
+///
+/// `Tensor(data)` copies NumPy arrays of any order, strides and byte order, nested sequences,
+/// scalars, and other tensors; `svod.from_numpy` borrows. Operations have PyTorch's names and
+/// NumPy's broadcasting; Python scalars take the type of the tensor they meet. Assignment gives
+/// the tensor a new value: what was built on the earlier one keeps it.
+///
+/// >>> import svod
+/// >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
+/// >>> x.sum(0)
+/// Tensor(shape=(2,), dtype=float32, device=CPU, lazy)
+/// >>> x.sum(0).tolist()
+/// [4.0, 6.0]
+#[pyclass(name = "Tensor", module = "svod", frozen, weakref, skip_from_py_object)]
+#[derive(Clone)]
+pub struct PyTensor(pub Tensor);
+
+impl From<Tensor> for PyTensor {
+    fn from(tensor: Tensor) -> Self {
+        PyTensor(tensor)
+    }
+}
+
+/// The result of an operation.
+pub type Made = Result<PyTensor>;
+
+/// A device by name; an error for an unknown one.
+pub fn device(name: &str) -> Result<DeviceSpec> {
+    let spec: DeviceSpec = name.parse().map_err(svod_tensor::TensorError::from)?;
+    Context::global().devices().get(&spec).map_err(svod_tensor::TensorError::from)?;
+    Ok(spec)
+}
+
+#[pymethods]
+impl PyTensor {
+    #[new]
+    #[pyo3(signature = (data, dtype=None, device=None))]
+    fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+        if let Some(name) = device {
+            self::device(name)?;
+        }
+        let dtype = dtype.map(|d| d.0);
+        let tensor = match operand(data)? {
+            Some(Operand::Tensor(tensor)) => Tensor::from_uop(tensor.uop()),
+            Some(number) => return Ok(Tensor::scalar(number, dtype)?.into()),
+            None => tensor_of(data)?,
+        };
+        Ok(match dtype {
+            Some(dtype) => tensor.cast(dtype)?.into(),
+            None => tensor.into(),
+        })
+    }
+
+    /// Extents.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
+        Ok(PyTuple::new(py, self.0.dims()?)?)
+    }
+
+    /// Number of dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.0.rank()
+    }
+
+    /// Number of dimensions.
+    fn dim(&self) -> usize {
+        self.0.rank()
+    }
+
+    /// Element type.
+    #[getter]
+    fn dtype(&self) -> PyDType {
+        PyDType(self.0.dtype())
+    }
+
+    /// Name of the device, such as `CPU`.
+    #[getter]
+    fn device(&self) -> String {
+        self.0.device().name().to_owned()
+    }
+
+    /// Number of elements.
+    fn numel(&self) -> Result<usize> {
+        Ok(self.0.dims()?.iter().product())
+    }
+
+    /// Number of bytes of the elements.
+    #[getter]
+    fn nbytes(&self) -> Result<usize> {
+        Ok(self.numel()? * self.0.dtype().bytes())
+    }
+
+    /// The extents, or that of one axis.
+    #[pyo3(signature = (dim=None))]
+    fn size<'py>(&self, py: Python<'py>, dim: Option<i64>) -> Result<Bound<'py, PyAny>> {
+        let dims = self.0.dims()?;
+        let Some(axis) = dim else { return Ok(PyTuple::new(py, dims)?.into_any()) };
+        let at = if axis < 0 { axis + dims.len() as i64 } else { axis };
+        match usize::try_from(at).ok().and_then(|at| dims.get(at)) {
+            Some(n) => Ok(n.into_bound_py_any(py)?),
+            None => {
+                let error = svod_tensor::TensorError::Axis { op: "size", axis, rank: dims.len() };
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Whether the value is in memory.
+    #[getter]
+    fn is_realized(&self) -> bool {
+        self.0.is_realized()
+    }
+
+    /// The pending expression as text.
+    fn graph(&self) -> String {
+        self.0.graph()
+    }
+
+    /// Computes the value, unless that is done, and gives the tensor itself.
+    fn realize(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
+        let tensor = &slf.get().0;
+        allow(slf.py(), || tensor.realize())?;
+        Ok(slf)
+    }
+
+    /// Prepares the computation to be run many times: schedules, compiles, allocates.
+    ///
+    /// The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
+    /// content runs may be given; everything else is constant.
+    #[pyo3(signature = (inputs=None))]
+    fn prepare(&self, py: Python<'_>, inputs: Option<Vec<Py<PyTensor>>>) -> Result<PyPlan> {
+        let inputs = inputs.unwrap_or_default();
+        let given: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
+        PyPlan::new(allow(py, || self.0.prepare(&given))?)
+    }
+
+    /// The elements as a NumPy array; realizes the tensor.
+    ///
+    /// The memory of a realized tensor never changes, and the array shares it, read-only: `copy()`
+    /// what you want to write. Of a plan's output, and of a borrowed array, it is a writable copy.
+    fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        array_of(py, &self.0)
+    }
+
+    /// The only element as a Python scalar; realizes the tensor.
+    fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let value = allow(py, || self.0.item_const())?;
+        scalar(py, value)
+    }
+
+    /// The elements as nested lists; realizes the tensor.
+    fn tolist<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        Ok(array_of(py, &self.0)?.call_method0("tolist")?)
+    }
+
+    #[classattr]
+    #[allow(non_upper_case_globals)]
+    const __array_priority__: f64 = 1000.0;
+
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let array = if copy == Some(true) { copy_of(py, &self.0)? } else { array_of(py, &self.0)? };
+        let Some(dtype) = dtype.filter(|d| !d.is_none()) else { return Ok(array) };
+        let to = numpy(py)?.getattr("dtype")?.call1((dtype,))?;
+        if array.getattr("dtype")?.eq(&to)? {
+            return Ok(array);
+        }
+        if copy == Some(false) {
+            return Err(Class::Argument.raise(format!("a tensor of {} as an array of {to} needs a copy", self.0.dtype())));
+        }
+        Ok(array.call_method1("astype", (to,))?)
+    }
+
+    /// The memory as a DLPack capsule; consumers that do not know of read-only memory get a copy.
+    #[pyo3(signature = (**options))]
+    fn __dlpack__<'py>(&self, py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
+        let array = array_of(py, &self.0)?;
+        if let Ok(capsule) = array.call_method("__dlpack__", (), options.as_ref()) {
+            return Ok(capsule);
+        }
+        Ok(copy_of(py, &self.0)?.call_method0("__dlpack__")?)
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        const CPU: i32 = 1;
+        (CPU, 0)
+    }
+
+    /// Exports the memory of [`PyTensor::numpy`].
+    ///
+    /// # Safety
+    /// As Python's protocol says.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut pyo3::ffi::Py_buffer,
+        flags: std::ffi::c_int,
+    ) -> Result<()> {
+        let array = array_of(slf.py(), &slf.get().0)?;
+        // SAFETY: the interpreter gives a view to fill, which then holds the array and is released
+        // through it.
+        match unsafe { pyo3::ffi::PyObject_GetBuffer(array.as_ptr(), view, flags) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(slf.py()).into()),
+        }
+    }
+
+    /// On another device, or as another type: whichever is named.
+    #[pyo3(signature = (target=None, *, dtype=None, device=None))]
+    fn to(&self, target: Option<&Bound<'_, PyAny>>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+        let mut dtype = dtype.map(|d| d.0);
+        let mut name = device.map(str::to_owned);
+        if let Some(target) = target {
+            let text = target.cast::<PyString>().ok().map(|s| s.to_string());
+            match (target.extract::<AnyDType>(), text) {
+                (Ok(given), _) => dtype = Some(given.0),
+                (_, Some(text)) => name = Some(text),
+                (Err(error), None) => return Err(error.into()),
+            }
+        }
+        if let Some(name) = name {
+            self::device(&name)?;
+        }
+        Ok(self.0.cast(dtype.unwrap_or(self.0.dtype()))?.into())
+    }
+
+    fn __len__(&self) -> Result<usize> {
+        match self.0.dims()?.first() {
+            Some(n) => Ok(*n),
+            None => Err(PyTypeError::new_err("len() of a 0-d tensor").into()),
+        }
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        if self.0.rank() == 0 {
+            return Err(PyTypeError::new_err("iteration over a 0-d tensor").into());
+        }
+        let rows: Vec<PyTensor> = (0..self.__len__()?)
+            .map(|i| Ok(self.0.get(&[(i as i64).into()])?.into()))
+            .collect::<Result<_>>()?;
+        Ok(PyList::new(py, rows.into_iter().map(|r| Py::new(py, r)).collect::<PyResult<Vec<_>>>()?)?.try_iter()?.into_any())
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> Result<bool> {
+        Ok(allow(py, || self.0.item_const())?.as_bool())
+    }
+
+    fn __float__(&self, py: Python<'_>) -> Result<f64> {
+        Ok(allow(py, || self.0.item_const())?.as_f64())
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let value = allow(py, || self.0.item_const())?;
+        let number = scalar(py, value)?;
+        match number.is_instance_of::<PyFloat>() {
+            true => Ok(number.call_method0("__int__")?),
+            false => Ok(value.as_i128().into_bound_py_any(py)?),
+        }
+    }
+
+    fn __index__(&self, py: Python<'_>) -> Result<i128> {
+        if !self.0.dtype().is_int() {
+            return Err(Class::DType.raise(format!("an index is an integer, not {}", self.0.dtype())));
+        }
+        Ok(allow(py, || self.0.item_const())?.as_i128())
+    }
+
+    fn __hash__(slf: Bound<'_, Self>) -> isize {
+        slf.as_ptr() as isize >> 4
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> Result<String> {
+        let about = format!(
+            "shape={}, dtype={}, device={}",
+            PyTuple::new(py, self.0.dims()?)?.repr()?,
+            self.0.dtype(),
+            self.0.device().name()
+        );
+        if !self.0.is_realized() {
+            return Ok(format!("Tensor({about}, lazy)"));
+        }
+        let array = match array_of(py, &self.0) {
+            Ok(array) => array,
+            Err(error) => {
+                let why = PyErr::from(error);
+                return Ok(format!("Tensor({about}, {})", why.value(py)));
+            }
+        };
+        let options = PyDict::new(py);
+        options.set_item("separator", ", ")?;
+        options.set_item("prefix", "Tensor(")?;
+        let values = numpy(py)?.getattr("array2string")?.call((array,), Some(&options))?;
+        Ok(format!("Tensor({values}, {about})"))
+    }
+
+    fn __reduce__<'py>(slf: Bound<'py, Self>, py: Python<'py>) -> Result<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
+        Ok((slf.get_type().into_any(), (copy_of(py, &slf.get().0)?,)))
+    }
+
+    /// Makes the tensor stand for another value, broadcast and cast; gives the tensor itself.
+    fn assign<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> Result<Bound<'py, Self>> {
+        slf.get().0.assign(value.0)?;
+        Ok(slf)
+    }
+
+    /// As `assign`, by PyTorch's name.
+    fn copy_<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> Result<Bound<'py, Self>> {
+        Self::assign(slf, value)
+    }
+
+    /// NumPy's dtype of the elements, for `numpy.empty(t.shape, t.numpy_dtype)`.
+    #[getter]
+    fn numpy_dtype<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        numpy_dtype(py, self.0.dtype())
+    }
+}
+
+/// Extents as sizes.
+pub(crate) fn sizes(extents: &[i64]) -> Vec<Size> {
+    extents.iter().map(|n| Size::from(*n)).collect()
+}

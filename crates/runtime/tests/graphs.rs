@@ -1,0 +1,265 @@
+//! From graphs to results: caches, inputs, constants. Contract rows B2, B5, B6, C2, C6, D1.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::*;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use svod_dtype::{Const, DType};
+use svod_ir::graph::{GraphError, UOp};
+use svod_ir::kernel::Monoid;
+use svod_ir::size::{Size, Variable};
+use svod_runtime::{Error, Feed, Planner, PrepareConfig};
+
+fn config() -> PrepareConfig {
+    PrepareConfig::default()
+}
+
+#[test]
+fn d1_a_plan_works_when_its_tensors_are_gone() {
+    let (context, _) = interpreting();
+    let plan = {
+        let (a, b) = (leaf(&context, &[1., 2., 3.]), leaf(&context, &[10., 20., 30.]));
+        context.plan(&[add(&a, &b)], &[], &config()).unwrap()
+    };
+    assert!(!plan.valid());
+    assert!(matches!(plan.read_output(0), Err(Error::Stale)));
+    for _ in 0..3 {
+        plan.execute().unwrap();
+        assert_eq!(output(&plan, 0), [11., 22., 33.]);
+    }
+    assert_eq!(plan.output_memory()[0].buffer().count(), 3);
+}
+
+#[test]
+fn c2_inputs_are_given_anew_and_stay() {
+    let (context, _) = interpreting();
+    let (a, b) = (leaf(&context, &[1., 2.]), leaf(&context, &[10., 20.]));
+    let plan = context.plan(&[add(&a, &b)], &[leaf_of(&a)], &config()).unwrap();
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), [11., 22.]);
+    plan.execute_with(&[Feed::Bytes(&bytes(&[5., 6.]))], &[]).unwrap();
+    assert_eq!(output(&plan, 0), [15., 26.]);
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), [15., 26.]);
+    plan.inputs()[0].copy_in(&bytes(&[0., 0.])).unwrap();
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), [10., 20.]);
+    // The tensor itself is as it was.
+    let tensor = context.plan(&[add(&a, &a)], &[], &config()).unwrap();
+    tensor.execute().unwrap();
+    assert_eq!(output(&tensor, 0), [2., 4.]);
+    let wrong = plan.execute_with(&[Feed::Bytes(&[0; 4])], &[]).unwrap_err();
+    assert_eq!(wrong.to_string(), "cannot copy 4 bytes to or from a buffer of 8 bytes");
+    assert!(plan.valid(), "nothing ran");
+    assert!(plan.execute_with(&[Feed::Keep, Feed::Keep], &[]).is_err());
+    let twice = context.plan(&[add(&a, &b)], &[leaf_of(&a), leaf_of(&a)], &config());
+    assert!(matches!(twice, Err(Error::Unsupported(_))));
+}
+
+#[test]
+fn d1_instances_share_code_and_nothing_that_changes() {
+    let (context, cpu) = interpreting();
+    let (a, b) = (leaf(&context, &[1., 2.]), leaf(&context, &[10., 20.]));
+    let plan = context.plan(&[mul(&add(&a, &b), &b)], &[leaf_of(&a)], &config()).unwrap();
+    plan.execute().unwrap();
+    let other = plan.instance().unwrap();
+    let compiled = cpu.compiled.load(Ordering::Relaxed);
+    assert!(!other.valid());
+    other.execute_with(&[Feed::Bytes(&bytes(&[0., 0.]))], &[]).unwrap();
+    assert_eq!(output(&other, 0), [100., 400.]);
+    assert_eq!(output(&plan, 0), [110., 440.]);
+    plan.execute().unwrap();
+    assert_eq!((output(&plan, 0), output(&other, 0)), (vec![110., 440.], vec![100., 400.]));
+    assert_eq!(cpu.compiled.load(Ordering::Relaxed), compiled);
+    std::thread::scope(|scope| {
+        for plan in [&plan, &plan, &other, &other] {
+            scope.spawn(move || (0..20).for_each(|_| plan.execute().unwrap()));
+        }
+    });
+    assert_eq!((output(&plan, 0), output(&other, 0)), (vec![110., 440.], vec![100., 400.]));
+}
+
+#[test]
+fn b6_same_structure_other_data_is_a_hit() {
+    let (context, cpu) = interpreting();
+    for (x, y) in [(1., 2.), (3., 4.), (5., 6.)] {
+        let (a, b) = (leaf(&context, &[x, x]), leaf(&context, &[y, y]));
+        let plan = context.plan(&[add(&a, &b)], &[], &config()).unwrap();
+        plan.execute().unwrap();
+        assert_eq!(output(&plan, 0), [x + y; 2]);
+    }
+    assert_eq!((context.stats().schedules, cpu.compiled.load(Ordering::Relaxed)), (1, 1));
+    // `a + a` is not `a + b`.
+    let a = leaf(&context, &[1., 2.]);
+    let plan = context.plan(&[add(&a, &a)], &[], &config()).unwrap();
+    plan.execute().unwrap();
+    assert_eq!((output(&plan, 0), context.stats().schedules), (vec![2., 4.], 2));
+}
+
+#[test]
+fn b6_off_and_on_give_equal_results() {
+    let (context, cpu) = interpreting();
+    let off = PrepareConfig { disable_schedule_cache: true, ..config() };
+    for config in [off.clone(), off, config()] {
+        let (a, b) = (leaf(&context, &[1., 2.]), leaf(&context, &[3., 4.]));
+        let plan = context.plan(&[mul(&a, &add(&a, &b))], &[], &config).unwrap();
+        plan.execute().unwrap();
+        assert_eq!(output(&plan, 0), [4., 12.]);
+    }
+    assert_eq!(context.stats().schedules, 1);
+    assert_eq!(cpu.compiled.load(Ordering::Relaxed), 1, "C6: identical kernels compile once");
+}
+
+#[test]
+fn b6_one_variable_with_two_values_is_a_mismatch() -> Result<(), GraphError> {
+    let (context, _) = interpreting();
+    let n = Variable::new("n", 1, 8).unwrap();
+    let bound = |value| UOp::bind(n.bind(value).unwrap());
+    let sum = add(&bound(2)?, &bound(3)?);
+    let plan = context.plan(&[sum], &[], &config());
+    assert!(matches!(plan, Err(Error::BindMismatch(_))), "{plan:?}");
+    Ok(())
+}
+
+#[test]
+fn c6_identical_kernels_compile_once_across_threads() {
+    let (context, cpu) = interpreting();
+    std::thread::scope(|scope| {
+        for i in 0..8 {
+            let context = &context;
+            scope.spawn(move || {
+                let (a, b) = (leaf(context, &[i as f32; 5]), leaf(context, &[1.; 5]));
+                let plan = context.plan(&[add(&a, &b)], &[], &config()).unwrap();
+                plan.execute().unwrap();
+                assert_eq!(output(&plan, 0), [i as f32 + 1.; 5]);
+            });
+        }
+    });
+    assert_eq!(cpu.compiled.load(Ordering::Relaxed), 1);
+    let a = leaf(&context, &[1.; 5]);
+    let plan = context.plan(&[add(&a, &a)], &[], &config()).unwrap();
+    context.clear_caches();
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), [2.; 5]);
+    assert_eq!((context.stats().schedules, context.stats().kernels), (0, 0));
+}
+
+#[test]
+fn c2_realized_constant_and_empty_tensors_work() -> Result<(), GraphError> {
+    let (context, cpu) = interpreting();
+    let a = leaf(&context, &[1., 2.]);
+    let nothing = context.plan(std::slice::from_ref(&a), &[], &config()).unwrap();
+    assert!(nothing.valid() && nothing.ops().is_empty());
+    nothing.execute().unwrap();
+    assert_eq!(output(&nothing, 0), [1., 2.]);
+
+    let constant = UOp::full(Const::f64(DType::F32, 7.0), &vec![Size::from(3)].into())?;
+    let plan = context.plan(&[constant], &[], &config()).unwrap();
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), [7.; 3]);
+
+    let before = cpu.compiled.load(Ordering::Relaxed);
+    let empty = leaf(&context, &[]);
+    let plan = context.plan(&[add(&empty, &empty)], &[], &config()).unwrap();
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), [0.; 0]);
+    assert_eq!(cpu.compiled.load(Ordering::Relaxed), before, "zero elements need no kernel");
+    Ok(())
+}
+
+#[test]
+fn b5_a_leaf_of_another_runtime_is_an_error() -> Result<(), GraphError> {
+    #[derive(Debug)]
+    struct Foreign;
+    impl svod_ir::graph::LeafData for Foreign {
+        fn storage_id(&self) -> u64 {
+            u64::MAX
+        }
+        fn version(&self) -> u64 {
+            0
+        }
+        fn class(&self) -> svod_ir::graph::LeafClass {
+            svod_ir::graph::LeafClass::Data
+        }
+        fn device(&self) -> svod_ir::graph::Device {
+            svod_ir::graph::Device::new("CPU")
+        }
+        fn alignment(&self) -> u64 {
+            4
+        }
+    }
+    let (context, _) = interpreting();
+    let foreign = UOp::leaf(svod_ir::graph::Leaf::new(Arc::new(Foreign), 0, DType::F32, vec![Size::from(2)].into()))?;
+    let plan = context.plan(&[add(&foreign, &foreign)], &[], &config());
+    assert!(matches!(plan, Err(Error::BufferNotFound(_))), "{plan:?}");
+    Ok(())
+}
+
+/// A chain of reductions and maps, which is several kernels.
+fn chain(a: &UOp, b: &UOp, steps: usize) -> UOp {
+    (0..steps).fold(a.clone(), |x, _| {
+        let n = x.shape()[0].clone();
+        let sum = x.reduce(Monoid::Sum, &[0]).unwrap().reshape(vec![Size::from(1)]).unwrap();
+        let mean = sum.contiguous().unwrap().expand(vec![n]).unwrap();
+        mul(&add(&x, &mean), b).contiguous().unwrap()
+    })
+}
+
+#[test]
+fn c7_planners_give_equal_results() {
+    let (context, _) = interpreting();
+    let (a, b) = (leaf(&context, &[1., 2., 3., 4.]), leaf(&context, &[0.5; 4]));
+    let result = |planner| {
+        let plan = context.plan(&[chain(&a, &b, 6)], &[], &PrepareConfig { planner, ..config() }).unwrap();
+        plan.execute().unwrap();
+        plan.execute().unwrap();
+        (output(&plan, 0), plan.memory_saved())
+    };
+    let ((plain, none), (remapped, saved)) = (result(Planner::Disabled), result(Planner::Remap));
+    assert_eq!(plain, remapped);
+    assert_eq!(none.buffers, 0);
+    assert!(saved.buffers > 0 && saved.bytes > 0, "{saved:?}");
+}
+
+#[test]
+fn d5_d6_profiles_and_tables() {
+    let (context, _) = interpreting();
+    let (a, b) = (leaf(&context, &[1., 2.]), leaf(&context, &[3., 4.]));
+    let plan = context.plan(&[chain(&a, &b, 2)], &[leaf_of(&a)], &config()).unwrap();
+    let kernels = plan.kernels();
+    assert!(kernels.len() > 1);
+    let profile = plan.execute_profiled().unwrap();
+    let names = |i: usize| (&kernels[i].name, &kernels[i].buffers, kernels[i].op);
+    for (i, timing) in profile.kernels.iter().enumerate() {
+        assert_eq!((&timing.name, &timing.buffers, timing.op), names(i));
+    }
+    assert_eq!(profile.kernels.len(), kernels.len());
+    assert!(profile.others.is_empty());
+    let table = plan.to_string();
+    assert!(table.starts_with(&format!("plan: {} ops in", kernels.len())), "{table}");
+    assert!(table.contains("time") && table.contains("total"), "{table}");
+    assert_eq!(kernels[0].outputs.len(), 1);
+    assert!(kernels[0].lowered().contains("lowered"));
+    assert!(!kernels[0].source().unwrap().is_empty());
+    assert!(plan.output(1).is_none() && plan.output_count() == 1);
+    assert_eq!(plan.device(), svod_device::DeviceSpec::CPU);
+}
+
+#[test]
+fn d7_released_memory_comes_back() {
+    let (context, _) = interpreting();
+    let (a, b) = (leaf(&context, &[1., 2.]), leaf(&context, &[3., 4.]));
+    let plan = context.plan(&[chain(&a, &b, 3)], &[leaf_of(&a)], &config()).unwrap();
+    plan.execute().unwrap();
+    let before = output(&plan, 0);
+    assert!(plan.release_intermediates() > 0);
+    assert_eq!(output(&plan, 0), before);
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), before);
+    plan.release_all();
+    assert!(matches!(plan.read_output(0), Err(Error::Stale)));
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), before);
+}
