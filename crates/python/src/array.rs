@@ -3,11 +3,11 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use numpy::npyffi::{NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
+use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PySequence, PyTuple};
-use pyo3::IntoPyObjectExt;
 use svod_device::Buffer;
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::graph::{LeafClass, Op};
@@ -101,7 +101,8 @@ pub enum Held {
 /// The owner of an array's memory.
 #[pyclass(module = "svod", frozen)]
 struct Memory {
-    held: Held,
+    /// Only waits for its drop.
+    _held: Held,
 }
 
 /// An array over memory that it keeps alive.
@@ -114,7 +115,7 @@ pub fn array_over<'py>(py: Python<'py>, mut held: Held, dtype: DType, dims: &[us
     if dims.contains(&0) || pointer.is_null() {
         return Ok(numpy(py)?.getattr("empty")?.call1((PyTuple::new(py, dims)?, descr))?);
     }
-    let owner = Bound::new(py, Memory { held })?;
+    let owner = Bound::new(py, Memory { _held: held })?;
     let mut extents: Vec<npy_intp> = dims.iter().map(|&n| n as npy_intp).collect();
     // SAFETY: the memory holds as many elements of that type, row-major, and does not move when its
     // owner does; NumPy takes the references to `descr` and `owner`, whose drop ends the memory's
@@ -175,7 +176,8 @@ fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Result<DType> {
     let descr = array.dtype();
     of_descr(descr.as_any()).ok_or_else(|| {
         let expected: Vec<&str> = crate::dtype::all().map(DType::name).collect();
-        let message = format!("an array of {descr} cannot be a tensor, whose elements are one of {}", expected.join(", "));
+        let message =
+            format!("an array of {descr} cannot be a tensor, whose elements are one of {}", expected.join(", "));
         Class::DType.raise(message)
     })
 }
@@ -184,9 +186,10 @@ fn is_native(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
     array.dtype().getattr("isnative")?.extract()
 }
 
+/// The first byte.
 fn data(array: &Bound<'_, PyUntypedArray>) -> Option<NonNull<u8>> {
-    let interface = array.getattr("ctypes").and_then(|c| c.getattr("data")).ok()?;
-    NonNull::new(interface.extract::<usize>().ok()? as *mut u8)
+    // SAFETY: the pointer is that of a live array.
+    NonNull::new(unsafe { (*_PyArray_GET_ITEM_DATA(array.as_array_ptr())).data }.cast())
 }
 
 /// One value as a Python object.

@@ -8,7 +8,7 @@ use svod_dtype::{DEFAULT_FLOAT, DEFAULT_INT, DType};
 use crate::error::{Class, Result};
 
 /// The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name.
-#[pyclass(name = "DType", module = "svod", frozen, skip_from_py_object)]
+#[pyclass(name = "DType", module = "svod", frozen)]
 #[derive(Clone, Copy)]
 pub struct PyDType(pub DType);
 

@@ -99,21 +99,23 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
+/// A class made as the statement `class name(*bases)` makes it.
+fn class<'py>(py: Python<'py>, name: &str, bases: &[&Bound<'py, PyType>], doc: &str) -> PyResult<Bound<'py, PyType>> {
+    let body = PyDict::new(py);
+    body.set_item("__module__", "svod")?;
+    body.set_item("__doc__", doc)?;
+    let made = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, body))?;
+    Ok(made.cast_into()?)
+}
+
 fn tree(py: Python<'_>) -> PyResult<Tree> {
-    let class = |name: &str, bases: &[&Bound<'_, PyType>], doc: &str| -> PyResult<Bound<'_, PyType>> {
-        let body = PyDict::new(py);
-        body.set_item("__module__", "svod")?;
-        body.set_item("__doc__", doc)?;
-        let made = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, body))?;
-        Ok(made.cast_into()?)
-    };
-    let root = class("Error", &[&py.get_type::<PyException>()], "Base of every exception that svod raises.")?;
+    let root = class(py, "Error", &[&py.get_type::<PyException>()], "Base of every exception that svod raises.")?;
     let value = py.get_type::<PyValueError>();
     let runtime = py.get_type::<PyRuntimeError>();
-    let execution = class("ExecutionError", &[&root, &runtime], "A run failed, or its result is read too early.")?;
+    let execution = class(py, "ExecutionError", &[&root, &runtime], "A run failed, or its result is read too early.")?;
     let stale = "A plan's output is read that no run has written, or whose run was overwritten by a later one.";
     let leaf = |of, name, base: &Bound<'_, PyType>, doc| -> PyResult<(Class, Py<PyType>)> {
-        Ok((of, class(name, &[&root, base], doc)?.unbind()))
+        Ok((of, class(py, name, &[&root, base], doc)?.unbind()))
     };
     let leaves = vec![
         leaf(Class::Argument, "ArgumentError", &value, "An argument that makes no sense.")?,
@@ -130,8 +132,13 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
             &py.get_type::<PyNotImplementedError>(),
             "Something that svod does not do.",
         )?,
-        leaf(Class::Compile, "CompileError", &runtime, "A graph cannot be compiled: a bug of svod, unless it says else.")?,
-        (Class::Stale, class("StaleError", &[&execution], stale)?.unbind()),
+        leaf(
+            Class::Compile,
+            "CompileError",
+            &runtime,
+            "A graph cannot be compiled: a bug of svod, unless it says else.",
+        )?,
+        (Class::Stale, class(py, "StaleError", &[&execution], stale)?.unbind()),
         (Class::Execution, execution.unbind()),
     ];
     Ok(Tree { root: root.unbind(), leaves })

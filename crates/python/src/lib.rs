@@ -1,1 +1,48 @@
-//! svod-python
+//! `svod._svod`: the Python classes over the Rust core.
+//!
+//! Thin: arguments are converted, errors become exceptions, and the interpreter's lock is given
+//! back while svod works. The package `svod` in `python/` re-exports all of it.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `tensor` | the class `Tensor` |
+//! | `plan` | `ExecutionPlan`, its inputs, kernels and times |
+//! | `functions` | the module's functions |
+//! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
+//! | `error`, `gil` | exceptions; the interpreter's lock and Ctrl-C |
+
+mod array;
+mod convert;
+mod dtype;
+mod error;
+mod functions;
+mod gil;
+mod plan;
+mod tensor;
+
+/// The extension module.
+#[pyo3::pymodule]
+mod _svod {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::dtype::PyDType;
+    #[pymodule_export]
+    use crate::functions::{
+        arange, cat, clear_caches, eye, from_dlpack, from_numpy, full, get_threads, linspace, load_safetensors,
+        manual_seed, memory, ones, prepare, rand, randint, randn, realize, set_threads, stack, where_, zeros,
+    };
+    #[pymodule_export]
+    use crate::plan::{PyInput, PyKernel, PyPlan, PyProfile, PyTiming};
+    #[pymodule_export]
+    use crate::tensor::PyTensor;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        for dtype in crate::dtype::all() {
+            module.add(dtype.name(), PyDType(dtype))?;
+        }
+        crate::error::register(module)
+    }
+}

@@ -168,9 +168,10 @@ pub(crate) fn compile_all(
                     None
                 }
                 Ok((_, Err(error))) => Some(error),
-                Err(RecvTimeoutError::Timeout) => watch.poll().then_some(Error::Interrupted),
+                Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
+            let failure = failure.or_else(|| watch.poll().then_some(Error::Interrupted));
             if let Some(error) = failure {
                 stop.store(true, Ordering::Relaxed);
                 return Err(error);

@@ -94,9 +94,10 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
     let mut indices: Vec<ExprId> = Vec::new();
     for (mem, index) in accesses {
         let here = (0..index.len().saturating_sub(1)).find(|d| is(index[*d], &pa) && is(index[d + 1], &pb));
-        if let (Mem::Temp(t, _), Some(d)) = (mem, here) {
-            let dims = kernel.stages[t.index()].dims();
-            if dims[d] != a || dims[d + 1] != b {
+        if let Mem::Temp(t, _) = mem {
+            // The dimensions of a temporary are its stage's axes: both merge, or neither.
+            let own = kernel.stages[t.index()].dims().iter().position(|x| *x == a);
+            if own != here {
                 return false;
             }
         }

@@ -453,7 +453,12 @@ impl Build<'_> {
             }
             _ => (vec![carry(dtype, element, by)], Expr::Carry(0, dtype)),
         };
-        let of = carries[carries.len() - 1].dtype;
+        let last = &carries[carries.len() - 1];
+        if folded.is_empty() {
+            // Of a single element the fold is that element, or its index.
+            return Ok(Body::Map(last.element));
+        }
+        let of = last.dtype;
         let result = self.kernel.exprs.add(result, of);
         Ok(Body::Fold { axes: folded, carries, emit: Emit::Last, results: vec![result] })
     }

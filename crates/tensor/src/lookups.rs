@@ -34,7 +34,8 @@ struct Lookup {
 }
 
 /// An interval, inclusive; `None` where nothing is known.
-type Bounds = Option<(i128, i128)>;
+type Bounds = Option<Interval>;
+type Interval = (i128, i128);
 
 impl Lookups {
     /// Checks what can be checked now, and gives the rest, with an output for each lookup by
@@ -70,7 +71,7 @@ impl Lookups {
                 continue;
             }
             let signed = Tensor::from_uop(index.cast(DType::I64)?);
-            let above = signed.ge(&Tensor::from_uop(size_value(&extent)?))?;
+            let above = signed.ge(Tensor::from_uop(size_value(&extent)?))?;
             flags.push(signed.lt(0)?.bitwise_or(&above)?.any(None, false)?.uop());
             lookups.computed.push(lookup(false));
         }
@@ -163,7 +164,7 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
         let fits =
             |bounds: Bounds| bounds.filter(|b| type_bounds(node.dtype()).is_some_and(|t| t.0 <= b.0 && b.1 <= t.1));
         let count = |size: &Size| i128::from(size.bounds().1);
-        let both = |f: fn((i128, i128), (i128, i128)) -> (i128, i128)| of(0).zip(of(1)).map(|(a, b)| f(a, b));
+        let both = |f: fn(Interval, Interval) -> Interval| of(0).zip(of(1)).map(|(a, b)| f(a, b));
         let bounds = match node.op() {
             Op::Const(value) if !node.dtype().is_float() => Some((value.as_i128(), value.as_i128())),
             Op::Range(n) => Some((0, count(n) - 1)),

@@ -174,3 +174,18 @@ fn reading_types() {
     assert_eq!(x.get(&[Index::Int(1)]).unwrap().item::<f32>().unwrap(), 1.0);
     assert!(x.graph().contains("leaf data"));
 }
+
+#[test]
+fn safetensors() {
+    let path = std::env::temp_dir().join(format!("svod-tensor-{}.safetensors", std::process::id()));
+    let header = br#"{"w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[],"data_offsets":[8,9]}}"#;
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header);
+    file.extend([1.5f32, -2.0].iter().flat_map(|v| v.to_le_bytes()).chain([7]));
+    std::fs::write(&path, &file).unwrap();
+    let tensors = Tensor::load_safetensors(&path).unwrap();
+    assert_eq!(read(&tensors["w"].mul(&tensors["b"]).unwrap()), [10.5, -14.0]);
+    std::fs::write(&path, &file[..file.len() - 1]).unwrap();
+    assert_eq!(Tensor::load_safetensors(&path).unwrap_err().kind(), ErrorKind::File);
+    std::fs::remove_file(&path).unwrap();
+}

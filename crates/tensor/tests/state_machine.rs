@@ -2,8 +2,8 @@
 //! Tensors under random histories against values computed at once: no result is stale or aliased.
 
 mod support;
-use svod_tensor::{Index, Tensor, manual_seed};
 use support::t;
+use svod_tensor::{Index, Tensor, manual_seed};
 
 const LEN: usize = 4;
 

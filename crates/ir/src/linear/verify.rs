@@ -75,7 +75,7 @@ impl Linear {
                 },
                 _ => {}
             }
-            let ty = inst.has_value().then(|| Val(next as u32));
+            let ty = inst.has_value().then_some(Val(next as u32));
             self.check(inst, ty.map(|v| self.ty(v))).map_err(error)?;
             if ty.is_some() {
                 defined[next] = true;

@@ -18,7 +18,7 @@ use svod_tensor::{Operand, Tensor};
 
 use crate::array::{array_of, copy_of, scalar, tensor_of};
 use crate::convert::operand;
-use crate::dtype::{AnyDType, PyDType, numpy, numpy_dtype};
+use crate::dtype::{AnyDType, PyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
@@ -36,7 +36,7 @@ use crate::plan::PyPlan;
 /// Tensor(shape=(2,), dtype=float32, device=CPU, lazy)
 /// >>> x.sum(0).tolist()
 /// [4.0, 6.0]
-#[pyclass(name = "Tensor", module = "svod", frozen, weakref, skip_from_py_object)]
+#[pyclass(name = "Tensor", module = "svod", frozen, weakref)]
 #[derive(Clone)]
 pub struct PyTensor(pub Tensor);
 
@@ -197,7 +197,9 @@ impl PyTensor {
             return Ok(array);
         }
         if copy == Some(false) {
-            return Err(Class::Argument.raise(format!("a tensor of {} as an array of {to} needs a copy", self.0.dtype())));
+            return Err(
+                Class::Argument.raise(format!("a tensor of {} as an array of {to} needs a copy", self.0.dtype()))
+            );
         }
         Ok(array.call_method1("astype", (to,))?)
     }
@@ -265,10 +267,11 @@ impl PyTensor {
         if self.0.rank() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d tensor").into());
         }
-        let rows: Vec<PyTensor> = (0..self.__len__()?)
-            .map(|i| Ok(self.0.get(&[(i as i64).into()])?.into()))
-            .collect::<Result<_>>()?;
-        Ok(PyList::new(py, rows.into_iter().map(|r| Py::new(py, r)).collect::<PyResult<Vec<_>>>()?)?.try_iter()?.into_any())
+        let rows: Vec<PyTensor> =
+            (0..self.__len__()?).map(|i| Ok(self.0.get(&[(i as i64).into()])?.into())).collect::<Result<_>>()?;
+        Ok(PyList::new(py, rows.into_iter().map(|r| Py::new(py, r)).collect::<PyResult<Vec<_>>>()?)?
+            .try_iter()?
+            .into_any())
     }
 
     fn __bool__(&self, py: Python<'_>) -> Result<bool> {
@@ -336,12 +339,6 @@ impl PyTensor {
     /// As `assign`, by PyTorch's name.
     fn copy_<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> Result<Bound<'py, Self>> {
         Self::assign(slf, value)
-    }
-
-    /// NumPy's dtype of the elements, for `numpy.empty(t.shape, t.numpy_dtype)`.
-    #[getter]
-    fn numpy_dtype<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        numpy_dtype(py, self.0.dtype())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Execution plans: ops in order, with code, buffers and pointers at hand, to be run many times.
 //!
-//! What all instances of a plan share ([`Shared`]: ops, order, levels, code) never changes. What a
+//! What all instances of a plan share (`Shared`: ops, order, levels, code) never changes. What a
 //! run changes (buffers, variables' values, scratch memory) belongs to an [`ExecutionPlan`], one
 //! *instance*, and is held exclusively while it runs; [`ExecutionPlan::instance`] makes another.
 //!

@@ -389,7 +389,7 @@ impl Run {
         let scratch = match stride {
             0 => None,
             _ => {
-                let bytes = stride.checked_mul(threads).unwrap_or(usize::MAX);
+                let bytes = stride.saturating_mul(threads);
                 let cpu = svod_device::DeviceSpec::CPU;
                 Some(shared.context.buffer(&cpu, svod_dtype::DType::U8, bytes)?)
             }

@@ -1,0 +1,202 @@
+//! The module's functions: making tensors, running several at once, settings.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use numpy::PyUntypedArray;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use svod_dtype::{DEFAULT_FLOAT, DType};
+use svod_runtime::Context;
+use svod_tensor::{Operand, Tensor, TensorError};
+
+use crate::array::borrow;
+use crate::convert::{AnyOperand, AnyTensor, extents};
+use crate::dtype::{AnyDType, numpy};
+use crate::error::{Class, Result};
+use crate::gil::allow;
+use crate::plan::PyPlan;
+use crate::tensor::{Made, PyTensor};
+
+fn or(dtype: Option<AnyDType>, default: DType) -> DType {
+    dtype.map_or(default, |d| d.0)
+}
+
+/// Zeros, `float32` unless a type is given.
+#[pyfunction]
+#[pyo3(signature = (*shape, dtype=None))]
+pub fn zeros(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+    Ok(Tensor::zeros(&extents(shape)?, or(dtype, DEFAULT_FLOAT))?.into())
+}
+
+/// Ones, `float32` unless a type is given.
+#[pyfunction]
+#[pyo3(signature = (*shape, dtype=None))]
+pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+    Ok(Tensor::ones(&extents(shape)?, or(dtype, DEFAULT_FLOAT))?.into())
+}
+
+/// One value everywhere, in its own type unless one is given.
+#[pyfunction]
+#[pyo3(signature = (shape, fill_value, *, dtype=None))]
+pub fn full(shape: &Bound<'_, PyAny>, fill_value: AnyOperand, dtype: Option<AnyDType>) -> Made {
+    let shape = extents(&PyTuple::new(shape.py(), [shape])?)?;
+    Ok(Tensor::full(&shape, fill_value.0, dtype.map(|d| d.0))?.into())
+}
+
+/// The numbers from `start`, by default 0, before `stop`, in steps of `step`.
+#[pyfunction]
+#[pyo3(signature = (start, stop=None, step=None, *, dtype=None))]
+pub fn arange(start: AnyOperand, stop: Option<AnyOperand>, step: Option<AnyOperand>, dtype: Option<AnyDType>) -> Made {
+    let (start, stop) = match stop {
+        Some(stop) => (start.0, stop.0),
+        None => (Operand::Int(0), start.0),
+    };
+    let step = step.map_or(Operand::Int(1), |s| s.0);
+    Ok(Tensor::arange(start, stop, step, dtype.map(|d| d.0))?.into())
+}
+
+/// `num` numbers at equal distances from `start` to `stop`, both included.
+#[pyfunction]
+#[pyo3(signature = (start, stop, num, *, dtype=None))]
+pub fn linspace(start: f64, stop: f64, num: usize, dtype: Option<AnyDType>) -> Made {
+    Ok(Tensor::linspace(start, stop, num, dtype.map(|d| d.0))?.into())
+}
+
+/// Ones on the diagonal, zeros elsewhere.
+#[pyfunction]
+#[pyo3(signature = (n_rows, n_cols=None, *, dtype=None))]
+pub fn eye(n_rows: usize, n_cols: Option<usize>, dtype: Option<AnyDType>) -> Made {
+    Ok(Tensor::eye(n_rows, n_cols.unwrap_or(n_rows), or(dtype, DEFAULT_FLOAT))?.into())
+}
+
+/// Uniformly distributed in [0, 1).
+#[pyfunction]
+#[pyo3(signature = (*shape, dtype=None))]
+pub fn rand(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+    Ok(Tensor::rand(&extents(shape)?, dtype.map(|d| d.0))?.into())
+}
+
+/// Normally distributed with mean 0 and deviation 1.
+#[pyfunction]
+#[pyo3(signature = (*shape, dtype=None))]
+pub fn randn(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+    Ok(Tensor::randn(&extents(shape)?, dtype.map(|d| d.0))?.into())
+}
+
+/// Integers uniformly distributed from `low` to before `high`.
+#[pyfunction]
+#[pyo3(signature = (low, high, shape, *, dtype=None))]
+pub fn randint(low: i64, high: i64, shape: &Bound<'_, PyAny>, dtype: Option<AnyDType>) -> Made {
+    let shape = extents(&PyTuple::new(shape.py(), [shape])?)?;
+    Ok(Tensor::randint(low, high, &shape, dtype.map(|d| d.0))?.into())
+}
+
+/// Starts the generator of random numbers anew, so that what it draws can be repeated.
+#[pyfunction]
+pub fn manual_seed(seed: u64) {
+    svod_tensor::manual_seed(seed);
+}
+
+/// The tensors one after the other along an axis.
+#[pyfunction]
+#[pyo3(signature = (tensors, axis=0))]
+pub fn cat(tensors: Vec<AnyTensor>, axis: i64) -> Made {
+    Ok(Tensor::cat(&tensors.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
+}
+
+/// The tensors, of equal shape, along a new dimension.
+#[pyfunction]
+#[pyo3(signature = (tensors, axis=0))]
+pub fn stack(tensors: Vec<AnyTensor>, axis: i64) -> Made {
+    Ok(Tensor::stack(&tensors.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
+}
+
+/// `x` where the condition holds, else `y`.
+#[pyfunction]
+#[pyo3(name = "where")]
+pub fn where_(condition: AnyTensor, x: AnyOperand, y: AnyOperand) -> Made {
+    Ok(Tensor::select(&condition.0, x.0, y.0)?.into())
+}
+
+/// A tensor over a NumPy array's own memory, without a copy.
+///
+/// The array must be dense, row-major and of native byte order. What is written to it later is seen
+/// by what is computed later; it must not be written while something that reads it runs.
+#[pyfunction]
+pub fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> Made {
+    Ok(borrow(array)?.into())
+}
+
+/// A tensor over the memory of another library's array, without a copy, by DLPack.
+#[pyfunction]
+pub fn from_dlpack(x: &Bound<'_, PyAny>) -> Made {
+    let array = numpy(x.py())?.getattr("from_dlpack")?.call1((x,))?;
+    Ok(borrow(array.cast().map_err(PyErr::from)?)?.into())
+}
+
+/// The tensors of a safetensors file by name; their memory is the file's own pages.
+#[pyfunction]
+pub fn load_safetensors(py: Python<'_>, path: PathBuf) -> Result<BTreeMap<String, PyTensor>> {
+    let tensors = allow(py, || Tensor::load_safetensors(&path))?;
+    Ok(tensors.into_iter().map(|(name, tensor)| (name, tensor.into())).collect())
+}
+
+/// Computes several tensors at once, shared work once.
+#[pyfunction]
+#[pyo3(signature = (*tensors))]
+pub fn realize(py: Python<'_>, tensors: Vec<Py<PyTensor>>) -> Result<()> {
+    let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
+    allow(py, || Tensor::realize_batch(&tensors))
+}
+
+/// Prepares several tensors as one plan, shared work once. See `Tensor.prepare`.
+#[pyfunction]
+#[pyo3(signature = (*tensors, inputs=None))]
+pub fn prepare(py: Python<'_>, tensors: Vec<Py<PyTensor>>, inputs: Option<Vec<Py<PyTensor>>>) -> Result<PyPlan> {
+    let inputs = inputs.unwrap_or_default();
+    let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
+    let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
+    PyPlan::new(allow(py, || Tensor::prepare_batch(&tensors, &inputs))?)
+}
+
+/// Number of threads of a run.
+#[pyfunction]
+pub fn get_threads() -> usize {
+    Context::global().threads()
+}
+
+/// Changes the number of threads of runs that begin from now on.
+#[pyfunction]
+pub fn set_threads(threads: usize) -> Result<()> {
+    if threads == 0 {
+        return Err(Class::Argument.raise("set_threads: at least 1 thread, not 0"));
+    }
+    Context::global().set_threads(threads);
+    Ok(())
+}
+
+/// Bytes of memory: in use, kept for reuse, and in use at most; and the number of kernels and
+/// schedules that are kept.
+#[pyfunction]
+pub fn memory() -> BTreeMap<&'static str, usize> {
+    let stats = Context::global().stats();
+    let memory = stats.memory;
+    [
+        ("live", memory.live),
+        ("cached", memory.cached),
+        ("peak", memory.peak),
+        ("kernels", stats.kernels),
+        ("schedules", stats.schedules),
+    ]
+    .into()
+}
+
+/// Empties the caches in memory and gives freed memory back to the system; plans live on.
+#[pyfunction]
+pub fn clear_caches(py: Python<'_>) -> Result<()> {
+    allow(py, || {
+        Context::global().clear_caches();
+        Ok::<_, TensorError>(())
+    })
+}

@@ -1,0 +1,414 @@
+//! The class `ExecutionPlan`, and what it shows of itself.
+
+use std::sync::Arc;
+
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use svod_runtime::{Feed, PlanKernel, Profile, Timing};
+use svod_tensor::{Plan, Tensor, TensorError};
+
+use crate::array::{Held, array_over, bytes_of, dense};
+use crate::dtype::PyDType;
+use crate::error::{Class, Result};
+use crate::gil::allow;
+use crate::tensor::PyTensor;
+
+/// A prepared computation, to be run many times; made by `prepare`.
+///
+/// Inputs, outputs and intermediates are the plan's own memory: each run overwrites the outputs.
+/// Runs of one plan take turns; `instance()` makes another for use at the same time.
+///
+/// >>> import numpy as np, svod
+/// >>> x = svod.Tensor([1.0, 2.0])
+/// >>> plan = (x * x).prepare(inputs=[x])
+/// >>> plan.execute(np.float32([3.0, 4.0]))
+/// >>> plan.outputs[0].tolist()
+/// [9.0, 16.0]
+#[pyclass(name = "ExecutionPlan", module = "svod", frozen, weakref)]
+pub struct PyPlan {
+    plan: Arc<Plan>,
+    outputs: Vec<Tensor>,
+}
+
+impl PyPlan {
+    /// The class's object for a plan.
+    pub fn new(plan: Plan) -> Result<PyPlan> {
+        let outputs = plan.outputs()?;
+        Ok(PyPlan { plan: Arc::new(plan), outputs })
+    }
+}
+
+/// New content for an input, dense and of its type and shape.
+enum Given<'py> {
+    Array(Bound<'py, PyUntypedArray>),
+    Tensor(Tensor),
+}
+
+impl<'py> Given<'py> {
+    fn new(plan: &Plan, i: usize, value: &Bound<'py, PyAny>) -> Result<Self> {
+        let (dtype, shape) = &plan.inputs()[i];
+        let expected = Tensor::from_uop(
+            svod_ir::graph::UOp::full(svod_dtype::Const::zero(*dtype), shape).map_err(TensorError::from)?,
+        );
+        let misfit = |given: svod_dtype::DType, dims: &[usize]| {
+            let expected = expected.dims().map_or_else(|_| String::new(), |d| format!("{d:?}"));
+            let message = format!("execute: input {i} is {dtype}{expected}, but {given}{dims:?} was given");
+            if given != *dtype { Class::DType.raise(message) } else { Class::Shape.raise(message) }
+        };
+        if let Ok(tensor) = value.cast::<PyTensor>() {
+            let tensor = tensor.get().0.clone();
+            let dims = tensor.dims()?;
+            match tensor.dtype() == *dtype && tensor.shape()[..] == **shape {
+                true => return Ok(Given::Tensor(tensor)),
+                false => return Err(misfit(tensor.dtype(), &dims)),
+            }
+        }
+        let (array, given) = dense(value)?;
+        match given == *dtype && expected.dims()? == array.shape() {
+            true => Ok(Given::Array(array)),
+            false => Err(misfit(given, array.shape())),
+        }
+    }
+}
+
+/// The inputs' new contents; none where none are given.
+fn given<'py>(plan: &Plan, arrays: &Bound<'py, PyTuple>) -> Result<Vec<Given<'py>>> {
+    let expected = plan.inputs().len();
+    if !arrays.is_empty() && arrays.len() != expected {
+        let message = format!("execute: the plan has {expected} inputs, but {} arrays were given", arrays.len());
+        return Err(Class::Argument.raise(message));
+    }
+    arrays.iter().enumerate().map(|(i, value)| Given::new(plan, i, &value)).collect()
+}
+
+/// Does something with the contents as feeds, without the interpreter's lock.
+fn feeding<T: Send>(
+    py: Python<'_>,
+    given: &[Given<'_>],
+    work: impl FnOnce(&[Feed]) -> svod_tensor::Result<T> + Send,
+) -> Result<T> {
+    enum Content<'a> {
+        Bytes(&'a [u8]),
+        Tensor(&'a Tensor),
+    }
+    let contents: Vec<Content> = given
+        .iter()
+        .map(|g| match g {
+            Given::Array(array) => Content::Bytes(bytes_of(array)),
+            Given::Tensor(tensor) => Content::Tensor(tensor),
+        })
+        .collect();
+    allow(py, || {
+        let mut buffers = Vec::new();
+        for content in &contents {
+            if let Content::Tensor(tensor) = content {
+                buffers.push(tensor.buffer()?);
+            }
+        }
+        let mut buffers = buffers.iter();
+        let feeds: Vec<Feed> = contents
+            .iter()
+            .map(|content| match content {
+                Content::Bytes(bytes) => Feed::Bytes(bytes),
+                Content::Tensor(_) => buffers.next().map_or(Feed::Keep, |b| Feed::Buffer(b)),
+            })
+            .collect();
+        work(&feeds)
+    })
+}
+
+#[pymethods]
+impl PyPlan {
+    /// Runs the plan. `arrays` are new contents of all inputs, in order, or none of them, when they
+    /// stay as they are; `variables` are new values of symbolic sizes.
+    #[pyo3(signature = (*arrays, **variables))]
+    fn execute(
+        &self,
+        py: Python<'_>,
+        arrays: &Bound<'_, PyTuple>,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<()> {
+        let given = given(&self.plan, arrays)?;
+        let variables: Vec<(String, i64)> = match variables {
+            Some(variables) => {
+                variables.iter().map(|(k, v)| Ok((k.extract()?, v.extract()?))).collect::<PyResult<_>>()?
+            }
+            None => Vec::new(),
+        };
+        feeding(py, &given, |feeds| {
+            let variables: Vec<(&str, i64)> = variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            self.plan.execute_feeds(feeds, &variables)
+        })
+    }
+
+    /// Runs the plan one kernel at a time, and gives the time of each.
+    #[pyo3(signature = (*arrays))]
+    fn execute_profiled(&self, py: Python<'_>, arrays: &Bound<'_, PyTuple>) -> Result<PyProfile> {
+        let given = given(&self.plan, arrays)?;
+        let profile = feeding(py, &given, |feeds| {
+            for (i, feed) in feeds.iter().enumerate() {
+                self.plan.set_feed(i, *feed)?;
+            }
+            self.plan.execute_profiled()
+        })?;
+        Ok(PyProfile { profile })
+    }
+
+    /// Another instance of the plan: it shares code and constants, and has memory of its own.
+    fn instance(&self, py: Python<'_>) -> Result<PyPlan> {
+        PyPlan::new(allow(py, || self.plan.instance())?)
+    }
+
+    /// The outputs, in the order of the tensors that were prepared. They are the plan's own memory,
+    /// which the next run overwrites; `numpy()` gives a copy.
+    #[getter]
+    fn outputs(&self) -> Vec<PyTensor> {
+        self.outputs.iter().map(|t| t.clone().into()).collect()
+    }
+
+    /// The inputs, to be read and written between runs.
+    #[getter]
+    fn inputs(&self) -> Vec<PyInput> {
+        (0..self.plan.inputs().len()).map(|at| PyInput { plan: self.plan.clone(), at }).collect()
+    }
+
+    /// The compiled kernels, in the order in which they run.
+    #[getter]
+    fn kernels(&self) -> Vec<PyKernel> {
+        let execution = self.plan.execution();
+        let about = |&i: &usize| {
+            let buffer = &execution.buffers()[i];
+            (buffer.dtype().name().to_owned(), buffer.count())
+        };
+        let kernels = execution.kernels().into_iter();
+        kernels.map(|kernel| PyKernel { buffers: kernel.buffers.iter().map(about).collect(), kernel }).collect()
+    }
+
+    /// Gives the memory of intermediates back; the next run allocates again. Says how many buffers
+    /// were released.
+    fn release_intermediates(&self, py: Python<'_>) -> Result<usize> {
+        allow(py, || Ok::<_, TensorError>(self.plan.execution().release_intermediates()))
+    }
+
+    /// Gives the memory of intermediates and outputs back.
+    fn release_all(&self, py: Python<'_>) -> Result<usize> {
+        allow(py, || Ok::<_, TensorError>(self.plan.execution().release_all()))
+    }
+
+    fn __str__(&self) -> String {
+        self.plan.execution().to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        let execution = self.plan.execution();
+        let (inputs, outputs) = (self.plan.inputs().len(), self.outputs.len());
+        format!("ExecutionPlan({} kernels, {inputs} inputs, {outputs} outputs)", execution.kernels().len())
+    }
+}
+
+/// An input of a plan: what its runs see until it is written again.
+#[pyclass(name = "PlanInput", module = "svod", frozen)]
+pub struct PyInput {
+    plan: Arc<Plan>,
+    at: usize,
+}
+
+#[pymethods]
+impl PyInput {
+    /// Extents.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
+        Ok(PyTuple::new(py, self.dims()?)?)
+    }
+
+    /// Element type.
+    #[getter]
+    fn dtype(&self) -> PyDType {
+        PyDType(self.plan.inputs()[self.at].0)
+    }
+
+    /// Sets the content, of the input's own shape and type, for later runs.
+    fn copy_(&self, value: &Bound<'_, PyAny>) -> Result<()> {
+        let given = [Given::new(&self.plan, self.at, value)?];
+        feeding(value.py(), &given, |feeds| feeds.iter().try_for_each(|feed| self.plan.set_feed(self.at, *feed)))
+    }
+
+    /// A copy of the content.
+    fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let bytes = allow(py, || {
+            let inputs = self.plan.execution().inputs();
+            inputs[self.at].to_vec().map_err(TensorError::from)
+        })?;
+        array_over(py, Held::Own(bytes), self.plan.inputs()[self.at].0, &self.dims()?)
+    }
+
+    /// Sets a part of the content, by NumPy's rules.
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
+        let array = self.numpy(key.py())?;
+        array.set_item(key, value)?;
+        self.copy_(&array)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> Result<String> {
+        Ok(format!("PlanInput(shape={}, dtype={})", self.shape(py)?.repr()?, self.dtype().0))
+    }
+}
+
+impl PyInput {
+    fn dims(&self) -> Result<Vec<usize>> {
+        let shape = &self.plan.inputs()[self.at].1;
+        let dims: Option<Vec<usize>> = shape.iter().map(|n| n.as_usize()).collect();
+        dims.ok_or_else(|| Class::Unsupported.raise("the input's shape is symbolic"))
+    }
+}
+
+/// A compiled kernel of a plan.
+#[pyclass(name = "Kernel", module = "svod", frozen)]
+pub struct PyKernel {
+    kernel: PlanKernel,
+    buffers: Vec<(String, usize)>,
+}
+
+#[pymethods]
+impl PyKernel {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    /// Where it runs.
+    #[getter]
+    fn device(&self) -> String {
+        self.kernel.device.to_string()
+    }
+
+    /// The generated source, LLVM IR on the CPU.
+    #[getter]
+    fn source(&self, py: Python<'_>) -> Result<String> {
+        allow(py, || self.kernel.source())
+    }
+
+    /// The machine's instructions.
+    #[getter]
+    fn assembly(&self, py: Python<'_>) -> Result<Option<String>> {
+        allow(py, || self.kernel.assembly())
+    }
+
+    /// The linear IR that the source is made of.
+    #[getter]
+    fn linear(&self, py: Python<'_>) -> Result<Option<String>> {
+        allow(py, || self.kernel.linear())
+    }
+
+    /// The loops, and what they compute.
+    #[getter]
+    fn loops(&self) -> String {
+        self.kernel.lowered()
+    }
+
+    /// How the loops were made: the steps of the schedule.
+    #[getter]
+    fn schedule(&self) -> String {
+        self.kernel.schedule()
+    }
+
+    /// Number of tasks in three dimensions, of each phase; symbolic sizes as text.
+    #[getter]
+    fn launch_sizes(&self) -> Vec<(String, String, String)> {
+        let sizes = |l: &svod_device::LaunchSizes| l.global.each_ref().map(ToString::to_string).into();
+        self.kernel.launches().iter().map(sizes).collect()
+    }
+
+    /// Element type and number of elements of each argument.
+    #[getter]
+    fn buffers(&self) -> Vec<(String, usize)> {
+        self.buffers.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Kernel({}, {} buffers)", self.kernel.name, self.buffers.len())
+    }
+}
+
+/// The times of a run.
+#[pyclass(name = "Profile", module = "svod", frozen)]
+pub struct PyProfile {
+    profile: Profile,
+}
+
+/// The time of one step of a run.
+#[pyclass(name = "Timing", module = "svod", frozen)]
+pub struct PyTiming(Timing);
+
+#[pymethods]
+impl PyProfile {
+    /// Compiled kernels, in the order in which they ran.
+    #[getter]
+    fn kernels(&self) -> Vec<PyTiming> {
+        self.profile.kernels.iter().cloned().map(PyTiming).collect()
+    }
+
+    /// Copies, views and custom functions.
+    #[getter]
+    fn others(&self) -> Vec<PyTiming> {
+        self.profile.others.iter().cloned().map(PyTiming).collect()
+    }
+
+    /// Seconds of the whole run.
+    #[getter]
+    fn total(&self) -> f64 {
+        self.profile.total.as_secs_f64()
+    }
+
+    fn __len__(&self) -> usize {
+        self.profile.kernels.len()
+    }
+
+    fn __getitem__(&self, at: usize) -> Result<PyTiming> {
+        let timing = self.profile.kernels.get(at).cloned().map(PyTiming);
+        timing.ok_or_else(|| Class::Index.raise(format!("kernel {at} of {}", self.__len__())))
+    }
+
+    fn __repr__(&self) -> String {
+        let lines: Vec<String> =
+            self.profile.kernels.iter().map(|t| format!("{:>10.1} us  {}", us(t), t.name)).collect();
+        format!("{}\n{:>10.1} us  in all", lines.join("\n"), self.profile.total.as_secs_f64() * 1e6)
+    }
+}
+
+#[pymethods]
+impl PyTiming {
+    /// The kernel's name, or what it is.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Where it ran.
+    #[getter]
+    fn device(&self) -> String {
+        self.0.device.to_string()
+    }
+
+    /// How long it took, in seconds.
+    #[getter]
+    fn time(&self) -> f64 {
+        self.0.time.as_secs_f64()
+    }
+
+    /// Its arguments, by position among the plan's buffers.
+    #[getter]
+    fn buffers(&self) -> Vec<usize> {
+        self.0.buffers.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Timing({}, {:.1} us)", self.0.name, us(&self.0))
+    }
+}
+
+fn us(timing: &Timing) -> f64 {
+    timing.time.as_secs_f64() * 1e6
+}

@@ -1,0 +1,226 @@
+//! Shapes, parts, lookups.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use svod_tensor::Tensor;
+
+use super::{Made, PyTensor, sizes};
+use crate::convert::{AnyOperand, AnyTensor, Axes, either, integers};
+use crate::error::{Class, Result};
+
+#[pymethods]
+impl PyTensor {
+    /// The same elements in row-major order under other extents; one -1 is inferred.
+    #[pyo3(signature = (*shape))]
+    fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Made {
+        Ok(self.0.reshape(&sizes(&integers(shape)?))?.into())
+    }
+
+    /// As `reshape`.
+    #[pyo3(signature = (*shape))]
+    fn view(&self, shape: &Bound<'_, PyTuple>) -> Made {
+        self.reshape(shape)
+    }
+
+    /// Dimension `i` of the result is dimension `axes[i]`.
+    #[pyo3(signature = (*axes))]
+    fn permute(&self, axes: &Bound<'_, PyTuple>) -> Made {
+        Ok(self.0.permute(&integers(axes)?)?.into())
+    }
+
+    /// Two dimensions exchanged.
+    fn transpose(&self, dim0: i64, dim1: i64) -> Made {
+        Ok(self.0.transpose(dim0, dim1)?.into())
+    }
+
+    /// As `transpose`.
+    fn swapaxes(&self, axis0: i64, axis1: i64) -> Made {
+        self.transpose(axis0, axis1)
+    }
+
+    /// Rows and columns exchanged, of at most 2 dimensions.
+    fn t(&self) -> Made {
+        if self.0.rank() > 2 {
+            return Err(
+                Class::Shape.raise(format!("t: at most 2 dimensions, not {}; see mT and permute", self.0.rank()))
+            );
+        }
+        Ok(self.0.t()?.into())
+    }
+
+    /// All dimensions in reverse order.
+    #[getter(T)]
+    fn transposed(&self) -> Made {
+        Ok(self.0.t()?.into())
+    }
+
+    /// The last two dimensions exchanged.
+    #[getter(mT)]
+    fn matrix_transposed(&self) -> Made {
+        self.transpose(-2, -1)
+    }
+
+    /// Dimension `source` moved to position `destination`.
+    fn movedim(&self, source: i64, destination: i64) -> Made {
+        Ok(self.0.movedim(source, destination)?.into())
+    }
+
+    /// Dimensions `start_dim` to `end_dim` as one.
+    #[pyo3(signature = (start_dim=0, end_dim=-1))]
+    fn flatten(&self, start_dim: i64, end_dim: i64) -> Made {
+        Ok(self.0.flatten(start_dim, end_dim)?.into())
+    }
+
+    /// One dimension as several; one -1 is inferred.
+    fn unflatten(&self, dim: i64, sizes: Vec<i64>) -> Made {
+        Ok(self.0.unflatten(dim, &sizes)?.into())
+    }
+
+    /// Without these dimensions of extent 1, by default all of them.
+    #[pyo3(signature = (axis=None, *, dim=None))]
+    fn squeeze(&self, axis: Option<Axes>, dim: Option<Axes>) -> Made {
+        Ok(self.0.squeeze(either(axis, dim)?.as_ref().map(|a| &*a.0))?.into())
+    }
+
+    /// A new dimension of extent 1 at this position of the result.
+    fn unsqueeze(&self, dim: i64) -> Made {
+        Ok(self.0.unsqueeze(dim)?.into())
+    }
+
+    /// Dimensions of extent 1 repeated to these extents; -1 keeps one.
+    #[pyo3(signature = (*shape))]
+    fn expand(&self, shape: &Bound<'_, PyTuple>) -> Made {
+        Ok(self.0.expand(&sizes(&integers(shape)?))?.into())
+    }
+
+    /// As `expand`, by NumPy's name.
+    #[pyo3(signature = (*shape))]
+    fn broadcast_to(&self, shape: &Bound<'_, PyTuple>) -> Made {
+        self.expand(shape)
+    }
+
+    /// `value` before and after each dimension, by pairs of numbers of elements.
+    #[pyo3(signature = (padding, value=None))]
+    fn pad(&self, padding: Vec<(i64, i64)>, value: Option<AnyOperand>) -> Made {
+        if padding.len() != self.0.rank() {
+            let message = format!("pad: {} pairs for a tensor of rank {}", padding.len(), self.0.rank());
+            return Err(Class::Shape.raise(message));
+        }
+        Ok(self.0.pad(&padding, value.map_or(0.into(), |v| v.0))?.into())
+    }
+
+    /// The part from the first to before the second number, of each dimension.
+    fn shrink(&self, bounds: Vec<(i64, i64)>) -> Made {
+        Ok(self.0.shrink(&bounds)?.into())
+    }
+
+    /// `length` elements of `dim` from `start` on.
+    fn narrow(&self, dim: i64, start: i64, length: i64) -> Made {
+        Ok(self.0.narrow(dim, start, length)?.into())
+    }
+
+    /// These dimensions in reverse order, by default all.
+    #[pyo3(signature = (axis=None, *, dims=None))]
+    fn flip(&self, axis: Option<Axes>, dims: Option<Axes>) -> Made {
+        Ok(self.0.flip(either(axis, dims)?.as_ref().map(|a| &*a.0))?.into())
+    }
+
+    /// The elements of an axis moved towards its end, those beyond it to its start.
+    #[pyo3(signature = (shifts, axis=None, *, dims=None))]
+    fn roll(&self, shifts: i64, axis: Option<i64>, dims: Option<i64>) -> Made {
+        match either(axis, dims)? {
+            Some(axis) => Ok(self.0.roll(shifts, axis)?.into()),
+            None => Ok(self.0.flatten(0, -1)?.roll(shifts, 0)?.reshape(&self.0.shape())?.into()),
+        }
+    }
+
+    /// The elements on and below a diagonal, zeros above.
+    #[pyo3(signature = (diagonal=0))]
+    fn tril(&self, diagonal: i64) -> Made {
+        Ok(self.0.tril(diagonal)?.into())
+    }
+
+    /// The elements on and above a diagonal, zeros below.
+    #[pyo3(signature = (diagonal=0))]
+    fn triu(&self, diagonal: i64) -> Made {
+        Ok(self.0.triu(diagonal)?.into())
+    }
+
+    /// The whole repeated along each dimension; new dimensions come first.
+    #[pyo3(signature = (*repeats))]
+    fn repeat(&self, repeats: &Bound<'_, PyTuple>) -> Made {
+        Ok(self.0.repeat(&sizes(&integers(repeats)?))?.into())
+    }
+
+    /// Each element repeated in place, along an axis or of the flat tensor.
+    #[pyo3(signature = (repeats, axis=None, *, dim=None))]
+    fn repeat_interleave(&self, repeats: i64, axis: Option<i64>, dim: Option<i64>) -> Made {
+        match either(axis, dim)? {
+            Some(axis) => Ok(self.0.repeat_interleave(repeats, axis)?.into()),
+            None => Ok(self.0.flatten(0, -1)?.repeat_interleave(repeats, 0)?.into()),
+        }
+    }
+
+    /// Parts along an axis: of this extent, the last one maybe smaller, or of these extents.
+    #[pyo3(signature = (split_size, dim=0))]
+    fn split(&self, split_size: &Bound<'_, PyAny>, dim: i64) -> Result<Vec<PyTensor>> {
+        let parts = match split_size.extract::<usize>() {
+            Ok(extent) => self.0.split_every(extent, dim)?,
+            Err(_) => self.0.split(&sizes(&split_size.extract::<Vec<i64>>()?), dim)?,
+        };
+        Ok(parts.into_iter().map(Into::into).collect())
+    }
+
+    /// At most so many parts of equal extent along an axis, the last one maybe smaller.
+    #[pyo3(signature = (chunks, dim=0))]
+    fn chunk(&self, chunks: usize, dim: i64) -> Result<Vec<PyTensor>> {
+        Ok(self.0.chunk(chunks, dim)?.into_iter().map(Into::into).collect())
+    }
+
+    /// An axis indexed by integers of any shape, which takes its place.
+    #[pyo3(signature = (index, axis=0))]
+    fn take(&self, index: AnyTensor, axis: i64) -> Made {
+        Ok(self.0.take(&index.0, axis)?.into())
+    }
+
+    /// The slices of an axis at a 1-d index.
+    fn index_select(&self, dim: i64, index: AnyTensor) -> Made {
+        Ok(self.0.index_select(dim, &index.0)?.into())
+    }
+
+    /// For each element of `index` the element at its position but, along `dim`, at its value.
+    fn gather(&self, dim: i64, index: AnyTensor) -> Made {
+        Ok(self.0.gather(dim, &index.0)?.into())
+    }
+
+    /// As `gather`, broadcast off the axis.
+    fn take_along_dim(&self, indices: AnyTensor, dim: i64) -> Made {
+        Ok(self.0.take_along_dim(&indices.0, dim)?.into())
+    }
+
+    /// With the elements of `src` written at their position but, along `dim`, at the value of
+    /// `index`; destinations must be unique.
+    fn scatter(&self, dim: i64, index: AnyTensor, src: AnyTensor) -> Made {
+        Ok(self.0.scatter(dim, &index.0, &src.0)?.into())
+    }
+
+    /// As `scatter`, added to what is there.
+    fn scatter_add(&self, dim: i64, index: AnyTensor, src: AnyTensor) -> Made {
+        Ok(self.0.scatter_add(dim, &index.0, &src.0)?.into())
+    }
+
+    /// 1 at each index along a new last dimension, else 0.
+    fn one_hot(&self, num_classes: i64) -> Made {
+        Ok(self.0.one_hot(num_classes)?.into())
+    }
+
+    /// Rows of this table by index.
+    fn embedding(&self, ids: AnyTensor) -> Made {
+        Ok(self.0.embedding(&ids.0)?.into())
+    }
+
+    /// A tensor of its own with the same value.
+    fn clone(&self) -> PyTensor {
+        Tensor::from_uop(self.0.uop()).into()
+    }
+}

@@ -1,0 +1,123 @@
+//! `+`, `<`, `@`, `[…]` and the like.
+
+// In the code that `#[pymethods]` makes of reflected operators.
+#![allow(unsafe_op_in_unsafe_fn)]
+
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+use svod_tensor::{Operand, Tensor};
+
+use super::{Made, PyTensor};
+use crate::convert::{AnyOperand, index, operand};
+use crate::error::{Raised, Result};
+
+/// The result, or `NotImplemented` where the other side is no operand, so that Python asks it.
+fn with<'py>(
+    other: &Bound<'py, PyAny>,
+    apply: impl FnOnce(Operand) -> svod_tensor::Result<Tensor>,
+) -> Result<Bound<'py, PyAny>> {
+    let py = other.py();
+    match operand(other)? {
+        Some(other) => Ok(Bound::new(py, PyTensor(apply(other)?))?.into_any()),
+        None => Ok(py.NotImplemented().into_bound(py)),
+    }
+}
+
+macro_rules! binary {
+    ($($name:ident $reflected:ident $function:ident $flipped:ident;)*) => {
+        #[pymethods]
+        impl PyTensor {
+            $(
+                fn $name<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                    with(other, |other| self.0.$function(other))
+                }
+
+                fn $reflected<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                    with(other, |other| self.0.$flipped(other))
+                }
+            )*
+        }
+    };
+}
+
+binary! {
+    __add__ __radd__ add add;
+    __sub__ __rsub__ sub rsub;
+    __mul__ __rmul__ mul mul;
+    __truediv__ __rtruediv__ div rdiv;
+    __floordiv__ __rfloordiv__ floor_div rfloor_div;
+    __mod__ __rmod__ modulo rmodulo;
+    __and__ __rand__ bitwise_and bitwise_and;
+    __or__ __ror__ bitwise_or bitwise_or;
+    __xor__ __rxor__ bitwise_xor bitwise_xor;
+    __lshift__ __rlshift__ shl rshl;
+    __rshift__ __rrshift__ shr rshr;
+}
+
+#[pymethods]
+impl PyTensor {
+    fn __pow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: Option<i64>) -> Result<Bound<'py, PyAny>> {
+        match modulo {
+            None => with(other, |other| self.0.pow(other)),
+            Some(_) => Ok(other.py().NotImplemented().into_bound(other.py())),
+        }
+    }
+
+    fn __rpow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: Option<i64>) -> Result<Bound<'py, PyAny>> {
+        match modulo {
+            None => with(other, |other| self.0.rpow(other)),
+            Some(_) => Ok(other.py().NotImplemented().into_bound(other.py())),
+        }
+    }
+
+    fn __matmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        with(other, |other| self.0.matmul(&whole(other)?))
+    }
+
+    fn __rmatmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        with(other, |other| whole(other)?.matmul(&self.0))
+    }
+
+    fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Result<Bound<'py, PyAny>> {
+        with(other, |other| match op {
+            CompareOp::Eq => self.0.eq(other),
+            CompareOp::Ne => self.0.ne(other),
+            CompareOp::Lt => self.0.lt(other),
+            CompareOp::Le => self.0.le(other),
+            CompareOp::Gt => self.0.gt(other),
+            CompareOp::Ge => self.0.ge(other),
+        })
+    }
+
+    fn __neg__(&self) -> Made {
+        Ok(self.0.neg()?.into())
+    }
+
+    fn __pos__(&self) -> PyTensor {
+        Tensor::from_uop(self.0.uop()).into()
+    }
+
+    fn __invert__(&self) -> Made {
+        Ok(self.0.bitwise_not()?.into())
+    }
+
+    fn __abs__(&self) -> Made {
+        Ok(self.0.abs()?.into())
+    }
+
+    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> Made {
+        Ok(self.0.get(&index(key, false)?)?.into())
+    }
+
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: AnyOperand) -> Result<()> {
+        self.0.set(&index(key, true)?, value.0).map_err(Raised::from)
+    }
+}
+
+/// A scalar as a 0-d tensor, for the error that the product of one gives.
+fn whole(operand: Operand) -> svod_tensor::Result<Tensor> {
+    match operand {
+        Operand::Tensor(tensor) => Ok(tensor),
+        number => Tensor::scalar(number, None),
+    }
+}

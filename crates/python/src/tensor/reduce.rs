@@ -1,0 +1,203 @@
+//! Folds, scans, products of matrices, layers.
+
+use pyo3::prelude::*;
+use svod_tensor::Size;
+
+use super::{Made, PyTensor};
+use crate::convert::{AnyTensor, Axes, either};
+use crate::dtype::AnyDType;
+use crate::error::Class;
+
+macro_rules! folds {
+    ($($name:ident $doc:literal;)*) => {
+        #[pymethods]
+        impl PyTensor {
+            $(
+                #[doc = $doc]
+                #[pyo3(signature = (axis=None, keepdim=false, *, dim=None))]
+                fn $name(&self, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>) -> Made {
+                    Ok(self.0.$name(either(axis, dim)?.as_ref().map(|a| &*a.0), keepdim)?.into())
+                }
+            )*
+        }
+    };
+}
+
+folds! {
+    max "The maximum along axes, by default all; NaN where there is one.";
+    min "The minimum along axes, by default all; NaN where there is one.";
+    any "Whether an element along axes is not zero.";
+    all "Whether all elements along axes are not zero.";
+    mean "The mean along axes; of integers in the default float.";
+    logsumexp "`log(sum(exp(x)))` along axes, without overflow.";
+}
+
+macro_rules! positions {
+    ($($name:ident $doc:literal;)*) => {
+        #[pymethods]
+        impl PyTensor {
+            $(
+                #[doc = $doc]
+                #[pyo3(signature = (axis=None, keepdim=false, *, dim=None))]
+                fn $name(&self, axis: Option<i64>, keepdim: bool, dim: Option<i64>) -> Made {
+                    Ok(self.0.$name(either(axis, dim)?, keepdim)?.into())
+                }
+            )*
+        }
+    };
+}
+
+positions! {
+    argmax "The first index of the maximum along an axis, by default of the flat tensor.";
+    argmin "The first index of the minimum along an axis, by default of the flat tensor.";
+}
+
+macro_rules! along {
+    ($($name:ident $doc:literal;)*) => {
+        #[pymethods]
+        impl PyTensor {
+            $(
+                #[doc = $doc]
+                #[pyo3(signature = (axis=None, *, dim=None))]
+                fn $name(&self, axis: Option<i64>, dim: Option<i64>) -> Made {
+                    match either(axis, dim)? {
+                        Some(axis) => Ok(self.0.$name(axis)?.into()),
+                        None => Err(Class::Argument.raise(concat!(stringify!($name), ": which axis?"))),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+along! {
+    cumsum "The sums of the elements up to each one along an axis.";
+    cumprod "The products of the elements up to each one along an axis.";
+    cummax "The maxima of the elements up to each one along an axis.";
+    cummin "The minima of the elements up to each one along an axis.";
+}
+
+#[pymethods]
+impl PyTensor {
+    /// The sum along axes, by default all; of integers and bools in `int64`.
+    #[pyo3(signature = (axis=None, keepdim=false, *, dim=None, dtype=None))]
+    fn sum(&self, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>, dtype: Option<AnyDType>) -> Made {
+        let axes = either(axis, dim)?;
+        let axes = axes.as_ref().map(|a| &*a.0);
+        match dtype {
+            Some(dtype) => Ok(self.0.cast(dtype.0)?.sum(axes, keepdim)?.cast(dtype.0)?.into()),
+            None => Ok(self.0.sum(axes, keepdim)?.into()),
+        }
+    }
+
+    /// The product along axes, by default all; of integers and bools in `int64`.
+    #[pyo3(signature = (axis=None, keepdim=false, *, dim=None, dtype=None))]
+    fn prod(&self, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>, dtype: Option<AnyDType>) -> Made {
+        let axes = either(axis, dim)?;
+        let axes = axes.as_ref().map(|a| &*a.0);
+        match dtype {
+            Some(dtype) => Ok(self.0.cast(dtype.0)?.prod(axes, keepdim)?.cast(dtype.0)?.into()),
+            None => Ok(self.0.prod(axes, keepdim)?.into()),
+        }
+    }
+
+    /// The variance along axes, the sum divided by the number of elements less `correction`.
+    #[pyo3(signature = (axis=None, keepdim=false, *, correction=1.0, dim=None))]
+    fn var(&self, axis: Option<Axes>, keepdim: bool, correction: f64, dim: Option<Axes>) -> Made {
+        Ok(self.0.var(either(axis, dim)?.as_ref().map(|a| &*a.0), correction, keepdim)?.into())
+    }
+
+    /// The standard deviation along axes; see `var`.
+    #[pyo3(signature = (axis=None, keepdim=false, *, correction=1.0, dim=None))]
+    fn std(&self, axis: Option<Axes>, keepdim: bool, correction: f64, dim: Option<Axes>) -> Made {
+        Ok(self.0.std(either(axis, dim)?.as_ref().map(|a| &*a.0), correction, keepdim)?.into())
+    }
+
+    /// The `p`-norm along axes, by default all.
+    #[pyo3(signature = (p=2.0, axis=None, keepdim=false, *, dim=None))]
+    fn norm(&self, p: f64, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>) -> Made {
+        Ok(self.0.norm(p, either(axis, dim)?.as_ref().map(|a| &*a.0), keepdim)?.into())
+    }
+
+    /// `exp(x)` divided by its sum along an axis.
+    #[pyo3(signature = (axis=None, *, dim=None))]
+    fn softmax(&self, axis: Option<i64>, dim: Option<i64>) -> Made {
+        Ok(self.0.softmax(either(axis, dim)?.unwrap_or(-1))?.into())
+    }
+
+    /// The logarithm of `softmax`.
+    #[pyo3(signature = (axis=None, *, dim=None))]
+    fn log_softmax(&self, axis: Option<i64>, dim: Option<i64>) -> Made {
+        Ok(self.0.log_softmax(either(axis, dim)?.unwrap_or(-1))?.into())
+    }
+
+    /// The matrix product, by NumPy's rules.
+    fn matmul(&self, other: AnyTensor) -> Made {
+        Ok(self.0.matmul(&other.0)?.into())
+    }
+
+    /// As `matmul`.
+    fn dot(&self, other: AnyTensor) -> Made {
+        self.matmul(other)
+    }
+
+    /// The products of each element of one 1-d tensor with each of another.
+    fn outer(&self, other: AnyTensor) -> Made {
+        Ok(self.0.outer(&other.0)?.into())
+    }
+
+    /// `self @ weight.T + bias` with weights `[out, in]`.
+    #[pyo3(signature = (weight, bias=None))]
+    fn linear(&self, weight: AnyTensor, bias: Option<AnyTensor>) -> Made {
+        Ok(self.0.linear(&weight.0, bias.as_ref().map(|b| &b.0))?.into())
+    }
+
+    /// The last axes, as many as `weight` has and by default one, with mean 0 and variance 1, then
+    /// scaled by `weight` and shifted by `bias`.
+    #[pyo3(signature = (weight=None, bias=None, eps=1e-5))]
+    fn layer_norm(&self, weight: Option<AnyTensor>, bias: Option<AnyTensor>, eps: f64) -> Made {
+        let (weight, bias) = (weight.map(|w| w.0), bias.map(|b| b.0));
+        let shape = self.normalized(weight.as_ref().or(bias.as_ref()));
+        Ok(self.0.layer_norm(&shape, weight.as_ref(), bias.as_ref(), eps)?.into())
+    }
+
+    /// The last axes divided by the root of their mean square, then scaled by `weight`.
+    #[pyo3(signature = (weight=None, eps=1e-6))]
+    fn rms_norm(&self, weight: Option<AnyTensor>, eps: f64) -> Made {
+        let weight = weight.map(|w| w.0);
+        Ok(self.0.rms_norm(&self.normalized(weight.as_ref()), weight.as_ref(), eps)?.into())
+    }
+
+    /// Divided by its `p`-norm along an axis, or by `eps` where that is greater.
+    #[pyo3(signature = (p=2.0, dim=1, eps=1e-12))]
+    fn normalize(&self, p: f64, dim: i64, eps: f64) -> Made {
+        Ok(self.0.normalize(p, dim, eps)?.into())
+    }
+
+    /// Attention over `[.., length, depth]`: `softmax(self @ key.T * scale + mask) @ value`.
+    ///
+    /// A bool mask says which keys take part, a float one is added; `is_causal` lets no query see
+    /// later keys; `scale` is `1 / sqrt(depth)` unless given.
+    #[pyo3(signature = (key, value, attn_mask=None, *, is_causal=false, scale=None))]
+    fn scaled_dot_product_attention(
+        &self,
+        key: AnyTensor,
+        value: AnyTensor,
+        attn_mask: Option<AnyTensor>,
+        is_causal: bool,
+        scale: Option<f64>,
+    ) -> Made {
+        let mask = attn_mask.as_ref().map(|m| &m.0);
+        Ok(self.0.scaled_dot_product_attention(&key.0, &value.0, mask, is_causal, scale)?.into())
+    }
+}
+
+impl PyTensor {
+    /// The shape of the axes that a layer normalizes.
+    fn normalized(&self, weight: Option<&svod_tensor::Tensor>) -> Vec<Size> {
+        match weight {
+            Some(weight) => weight.shape(),
+            None => self.0.shape().last().cloned().into_iter().collect(),
+        }
+    }
+}
