@@ -7,6 +7,7 @@ use svod_codegen::load::Code;
 use svod_codegen::{host, machine, tile};
 use svod_dtype::DType;
 use svod_ir::linear::TileSpec;
+use svod_ir::target::Target;
 
 type Tile = unsafe extern "C" fn(*mut f32, *const f32, *const f32, i64, i64, i64, i64, i64);
 
@@ -20,12 +21,45 @@ fn best(flops: f64, rounds: usize, mut run: impl FnMut()) -> f64 {
     flops / (0..rounds).map(time).fold(f64::INFINITY, f64::min) / 1e9
 }
 
+/// The rate of twelve chains of multiply-adds that touch no memory.
+fn peak(target: &Target) -> f64 {
+    const CHAINS: usize = 12;
+    let lanes = target.lanes(4);
+    let ty = format!("<{lanes} x float>");
+    let mut text = format!(
+        "define void @peak(ptr %out, i64 %n) {{\nentry:\n  %x = load {ty}, ptr %out, align 4\n  br label %run\nrun:\n"
+    );
+    text += "  %i = phi i64 [ 0, %entry ], [ %next, %run ]\n";
+    for c in 0..CHAINS {
+        text += &format!("  %a{c} = phi {ty} [ %x, %entry ], [ %b{c}, %run ]\n");
+    }
+    for c in 0..CHAINS {
+        text += &format!("  %b{c} = call {ty} @llvm.fma.v{lanes}f32({ty} %x, {ty} %x, {ty} %a{c})\n");
+    }
+    text +=
+        "  %next = add i64 %i, 1\n  %more = icmp slt i64 %next, %n\n  br i1 %more, label %run, label %done\ndone:\n";
+    for c in 0..CHAINS {
+        text += &format!("  %at{c} = getelementptr {ty}, ptr %out, i64 {c}\n  store {ty} %b{c}, ptr %at{c}, align 4\n");
+    }
+    text += &format!("  ret void\n}}\ndeclare {ty} @llvm.fma.v{lanes}f32({ty}, {ty}, {ty})\n");
+    let object = machine::object("peak", &text, target).expect("the text is valid");
+    let code = Code::load("peak", &object, &|_| None).expect("it calls nothing");
+    let address = code.address("peak").expect("it holds the function").0;
+    // SAFETY: the text above gives the function this signature.
+    let run = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(*mut f32, i64)>(address) };
+    let mut out = vec![0.5f32; CHAINS * lanes];
+    const STEPS: i64 = 1_000_000;
+    // SAFETY: `out` holds a vector for each chain.
+    best(2.0 * (CHAINS * lanes) as f64 * STEPS as f64, 7, || unsafe { run(out.as_mut_ptr(), STEPS) })
+}
+
 fn main() {
     let target = host::target();
     println!("{} with vectors of {} bytes", target.cpu, target.vector_bytes);
+    println!("independent multiply-adds: {:.1} GFLOP/s", peak(&target));
     let lanes = target.lanes(4) as u32;
-    // The peak: a tile that reads one line of B over and over.
-    let shapes = if target.vector_registers >= 32 { vec![(12, 2), (14, 2), (8, 3)] } else { vec![(6, 2), (4, 3), (4, 2)] };
+    let shapes =
+        if target.vector_registers >= 32 { vec![(12, 2), (14, 2), (8, 3)] } else { vec![(6, 2), (4, 3), (4, 2)] };
     for (rows, vectors) in shapes {
         for a_panel in [false, true] {
             let spec = TileSpec { rows, cols: vectors * lanes, dtype: DType::F32, acc: DType::F32, a_panel };
@@ -45,15 +79,17 @@ fn main() {
                 best(2.0 * rows as f64 * (cols * depth) as f64 * 2000.0, 7, || {
                     for _ in 0..2000 {
                         // SAFETY: the operands have the sizes that depth, strides and tile imply.
-                        unsafe { run(c.as_mut_ptr(), a.as_ptr(), b.as_ptr(), depth as i64, 0, cols as i64, stride, b_stride) };
+                        unsafe {
+                            run(c.as_mut_ptr(), a.as_ptr(), b.as_ptr(), depth as i64, 0, cols as i64, stride, b_stride)
+                        };
                     }
                 })
             };
             let panel = rate(cols as i64, &mut c);
             assert!((c[0] - 0.125 * depth as f32).abs() < 1e-3, "{}", c[0]);
-            let peak = rate(0, &mut c);
+            let line = rate(0, &mut c);
             println!(
-                "{rows:>2} x {cols:<2} {:<6} {panel:7.1} GFLOP/s on panels, {peak:7.1} on one line of B, compiled in {compile:.1?}",
+                "{rows:>2} x {cols:<2} {:<6} {panel:7.1} GFLOP/s on panels, {line:7.1} on one line of B, compiled in {compile:.1?}",
                 if a_panel { "panel" } else { "row" }
             );
         }

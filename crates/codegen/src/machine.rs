@@ -8,7 +8,9 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple};
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple,
+};
 use std::cell::RefCell;
 use std::sync::Once;
 use svod_ir::target::{Arch, Target};
@@ -31,7 +33,10 @@ thread_local! {
     static MACHINE: RefCell<Option<(Target, TargetMachine)>> = const { RefCell::new(None) };
 }
 
-fn with_machine<T>(target: &Target, run: impl FnOnce(&TargetMachine) -> Result<T, CompileError>) -> Result<T, CompileError> {
+fn with_machine<T>(
+    target: &Target,
+    run: impl FnOnce(&TargetMachine) -> Result<T, CompileError>,
+) -> Result<T, CompileError> {
     MACHINE.with_borrow_mut(|slot| {
         if slot.as_ref().is_none_or(|(known, _)| known != target) {
             *slot = Some((target.clone(), machine(target)?));

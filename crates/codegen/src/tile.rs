@@ -7,6 +7,8 @@
 //!
 //! Signature: `(c, a, b: ptr, depth, start, c_stride, a_stride, b_stride: i64)`, strides in elements.
 
+use crate::host::has_half;
+use crate::llvm::attributes;
 use std::fmt::Write as _;
 use svod_dtype::DType;
 use svod_ir::linear::TileSpec;
@@ -21,23 +23,34 @@ pub fn symbol(spec: &TileSpec) -> String {
     format!("svod_tile_{}_{}_{}x{}_{layout}", spec.dtype.short(), spec.acc.short(), spec.rows, spec.cols)
 }
 
+/// Whether there is a tile of these types; lowering lays out the others as loops.
+pub fn supports(spec: &TileSpec, target: &Target) -> bool {
+    match (spec.dtype, spec.acc) {
+        (DType::F32, DType::F32 | DType::F64) | (DType::F64, DType::F64) | (DType::BF16, DType::F32) => true,
+        (DType::F16, DType::F32) => has_half(target),
+        (dtype, acc) => dtype.is_int() && acc.is_int() && dtype.bytes() <= acc.bytes(),
+    }
+}
+
 /// The LLVM type of an element.
 fn element(dtype: DType) -> &'static str {
     match dtype {
         DType::F64 => "double",
-        DType::F16 => "half",
-        DType::BF16 => "bfloat",
         DType::F32 => "float",
-        DType::I64 | DType::U64 | DType::Index => "i64",
-        DType::I32 | DType::U32 => "i32",
-        DType::I16 | DType::U16 => "i16",
-        DType::Void | DType::Bool | DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => "i8",
+        DType::F16 => "half",
+        dtype => match dtype.bytes() {
+            1 => "i8",
+            2 => "i16",
+            4 => "i32",
+            _ => "i64",
+        },
     }
 }
 
 /// The LLVM text of a tile's module.
 pub fn render(spec: &TileSpec, target: &Target) -> String {
-    let lanes = (target.lanes(spec.acc.bytes()) as u32).min(spec.cols);
+    // Vectors that fill the columns: as wide as the target's, or the widest that divide them.
+    let lanes = (target.lanes(spec.acc.bytes()) as u32).min(1 << spec.cols.trailing_zeros());
     let mut w = Writer { spec, target, lanes, text: String::new(), next: 0 };
     w.module();
     w.text
@@ -86,7 +99,8 @@ impl Writer<'_> {
                     i64 %c_stride, i64 %a_stride, i64 %b_stride";
         let _ = writeln!(self.text, "define void @{}({args}) #0 {{\nentry:", symbol(self.spec));
         let rows = self.row_addresses();
-        let main = self.value(format_args!("and i64 %depth, {}", -i64::from(UNROLL)));
+        self.line(format_args!("%steps = call i64 @llvm.smax.i64(i64 %depth, i64 0)"));
+        let main = self.value(format_args!("and i64 %steps, {}", -i64::from(UNROLL)));
         let some = self.value(format_args!("icmp sgt i64 {main}, 0"));
         self.line(format_args!("br i1 {some}, label %main, label %mid"));
 
@@ -103,13 +117,13 @@ impl Writer<'_> {
             }
         }
         self.line(format_args!("%mid_b = phi ptr [ %b, %entry ], [ %main_b_next, %main ]"));
-        let more = self.value(format_args!("icmp slt i64 {main}, %depth"));
+        let more = self.value(format_args!("icmp slt i64 {main}, %steps"));
         self.line(format_args!("br i1 {more}, label %rest, label %done"));
 
         self.text.push_str("rest:\n");
         let (sums, b) = self.head("rest", "mid", Some(&main));
         let (sums, b) = self.steps(1, "%rest_k", &b, &rows, sums);
-        self.tail("rest", 1, "%depth", &sums, &b, "done");
+        self.tail("rest", 1, "%steps", &sums, &b, "done");
 
         self.text.push_str("done:\n");
         for (r, row) in self.names("rest_next").into_iter().enumerate() {
@@ -123,16 +137,15 @@ impl Writer<'_> {
             let _ = writeln!(self.text, "{label}:");
             self.store(add);
         }
-        let width = self.target.vector_bytes * 8;
-        let _ = write!(
-            self.text,
-            "}}\ndeclare {ty} @llvm.fma.v{}{}({ty}, {ty}, {ty})\nattributes #0 = {{ nounwind \"target-cpu\"=\"{}\" \
-             \"target-features\"=\"{}\" \"prefer-vector-width\"=\"{width}\" \"min-legal-vector-width\"=\"{width}\" }}\n",
-            self.lanes,
-            self.suffix(),
-            self.target.cpu,
-            self.target.features,
-        );
+        self.text.push_str("}\ndeclare i64 @llvm.smax.i64(i64, i64)\n");
+        if self.fused() {
+            let _ = writeln!(self.text, "declare {ty} @llvm.fma.v{}{}({ty}, {ty}, {ty})", self.lanes, self.suffix());
+        }
+        let _ = writeln!(self.text, "attributes #0 = {}", attributes(self.target));
+    }
+
+    fn fused(&self) -> bool {
+        self.target.fma && self.spec.acc.is_float()
     }
 
     fn suffix(&self) -> &'static str {
@@ -163,7 +176,9 @@ impl Writer<'_> {
         for (r, row) in sums.iter().enumerate() {
             for (v, name) in row.iter().enumerate() {
                 let initial = if from == "entry" { "zeroinitializer".into() } else { format!("%{from}_{r}_{v}") };
-                self.line(format_args!("{name} = phi {ty} [ {initial}, %{from} ], [ %{label}_next_{r}_{v}, %{label} ]"));
+                self.line(format_args!(
+                    "{name} = phi {ty} [ {initial}, %{from} ], [ %{label}_next_{r}_{v}, %{label} ]"
+                ));
             }
         }
         (sums, format!("%{label}_b"))
@@ -191,7 +206,7 @@ impl Writer<'_> {
         let at = self.value(format_args!("getelementptr {ty}, ptr {b}, i64 {}", v * lanes));
         let align = self.spec.dtype.bytes();
         let value = self.value(format_args!("load <{lanes} x {ty}>, ptr {at}, align {align}"));
-        self.widen(value, &format!("<{lanes} x {ty}>"))
+        self.widen(value, Some(lanes))
     }
 
     fn load_a(&mut self, rows: &[String], r: u32, k: &str) -> String {
@@ -204,30 +219,39 @@ impl Writer<'_> {
             self.value(format_args!("getelementptr {ty}, ptr {}, i64 {k}", rows[r as usize]))
         };
         let value = self.value(format_args!("load {ty}, ptr {at}, align {}", self.spec.dtype.bytes()));
-        let value = self.widen(value, ty);
+        let value = self.widen(value, None);
         let (acc, wide) = (self.acc(), element(self.spec.acc));
         let one = self.value(format_args!("insertelement {acc} poison, {wide} {value}, i64 0"));
         let lanes = self.lanes;
         self.value(format_args!("shufflevector {acc} {one}, {acc} poison, <{lanes} x i32> zeroinitializer"))
     }
 
-    /// A value of the operands' type as one of the accumulators'.
-    fn widen(&mut self, value: String, ty: &str) -> String {
-        if self.spec.dtype == self.spec.acc {
-            return value;
+    /// A value of the operands' type as one of the accumulators'; `count` lanes, or a scalar.
+    fn widen(&mut self, value: String, count: Option<u32>) -> String {
+        let of = |element: &str| count.map_or(element.to_owned(), |n| format!("<{n} x {element}>"));
+        let (from, to) = (of(element(self.spec.dtype)), of(element(self.spec.acc)));
+        match self.spec.dtype {
+            _ if from == to => value,
+            DType::BF16 => {
+                let bits = self.value(format_args!("zext {from} {value} to {}", of("i32")));
+                let by = count.map_or("16".to_owned(), |_| "splat (i32 16)".to_owned());
+                let bits = self.value(format_args!("shl {} {bits}, {by}", of("i32")));
+                self.value(format_args!("bitcast {} {bits} to {to}", of("i32")))
+            }
+            dtype if dtype.is_float() => self.value(format_args!("fpext {from} {value} to {to}")),
+            dtype if dtype.is_signed() => self.value(format_args!("sext {from} {value} to {to}")),
+            _ => self.value(format_args!("zext {from} {value} to {to}")),
         }
-        let to = ty.replace(element(self.spec.dtype), element(self.spec.acc));
-        self.value(format_args!("fpext {ty} {value} to {to}"))
     }
 
     fn multiply_add(&mut self, a: &str, b: &str, sum: &str) -> String {
         let ty = self.acc();
-        if self.target.fma {
+        if self.fused() {
             let (lanes, suffix) = (self.lanes, self.suffix());
             return self.value(format_args!("call {ty} @llvm.fma.v{lanes}{suffix}({ty} {a}, {ty} {b}, {ty} {sum})"));
         }
-        let product = self.value(format_args!("fmul {ty} {a}, {b}"));
-        self.value(format_args!("fadd {ty} {product}, {sum}"))
+        let product = self.value(format_args!("{} {ty} {a}, {b}", self.operation("mul")));
+        self.value(format_args!("{} {ty} {product}, {sum}", self.operation("add")))
     }
 
     /// The end of a loop block.
@@ -244,6 +268,11 @@ impl Writer<'_> {
         self.line(format_args!("br i1 {more}, label %{label}, label %{after}"));
     }
 
+    /// An operation of the accumulators' type.
+    fn operation(&self, name: &str) -> String {
+        format!("{}{name}", if self.spec.acc.is_float() { "f" } else { "" })
+    }
+
     fn store(&mut self, add: bool) {
         let (ty, of, align) = (self.acc(), element(self.spec.acc), self.spec.acc.bytes());
         for r in 0..self.spec.rows {
@@ -254,7 +283,7 @@ impl Writer<'_> {
                 let mut sum = format!("%sum_{r}_{v}");
                 if add {
                     let old = self.value(format_args!("load {ty}, ptr {at}, align {align}"));
-                    sum = self.value(format_args!("fadd {ty} {old}, {sum}"));
+                    sum = self.value(format_args!("{} {ty} {old}, {sum}", self.operation("add")));
                 }
                 self.line(format_args!("store {ty} {sum}, ptr {at}, align {align}"));
             }

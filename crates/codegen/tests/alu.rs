@@ -11,7 +11,8 @@ use svod_ir::buffer::HostBuffer;
 /// Values to combine in all pairs.
 fn special(dtype: DType) -> Vec<Const> {
     let mut values: Vec<Const> = if dtype.is_float() {
-        let floats = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 3.0, 7.0, 1e-3, 100.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        let floats =
+            [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 3.0, 7.0, 1e-3, 100.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
         floats.map(|v| Const::f64(dtype, v)).to_vec()
     } else {
         [0, 1, -1, 2, -2, 3, 7, -7, 31, 64, 100].map(|v| Const::i64(dtype, v)).to_vec()

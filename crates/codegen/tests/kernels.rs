@@ -194,3 +194,37 @@ grid r < 2
         check(&text, &[], vec![ramp(DType::F32, 228), ramp(DType::F32, 19 * 16), zeros(192)], 1e-5);
     }
 }
+
+#[test]
+fn contraction_tiles_of_other_types_and_widths() {
+    let types = [
+        (DType::F64, DType::F64),
+        (DType::BF16, DType::F32),
+        (DType::F16, DType::F32),
+        (DType::F16, DType::F16),
+        (DType::F8E4M3, DType::F32),
+        (DType::I32, DType::I32),
+        (DType::U8, DType::I32),
+    ];
+    for (dtype, acc) in types {
+        for cols in [3, 8, 12] {
+            let text = format!(
+                "lowered matmul
+param p0: {0}[4, 9]
+param p1: {0}[9, {cols}]
+param p2: {1}[4, {cols}]
+
+phase
+{{
+  micro 4 x {cols} {0} -> {1} depth 6 start 0 (p2[0, 0] stride {cols}) (p0[0, 0] stride 9) (p1[0, 0] stride {cols})
+  micro 4 x {cols} {0} -> {1} depth 3 start 1 (p2[0, 0] stride {cols}) (p0[0, 6] stride 9) (p1[6, 0] stride {cols})
+}}
+",
+                dtype.short(),
+                acc.short()
+            );
+            let buffers = vec![ramp(dtype, 36), ramp(dtype, 9 * cols), HostBuffer::zeros(acc, 4 * cols)];
+            check(&text, &[], buffers, if acc.bytes() == 2 { 0.02 } else { 1e-5 });
+        }
+    }
+}

@@ -9,7 +9,7 @@ use svod_ir::kernel::{Kernel, samples};
 use svod_ir::lowered::Lowered;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
-use svod_schedule::{Schedule, heuristic, lower as loops};
+use svod_schedule::{heuristic, lower as loops};
 
 fn values(dtype: DType, n: usize, seed: u64) -> HostBuffer {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;

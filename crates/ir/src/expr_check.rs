@@ -169,10 +169,12 @@ fn result(
     };
     match node {
         Expr::Const(value) => Ok(value.dtype()),
-        Expr::Index(size) => match size.variables().into_iter().find(|v| !context.has_variable(v) && !bound.contains(v)) {
-            Some(variable) => Err(ExprError::Variable { id, variable }),
-            None => Ok(DType::Index),
-        },
+        Expr::Index(size) => {
+            match size.variables().into_iter().find(|v| !context.has_variable(v) && !bound.contains(v)) {
+                Some(variable) => Err(ExprError::Variable { id, variable }),
+                None => Ok(DType::Index),
+            }
+        }
         Expr::Alu(op, args) => {
             let types: Vec<DType> = args.iter().map(|a| pool.dtype(*a)).collect();
             op.result(&types).ok_or_else(|| mismatch(op.name()))

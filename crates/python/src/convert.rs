@@ -1,5 +1,6 @@
 //! Python's arguments as the core's.
 
+use numpy::PyUntypedArray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
@@ -112,13 +113,19 @@ pub fn index(given: &Bound<'_, PyAny>, masks: bool) -> Result<Vec<Index>> {
             all.push(Index::Ellipsis);
         } else if let Ok(slice) = part.cast::<PySlice>() {
             all.push(sliced(slice)?);
-        } else if part.is_instance_of::<PyInt>() && !part.is_instance_of::<PyBool>() {
+        } else if is_integer(part)? {
             all.push(Index::Int(part.extract()?));
         } else {
             positions(part, masks, &mut all)?;
         }
     }
     Ok(all)
+}
+
+/// Whether an index is one integer, NumPy's included, that is known: not a tensor.
+fn is_integer(part: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let other = part.is_instance_of::<PyBool>() || part.cast::<PyTensor>().is_ok();
+    Ok(!other && !part.is_instance_of::<PyUntypedArray>() && part.hasattr("__index__")?)
 }
 
 fn sliced(slice: &Bound<'_, PySlice>) -> Result<Index> {

@@ -1,7 +1,7 @@
 //! Memory of tensors, as the leaves of graphs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use svod_device::{Block, Buffer};
 use svod_ir::graph::{Device, LeafClass, LeafData};
 
@@ -15,6 +15,7 @@ pub struct Memory {
     device: Device,
     alignment: u64,
     version: AtomicU64,
+    valid: AtomicBool,
 }
 
 impl Memory {
@@ -26,12 +27,22 @@ impl Memory {
         let alignment = address.map_or(Block::ALIGN as u64, |ptr| {
             1 << (ptr.as_ptr() as usize).trailing_zeros().min(Block::ALIGN.trailing_zeros())
         });
-        Memory { buffer, class, device, alignment, version: AtomicU64::new(0) }
+        Memory { buffer, class, device, alignment, version: AtomicU64::new(0), valid: AtomicBool::new(true) }
     }
 
     /// The buffer.
     pub fn buffer(&self) -> &Arc<Buffer> {
         &self.buffer
+    }
+
+    /// Whether the content is what it is meant to be: not while a run writes it, nor after one that
+    /// failed.
+    pub fn is_valid(&self) -> bool {
+        self.valid.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_valid(&self, valid: bool) {
+        self.valid.store(valid, Ordering::Release);
     }
 
     /// Counts a write; leaves made before it stand for the content that is gone.

@@ -220,6 +220,7 @@ impl Plan {
     }
 
     fn check_flags(&self) -> Result<()> {
-        self.lookups.check_flags(|i| Ok(self.plan.read_output(self.outputs.len() + i)?))
+        let checked = self.lookups.check_flags(|i| Ok(self.plan.read_output(self.outputs.len() + i)?));
+        checked.inspect_err(|_| self.plan.invalidate())
     }
 }

@@ -60,7 +60,7 @@ impl Tensor {
 /// The buffer that holds exactly a leaf's elements.
 pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
     let memory = leaf.downcast::<Memory>().ok_or_else(|| TensorError::unsupported("read", "memory of another kind"))?;
-    if leaf.class() == LeafClass::Output && leaf.data().version() == 0 {
+    if leaf.class() == LeafClass::Output && (leaf.data().version() == 0 || !memory.is_valid()) {
         return Err(TensorError::NotExecuted);
     }
     let base = memory.buffer();

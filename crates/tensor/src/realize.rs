@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svod_device::Buffer;
 use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, Op, UOp};
-use svod_runtime::{Context, PrepareConfig};
+use svod_runtime::{Context, Memory, PrepareConfig};
 
 use crate::error::{Result, TensorError};
 use crate::lookups::Lookups;
@@ -98,6 +98,7 @@ pub(crate) fn check_leaves(graph: &Graph) -> Result<Vec<u64>> {
             match (leaf.version(), leaf.data().version()) {
                 (0, 0) => return Err(TensorError::NotExecuted),
                 (then, now) if then != now => return Err(TensorError::Stale),
+                _ if leaf.downcast::<Memory>().is_some_and(|m| !m.is_valid()) => return Err(TensorError::NotExecuted),
                 _ => {}
             }
         }

@@ -6,20 +6,17 @@ use svod_ir::alu::Alu;
 use svod_ir::linear::{Ty, Val};
 
 impl Function<'_> {
-    /// `name = op(args)`.
-    pub(super) fn alu(&mut self, name: &str, op: Alu, args: &[Val], of: Ty) {
-        let constants: Vec<Option<Const>> = args.iter().map(|v| self.constants[v.index()]).collect();
-        let operands = self.linear.ty(args[args.len() - 1]);
-        if op == Alu::Where {
-            let [cond, a, b] = [0, 1, 2].map(|n| self.typed(args[n]));
-            return self.line(format_args!("{name} = select {cond}, {a}, {b}"));
+    /// The value of an operation.
+    pub(super) fn alu(&mut self, op: Alu, args: &[Val]) -> String {
+        if let (Alu::Where, [cond, a, b]) = (op, args) {
+            let [cond, a, b] = [cond, a, b].map(|v| self.typed(*v));
+            return self.temporary(format_args!("select {cond}, {a}, {b}"));
         }
+        let constants: Vec<Option<Const>> = args.iter().map(|v| self.constants[v.index()]).collect();
+        let of = self.linear.ty(args[0]);
         let texts: Vec<String> = args.iter().map(|v| self.operand(*v)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let value = self.operation(op, operands, &texts, &constants);
-        // A select of equals gives a value a second name, and is folded.
-        let whole = ty(of);
-        self.line(format_args!("{name} = select i1 true, {whole} {value}, {whole} {value}"));
+        self.operation(op, of, &texts, &constants)
     }
 
     /// An operation on operands of one type; the result's name.
@@ -69,7 +66,7 @@ impl Function<'_> {
             (Alu::Ceil, _) => return self.intrinsic("ceil", of, args),
             (Alu::Round, _) => return self.intrinsic("roundeven", of, args),
             (Alu::Trunc, _) => return self.intrinsic("trunc", of, args),
-            (Alu::Max | Alu::Min, Kind::Float) => return self.float_extremum(op, of, a, b),
+            (Alu::Max | Alu::Min, Kind::Float) => return self.float_extremum(op, of, args, constants),
             (Alu::Max, Kind::Signed) => return self.intrinsic("smax", of, args),
             (Alu::Min, Kind::Signed) => return self.intrinsic("smin", of, args),
             (Alu::Max, _) => return self.intrinsic("umax", of, args),
@@ -97,12 +94,18 @@ impl Function<'_> {
         self.temporary(format_args!("call {whole} @{name}({})", args.join(", ")))
     }
 
-    /// As x86's `max`, whose result is the second operand where one is NaN, and one more select.
-    fn float_extremum(&mut self, op: Alu, of: Ty, a: &str, b: &str) -> String {
+    /// As x86's `max`, whose result is the second operand where one is NaN; one more select where
+    /// the first may be.
+    fn float_extremum(&mut self, op: Alu, of: Ty, args: &[&str], constants: &[Option<Const>]) -> String {
         let (whole, mask) = (ty(of), lanes_of("i1", of.lanes));
+        let number = |n: usize| constants[n].is_some_and(|c| !c.is_nan());
+        let (a, b) = if number(1) { (args[1], args[0]) } else { (args[0], args[1]) };
         let predicate = if op == Alu::Max { "ogt" } else { "olt" };
         let takes = self.temporary(format_args!("fcmp {predicate} {whole} {a}, {b}"));
         let value = self.temporary(format_args!("select {mask} {takes}, {whole} {a}, {whole} {b}"));
+        if number(0) || number(1) {
+            return value;
+        }
         let nan = self.temporary(format_args!("fcmp uno {whole} {a}, zeroinitializer"));
         self.temporary(format_args!("select {mask} {nan}, {whole} {a}, {whole} {value}"))
     }
@@ -179,16 +182,16 @@ impl Function<'_> {
         quotient
     }
 
-    /// `name = lanes combined`, halves first.
-    pub(super) fn reduce(&mut self, name: &str, op: Alu, v: Val) {
+    /// All lanes combined, halves first.
+    pub(super) fn reduce(&mut self, op: Alu, v: Val) -> String {
         let mut of = self.linear.ty(v);
         let mut value = self.operand(v);
         if of.dtype == DType::Bool && of.lanes > 1 && matches!(op, Alu::Or | Alu::And | Alu::Add | Alu::Mul) {
             let bits = format!("i{}", of.lanes);
             let mask = self.temporary(format_args!("bitcast {} {value} to {bits}", ty(of)));
             return match op {
-                Alu::Or | Alu::Add => self.line(format_args!("{name} = icmp ne {bits} {mask}, 0")),
-                _ => self.line(format_args!("{name} = icmp eq {bits} {mask}, -1")),
+                Alu::Or | Alu::Add => self.temporary(format_args!("icmp ne {bits} {mask}, 0")),
+                _ => self.temporary(format_args!("icmp eq {bits} {mask}, -1")),
             };
         }
         while of.lanes > 1 {
@@ -207,12 +210,11 @@ impl Function<'_> {
             value = self.operation(op, half, &[&halves[0], &halves[1]], &[None, None]);
             of = half;
         }
-        let whole = ty(of);
-        self.line(format_args!("{name} = select i1 true, {whole} {value}, {whole} {value}"));
+        value
     }
 
-    /// `name = from`, converted.
-    pub(super) fn cast(&mut self, name: &str, from: Val, to: Ty) {
+    /// A converted value.
+    pub(super) fn cast(&mut self, from: Val, to: Ty) -> String {
         let of = self.linear.ty(from);
         let (value, source, target) = (self.operand(from), ty(of), ty(to));
         let half = lanes_of("half", to.lanes);
@@ -230,7 +232,7 @@ impl Function<'_> {
             }
             (Kind::Float, Kind::Float) if to.dtype == DType::F64 => format!("fpext {source} {value} to {target}"),
             (Kind::Float, Kind::Float) => format!("fptrunc {source} {value} to {target}"),
-            (Kind::Float, _) if to.dtype.bytes() < 4 => return self.narrow_int(name, &value, of, to),
+            (Kind::Float, _) if to.dtype.bytes() < 4 => return self.narrow_int(&value, of, to),
             (Kind::Float, to_kind) => {
                 let sign = if to_kind == Kind::Signed { "s" } else { "u" };
                 let intrinsic = format!("llvm.fpto{sign}i.sat.{}.{}", suffix(to), suffix(of));
@@ -239,17 +241,17 @@ impl Function<'_> {
             }
             (Kind::Signed, Kind::Float) => format!("sitofp {source} {value} to {target}"),
             (_, Kind::Float) => format!("uitofp {source} {value} to {target}"),
-            _ if source == target => format!("bitcast {source} {value} to {target}"),
+            _ if source == target => return value,
             (Kind::Bool, _) => format!("zext {source} {value} to {target}"),
             _ if of.dtype.bytes() > to.dtype.bytes() => format!("trunc {source} {value} to {target}"),
             (Kind::Signed, _) => format!("sext {source} {value} to {target}"),
             _ => format!("zext {source} {value} to {target}"),
         };
-        self.line(format_args!("{name} = {text}"));
+        self.temporary(format_args!("{text}"))
     }
 
     /// A float to an integer of fewer than 32 bits: saturated at 32 bits, then at its own range.
-    fn narrow_int(&mut self, name: &str, value: &str, of: Ty, to: Ty) {
+    fn narrow_int(&mut self, value: &str, of: Ty, to: Ty) -> String {
         let wide = to.with(DType::I32);
         let (source, whole) = (ty(of), ty(wide));
         let intrinsic = format!("llvm.fptosi.sat.{}.{}", suffix(wide), suffix(of));
@@ -259,6 +261,6 @@ impl Function<'_> {
         let [least, most] = [least, most].map(|n| constant(wide, Const::i64(DType::I32, n as i64)));
         let value = self.intrinsic("smax", wide, &[&value, &least]);
         let value = self.intrinsic("smin", wide, &[&value, &most]);
-        self.line(format_args!("{name} = trunc {whole} {value} to {}", ty(to)));
+        self.temporary(format_args!("trunc {whole} {value} to {}", ty(to)))
     }
 }

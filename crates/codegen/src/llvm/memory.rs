@@ -15,14 +15,12 @@ fn stored(of: Ty) -> Ty {
 }
 
 impl Function<'_> {
-    pub(super) fn load(&mut self, name: &str, of: Ty, from: Place, at: Val, mask: Option<Val>, other: Const) {
+    pub(super) fn load(&mut self, of: Ty, from: Place, at: Val, mask: Option<Val>, other: Const) -> String {
         let bytes = stored(of);
         let value = self.load_stored(bytes, from, at, mask, Const::from_bits(bytes.dtype, other.bits()));
-        let whole = ty(bytes);
         match of.dtype {
-            DType::Bool => self.line(format_args!("{name} = icmp ne {whole} {value}, zeroinitializer")),
-            // A select of equals gives a value a second name, and is folded.
-            _ => self.line(format_args!("{name} = select i1 true, {whole} {value}, {whole} {value}")),
+            DType::Bool => self.temporary(format_args!("icmp ne {} {value}, zeroinitializer", ty(bytes))),
+            _ => value,
         }
     }
 
@@ -42,7 +40,11 @@ impl Function<'_> {
             mask => {
                 let mask = self.lane_mask(mask, of.lanes);
                 let (pointers, kind) = self.vector_pointer(gathers, of.lanes);
-                let kind = if gathers { format!("gather.{}.{kind}", suffix(of)) } else { format!("load.{}.{kind}", suffix(of)) };
+                let kind = if gathers {
+                    format!("gather.{}.{kind}", suffix(of))
+                } else {
+                    format!("load.{}.{kind}", suffix(of))
+                };
                 let masks = format!("<{} x i1>", of.lanes);
                 self.declare(format!("{whole} @llvm.masked.{kind}({pointers}, i32, {masks}, {whole})"));
                 self.temporary(format_args!(
@@ -113,10 +115,8 @@ impl Function<'_> {
         match mask {
             None => "splat (i1 true)".to_owned(),
             Some(mask) if self.linear.ty(mask).lanes == 1 && lanes > 1 => {
-                let whole = format!("<{lanes} x i1>");
-                let one = self.temporary(format_args!("insertelement {whole} poison, {}, i64 0", self.typed(mask)));
-                let zeros = format!("<{lanes} x i32> zeroinitializer");
-                self.temporary(format_args!("shufflevector {whole} {one}, {whole} poison, {zeros}"))
+                let mask = self.typed(mask);
+                self.splat(&mask, Ty { dtype: DType::Bool, lanes })
             }
             Some(mask) => self.operand(mask),
         }

@@ -41,11 +41,18 @@ struct Function<'a> {
     scopes: Vec<String>,
     /// What is constant.
     constants: Vec<Option<Const>>,
+    /// Values as operands.
+    names: Vec<String>,
     /// Bytes of the block that masked-out accesses touch instead.
     safe: usize,
     temporaries: u32,
     blocks: u32,
     block: String,
+}
+
+/// Whether an operand is a temporary; other names are of values, which keep them.
+fn operand_is_new(operand: &str) -> bool {
+    operand.starts_with("%t")
 }
 
 /// The LLVM name of an element type, in registers.
@@ -82,6 +89,16 @@ fn suffix(ty: Ty) -> String {
     if ty.lanes == 1 { element.to_owned() } else { format!("v{}{element}", ty.lanes) }
 }
 
+/// A function's name, in quotes where LLVM needs them.
+fn global(name: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.');
+    if name.bytes().all(plain) {
+        return format!("@{name}");
+    }
+    let escaped = name.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("\\{b:02X}") });
+    format!("@\"{}\"", escaped.collect::<String>())
+}
+
 /// A constant of an element type, in registers.
 fn literal(c: Const) -> String {
     match c.dtype() {
@@ -114,6 +131,7 @@ impl<'a> Writer<'a> {
             declarations: &mut self.declarations,
             scopes,
             constants: vec![None; linear.values.len()],
+            names: vec![String::new(); linear.values.len()],
             safe: 0,
             temporaries: 0,
             blocks: 0,
@@ -124,8 +142,8 @@ impl<'a> Writer<'a> {
         let head = entry(linear, safe);
         let _ = write!(
             self.functions,
-            "define void @{}(ptr readonly %buffers, ptr readonly %vals) #0 {{\nentry:\n{head}{body}  ret void\n}}\n\n",
-            linear.name
+            "define void {}(ptr readonly %buffers, ptr readonly %vals) #0 {{\nentry:\n{head}{body}  ret void\n}}\n\n",
+            global(&linear.name)
         );
     }
 
@@ -222,11 +240,23 @@ impl Function<'_> {
         self.declarations.insert(declaration);
     }
 
+    /// Makes the temporary that was defined last, or any operand, the name of a value.
+    fn bind(&mut self, v: Val, operand: String) {
+        let last = self.body.trim_end().rfind('\n').map_or(0, |n| n + 1);
+        let defined = format!("  {operand} = ");
+        self.names[v.index()] = operand;
+        if operand_is_new(&self.names[v.index()]) && self.body[last..].starts_with(&defined) {
+            let name = format!("%v{}", v.0);
+            self.body.replace_range(last..last + defined.len(), &format!("  {name} = "));
+            self.names[v.index()] = name;
+        }
+    }
+
     /// A value as an operand, without its type.
     fn operand(&self, v: Val) -> String {
         match self.constants[v.index()] {
             Some(c) => constant(self.linear.ty(v), c),
-            None => format!("%v{}", v.0),
+            None => self.names[v.index()].clone(),
         }
     }
 
@@ -258,6 +288,7 @@ impl Function<'_> {
                     let from = self.block.clone();
                     self.start_block(body.clone());
                     self.line(format_args!("%v{} = phi i64 [ 0, %{from} ], [ %v{}.next, %{latch} ]", v.0, v.0));
+                    self.names[v.index()] = format!("%v{}", v.0);
                     open.push((v, *extent, blocks));
                 }
                 Inst::EndRange => {
@@ -294,64 +325,65 @@ impl Function<'_> {
 
     fn value(&mut self, v: Val, inst: &Inst) {
         let of = self.linear.ty(v);
-        let name = format!("%v{}", v.0);
-        match inst {
-            Inst::Var(n) => self.argument(&name, *n as usize),
-            Inst::Special(Special::Block, 0) => self.argument(&name, self.linear.vars.len()),
-            Inst::Special(..) => self.constants[v.index()] = Some(Const::zero(DType::Index)),
+        let value = match inst {
+            Inst::Var(n) => self.argument(*n as usize),
+            Inst::Special(Special::Block, 0) => self.argument(self.linear.vars.len()),
+            Inst::Special(..) => "0".to_owned(),
+            Inst::Iota if of.lanes == 1 => "0".to_owned(),
             Inst::Iota => {
-                let element = scalar(of.dtype);
-                let lanes: Vec<String> = (0..of.lanes).map(|i| format!("{element} {i}")).collect();
-                let lanes = if of.lanes == 1 { "0".to_owned() } else { format!("<{}>", lanes.join(", ")) };
-                // A no-operation gives a constant its name.
-                self.line(format_args!("{name} = select i1 true, {} {lanes}, {} {lanes}", ty(of), ty(of)));
+                let lanes: Vec<String> = (0..of.lanes).map(|i| format!("{} {i}", scalar(of.dtype))).collect();
+                format!("<{}>", lanes.join(", "))
             }
-            Inst::Alu(op, args) => {
-                let args: Vec<Val> = args.to_vec();
-                self.alu(&name, *op, &args, of);
-            }
-            Inst::Cast(from) => self.cast(&name, *from, of),
+            Inst::Alu(op, args) => self.alu(*op, args),
+            Inst::Cast(from) => self.cast(*from, of),
             Inst::Bitcast(from) => {
-                let from = self.typed(*from);
-                self.line(format_args!("{name} = bitcast {from} to {}", ty(of)));
+                let (source, target) = (ty(self.linear.ty(*from)), ty(of));
+                match source == target {
+                    true => self.operand(*from),
+                    false => self.temporary(format_args!("bitcast {source} {} to {target}", self.operand(*from))),
+                }
             }
             Inst::Splat(from) => {
-                let whole = ty(of);
-                let one = self.temporary(format_args!("insertelement {whole} poison, {}, i64 0", self.typed(*from)));
-                let zeros = format!("<{} x i32> zeroinitializer", of.lanes);
-                self.line(format_args!("{name} = shufflevector {whole} {one}, {whole} poison, {zeros}"));
+                let from = self.typed(*from);
+                self.splat(&from, of)
             }
             Inst::Vector(args) => {
                 let (mut vector, whole) = ("poison".to_owned(), ty(of));
                 for (lane, arg) in args.iter().enumerate() {
                     let arg = self.typed(*arg);
-                    match lane + 1 == args.len() {
-                        true => self.line(format_args!("{name} = insertelement {whole} {vector}, {arg}, i64 {lane}")),
-                        false => {
-                            vector = self.temporary(format_args!("insertelement {whole} {vector}, {arg}, i64 {lane}"));
-                        }
-                    }
+                    vector = self.temporary(format_args!("insertelement {whole} {vector}, {arg}, i64 {lane}"));
                 }
+                vector
             }
             Inst::Extract(vector, lane) => {
                 let vector = self.typed(*vector);
-                self.line(format_args!("{name} = extractelement {vector}, i64 {lane}"));
+                self.temporary(format_args!("extractelement {vector}, i64 {lane}"))
             }
             Inst::Insert(vector, lane, value) => {
                 let (vector, value) = (self.typed(*vector), self.typed(*value));
-                self.line(format_args!("{name} = insertelement {vector}, {value}, i64 {lane}"));
+                self.temporary(format_args!("insertelement {vector}, {value}, i64 {lane}"))
             }
-            Inst::Reduce(op, vector) => self.reduce(&name, *op, *vector),
-            Inst::Read(slot) => self.line(format_args!("{name} = load {}, ptr %a{}", ty(of), slot.0)),
-            Inst::Load { from, at, mask, other } => self.load(&name, of, *from, *at, *mask, *other),
-            _ => {}
-        }
+            Inst::Reduce(op, vector) => self.reduce(*op, *vector),
+            Inst::Read(slot) => self.temporary(format_args!("load {}, ptr %a{}", ty(of), slot.0)),
+            Inst::Load { from, at, mask, other } => self.load(of, *from, *at, *mask, *other),
+            // `instructions` takes care of all others.
+            _ => return,
+        };
+        self.bind(v, value);
+    }
+
+    /// A scalar, given with its type, in every lane.
+    fn splat(&mut self, scalar: &str, of: Ty) -> String {
+        let whole = ty(of);
+        let one = self.temporary(format_args!("insertelement {whole} poison, {scalar}, i64 0"));
+        let zeros = format!("<{} x i32> zeroinitializer", of.lanes);
+        self.temporary(format_args!("shufflevector {whole} {one}, {whole} poison, {zeros}"))
     }
 
     /// Element `n` of the values that the function is given.
-    fn argument(&mut self, name: &str, n: usize) {
+    fn argument(&mut self, n: usize) -> String {
         let at = self.temporary(format_args!("getelementptr i64, ptr %vals, i64 {n}"));
-        self.line(format_args!("{name} = load i64, ptr {at}, align 8"));
+        self.temporary(format_args!("load i64, ptr {at}, align 8"))
     }
 
     fn tile(&mut self, tile: &Tile) {
@@ -360,7 +392,8 @@ impl Function<'_> {
         for operand in &tile.operands {
             let element = memory::element(self.dtype(operand.place));
             let (base, at) = (base(operand.place), self.operand(operand.at));
-            pointers.push(format!("ptr {}", self.temporary(format_args!("getelementptr {element}, ptr {base}, i64 {at}"))));
+            pointers
+                .push(format!("ptr {}", self.temporary(format_args!("getelementptr {element}, ptr {base}, i64 {at}"))));
         }
         let numbers = [tile.depth, tile.start].into_iter().chain(tile.operands.iter().map(|o| o.stride));
         pointers.extend(numbers.map(|v| self.typed(v)));

@@ -46,7 +46,7 @@ impl Lowering<'_> {
             DType::F64 => Float::F64,
             _ => return None,
         };
-        let (x, mut ops) = (args[0], MathOps { b: &mut self.b, float, fused: self.fused });
+        let (x, mut ops) = (args[0], MathOps { b: &mut self.b, float, fused: self.target.fma });
         Some(match op {
             Alu::Exp => math::exp(&mut ops, x),
             Alu::Exp2 => math::exp2(&mut ops, x),

@@ -176,7 +176,13 @@ impl Builder {
             Alu::And if ty.dtype == DType::Bool && is(1, 1) => 0,
             Alu::Mul | Alu::And if exact && is(0, 0) => 0,
             Alu::Mul | Alu::And if exact && is(1, 0) => 1,
-            Alu::Where if consts[0].is_some() => if is(0, 1) { 1 } else { 2 },
+            Alu::Where if consts[0].is_some() => {
+                if is(0, 1) {
+                    1
+                } else {
+                    2
+                }
+            }
             Alu::Where if args[1] == args[2] => 1,
             _ => return None,
         };
@@ -350,7 +356,9 @@ impl Builder {
 fn is_cheap(inst: &Inst, ty: Ty) -> bool {
     match inst {
         Inst::Alu(op, _) => {
-            ty.lanes == 1 && ty.dtype == DType::Index && !matches!(op, Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod)
+            ty.lanes == 1
+                && ty.dtype == DType::Index
+                && !matches!(op, Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod)
         }
         Inst::Const(_) | Inst::Var(_) | Inst::Special(..) | Inst::Iota | Inst::Splat(_) => true,
         _ => false,

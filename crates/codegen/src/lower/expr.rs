@@ -1,7 +1,7 @@
 //! Values of expressions.
 
-use super::Lowering;
 use super::LowerError;
+use super::Lowering;
 use rustc_hash::FxHashMap;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -77,13 +77,7 @@ impl Lowering<'_> {
     }
 
     /// Lanes inside of a vector loop: one vector for each lane, combined as a tree of halves.
-    fn reduce_unrolled(
-        &mut self,
-        op: Alu,
-        lanes: &Variable,
-        count: i64,
-        value: ExprId,
-    ) -> Result<Val, LowerError> {
+    fn reduce_unrolled(&mut self, op: Alu, lanes: &Variable, count: i64, value: ExprId) -> Result<Val, LowerError> {
         let mut values = Vec::new();
         for lane in 0..count.max(1) {
             let lane = self.b.index(lane);
@@ -126,7 +120,7 @@ impl Lowering<'_> {
         uses: &FxHashMap<ExprId, u32>,
     ) -> Option<Val> {
         let pool = &self.phase.exprs;
-        if !self.fused || !matches!(op, Alu::Add | Alu::Sub) || !pool.dtype(args[0]).is_float() {
+        if !self.target.fma || !matches!(op, Alu::Add | Alu::Sub) || !pool.dtype(args[0]).is_float() {
             return None;
         }
         let product = |id: ExprId| match pool.get(id) {

@@ -1,8 +1,8 @@
 //! Memories of a phase: addresses, loads and stores, temporaries that are accumulators.
 
-use super::builder::Builder;
-use super::Lowering;
 use super::LowerError;
+use super::Lowering;
+use super::builder::Builder;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
@@ -287,7 +287,10 @@ impl Lowering<'_> {
                 if d + 1 == index.len() { column = at } else { row = row * shape[d] + at }
             }
             let chunk = row * chunks + column / i64::from(*width);
-            let slot = usize::try_from(chunk).ok().and_then(|n| slots.get(n)).ok_or(LowerError::Register(format!("{mem:?}")))?;
+            let slot = usize::try_from(chunk)
+                .ok()
+                .and_then(|n| slots.get(n))
+                .ok_or(LowerError::Register(format!("{mem:?}")))?;
             found.push((*slot, (column % i64::from(*width)) as u32));
         }
         found.dedup();
@@ -351,4 +354,3 @@ impl Lowering<'_> {
         Ok(())
     }
 }
-

@@ -11,6 +11,7 @@ mod error;
 mod expr;
 mod math_ops;
 mod memory;
+mod micro;
 mod narrow;
 mod size;
 
@@ -23,9 +24,9 @@ use rustc_hash::FxHashMap;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{ExprId, Mem, ParamId};
-use svod_ir::linear::{Inst, Linear, Param, Place, Slot, Special, Tile, TileOperand, TileSpec, Ty, Val};
-use svod_ir::lowered::{self, Loop, LoopKind, Lowered, Micro, Phase, Stmt};
-use svod_ir::size::{Size, Variable};
+use svod_ir::linear::{Inst, Linear, Param, Place, Slot, Special, Ty, Val};
+use svod_ir::lowered::{Loop, LoopKind, Lowered, Phase, Stmt};
+use svod_ir::size::Variable;
 use svod_ir::target::Target;
 
 /// The linear lists of a loop tree, one per phase, for a target. They are verified.
@@ -57,14 +58,13 @@ struct Lowering<'a> {
     env: FxHashMap<Variable, Val>,
     /// The vector loop, or the lanes, that is open, and its number of iterations.
     vector: Option<(Variable, u32)>,
-    /// Whether multiply-add rounds once.
-    fused: bool,
+    target: &'a Target,
     /// Whether binary16 converts to binary32 in one instruction.
     half: bool,
 }
 
 impl<'a> Lowering<'a> {
-    fn phase(lowered: &'a Lowered, phase: &'a Phase, name: String, target: &Target) -> Result<Linear, LowerError> {
+    fn phase(lowered: &'a Lowered, phase: &'a Phase, name: String, target: &'a Target) -> Result<Linear, LowerError> {
         let mut b = Builder::new();
         let mut linear = Linear { name, vars: lowered.vars.clone(), ..Linear::default() };
         let mut written = Vec::new();
@@ -76,8 +76,8 @@ impl<'a> Lowering<'a> {
         let params = Memory::params(lowered);
         let temps = Memory::temps(phase, &mut b, &mut linear)?;
         let env = FxHashMap::default();
-        let (fused, half) = (target.fma, has_half(target));
-        let mut lowering = Lowering { b, phase, params, temps, env, vector: None, fused, half };
+        let half = has_half(target);
+        let mut lowering = Lowering { b, phase, params, temps, env, vector: None, target, half };
         lowering.enter(lowered)?;
         lowering.body(&phase.body)?;
         let linear = lowering.b.finish(linear);
@@ -182,25 +182,6 @@ impl<'a> Lowering<'a> {
             Mem::Param(p) => &self.params[p.index()],
             Mem::Temp(t, _) => &self.temps[t.index()],
         }
-    }
-
-    fn micro(&mut self, m: &Micro) -> Result<(), LowerError> {
-        let Micro { rows, cols, dtype, acc, a_panel, .. } = *m;
-        let spec = TileSpec { rows, cols, dtype, acc, a_panel };
-        let operands = [self.tile(&m.c)?, self.tile(&m.a)?, self.tile(&m.b)?];
-        let (depth, start) = (self.size(&m.depth)?, self.size(&m.start)?);
-        self.b.effect(Inst::Tile(Box::new(Tile { spec, depth, start, operands })));
-        self.b.written(operands[0].place);
-        Ok(())
-    }
-
-    fn tile(&mut self, t: &lowered::TileOperand) -> Result<TileOperand, LowerError> {
-        let Memory::Flat { place, strides, .. } = self.memory(t.mem) else {
-            // The verifier keeps registers out of tiles.
-            return Err(LowerError::Unbounded(format!("{:?}", t.mem)));
-        };
-        let (place, at) = (*place, t.index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>());
-        Ok(TileOperand { place, at: self.size(&at)?, stride: self.size(&t.stride)? })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Integer arithmetic from sizes.
 
-use super::Lowering;
 use super::LowerError;
+use super::Lowering;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::linear::{Inst, Ty, Val};

@@ -184,7 +184,9 @@ impl Canonical {
         for stmt in body {
             canonical.push(match stmt {
                 Stmt::Loop(l, inner) => Stmt::Loop(self.header(l, prefix), self.body(phase, inner, prefix)),
-                Stmt::If(cond, inner) => Stmt::If(self.exprs(phase, &[*cond], prefix)[0], self.body(phase, inner, prefix)),
+                Stmt::If(cond, inner) => {
+                    Stmt::If(self.exprs(phase, &[*cond], prefix)[0], self.body(phase, inner, prefix))
+                }
                 Stmt::Store { to, index, value, valid } => Stmt::Store {
                     to: *to,
                     index: self.exprs(phase, index, prefix),

@@ -195,7 +195,11 @@ impl<'a> Printer<'a> {
             Expr::Cast(to, value) => return self.call(out, &format!("cast({}, ", to.short()), &[*value]),
             Expr::Bitcast(to, value) => return self.call(out, &format!("bitcast({}, ", to.short()), &[*value]),
             Expr::Lanes { op, lanes, value } => {
-                return self.call(out, &format!("lanes({}, {lanes} < {}, ", op.name(), Variable::max(lanes).saturating_add(1)), &[*value]);
+                return self.call(
+                    out,
+                    &format!("lanes({}, {lanes} < {}, ", op.name(), Variable::max(lanes).saturating_add(1)),
+                    &[*value],
+                );
             }
             Expr::Load { from, index, valid, other } => {
                 out.push_str(&self.mem(*from));

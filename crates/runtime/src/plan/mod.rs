@@ -33,7 +33,7 @@ use run::Run;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use svod_device::{Buffer, DeviceSpec};
-use svod_ir::graph::Leaf;
+use svod_ir::graph::{Leaf, LeafClass, LeafData};
 use svod_ir::size::Variable;
 
 /// What all instances of a plan share.
@@ -256,11 +256,22 @@ impl ExecutionPlan {
             if buffer.storage().release() {
                 released += 1;
                 if *role == Role::Output {
-                    self.valid.store(false, Ordering::Release);
+                    self.set_valid(false);
                 }
             }
         }
         released
+    }
+
+    /// Says that the outputs are not what they should be, for a reason that only the caller knows.
+    pub fn invalidate(&self) {
+        self.set_valid(false);
+    }
+
+    fn set_valid(&self, valid: bool) {
+        self.valid.store(valid, Ordering::Release);
+        let own = self.outputs.iter().filter(|m| m.class() == LeafClass::Output);
+        own.for_each(|m| m.set_valid(valid));
     }
 
     /// Holds the instance, sets inputs and variables, and runs.
@@ -278,10 +289,10 @@ impl ExecutionPlan {
         for (i, feed) in inputs.iter().enumerate() {
             self.feed(i, *feed)?;
         }
-        self.valid.store(false, Ordering::Release);
+        self.set_valid(false);
         self.outputs.iter().for_each(|m| m.bump_version());
         let done = run_it(&mut run, &self.buffers)?;
-        self.valid.store(true, Ordering::Release);
+        self.set_valid(true);
         Ok(done)
     }
 

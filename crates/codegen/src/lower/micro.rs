@@ -1,0 +1,104 @@
+//! Contraction tiles: a call, or loops for types that no tile is made for.
+
+use super::memory::Memory;
+use super::{LowerError, Lowering};
+use crate::tile;
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::linear::{Inst, Slot, Tile, TileOperand, TileSpec, Ty, Val};
+use svod_ir::lowered::{self, Micro};
+use svod_ir::size::Size;
+
+impl Lowering<'_> {
+    pub(super) fn micro(&mut self, m: &Micro) -> Result<(), LowerError> {
+        let Micro { rows, cols, dtype, acc, a_panel, .. } = *m;
+        let spec = TileSpec { rows, cols, dtype, acc, a_panel };
+        let operands = [self.operand(&m.c)?, self.operand(&m.a)?, self.operand(&m.b)?];
+        let (depth, start) = (self.size(&m.depth)?, self.size(&m.start)?);
+        let tile = Tile { spec, depth, start, operands };
+        if rows == 0 || cols == 0 {
+            return Ok(());
+        }
+        if !tile::supports(&spec, self.target) {
+            self.lay_out(&tile);
+            return Ok(());
+        }
+        self.b.effect(Inst::Tile(Box::new(tile)));
+        self.b.written(operands[0].place);
+        Ok(())
+    }
+
+    fn operand(&mut self, t: &lowered::TileOperand) -> Result<TileOperand, LowerError> {
+        let Memory::Flat { place, strides } = self.memory(t.mem) else {
+            return Err(LowerError::Register(format!("{:?}", t.mem)));
+        };
+        let (place, at) = (*place, t.index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>());
+        Ok(TileOperand { place, at: self.size(&at)?, stride: self.size(&t.stride)? })
+    }
+
+    /// The tile as loops over its rows and depth, one row of accumulators at a time.
+    fn lay_out(&mut self, tile: &Tile) {
+        let spec = tile.spec;
+        let [c, a, b] = tile.operands;
+        let lanes = (self.target.lanes(spec.acc.bytes().max(4)) as u32).min(1 << spec.cols.trailing_zeros());
+        let (wide, narrow) = (Ty { dtype: spec.acc, lanes }, Ty { dtype: spec.dtype, lanes });
+        let slots: Vec<Slot> = (0..spec.cols / lanes).map(|_| self.b.slot(wide)).collect();
+        let rows = self.b.index(spec.rows.into());
+        let (zero, first) = (self.b.constant(Const::zero(spec.acc)), self.b.index(0));
+        let keep = self.b.alu(Alu::Ne, &[tile.start, first]);
+
+        let row = self.b.range(rows, vec![c.place], slots.clone(), true);
+        let c_row = self.element(c.at, row, c.stride);
+        for (n, slot) in slots.iter().enumerate() {
+            let at = self.offset(c_row, n as u32 * lanes);
+            let old = self.b.load(wide, c.place, at, Some(keep), Const::zero(spec.acc));
+            let sum = self.b.alu(Alu::Where, &[keep, old, zero]);
+            self.b.write(*slot, sum);
+        }
+        let k = self.b.range(tile.depth, Vec::new(), slots.clone(), false);
+        let a_at = match spec.a_panel {
+            true => {
+                let column = self.element(a.at, k, a.stride);
+                self.b.alu(Alu::Add, &[column, row])
+            }
+            false => {
+                let start = self.element(a.at, row, a.stride);
+                self.b.alu(Alu::Add, &[start, k])
+            }
+        };
+        let left = self.b.load(Ty::scalar(spec.dtype), a.place, a_at, None, Const::zero(spec.dtype));
+        let left = self.convert(spec.acc, left);
+        let b_row = self.element(b.at, k, b.stride);
+        for (n, slot) in slots.iter().enumerate() {
+            let at = self.offset(b_row, n as u32 * lanes);
+            let right = self.b.load(narrow, b.place, at, None, Const::zero(spec.dtype));
+            let right = self.convert(spec.acc, right);
+            let sum = self.b.read(*slot);
+            let sum = match spec.acc {
+                DType::Bool => {
+                    let product = self.alu(Alu::Mul, &[left, right]);
+                    self.alu(Alu::Add, &[product, sum])
+                }
+                _ => self.alu(Alu::MulAdd, &[left, right, sum]),
+            };
+            let sum = self.b.widen(sum, lanes);
+            self.b.write(*slot, sum);
+        }
+        self.b.close();
+        for (n, slot) in slots.iter().enumerate() {
+            let (at, sum) = (self.offset(c_row, n as u32 * lanes), self.b.read(*slot));
+            self.b.store(c.place, at, sum, None);
+        }
+        self.b.close();
+    }
+
+    fn element(&mut self, start: Val, n: Val, stride: Val) -> Val {
+        let distance = self.b.alu(Alu::Mul, &[n, stride]);
+        self.b.alu(Alu::Add, &[start, distance])
+    }
+
+    fn offset(&mut self, start: Val, by: u32) -> Val {
+        let by = self.b.index(by.into());
+        self.b.alu(Alu::Add, &[start, by])
+    }
+}

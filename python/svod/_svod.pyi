@@ -1,0 +1,744 @@
+"""The classes and functions of the compiled core; the package `svod` re-exports them."""
+
+import builtins
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Self, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+ArrayLike: TypeAlias = Tensor | npt.ArrayLike
+Operand: TypeAlias = Tensor | npt.ArrayLike
+DTypeLike: TypeAlias = DType | npt.DTypeLike
+Axis: TypeAlias = builtins.int | Sequence[builtins.int] | None
+
+__version__: str
+
+bool: DType
+int8: DType
+int16: DType
+int32: DType
+int64: DType
+uint8: DType
+uint16: DType
+uint32: DType
+uint64: DType
+float16: DType
+bfloat16: DType
+float32: DType
+float64: DType
+float8_e4m3fn: DType
+float8_e5m2: DType
+
+class Error(builtins.Exception):
+    """Base of every exception that svod raises."""
+
+class ArgumentError(Error, builtins.ValueError):
+    """An argument that makes no sense."""
+
+class CompileError(Error, builtins.RuntimeError):
+    """A graph cannot be compiled: a bug of svod, unless it says else."""
+
+class DTypeError(Error, builtins.TypeError):
+    """An element type that does not fit."""
+
+class DeviceError(Error, builtins.RuntimeError):
+    """An unknown device, or one that failed."""
+
+class ExecutionError(Error, builtins.RuntimeError):
+    """A run failed, or its result is read too early."""
+
+class FileError(Error, builtins.OSError):
+    """A file that cannot be read."""
+
+class FormatError(Error, builtins.ValueError):
+    """A file whose content is not what its format allows."""
+
+class OutOfMemoryError(Error, builtins.MemoryError):
+    """No memory is left."""
+
+class ShapeError(Error, builtins.ValueError):
+    """Shapes or axes that do not fit."""
+
+class IndexError(Error, builtins.IndexError):
+    """An index outside of its dimension."""
+
+class StaleError(ExecutionError):
+    """A plan's output is read that no run has written, or whose run was overwritten by a later one."""
+
+class UnsupportedError(Error, builtins.NotImplementedError):
+    """Something that svod does not do."""
+
+@final
+class DType:
+    """The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name."""
+
+    def __hash__(self, /) -> builtins.int: ...
+    def __eq__(self, other: object, /) -> builtins.bool: ...
+    def __ne__(self, other: object, /) -> builtins.bool: ...
+    def __reduce__(self) -> str: ...
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype; by this attribute NumPy takes the type as one of its own."""
+    @property
+    def is_floating_point(self) -> builtins.bool:
+        """Whether it is a floating-point type."""
+    @property
+    def name(self) -> str:
+        """The name, such as `float32`."""
+    @property
+    def itemsize(self) -> builtins.int:
+        """Size of an element in bytes."""
+
+@final
+class PlanInput:
+    """An input of a plan: what its runs see until it is written again."""
+
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def copy_(self, /, value: Any) -> None:
+        """Sets the content, of the input's own shape and type, for later runs."""
+    def numpy(self, /) -> np.ndarray[Any, Any]:
+        """A copy of the content."""
+    @property
+    def shape(self) -> tuple[builtins.int, ...]:
+        """Extents."""
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+
+@final
+class Kernel:
+    """A compiled kernel of a plan."""
+
+    @property
+    def assembly(self) -> str | None:
+        """The machine's instructions."""
+    @property
+    def buffers(self) -> list[tuple[str, builtins.int]]:
+        """Element type and number of elements of each argument."""
+    @property
+    def schedule(self) -> str:
+        """How the loops were made: the steps of the schedule."""
+    @property
+    def name(self) -> str:
+        """The name."""
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+    @property
+    def source(self) -> str:
+        """The generated source, LLVM IR on the CPU."""
+    @property
+    def loops(self) -> str:
+        """The loops, and what they compute."""
+    @property
+    def launch_sizes(self) -> list[tuple[str, str, str]]:
+        """Number of tasks in three dimensions, of each phase; symbolic sizes as text."""
+    @property
+    def linear(self) -> str | None:
+        """The linear IR that the source is made of."""
+
+@final
+class ExecutionPlan:
+    """A prepared computation, to be run many times; made by `prepare`.
+
+    Inputs, outputs and intermediates are the plan's own memory: each run overwrites the outputs.
+    Runs of one plan take turns; `instance()` makes another for use at the same time.
+
+    >>> import numpy as np, svod
+    >>> x = svod.Tensor([1.0, 2.0])
+    >>> plan = (x * x).prepare(inputs=[x])
+    >>> plan.execute(np.float32([3.0, 4.0]))
+    >>> plan.outputs[0].tolist()
+    [9.0, 16.0]
+    """
+
+    def execute(self, /, *arrays: ArrayLike, **variables: builtins.int) -> None:
+        """Runs the plan. `arrays` are new contents of all inputs, in order, or none of them, when they
+        stay as they are; `variables` are new values of symbolic sizes.
+        """
+    def execute_profiled(self, /, *arrays: ArrayLike) -> Profile:
+        """Runs the plan one kernel at a time, and gives the time of each."""
+    def instance(self, /) -> ExecutionPlan:
+        """Another instance of the plan: it shares code and constants, and has memory of its own."""
+    def release_intermediates(self, /) -> builtins.int:
+        """Gives the memory of intermediates back; the next run allocates again. Says how many buffers
+        were released.
+        """
+    def release_all(self, /) -> builtins.int:
+        """Gives the memory of intermediates and outputs back."""
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The compiled kernels, in the order in which they run."""
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The outputs, in the order of the tensors that were prepared. They are the plan's own memory,
+        which the next run overwrites; `numpy()` gives a copy.
+        """
+    @property
+    def inputs(self) -> list[PlanInput]:
+        """The inputs, to be read and written between runs."""
+
+@final
+class Profile:
+    """The times of a run."""
+
+    def __len__(self, /) -> builtins.int: ...
+    def __getitem__(self, key: builtins.int, /) -> Timing: ...
+    @property
+    def others(self) -> list[Timing]:
+        """Copies, views and custom functions."""
+    @property
+    def kernels(self) -> list[Timing]:
+        """Compiled kernels, in the order in which they ran."""
+    @property
+    def total(self) -> builtins.float:
+        """Seconds of the whole run."""
+
+@final
+class Timing:
+    """The time of one step of a run."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, or what it is."""
+    @property
+    def time(self) -> builtins.float:
+        """How long it took, in seconds."""
+    @property
+    def buffers(self) -> list[builtins.int]:
+        """Its arguments, by position among the plan's buffers."""
+    @property
+    def device(self) -> str:
+        """Where it ran."""
+
+@final
+class Tensor:
+    """An array whose value is computed when it is asked for.
+
+    `Tensor(data)` copies NumPy arrays of any order, strides and byte order, nested sequences,
+    scalars, and other tensors; `svod.from_numpy` borrows. Operations have PyTorch's names and
+    NumPy's broadcasting; Python scalars take the type of the tensor they meet. Assignment gives
+    the tensor a new value: what was built on the earlier one keeps it.
+
+    >>> import svod
+    >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.sum(0)
+    Tensor(shape=(2,), dtype=float32, device=CPU, lazy)
+    >>> x.sum(0).tolist()
+    [4.0, 6.0]
+    """
+
+    def __new__(cls, data: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self: ...
+    def __hash__(self, /) -> builtins.int: ...
+    def __lt__(self, other: Operand, /) -> Tensor: ...
+    def __le__(self, other: Operand, /) -> Tensor: ...
+    def __eq__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
+    def __ne__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
+    def __gt__(self, other: Operand, /) -> Tensor: ...
+    def __ge__(self, other: Operand, /) -> Tensor: ...
+    def __iter__(self, /) -> Iterator[Tensor]: ...
+    def __add__(self, other: Operand, /) -> Tensor: ...
+    def __radd__(self, other: Operand, /) -> Tensor: ...
+    def __sub__(self, other: Operand, /) -> Tensor: ...
+    def __rsub__(self, other: Operand, /) -> Tensor: ...
+    def __mul__(self, other: Operand, /) -> Tensor: ...
+    def __rmul__(self, other: Operand, /) -> Tensor: ...
+    def __mod__(self, other: Operand, /) -> Tensor: ...
+    def __rmod__(self, other: Operand, /) -> Tensor: ...
+    def __pow__(self, other: Operand, modulo: None = None, /) -> Tensor: ...
+    def __rpow__(self, other: Operand, modulo: None = None, /) -> Tensor: ...
+    def __neg__(self, /) -> Tensor: ...
+    def __pos__(self, /) -> Tensor: ...
+    def __abs__(self, /) -> Tensor: ...
+    def __bool__(self, /) -> builtins.bool: ...
+    def __invert__(self, /) -> Tensor: ...
+    def __lshift__(self, other: Operand, /) -> Tensor: ...
+    def __rlshift__(self, other: Operand, /) -> Tensor: ...
+    def __rshift__(self, other: Operand, /) -> Tensor: ...
+    def __rrshift__(self, other: Operand, /) -> Tensor: ...
+    def __and__(self, other: Operand, /) -> Tensor: ...
+    def __rand__(self, other: Operand, /) -> Tensor: ...
+    def __xor__(self, other: Operand, /) -> Tensor: ...
+    def __rxor__(self, other: Operand, /) -> Tensor: ...
+    def __or__(self, other: Operand, /) -> Tensor: ...
+    def __ror__(self, other: Operand, /) -> Tensor: ...
+    def __int__(self, /) -> builtins.int: ...
+    def __float__(self, /) -> builtins.float: ...
+    def __floordiv__(self, other: Operand, /) -> Tensor: ...
+    def __rfloordiv__(self, other: Operand, /) -> Tensor: ...
+    def __truediv__(self, other: Operand, /) -> Tensor: ...
+    def __rtruediv__(self, other: Operand, /) -> Tensor: ...
+    def __index__(self, /) -> builtins.int: ...
+    def __matmul__(self, other: Operand, /) -> Tensor: ...
+    def __rmatmul__(self, other: Operand, /) -> Tensor: ...
+    def __len__(self, /) -> builtins.int: ...
+    def __getitem__(self, key: Any, /) -> Tensor: ...
+    def __setitem__(self, key: Any, value: Operand, /) -> None: ...
+    def reshape(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The same elements in row-major order under other extents; one -1 is inferred."""
+    def view(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """As `reshape`."""
+    def permute(self, /, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """Dimension `i` of the result is dimension `axes[i]`."""
+    def transpose(self, /, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Two dimensions exchanged."""
+    def swapaxes(self, /, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """As `transpose`."""
+    def t(self, /) -> Tensor:
+        """Rows and columns exchanged, of at most 2 dimensions."""
+    def movedim(self, /, source: builtins.int, destination: builtins.int) -> Tensor:
+        """Dimension `source` moved to position `destination`."""
+    def flatten(self, /, start_dim: builtins.int = 0, end_dim: builtins.int = Ellipsis) -> Tensor:
+        """Dimensions `start_dim` to `end_dim` as one."""
+    def unflatten(self, /, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
+        """One dimension as several; one -1 is inferred."""
+    def squeeze(self, /, axis: Axis = None, *, dim: Axis = None) -> Tensor:
+        """Without these dimensions of extent 1, by default all of them."""
+    def unsqueeze(self, /, dim: builtins.int) -> Tensor:
+        """A new dimension of extent 1 at this position of the result."""
+    def expand(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """Dimensions of extent 1 repeated to these extents; -1 keeps one."""
+    def broadcast_to(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """As `expand`, by NumPy's name."""
+    def pad(self, /, padding: Sequence[tuple[builtins.int, builtins.int]], value: Operand | None = None) -> Tensor:
+        """`value` before and after each dimension, by pairs of numbers of elements."""
+    def shrink(self, /, bounds: Sequence[tuple[builtins.int, builtins.int]]) -> Tensor:
+        """The part from the first to before the second number, of each dimension."""
+    def narrow(self, /, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """`length` elements of `dim` from `start` on."""
+    def flip(self, /, axis: Axis = None, *, dims: Axis = None) -> Tensor:
+        """These dimensions in reverse order, by default all."""
+    def roll(self, /, shifts: builtins.int, axis: builtins.int | None = None, *, dims: Axis = None) -> Tensor:
+        """The elements of an axis moved towards its end, those beyond it to its start."""
+    def tril(self, /, diagonal: builtins.int = 0) -> Tensor:
+        """The elements on and below a diagonal, zeros above."""
+    def triu(self, /, diagonal: builtins.int = 0) -> Tensor:
+        """The elements on and above a diagonal, zeros below."""
+    def repeat(self, /, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The whole repeated along each dimension; new dimensions come first."""
+    def repeat_interleave(
+        self, /, repeats: builtins.int, axis: builtins.int | None = None, *, dim: builtins.int | None = None
+    ) -> Tensor:
+        """Each element repeated in place, along an axis or of the flat tensor."""
+    def split(self, /, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> list[Tensor]:
+        """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
+    def chunk(self, /, chunks: builtins.int, dim: builtins.int = 0) -> list[Tensor]:
+        """At most so many parts of equal extent along an axis, the last one maybe smaller."""
+    def take(self, /, index: ArrayLike, axis: builtins.int = 0) -> Tensor:
+        """An axis indexed by integers of any shape, which takes its place."""
+    def index_select(self, /, dim: builtins.int, index: ArrayLike) -> Tensor:
+        """The slices of an axis at a 1-d index."""
+    def gather(self, /, dim: builtins.int, index: ArrayLike) -> Tensor:
+        """For each element of `index` the element at its position but, along `dim`, at its value."""
+    def take_along_dim(self, /, indices: ArrayLike, dim: builtins.int) -> Tensor:
+        """As `gather`, broadcast off the axis."""
+    def scatter(self, /, dim: builtins.int, index: ArrayLike, src: ArrayLike) -> Tensor:
+        """With the elements of `src` written at their position but, along `dim`, at the value of
+        `index`; destinations must be unique.
+        """
+    def scatter_add(self, /, dim: builtins.int, index: ArrayLike, src: ArrayLike) -> Tensor:
+        """As `scatter`, added to what is there."""
+    def one_hot(self, /, num_classes: builtins.int) -> Tensor:
+        """1 at each index along a new last dimension, else 0."""
+    def embedding(self, /, ids: ArrayLike) -> Tensor:
+        """Rows of this table by index."""
+    def clone(self, /) -> Tensor:
+        """A tensor of its own with the same value."""
+    def sum(
+        self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None, dtype: DTypeLike | None = None
+    ) -> Tensor:
+        """The sum along axes, by default all; of integers and bools in `int64`."""
+    def prod(
+        self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None, dtype: DTypeLike | None = None
+    ) -> Tensor:
+        """The product along axes, by default all; of integers and bools in `int64`."""
+    def var(
+        self,
+        /,
+        axis: Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        correction: builtins.float = 1.0,
+        dim: Axis = None,
+    ) -> Tensor:
+        """The variance along axes, the sum divided by the number of elements less `correction`."""
+    def std(
+        self,
+        /,
+        axis: Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        correction: builtins.float = 1.0,
+        dim: Axis = None,
+    ) -> Tensor:
+        """The standard deviation along axes; see `var`."""
+    def norm(
+        self, /, p: builtins.float = 2.0, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None
+    ) -> Tensor:
+        """The `p`-norm along axes, by default all."""
+    def softmax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+        """`exp(x)` divided by its sum along an axis."""
+    def log_softmax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+        """The logarithm of `softmax`."""
+    def matmul(self, /, other: Operand) -> Tensor:
+        """The matrix product, by NumPy's rules."""
+    def dot(self, /, other: Operand) -> Tensor:
+        """As `matmul`."""
+    def outer(self, /, other: Operand) -> Tensor:
+        """The products of each element of one 1-d tensor with each of another."""
+    def linear(self, /, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
+        """`self @ weight.T + bias` with weights `[out, in]`."""
+    def layer_norm(
+        self, /, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: builtins.float = 1e-05
+    ) -> Tensor:
+        """The last axes, as many as `weight` has and by default one, with mean 0 and variance 1, then
+        scaled by `weight` and shifted by `bias`.
+        """
+    def rms_norm(self, /, weight: ArrayLike | None = None, eps: builtins.float = 1e-06) -> Tensor:
+        """The last axes divided by the root of their mean square, then scaled by `weight`."""
+    def normalize(self, /, p: builtins.float = 2.0, dim: builtins.int = 1, eps: builtins.float = 1e-12) -> Tensor:
+        """Divided by its `p`-norm along an axis, or by `eps` where that is greater."""
+    def scaled_dot_product_attention(
+        self,
+        /,
+        key: ArrayLike,
+        value: ArrayLike,
+        attn_mask: ArrayLike | None = None,
+        *,
+        is_causal: builtins.bool = False,
+        scale: builtins.float | None = None,
+    ) -> Tensor:
+        """Attention over `[.., length, depth]`: `softmax(self @ key.T * scale + mask) @ value`.
+
+        A bool mask says which keys take part, a float one is added; `is_causal` lets no query see
+        later keys; `scale` is `1 / sqrt(depth)` unless given.
+        """
+    def cumsum(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+        """The sums of the elements up to each one along an axis."""
+    def cumprod(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+        """The products of the elements up to each one along an axis."""
+    def cummax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+        """The maxima of the elements up to each one along an axis."""
+    def cummin(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+        """The minima of the elements up to each one along an axis."""
+    def max(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+        """The maximum along axes, by default all; NaN where there is one."""
+    def min(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+        """The minimum along axes, by default all; NaN where there is one."""
+    def any(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+        """Whether an element along axes is not zero."""
+    def all(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+        """Whether all elements along axes are not zero."""
+    def mean(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+        """The mean along axes; of integers in the default float."""
+    def logsumexp(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+        """`log(sum(exp(x)))` along axes, without overflow."""
+    def argmax(
+        self, /, axis: builtins.int | None = None, keepdim: builtins.bool = False, *, dim: builtins.int | None = None
+    ) -> Tensor:
+        """The first index of the maximum along an axis, by default of the flat tensor."""
+    def argmin(
+        self, /, axis: builtins.int | None = None, keepdim: builtins.bool = False, *, dim: builtins.int | None = None
+    ) -> Tensor:
+        """The first index of the minimum along an axis, by default of the flat tensor."""
+    def bool(self, /) -> Tensor:
+        """As `bool`: whether an element is not zero."""
+    def half(self, /) -> Tensor:
+        """As `float16`."""
+    def bfloat16(self, /) -> Tensor:
+        """As `bfloat16`."""
+    def float(self, /) -> Tensor:
+        """As `float32`."""
+    def double(self, /) -> Tensor:
+        """As `float64`."""
+    def short(self, /) -> Tensor:
+        """As `int16`."""
+    def int(self, /) -> Tensor:
+        """As `int32`."""
+    def long(self, /) -> Tensor:
+        """As `int64`."""
+    def div(self, /, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        """True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded."""
+    def cast(self, /, dtype: DTypeLike) -> Tensor:
+        """Each value as another type: floats truncate and saturate to integers, integers wrap."""
+    def astype(self, /, dtype: DTypeLike) -> Tensor:
+        """As `cast`, by NumPy's name."""
+    def type(self, /, dtype: DTypeLike) -> Tensor:
+        """As `cast`, by PyTorch's name."""
+    def bitcast(self, /, dtype: DTypeLike) -> Tensor:
+        """The bits of each value as another type of the same width."""
+    def gelu(self, /, approximate: str = "none") -> Tensor:
+        """`x * Φ(x)`, exactly, or with `approximate="tanh"` by its authors' approximation."""
+    def leaky_relu(self, /, negative_slope: builtins.float = 0.01) -> Tensor:
+        """`x` where it is positive, else `negative_slope * x`."""
+    def clamp(self, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+        """Not below `min` and not above `max`; NaN stays."""
+    def clip(self, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+        """As `clamp`, by NumPy's name."""
+    def lerp(self, /, end: Operand, weight: Operand) -> Tensor:
+        """`self + weight * (end - self)`."""
+    def where(self, /, condition: ArrayLike, other: Operand) -> Tensor:
+        """`self` where the condition holds, else `other`."""
+    def masked_fill(self, /, mask: ArrayLike, value: Operand) -> Tensor:
+        """`value` where the mask holds, else `self`."""
+    def full_like(self, /, fill_value: Operand) -> Tensor:
+        """One value in this tensor's shape and type."""
+    def zeros_like(self, /) -> Tensor:
+        """Zeros in this tensor's shape and type."""
+    def ones_like(self, /) -> Tensor:
+        """Ones in this tensor's shape and type."""
+    def add(self, /, other: Operand) -> Tensor:
+        """Sum; logical or on bools."""
+    def sub(self, /, other: Operand) -> Tensor:
+        """Difference."""
+    def mul(self, /, other: Operand) -> Tensor:
+        """Product; logical and on bools."""
+    def floor_divide(self, /, other: Operand) -> Tensor:
+        """Quotient rounded down; an integer divided by 0 gives 0."""
+    def remainder(self, /, other: Operand) -> Tensor:
+        """Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0."""
+    def pow(self, /, other: Operand) -> Tensor:
+        """Power."""
+    def maximum(self, /, other: Operand) -> Tensor:
+        """The greater; NaN where one is."""
+    def minimum(self, /, other: Operand) -> Tensor:
+        """The lesser; NaN where one is."""
+    def bitwise_and(self, /, other: Operand) -> Tensor:
+        """Bitwise and; logical on bools."""
+    def bitwise_or(self, /, other: Operand) -> Tensor:
+        """Bitwise or; logical on bools."""
+    def bitwise_xor(self, /, other: Operand) -> Tensor:
+        """Bitwise exclusive or; logical on bools."""
+    def bitwise_left_shift(self, /, other: Operand) -> Tensor:
+        """Left shift; 0 when shifted by the width or more."""
+    def bitwise_right_shift(self, /, other: Operand) -> Tensor:
+        """Right shift, arithmetic on signed types."""
+    def eq(self, /, other: Operand) -> Tensor:
+        """`self == other`, false with NaN."""
+    def ne(self, /, other: Operand) -> Tensor:
+        """`self != other`, true with NaN."""
+    def lt(self, /, other: Operand) -> Tensor:
+        """`self < other`, false with NaN."""
+    def le(self, /, other: Operand) -> Tensor:
+        """`self <= other`, false with NaN."""
+    def gt(self, /, other: Operand) -> Tensor:
+        """`self > other`, false with NaN."""
+    def ge(self, /, other: Operand) -> Tensor:
+        """`self >= other`, false with NaN."""
+    def logical_and(self, /, other: Operand) -> Tensor:
+        """Whether both are not zero."""
+    def logical_or(self, /, other: Operand) -> Tensor:
+        """Whether one is not zero."""
+    def logical_xor(self, /, other: Operand) -> Tensor:
+        """Whether exactly one is not zero."""
+    def neg(self, /) -> Tensor:
+        """`-x`; wraps on integers."""
+    def bitwise_not(self, /) -> Tensor:
+        """Each bit inverted; logical on bools."""
+    def sqrt(self, /) -> Tensor:
+        """Square root."""
+    def rsqrt(self, /) -> Tensor:
+        """`1 / sqrt(x)`."""
+    def reciprocal(self, /) -> Tensor:
+        """`1 / x`."""
+    def square(self, /) -> Tensor:
+        """`x * x`."""
+    def exp(self, /) -> Tensor:
+        """Natural exponential."""
+    def exp2(self, /) -> Tensor:
+        """Exponential with base 2."""
+    def log(self, /) -> Tensor:
+        """Natural logarithm."""
+    def log2(self, /) -> Tensor:
+        """Logarithm to base 2."""
+    def sin(self, /) -> Tensor:
+        """Sine of an angle in radians."""
+    def cos(self, /) -> Tensor:
+        """Cosine of an angle in radians."""
+    def tan(self, /) -> Tensor:
+        """Tangent of an angle in radians."""
+    def tanh(self, /) -> Tensor:
+        """Hyperbolic tangent."""
+    def erf(self, /) -> Tensor:
+        """The error function."""
+    def floor(self, /) -> Tensor:
+        """The largest integer not above, in the same type."""
+    def ceil(self, /) -> Tensor:
+        """The smallest integer not below, in the same type."""
+    def round(self, /) -> Tensor:
+        """The nearest integer, ties to even, in the same type."""
+    def trunc(self, /) -> Tensor:
+        """The integer part, in the same type."""
+    def abs(self, /) -> Tensor:
+        """`|x|`; wraps on integers."""
+    def sign(self, /) -> Tensor:
+        """-1, 0 or 1; NaN is kept."""
+    def sigmoid(self, /) -> Tensor:
+        """`1 / (1 + exp(-x))`."""
+    def relu(self, /) -> Tensor:
+        """`max(x, 0)`."""
+    def silu(self, /) -> Tensor:
+        """`x * sigmoid(x)`."""
+    def softplus(self, /) -> Tensor:
+        """`log(1 + exp(x))`, without overflow."""
+    def isnan(self, /) -> Tensor:
+        """Whether an element is NaN."""
+    def isinf(self, /) -> Tensor:
+        """Whether an element is infinite."""
+    def isfinite(self, /) -> Tensor:
+        """Whether an element is neither infinite nor NaN."""
+    def logical_not(self, /) -> Tensor:
+        """Whether an element is zero."""
+    def detach(self, /) -> Tensor:
+        """The same value without gradient."""
+    def contiguous(self, /) -> Tensor:
+        """The same value, dense in memory of its own once it is realized."""
+    def dim(self, /) -> builtins.int:
+        """Number of dimensions."""
+    def numel(self, /) -> builtins.int:
+        """Number of elements."""
+    def size(self, /, dim: builtins.int | None = None) -> Any:
+        """The extents, or that of one axis."""
+    def graph(self, /) -> str:
+        """The pending expression as text."""
+    def realize(self, /) -> Self:
+        """Computes the value, unless that is done, and gives the tensor itself."""
+    def prepare(self, /, inputs: Sequence[Tensor] | None = None) -> ExecutionPlan:
+        """Prepares the computation to be run many times: schedules, compiles, allocates.
+
+        The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
+        content runs may be given; everything else is constant.
+        """
+    def numpy(self, /) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array; realizes the tensor.
+
+        The memory of a realized tensor never changes, and the array shares it, read-only: `copy()`
+        what you want to write. Of a plan's output, and of a borrowed array, it is a writable copy.
+        """
+    def item(self, /) -> Any:
+        """The only element as a Python scalar; realizes the tensor."""
+    def tolist(self, /) -> Any:
+        """The elements as nested lists; realizes the tensor."""
+    def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray[Any, Any]: ...
+    def __dlpack__(self, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]: ...
+    def to(
+        self, /, target: DTypeLike | str | None = None, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
+        """On another device, or as another type: whichever is named."""
+    def __reduce__(self) -> Any: ...
+    def assign(self, /, value: Operand) -> Self:
+        """Makes the tensor stand for another value, broadcast and cast; gives the tensor itself."""
+    def copy_(self, /, value: Any) -> Self:
+        """As `assign`, by PyTorch's name."""
+    @property
+    def device(self) -> str:
+        """Name of the device, such as `CPU`."""
+    @property
+    def is_realized(self) -> builtins.bool:
+        """Whether the value is in memory."""
+    @property
+    def nbytes(self) -> builtins.int:
+        """Number of bytes of the elements."""
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions exchanged."""
+    @property
+    def ndim(self) -> builtins.int:
+        """Number of dimensions."""
+    @property
+    def T(self) -> Tensor:
+        """All dimensions in reverse order."""
+    @property
+    def shape(self) -> tuple[builtins.int, ...]:
+        """Extents."""
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+    __array_priority__: builtins.float
+
+def arange(
+    start: Operand, stop: Operand | None = None, step: Operand | None = None, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """The numbers from `start`, by default 0, before `stop`, in steps of `step`."""
+
+def cat(tensors: Sequence[ArrayLike], axis: builtins.int = 0) -> Tensor:
+    """The tensors one after the other along an axis."""
+
+def clear_caches() -> None:
+    """Empties the caches in memory and gives freed memory back to the system; plans live on."""
+
+def eye(n_rows: builtins.int, n_cols: builtins.int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Ones on the diagonal, zeros elsewhere."""
+
+def from_dlpack(x: Any) -> Tensor:
+    """A tensor over the memory of another library's array, without a copy, by DLPack."""
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor over a NumPy array's own memory, without a copy.
+
+    The array must be dense, row-major and of native byte order. What is written to it later is seen
+    by what is computed later; it must not be written while something that reads it runs.
+    """
+
+def full(
+    shape: builtins.int | Sequence[builtins.int], fill_value: Operand, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """One value everywhere, in its own type unless one is given."""
+
+def get_threads() -> builtins.int:
+    """Number of threads of a run."""
+
+def linspace(
+    start: builtins.float, stop: builtins.float, num: builtins.int, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """`num` numbers at equal distances from `start` to `stop`, both included."""
+
+def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """The tensors of a safetensors file by name; their memory is the file's own pages."""
+
+def manual_seed(seed: builtins.int) -> None:
+    """Starts the generator of random numbers anew, so that what it draws can be repeated."""
+
+def memory() -> dict[str, builtins.int]:
+    """Bytes of memory: in use, kept for reuse, and in use at most; and the number of kernels and
+    schedules that are kept.
+    """
+
+def ones(*shape: builtins.int | Sequence[builtins.int], dtype: DTypeLike | None = None) -> Tensor:
+    """Ones, `float32` unless a type is given."""
+
+def prepare(*tensors: Tensor, inputs: Sequence[Tensor] | None = None) -> ExecutionPlan:
+    """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""
+
+def rand(*shape: builtins.int | Sequence[builtins.int], dtype: DTypeLike | None = None) -> Tensor:
+    """Uniformly distributed in [0, 1)."""
+
+def randint(
+    low: builtins.int,
+    high: builtins.int,
+    shape: builtins.int | Sequence[builtins.int],
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Integers uniformly distributed from `low` to before `high`."""
+
+def randn(*shape: builtins.int | Sequence[builtins.int], dtype: DTypeLike | None = None) -> Tensor:
+    """Normally distributed with mean 0 and deviation 1."""
+
+def realize(*tensors: Tensor) -> None:
+    """Computes several tensors at once, shared work once."""
+
+def set_threads(threads: builtins.int) -> None:
+    """Changes the number of threads of runs that begin from now on."""
+
+def stack(tensors: Sequence[ArrayLike], axis: builtins.int = 0) -> Tensor:
+    """The tensors, of equal shape, along a new dimension."""
+
+def where(condition: ArrayLike, x: Operand, y: Operand) -> Tensor:
+    """`x` where the condition holds, else `y`."""
+
+def zeros(*shape: builtins.int | Sequence[builtins.int], dtype: DTypeLike | None = None) -> Tensor:
+    """Zeros, `float32` unless a type is given."""

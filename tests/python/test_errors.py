@@ -1,0 +1,293 @@
+"""What bad input gets: a typed exception, raised at the line that did it, naming what was given."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+
+x = svod.Tensor(np.zeros((3, 4), np.float32))
+
+
+def plan() -> svod.ExecutionPlan:
+    given = svod.Tensor(np.zeros((3, 4), np.float32))
+    return (given + 1).prepare(inputs=[given])
+
+
+BUILD: list[tuple[str, Callable[[], Any], type[Exception], type[Exception], str]] = [
+    ("broadcast", lambda: x + np.zeros((2, 4), np.float32), svod.ShapeError, ValueError, r"\[3, 4\].*\[2, 4\]"),
+    ("matmul", lambda: x @ x, svod.ShapeError, ValueError, r"matmul.*4 and 3 differ"),
+    ("reshape", lambda: x.reshape(5, 2), svod.ShapeError, ValueError, r"reshape.*12 elements.*\[5, 2\]"),
+    ("reshape -1", lambda: x.reshape(-1, 5), svod.ShapeError, ValueError, r"\[-1, 5\]"),
+    ("two -1", lambda: x.reshape(-1, -1), svod.ShapeError, ValueError, "more than one -1"),
+    ("axis", lambda: x.sum(2), svod.ShapeError, ValueError, "axis 2 is out of range for rank 2"),
+    ("negative axis", lambda: x.softmax(-3), svod.ShapeError, ValueError, "axis -3"),
+    ("permute", lambda: x.permute(0, 0), svod.Error, ValueError, "permute"),
+    ("expand", lambda: x.expand(4, 4), svod.ShapeError, ValueError, r"\[3, 4\].*\[4, 4\]"),
+    ("negative extent", lambda: svod.zeros(2, -1), svod.ShapeError, ValueError, "-1"),
+    ("concat", lambda: svod.cat([x, svod.zeros(3, 5)]), svod.ShapeError, ValueError, "cat"),
+    ("empty max", lambda: svod.zeros(0).max(), svod.Error, ValueError, "no element"),
+    ("bits of floats", lambda: x & x, svod.DTypeError, TypeError, "float32"),
+    ("neg of bool", lambda: -svod.Tensor([True]), svod.DTypeError, TypeError, "bool"),
+    ("condition", lambda: svod.where(x, x, x), svod.DTypeError, TypeError, "bool"),
+    ("float index", lambda: x[svod.Tensor([1.0])], svod.DTypeError, TypeError, "integers"),
+    ("index", lambda: x[3], svod.IndexError, IndexError, "index 3 .* extent 3"),
+    ("negative index", lambda: x[0, -5], svod.IndexError, IndexError, "index -5 .* extent 4"),
+    ("too many indices", lambda: x[0, 0, 0], svod.IndexError, IndexError, "3 indices"),
+    ("index list", lambda: x[[0, 7]], svod.IndexError, IndexError, "index 7"),
+    ("realized index", lambda: x[svod.Tensor([0, -4])], svod.IndexError, IndexError, "index -4"),
+    ("embedding", lambda: x.embedding(svod.Tensor([[1, 3]])), svod.IndexError, IndexError, "index 3"),
+    ("string index", lambda: x["a"], svod.IndexError, IndexError, "str"),
+    ("slice step", lambda: x[::0], svod.Error, ValueError, "step"),
+    ("assignment", lambda: x.__setitem__(0, np.zeros(5, np.float32)), svod.ShapeError, ValueError, r"\[5\]"),
+    ("scalar range", lambda: svod.Tensor([1], dtype="int8") + 1000, svod.Error, ValueError, "1000 does not fit int8"),
+    ("object array", lambda: svod.Tensor(np.array([object()])), svod.DTypeError, TypeError, "object"),
+    ("complex", lambda: svod.Tensor(np.zeros(2, complex)), svod.DTypeError, TypeError, "complex"),
+    ("text", lambda: svod.Tensor("abc"), svod.DTypeError, TypeError, "float32"),
+    ("dates", lambda: svod.Tensor(np.zeros(2, "datetime64[s]")), svod.DTypeError, TypeError, "datetime64"),
+    ("None", lambda: svod.Tensor(None), svod.DTypeError, TypeError, "object"),
+    ("ragged", lambda: svod.Tensor([[1, 2], [3]]), svod.ShapeError, ValueError, "inhomogeneous"),
+    ("dtype name", lambda: svod.zeros(2, dtype="float31"), svod.DTypeError, TypeError, "float31"),
+    ("big-endian borrow", lambda: svod.from_numpy(np.zeros(2, ">f4")), svod.DTypeError, TypeError, ">f4"),
+    ("strided borrow", lambda: svod.from_numpy(np.zeros((2, 3)).T), svod.Error, ValueError, "strides"),
+    ("object borrow", lambda: svod.from_numpy(np.array([None])), svod.DTypeError, TypeError, "object"),
+    ("borrowed list", lambda: svod.from_numpy([1, 2]), TypeError, TypeError, "ndarray"),  # type: ignore[arg-type]
+    ("device", lambda: x.to("TPU"), svod.DeviceError, RuntimeError, "unknown device 'TPU'"),
+    ("device argument", lambda: svod.Tensor([1], device="gpu7"), svod.DeviceError, RuntimeError, "gpu7"),
+    ("absent device", lambda: x.to("CUDA:0"), svod.DeviceError, RuntimeError, "CUDA"),
+    ("item", lambda: x.item(), svod.Error, ValueError, "12"),
+    ("truth", lambda: bool(x), svod.Error, ValueError, "1 element"),
+    ("float as index", lambda: [1][svod.Tensor(0.0)], svod.DTypeError, TypeError, "float32"),
+    ("axis and dim", lambda: x.sum(0, dim=1), TypeError, TypeError, "axis and dim"),
+    ("gelu", lambda: x.gelu("exact"), svod.Error, ValueError, "exact"),
+    ("no inputs in memory", lambda: svod.prepare(x), svod.Error, ValueError, "nothing is pending"),
+    ("threads", lambda: svod.set_threads(0), svod.Error, ValueError, "0"),
+    (
+        "plan shape",
+        lambda: plan().execute(np.zeros((4, 3), np.float32)),
+        svod.ShapeError,
+        ValueError,
+        r"\[3, 4\].*\[4, 3\]",
+    ),
+    ("plan dtype", lambda: plan().execute(np.zeros((3, 4))), svod.DTypeError, TypeError, "float32.*float64"),
+    ("plan tensor", lambda: plan().execute(svod.zeros(3)), svod.ShapeError, ValueError, r"\[3\]"),
+    (
+        "plan count",
+        lambda: plan().execute(*[np.zeros((3, 4), np.float32)] * 2),
+        svod.Error,
+        ValueError,
+        "1 inputs, but 2",
+    ),
+    ("plan variable", lambda: plan().execute(n=3), svod.Error, ValueError, "unknown variable 'n'"),
+    ("input shape", lambda: plan().inputs[0].copy_(np.zeros(3, np.float32)), svod.ShapeError, ValueError, r"\[3\]"),
+    ("missing file", lambda: svod.load_safetensors("/no/such"), svod.FileError, OSError, "/no/such"),
+    ("foreign operand", lambda: x + "a", TypeError, TypeError, "unsupported operand"),  # type: ignore[operator]
+]
+
+
+@pytest.mark.parametrize(("name", "act", "kind", "builtin", "message"), BUILD, ids=[b[0] for b in BUILD])
+def test_typed_and_named(
+    name: str, act: Callable[[], Any], kind: type[Exception], builtin: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message) as raised:
+        act()
+    assert isinstance(raised.value, builtin)
+
+
+def test_the_tree() -> None:
+    leaves = {
+        svod.ArgumentError: ValueError,
+        svod.ShapeError: ValueError,
+        svod.DTypeError: TypeError,
+        svod.IndexError: IndexError,
+        svod.DeviceError: RuntimeError,
+        svod.FileError: OSError,
+        svod.FormatError: ValueError,
+        svod.OutOfMemoryError: MemoryError,
+        svod.UnsupportedError: NotImplementedError,
+        svod.CompileError: RuntimeError,
+        svod.ExecutionError: RuntimeError,
+        svod.StaleError: svod.ExecutionError,
+    }
+    for leaf, base in leaves.items():
+        assert issubclass(leaf, svod.Error) and issubclass(leaf, base)
+        assert leaf.__module__ == "svod" and leaf.__doc__
+
+
+def test_nothing_is_half_changed() -> None:
+    t = svod.Tensor(np.arange(4, dtype=np.float32))
+    with pytest.raises(svod.ShapeError):
+        t[1:3] = np.zeros(3, np.float32)
+    assert t.tolist() == [0, 1, 2, 3]
+    p = plan()
+    p.execute(np.ones((3, 4), np.float32))
+    with pytest.raises(svod.DTypeError):
+        p.execute(np.zeros((3, 4), np.int32))
+    assert p.outputs[0].tolist() == [[2] * 4] * 3
+
+
+# Indices that are known late
+
+
+def test_index_of_a_plan_input_is_checked_before_the_run() -> None:
+    ids = svod.Tensor(np.zeros(3, np.int64))
+    p = svod.Tensor(np.arange(5.0)).take(ids).prepare(inputs=[ids])
+    p.execute(np.array([4, -5, 0]))
+    assert p.outputs[0].tolist() == [4, 0, 0]
+    with pytest.raises(svod.IndexError, match="index 5"):
+        p.execute(np.array([0, 5, 0]))
+    assert p.outputs[0].tolist() == [4, 0, 0]
+
+
+def test_computed_index_raises_after_the_run() -> None:
+    ids = svod.Tensor(np.zeros(3, np.int64))
+    table = svod.Tensor(np.arange(5.0))
+    p = table.take(ids * 2).prepare(inputs=[ids])
+    p.execute(np.array([0, 1, 2]))
+    assert p.outputs[0].tolist() == [0, 2, 4]
+    with pytest.raises(svod.IndexError, match="extent 5"):
+        p.execute(np.array([0, 1, 3]))
+    with pytest.raises(svod.StaleError):
+        p.outputs[0].numpy()
+    with pytest.raises(svod.IndexError):
+        table.take(svod.Tensor([4]) + 1).realize()
+
+
+# Files
+
+
+def safetensors(path: Path, header: Any, data: bytes = b"", length: int | None = None) -> Path:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text) if length is None else length) + text + data)
+    return path
+
+
+def entry(begin: int, end: int, shape: list[int], dtype: str = "F32") -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+BAD_FILES: list[tuple[str, dict[str, Any], str]] = [
+    ("header beyond the file", {"header": {}, "length": 1 << 20}, "header should have 1048576 bytes"),
+    ("huge header", {"header": {}, "length": (1 << 64) - 1}, "18446744073709551615"),
+    ("no JSON", {"header": b"{nope"}, "header is not valid"),
+    ("undecodable name", {"header": b'{"\xff\xfe": 1}'}, "header"),
+    ("truncated data", {"header": {"a": entry(0, 16, [4])}, "data": bytes(8)}, r"\[0, 16\].*8 bytes"),
+    ("backwards", {"header": {"a": entry(8, 4, [1])}, "data": bytes(8)}, r"\[8, 4\]"),
+    ("wrong size", {"header": {"a": entry(0, 8, [4])}, "data": bytes(8)}, "needs 16 bytes"),
+    ("overlap", {"header": {"a": entry(0, 8, [2]), "b": entry(4, 12, [2])}, "data": bytes(12)}, "inside the tensor"),
+    ("hole", {"header": {"a": entry(0, 4, [1]), "b": entry(8, 12, [1])}, "data": bytes(12)}, "no tensor"),
+    ("huge shape", {"header": {"a": entry(0, 4, [1 << 62, 1 << 62])}, "data": bytes(4)}, "too large"),
+    ("unknown dtype", {"header": {"a": entry(0, 4, [1], "F31")}, "data": bytes(4)}, "F31"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD_FILES, ids=[b[0] for b in BAD_FILES])
+def test_bad_safetensors(tmp_path: Path, name: str, content: dict[str, Any], message: str) -> None:
+    path = safetensors(tmp_path / "bad.safetensors", **content)
+    with pytest.raises(svod.FormatError, match=message) as raised:
+        svod.load_safetensors(path)
+    assert "bad.safetensors" in str(raised.value)
+
+
+def test_short_file(tmp_path: Path) -> None:
+    for size in range(8):
+        path = tmp_path / "short"
+        path.write_bytes(bytes(size))
+        with pytest.raises(svod.FormatError, match=f"{size} bytes"):
+            svod.load_safetensors(path)
+
+
+def test_good_safetensors(tmp_path: Path) -> None:
+    values = np.arange(6, dtype=np.float32)
+    header = {"a": entry(0, 16, [2, 2]), "b": entry(16, 24, [2]), "none": entry(24, 24, [0, 3])}
+    loaded = svod.load_safetensors(safetensors(tmp_path / "good", header, values.tobytes()))
+    assert loaded["a"].tolist() == [[0, 1], [2, 3]] and (loaded["b"] + 1).tolist() == [5, 6]
+    assert loaded["none"].shape == (0, 3)
+    with pytest.raises(KeyError):
+        loaded["missing"]
+
+
+# Interruption
+
+
+def interrupt_after(seconds: float) -> None:
+    # To the process, as a terminal does, so that the handler must be asked for.
+    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+
+def test_ctrl_c_during_a_run() -> None:
+    given = svod.Tensor(np.ones((700, 700), np.float32))
+    t = given
+    for _ in range(2000):
+        t = (t @ given) * 1e-3
+    p = t.prepare(inputs=[given])
+    small = svod.Tensor(np.ones(3, np.float32))
+    interrupt_after(0.1)
+    with pytest.raises(KeyboardInterrupt):
+        p.execute()
+    with pytest.raises(svod.StaleError):
+        p.outputs[0].numpy()
+    with pytest.raises(svod.StaleError):
+        (t + 1).numpy()
+    assert (small + 1).tolist() == [2, 2, 2]
+
+
+def test_other_threads_run_while_svod_computes() -> None:
+    count = 0
+    stop = threading.Event()
+
+    def tick() -> None:
+        nonlocal count
+        while not stop.wait(0.001):
+            count += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    t = svod.ones(600, 600)
+    for _ in range(60):
+        t = (t @ svod.ones(600, 600).contiguous()) * 1e-3
+    t.realize()
+    stop.set()
+    thread.join()
+    assert count > 3
+
+
+def test_drop_in_any_order() -> None:
+    script = (
+        "import gc, random, svod\n"
+        "for seed in range(5):\n"
+        "    random.seed(seed)\n"
+        "    live = [svod.rand(10)]\n"
+        "    for _ in range(200):\n"
+        "        live.append(random.choice(live) + random.choice(live) * 0.5)\n"
+        "        if len(live) > 20: live.pop(random.randrange(len(live)))\n"
+        "        if random.random() < 0.1: random.choice(live).realize()\n"
+        "t = svod.zeros(3)\n"
+        "for _ in range(100_000): t = t + svod.Tensor([1.0]).numpy()[0].item()\n"
+        "del t\n"
+        "print('fine')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
+def test_fork() -> None:
+    y = (svod.ones(64, 64) @ svod.ones(64, 64)).realize()
+    pid = os.fork()
+    if pid == 0:
+        ok = (y * 2).sum().item() == 64 * 64 * 64 * 2
+        ctypes.CDLL(None)._exit(0 if ok else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

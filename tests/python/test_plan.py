@@ -1,0 +1,183 @@
+"""Plans: prepared once, executed many times."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import svod
+
+
+def test_inputs_outputs_and_constants() -> None:
+    w = svod.Tensor(np.eye(4, dtype=np.float32) * 2)
+    x = svod.Tensor(np.ones((3, 4), np.float32))
+    y = x @ w + 1
+    plan = y.prepare(inputs=[x])
+    with pytest.raises(svod.StaleError):
+        y.numpy()
+    plan.execute()
+    np.testing.assert_array_equal(y.numpy(), np.full((3, 4), 3, np.float32))
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    plan.execute(a)
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), a * 2 + 1)
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), a * 2 + 1)
+
+
+def test_results_survive_later_runs() -> None:
+    x = svod.Tensor(np.zeros(5, np.float32))
+    plan = (x + 1).prepare(inputs=[x])
+    results = []
+    for i in range(5):
+        plan.execute(np.full(5, i, np.float32))
+        results.append(plan.outputs[0].numpy())
+    assert [r.tolist() for r in results] == [[i + 1] * 5 for i in range(5)]
+
+
+def test_inputs_of_any_layout_and_tensors() -> None:
+    x = svod.Tensor(np.zeros((3, 4), np.float32))
+    plan = (x * 2).prepare(inputs=[x])
+    a = np.arange(12, dtype=np.float32).reshape(4, 3)
+    for given in [a.T, a.T.astype(">f4"), svod.Tensor(a.T), svod.Tensor(a).T]:
+        plan.execute(given)
+        np.testing.assert_array_equal(plan.outputs[0].numpy(), a.T * 2)
+
+
+def test_inputs_can_be_written() -> None:
+    x = svod.Tensor(np.zeros(4, np.float32))
+    plan = (x + 1).prepare(inputs=[x])
+    (given,) = plan.inputs
+    assert (given.shape, given.dtype) == ((4,), svod.float32)
+    given.copy_(np.arange(4, dtype=np.float32))
+    given[0] = 9
+    plan.execute()
+    assert plan.outputs[0].tolist() == [10, 2, 3, 4]
+    assert given.numpy().tolist() == [9, 1, 2, 3]
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+def test_several_outputs_share_work() -> None:
+    x = svod.Tensor(np.arange(6, dtype=np.float32))
+    a, b = x + 1, (x + 1) * 2
+    plan = svod.prepare(a, b, inputs=[x])
+    plan.execute()
+    assert (a.tolist(), b.tolist()) == ([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12])
+    assert len(plan.outputs) == 2
+
+
+def test_realize_batch() -> None:
+    x = svod.rand(10)
+    a, b = x + 1, x * 2
+    svod.realize(a, b)
+    assert a.is_realized and b.is_realized
+    np.testing.assert_array_equal(a.numpy() * 2 - 2, b.numpy() + (a.numpy() * 2 - 2 - b.numpy()))
+
+
+def test_others_stay_lazy_and_old_expressions_are_stale() -> None:
+    x = svod.Tensor(np.ones(3, np.float32))
+    y = x + 1
+    z = y * 3
+    plan = y.prepare(inputs=[x])
+    plan.execute()
+    assert not z.is_realized
+    assert z.tolist() == [6, 6, 6]
+    late = y * 10
+    plan.execute(np.full(3, 5, np.float32))
+    with pytest.raises(svod.StaleError):
+        late.numpy()
+    assert (y * 10).tolist() == [60, 60, 60]
+
+
+def test_instances_are_independent() -> None:
+    x = svod.Tensor(np.zeros(3, np.float32))
+    one = (x + 1).prepare(inputs=[x])
+    two = one.instance()
+    one.execute(np.full(3, 1, np.float32))
+    two.execute(np.full(3, 5, np.float32))
+    assert (one.outputs[0].tolist(), two.outputs[0].tolist()) == ([2, 2, 2], [6, 6, 6])
+
+
+def test_plan_outlives_its_tensors() -> None:
+    x = svod.Tensor(np.ones((64, 64), np.float32))
+    plan = (x @ x).prepare(inputs=[x])
+    del x
+    gc.collect()
+    plan.execute(np.eye(64, dtype=np.float32) * 3)
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), np.eye(64) * 9)
+
+
+@pytest.mark.parametrize("value", [np.ones((2, 3), np.float32), np.zeros((0, 3), np.float32)])
+def test_plan_with_nothing_to_do(value: np.ndarray) -> None:
+    x = svod.Tensor(value)
+    plan = x.prepare()
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), value)
+
+
+def test_threads_run_one_plan() -> None:
+    x = svod.Tensor(np.zeros((32, 64), np.float32))
+    w = svod.Tensor(np.eye(64, dtype=np.float32))
+    plan = ((x @ w).softmax(-1) + x).prepare(inputs=[x])
+    errors: list[str] = []
+
+    def work(seed: int) -> None:
+        own = plan.instance()
+        rng = np.random.default_rng(seed)
+        for _ in range(20):
+            a = rng.standard_normal((32, 64)).astype(np.float32)
+            own.execute(a)
+            e = np.exp(a - a.max(-1, keepdims=True))
+            if not np.allclose(own.outputs[0].numpy(), e / e.sum(-1, keepdims=True) + a, atol=1e-5):
+                errors.append(f"thread {seed}")
+            plan.execute(a)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_what_a_plan_shows() -> None:
+    x = svod.Tensor(np.zeros((16, 32), np.float32))
+    plan = (x.softmax(-1) @ x.T).prepare(inputs=[x])
+    assert plan.kernels
+    for kernel in plan.kernels:
+        assert kernel.name and kernel.device == "CPU" and kernel.buffers and kernel.launch_sizes
+        assert "define" in kernel.source
+        assert "ret" in kernel.assembly
+        assert kernel.loops and isinstance(kernel.schedule, str)
+    table = str(plan)
+    assert all(kernel.name in table for kernel in plan.kernels)
+    profile = plan.execute_profiled(np.ones((16, 32), np.float32))
+    assert len(profile) == len(plan.kernels) and profile.total > 0
+    assert all(t.time >= 0 and t.name for t in profile.kernels)
+    assert "time" in str(plan)
+    assert "kernels" in repr(plan)
+
+
+def test_memory_can_be_released() -> None:
+    x = svod.Tensor(np.ones((8, 8), np.float32))
+    y = x @ x
+    plan = y.prepare(inputs=[x])
+    plan.execute()
+    plan.release_all()
+    with pytest.raises(svod.Error):
+        y.numpy()
+    plan.execute()
+    assert y.tolist()[0][0] == 8
+
+
+def test_settings() -> None:
+    threads = svod.get_threads()
+    assert threads >= 1
+    svod.set_threads(1)
+    assert svod.get_threads() == 1
+    assert (svod.ones(100, 100) @ svod.ones(100, 100)).sum().item() == 1e6
+    svod.set_threads(threads)
+    svod.clear_caches()
+    assert {"live", "cached", "peak", "kernels", "schedules"} <= svod.memory().keys()
