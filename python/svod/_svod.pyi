@@ -8,10 +8,71 @@ from typing import Any, Self, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-ArrayLike: TypeAlias = Tensor | npt.ArrayLike
-Operand: TypeAlias = Tensor | npt.ArrayLike
-DTypeLike: TypeAlias = DType | npt.DTypeLike
-Axis: TypeAlias = builtins.int | Sequence[builtins.int] | None
+_ArrayLike: TypeAlias = Tensor | npt.ArrayLike
+_Operand: TypeAlias = Tensor | npt.ArrayLike
+_DTypeLike: TypeAlias = DType | npt.DTypeLike
+_Axis: TypeAlias = builtins.int | Sequence[builtins.int] | None
+
+__all__ = [
+    "ArgumentError",
+    "CompileError",
+    "DType",
+    "DTypeError",
+    "DeviceError",
+    "Error",
+    "ExecutionError",
+    "ExecutionPlan",
+    "FileError",
+    "FormatError",
+    "IndexError",
+    "Kernel",
+    "OutOfMemoryError",
+    "PlanInput",
+    "Profile",
+    "ShapeError",
+    "StaleError",
+    "Tensor",
+    "Timing",
+    "UnsupportedError",
+    "__version__",
+    "arange",
+    "bfloat16",
+    "bool",
+    "cat",
+    "clear_caches",
+    "eye",
+    "float16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "get_threads",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "linspace",
+    "load_safetensors",
+    "manual_seed",
+    "memory",
+    "ones",
+    "prepare",
+    "rand",
+    "randint",
+    "randn",
+    "realize",
+    "set_threads",
+    "stack",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "where",
+    "zeros",
+]
 
 __version__: str
 
@@ -79,17 +140,17 @@ class DType:
     def __ne__(self, other: object, /) -> builtins.bool: ...
     def __reduce__(self) -> str: ...
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy's dtype; by this attribute NumPy takes the type as one of its own."""
-    @property
-    def is_floating_point(self) -> builtins.bool:
-        """Whether it is a floating-point type."""
-    @property
     def name(self) -> str:
         """The name, such as `float32`."""
     @property
     def itemsize(self) -> builtins.int:
         """Size of an element in bytes."""
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype; by this attribute NumPy takes the type as one of its own."""
+    @property
+    def is_floating_point(self) -> builtins.bool:
+        """Whether it is a floating-point type."""
 
 @final
 class PlanInput:
@@ -112,20 +173,17 @@ class Kernel:
     """A compiled kernel of a plan."""
 
     @property
+    def device(self) -> str:
+        """Where it runs."""
+    @property
     def assembly(self) -> str | None:
         """The machine's instructions."""
-    @property
-    def buffers(self) -> list[tuple[str, builtins.int]]:
-        """Element type and number of elements of each argument."""
-    @property
-    def schedule(self) -> str:
-        """How the loops were made: the steps of the schedule."""
     @property
     def name(self) -> str:
         """The name."""
     @property
-    def device(self) -> str:
-        """Where it runs."""
+    def linear(self) -> str | None:
+        """The linear IR that the source is made of."""
     @property
     def source(self) -> str:
         """The generated source, LLVM IR on the CPU."""
@@ -136,8 +194,11 @@ class Kernel:
     def launch_sizes(self) -> list[tuple[str, str, str]]:
         """Number of tasks in three dimensions, of each phase; symbolic sizes as text."""
     @property
-    def linear(self) -> str | None:
-        """The linear IR that the source is made of."""
+    def schedule(self) -> str:
+        """How the loops were made: the steps of the schedule."""
+    @property
+    def buffers(self) -> list[tuple[str, builtins.int]]:
+        """Element type and number of elements of each argument."""
 
 @final
 class ExecutionPlan:
@@ -154,11 +215,11 @@ class ExecutionPlan:
     [9.0, 16.0]
     """
 
-    def execute(self, /, *arrays: ArrayLike, **variables: builtins.int) -> None:
+    def execute(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> None:
         """Runs the plan. `arrays` are new contents of all inputs, in order, or none of them, when they
         stay as they are; `variables` are new values of symbolic sizes.
         """
-    def execute_profiled(self, /, *arrays: ArrayLike) -> Profile:
+    def execute_profiled(self, /, *arrays: _ArrayLike) -> Profile:
         """Runs the plan one kernel at a time, and gives the time of each."""
     def instance(self, /) -> ExecutionPlan:
         """Another instance of the plan: it shares code and constants, and has memory of its own."""
@@ -190,19 +251,19 @@ class Profile:
     def others(self) -> list[Timing]:
         """Copies, views and custom functions."""
     @property
-    def kernels(self) -> list[Timing]:
-        """Compiled kernels, in the order in which they ran."""
-    @property
     def total(self) -> builtins.float:
         """Seconds of the whole run."""
+    @property
+    def kernels(self) -> list[Timing]:
+        """Compiled kernels, in the order in which they ran."""
 
 @final
 class Timing:
     """The time of one step of a run."""
 
     @property
-    def name(self) -> str:
-        """The kernel's name, or what it is."""
+    def device(self) -> str:
+        """Where it ran."""
     @property
     def time(self) -> builtins.float:
         """How long it took, in seconds."""
@@ -210,8 +271,8 @@ class Timing:
     def buffers(self) -> list[builtins.int]:
         """Its arguments, by position among the plan's buffers."""
     @property
-    def device(self) -> str:
-        """Where it ran."""
+    def name(self) -> str:
+        """The kernel's name, or what it is."""
 
 @final
 class Tensor:
@@ -230,52 +291,52 @@ class Tensor:
     [4.0, 6.0]
     """
 
-    def __new__(cls, data: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self: ...
+    def __new__(cls, data: Any, dtype: _DTypeLike | None = None, device: str | None = None) -> Self: ...
     def __hash__(self, /) -> builtins.int: ...
-    def __lt__(self, other: Operand, /) -> Tensor: ...
-    def __le__(self, other: Operand, /) -> Tensor: ...
+    def __lt__(self, other: _Operand, /) -> Tensor: ...
+    def __le__(self, other: _Operand, /) -> Tensor: ...
     def __eq__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
     def __ne__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
-    def __gt__(self, other: Operand, /) -> Tensor: ...
-    def __ge__(self, other: Operand, /) -> Tensor: ...
+    def __gt__(self, other: _Operand, /) -> Tensor: ...
+    def __ge__(self, other: _Operand, /) -> Tensor: ...
     def __iter__(self, /) -> Iterator[Tensor]: ...
-    def __add__(self, other: Operand, /) -> Tensor: ...
-    def __radd__(self, other: Operand, /) -> Tensor: ...
-    def __sub__(self, other: Operand, /) -> Tensor: ...
-    def __rsub__(self, other: Operand, /) -> Tensor: ...
-    def __mul__(self, other: Operand, /) -> Tensor: ...
-    def __rmul__(self, other: Operand, /) -> Tensor: ...
-    def __mod__(self, other: Operand, /) -> Tensor: ...
-    def __rmod__(self, other: Operand, /) -> Tensor: ...
-    def __pow__(self, other: Operand, modulo: None = None, /) -> Tensor: ...
-    def __rpow__(self, other: Operand, modulo: None = None, /) -> Tensor: ...
+    def __add__(self, other: _Operand, /) -> Tensor: ...
+    def __radd__(self, other: _Operand, /) -> Tensor: ...
+    def __sub__(self, other: _Operand, /) -> Tensor: ...
+    def __rsub__(self, other: _Operand, /) -> Tensor: ...
+    def __mul__(self, other: _Operand, /) -> Tensor: ...
+    def __rmul__(self, other: _Operand, /) -> Tensor: ...
+    def __mod__(self, other: _Operand, /) -> Tensor: ...
+    def __rmod__(self, other: _Operand, /) -> Tensor: ...
+    def __pow__(self, other: _Operand, modulo: None = None, /) -> Tensor: ...
+    def __rpow__(self, other: _Operand, modulo: None = None, /) -> Tensor: ...
     def __neg__(self, /) -> Tensor: ...
     def __pos__(self, /) -> Tensor: ...
     def __abs__(self, /) -> Tensor: ...
     def __bool__(self, /) -> builtins.bool: ...
     def __invert__(self, /) -> Tensor: ...
-    def __lshift__(self, other: Operand, /) -> Tensor: ...
-    def __rlshift__(self, other: Operand, /) -> Tensor: ...
-    def __rshift__(self, other: Operand, /) -> Tensor: ...
-    def __rrshift__(self, other: Operand, /) -> Tensor: ...
-    def __and__(self, other: Operand, /) -> Tensor: ...
-    def __rand__(self, other: Operand, /) -> Tensor: ...
-    def __xor__(self, other: Operand, /) -> Tensor: ...
-    def __rxor__(self, other: Operand, /) -> Tensor: ...
-    def __or__(self, other: Operand, /) -> Tensor: ...
-    def __ror__(self, other: Operand, /) -> Tensor: ...
+    def __lshift__(self, other: _Operand, /) -> Tensor: ...
+    def __rlshift__(self, other: _Operand, /) -> Tensor: ...
+    def __rshift__(self, other: _Operand, /) -> Tensor: ...
+    def __rrshift__(self, other: _Operand, /) -> Tensor: ...
+    def __and__(self, other: _Operand, /) -> Tensor: ...
+    def __rand__(self, other: _Operand, /) -> Tensor: ...
+    def __xor__(self, other: _Operand, /) -> Tensor: ...
+    def __rxor__(self, other: _Operand, /) -> Tensor: ...
+    def __or__(self, other: _Operand, /) -> Tensor: ...
+    def __ror__(self, other: _Operand, /) -> Tensor: ...
     def __int__(self, /) -> builtins.int: ...
     def __float__(self, /) -> builtins.float: ...
-    def __floordiv__(self, other: Operand, /) -> Tensor: ...
-    def __rfloordiv__(self, other: Operand, /) -> Tensor: ...
-    def __truediv__(self, other: Operand, /) -> Tensor: ...
-    def __rtruediv__(self, other: Operand, /) -> Tensor: ...
+    def __floordiv__(self, other: _Operand, /) -> Tensor: ...
+    def __rfloordiv__(self, other: _Operand, /) -> Tensor: ...
+    def __truediv__(self, other: _Operand, /) -> Tensor: ...
+    def __rtruediv__(self, other: _Operand, /) -> Tensor: ...
     def __index__(self, /) -> builtins.int: ...
-    def __matmul__(self, other: Operand, /) -> Tensor: ...
-    def __rmatmul__(self, other: Operand, /) -> Tensor: ...
+    def __matmul__(self, other: _Operand, /) -> Tensor: ...
+    def __rmatmul__(self, other: _Operand, /) -> Tensor: ...
     def __len__(self, /) -> builtins.int: ...
     def __getitem__(self, key: Any, /) -> Tensor: ...
-    def __setitem__(self, key: Any, value: Operand, /) -> None: ...
+    def __setitem__(self, key: Any, value: _Operand, /) -> None: ...
     def reshape(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The same elements in row-major order under other extents; one -1 is inferred."""
     def view(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -290,11 +351,11 @@ class Tensor:
         """Rows and columns exchanged, of at most 2 dimensions."""
     def movedim(self, /, source: builtins.int, destination: builtins.int) -> Tensor:
         """Dimension `source` moved to position `destination`."""
-    def flatten(self, /, start_dim: builtins.int = 0, end_dim: builtins.int = Ellipsis) -> Tensor:
+    def flatten(self, /, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """Dimensions `start_dim` to `end_dim` as one."""
     def unflatten(self, /, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
         """One dimension as several; one -1 is inferred."""
-    def squeeze(self, /, axis: Axis = None, *, dim: Axis = None) -> Tensor:
+    def squeeze(self, /, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
         """Without these dimensions of extent 1, by default all of them."""
     def unsqueeze(self, /, dim: builtins.int) -> Tensor:
         """A new dimension of extent 1 at this position of the result."""
@@ -302,15 +363,15 @@ class Tensor:
         """Dimensions of extent 1 repeated to these extents; -1 keeps one."""
     def broadcast_to(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """As `expand`, by NumPy's name."""
-    def pad(self, /, padding: Sequence[tuple[builtins.int, builtins.int]], value: Operand | None = None) -> Tensor:
+    def pad(self, /, padding: Sequence[tuple[builtins.int, builtins.int]], value: _Operand | None = None) -> Tensor:
         """`value` before and after each dimension, by pairs of numbers of elements."""
     def shrink(self, /, bounds: Sequence[tuple[builtins.int, builtins.int]]) -> Tensor:
         """The part from the first to before the second number, of each dimension."""
     def narrow(self, /, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """`length` elements of `dim` from `start` on."""
-    def flip(self, /, axis: Axis = None, *, dims: Axis = None) -> Tensor:
+    def flip(self, /, axis: _Axis = None, *, dims: _Axis = None) -> Tensor:
         """These dimensions in reverse order, by default all."""
-    def roll(self, /, shifts: builtins.int, axis: builtins.int | None = None, *, dims: Axis = None) -> Tensor:
+    def roll(self, /, shifts: builtins.int, axis: builtins.int | None = None, *, dims: _Axis = None) -> Tensor:
         """The elements of an axis moved towards its end, those beyond it to its start."""
     def tril(self, /, diagonal: builtins.int = 0) -> Tensor:
         """The elements on and below a diagonal, zeros above."""
@@ -326,86 +387,98 @@ class Tensor:
         """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
     def chunk(self, /, chunks: builtins.int, dim: builtins.int = 0) -> list[Tensor]:
         """At most so many parts of equal extent along an axis, the last one maybe smaller."""
-    def take(self, /, index: ArrayLike, axis: builtins.int = 0) -> Tensor:
+    def take(self, /, index: _ArrayLike, axis: builtins.int = 0) -> Tensor:
         """An axis indexed by integers of any shape, which takes its place."""
-    def index_select(self, /, dim: builtins.int, index: ArrayLike) -> Tensor:
+    def index_select(self, /, dim: builtins.int, index: _ArrayLike) -> Tensor:
         """The slices of an axis at a 1-d index."""
-    def gather(self, /, dim: builtins.int, index: ArrayLike) -> Tensor:
+    def gather(self, /, dim: builtins.int, index: _ArrayLike) -> Tensor:
         """For each element of `index` the element at its position but, along `dim`, at its value."""
-    def take_along_dim(self, /, indices: ArrayLike, dim: builtins.int) -> Tensor:
+    def take_along_dim(self, /, indices: _ArrayLike, dim: builtins.int) -> Tensor:
         """As `gather`, broadcast off the axis."""
-    def scatter(self, /, dim: builtins.int, index: ArrayLike, src: ArrayLike) -> Tensor:
+    def scatter(self, /, dim: builtins.int, index: _ArrayLike, src: _ArrayLike) -> Tensor:
         """With the elements of `src` written at their position but, along `dim`, at the value of
         `index`; destinations must be unique.
         """
-    def scatter_add(self, /, dim: builtins.int, index: ArrayLike, src: ArrayLike) -> Tensor:
+    def scatter_add(self, /, dim: builtins.int, index: _ArrayLike, src: _ArrayLike) -> Tensor:
         """As `scatter`, added to what is there."""
     def one_hot(self, /, num_classes: builtins.int) -> Tensor:
         """1 at each index along a new last dimension, else 0."""
-    def embedding(self, /, ids: ArrayLike) -> Tensor:
+    def embedding(self, /, ids: _ArrayLike) -> Tensor:
         """Rows of this table by index."""
     def clone(self, /) -> Tensor:
         """A tensor of its own with the same value."""
     def sum(
-        self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None, dtype: DTypeLike | None = None
+        self,
+        /,
+        axis: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        dim: _Axis = None,
+        dtype: _DTypeLike | None = None,
     ) -> Tensor:
         """The sum along axes, by default all; of integers and bools in `int64`."""
     def prod(
-        self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None, dtype: DTypeLike | None = None
+        self,
+        /,
+        axis: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        dim: _Axis = None,
+        dtype: _DTypeLike | None = None,
     ) -> Tensor:
         """The product along axes, by default all; of integers and bools in `int64`."""
     def var(
         self,
         /,
-        axis: Axis = None,
+        axis: _Axis = None,
         keepdim: builtins.bool = False,
         *,
         correction: builtins.float = 1.0,
-        dim: Axis = None,
+        dim: _Axis = None,
     ) -> Tensor:
         """The variance along axes, the sum divided by the number of elements less `correction`."""
     def std(
         self,
         /,
-        axis: Axis = None,
+        axis: _Axis = None,
         keepdim: builtins.bool = False,
         *,
         correction: builtins.float = 1.0,
-        dim: Axis = None,
+        dim: _Axis = None,
     ) -> Tensor:
         """The standard deviation along axes; see `var`."""
     def norm(
-        self, /, p: builtins.float = 2.0, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None
+        self, /, p: builtins.float = 2.0, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None
     ) -> Tensor:
         """The `p`-norm along axes, by default all."""
     def softmax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """`exp(x)` divided by its sum along an axis."""
     def log_softmax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """The logarithm of `softmax`."""
-    def matmul(self, /, other: Operand) -> Tensor:
+    def matmul(self, /, other: _Operand) -> Tensor:
         """The matrix product, by NumPy's rules."""
-    def dot(self, /, other: Operand) -> Tensor:
+    def dot(self, /, other: _Operand) -> Tensor:
         """As `matmul`."""
-    def outer(self, /, other: Operand) -> Tensor:
+    def outer(self, /, other: _Operand) -> Tensor:
         """The products of each element of one 1-d tensor with each of another."""
-    def linear(self, /, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
+    def linear(self, /, weight: _ArrayLike, bias: _ArrayLike | None = None) -> Tensor:
         """`self @ weight.T + bias` with weights `[out, in]`."""
     def layer_norm(
-        self, /, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: builtins.float = 1e-05
+        self, /, weight: _ArrayLike | None = None, bias: _ArrayLike | None = None, eps: builtins.float = 1e-05
     ) -> Tensor:
         """The last axes, as many as `weight` has and by default one, with mean 0 and variance 1, then
         scaled by `weight` and shifted by `bias`.
         """
-    def rms_norm(self, /, weight: ArrayLike | None = None, eps: builtins.float = 1e-06) -> Tensor:
+    def rms_norm(self, /, weight: _ArrayLike | None = None, eps: builtins.float = 1e-06) -> Tensor:
         """The last axes divided by the root of their mean square, then scaled by `weight`."""
     def normalize(self, /, p: builtins.float = 2.0, dim: builtins.int = 1, eps: builtins.float = 1e-12) -> Tensor:
         """Divided by its `p`-norm along an axis, or by `eps` where that is greater."""
     def scaled_dot_product_attention(
         self,
         /,
-        key: ArrayLike,
-        value: ArrayLike,
-        attn_mask: ArrayLike | None = None,
+        key: _ArrayLike,
+        value: _ArrayLike,
+        attn_mask: _ArrayLike | None = None,
         *,
         is_causal: builtins.bool = False,
         scale: builtins.float | None = None,
@@ -423,17 +496,17 @@ class Tensor:
         """The maxima of the elements up to each one along an axis."""
     def cummin(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """The minima of the elements up to each one along an axis."""
-    def max(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+    def max(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
         """The maximum along axes, by default all; NaN where there is one."""
-    def min(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+    def min(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
         """The minimum along axes, by default all; NaN where there is one."""
-    def any(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+    def any(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
         """Whether an element along axes is not zero."""
-    def all(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+    def all(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
         """Whether all elements along axes are not zero."""
-    def mean(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+    def mean(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
         """The mean along axes; of integers in the default float."""
-    def logsumexp(self, /, axis: Axis = None, keepdim: builtins.bool = False, *, dim: Axis = None) -> Tensor:
+    def logsumexp(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
         """`log(sum(exp(x)))` along axes, without overflow."""
     def argmax(
         self, /, axis: builtins.int | None = None, keepdim: builtins.bool = False, *, dim: builtins.int | None = None
@@ -459,79 +532,79 @@ class Tensor:
         """As `int32`."""
     def long(self, /) -> Tensor:
         """As `int64`."""
-    def div(self, /, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+    def div(self, /, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
         """True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded."""
-    def cast(self, /, dtype: DTypeLike) -> Tensor:
+    def cast(self, /, dtype: _DTypeLike) -> Tensor:
         """Each value as another type: floats truncate and saturate to integers, integers wrap."""
-    def astype(self, /, dtype: DTypeLike) -> Tensor:
+    def astype(self, /, dtype: _DTypeLike) -> Tensor:
         """As `cast`, by NumPy's name."""
-    def type(self, /, dtype: DTypeLike) -> Tensor:
+    def type(self, /, dtype: _DTypeLike) -> Tensor:
         """As `cast`, by PyTorch's name."""
-    def bitcast(self, /, dtype: DTypeLike) -> Tensor:
+    def bitcast(self, /, dtype: _DTypeLike) -> Tensor:
         """The bits of each value as another type of the same width."""
     def gelu(self, /, approximate: str = "none") -> Tensor:
         """`x * Φ(x)`, exactly, or with `approximate="tanh"` by its authors' approximation."""
     def leaky_relu(self, /, negative_slope: builtins.float = 0.01) -> Tensor:
         """`x` where it is positive, else `negative_slope * x`."""
-    def clamp(self, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    def clamp(self, /, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
         """Not below `min` and not above `max`; NaN stays."""
-    def clip(self, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    def clip(self, /, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
         """As `clamp`, by NumPy's name."""
-    def lerp(self, /, end: Operand, weight: Operand) -> Tensor:
+    def lerp(self, /, end: _Operand, weight: _Operand) -> Tensor:
         """`self + weight * (end - self)`."""
-    def where(self, /, condition: ArrayLike, other: Operand) -> Tensor:
+    def where(self, /, condition: _ArrayLike, other: _Operand) -> Tensor:
         """`self` where the condition holds, else `other`."""
-    def masked_fill(self, /, mask: ArrayLike, value: Operand) -> Tensor:
+    def masked_fill(self, /, mask: _ArrayLike, value: _Operand) -> Tensor:
         """`value` where the mask holds, else `self`."""
-    def full_like(self, /, fill_value: Operand) -> Tensor:
+    def full_like(self, /, fill_value: _Operand) -> Tensor:
         """One value in this tensor's shape and type."""
     def zeros_like(self, /) -> Tensor:
         """Zeros in this tensor's shape and type."""
     def ones_like(self, /) -> Tensor:
         """Ones in this tensor's shape and type."""
-    def add(self, /, other: Operand) -> Tensor:
+    def add(self, /, other: _Operand) -> Tensor:
         """Sum; logical or on bools."""
-    def sub(self, /, other: Operand) -> Tensor:
+    def sub(self, /, other: _Operand) -> Tensor:
         """Difference."""
-    def mul(self, /, other: Operand) -> Tensor:
+    def mul(self, /, other: _Operand) -> Tensor:
         """Product; logical and on bools."""
-    def floor_divide(self, /, other: Operand) -> Tensor:
+    def floor_divide(self, /, other: _Operand) -> Tensor:
         """Quotient rounded down; an integer divided by 0 gives 0."""
-    def remainder(self, /, other: Operand) -> Tensor:
+    def remainder(self, /, other: _Operand) -> Tensor:
         """Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0."""
-    def pow(self, /, other: Operand) -> Tensor:
+    def pow(self, /, other: _Operand) -> Tensor:
         """Power."""
-    def maximum(self, /, other: Operand) -> Tensor:
+    def maximum(self, /, other: _Operand) -> Tensor:
         """The greater; NaN where one is."""
-    def minimum(self, /, other: Operand) -> Tensor:
+    def minimum(self, /, other: _Operand) -> Tensor:
         """The lesser; NaN where one is."""
-    def bitwise_and(self, /, other: Operand) -> Tensor:
+    def bitwise_and(self, /, other: _Operand) -> Tensor:
         """Bitwise and; logical on bools."""
-    def bitwise_or(self, /, other: Operand) -> Tensor:
+    def bitwise_or(self, /, other: _Operand) -> Tensor:
         """Bitwise or; logical on bools."""
-    def bitwise_xor(self, /, other: Operand) -> Tensor:
+    def bitwise_xor(self, /, other: _Operand) -> Tensor:
         """Bitwise exclusive or; logical on bools."""
-    def bitwise_left_shift(self, /, other: Operand) -> Tensor:
+    def bitwise_left_shift(self, /, other: _Operand) -> Tensor:
         """Left shift; 0 when shifted by the width or more."""
-    def bitwise_right_shift(self, /, other: Operand) -> Tensor:
+    def bitwise_right_shift(self, /, other: _Operand) -> Tensor:
         """Right shift, arithmetic on signed types."""
-    def eq(self, /, other: Operand) -> Tensor:
+    def eq(self, /, other: _Operand) -> Tensor:
         """`self == other`, false with NaN."""
-    def ne(self, /, other: Operand) -> Tensor:
+    def ne(self, /, other: _Operand) -> Tensor:
         """`self != other`, true with NaN."""
-    def lt(self, /, other: Operand) -> Tensor:
+    def lt(self, /, other: _Operand) -> Tensor:
         """`self < other`, false with NaN."""
-    def le(self, /, other: Operand) -> Tensor:
+    def le(self, /, other: _Operand) -> Tensor:
         """`self <= other`, false with NaN."""
-    def gt(self, /, other: Operand) -> Tensor:
+    def gt(self, /, other: _Operand) -> Tensor:
         """`self > other`, false with NaN."""
-    def ge(self, /, other: Operand) -> Tensor:
+    def ge(self, /, other: _Operand) -> Tensor:
         """`self >= other`, false with NaN."""
-    def logical_and(self, /, other: Operand) -> Tensor:
+    def logical_and(self, /, other: _Operand) -> Tensor:
         """Whether both are not zero."""
-    def logical_or(self, /, other: Operand) -> Tensor:
+    def logical_or(self, /, other: _Operand) -> Tensor:
         """Whether one is not zero."""
-    def logical_xor(self, /, other: Operand) -> Tensor:
+    def logical_xor(self, /, other: _Operand) -> Tensor:
         """Whether exactly one is not zero."""
     def neg(self, /) -> Tensor:
         """`-x`; wraps on integers."""
@@ -625,23 +698,14 @@ class Tensor:
     def __dlpack__(self, **options: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]: ...
     def to(
-        self, /, target: DTypeLike | str | None = None, *, dtype: DTypeLike | None = None, device: str | None = None
+        self, /, target: _DTypeLike | str | None = None, *, dtype: _DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
         """On another device, or as another type: whichever is named."""
     def __reduce__(self) -> Any: ...
-    def assign(self, /, value: Operand) -> Self:
+    def assign(self, /, value: _Operand) -> Self:
         """Makes the tensor stand for another value, broadcast and cast; gives the tensor itself."""
     def copy_(self, /, value: Any) -> Self:
         """As `assign`, by PyTorch's name."""
-    @property
-    def device(self) -> str:
-        """Name of the device, such as `CPU`."""
-    @property
-    def is_realized(self) -> builtins.bool:
-        """Whether the value is in memory."""
-    @property
-    def nbytes(self) -> builtins.int:
-        """Number of bytes of the elements."""
     @property
     def mT(self) -> Tensor:
         """The last two dimensions exchanged."""
@@ -649,28 +713,37 @@ class Tensor:
     def ndim(self) -> builtins.int:
         """Number of dimensions."""
     @property
+    def nbytes(self) -> builtins.int:
+        """Number of bytes of the elements."""
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+    @property
+    def device(self) -> str:
+        """Name of the device, such as `CPU`."""
+    @property
+    def is_realized(self) -> builtins.bool:
+        """Whether the value is in memory."""
+    @property
     def T(self) -> Tensor:
         """All dimensions in reverse order."""
     @property
     def shape(self) -> tuple[builtins.int, ...]:
         """Extents."""
-    @property
-    def dtype(self) -> DType:
-        """Element type."""
     __array_priority__: builtins.float
 
 def arange(
-    start: Operand, stop: Operand | None = None, step: Operand | None = None, *, dtype: DTypeLike | None = None
+    start: _Operand, stop: _Operand | None = None, step: _Operand | None = None, *, dtype: _DTypeLike | None = None
 ) -> Tensor:
     """The numbers from `start`, by default 0, before `stop`, in steps of `step`."""
 
-def cat(tensors: Sequence[ArrayLike], axis: builtins.int = 0) -> Tensor:
+def cat(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
     """The tensors one after the other along an axis."""
 
 def clear_caches() -> None:
     """Empties the caches in memory and gives freed memory back to the system; plans live on."""
 
-def eye(n_rows: builtins.int, n_cols: builtins.int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
+def eye(n_rows: builtins.int, n_cols: builtins.int | None = None, *, dtype: _DTypeLike | None = None) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
 
 def from_dlpack(x: Any) -> Tensor:
@@ -684,7 +757,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """
 
 def full(
-    shape: builtins.int | Sequence[builtins.int], fill_value: Operand, *, dtype: DTypeLike | None = None
+    shape: builtins.int | Sequence[builtins.int], fill_value: _Operand, *, dtype: _DTypeLike | None = None
 ) -> Tensor:
     """One value everywhere, in its own type unless one is given."""
 
@@ -692,7 +765,7 @@ def get_threads() -> builtins.int:
     """Number of threads of a run."""
 
 def linspace(
-    start: builtins.float, stop: builtins.float, num: builtins.int, *, dtype: DTypeLike | None = None
+    start: builtins.float, stop: builtins.float, num: builtins.int, *, dtype: _DTypeLike | None = None
 ) -> Tensor:
     """`num` numbers at equal distances from `start` to `stop`, both included."""
 
@@ -707,13 +780,13 @@ def memory() -> dict[str, builtins.int]:
     schedules that are kept.
     """
 
-def ones(*shape: builtins.int | Sequence[builtins.int], dtype: DTypeLike | None = None) -> Tensor:
+def ones(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
     """Ones, `float32` unless a type is given."""
 
 def prepare(*tensors: Tensor, inputs: Sequence[Tensor] | None = None) -> ExecutionPlan:
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""
 
-def rand(*shape: builtins.int | Sequence[builtins.int], dtype: DTypeLike | None = None) -> Tensor:
+def rand(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
     """Uniformly distributed in [0, 1)."""
 
 def randint(
@@ -721,11 +794,11 @@ def randint(
     high: builtins.int,
     shape: builtins.int | Sequence[builtins.int],
     *,
-    dtype: DTypeLike | None = None,
+    dtype: _DTypeLike | None = None,
 ) -> Tensor:
     """Integers uniformly distributed from `low` to before `high`."""
 
-def randn(*shape: builtins.int | Sequence[builtins.int], dtype: DTypeLike | None = None) -> Tensor:
+def randn(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
     """Normally distributed with mean 0 and deviation 1."""
 
 def realize(*tensors: Tensor) -> None:
@@ -734,11 +807,11 @@ def realize(*tensors: Tensor) -> None:
 def set_threads(threads: builtins.int) -> None:
     """Changes the number of threads of runs that begin from now on."""
 
-def stack(tensors: Sequence[ArrayLike], axis: builtins.int = 0) -> Tensor:
+def stack(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
     """The tensors, of equal shape, along a new dimension."""
 
-def where(condition: ArrayLike, x: Operand, y: Operand) -> Tensor:
+def where(condition: _ArrayLike, x: _Operand, y: _Operand) -> Tensor:
     """`x` where the condition holds, else `y`."""
 
-def zeros(*shape: builtins.int | Sequence[builtins.int], dtype: DTypeLike | None = None) -> Tensor:
+def zeros(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
     """Zeros, `float32` unless a type is given."""

@@ -96,7 +96,7 @@ pub fn object(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Compil
 /// The assembly of a module.
 ///
 /// # Errors
-/// As [`object`].
+/// As [`object()`].
 pub fn assembly(name: &str, text: &str, target: &Target) -> Result<String, CompileError> {
     let bytes = emit(name, text, target, FileType::Assembly)?;
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_string())

@@ -66,7 +66,7 @@ impl PyTensor {
     }
 
     /// Dimensions `start_dim` to `end_dim` as one.
-    #[pyo3(signature = (start_dim=0, end_dim=-1))]
+    #[pyo3(signature = (start_dim=0, end_dim=-1), text_signature = "($self, start_dim=0, end_dim=-1)")]
     fn flatten(&self, start_dim: i64, end_dim: i64) -> Made {
         Ok(self.0.flatten(start_dim, end_dim)?.into())
     }
