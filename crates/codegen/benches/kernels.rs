@@ -82,9 +82,12 @@ fn main() {
     }
     let rows = Variable::new("rows", 1, 2048).expect("a name and a range");
     let bound = [rows.bind(1023).expect("in range")];
-    let mut kernel = samples::matmul_bias(&Size::from(&rows), &s(777), &s(513), true);
-    kernel.params[1].constant = false;
-    bench("1023 x 777 x 513 + bias + gelu", &kernel, &bound, 2.0 * 1023.0 * 777.0 * 513.0, "GFLOP/s");
+    for constant in [false, true] {
+        let mut kernel = samples::matmul_bias(&Size::from(&rows), &s(777), &s(513), true);
+        kernel.params[1].constant = constant;
+        let name = format!("1023 x 777 x 513 + gelu{}", if constant { ", packed" } else { "" });
+        bench(&name, &kernel, &bound, 2.0 * 1023.0 * 777.0 * 513.0, "GFLOP/s");
+    }
     let square = 4096.0 * 4096.0 * 4.0;
     bench("softmax 4096 x 4096", &samples::softmax(&s(4096), &s(4096)), &[], 2.0 * square, "GB/s");
     bench("layernorm 8192 x 768", &samples::layernorm(&s(8192), &s(768)), &[], 2.0 * 8192.0 * 768.0 * 4.0, "GB/s");

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PySequence, PyTuple};
@@ -29,7 +29,7 @@ pub fn dense<'py>(object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyUntypedArr
     let py = object.py();
     let array = as_array(object)?;
     let dtype = dtype_of(&array)?;
-    if array.is_c_contiguous() && array.is_aligned() && is_native(&array)? {
+    if array.is_c_contiguous() && array.is_aligned() && is_native(&array) {
         return Ok((array, dtype));
     }
     let copy = array.call_method1("astype", (numpy_dtype(py, dtype)?, "C"))?;
@@ -39,7 +39,7 @@ pub fn dense<'py>(object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyUntypedArr
 /// The bytes of a dense array. Python code may write them whenever the interpreter's lock is not
 /// held; it is, as long as the array is borrowed from it.
 pub fn bytes_of<'a>(array: &'a Bound<'_, PyUntypedArray>) -> &'a [u8] {
-    let bytes = array.len() * array.dtype().getattr("itemsize").and_then(|n| n.extract()).unwrap_or(0usize);
+    let bytes = array.len() * array.dtype().itemsize();
     match data(array) {
         Some(data) if bytes > 0 => {
             // SAFETY: a C-contiguous array has as many bytes from its first element on, which stay
@@ -54,7 +54,7 @@ pub fn bytes_of<'a>(array: &'a Bound<'_, PyUntypedArray>) -> &'a [u8] {
 pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
     let dtype = dtype_of(array)?;
     let cannot = |why: &str| format!("from_numpy: {why} cannot be borrowed; Tensor() copies and converts");
-    if !is_native(array)? {
+    if !is_native(array) {
         let descr = array.dtype().str().map_or_else(|_| dtype.to_string(), |s| s.to_string());
         return Err(Class::DType.raise(cannot(&format!("an array of {descr}, not of this machine's byte order,"))));
     }
@@ -182,8 +182,9 @@ fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Result<DType> {
     })
 }
 
-fn is_native(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
-    array.dtype().getattr("isnative")?.extract()
+fn is_native(array: &Bound<'_, PyUntypedArray>) -> bool {
+    // A single byte has no order.
+    array.dtype().is_native_byteorder().unwrap_or(true)
 }
 
 /// The first byte.

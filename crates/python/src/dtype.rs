@@ -1,9 +1,10 @@
 //! Element types: `svod.float32` and its like.
 
+use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyType};
-use svod_dtype::{DEFAULT_FLOAT, DEFAULT_INT, DType};
+use svod_dtype::{DEFAULT_FLOAT, DEFAULT_INT, DType, Kind};
 
 use crate::error::{Class, Result};
 
@@ -103,14 +104,31 @@ fn shown(object: &Bound<'_, PyAny>) -> String {
 
 /// The type of a NumPy dtype, of either byte order.
 pub fn of_descr(descr: &Bound<'_, PyAny>) -> Option<DType> {
-    let name: String = descr.getattr("name").ok()?.extract().ok()?;
-    all().find(|d| d.name() == name)
+    /// Numbers from here on are types that a package such as `ml_dtypes` has added.
+    const USER_TYPES: i32 = 256;
+    let known = descr.cast::<PyArrayDescr>().ok()?;
+    if known.num() >= USER_TYPES {
+        let name: String = descr.getattr("name").ok()?.extract().ok()?;
+        return all().find(|d| d.name() == name);
+    }
+    let kind = match known.kind() {
+        b'b' => Kind::Bool,
+        b'i' => Kind::Signed,
+        b'u' => Kind::Unsigned,
+        b'f' => Kind::Float,
+        _ => return None,
+    };
+    all().find(|d| d.kind() == kind && d.bytes() == known.itemsize() && !is_foreign(*d))
+}
+
+/// Whether NumPy knows the type by the package `ml_dtypes` only.
+fn is_foreign(dtype: DType) -> bool {
+    matches!(dtype, DType::BF16 | DType::F8E4M3 | DType::F8E5M2)
 }
 
 /// NumPy's dtype; those that NumPy itself lacks come from the package `ml_dtypes`.
 pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> Result<Bound<'_, PyAny>> {
-    let foreign = matches!(dtype, DType::BF16 | DType::F8E4M3 | DType::F8E5M2);
-    if foreign && py.import("ml_dtypes").is_err() {
+    if is_foreign(dtype) && py.import("ml_dtypes").is_err() {
         let message = format!("NumPy has no {dtype} unless the package ml_dtypes is installed");
         return Err(Class::Unsupported.raise(message));
     }

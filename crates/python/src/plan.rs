@@ -5,8 +5,9 @@ use std::sync::Arc;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
-use svod_tensor::{Plan, Tensor, TensorError};
+use svod_tensor::{Plan, Size, Tensor, TensorError};
 
 use crate::array::{Held, array_over, bytes_of, dense};
 use crate::dtype::PyDType;
@@ -48,27 +49,24 @@ enum Given<'py> {
 impl<'py> Given<'py> {
     fn new(plan: &Plan, i: usize, value: &Bound<'py, PyAny>) -> Result<Self> {
         let (dtype, shape) = &plan.inputs()[i];
-        let expected = Tensor::from_uop(
-            svod_ir::graph::UOp::full(svod_dtype::Const::zero(*dtype), shape).map_err(TensorError::from)?,
-        );
-        let misfit = |given: svod_dtype::DType, dims: &[usize]| {
-            let expected = expected.dims().map_or_else(|_| String::new(), |d| format!("{d:?}"));
-            let message = format!("execute: input {i} is {dtype}{expected}, but {given}{dims:?} was given");
-            if given != *dtype { Class::DType.raise(message) } else { Class::Shape.raise(message) }
+        let fits = |given: DType, dims: &[usize]| -> Result<()> {
+            if given == *dtype && dims.len() == shape.len() && shape.iter().zip(dims).all(|(n, m)| *n == Size::from(*m))
+            {
+                return Ok(());
+            }
+            let expected: Vec<String> = shape.iter().map(Size::to_string).collect();
+            let expected = expected.join(", ");
+            let message = format!("execute: input {i} is {dtype}[{expected}], but {given}{dims:?} was given");
+            Err(if given != *dtype { Class::DType.raise(message) } else { Class::Shape.raise(message) })
         };
         if let Ok(tensor) = value.cast::<PyTensor>() {
             let tensor = tensor.get().0.clone();
-            let dims = tensor.dims()?;
-            match tensor.dtype() == *dtype && tensor.shape()[..] == **shape {
-                true => return Ok(Given::Tensor(tensor)),
-                false => return Err(misfit(tensor.dtype(), &dims)),
-            }
+            fits(tensor.dtype(), &tensor.dims()?)?;
+            return Ok(Given::Tensor(tensor));
         }
         let (array, given) = dense(value)?;
-        match given == *dtype && expected.dims()? == array.shape() {
-            true => Ok(Given::Array(array)),
-            false => Err(misfit(given, array.shape())),
-        }
+        fits(given, array.shape())?;
+        Ok(Given::Array(array))
     }
 }
 

@@ -69,9 +69,9 @@ impl Choice<'_> {
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
         let element = c.acc.bytes() as i64;
 
-        // A panel of B stays in the first-level cache, a block of A in half of the second. A block of
+        // A panel of B takes three quarters of the first-level cache, a block of A half of the second. A block of
         // rows should be tall, since each panel of B is fetched once for it.
-        let block_k = round(depth, (self.target.l1 as i64 / 2 / (cols * element)).clamp(64, 512), 8);
+        let block_k = round(depth, (self.target.l1 as i64 * 3 / 4 / (cols * element)).clamp(64, 512), 8);
         let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, 144);
         let outer: i64 = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
         let work = m.saturating_mul(n).saturating_mul(depth).saturating_mul(outer);

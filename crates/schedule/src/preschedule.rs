@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use svod_dtype::DType;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Device, Graph, Leaf, LeafClass, Op};
+use svod_ir::graph::{Device, Graph, Leaf, LeafClass, Op, UOp};
 use svod_ir::kernel::Kernel;
+use svod_ir::rewrite::{SIMPLIFY, rewrite};
 use svod_ir::size::Size;
 
 /// What an argument of an invocation stands for.
@@ -86,8 +87,10 @@ pub enum PreScheduleError {
 /// [`PreScheduleError::NoKernels`] where the roots are memory already, and
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
 pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Result<PreSchedule, PreScheduleError> {
-    let cut = fuse(graph);
     let numbers: FxHashMap<&Leaf, usize> = leaves.iter().enumerate().map(|(i, l)| (l, i)).collect();
+    let simplified = simplify(graph, &numbers);
+    let graph = simplified.as_ref().unwrap_or(graph);
+    let cut = fuse(graph);
     let constant = |node: NodeIndex| match graph.nodes()[node as usize].op() {
         Op::Leaf(leaf) => prepared && leaf.class() == LeafClass::Data,
         _ => false,
@@ -139,4 +142,22 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
         return Err(PreScheduleError::NoKernels);
     }
     Ok(schedule)
+}
+
+/// The graph after tensor algebra. A root that turns out to be memory stays as it was: a plan's
+/// output is a buffer of its own. Nothing, where the graph is as simple as it can be, or where
+/// another thread has forced a part of it meanwhile, so that it would read other leaves.
+fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, usize>) -> Option<Graph> {
+    let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
+    let rewritten = rewrite(&roots, &SIMPLIFY).ok()?;
+    if rewritten.applied.is_empty() {
+        return None;
+    }
+    let kept = |(new, old): (UOp, &UOp)| if matches!(new.op(), Op::Leaf(_)) { old.clone() } else { new };
+    let new = Graph::new(&rewritten.roots.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
+    let known = |node: &UOp| match node.op() {
+        Op::Leaf(leaf) => leaves.contains_key(leaf),
+        _ => true,
+    };
+    new.nodes().iter().all(known).then_some(new)
 }
