@@ -39,7 +39,8 @@ fn bench(name: &str, kernel: &Kernel, vars: &[BoundVariable], work: f64, unit: &
             (tile::symbol(&spec), Code::load("tile", &object, &|_| None).expect("the tile loads"))
         })
         .collect();
-    let resolve = |name: &str| -> Option<Address> { tiles.iter().find(|(n, _)| n == name).and_then(|(n, c)| c.address(n)) };
+    let resolve =
+        |name: &str| -> Option<Address> { tiles.iter().find(|(n, _)| n == name).and_then(|(n, c)| c.address(n)) };
     let code = Code::load(&lowered.name, &object, &resolve).expect("the object loads");
     let mut buffers: Vec<Vec<u64>> =
         lowered.params.iter().map(|p| vec![0u64; (count(&p.shape, vars) * p.dtype.bytes()).div_ceil(8) + 8]).collect();

@@ -43,7 +43,8 @@ fn run(lowered: &Lowered, target: &Target, vars: &[BoundVariable], buffers: &mut
             (tile::symbol(&spec), Code::load("tile", &object, &|_| None).unwrap())
         })
         .collect();
-    let resolve = |name: &str| -> Option<Address> { tiles.iter().find(|(n, _)| n == name).and_then(|(n, c)| c.address(n)) };
+    let resolve =
+        |name: &str| -> Option<Address> { tiles.iter().find(|(n, _)| n == name).and_then(|(n, c)| c.address(n)) };
     let code = Code::load(&lowered.name, &object, &resolve).unwrap();
     for (list, phase) in lists.iter().zip(&lowered.phases) {
         let mut scratch = vec![0u8; list.scratch_bytes() as usize + 64];
@@ -81,7 +82,11 @@ fn check(kernel: &Kernel, target: &Target, vars: &[BoundVariable]) {
     for (i, (w, g)) in want.iter().zip(&got).enumerate() {
         for (j, (a, b)) in w.to_f64().iter().zip(g.to_f64()).enumerate() {
             let close = (a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == &b || (a.is_nan() && b.is_nan());
-            assert!(close, "buffer {i}, element {j}: {a} interpreted, {b} compiled\n{kernel}\n{schedule}\n{}", program.lowered);
+            assert!(
+                close,
+                "buffer {i}, element {j}: {a} interpreted, {b} compiled\n{kernel}\n{schedule}\n{}",
+                program.lowered
+            );
         }
     }
 }

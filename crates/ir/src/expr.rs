@@ -184,7 +184,14 @@ impl ExprPool {
     }
 
     /// A load of type `dtype` where `valid` holds, else `other`.
-    pub fn load_valid(&mut self, dtype: DType, from: Mem, index: &[ExprId], valid: Option<ExprId>, other: Const) -> ExprId {
+    pub fn load_valid(
+        &mut self,
+        dtype: DType,
+        from: Mem,
+        index: &[ExprId],
+        valid: Option<ExprId>,
+        other: Const,
+    ) -> ExprId {
         self.add(Expr::Load { from, index: index.into(), valid, other }, dtype)
     }
 }

@@ -271,7 +271,8 @@ impl<'a> Evaluator<'a> {
             }
             Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => machine.carry(node).map(Some).ok_or(malformed),
             Expr::Lanes { op, lanes, value } => {
-                let count = Variable::max(lanes).checked_add(1).filter(|n| n.count_ones() == 1).ok_or(malformed.clone())?;
+                let count =
+                    Variable::max(lanes).checked_add(1).filter(|n| n.count_ones() == 1).ok_or(malformed.clone())?;
                 let mut values = Vec::new();
                 for lane in 0..count {
                     vars.push((lanes.clone(), lane));

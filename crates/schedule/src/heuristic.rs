@@ -73,7 +73,8 @@ impl Choice<'_> {
         // rows should be tall, since each panel of B is fetched once for it.
         let block_k = round(depth, (self.target.l1 as i64 * 3 / 4 / (cols * element)).clamp(64, 512), 8);
         let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, 144);
-        let outer: i64 = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
+        let outer: i64 =
+            k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
         let work = m.saturating_mul(n).saturating_mul(depth).saturating_mul(outer);
         let wanted = (work / (8 * TASK)).clamp(1, 8);
         let mut task_m = round(m, tall, rows);

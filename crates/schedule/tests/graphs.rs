@@ -378,7 +378,11 @@ fn random_graphs() {
             values.extend(dice.grow(&values));
         }
         let last = values.len() - 1;
-        let roots = if dice.roll(3) == 0 { vec![values[last].clone(), values[last / 2 + 1].clone()] } else { vec![values[last].clone()] };
+        let roots = if dice.roll(3) == 0 {
+            vec![values[last].clone(), values[last / 2 + 1].clone()]
+        } else {
+            vec![values[last].clone()]
+        };
         if roots.iter().all(|r| r.sources().is_empty()) {
             continue;
         }

@@ -109,7 +109,11 @@ fn compiled_is_interpreted() {
             let (want, got) = (interpreted(&new), compiled(&new));
             let epsilon = if [x.dtype(), y.dtype(), new.dtype(), first].contains(&DType::F16) { 0.02 } else { 1e-3 };
             for (at, (a, b)) in want.to_f64().iter().zip(got.to_f64()).enumerate() {
-                assert!(close(*a, b, epsilon), "seed {seed}, element {at}: {a} interpreted, {b} compiled\n{}", new.graph());
+                assert!(
+                    close(*a, b, epsilon),
+                    "seed {seed}, element {at}: {a} interpreted, {b} compiled\n{}",
+                    new.graph()
+                );
             }
             // Go on from the same numbers on both sides.
             if !new.dtype().is_float() || dice.roll(3) == 0 {
