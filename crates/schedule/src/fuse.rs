@@ -19,7 +19,8 @@ use svod_ir::graph::{Graph, Op};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
-/// Nodes of one kernel at most: bounds code size, and the depth of every walk inside a kernel.
+/// Nodes of one kernel at most, twice as many with movements: bounds code size, and the depth of every
+/// walk inside a kernel.
 pub(crate) const MAX_NODES: usize = 192;
 
 /// A value of at most this many operations, counted as a tree, is computed again where wanted.
@@ -118,6 +119,12 @@ pub(crate) fn is_source(op: &Op) -> bool {
 /// Whether a value is computed once, whoever wants it: in a buffer, or once a row.
 fn is_barrier(op: &Op) -> bool {
     matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous | Op::Copy(_))
+}
+
+/// Whether a movement is never worth a buffer: what is below it has no more elements, so that a
+/// wish for memory is passed on.
+fn passes_on(op: &Op) -> bool {
+    matches!(op, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Flip(_) | Op::Detach | Op::ContiguousBackward)
 }
 
 /// Whether a reduction is a contraction with a tile to it: a float sum of products in which each
@@ -272,6 +279,9 @@ impl Fuse<'_> {
         let cheap = cost <= CHEAP;
         if is_barrier(value.op()) && !matches!(value.op(), Op::Reduce(..)) {
             return Fate::Realize;
+        }
+        if passes_on(value.op()) && kernel.nodes < 2 * MAX_NODES {
+            return Fate::Inline;
         }
         let wide = value.rank() > 60 || kernel.axes > 56;
         if wide || (kernel.nodes >= MAX_NODES && !cheap) {
