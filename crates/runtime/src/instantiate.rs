@@ -13,7 +13,8 @@ use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
-use svod_ir::graph::{Leaf, LeafClass, Op};
+use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
+use svod_ir::size::BoundVariable;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, PreScheduleError, Slot, create_pre_schedule};
 
 /// A schedule and, once it was used, the code of its steps.
@@ -93,7 +94,8 @@ pub(crate) fn instantiate(
         table.add(&mut builder, Slot::Leaf(i), buffer.clone(), role);
     }
     builder.keep(key.leaves.clone());
-    for (invocation, step) in pre.invocations.iter().zip(steps) {
+    let runs = |i: &usize| matches!(steps.get(*i), Some(Step::Kernel(_)));
+    for (i, (invocation, step)) in pre.invocations.iter().zip(steps).enumerate() {
         let (out, device) = (written(invocation)?, &devices[&written(invocation)?]);
         if let (Step::Copy, Slot::Buffer(_)) = (step, out) {
             let source = &table.buffers[table.get(invocation.args[1])?];
@@ -114,7 +116,9 @@ pub(crate) fn instantiate(
         match step {
             Step::Nothing => {}
             Step::Copy => {
-                builder.op(PlanOp::copy(args[0], args[1]));
+                let mut op = PlanOp::copy(args[0], args[1]);
+                op.id = Some(i as u64);
+                builder.op(op);
             }
             Step::Kernel(code) => {
                 table.reachable(&mut builder, &mut args, device)?;
@@ -124,7 +128,11 @@ pub(crate) fn instantiate(
                     let packed = prepack::packed(context, pack, &own, &constants)?;
                     args.push(table.push(&mut builder, packed, Role::Given));
                 }
-                builder.op(PlanOp::kernel(code.clone(), args));
+                let mut op = PlanOp::kernel(code.clone(), args);
+                op.id = Some(i as u64);
+                // What an invocation reads orders it anyway.
+                op.dependencies = invocation.after.iter().filter(|e| runs(e)).map(|e| *e as u64).collect();
+                builder.op(op);
             }
         }
     }
@@ -132,6 +140,40 @@ pub(crate) fn instantiate(
     builder.inputs(inputs);
     builder.bind(&key.bindings);
     Ok(builder.build()?)
+}
+
+/// Attaches memory to a schedule: leaf `i` of the schedule is `leaves[i]`, other buffers are
+/// allocated. `inputs` is the memory of those leaves that runs of the plan are given anew.
+///
+/// # Errors
+/// [`Error::EmptySchedule`] where there is nothing to run, and whatever compiling, allocating or
+/// ordering meets.
+pub fn instantiate_schedule(
+    context: &Arc<Context>,
+    pre: &PreSchedule,
+    leaves: &[Leaf],
+    inputs: &[Arc<Memory>],
+    bindings: &[BoundVariable],
+    config: &PrepareConfig,
+) -> Result<ExecutionPlan> {
+    if pre.invocations.is_empty() {
+        return Err(Error::EmptySchedule);
+    }
+    let key = GraphKey { hash: [0; 32], leaves: leaves.to_vec(), bindings: bindings.to_vec() };
+    let scheduled = Scheduled { pre: pre.clone(), steps: OnceLock::new() };
+    instantiate(context, &scheduled, &key, inputs, config, &Watch::new(context.stop_check()))
+}
+
+/// Schedules a graph and attaches its leaves' memory: [`create_pre_schedule`] and
+/// [`instantiate_schedule`] in one. [`Context::plan`] does the same through the caches.
+///
+/// # Errors
+/// [`Error::NoKernels`] where there is nothing to compute, and those of the two.
+pub fn create_schedule(context: &Arc<Context>, roots: &[UOp], config: &PrepareConfig) -> Result<ExecutionPlan> {
+    let graph = Graph::new(roots);
+    let key = GraphKey::new(&graph)?;
+    let pre = create_pre_schedule(&graph, &key.leaves, config.prepared)?;
+    instantiate_schedule(context, &pre, &key.leaves, &[], &key.bindings, config)
 }
 
 /// The plan's buffers, by what they stand for.

@@ -27,6 +27,8 @@ pub use code::KernelCode;
 pub use config::{KERNEL_CACHE, Planner, PrepareConfig, debug_level};
 pub use context::{Context, ContextStats};
 pub use error::{Error, Result, VariableError};
+pub use instantiate::{create_schedule, instantiate_schedule};
 pub use interrupt::StopCheck;
 pub use memory::Memory;
 pub use plan::{ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, Profile, Timing};
+pub use svod_schedule::create_pre_schedule;

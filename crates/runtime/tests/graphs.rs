@@ -263,3 +263,27 @@ fn d7_released_memory_comes_back() {
     plan.execute().unwrap();
     assert_eq!(output(&plan, 0), before);
 }
+
+#[test]
+fn b5_a_schedule_is_attached_to_memory_and_ordering_edges_hold() {
+    let (context, _) = interpreting();
+    let (a, b) = (leaf(&context, &[1., 2.]), leaf(&context, &[10., 20.]));
+    let (sum, product) = (add(&a, &b), mul(&a, &b));
+    let plan = svod_runtime::create_schedule(&context, std::slice::from_ref(&sum), &config()).unwrap();
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), [11., 22.]);
+
+    let graph = svod_ir::graph::Graph::new(&[sum, product]);
+    let key = svod_ir::graph::key::GraphKey::new(&graph).unwrap();
+    let mut pre = svod_runtime::create_pre_schedule(&graph, &key.leaves, false).unwrap();
+    pre.run_after(0, 1).unwrap();
+    pre.sort().unwrap();
+    let plan = svod_runtime::instantiate_schedule(&context, &pre, &key.leaves, &[], &[], &config()).unwrap();
+    plan.execute().unwrap();
+    assert_eq!((output(&plan, 0), output(&plan, 1)), (vec![11., 22.], vec![10., 40.]));
+    assert_eq!(plan.levels(), [0, 1], "independent, but ordered");
+
+    let empty = svod_schedule::PreSchedule::default();
+    let nothing = svod_runtime::instantiate_schedule(&context, &empty, &[], &[], &[], &config());
+    assert!(matches!(nothing, Err(Error::EmptySchedule)));
+}

@@ -6,10 +6,11 @@
 //! vector width, registers and caches.
 
 use crate::contraction::{Contraction, recognise, scans};
+use crate::lower::{LONGEST_SUM, cascades};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, Mem};
-use svod_ir::kernel::{AxisId, Body, Kernel, Out};
+use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::size::Size;
 use svod_ir::target::Target;
 
@@ -222,12 +223,13 @@ impl Choice<'_> {
 
         let binds = vector.map_or(Vec::new(), |axis| self.vectorize(out, axis, &mut order, lanes));
         if !order.is_empty() {
-            self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
+            self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order: order.clone() });
         }
         for at in bound {
             self.bind(at, To::Task);
         }
         self.opts.extend(binds);
+        self.cascade(out, &order);
         if folds.is_empty() {
             return;
         }
@@ -250,10 +252,46 @@ impl Choice<'_> {
         let mut order: Vec<LoopRef> = own.iter().map(|a| self.at(stage, *a, 0)).collect();
         let folded = |a: &AxisId| matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(a));
         let free = |a: &AxisId| (folded(a) && !scans(k, stage, *a)) || matches!(k.stages[stage].body, Body::Map(_));
-        let Some(axis) = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes) else { return };
-        let binds = self.vectorize(stage, axis, &mut order, lanes);
-        self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
-        self.opts.extend(binds);
+        if let Some(axis) = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes) {
+            let binds = self.vectorize(stage, axis, &mut order, lanes);
+            self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
+            self.opts.extend(binds);
+        }
+        self.cascade(stage, &order);
+    }
+
+    /// Cuts the loops of a long sum in two near their middle, so that its accumulators cascade:
+    /// the lowering adds up what each block gives in accumulators of their own.
+    fn cascade(&mut self, stage: usize, order: &[LoopRef]) {
+        let k = self.kernel;
+        let Body::Fold { carries, emit: Emit::Last, axes, .. } = &k.stages[stage].body else { return };
+        if !cascades(carries) {
+            return;
+        }
+        let outermost = |l: &&LoopRef| l.part == 0 && axes.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
+        let rounds = |l: &LoopRef| {
+            let points = axes.iter().find(|a| k.axes[a.index()].var.name() == l.axis).map_or(1, |a| extent(k, *a));
+            let by = |o: &Opt| if let Opt::Split { at, by, .. } = o { (at == l).then_some(*by as i64) } else { None };
+            let step: i64 = self.opts.iter().filter_map(by).product();
+            (points + step - 1) / step
+        };
+        let loops: Vec<(&LoopRef, i64)> = order.iter().filter(outermost).map(|l| (l, rounds(l))).collect();
+        let total = loops.iter().fold(1, |n: i64, (_, rounds)| n.saturating_mul(*rounds));
+        if total <= LONGEST_SUM {
+            return;
+        }
+        let block = (total.isqrt() as u64).next_power_of_two() as i64;
+        let mut inside = 1;
+        for (at, rounds) in loops.into_iter().rev() {
+            let by = block / inside;
+            if by < rounds {
+                if by > 1 {
+                    self.split(at.clone(), by, Tail::Rest);
+                }
+                return;
+            }
+            inside *= rounds;
+        }
     }
 
     /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few

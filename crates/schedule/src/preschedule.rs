@@ -50,8 +50,10 @@ pub struct KernelInvocation {
     pub item: Item,
     /// On what.
     pub args: Vec<Slot>,
-    /// The earlier invocations that it reads from.
+    /// The invocations that it reads from.
     pub dependencies: Vec<usize>,
+    /// Invocations that it follows though it reads nothing of theirs.
+    pub after: Vec<usize>,
 }
 
 /// The kernels of a graph and how they are invoked.
@@ -135,7 +137,7 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
             Item::Kernel(_) => args.push(out),
         }
         slots.insert(node, (out, Some(schedule.invocations.len())));
-        schedule.invocations.push(KernelInvocation { item, args, dependencies });
+        schedule.invocations.push(KernelInvocation { item, args, dependencies, after: Vec::new() });
     }
     schedule.outputs = graph.roots().iter().map(|r| slots[r].0).collect();
     if schedule.invocations.is_empty() {

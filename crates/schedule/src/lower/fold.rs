@@ -6,6 +6,7 @@
 //! scalar accumulator takes over. All dimensions are unrolled or vector loops in a good schedule,
 //! and the accumulators registers; otherwise they are scratch.
 
+use super::cascade::Cascade;
 use super::convert::Bound;
 use super::{Lowerer, Nest, Step};
 use crate::apply::{LoopState, Runs};
@@ -17,15 +18,24 @@ use svod_ir::lowered::{Home, Loop, LoopKind, Stmt};
 use svod_ir::size::{Size, Variable};
 
 /// The accumulators of one fold.
-struct Accumulators {
+pub(super) struct Accumulators {
     /// The loops that index them, outermost first, with their number of rounds.
-    loops: Vec<(LoopState, u64)>,
+    pub(super) loops: Vec<(LoopState, u64)>,
     /// One temporary a carry.
-    temps: Vec<TempId>,
+    pub(super) temps: Vec<TempId>,
     /// One scalar (per kept loop) temporary a carry, for tails of a vector loop.
-    tails: Vec<TempId>,
+    pub(super) tails: Vec<TempId>,
     /// The new values of one step, where carries depend on one another.
     news: Vec<TempId>,
+}
+
+impl Accumulators {
+    /// The temporaries of each kind, and the loops that index them.
+    pub(super) fn sets(&self) -> impl Iterator<Item = (&[TempId], Vec<(LoopState, u64)>)> {
+        let over = |rfactored: bool| self.loops.iter().filter(move |(l, _)| rfactored || !l.rfactor).cloned().collect();
+        let sets = [(&self.temps[..], over(true)), (&self.tails[..], over(false))];
+        sets.into_iter().filter(|(temps, _)| !temps.is_empty())
+    }
 }
 
 impl Lowerer<'_> {
@@ -36,9 +46,14 @@ impl Lowerer<'_> {
         };
         let accumulators = self.accumulators(&nest, carries)?;
         let mut body = self.initial(&nest, carries, &accumulators);
-        body.extend(self.steps(nest.clone(), carries, *emit, results, &accumulators)?);
+        let cascade = if *emit == Emit::Last { self.cascade(&nest, carries, &accumulators) } else { None };
+        if let Some(cascade) = &cascade {
+            body.extend(self.initial(&nest, carries, &cascade.totals));
+        }
+        body.extend(self.steps(nest.clone(), carries, *emit, results, &accumulators, cascade.as_ref())?);
         if *emit == Emit::Last {
-            body.extend(self.results(nest, carries, results, &accumulators)?);
+            let totals = cascade.as_ref().map_or(&accumulators, |c| &c.totals);
+            body.extend(self.results(nest, carries, results, totals)?);
         }
         Ok(body)
     }
@@ -50,17 +65,26 @@ impl Lowerer<'_> {
             if !kept && !l.rfactor {
                 continue;
             }
-            let outer = nest.loops[..i].iter().rev().find(|o| o.axis == l.axis);
-            let points = match outer {
-                Some(outer) => Size::from(outer.step as i64),
-                None => nest.env[&l.axis].remaining.clone(),
-            };
+            let (points, outermost) = points(nest, i);
             let bound = points.upper_bound().ok_or("a kept loop inside a reduction has no upper bound")?.max(1) as u64;
-            if kept && outer.is_none() && l.step > 1 && points.divisible_by(l.step as i64) != Some(true) {
+            if kept && outermost && l.step > 1 && points.divisible_by(l.step as i64) != Some(true) {
                 return Err("a split kept axis with a tail must have its outer part outside the reduction".into());
             }
             loops.push((l.clone(), bound.div_ceil(l.step)));
         }
+        let linked = carries.len() > 1 || carries[0].fix.is_some();
+        Ok(self.allocate(nest, carries, loops, linked, ["_acc", "_tail", "_new"]))
+    }
+
+    /// Accumulators over `loops`; `suffixes` end the names of the three kinds.
+    pub(super) fn allocate(
+        &mut self,
+        nest: &Nest,
+        carries: &[Carry],
+        loops: Vec<(LoopState, u64)>,
+        linked: bool,
+        suffixes: [&str; 3],
+    ) -> Accumulators {
         let registers = loops.iter().all(|(l, n)| *n == 1 || matches!(l.runs, Runs::Unroll | Runs::Vector));
         let home = if registers { Home::Register } else { Home::Scratch };
         let shape_of = |loops: &mut dyn Iterator<Item = &(LoopState, u64)>| {
@@ -75,24 +99,18 @@ impl Lowerer<'_> {
             carries.iter().map(new).collect()
         };
         let has_tail = loops.iter().any(|(l, _)| l.rfactor && l.runs == Runs::Vector);
-        let linked = carries.len() > 1 || carries[0].fix.is_some();
-        Ok(Accumulators {
-            temps: temps("_acc", &whole),
-            tails: if has_tail { temps("_tail", &kept) } else { Vec::new() },
-            news: if linked { temps("_new", &whole) } else { Vec::new() },
+        Accumulators {
+            temps: temps(suffixes[0], &whole),
+            tails: if has_tail { temps(suffixes[1], &kept) } else { Vec::new() },
+            news: if linked { temps(suffixes[2], &whole) } else { Vec::new() },
             loops,
-        })
+        }
     }
 
     /// Gives every accumulator its identity.
-    fn initial(&mut self, nest: &Nest, carries: &[Carry], acc: &Accumulators) -> Vec<Stmt> {
+    pub(super) fn initial(&mut self, nest: &Nest, carries: &[Carry], acc: &Accumulators) -> Vec<Stmt> {
         let mut body = Vec::new();
-        for (temps, rfactored) in [(&acc.temps, true), (&acc.tails, false)] {
-            if temps.is_empty() {
-                continue;
-            }
-            let over: Vec<(LoopState, u64)> =
-                acc.loops.iter().filter(|(l, _)| rfactored || !l.rfactor).cloned().collect();
+        for (temps, over) in acc.sets() {
             body.extend(self.over(nest.stage, &over, &mut |this, at| {
                 let store = |(t, c): (&TempId, &Carry)| {
                     let value = this.phase.exprs.constant(c.op.identity(c.dtype));
@@ -106,7 +124,7 @@ impl Lowerer<'_> {
     }
 
     /// Full loops over the rounds of some loops.
-    fn over(
+    pub(super) fn over(
         &mut self,
         stage: usize,
         loops: &[(LoopState, u64)],
@@ -136,16 +154,28 @@ impl Lowerer<'_> {
         entered.into_iter().rev().fold(body, |body, l| vec![Stmt::Loop(l, body)])
     }
 
-    fn indices(&mut self, at: &[Size]) -> Vec<ExprId> {
+    pub(super) fn indices(&mut self, at: &[Size]) -> Vec<ExprId> {
         at.iter().map(|i| self.phase.exprs.index(i.clone())).collect()
     }
 
     /// The reduction loops and, inside, one step of every carry.
-    fn steps(&mut self, nest: Nest, carries: &[Carry], emit: Emit, results: &[ExprId], acc: &Accumulators) -> Step {
-        if nest.loops.is_empty() {
-            return self.step(&nest, carries, emit, results, acc);
-        }
-        self.each(nest, &mut |this, inner| this.steps(inner, carries, emit, results, acc))
+    fn steps(
+        &mut self,
+        nest: Nest,
+        carries: &[Carry],
+        emit: Emit,
+        results: &[ExprId],
+        acc: &Accumulators,
+        cascade: Option<&Cascade>,
+    ) -> Step {
+        let Some(head) = nest.loops.first() else { return self.step(&nest, carries, emit, results, acc) };
+        let block = cascade.filter(|c| c.at == (head.axis, head.part));
+        self.each(nest, &mut |this, inner| {
+            let end = block.map(|c| this.end_of_block(&inner, carries, acc, &c.totals));
+            let mut body = this.steps(inner, carries, emit, results, acc, cascade)?;
+            body.extend(end.into_iter().flatten());
+            Ok(body)
+        })
     }
 
     fn step(&mut self, nest: &Nest, carries: &[Carry], emit: Emit, results: &[ExprId], acc: &Accumulators) -> Step {
@@ -345,6 +375,15 @@ impl Lowerer<'_> {
             value = self.phase.exprs.alu(op, &[value, tail]);
         }
         value
+    }
+}
+
+/// The points that loop `i` of a nest covers, and whether it is the outermost of its axis.
+pub(super) fn points(nest: &Nest, i: usize) -> (Size, bool) {
+    let l = &nest.loops[i];
+    match nest.loops[..i].iter().rev().find(|o| o.axis == l.axis) {
+        Some(outer) => (Size::from(outer.step as i64), false),
+        None => (nest.env[&l.axis].remaining.clone(), true),
     }
 }
 

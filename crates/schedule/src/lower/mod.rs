@@ -9,9 +9,12 @@
 //! either shortens its inner loop, or emits its body twice (full steps, then what is left in
 //! narrower ones), or masks, as the split says.
 
+mod cascade;
 mod convert;
 mod fold;
 mod region;
+
+pub(crate) use cascade::{LONGEST_SUM, cascades};
 
 use crate::apply::{LoopState, Runs, Scheduled, apply};
 use crate::apply::{PackJob, ScheduleError};
