@@ -277,10 +277,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.batch < 1:
         parser.error(f"--batch must be at least 1, got {options.batch}")
-    if options.file is not None and not (options.output or options.query):
+    if options.file is not None and options.output is None and options.query is None:
         parser.error("nothing to do with FILE: give --output, --query or both")
-    if options.output and not Path(options.output).absolute().parent.is_dir():
-        parser.error(f"--output: no folder {Path(options.output).absolute().parent}")
+    if options.output is not None:
+        output = Path(options.output).absolute()
+        if not output.parent.is_dir():
+            parser.error(f"--output: no folder {output.parent}")
+        if output.is_dir():
+            parser.error(f"--output: {output} is a folder; expected a file")
     try:
         run(options)
     except (svod.Error, OSError, ValueError) as error:
@@ -296,10 +300,10 @@ def run(options: argparse.Namespace) -> None:
     with tqdm(total=len(lines), unit="line", disable=options.file is None) as bar:
         rows = encoder.encode(lines, bar.update)
     corpus = Timings(encoder.timings.compile, encoder.timings.run)
-    if options.output:
+    if options.output is not None:
         save(options.output, rows)
 
-    default = () if options.file else QUERIES
+    default = () if options.file is not None else QUERIES
     queries = [options.query] if options.query is not None else list(default)
     for query, row in zip(queries, encoder.encode(queries), strict=True):
         print(f"\n{query}")

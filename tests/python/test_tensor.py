@@ -567,3 +567,40 @@ def test_realize_many_times_keeps_memory_flat() -> None:
         x = (x * 1).realize()
     assert svod.memory()["live"] <= before + 4096
     assert x.tolist()[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((3_000_001,), None), ((5, 200_003), 1), ((200_003, 5), 0), ((300, 400, 9), (0, 1))]
+)
+def test_long_sums_cascade(shape: tuple[int, ...], axes: Any) -> None:
+    # One value over and over: every addition rounds the same way, the worst case for a running sum.
+    for a in (np.full(shape, 0.1, np.float32), data(shape, "float32") + np.float32(3)):
+        expected = a.sum(axes, dtype=np.float64)
+        for result in (svod.Tensor(a).sum(axes), svod.Tensor(a).mean(axes) * (a.size / expected.size)):
+            np.testing.assert_allclose(result.numpy(), expected, rtol=5e-5)
+    # Those of random numbers err as NumPy's pairwise sums do.
+    a = np.random.default_rng(0).random(shape, np.float32)
+    expected = a.sum(axes, dtype=np.float64)
+    np.testing.assert_allclose(svod.Tensor(a).sum(axes).numpy(), expected, rtol=2e-6)
+
+
+def test_softmax_along_an_empty_axis() -> None:
+    for shape in ((0,), (3, 0)):
+        check(svod.Tensor(np.zeros(shape, np.float32)).softmax(-1), np.zeros(shape))
+        check(svod.Tensor(np.zeros(shape, np.float32)).log_softmax(-1), np.zeros(shape))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_softplus_keeps_small_values(dtype: str) -> None:
+    a = np.array([-80, -40, -23.5, -17, -8, -1e-3, 0, 1e-3, 5, 30, 1e4, np.inf, -np.inf, np.nan], dtype)
+    with np.errstate(invalid="ignore"):
+        expected = np.logaddexp(a.astype(np.float64), 0).astype(dtype)
+    check(svod.Tensor(a).softplus(), expected, rtol=5e-7, atol=0)
+
+
+def test_statistics_of_a_vector_are_computed_once() -> None:
+    x = svod.Tensor(data((30_000,), "float32"))
+    for y in (x - x.mean(), x.softmax(0)):
+        loops = y.prepare().kernels[0].loops  # the first stage's value is stored outside of every loop
+        depths = [len(line) - len(line.lstrip()) for line in loops.splitlines() if "s0[0] = " in line]
+        assert depths == [2], loops

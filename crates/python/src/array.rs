@@ -58,7 +58,10 @@ pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
         let descr = array.dtype().str().map_or_else(|_| dtype.to_string(), |s| s.to_string());
         return Err(Class::DType.raise(cannot(&format!("an array of {descr}, not of this machine's byte order,"))));
     }
-    if !array.is_c_contiguous() || !array.is_aligned() {
+    if !array.is_aligned() {
+        return Err(Class::Argument.raise(cannot(&format!("an array of {dtype} that is not aligned"))));
+    }
+    if !array.is_c_contiguous() {
         let layout = format!("an array of shape {:?} and strides {:?}", array.shape(), array.strides());
         return Err(Class::Argument.raise(cannot(&format!("{layout}, not dense and in row-major order,"))));
     }

@@ -192,7 +192,9 @@ impl Choice<'_> {
         // The axis that is cut into vectors, if any.
         let vector = contiguous.filter(|a| across.is_none() && extent(k, *a) >= lanes && !scans(k, out, *a));
         let work: i64 = own.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul).saturating_mul(cost(k));
-        let tasks = (work / TASK).clamp(1, MAX_TASKS);
+        // Stages of the whole kernel run once, so that there is one task.
+        let whole = rows.is_empty() && !folds.is_empty();
+        let tasks = if whole { 1 } else { (work / TASK).clamp(1, MAX_TASKS) };
         let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
 
         let mut order: Vec<LoopRef> = Vec::new();
@@ -216,7 +218,7 @@ impl Choice<'_> {
         let rest: Vec<LoopRef> =
             inner.iter().filter(|a| !candidates.contains(a)).map(|a| self.at(out, *a, 0)).collect();
         order.extend(bound.iter().cloned());
-        let row_loops = serial.clone();
+        let row_loops = if whole { Vec::new() } else { serial.clone() };
         order.extend(serial);
         order.extend(rest);
         order.extend(folded.iter().map(|a| self.at(out, *a, 0)));

@@ -250,7 +250,11 @@ impl Tensor {
     /// `log(1 + exp(x))`, without overflow.
     pub fn softplus(&self) -> Result<Tensor> {
         let x = self.as_float()?;
-        x.abs()?.neg()?.exp()?.add(1)?.log()?.add(x.relu()?)
+        let e = x.abs()?.neg()?.exp()?;
+        // log(1 + e), also where e is lost in the sum: see Goldberg (1991), theorem 4.
+        let sum = e.add(1)?;
+        let exact = sum.log()?.mul(&e)?.div(sum.sub(1)?)?;
+        Tensor::select(&sum.eq(1)?, &e, exact)?.add(x.relu()?)
     }
 
     /// `x` for `x > 0`, else `slope * x`.

@@ -32,7 +32,7 @@ pub enum TensorError {
         message: String,
     },
     /// A dimension that is not there.
-    #[error("{op}: axis {axis} is out of range for rank {rank}, which takes -{rank} to {rank} exclusive")]
+    #[error("{op}: axis {axis} is out of range for rank {rank}, {}", axes_of_rank(*rank))]
     Axis {
         /// The operation.
         op: &'static str,
@@ -211,6 +211,10 @@ fn of_device(error: &DeviceError) -> ErrorKind {
         DeviceError::SizeMismatch { .. } | DeviceError::Misaligned { .. } => ErrorKind::Value,
         _ => ErrorKind::Device,
     }
+}
+
+fn axes_of_rank(rank: usize) -> String {
+    if rank == 0 { "which has none".into() } else { format!("which takes -{rank} to {rank} exclusive") }
 }
 
 /// A shape as `[4, n]`, for messages.

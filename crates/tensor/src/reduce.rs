@@ -119,16 +119,14 @@ impl Tensor {
     /// `exp(x)` divided by its sum along `axis`.
     pub fn softmax(&self, axis: i64) -> Result<Tensor> {
         let x = self.as_float()?;
-        let wide = x.widened()?;
-        let e = wide.sub(wide.max(Some(&[axis]), true)?)?.exp()?;
+        let e = x.below_greatest("softmax", axis)?.exp()?;
         e.div(e.sum(Some(&[axis]), true)?)?.cast(x.dtype())
     }
 
     /// The logarithm of [`Tensor::softmax`].
     pub fn log_softmax(&self, axis: i64) -> Result<Tensor> {
         let x = self.as_float()?;
-        let wide = x.widened()?;
-        let shifted = wide.sub(wide.max(Some(&[axis]), true)?)?;
+        let shifted = x.below_greatest("log_softmax", axis)?;
         shifted.sub(shifted.exp()?.sum(Some(&[axis]), true)?.log()?)?.cast(x.dtype())
     }
 
@@ -155,6 +153,13 @@ impl Tensor {
     /// In `float32` where the type is a narrower float.
     pub(crate) fn widened(&self) -> Result<Tensor> {
         if self.dtype().is_float() { self.cast(carried_in(self.dtype())) } else { Ok(Tensor::from_uop(self.uop())) }
+    }
+
+    /// The elements less the greatest one along `axis`; where there is none, there is nothing to lessen.
+    fn below_greatest(&self, op: &'static str, axis: i64) -> Result<Tensor> {
+        let wide = self.widened()?;
+        let at = axis_of(op, axis, wide.shape().len())?;
+        if wide.shape()[at] == Size::ZERO { Ok(wide) } else { wide.sub(wide.max(Some(&[axis]), true)?) }
     }
 
     fn total(&self, op: &'static str, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
