@@ -57,7 +57,6 @@ from svod._svod import (
     int32,
     int64,
     linspace,
-    load_safetensors,
     manual_seed,
     memory,
     ones,
@@ -75,6 +74,7 @@ from svod._svod import (
     where,
     zeros,
 )
+from svod._weights import MissingTensorError, Weights, load_safetensors
 
 __all__ = [
     "ArgumentError",
@@ -118,6 +118,8 @@ __all__ = [
     "int32",
     "int64",
     "linspace",
+    "MissingTensorError",
+    "Weights",
     "load_safetensors",
     "manual_seed",
     "memory",

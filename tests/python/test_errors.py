@@ -291,3 +291,17 @@ def test_fork() -> None:
         ok = (y * 2).sum().item() == 64 * 64 * 64 * 2
         ctypes.CDLL(None)._exit(0 if ok else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_a_missing_tensor_names_file_and_name(tmp_path):
+    import json
+    import struct
+
+    header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<f", 1.5))
+    weights = svod.load_safetensors(path)
+    assert weights["a"].to("CPU").tolist() == [1.5]
+    with pytest.raises(svod.MissingTensorError, match=r"weights\.safetensors holds no tensor 'b'.*: a") as error:
+        weights["b"]
+    assert isinstance(error.value, svod.Error) and isinstance(error.value, KeyError)

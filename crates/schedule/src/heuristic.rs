@@ -371,7 +371,7 @@ fn loads_only_constants(k: &Kernel, value: svod_ir::expr::ExprId) -> bool {
 
 /// The axis along which most of an expression's reads are contiguous.
 fn vector_axis(k: &Kernel, value: svod_ir::expr::ExprId) -> Option<AxisId> {
-    contiguous(k, &[value], &[])
+    contiguous(k, &[value], &[], 0)
 }
 
 /// The axis along which most of a stage's reads and writes are contiguous.
@@ -384,12 +384,19 @@ fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
             Out::Temp => {}
         }
     }
-    let best = contiguous(k, &k.stages[stage].roots(), &stores);
+    // A fold reads far more than it writes.
+    let weight = if matches!(k.stages[stage].body, Body::Fold { .. }) { 1 } else { 3 };
+    let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
     let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
     best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })
 }
 
-fn contiguous(k: &Kernel, roots: &[svod_ir::expr::ExprId], stores: &[svod_ir::expr::ExprId]) -> Option<AxisId> {
+fn contiguous(
+    k: &Kernel,
+    roots: &[svod_ir::expr::ExprId],
+    stores: &[svod_ir::expr::ExprId],
+    store_weight: usize,
+) -> Option<AxisId> {
     let mut votes = vec![0usize; k.axes.len()];
     let mut vote = |last: svod_ir::expr::ExprId, weight: usize| {
         let Expr::Index(size) = k.exprs.get(last) else { return };
@@ -400,7 +407,7 @@ fn contiguous(k: &Kernel, roots: &[svod_ir::expr::ExprId], stores: &[svod_ir::ex
             }
         }
     };
-    stores.iter().for_each(|s| vote(*s, 3));
+    stores.iter().for_each(|s| vote(*s, store_weight));
     for e in k.exprs.reachable(roots) {
         if let Expr::Load { index, from, .. } = k.exprs.get(e) {
             let weight = if matches!(from, Mem::Param(_)) { 2 } else { 1 };
