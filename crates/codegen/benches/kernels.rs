@@ -6,7 +6,9 @@
 use std::time::{Duration, Instant};
 use svod_codegen::load::{Address, Code};
 use svod_codegen::{host, llvm, lower, machine, tile};
+use svod_dtype::DType;
 use svod_ir::kernel::{Kernel, samples};
+use svod_ir::linear::TileSpec;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_schedule::{heuristic, lower as loops};
 
@@ -71,7 +73,36 @@ fn bench(name: &str, kernel: &Kernel, vars: &[BoundVariable], work: f64, unit: &
     );
 }
 
+/// The rate of this core's contraction tile on panels in its first-level cache: the peak of the same
+/// run, since clock rates drift.
+fn peak() -> f64 {
+    let target = host::target();
+    let (rows, cols, depth) = (4u32, 3 * target.lanes(4) as u32, 128usize);
+    let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false };
+    let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
+    let code = Code::load("tile", &object, &|_| None).expect("the tile loads");
+    let address = code.address(&tile::symbol(&spec)).expect("it holds the tile").0;
+    type Tile = unsafe extern "C" fn(*mut f32, *const f32, *const f32, i64, i64, i64, i64, i64);
+    // SAFETY: the code generator gave the function this signature.
+    let run = unsafe { std::mem::transmute::<usize, Tile>(address) };
+    let (a, b) = (vec![0.5f32; rows as usize * depth], vec![0.25f32; cols as usize * depth]);
+    let mut c = vec![0f32; (rows * cols) as usize];
+    let mut best = Duration::MAX;
+    for _ in 0..9 {
+        let ((), time) = timed(|| {
+            for _ in 0..4000 {
+                let stride = i64::from(cols);
+                // SAFETY: the operands have the sizes that depth, strides and tile imply.
+                unsafe { run(c.as_mut_ptr(), a.as_ptr(), b.as_ptr(), depth as i64, 0, stride, depth as i64, stride) };
+            }
+        });
+        best = best.min(time);
+    }
+    2.0 * f64::from(rows * cols) * depth as f64 * 4000.0 / best.as_secs_f64() / 1e9
+}
+
 fn main() {
+    println!("peak of this core in this run: {:.1} GFLOP/s", peak());
     let s = |n: i64| Size::from(n);
     for constant in [false, true] {
         for n in [128, 512, 1024] {

@@ -384,8 +384,8 @@ fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
             Out::Temp => {}
         }
     }
-    // A fold reads far more than it writes.
-    let weight = if matches!(k.stages[stage].body, Body::Fold { .. }) { 1 } else { 3 };
+    // A fold reads far more than it writes; one whose lanes cannot be split is cut across.
+    let weight = if simple_fold(k, stage) { 1 } else { 3 };
     let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
     let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
     best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })
@@ -418,8 +418,14 @@ fn contiguous(
     votes.iter().rposition(|v| *v == best).map(|a| AxisId(a as u32))
 }
 
-/// `n` in equal blocks of at most about `block`, a multiple of `of`.
+/// `n` in equal blocks of at most about `block`, a multiple of `of`; without a tail where that does
+/// not make them less than half as large.
 fn round(n: i64, block: i64, of: i64) -> i64 {
+    let most = round_up(block.min(n), of);
+    let exact = (1..=most / of).rev().map(|b| b * of).take_while(|b| 2 * b >= most);
+    if let Some(exact) = exact.into_iter().find(|b| n % b == 0) {
+        return exact;
+    }
     let blocks = (n + block - 1) / block.max(1);
     round_up((n + blocks - 1) / blocks.max(1), of)
 }
