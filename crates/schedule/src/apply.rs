@@ -151,10 +151,15 @@ impl Scheduled {
             return Err("only a serial loop can be split; bind after splitting".into());
         }
         if tail == Tail::Exact {
-            let extent = &self.kernel.axes[old.axis.index()].extent;
             let whole = old.step as i64 * by as i64;
-            if extent.divisible_by(whole) != Some(true) {
-                return Err(format!("{whole} does not provably divide the extent {extent}"));
+            // Inside a loop whose rounds are always full, the points of a round; else all points.
+            let around = loops[..at].iter().rev().find(|l| l.axis == old.axis).filter(|l| l.tail != Tail::Rest);
+            let points = match around {
+                Some(outer) => Size::from(outer.step as i64),
+                None => self.kernel.axes[old.axis.index()].extent.clone(),
+            };
+            if points.divisible_by(whole) != Some(true) {
+                return Err(format!("{whole} does not provably divide the extent {points}"));
             }
         }
         let part = 1 + loops.iter().filter(|l| l.axis == old.axis).map(|l| l.part).max().unwrap_or(0);

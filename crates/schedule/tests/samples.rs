@@ -132,3 +132,42 @@ fn symbolic_rows() {
         check_all(&samples::matmul_bias(&Size::from(17), &Size::from(20), &Size::from(&n), true), &bound);
     }
 }
+
+/// Each way in which a split may treat its tail, on extents that the factor divides and on others.
+#[test]
+fn every_tail_gives_the_same() {
+    for cols in [24, 32, 37, 5] {
+        let kernel = samples::softmax(&Size::from(6), &Size::from(cols));
+        for tail in ["exact", "rest", "mask"] {
+            if tail == "exact" && cols % 8 != 0 {
+                continue;
+            }
+            let text = format!(
+                "split out.i.0 by 4 rest\nbind out.i.0 task\nat peak out.i.1\nat total out.i.1\n\
+                 split out.j.0 by 8 {tail}\nbind out.j.1 vector\nsplit peak.j.0 by 8 {tail}\nbind peak.j.1 unroll\n\
+                 split total.j.0 by 8 {tail}\nbind total.j.1 vector\nrfactor total.j.1\n"
+            );
+            check(&kernel, &text.parse().unwrap(), &[]);
+        }
+        // A staged row that is rounded up, and read across its padding.
+        let kernel = samples::layernorm(&Size::from(5), &Size::from(cols));
+        for tail in ["pad", "mask"] {
+            let text = format!(
+                "at mean out.i.0\nat variance out.i.0\nsplit variance.j.0 by 8 {tail}\nbind variance.j.1 vector\n\
+                 rfactor variance.j.1\nsplit out.j.0 by 16 mask\nsplit out.j.1 by 8 exact\nbind out.j.2 vector\n"
+            );
+            check(&kernel, &text.parse().unwrap(), &[]);
+        }
+    }
+}
+
+#[test]
+fn an_illegal_step_is_named_with_its_reason() {
+    let kernel = samples::softmax(&Size::from(6), &Size::from(37));
+    let why = |text: &str| lower(&kernel, &text.parse().unwrap()).unwrap_err().to_string();
+    assert!(why("split out.j.0 by 8 exact").contains("8 does not provably divide the extent 37"));
+    assert!(why("bind out.k.0 vector").contains("stage `out` has no loop `out.k.0`"));
+    assert!(why("at total peak.i.0").contains("stage `total` is not computed before `peak`"));
+    assert!(why("split out.i.0 by 2 rest\nreorder out out.i.1 out.i.0 out.j.0").starts_with("step 2 of the schedule"));
+    assert!(why("micro out 4 8").contains("not a contraction"));
+}
