@@ -1,34 +1,18 @@
 //! Kernels written by hand, scheduled and compiled, give what the kernel interpreter gives.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../ir/tests/support/values.rs"]
+mod values;
+
 use svod_codegen::load::{Address, Code};
 use svod_codegen::{host, llvm, lower, machine, tile};
-use svod_dtype::DType;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::{Kernel, samples};
 use svod_ir::lowered::Lowered;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
 use svod_schedule::{heuristic, lower as loops};
-
-fn values(dtype: DType, n: usize, seed: u64) -> HostBuffer {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    if dtype.is_float() {
-        HostBuffer::from_f64(dtype, (0..n).map(|_| (next() % 4001) as f64 / 1000.0 - 2.0))
-    } else {
-        HostBuffer::from_i64(dtype, (0..n).map(|_| (next() % 5) as i64))
-    }
-}
-
-fn count(shape: &[Size], vars: &[BoundVariable]) -> usize {
-    shape.iter().map(|s| s.eval_bound(vars).unwrap() as usize).product()
-}
+use values::{count, values};
 
 /// Compiles a loop tree and runs it on the buffers.
 fn run(lowered: &Lowered, target: &Target, vars: &[BoundVariable], buffers: &mut [HostBuffer]) {

@@ -1,32 +1,18 @@
 //! Kernels written by hand, under the heuristic's schedule, give what the kernel interpreter gives.
 #![allow(clippy::unwrap_used)]
 
-use svod_dtype::DType;
+#[path = "../../ir/tests/support/values.rs"]
+mod values;
+
 use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::{Kernel, samples};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
 use svod_schedule::{Schedule, heuristic, lower};
-
-/// Deterministic values in about -2..2, small integers for integer types.
-fn values(dtype: DType, n: usize, seed: u64) -> HostBuffer {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    if dtype.is_float() {
-        HostBuffer::from_f64(dtype, (0..n).map(|_| (next() % 4001) as f64 / 1000.0 - 2.0))
-    } else {
-        HostBuffer::from_i64(dtype, (0..n).map(|_| (next() % 5) as i64))
-    }
-}
+use values::{count, values};
 
 fn buffers(kernel: &Kernel, vars: &[BoundVariable]) -> Vec<HostBuffer> {
-    let count = |shape: &[Size]| shape.iter().map(|s| s.eval_bound(vars).unwrap() as usize).product();
-    kernel.params.iter().enumerate().map(|(i, p)| values(p.dtype, count(&p.shape), i as u64 + 1)).collect()
+    kernel.params.iter().enumerate().map(|(i, p)| values(p.dtype, count(&p.shape, vars), i as u64 + 1)).collect()
 }
 
 /// Runs both interpreters and compares every buffer.
@@ -38,10 +24,9 @@ fn check(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable]) {
     let mut got = buffers(kernel, vars);
     for pack in &program.packs {
         let packed = lower(&pack.kernel, &Schedule::default()).unwrap();
-        let count = |shape: &[Size]| shape.iter().map(|s| s.eval_bound(vars).unwrap() as usize).product();
         let param = &program.lowered.params[pack.packed.index()];
         let mut all = got[..kernel.params.len()].to_vec();
-        all.push(HostBuffer::zeros(param.dtype, count(&param.shape)));
+        all.push(HostBuffer::zeros(param.dtype, count(&param.shape, vars)));
         packed.lowered.interpret(vars, &mut all).unwrap();
         got.push(all.pop().unwrap());
     }
