@@ -9,9 +9,9 @@ use crate::contraction::{Contraction, recognise, scans};
 use crate::lower::{LONGEST_SUM, cascades};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, Mem};
+use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
-use svod_ir::size::Size;
+use svod_ir::size::{Size, Variable};
 use svod_ir::target::Target;
 
 /// Scalar operations that are worth handing to another thread.
@@ -19,6 +19,11 @@ const TASK: i64 = 1 << 16;
 
 /// Tasks of one kernel at most: more only cost time to hand out.
 const MAX_TASKS: i64 = 256;
+
+/// Rows and columns of a contraction's task at most. Larger ones save little more packing, and leave
+/// too few tasks to share out evenly.
+const MAX_ROWS: i64 = 144;
+const MAX_COLUMNS: i64 = 512;
 
 /// Chooses a schedule from the kernel's structure and the target's description.
 pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
@@ -70,16 +75,16 @@ impl Choice<'_> {
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
         let element = c.acc.bytes() as i64;
 
-        // A panel of B takes three quarters of the first-level cache, a block of A half of the second. A block of
-        // rows should be tall, since each panel of B is fetched once for it.
+        // A panel of B takes three quarters of the first-level cache, a block of A half of the
+        // second. A block of rows should be tall, since each panel of B is fetched once for it.
         let block_k = round(depth, (self.target.l1 as i64 * 3 / 4 / (cols * element)).clamp(64, 512), 8);
-        let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, 144);
+        let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, MAX_ROWS);
         let outer: i64 =
             k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
         let work = m.saturating_mul(n).saturating_mul(depth).saturating_mul(outer);
         let wanted = (work / (8 * TASK)).clamp(1, 8);
         let mut task_m = round(m, tall, rows);
-        let mut task_n = round(n, 512, cols);
+        let mut task_n = round(n, MAX_COLUMNS, cols);
         let tasks = |task_m: i64, task_n: i64| outer * (m + task_m - 1) / task_m * ((n + task_n - 1) / task_n);
         while tasks(task_m, task_n) < wanted && task_n >= 8 * cols {
             task_n = round_up(task_n / 2, cols);
@@ -87,7 +92,6 @@ impl Choice<'_> {
         while tasks(task_m, task_n) < wanted && task_m >= 4 * rows {
             task_m = round_up(task_m / 2, rows);
         }
-        let block_m = task_m;
 
         // The output: a grid of tasks, each a block of rows and columns.
         let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
@@ -111,7 +115,7 @@ impl Choice<'_> {
         // The contraction: blocks of depth, blocks of rows, panels of columns, tiles.
         self.opts.push(Opt::At { stage: name.clone(), at: on });
         let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.k, 0));
-        self.split(sm.clone(), block_m, Tail::Rest);
+        self.split(sm.clone(), task_m, Tail::Rest);
         self.split(LoopRef { part: 1, ..sm.clone() }, rows, Tail::PadScratch);
         self.split(sn.clone(), cols, Tail::PadScratch);
         self.split(sk.clone(), block_k, Tail::Rest);
@@ -124,39 +128,36 @@ impl Choice<'_> {
 
         let constant = loads_only_constants(k, c.b);
         let home = if constant { StageHome::Prepared } else { StageHome::Task };
-        let along_rows = vector_axis(k, c.a) == Some(c.m) && vector_axis(k, c.a) != Some(c.k);
+        let along_rows = contiguous(k, &[c.a], &[], 0) == Some(c.m);
         let a_layout = if along_rows { Layout::Panels(rows as u32) } else { Layout::Rows };
         self.opts.push(Opt::Stage { stage: name.clone(), operand: 0, layout: a_layout, home: StageHome::Task });
         self.opts.push(Opt::Stage { stage: name.clone(), operand: 1, layout: Layout::Panels(cols as u32), home });
         let a = format!("{name}.a");
         self.opts.push(Opt::At { stage: a.clone(), at: sm.clone() });
-        let axis = |axis: AxisId| k.axes[axis.index()].var.name().to_string();
-        let copy_axes = |operand, layout| c.operand_axes(k, operand, layout);
         if along_rows {
-            self.copy_panels(&a, &copy_axes(0, a_layout), rows, None);
+            self.copy_panels(&a, &c.operand_axes(k, 0, a_layout), rows, false);
         } else {
-            self.split(LoopRef::new(&a, &axis(c.m), 0), rows, Tail::PadScratch);
-            self.unsplit_rows(&a, &copy_axes(0, a_layout), lanes);
+            self.copy_rows(&a, c, rows, lanes);
         }
         if !constant {
             let b = format!("{name}.b");
             self.opts.push(Opt::At { stage: b.clone(), at: sk });
-            self.copy_panels(&b, &copy_axes(1, Layout::Panels(cols as u32)), cols, Some(cols));
+            self.copy_panels(&b, &c.operand_axes(k, 1, Layout::Panels(cols as u32)), cols, true);
         }
         self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
     }
 
-    /// The loops of a copy in rows: along the depth in vectors.
-    fn unsplit_rows(&mut self, stage: &str, over: &[AxisId], lanes: i64) {
-        // The rows were split only so that the scratch is rounded up; nothing else is needed.
-        let depth = self.kernel.axes[over[over.len() - 1].index()].var.name();
-        let at = LoopRef::new(stage, depth, 0);
+    /// The loops of a copy in rows: along the depth in vectors, and scratch for whole tiles of rows.
+    fn copy_rows(&mut self, stage: &str, c: &Contraction, rows: i64, lanes: i64) {
+        let whole = |axis: AxisId| LoopRef::new(stage, self.kernel.axes[axis.index()].var.name(), 0);
+        let (row, at) = (whole(c.m), whole(c.k));
+        self.split(row, rows, Tail::PadScratch);
         self.split(at.clone(), lanes, Tail::Rest);
         self.bind(LoopRef { part: 1, ..at }, To::Vector);
     }
 
     /// The loops of a copy in panels: panel by panel, each point of the depth at once.
-    fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, vector: Option<i64>) {
+    fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, vector: bool) {
         let names: Vec<&str> = over.iter().map(|a| self.kernel.axes[a.index()].var.name()).collect();
         let [outer @ .., depth, last] = &names[..] else { return };
         let loops: Vec<LoopRef> = outer.iter().map(|n| LoopRef::new(stage, n, 0)).collect();
@@ -165,7 +166,7 @@ impl Choice<'_> {
         let inner = LoopRef { part: 1, ..last.clone() };
         let order = loops.into_iter().chain([last, depth, inner.clone()]).collect();
         self.opts.push(Opt::Reorder { stage: stage.into(), order });
-        if vector.is_some() {
+        if vector {
             self.bind(inner, To::Vector);
         }
     }
@@ -330,7 +331,7 @@ impl Choice<'_> {
             cut(self, 4 * lanes, To::Unroll);
         }
         cut(self, lanes, To::Vector);
-        // A loop is unrolled only if the vector is the last.
+        // Lanes get accumulators once all loops are bound.
         binds.sort_by_key(|o| matches!(o, Opt::Rfactor { .. }));
         binds
     }
@@ -361,7 +362,7 @@ fn cost(k: &Kernel) -> i64 {
     k.exprs.iter().map(|(_, e)| of(e)).sum::<i64>().max(1)
 }
 
-fn loads_only_constants(k: &Kernel, value: svod_ir::expr::ExprId) -> bool {
+fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
     k.exprs.reachable(&[value]).iter().all(|e| match k.exprs.get(*e) {
         Expr::Load { from: Mem::Param(p), .. } => k.params[p.index()].constant,
         Expr::Load { .. } => false,
@@ -369,21 +370,14 @@ fn loads_only_constants(k: &Kernel, value: svod_ir::expr::ExprId) -> bool {
     })
 }
 
-/// The axis along which most of an expression's reads are contiguous.
-fn vector_axis(k: &Kernel, value: svod_ir::expr::ExprId) -> Option<AxisId> {
-    contiguous(k, &[value], &[], 0)
-}
-
 /// The axis along which most of a stage's reads and writes are contiguous.
 fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
     let own = crate::contraction::stage_axes(k, stage);
-    let mut stores = Vec::new();
-    for out in &k.stages[stage].outs {
-        match out {
-            Out::Param { index, .. } => stores.extend(index.last().copied()),
-            Out::Temp => {}
-        }
-    }
+    let store = |out: &Out| match out {
+        Out::Param { index, .. } => index.last().copied(),
+        Out::Temp => None,
+    };
+    let stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
     // A fold reads far more than it writes; one whose lanes cannot be split is cut across.
     let weight = if simple_fold(k, stage) { 1 } else { 3 };
     let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
@@ -391,17 +385,14 @@ fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
     best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })
 }
 
-fn contiguous(
-    k: &Kernel,
-    roots: &[svod_ir::expr::ExprId],
-    stores: &[svod_ir::expr::ExprId],
-    store_weight: usize,
-) -> Option<AxisId> {
+/// The axis along which most reads below `roots` are contiguous, where each of `stores`, last indices of
+/// writes, counts `store_weight` times.
+fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_weight: usize) -> Option<AxisId> {
     let mut votes = vec![0usize; k.axes.len()];
-    let mut vote = |last: svod_ir::expr::ExprId, weight: usize| {
+    let mut vote = |last: ExprId, weight: usize| {
         let Expr::Index(size) = k.exprs.get(last) else { return };
         for (a, axis) in k.axes.iter().enumerate() {
-            let step = |v: &svod_ir::size::Variable| (*v == axis.var).then(|| Size::from(&axis.var) + 1);
+            let step = |v: &Variable| (*v == axis.var).then(|| Size::from(&axis.var) + 1);
             if size.variables().contains(&axis.var) && (size.substitute(&step) - size).as_const() == Some(1) {
                 votes[a] += weight;
             }

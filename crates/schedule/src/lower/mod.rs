@@ -389,12 +389,8 @@ impl<'s> Lowerer<'s> {
         let index = self.temp_index(nest.stage, &point)?;
         let mem = Mem::Temp(self.placed[&nest.stage].temps[0], 0);
         let stride = self.row_stride(mem);
-        let reduced = self.s.stages[nest.stage].loops.iter().map(|l| l.axis).filter(|x| self.folds(nest.stage, *x));
-        let mut axes: Vec<AxisId> = reduced.collect();
-        axes.dedup();
-        axes.sort();
-        axes.dedup();
-        let start = axes.iter().map(|x| nest.env[x].base.clone()).sum();
+        let reduced = nest.env.iter().filter(|(axis, _)| self.folds(nest.stage, **axis));
+        let start = reduced.map(|(_, span)| &span.base).sum();
         Ok(Micro {
             rows,
             cols,
