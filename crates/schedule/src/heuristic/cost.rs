@@ -1,0 +1,69 @@
+//! What a kernel reads, writes and computes, as far as a schedule's choice depends on it.
+
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::kernel::{AxisId, Kernel};
+use svod_ir::size::{Size, Variable};
+
+pub(super) fn extent(kernel: &Kernel, axis: AxisId) -> i64 {
+    kernel.axes[axis.index()].extent.upper_bound().unwrap_or(i64::MAX).max(1)
+}
+
+/// Rough number of scalar operations per point.
+pub(super) fn cost(k: &Kernel) -> i64 {
+    let of = |e: &Expr| match e {
+        Expr::Alu(op, _) if op.is_transcendental() => 16,
+        Expr::Alu(Alu::Div | Alu::Sqrt | Alu::Recip, _) => 4,
+        Expr::Alu(..) | Expr::Load { .. } => 1,
+        _ => 0,
+    };
+    k.exprs.iter().map(|(_, e)| of(e)).sum::<i64>().max(1)
+}
+
+pub(super) fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
+    k.exprs.reachable(&[value]).iter().all(|e| match k.exprs.get(*e) {
+        Expr::Load { from: Mem::Param(p), .. } => k.params[p.index()].constant,
+        Expr::Load { .. } => false,
+        _ => true,
+    })
+}
+
+/// The axis along which most reads below `roots` are contiguous, where each of `stores`, last indices of
+/// writes, counts `store_weight` times.
+pub(super) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_weight: usize) -> Option<AxisId> {
+    let mut votes = vec![0usize; k.axes.len()];
+    let mut vote = |last: ExprId, weight: usize| {
+        let Expr::Index(size) = k.exprs.get(last) else { return };
+        for (a, axis) in k.axes.iter().enumerate() {
+            let step = |v: &Variable| (*v == axis.var).then(|| Size::from(&axis.var) + 1);
+            if size.variables().contains(&axis.var) && (size.substitute(&step) - size).as_const() == Some(1) {
+                votes[a] += weight;
+            }
+        }
+    };
+    stores.iter().for_each(|s| vote(*s, store_weight));
+    for e in k.exprs.reachable(roots) {
+        if let Expr::Load { index, from, .. } = k.exprs.get(e) {
+            let weight = if matches!(from, Mem::Param(_)) { 2 } else { 1 };
+            index.last().into_iter().for_each(|l| vote(*l, weight));
+        }
+    }
+    let best = votes.iter().copied().max().filter(|v| *v > 0)?;
+    votes.iter().rposition(|v| *v == best).map(|a| AxisId(a as u32))
+}
+
+/// `n` in equal blocks of at most about `block`, a multiple of `of`; without a tail where that does
+/// not make them less than half as large.
+pub(super) fn round(n: i64, block: i64, of: i64) -> i64 {
+    let most = round_up(block.min(n), of);
+    let exact = (1..=most / of).rev().map(|b| b * of).take_while(|b| 2 * b >= most);
+    if let Some(exact) = exact.into_iter().find(|b| n % b == 0) {
+        return exact;
+    }
+    let blocks = (n + block - 1) / block.max(1);
+    round_up((n + blocks - 1) / blocks.max(1), of)
+}
+
+pub(super) fn round_up(n: i64, of: i64) -> i64 {
+    (n + of - 1) / of * of
+}

@@ -1,0 +1,51 @@
+//! The schedule that is chosen without a search.
+//!
+//! Three shapes of kernel are told apart by structure alone: a contraction with its epilogue
+//! ([`contraction`]), rows (stages that fold a row, and what is made of them), and everything else,
+//! which is one map or fold ([`rows`]). Nothing here knows a kernel by name or a size by value: factors
+//! follow from the target's vector width, registers and caches.
+
+mod contraction;
+mod cost;
+mod rows;
+
+use crate::contraction::recognise;
+use crate::opt::{LoopRef, Opt, Schedule, Tail, To};
+use contraction::worth_a_tile;
+use svod_ir::kernel::{AxisId, Kernel};
+use svod_ir::target::Target;
+
+/// Scalar operations that are worth handing to another thread.
+const TASK: i64 = 1 << 16;
+
+/// Chooses a schedule from the kernel's structure and the target's description.
+pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
+    let last = kernel.stages.len().saturating_sub(1);
+    let tiled = (0..last).find_map(|s| recognise(kernel, s).filter(|c| worth_a_tile(kernel, c)).map(|c| (s, c)));
+    let mut choice = Choice { kernel, target, opts: Vec::new() };
+    match tiled {
+        Some((stage, found)) => choice.contraction(stage, &found),
+        None => choice.rows(),
+    }
+    Schedule(choice.opts)
+}
+
+struct Choice<'k> {
+    kernel: &'k Kernel,
+    target: &'k Target,
+    opts: Vec<Opt>,
+}
+
+impl Choice<'_> {
+    fn at(&self, stage: usize, axis: AxisId, part: u32) -> LoopRef {
+        LoopRef::new(&self.kernel.stages[stage].name, self.kernel.axes[axis.index()].var.name(), part)
+    }
+
+    fn split(&mut self, at: LoopRef, by: i64, tail: Tail) {
+        self.opts.push(Opt::Split { at, by: by as u64, tail });
+    }
+
+    fn bind(&mut self, at: LoopRef, to: To) {
+        self.opts.push(Opt::Bind { at, to });
+    }
+}

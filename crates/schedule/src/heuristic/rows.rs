@@ -1,0 +1,208 @@
+//! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
+
+use super::cost::{contiguous, cost, extent, round_up};
+use super::{Choice, TASK};
+use crate::contraction::scans;
+use crate::lower::{LONGEST_SUM, cascades};
+use crate::opt::{LoopRef, Opt, Tail, To};
+use svod_ir::expr::{Expr, ExprId};
+use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
+
+/// Tasks of one kernel at most: more only cost time to hand out.
+const MAX_TASKS: i64 = 256;
+
+impl Choice<'_> {
+    /// Rows: an output, and the stages that it reads, each computed once a row.
+    pub(super) fn rows(&mut self) {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        if matches!(k.stages[out].body, Body::Scatter { .. }) {
+            return;
+        }
+        let over = &k.stages[out].over;
+        let folds: Vec<usize> = (0..out).filter(|s| matches!(k.stages[*s].body, Body::Fold { .. })).collect();
+        let is_row = |a: &AxisId| folds.iter().any(|s| k.stages[*s].over.contains(a));
+        let (rows, inner): (Vec<AxisId>, Vec<AxisId>) =
+            if folds.is_empty() { (Vec::new(), over.clone()) } else { over.iter().copied().partition(is_row) };
+        let contiguous = stage_vector(k, out);
+        // A row axis along which memory is contiguous, when no other axis is: blocks of rows.
+        let across = rows.iter().copied().find(|a| Some(*a) == contiguous);
+        let own = crate::contraction::stage_axes(k, out);
+        let folded: Vec<AxisId> = own.iter().copied().filter(|a| !over.contains(a)).collect();
+        let lanes = self.lanes(out);
+
+        // The axis that is cut into vectors, if any.
+        let vector = contiguous.filter(|a| across.is_none() && extent(k, *a) >= lanes && !scans(k, out, *a));
+        let work: i64 = own.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul).saturating_mul(cost(k));
+        // Stages of the whole kernel run once, so that there is one task.
+        let whole = rows.is_empty() && !folds.is_empty();
+        let tasks = if whole { 1 } else { (work / TASK).clamp(1, MAX_TASKS) };
+        let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
+
+        let mut order: Vec<LoopRef> = Vec::new();
+        let mut bound: Vec<LoopRef> = Vec::new();
+        let mut serial: Vec<LoopRef> = Vec::new();
+        let mut left = tasks;
+        for axis in &candidates {
+            let at = self.at(out, *axis, 0);
+            let n = extent(k, *axis);
+            let is_vector = Some(*axis) == vector || Some(*axis) == across;
+            if left > 1 {
+                let points = round_up((n + left - 1) / left, if is_vector { 4 * lanes } else { 1 });
+                self.split(at.clone(), points, Tail::Rest);
+                bound.push(at.clone());
+                serial.push(LoopRef { part: 1, ..at });
+                left = left * points / n.max(1);
+            } else {
+                serial.push(at);
+            }
+        }
+        let rest: Vec<LoopRef> =
+            inner.iter().filter(|a| !candidates.contains(a)).map(|a| self.at(out, *a, 0)).collect();
+        order.extend(bound.iter().cloned());
+        let row_loops = if whole { Vec::new() } else { serial.clone() };
+        order.extend(serial);
+        order.extend(rest);
+        order.extend(folded.iter().map(|a| self.at(out, *a, 0)));
+
+        let binds = vector.map_or(Vec::new(), |axis| self.vectorize(out, axis, &mut order, lanes));
+        if !order.is_empty() {
+            self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order: order.clone() });
+        }
+        for at in bound {
+            self.bind(at, To::Task);
+        }
+        self.opts.extend(binds);
+        self.cascade(out, &order);
+        if folds.is_empty() {
+            return;
+        }
+        // The stages of a row are computed where the last row loop has been entered.
+        let Some(at) = row_loops.last().cloned() else {
+            (0..out).for_each(|s| self.stage_of_row(s));
+            return;
+        };
+        for stage in 0..out {
+            self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: at.clone() });
+            self.stage_of_row(stage);
+        }
+    }
+
+    /// The loops of a stage that is computed for one row.
+    fn stage_of_row(&mut self, stage: usize) {
+        let k = self.kernel;
+        let own = crate::contraction::stage_axes(k, stage);
+        let lanes = self.lanes(stage);
+        let mut order: Vec<LoopRef> = own.iter().map(|a| self.at(stage, *a, 0)).collect();
+        let folded = |a: &AxisId| matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(a));
+        let free = |a: &AxisId| (folded(a) && !scans(k, stage, *a)) || matches!(k.stages[stage].body, Body::Map(_));
+        if let Some(axis) = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes) {
+            let binds = self.vectorize(stage, axis, &mut order, lanes);
+            self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
+            self.opts.extend(binds);
+        }
+        self.cascade(stage, &order);
+    }
+
+    /// Cuts the loops of a long sum in two near their middle, so that its accumulators cascade:
+    /// the lowering adds up what each block gives in accumulators of their own.
+    fn cascade(&mut self, stage: usize, order: &[LoopRef]) {
+        let k = self.kernel;
+        let Body::Fold { carries, emit: Emit::Last, axes, .. } = &k.stages[stage].body else { return };
+        if !cascades(carries) {
+            return;
+        }
+        let outermost = |l: &&LoopRef| l.part == 0 && axes.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
+        let rounds = |l: &LoopRef| {
+            let points = axes.iter().find(|a| k.axes[a.index()].var.name() == l.axis).map_or(1, |a| extent(k, *a));
+            let by = |o: &Opt| if let Opt::Split { at, by, .. } = o { (at == l).then_some(*by as i64) } else { None };
+            let step: i64 = self.opts.iter().filter_map(by).product();
+            (points + step - 1) / step
+        };
+        let loops: Vec<(&LoopRef, i64)> = order.iter().filter(outermost).map(|l| (l, rounds(l))).collect();
+        let total = loops.iter().fold(1, |n: i64, (_, rounds)| n.saturating_mul(*rounds));
+        if total <= LONGEST_SUM {
+            return;
+        }
+        let block = (total.isqrt() as u64).next_power_of_two() as i64;
+        let mut inside = 1;
+        for (at, rounds) in loops.into_iter().rev() {
+            let by = block / inside;
+            if by < rounds {
+                if by > 1 {
+                    self.split(at.clone(), by, Tail::Rest);
+                }
+                return;
+            }
+            inside *= rounds;
+        }
+    }
+
+    /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few
+    /// of them at once where that fills the pipeline: folds, and bodies of few operations.
+    /// Gives the steps that bind the new loops, to be taken once they are in order.
+    fn vectorize(&mut self, stage: usize, axis: AxisId, order: &mut Vec<LoopRef>, lanes: i64) -> Vec<Opt> {
+        let k = self.kernel;
+        let name = k.axes[axis.index()].var.name();
+        let Some(position) = order.iter().rposition(|l| l.axis == name) else { return Vec::new() };
+        let fold = matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis));
+        if fold && !simple_fold(k, stage) {
+            return Vec::new();
+        }
+        let at = order[position].clone();
+        // The outer part of a kept axis goes before the loops that fold.
+        let kept = |l: &LoopRef| k.stages[stage].over.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
+        let first_fold = order.iter().position(|l| !kept(l));
+        if let (false, Some(first)) = (fold, first_fold.filter(|f| *f < position)) {
+            let moved = order.remove(position);
+            order.insert(first, moved);
+        }
+        let mut binds = Vec::new();
+        let mut outer = at.clone();
+        let mut cut = |this: &mut Self, by: i64, to: To| {
+            this.split(outer.clone(), by, Tail::Rest);
+            outer = LoopRef { part: outer.part + 1, ..outer.clone() };
+            order.push(outer.clone());
+            binds.push(Opt::Bind { at: outer.clone(), to });
+            if fold {
+                binds.push(Opt::Rfactor { at: outer.clone() });
+            }
+        };
+        if extent(k, axis) >= 4 * lanes && (fold || cost(k) <= 12) {
+            cut(self, 4 * lanes, To::Unroll);
+        }
+        cut(self, lanes, To::Vector);
+        // Lanes get accumulators once all loops are bound.
+        binds.sort_by_key(|o| matches!(o, Opt::Rfactor { .. }));
+        binds
+    }
+
+    /// Lanes of a vector of a stage's widest values.
+    fn lanes(&self, stage: usize) -> i64 {
+        let k = self.kernel;
+        let all = k.exprs.reachable(&k.stages[stage].roots());
+        let values = all.iter().filter(|e| !matches!(k.exprs.get(**e), Expr::Index(_) | Expr::Const(_)));
+        let widest = values.map(|e| k.exprs.dtype(*e).bytes()).max().unwrap_or(4);
+        self.target.lanes(widest.max(1)) as i64
+    }
+}
+
+/// Whether a fold has one plain carry, so that lanes may have accumulators of their own.
+fn simple_fold(k: &Kernel, stage: usize) -> bool {
+    matches!(&k.stages[stage].body, Body::Fold { carries, .. } if carries.len() == 1 && carries[0].op.alu().is_some())
+}
+
+/// The axis along which most of a stage's reads and writes are contiguous.
+fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
+    let own = crate::contraction::stage_axes(k, stage);
+    let store = |out: &Out| match out {
+        Out::Param { index, .. } => index.last().copied(),
+        Out::Temp => None,
+    };
+    let stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
+    // A fold reads far more than it writes; one whose lanes cannot be split is cut across.
+    let weight = if simple_fold(k, stage) { 1 } else { 3 };
+    let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
+    let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
+    best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })
+}
