@@ -2,25 +2,36 @@
 //!
 //! What is read here is executed: the folder belongs to the user and nobody else can look into it,
 //! and an entry whose length or digest is wrong counts as absent. Entries are written elsewhere and
-//! renamed, so that readers see all of an entry or nothing. No failure is an error: it costs a
-//! compilation, and one warning a process.
+//! renamed, so that readers see all of an entry or nothing. The folder is bounded: what was used
+//! longest ago goes first. No failure is an error: it costs a compilation, and one warning a process.
 
 use crate::config::warn_once;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 /// First bytes of an entry.
 const MAGIC: &[u8; 8] = b"svodobj1";
 /// Magic, length of the content, digest.
 const HEADER: usize = 8 + 8 + 32;
 
+/// Bytes of all entries at most; several thousand kernels.
+const MOST: u64 = 256 << 20;
+
+/// A use is written down when the last one that was is older than this.
+const RECENT: Duration = Duration::from_secs(60 * 60);
+
+/// A draft as old as this was left by a process that died.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A folder of entries.
 #[derive(Debug)]
 pub(crate) struct DiskCache {
     folder: PathBuf,
+    most: u64,
 }
 
 /// Names an entry: a digest of everything that its content depends on.
@@ -62,13 +73,13 @@ impl DiskCache {
             let what = "the folder belongs to somebody else, or others may enter it";
             return Err(io::Error::new(ErrorKind::PermissionDenied, what));
         }
-        Ok(DiskCache { folder: folder.to_owned() })
+        Ok(DiskCache { folder: folder.to_owned(), most: MOST })
     }
 
     /// The content of an entry.
     pub(crate) fn get(&self, key: DiskKey) -> Option<Vec<u8>> {
         let path = self.path(key);
-        match fs::read(&path) {
+        match read(&path) {
             Ok(entry) => {
                 let content = content(&entry, key).map(<[u8]>::to_vec);
                 if content.is_none() {
@@ -86,9 +97,45 @@ impl DiskCache {
 
     /// Sets the content of an entry.
     pub(crate) fn put(&self, key: DiskKey, content: &[u8]) {
-        if let Err(e) = self.write(key, content) {
+        // One write in some dozens looks after the folder's size, whichever process it is in.
+        let trim = || if key.0[0] < 4 { self.trim() } else { Ok(()) };
+        if let Err(e) = self.write(key, content).and_then(|()| trim()) {
             warn_once("disk cache", &format!("cannot write to {}: {e}", self.folder.display()));
         }
+    }
+
+    /// Removes the entries that were used longest ago, down to three quarters of the bound, where all of
+    /// them are beyond it, and drafts that nobody will finish.
+    fn trim(&self) -> io::Result<()> {
+        let now = SystemTime::now();
+        let age = |used: SystemTime| now.duration_since(used).unwrap_or_default();
+        let mut entries = Vec::new();
+        for item in fs::read_dir(&self.folder)? {
+            let item = item?;
+            // Another process may have removed it by now.
+            let Ok(found) = item.metadata() else { continue };
+            let used = found.modified()?;
+            if !item.file_name().to_string_lossy().starts_with("draft-") {
+                entries.push((used, found.len(), item.path()));
+            } else if age(used) > ABANDONED {
+                let _ = fs::remove_file(item.path());
+            }
+        }
+        let mut total: u64 = entries.iter().map(|(_, bytes, _)| bytes).sum();
+        if total <= self.most {
+            return Ok(());
+        }
+        entries.sort();
+        for (_, bytes, path) in entries {
+            if total <= self.most / 4 * 3 {
+                break;
+            }
+            match fs::remove_file(path) {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+                _ => total -= bytes,
+            }
+        }
+        Ok(())
     }
 
     fn write(&self, key: DiskKey, content: &[u8]) -> io::Result<()> {
@@ -110,6 +157,19 @@ impl DiskCache {
     fn path(&self, key: DiskKey) -> PathBuf {
         self.folder.join(blake3::Hash::from_bytes(key.0).to_hex().as_str())
     }
+}
+
+/// An entry's file, whose time says when it was last used.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let found = file.metadata()?;
+    let mut entry = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
+    file.read_to_end(&mut entry)?;
+    if found.modified()?.elapsed().is_ok_and(|age| age > RECENT) {
+        // A folder that may only be read serves as well.
+        let _ = file.set_modified(SystemTime::now());
+    }
+    Ok(entry)
 }
 
 /// The digest of an entry, which also depends on its key: an entry under another name is no entry.
@@ -191,6 +251,26 @@ mod tests {
         assert_eq!(DiskCache::open(&folder.0).unwrap_err().kind(), ErrorKind::PermissionDenied);
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o700)).unwrap();
         assert!(DiskCache::open(&folder.0).is_ok());
+    }
+
+    #[test]
+    fn c6_the_folder_is_bounded_and_forgets_what_was_used_longest_ago() {
+        let folder = Folder::new("bounded");
+        let cache = DiskCache { most: 10_000, ..DiskCache::open(&folder.0).unwrap() };
+        let keys: Vec<DiskKey> = (0..20).map(|i| DiskKey::new(&[&i.to_string()])).collect();
+        for (i, key) in keys.iter().enumerate() {
+            cache.write(*key, &[0; 1000 - HEADER]).unwrap();
+            let used = SystemTime::now() - RECENT * (40 - i as u32);
+            File::options().write(true).open(cache.path(*key)).unwrap().set_modified(used).unwrap();
+        }
+        let draft = folder.0.join("draft-1-1");
+        fs::write(&draft, b"half").unwrap();
+        File::options().write(true).open(&draft).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(cache.get(keys[0]).is_some(), "used now");
+        cache.trim().unwrap();
+        let left: Vec<usize> = (0..20).filter(|i| cache.get(keys[*i]).is_some()).collect();
+        assert_eq!(left, [0, 14, 15, 16, 17, 18, 19]);
+        assert!(!draft.exists());
     }
 
     #[test]
