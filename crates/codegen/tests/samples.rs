@@ -91,6 +91,8 @@ fn rows() {
         let (r, c) = (Size::from(rows), Size::from(cols));
         for kernel in [
             samples::softmax(&r, &c),
+            samples::softmax_columns(&c, &r),
+            samples::add_transposed(&r, &c),
             samples::online_softmax(&r, &c),
             samples::layernorm(&r, &c),
             samples::mean_variance(&r, &c),

@@ -62,11 +62,20 @@ fn sizes(pairs: &[i64]) -> Vec<Size> {
 }
 
 #[test]
+fn blocks_with_tails() {
+    let s = sizes(&[75, 6, 300]);
+    check_all(&samples::softmax_columns(&s[0], &s[1]), &[]);
+    check_all(&samples::add_transposed(&s[0], &s[2]), &[]);
+}
+
+#[test]
 fn rows() {
     for shape in [[1, 1], [3, 7], [5, 33], [4, 128], [9, 70]] {
         let s = sizes(&shape);
         for kernel in [
             samples::softmax(&s[0], &s[1]),
+            samples::softmax_columns(&s[1], &s[0]),
+            samples::add_transposed(&s[0], &s[1]),
             samples::online_softmax(&s[0], &s[1]),
             samples::layernorm(&s[0], &s[1]),
             samples::mean_variance(&s[0], &s[1]),

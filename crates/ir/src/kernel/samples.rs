@@ -114,10 +114,20 @@ impl Builder {
 /// `out[i, j] = exp(x[i, j] - max x[i]) / sum exp(x[i] - max x[i])`, in three stages `peak`,
 /// `total`, `out`. Arguments: x, out: `f32[rows, cols]`.
 pub fn softmax(rows: &Size, cols: &Size) -> Kernel {
-    let mut b = Builder::new("softmax");
+    softmax_of("softmax", rows, cols, false)
+}
+
+/// As [`softmax`] over the first dimension. Arguments: x, out: `f32[cols, rows]`.
+pub fn softmax_columns(rows: &Size, cols: &Size) -> Kernel {
+    softmax_of("softmax_columns", rows, cols, true)
+}
+
+fn softmax_of(name: &str, rows: &Size, cols: &Size, columns: bool) -> Kernel {
+    let mut b = Builder::new(name);
     let (i, j) = (b.axis("i", rows), b.axis("j", cols));
-    let (x, out) = (b.param(F32, &[i, j]), b.param(F32, &[i, j]));
-    let value = b.read(x, &[i, j]);
+    let point = if columns { [j, i] } else { [i, j] };
+    let (x, out) = (b.param(F32, &point), b.param(F32, &point));
+    let value = b.read(x, &point);
     let peak = b.reduce("peak", &[i], j, Monoid::Max, value);
     let peak = b.temp(peak, 0, &[i]);
     let below = b.op(Alu::Sub, &[value, peak]);
@@ -125,8 +135,20 @@ pub fn softmax(rows: &Size, cols: &Size) -> Kernel {
     let total = b.reduce("total", &[i], j, Monoid::Sum, power);
     let total = b.temp(total, 0, &[i]);
     let quotient = b.op(Alu::Div, &[power, total]);
+    let to = b.to(out, &point);
+    b.stage("out", &point, Body::Map(quotient), vec![to]);
+    b.0
+}
+
+/// `out[i, j] = x[i, j] + y[j, i]`. Arguments: x: `f32[rows, cols]`, y: `f32[cols, rows]`, out: `f32[rows, cols]`.
+pub fn add_transposed(rows: &Size, cols: &Size) -> Kernel {
+    let mut b = Builder::new("add_transposed");
+    let (i, j) = (b.axis("i", rows), b.axis("j", cols));
+    let (x, y, out) = (b.param(F32, &[i, j]), b.param(F32, &[j, i]), b.param(F32, &[i, j]));
+    let (left, right) = (b.read(x, &[i, j]), b.read(y, &[j, i]));
+    let sum = b.op(Alu::Add, &[left, right]);
     let to = b.to(out, &[i, j]);
-    b.stage("out", &[i, j], Body::Map(quotient), vec![to]);
+    b.stage("out", &[i, j], Body::Map(sum), vec![to]);
     b.0
 }
 
@@ -324,6 +346,8 @@ pub fn all_small() -> Vec<Kernel> {
     let [a, b, c, d] = [2, 3, 5, 4].map(Size::from);
     vec![
         softmax(&b, &c),
+        softmax_columns(&b, &c),
+        add_transposed(&b, &c),
         online_softmax(&b, &c),
         layernorm(&b, &c),
         mean_variance(&b, &c),

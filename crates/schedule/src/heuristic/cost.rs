@@ -33,13 +33,8 @@ pub(super) fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
 pub(super) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_weight: usize) -> Option<AxisId> {
     let mut votes = vec![0usize; k.axes.len()];
     let mut vote = |last: ExprId, weight: usize| {
-        let Expr::Index(size) = k.exprs.get(last) else { return };
-        for (a, axis) in k.axes.iter().enumerate() {
-            let step = |v: &Variable| (*v == axis.var).then(|| Size::from(&axis.var) + 1);
-            if size.variables().contains(&axis.var) && (size.substitute(&step) - size).as_const() == Some(1) {
-                votes[a] += weight;
-            }
-        }
+        let along = |a: usize| steps_along(k, last, AxisId(a as u32));
+        votes.iter_mut().enumerate().filter(|(a, _)| along(*a)).for_each(|(_, votes)| *votes += weight);
     };
     stores.iter().for_each(|s| vote(*s, store_weight));
     for e in k.exprs.reachable(roots) {
@@ -50,6 +45,14 @@ pub(super) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_
     }
     let best = votes.iter().copied().max().filter(|v| *v > 0)?;
     votes.iter().rposition(|v| *v == best).map(|a| AxisId(a as u32))
+}
+
+/// Whether an index grows by one with each point of an axis.
+pub(super) fn steps_along(k: &Kernel, index: ExprId, axis: AxisId) -> bool {
+    let Expr::Index(size) = k.exprs.get(index) else { return false };
+    let var = &k.axes[axis.index()].var;
+    let step = |v: &Variable| (v == var).then(|| Size::from(var) + 1);
+    size.variables().contains(var) && (size.substitute(&step) - size).as_const() == Some(1)
 }
 
 /// `n` in equal blocks of at most about `block`, a multiple of `of`; without a tail where that does

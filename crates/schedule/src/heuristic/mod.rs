@@ -2,12 +2,13 @@
 //!
 //! Three shapes of kernel are told apart by structure alone: a contraction with its epilogue
 //! ([`contraction`]), rows (stages that fold a row, and what is made of them), and everything else,
-//! which is one map or fold ([`rows`]). Nothing here knows a kernel by name or a size by value: factors
+//! which is one map or fold ([`rows`]; maps that read across what they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors
 //! follow from the target's vector width, registers and caches.
 
 mod contraction;
 mod cost;
 mod rows;
+mod transpose;
 
 use crate::contraction::recognise;
 use crate::opt::{LoopRef, Opt, Schedule, Tail, To};

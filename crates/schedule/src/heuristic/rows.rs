@@ -1,6 +1,7 @@
 //! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
 
 use super::cost::{contiguous, cost, extent, round_up};
+use super::transpose::crossed;
 use super::{Choice, TASK};
 use crate::contraction::scans;
 use crate::lower::{LONGEST_SUM, cascades};
@@ -9,7 +10,7 @@ use svod_ir::expr::{Expr, ExprId};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 
 /// Tasks of one kernel at most: more only cost time to hand out.
-const MAX_TASKS: i64 = 256;
+pub(super) const MAX_TASKS: i64 = 256;
 
 impl Choice<'_> {
     /// Rows: an output, and the stages that it reads, each computed once a row.
@@ -32,8 +33,13 @@ impl Choice<'_> {
         let lanes = self.lanes(out);
 
         // The axis that is cut into vectors, if any.
-        let vector = contiguous.filter(|a| across.is_none() && extent(k, *a) >= lanes && !scans(k, out, *a));
+        let vector = contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a));
         let work: i64 = own.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul).saturating_mul(cost(k));
+        if let (Body::Map(_), 0, Some(vector)) = (&k.stages[out].body, out, vector)
+            && let Some(across) = crossed(k, out, vector)
+        {
+            return self.transposed(out, vector, across, work);
+        }
         // Stages of the whole kernel run once, so that there is one task.
         let whole = rows.is_empty() && !folds.is_empty();
         let tasks = if whole { 1 } else { (work / TASK).clamp(1, MAX_TASKS) };
@@ -46,7 +52,7 @@ impl Choice<'_> {
         for axis in &candidates {
             let at = self.at(out, *axis, 0);
             let n = extent(k, *axis);
-            let is_vector = Some(*axis) == vector || Some(*axis) == across;
+            let is_vector = Some(*axis) == contiguous;
             if left > 1 {
                 let points = round_up((n + left - 1) / left, if is_vector { 4 * lanes } else { 1 });
                 self.split(at.clone(), points, Tail::Rest);
@@ -59,13 +65,31 @@ impl Choice<'_> {
         }
         let rest: Vec<LoopRef> =
             inner.iter().filter(|a| !candidates.contains(a)).map(|a| self.at(out, *a, 0)).collect();
+        // Rows side by side in memory are computed together, a few vectors of them.
+        let block = across.filter(|a| Some(*a) == vector).and_then(|a| {
+            let name = k.axes[a.index()].var.name();
+            let at = serial.iter().position(|l| l.axis == name)?;
+            let block = serial.remove(at);
+            self.split(block.clone(), 4 * lanes, Tail::Rest);
+            serial.push(block.clone());
+            Some(LoopRef { part: block.part + 1, ..block })
+        });
         order.extend(bound.iter().cloned());
         let row_loops = if whole { Vec::new() } else { serial.clone() };
         order.extend(serial);
         order.extend(rest);
         order.extend(folded.iter().map(|a| self.at(out, *a, 0)));
 
-        let binds = vector.map_or(Vec::new(), |axis| self.vectorize(out, axis, &mut order, lanes));
+        let binds = match (block, vector) {
+            (Some(block), _) => {
+                self.split(block.clone(), lanes, Tail::Rest);
+                let inner = LoopRef { part: block.part + 1, ..block.clone() };
+                order.extend([block.clone(), inner.clone()]);
+                vec![Opt::Bind { at: block, to: To::Unroll }, Opt::Bind { at: inner, to: To::Vector }]
+            }
+            (None, Some(axis)) => self.vectorize(out, axis, &mut order, lanes),
+            (None, None) => Vec::new(),
+        };
         if !order.is_empty() {
             self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order: order.clone() });
         }
@@ -79,23 +103,24 @@ impl Choice<'_> {
         }
         // The stages of a row are computed where the last row loop has been entered.
         let Some(at) = row_loops.last().cloned() else {
-            (0..out).for_each(|s| self.stage_of_row(s));
+            (0..out).for_each(|s| self.stage_of_row(s, None));
             return;
         };
         for stage in 0..out {
             self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: at.clone() });
-            self.stage_of_row(stage);
+            self.stage_of_row(stage, across);
         }
     }
 
-    /// The loops of a stage that is computed for one row.
-    fn stage_of_row(&mut self, stage: usize) {
+    /// The loops of a stage that is computed for one row, or for a block of them along `across`.
+    fn stage_of_row(&mut self, stage: usize, across: Option<AxisId>) {
         let k = self.kernel;
         let own = crate::contraction::stage_axes(k, stage);
         let lanes = self.lanes(stage);
         let mut order: Vec<LoopRef> = own.iter().map(|a| self.at(stage, *a, 0)).collect();
         let folded = |a: &AxisId| matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(a));
-        let free = |a: &AxisId| (folded(a) && !scans(k, stage, *a)) || matches!(k.stages[stage].body, Body::Map(_));
+        let map = matches!(k.stages[stage].body, Body::Map(_));
+        let free = |a: &AxisId| map || Some(*a) == across || (folded(a) && !scans(k, stage, *a));
         if let Some(axis) = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes) {
             let binds = self.vectorize(stage, axis, &mut order, lanes);
             self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
@@ -168,7 +193,7 @@ impl Choice<'_> {
                 binds.push(Opt::Rfactor { at: outer.clone() });
             }
         };
-        if extent(k, axis) >= 4 * lanes && (fold || cost(k) <= 12) {
+        if extent(k, axis) >= 4 * lanes && (fold || cost(k) <= 12 || simple_fold(k, stage)) {
             cut(self, 4 * lanes, To::Unroll);
         }
         cut(self, lanes, To::Vector);
@@ -178,7 +203,7 @@ impl Choice<'_> {
     }
 
     /// Lanes of a vector of a stage's widest values.
-    fn lanes(&self, stage: usize) -> i64 {
+    pub(super) fn lanes(&self, stage: usize) -> i64 {
         let k = self.kernel;
         let all = k.exprs.reachable(&k.stages[stage].roots());
         let values = all.iter().filter(|e| !matches!(k.exprs.get(**e), Expr::Index(_) | Expr::Const(_)));

@@ -293,6 +293,8 @@ impl<'s> Lowerer<'s> {
         let next = nest.loops.iter().position(|l| l.axis == head.axis).ok_or("a split loop has lost its inner part")?;
         let narrowed = nest.loops.remove(next);
         nest.loops.insert(0, LoopState { runs: Runs::Serial, rfactor: false, ..narrowed });
+        // What remains is the loop's last round: what is computed in each round is computed in it too.
+        body.extend(self.producers(nest.stage, &head, &nest.env)?);
         body.extend(self.each(nest, inside)?);
         Ok(body)
     }
