@@ -12,6 +12,7 @@ mod order;
 mod preschedule;
 mod rangeify;
 mod threefry;
+mod views;
 
 pub use apply::{PackJob, ScheduleError};
 pub use heuristic::heuristic;

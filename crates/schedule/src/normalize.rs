@@ -2,9 +2,11 @@
 //! than needed.
 //!
 //! * Dimensions of extent 1 of the parameters are dropped.
+//! * Parameters get the shape in which they are read ([`crate::views`]).
 //! * Two adjacent axes that every access names together, `[.., a, b, ..]`, become one. A row of a
 //!   batch of matrices is then a row of one tall matrix.
 
+use crate::views::reshape_params;
 use rustc_hash::FxHashMap;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
 use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out};
@@ -12,7 +14,7 @@ use svod_ir::size::{Size, Variable};
 
 /// The same computation in normal form; axes are renumbered in the order of use.
 pub(crate) fn normalize(kernel: Kernel) -> Kernel {
-    let mut kernel = squeeze(kernel);
+    let mut kernel = reshape_params(squeeze(kernel));
     while let Some((a, b)) = mergeable(&kernel) {
         kernel = merge(kernel, a, b);
     }
@@ -40,7 +42,7 @@ fn squeeze(kernel: Kernel) -> Kernel {
 }
 
 /// Every access of a kernel: the memory and the index.
-fn accesses(kernel: &Kernel) -> Vec<(Mem, Vec<ExprId>)> {
+pub(crate) fn accesses(kernel: &Kernel) -> Vec<(Mem, Vec<ExprId>)> {
     let all: Vec<ExprId> = kernel.stages.iter().flat_map(|s| s.roots()).collect();
     let load = |e: &ExprId| match kernel.exprs.get(*e) {
         Expr::Load { from, index, .. } => Some((*from, index.to_vec())),
@@ -194,8 +196,8 @@ fn merge(kernel: Kernel, a: AxisId, b: AxisId) -> Kernel {
 }
 
 /// Copies every expression, with variables renamed and the indices of accesses changed; `pick`
-/// chooses among an access's indices, given as expressions of the old pool.
-fn rebuild(
+/// gives an access's new indices for its old ones: old ones, or [`Expr::Index`] of the old pool.
+pub(crate) fn rebuild(
     kernel: Kernel,
     rename: &dyn Fn(&Variable) -> Option<Size>,
     pick: &dyn Fn(Mem, &[ExprId]) -> Vec<ExprId>,
@@ -210,7 +212,8 @@ fn rebuild(
         let new = match node {
             Expr::Index(size) => pool.index(size.substitute(rename)),
             Expr::Load { from, index, valid, other } => {
-                let index: Vec<ExprId> = pick(*from, index).iter().map(|i| memo[i]).collect();
+                let index: Vec<ExprId> =
+                    pick(*from, index).iter().map(|i| copied(&old, &mut pool, &memo, rename, *i)).collect();
                 pool.load_valid(old.dtype(id), *from, &index, valid.map(|v| memo[&v]), *other)
             }
             _ => {
@@ -237,12 +240,27 @@ fn rebuild(
         }
         for out in &mut stage.outs {
             if let Out::Param { param, index } = out {
-                *index = pick(Mem::Param(*param), index).iter().map(|i| memo[i]).collect();
+                let picked = pick(Mem::Param(*param), index);
+                *index = picked.iter().map(|i| copied(&old, &mut pool, &memo, rename, *i)).collect();
             }
         }
     }
     kernel.exprs = pool;
     kernel
+}
+
+/// The copy of an expression that `rebuild` has visited, or of an index that it need not have.
+fn copied(
+    old: &ExprPool,
+    pool: &mut ExprPool,
+    memo: &FxHashMap<ExprId, ExprId>,
+    rename: &dyn Fn(&Variable) -> Option<Size>,
+    index: ExprId,
+) -> ExprId {
+    match (memo.get(&index), old.get(index)) {
+        (None, Expr::Index(size)) => pool.index(size.substitute(rename)),
+        _ => memo[&index],
+    }
 }
 
 /// Drops unused axes and names the others `a0`, `a1` … in the order of use.

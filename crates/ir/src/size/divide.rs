@@ -145,6 +145,23 @@ fn common_factor(r: &Size, c: i64) -> Option<(i64, Size, i64)> {
     (g > 1).then(|| (g, inner(), k.rem_euclid(g)))
 }
 
+/// For a divisor c and `r = g*inner + low` with `0 <= low < g` and g a factor of c above 1: `g`, `inner`, `low`.
+fn low_part(r: &Size, c: i64) -> Option<(i64, Size, Size)> {
+    let terms = r.expr_terms();
+    if terms.len() < 2 || c <= 1 {
+        return None;
+    }
+    let shared = |t: &Term| gcd(t.coefficient.unsigned_abs(), c.unsigned_abs());
+    terms.iter().filter(|t| !t.factors.is_empty()).find_map(|lead| {
+        let g = i64::try_from(shared(lead)).ok().filter(|g| *g > 1)?;
+        let (high, low): (Vec<&Term>, Vec<&Term>) = terms.iter().partition(|t| t.coefficient % g == 0);
+        let low = from_terms(low.into_iter().cloned().collect());
+        let (least, most) = low.bounds();
+        let divided = |t: &Term| Term { coefficient: t.coefficient / g, factors: t.factors.clone() };
+        (least >= 0 && most < g).then(|| (g, from_terms(high.into_iter().map(divided).collect()), low))
+    })
+}
+
 /// The constant and the only other term of `r`, if that is a bare atom.
 fn bare_atom(r: &Size) -> Option<(i64, &Atom)> {
     match r.split_constant()? {
@@ -159,6 +176,9 @@ fn quotient_of_rest(r: &Size, b: &Size) -> Size {
     }
     if let Some(c) = b.as_const() {
         if let Some((g, inner, _)) = common_factor(r, c) {
+            return inner.floordiv(c / g);
+        }
+        if let Some((g, inner, _)) = low_part(r, c) {
             return inner.floordiv(c / g);
         }
         if let Some((k, Atom::FloorDiv(x, d))) = bare_atom(r)
@@ -179,6 +199,9 @@ fn remainder_of_rest(r: &Size, b: &Size) -> Size {
     }
     if let Some(c) = b.as_const() {
         if let Some((g, inner, low)) = common_factor(r, c) {
+            return inner.modulo(c / g) * g + low;
+        }
+        if let Some((g, inner, low)) = low_part(r, c) {
             return inner.modulo(c / g) * g + low;
         }
         if let Some((0, Atom::Mod(x, d))) = bare_atom(r)

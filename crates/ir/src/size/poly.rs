@@ -348,11 +348,11 @@ fn canonical(terms: Vec<Term>) -> Result<Vec<Term>, Fault> {
     let mut terms = merge(terms)?;
     // Each step removes a quotient; the cap guards against a pair of rules that undo each other.
     for _ in 0..64 {
-        let quotients = |t: &Term| t.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..)));
+        let quotients = |t: &Term| t.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..)) || digit(f).is_some());
         if !terms.iter().any(quotients) {
             break;
         }
-        match join_remainder(&terms).or_else(|| make_remainder(&terms)) {
+        match join_remainder(&terms).or_else(|| join_digits(&terms)).or_else(|| make_remainder(&terms)) {
             Some(next) => terms = merge(next?)?,
             None => break,
         }
@@ -399,6 +399,35 @@ fn join_remainder(terms: &[Term]) -> Rewritten {
             next.remove(i.max(j));
             next.remove(i.min(j));
             return Some(with_multiple(next, &rest, x));
+        }
+    }
+    None
+}
+
+/// `(x, a, b)` of an atom `(x//a)%b` with numbers a and b.
+fn digit(atom: &Atom) -> Option<(&Size, i64, i64)> {
+    let Atom::Mod(quotient, b) = atom else { return None };
+    let [term] = quotient.expr_terms() else { return None };
+    match &term.factors[..] {
+        [Atom::FloorDiv(x, a)] if term.coefficient == 1 => Some((x, a.as_const()?, b.as_const()?)),
+        _ => None,
+    }
+}
+
+/// `k*a*((x//a)%b) + k*(x%a) => k*(x%(a*b))` for numbers a and b above 0
+fn join_digits(terms: &[Term]) -> Rewritten {
+    for (i, term) in terms.iter().enumerate() {
+        for factor in &term.factors {
+            let Some((x, a, b)) = digit(factor).filter(|(_, a, b)| *a > 0 && *b > 0) else { continue };
+            let Some(scale) = term.without(factor).exact_quotient(&Term::constant(a)) else { continue };
+            let Some(both) = a.checked_mul(b) else { continue };
+            let Some(low) = divide::modulo(x, &a.into()).as_term() else { continue };
+            let partner = scale.times(low.coefficient, &low.factors);
+            let Some(j) = partner.ok().and_then(|p| terms.iter().position(|t| *t == p)) else { continue };
+            let mut next = terms.to_vec();
+            next.remove(i.max(j));
+            next.remove(i.min(j));
+            return Some(with_multiple(next, &scale, &divide::modulo(x, &both.into())));
         }
     }
     None
