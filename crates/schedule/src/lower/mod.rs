@@ -21,7 +21,7 @@ use crate::apply::{PackJob, ScheduleError};
 use crate::contraction::{layout_index, layout_shape};
 use crate::opt::{Layout, Schedule, Tail};
 use rustc_hash::FxHashMap;
-use svod_ir::expr::{ExprId, Mem, TempId};
+use svod_ir::expr::{ExprId, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out};
 use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
 use svod_ir::size::{Size, Variable};
@@ -47,10 +47,12 @@ pub enum LowerError {
 /// A kernel's loops, and the copies of constant operands that they read.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The loops. Parameters after the kernel's own are packed operands, in the order of `packs`.
+    /// The loops. Parameters after the kernel's own are packed operands and workspaces.
     pub lowered: Lowered,
     /// What makes the packed operands.
     pub packs: Vec<PackJob>,
+    /// Parameters that an earlier phase writes for a later one; their content is undefined at the start.
+    pub workspaces: Vec<ParamId>,
 }
 
 /// Applies a schedule to a kernel.
@@ -73,7 +75,7 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
         })?);
     }
     let Kernel { name, params, vars, .. } = scheduled.kernel;
-    Ok(Program { lowered: Lowered { name, params, vars, phases }, packs: scheduled.packs })
+    Ok(Program { lowered: Lowered { name, params, vars, phases }, packs: scheduled.packs, workspaces: scheduled.workspaces })
 }
 
 fn is_root(s: &Scheduled, stage: usize) -> bool {
