@@ -13,8 +13,10 @@ const MAX_ROWS: i64 = 144;
 const MAX_COLUMNS: i64 = 512;
 /// Tasks of a contraction at most, if blocks can be made small enough.
 const MAX_TASKS: i64 = 32;
-/// Points that one task copies where a copy is shared, and the depth that it covers.
-const COPIED: i64 = 1 << 16;
+/// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
+/// that each has a line in the first-level cache.
+const COPIED_AT_ONCE: i64 = 192;
+/// Depth that one task of a shared copy covers.
 const MAX_COPIED_DEPTH: i64 = 256;
 
 pub(super) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
@@ -110,9 +112,9 @@ impl Choice<'_> {
         match home {
             StageHome::Task => {
                 self.opts.push(Opt::At { stage: b.clone(), at: sk });
-                self.copy_panels(&b, &over, cols, true);
+                self.copy_panels(&b, &over, cols, false);
             }
-            StageHome::Shared => self.copy_shared(&b, &over, cols),
+            StageHome::Shared => self.copy_panels(&b, &over, cols, true),
             StageHome::Prepared => {}
         }
         self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
@@ -127,40 +129,28 @@ impl Choice<'_> {
         self.bind(LoopRef { part: 1, ..at }, To::Vector);
     }
 
-    /// The loops of a copy in panels: panel by panel, each point of the depth at once.
-    fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, vector: bool) {
-        let names: Vec<&str> = over.iter().map(|a| self.kernel.axes[a.index()].var.name()).collect();
-        let [outer @ .., depth, last] = &names[..] else { return };
-        let loops: Vec<LoopRef> = outer.iter().map(|n| LoopRef::new(stage, n, 0)).collect();
-        let (depth, last) = (LoopRef::new(stage, depth, 0), LoopRef::new(stage, last, 0));
-        self.split(last.clone(), width, Tail::Rest);
-        let inner = LoopRef { part: 1, ..last.clone() };
-        let order = loops.into_iter().chain([last, depth, inner.clone()]).collect();
-        self.opts.push(Opt::Reorder { stage: stage.into(), order });
-        if vector {
-            self.bind(inner, To::Vector);
-        }
-    }
-
-    /// The loops of a copy in panels that all tasks read: blocks of a few panels and some depth are
-    /// tasks of their own; inside, memory is read row by row.
-    fn copy_shared(&mut self, stage: &str, over: &[AxisId], width: i64) {
+    /// The loops of a copy in panels: some panels at a time, row by row, so that memory is read in
+    /// order. Blocks of some panels and some depth are tasks of their own where all tasks share the copy.
+    fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool) {
         let k = self.kernel;
         let whole = |a: &AxisId| LoopRef::new(stage, k.axes[a.index()].var.name(), 0);
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
         let [outer @ .., depth, last] = over else { return };
-        let points = COPIED.min(extent(k, *depth).saturating_mul(extent(k, *last)));
-        let panels = (points / (width * extent(k, *depth).min(MAX_COPIED_DEPTH))).max(1);
         let (depth, last) = (whole(depth), whole(last));
-        self.split(last.clone(), width * panels, Tail::Rest);
+        let mut outer: Vec<LoopRef> = outer.iter().map(whole).collect();
+        outer.push(last.clone());
+        self.split(last.clone(), round_up(COPIED_AT_ONCE, width), Tail::Rest);
         self.split(part(&last, 1), width, Tail::Rest);
-        self.split(depth.clone(), MAX_COPIED_DEPTH, Tail::Rest);
-        let tasks: Vec<LoopRef> = outer.iter().map(whole).chain([last.clone(), depth.clone()]).collect();
-        let inner = [part(&depth, 1), part(&last, 1), part(&last, 2)];
-        let order = tasks.iter().chain(&inner).cloned().collect();
+        let mut inner = vec![part(&last, 1), part(&last, 2)];
+        if shared {
+            self.split(depth.clone(), MAX_COPIED_DEPTH, Tail::Rest);
+            inner.insert(0, part(&depth, 1));
+        }
+        outer.push(depth);
+        let order = outer.iter().chain(&inner).cloned().collect();
         self.opts.push(Opt::Reorder { stage: stage.into(), order });
-        for task in tasks {
-            self.bind(task, To::Task);
+        if shared {
+            outer.into_iter().for_each(|task| self.bind(task, To::Task));
         }
         self.bind(part(&last, 2), To::Vector);
     }

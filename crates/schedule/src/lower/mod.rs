@@ -134,7 +134,7 @@ impl<'s> Lowerer<'s> {
             let span = env[&loops[at].axis].clone();
             let step = Size::from(loops[at].step as i64);
             if span.remaining.divisible_by(loops[at].step as i64) != Some(true)
-                && needs_full(&loops[at], &loops[at + 1..])
+                && self.needs_full(root, &loops[at], &loops[at + 1..])
             {
                 return Err("a task loop with a tail needs a serial loop inside it".into());
             }
@@ -273,7 +273,7 @@ impl<'s> Lowerer<'s> {
             };
             return self.rounds(&nest, &head, span.remaining.ceil_div(&step), &mut { full }, inside);
         }
-        if exact || !needs_full(&head, &nest.loops[1..]) {
+        if exact || !self.needs_full(nest.stage, &head, &nest.loops[1..]) {
             return self.rounds(
                 &nest,
                 &head,
@@ -297,6 +297,16 @@ impl<'s> Lowerer<'s> {
         nest.loops.insert(0, LoopState { runs: Runs::Serial, rfactor: false, ..narrowed });
         body.extend(self.each(nest, inside)?);
         Ok(body)
+    }
+
+    /// Whether the next part of a loop's axis always runs in full: it is laid out, or indexes
+    /// accumulators by its rounds.
+    fn needs_full(&self, stage: usize, head: &LoopState, inner: &[LoopState]) -> bool {
+        let Some(next) = inner.iter().position(|l| l.axis == head.axis) else { return false };
+        let split = inner[next].step > 1 && inner[next].tail == Tail::Rest;
+        let reduced = inner[..next].iter().any(|l| self.folds(stage, l.axis));
+        let micro = self.s.stages[stage].micro.is_some();
+        matches!(inner[next].runs, Runs::Unroll | Runs::Vector) || (split && reduced && !micro)
     }
 
     /// `count` rounds of loop `head`; `narrow` gives the span inside round `c`.
@@ -433,8 +443,3 @@ fn inner_span(span: &Span, c: &Size, step: &Size) -> Span {
     Span { base: &span.base + &done, remaining, masked: span.masked }
 }
 
-/// Whether the next part of a loop's axis always runs in full.
-fn needs_full(head: &LoopState, inner: &[LoopState]) -> bool {
-    let next = inner.iter().find(|l| l.axis == head.axis);
-    next.is_some_and(|l| matches!(l.runs, Runs::Unroll | Runs::Vector))
-}
