@@ -24,6 +24,8 @@ pub struct KernelCode {
     hosts: Option<Vec<HostEntry>>,
     schedule: Option<Schedule>,
     packs: Vec<Pack>,
+    /// Parameters that only this code's own phases write and read.
+    workspaces: Vec<usize>,
     compile_time: Duration,
 }
 
@@ -33,6 +35,8 @@ pub(crate) struct Pack {
     pub code: Arc<KernelCode>,
     /// Names the layout.
     pub key: Key,
+    /// The kernel's parameter that it makes.
+    pub param: usize,
 }
 
 /// What compiled code depends on.
@@ -48,7 +52,16 @@ impl KernelCode {
     /// Loaded programs, one per phase, with their spec.
     pub fn new(device: Arc<Device>, spec: ProgramSpec, programs: Programs) -> Self {
         let hosts = programs.iter().map(|p| p.host_entry()).collect();
-        KernelCode { device, spec, programs, hosts, schedule: None, packs: Vec::new(), compile_time: Duration::ZERO }
+        KernelCode {
+            device,
+            spec,
+            programs,
+            hosts,
+            schedule: None,
+            packs: Vec::new(),
+            workspaces: Vec::new(),
+            compile_time: Duration::ZERO,
+        }
     }
 
     /// The name.
@@ -93,6 +106,10 @@ impl KernelCode {
         &self.packs
     }
 
+    pub(crate) fn workspaces(&self) -> &[usize] {
+        &self.workspaces
+    }
+
     /// Bytes of scratch memory that a task needs.
     pub(crate) fn scratch(&self) -> usize {
         self.hosts().map_or(0, |hosts| hosts.iter().map(|h| h.scratch).max().unwrap_or(0))
@@ -121,12 +138,15 @@ pub(crate) fn compile(context: &Context, kernel: &Kernel, device: &Arc<Device>) 
         let spec = backend.renderer.render(&Arc::new(program.lowered), None)?;
         let programs = device.load(&spec, &*backend.compiler)?;
         let pack = |job: &svod_schedule::PackJob| {
-            Ok(Pack { code: compile(context, &job.kernel, device)?, key: job.kernel.key() })
+            let code = compile(context, &job.kernel, device)?;
+            Ok(Pack { code, key: job.kernel.key(), param: job.packed.index() })
         };
         let packs = program.packs.iter().map(pack).collect::<Result<_>>()?;
+        let workspaces = program.workspaces.iter().map(|p| p.index()).collect();
         let compile_time = start.elapsed();
         let schedule = Some(schedule);
-        let code = KernelCode { schedule, packs, compile_time, ..KernelCode::new(device.clone(), spec, programs) };
+        let code = KernelCode::new(device.clone(), spec, programs);
+        let code = KernelCode { schedule, packs, workspaces, compile_time, ..code };
         tell(kernel, &code);
         Ok(Arc::new(code))
     })

@@ -124,9 +124,18 @@ pub(crate) fn instantiate(
                 table.reachable(&mut builder, &mut args, device)?;
                 let own: Vec<Arc<Buffer>> = args.iter().map(|a| table.buffers[*a].clone()).collect();
                 let constants: Vec<Option<&Leaf>> = invocation.args.iter().map(|a| leaf_of(key, *a)).collect();
-                for pack in code.packs() {
-                    let packed = prepack::packed(context, pack, &own, &constants)?;
-                    args.push(table.push(&mut builder, packed, Role::Given));
+                let params = &code.spec().ast.params;
+                for (at, param) in params.iter().enumerate().skip(args.len()) {
+                    args.push(match code.packs().iter().find(|p| p.param == at) {
+                        Some(pack) => {
+                            let packed = prepack::packed(context, pack, &own, &constants)?;
+                            table.push(&mut builder, packed, Role::Given)
+                        }
+                        None => {
+                            let own = Buffer::new(device.allocator(), param.dtype, max_count(&param.shape)?)?;
+                            table.push(&mut builder, Arc::new(own), Role::Intermediate)
+                        }
+                    });
                 }
                 let mut op = PlanOp::kernel(code.clone(), args);
                 op.id = Some(i as u64);

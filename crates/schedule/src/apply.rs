@@ -65,6 +65,8 @@ pub(crate) struct Scheduled {
     /// Stages, producers before consumers.
     pub order: Vec<usize>,
     pub packs: Vec<PackJob>,
+    /// Parameters that hold copies shared by all tasks.
+    pub workspaces: Vec<ParamId>,
 }
 
 /// Why a step of a schedule is illegal.
@@ -103,7 +105,7 @@ impl Scheduled {
     fn new(kernel: Kernel) -> Self {
         let stages = kernel.stages.iter().map(StageState::new).collect();
         let order = (0..kernel.stages.len()).collect();
-        Scheduled { kernel, stages, order, packs: Vec::new() }
+        Scheduled { kernel, stages, order, packs: Vec::new(), workspaces: Vec::new() }
     }
 
     fn step(&mut self, opt: &Opt) -> Step {
@@ -279,12 +281,23 @@ impl Scheduled {
                 let at: Vec<ExprId> = over.iter().map(|a| index_of(&mut self.kernel, *a)).collect();
                 let temp = TempId(self.kernel.stages.len() as u32);
                 let name = format!("{stage}.{side}");
-                let new = Stage { name, over, body: Body::Map(value), outs: vec![Out::Temp] };
-                self.stages.push(StageState { layout, ..StageState::new(&new) });
-                let position = self.order.iter().position(|o| *o == index).ok_or("the stage is not in order")?;
-                self.order.insert(position, self.kernel.stages.len());
-                self.kernel.stages.push(new);
+                self.add_copy(index, Stage { name, over, body: Body::Map(value), outs: vec![Out::Temp] }, layout)?;
                 self.kernel.exprs.load(dtype, Mem::Temp(temp, 0), &at)
+            }
+            StageHome::Shared => {
+                let outside = |e: &ExprId| !matches!(self.kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(..), .. });
+                if !self.kernel.exprs.reachable(&[value]).iter().all(outside) {
+                    return Err("an operand that reads another stage cannot be shared by all tasks".into());
+                }
+                let extents: Vec<Size> = over.iter().map(|a| self.kernel.axes[a.index()].extent.clone()).collect();
+                let param = ParamId(self.kernel.params.len() as u32);
+                let shape = contraction::layout_shape(&extents, layout);
+                self.kernel.params.push(Param { dtype, shape, constant: false });
+                self.workspaces.push(param);
+                let at = contraction::packed_index(&mut self.kernel, &over, layout);
+                let (name, outs) = (format!("{stage}.{side}"), vec![Out::Param { param, index: at.clone() }]);
+                self.add_copy(index, Stage { name, over, body: Body::Map(value), outs }, layout)?;
+                self.kernel.exprs.load(dtype, Mem::Param(param), &at)
             }
             StageHome::Prepared => {
                 let pack = contraction::pack_kernel(&self.kernel, value, &over, layout).map_err(String::from)?;
@@ -297,6 +310,15 @@ impl Scheduled {
             }
         };
         contraction::replace_operand(&mut self.kernel, index, operand, copy);
+        Ok(())
+    }
+
+    /// Adds the stage that copies an operand of stage `of`.
+    fn add_copy(&mut self, of: usize, copy: Stage, layout: Layout) -> Step {
+        self.stages.push(StageState { layout, ..StageState::new(&copy) });
+        let position = self.order.iter().position(|o| *o == of).ok_or("the stage is not in order")?;
+        self.order.insert(position, self.kernel.stages.len());
+        self.kernel.stages.push(copy);
         Ok(())
     }
 

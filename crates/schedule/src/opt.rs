@@ -74,6 +74,8 @@ pub enum Layout {
 pub enum StageHome {
     /// In the task's scratch, made anew by each task.
     Task,
+    /// In a buffer that all tasks of the kernel read, made by a phase of its own before theirs.
+    Shared,
     /// Made once, when the plan is prepared; only for operands that read constant leaves.
     Prepared,
 }
@@ -182,7 +184,8 @@ impl fmt::Display for Schedule {
 const TAILS: &[(&str, Tail)] =
     &[("exact", Tail::Exact), ("rest", Tail::Rest), ("mask", Tail::Mask), ("pad", Tail::PadScratch)];
 const TARGETS: &[(&str, To)] = &[("unroll", To::Unroll), ("vector", To::Vector), ("task", To::Task)];
-const HOMES: &[(&str, StageHome)] = &[("task", StageHome::Task), ("prepared", StageHome::Prepared)];
+const HOMES: &[(&str, StageHome)] =
+    &[("task", StageHome::Task), ("shared", StageHome::Shared), ("prepared", StageHome::Prepared)];
 
 fn word<T: PartialEq>(table: &'static [(&'static str, T)], value: &T) -> &'static str {
     table.iter().find(|(_, v)| v == value).map_or("?", |(w, _)| *w)

@@ -112,12 +112,13 @@ fn check(roots: &[UOp]) -> PreSchedule {
             let program = lower(kernel, &chosen).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{chosen}"));
             program.lowered.verify().unwrap_or_else(|e| panic!("{e}\n{}", program.lowered));
             let mut all = args.clone();
-            for pack in &program.packs {
-                let param = &program.lowered.params[pack.packed.index()];
+            for (at, param) in program.lowered.params.iter().enumerate().skip(args.len()) {
                 let count = param.shape.iter().map(|e| e.as_const().unwrap() as usize).product();
                 let mut inputs = args.clone();
                 inputs.push(HostBuffer::zeros(param.dtype, count));
-                lower(&pack.kernel, &Schedule::default()).unwrap().lowered.interpret(&[], &mut inputs).unwrap();
+                if let Some(pack) = program.packs.iter().find(|p| p.packed.index() == at) {
+                    lower(&pack.kernel, &Schedule::default()).unwrap().lowered.interpret(&[], &mut inputs).unwrap();
+                }
                 all.push(inputs.pop().unwrap());
             }
             program

@@ -117,7 +117,10 @@ impl PlanOp {
     /// The buffers that it accesses, and whether it writes them; one read and written comes twice.
     pub(super) fn accesses(&self) -> impl Iterator<Item = (usize, bool)> {
         let reads: Vec<usize> = match &self.kind {
-            OpKind::Kernel(code) => code.spec().ins.clone(),
+            // Nothing is read from a workspace that the op has not written itself.
+            OpKind::Kernel(code) => {
+                code.spec().ins.iter().copied().filter(|slot| !code.workspaces().contains(slot)).collect()
+            }
             OpKind::Copy => vec![1],
             OpKind::View { .. } => vec![],
             // What it reads is its own business.

@@ -5,11 +5,19 @@ use super::{Choice, TASK};
 use crate::contraction::Contraction;
 use crate::opt::{Layout, LoopRef, Opt, StageHome, Tail, To};
 use svod_ir::kernel::{AxisId, Kernel};
+use svod_ir::target::Target;
 
 /// Rows and columns of a contraction's task at most. Larger ones save little more packing, and leave
 /// too few tasks to share out evenly.
 const MAX_ROWS: i64 = 144;
 const MAX_COLUMNS: i64 = 512;
+/// Tasks of a contraction at most, if blocks can be made small enough.
+const MAX_TASKS: i64 = 32;
+/// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
+/// that each has a line in the first-level cache.
+const COPIED_AT_ONCE: i64 = 192;
+/// Depth that one task of a shared copy covers.
+const MAX_COPIED_DEPTH: i64 = 256;
 
 pub(super) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
     extent(kernel, c.m) >= 4 && extent(kernel, c.n) >= 8 && extent(kernel, c.k) >= 4
@@ -23,26 +31,28 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
-        let (rows, cols) = if self.target.vector_registers >= 32 { (12, 2 * lanes) } else { (4, 3 * lanes) };
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
+        let (rows, vectors) = tile_shape(self.target, m, n, lanes);
+        let cols = vectors * lanes;
         let element = c.acc.bytes() as i64;
 
         // A panel of B takes three quarters of the first-level cache, a block of A half of the
         // second. A block of rows should be tall, since each panel of B is fetched once for it.
         let block_k = round(depth, (self.target.l1 as i64 * 3 / 4 / (cols * element)).clamp(64, 512), 8);
         let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, MAX_ROWS);
-        let outer: i64 =
-            k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| extent(k, *a)).product();
+        let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
+        let outer: i64 = others.map(|a| extent(k, *a)).product();
         let work = m.saturating_mul(n).saturating_mul(depth).saturating_mul(outer);
-        let wanted = (work / (8 * TASK)).clamp(1, 8);
+        let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (64 * TASK)).min(MAX_TASKS));
         let mut task_m = round(m, tall, rows);
         let mut task_n = round(n, MAX_COLUMNS, cols);
-        let tasks = |task_m: i64, task_n: i64| outer * (m + task_m - 1) / task_m * ((n + task_n - 1) / task_n);
-        while tasks(task_m, task_n) < wanted && task_n >= 8 * cols {
-            task_n = round_up(task_n / 2, cols);
-        }
-        while tasks(task_m, task_n) < wanted && task_m >= 4 * rows {
+        let blocks = |n: i64, block: i64| (n + block - 1) / block;
+        // Rows first: a block of A is then copied by one task, and B is shared.
+        while outer * blocks(m, task_m) * blocks(n, task_n) < wanted && task_m >= 8 * rows {
             task_m = round_up(task_m / 2, rows);
+        }
+        while outer * blocks(m, task_m) * blocks(n, task_n) < wanted && task_n >= 8 * cols {
+            task_n = round_up(task_n / 2, cols);
         }
 
         // The output: a grid of tasks, each a block of rows and columns.
@@ -79,7 +89,13 @@ impl Choice<'_> {
         self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
 
         let constant = loads_only_constants(k, c.b);
-        let home = if constant { StageHome::Prepared } else { StageHome::Task };
+        // Tasks that would each copy the same columns share one copy.
+        let copies = blocks(m, task_m);
+        let home = match (constant, copies) {
+            (true, _) => StageHome::Prepared,
+            (false, 1) => StageHome::Task,
+            (false, _) => StageHome::Shared,
+        };
         let along_rows = contiguous(k, &[c.a], &[], 0) == Some(c.m);
         let a_layout = if along_rows { Layout::Panels(rows as u32) } else { Layout::Rows };
         self.opts.push(Opt::Stage { stage: name.clone(), operand: 0, layout: a_layout, home: StageHome::Task });
@@ -91,10 +107,15 @@ impl Choice<'_> {
         } else {
             self.copy_rows(&a, c, rows, lanes);
         }
-        if !constant {
-            let b = format!("{name}.b");
-            self.opts.push(Opt::At { stage: b.clone(), at: sk });
-            self.copy_panels(&b, &c.operand_axes(k, 1, Layout::Panels(cols as u32)), cols, true);
+        let b = format!("{name}.b");
+        let over = c.operand_axes(k, 1, Layout::Panels(cols as u32));
+        match home {
+            StageHome::Task => {
+                self.opts.push(Opt::At { stage: b.clone(), at: sk });
+                self.copy_panels(&b, &over, cols, false);
+            }
+            StageHome::Shared => self.copy_panels(&b, &over, cols, true),
+            StageHome::Prepared => {}
         }
         self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
     }
@@ -108,18 +129,48 @@ impl Choice<'_> {
         self.bind(LoopRef { part: 1, ..at }, To::Vector);
     }
 
-    /// The loops of a copy in panels: panel by panel, each point of the depth at once.
-    fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, vector: bool) {
-        let names: Vec<&str> = over.iter().map(|a| self.kernel.axes[a.index()].var.name()).collect();
-        let [outer @ .., depth, last] = &names[..] else { return };
-        let loops: Vec<LoopRef> = outer.iter().map(|n| LoopRef::new(stage, n, 0)).collect();
-        let (depth, last) = (LoopRef::new(stage, depth, 0), LoopRef::new(stage, last, 0));
-        self.split(last.clone(), width, Tail::Rest);
-        let inner = LoopRef { part: 1, ..last.clone() };
-        let order = loops.into_iter().chain([last, depth, inner.clone()]).collect();
-        self.opts.push(Opt::Reorder { stage: stage.into(), order });
-        if vector {
-            self.bind(inner, To::Vector);
+    /// The loops of a copy in panels: some panels at a time, row by row, so that memory is read in
+    /// order. Blocks of some panels and some depth are tasks of their own where all tasks share the copy.
+    fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool) {
+        let k = self.kernel;
+        let whole = |a: &AxisId| LoopRef::new(stage, k.axes[a.index()].var.name(), 0);
+        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
+        let [outer @ .., depth, last] = over else { return };
+        let (depth, last) = (whole(depth), whole(last));
+        let mut outer: Vec<LoopRef> = outer.iter().map(whole).collect();
+        outer.push(last.clone());
+        self.split(last.clone(), round_up(COPIED_AT_ONCE, width), Tail::Rest);
+        self.split(part(&last, 1), width, Tail::Rest);
+        let mut inner = vec![part(&last, 1), part(&last, 2)];
+        if shared {
+            self.split(depth.clone(), MAX_COPIED_DEPTH, Tail::Rest);
+            inner.insert(0, part(&depth, 1));
         }
+        outer.push(depth);
+        let order = outer.iter().chain(&inner).cloned().collect();
+        self.opts.push(Opt::Reorder { stage: stage.into(), order });
+        if shared {
+            outer.into_iter().for_each(|task| self.bind(task, To::Task));
+        }
+        self.bind(part(&last, 2), To::Vector);
     }
+}
+
+/// Rows of a tile, and its columns in vectors: as many accumulators as there are registers for, in
+/// the shape that wastes the least at the edges of `m` × `n`.
+fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64) -> (i64, i64) {
+    let registers = target.vector_registers as i64;
+    // Accumulators, a row of B, and an element of A.
+    let most = |rows: i64| (registers - 1) / (rows + 1);
+    let shapes = (1..registers).flat_map(|rows| (1..=most(rows)).map(move |vectors| (rows, vectors)));
+    let cost = |(rows, vectors): &(i64, i64)| {
+        let sums = rows * vectors;
+        // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside
+        // multiply-adds cost a little.
+        let idle = (registers * 3 / 4 - sums).max(0) as f64 / sums as f64;
+        let loads = (rows + vectors) as f64 / sums as f64;
+        let padded = (round_up(m, *rows) * round_up(n, vectors * lanes)) as f64;
+        padded * (1.0 + idle) * (1.0 + loads / 8.0)
+    };
+    shapes.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((1, 1))
 }

@@ -1,10 +1,12 @@
 //! The schedule that is chosen without a search.
 //!
-//! Three shapes of kernel are told apart by structure alone: a contraction with its epilogue
-//! ([`contraction`]), rows (stages that fold a row, and what is made of them), and everything else,
-//! which is one map or fold ([`rows`]; maps that read across what they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors
+//! Four shapes of kernel are told apart by structure alone: a contraction with its epilogue
+//! ([`contraction`]), a fold across rows of memory ([`columns`]), rows (stages that fold a row, and what
+//! is made of them), and everything else, which is one map or fold ([`rows`]; maps that read across what
+//! they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors
 //! follow from the target's vector width, registers and caches.
 
+mod columns;
 mod contraction;
 mod cost;
 mod rows;
@@ -26,6 +28,7 @@ pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
     let mut choice = Choice { kernel, target, opts: Vec::new() };
     match tiled {
         Some((stage, found)) => choice.contraction(stage, &found),
+        None if choice.columns() => {}
         None => choice.rows(),
     }
     Schedule(choice.opts)

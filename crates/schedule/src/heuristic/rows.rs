@@ -131,7 +131,7 @@ impl Choice<'_> {
 
     /// Cuts the loops of a long sum in two near their middle, so that its accumulators cascade:
     /// the lowering adds up what each block gives in accumulators of their own.
-    fn cascade(&mut self, stage: usize, order: &[LoopRef]) {
+    pub(super) fn cascade(&mut self, stage: usize, order: &[LoopRef]) {
         let k = self.kernel;
         let Body::Fold { carries, emit: Emit::Last, axes, .. } = &k.stages[stage].body else { return };
         if !cascades(carries) {
@@ -213,12 +213,12 @@ impl Choice<'_> {
 }
 
 /// Whether a fold has one plain carry, so that lanes may have accumulators of their own.
-fn simple_fold(k: &Kernel, stage: usize) -> bool {
+pub(super) fn simple_fold(k: &Kernel, stage: usize) -> bool {
     matches!(&k.stages[stage].body, Body::Fold { carries, .. } if carries.len() == 1 && carries[0].op.alu().is_some())
 }
 
 /// The axis along which most of a stage's reads and writes are contiguous.
-fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
+pub(super) fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
     let own = crate::contraction::stage_axes(k, stage);
     let store = |out: &Out| match out {
         Out::Param { index, .. } => index.last().copied(),

@@ -21,7 +21,7 @@ use crate::apply::{PackJob, ScheduleError};
 use crate::contraction::{layout_index, layout_shape};
 use crate::opt::{Layout, Schedule, Tail};
 use rustc_hash::FxHashMap;
-use svod_ir::expr::{ExprId, Mem, TempId};
+use svod_ir::expr::{ExprId, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out};
 use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
 use svod_ir::size::{Size, Variable};
@@ -47,10 +47,12 @@ pub enum LowerError {
 /// A kernel's loops, and the copies of constant operands that they read.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The loops. Parameters after the kernel's own are packed operands, in the order of `packs`.
+    /// The loops. Parameters after the kernel's own are packed operands and workspaces.
     pub lowered: Lowered,
     /// What makes the packed operands.
     pub packs: Vec<PackJob>,
+    /// Parameters that an earlier phase writes for a later one; their content is undefined at the start.
+    pub workspaces: Vec<ParamId>,
 }
 
 /// Applies a schedule to a kernel.
@@ -73,7 +75,7 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
         })?);
     }
     let Kernel { name, params, vars, .. } = scheduled.kernel;
-    Ok(Program { lowered: Lowered { name, params, vars, phases }, packs: scheduled.packs })
+    Ok(Program { lowered: Lowered { name, params, vars, phases }, packs: scheduled.packs, workspaces: scheduled.workspaces })
 }
 
 fn is_root(s: &Scheduled, stage: usize) -> bool {
@@ -132,7 +134,7 @@ impl<'s> Lowerer<'s> {
             let span = env[&loops[at].axis].clone();
             let step = Size::from(loops[at].step as i64);
             if span.remaining.divisible_by(loops[at].step as i64) != Some(true)
-                && needs_full(&loops[at], &loops[at + 1..])
+                && self.needs_full(root, &loops[at], &loops[at + 1..])
             {
                 return Err("a task loop with a tail needs a serial loop inside it".into());
             }
@@ -271,7 +273,7 @@ impl<'s> Lowerer<'s> {
             };
             return self.rounds(&nest, &head, span.remaining.ceil_div(&step), &mut { full }, inside);
         }
-        if exact || !needs_full(&head, &nest.loops[1..]) {
+        if exact || !self.needs_full(nest.stage, &head, &nest.loops[1..]) {
             return self.rounds(
                 &nest,
                 &head,
@@ -297,6 +299,16 @@ impl<'s> Lowerer<'s> {
         body.extend(self.producers(nest.stage, &head, &nest.env)?);
         body.extend(self.each(nest, inside)?);
         Ok(body)
+    }
+
+    /// Whether the next part of a loop's axis always runs in full: it is laid out, or indexes
+    /// accumulators by its rounds.
+    fn needs_full(&self, stage: usize, head: &LoopState, inner: &[LoopState]) -> bool {
+        let Some(next) = inner.iter().position(|l| l.axis == head.axis) else { return false };
+        let split = inner[next].step > 1 && inner[next].tail == Tail::Rest;
+        let reduced = inner[..next].iter().any(|l| self.folds(stage, l.axis));
+        let micro = self.s.stages[stage].micro.is_some();
+        matches!(inner[next].runs, Runs::Unroll | Runs::Vector) || (split && reduced && !micro)
     }
 
     /// `count` rounds of loop `head`; `narrow` gives the span inside round `c`.
@@ -433,8 +445,3 @@ fn inner_span(span: &Span, c: &Size, step: &Size) -> Span {
     Span { base: &span.base + &done, remaining, masked: span.masked }
 }
 
-/// Whether the next part of a loop's axis always runs in full.
-fn needs_full(head: &LoopState, inner: &[LoopState]) -> bool {
-    let next = inner.iter().find(|l| l.axis == head.axis);
-    next.is_some_and(|l| matches!(l.runs, Runs::Unroll | Runs::Vector))
-}
