@@ -1,9 +1,12 @@
 //! Kernels written by hand, scheduled and compiled, give what the kernel interpreter gives.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../schedule/tests/support/random.rs"]
+mod random;
 #[path = "../../ir/tests/support/values.rs"]
 mod values;
 
+use random::{arguments, compare};
 use svod_codegen::load::{Address, Code};
 use svod_codegen::{host, llvm, lower, machine, tile};
 use svod_ir::buffer::HostBuffer;
@@ -11,8 +14,8 @@ use svod_ir::kernel::{Kernel, samples};
 use svod_ir::lowered::Lowered;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
-use svod_schedule::{heuristic, lower as loops};
-use values::{count, values};
+use svod_schedule::{Schedule, heuristic, lower as loops};
+use values::count;
 
 /// Compiles a loop tree and runs it on the buffers.
 fn run(lowered: &Lowered, target: &Target, vars: &[BoundVariable], buffers: &mut [HostBuffer]) {
@@ -47,15 +50,17 @@ fn run(lowered: &Lowered, target: &Target, vars: &[BoundVariable], buffers: &mut
 }
 
 fn check(kernel: &Kernel, target: &Target, vars: &[BoundVariable]) {
-    let inputs: Vec<HostBuffer> =
-        kernel.params.iter().enumerate().map(|(i, p)| values(p.dtype, count(&p.shape, vars), i as u64 + 1)).collect();
+    check_within(kernel, &heuristic(kernel, target), target, vars, 1e-4);
+}
+
+fn check_within(kernel: &Kernel, schedule: &Schedule, target: &Target, vars: &[BoundVariable], tolerance: f64) {
+    let inputs = arguments(kernel, vars);
     let mut want = inputs.clone();
     kernel.interpret(vars, &mut want).unwrap();
-    let schedule = heuristic(kernel, target);
-    let program = loops(kernel, &schedule).unwrap();
+    let program = loops(kernel, schedule).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{schedule}"));
     let mut got = inputs.clone();
     for (at, param) in program.lowered.params.iter().enumerate().skip(kernel.params.len()) {
-        let mut all = inputs.clone();
+        let mut all = got.clone();
         all.push(HostBuffer::zeros(param.dtype, count(&param.shape, vars)));
         if let Some(pack) = program.packs.iter().find(|p| p.packed.index() == at) {
             let packed = loops(&pack.kernel, &heuristic(&pack.kernel, target)).unwrap();
@@ -64,16 +69,7 @@ fn check(kernel: &Kernel, target: &Target, vars: &[BoundVariable]) {
         got.push(all.pop().unwrap());
     }
     run(&program.lowered, target, vars, &mut got);
-    for (i, (w, g)) in want.iter().zip(&got).enumerate() {
-        for (j, (a, b)) in w.to_f64().iter().zip(g.to_f64()).enumerate() {
-            let close = (a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == &b || (a.is_nan() && b.is_nan());
-            assert!(
-                close,
-                "buffer {i}, element {j}: {a} interpreted, {b} compiled\n{kernel}\n{schedule}\n{}",
-                program.lowered
-            );
-        }
-    }
+    compare(&want, &got, tolerance, &|| format!("compiled\n{kernel}\n{schedule}\n{}", program.lowered));
 }
 
 fn targets() -> Vec<Target> {
@@ -137,5 +133,21 @@ fn symbolic_rows() {
         check_all(&samples::softmax(&Size::from(&n), &Size::from(37)), &bound);
         check_all(&samples::softmax(&Size::from(6), &Size::from(&n)), &bound);
         check_all(&samples::matmul_bias(&Size::from(&n), &Size::from(33), &Size::from(20), true), &bound);
+    }
+}
+
+/// Random schedules, compiled: bit for bit for integers; for floats up to the rounding of fused
+/// multiply-adds and of elementary functions.
+#[test]
+fn random_schedules_compile_right() {
+    let targets = targets();
+    for case in random::cases(40) {
+        let _case = random::Case(case);
+        let mut rng = random::Rng::new(case + 1);
+        let (kernel, vars) = random::kernel(&mut rng);
+        let (schedule, _) = random::schedule(&mut rng, &kernel);
+        let floats = kernel.params.iter().any(|p| p.dtype.is_float());
+        let target = &targets[rng.below(targets.len())];
+        check_within(&kernel, &schedule, target, &vars, if floats { 1e-5 } else { 0.0 });
     }
 }

@@ -49,7 +49,7 @@ fn phase(grid: &[Size], outs: &[u32], ins: &[u32]) -> Phase {
 }
 
 fn kernel(vars: &[Variable], phases: Vec<Phase>) -> Arc<Lowered> {
-    Arc::new(Lowered { name: "k".into(), params: vec![param(); 10], vars: vars.into(), phases })
+    Arc::new(Lowered { name: "k".into(), params: vec![param(); 10], vars: vars.into(), strict: false, phases })
 }
 
 fn derive(ast: &Arc<Lowered>, metadata: Metadata) -> Result<ProgramSpec, ProgramError> {

@@ -8,9 +8,10 @@
 //! first; a stage is placed in a loop of a later stage, or nowhere.
 
 use crate::contraction::{self, Contraction};
-use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
-use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
-use svod_ir::kernel::{AxisId, Body, Kernel, Out, Param, Stage};
+use crate::opt::{Layout, LoopRef, Opt, Read, Schedule, StageHome, Tail, To};
+use svod_dtype::DType;
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
+use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Param, Stage};
 use svod_ir::size::Size;
 
 /// How a loop runs, as far as the schedule says.
@@ -33,6 +34,8 @@ pub(crate) struct LoopState {
     pub tail: Tail,
     pub runs: Runs,
     pub rfactor: bool,
+    /// The schedule's step that bound it.
+    pub bound: usize,
 }
 
 /// The loops of a stage, outermost first, and where it is computed.
@@ -42,9 +45,40 @@ pub(crate) struct StageState {
     /// The stage and loop inside which it is computed.
     pub at: Option<(usize, AxisId, u32)>,
     /// Rows and columns of the generated tile that computes the innermost loops.
-    pub micro: Option<(u32, u32)>,
+    pub micro: Option<MicroTile>,
     /// How its temporary is laid out.
     pub layout: Layout,
+    /// Where the copies of a contraction's operands are.
+    operands: [Option<Operand>; 2],
+    /// Whether its outputs go past the caches.
+    pub stream: bool,
+    /// What its loops fetch ahead.
+    pub prefetches: Vec<Prefetch>,
+}
+
+/// The copy of an operand.
+#[derive(Clone, Copy, Debug)]
+struct Operand {
+    mem: Mem,
+    layout: Layout,
+}
+
+/// A generated tile's rows and columns, and the schedule's step that chose it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MicroTile {
+    pub rows: u32,
+    pub cols: u32,
+    pub step: usize,
+}
+
+/// A load, of a parameter, that a round of a serial loop fetches for a later one.
+#[derive(Clone, Debug)]
+pub(crate) struct Prefetch {
+    pub axis: AxisId,
+    pub part: u32,
+    pub load: ExprId,
+    /// Rounds ahead.
+    pub ahead: u32,
 }
 
 /// A copy of a constant operand that is made once, when a plan is prepared.
@@ -67,6 +101,8 @@ pub(crate) struct Scheduled {
     pub packs: Vec<PackJob>,
     /// Parameters that hold copies shared by all tasks.
     pub workspaces: Vec<ParamId>,
+    /// Whether folds keep their order and products and sums are rounded one by one.
+    pub strict: bool,
 }
 
 /// Why a step of a schedule is illegal.
@@ -81,23 +117,53 @@ pub struct ScheduleError {
     pub why: String,
 }
 
-/// Applies every step in order.
+/// Applies every step in order, then checks what only the whole can tell.
 pub(crate) fn apply(kernel: &Kernel, schedule: &Schedule) -> Result<Scheduled, ScheduleError> {
     let mut state = Scheduled::new(kernel.clone());
+    let error = |step: usize, why| ScheduleError { step: step + 1, opt: schedule.0[step].to_string(), why };
     for (i, opt) in schedule.0.iter().enumerate() {
-        state.step(opt).map_err(|why| ScheduleError { step: i + 1, opt: opt.to_string(), why })?;
+        state.step(i, opt).map_err(|why| error(i, why))?;
     }
+    state.check().map_err(|(step, why)| error(step, why))?;
     Ok(state)
 }
+
+/// Points of a round of a split loop at most.
+const LARGEST_STEP: u64 = 1 << 31;
+/// Copies that the unrolled loops of a stage make of its body at most.
+const MAX_UNROLLED: u64 = 1024;
+/// Lanes of a vector loop at most.
+const MAX_LANES: u64 = 64;
+/// Rows or columns of a tile at most.
+const MAX_TILE: u32 = 256;
+/// Accumulators of a carry at most.
+const MAX_ACCUMULATORS: i64 = 256;
+
+const STRICT: &str = "a strict schedule keeps the order of additions, and their rounding";
 
 type Step<T = ()> = Result<T, String>;
 
 impl StageState {
     fn new(stage: &Stage) -> Self {
         let own = contraction::axes_of_stage(stage);
-        let serial =
-            |&axis| LoopState { axis, part: 0, step: 1, tail: Tail::Exact, runs: Runs::Serial, rfactor: false };
-        StageState { loops: own.iter().map(serial).collect(), at: None, micro: None, layout: Layout::Rows }
+        let serial = |&axis| LoopState {
+            axis,
+            part: 0,
+            step: 1,
+            tail: Tail::Exact,
+            runs: Runs::Serial,
+            rfactor: false,
+            bound: 0,
+        };
+        StageState {
+            loops: own.iter().map(serial).collect(),
+            at: None,
+            micro: None,
+            layout: Layout::Rows,
+            operands: [None; 2],
+            stream: false,
+            prefetches: Vec::new(),
+        }
     }
 }
 
@@ -105,18 +171,25 @@ impl Scheduled {
     fn new(kernel: Kernel) -> Self {
         let stages = kernel.stages.iter().map(StageState::new).collect();
         let order = (0..kernel.stages.len()).collect();
-        Scheduled { kernel, stages, order, packs: Vec::new(), workspaces: Vec::new() }
+        Scheduled { kernel, stages, order, packs: Vec::new(), workspaces: Vec::new(), strict: false }
     }
 
-    fn step(&mut self, opt: &Opt) -> Step {
+    fn step(&mut self, number: usize, opt: &Opt) -> Step {
         match opt {
             Opt::Split { at, by, tail } => self.split(at, *by, *tail),
             Opt::Reorder { stage, order } => self.reorder(stage, order),
-            Opt::Bind { at, to } => self.bind(at, *to),
+            Opt::Bind { at, to } => self.bind(at, *to, number),
             Opt::At { stage, at } => self.at(stage, at),
-            Opt::Stage { stage, operand, layout, home } => self.stage_operand(stage, *operand, *layout, *home),
+            Opt::Stage { stage, read, layout, home } => self.stage_read(stage, read, *layout, *home),
             Opt::Rfactor { at } => self.rfactor(at),
-            Opt::Micro { stage, rows, cols } => self.micro(stage, *rows, *cols),
+            Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
+            Opt::Stream { stage } => self.stream(stage),
+            Opt::Prefetch { at, read, ahead } => self.prefetch(at, read, *ahead),
+            Opt::Strict if number > 0 => Err("it is the first step of a schedule".into()),
+            Opt::Strict => {
+                self.strict = true;
+                Ok(())
+            }
         }
     }
 
@@ -144,6 +217,9 @@ impl Scheduled {
         if by == 0 {
             return Err("a split by 0".into());
         }
+        if by > LARGEST_STEP {
+            return Err("the split's factor is too large".into());
+        }
         if contraction::scans(&self.kernel, stage, self.stages[stage].loops[at].axis) {
             return Err("a scan visits its axis in order; it cannot be split".into());
         }
@@ -153,7 +229,7 @@ impl Scheduled {
             return Err("only a serial loop can be split; bind after splitting".into());
         }
         if tail == Tail::Exact {
-            let whole = old.step as i64 * by as i64;
+            let whole = (old.step * by) as i64;
             // Inside a loop whose rounds are always full, the points of a round; else all points.
             let around = loops[..at].iter().rev().find(|l| l.axis == old.axis).filter(|l| l.tail != Tail::Rest);
             let points = match around {
@@ -164,8 +240,15 @@ impl Scheduled {
                 return Err(format!("{whole} does not provably divide the extent {points}"));
             }
         }
+        let around = loops[..at].iter().rev().find(|l| l.axis == old.axis);
+        if let (Tail::Mask | Tail::PadScratch, Some(outer)) = (tail, around)
+            && !outer.step.is_multiple_of(old.step * by)
+        {
+            let (full, round) = (old.step * by, outer.step);
+            return Err(format!("full rounds of {full} points would run over the end of the outer loop's {round}"));
+        }
         let part = 1 + loops.iter().filter(|l| l.axis == old.axis).map(|l| l.part).max().unwrap_or(0);
-        let step = old.step.checked_mul(by).ok_or("the split's factor is too large")?;
+        let step = old.step.checked_mul(by).filter(|s| *s <= LARGEST_STEP).ok_or("the split's factor is too large")?;
         loops[at] = LoopState { step, tail, ..old.clone() };
         loops.insert(at + 1, LoopState { part, ..old });
         Ok(())
@@ -181,45 +264,85 @@ impl Scheduled {
             }
             picked.push(l);
         }
+        let mut places = picked.clone();
+        places.sort_unstable();
         let loops = &self.stages[index].loops;
-        if picked.len() != loops.len() {
-            return Err(format!("all {} loops of the stage must be named, {} are", loops.len(), picked.len()));
+        let mut new = loops.clone();
+        for (place, l) in places.iter().zip(&picked) {
+            new[*place] = loops[*l].clone();
         }
-        let new: Vec<LoopState> = picked.iter().map(|l| loops[*l].clone()).collect();
         for (i, a) in new.iter().enumerate() {
             if new[i + 1..].iter().any(|b| b.axis == a.axis && b.step > a.step) {
                 return Err("an inner part of a split axis would run outside its outer part".into());
+            }
+            if a.runs == Runs::Task && new[..i].iter().any(|b| b.runs != Runs::Task) {
+                return Err("task loops come first".into());
+            }
+            if a.runs == Runs::Vector && i + 1 != new.len() {
+                return Err("a vector loop is the innermost of its stage".into());
+            }
+        }
+        if let Some(ordered) = self.ordered_axes(index) {
+            let places = new.iter().filter_map(|l| ordered.iter().position(|a| *a == l.axis));
+            if !places.is_sorted() {
+                return Err("the result depends on the order of these axes".into());
             }
         }
         self.stages[index].loops = new;
         Ok(())
     }
 
-    fn bind(&mut self, at: &LoopRef, to: To) -> Step {
+    fn bind(&mut self, at: &LoopRef, to: To, number: usize) -> Step {
+        if let To::Block | To::Warp | To::Lane = to {
+            return Err("the target has no groups of threads, only tasks: `task` divides work among threads".into());
+        }
         let (stage, l) = self.find(at)?;
-        let folds = self.folds(stage, self.stages[stage].loops[l].axis);
-        let loops = &mut self.stages[stage].loops;
+        let old = self.stages[stage].loops[l].clone();
+        let body = &self.kernel.stages[stage];
+        if old.runs != Runs::Serial {
+            return Err("the loop is bound already".into());
+        }
+        if self.stages.iter().any(|s| s.at == Some((stage, old.axis, old.part))) && to != To::Task {
+            return Err("a stage is computed inside the loop".into());
+        }
         if to == To::Task {
-            if folds || matches!(self.kernel.stages[stage].outs[..], [Out::Temp]) {
-                return Err("tasks divide the axes of an output".into());
+            let output = body.outs.iter().any(|o| matches!(o, Out::Param { .. })) && self.stages[stage].at.is_none();
+            if !output || self.folds(stage, old.axis) || matches!(body.body, Body::Scatter { .. }) {
+                return Err("tasks divide the axes of an output that is no scatter".into());
             }
-            if loops[..l].iter().any(|l| l.runs != Runs::Task) {
+            if self.stages[stage].loops[..l].iter().any(|l| l.runs != Runs::Task) {
                 return Err("task loops come first".into());
             }
-        } else if !loops.iter().any(|o| o.axis == loops[l].axis && o.part != loops[l].part && o.step > loops[l].step) {
-            let extent = &self.kernel.axes[loops[l].axis.index()].extent;
-            if extent.as_const().is_none() || loops[l].step != 1 {
+        } else {
+            let rounds = self.rounds(stage, l).as_const().filter(|n| *n >= 0).map(|n| n as u64);
+            let Some(rounds) = rounds else {
+                let extent = &self.kernel.axes[old.axis.index()].extent;
                 return Err(format!("the loop's extent {extent} is not a constant; split it first"));
+            };
+            let unrolled = |s: &StageState| {
+                let all = (0..s.loops.len()).filter(|i| s.loops[*i].runs == Runs::Unroll);
+                all.map(|i| self.rounds(stage, i).as_const().unwrap_or(1).max(1) as u64).product::<u64>()
+            };
+            if to == To::Unroll && unrolled(&self.stages[stage]).saturating_mul(rounds) > MAX_UNROLLED {
+                return Err(format!("the stage's body would be laid out more than {MAX_UNROLLED} times"));
+            }
+            if to == To::Vector && rounds > MAX_LANES {
+                return Err(format!("a vector of {rounds} lanes; at most {MAX_LANES} are possible"));
+            }
+            if to == To::Vector && matches!(body.body, Body::Scatter { .. }) {
+                return Err("lanes of a scatter may meet in one element".into());
             }
         }
-        if to == To::Vector && l + 1 != loops.len() {
+        if to == To::Vector && l + 1 != self.stages[stage].loops.len() {
             return Err("a vector loop is the innermost of its stage".into());
         }
+        let loops = &mut self.stages[stage].loops;
         loops[l].runs = match to {
             To::Unroll => Runs::Unroll,
             To::Vector => Runs::Vector,
-            To::Task => Runs::Task,
+            To::Task | To::Block | To::Warp | To::Lane => Runs::Task,
         };
+        loops[l].bound = number;
         Ok(())
     }
 
@@ -232,6 +355,9 @@ impl Scheduled {
         }
         if matches!(self.stages[consumer].loops[l].runs, Runs::Unroll | Runs::Vector) {
             return Err("nothing can be computed inside an unrolled or vector loop".into());
+        }
+        if self.kernel.stages[producer].outs.iter().any(|o| matches!(o, Out::Param { .. })) {
+            return Err(format!("stage `{stage}` is an output, which is computed by itself"));
         }
         let l = &self.stages[consumer].loops[l];
         self.stages[producer].at = Some((consumer, l.axis, l.part));
@@ -250,10 +376,60 @@ impl Scheduled {
         if carries.iter().any(|c| c.op.alu().is_none() || c.fix.is_some()) {
             return Err("only sum, prod, max, min, any and all can be split over accumulators".into());
         }
-        if !matches!(target.runs, Runs::Unroll | Runs::Vector) {
-            return Err("the loop is neither unrolled nor a vector".into());
+        if self.strict {
+            return Err(STRICT.into());
+        }
+        if self.stages[stage].loops[l].runs == Runs::Vector {
+            let lanes = self.rounds(stage, l).as_const().unwrap_or(0);
+            if lanes < 1 || !(lanes as u64).is_power_of_two() {
+                return Err(format!("{lanes} lanes cannot be combined as a tree of halves; take a power of two"));
+            }
+        }
+        let accumulators = |i: usize| self.rounds(stage, i).upper_bound().unwrap_or(i64::MAX).max(1);
+        let loops = &self.stages[stage].loops;
+        let others = (0..loops.len()).filter(|i| loops[*i].rfactor && *i != l).map(accumulators);
+        if others.fold(accumulators(l), i64::saturating_mul) > MAX_ACCUMULATORS {
+            return Err(format!("more than {MAX_ACCUMULATORS} accumulators"));
         }
         self.stages[stage].loops[l].rfactor = true;
+        Ok(())
+    }
+
+    /// The number of rounds of a stage's loop, at most.
+    fn rounds(&self, stage: usize, l: usize) -> Size {
+        let loops = &self.stages[stage].loops;
+        let around = loops[..l].iter().rev().find(|o| o.axis == loops[l].axis);
+        let points = match around {
+            Some(outer) => Size::from(outer.step as i64),
+            None => self.kernel.axes[loops[l].axis.index()].extent.clone(),
+        };
+        points.ceil_div(&Size::from(loops[l].step as i64))
+    }
+
+    /// The axes whose loops must keep their order, where the stage has such: those of a fold that
+    /// tells where its maximum is, and all that are folded where rounding must not change.
+    fn ordered_axes(&self, stage: usize) -> Option<&[AxisId]> {
+        match &self.kernel.stages[stage].body {
+            Body::Fold { axes, carries, .. } => {
+                let first = carries.iter().any(|c| matches!(c.op, Monoid::ArgMax | Monoid::ArgMin));
+                (first || self.strict).then_some(axes)
+            }
+            Body::Scatter { .. } if self.strict => Some(&self.kernel.stages[stage].over),
+            Body::Scatter { .. } | Body::Map(_) => None,
+        }
+    }
+
+    /// What no later step has mended: the step's number and the reason.
+    fn check(&self) -> Result<(), (usize, String)> {
+        for (stage, state) in self.stages.iter().enumerate() {
+            let alone = |l: &&LoopState| l.runs == Runs::Vector && self.folds(stage, l.axis) && !l.rfactor;
+            if let Some(l) = state.loops.iter().find(alone) {
+                return Err((l.bound, "lanes of a fold need accumulators of their own: rfactor the loop".into()));
+            }
+            if let Some(micro) = &state.micro {
+                self.check_micro(stage, micro.rows, micro.cols).map_err(|why| (micro.step, why))?;
+            }
+        }
         Ok(())
     }
 
@@ -262,16 +438,57 @@ impl Scheduled {
             .ok_or_else(|| "the stage is not a contraction of two operands".into())
     }
 
-    fn stage_operand(&mut self, stage: &str, operand: u8, layout: Layout, home: StageHome) -> Step {
-        let index = self.stage(stage)?;
-        let found = self.contraction(index)?;
-        let (side, value) = match operand {
-            0 => ("a", found.a),
-            1 => ("b", found.b),
-            _ => return Err("a contraction has operands 0 and 1".into()),
+    /// A stage's load, by the parameter or stage that it reads.
+    fn load(&self, stage: usize, read: &Read) -> Step<ExprId> {
+        let Read::Load { from, nth } = read else { return Err("expected a parameter or a stage".into()) };
+        let mem = |m: &Mem| match m {
+            Mem::Param(p) => p.to_string(),
+            Mem::Temp(t, _) => self.kernel.stages[t.index()].name.clone(),
         };
-        let over = found.operand_axes(&self.kernel, operand, layout);
-        let dtype = self.kernel.exprs.dtype(value);
+        let exprs = &self.kernel.exprs;
+        let loads = exprs.loads(&self.kernel.stages[stage].roots());
+        let of = |id: &ExprId| matches!(exprs.get(*id), Expr::Load { from: m, .. } if mem(m) == *from);
+        let found: Vec<ExprId> = loads.into_iter().filter(of).collect();
+        found.get(*nth as usize).copied().ok_or_else(|| match found.len() {
+            0 => format!("the stage does not read `{from}`"),
+            n => format!("the stage has {n} loads of `{from}`, counted from 0"),
+        })
+    }
+
+    fn stage_read(&mut self, stage: &str, read: &Read, layout: Layout, home: StageHome) -> Step {
+        let index = self.stage(stage)?;
+        let (name, value, over) = match read {
+            Read::Operand(operand) => {
+                let found = self.contraction(index)?;
+                let (side, value) = match operand {
+                    0 => ("a", found.a),
+                    1 => ("b", found.b),
+                    _ => return Err("a contraction has operands 0 and 1".into()),
+                };
+                (format!("{stage}.{side}"), value, found.operand_axes(&self.kernel, *operand, layout))
+            }
+            Read::Load { from, nth } => {
+                let value = self.load(index, read)?;
+                let number = if *nth > 0 { format!("_{nth}") } else { String::new() };
+                (format!("{stage}.{from}{number}"), value, contraction::axes_of(&self.kernel, value))
+            }
+        };
+        let exprs = &self.kernel.exprs;
+        let of_a_step = |e: &ExprId| matches!(exprs.get(*e), Expr::Carry(..) | Expr::Old(..) | Expr::New(..));
+        if exprs.reachable(&[value]).iter().any(of_a_step) {
+            return Err("the read depends on the fold's running values".into());
+        }
+        let copied = matches!(read, Read::Operand(n) if self.stages[index].operands[usize::from(*n)].is_some());
+        if copied || self.kernel.stages.iter().any(|s| s.name == name) {
+            return Err(format!("`{name}` is staged already"));
+        }
+        match layout {
+            Layout::Panels(0) => return Err("panels of no columns".into()),
+            Layout::Panels(_) if over.len() < 2 => return Err("panels need two axes".into()),
+            _ if over.is_empty() => return Err("what is the same at every point needs no copy".into()),
+            _ => {}
+        }
+        let dtype = exprs.dtype(value);
         let index_of = |k: &mut Kernel, a: AxisId| {
             let size = Size::from(&k.axes[a.index()].var);
             k.exprs.index(size)
@@ -280,7 +497,6 @@ impl Scheduled {
             StageHome::Task => {
                 let at: Vec<ExprId> = over.iter().map(|a| index_of(&mut self.kernel, *a)).collect();
                 let temp = TempId(self.kernel.stages.len() as u32);
-                let name = format!("{stage}.{side}");
                 self.add_copy(index, Stage { name, over, body: Body::Map(value), outs: vec![Out::Temp] }, layout)?;
                 self.kernel.exprs.load(dtype, Mem::Temp(temp, 0), &at)
             }
@@ -295,7 +511,7 @@ impl Scheduled {
                 self.kernel.params.push(Param { dtype, shape, constant: false });
                 self.workspaces.push(param);
                 let at = contraction::packed_index(&mut self.kernel, &over, layout);
-                let (name, outs) = (format!("{stage}.{side}"), vec![Out::Param { param, index: at.clone() }]);
+                let outs = vec![Out::Param { param, index: at.clone() }];
                 self.add_copy(index, Stage { name, over, body: Body::Map(value), outs }, layout)?;
                 self.kernel.exprs.load(dtype, Mem::Param(param), &at)
             }
@@ -309,7 +525,15 @@ impl Scheduled {
                 self.kernel.exprs.load(dtype, Mem::Param(packed), &at)
             }
         };
-        contraction::replace_operand(&mut self.kernel, index, operand, copy);
+        match read {
+            Read::Operand(operand) => {
+                contraction::replace_operand(&mut self.kernel, index, *operand, copy);
+                if let Expr::Load { from: mem, .. } = *self.kernel.exprs.get(copy) {
+                    self.stages[index].operands[usize::from(*operand)] = Some(Operand { mem, layout });
+                }
+            }
+            Read::Load { .. } => self.replace(index, value, copy),
+        }
         Ok(())
     }
 
@@ -322,14 +546,39 @@ impl Scheduled {
         Ok(())
     }
 
-    fn micro(&mut self, stage: &str, rows: u32, cols: u32) -> Step {
+    /// Gives a stage another value in place of one that it uses.
+    fn replace(&mut self, stage: usize, value: ExprId, with: ExprId) {
+        let from = self.kernel.exprs.clone();
+        let exprs = &mut self.kernel.exprs;
+        // Equal nodes are one: the copy of what does not use `value` is itself.
+        let swap = |pool: &mut ExprPool, node: Expr, dtype: DType| match pool.add(node, dtype) {
+            same if same == value => with,
+            other => other,
+        };
+        let mut change = |root: &mut ExprId| *root = exprs.copy_with(&from, &[*root], &|_| None, swap)[0];
+        self.kernel.stages[stage].for_each_root(&mut change);
+    }
+
+    fn micro(&mut self, step: usize, stage: &str, rows: u32, cols: u32) -> Step {
         let index = self.stage(stage)?;
+        if self.strict {
+            return Err(STRICT.into());
+        }
+        self.check_micro(index, rows, cols)?;
+        self.stages[index].micro = Some(MicroTile { rows, cols, step });
+        Ok(())
+    }
+
+    fn check_micro(&self, index: usize, rows: u32, cols: u32) -> Step {
+        if rows == 0 || cols == 0 || rows > MAX_TILE || cols > MAX_TILE {
+            return Err(format!("a tile has 1 to {MAX_TILE} rows and columns"));
+        }
         let found = self.contraction(index)?;
         let loops = &self.stages[index].loops;
         let [.., i, j, k] = &loops[..] else { return Err("the stage has fewer than three loops".into()) };
-        let ends = (i.axis, j.axis, k.axis) == (found.m, found.n, found.k) && [i, j, k].iter().all(|l| l.step == 1);
-        if !ends {
-            return Err("the innermost loops must be the innermost parts of rows, columns and depth".into());
+        let inner = |l: &LoopState| l.step == 1 && l.runs == Runs::Serial;
+        if (i.axis, j.axis, k.axis) != (found.m, found.n, found.k) || ![i, j, k].into_iter().all(inner) {
+            return Err("the innermost loops must be the innermost parts of rows, columns and depth, serial".into());
         }
         let padded = |axis: AxisId, by: u32| {
             loops.iter().any(|l| l.axis == axis && l.step == u64::from(by) && l.tail == Tail::PadScratch)
@@ -337,11 +586,63 @@ impl Scheduled {
         if !padded(found.m, rows) || !padded(found.n, cols) {
             return Err(format!("rows and columns must be split by {rows} and {cols} with padded scratch"));
         }
-        let direct = |e: ExprId| matches!(self.kernel.exprs.get(e), Expr::Load { valid: None, .. });
-        if !direct(found.a) || !direct(found.b) {
-            return Err("both operands must be staged first".into());
+        for (operand, value, axis, width) in [(0, found.a, found.m, rows), (1, found.b, found.n, cols)] {
+            let Some(copy) = self.stages[index].operands[operand] else {
+                return Err("both operands must be staged first".into());
+            };
+            if !matches!(self.kernel.exprs.get(value), Expr::Load { from, valid: None, .. } if *from == copy.mem) {
+                return Err(format!("the copy of operand {operand} is not what is read"));
+            }
+            match (copy.layout, copy.mem) {
+                (Layout::Panels(panel), _) if panel != width => {
+                    return Err(format!("operand {operand} is in panels of {panel}, the tile takes {width}"));
+                }
+                // A prepared copy ends with its last panel, or, in rows, with its last row.
+                (Layout::Panels(_), Mem::Param(_)) => {
+                    let full = |l: &LoopState| matches!(l.tail, Tail::Mask | Tail::PadScratch);
+                    if loops.iter().any(|l| l.axis == axis && l.step > u64::from(width) && full(l)) {
+                        return Err(format!("full rounds run over the end of the prepared operand {operand}"));
+                    }
+                }
+                (Layout::Rows, Mem::Param(_)) => {
+                    let extent = &self.kernel.axes[axis.index()].extent;
+                    let whole =
+                        loops.iter().all(|l| l.axis != axis || extent.divisible_by(l.step as i64) == Some(true));
+                    if !whole {
+                        return Err(format!("full rounds run over the end of the prepared operand {operand}"));
+                    }
+                }
+                (_, Mem::Temp(..)) => {}
+            }
         }
-        self.stages[index].micro = Some((rows, cols));
+        Ok(())
+    }
+
+    fn stream(&mut self, stage: &str) -> Step {
+        let index = self.stage(stage)?;
+        let outs = &self.kernel.stages[index].outs;
+        let map = !matches!(self.kernel.stages[index].body, Body::Scatter { .. });
+        if !map || !outs.iter().any(|o| matches!(o, Out::Param { .. })) {
+            return Err("only outputs that are no scatter can go past the caches".into());
+        }
+        self.stages[index].stream = true;
+        Ok(())
+    }
+
+    fn prefetch(&mut self, at: &LoopRef, read: &Read, ahead: u32) -> Step {
+        let (stage, l) = self.find(at)?;
+        let load = self.load(stage, read)?;
+        let known = |i: &ExprId| matches!(self.kernel.exprs.get(*i), Expr::Index(_));
+        match self.kernel.exprs.get(load) {
+            Expr::Load { from: Mem::Param(_), index, .. } if index.iter().all(known) => {}
+            _ => return Err("only a parameter read at indices that do not depend on data can be fetched ahead".into()),
+        }
+        let l = &self.stages[stage].loops[l];
+        if l.runs != Runs::Serial {
+            return Err("only a serial loop fetches ahead".into());
+        }
+        let new = Prefetch { axis: l.axis, part: l.part, load, ahead };
+        self.stages[stage].prefetches.push(new);
         Ok(())
     }
 }

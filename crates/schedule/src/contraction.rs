@@ -166,7 +166,7 @@ pub(crate) fn pack_kernel(
         stored.push(Size::from(&var));
         pack.axes.push(Axis { var, extent: extent.clone() });
     }
-    let outer = over.len() - 2;
+    let outer = over.len().saturating_sub(2);
     let mut points: Vec<Size> = stored.clone();
     let mut valid = None;
     if let Layout::Panels(width) = layout {

@@ -15,9 +15,9 @@ mod threefry;
 mod views;
 
 pub use apply::{PackJob, ScheduleError};
-pub use heuristic::heuristic;
+pub use heuristic::{heuristic, strict_heuristic};
 pub use lower::{LowerError, Program, lower};
-pub use opt::Schedule;
+pub use opt::{ParseScheduleError, Schedule};
 pub use order::OrderError;
 pub use preschedule::{BufferSpec, Item, KernelInvocation, PreSchedule, PreScheduleError, Slot, create_pre_schedule};
 pub use rangeify::RangeifyError;

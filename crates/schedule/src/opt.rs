@@ -8,9 +8,12 @@
 //! bind out.a0.0 task
 //! at mm out.a0.0
 //! ```
+//!
+//! The text may also use the spellings of [`SPELLINGS`], which stand for such steps.
 
-use std::fmt;
-use std::str::FromStr;
+mod text;
+
+pub use text::ParseScheduleError;
 
 /// A loop: part `part` of axis `axis` of stage `stage`; prints as `out.k.1`.
 ///
@@ -58,6 +61,12 @@ pub enum To {
     Vector,
     /// A dimension of the grid of tasks.
     Task,
+    /// A dimension of the grid of groups of threads, on targets that have them.
+    Block,
+    /// A group of threads in lockstep, on targets that have them.
+    Warp,
+    /// A thread of a group, on targets that have them.
+    Lane,
 }
 
 /// How a staged copy of an operand is laid out.
@@ -80,6 +89,27 @@ pub enum StageHome {
     Prepared,
 }
 
+/// Which of a stage's reads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Read {
+    /// An operand of a contraction: 0 has the rows, 1 the columns.
+    Operand(u8),
+    /// A load of a parameter (`p0`) or of an earlier stage, by name; of several different ones
+    /// that the stage makes, the `nth`.
+    Load {
+        /// The parameter or stage.
+        from: String,
+        /// Which, from 0.
+        nth: u32,
+    },
+}
+
+impl From<u8> for Read {
+    fn from(operand: u8) -> Self {
+        Read::Operand(operand)
+    }
+}
+
 /// One step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Opt {
@@ -92,11 +122,12 @@ pub enum Opt {
         /// What happens where it does not divide.
         tail: Tail,
     },
-    /// Orders all loops of a stage, outermost first.
+    /// Orders loops of a stage, outermost first: those named take, in this order, the places
+    /// that they have among them; the others stay.
     Reorder {
         /// The stage.
         stage: String,
-        /// Its loops.
+        /// The loops.
         order: Vec<LoopRef>,
     },
     /// Changes how a loop runs.
@@ -113,19 +144,22 @@ pub enum Opt {
         /// Where it is computed.
         at: LoopRef,
     },
-    /// Gives operand `operand` (0 or 1) of a contraction stage a copy of its own, as a new stage
-    /// named `stage.a` or `stage.b`, to be placed with `At`.
+    /// Gives what a stage reads a copy of its own. In the task's scratch it is a new stage, to be
+    /// placed with `At`: `stage.a` and `stage.b` for operands, else `stage.p0`, for example, and
+    /// `stage.p0_1` for the second load. It has the axes that the read names.
     Stage {
-        /// The contraction.
+        /// The stage that reads.
         stage: String,
-        /// 0 has the rows, 1 the columns.
-        operand: u8,
+        /// What it reads.
+        read: Read,
         /// The copy's layout.
         layout: Layout,
         /// Where the copy lives.
         home: StageHome,
     },
-    /// Gives each lane of a reduction loop (unrolled or vector) an accumulator of its own.
+    /// Gives each round of a reduction loop an accumulator of its own; they are combined as a tree.
+    /// For unrolled and vector loops these are registers. For a serial loop they are scratch, one a
+    /// block of the axis: a blocked, pairwise reduction.
     Rfactor {
         /// The loop.
         at: LoopRef,
@@ -139,142 +173,51 @@ pub enum Opt {
         /// Columns of the tile.
         cols: u32,
     },
+    /// Writes a stage's outputs past the caches (non-temporally): for large ones, not read soon.
+    Stream {
+        /// The stage.
+        stage: String,
+    },
+    /// Fetches what a stage's load will read `ahead` rounds of a serial loop later into the caches.
+    Prefetch {
+        /// The loop.
+        at: LoopRef,
+        /// The load, of a parameter.
+        read: Read,
+        /// How many rounds ahead.
+        ahead: u32,
+    },
+    /// Folds add up from left to right, in the order of their axes, and products and sums are
+    /// rounded one by one, never fused. Comes first; refuses later steps that would change it.
+    Strict,
 }
 
 /// A list of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Schedule(pub Vec<Opt>);
 
-impl fmt::Display for LoopRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.stage, self.axis, self.part)
+impl Schedule {
+    /// Whether it begins with [`Opt::Strict`].
+    pub fn is_strict(&self) -> bool {
+        self.0.first() == Some(&Opt::Strict)
     }
 }
 
-impl fmt::Display for Opt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Opt::Split { at, by, tail } => write!(f, "split {at} by {by} {}", word(TAILS, tail)),
-            Opt::Reorder { stage, order } => {
-                write!(f, "reorder {stage}")?;
-                order.iter().try_for_each(|l| write!(f, " {l}"))
-            }
-            Opt::Bind { at, to } => write!(f, "bind {at} {}", word(TARGETS, to)),
-            Opt::At { stage, at } => write!(f, "at {stage} {at}"),
-            Opt::Stage { stage, operand, layout, home } => {
-                write!(f, "stage {stage} {operand} ")?;
-                match layout {
-                    Layout::Rows => write!(f, "rows")?,
-                    Layout::Panels(width) => write!(f, "panels:{width}")?,
-                }
-                write!(f, " {}", word(HOMES, home))
-            }
-            Opt::Rfactor { at } => write!(f, "rfactor {at}"),
-            Opt::Micro { stage, rows, cols } => write!(f, "micro {stage} {rows} {cols}"),
-        }
-    }
-}
-
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|opt| writeln!(f, "{opt}"))
-    }
-}
-
-const TAILS: &[(&str, Tail)] =
-    &[("exact", Tail::Exact), ("rest", Tail::Rest), ("mask", Tail::Mask), ("pad", Tail::PadScratch)];
-const TARGETS: &[(&str, To)] = &[("unroll", To::Unroll), ("vector", To::Vector), ("task", To::Task)];
-const HOMES: &[(&str, StageHome)] =
-    &[("task", StageHome::Task), ("shared", StageHome::Shared), ("prepared", StageHome::Prepared)];
-
-fn word<T: PartialEq>(table: &'static [(&'static str, T)], value: &T) -> &'static str {
-    table.iter().find(|(_, v)| v == value).map_or("?", |(w, _)| *w)
-}
-
-/// A line of a schedule's text that is no step.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of the schedule, `{text}`: {expected}")]
-pub struct ParseScheduleError {
-    /// Counted from 1.
-    pub line: usize,
-    /// The line.
-    pub text: String,
-    /// What was expected.
-    pub expected: &'static str,
-}
-
-impl FromStr for Schedule {
-    type Err = ParseScheduleError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let lines = text.lines().map(str::trim).enumerate().filter(|(_, l)| !l.is_empty());
-        let step = |(i, line): (usize, &str)| {
-            parse_opt(line).map_err(|expected| ParseScheduleError { line: i + 1, text: line.into(), expected })
-        };
-        lines.map(step).collect::<Result<_, _>>().map(Schedule)
-    }
-}
-
-fn parse_opt(line: &str) -> Result<Opt, &'static str> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let look = |table, w| lookup(table, w);
-    match words[..] {
-        ["split", at, "by", by, tail] => {
-            Ok(Opt::Split { at: parse_loop(at)?, by: number(by)?, tail: look(TAILS, tail)? })
-        }
-        ["reorder", stage, ref order @ ..] => Ok(Opt::Reorder {
-            stage: stage.into(),
-            order: order.iter().map(|l| parse_loop(l)).collect::<Result<_, _>>()?,
-        }),
-        ["bind", at, to] => Ok(Opt::Bind { at: parse_loop(at)?, to: lookup(TARGETS, to)? }),
-        ["at", stage, at] => Ok(Opt::At { stage: stage.into(), at: parse_loop(at)? }),
-        ["stage", stage, operand, layout, home] => {
-            let layout = match layout.split_once(':') {
-                None if layout == "rows" => Layout::Rows,
-                Some(("panels", width)) => Layout::Panels(number(width)?),
-                _ => return Err("expected the layout `rows` or `panels:<width>`"),
-            };
-            Ok(Opt::Stage { stage: stage.into(), operand: number(operand)?, layout, home: lookup(HOMES, home)? })
-        }
-        ["rfactor", at] => Ok(Opt::Rfactor { at: parse_loop(at)? }),
-        ["micro", stage, rows, cols] => {
-            Ok(Opt::Micro { stage: stage.into(), rows: number(rows)?, cols: number(cols)? })
-        }
-        _ => Err("expected split, reorder, bind, at, stage, rfactor or micro with its arguments"),
-    }
-}
-
-fn number<T: FromStr>(word: &str) -> Result<T, &'static str> {
-    word.parse().map_err(|_| "expected a number")
-}
-
-fn lookup<T: Copy>(table: &[(&str, T)], word: &str) -> Result<T, &'static str> {
-    table.iter().find(|(w, _)| *w == word).map(|(_, v)| *v).ok_or("unknown word")
-}
-
-fn parse_loop(word: &str) -> Result<LoopRef, &'static str> {
-    const EXPECTED: &str = "expected a loop, <stage>.<axis>.<part>";
-    let (rest, part) = word.rsplit_once('.').ok_or(EXPECTED)?;
-    let (stage, axis) = rest.rsplit_once('.').ok_or(EXPECTED)?;
-    Ok(LoopRef::new(stage, axis, number(part).map_err(|_| EXPECTED)?))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_schedule_prints_and_parses_back() {
-        let text = "split out.a0.0 by 64 rest\nsplit mm.a.k.0 by 8 pad\nreorder out out.a1.0 out.a0.0\n\
-                    bind out.a0.0 task\nat mm out.a0.0\nstage mm 1 panels:16 prepared\nstage mm 0 rows task\n\
-                    rfactor out.r0.1\nmicro mm 6 16\n";
-        assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
-    }
-
-    #[test]
-    fn a_line_that_is_no_step_is_named() {
-        let error = "bind out.a0.0 task\nsplit out by".parse::<Schedule>().unwrap_err();
-        assert_eq!((error.line, error.text.as_str()), (2, "split out by"));
-    }
-}
+/// The names that a schedule's text may use besides those of the steps, their arguments, and the
+/// steps that they stand for. `l` is a loop, `n` a number of points; `l'` is the part that the split
+/// of `l` makes. What is printed are always the steps.
+pub const SPELLINGS: &[(&str, &str, &[&str])] = &[
+    ("UPCAST", "l n", &["split l by n rest", "bind l' unroll"]),
+    ("UNROLL", "l n", &["split l by n rest", "bind l' unroll"]),
+    ("VECTORIZE", "l n", &["split l by n rest", "bind l' vector"]),
+    ("LOCAL", "l n", &["split l by n rest", "bind l' lane"]),
+    ("GROUP", "l n", &["split l by n rest", "bind l' lane", "rfactor l'"]),
+    ("THREAD", "l n", &["split l by n rest", "bind l task"]),
+    ("SWAP", "outer inner", &["reorder stage inner outer"]),
+    ("PADTO", "l n", &["split l by n pad"]),
+    ("TC", "stage rows cols", &["micro stage rows cols"]),
+    ("TILE", "l m n1 n2", &["split l by n1 rest", "split m by n2 rest", "reorder stage l m l' m'"]),
+    ("STAGE", "stage read layout home", &["stage stage read layout home"]),
+    ("STREAM", "stage", &["stream stage"]),
+    ("PREFETCH", "l read ahead", &["prefetch l read ahead"]),
+];

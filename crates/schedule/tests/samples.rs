@@ -1,50 +1,47 @@
 //! Kernels written by hand, under the heuristic's schedule, give what the kernel interpreter gives.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/random.rs"]
+mod random;
 #[path = "../../ir/tests/support/values.rs"]
 mod values;
 
+use random::{arguments, compare};
 use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::{Kernel, samples};
+use svod_ir::lowered::Lowered;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
 use svod_schedule::{Schedule, heuristic, lower};
-use values::{count, values};
+use values::count;
 
-fn buffers(kernel: &Kernel, vars: &[BoundVariable]) -> Vec<HostBuffer> {
-    kernel.params.iter().enumerate().map(|(i, p)| values(p.dtype, count(&p.shape, vars), i as u64 + 1)).collect()
+fn check(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable]) {
+    check_within(kernel, schedule, vars, 1e-4);
 }
 
 /// Runs both interpreters and compares every buffer.
-fn check(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable]) {
-    let mut want = buffers(kernel, vars);
+fn check_within(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable], tolerance: f64) {
+    let mut want = arguments(kernel, vars);
     kernel.interpret(vars, &mut want).unwrap();
     let program = lower(kernel, schedule).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{schedule}"));
-    program.lowered.verify().unwrap_or_else(|e| panic!("{e}\n{schedule}\n{}", program.lowered));
-    let mut got = buffers(kernel, vars);
+    let about = || format!("{kernel}\n{schedule}\n{}", program.lowered);
+    program.lowered.verify().unwrap_or_else(|e| panic!("{e}\n{}", about()));
+    let parsed = Lowered::parse(&program.lowered.to_string()).unwrap_or_else(|e| panic!("{e}\n{}", about()));
+    assert_eq!(parsed.to_string(), program.lowered.to_string());
+    let mut got = arguments(kernel, vars);
     for (at, param) in program.lowered.params.iter().enumerate().skip(kernel.params.len()) {
         let mut all = got[..kernel.params.len()].to_vec();
+        // A copy of a copy reads the earlier one, which comes before it.
+        all.extend_from_slice(&got[kernel.params.len()..]);
         all.push(HostBuffer::zeros(param.dtype, count(&param.shape, vars)));
         if let Some(pack) = program.packs.iter().find(|p| p.packed.index() == at) {
             let packed = lower(&pack.kernel, &Schedule::default()).unwrap();
-            packed.lowered.interpret(vars, &mut all).unwrap();
+            packed.lowered.interpret(vars, &mut all).unwrap_or_else(|e| panic!("{e}\n{}", about()));
         }
         got.push(all.pop().unwrap());
     }
-    program
-        .lowered
-        .interpret(vars, &mut got)
-        .unwrap_or_else(|e| panic!("{e}\n{kernel}\n{schedule}\n{}", program.lowered));
-    for (i, (w, g)) in want.iter().zip(&got).enumerate() {
-        for (j, (a, b)) in w.to_f64().iter().zip(g.to_f64()).enumerate() {
-            let close = (a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == &b || (a.is_nan() && b.is_nan());
-            assert!(
-                close,
-                "buffer {i}, element {j}: {a} interpreted, {b} lowered\n{kernel}\n{schedule}\n{}",
-                program.lowered
-            );
-        }
-    }
+    program.lowered.interpret(vars, &mut got).unwrap_or_else(|e| panic!("{e}\n{}", about()));
+    compare(&want, &got, tolerance, &about);
 }
 
 fn targets() -> Vec<Target> {
@@ -165,4 +162,21 @@ fn an_illegal_step_is_named_with_its_reason() {
     assert!(why("at total peak.i.0").contains("stage `total` is not computed before `peak`"));
     assert!(why("split out.i.0 by 2 rest\nreorder out out.i.1 out.i.0 out.j.0").starts_with("step 2 of the schedule"));
     assert!(why("micro out 4 8").contains("not a contraction"));
+}
+
+/// Every random schedule that is accepted gives what the kernel says: bit for bit where it keeps
+/// the order of folds.
+#[test]
+fn random_schedules_are_refused_or_right() {
+    let (mut steps, mut refused) = (0, 0);
+    for case in random::cases(300) {
+        let _case = random::Case(case);
+        let mut rng = random::Rng::new(case + 1);
+        let (kernel, vars) = random::kernel(&mut rng);
+        kernel.verify().unwrap_or_else(|e| panic!("{e}\n{kernel}"));
+        let (schedule, not) = random::schedule(&mut rng, &kernel);
+        (steps, refused) = (steps + schedule.0.len(), refused + not);
+        check_within(&kernel, &schedule, &vars, random::tolerance(&kernel, &schedule));
+    }
+    println!("{steps} steps accepted, {refused} refused");
 }

@@ -3,6 +3,7 @@
 use super::{Function, base, constant, lanes_of, suffix, ty};
 use svod_dtype::{Const, DType};
 use svod_ir::linear::{Place, Ty, Val};
+use svod_ir::target::Arch;
 
 /// The LLVM type of an element in memory.
 pub(super) fn element(dtype: DType) -> &'static str {
@@ -64,6 +65,7 @@ impl Function<'_> {
         let pointer = self.pointer(to, at);
         let scatters = self.linear.ty(at).lanes > 1;
         match mask {
+            None if !scatters && self.streams_to(to, of) => self.stream(of, &value, &pointer, &scope),
             None if !scatters => self.line(format_args!("store {whole} {value}, ptr {pointer}, align {align}{scope}")),
             Some(mask) if !scatters && self.linear.ty(mask).lanes == 1 => {
                 let mask = self.operand(mask);
@@ -82,6 +84,51 @@ impl Function<'_> {
                 ));
             }
         }
+    }
+
+    /// Whether a store of this type goes past the caches: vectors that are whole registers do.
+    fn streams_to(&self, to: Place, of: Ty) -> bool {
+        let bytes = of.dtype.bytes() * of.lanes as usize;
+        let stream = matches!(to, Place::Param(p) if self.linear.params[p.index()].stream);
+        stream && bytes.is_power_of_two() && (16..=self.target.vector_bytes.max(16)).contains(&bytes)
+    }
+
+    /// A store past the caches where the address is aligned, which the instructions for it demand.
+    fn stream(&mut self, of: Ty, value: &str, pointer: &str, scope: &str) {
+        let (whole, align, bytes) = (ty(of), of.dtype.bytes(), of.dtype.bytes() * of.lanes as usize);
+        let [past, through, done] = [self.label(), self.label(), self.label()];
+        let address = self.temporary(format_args!("ptrtoint ptr {pointer} to i64"));
+        let low = self.temporary(format_args!("and i64 {address}, {}", bytes - 1));
+        let aligned = self.temporary(format_args!("icmp eq i64 {low}, 0"));
+        self.line(format_args!("br i1 {aligned}, label %{past}, label %{through}"));
+        self.start_block(past);
+        let hint = self.nontemporal();
+        self.line(format_args!("store {whole} {value}, ptr {pointer}, align {bytes}{scope}, !nontemporal !{hint}"));
+        self.line(format_args!("br label %{done}"));
+        self.start_block(through);
+        self.line(format_args!("store {whole} {value}, ptr {pointer}, align {align}{scope}"));
+        self.line(format_args!("br label %{done}"));
+        self.start_block(done);
+        self.streams = true;
+    }
+
+    /// The fence that orders stores past the caches before later ones. Only x86 does not order them
+    /// by what the task pool does between tasks.
+    pub(super) fn fence(&mut self) -> &'static str {
+        match self.target.arch {
+            Arch::X86_64 => {
+                self.declare("void @llvm.x86.sse.sfence()".into());
+                "  call void @llvm.x86.sse.sfence()\n"
+            }
+            Arch::Aarch64 => "",
+        }
+    }
+
+    /// Fetches a position into all levels of the cache.
+    pub(super) fn prefetch(&mut self, from: Place, at: Val) {
+        let pointer = self.pointer(from, at);
+        self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
+        self.line(format_args!("call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)"));
     }
 
     fn vector_pointer(&self, vector: bool, lanes: u32) -> (String, String) {

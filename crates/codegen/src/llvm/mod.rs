@@ -37,12 +37,15 @@ struct Function<'a> {
     linear: &'a Linear,
     body: String,
     declarations: &'a mut BTreeSet<String>,
+    metadata: &'a mut Vec<String>,
     /// Per memory, the metadata of its accesses.
     scopes: Vec<String>,
     /// What is constant.
     constants: Vec<Option<Const>>,
     /// Values as operands.
     names: Vec<String>,
+    /// Whether anything is written past the caches.
+    streams: bool,
     /// Bytes of the block that masked-out accesses touch instead.
     safe: usize,
     temporaries: u32,
@@ -129,20 +132,24 @@ impl<'a> Writer<'a> {
             linear,
             body: String::new(),
             declarations: &mut self.declarations,
+            metadata: &mut self.metadata,
             scopes,
             constants: vec![None; linear.values.len()],
             names: vec![String::new(); linear.values.len()],
+            streams: false,
             safe: 0,
             temporaries: 0,
             blocks: 0,
             block: "entry".into(),
         };
         function.instructions();
+        // What follows a task, on any thread, sees what it has written past the caches.
+        let fence = if function.streams { function.fence() } else { "" };
         let (body, safe) = (function.body, function.safe);
         let head = entry(linear, safe);
         let _ = write!(
             self.functions,
-            "define void {}(ptr readonly %buffers, ptr readonly %vals) #0 {{\nentry:\n{head}{body}  ret void\n}}\n\n",
+            "define void {}(ptr readonly %buffers, ptr readonly %vals) #0 {{\nentry:\n{head}{body}{fence}  ret void\n}}\n\n",
             global(&linear.name)
         );
     }
@@ -236,6 +243,15 @@ impl Function<'_> {
         self.block = label;
     }
 
+    /// The number of the metadata that marks accesses past the caches.
+    fn nontemporal(&mut self) -> usize {
+        const MARK: &str = "!{i32 1}";
+        self.metadata.iter().position(|m| m == MARK).unwrap_or_else(|| {
+            self.metadata.push(MARK.to_owned());
+            self.metadata.len() - 1
+        })
+    }
+
     fn declare(&mut self, declaration: String) {
         self.declarations.insert(declaration);
     }
@@ -317,6 +333,7 @@ impl Function<'_> {
                 }
                 Inst::Store { to, at, value, mask } => self.store(*to, *at, *value, *mask),
                 Inst::Tile(tile) => self.tile(tile),
+                Inst::Prefetch(from, at) => self.prefetch(*from, *at),
                 Inst::Barrier => {}
                 inst => self.value(v, inst),
             }

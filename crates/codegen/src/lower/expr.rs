@@ -120,7 +120,7 @@ impl Lowering<'_> {
         uses: &FxHashMap<ExprId, u32>,
     ) -> Option<Val> {
         let pool = &self.phase.exprs;
-        if !self.target.fma || !matches!(op, Alu::Add | Alu::Sub) || !pool.dtype(args[0]).is_float() {
+        if !self.fuse || !matches!(op, Alu::Add | Alu::Sub) || !pool.dtype(args[0]).is_float() {
             return None;
         }
         let product = |id: ExprId| match pool.get(id) {

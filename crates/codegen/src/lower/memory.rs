@@ -102,7 +102,7 @@ fn widths(phase: &Phase) -> Vec<u32> {
                     widths[t.index()] = widths[t.index()].max(lanes.unwrap_or(1));
                 }
             }
-            Stmt::Micro(_) => {}
+            Stmt::Micro(_) | Stmt::Prefetch { .. } => {}
         }
     }
     widths
@@ -218,6 +218,15 @@ impl Lowering<'_> {
             }
             At::Each(at) => self.b.load(vector, place, at, mask, other),
         })
+    }
+
+    /// Fetches an element of a parameter.
+    pub(super) fn prefetch(&mut self, from: ParamId, index: &[Size]) -> Result<(), LowerError> {
+        let Memory::Flat { place, strides } = self.memory(Mem::Param(from)) else { return Ok(()) };
+        let (place, at) = (*place, index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>());
+        let at = self.size(&at)?;
+        self.b.effect(Inst::Prefetch(place, at));
+        Ok(())
     }
 
     fn lane_position(&mut self, start: Val, step: Val, lane: u32) -> Val {

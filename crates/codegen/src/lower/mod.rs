@@ -61,6 +61,8 @@ struct Lowering<'a> {
     target: &'a Target,
     /// Whether binary16 converts to binary32 in one instruction.
     half: bool,
+    /// Whether a product and a sum become one multiply-add.
+    fuse: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -70,14 +72,16 @@ impl<'a> Lowering<'a> {
         let mut written = Vec::new();
         writes(&phase.body, &mut written);
         for (n, param) in lowered.params.iter().enumerate() {
-            let mem = Mem::Param(ParamId(n as u32));
-            linear.params.push(Param { dtype: param.dtype, written: written.contains(&mem) });
+            let id = ParamId(n as u32);
+            let (written, stream) = (written.contains(&Mem::Param(id)), phase.streams.contains(&id));
+            linear.params.push(Param { dtype: param.dtype, written, stream });
         }
         let params = Memory::params(lowered);
         let temps = Memory::temps(phase, &mut b, &mut linear)?;
         let env = FxHashMap::default();
         let half = has_half(target);
-        let mut lowering = Lowering { b, phase, params, temps, env, vector: None, target, half };
+        let fuse = target.fma && !lowered.strict;
+        let mut lowering = Lowering { b, phase, params, temps, env, vector: None, target, half, fuse };
         lowering.enter(lowered)?;
         lowering.body(&phase.body)?;
         let linear = lowering.b.finish(linear);
@@ -112,6 +116,7 @@ impl<'a> Lowering<'a> {
                 Stmt::If(cond, inner) => self.conditional(*cond, inner)?,
                 Stmt::Store { to, index, value, valid } => self.assign(*to, index, *value, *valid)?,
                 Stmt::Micro(m) => self.micro(m)?,
+                Stmt::Prefetch { from, index } => self.prefetch(*from, index)?,
             }
         }
         Ok(())
@@ -193,6 +198,7 @@ fn writes(body: &[Stmt], written: &mut Vec<Mem>) {
             Stmt::Loop(_, inner) | Stmt::If(_, inner) => open.extend(inner),
             Stmt::Store { to: mem, .. } => written.push(*mem),
             Stmt::Micro(m) => written.push(m.c.mem),
+            Stmt::Prefetch { .. } => {}
         }
     }
     written.sort();

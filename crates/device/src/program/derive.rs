@@ -158,6 +158,7 @@ fn phase_accesses(phase: &Phase, found: &mut Accesses) {
                 touch(&mut found.outs, *to);
                 index.iter().chain([value]).chain(valid).for_each(&mut mark);
             }
+            Stmt::Prefetch { .. } => {}
             Stmt::Micro(micro) => {
                 touch(&mut found.ins, micro.a.mem);
                 touch(&mut found.ins, micro.b.mem);

@@ -79,6 +79,7 @@ pub fn map_kernel(extent: impl Into<Size>, op: Alu) -> Lowered {
         name: "map".into(),
         params: vec![param.clone(), param],
         vars: extent.variables(),
+        strict: false,
         phases: vec![Phase { grid, exprs, body: vec![store], ..Phase::default() }],
     }
 }

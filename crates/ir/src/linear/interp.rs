@@ -107,7 +107,7 @@ impl Machine<'_> {
                     }
                 }
                 Inst::If(cond) if !self.values[cond.index()][0].as_bool() => self.at = ends[here] + 1,
-                Inst::If(_) | Inst::EndIf | Inst::Barrier => {}
+                Inst::If(_) | Inst::EndIf | Inst::Barrier | Inst::Prefetch(..) => {}
                 Inst::Write(slot, v) => self.slots[slot.index()] = self.values[v.index()].clone(),
                 Inst::Store { to, at, value, mask } => self.store(*to, *at, *value, *mask)?,
                 Inst::Tile(tile) => self.tile(tile)?,

@@ -236,13 +236,15 @@ pub enum Inst {
     Barrier,
     /// A contraction tile.
     Tile(Box<Tile>),
+    /// Fetches a position of a memory into the caches, if there is one.
+    Prefetch(Place, Val),
 }
 
 impl Inst {
     /// Whether it gives a value.
     pub fn has_value(&self) -> bool {
-        use Inst::{Barrier, EndIf, EndRange, If, Store, Tile, Write};
-        !matches!(self, Store { .. } | Write(..) | EndRange | If(_) | EndIf | Barrier | Tile(_))
+        use Inst::{Barrier, EndIf, EndRange, If, Prefetch, Store, Tile, Write};
+        !matches!(self, Store { .. } | Write(..) | EndRange | If(_) | EndIf | Barrier | Tile(_) | Prefetch(..))
     }
 
     /// Whether it does nothing but give a value that depends on nothing but its operands.
@@ -265,7 +267,7 @@ impl Inst {
             Inst::Alu(_, args) => args.iter_mut().for_each(visit),
             Inst::Vector(args) => args.iter_mut().for_each(visit),
             Inst::Cast(v) | Inst::Bitcast(v) | Inst::Splat(v) | Inst::Extract(v, _) | Inst::Reduce(_, v) => visit(v),
-            Inst::Write(_, v) | Inst::Range(v) | Inst::If(v) => visit(v),
+            Inst::Write(_, v) | Inst::Range(v) | Inst::If(v) | Inst::Prefetch(_, v) => visit(v),
             Inst::Insert(vector, _, v) => [vector, v].into_iter().for_each(visit),
             Inst::Load { at, mask, .. } => std::iter::once(at).chain(mask).for_each(visit),
             Inst::Store { at, value, mask, .. } => [at, value].into_iter().chain(mask).for_each(visit),
@@ -288,6 +290,8 @@ pub struct Param {
     pub dtype: DType,
     /// Whether the phase writes it.
     pub written: bool,
+    /// Whether whole vectors are written past the caches.
+    pub stream: bool,
 }
 
 /// An array in the task's scratch block, which is 64-byte aligned.

@@ -56,7 +56,8 @@ impl Parser<'_> {
             "param" => {
                 let dtype = self.lexer.dtype()?;
                 let written = self.lexer.eat_word("written");
-                self.linear.params.push(Param { dtype, written });
+                let stream = self.lexer.eat_word("stream");
+                self.linear.params.push(Param { dtype, written, stream });
             }
             "slot" => {
                 let ty = self.ty()?;
@@ -174,6 +175,10 @@ impl Parser<'_> {
                 let val = self.val()?;
                 self.lexer.expect("{")?;
                 if word == "if" { Inst::If(val) } else { Inst::Range(val) }
+            }
+            "prefetch" => {
+                let (from, at) = self.element()?;
+                Inst::Prefetch(from, at)
             }
             "barrier" => Inst::Barrier,
             "tile" => Inst::Tile(Box::new(self.tile()?)),

@@ -17,8 +17,8 @@
 //! }
 //! ```
 //!
-//! `load p0[v1] if v5 else f32(0.0)` and `store p1[v1] = v4 if v5` have a mask. A `#` starts a
-//! comment.
+//! `load p0[v1] if v5 else f32(0.0)` and `store p1[v1] = v4 if v5` have a mask. A
+//! parameter that is `written stream` is written past the caches. A `#` starts a comment.
 
 use super::{Inst, Linear, Special, Tile};
 use std::fmt::{self, Write};
@@ -37,7 +37,8 @@ impl fmt::Display for Linear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "linear {}", self.name)?;
         for (n, p) in self.params.iter().enumerate() {
-            writeln!(f, "param p{n}: {}{}", p.dtype.short(), if p.written { " written" } else { "" })?;
+            let (written, stream) = (if p.written { " written" } else { "" }, if p.stream { " stream" } else { "" });
+            writeln!(f, "param p{n}: {}{written}{stream}", p.dtype.short())?;
         }
         for v in &self.vars {
             writeln!(f, "var {v} = {}..={}", v.min(), v.max())?;
@@ -103,6 +104,7 @@ impl Linear {
             Inst::EndRange | Inst::EndIf => f.write_char('}'),
             Inst::Barrier => f.write_str("barrier"),
             Inst::Tile(tile) => write_tile(f, tile),
+            Inst::Prefetch(from, at) => write!(f, "prefetch {from}[{at}]"),
         }
     }
 }

@@ -127,6 +127,10 @@ impl Linear {
             Inst::Range(extent) => self.ty(*extent) == index && ty == index,
             Inst::If(cond) => self.ty(*cond) == Ty::scalar(DType::Bool),
             Inst::EndRange | Inst::EndIf | Inst::Barrier => true,
+            Inst::Prefetch(from, at) => {
+                self.place(*from)?;
+                self.ty(*at) == index
+            }
             Inst::Tile(tile) => return self.check_tile(tile),
         };
         if ok { Ok(()) } else { Err(Fault::Operands) }

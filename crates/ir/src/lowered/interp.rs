@@ -158,6 +158,7 @@ impl Run<'_> {
                 }
                 Stmt::Store { to, index, value, valid } => self.store(*to, index, *value, *valid)?,
                 Stmt::Micro(m) => self.micro(m)?,
+                Stmt::Prefetch { .. } => {}
             }
         }
         Ok(())

@@ -20,7 +20,7 @@ mod verify;
 
 pub use verify::{PhaseError, VerifyError};
 
-use crate::expr::{ExprId, ExprPool, Mem};
+use crate::expr::{ExprId, ExprPool, Mem, ParamId};
 use crate::kernel::Param;
 use crate::size::{Size, Variable};
 use svod_dtype::DType;
@@ -128,6 +128,14 @@ pub enum Stmt {
     },
     /// A contraction tile.
     Micro(Micro),
+    /// Fetches an element of a buffer argument into the caches. It has no effect on values, and the
+    /// element need not exist.
+    Prefetch {
+        /// The argument.
+        from: ParamId,
+        /// One index per dimension.
+        index: Vec<Size>,
+    },
 }
 
 /// A grid of independent tasks.
@@ -136,6 +144,8 @@ pub struct Phase {
     /// The grid, outermost first; kinds are `Serial`, extents name variables only. The flat task
     /// index is row-major over it.
     pub grid: Vec<Loop>,
+    /// Arguments that are written past the caches (non-temporally).
+    pub streams: Vec<ParamId>,
     /// Temporaries; `Mem::Temp(t, 0)` refers to them.
     pub temps: Vec<Temp>,
     /// Every expression of the phase.
@@ -153,6 +163,9 @@ pub struct Lowered {
     pub params: Vec<Param>,
     /// Symbolic variables.
     pub vars: Vec<Variable>,
+    /// Whether every product and sum is rounded on its own; else the two may become one
+    /// multiply-add.
+    pub strict: bool,
     /// Run one after the other.
     pub phases: Vec<Phase>,
 }

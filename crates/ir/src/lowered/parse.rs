@@ -1,7 +1,7 @@
 //! A loop tree from its text form; see [`super::text`].
 
 use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
-use crate::expr::{ExprPool, TempId};
+use crate::expr::{ExprPool, Mem, ParamId, TempId};
 use crate::text::{ParseError, Parser, Token, is_name};
 
 impl Lowered {
@@ -14,6 +14,7 @@ impl Lowered {
         let mut p = Parser::new(text)?;
         p.lex.expect_word("lowered")?;
         let mut lowered = Lowered { name: p.lex.word()?.to_owned(), ..Lowered::default() };
+        lowered.strict = p.lex.eat_word("strict");
         (lowered.vars, lowered.params) = p.header()?;
         let globals = p.vars.clone();
         while p.lex.eat_word("phase") {
@@ -31,6 +32,14 @@ fn phase(p: &mut Parser<'_>) -> Result<Phase, ParseError> {
         loop {
             let (var, extent) = p.range()?;
             phase.grid.push(Loop { var, extent, kind: LoopKind::Serial });
+            if !p.lex.eat(",") {
+                break;
+            }
+        }
+    }
+    if p.lex.eat_word("stream") {
+        loop {
+            phase.streams.push(param(p)?);
             if !p.lex.eat(",") {
                 break;
             }
@@ -92,11 +101,25 @@ fn stmt(p: &mut Parser<'_>, exprs: &mut ExprPool) -> Result<Stmt, ParseError> {
             return Ok(Stmt::If(cond, block(p, exprs)?));
         }
         "micro" => return micro(p),
+        "prefetch" => {
+            let from = param(p)?;
+            p.lex.expect("[")?;
+            let index = p.list("]", |p| p.size())?;
+            return Ok(Stmt::Prefetch { from, index });
+        }
         _ => return p.lex.error(format!("expected a statement, not '{word}', before this")),
     };
     let (var, extent) = p.range()?;
     let body = block(p, exprs)?;
     Ok(Stmt::Loop(Loop { var, extent, kind }, body))
+}
+
+/// Reads the name of a buffer argument.
+fn param(p: &mut Parser<'_>) -> Result<ParamId, ParseError> {
+    match p.mem()?.0 {
+        Mem::Param(param) => Ok(param),
+        Mem::Temp(..) => p.lex.error("expected a buffer argument before this"),
+    }
 }
 
 fn micro(p: &mut Parser<'_>) -> Result<Stmt, ParseError> {

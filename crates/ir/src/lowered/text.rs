@@ -27,7 +27,8 @@
 //!
 //! A conditional is `if cond { … }`; a contraction tile is
 //! `micro 6 x 16 f32 -> f32 depth 64 start k (c[0, 0] stride 16) (a[0, 0] stride 64 panel) (b[0, 0] stride 16)`,
-//! naming C, A and B in this order.
+//! naming C, A and B in this order. `prefetch p0[i, 0]` fetches ahead. `lowered matmul strict` is a
+//! strict tree; a line `stream p2` after the grid names arguments that are written past the caches.
 
 use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
 use crate::expr::{Expr, ExprId, ExprPool};
@@ -58,13 +59,17 @@ impl fmt::Display for Home {
 
 impl fmt::Display for Lowered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = format!("lowered {}\n", self.name);
+        let mut out = format!("lowered {}{}\n", self.name, if self.strict { " strict" } else { "" });
         header(&mut out, &self.vars, &self.params);
         for phase in &self.phases {
             out.push_str("\nphase\n");
             let grid: Vec<String> = phase.grid.iter().map(|l| range(&l.var, &l.extent)).collect();
             if !grid.is_empty() {
                 let _ = writeln!(out, "grid {}", grid.join(", "));
+            }
+            if !phase.streams.is_empty() {
+                let streams: Vec<String> = phase.streams.iter().map(ToString::to_string).collect();
+                let _ = writeln!(out, "stream {}", streams.join(", "));
             }
             for temp in &phase.temps {
                 let _ = writeln!(out, "temp {}: {} {}", temp.name, array(temp.dtype, &temp.shape), temp.home);
@@ -100,6 +105,10 @@ fn write_body(out: &mut String, phase: &Phase, names: &[String], body: &[Stmt], 
                 let valid = valid.map_or(String::new(), |v| format!(" if {}", printer.expr(v)));
                 let _ = writeln!(out, "{indent}{} = {}{valid}", printer.place(*to, index), printer.expr(*value));
             }
+            Stmt::Prefetch { from, index } => {
+                let index: Vec<String> = index.iter().map(Size::to_string).collect();
+                let _ = writeln!(out, "{indent}prefetch {from}[{}]", index.join(", "));
+            }
             Stmt::Micro(m) => {
                 let (a_panel, operand) = (if m.a_panel { " panel" } else { "" }, |t| tile(&printer, t));
                 let _ = write!(out, "{indent}micro {} x {} {} -> {}", m.rows, m.cols, m.dtype.short(), m.acc.short());
@@ -119,7 +128,7 @@ impl Stmt {
     /// Its own expressions, those of inner statements not included, in the order of the text.
     pub fn roots(&self) -> Vec<ExprId> {
         match self {
-            Stmt::Loop(..) | Stmt::Micro(_) => Vec::new(),
+            Stmt::Loop(..) | Stmt::Micro(_) | Stmt::Prefetch { .. } => Vec::new(),
             Stmt::If(cond, _) => vec![*cond],
             Stmt::Store { index, value, valid, .. } => index.iter().copied().chain([*value]).chain(*valid).collect(),
         }
@@ -133,7 +142,7 @@ impl Lowered {
         let prefix = fresh_prefix(&self.vars);
         let phases = self.phases.iter().map(|p| Canonical::default().phase(p, &prefix)).collect();
         let (params, vars) = (self.params.clone(), self.vars.clone());
-        Key::of(&Lowered { name: "_".to_owned(), params, vars, phases }.to_string())
+        Key::of(&Lowered { name: "_".to_owned(), params, vars, strict: self.strict, phases }.to_string())
     }
 }
 
@@ -152,7 +161,7 @@ impl Canonical {
             temp.name = format!("t{n}");
         }
         let body = self.body(phase, &phase.body, prefix);
-        Phase { grid, temps, exprs: self.exprs, body }
+        Phase { grid, streams: phase.streams.clone(), temps, exprs: self.exprs, body }
     }
 
     fn header(&mut self, l: &Loop, prefix: &str) -> Loop {
@@ -193,6 +202,9 @@ impl Canonical {
                     value: self.exprs(phase, &[*value], prefix)[0],
                     valid: valid.map(|v| self.exprs(phase, &[v], prefix)[0]),
                 },
+                Stmt::Prefetch { from, index } => {
+                    Stmt::Prefetch { from: *from, index: index.iter().map(|i| self.size(i)).collect() }
+                }
                 Stmt::Micro(m) => Stmt::Micro(Micro {
                     depth: self.size(&m.depth),
                     start: self.size(&m.start),

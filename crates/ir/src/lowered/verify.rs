@@ -4,7 +4,7 @@
 //! in general: the interpreter checks it.
 
 use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
-use crate::expr::{Expr, ExprId, Mem};
+use crate::expr::{Expr, ExprId, Mem, ParamId};
 use crate::expr_check::{self, Context, ExprError};
 use crate::size::{Size, Variable};
 use crate::text::is_name;
@@ -76,6 +76,9 @@ pub enum PhaseError {
     /// An operand of a contraction tile that does not exist, or has the wrong home, rank or type.
     #[error("a contraction tile cannot use {0:?}: home, rank or type do not suit it")]
     Tile(Mem),
+    /// A buffer argument that does not exist, has another rank, or is constant and written.
+    #[error("cannot use {0}: it does not exist, has another rank, or is constant")]
+    Argument(ParamId),
     /// Statements nested beyond the limit.
     #[error("statements are nested more than {MAX_DEPTH} deep")]
     Depth,
@@ -122,6 +125,11 @@ fn verify_phase(lowered: &Lowered, phase: &Phase) -> Result<(), PhaseError> {
     }
     for l in &phase.grid {
         scope.enter(l)?;
+    }
+    for param in &phase.streams {
+        if lowered.params.get(param.index()).is_none_or(|p| p.constant) {
+            return Err(PhaseError::Argument(*param));
+        }
     }
     for (n, temp) in phase.temps.iter().enumerate() {
         if !is_name(&temp.name) || phase.temps[..n].iter().any(|t| t.name == temp.name) {
@@ -185,7 +193,7 @@ impl Scope<'_> {
             let allowed = match stmt {
                 Stmt::Store { .. } => true,
                 Stmt::Loop(l, _) => l.kind == LoopKind::Unroll,
-                Stmt::If(..) | Stmt::Micro(_) => false,
+                Stmt::If(..) | Stmt::Micro(_) | Stmt::Prefetch { .. } => false,
             };
             if let Some(vector) = vector.filter(|_| !allowed) {
                 return Err(PhaseError::Vector(vector));
@@ -209,6 +217,12 @@ impl Scope<'_> {
                     self.verify_store(*to, index, *value)?;
                 }
                 Stmt::Micro(m) => self.verify_micro(m)?,
+                Stmt::Prefetch { from, index } => {
+                    index.iter().try_for_each(|i| self.check_size("prefetch", i, &self.vars))?;
+                    if self.memory(Mem::Param(*from)).is_none_or(|(_, rank)| rank != index.len()) {
+                        return Err(PhaseError::Argument(*from));
+                    }
+                }
             }
         }
         Ok(())

@@ -207,6 +207,7 @@ impl Kernel {
             name: self.name.into(),
             params: vec![param; self.params],
             vars: self.vars,
+            strict: false,
             phases: vec![Phase { grid: vec![axis], ..Phase::default() }],
         });
         let metadata = Metadata { outs: self.outs, ins: self.ins, ..Metadata::default() };

@@ -97,11 +97,8 @@ impl Choice<'_> {
         tasks: &[LoopRef],
     ) {
         let k = self.kernel;
-        let mut folded: Vec<LoopRef> = stage_axes(k, 0)
-            .into_iter()
-            .filter(|a| !k.stages[0].over.contains(a))
-            .map(|a| self.at(0, a, 0))
-            .collect();
+        let mut folded: Vec<LoopRef> =
+            stage_axes(k, 0).into_iter().filter(|a| !k.stages[0].over.contains(a)).map(|a| self.at(0, a, 0)).collect();
         let (Some(row), Some(axis)) = (folded.last().cloned(), stage_axes(k, 0).last().copied()) else { return };
         let at = self.at(0, column, part);
         self.split(at.clone(), chunk, Tail::Rest);

@@ -98,8 +98,8 @@ impl Choice<'_> {
         };
         let along_rows = contiguous(k, &[c.a], &[], 0) == Some(c.m);
         let a_layout = if along_rows { Layout::Panels(rows as u32) } else { Layout::Rows };
-        self.opts.push(Opt::Stage { stage: name.clone(), operand: 0, layout: a_layout, home: StageHome::Task });
-        self.opts.push(Opt::Stage { stage: name.clone(), operand: 1, layout: Layout::Panels(cols as u32), home });
+        self.opts.push(Opt::Stage { stage: name.clone(), read: 0.into(), layout: a_layout, home: StageHome::Task });
+        self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout: Layout::Panels(cols as u32), home });
         let a = format!("{name}.a");
         self.opts.push(Opt::At { stage: a.clone(), at: sm.clone() });
         if along_rows {

@@ -23,13 +23,24 @@ const TASK: i64 = 1 << 16;
 
 /// Chooses a schedule from the kernel's structure and the target's description.
 pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
+    choose(kernel, target, false)
+}
+
+/// As [`heuristic`], for folds from left to right in which every operation is rounded on its own:
+/// vectors and tasks divide what is kept, and nothing else.
+pub fn strict_heuristic(kernel: &Kernel, target: &Target) -> Schedule {
+    choose(kernel, target, true)
+}
+
+fn choose(kernel: &Kernel, target: &Target, strict: bool) -> Schedule {
     let last = kernel.stages.len().saturating_sub(1);
     let tiled = (0..last).find_map(|s| recognise(kernel, s).filter(|c| worth_a_tile(kernel, c)).map(|c| (s, c)));
-    let mut choice = Choice { kernel, target, opts: Vec::new() };
+    let opts = if strict { vec![Opt::Strict] } else { Vec::new() };
+    let mut choice = Choice { kernel, target, strict, opts };
     match tiled {
-        Some((stage, found)) => choice.contraction(stage, &found),
-        None if choice.columns() => {}
-        None => choice.rows(),
+        Some((stage, found)) if !strict => choice.contraction(stage, &found),
+        _ if !strict && choice.columns() => {}
+        _ => choice.rows(),
     }
     Schedule(choice.opts)
 }
@@ -37,6 +48,8 @@ pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
 struct Choice<'k> {
     kernel: &'k Kernel,
     target: &'k Target,
+    /// Whether folds keep their order.
+    strict: bool,
     opts: Vec<Opt>,
 }
 

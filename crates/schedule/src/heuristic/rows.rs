@@ -134,7 +134,7 @@ impl Choice<'_> {
     pub(super) fn cascade(&mut self, stage: usize, order: &[LoopRef]) {
         let k = self.kernel;
         let Body::Fold { carries, emit: Emit::Last, axes, .. } = &k.stages[stage].body else { return };
-        if !cascades(carries) {
+        if self.strict || !cascades(carries) {
             return;
         }
         let outermost = |l: &&LoopRef| l.part == 0 && axes.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
@@ -171,7 +171,7 @@ impl Choice<'_> {
         let name = k.axes[axis.index()].var.name();
         let Some(position) = order.iter().rposition(|l| l.axis == name) else { return Vec::new() };
         let fold = matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis));
-        if fold && !simple_fold(k, stage) {
+        if fold && (self.strict || !simple_fold(k, stage)) {
             return Vec::new();
         }
         let at = order[position].clone();

@@ -32,7 +32,7 @@ impl Lowerer<'_> {
     /// The cascade that the loops of a fold allow, if it is worth one: at the loop that leaves the
     /// fewest additions to its busiest accumulator.
     pub(super) fn cascade(&mut self, nest: &Nest, carries: &[Carry], acc: &Accumulators) -> Option<Cascade> {
-        if !cascades(carries) {
+        if self.s.strict || !cascades(carries) {
             return None;
         }
         let serial = |i: &usize| self.folds(nest.stage, nest.loops[*i].axis) && !nest.loops[*i].rfactor;

@@ -56,8 +56,10 @@ impl Lowerer<'_> {
         let rewrite = |to: &mut ExprPool, node: Expr, dtype: DType| match node {
             Expr::Load { from: Mem::Temp(t, field), ref index, .. } => match self.temp_load(to, t.index(), index) {
                 Ok(index) => {
-                    let temp = self.placed[&t.index()].temps[usize::from(field)];
-                    to.load(dtype, Mem::Temp(temp, 0), &index)
+                    let placed = &self.placed[&t.index()];
+                    let valid = guard.filter(|_| placed.whole);
+                    let other = svod_dtype::Const::zero(dtype);
+                    to.load_valid(dtype, Mem::Temp(placed.temps[usize::from(field)], 0), &index, valid, other)
                 }
                 Err(why) => {
                     error = Some(why);
@@ -100,11 +102,12 @@ impl Lowerer<'_> {
         if placed.layout != Layout::Rows {
             return Err("a packed copy is read at an index that depends on data".into());
         }
-        let relative = point.iter().zip(&placed.base).map(|(p, base)| {
+        let mut relative = SmallVec::new();
+        for ((p, base), extent) in point.iter().zip(&placed.base).zip(&placed.extents) {
             let base = to.index(base.clone());
-            to.alu(Alu::Sub, &[*p, base])
-        });
-        Ok(relative.collect())
+            relative.push(if extent.as_const() == Some(1) { to.index(0i64) } else { to.alu(Alu::Sub, &[*p, base]) });
+        }
+        Ok(relative)
     }
 
     /// The memory and the address of an operand of a tile, at its first element; and whether it
@@ -129,7 +132,7 @@ impl Lowerer<'_> {
             Mem::Temp(stage, _) => {
                 let placed =
                     self.placed.get(&stage.index()).ok_or("an operand is read outside the loop it is staged in")?;
-                let relative: Vec<Size> = point.iter().zip(&placed.base).map(|(p, b)| p - b).collect();
+                let relative = placed.relative(&point);
                 let mem = Mem::Temp(placed.temps[0], 0);
                 Ok((mem, layout_index(&relative, placed.layout), matches!(placed.layout, Layout::Panels(_))))
             }

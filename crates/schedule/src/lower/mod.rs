@@ -16,12 +16,13 @@ mod region;
 
 pub(crate) use cascade::{LONGEST_SUM, cascades};
 
-use crate::apply::{LoopState, Runs, Scheduled, apply};
+use crate::apply::{LoopState, MicroTile, Prefetch, Runs, Scheduled, apply};
 use crate::apply::{PackJob, ScheduleError};
 use crate::contraction::{layout_index, layout_shape};
 use crate::opt::{Layout, Schedule, Tail};
 use rustc_hash::FxHashMap;
-use svod_ir::expr::{ExprId, Mem, ParamId, TempId};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out};
 use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
 use svod_ir::size::{Size, Variable};
@@ -74,8 +75,10 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
             why,
         })?);
     }
+    let strict = scheduled.strict;
     let Kernel { name, params, vars, .. } = scheduled.kernel;
-    Ok(Program { lowered: Lowered { name, params, vars, phases }, packs: scheduled.packs, workspaces: scheduled.workspaces })
+    let (packs, workspaces) = (scheduled.packs, scheduled.workspaces);
+    Ok(Program { lowered: Lowered { name, params, vars, strict, phases }, packs, workspaces })
 }
 
 fn is_root(s: &Scheduled, stage: usize) -> bool {
@@ -101,7 +104,20 @@ type Env = FxHashMap<AxisId, Span>;
 struct Placed {
     temps: Vec<TempId>,
     base: Vec<Size>,
+    extents: Vec<Size>,
     layout: Layout,
+    /// Whether the region is all of some axis, so that a reader's surplus points lie outside.
+    whole: bool,
+}
+
+impl Placed {
+    /// A point relative to the region's start. Along an axis of which the region has one point,
+    /// that is 0, whatever the index says.
+    fn relative(&self, point: &[Size]) -> Vec<Size> {
+        let bases = self.base.iter().zip(&self.extents);
+        let one = |extent: &Size| extent.as_const() == Some(1);
+        point.iter().zip(bases).map(|(p, (base, n))| if one(n) { Size::ZERO } else { p - base }).collect()
+    }
 }
 
 struct Lowerer<'s> {
@@ -155,6 +171,11 @@ impl<'s> Lowerer<'s> {
         }
         body.extend(self.nest(Nest { stage: root, loops: loops[tasks..].to_vec(), env, entered: Vec::new() })?);
         self.phase.body = body;
+        if self.s.stages[root].stream {
+            let outs = self.s.kernel.stages[root].outs.iter();
+            self.phase.streams =
+                outs.filter_map(|o| if let Out::Param { param, .. } = o { Some(*param) } else { None }).collect();
+        }
         Ok(self.phase)
     }
 
@@ -209,9 +230,7 @@ impl<'s> Lowerer<'s> {
         for axis in over {
             let span = &region[axis];
             let bound = span.remaining.upper_bound().ok_or("a scratch extent has no upper bound")?.max(0) as u64;
-            let padded =
-                state.loops.iter().filter(|l| l.axis == *axis && matches!(l.tail, Tail::PadScratch | Tail::Mask));
-            let round = padded.map(|l| l.step).max().unwrap_or(1);
+            let round = self.round(stage, *axis);
             extents.push(Size::from(bound.div_ceil(round) as i64 * round as i64));
         }
         let one = extents.iter().all(|e| e.as_const() == Some(1));
@@ -221,8 +240,16 @@ impl<'s> Lowerer<'s> {
         let dtypes = convert::result_types(&self.s.kernel, stage);
         let temps = dtypes.iter().map(|d| self.temp(name.clone(), *d, shape.clone(), home)).collect();
         let base = over.iter().map(|a| region[a].base.clone()).collect();
-        self.placed.insert(stage, Placed { temps, base, layout: state.layout });
+        let whole = over.iter().any(|a| !region[a].masked && region[a].remaining == self.axis_extent(*a));
+        self.placed.insert(stage, Placed { temps, base, extents, layout: state.layout, whole });
         self.nest(Nest { stage, loops: state.loops.clone(), env: region, entered: Vec::new() })
+    }
+
+    /// The points of an axis that the loops of a stage visit are a multiple of this.
+    fn round(&self, stage: usize, axis: AxisId) -> u64 {
+        let loops = self.s.stages[stage].loops.iter();
+        let full = loops.filter(|l| l.axis == axis && matches!(l.tail, Tail::PadScratch | Tail::Mask));
+        full.map(|l| l.step).max().unwrap_or(1)
     }
 
     /// The stages placed at loop `l` of `consumer`, each for the region read inside.
@@ -296,8 +323,15 @@ impl<'s> Lowerer<'s> {
         let narrowed = nest.loops.remove(next);
         nest.loops.insert(0, LoopState { runs: Runs::Serial, rfactor: false, ..narrowed });
         // What remains is the loop's last round: what is computed in each round is computed in it too.
-        body.extend(self.producers(nest.stage, &head, &nest.env)?);
-        body.extend(self.each(nest, inside)?);
+        let some = nest.env[&head.axis].remaining.clone();
+        let mut last = self.producers(nest.stage, &head, &nest.env)?;
+        let produces = !last.is_empty();
+        last.extend(self.each(nest, inside)?);
+        if produces && some.bounds().0 < 1 {
+            let (zero, some) = (self.phase.exprs.index(0i64), self.phase.exprs.index(some));
+            last = vec![Stmt::If(self.phase.exprs.alu(Alu::Lt, &[zero, some]), last)];
+        }
+        body.extend(last);
         Ok(body)
     }
 
@@ -339,12 +373,33 @@ impl<'s> Lowerer<'s> {
         if head.rfactor || !self.folds(nest.stage, head.axis) {
             inner.entered.push(((head.axis, head.part), at));
         }
-        let mut body = self.producers(nest.stage, head, &inner.env)?;
+        let mut body = self.prefetches(nest.stage, head, &inner.env);
+        body.extend(self.producers(nest.stage, head, &inner.env)?);
         body.extend(inside(self, inner)?);
         Ok(match counter {
             Some(var) if !body.is_empty() => vec![Stmt::Loop(Loop { var, extent: count, kind }, body)],
             _ => body,
         })
+    }
+
+    /// What a round of a loop fetches ahead.
+    fn prefetches(&self, stage: usize, l: &LoopState, env: &Env) -> Vec<Stmt> {
+        let here = self.s.stages[stage].prefetches.iter().filter(|p| (p.axis, p.part) == (l.axis, l.part));
+        let kernel = &self.s.kernel;
+        let fetch = |p: &Prefetch| {
+            let Expr::Load { from: Mem::Param(from), index, .. } = kernel.exprs.get(p.load) else { return None };
+            let at = |v: &Variable| {
+                let axis = AxisId(kernel.axes.iter().position(|a| a.var == *v)? as u32);
+                let ahead = if axis == l.axis { i64::from(p.ahead) * l.step as i64 } else { 0 };
+                env.get(&axis).map(|span| &span.base + ahead)
+            };
+            let index = index.iter().map(|i| match kernel.exprs.get(*i) {
+                Expr::Index(size) => Some(size.substitute(&at)),
+                _ => None,
+            });
+            Some(Stmt::Prefetch { from: *from, index: index.collect::<Option<_>>()? })
+        };
+        here.filter_map(fetch).collect()
     }
 
     /// The value of a map at one point.
@@ -388,13 +443,12 @@ impl<'s> Lowerer<'s> {
         if point.is_empty() {
             return Ok(vec![Size::from(0)]);
         }
-        let relative: Vec<Size> = point.iter().zip(&placed.base).map(|(p, b)| p - b).collect();
-        Ok(layout_index(&relative, placed.layout))
+        Ok(layout_index(&placed.relative(point), placed.layout))
     }
 
     /// The tile that computes a contraction's innermost loops.
     fn micro(&mut self, nest: &Nest) -> Step<Micro> {
-        let (rows, cols) = self.s.stages[nest.stage].micro.ok_or("not a tiled stage")?;
+        let MicroTile { rows, cols, .. } = self.s.stages[nest.stage].micro.ok_or("not a tiled stage")?;
         let found = crate::contraction::recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
         let (a, a_columns) = self.tile_operand(found.a, nest)?;
         let (b, _) = self.tile_operand(found.b, nest)?;
@@ -444,4 +498,3 @@ fn inner_span(span: &Span, c: &Size, step: &Size) -> Span {
     let remaining = if exact { step.clone() } else { (&span.remaining - &done).min(step) };
     Span { base: &span.base + &done, remaining, masked: span.masked }
 }
-

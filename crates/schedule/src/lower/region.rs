@@ -32,11 +32,27 @@ impl Lowerer<'_> {
     /// `env`, and the stages among `placed` read.
     pub(super) fn regions(&self, consumer: usize, env: &Env, placed: &[usize]) -> Step<Vec<Env>> {
         let mut known: Vec<(usize, Env)> = vec![(consumer, env.clone())];
+        let mut regions = Vec::new();
         for &stage in placed.iter().rev() {
             let region = self.region(stage, &known);
-            known.push((stage, region));
+            regions.push(region.clone());
+            known.push((stage, self.visited(stage, region)));
         }
-        Ok(known.into_iter().skip(1).rev().map(|(_, env)| env).collect())
+        regions.reverse();
+        Ok(regions)
+    }
+
+    /// What the loops of a stage visit to compute a region: rounds that always run in full may run
+    /// over its end.
+    fn visited(&self, stage: usize, mut region: Env) -> Env {
+        for (axis, span) in &mut region {
+            let round = self.round(stage, *axis) as i64;
+            if round > 1 && span.remaining.divisible_by(round) != Some(true) {
+                span.remaining = &span.remaining.ceil_div(&Size::from(round)) * &Size::from(round);
+                span.masked = true;
+            }
+        }
+        region
     }
 
     fn region(&self, stage: usize, known: &[(usize, Env)]) -> Env {
