@@ -405,11 +405,7 @@ impl Fuse<'_> {
             let value = &self.graph.nodes()[n as usize];
             let alone = depth == 0 || self.users[n as usize] == 1;
             match value.op() {
-                Op::Reduce(..) if depth > 0 && alone && value.numel() == count => {
-                    if is_contraction(self.graph, n) {
-                        return true;
-                    }
-                }
+                Op::Reduce(..) if alone && value.numel() == count && is_contraction(self.graph, n) => return true,
                 op if alone && depth < 16 && visited < 64 && (op.is_elementwise() || passes_on(op)) => {
                     work.extend(self.graph.sources(n).iter().map(|s| (*s, depth + 1)));
                 }

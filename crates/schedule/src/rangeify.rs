@@ -271,13 +271,16 @@ impl Build<'_> {
                 let Some(inside) = inside else { return self.value(sources[0], at(index)) };
                 let valid = context.valid.map_or(inside, |v| self.kernel.exprs.alu(Alu::And, &[v, inside]));
                 let v = self.value(sources[0], Context { index, valid: Some(valid) })?;
-                // What is read outside of the context's own mask is of no account, so that the load
-                // itself can give the fill.
-                if let Expr::Load { from, index, valid: Some(own), .. } = self.kernel.exprs.get(v)
-                    && *own == valid
-                {
-                    let (from, index) = (*from, index.to_vec());
-                    return Ok(self.kernel.exprs.load_valid(value.dtype(), from, &index, Some(valid), *fill));
+                // A masked load gives the fill itself. What is read outside of the context's own mask
+                // is of no account, and a load's mask implies its context's.
+                if let Expr::Load { from, index, valid: Some(own), other } = self.kernel.exprs.get(v) {
+                    if other == fill {
+                        return Ok(v);
+                    }
+                    if *own == valid {
+                        let (from, index) = (*from, index.to_vec());
+                        return Ok(self.kernel.exprs.load_valid(value.dtype(), from, &index, Some(valid), *fill));
+                    }
                 }
                 let fill = self.kernel.exprs.constant(*fill);
                 Ok(self.kernel.exprs.alu(Alu::Where, &[inside, v, fill]))
