@@ -177,7 +177,7 @@ fn counted_elements(span: &Span, positions: &Size, counted: [Size; 2]) -> Result
     let [first, last] = counted.map(|s| size_value(&s).map(Tensor::from_uop));
     let start = Tensor::from_uop(UOp::range(positions.clone())?).mul(span.stride as i64)?;
     if span.dilation == 1 {
-        let end = start.add(&Tensor::from_uop(size_value(&span.size)?))?;
+        let end = start.add(Tensor::from_uop(size_value(&span.size)?))?;
         return end.minimum(&last?)?.sub(start.maximum(&first?)?);
     }
     let taps = Tensor::from_uop(UOp::range(span.size.clone())?).mul(span.dilation as i64)?;
