@@ -11,6 +11,8 @@ import numpy.typing as npt
 _ArrayLike: TypeAlias = Tensor | npt.ArrayLike
 _Operand: TypeAlias = Tensor | npt.ArrayLike
 _DTypeLike: TypeAlias = DType | npt.DTypeLike
+_Numbers: TypeAlias = builtins.int | Sequence[builtins.int]
+_Padding: TypeAlias = builtins.str | _Numbers | Sequence[tuple[builtins.int, builtins.int]]
 _Axis: TypeAlias = builtins.int | Sequence[builtins.int] | None
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "bool",
     "cat",
     "clear_caches",
+    "einsum",
     "eye",
     "float8_e4m3fn",
     "float8_e5m2",
@@ -471,6 +474,206 @@ class Tensor:
         """
     def rms_norm(self, /, weight: _ArrayLike | None = None, eps: builtins.float = 1e-06) -> Tensor:
         """The last axes divided by the root of their mean square, then scaled by `weight`."""
+    def conv1d(
+        self,
+        /,
+        weight: _ArrayLike,
+        bias: _ArrayLike | None = None,
+        groups: builtins.int = 1,
+        stride: _Numbers = 1,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+    ) -> Tensor:
+        """The convolution over the last 1 of `[batch, in, ..]` with weights `[out, in / groups, ..]`.
+
+        `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
+        """
+    def conv_transpose1d(
+        self,
+        /,
+        weight: _ArrayLike,
+        bias: _ArrayLike | None = None,
+        groups: builtins.int = 1,
+        stride: _Numbers = 1,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        output_padding: _Numbers = 0,
+    ) -> Tensor:
+        """The transposed convolution over the last 1 of `[batch, in, ..]` with weights `[in, out / groups, ..]`.
+
+        `padding` is cut off the result, `output_padding` added at its end.
+        """
+    def max_pool1d(
+        self,
+        /,
+        kernel_size: _Numbers,
+        stride: _Numbers | None = None,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        ceil_mode: builtins.bool = False,
+    ) -> Tensor:
+        """The maximum of each window over the last 1; NaN where there is one."""
+    def avg_pool1d(
+        self,
+        /,
+        kernel_size: _Numbers,
+        stride: _Numbers | None = None,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        ceil_mode: builtins.bool = False,
+        count_include_pad: builtins.bool = True,
+    ) -> Tensor:
+        """The mean of each window over the last 1."""
+    def adaptive_avg_pool1d(self, /, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
+        """The means of so many parts of the last 1 that cover them; None keeps an extent."""
+    def conv2d(
+        self,
+        /,
+        weight: _ArrayLike,
+        bias: _ArrayLike | None = None,
+        groups: builtins.int = 1,
+        stride: _Numbers = 1,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+    ) -> Tensor:
+        """The convolution over the last 2 of `[batch, in, ..]` with weights `[out, in / groups, ..]`.
+
+        `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
+        """
+    def conv_transpose2d(
+        self,
+        /,
+        weight: _ArrayLike,
+        bias: _ArrayLike | None = None,
+        groups: builtins.int = 1,
+        stride: _Numbers = 1,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        output_padding: _Numbers = 0,
+    ) -> Tensor:
+        """The transposed convolution over the last 2 of `[batch, in, ..]` with weights `[in, out / groups, ..]`.
+
+        `padding` is cut off the result, `output_padding` added at its end.
+        """
+    def max_pool2d(
+        self,
+        /,
+        kernel_size: _Numbers,
+        stride: _Numbers | None = None,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        ceil_mode: builtins.bool = False,
+    ) -> Tensor:
+        """The maximum of each window over the last 2; NaN where there is one."""
+    def avg_pool2d(
+        self,
+        /,
+        kernel_size: _Numbers,
+        stride: _Numbers | None = None,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        ceil_mode: builtins.bool = False,
+        count_include_pad: builtins.bool = True,
+    ) -> Tensor:
+        """The mean of each window over the last 2."""
+    def adaptive_avg_pool2d(self, /, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
+        """The means of so many parts of the last 2 that cover them; None keeps an extent."""
+    def conv3d(
+        self,
+        /,
+        weight: _ArrayLike,
+        bias: _ArrayLike | None = None,
+        groups: builtins.int = 1,
+        stride: _Numbers = 1,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+    ) -> Tensor:
+        """The convolution over the last 3 of `[batch, in, ..]` with weights `[out, in / groups, ..]`.
+
+        `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
+        """
+    def conv_transpose3d(
+        self,
+        /,
+        weight: _ArrayLike,
+        bias: _ArrayLike | None = None,
+        groups: builtins.int = 1,
+        stride: _Numbers = 1,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        output_padding: _Numbers = 0,
+    ) -> Tensor:
+        """The transposed convolution over the last 3 of `[batch, in, ..]` with weights `[in, out / groups, ..]`.
+
+        `padding` is cut off the result, `output_padding` added at its end.
+        """
+    def max_pool3d(
+        self,
+        /,
+        kernel_size: _Numbers,
+        stride: _Numbers | None = None,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        ceil_mode: builtins.bool = False,
+    ) -> Tensor:
+        """The maximum of each window over the last 3; NaN where there is one."""
+    def avg_pool3d(
+        self,
+        /,
+        kernel_size: _Numbers,
+        stride: _Numbers | None = None,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+        ceil_mode: builtins.bool = False,
+        count_include_pad: builtins.bool = True,
+    ) -> Tensor:
+        """The mean of each window over the last 3."""
+    def adaptive_avg_pool3d(self, /, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
+        """The means of so many parts of the last 3 that cover them; None keeps an extent."""
+    def unfold(self, /, dim: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
+        """Every part of `size` elements of an axis that begins at a multiple of `step`, as a new last axis."""
+    def im2col(
+        self,
+        /,
+        kernel_size: Sequence[builtins.int],
+        stride: _Numbers = 1,
+        dilation: _Numbers = 1,
+        padding: _Padding = 0,
+    ) -> Tensor:
+        """The windows of a convolution over `[batch, channels, ..]` as columns.
+
+        The result is `[batch, channels * elements of a window, windows]`; `kernel_size` has a number for
+        each spatial dimension.
+        """
+    def batch_norm(
+        self,
+        /,
+        running_mean: _ArrayLike | None = None,
+        running_var: _ArrayLike | None = None,
+        weight: _ArrayLike | None = None,
+        bias: _ArrayLike | None = None,
+        eps: builtins.float = 1e-05,
+    ) -> Tensor:
+        """Each channel of `[batch, channels, ..]` less its mean and divided by the root of its variance,
+        then scaled and shifted; without statistics, by those of this batch.
+        """
+    def group_norm(
+        self,
+        /,
+        num_groups: builtins.int,
+        weight: _ArrayLike | None = None,
+        bias: _ArrayLike | None = None,
+        eps: builtins.float = 1e-05,
+    ) -> Tensor:
+        """Groups of the channels of `[batch, channels, ..]`, each with mean 0 and variance 1, then scaled
+        and shifted by channel.
+        """
+    def instance_norm(
+        self, /, weight: _ArrayLike | None = None, bias: _ArrayLike | None = None, eps: builtins.float = 1e-05
+    ) -> Tensor:
+        """Each channel of each item of `[batch, channels, ..]` with mean 0 and variance 1, then scaled and
+        shifted by channel.
+        """
     def normalize(self, /, p: builtins.float = 2.0, dim: builtins.int = 1, eps: builtins.float = 1e-12) -> Tensor:
         """Divided by its `p`-norm along an axis, or by `eps` where that is greater."""
     def scaled_dot_product_attention(
@@ -742,6 +945,14 @@ def cat(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
 
 def clear_caches() -> None:
     """Empties the caches in memory and gives freed memory back to the system; plans live on."""
+
+def einsum(subscripts: builtins.str, *operands: _ArrayLike) -> Tensor:
+    """Sums of products over named dimensions: `"ij,jk->ik"` is the matrix product.
+
+    A letter names a dimension of each operand; equal letters have equal extents, and letters that
+    the result lacks are summed over. `...` stands for dimensions without a letter, which broadcast.
+    Without `->`, the result has the letters that occur once, in alphabetical order.
+    """
 
 def eye(n_rows: builtins.int, n_cols: builtins.int | None = None, *, dtype: _DTypeLike | None = None) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""

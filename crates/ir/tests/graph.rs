@@ -159,6 +159,9 @@ fn rules_reject_what_does_not_fit() {
     assert!(message(x.expand(shape(&[2, 4]))).ends_with("extent 3 cannot become 4; only 1 expands"));
     assert!(message(x.expand(vec![n.clone(), 3.into()])).contains("cannot become n"));
     assert!(message(x.shrink(vec![(0.into(), n.clone()), (0.into(), 3.into())])).contains("may be outside"));
+    assert!(message(x.window(1, 2, 1, 3)).ends_with("over 4 elements is or may be larger than extent 3 of axis 1"));
+    assert!(message(x.window(1, n.clone(), 1, 1)).contains("may be larger than extent 3"));
+    assert!(message(x.window(1, 2, 0, 1)).ends_with("stride 0 and dilation 1 must be at least 1"));
     assert!(message(UOp::range(&n - 4)).contains("may be negative"));
     assert!(message(UOp::range(1i64 << 40).unwrap().expand(shape(&[1 << 40, 1 << 40]))).contains("overflows"));
     assert!(message(x.reduce(Monoid::Any, &[0])).ends_with("expected bools"));
@@ -186,6 +189,11 @@ fn values() {
     assert_eq!(f64s(&padded), [9., 0., 1., 2., 9., 3., 4., 5.]);
     assert_eq!(f64s(&x.shrink(vec![(1.into(), 2.into()), (1.into(), 3.into())]).unwrap()), [4., 5.]);
     assert_eq!(f64s(&numbers(&[2, 1]).expand(shape(&[2, 2, 3])).unwrap()).len(), 12);
+    let windows = x.window(1, 2, 1, 1).unwrap();
+    assert_eq!(windows.shape(), [2.into(), 2.into(), 2.into()]);
+    assert_eq!(f64s(&windows), [0., 1., 1., 2., 3., 4., 4., 5.]);
+    assert_eq!(f64s(&x.window(1, 2, 1, 2).unwrap()), [0., 2., 3., 5.]);
+    assert_eq!(f64s(&x.window(1, 1, 2, 1).unwrap()), [0., 2., 3., 5.]);
     let index = leaf(HostBuffer::from_i64(DType::I64, [2, 7, 0, -1]), &[2, 2]);
     assert_eq!(f64s(&x.take(1, &index).unwrap()), [2., 0., 0., 0., 5., 0., 3., 0.]);
     assert_eq!(f64s(&x.gather(1, &index).unwrap()), [2., 0., 3., 0.]);

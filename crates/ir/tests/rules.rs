@@ -146,7 +146,7 @@ fn random_step(x: &UOp, dice: &mut Dice) -> UOp {
     let pairs = |f: &mut dyn FnMut(i64) -> (i64, i64)| -> Vec<(Size, Size)> {
         extents.iter().map(|&n| f(n)).map(|(a, b)| (a.into(), b.into())).collect()
     };
-    let built = match dice.below(13) {
+    let built = match dice.below(14) {
         0 if rank > 0 => {
             let mut axes: Vec<usize> = (0..rank).collect();
             axes.rotate_left(axis);
@@ -176,6 +176,7 @@ fn random_step(x: &UOp, dice: &mut Dice) -> UOp {
         }
         10 => x.cast([DType::F64, DType::I32, DType::F32, DType::I8, DType::U64][dice.below(5)]),
         11 => x.detach().and_then(|x| x.contiguous()),
+        13 if rank > 0 && rank < 4 && extents[axis] > 2 => x.window(axis, 1 + dice.below(2), 1 + dice.below(2), 2),
         12 => UOp::alu(Alu::Max, &[x.clone(), x.clone()]),
         _ => return x.clone(),
     };

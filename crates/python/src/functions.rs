@@ -112,6 +112,21 @@ pub fn stack(tensors: Vec<AnyTensor>, axis: i64) -> Made {
     Ok(Tensor::stack(&tensors.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
 }
 
+/// Sums of products over named dimensions: `"ij,jk->ik"` is the matrix product.
+///
+/// A letter names a dimension of each operand; equal letters have equal extents, and letters that
+/// the result lacks are summed over. `...` stands for dimensions without a letter, which broadcast.
+/// Without `->`, the result has the letters that occur once, in alphabetical order.
+///
+/// >>> import svod
+/// >>> svod.einsum("ij,j->i", svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])).tolist()
+/// [12, 34]
+#[pyfunction]
+#[pyo3(signature = (subscripts, *operands))]
+pub fn einsum(subscripts: &str, operands: Vec<AnyTensor>) -> Made {
+    Ok(Tensor::einsum(subscripts, &operands.iter().map(|t| &t.0).collect::<Vec<_>>())?.into())
+}
+
 /// `x` where the condition holds, else `y`.
 #[pyfunction]
 #[pyo3(name = "where")]

@@ -29,7 +29,7 @@ mod _svod {
     use crate::dtype::PyDType;
     #[pymodule_export]
     use crate::functions::{
-        arange, cat, clear_caches, eye, from_dlpack, from_numpy, full, get_threads, linspace, load_safetensors,
+        arange, cat, clear_caches, einsum, eye, from_dlpack, from_numpy, full, get_threads, linspace, load_safetensors,
         manual_seed, memory, ones, prepare, rand, randint, randn, realize, set_threads, stack, where_, zeros,
     };
     #[pymodule_export]

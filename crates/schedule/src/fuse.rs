@@ -13,9 +13,10 @@
 //! * a kernel never has more than [`MAX_NODES`] nodes.
 
 use smallvec::SmallVec;
+use std::ops::Range;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Graph, Op};
+use svod_ir::graph::{Graph, Op, Shape};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
@@ -78,6 +79,10 @@ struct Wanted {
 struct Absorbed {
     nodes: usize,
     axes: u32,
+    /// The extents of its output axes.
+    over: Shape,
+    /// How its output is read at its own position: through which axes each dimension.
+    own: SmallVec<[Dim; 6]>,
     contraction: bool,
     /// The output axes that index its fused reductions, once there is one.
     rows: Option<u64>,
@@ -88,8 +93,11 @@ struct Absorbed {
 pub(crate) struct Cut {
     /// The fate of each node.
     pub fates: Vec<Fate>,
-    /// Per kernel, by its output node, the dimensions that index its fused reductions, a bit each.
+    /// Per kernel, by its output node, the axes that index its fused reductions, a bit each.
     pub rows: Vec<u64>,
+    /// Per kernel, by its output node, the extents of its output axes: those of the output's
+    /// dimensions, or of several axes that a dimension merges.
+    pub over: Vec<Shape>,
 }
 
 /// Cuts a graph into kernels.
@@ -98,6 +106,7 @@ pub(crate) fn fuse(graph: &Graph) -> Cut {
     let mut fuse = Fuse {
         graph,
         costs,
+        users: users(graph),
         wanted: vec![None; graph.len()],
         kernels: vec![Absorbed::default(); graph.len()],
         fates: vec![Fate::Free; graph.len()],
@@ -108,7 +117,8 @@ pub(crate) fn fuse(graph: &Graph) -> Cut {
         fuse.visit(node, output[node as usize]);
     }
     let rows = fuse.kernels.iter().map(|k| k.rows.unwrap_or(0)).collect();
-    Cut { fates: fuse.fates, rows }
+    let over = fuse.kernels.into_iter().map(|k| k.over).collect();
+    Cut { fates: fuse.fates, rows, over }
 }
 
 /// Whether a node is memory already, or costs nothing.
@@ -121,10 +131,10 @@ fn is_barrier(op: &Op) -> bool {
     matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous | Op::Copy(_))
 }
 
-/// Whether a movement is never worth a buffer: what is below it has no more elements, so that a
-/// wish for memory is passed on.
+/// Whether a movement is never worth a buffer: what is below it has no more elements, or a window's
+/// few more, so that a wish for memory is passed on.
 fn passes_on(op: &Op) -> bool {
-    matches!(op, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Flip(_) | Op::Detach | Op::ContiguousBackward)
+    matches!(op, Op::Detach | Op::ContiguousBackward) || (op.is_movement() && !matches!(op, Op::Shrink(_)))
 }
 
 /// Whether a reduction is a contraction with a tile to it: a float sum of products in which each
@@ -179,6 +189,10 @@ fn repeated_dims(graph: &Graph, node: NodeIndex) -> u64 {
                 Some(map) => dims = map.into_iter().map(|d| d.and_then(|d| dims[d])).collect(),
                 None => return repeated,
             },
+            Op::Window(axis, ..) => {
+                dims.pop();
+                dims[*axis] = None;
+            }
             Op::Cast(_) | Op::Detach | Op::ContiguousBackward => {}
             _ => return repeated,
         }
@@ -198,6 +212,34 @@ fn squeezed(outer: &[Size], inner: &[Size]) -> Option<Vec<Option<usize>>> {
     let mut map = vec![None; inner.len()];
     from.into_iter().zip(to).for_each(|(a, b)| map[b] = Some(a));
     Some(map)
+}
+
+/// For a reshape that merges dimensions: per dimension of `outer`, the dimensions of `inner` whose
+/// product it is. Nothing where it does something else.
+pub(crate) fn merged(outer: &[Size], inner: &[Size]) -> Option<Vec<Range<usize>>> {
+    let mut groups: Vec<Range<usize>> = Vec::with_capacity(outer.len());
+    let mut next = 0;
+    for extent in outer {
+        let first = next;
+        let mut product = Size::ONE;
+        while product != *extent {
+            product = product * inner.get(next)?;
+            next += 1;
+        }
+        groups.push(first..next);
+    }
+    let rest = inner[next..].iter().all(|e| *e == Size::ONE);
+    if let Some(last) = groups.last_mut() {
+        last.end = inner.len();
+    }
+    rest.then_some(groups)
+}
+
+/// How many operands each node is.
+fn users(graph: &Graph) -> Vec<u32> {
+    let mut users = vec![0; graph.len()];
+    graph.iter().flat_map(|(_, sources)| sources).for_each(|s| users[*s as usize] += 1);
+    users
 }
 
 /// The operations of each value counted as a tree down to memory and to what never is computed
@@ -223,6 +265,7 @@ fn costs(graph: &Graph) -> Vec<u32> {
 struct Fuse<'g> {
     graph: &'g Graph,
     costs: Vec<u32>,
+    users: Vec<u32>,
     wanted: Vec<Option<Wanted>>,
     kernels: Vec<Absorbed>,
     fates: Vec<Fate>,
@@ -252,11 +295,11 @@ impl Fuse<'_> {
                 (wanted.kernel, wanted.access)
             }
             _ => {
-                let rank = value.rank();
-                let dims = (0..rank).map(|d| Dim { axes: 1 << d.min(63), exact: true }).collect();
-                let extents = value.shape().iter().enumerate();
+                let (over, dims) = self.open(node);
+                let extents = over.iter().enumerate();
                 let scope = extents.filter(|(_, e)| e.as_const() != Some(1)).fold(0, |s, (d, _)| s | 1 << d.min(63));
-                self.kernels[at] = Absorbed { nodes: 1, axes: rank as u32, ..Absorbed::default() };
+                let (axes, own) = (over.len() as u32, dims.clone());
+                self.kernels[at] = Absorbed { nodes: 1, axes, over, own, ..Absorbed::default() };
                 (node, Access { dims, scope })
             }
         };
@@ -270,6 +313,49 @@ impl Fuse<'_> {
             }
         }
         self.propagate(node, kernel, &access, flags);
+    }
+
+    /// The extents of the axes of a kernel that computes a node, and how it is read through them.
+    /// They are those of its dimensions, unless a dimension merges several of a reduction below,
+    /// such as the groups of a convolution and their channels: those then are axes, so that the
+    /// reduction can be part of the kernel.
+    fn open(&self, node: NodeIndex) -> (Shape, SmallVec<[Dim; 6]>) {
+        let shape = self.graph.nodes()[node as usize].shape_arc();
+        let plain = |shape: &Shape| (0..shape.len()).map(|d| Dim { axes: 1 << d.min(63), exact: true }).collect();
+        let Some((over, groups)) = self.merge_below(node).filter(|(over, _)| over.len() < 60) else {
+            return (shape.clone(), plain(shape));
+        };
+        let dim = |group: Range<usize>| {
+            let long = group.filter(|d| over[*d] != Size::ONE);
+            let axes: u64 = long.fold(0, |axes, d| axes | 1 << d);
+            Dim { axes, exact: axes.count_ones() == 1 }
+        };
+        let dims = groups.into_iter().map(dim).collect();
+        (over, dims)
+    }
+
+    /// Below elementwise operations, the dimensions of a reduction that a reshape merges.
+    fn merge_below(&self, node: NodeIndex) -> Option<(Shape, Vec<Range<usize>>)> {
+        let mut work = vec![node];
+        let mut visited = 0;
+        while let Some(n) = work.pop() {
+            visited += 1;
+            let value = &self.graph.nodes()[n as usize];
+            if matches!(value.op(), Op::Reshape(_)) {
+                let mut below = self.graph.sources(n)[0];
+                let shape = self.graph.nodes()[below as usize].shape_arc().clone();
+                while matches!(self.graph.nodes()[below as usize].op(), Op::Cast(_)) {
+                    below = self.graph.sources(below)[0];
+                }
+                let reduced = matches!(self.graph.nodes()[below as usize].op(), Op::Reduce(..));
+                if reduced && squeezed(value.shape(), &shape).is_none() {
+                    return merged(value.shape(), &shape).map(|groups| (shape, groups));
+                }
+            } else if value.op().is_elementwise() && visited < MAX_NODES {
+                work.extend(self.graph.sources(n));
+            }
+        }
+        None
     }
 
     fn fate(&self, node: NodeIndex, wanted: &Wanted) -> Fate {
@@ -290,11 +376,14 @@ impl Fuse<'_> {
         if let Op::Reduce(..) = value.op() {
             return if self.joins(node, wanted) { Fate::Stage } else { Fate::Realize };
         }
+        let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
+        let repeats = wanted.access.scope & !named != 0;
+        if (wanted.many || wanted.scattered || repeats) && self.is_epilogue(node) {
+            return Fate::Realize;
+        }
         if wanted.many || wanted.scattered {
             return if cheap { Fate::Inline } else { Fate::Realize };
         }
-        let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
-        let repeats = wanted.access.scope & !named != 0;
         if repeats && !cheap {
             let hoisted = kernel.rows.is_none_or(|rows| named & !rows == 0) && self.over_a_row(node, wanted);
             return if hoisted { Fate::Inline } else { Fate::Realize };
@@ -305,11 +394,32 @@ impl Fuse<'_> {
         Fate::Inline
     }
 
+    /// Whether a value is best computed with the contraction below it, which nothing else wants:
+    /// that needs a buffer in any case.
+    fn is_epilogue(&self, node: NodeIndex) -> bool {
+        let count = self.graph.nodes()[node as usize].numel();
+        let mut work = vec![(node, 0)];
+        let mut visited = 0;
+        while let Some((n, depth)) = work.pop() {
+            visited += 1;
+            let value = &self.graph.nodes()[n as usize];
+            let alone = depth == 0 || self.users[n as usize] == 1;
+            match value.op() {
+                Op::Reduce(..) if alone && value.numel() == count && is_contraction(self.graph, n) => return true,
+                op if alone && depth < 16 && visited < 64 && (op.is_elementwise() || passes_on(op)) => {
+                    work.extend(self.graph.sources(n).iter().map(|s| (*s, depth + 1)));
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// Whether a repeated value is of a row: it then is computed once a row, outside the loops that
     /// repeat it.
     fn over_a_row(&self, node: NodeIndex, wanted: &Wanted) -> bool {
         let exact = wanted.access.dims.iter().all(|d| d.exact || d.axes == 0);
-        let output = self.graph.nodes()[wanted.kernel as usize].rank() as u32;
+        let output = self.kernels[wanted.kernel as usize].over.len() as u32;
         let own = wanted.access.dims.iter().all(|d| d.axes >> output.min(63) == 0);
         exact && own && !self.kernels[wanted.kernel as usize].contraction && self.reduces_below(node)
     }
@@ -334,7 +444,7 @@ impl Fuse<'_> {
     fn joins(&self, node: NodeIndex, wanted: &Wanted) -> bool {
         let kernel = &self.kernels[wanted.kernel as usize];
         let consumer = &self.graph.nodes()[wanted.kernel as usize];
-        let rank = consumer.rank() as u32;
+        let rank = kernel.over.len() as u32;
         let mut rows = 0u64;
         for dim in &wanted.access.dims {
             let own = dim.axes >> rank.min(63) == 0;
@@ -347,7 +457,7 @@ impl Fuse<'_> {
             return false;
         }
         let is_fold = matches!(consumer.op(), Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..));
-        let long = (0..rank).filter(|d| consumer.shape()[*d as usize].as_const() != Some(1));
+        let long = (0..rank).filter(|d| kernel.over[*d as usize].as_const() != Some(1));
         let all: u64 = long.fold(0, |all, d| all | 1 << d);
         if is_contraction(self.graph, node) {
             let elementwise = !kernel.contraction && kernel.rows.is_none() && !is_fold;
@@ -358,7 +468,7 @@ impl Fuse<'_> {
         }
         let product = |bits: u64| {
             let dims = (0..rank).filter(|d| bits & (1 << d) != 0);
-            dims.fold(1i64, |n, d| n.saturating_mul(consumer.shape()[d as usize].upper_bound().unwrap_or(i64::MAX)))
+            dims.fold(1i64, |n, d| n.saturating_mul(kernel.over[d as usize].upper_bound().unwrap_or(i64::MAX)))
         };
         let source = &self.graph.nodes()[self.graph.sources(node)[0] as usize];
         let read = source.shape().iter().fold(1i64, |n, e| n.saturating_mul(e.upper_bound().unwrap_or(i64::MAX)));
@@ -377,6 +487,9 @@ impl Fuse<'_> {
             let dims: SmallVec<[Dim; 6]> = match value.op() {
                 Op::Reshape(_) => match squeezed(value.shape(), below) {
                     Some(map) => map.into_iter().map(|d| d.map_or(inexact(0), |d| access.dims[d])).collect(),
+                    None if self.splits(kernel, access, value.shape(), below) => {
+                        (0..below.len()).map(|d| Dim { axes: 1 << d, exact: true }).collect()
+                    }
                     None => below.iter().map(|e| inexact(if e.as_const() == Some(1) { 0 } else { all })).collect(),
                 },
                 Op::Permute(axes) => {
@@ -388,6 +501,12 @@ impl Fuse<'_> {
                     let new = value.rank() - below.len();
                     let grown = |d: usize| below[d] != value.shape()[d + new];
                     (0..below.len()).map(|d| if grown(d) { inexact(0) } else { access.dims[d + new] }).collect()
+                }
+                Op::Window(axis, ..) => {
+                    let mut dims: SmallVec<[Dim; 6]> = access.dims.clone();
+                    let taps = dims.pop().map_or(0, |d| d.axes);
+                    dims[*axis] = inexact(dims[*axis].axes | taps);
+                    dims
                 }
                 Op::Pad(..) | Op::Shrink(_) | Op::Flip(_) => access.dims.iter().map(|d| inexact(d.axes)).collect(),
                 Op::Reduce(_, axes) => {
@@ -431,8 +550,15 @@ impl Fuse<'_> {
         }
     }
 
+    /// Whether a reshape from `below` at the kernel's own position goes back to the kernel's axes.
+    fn splits(&self, kernel: NodeIndex, access: &Access, shape: &[Size], below: &[Size]) -> bool {
+        let root = &self.graph.nodes()[kernel as usize];
+        let absorbed = &self.kernels[kernel as usize];
+        *absorbed.over == *below && root.shape() == shape && absorbed.own == access.dims
+    }
+
     fn want(&mut self, node: NodeIndex, kernel: NodeIndex, access: Access) {
-        let output = self.graph.nodes()[kernel as usize].rank() as u32;
+        let output = self.kernels[kernel as usize].over.len() as u32;
         let slot = &mut self.wanted[node as usize];
         let Some(wanted) = slot else {
             *slot = Some(Wanted { kernel, access, many: false, scattered: false, passes: 1 });

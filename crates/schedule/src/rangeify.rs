@@ -5,7 +5,7 @@
 //! becomes a stage of its own that the index then reads; memory becomes a load. Depth is bounded by
 //! [`crate::fuse::MAX_NODES`], so the walk recurses.
 
-use crate::fuse::{Cut, Fate};
+use crate::fuse::{Cut, Fate, merged};
 use crate::threefry;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -104,10 +104,16 @@ impl Build<'_> {
         if let Op::Scan(by, axis, inclusive) = value.op() {
             return self.scan(*by, *axis, *inclusive);
         }
-        let (over, index) = self.open(value.shape())?;
+        let opened = &self.cut.over[self.root as usize];
+        let (over, mut index) = self.open(opened)?;
         let rows = self.cut.rows[self.root as usize];
         let row = |(d, i): (usize, &ExprId)| if rows & (1 << d.min(63)) != 0 { self.own_axis(*i) } else { None };
         self.rows = index.iter().enumerate().filter_map(row).collect();
+        if **opened != *value.shape() {
+            let groups = merged(value.shape(), opened)
+                .ok_or(RangeifyError::Unsupported("an output that does not merge its kernel's axes"))?;
+            index = groups.into_iter().map(|g| self.flat(&index[g.clone()], &opened[g])).collect();
+        }
         let out = Out::Param { param: OUTPUT, index: index.to_vec() };
         let context = Context { index, valid: None };
         let direct = matches!(value.op(), Op::Reduce(..)) && !crate::fuse::is_contraction(self.graph, self.root);
@@ -246,6 +252,13 @@ impl Build<'_> {
                 }
                 self.value(sources[0], at(index))
             }
+            Op::Window(axis, _, stride, dilation) => {
+                let mut index = context.index.clone();
+                let tap = index.pop().ok_or(RangeifyError::Unsupported("a window of no dimensions"))?;
+                let (start, step) = (self.times(index[*axis], *stride), self.times(tap, *dilation));
+                index[*axis] = self.sum(start, step);
+                self.value(sources[0], at(index))
+            }
             Op::Pad(by, fill) => {
                 let below = self.graph.nodes()[sources[0] as usize].shape_arc().clone();
                 let mut inside: Option<ExprId> = None;
@@ -255,10 +268,21 @@ impl Build<'_> {
                     inside = self.within(inside, i, &below[d]);
                     index.push(i);
                 }
-                let fill = self.kernel.exprs.constant(*fill);
                 let Some(inside) = inside else { return self.value(sources[0], at(index)) };
                 let valid = context.valid.map_or(inside, |v| self.kernel.exprs.alu(Alu::And, &[v, inside]));
                 let v = self.value(sources[0], Context { index, valid: Some(valid) })?;
+                // A masked load gives the fill itself. What is read outside of the context's own mask
+                // is of no account, and a load's mask implies its context's.
+                if let Expr::Load { from, index, valid: Some(own), other } = self.kernel.exprs.get(v) {
+                    if other == fill {
+                        return Ok(v);
+                    }
+                    if *own == valid {
+                        let (from, index) = (*from, index.to_vec());
+                        return Ok(self.kernel.exprs.load_valid(value.dtype(), from, &index, Some(valid), *fill));
+                    }
+                }
+                let fill = self.kernel.exprs.constant(*fill);
                 Ok(self.kernel.exprs.alu(Alu::Where, &[inside, v, fill]))
             }
             Op::Take(axis) => {
@@ -342,6 +366,23 @@ impl Build<'_> {
                 let by = self.kernel.exprs.index(by);
                 self.kernel.exprs.alu(Alu::Add, &[i, by])
             }
+        }
+    }
+
+    fn times(&mut self, i: ExprId, by: usize) -> ExprId {
+        match self.size_of(i) {
+            Some(size) => self.kernel.exprs.index(size * Size::from(by)),
+            None => {
+                let by = self.kernel.exprs.index(by);
+                self.kernel.exprs.alu(Alu::Mul, &[i, by])
+            }
+        }
+    }
+
+    fn sum(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        match (self.size_of(a), self.size_of(b)) {
+            (Some(x), Some(y)) => self.kernel.exprs.index(x + y),
+            _ => self.kernel.exprs.alu(Alu::Add, &[a, b]),
         }
     }
 

@@ -11,6 +11,7 @@ use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::{Graph, UOp};
 use svod_ir::kernel::Monoid;
+use svod_ir::size::Size;
 use svod_ir::target::Target;
 use svod_schedule::{Item, PreSchedule, Schedule, Slot, create_pre_schedule, heuristic, lower};
 
@@ -201,6 +202,85 @@ fn contractions_with_epilogue() {
     check(&[matmul(&random(&[1, 64], 1), &random(&[64, 20], 2)), matmul(&random(&[20, 64], 1), &random(&[64, 1], 2))]);
 }
 
+/// A convolution as tensors build it: `[n, c, ..]` with weights `[out, c / groups, ..]`.
+fn conv(x: &UOp, w: &UOp, groups: i64, stride: usize, pad: i64, dilation: usize) -> UOp {
+    let (dx, dw) = (dims(x), dims(w));
+    let spatial = dx.len() - 2;
+    let by: Vec<(Size, Size)> =
+        (0..dx.len()).map(|d| if d < 2 { 0 } else { pad }).map(|p| (p.into(), p.into())).collect();
+    let mut windows = x.pad(by, Const::f64(DType::F32, 0.0)).unwrap();
+    for d in 0..spatial {
+        windows = windows.window(2 + d, dw[2 + d], stride, dilation).unwrap();
+    }
+    let positions = dims(&windows)[2..2 + spatial].to_vec();
+    let taps = &dw[2..];
+    let (batch, outs, ins) = (dx[0], dw[0] / groups, dx[1] / groups);
+    let split = [&[batch, groups, ins], &positions[..], taps].concat();
+    let order: Vec<usize> =
+        [0, 1].into_iter().chain(3..3 + spatial).chain([2]).chain(3 + spatial..3 + 2 * spatial).collect();
+    let one = [&[batch, groups, 1], &positions[..], &[ins], taps].concat();
+    let full = [&[batch, groups, outs], &positions[..], &[ins], taps].concat();
+    let x = windows.reshape(shape(&split)).unwrap().permute(&order).unwrap();
+    let x = x.reshape(shape(&one)).unwrap().expand(shape(&full)).unwrap();
+    let w = w.reshape(shape(&[&[1, groups, outs], &vec![1; spatial][..], &[ins], taps].concat())).unwrap();
+    let product = UOp::alu(Alu::Mul, &[x, w.expand(shape(&full)).unwrap()]).unwrap();
+    let axes: Vec<usize> = (3 + spatial..4 + 2 * spatial).collect();
+    let sum = product.reduce(Monoid::Sum, &axes).unwrap();
+    sum.reshape(shape(&[&[batch, groups * outs], &positions[..]].concat())).unwrap()
+}
+
+/// `relu(conv + bias)`.
+fn conv_layer(x: &UOp, w: &UOp, groups: i64, stride: usize, pad: i64, dilation: usize) -> UOp {
+    let y = conv(x, w, groups, stride, pad, dilation);
+    let channels = dims(w)[0];
+    let bias = random(&[channels], 9).reshape(shape(&[&[channels], &vec![1; y.rank() - 2][..]].concat())).unwrap();
+    op(Alu::Max, &[&op(Alu::Add, &[&y, &bias]), &float(0.0)])
+}
+
+/// Compares the kernels of a graph with a golden file.
+fn golden(name: &str, schedule: &PreSchedule) {
+    let text: Vec<String> = schedule.kernels.iter().map(|k| k.to_string()).collect();
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+    if std::env::var_os("SVOD_BLESS").is_some() {
+        std::fs::write(&path, text.join("\n")).unwrap();
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(known, text.join("\n"), "{} differs; `make bless` rewrites it", path.display());
+}
+
+#[test]
+fn convolutions_with_epilogue() {
+    let one = |name: &str, y: UOp| {
+        let schedule = check(&[y]);
+        let text: String = schedule.kernels.iter().map(|k| k.to_string()).collect();
+        assert_eq!(schedule.invocations.len(), 1, "{text}");
+        golden(name, &schedule);
+    };
+    let x = random(&[2, 4, 7, 6], 1);
+    one("conv", conv_layer(&x, &random(&[5, 4, 3, 3], 2), 1, 1, 1, 1));
+    one("conv_strided", conv_layer(&x, &random(&[5, 4, 2, 3], 2), 1, 2, 1, 2));
+    one("conv_pointwise", conv_layer(&x, &random(&[5, 4, 1, 1], 2), 1, 1, 0, 1));
+    one("conv_groups", conv_layer(&x, &random(&[6, 2, 3, 3], 2), 2, 1, 1, 1));
+    one("conv_depthwise", conv_layer(&x, &random(&[4, 1, 3, 3], 2), 4, 1, 1, 1));
+    one("conv_1d", conv_layer(&random(&[2, 3, 9], 1), &random(&[5, 3, 3], 2), 1, 1, 1, 1));
+    one("conv_3d", conv_layer(&random(&[2, 2, 4, 4, 5], 1), &random(&[5, 2, 2, 3, 2], 2), 1, 1, 1, 1));
+    // The residual joins as well.
+    let y = conv_layer(&x, &random(&[4, 4, 3, 3], 2), 1, 1, 1, 1);
+    assert_eq!(check(&[op(Alu::Add, &[&y, &x])]).invocations.len(), 1);
+}
+
+#[test]
+fn convolutions_in_a_row() {
+    let x = random(&[1, 4, 6, 6], 1);
+    let layer = |x: &UOp, seed| conv_layer(x, &random(&[4, 4, 3, 3], seed), 1, 1, 1, 1);
+    // Each layer's bias and rectification are computed with it, not at each of the nine reads.
+    let first = layer(&x, 2);
+    let schedule = check(&[layer(&first, 3)]);
+    assert_eq!((schedule.invocations.len(), schedule.kernels.len()), (2, 1));
+    // With a residual connection, which reads the first layer as well.
+    assert_eq!(check(&[op(Alu::Add, &[&layer(&first, 3), &first])]).invocations.len(), 2);
+}
+
 #[test]
 fn attention_block() {
     let (heads, s, d) = (3, 10, 8);
@@ -320,7 +400,7 @@ impl Dice {
         let d = dims(&x);
         let count: i64 = d.iter().product();
         let axis = if d.is_empty() { 0 } else { self.roll(d.len()) };
-        Some(match self.roll(14) {
+        Some(match self.roll(16) {
             0 => op(Alu::Neg, &[&x]),
             1 => op(Alu::Exp, &[&op(Alu::Min, &[&x, &float(2.0)])]),
             2 | 3 => {
@@ -363,6 +443,9 @@ impl Dice {
                 op(Alu::Mul, &[&matmul(&x, &w), &float(0.2)])
             }
             13 if !d.is_empty() && count < 400 => softmax(&x),
+            14 if !d.is_empty() && count < 400 && d[axis] > 2 => {
+                x.window(axis, 2i64, 1 + self.roll(2), 1 + self.roll(2)).unwrap()
+            }
             _ => op(Alu::Tanh, &[&x]),
         })
     }

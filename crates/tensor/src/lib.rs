@@ -10,13 +10,17 @@
 //! | `elementwise`, `operand` | scalar functions; broadcasting and promotion |
 //! | `movement`, `combine` | shapes; joining and splitting |
 //! | `index`, `assign`, `gather` | basic and integer-array indexing; `t[i] = v`; lookups |
-//! | `reduce`, `matmul`, `nn` | folds and scans; contractions; layers |
+//! | `reduce`, `nn`, `norm` | folds and scans; layers |
+//! | `matmul`, `einsum` | contractions |
+//! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `lookups`, `read` | what is in memory: running, and taking values out |
 
 mod assign;
 mod combine;
+mod conv;
 mod create;
+mod einsum;
 mod elementwise;
 mod error;
 mod gather;
@@ -26,22 +30,28 @@ mod matmul;
 mod memory;
 mod movement;
 mod nn;
+mod norm;
 mod operand;
 mod plan;
+mod pool;
 mod random;
 mod read;
 mod realize;
 mod reduce;
 mod tensor;
+mod window;
 
+pub use conv::Conv;
 pub use create::Element;
 pub use error::{ErrorKind, Result, TensorError};
 pub use index::Index;
 pub use operand::Operand;
 pub use plan::Plan;
+pub use pool::Pool;
 pub use random::manual_seed;
 pub use svod_dtype::DType;
 pub use svod_ir::graph::{Device, Origin, UOp};
 pub use svod_ir::size::{BoundVariable, Size, Variable};
 pub use svod_runtime::{Feed, Memory, PrepareConfig};
 pub use tensor::Tensor;
+pub use window::Padding;

@@ -173,7 +173,7 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
                 Some((0, count(&source.shape()[axes[0]]) - 1))
             }
             Op::Cast(_) => fits(of(0).or(type_bounds(graph.nodes()[sources[0] as usize].dtype()))),
-            Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) => of(0),
+            Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) | Op::Window(..) => of(0),
             Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Copy(_) => of(0),
             Op::Pad(_, fill) if !node.dtype().is_float() => {
                 of(0).map(|(a, b)| (a.min(fill.as_i128()), b.max(fill.as_i128())))

@@ -16,83 +16,61 @@ class:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from math import sqrt
-from typing import Any
 
-from svod._svod import Error, Tensor, ones, rand, zeros
+from svod._svod import Tensor, ones, rand, zeros
 from svod.nn import functional
+from svod.nn._module import Module, StateError
+from svod.nn.spatial import (
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+)
 
-__all__ = ["Embedding", "LayerNorm", "Linear", "Module", "StateError", "functional"]
-
-
-class StateError(Error, ValueError):
-    """A state dict does not fit the module: a tensor is missing, unknown or of another shape."""
-
-
-class Module:
-    """Base of layers and models: gives names to the tensors held in attributes.
-
-    An attribute counts when it is a `Tensor`, a `Module`, or a list or tuple of them;
-    names are attribute names and list positions joined by dots, in order of definition.
-    """
-
-    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-        """Every parameter with its dotted name, the names starting with `prefix`."""
-        for name, value in vars(self).items():
-            yield from _named(f"{prefix}{name}", value)
-
-    def parameters(self) -> Iterator[Tensor]:
-        """Every parameter, in the order of `named_parameters`."""
-        return (tensor for _, tensor in self.named_parameters())
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The parameters by name."""
-        return dict(self.named_parameters())
-
-    def load_state_dict(self, state: Mapping[str, Tensor], *, strict: bool = True) -> None:
-        """Replaces every parameter by the tensor of the same name in `state`.
-
-        With `strict`, a name in `state` that the module does not have is an error.
-        Raises `StateError`, before anything is replaced, if a tensor is missing,
-        unknown, or of another shape.
-        """
-        own = self.state_dict()
-        missing = sorted(own.keys() - state.keys())
-        unknown = sorted(state.keys() - own.keys()) if strict else []
-        if missing or unknown:
-            raise StateError(
-                f"state dict does not fit {type(self).__name__}: "
-                f"missing {missing or 'nothing'}, unknown {unknown or 'nothing'}"
-            )
-        for name, tensor in own.items():
-            given, expected = tuple(state[name].shape), tuple(tensor.shape)
-            if given != expected:
-                raise StateError(f"{name}: expected shape {expected}, got {given}")
-        for name in own:
-            _replace(self, name.split("."), state[name])
-
-
-def _named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, Tensor):
-        yield name, value
-    elif isinstance(value, Module):
-        yield from value.named_parameters(f"{name}.")
-    elif isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            yield from _named(f"{name}.{position}", item)
-
-
-def _replace(owner: Any, path: list[str], tensor: Tensor) -> None:
-    step, rest = path[0], path[1:]
-    if rest:
-        _replace(owner[int(step)] if isinstance(owner, (list, tuple)) else getattr(owner, step), rest, tensor)
-    elif isinstance(owner, list):
-        owner[int(step)] = tensor
-    elif isinstance(owner, tuple):
-        raise StateError(f"a parameter held directly in a tuple cannot be replaced (item {step}): use a list")
-    else:
-        setattr(owner, step, tensor)
+__all__ = [
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "Embedding",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LayerNorm",
+    "Linear",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "Module",
+    "RMSNorm",
+    "StateError",
+    "functional",
+]
 
 
 class Linear(Module):
@@ -131,6 +109,17 @@ class LayerNorm(Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         return functional.layer_norm(x, self.weight, self.bias, self.eps)
+
+
+class RMSNorm(Module):
+    """Divides the last axis by the root of its mean square (Zhang and Sennrich 2019), then applies `weight`."""
+
+    def __init__(self, features: int, eps: float = 1e-6) -> None:
+        self.eps = eps
+        self.weight = ones((features,))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.rms_norm(x, self.weight, self.eps)
 
 
 def _uniform(shape: tuple[int, ...], bound: float) -> Tensor:

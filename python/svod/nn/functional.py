@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from svod._svod import Tensor
 
-__all__ = ["embedding", "gelu", "layer_norm", "linear", "mean_pool", "normalize", "softmax"]
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "embedding",
+    "gelu",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "linear",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "mean_pool",
+    "normalize",
+    "rms_norm",
+    "softmax",
+    "unfold",
+]
+
+_Numbers = int | Sequence[int]
+_Padding = str | int | Sequence[int] | Sequence[tuple[int, int]]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -42,3 +75,232 @@ def mean_pool(x: Tensor, mask: Tensor) -> Tensor:
     """Mean of `x` `(batch, length, dim)` over the positions where `mask` `(batch, length)` is 1."""
     weight = mask.to(x.dtype).unsqueeze(-1)
     return (x * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
+
+
+def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
+    """Divides the last axis by the root of its mean square (Zhang and Sennrich 2019), then scales by `weight`."""
+    return x.rms_norm(weight, eps=eps)
+
+
+def batch_norm(
+    x: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalizes each channel of `(batch, channels, ..)` (Ioffe and Szegedy 2015), then scales and shifts.
+
+    By the running statistics, or in `training` by those of this batch; the running ones stay as they are.
+    """
+    if training:
+        return x.batch_norm(None, None, weight, bias, eps)
+    return x.batch_norm(running_mean, running_var, weight, bias, eps)
+
+
+def group_norm(
+    x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Normalizes groups of the channels of `(batch, channels, ..)` (Wu and He 2018), then scales and shifts."""
+    return x.group_norm(num_groups, weight, bias, eps)
+
+
+def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """Normalizes each channel of each item of `(batch, channels, ..)`, then scales and shifts."""
+    return x.instance_norm(weight, bias, eps)
+
+
+def unfold(
+    x: Tensor, kernel_size: _Numbers, dilation: _Numbers = 1, padding: _Numbers = 0, stride: _Numbers = 1
+) -> Tensor:
+    """The windows of `(batch, channels, height, width)` as columns: `(batch, channels * elements, windows)`."""
+    kernel = [kernel_size, kernel_size] if isinstance(kernel_size, int) else list(kernel_size)
+    return x.im2col(kernel, stride, dilation, padding)
+
+
+def conv1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Numbers = 1,
+    padding: _Padding = 0,
+    dilation: _Numbers = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of `(batch, in, length)` with weights `(out, in / groups, ..)`.
+
+    `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
+    """
+    return x.conv1d(weight, bias, groups, stride, dilation, padding)
+
+
+def conv_transpose1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Numbers = 1,
+    padding: _Numbers = 0,
+    output_padding: _Numbers = 0,
+    groups: int = 1,
+    dilation: _Numbers = 1,
+) -> Tensor:
+    """The transposed convolution of `(batch, in, length)` with weights `(in, out / groups, ..)`.
+
+    `padding` is cut off the result, `output_padding` added at its end.
+    """
+    return x.conv_transpose1d(weight, bias, groups, stride, dilation, padding, output_padding)
+
+
+def max_pool1d(
+    x: Tensor,
+    kernel_size: _Numbers,
+    stride: _Numbers | None = None,
+    padding: _Numbers = 0,
+    dilation: _Numbers = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The maximum of each window over `(.., length)`, side by side unless `stride` is given."""
+    return x.max_pool1d(kernel_size, stride, dilation, padding, ceil_mode)
+
+
+def avg_pool1d(
+    x: Tensor,
+    kernel_size: _Numbers,
+    stride: _Numbers | None = None,
+    padding: _Numbers = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window over `(.., length)`, side by side unless `stride` is given."""
+    return x.avg_pool1d(kernel_size, stride, 1, padding, ceil_mode, count_include_pad)
+
+
+def adaptive_avg_pool1d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+    """The means of `output_size` parts that cover `(.., length)`; None keeps an extent."""
+    return x.adaptive_avg_pool1d(output_size)
+
+
+def conv2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Numbers = 1,
+    padding: _Padding = 0,
+    dilation: _Numbers = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of `(batch, in, height, width)` with weights `(out, in / groups, ..)`.
+
+    `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
+    """
+    return x.conv2d(weight, bias, groups, stride, dilation, padding)
+
+
+def conv_transpose2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Numbers = 1,
+    padding: _Numbers = 0,
+    output_padding: _Numbers = 0,
+    groups: int = 1,
+    dilation: _Numbers = 1,
+) -> Tensor:
+    """The transposed convolution of `(batch, in, height, width)` with weights `(in, out / groups, ..)`.
+
+    `padding` is cut off the result, `output_padding` added at its end.
+    """
+    return x.conv_transpose2d(weight, bias, groups, stride, dilation, padding, output_padding)
+
+
+def max_pool2d(
+    x: Tensor,
+    kernel_size: _Numbers,
+    stride: _Numbers | None = None,
+    padding: _Numbers = 0,
+    dilation: _Numbers = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The maximum of each window over `(.., height, width)`, side by side unless `stride` is given."""
+    return x.max_pool2d(kernel_size, stride, dilation, padding, ceil_mode)
+
+
+def avg_pool2d(
+    x: Tensor,
+    kernel_size: _Numbers,
+    stride: _Numbers | None = None,
+    padding: _Numbers = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window over `(.., height, width)`, side by side unless `stride` is given."""
+    return x.avg_pool2d(kernel_size, stride, 1, padding, ceil_mode, count_include_pad)
+
+
+def adaptive_avg_pool2d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+    """The means of `output_size` parts that cover `(.., height, width)`; None keeps an extent."""
+    return x.adaptive_avg_pool2d(output_size)
+
+
+def conv3d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Numbers = 1,
+    padding: _Padding = 0,
+    dilation: _Numbers = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of `(batch, in, depth, height, width)` with weights `(out, in / groups, ..)`.
+
+    `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
+    """
+    return x.conv3d(weight, bias, groups, stride, dilation, padding)
+
+
+def conv_transpose3d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Numbers = 1,
+    padding: _Numbers = 0,
+    output_padding: _Numbers = 0,
+    groups: int = 1,
+    dilation: _Numbers = 1,
+) -> Tensor:
+    """The transposed convolution of `(batch, in, depth, height, width)` with weights `(in, out / groups, ..)`.
+
+    `padding` is cut off the result, `output_padding` added at its end.
+    """
+    return x.conv_transpose3d(weight, bias, groups, stride, dilation, padding, output_padding)
+
+
+def max_pool3d(
+    x: Tensor,
+    kernel_size: _Numbers,
+    stride: _Numbers | None = None,
+    padding: _Numbers = 0,
+    dilation: _Numbers = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The maximum of each window over `(.., depth, height, width)`, side by side unless `stride` is given."""
+    return x.max_pool3d(kernel_size, stride, dilation, padding, ceil_mode)
+
+
+def avg_pool3d(
+    x: Tensor,
+    kernel_size: _Numbers,
+    stride: _Numbers | None = None,
+    padding: _Numbers = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window over `(.., depth, height, width)`, side by side unless `stride` is given."""
+    return x.avg_pool3d(kernel_size, stride, 1, padding, ceil_mode, count_include_pad)
+
+
+def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+    """The means of `output_size` parts that cover `(.., depth, height, width)`; None keeps an extent."""
+    return x.adaptive_avg_pool3d(output_size)

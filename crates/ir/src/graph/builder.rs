@@ -105,6 +105,26 @@ impl UOp {
         if axes.is_empty() { Ok(self.clone()) } else { self.unary(Op::Flip(axes)) }
     }
 
+    /// Windows along `axis`, whose elements are a new last dimension; see [`Op::Window`]. Windows of
+    /// one element each are a reshape.
+    pub fn window(
+        &self,
+        axis: usize,
+        size: impl Into<Size>,
+        stride: usize,
+        dilation: usize,
+    ) -> Result<UOp, GraphError> {
+        let size = size.into();
+        if size == Size::ONE && stride == 1 && dilation > 0 && axis < self.rank() {
+            let mut shape = self.shape().to_vec();
+            shape.push(Size::ONE);
+            return self.reshape(shape);
+        }
+        // The distance of the elements of a window of one says nothing.
+        let dilation = if size == Size::ONE { dilation.min(1) } else { dilation };
+        self.unary(Op::Window(axis, size, stride, dilation))
+    }
+
     /// A reduction, which removes `axes`; the node itself when there are none.
     pub fn reduce(&self, by: Monoid, axes: &[usize]) -> Result<UOp, GraphError> {
         let mut axes = Axes::from_slice(axes);
@@ -169,7 +189,7 @@ impl UOp {
         loop {
             match node.op() {
                 Op::Const(value) => return Some(*value),
-                Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) => {
+                Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) | Op::Window(..) => {
                     node = node.source()?;
                 }
                 _ => return None,

@@ -213,6 +213,27 @@ pub(super) fn flip(s: &[UOp], axes: &[usize]) -> Ruled<Shape> {
     Ok(same_shape(s))
 }
 
+pub(super) fn window(s: &[UOp], axis: usize, size: &Size, stride: usize, dilation: usize) -> Ruled<Shape> {
+    check_axes(&[axis], s[0].rank())?;
+    if stride == 0 || dilation == 0 {
+        return shape_error(format!("stride {stride} and dilation {dilation} must be at least 1"));
+    }
+    if size.bounds().0 < 1 {
+        return shape_error(format!("a window of {size} elements is or may be empty"));
+    }
+    let n = &s[0].shape()[axis];
+    let span = (size - 1) * Size::from(dilation) + 1;
+    if span.le(n) != Some(true) {
+        return shape_error(format!(
+            "a window over {span} elements is or may be larger than extent {n} of axis {axis}"
+        ));
+    }
+    let mut shape = s[0].shape().to_vec();
+    shape[axis] = (n - span).floordiv(Size::from(stride)) + 1;
+    shape.push(size.clone());
+    checked(shape.into())
+}
+
 pub(super) fn reduce(s: &[UOp], by: Monoid, axes: &[usize]) -> Ruled<Shape> {
     let shape = s[0].shape();
     check_axes(axes, shape.len())?;

@@ -141,6 +141,10 @@ impl Context<'_> {
                 let from = |a| if axes.contains(&a) { shape[a] - 1 - at[a] } else { at[a] };
                 s[0].at(&(0..at.len()).map(from).collect::<Vec<_>>())
             }),
+            Op::Window(axis, _, stride, dilation) => build(&mut |at| {
+                let (tap, at) = at.split_last()?;
+                s[0].at(&with(at, *axis, at[*axis] * stride + tap * dilation))
+            }),
             Op::Reduce(by, axes) => {
                 let inner: Vec<usize> = axes.iter().map(|&a| s[0].shape[a]).collect();
                 build(&mut |at| {

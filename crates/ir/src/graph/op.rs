@@ -113,6 +113,8 @@ graph_ops! { |op, s|
         "The part from a first index (inclusive) to a last one (exclusive) of each dimension.";
     Flip(axes: Axes)                                   "flip"          [1]            [s[0].dtype()]              [infer::flip(s, axes)?]
         "These dimensions in reverse order.";
+    Window(axis: usize, size: Size, stride: usize, dilation: usize) "window" [1]      [s[0].dtype()]              [infer::window(s, *axis, size, *stride, *dilation)?]
+        "Windows of `size` elements that lie `dilation` apart, one every `stride` elements: `axis` becomes the position of the window and a new last dimension the element in it, so that `[.., p, .., t]` is the source's `[.., p * stride + t * dilation, ..]`.";
     // Folds.
     Reduce(by: Monoid, axes: Axes)                     "reduce"        [1]            [infer::fold(*by, s)?]      [infer::reduce(s, *by, axes)?]
         "All elements along `axes` (ascending) combined; the axes vanish. `ArgMax` and `ArgMin` give the first index, `i64`, along their single axis. Nothing combined gives the identity.";
@@ -139,7 +141,16 @@ graph_ops! { |op, s|
 impl Op {
     /// Whether every element of the result is one of the source's, or a fill.
     pub fn is_movement(&self) -> bool {
-        matches!(self, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Pad(..) | Op::Shrink(_) | Op::Flip(_))
+        matches!(
+            self,
+            Op::Reshape(_)
+                | Op::Permute(_)
+                | Op::Expand(_)
+                | Op::Pad(..)
+                | Op::Shrink(_)
+                | Op::Flip(_)
+                | Op::Window(..)
+        )
     }
 
     /// Whether element `i` of the result depends on elements `i` of the sources only.

@@ -16,9 +16,7 @@ type Found = Result<Option<(&'static str, UOp)>, GraphError>;
 fn apply(node: &UOp) -> Found {
     let Some(source) = node.source() else { return Ok(None) };
     match node.op() {
-        Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Pad(..) | Op::Shrink(_) | Op::Flip(_) => {
-            movement(node, &source)
-        }
+        op if op.is_movement() => movement(node, &source),
         Op::Cast(_) | Op::Bitcast(_) => conversion(node, &source),
         Op::Reduce(by, axes) => reduce(node, &source, *by, axes),
         Op::Detach => Ok(Some(("detach", source))),
@@ -43,6 +41,7 @@ fn movement(node: &UOp, source: &UOp) -> Found {
             let moving: Axes = axes.iter().copied().filter(|&a| source.shape()[a] != Size::ONE).collect();
             source.flip(&moving)?
         }
+        Op::Window(axis, size, stride, dilation) => source.window(*axis, size.clone(), *stride, *dilation)?,
         _ => return Ok(None),
     };
     if again != *node {

@@ -6,6 +6,7 @@ mod elementwise;
 mod movement;
 mod operators;
 mod reduce;
+mod window;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;

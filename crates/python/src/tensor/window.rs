@@ -1,0 +1,251 @@
+//! Convolution, pooling, and normalisation over channels.
+
+use pyo3::prelude::*;
+use pyo3::types::{PySequence, PyString};
+use svod_tensor::{Conv, Padding, Pool, Tensor, TensorError};
+
+use super::{Made, PyTensor};
+use crate::convert::{AnyTensor, Axes};
+use crate::error::{Class, Result};
+
+/// A number for every spatial dimension, or one for each.
+type Numbers = Axes;
+
+/// `"same"`, `"valid"`, a number, one for each dimension, or a pair for each.
+pub struct AnyPadding(Padding);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AnyPadding {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(name) = given.cast::<PyString>() {
+            return match name.to_string().as_str() {
+                "same" => Ok(AnyPadding(Padding::Same)),
+                "valid" => Ok(AnyPadding(Padding::Valid)),
+                other => Err(Class::Argument.raise(format!("padding is \"same\" or \"valid\", not {other:?}")).into()),
+            };
+        }
+        if given.cast::<PySequence>().is_ok()
+            && let Ok(pairs) = given.extract::<Vec<(i64, i64)>>()
+        {
+            return Ok(AnyPadding(Padding::Pairs(pairs)));
+        }
+        given.extract::<Numbers>().map(|numbers| AnyPadding(Padding::both(&numbers.0)))
+    }
+}
+
+fn or_ones(numbers: Option<Numbers>) -> Vec<i64> {
+    numbers.map_or_else(|| vec![1], |n| n.0)
+}
+
+fn pads(padding: Option<AnyPadding>) -> Padding {
+    padding.map_or_else(|| Padding::both(&[0]), |p| p.0)
+}
+
+fn conv_of(groups: i64, stride: Option<Numbers>, dilation: Option<Numbers>, padding: Option<AnyPadding>) -> Conv {
+    Conv { stride: or_ones(stride), padding: pads(padding), dilation: or_ones(dilation), groups }
+}
+
+/// An error unless a weight has this number of spatial dimensions.
+fn check_spatial(op: &'static str, x: &PyTensor, weight: &Tensor, spatial: usize) -> Result<()> {
+    if weight.rank() == spatial + 2 {
+        return Ok(());
+    }
+    let (x, weight) = (shown(&x.0), shown(weight));
+    let message = format!("{x}, {weight}: the weight must have 2 + {spatial} dimensions");
+    Err(TensorError::Shape { op, message }.into())
+}
+
+fn shown(tensor: &Tensor) -> String {
+    let extents: Vec<String> = tensor.shape().iter().map(|n| n.to_string()).collect();
+    format!("{}[{}]", tensor.dtype(), extents.join(", "))
+}
+
+/// The extents of a window; a single one counts for all dimensions.
+fn kernel(op: &'static str, given: Numbers, spatial: usize) -> Result<Vec<i64>> {
+    match given.0.len() {
+        1 => Ok(vec![given.0[0]; spatial]),
+        n if n == spatial => Ok(given.0),
+        n => Err(Class::Argument.raise(format!("{op}: the kernel has {n} extents for {spatial} dimensions"))),
+    }
+}
+
+macro_rules! windowed {
+    ($($spatial:literal $conv:ident $conv_transpose:ident $max_pool:ident $avg_pool:ident $adaptive:ident;)*) => {
+        #[pymethods]
+        impl PyTensor {
+            $(
+                #[doc = concat!(
+                    "The convolution over the last ", $spatial, " of `[batch, in, ..]` with weights `[out, in / groups, ..]`.\n\n",
+                    "`padding` is a number, one for each dimension, a pair for each, `\"same\"` or `\"valid\"`."
+                )]
+                #[pyo3(signature = (weight, bias=None, groups=1, stride=None, dilation=None, padding=None),
+                    text_signature = "($self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0)")]
+                fn $conv(
+                    &self,
+                    weight: AnyTensor,
+                    bias: Option<AnyTensor>,
+                    groups: i64,
+                    stride: Option<Numbers>,
+                    dilation: Option<Numbers>,
+                    padding: Option<AnyPadding>,
+                ) -> Made {
+                    check_spatial(stringify!($conv), self, &weight.0, $spatial)?;
+                    let how = conv_of(groups, stride, dilation, padding);
+                    Ok(self.0.conv(&weight.0, bias.as_ref().map(|b| &b.0), &how)?.into())
+                }
+
+                #[doc = concat!(
+                    "The transposed convolution over the last ", $spatial, " of `[batch, in, ..]` with weights ",
+                    "`[in, out / groups, ..]`.\n\n",
+                    "`padding` is cut off the result, `output_padding` added at its end."
+                )]
+                #[pyo3(signature = (
+                    weight, bias=None, groups=1, stride=None, dilation=None, padding=None, output_padding=None),
+                    text_signature =
+                        "($self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, output_padding=0)")]
+                #[allow(clippy::too_many_arguments)]
+                fn $conv_transpose(
+                    &self,
+                    weight: AnyTensor,
+                    bias: Option<AnyTensor>,
+                    groups: i64,
+                    stride: Option<Numbers>,
+                    dilation: Option<Numbers>,
+                    padding: Option<AnyPadding>,
+                    output_padding: Option<Numbers>,
+                ) -> Made {
+                    check_spatial(stringify!($conv_transpose), self, &weight.0, $spatial)?;
+                    let how = conv_of(groups, stride, dilation, padding);
+                    let added = output_padding.map_or_else(|| vec![0], |n| n.0);
+                    Ok(self.0.conv_transpose(&weight.0, bias.as_ref().map(|b| &b.0), &how, &added)?.into())
+                }
+
+                #[doc = concat!("The maximum of each window over the last ", $spatial, "; NaN where there is one.")]
+                #[pyo3(signature = (kernel_size, stride=None, dilation=None, padding=None, ceil_mode=false),
+                    text_signature = "($self, kernel_size, stride=None, dilation=1, padding=0, ceil_mode=False)")]
+                fn $max_pool(
+                    &self,
+                    kernel_size: Numbers,
+                    stride: Option<Numbers>,
+                    dilation: Option<Numbers>,
+                    padding: Option<AnyPadding>,
+                    ceil_mode: bool,
+                ) -> Made {
+                    let kernel = kernel(stringify!($max_pool), kernel_size, $spatial)?;
+                    let (stride, dilation, padding) = (stride.map(|n| n.0), or_ones(dilation), pads(padding));
+                    let how = Pool { stride, padding, dilation, ceil_mode, ..Pool::default() };
+                    Ok(self.0.max_pool(&kernel, &how)?.into())
+                }
+
+                #[doc = concat!("The mean of each window over the last ", $spatial, ".")]
+                #[pyo3(signature = (
+                    kernel_size, stride=None, dilation=None, padding=None, ceil_mode=false, count_include_pad=true),
+                    text_signature = "($self, kernel_size, stride=None, dilation=1, padding=0, ceil_mode=False, \
+                        count_include_pad=True)")]
+                fn $avg_pool(
+                    &self,
+                    kernel_size: Numbers,
+                    stride: Option<Numbers>,
+                    dilation: Option<Numbers>,
+                    padding: Option<AnyPadding>,
+                    ceil_mode: bool,
+                    count_include_pad: bool,
+                ) -> Made {
+                    let kernel = kernel(stringify!($avg_pool), kernel_size, $spatial)?;
+                    let (stride, dilation, padding) = (stride.map(|n| n.0), or_ones(dilation), pads(padding));
+                    let how = Pool { stride, padding, dilation, ceil_mode, count_include_pad };
+                    Ok(self.0.avg_pool(&kernel, &how)?.into())
+                }
+
+                #[doc = concat!(
+                    "The means of so many parts of the last ", $spatial, " that cover them; None keeps an extent."
+                )]
+                fn $adaptive(&self, output_size: Parts) -> Made {
+                    let parts = match output_size {
+                        Parts::One(parts) => vec![Some(parts); $spatial],
+                        Parts::Each(parts) if parts.len() == $spatial => parts,
+                        Parts::Each(parts) => {
+                            let op = stringify!($adaptive);
+                            let message = format!("{op}: {} numbers of parts for {} dimensions", parts.len(), $spatial);
+                            return Err(Class::Argument.raise(message));
+                        }
+                    };
+                    Ok(self.0.adaptive_avg_pool(&parts)?.into())
+                }
+            )*
+        }
+    };
+}
+
+/// Numbers of parts: one for every dimension, or one for each.
+#[derive(FromPyObject)]
+enum Parts {
+    One(i64),
+    Each(Vec<Option<i64>>),
+}
+
+windowed! {
+    1 conv1d conv_transpose1d max_pool1d avg_pool1d adaptive_avg_pool1d;
+    2 conv2d conv_transpose2d max_pool2d avg_pool2d adaptive_avg_pool2d;
+    3 conv3d conv_transpose3d max_pool3d avg_pool3d adaptive_avg_pool3d;
+}
+
+#[pymethods]
+impl PyTensor {
+    /// Every part of `size` elements of an axis that begins at a multiple of `step`, as a new last
+    /// axis.
+    fn unfold(&self, dim: i64, size: i64, step: i64) -> Made {
+        Ok(self.0.unfold(dim, size, step)?.into())
+    }
+
+    /// The windows of a convolution over `[batch, channels, ..]` as columns: `[batch, channels *
+    /// elements of a window, windows]`. `kernel_size` has a number for each spatial dimension.
+    #[pyo3(signature = (kernel_size, stride=None, dilation=None, padding=None),
+        text_signature = "($self, kernel_size, stride=1, dilation=1, padding=0)")]
+    fn im2col(
+        &self,
+        kernel_size: Vec<i64>,
+        stride: Option<Numbers>,
+        dilation: Option<Numbers>,
+        padding: Option<AnyPadding>,
+    ) -> Made {
+        Ok(self.0.im2col(&kernel_size, &or_ones(stride), &pads(padding), &or_ones(dilation))?.into())
+    }
+
+    /// Each channel of `[batch, channels, ..]` less its mean and divided by the root of its variance,
+    /// then scaled and shifted; without statistics, by those of this batch.
+    #[pyo3(signature = (running_mean=None, running_var=None, weight=None, bias=None, eps=1e-5))]
+    fn batch_norm(
+        &self,
+        running_mean: Option<AnyTensor>,
+        running_var: Option<AnyTensor>,
+        weight: Option<AnyTensor>,
+        bias: Option<AnyTensor>,
+        eps: f64,
+    ) -> Made {
+        let statistics = match (&running_mean, &running_var) {
+            (Some(mean), Some(variance)) => Some((&mean.0, &variance.0)),
+            (None, None) => None,
+            _ => return Err(Class::Argument.raise("batch_norm: mean and variance come together, or none of them")),
+        };
+        let (weight, bias) = (weight.as_ref().map(|w| &w.0), bias.as_ref().map(|b| &b.0));
+        Ok(self.0.batch_norm(statistics, weight, bias, eps)?.into())
+    }
+
+    /// Groups of the channels of `[batch, channels, ..]`, each with mean 0 and variance 1, then scaled
+    /// and shifted by channel.
+    #[pyo3(signature = (num_groups, weight=None, bias=None, eps=1e-5))]
+    fn group_norm(&self, num_groups: i64, weight: Option<AnyTensor>, bias: Option<AnyTensor>, eps: f64) -> Made {
+        let (weight, bias) = (weight.as_ref().map(|w| &w.0), bias.as_ref().map(|b| &b.0));
+        Ok(self.0.group_norm(num_groups, weight, bias, eps)?.into())
+    }
+
+    /// Each channel of each item of `[batch, channels, ..]` with mean 0 and variance 1, then scaled and
+    /// shifted by channel.
+    #[pyo3(signature = (weight=None, bias=None, eps=1e-5))]
+    fn instance_norm(&self, weight: Option<AnyTensor>, bias: Option<AnyTensor>, eps: f64) -> Made {
+        let (weight, bias) = (weight.as_ref().map(|w| &w.0), bias.as_ref().map(|b| &b.0));
+        Ok(self.0.instance_norm(weight, bias, eps)?.into())
+    }
+}

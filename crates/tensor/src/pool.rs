@@ -1,0 +1,187 @@
+//! Pooling: windows reduced to one element.
+
+use svod_dtype::{Const, DType};
+use svod_ir::graph::UOp;
+use svod_ir::kernel::Monoid;
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show_operands};
+use crate::operand::size_value;
+use crate::tensor::Tensor;
+use crate::window::{Padding, Span, spans, spread, windows};
+
+/// How a window moves over its input. Lists have one number for each spatial dimension, or one for
+/// all.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// Distance of neighbouring positions; that of the kernel's extents where it is not given.
+    pub stride: Option<Vec<i64>>,
+    /// What is around the input: at most half of the kernel, so that every window has an element.
+    pub padding: Padding,
+    /// Distance of neighbouring elements of a window.
+    pub dilation: Vec<i64>,
+    /// Whether there also is a window that begins inside and ends beyond the padded input.
+    pub ceil_mode: bool,
+    /// Whether padding counts as elements of an average.
+    pub count_include_pad: bool,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        let padding = Padding::Valid;
+        Pool { stride: None, padding, dilation: vec![1], ceil_mode: false, count_include_pad: true }
+    }
+}
+
+impl Tensor {
+    /// The maximum of each window over the last dimensions, as many as `kernel` has; NaN where
+    /// there is one.
+    ///
+    /// # Errors
+    /// A stride or dilation below 1, padding that is negative or more than half of the kernel, and
+    /// a kernel larger than the padded input.
+    pub fn max_pool(&self, kernel: &[i64], how: &Pool) -> Result<Tensor> {
+        let op = ["max_pool", "max_pool1d", "max_pool2d", "max_pool3d"][kernel.len() % 4];
+        let x = self.uop();
+        let windows_over = pool_spans(op, &x, kernel, how)?.spans;
+        let by = if x.dtype().is_bool() { Monoid::Any } else { Monoid::Max };
+        let elements = windows(&x, &windows_over, by.identity(x.dtype()))?;
+        let folded: Vec<usize> = (x.rank()..elements.rank()).collect();
+        Ok(Tensor::from_uop(elements.reduce(by, &folded)?))
+    }
+
+    /// The mean of each window over the last dimensions, as many as `kernel` has; of integers in
+    /// the default float.
+    ///
+    /// # Errors
+    /// As [`Tensor::max_pool`].
+    pub fn avg_pool(&self, kernel: &[i64], how: &Pool) -> Result<Tensor> {
+        let op = ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d"][kernel.len() % 4];
+        let x = self.as_float()?;
+        let wide = x.widened()?;
+        let node = wide.uop();
+        let Spans { spans, extra } = pool_spans(op, &node, kernel, how)?;
+        let first = node.rank() - spans.len();
+        let elements = windows(&node, &spans, Const::zero(node.dtype()))?;
+        let folded: Vec<usize> = (node.rank()..elements.rank()).collect();
+        let sum = Tensor::from_uop(elements.reduce(Monoid::Sum, &folded)?);
+
+        // All windows have as many elements, unless padding does not count.
+        let mut count = Tensor::constant(Const::one(node.dtype()))?;
+        for (d, span) in spans.iter().enumerate() {
+            let counts = if how.count_include_pad { Size::ZERO } else { span.before.clone() };
+            let uncounted = if how.count_include_pad { extra[d].clone() } else { span.after.clone() };
+            let along = if counts == Size::ZERO && uncounted == Size::ZERO {
+                Tensor::from_uop(size_value(&span.size)?)
+            } else {
+                let counted = [counts, &node.shape()[first + d] + &span.before + &span.after - uncounted];
+                let mut shape = vec![Size::ONE; spans.len() - d];
+                shape[0] = span.positions(&node.shape()[first + d]);
+                counted_elements(span, &shape[0], counted)?.reshape(&shape)?
+            };
+            count = count.mul(along.cast(node.dtype())?)?;
+        }
+        sum.div(count)?.cast(x.dtype())
+    }
+
+    /// The means of `output` parts of the last dimensions, as many as `output` has, that cover
+    /// them and are as equal as can be; `None` keeps an extent.
+    ///
+    /// # Errors
+    /// An extent below 1, or a symbolic one.
+    pub fn adaptive_avg_pool(&self, output: &[Option<i64>]) -> Result<Tensor> {
+        let op = "adaptive_avg_pool";
+        let (rank, dims) = (self.rank(), self.dims()?);
+        let Some(first) = rank.checked_sub(output.len()) else {
+            let given = show_operands(&[self.uop()]);
+            return Err(TensorError::shape(op, format!("{given} has fewer than {} dimensions", output.len())));
+        };
+        let x = self.as_float()?;
+        let mut pooled = x.widened()?;
+        for (axis, parts) in (first..).zip(output) {
+            let extent = dims[axis] as i64;
+            let parts = parts.unwrap_or(extent);
+            if parts < 1 || extent < 1 {
+                let given = show_operands(&[self.uop()]);
+                return Err(TensorError::shape(op, format!("{given} has no {output:?} parts of at least one element")));
+            }
+            pooled = pooled.mean_of_parts(axis, extent, parts)?;
+        }
+        pooled.cast(x.dtype())
+    }
+
+    /// The means of parts of one axis: part `i` goes from `floor(i * extent / parts)` to
+    /// `ceil((i + 1) * extent / parts)`.
+    fn mean_of_parts(&self, axis: usize, extent: i64, parts: i64) -> Result<Tensor> {
+        let axis_at = axis as i64;
+        if extent % parts == 0 {
+            return self.unflatten(axis_at, &[parts, extent / parts])?.mean(Some(&[axis_at + 1]), false);
+        }
+        let start = |i: i64| i * extent / parts;
+        let end = |i: i64| ((i + 1) * extent + parts - 1) / parts;
+        let longest = (0..parts).map(|i| end(i) - start(i)).max().unwrap_or(1);
+        let part = Tensor::from_uop(UOp::range(parts)?).unsqueeze(1)?;
+        let first = part.mul(extent)?.floor_div(parts)?;
+        let length = part.add(1)?.mul(extent)?.add(parts - 1)?.floor_div(parts)?.sub(&first)?;
+        let offset = Tensor::from_uop(UOp::range(longest)?);
+        let inside = offset.lt(&length)?;
+        let index = first.add(&offset)?.minimum(extent - 1)?;
+        // [.., part, offset, ..]: elements beyond a part's end are those of the next.
+        let after = self.rank() - axis - 1;
+        let aligned = |t: &Tensor| t.reshape(&[&t.shape()[..], &vec![Size::ONE; after]].concat());
+        let elements = Tensor::from_uop(self.uop().take(axis, &index.uop())?);
+        let kept = Tensor::select(&aligned(&inside)?, &elements, 0.0)?;
+        let length =
+            Tensor::from_uop(length.uop().reshape([&[Size::from(parts)], &vec![Size::ONE; after][..]].concat())?);
+        kept.sum(Some(&[axis_at + 1]), false)?.div(length.cast(self.dtype())?)
+    }
+}
+
+/// The windows of a pooling, and how much of each padding at the end is there only because of
+/// `ceil_mode`.
+struct Spans {
+    spans: Vec<Span>,
+    extra: Vec<Size>,
+}
+
+fn pool_spans(op: &'static str, x: &UOp, kernel: &[i64], how: &Pool) -> Result<Spans> {
+    let sizes: Vec<Size> = kernel.iter().map(|&k| k.into()).collect();
+    let stride = how.stride.as_deref().unwrap_or(kernel);
+    let mut spans = spans(op, x, &sizes, (stride, &how.padding, &how.dilation))?;
+    if let Padding::Pairs(pairs) = &how.padding {
+        let halves = spread(op, "padding", pairs, spans.len())?.into_iter().zip(kernel);
+        if halves.clone().any(|((a, b), k)| a > k / 2 || b > k / 2) {
+            let message = format!("padding {pairs:?} is more than half of the kernel {kernel:?}");
+            return Err(TensorError::value(op, message));
+        }
+    }
+    let mut extra = vec![Size::ZERO; spans.len()];
+    if how.ceil_mode {
+        for (d, span) in spans.iter_mut().enumerate() {
+            let extent = &x.shape()[x.rank() - kernel.len() + d];
+            let (stride, reach) = (Size::from(span.stride), span.reach());
+            let padded = extent + &span.before + &span.after;
+            // The last window begins inside the input or the padding before it.
+            let all = (&padded - &reach).ceil_div(&stride) + 1;
+            let positions = all.min((extent + &span.before).ceil_div(&stride));
+            extra[d] = ((positions - 1) * stride + reach - padded).max(Size::ZERO);
+            span.after = &span.after + &extra[d];
+        }
+    }
+    Ok(Spans { spans, extra })
+}
+
+/// The number of elements of each window along one dimension that lie from the first (inclusive) to
+/// the last (exclusive) of `counted`, positions in the padded input; `int64`.
+fn counted_elements(span: &Span, positions: &Size, counted: [Size; 2]) -> Result<Tensor> {
+    let [first, last] = counted.map(|s| size_value(&s).map(Tensor::from_uop));
+    let start = Tensor::from_uop(UOp::range(positions.clone())?).mul(span.stride as i64)?;
+    if span.dilation == 1 {
+        let end = start.add(Tensor::from_uop(size_value(&span.size)?))?;
+        return end.minimum(&last?)?.sub(start.maximum(&first?)?);
+    }
+    let taps = Tensor::from_uop(UOp::range(span.size.clone())?).mul(span.dilation as i64)?;
+    let at = start.unsqueeze(1)?.add(&taps)?;
+    let inside = at.ge(&first?)?.logical_and(at.lt(&last?)?)?;
+    inside.cast(DType::I64)?.sum(Some(&[1]), false)
+}

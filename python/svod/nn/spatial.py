@@ -1,0 +1,305 @@
+"""Layers over `(batch, channels, ..spatial)`: convolution, pooling, normalisation by channel.
+
+Names, arguments and shapes of parameters are PyTorch's, so that its state dicts fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod, sqrt
+
+from svod._svod import Tensor, ones, rand, zeros
+from svod.nn import functional
+from svod.nn._module import Module
+
+__all__ = [
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+]
+
+_Numbers = int | Sequence[int]
+_Padding = str | int | Sequence[int] | Sequence[tuple[int, int]]
+
+
+class _Conv(Module):
+    """What convolutions share: `weight` `(out, in / groups, ..kernel)` and `bias` `(out,)`.
+
+    Both are drawn uniformly from `±1/sqrt(in / groups * kernel elements)`.
+    """
+
+    spatial: int
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: _Numbers,
+        stride: _Numbers = 1,
+        padding: _Padding = 0,
+        dilation: _Numbers = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+        kernel = _each(kernel_size, self.spatial)
+        self.weight, self.bias = _parameters((out_channels, in_channels // groups, *kernel), out_channels, bias)
+
+
+class Conv1d(_Conv):
+    """The convolution of `(batch, in_channels, length)`; see `functional.conv1d`."""
+
+    spatial = 1
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.stride, self.padding, self.dilation, self.groups)
+        return functional.conv1d(x, self.weight, self.bias, *how)
+
+
+class Conv2d(_Conv):
+    """The convolution of `(batch, in_channels, height, width)`; see `functional.conv2d`.
+
+    >>> import svod
+    >>> layer = svod.nn.Conv2d(3, 8, kernel_size=3, padding=1)
+    >>> layer(svod.zeros(1, 3, 16, 16)).shape
+    (1, 8, 16, 16)
+    """
+
+    spatial = 2
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.stride, self.padding, self.dilation, self.groups)
+        return functional.conv2d(x, self.weight, self.bias, *how)
+
+
+class Conv3d(_Conv):
+    """The convolution of `(batch, in_channels, depth, height, width)`; see `functional.conv3d`."""
+
+    spatial = 3
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.stride, self.padding, self.dilation, self.groups)
+        return functional.conv3d(x, self.weight, self.bias, *how)
+
+
+class _ConvTranspose(Module):
+    """What transposed convolutions share: `weight` `(in, out / groups, ..kernel)` and `bias` `(out,)`."""
+
+    spatial: int
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: _Numbers,
+        stride: _Numbers = 1,
+        padding: _Numbers = 0,
+        output_padding: _Numbers = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: _Numbers = 1,
+    ) -> None:
+        self.stride, self.padding, self.output_padding = stride, padding, output_padding
+        self.groups, self.dilation = groups, dilation
+        kernel = _each(kernel_size, self.spatial)
+        self.weight, self.bias = _parameters((in_channels, out_channels // groups, *kernel), out_channels, bias)
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The transposed convolution of `(batch, in_channels, length)`."""
+
+    spatial = 1
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return functional.conv_transpose1d(x, self.weight, self.bias, *how)
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The transposed convolution of `(batch, in_channels, height, width)`.
+
+    >>> import svod
+    >>> svod.nn.ConvTranspose2d(4, 2, kernel_size=2, stride=2)(svod.zeros(1, 4, 5, 5)).shape
+    (1, 2, 10, 10)
+    """
+
+    spatial = 2
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return functional.conv_transpose2d(x, self.weight, self.bias, *how)
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The transposed convolution of `(batch, in_channels, depth, height, width)`."""
+
+    spatial = 3
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return functional.conv_transpose3d(x, self.weight, self.bias, *how)
+
+
+class _MaxPool(Module):
+    def __init__(
+        self,
+        kernel_size: _Numbers,
+        stride: _Numbers | None = None,
+        padding: _Numbers = 0,
+        dilation: _Numbers = 1,
+        ceil_mode: bool = False,
+    ) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.dilation, self.ceil_mode = dilation, ceil_mode
+
+
+class MaxPool1d(_MaxPool):
+    """The maximum of each window over the last axis; the windows are side by side unless `stride` is given."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+
+
+class MaxPool2d(_MaxPool):
+    """The maximum of each window over the last two axes.
+
+    >>> import svod
+    >>> svod.nn.MaxPool2d(2)(svod.Tensor([[[[1, 2], [3, 4]]]])).tolist()
+    [[[[4]]]]
+    """
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+
+
+class MaxPool3d(_MaxPool):
+    """The maximum of each window over the last three axes."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.max_pool3d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+
+
+class _AvgPool(Module):
+    def __init__(
+        self,
+        kernel_size: _Numbers,
+        stride: _Numbers | None = None,
+        padding: _Numbers = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of each window over the last axis; the windows are side by side unless `stride` is given."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return functional.avg_pool1d(x, *how)
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window over the last two axes."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return functional.avg_pool2d(x, *how)
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window over the last three axes."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return functional.avg_pool3d(x, *how)
+
+
+class _BatchNorm(Module):
+    """Each channel by its running mean and variance (Ioffe and Szegedy 2015), then `weight` and `bias`."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True) -> None:
+        self.eps = eps
+        self.weight = ones((num_features,)) if affine else None
+        self.bias = zeros((num_features,)) if affine else None
+        self.running_mean = zeros((num_features,))
+        self.running_var = ones((num_features,))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Inference with the running statistics of each channel of `(batch, num_features[, length])`."""
+
+
+class BatchNorm2d(_BatchNorm):
+    """Inference with the running statistics of each channel of `(batch, num_features, height, width)`."""
+
+
+class BatchNorm3d(_BatchNorm):
+    """Inference with the running statistics of each channel of `(batch, num_features, depth, height, width)`."""
+
+
+class GroupNorm(Module):
+    """Groups of channels with mean 0 and variance 1 (Wu and He 2018), then `weight` and `bias` by channel."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
+        self.num_groups, self.eps = num_groups, eps
+        self.weight = ones((num_channels,)) if affine else None
+        self.bias = zeros((num_channels,)) if affine else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+
+class _InstanceNorm(Module):
+    """Each channel of each item with mean 0 and variance 1 (Ulyanov, Vedaldi and Lempitsky 2016)."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = False) -> None:
+        self.eps = eps
+        self.weight = ones((num_features,)) if affine else None
+        self.bias = zeros((num_features,)) if affine else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.instance_norm(x, self.weight, self.bias, self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Each channel of each item of `(batch, num_features, length)` with mean 0 and variance 1."""
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Each channel of each item of `(batch, num_features, height, width)` with mean 0 and variance 1."""
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Each channel of each item of `(batch, num_features, depth, height, width)`, likewise."""
+
+
+def _each(given: _Numbers, spatial: int) -> tuple[int, ...]:
+    return (given,) * spatial if isinstance(given, int) else tuple(given)
+
+
+def _parameters(weight: tuple[int, ...], channels: int, bias: bool) -> tuple[Tensor, Tensor | None]:
+    inputs = prod(weight[1:])
+    bound = 1 / sqrt(inputs) if inputs else 0.0
+    drawn = (rand(weight) * 2 - 1) * bound
+    return drawn, (rand((channels,)) * 2 - 1) * bound if bias else None

@@ -1,0 +1,222 @@
+"""Convolutions against PyTorch, and against NumPy where that is missing; their errors; normalisation by channel."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+from svod import nn
+from svod.nn import functional as F
+
+rng = np.random.default_rng(7)
+
+
+def data(*shape: int, dtype: str = "float32") -> np.ndarray:
+    if dtype.startswith("int"):
+        return rng.integers(-9, 10, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def close(actual: svod.Tensor, expected: Any, atol: float = 2e-5) -> None:
+    expected = np.asarray(expected)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=atol, atol=atol)
+
+
+def reference(
+    x: np.ndarray, w: np.ndarray, stride: int, pads: list[tuple[int, int]], dilation: int, groups: int
+) -> np.ndarray:
+    """The definition, one position at a time, in float64."""
+    x = np.pad(x.astype("float64"), [(0, 0), (0, 0), *pads])
+    spatial = w.shape[2:]
+    counts = [(n - dilation * (k - 1) - 1) // stride + 1 for n, k in zip(x.shape[2:], spatial, strict=True)]
+    out = np.zeros((x.shape[0], w.shape[0], *counts))
+    ins, outs = w.shape[1], w.shape[0] // groups
+    for position in itertools.product(*map(range, counts)):
+        at: Any = position
+        starts: Any = zip((p * stride for p in position), spatial, strict=True)
+        taps: Any = [slice(s, s + dilation * (k - 1) + 1, dilation) for s, k in starts]
+        part = x[:, :, *taps]
+        for o in range(w.shape[0]):
+            g = o // outs
+            product = part[:, g * ins : (g + 1) * ins] * w[o].astype("float64")
+            out[:, o][:, *at] = product.reshape(len(x), -1).sum(1)
+    return out
+
+
+CASES = [
+    # batch, in, out, groups, extents, kernel, stride, padding, dilation
+    (2, 3, 5, 1, (7,), (3,), 1, 1, 1),
+    (1, 4, 6, 2, (11,), (4,), 3, 2, 2),
+    (2, 3, 5, 1, (7, 6), (3, 3), 1, 1, 1),
+    (1, 1, 1, 1, (1, 1), (1, 1), 1, 0, 1),
+    (3, 8, 4, 1, (5, 9), (1, 1), 1, 0, 1),
+    (2, 8, 4, 1, (5, 9), (1, 1), 2, 0, 1),
+    (1, 3, 16, 1, (23, 19), (7, 7), 2, 3, 1),
+    (2, 6, 9, 3, (8, 7), (3, 2), 2, 1, 1),
+    (2, 6, 6, 6, (9, 17), (3, 3), 1, 1, 1),
+    (1, 6, 12, 6, (9, 8), (3, 3), 2, 1, 2),
+    (0, 3, 4, 1, (6, 6), (3, 3), 1, 1, 1),
+    (1, 2, 3, 1, (5, 4, 6), (3, 2, 3), 1, 1, 1),
+    (2, 4, 4, 2, (5, 5, 5), (2, 2, 2), 2, 0, 2),
+    (1, 2, 3, 1, (4, 3, 4, 3), (2, 2, 2, 2), 1, 1, 1),
+    (1, 33, 65, 1, (13, 17), (3, 3), 1, 1, 1),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_forward_is_the_definition(case: tuple[Any, ...]) -> None:
+    batch, ins, outs, groups, extents, kernel, stride, padding, dilation = case
+    x, w, b = data(batch, ins, *extents), data(outs, ins // groups, *kernel), data(outs)
+    expected = reference(x, w, stride, [(padding, padding)] * len(extents), dilation, groups)
+    expected += b.reshape(-1, *[1] * len(extents))
+    if len(extents) > 3:
+        pytest.skip("Python has methods for one to three dimensions")
+    function = getattr(F, f"conv{len(extents)}d")
+    close(function(svod.Tensor(x), svod.Tensor(w), svod.Tensor(b), stride, padding, dilation, groups), expected, 1e-4)
+
+
+@pytest.mark.parametrize("pads", [((0, 2), (1, 0)), "same", "valid", (2, 1)])
+def test_paddings(pads: Any) -> None:
+    x, w = data(1, 2, 6, 7), data(3, 2, 3, 4)
+    explicit = {"same": [(1, 1), (1, 2)], "valid": [(0, 0), (0, 0)], (2, 1): [(2, 2), (1, 1)]}
+    expected = reference(x, w, 1, explicit.get(pads, list(pads)), 1, 1)
+    close(svod.Tensor(x).conv2d(w, padding=pads), expected)
+
+
+@pytest.mark.parametrize("case", CASES[:-2], ids=str)
+@pytest.mark.parametrize("extra", [0, 1])
+def test_transposed_like_torch(case: tuple[Any, ...], extra: int) -> None:
+    torch = pytest.importorskip("torch")
+    batch, ins, outs, groups, extents, kernel, stride, padding, dilation = case
+    if len(extents) > 3 or extra >= max(stride, dilation) or 2 * padding > dilation * (min(kernel) - 1) + extra:
+        pytest.skip("not a transposed convolution")
+    x, w, b = data(batch, ins, *extents), data(ins, outs // groups, *kernel), data(outs)
+    name = f"conv_transpose{len(extents)}d"
+    how = (stride, padding, extra, groups, dilation)
+    expected = getattr(torch.nn.functional, name)(*map(torch.tensor, (x, w, b)), *how).numpy()
+    close(getattr(F, name)(*map(svod.Tensor, (x, w, b)), *how), expected, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int32", "int8"])
+def test_types(dtype: str) -> None:
+    x, w = data(2, 3, 6, 5, dtype=dtype), data(4, 3, 3, 3, dtype=dtype)
+    expected = reference(x, w, 1, [(1, 1)] * 2, 1, 1)
+    result = svod.Tensor(x).conv2d(w, padding=1)
+    assert result.dtype == dtype
+    if dtype.startswith("int"):
+        np.testing.assert_array_equal(result.numpy(), expected.astype("int64").astype(dtype))
+    else:
+        close(result, expected, 1e-2 if dtype == "float16" else 1e-12)
+
+
+def test_bfloat16_is_summed_in_float32() -> None:
+    x = svod.Tensor(np.array([[[256.0] + [1.0] * 31]], "float32")).to(svod.bfloat16)
+    result = x.conv1d(svod.ones(1, 1, 32, dtype=svod.bfloat16))
+    assert result.dtype == svod.bfloat16
+    assert result.to(svod.float32).tolist() == [[[288.0]]]
+
+
+def test_views_and_special_values() -> None:
+    x, w = data(2, 9, 8, 4), data(5, 4, 3, 3)
+    expected = reference(x.transpose(0, 3, 1, 2)[:, :, ::-1], w, 1, [(1, 1)] * 2, 1, 1)
+    close(svod.Tensor(x).permute(0, 3, 1, 2).flip(2).conv2d(w, padding=1), expected)
+    x = np.zeros((1, 1, 4, 4), "float32")
+    x[0, 0, 0, 0], x[0, 0, 3, 3] = np.inf, np.nan
+    result = svod.Tensor(x).conv2d(np.ones((1, 1, 2, 2), "float32")).numpy()
+    assert np.isinf(result[0, 0, 0, 0]) and np.isnan(result[0, 0, 2, 2]) and result[0, 0, 1, 1] == 0
+
+
+def kernels(tensor: svod.Tensor) -> int:
+    return len(tensor.prepare().kernels)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 8])
+def test_epilogues_are_part_of_the_kernel(groups: int) -> None:
+    x, w, b = svod.Tensor(data(2, 8, 9, 7)), svod.Tensor(data(8, 8 // groups, 3, 3)), svod.Tensor(data(8))
+    assert kernels(x.conv2d(w, b, groups=groups, padding=1).relu()) == 1
+    assert kernels((x.conv2d(w, b, groups=groups, padding=1) + x).relu()) == 1
+
+
+def test_a_residual_block_has_two_kernels() -> None:
+    x, w = svod.Tensor(data(1, 8, 6, 6)), svod.Tensor(data(8, 8, 3, 3))
+    mean, var = svod.Tensor(data(8)), svod.Tensor(np.abs(data(8)) + 0.5)
+
+    def layer(y: svod.Tensor) -> svod.Tensor:
+        return F.batch_norm(F.conv2d(y, w, padding=1), mean, var)
+
+    block = (layer(layer(x).relu()) + x).relu()
+    assert kernels(block) == 2
+
+
+def test_errors_name_shapes() -> None:
+    x, w = svod.zeros(1, 4, 5, 5), svod.zeros(2, 4, 3, 3)
+    cases: list[tuple[Callable[[], Any], type[svod.Error], str]] = [
+        (lambda: x.conv2d(svod.zeros(2, 3, 3, 3)), svod.ShapeError, "4 channels, the weight takes 3"),
+        (lambda: x.conv2d(w, stride=0), svod.ArgumentError, "stride [0] must be at least 1"),
+        (lambda: x.conv2d(w, dilation=(1, -2)), svod.ArgumentError, "dilation [1, -2]"),
+        (lambda: x.conv2d(w, padding=-1), svod.ArgumentError, "must not be negative"),
+        (lambda: x.conv2d(w, padding="full"), svod.ArgumentError, '"same" or "valid"'),
+        (lambda: x.conv2d(w, stride=(1, 1, 1)), svod.ArgumentError, "3 numbers for 2 spatial"),
+        (
+            lambda: x.conv2d(w, dilation=3),
+            svod.ShapeError,
+            "larger than the padded input [5, 5] of float32[1, 4, 5, 5]",
+        ),
+        (lambda: x.conv2d(w, groups=3), svod.ShapeError, "3 groups do not divide 4 input channels"),
+        (lambda: x.conv2d(w, svod.zeros(3)), svod.ShapeError, "the bias must be [2]"),
+        (lambda: x.conv2d(svod.zeros(2, 4, 3)), svod.ShapeError, "2 + 2 dimensions"),
+        (lambda: x.conv1d(w), svod.ShapeError, "2 + 1 dimensions"),
+        (lambda: x.conv_transpose2d(w.transpose(0, 1), output_padding=1), svod.ArgumentError, "output padding [1, 1]"),
+        (lambda: x.conv_transpose2d(w.transpose(0, 1), padding=4), svod.ShapeError, "would have extents [-1, -1]"),
+        (lambda: x.group_norm(3), svod.ShapeError, "3 groups do not divide the 4 channels"),
+        (lambda: x.batch_norm(svod.zeros(3), svod.zeros(4)), svod.ShapeError, "the mean must be [4]"),
+        (lambda: x.batch_norm(svod.zeros(4)), svod.ArgumentError, "come together"),
+    ]
+    for call, kind, words in cases:
+        with pytest.raises(kind) as error:
+            call()
+        assert words in str(error.value)
+
+
+def test_normalisations_like_torch() -> None:
+    torch = pytest.importorskip("torch")
+    x, w, b = data(3, 6, 5, 4), data(6), data(6)
+    mean, var = data(6), np.abs(data(6)) + 0.1
+    t, s = (torch.tensor(x), torch.tensor(w), torch.tensor(b)), (svod.Tensor(x), svod.Tensor(w), svod.Tensor(b))
+    given = torch.nn.functional.batch_norm(t[0], torch.tensor(mean), torch.tensor(var), t[1], t[2])
+    close(F.batch_norm(s[0], svod.Tensor(mean), svod.Tensor(var), s[1], s[2]), given)
+    batch = torch.nn.functional.batch_norm(t[0], None, None, t[1], t[2], training=True)
+    close(F.batch_norm(s[0], None, None, s[1], s[2], training=True), batch)
+    close(F.group_norm(s[0], 3, s[1], s[2]), torch.nn.functional.group_norm(t[0], 3, t[1], t[2]))
+    close(F.instance_norm(s[0], s[1], s[2]), torch.nn.functional.instance_norm(t[0], weight=t[1], bias=t[2]))
+    row = data(7, 6)
+    expected = torch.nn.functional.rms_norm(torch.tensor(row), (6,), t[1], 1e-6)
+    close(F.rms_norm(svod.Tensor(row), s[1]), expected)
+
+
+def test_modules_take_torch_state_dicts() -> None:
+    torch = pytest.importorskip("torch")
+    pairs: list[tuple[Any, Any, tuple[int, ...]]] = [
+        (torch.nn.Conv1d(4, 6, 3, 2, 1, groups=2), nn.Conv1d(4, 6, 3, 2, 1, groups=2), (2, 4, 9)),
+        (torch.nn.Conv2d(4, 6, (3, 2), bias=False), nn.Conv2d(4, 6, (3, 2), bias=False), (2, 4, 7, 6)),
+        (torch.nn.Conv3d(2, 3, 2, padding=1), nn.Conv3d(2, 3, 2, padding=1), (1, 2, 3, 4, 5)),
+        (torch.nn.ConvTranspose1d(4, 6, 3, 2, 1, 1), nn.ConvTranspose1d(4, 6, 3, 2, 1, 1), (2, 4, 5)),
+        (torch.nn.ConvTranspose2d(4, 6, 3, 2, groups=2), nn.ConvTranspose2d(4, 6, 3, 2, groups=2), (2, 4, 5, 4)),
+        (torch.nn.GroupNorm(2, 4), nn.GroupNorm(2, 4), (2, 4, 5, 4)),
+        (torch.nn.BatchNorm2d(4).eval(), nn.BatchNorm2d(4), (2, 4, 5, 4)),
+        (torch.nn.InstanceNorm2d(4), nn.InstanceNorm2d(4), (2, 4, 5, 4)),
+        (torch.nn.RMSNorm(4, 1e-6), nn.RMSNorm(4), (2, 4)),
+        (torch.nn.MaxPool2d(2, ceil_mode=True), nn.MaxPool2d(2, ceil_mode=True), (2, 4, 5, 4)),
+        (torch.nn.AvgPool2d(2, padding=1), nn.AvgPool2d(2, padding=1), (2, 4, 5, 4)),
+    ]
+    for theirs, ours, shape in pairs:
+        x = data(*shape)
+        state = {k: svod.Tensor(v.numpy()) for k, v in theirs.state_dict().items() if v.ndim}
+        ours.load_state_dict(state)
+        close(ours(svod.Tensor(x)), theirs(torch.tensor(x)).detach())
