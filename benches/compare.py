@@ -77,8 +77,9 @@ def main() -> None:
         for case in options.chosen:
             print(f"{case.name:32} {', '.join(case.groups)}")
         return
-    # Ended from outside or by Ctrl-C, what was measured is written all the same.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Ended by Ctrl-C or from outside, what was measured is written all the same.
+    for end in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(end, signal.default_int_handler)
     absent = {system: reason for system in options.systems if (reason := SYSTEMS[system].missing())}
     systems = [system for system in options.systems if system not in absent]
     bounds = limits.measure(options.cores)

@@ -10,7 +10,14 @@ from cases.case import Case, Draw, f32, integers, normal, together
 from systems.base import Program
 
 GROUPS = ("issue5", "memory")
-SQUARE = (4096, 4096)
+
+
+def short(count: int) -> str:
+    """A number as it is said: 16M for 2^24, 1M, 100k."""
+    for unit, letter in ((1 << 20, "M"), (1_000_000, "M"), (1000, "k")):
+        if count and count % unit == 0:
+            return f"{count // unit}{letter}"
+    return str(count)
 
 
 def case(
@@ -35,61 +42,67 @@ def case(
     )
 
 
-def elementwise() -> list[Case]:
-    many = (1 << 24,)
+def elementwise(count: int) -> list[Case]:
+    many = (count,)
     return [
         case("add-1", "elementwise", lambda ops, x: x + 1.0, [(1,)], f32((1,))),
-        case("gelu-16M", "elementwise", lambda ops, a, b: ops.gelu(a * b + a), [many, many], f32(many)),
+        case(f"gelu-{short(count)}", "elementwise", lambda ops, a, b: ops.gelu(a * b + a), [many, many], f32(many)),
     ]
 
 
-def reductions() -> list[Case]:
-    row = f32(SQUARE[:1])
+def reductions(count: int, square: tuple[int, int]) -> list[Case]:
+    n, row = square[0], f32(square[:1])
     return [
         # The sums of normal numbers are small beside what is added up.
-        case("sum-16M", "reduction", lambda ops, x: ops.sum(x), [(1 << 24,)], f32((1,)), tolerance=1e-3),
-        case("sum-4096-axis0", "reduction", lambda ops, x: ops.sum(x, 0), [SQUARE], row),
-        case("sum-4096-axis1", "reduction", lambda ops, x: ops.sum(x, 1), [SQUARE], row),
-        case("max-4096-axis1", "reduction", lambda ops, x: ops.max(x, 1), [SQUARE], row),
-        case("argmax-4096-axis1", "reduction", lambda ops, x: ops.argmax(x, 1), [SQUARE], row),
-        case("meanvar-4096", "reduction", lambda ops, x: ops.mean_var(x), [SQUARE], f32((2,))),
-        case("meanvar-4096-axis1", "reduction", lambda ops, x: ops.mean_var(x, 1), [SQUARE], 2 * row),
+        case(f"sum-{short(count)}", "reduction", lambda ops, x: ops.sum(x), [(count,)], f32((1,)), tolerance=1e-3),
+        case(f"sum-{n}-axis0", "reduction", lambda ops, x: ops.sum(x, 0), [square], row),
+        case(f"sum-{n}-axis1", "reduction", lambda ops, x: ops.sum(x, 1), [square], row),
+        case(f"max-{n}-axis1", "reduction", lambda ops, x: ops.max(x, 1), [square], row),
+        case(f"argmax-{n}-axis1", "reduction", lambda ops, x: ops.argmax(x, 1), [square], row, tolerance=0),
+        case(f"meanvar-{n}", "reduction", lambda ops, x: ops.mean_var(x), [square], f32((2,)), tolerance=1e-3),
+        case(f"meanvar-{n}-axis1", "reduction", lambda ops, x: ops.mean_var(x, 1), [square], 2 * row),
     ]
 
 
-def rows() -> list[Case]:
-    tokens, image, logits = (8192, 768), (8, 64, 56, 56), (4096, 32000)
+def softmaxes(square: tuple[int, int], logits: tuple[int, int]) -> list[Case]:
+    name = f"softmax-{square[0]}-axis"
     return [
-        case("softmax-4096-axis0", "rows", lambda ops, x: ops.softmax(x, 0), [SQUARE], f32(SQUARE)),
-        case("softmax-4096-axis1", "rows", lambda ops, x: ops.softmax(x, 1), [SQUARE], f32(SQUARE)),
+        case(f"{name}0", "rows", lambda ops, x: ops.softmax(x, 0), [square], f32(square)),
+        case(f"{name}1", "rows", lambda ops, x: ops.softmax(x, 1), [square], f32(square)),
         Case(
-            "nll-4096x32000",
+            f"nll-{logits[0]}x{logits[1]}",
             (*GROUPS, "rows"),
             lambda ops, x, labels: ops.nll(x, labels),
             together(normal(logits), integers(logits[1], logits[0])),
             reads=f32(logits) + 8 * logits[0],
             writes=4,
         ),
+    ]
+
+
+def norms(tokens: tuple[int, int], image: tuple[int, int, int, int], groups: int) -> list[Case]:
+    rows, width = tokens
+    return [
         case(
-            "layernorm-8192x768",
+            f"layernorm-{rows}x{width}",
             "rows",
             lambda ops, x, weight, bias: ops.layer_norm(x, weight, bias, 1e-5),
             [tokens],
             f32(tokens),
-            weights=[tokens[1:], tokens[1:]],
+            weights=[(width,), (width,)],
         ),
         case(
-            "rmsnorm-8192x768",
+            f"rmsnorm-{rows}x{width}",
             "rows",
             lambda ops, x, weight: ops.rms_norm(x, weight, 1e-6),
             [tokens],
             f32(tokens),
-            weights=[tokens[1:]],
+            weights=[(width,)],
         ),
         case(
-            "groupnorm-8x64x56x56",
+            "groupnorm-" + "x".join(map(str, image)),
             "rows",
-            lambda ops, x, weight, bias: ops.group_norm(x, 32, weight, bias, 1e-5),
+            lambda ops, x, weight, bias: ops.group_norm(x, groups, weight, bias, 1e-5),
             [image],
             f32(image),
             weights=[image[1:2], image[1:2]],
@@ -97,31 +110,31 @@ def rows() -> list[Case]:
     ]
 
 
-def layouts() -> list[Case]:
-    heads, part = (8, 128, 12, 32), (2048, 2048)
-    whole = 4 * f32(part)
+def layouts(square: tuple[int, int], heads: tuple[int, int, int, int], part: tuple[int, int]) -> list[Case]:
+    permuted, whole = "permute-" + "x".join(map(str, heads)), 4 * f32(part)
     return [
-        case("add-transposed-4096", "layout", lambda ops, x: x + ops.transpose(x), [SQUARE], f32(SQUARE)),
-        case("permute-8x128x12x32", "layout", lambda ops, x: ops.permute_copy(x, (0, 2, 1, 3)), [heads], f32(heads)),
-        case("concat-2048-axis0", "layout", lambda ops, *xs: ops.concat(xs, 0), [part] * 4, whole),
-        case("concat-2048-axis1", "layout", lambda ops, *xs: ops.concat(xs, 1), [part] * 4, whole),
-        case("stride-4096", "layout", lambda ops, x: ops.every_other(x) + 1.0, [SQUARE], f32(SQUARE) / 2),
+        case(f"add-transposed-{square[0]}", "layout", lambda ops, x: x + ops.transpose(x), [square], f32(square)),
+        case(permuted, "layout", lambda ops, x: ops.permute_copy(x, (0, 2, 1, 3)), [heads], f32(heads)),
+        case(f"concat-{part[0]}-axis0", "layout", lambda ops, *xs: ops.concat(xs, 0), [part] * 4, whole),
+        case(f"concat-{part[0]}-axis1", "layout", lambda ops, *xs: ops.concat(xs, 1), [part] * 4, whole),
+        case(f"stride-{square[0]}", "layout", lambda ops, x: ops.every_other(x) + 1.0, [square], f32(square) / 2),
     ]
 
 
-def scans() -> list[Case]:
+def scans(square: tuple[int, int]) -> list[Case]:
     def cumsum(axis: int) -> Program:
         return lambda ops, x: ops.cumsum(x, axis)
 
-    return [case(f"cumsum-4096-axis{a}", "scan", cumsum(a), [SQUARE], f32(SQUARE), tolerance=1e-3) for a in (0, 1)]
+    name = f"cumsum-{square[0]}-axis"
+    return [case(f"{name}{a}", "scan", cumsum(a), [square], f32(square), tolerance=1e-3) for a in (0, 1)]
 
 
-def lookups() -> list[Case]:
-    count, table = 1_000_000, (100_000, 64)
+def lookups(count: int, table: tuple[int, int], k: int) -> list[Case]:
+    many, rows = short(count), short(table[0])
     ids: Draw = integers(table[0], count)
     return [
         Case(
-            "gather-1M-of-100kx64",
+            f"gather-{many}-of-{rows}x{table[1]}",
             (*GROUPS, "lookup"),
             lambda ops, rows, i: ops.take(rows, i),
             together(normal(table), ids),
@@ -129,15 +142,15 @@ def lookups() -> list[Case]:
             writes=f32((count, table[1])),
         ),
         Case(
-            "scatter-add-1M-into-100k",
+            f"scatter-add-{many}-into-{rows}",
             (*GROUPS, "lookup"),
             lambda ops, i, values: ops.scatter_add(table[0], i, values),
             together(ids, normal((count,))),
             reads=12 * count,
             writes=f32(table[:1]),
         ),
-        case("sort-1M", "lookup", lambda ops, x: ops.sort(x), [(count,)], f32((count,)), tolerance=0),
-        case("topk-50-of-100k", "lookup", lambda ops, x: ops.topk(x, 50), [table[:1]], f32((50,)), tolerance=0),
+        case(f"sort-{many}", "lookup", lambda ops, x: ops.sort(x), [(count,)], f32((count,)), tolerance=0),
+        case(f"topk-{k}-of-{rows}", "lookup", lambda ops, x: ops.topk(x, k), [table[:1]], f32((k,)), tolerance=0),
     ]
 
 
@@ -155,7 +168,7 @@ def adam(tensors: int, shape: tuple[int, ...]) -> Case:
         return arrays[: 3 * tensors] + [array * array for array in arrays[3 * tensors :]]
 
     return Case(
-        f"adam-{tensors * prod(shape) // 1_000_000}M-in-{tensors}",
+        f"adam-{short(tensors * prod(shape))}-in-{tensors}",
         (*GROUPS, "optimizer"),
         program,
         draw,
@@ -164,4 +177,14 @@ def adam(tensors: int, shape: tuple[int, ...]) -> Case:
     )
 
 
-CASES = [*elementwise(), *reductions(), *rows(), *layouts(), *scans(), *lookups(), adam(40, (500, 500))]
+SQUARE = (4096, 4096)
+CASES = [
+    *elementwise(1 << 24),
+    *reductions(1 << 24, SQUARE),
+    *softmaxes(SQUARE, (4096, 32000)),
+    *norms((8192, 768), (8, 64, 56, 56), 32),
+    *layouts(SQUARE, (8, 128, 12, 32), (2048, 2048)),
+    *scans(SQUARE),
+    *lookups(1_000_000, (100_000, 64), 50),
+    adam(40, (500, 500)),
+]

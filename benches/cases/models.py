@@ -130,7 +130,7 @@ def minilm(batch: int, length: int) -> Case:
         words, positions, types, scale, shift, *layers = weights
         x = ops.take(words, ids) + positions[:length] + types[0]
         x = ops.layer_norm(x, scale, shift, EPS)
-        used = ops.float(mask)
+        used = ops.to_f32(mask)
         bias = ops.reshape((used - 1.0) * 1e9, (batch, 1, 1, length))
         for layer in range(LAYERS):
             parameters = layers[layer * len(BLOCK) : (layer + 1) * len(BLOCK)]

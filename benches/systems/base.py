@@ -68,7 +68,7 @@ class Ops:
 class Spelling:
     """The vocabulary: signature and meaning of each operation; `axis=None` is all axes."""
 
-    def float(self, x: Any) -> Any:
+    def to_f32(self, x: Any) -> Any:
         """Integers as f32."""
 
     def reshape(self, x: Any, shape: Sequence[int]) -> Any:

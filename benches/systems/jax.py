@@ -14,7 +14,7 @@ from systems.base import Job, Ready, as_tuple
 
 
 class Ops(base.Ops):
-    def float(self, x: Any) -> Any:
+    def to_f32(self, x: Any) -> Any:
         return x.astype(jnp.float32)
 
     def reshape(self, x: Any, shape: Any) -> Any:
@@ -87,7 +87,8 @@ class Ops(base.Ops):
         if bias is not None:
             scores = scores + bias
         if causal:
-            scores = jnp.where(jnp.tri(*scores.shape[-2:], dtype=bool), scores, -jnp.inf)
+            length, keys = scores.shape[-2:]
+            scores = jnp.where(jnp.tri(length, keys, dtype=bool), scores, -jnp.inf)
         return jax.nn.softmax(scores) @ value
 
     def conv2d(self, x: Any, weight: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:

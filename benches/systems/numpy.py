@@ -12,7 +12,7 @@ from systems.base import Array, Job, Ready, Unsupported, as_tuple
 
 
 class Ops(base.Ops):
-    def float(self, x: Array) -> Array:
+    def to_f32(self, x: Array) -> Array:
         return x.astype(np.float32)
 
     def reshape(self, x: Array, shape: Any) -> Array:
@@ -64,7 +64,7 @@ class Ops(base.Ops):
     def softmax(self, x: Array, axis: int) -> Array:
         e = np.exp(x - x.max(axis, keepdims=True))
         e /= e.sum(axis, keepdims=True)
-        return e
+        return np.asarray(e)
 
     def nll(self, logits: Array, labels: Array) -> Any:
         top = logits.max(-1)
@@ -93,7 +93,8 @@ class Ops(base.Ops):
         if bias is not None:
             scores = scores + bias
         if causal:
-            scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, scores.dtype.type(-np.inf))
+            length, keys = scores.shape[-2:]
+            scores = np.where(np.tri(length, keys, dtype=np.bool_), scores, scores.dtype.type(-np.inf))
         return self.softmax(scores, -1) @ value
 
     def conv2d(self, x: Array, weight: Array, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:

@@ -15,6 +15,11 @@ from systems.base import Array, Job, Ready, Unsupported, as_tuple
 OPSET, IR_VERSION = 23, 11
 
 
+def ints(*values: int) -> Array:
+    """A constant of axes, extents or positions."""
+    return np.array(values, np.int64)
+
+
 class Value:
     """A value of the graph that is being built."""
 
@@ -40,8 +45,8 @@ class Value:
         if not isinstance(item, int) and not (isinstance(item, slice) and item.step is None):
             raise Unsupported("an index other than a row or a range of rows")
         if isinstance(item, int):
-            return self.graph.node("Gather", self, np.int64(item), axis=0)
-        return self.graph.node("Slice", self, np.int64([item.start or 0]), np.int64([item.stop]), np.int64([0]))
+            return self.graph.node("Gather", self, np.array(item, np.int64), axis=0)
+        return self.graph.node("Slice", self, ints(item.start or 0), ints(item.stop), ints(0))
 
 
 class Graph:
@@ -73,11 +78,11 @@ class Ops(base.Ops):
         self.graph = graph
         self.node = graph.node
 
-    def float(self, x: Value) -> Value:
+    def to_f32(self, x: Value) -> Value:
         return self.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(np.float32)))
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
-        return self.node("Reshape", x, np.int64(shape))
+        return self.node("Reshape", x, ints(*shape))
 
     def permute(self, x: Value, axes: Sequence[int]) -> Value:
         return self.node("Transpose", x, perm=list(axes))
@@ -94,10 +99,10 @@ class Ops(base.Ops):
         return self.node("Concat", *tensors, axis=axis)
 
     def every_other(self, x: Value) -> Value:
-        return self.node("Slice", x, np.int64([0]), np.int64([2**62]), np.int64([1]), np.int64([2]))
+        return self.node("Slice", x, ints(0), ints(2**62), ints(1), ints(2))
 
     def _reduce(self, op: str, x: Value, axis: int | None) -> Value:
-        return self.node(op, x, None if axis is None else np.int64([axis]), keepdims=0)
+        return self.node(op, x, None if axis is None else ints(axis), keepdims=0)
 
     def sum(self, x: Value, axis: int | None = None) -> Value:
         return self._reduce("ReduceSum", x, axis)
@@ -109,12 +114,12 @@ class Ops(base.Ops):
         return self.node("ArgMax", x, axis=axis, keepdims=0)
 
     def mean_var(self, x: Value, axis: int | None = None) -> Any:
-        axes = None if axis is None else np.int64([axis])
+        axes = None if axis is None else ints(axis)
         centered = x - self.node("ReduceMean", x, axes, keepdims=1)
         return self._reduce("ReduceMean", x, axis), self._reduce("ReduceMean", centered * centered, axis)
 
     def cumsum(self, x: Value, axis: int) -> Value:
-        return self.node("CumSum", x, np.int64(axis))
+        return self.node("CumSum", x, np.array(axis, np.int64))
 
     def sqrt(self, x: Value) -> Value:
         return self.node("Sqrt", x)
@@ -159,7 +164,7 @@ class Ops(base.Ops):
         raise Unsupported("it has no sort (TopK over the whole vector is no peer's sort)")
 
     def topk(self, x: Value, k: int) -> Value:
-        return self.graph.nodes_of("TopK", 2, x, np.int64([k]))[0]
+        return self.graph.nodes_of("TopK", 2, x, ints(k))[0]
 
 
 def model(job: Job) -> tuple[bytes, int]:

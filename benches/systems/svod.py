@@ -20,7 +20,7 @@ def either(*places: tuple[Any, str]) -> Any:
 
 
 class Ops(base.Ops):
-    def float(self, x: Any) -> Any:
+    def to_f32(self, x: Any) -> Any:
         return x.float()
 
     def reshape(self, x: Any, shape: Any) -> Any:

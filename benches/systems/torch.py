@@ -13,7 +13,7 @@ from systems.base import Array, Job, Ready, as_tuple
 
 
 class Ops(base.Ops):
-    def float(self, x: Any) -> Any:
+    def to_f32(self, x: Any) -> Any:
         return x.float()
 
     def reshape(self, x: Any, shape: Any) -> Any:
