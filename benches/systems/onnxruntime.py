@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from onnx import helper, numpy_helper, shape_inference
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 
 from systems import base
 from systems.base import Array, Job, Ready, Unsupported, as_tuple
@@ -149,7 +150,12 @@ class Ops(base.Ops):
         return x @ self.transpose(weight) + bias
 
     def attention(self, query: Value, key: Value, value: Value, bias: Any = None, causal: bool = False) -> Value:
-        return self.node("Attention", query, key, value, bias, is_causal=int(causal))
+        if causal:
+            return self.node("Attention", query, key, value, bias, is_causal=1)
+        # As exporters write it; the runtime folds the shape.
+        size = self.to_f32(self.node("Gather", self.node("Shape", query), np.array(3, np.int64), axis=0))
+        scores = query @ self.node("Transpose", key, perm=[0, 1, 3, 2]) / self.sqrt(size)
+        return self.softmax(scores if bias is None else scores + bias, -1) @ value
 
     def conv2d(self, x: Value, weight: Value, stride: int = 1, padding: int = 0, groups: int = 1) -> Value:
         return self.node("Conv", x, weight, strides=[stride] * 2, pads=[padding] * 4, group=groups)
@@ -197,7 +203,10 @@ def ready(job: Job) -> Ready:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     proto, count = model(job)
-    session = onnxruntime.InferenceSession(proto, options, providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(proto, options, providers=["CPUExecutionProvider"])
+    except NotImplemented as error:
+        raise Unsupported(str(error)) from error
     feeds = {f"x{i}": onnxruntime.OrtValue.ortvalue_from_numpy(array) for i, array in enumerate(job.inputs)}
     names = [f"y{i}" for i in range(count)]
     return Ready(

@@ -58,10 +58,12 @@ def expected(name: str) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
 @pytest.mark.parametrize("name", TESTED)
-def test_result(name: str, case: Case) -> None:
+def test_result(name: str, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = SYSTEMS[name]
     if reason := system.missing():
         pytest.skip(reason)
+    for variable, value in system.environment(tmp_path, 1).items():
+        monkeypatch.setenv(variable, value)
     set_up = getattr(importlib.import_module(system.module), system.function)
     try:
         wanted = expected(case.name)
