@@ -50,7 +50,7 @@ fmt: $(STAMPS)/dev ## format Rust and Python
 bench: $(STAMPS)/llvm ## criterion benches of the parts
 	cargo bench --workspace --exclude svod-python
 
-bench-compare: $(STAMPS)/extension $(STAMPS)/peers ## svod beside its peers; ARGS="--only torch --cases minilm"
+bench-compare: $(STAMPS)/extension $(STAMPS)/peers ## svod beside its peers; ARGS="--cases minilm"
 	@scripts/install_torch.sh $(BIN)/python
 	$(BIN)/python benches/compare.py $(ARGS)
 

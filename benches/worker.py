@@ -1,131 +1,131 @@
 """One system measuring one case in a process of its own; started and told what to do by compare.py.
 
-Speaks JSON, a line each way: at the start it reports its first result (`version`, `first`
-in seconds after the imports, `sample` of the values), then answers every line that holds
-a number of seconds with the `best` and `median` time of the calls made for so long.
+Speaks JSON, a line each way. At the start it sets the case up and reports its first result:
+`version`, `first` in seconds after the imports, `error` against the reference, and for a case that
+is there for its compile time `again`, seconds for the same from scratch in the warm process. Then it
+answers every line that holds a number of seconds with the `best` and `median` time of the calls made
+for so long, and how many they were. What goes wrong is reported as `failure`.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import importlib.metadata
 import json
 import os
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+
 from cases import CASES, Case
+from systems import SYSTEMS
+from systems.base import Array, Job, Ready, Unsupported
+from systems.numpy import reference
 
-# A system's set-up maps a case to: one call, and its result as an array.
-Ready = tuple[Callable[[], Any], Callable[[Any], np.ndarray]]
-
-
-def numpy_ready(case: Case, inputs: Sequence[np.ndarray]) -> Ready:
-    function = case.programs["numpy"]()
-    arguments = [*inputs, *case.weights()]
-    return lambda: function(*arguments), np.asarray
-
-
-def svod_ready(case: Case, inputs: Sequence[np.ndarray]) -> Ready:
-    import svod
-
-    function = case.programs["svod"]()
-    tensors = [svod.Tensor(array) for array in inputs]
-    plan = function(*tensors, *map(svod.Tensor, case.weights())).prepare(inputs=tensors)
-    return plan.execute, lambda _: plan.outputs[0].numpy()
-
-
-def torch_ready(case: Case, inputs: Sequence[np.ndarray], compiled: bool = False) -> Ready:
-    import torch
-
-    torch.set_num_threads(int(os.environ["SVOD_THREADS"]))
-    function = case.programs["torch"]()
-    if compiled:
-        function = torch.compile(function)
-    arguments = [torch.from_numpy(array) for array in (*inputs, *case.weights())]
-
-    def call() -> Any:
-        with torch.inference_mode():
-            return function(*arguments)
-
-    return call, lambda result: result.numpy()
-
-
-def torch_compile_ready(case: Case, inputs: Sequence[np.ndarray]) -> Ready:
-    return torch_ready(case, inputs, compiled=True)
-
-
-def jax_ready(case: Case, inputs: Sequence[np.ndarray]) -> Ready:
-    import jax.numpy as jnp
-
-    function = case.programs["jax"]()
-    arguments = [jnp.asarray(array) for array in (*inputs, *case.weights())]
-    return lambda: function(*arguments).block_until_ready(), np.asarray
-
-
-def onnxruntime_ready(case: Case, inputs: Sequence[np.ndarray]) -> Ready:
-    function = case.programs["onnxruntime"]()
-    return lambda: function(*inputs), np.asarray
-
-
-def tinygrad_ready(case: Case, inputs: Sequence[np.ndarray]) -> Ready:
-    from tinygrad import Tensor, TinyJit
-
-    function = case.programs["tinygrad"]()
-    arguments = [Tensor(array).realize() for array in (*inputs, *case.weights())]
-    step = TinyJit(lambda *tensors: function(*tensors).realize())
-    return lambda: step(*arguments), lambda result: result.numpy()
-
-
-# system: its framework (whose program it runs), what to import before the clock starts, set-up
-SYSTEMS: dict[str, tuple[str, tuple[str, ...], Callable[[Case, Sequence[np.ndarray]], Ready]]] = {
-    "svod": ("svod", ("svod", "tokenizers", "tqdm"), svod_ready),
-    "numpy": ("numpy", ("numpy",), numpy_ready),
-    "torch": ("torch", ("torch",), torch_ready),
-    "torch.compile": ("torch", ("torch",), torch_compile_ready),
-    "jax": ("jax", ("jax",), jax_ready),
-    "onnxruntime": ("onnxruntime", ("onnxruntime", "onnx"), onnxruntime_ready),
-    "tinygrad": ("tinygrad", ("tinygrad",), tinygrad_ready),
-}
+# Calls faster than this are timed many at a time, as the clock itself takes some 0.1 µs.
+SHORT = 20e-6
 
 
 def timed(call: Callable[[], Any], seconds: float) -> dict[str, float]:
-    for _ in range(2):
-        call()
+    """Best and median time of a call, over `seconds` and at least three calls."""
+
+    def several(count: int) -> float:
+        start = perf_counter()
+        for _ in range(count):
+            call()
+        return (perf_counter() - start) / count
+
+    call()
+    batch = 1 if several(1) > SHORT else 100
     times: list[float] = []
     end = perf_counter() + seconds
-    while len(times) < 5 or perf_counter() < end:
-        start = perf_counter()
-        call()
-        times.append(perf_counter() - start)
-    return {"best": min(times), "median": statistics.median(times)}
+    while len(times) < 3 or perf_counter() < end:
+        times.append(several(batch))
+    return {"best": min(times), "median": statistics.median(times), "calls": len(times) * batch}
 
 
-def main(system: str, case_name: str) -> None:
+def error(results: list[Array], expected: list[Array]) -> float:
+    """The largest difference, relative to the largest value of its output; infinite where shapes differ or NaN is."""
+    worst = 0.0
+    if len(results) != len(expected):
+        return float("inf")
+    for result, wanted in zip(results, expected, strict=True):
+        if result.shape != wanted.shape:
+            return float("inf")
+        difference = np.abs(result.astype(np.float64) - wanted).max(initial=0)
+        scale = max(np.abs(wanted).max(initial=0), 1e-30)
+        worst = max(worst, float("inf") if np.isnan(difference) else float(difference / scale))
+    return worst
+
+
+def save_reference(case: Case, path: Path) -> None:
+    """The case computed by NumPy, into a file for the other workers."""
+    results = reference(Job(case.program, case.inputs(), case.weights(), 0))
+    np.savez(path, *results)
+
+
+def first_result(set_up: Callable[[Job], Ready], job: Job) -> tuple[float, Ready, list[Array]]:
+    """Seconds until the values are there, and how to go on."""
+    start = perf_counter()
+    ready = set_up(job)
+    results = ready.fetch(ready.call())
+    return perf_counter() - start, ready, results
+
+
+def serve(answer: Callable[[dict[str, Any]], None], options: argparse.Namespace) -> None:
+    (case,) = (case for case in CASES if case.name == options.case)
+    path = Path(options.reference)
+    if options.system == "reference":
+        save_reference(case, path)
+        return answer({})
+    system = SYSTEMS[options.system]
+    for package in system.packages:
+        importlib.import_module(package)
+    set_up = getattr(importlib.import_module(system.module), system.function)
+    job = Job(case.program, list(case.inputs()), list(case.weights()), options.threads)
+
+    first, ready, results = first_result(set_up, job)
+    report = {"version": importlib.metadata.version(system.packages[0]), "first": first}
+    if path.exists():
+        with np.load(path) as expected:
+            report["error"] = error(results, [expected[name] for name in expected.files])
+    del results
+    if case.compiling:
+        report["again"], ready, _ = first_result(set_up, job)
+    answer(report)
+    for line in sys.stdin:
+        answer(timed(ready.call, float(line)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("system")
+    parser.add_argument("case")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--reference", required=True)
+    options = parser.parse_args()
     # What a library prints must not end up between the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
-    _, modules, set_up = SYSTEMS[system]
-    for module in modules:
-        importlib.import_module(module)
-    (case,) = (case for case in CASES if case.name == case_name)
-    inputs = case.inputs()
+    def answer(content: dict[str, Any]) -> None:
+        print(json.dumps(content), file=answers)
 
-    start = perf_counter()
-    call, fetch = set_up(case, inputs)
-    result = call()
-    values = fetch(result).ravel()
-    first = perf_counter() - start
-    sample = values[:: max(1, values.size // 97)].astype(float).tolist()
-    version = importlib.metadata.version(modules[0])
-    print(json.dumps({"version": version, "first": first, "sample": sample}), file=answers)
-    for line in sys.stdin:
-        print(json.dumps(timed(call, float(line))), file=answers)
+    try:
+        serve(answer, options)
+    except Unsupported as reason:
+        answer({"failure": f"unsupported: {reason}"})
+    except (Exception, KeyboardInterrupt) as failure:
+        lines = str(failure).strip().splitlines() or [""]
+        kind = "unsupported" if type(failure).__name__ == "UnsupportedError" else type(failure).__name__
+        answer({"failure": f"{kind}: {lines[0][:200]}"})
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -1,7 +1,9 @@
 //! The contraction tile on packed panels in cache, beside this core's peak.
 //!
-//! `cargo bench -p svod-codegen --bench tile`
+//! `cargo bench -p svod-codegen --bench tile`; with `-- --peak THREADS` only that many cores' peak,
+//! as a number of GFLOP/s that `benches/compare.py` reads.
 
+use std::sync::Barrier;
 use std::time::Instant;
 use svod_codegen::load::Code;
 use svod_codegen::{host, machine, tile};
@@ -21,8 +23,8 @@ fn best(flops: f64, rounds: usize, mut run: impl FnMut()) -> f64 {
     flops / (0..rounds).map(time).fold(f64::INFINITY, f64::min) / 1e9
 }
 
-/// The rate of twelve chains of multiply-adds that touch no memory.
-fn peak(target: &Target) -> f64 {
+/// The rate of twelve chains of multiply-adds that touch no memory, on so many threads at once.
+fn peak(target: &Target, threads: usize) -> f64 {
     const CHAINS: usize = 12;
     let lanes = target.lanes(4);
     let ty = format!("<{lanes} x float>");
@@ -47,16 +49,35 @@ fn peak(target: &Target) -> f64 {
     let address = code.address("peak").expect("it holds the function").0;
     // SAFETY: the text above gives the function this signature.
     let run = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(*mut f32, i64)>(address) };
-    let mut out = vec![0.5f32; CHAINS * lanes];
     const STEPS: i64 = 1_000_000;
-    // SAFETY: `out` holds a vector for each chain.
-    best(2.0 * (CHAINS * lanes) as f64 * STEPS as f64, 7, || unsafe { run(out.as_mut_ptr(), STEPS) })
+    let start = Barrier::new(threads);
+    let one = || {
+        let mut out = vec![0.5f32; CHAINS * lanes];
+        start.wait();
+        // SAFETY: `out` holds a vector for each chain.
+        best(2.0 * (CHAINS * lanes) as f64 * STEPS as f64, 20, || unsafe { run(out.as_mut_ptr(), STEPS) })
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        workers.into_iter().map(|w| w.join().expect("multiply-adds do not panic")).sum()
+    })
+}
+
+/// The number after `--peak`.
+fn asked_for_peak() -> Option<usize> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let at = arguments.iter().position(|argument| argument == "--peak")?;
+    arguments.get(at + 1)?.parse().ok().filter(|threads| *threads > 0)
 }
 
 fn main() {
     let target = host::target();
+    if let Some(threads) = asked_for_peak() {
+        println!("{:.1}", peak(&target, threads));
+        return;
+    }
     println!("{} with vectors of {} bytes", target.cpu, target.vector_bytes);
-    println!("independent multiply-adds: {:.1} GFLOP/s", peak(&target));
+    println!("independent multiply-adds: {:.1} GFLOP/s", peak(&target, 1));
     let lanes = target.lanes(4) as u32;
     let shapes =
         if target.vector_registers >= 32 { vec![(12, 2), (14, 2), (8, 3)] } else { vec![(6, 2), (4, 3), (4, 2)] };

@@ -1,0 +1,144 @@
+"""svod, in two manners: a plan with its own outputs, and a function under `jit` whose results are fresh."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import svod
+from svod.nn import functional as F
+from systems import base
+from systems.base import Array, Job, Ready, Unsupported, as_tuple
+
+
+def either(*places: tuple[Any, str]) -> Any:
+    """The first of these that this build of svod has; `Unsupported` where it has none."""
+    for owner, name in places:
+        if (found := getattr(owner, name, None)) is not None:
+            return found
+    raise Unsupported(f"it has no {places[0][1]}")
+
+
+class Ops(base.Ops):
+    def to_f32(self, x: Any) -> Any:
+        return x.float()
+
+    def reshape(self, x: Any, shape: Any) -> Any:
+        return x.reshape(*shape)
+
+    def permute(self, x: Any, axes: Any) -> Any:
+        return x.permute(*axes)
+
+    def permute_copy(self, x: Any, axes: Any) -> Any:
+        return x.permute(*axes).contiguous()
+
+    def transpose(self, x: Any) -> Any:
+        return x.mT
+
+    def concat(self, tensors: Any, axis: int) -> Any:
+        return svod.cat(tensors, axis)
+
+    def every_other(self, x: Any) -> Any:
+        return x[:, ::2]
+
+    def sum(self, x: Any, axis: int | None = None) -> Any:
+        return x.sum(axis)
+
+    def max(self, x: Any, axis: int) -> Any:
+        return x.max(axis)
+
+    def argmax(self, x: Any, axis: int) -> Any:
+        return x.argmax(axis)
+
+    def mean_var(self, x: Any, axis: int | None = None) -> Any:
+        return x.mean(axis), svod.var(x, axis=axis)
+
+    def cumsum(self, x: Any, axis: int) -> Any:
+        return x.cumsum(axis)
+
+    def sqrt(self, x: Any) -> Any:
+        return x.sqrt()
+
+    def relu(self, x: Any) -> Any:
+        return x.relu()
+
+    def gelu(self, x: Any) -> Any:
+        return x.gelu()
+
+    def softmax(self, x: Any, axis: int) -> Any:
+        return x.softmax(axis)
+
+    def nll(self, logits: Any, labels: Any) -> Any:
+        return -logits.log_softmax(-1).gather(1, labels.unsqueeze(1)).mean()
+
+    def layer_norm(self, x: Any, weight: Any, bias: Any, eps: float) -> Any:
+        return F.layer_norm(x, weight, bias, eps)
+
+    def rms_norm(self, x: Any, weight: Any, eps: float) -> Any:
+        return x.rms_norm(weight, eps)
+
+    def group_norm(self, x: Any, groups: int, weight: Any, bias: Any, eps: float) -> Any:
+        if hasattr(F, "group_norm"):
+            return F.group_norm(x, groups, weight, bias, eps)
+        rows = x.reshape(x.shape[0], groups, -1)
+        return rows.layer_norm(eps=eps).reshape(*x.shape) * weight.reshape(-1, 1, 1) + bias.reshape(-1, 1, 1)
+
+    def linear(self, x: Any, weight: Any, bias: Any) -> Any:
+        return F.linear(x, weight, bias)
+
+    def attention(self, query: Any, key: Any, value: Any, bias: Any = None, causal: bool = False) -> Any:
+        if causal:
+            return query.scaled_dot_product_attention(key, value, is_causal=True)
+        # The plain composition, which has to be recognised.
+        scores = query @ key.mT * (1 / sqrt(query.shape[-1]))
+        return F.softmax(scores if bias is None else scores + bias) @ value
+
+    def conv2d(self, x: Any, weight: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:
+        return either((F, "conv2d"))(x, weight, stride=stride, padding=padding, groups=groups)
+
+    def take(self, table: Any, ids: Any) -> Any:
+        return F.embedding(ids, table)
+
+    def scatter_add(self, size: int, ids: Any, values: Any) -> Any:
+        return svod.zeros(size).scatter_add(0, ids, values)
+
+    def sort(self, x: Any) -> Any:
+        result = either((svod.Tensor, "sort"))(x)
+        return result[0] if isinstance(result, tuple) else result
+
+    def topk(self, x: Any, k: int) -> Any:
+        return either((svod.Tensor, "topk"))(x, k)[0]
+
+
+def fetch(result: Any) -> list[Array]:
+    return [tensor.numpy() for tensor in result]
+
+
+def ready(job: Job) -> Ready:
+    """The plan's own outputs: each call overwrites them."""
+    inputs = [svod.Tensor(array) for array in job.inputs]
+    outputs = as_tuple(job.program(Ops(), *inputs, *map(svod.Tensor, job.weights)))
+    plan = svod.prepare(*outputs, inputs=inputs)
+    return Ready(plan.execute, lambda _: fetch(plan.outputs))
+
+
+def fresh(job: Job) -> Ready:
+    """Outputs of their own for each call: a function under `jit`, else the expression built anew and realized."""
+    inputs = [svod.Tensor(array) for array in job.inputs]
+    weights = [svod.Tensor(array) for array in job.weights]
+    ops = Ops()
+
+    def program(*tensors: Any) -> tuple[Any, ...]:
+        return as_tuple(job.program(ops, *tensors, *weights))
+
+    jit = getattr(svod, "jit", None)
+    if jit is not None:
+        step = jit(program)
+        return Ready(lambda: step(*inputs), fetch)
+
+    def call() -> tuple[Any, ...]:
+        results = program(*inputs)
+        svod.realize(*results)
+        return results
+
+    return Ready(call, fetch)

@@ -1,0 +1,130 @@
+"""PyTorch, eager and compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from systems import base
+from systems.base import Array, Job, Ready, as_tuple
+
+
+class Ops(base.Ops):
+    def to_f32(self, x: Any) -> Any:
+        return x.float()
+
+    def reshape(self, x: Any, shape: Any) -> Any:
+        return x.reshape(shape)
+
+    def permute(self, x: Any, axes: Any) -> Any:
+        return x.permute(axes)
+
+    def permute_copy(self, x: Any, axes: Any) -> Any:
+        return x.permute(axes).contiguous()
+
+    def transpose(self, x: Any) -> Any:
+        return x.mT
+
+    def concat(self, tensors: Any, axis: int) -> Any:
+        return torch.cat(tensors, axis)
+
+    def every_other(self, x: Any) -> Any:
+        return x[:, ::2]
+
+    def sum(self, x: Any, axis: int | None = None) -> Any:
+        return x.sum(axis)
+
+    def max(self, x: Any, axis: int) -> Any:
+        return x.amax(axis)
+
+    def argmax(self, x: Any, axis: int) -> Any:
+        return x.argmax(axis)
+
+    def mean_var(self, x: Any, axis: int | None = None) -> Any:
+        var, mean = torch.var_mean(x, axis, correction=0)
+        return mean, var
+
+    def cumsum(self, x: Any, axis: int) -> Any:
+        return x.cumsum(axis)
+
+    def sqrt(self, x: Any) -> Any:
+        return x.sqrt()
+
+    def relu(self, x: Any) -> Any:
+        return F.relu(x)
+
+    def gelu(self, x: Any) -> Any:
+        return F.gelu(x)
+
+    def softmax(self, x: Any, axis: int) -> Any:
+        return F.softmax(x, axis)
+
+    def nll(self, logits: Any, labels: Any) -> Any:
+        return F.cross_entropy(logits, labels)
+
+    def layer_norm(self, x: Any, weight: Any, bias: Any, eps: float) -> Any:
+        return F.layer_norm(x, weight.shape, weight, bias, eps)
+
+    def rms_norm(self, x: Any, weight: Any, eps: float) -> Any:
+        return F.rms_norm(x, weight.shape, weight, eps)
+
+    def group_norm(self, x: Any, groups: int, weight: Any, bias: Any, eps: float) -> Any:
+        return F.group_norm(x, groups, weight, bias, eps)
+
+    def linear(self, x: Any, weight: Any, bias: Any) -> Any:
+        return F.linear(x, weight, bias)
+
+    def attention(self, query: Any, key: Any, value: Any, bias: Any = None, causal: bool = False) -> Any:
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)
+
+    def conv2d(self, x: Any, weight: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:
+        return F.conv2d(x, weight, stride=stride, padding=padding, groups=groups)
+
+    def take(self, table: Any, ids: Any) -> Any:
+        return F.embedding(ids, table)
+
+    def scatter_add(self, size: int, ids: Any, values: Any) -> Any:
+        return torch.zeros(size).scatter_add_(0, ids, values)
+
+    def sort(self, x: Any) -> Any:
+        return torch.sort(x).values
+
+    def topk(self, x: Any, k: int) -> Any:
+        return torch.topk(x, k).values
+
+
+def tensor(array: Array) -> Any:
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def array(result: Any) -> Array:
+    return np.asarray((result.float() if result.dtype == torch.bfloat16 else result).numpy())
+
+
+def ready(job: Job, compiled: bool = False) -> Ready:
+    """Eager PyTorch, in inference mode."""
+    torch.set_num_threads(job.threads)
+    ops = Ops()
+    operands = [tensor(operand) for operand in (*job.inputs, *job.weights)]
+
+    def program(*tensors: Any) -> Any:
+        return job.program(ops, *tensors)
+
+    function = torch.compile(program) if compiled else program
+
+    def call() -> Any:
+        with torch.inference_mode():
+            return function(*operands)
+
+    return Ready(call, lambda result: [array(r) for r in as_tuple(result)])
+
+
+def compiled(job: Job) -> Ready:
+    """`torch.compile` with its default settings; a second set-up in a process compiles again."""
+    torch.compiler.reset()
+    return ready(job, compiled=True)

@@ -1,0 +1,93 @@
+"""Every system of the benchmarks spells every case so that NumPy's result in f64 comes out, on small operands."""
+
+import importlib
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import svod
+
+BENCHES = Path(__file__).parents[2] / "benches"
+sys.path.insert(0, str(BENCHES))
+
+from worker import error  # noqa: E402
+
+from cases import CASES, contractions, memory, models  # noqa: E402
+from cases.case import Case  # noqa: E402
+from systems import SYSTEMS  # noqa: E402
+from systems.base import Job, Unsupported  # noqa: E402
+from systems.numpy import reference  # noqa: E402
+
+FULL = os.environ.get("SVOD_TEST_FULL") == "1"
+TESTED = [name for name in SYSTEMS if FULL or name in ("svod", "svod-fresh", "numpy", "torch")]
+SMALL = [
+    *(contractions.matmul(3, 5, 4, transposed) for transposed in ("", "a", "b")),
+    contractions.matmul(1, 5, 4),
+    contractions.batched(3, 5, 4, 2),
+    contractions.linear_gelu(3, 5, 7),
+    contractions.typed("float64", 6, 1e-10),
+    contractions.typed("bfloat16", 6, 2e-2),
+    contractions.attention(2, 3, 5, 4),
+    contractions.attention(2, 3, 5, 4, causal=True),
+    contractions.conv("strided", (2, 3, 9, 7), 4, 3, stride=2, padding=1),
+    contractions.conv("depthwise", (2, 4, 5, 6), 4, 3, groups=4),
+    models.transformer_block(2, 5),
+    models.minilm(2, 5),
+    models.deep_network(3, 2, 8),
+    models.chain(20, (7,)),
+    *memory.elementwise(70),
+    *memory.reductions(70, (9, 9)),
+    *memory.softmaxes((9, 9), (5, 11)),
+    *memory.norms((5, 12), (2, 6, 3, 4), 3),
+    *memory.layouts((9, 9), (2, 3, 4, 5), (3, 3)),
+    *memory.scans((9, 9)),
+    *memory.lookups(30, (10, 4), 3),
+    memory.adam(3, (2, 5)),
+]
+
+
+@cache
+def expected(name: str) -> list[np.ndarray]:
+    (case,) = (case for case in SMALL if case.name == name)
+    return reference(Job(case.program, case.inputs(), case.weights(), 1))
+
+
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+@pytest.mark.parametrize("name", TESTED)
+def test_result(name: str, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = SYSTEMS[name]
+    if reason := system.missing():
+        pytest.skip(reason)
+    for variable, value in system.environment(tmp_path, 1).items():
+        monkeypatch.setenv(variable, value)
+    set_up = getattr(importlib.import_module(system.module), system.function)
+    try:
+        wanted = expected(case.name)
+        ready = set_up(Job(case.program, case.inputs(), case.weights(), 1))
+        results = ready.fetch(ready.call())
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+    except svod.CompileError as reason:
+        if "cannot be compiled yet" not in str(reason):
+            raise
+        pytest.skip(str(reason))
+    assert error(results, wanted) <= case.tolerance
+
+
+def test_cases() -> None:
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    for case in CASES:
+        assert case.flops or case.reads + case.writes, f"{case.name} says nothing of its work"
+
+
+def test_a_wrong_result_is_seen() -> None:
+    exact = [np.array([1.0, 2.0])]
+    assert error([np.array([1.0, 2.2])], exact) == pytest.approx(0.1)
+    assert error([np.array([1.0, np.nan])], exact) == np.inf
+    assert error([np.array([[1.0, 2.0]])], exact) == np.inf
+    assert error([], exact) == np.inf
