@@ -10,8 +10,14 @@
 //! * a reduction joins its consumer's kernel when each of its values is read by exactly one row of
 //!   the consumer (softmax, layer norm), or when it is a contraction and the consumer an
 //!   elementwise epilogue of the same extent;
+//! * a contraction whose operand is rows of weights made from another contraction takes those rows,
+//!   and the other contraction, into its kernel ([`chain`]);
 //! * a kernel never has more than [`MAX_NODES`] nodes.
 
+mod chain;
+
+use chain::{Role, chain};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
@@ -98,6 +104,8 @@ pub(crate) fn fuse(graph: &Graph) -> Cut {
     let mut fuse = Fuse {
         graph,
         costs,
+        users: graph.users(),
+        roles: FxHashMap::default(),
         wanted: vec![None; graph.len()],
         kernels: vec![Absorbed::default(); graph.len()],
         fates: vec![Fate::Free; graph.len()],
@@ -119,6 +127,10 @@ pub(crate) fn is_source(op: &Op) -> bool {
 /// Whether a value is computed once, whoever wants it: in a buffer, or once a row.
 fn is_barrier(op: &Op) -> bool {
     matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous | Op::Copy(_))
+}
+
+fn is_transcendental(op: &Op) -> bool {
+    matches!(op, Op::Alu(a) if a.is_transcendental())
 }
 
 /// Whether a movement is never worth a buffer: what is below it has no more elements, so that a
@@ -223,6 +235,9 @@ fn costs(graph: &Graph) -> Vec<u32> {
 struct Fuse<'g> {
     graph: &'g Graph,
     costs: Vec<u32>,
+    users: Vec<Vec<NodeIndex>>,
+    /// What nodes are to the chain that their kernel computes.
+    roles: FxHashMap<NodeIndex, Role>,
     wanted: Vec<Option<Wanted>>,
     kernels: Vec<Absorbed>,
     fates: Vec<Fate>,
@@ -245,7 +260,7 @@ impl Fuse<'_> {
         };
         self.fates[at] = fate;
         let mut flags = (false, false);
-        let (kernel, access) = match (fate, wanted) {
+        let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {
                 self.kernels[wanted.kernel as usize].nodes += 1;
                 flags = (wanted.many, wanted.scattered);
@@ -268,12 +283,36 @@ impl Fuse<'_> {
             if kernel != node && !contraction {
                 absorbed.rows = Some(rows);
             }
+            if contraction && !self.roles.contains_key(&node) {
+                self.begin_chain(node, kernel);
+            }
+        }
+        if self.roles.get(&node) == Some(&Role::Stage) {
+            // What is computed once a row and key is not repeated by the last product's columns.
+            let named = access.dims.iter().fold(0, |n, d| n | d.axes);
+            access.scope &= named;
         }
         self.propagate(node, kernel, &access, flags);
     }
 
+    /// Takes the rows that are an operand of a contraction into its kernel, if that has room.
+    fn begin_chain(&mut self, node: NodeIndex, kernel: NodeIndex) {
+        let absorbed = &self.kernels[kernel as usize];
+        let room = MAX_NODES.saturating_sub(absorbed.nodes);
+        if absorbed.axes < 40 && self.graph.nodes()[kernel as usize].rank() < 32 {
+            let found = chain(self.graph, &self.users, node).filter(|c| 2 * c.len() <= room);
+            self.roles.extend(found.into_iter().flatten());
+        }
+    }
+
     fn fate(&self, node: NodeIndex, wanted: &Wanted) -> Fate {
         let value = &self.graph.nodes()[node as usize];
+        match self.roles.get(&node) {
+            Some(Role::Stage) => return Fate::Stage,
+            Some(Role::Row) if wanted.passes > 1 && is_transcendental(value.op()) => return Fate::Stage,
+            Some(_) => return Fate::Inline,
+            None => {}
+        }
         let kernel = &self.kernels[wanted.kernel as usize];
         let cost = self.costs[node as usize];
         let cheap = cost <= CHEAP;
@@ -299,7 +338,7 @@ impl Fuse<'_> {
             let hoisted = kernel.rows.is_none_or(|rows| named & !rows == 0) && self.over_a_row(node, wanted);
             return if hoisted { Fate::Inline } else { Fate::Realize };
         }
-        if wanted.passes > 1 && matches!(value.op(), Op::Alu(a) if a.is_transcendental()) {
+        if wanted.passes > 1 && is_transcendental(value.op()) {
             return Fate::Stage;
         }
         Fate::Inline

@@ -202,6 +202,13 @@ impl Build<'_> {
             Op::Alu(op) => {
                 let operands =
                     sources.iter().map(|s| self.value(*s, context.clone())).collect::<Step<SmallVec<[_; 3]>>>()?;
+                if let (Alu::Lt | Alu::Le, [a, b]) = (op, &operands[..])
+                    && let (Some(a), Some(b)) = (self.position(*a), self.position(*b))
+                {
+                    // Comparing positions is cheaper than comparing their values in lanes.
+                    let (a, b) = (self.kernel.exprs.index(a), self.kernel.exprs.index(b));
+                    return Ok(self.kernel.exprs.alu(*op, &[a, b]));
+                }
                 Ok(self.kernel.exprs.alu(*op, &operands))
             }
             Op::Cast(to) => {
@@ -330,6 +337,19 @@ impl Build<'_> {
     fn size_of(&self, i: ExprId) -> Option<Size> {
         match self.kernel.exprs.get(i) {
             Expr::Index(size) => Some(size.clone()),
+            _ => None,
+        }
+    }
+
+    /// The size that an integer of 64 bits is, if it comes from positions.
+    fn position(&self, e: ExprId) -> Option<Size> {
+        let exprs = &self.kernel.exprs;
+        match exprs.get(e) {
+            Expr::Cast(DType::I64, i) => self.size_of(*i),
+            Expr::Const(c) if c.dtype() == DType::I64 => Some(Size::from(c.as_i64())),
+            Expr::Alu(Alu::Add, of) if exprs.dtype(e) == DType::I64 => {
+                Some(self.position(of[0])? + self.position(of[1])?)
+            }
             _ => None,
         }
     }

@@ -221,6 +221,51 @@ fn attention_block() {
     assert!(schedule.invocations.len() <= 8, "{} kernels\n{text}", schedule.invocations.len());
 }
 
+/// `softmax(q @ kᵀ * s + m) @ v` is one kernel, however it is spelled and whatever its sizes.
+#[test]
+fn attention_is_one_kernel() {
+    let spellings: [fn(&UOp) -> UOp; 5] = [
+        softmax,
+        |x| {
+            let e = op(Alu::Exp, &[&op(Alu::Sub, &[x, &keep(x, Monoid::Max, 3)])]);
+            op(Alu::Mul, &[&e, &op(Alu::Recip, &[&keep(&e, Monoid::Sum, 3)])])
+        },
+        |x| {
+            let e = op(Alu::Exp, &[x]);
+            op(Alu::Div, &[&e, &keep(&e, Monoid::Sum, 3)])
+        },
+        |x| {
+            let shifted = op(Alu::Sub, &[x, &keep(x, Monoid::Max, 3)]);
+            op(Alu::Exp, &[&op(Alu::Sub, &[&shifted, &op(Alu::Log, &[&keep(&op(Alu::Exp, &[&shifted]), Monoid::Sum, 3)])])])
+        },
+        |x| {
+            let e = op(Alu::Max, &[x, &float(0.0)]);
+            op(Alu::Div, &[&e, &op(Alu::Add, &[&keep(&e, Monoid::Sum, 3), &float(1.0)])])
+        },
+    ];
+    let sizes = [(2, 3, 10, 27, 8, 20), (1, 2, 33, 40, 16, 16), (3, 1, 5, 9, 4, 7)];
+    for (n, spelling) in spellings.iter().enumerate() {
+        for (b, h, rows, keys, depth, columns) in sizes {
+            let q = random(&[b, h, rows, depth], 1);
+            let k = random(&[b, h, keys, depth], 2).permute(&[0, 1, 3, 2]).unwrap();
+            let v = random(&[b, h, keys, columns], 3);
+            let scores = op(Alu::Mul, &[&matmul(&q, &k), &float(0.4)]);
+            let masked = op(Alu::Add, &[&scores, &random(&[b, 1, 1, keys], 4)]);
+            let mixed = matmul(&spelling(&masked), &v);
+            let shifted = op(Alu::Add, &[&mixed, &random(&[columns], 5)]);
+            for root in [mixed, shifted] {
+                let schedule = check(&[root]);
+                let text: String = schedule.kernels.iter().map(|k| k.to_string()).collect();
+                assert_eq!(schedule.invocations.len(), 1, "spelling {n} of {rows}x{keys}x{depth}x{columns}\n{text}");
+            }
+        }
+    }
+    // Weights that something else wants too are memory.
+    let (q, k) = (random(&[1, 2, 8, 8], 6), random(&[1, 2, 8, 8], 7));
+    let weights = softmax(&matmul(&q, &k));
+    check(&[matmul(&weights, &random(&[1, 2, 8, 8], 8)), weights]);
+}
+
 #[test]
 fn indexing() {
     let table = random(&[10, 6], 19);

@@ -100,7 +100,7 @@ impl Choice<'_> {
     }
 
     /// The loops of a copy in rows: along the depth in vectors, and scratch for whole tiles of rows.
-    fn copy_rows(&mut self, stage: &str, c: &Contraction, rows: i64, lanes: i64) {
+    pub(super) fn copy_rows(&mut self, stage: &str, c: &Contraction, rows: i64, lanes: i64) {
         let whole = |axis: AxisId| LoopRef::new(stage, self.kernel.axes[axis.index()].var.name(), 0);
         let (row, at) = (whole(c.m), whole(c.k));
         self.split(row, rows, Tail::PadScratch);
@@ -109,7 +109,7 @@ impl Choice<'_> {
     }
 
     /// The loops of a copy in panels: panel by panel, each point of the depth at once.
-    fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, vector: bool) {
+    pub(super) fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, vector: bool) {
         let names: Vec<&str> = over.iter().map(|a| self.kernel.axes[a.index()].var.name()).collect();
         let [outer @ .., depth, last] = &names[..] else { return };
         let loops: Vec<LoopRef> = outer.iter().map(|n| LoopRef::new(stage, n, 0)).collect();

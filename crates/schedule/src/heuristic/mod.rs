@@ -1,10 +1,12 @@
 //! The schedule that is chosen without a search.
 //!
-//! Three shapes of kernel are told apart by structure alone: a contraction with its epilogue
-//! ([`contraction`]), rows (stages that fold a row, and what is made of them), and everything else,
-//! which is one map or fold ([`rows`]; maps that read across what they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors
+//! Four shapes of kernel are told apart by structure alone: two contractions with rows between them
+//! ([`attention`]), a contraction with its epilogue ([`contraction`]), rows (stages that fold a row,
+//! and what is made of them), and everything else, which is one map or fold ([`rows`]; maps that read
+//! across what they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors
 //! follow from the target's vector width, registers and caches.
 
+mod attention;
 mod contraction;
 mod cost;
 mod rows;
@@ -21,9 +23,13 @@ const TASK: i64 = 1 << 16;
 
 /// Chooses a schedule from the kernel's structure and the target's description.
 pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
+    let mut choice = Choice { kernel, target, opts: Vec::new() };
+    if let Some(found) = attention::attention(kernel) {
+        choice.attention(&found);
+        return Schedule(choice.opts);
+    }
     let last = kernel.stages.len().saturating_sub(1);
     let tiled = (0..last).find_map(|s| recognise(kernel, s).filter(|c| worth_a_tile(kernel, c)).map(|c| (s, c)));
-    let mut choice = Choice { kernel, target, opts: Vec::new() };
     match tiled {
         Some((stage, found)) => choice.contraction(stage, &found),
         None => choice.rows(),
