@@ -10,11 +10,12 @@
 //! | `elementwise`, `operand` | scalar functions; broadcasting and promotion |
 //! | `movement`, `combine` | shapes; joining and splitting |
 //! | `index`, `assign`, `gather` | basic and integer-array indexing; `t[i] = v`; lookups |
-//! | `reduce`, `matmul`, `nn` | folds and scans; contractions; layers |
+//! | `reduce`, `matmul`, `nn`, `attention` | folds and scans; contractions; layers |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `lookups`, `read` | what is in memory: running, and taking values out |
 
 mod assign;
+mod attention;
 mod combine;
 mod create;
 mod elementwise;
@@ -34,6 +35,7 @@ mod realize;
 mod reduce;
 mod tensor;
 
+pub use attention::Attention;
 pub use create::Element;
 pub use error::{ErrorKind, Result, TensorError};
 pub use index::Index;

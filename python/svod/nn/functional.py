@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svod._svod import Tensor
 
-__all__ = ["embedding", "gelu", "layer_norm", "linear", "mean_pool", "normalize", "softmax"]
+__all__ = ["embedding", "gelu", "layer_norm", "linear", "mean_pool", "normalize", "scaled_dot_product_attention", "softmax"]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -42,3 +42,19 @@ def mean_pool(x: Tensor, mask: Tensor) -> Tensor:
     """Mean of `x` `(batch, length, dim)` over the positions where `mask` `(batch, length)` is 1."""
     weight = mask.to(x.dtype).unsqueeze(-1)
     return (x * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`softmax(query @ key.T * scale + attn_mask) @ value` over `[.., length, depth]`, in one kernel."""
+    return query.scaled_dot_product_attention(
+        key, value, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+    )

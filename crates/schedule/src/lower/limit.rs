@@ -111,6 +111,15 @@ impl Search<'_> {
         if let (Alu::And, true) | (Alu::Or, false) = (op, when) {
             return of.iter().find_map(|c| self.ends(*c, when, place));
         }
+        if *op == Alu::Where {
+            // A condition as a value.
+            let value = |e: ExprId| if let Expr::Const(c) = self.kernel.exprs.get(e) { Some(c.as_bool()) } else { None };
+            return match (value(of[1]), value(of[2])) {
+                (Some(true), Some(false)) => self.ends(of[0], when, place),
+                (Some(false), Some(true)) => self.ends(of[0], !when, place),
+                _ => None,
+            };
+        }
         if *op == Alu::Not {
             return self.ends(of[0], !when, place);
         }
