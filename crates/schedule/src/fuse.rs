@@ -47,6 +47,8 @@ pub(crate) enum Fate {
     Stage,
     /// A buffer, computed by a kernel of its own.
     Realize,
+    /// The buffer of its operand, of which it is a reshape.
+    Alias,
 }
 
 /// The axes of the kernel that one dimension of a node is read through.
@@ -109,11 +111,11 @@ pub(crate) fn fuse(graph: &Graph) -> Cut {
         wanted: vec![None; graph.len()],
         kernels: vec![Absorbed::default(); graph.len()],
         fates: vec![Fate::Free; graph.len()],
+        output: vec![false; graph.len()],
     };
-    let mut output = vec![false; graph.len()];
-    graph.roots().iter().for_each(|r| output[*r as usize] = true);
+    graph.roots().iter().for_each(|r| fuse.output[*r as usize] = true);
     for node in (0..graph.len() as NodeIndex).rev() {
-        fuse.visit(node, output[node as usize]);
+        fuse.visit(node);
     }
     let rows = fuse.kernels.iter().map(|k| k.rows.unwrap_or(0)).collect();
     Cut { fates: fuse.fates, rows }
@@ -241,11 +243,14 @@ struct Fuse<'g> {
     wanted: Vec<Option<Wanted>>,
     kernels: Vec<Absorbed>,
     fates: Vec<Fate>,
+    /// Nodes that are buffers whatever their users want.
+    output: Vec<bool>,
 }
 
 impl Fuse<'_> {
-    fn visit(&mut self, node: NodeIndex, output: bool) {
+    fn visit(&mut self, node: NodeIndex) {
         let at = node as usize;
+        let output = self.output[at];
         let value = &self.graph.nodes()[at];
         let wanted = self.wanted[at].take();
         if is_source(value.op()) && !output {
@@ -258,6 +263,11 @@ impl Fuse<'_> {
             Some(wanted) if !output => self.fate(node, wanted),
             _ => Fate::Realize,
         };
+        if fate == Fate::Realize && self.is_alias(node) {
+            self.fates[at] = Fate::Alias;
+            self.output[self.graph.sources(node)[0] as usize] = true;
+            return;
+        }
         self.fates[at] = fate;
         let mut flags = (false, false);
         let (kernel, mut access) = match (fate, wanted) {
@@ -293,6 +303,15 @@ impl Fuse<'_> {
             access.scope &= named;
         }
         self.propagate(node, kernel, &access, flags);
+    }
+
+    /// Whether a buffer is best that of the operand under another shape: a reshape of what nothing else
+    /// wants. The operand's own shape then tells the kernel its rows and columns.
+    fn is_alias(&self, node: NodeIndex) -> bool {
+        let &[source] = self.graph.sources(node) else { return false };
+        let below = self.graph.nodes()[source as usize].op();
+        let reshape = matches!(self.graph.nodes()[node as usize].op(), Op::Reshape(_));
+        reshape && !is_source(below) && !self.output[source as usize] && self.users[source as usize].len() == 1
     }
 
     /// Takes the rows that are an operand of a contraction into its kernel, if that has room.

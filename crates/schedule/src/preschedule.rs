@@ -107,6 +107,10 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
         if let Op::Leaf(leaf) = value.op() {
             slots.insert(node, (Slot::Leaf(numbers[leaf]), None));
         }
+        if cut.fates[node as usize] == Fate::Alias {
+            let memory = slots[&graph.sources(node)[0]];
+            slots.insert(node, memory);
+        }
         if cut.fates[node as usize] != Fate::Realize || matches!(value.op(), Op::Leaf(_)) {
             continue;
         }

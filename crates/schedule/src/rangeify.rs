@@ -161,7 +161,7 @@ impl Build<'_> {
         let value = &self.graph.nodes()[node as usize];
         let result = match (value.op(), self.cut.fates[node as usize]) {
             (Op::Leaf(_), _) => self.load(node, context),
-            (_, Fate::Realize) if node != self.root => self.load(node, context),
+            (_, Fate::Realize | Fate::Alias) if node != self.root => self.load(node, context),
             (Op::Reduce(..), _) => self.reduction(node, context)?,
             (_, Fate::Stage) => self.staged(node, context)?,
             _ => self.operation(node, context)?,

@@ -243,9 +243,10 @@ fn attention_is_one_kernel() {
             op(Alu::Div, &[&e, &op(Alu::Add, &[&keep(&e, Monoid::Sum, 3), &float(1.0)])])
         },
     ];
-    let sizes = [(2, 3, 10, 27, 8, 20), (1, 2, 33, 40, 16, 16), (3, 1, 5, 9, 4, 7)];
+    let sizes = [(2, 3, 10, 27, 8, 20), (1, 1, 33, 40, 16, 16), (3, 1, 5, 9, 4, 7)];
     for (n, spelling) in spellings.iter().enumerate() {
-        for (b, h, rows, keys, depth, columns) in sizes {
+        // All sizes of one spelling: interpreting takes long.
+        for (b, h, rows, keys, depth, columns) in sizes.into_iter().skip(if n == 0 { 0 } else { 2 }) {
             let q = random(&[b, h, rows, depth], 1);
             let k = random(&[b, h, keys, depth], 2).permute(&[0, 1, 3, 2]).unwrap();
             let v = random(&[b, h, keys, columns], 3);
@@ -260,6 +261,17 @@ fn attention_is_one_kernel() {
             }
         }
     }
+    // Rows that see a part of the keys, read through a condition on positions.
+    let (q, k, v) = (random(&[1, 2, 140, 4], 1), random(&[1, 2, 4, 150], 2), random(&[1, 2, 150, 5], 3));
+    let row = UOp::range(140i64).unwrap().reshape(shape(&[140, 1])).unwrap().expand(shape(&[140, 150])).unwrap();
+    let column = UOp::range(150i64).unwrap().expand(shape(&[140, 150])).unwrap();
+    let seen = UOp::alu(Alu::Le, &[column, row]).unwrap();
+    let hidden = op(Alu::Where, &[&seen, &matmul(&q, &k), &float(f64::NEG_INFINITY)]);
+    let schedule = check(&[matmul(&softmax(&hidden), &v)]);
+    assert_eq!(schedule.invocations.len(), 1);
+    let kernel = &schedule.kernels[0];
+    let loops = lower(kernel, &heuristic(kernel, &Target::named("x86-64-v3").unwrap())).unwrap().lowered.to_string();
+    assert!(loops.contains("min(150, "), "nothing is skipped\n{loops}");
     // Weights that something else wants too are memory.
     let (q, k) = (random(&[1, 2, 8, 8], 6), random(&[1, 2, 8, 8], 7));
     let weights = softmax(&matmul(&q, &k));
