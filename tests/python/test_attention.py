@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 import pytest
-import svod
 from numpy.typing import NDArray
+
+import svod
 from svod.nn import functional as F
 
 Array = NDArray[np.floating]
@@ -40,14 +40,24 @@ def check(mine: svod.Tensor, expected: Array, tolerance: float = 2e-5, kernels: 
 
 
 # Batch, heads, queries, keys, depth, columns.
-SIZES = [(1, 1, 2, 2, 4, 8), (2, 3, 7, 7, 4, 8), (2, 2, 33, 70, 16, 24), (1, 2, 130, 129, 65, 31), (3, 1, 64, 256, 64, 64)]
+SIZES = [
+    (1, 1, 2, 2, 4, 8),
+    (2, 3, 7, 7, 4, 8),
+    (2, 2, 33, 70, 16, 24),
+    (1, 2, 130, 129, 65, 31),
+    (3, 1, 64, 256, 64, 64),
+]
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("mask", ["none", "causal", "float", "bool", "row"])
 def test_values(size: tuple[int, ...], mask: str) -> None:
     b, h, queries, keys, depth, columns = size
-    q, k, v = data((b, h, queries, depth), seed=1), data((b, h, keys, depth), seed=2), data((b, h, keys, columns), seed=3)
+    q, k, v = (
+        data((b, h, queries, depth), seed=1),
+        data((b, h, keys, depth), seed=2),
+        data((b, h, keys, columns), seed=3),
+    )
     tensors = [svod.Tensor(x) for x in (q, k, v)]
     given = {
         "none": None,
@@ -73,8 +83,9 @@ SPELLINGS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
     "softmax": lambda s: s.softmax(-1),
     "exp": lambda s: (s - s.max(-1, keepdim=True)).exp() / (s - s.max(-1, keepdim=True)).exp().sum(-1, keepdim=True),
     "no maximum": lambda s: s.exp() / s.exp().sum(-1, keepdim=True),
-    "reciprocal": lambda s: (s - s.max(-1, keepdim=True)).exp()
-    * (1 / (s - s.max(-1, keepdim=True)).exp().sum(-1, keepdim=True)),
+    "reciprocal": lambda s: (
+        (s - s.max(-1, keepdim=True)).exp() * (1 / (s - s.max(-1, keepdim=True)).exp().sum(-1, keepdim=True))
+    ),
     "log_softmax": lambda s: s.log_softmax(-1).exp(),
 }
 
@@ -123,7 +134,9 @@ def test_bfloat16() -> None:
     check(q.scaled_dot_product_attention(k, v), expected, 2e-2)
 
 
-@pytest.mark.parametrize(("heads", "is_causal", "masked"), product([1, 2, 6], [False, True], [False, True]))
+@pytest.mark.parametrize("heads", [1, 2, 6])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
 def test_grouped_queries(heads: int, is_causal: bool, masked: bool) -> None:
     q, k, v = data((2, 6, 20, 16), seed=1), data((2, heads, 30, 16), seed=2), data((2, heads, 30, 8), seed=3)
     mask = data((2, 6, 20, 30), seed=4) if masked else None

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from svod._svod import Tensor
 
-__all__ = ["embedding", "gelu", "layer_norm", "linear", "mean_pool", "normalize", "scaled_dot_product_attention", "softmax"]
+__all__ = [
+    "embedding",
+    "gelu",
+    "layer_norm",
+    "linear",
+    "mean_pool",
+    "normalize",
+    "scaled_dot_product_attention",
+    "softmax",
+]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -12,6 +12,16 @@ use crate::opt::{Layout, LoopRef, Opt, StageHome, Tail, To};
 use svod_ir::expr::{Expr, Mem};
 use svod_ir::kernel::{AxisId, Body, Kernel};
 
+/// Tasks that are worth having even if each copies a head's keys and values for few rows; and for many.
+const FEW_TASKS: i64 = 8;
+const MANY_TASKS: i64 = 32;
+
+/// Rows of scores that are computed at once, at most.
+const MAX_BLOCK: i64 = 24;
+
+/// Rows of a task at least.
+const MIN_TASK_ROWS: i64 = 128;
+
 /// The stages of an attention kernel.
 pub(super) struct Attention {
     scores: usize,
@@ -53,10 +63,14 @@ impl Choice<'_> {
         let outer: Vec<AxisId> = k.stages[out].over.iter().copied().filter(|a| *a != s.m && *a != o.n).collect();
         let heads: i64 = outer.iter().map(|a| extent(k, *a)).product();
         let work = [heads, m, keys, columns + extent(k, s.k)].into_iter().fold(1, i64::saturating_mul);
-        let wanted = (work / (8 * TASK)).clamp(1, 8);
-        // A task has enough rows for the copies of keys and values to cost little.
-        let each = (wanted + heads - 1) / heads;
-        let task = round(m, ((m + each - 1) / each).max(MIN_TASK_ROWS), block);
+        // A task has enough rows for the copies of keys and values to cost little; fewer where
+        // there would be hardly any tasks.
+        let tasks = |most: i64, least_rows: i64| {
+            let wanted = (work / (8 * TASK)).clamp(1, most);
+            let each = (wanted + heads - 1) / heads;
+            ((m + each - 1) / each).max(least_rows)
+        };
+        let task = round(m, tasks(FEW_TASKS, MIN_TASK_ROWS).min(tasks(MANY_TASKS, 4 * MIN_TASK_ROWS)), block);
 
         let (om, on) = (self.at(out, s.m, 0), self.at(out, o.n, 0));
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
@@ -174,9 +188,3 @@ impl Choice<'_> {
         self.cascade(stage, &order);
     }
 }
-
-/// Rows of scores that are computed at once, at most.
-const MAX_BLOCK: i64 = 24;
-
-/// Rows of a task at least.
-const MIN_TASK_ROWS: i64 = 128;

@@ -12,7 +12,7 @@ mod cost;
 mod rows;
 mod transpose;
 
-use crate::contraction::recognise;
+use crate::contraction::{Contraction, recognise};
 use crate::opt::{LoopRef, Opt, Schedule, Tail, To};
 use contraction::worth_a_tile;
 use svod_ir::kernel::{AxisId, Kernel};
@@ -29,10 +29,11 @@ pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
         return Schedule(choice.opts);
     }
     let last = kernel.stages.len().saturating_sub(1);
-    let tiled = (0..last).find_map(|s| recognise(kernel, s).filter(|c| worth_a_tile(kernel, c)).map(|c| (s, c)));
-    match tiled {
-        Some((stage, found)) => choice.contraction(stage, &found),
-        None => choice.rows(),
+    let mut found: Vec<(usize, Contraction)> =
+        (0..last).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
+    match found.pop() {
+        Some((stage, c)) if found.is_empty() && worth_a_tile(kernel, &c) => choice.contraction(stage, &c),
+        _ => choice.rows(),
     }
     Schedule(choice.opts)
 }
