@@ -685,11 +685,13 @@ class Tensor:
         *,
         is_causal: builtins.bool = False,
         scale: builtins.float | None = None,
+        enable_gqa: builtins.bool = False,
     ) -> Tensor:
         """Attention over `[.., length, depth]`: `softmax(self @ key.T * scale + mask) @ value`.
 
         A bool mask says which keys take part, a float one is added; `is_causal` lets no query see
-        later keys; `scale` is `1 / sqrt(depth)` unless given.
+        later keys; `scale` is `1 / sqrt(depth)` unless given. With `enable_gqa` each head of keys and
+        values (axis -3) serves a group of heads of queries. One kernel; the scores are never in memory.
         """
     def cumsum(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """The sums of the elements up to each one along an axis."""

@@ -587,9 +587,8 @@ impl Scheduled {
             return Err(format!("rows and columns must be split by {rows} and {cols} with padded scratch"));
         }
         for (operand, value, axis, width) in [(0, found.a, found.m, rows), (1, found.b, found.n, cols)] {
-            let Some(copy) = self.stages[index].operands[operand] else {
-                return Err("both operands must be staged first".into());
-            };
+            let copy = self.stages[index].operands[operand].or_else(|| self.rows_of_a_stage(operand, value, &found));
+            let Some(copy) = copy else { return Err("both operands must be staged first".into()) };
             if !matches!(self.kernel.exprs.get(value), Expr::Load { from, valid: None, .. } if *from == copy.mem) {
                 return Err(format!("the copy of operand {operand} is not what is read"));
             }
@@ -616,6 +615,19 @@ impl Scheduled {
             }
         }
         Ok(())
+    }
+
+    /// The first operand where it is what another stage computes, rows by depth: that needs no copy.
+    fn rows_of_a_stage(&self, operand: usize, value: ExprId, found: &Contraction) -> Option<Operand> {
+        let Expr::Load { from: mem @ Mem::Temp(t, _), index, .. } = self.kernel.exprs.get(value) else { return None };
+        let [.., row, step] = &index[..] else { return None };
+        let along = |e: ExprId, a: AxisId| match self.kernel.exprs.get(e) {
+            Expr::Index(size) => *size == Size::from(&self.kernel.axes[a.index()].var),
+            _ => false,
+        };
+        let layout = self.stages[t.index()].layout;
+        let plain = operand == 0 && layout == Layout::Rows && along(*row, found.m) && along(*step, found.k);
+        plain.then_some(Operand { mem: *mem, layout })
     }
 
     fn stream(&mut self, stage: &str) -> Step {

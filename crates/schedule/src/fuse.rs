@@ -10,8 +10,14 @@
 //! * a reduction joins its consumer's kernel when each of its values is read by exactly one row of
 //!   the consumer (softmax, layer norm), or when it is a contraction and the consumer an
 //!   elementwise epilogue of the same extent;
+//! * a contraction whose operand is rows of weights made from another contraction takes those rows,
+//!   and the other contraction, into its kernel ([`chain`]);
 //! * a kernel never has more than [`MAX_NODES`] nodes.
 
+mod chain;
+
+use chain::{Role, chain};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ops::Range;
 use svod_ir::alu::Alu;
@@ -42,6 +48,8 @@ pub(crate) enum Fate {
     Stage,
     /// A buffer, computed by a kernel of its own.
     Realize,
+    /// The buffer of its operand, of which it is a reshape.
+    Alias,
 }
 
 /// The axes of the kernel that one dimension of a node is read through.
@@ -106,15 +114,16 @@ pub(crate) fn fuse(graph: &Graph) -> Cut {
     let mut fuse = Fuse {
         graph,
         costs,
-        users: users(graph),
+        users: graph.users(),
+        roles: FxHashMap::default(),
         wanted: vec![None; graph.len()],
         kernels: vec![Absorbed::default(); graph.len()],
         fates: vec![Fate::Free; graph.len()],
+        output: vec![false; graph.len()],
     };
-    let mut output = vec![false; graph.len()];
-    graph.roots().iter().for_each(|r| output[*r as usize] = true);
+    graph.roots().iter().for_each(|r| fuse.output[*r as usize] = true);
     for node in (0..graph.len() as NodeIndex).rev() {
-        fuse.visit(node, output[node as usize]);
+        fuse.visit(node);
     }
     let rows = fuse.kernels.iter().map(|k| k.rows.unwrap_or(0)).collect();
     let over = fuse.kernels.into_iter().map(|k| k.over).collect();
@@ -129,6 +138,10 @@ pub(crate) fn is_source(op: &Op) -> bool {
 /// Whether a value is computed once, whoever wants it: in a buffer, or once a row.
 fn is_barrier(op: &Op) -> bool {
     matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous | Op::Copy(_))
+}
+
+fn is_transcendental(op: &Op) -> bool {
+    matches!(op, Op::Alu(a) if a.is_transcendental())
 }
 
 /// Whether a movement is never worth a buffer: what is below it has no more elements, or a window's
@@ -235,13 +248,6 @@ pub(crate) fn merged(outer: &[Size], inner: &[Size]) -> Option<Vec<Range<usize>>
     rest.then_some(groups)
 }
 
-/// How many operands each node is.
-fn users(graph: &Graph) -> Vec<u32> {
-    let mut users = vec![0; graph.len()];
-    graph.iter().flat_map(|(_, sources)| sources).for_each(|s| users[*s as usize] += 1);
-    users
-}
-
 /// The operations of each value counted as a tree down to memory and to what never is computed
 /// twice, saturating.
 fn costs(graph: &Graph) -> Vec<u32> {
@@ -265,15 +271,20 @@ fn costs(graph: &Graph) -> Vec<u32> {
 struct Fuse<'g> {
     graph: &'g Graph,
     costs: Vec<u32>,
-    users: Vec<u32>,
+    users: Vec<Vec<NodeIndex>>,
+    /// What nodes are to the chain that their kernel computes.
+    roles: FxHashMap<NodeIndex, Role>,
     wanted: Vec<Option<Wanted>>,
     kernels: Vec<Absorbed>,
     fates: Vec<Fate>,
+    /// Nodes that are buffers whatever their users want.
+    output: Vec<bool>,
 }
 
 impl Fuse<'_> {
-    fn visit(&mut self, node: NodeIndex, output: bool) {
+    fn visit(&mut self, node: NodeIndex) {
         let at = node as usize;
+        let output = self.output[at];
         let value = &self.graph.nodes()[at];
         let wanted = self.wanted[at].take();
         if is_source(value.op()) && !output {
@@ -286,9 +297,14 @@ impl Fuse<'_> {
             Some(wanted) if !output => self.fate(node, wanted),
             _ => Fate::Realize,
         };
+        if fate == Fate::Realize && self.is_alias(node) {
+            self.fates[at] = Fate::Alias;
+            self.output[self.graph.sources(node)[0] as usize] = true;
+            return;
+        }
         self.fates[at] = fate;
         let mut flags = (false, false);
-        let (kernel, access) = match (fate, wanted) {
+        let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {
                 self.kernels[wanted.kernel as usize].nodes += 1;
                 flags = (wanted.many, wanted.scattered);
@@ -311,6 +327,14 @@ impl Fuse<'_> {
             if kernel != node && !contraction {
                 absorbed.rows = Some(rows);
             }
+            if contraction && !self.roles.contains_key(&node) {
+                self.begin_chain(node, kernel);
+            }
+        }
+        if self.roles.get(&node) == Some(&Role::Stage) {
+            // What is computed once a row and key is not repeated by the last product's columns.
+            let named = access.dims.iter().fold(0, |n, d| n | d.axes);
+            access.scope &= named;
         }
         self.propagate(node, kernel, &access, flags);
     }
@@ -358,8 +382,33 @@ impl Fuse<'_> {
         None
     }
 
+    /// Whether a buffer is best that of the operand under another shape: a reshape of what nothing else
+    /// wants. The operand's own shape then tells the kernel its rows and columns.
+    fn is_alias(&self, node: NodeIndex) -> bool {
+        let &[source] = self.graph.sources(node) else { return false };
+        let below = self.graph.nodes()[source as usize].op();
+        let reshape = matches!(self.graph.nodes()[node as usize].op(), Op::Reshape(_));
+        reshape && !is_source(below) && !self.output[source as usize] && self.users[source as usize].len() == 1
+    }
+
+    /// Takes the rows that are an operand of a contraction into its kernel, if that has room.
+    fn begin_chain(&mut self, node: NodeIndex, kernel: NodeIndex) {
+        let absorbed = &self.kernels[kernel as usize];
+        let room = MAX_NODES.saturating_sub(absorbed.nodes);
+        if absorbed.axes < 40 && self.graph.nodes()[kernel as usize].rank() < 32 {
+            let found = chain(self.graph, &self.users, node).filter(|c| 2 * c.len() <= room);
+            self.roles.extend(found.into_iter().flatten());
+        }
+    }
+
     fn fate(&self, node: NodeIndex, wanted: &Wanted) -> Fate {
         let value = &self.graph.nodes()[node as usize];
+        match self.roles.get(&node) {
+            Some(Role::Stage) => return Fate::Stage,
+            Some(Role::Row) if wanted.passes > 1 && is_transcendental(value.op()) => return Fate::Stage,
+            Some(_) => return Fate::Inline,
+            None => {}
+        }
         let kernel = &self.kernels[wanted.kernel as usize];
         let cost = self.costs[node as usize];
         let cheap = cost <= CHEAP;
@@ -388,7 +437,7 @@ impl Fuse<'_> {
             let hoisted = kernel.rows.is_none_or(|rows| named & !rows == 0) && self.over_a_row(node, wanted);
             return if hoisted { Fate::Inline } else { Fate::Realize };
         }
-        if wanted.passes > 1 && matches!(value.op(), Op::Alu(a) if a.is_transcendental()) {
+        if wanted.passes > 1 && is_transcendental(value.op()) {
             return Fate::Stage;
         }
         Fate::Inline
@@ -403,7 +452,7 @@ impl Fuse<'_> {
         while let Some((n, depth)) = work.pop() {
             visited += 1;
             let value = &self.graph.nodes()[n as usize];
-            let alone = depth == 0 || self.users[n as usize] == 1;
+            let alone = depth == 0 || self.users[n as usize].len() == 1;
             match value.op() {
                 Op::Reduce(..) if alone && value.numel() == count && is_contraction(self.graph, n) => return true,
                 op if alone && depth < 16 && visited < 64 && (op.is_elementwise() || passes_on(op)) => {

@@ -10,6 +10,7 @@ mod normalize;
 pub mod opt;
 mod order;
 mod preschedule;
+mod quotient;
 mod rangeify;
 mod threefry;
 mod views;

@@ -6,9 +6,11 @@ use svod_ir::kernel::{Body, Kernel};
 pub(crate) fn name(kernel: &Kernel) -> String {
     let last = kernel.stages.len() - 1;
     let folds = |s: usize| matches!(kernel.stages[s].body, Body::Fold { .. });
-    let tiled = (0..kernel.stages.len()).find(|s| crate::contraction::recognise(kernel, *s).is_some());
-    let (kind, stage) = match tiled {
-        Some(stage) => ("matmul", stage),
+    let is_tiled = |s: &usize| crate::contraction::recognise(kernel, *s).is_some();
+    let tiled: Vec<usize> = (0..kernel.stages.len()).filter(is_tiled).collect();
+    let (kind, stage) = match tiled.first() {
+        Some(stage) if tiled.len() > 1 => ("attention", *stage),
+        Some(stage) => ("matmul", *stage),
         None if (0..last).any(folds) => ("rows", last),
         None if folds(last) => ("reduce", last),
         None if matches!(kernel.stages[last].body, Body::Scatter { .. }) => ("scatter", last),

@@ -4,6 +4,7 @@
 use crate::fuse::{Fate, fuse};
 use crate::names;
 use crate::normalize::normalize;
+use crate::quotient::postpone_divisions;
 use crate::rangeify::{Ranged, RangeifyError, rangeify};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -106,6 +107,10 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
         if let Op::Leaf(leaf) = value.op() {
             slots.insert(node, (Slot::Leaf(numbers[leaf]), None));
         }
+        if cut.fates[node as usize] == Fate::Alias {
+            let memory = slots[&graph.sources(node)[0]];
+            slots.insert(node, memory);
+        }
         if cut.fates[node as usize] != Fate::Realize || matches!(value.op(), Op::Leaf(_)) {
             continue;
         }
@@ -114,7 +119,7 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
             _ => {
                 let Ranged { kernel, mut params } = rangeify(graph, &cut, &constant, node)?;
                 params.pop();
-                let mut kernel = normalize(kernel);
+                let mut kernel = normalize(postpone_divisions(kernel));
                 kernel.name = names::name(&kernel);
                 let next = schedule.kernels.len();
                 let at = *known.entry(kernel.key()).or_insert(next);

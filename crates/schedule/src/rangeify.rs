@@ -167,7 +167,7 @@ impl Build<'_> {
         let value = &self.graph.nodes()[node as usize];
         let result = match (value.op(), self.cut.fates[node as usize]) {
             (Op::Leaf(_), _) => self.load(node, context),
-            (_, Fate::Realize) if node != self.root => self.load(node, context),
+            (_, Fate::Realize | Fate::Alias) if node != self.root => self.load(node, context),
             (Op::Reduce(..), _) => self.reduction(node, context)?,
             (_, Fate::Stage) => self.staged(node, context)?,
             _ => self.operation(node, context)?,
@@ -208,6 +208,13 @@ impl Build<'_> {
             Op::Alu(op) => {
                 let operands =
                     sources.iter().map(|s| self.value(*s, context.clone())).collect::<Step<SmallVec<[_; 3]>>>()?;
+                if let (Alu::Lt | Alu::Le, [a, b]) = (op, &operands[..])
+                    && let (Some(a), Some(b)) = (self.position(*a), self.position(*b))
+                {
+                    // Comparing positions is cheaper than comparing their values in lanes.
+                    let (a, b) = (self.kernel.exprs.index(a), self.kernel.exprs.index(b));
+                    return Ok(self.kernel.exprs.alu(*op, &[a, b]));
+                }
                 Ok(self.kernel.exprs.alu(*op, &operands))
             }
             Op::Cast(to) => {
@@ -354,6 +361,19 @@ impl Build<'_> {
     fn size_of(&self, i: ExprId) -> Option<Size> {
         match self.kernel.exprs.get(i) {
             Expr::Index(size) => Some(size.clone()),
+            _ => None,
+        }
+    }
+
+    /// The size that an integer of 64 bits is, if it comes from positions.
+    fn position(&self, e: ExprId) -> Option<Size> {
+        let exprs = &self.kernel.exprs;
+        match exprs.get(e) {
+            Expr::Cast(DType::I64, i) => self.size_of(*i),
+            Expr::Const(c) if c.dtype() == DType::I64 => Some(Size::from(c.as_i64())),
+            Expr::Alu(Alu::Add, of) if exprs.dtype(e) == DType::I64 => {
+                Some(self.position(of[0])? + self.position(of[1])?)
+            }
             _ => None,
         }
     }

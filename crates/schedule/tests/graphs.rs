@@ -302,6 +302,66 @@ fn attention_block() {
     assert!(schedule.invocations.len() <= 8, "{} kernels\n{text}", schedule.invocations.len());
 }
 
+/// `softmax(q @ kᵀ * s + m) @ v` is one kernel, however it is spelled and whatever its sizes.
+#[test]
+fn attention_is_one_kernel() {
+    let spellings: [fn(&UOp) -> UOp; 5] = [
+        softmax,
+        |x| {
+            let e = op(Alu::Exp, &[&op(Alu::Sub, &[x, &keep(x, Monoid::Max, 3)])]);
+            op(Alu::Mul, &[&e, &op(Alu::Recip, &[&keep(&e, Monoid::Sum, 3)])])
+        },
+        |x| {
+            let e = op(Alu::Exp, &[x]);
+            op(Alu::Div, &[&e, &keep(&e, Monoid::Sum, 3)])
+        },
+        |x| {
+            let shifted = op(Alu::Sub, &[x, &keep(x, Monoid::Max, 3)]);
+            op(
+                Alu::Exp,
+                &[&op(Alu::Sub, &[&shifted, &op(Alu::Log, &[&keep(&op(Alu::Exp, &[&shifted]), Monoid::Sum, 3)])])],
+            )
+        },
+        |x| {
+            let e = op(Alu::Max, &[x, &float(0.0)]);
+            op(Alu::Div, &[&e, &op(Alu::Add, &[&keep(&e, Monoid::Sum, 3), &float(1.0)])])
+        },
+    ];
+    let sizes = [(2, 3, 10, 27, 8, 20), (1, 1, 33, 40, 16, 16), (3, 1, 5, 9, 4, 7)];
+    for (n, spelling) in spellings.iter().enumerate() {
+        // All sizes of one spelling: interpreting takes long.
+        for (b, h, rows, keys, depth, columns) in sizes.into_iter().skip(if n == 0 { 0 } else { 2 }) {
+            let q = random(&[b, h, rows, depth], 1);
+            let k = random(&[b, h, keys, depth], 2).permute(&[0, 1, 3, 2]).unwrap();
+            let v = random(&[b, h, keys, columns], 3);
+            let scores = op(Alu::Mul, &[&matmul(&q, &k), &float(0.4)]);
+            let masked = op(Alu::Add, &[&scores, &random(&[b, 1, 1, keys], 4)]);
+            let mixed = matmul(&spelling(&masked), &v);
+            let shifted = op(Alu::Add, &[&mixed, &random(&[columns], 5)]);
+            for root in [mixed, shifted] {
+                let schedule = check(&[root]);
+                let text: String = schedule.kernels.iter().map(|k| k.to_string()).collect();
+                assert_eq!(schedule.invocations.len(), 1, "spelling {n} of {rows}x{keys}x{depth}x{columns}\n{text}");
+            }
+        }
+    }
+    // Rows that see a part of the keys, read through a condition on positions.
+    let (q, k, v) = (random(&[1, 2, 140, 4], 1), random(&[1, 2, 4, 150], 2), random(&[1, 2, 150, 5], 3));
+    let row = UOp::range(140i64).unwrap().reshape(shape(&[140, 1])).unwrap().expand(shape(&[140, 150])).unwrap();
+    let column = UOp::range(150i64).unwrap().expand(shape(&[140, 150])).unwrap();
+    let seen = UOp::alu(Alu::Le, &[column, row]).unwrap();
+    let hidden = op(Alu::Where, &[&seen, &matmul(&q, &k), &float(f64::NEG_INFINITY)]);
+    let schedule = check(&[matmul(&softmax(&hidden), &v)]);
+    assert_eq!(schedule.invocations.len(), 1);
+    let kernel = &schedule.kernels[0];
+    let loops = lower(kernel, &heuristic(kernel, &Target::named("x86-64-v3").unwrap())).unwrap().lowered.to_string();
+    assert!(loops.contains("min(150, "), "nothing is skipped\n{loops}");
+    // Weights that something else wants too are memory.
+    let (q, k) = (random(&[1, 2, 8, 8], 6), random(&[1, 2, 8, 8], 7));
+    let weights = softmax(&matmul(&q, &k));
+    check(&[matmul(&weights, &random(&[1, 2, 8, 8], 8)), weights]);
+}
+
 #[test]
 fn indexing() {
     let table = random(&[10, 6], 19);

@@ -11,12 +11,13 @@
 //! | `movement`, `combine` | shapes; joining and splitting |
 //! | `index`, `assign`, `gather` | basic and integer-array indexing; `t[i] = v`; lookups |
 //! | `reduce`, `nn`, `norm` | folds and scans; layers |
-//! | `matmul`, `einsum` | contractions |
+//! | `matmul`, `attention`, `einsum` | contractions |
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `lookups`, `read` | what is in memory: running, and taking values out |
 
 mod assign;
+mod attention;
 mod combine;
 mod conv;
 mod create;
@@ -41,6 +42,7 @@ mod reduce;
 mod tensor;
 mod window;
 
+pub use attention::Attention;
 pub use conv::Conv;
 pub use create::Element;
 pub use error::{ErrorKind, Result, TensorError};

@@ -3,7 +3,7 @@
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
-use crate::operand::{axis_of, need_int, size_value};
+use crate::operand::{axis_of, need_int};
 use crate::tensor::Tensor;
 use svod_dtype::DType;
 use svod_ir::graph::UOp;
@@ -75,46 +75,6 @@ impl Tensor {
         need_int("one_hot", "the index", &node)?;
         let class = Tensor::from_uop(UOp::range(classes)?);
         self.unsqueeze(-1)?.eq(class)?.cast(DType::I64)
-    }
-
-    /// Attention: `softmax(query @ key.T * scale + mask) @ value` over `[.., length, depth]`, with
-    /// `scale` 1 / sqrt(depth) unless given. A bool `mask` says which keys take part, a float one
-    /// is added; `causal` lets no query see later keys (Vaswani et al. 2017).
-    pub fn scaled_dot_product_attention(
-        &self,
-        key: &Tensor,
-        value: &Tensor,
-        mask: Option<&Tensor>,
-        causal: bool,
-        scale: Option<f64>,
-    ) -> Result<Tensor> {
-        let op = "scaled_dot_product_attention";
-        if [self, key, value].iter().any(|t| t.rank() < 2) {
-            let given = show_operands(&[self.uop(), key.uop(), value.uop()]);
-            return Err(TensorError::shape(op, format!("needs [.., length, depth], not {given}")));
-        }
-        let dtype = self.dtype();
-        let scores = self.matmul(&key.transpose(-2, -1)?)?;
-        let mut scores = match scale {
-            Some(scale) => scores.mul(scale)?,
-            None => {
-                let depth = self.shape().pop().unwrap_or(Size::ONE);
-                let root = Tensor::from_uop(size_value(&depth)?.cast(scores.dtype())?).rsqrt()?;
-                scores.mul(root)?
-            }
-        };
-        if let Some(mask) = mask {
-            scores = match mask.dtype().is_bool() {
-                true => Tensor::select(mask, &scores, f64::NEG_INFINITY)?,
-                false => scores.add(mask)?,
-            };
-        }
-        if causal {
-            let shape = scores.shape();
-            let visible = Tensor::full(&shape[shape.len() - 2..], true, None)?.tril(0)?;
-            scores = Tensor::select(&visible, &scores, f64::NEG_INFINITY)?;
-        }
-        scores.softmax(-1)?.matmul(value)?.cast(dtype)
     }
 
     fn affine(self, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Result<Tensor> {

@@ -4,7 +4,7 @@
 mod support;
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 use support::*;
-use svod_tensor::{DType, ErrorKind, Tensor, manual_seed};
+use svod_tensor::{Attention, DType, ErrorKind, Tensor, manual_seed};
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
@@ -106,8 +106,16 @@ fn layers() {
     check(x.normalize(2.0, -1, 1e-12), &[2, 2], &[0.316_227_77, 0.948_683_3, -FRAC_1_SQRT_2, FRAC_1_SQRT_2]);
     assert_eq!(x.layer_norm(&[3], None, None, 0.0).unwrap_err().kind(), ErrorKind::Shape);
     let mask = Tensor::from_slice(&[true, false], &[2]).unwrap();
-    check(x.scaled_dot_product_attention(&x, &x, Some(&mask), false, None), &[2, 2], &[1.0, 3.0, 1.0, 3.0]);
-    let causal = values(x.scaled_dot_product_attention(&x, &x, None, true, Some(1.0)));
+    check(
+        x.scaled_dot_product_attention(&x, &x, Attention { mask: Some(&mask), ..Attention::default() }),
+        &[2, 2],
+        &[1.0, 3.0, 1.0, 3.0],
+    );
+    let causal = values(x.scaled_dot_product_attention(
+        &x,
+        &x,
+        Attention { causal: true, scale: Some(1.0), ..Attention::default() },
+    ));
     close(&causal[..2], &[1.0, 3.0]);
 }
 

@@ -32,6 +32,7 @@ __all__ = [
     "mean_pool",
     "normalize",
     "rms_norm",
+    "scaled_dot_product_attention",
     "softmax",
     "unfold",
 ]
@@ -304,3 +305,19 @@ def avg_pool3d(
 def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of `output_size` parts that cover `(.., depth, height, width)`; None keeps an extent."""
     return x.adaptive_avg_pool3d(output_size)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`softmax(query @ key.T * scale + attn_mask) @ value` over `[.., length, depth]`, in one kernel."""
+    return query.scaled_dot_product_attention(
+        key, value, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+    )

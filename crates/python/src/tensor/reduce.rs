@@ -1,7 +1,7 @@
 //! Folds, scans, products of matrices, layers.
 
 use pyo3::prelude::*;
-use svod_tensor::Size;
+use svod_tensor::{Attention, Size};
 
 use super::{Made, PyTensor};
 use crate::convert::{AnyTensor, Axes, either};
@@ -177,8 +177,9 @@ impl PyTensor {
     /// Attention over `[.., length, depth]`: `softmax(self @ key.T * scale + mask) @ value`.
     ///
     /// A bool mask says which keys take part, a float one is added; `is_causal` lets no query see
-    /// later keys; `scale` is `1 / sqrt(depth)` unless given.
-    #[pyo3(signature = (key, value, attn_mask=None, *, is_causal=false, scale=None))]
+    /// later keys; `scale` is `1 / sqrt(depth)` unless given. With `enable_gqa` each head of keys and
+    /// values (axis -3) serves a group of heads of queries. One kernel; the scores are never in memory.
+    #[pyo3(signature = (key, value, attn_mask=None, *, is_causal=false, scale=None, enable_gqa=false))]
     fn scaled_dot_product_attention(
         &self,
         key: AnyTensor,
@@ -186,9 +187,11 @@ impl PyTensor {
         attn_mask: Option<AnyTensor>,
         is_causal: bool,
         scale: Option<f64>,
+        enable_gqa: bool,
     ) -> Made {
         let mask = attn_mask.as_ref().map(|m| &m.0);
-        Ok(self.0.scaled_dot_product_attention(&key.0, &value.0, mask, is_causal, scale)?.into())
+        let how = Attention { mask, causal: is_causal, scale, grouped: enable_gqa };
+        Ok(self.0.scaled_dot_product_attention(&key.0, &value.0, how)?.into())
     }
 }
 

@@ -121,7 +121,7 @@ impl Choice<'_> {
     }
 
     /// The loops of a copy in rows: along the depth in vectors, and scratch for whole tiles of rows.
-    fn copy_rows(&mut self, stage: &str, c: &Contraction, rows: i64, lanes: i64) {
+    pub(super) fn copy_rows(&mut self, stage: &str, c: &Contraction, rows: i64, lanes: i64) {
         let whole = |axis: AxisId| LoopRef::new(stage, self.kernel.axes[axis.index()].var.name(), 0);
         let (row, at) = (whole(c.m), whole(c.k));
         self.split(row, rows, Tail::PadScratch);
@@ -131,7 +131,7 @@ impl Choice<'_> {
 
     /// The loops of a copy in panels: some panels at a time, row by row, so that memory is read in
     /// order. Blocks of some panels and some depth are tasks of their own where all tasks share the copy.
-    fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool) {
+    pub(super) fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool) {
         let k = self.kernel;
         let whole = |a: &AxisId| LoopRef::new(stage, k.axes[a.index()].var.name(), 0);
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };

@@ -1,18 +1,19 @@
 //! The schedule that is chosen without a search.
 //!
-//! Four shapes of kernel are told apart by structure alone: a contraction with its epilogue
-//! ([`contraction`]), a fold across rows of memory ([`columns`]), rows (stages that fold a row, and what
-//! is made of them), and everything else, which is one map or fold ([`rows`]; maps that read across what
-//! they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors
-//! follow from the target's vector width, registers and caches.
+//! Five shapes of kernel are told apart by structure alone: two contractions with rows between them
+//! ([`attention`]), a contraction with its epilogue ([`contraction`]), a fold across rows of memory
+//! ([`columns`]), rows (stages that fold a row, and what is made of them), and everything else, which is
+//! one map or fold ([`rows`]; maps that read across what they write: [`transpose`]). Nothing here knows a
+//! kernel by name or a size by value: factors follow from the target's vector width, registers and caches.
 
+mod attention;
 mod columns;
 mod contraction;
 mod cost;
 mod rows;
 mod transpose;
 
-use crate::contraction::recognise;
+use crate::contraction::{Contraction, recognise};
 use crate::opt::{LoopRef, Opt, Schedule, Tail, To};
 use contraction::worth_a_tile;
 use svod_ir::kernel::{AxisId, Kernel};
@@ -33,12 +34,16 @@ pub fn strict_heuristic(kernel: &Kernel, target: &Target) -> Schedule {
 }
 
 fn choose(kernel: &Kernel, target: &Target, strict: bool) -> Schedule {
-    let last = kernel.stages.len().saturating_sub(1);
-    let tiled = (0..last).find_map(|s| recognise(kernel, s).filter(|c| worth_a_tile(kernel, c)).map(|c| (s, c)));
     let opts = if strict { vec![Opt::Strict] } else { Vec::new() };
     let mut choice = Choice { kernel, target, strict, opts };
-    match tiled {
-        Some((stage, found)) if !strict => choice.contraction(stage, &found),
+    if let Some(found) = attention::attention(kernel).filter(|_| !strict) {
+        choice.attention(&found);
+        return Schedule(choice.opts);
+    }
+    let last = kernel.stages.len().saturating_sub(1);
+    let mut found: Vec<(usize, Contraction)> = (0..last).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
+    match found.pop().filter(|_| !strict) {
+        Some((stage, c)) if found.is_empty() && worth_a_tile(kernel, &c) => choice.contraction(stage, &c),
         _ if !strict && choice.columns() => {}
         _ => choice.rows(),
     }

@@ -166,7 +166,7 @@ impl Choice<'_> {
     /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few
     /// of them at once where that fills the pipeline: folds, and bodies of few operations.
     /// Gives the steps that bind the new loops, to be taken once they are in order.
-    fn vectorize(&mut self, stage: usize, axis: AxisId, order: &mut Vec<LoopRef>, lanes: i64) -> Vec<Opt> {
+    pub(super) fn vectorize(&mut self, stage: usize, axis: AxisId, order: &mut Vec<LoopRef>, lanes: i64) -> Vec<Opt> {
         let k = self.kernel;
         let name = k.axes[axis.index()].var.name();
         let Some(position) = order.iter().rposition(|l| l.axis == name) else { return Vec::new() };

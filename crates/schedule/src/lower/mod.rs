@@ -12,6 +12,7 @@
 mod cascade;
 mod convert;
 mod fold;
+mod limit;
 mod region;
 
 pub(crate) use cascade::{LONGEST_SUM, cascades};

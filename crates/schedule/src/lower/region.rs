@@ -2,7 +2,7 @@
 
 use super::{Env, Lowerer, Span, Step};
 use svod_ir::expr::{Expr, ExprId, Mem};
-use svod_ir::kernel::Kernel;
+use svod_ir::kernel::{AxisId, Kernel};
 use svod_ir::size::{Size, Variable};
 
 /// The indices at which stage `reader` reads stage `read`.
@@ -28,18 +28,25 @@ struct Interval {
 }
 
 impl Lowerer<'_> {
-    /// The regions of the stages `placed` (producers first) that `consumer`, whose axes span
-    /// `env`, and the stages among `placed` read.
+    /// The regions of the stages `placed` (producers first) that are read inside a loop of
+    /// `consumer`, whose axes span `env` there: by the consumer, by the stages among `placed`, and by
+    /// those computed further inside.
     pub(super) fn regions(&self, consumer: usize, env: &Env, placed: &[usize]) -> Step<Vec<Env>> {
+        let position = |axis: AxisId, part: u32| {
+            self.s.stages[consumer].loops.iter().position(|l| (l.axis, l.part) == (axis, part))
+        };
+        let here = placed.first().and_then(|p| self.s.stages[*p].at).and_then(|(_, axis, part)| position(axis, part));
         let mut known: Vec<(usize, Env)> = vec![(consumer, env.clone())];
-        let mut regions = Vec::new();
-        for &stage in placed.iter().rev() {
-            let region = self.region(stage, &known);
-            regions.push(region.clone());
-            known.push((stage, self.visited(stage, region)));
+        let mut regions: Vec<(usize, Env)> = Vec::new();
+        for &stage in self.s.order.iter().rev() {
+            let inside = self.placed_in(stage, consumer).is_some_and(|(axis, part)| position(axis, part) >= here);
+            if inside {
+                let region = self.region(stage, &known);
+                known.push((stage, self.visited(stage, region.clone())));
+                regions.push((stage, region));
+            }
         }
-        regions.reverse();
-        Ok(regions)
+        Ok(placed.iter().filter_map(|p| regions.iter().find(|(s, _)| s == p)).map(|(_, env)| env.clone()).collect())
     }
 
     /// What the loops of a stage visit to compute a region: rounds that always run in full may run
@@ -55,12 +62,26 @@ impl Lowerer<'_> {
         region
     }
 
+    /// The loop of `consumer` in which a stage is computed, directly or as part of another stage.
+    fn placed_in(&self, stage: usize, consumer: usize) -> Option<(AxisId, u32)> {
+        let mut at = stage;
+        // Stages are placed in later ones, so this ends.
+        loop {
+            let (outer, axis, part) = self.s.stages[at].at?;
+            if outer == consumer {
+                return Some((axis, part));
+            }
+            at = outer;
+        }
+    }
+
     fn region(&self, stage: usize, known: &[(usize, Env)]) -> Env {
         let kernel = &self.s.kernel;
         let over = &kernel.stages[stage].dims();
         let mut region = self.full_env(stage);
         let readers = (0..kernel.stages.len()).filter(|r| reads(kernel, *r, stage));
         if readers.into_iter().any(|r| !known.iter().any(|(k, _)| *k == r)) {
+            self.limit(stage, &mut region);
             return region;
         }
         for (d, axis) in over.iter().enumerate() {
@@ -90,6 +111,7 @@ impl Lowerer<'_> {
                 region.insert(*axis, Span { base: u.min, remaining: u.extent, masked: u.masked });
             }
         }
+        self.limit(stage, &mut region);
         region
     }
 
@@ -104,6 +126,10 @@ impl Lowerer<'_> {
                 continue;
             }
             let with = |value: &Size, s: &Size| s.substitute(&|v: &Variable| (v == var).then(|| value.clone()));
+            if span.remaining.as_const() == Some(1) && !span.masked {
+                interval.min = with(&span.base, &interval.min);
+                continue;
+            }
             let next = with(&(Size::from(var) + 1), size);
             let slope = (&next - size).as_const()?;
             let last = &span.remaining - &Size::from(1);

@@ -1,0 +1,178 @@
+//! Attention: a contraction whose operand is rows of weights, made from another contraction.
+//!
+//! In `softmax(q @ kᵀ * s + m) @ v`, in whatever spelling, the scores `q @ kᵀ` are needed a block of
+//! rows at a time: by the row's reductions, and by the product with `v`. One kernel therefore holds
+//! both contractions, and the scores of all rows are never in memory (Rabe and Staats 2021; Dao et
+//! al. 2022). What is looked for is structure only: two contractions, and between them operations
+//! along one row and at least one reduction of it.
+
+use super::{is_contraction, passes_on, repeated_dims, squeezed};
+use rustc_hash::FxHashMap;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Graph, Op};
+
+/// Nodes below the weights, masks included, at most.
+const LONGEST: usize = 96;
+
+/// Elements of one row's keys and values together at most: they are copied into a task's scratch.
+const MOST_COPIED: i64 = 1 << 26;
+
+/// What a node is to the chain that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Between the weights and the last product: a movement or conversion.
+    Path,
+    /// An operation along the row.
+    Row,
+    /// The weights or the scores, or a reduction of a row.
+    Stage,
+}
+
+/// The dimension of the weights that each dimension of a node is.
+type Dims = Vec<Option<usize>>;
+
+/// The nodes that the kernel of contraction `node` computes row by row; none where its operands
+/// are no such rows, or where something else wants one of them.
+pub(super) fn chain(graph: &Graph, users: &[Vec<NodeIndex>], node: NodeIndex) -> Option<Vec<(NodeIndex, Role)>> {
+    let Op::Reduce(_, axes) = graph.nodes()[node as usize].op() else { return None };
+    let ([axis], true) = (&axes[..], has_tile(graph, node)) else { return None };
+    let product = graph.sources(node)[0];
+    let factors = graph.sources(product);
+    (0..2).find_map(|side| rows_below(graph, users, product, factors[side], *axis))
+}
+
+/// The chain below one factor of a product that is summed over `axis`.
+fn rows_below(
+    graph: &Graph,
+    users: &[Vec<NodeIndex>],
+    product: NodeIndex,
+    factor: NodeIndex,
+    axis: usize,
+) -> Option<Vec<(NodeIndex, Role)>> {
+    let op = |n: NodeIndex| graph.nodes()[n as usize].op();
+    let mut found = Vec::new();
+    let mut weights = factor;
+    let mut dims: Dims = (0..graph.nodes()[factor as usize].rank()).map(Some).collect();
+    while passes_on(op(weights)) || matches!(op(weights), Op::Cast(_)) {
+        found.push((weights, Role::Path));
+        (weights, dims) = below(graph, weights, &dims)?;
+    }
+    if !matches!(op(weights), Op::Alu(_)) {
+        return None;
+    }
+    let keys = dims.iter().position(|d| *d == Some(axis))?;
+    let shape = graph.nodes()[weights as usize].shape();
+
+    // Every node below, with the dimensions of the weights that its own are; none where it is read
+    // through several.
+    let mut known: FxHashMap<NodeIndex, Option<Dims>> = FxHashMap::default();
+    let mut scores: Option<NodeIndex> = None;
+    let mut work = vec![(weights, (0..shape.len()).map(Some).collect::<Dims>())];
+    while let Some((n, mut dims)) = work.pop() {
+        // Dimensions of extent 1 come and go with reshapes.
+        let long = graph.nodes()[n as usize].shape().iter().map(|e| e.as_const() != Some(1));
+        dims.iter_mut().zip(long).filter(|(_, long)| !long).for_each(|(d, _)| *d = None);
+        if let Some(before) = known.get_mut(&n) {
+            if before.as_ref() != Some(&dims) {
+                *before = None;
+            }
+            continue;
+        }
+        if known.len() == LONGEST {
+            return None;
+        }
+        let value = &graph.nodes()[n as usize];
+        let covers = |d: usize| shape[d].as_const() == Some(1) || dims.contains(&Some(d));
+        let full = (0..shape.len()).all(covers);
+        known.insert(n, Some(dims.clone()));
+        match value.op() {
+            _ if is_contraction(graph, n) => {
+                if full && scores.replace(n).is_some() {
+                    return None;
+                }
+            }
+            Op::Reduce(_, axes) if axes.len() == 1 => {
+                let mut wide = dims;
+                wide.insert(axes[0], Some(keys));
+                work.push((graph.sources(n)[0], wide));
+            }
+            Op::Alu(_) | Op::Cast(_) => work.extend(graph.sources(n).iter().map(|s| (*s, dims.clone()))),
+            op if passes_on(op) => work.extend(below(graph, n, &dims)),
+            _ => {}
+        }
+    }
+    let scores = scores.filter(|s| has_tile(graph, *s))?;
+
+    // Those that the scores lead to; the others (masks, say) are read as anywhere else.
+    let mut inside: Vec<NodeIndex> = known.keys().copied().filter(|n| *n > scores).collect();
+    inside.sort_unstable();
+    let mut members = vec![scores];
+    for n in inside {
+        if graph.sources(n).iter().any(|s| members.contains(s)) {
+            members.push(n);
+        }
+    }
+    let reduces = |n: &NodeIndex| *n != scores && matches!(op(*n), Op::Reduce(..));
+    let fits =
+        |n: &NodeIndex| known[n].as_ref().is_some_and(|dims| !reduces(n) || dims.iter().flatten().all(|d| *d != keys));
+    if !members.contains(&weights) || !members.iter().any(|n| reduces(n)) || !members.iter().all(fits) {
+        return None;
+    }
+    found.extend(members.iter().map(|n| {
+        let stage = *n == weights || matches!(op(*n), Op::Reduce(..));
+        (*n, if stage { Role::Stage } else { Role::Row })
+    }));
+    let own = |n: &NodeIndex| *n == product || found.iter().any(|(f, _)| f == n);
+    let closed = found.iter().all(|(n, _)| users[*n as usize].iter().all(own) && !graph.roots().contains(n));
+    (closed && copied(graph, product, axis, scores) <= MOST_COPIED).then_some(found)
+}
+
+/// The operand of a movement or conversion, and what its dimensions are.
+fn below(graph: &Graph, node: NodeIndex, dims: &Dims) -> Option<(NodeIndex, Dims)> {
+    let value = &graph.nodes()[node as usize];
+    let source = graph.sources(node)[0];
+    let inner = graph.nodes()[source as usize].shape();
+    let dims = match value.op() {
+        Op::Reshape(_) => squeezed(value.shape(), inner)?.into_iter().map(|d| d.and_then(|d| dims[d])).collect(),
+        Op::Permute(axes) => {
+            let mut moved = vec![None; dims.len()];
+            axes.iter().zip(dims).for_each(|(a, d)| moved[*a] = *d);
+            moved
+        }
+        Op::Expand(_) => {
+            let new = value.rank() - inner.len();
+            let kept = |d: usize| if inner[d] == value.shape()[d + new] { dims[d + new] } else { None };
+            (0..inner.len()).map(kept).collect()
+        }
+        Op::Flip(_) => return None,
+        _ => dims.clone(),
+    };
+    Some((source, dims))
+}
+
+/// Whether each operand of a contraction has a kept dimension that the other lacks.
+fn has_tile(graph: &Graph, node: NodeIndex) -> bool {
+    if !is_contraction(graph, node) {
+        return false;
+    }
+    let Op::Reduce(_, axes) = graph.nodes()[node as usize].op() else { return false };
+    let product = graph.sources(node)[0];
+    let shape = graph.nodes()[product as usize].shape();
+    let kept = (0..shape.len()).filter(|d| !axes.contains(d) && shape[*d].as_const() != Some(1));
+    let kept = kept.fold(0u64, |bits, d| bits | 1 << d);
+    let factors = graph.sources(product);
+    let [a, b] = [0, 1].map(|f| repeated_dims(graph, factors[f]) & kept);
+    a & !b != 0 && b & !a != 0
+}
+
+/// Elements of a row's values and keys.
+fn copied(graph: &Graph, product: NodeIndex, axis: usize, scores: NodeIndex) -> i64 {
+    let largest = |n: &svod_ir::size::Size| n.upper_bound().unwrap_or(i64::MAX);
+    let of = |node: NodeIndex| graph.nodes()[node as usize].shape();
+    let last = |node: NodeIndex| of(node).iter().rev().find(|e| e.as_const() != Some(1)).map_or(1, largest);
+    let keys = largest(&of(product)[axis]);
+    let columns = of(product).iter().enumerate().filter(|(d, _)| *d != axis).map(|(_, e)| largest(e));
+    let columns = columns.last().unwrap_or(1);
+    let depth = last(graph.sources(scores)[0]);
+    keys.saturating_mul(columns.saturating_add(depth))
+}

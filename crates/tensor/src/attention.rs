@@ -1,0 +1,141 @@
+//! Scaled dot-product attention (Vaswani et al. 2017), as a composition that becomes one kernel.
+
+use crate::error::{Result, TensorError, show, show_operands};
+use crate::operand::size_value;
+use crate::tensor::Tensor;
+use svod_ir::alu::Alu;
+use svod_ir::graph::{Shape, UOp};
+use svod_ir::size::Size;
+
+const OP: &str = "scaled_dot_product_attention";
+
+/// How attention is computed; the default is plain: no mask, `1 / sqrt(depth)`, a key head a query head.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Attention<'a> {
+    /// Which keys take part in each query (bool), or what is added to the scores (float); broadcast
+    /// to `[.., queries, keys]`.
+    pub mask: Option<&'a Tensor>,
+    /// Whether query `i` sees keys `0..=i` only. A key that it does not see takes no part at all, even
+    /// where its value is infinite or NaN.
+    pub causal: bool,
+    /// What the scores are multiplied by, instead of `1 / sqrt(depth)`.
+    pub scale: Option<f64>,
+    /// Whether each head of keys and values serves a group of heads of queries (dimension -3; Ainslie
+    /// et al. 2023).
+    pub grouped: bool,
+}
+
+impl Tensor {
+    /// `softmax(self @ key.T * scale + mask) @ value` for queries `[.., queries, depth]`, keys
+    /// `[.., keys, depth]` and values `[.., keys, columns]`; `[.., queries, columns]` in the queries' type.
+    /// Half-precision operands are multiplied in `float32`. A query that sees no key gives NaN.
+    ///
+    /// # Errors
+    /// [`TensorError::Shape`] where the shapes do not fit each other, and [`TensorError::DType`] where
+    /// the operands or the mask are of a type that attention does not take.
+    pub fn scaled_dot_product_attention(&self, key: &Tensor, value: &Tensor, how: Attention<'_>) -> Result<Tensor> {
+        check(self, key, value, how.mask)?;
+        let dtype = self.dtype();
+        let (mut query, mut key, mut value) = (self.widened()?, key.widened()?, value.widened()?);
+        let mut mask = how.mask.cloned();
+        let shape = query.shape();
+        if how.grouped {
+            let (heads, group) = groups(&query, &key, &value)?;
+            query = query.reshape(&split_heads(&shape, &heads, &group))?;
+            (key, value) = (key.unsqueeze(-3)?, value.unsqueeze(-3)?);
+            if let Some(m) = mask.take() {
+                mask = Some(match m.shape() {
+                    s if s.len() < 3 => m,
+                    s if s[s.len() - 3] == Size::ONE => m.unsqueeze(-3)?,
+                    s => m.reshape(&split_heads(&s, &heads, &group))?,
+                });
+            }
+        }
+        let mut scores = query.matmul(&key.transpose(-2, -1)?)?.scaled(how.scale, &shape[shape.len() - 1])?;
+        if let Some(mask) = mask {
+            scores = match mask.dtype().is_bool() {
+                true => Tensor::select(&mask, &scores, f64::NEG_INFINITY)?,
+                false => scores.add(mask)?,
+            };
+        }
+        if how.causal {
+            scores = Tensor::select(&seen(&scores.shape())?, &scores, f64::NEG_INFINITY)?;
+        }
+        let mixed = scores.softmax(-1)?.matmul(&value)?.cast(dtype)?;
+        if !how.grouped {
+            return Ok(mixed);
+        }
+        let mut joined = mixed.shape();
+        let group = joined.remove(joined.len() - 3);
+        let at = joined.len() - 3;
+        joined[at] = &joined[at] * group;
+        mixed.reshape(&joined)
+    }
+
+    fn scaled(self, scale: Option<f64>, depth: &Size) -> Result<Tensor> {
+        match (scale, depth.as_const()) {
+            (Some(scale), _) => self.mul(scale),
+            (None, Some(depth)) => self.mul(1.0 / (depth as f64).sqrt()),
+            (None, None) => {
+                let root = Tensor::from_uop(size_value(depth)?.cast(self.dtype())?).rsqrt()?;
+                self.mul(root)
+            }
+        }
+    }
+}
+
+/// Whether each query sees each key, for scores of this shape.
+fn seen(scores: &[Size]) -> Result<Tensor> {
+    let (queries, keys) = (scores[scores.len() - 2].clone(), scores[scores.len() - 1].clone());
+    let extents: Shape = [queries.clone(), keys.clone()].into();
+    let row = UOp::range(queries.clone())?.reshape([queries, Size::ONE])?.expand(extents.clone())?;
+    let column = UOp::range(keys)?.expand(extents)?;
+    Ok(Tensor::from_uop(UOp::alu(Alu::Le, &[column, row])?))
+}
+
+fn check(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>) -> Result<()> {
+    let operands = [query.uop(), key.uop(), value.uop()];
+    let given = || show_operands(&operands);
+    if operands.iter().any(|t| t.rank() < 2) {
+        return Err(TensorError::shape(OP, format!("needs [.., length, depth], not {}", given())));
+    }
+    if !operands.iter().all(|t| t.dtype().is_float()) {
+        return Err(TensorError::dtype(OP, format!("needs floating-point operands, not {}", given())));
+    }
+    let [q, k, v] = operands.each_ref().map(|t| &t.shape()[t.rank() - 2..]);
+    if q[1].eq(&k[1]) != Some(true) {
+        return Err(TensorError::shape(OP, format!("the depths of queries and keys differ in {}", given())));
+    }
+    if k[0].eq(&v[0]) != Some(true) {
+        return Err(TensorError::shape(OP, format!("the numbers of keys and values differ in {}", given())));
+    }
+    if let Some(mask) = mask.filter(|m| !m.dtype().is_bool() && !m.dtype().is_float()) {
+        let mask = show_operands(&[mask.uop()]);
+        return Err(TensorError::dtype(OP, format!("a mask is bool or floating-point, not {mask}")));
+    }
+    Ok(())
+}
+
+/// Heads of keys, and heads of queries that share each.
+fn groups(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<(Size, Size)> {
+    let operands = [query.uop(), key.uop(), value.uop()];
+    let misfit = |why: &str| Err(TensorError::shape(OP, format!("{why} in {}", show_operands(&operands))));
+    if operands.iter().any(|t| t.rank() < 3) {
+        return misfit("grouped heads need [.., heads, length, depth]");
+    }
+    let [q, k, v] = operands.each_ref().map(|t| &t.shape()[t.rank() - 3]);
+    if k.eq(v) != Some(true) {
+        return misfit("keys and values have different numbers of heads");
+    }
+    if *k == Size::ZERO || q.modulo(k.clone()) != Size::ZERO {
+        let (q, k) = (show(std::slice::from_ref(q)), show(std::slice::from_ref(k)));
+        return misfit(&format!("the heads of the queries, {q}, are no multiple of those of the keys, {k},"));
+    }
+    Ok((k.clone(), q.floordiv(k.clone())))
+}
+
+/// A shape with dimension -3 as groups of heads.
+fn split_heads(shape: &[Size], heads: &Size, group: &Size) -> Vec<Size> {
+    let at = shape.len() - 3;
+    [&shape[..at], &[heads.clone(), group.clone()], &shape[at + 1..]].concat()
+}

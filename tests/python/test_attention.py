@@ -1,0 +1,199 @@
+"""Attention: one kernel for the named function and for plain compositions, right in all of its variants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import svod
+from svod.nn import functional as F
+
+Array = NDArray[np.floating]
+
+
+def data(shape: tuple[int, ...], dtype: str = "float32", seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def reference(q: Array, k: Array, v: Array, bias: Array | float = 0.0, scale: float | None = None) -> Array:
+    """In float64."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    with np.errstate(invalid="ignore"):
+        scores = q @ np.swapaxes(k, -1, -2) * (scale or q.shape[-1] ** -0.5) + bias
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        result: Array = e / e.sum(-1, keepdims=True) @ v
+    return result
+
+
+def causal(queries: int, keys: int) -> Array:
+    return np.where(np.tril(np.ones((queries, keys), bool)), 0.0, -np.inf)
+
+
+def check(mine: svod.Tensor, expected: Array, tolerance: float = 2e-5, kernels: int = 1) -> None:
+    plan = mine.prepare()
+    assert len(plan.kernels) == kernels
+    plan.execute()
+    np.testing.assert_allclose(mine.numpy().astype(np.float64), expected, rtol=tolerance, atol=tolerance)
+
+
+# Batch, heads, queries, keys, depth, columns.
+SIZES = [
+    (1, 1, 2, 2, 4, 8),
+    (2, 3, 7, 7, 4, 8),
+    (2, 2, 33, 70, 16, 24),
+    (1, 2, 130, 129, 65, 31),
+    (3, 1, 64, 256, 64, 64),
+]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("mask", ["none", "causal", "float", "bool", "row"])
+def test_values(size: tuple[int, ...], mask: str) -> None:
+    b, h, queries, keys, depth, columns = size
+    q, k, v = (
+        data((b, h, queries, depth), seed=1),
+        data((b, h, keys, depth), seed=2),
+        data((b, h, keys, columns), seed=3),
+    )
+    tensors = [svod.Tensor(x) for x in (q, k, v)]
+    given = {
+        "none": None,
+        "causal": None,
+        "float": data((queries, keys), seed=4),
+        "bool": data((b, 1, queries, keys), seed=5) > -1,
+        "row": data((b, 1, 1, keys), seed=6) > -1,
+    }[mask]
+    bias: Array | float = 0.0
+    if mask == "causal":
+        bias = causal(queries, keys)
+    elif given is not None:
+        if given.dtype == bool:
+            given[..., 0] = True
+        bias = np.where(given, 0.0, -np.inf) if given.dtype == bool else given
+    mine = F.scaled_dot_product_attention(
+        *tensors, attn_mask=None if given is None else svod.Tensor(given), is_causal=mask == "causal"
+    )
+    check(mine, reference(q, k, v, bias))
+
+
+SPELLINGS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
+    "softmax": lambda s: s.softmax(-1),
+    "exp": lambda s: (s - s.max(-1, keepdim=True)).exp() / (s - s.max(-1, keepdim=True)).exp().sum(-1, keepdim=True),
+    "no maximum": lambda s: s.exp() / s.exp().sum(-1, keepdim=True),
+    "reciprocal": lambda s: (
+        (s - s.max(-1, keepdim=True)).exp() * (1 / (s - s.max(-1, keepdim=True)).exp().sum(-1, keepdim=True))
+    ),
+    "log_softmax": lambda s: s.log_softmax(-1).exp(),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_composition_is_one_kernel(spelling: str) -> None:
+    q, k, v = (data((2, 3, 50, 16), seed=seed) for seed in range(3))
+    bias = data((2, 1, 1, 50), seed=3)
+    scores = svod.Tensor(q) @ svod.Tensor(k).transpose(-2, -1) * 0.25 + svod.Tensor(bias)
+    check(SPELLINGS[spelling](scores) @ svod.Tensor(v), reference(q, k, v, bias))
+
+
+def test_a_composition_of_permuted_views_is_one_kernel() -> None:
+    """As models have it: heads split off the width, and joined again."""
+    q, k, v = (data((2, 40, 48), seed=seed) for seed in range(3))
+
+    def split(x: svod.Tensor) -> svod.Tensor:
+        return x.reshape(2, 40, 3, 16).permute(0, 2, 1, 3)
+
+    query, key, value = (split(svod.Tensor(x)) for x in (q, k, v))
+    mixed = (query @ key.transpose(-2, -1) / 4).softmax(-1) @ value
+    heads = (x.reshape(2, 40, 3, 16).transpose(0, 2, 1, 3) for x in (q, k, v))
+    check(mixed, reference(*heads))
+
+
+def test_no_weights_in_memory_unless_wanted() -> None:
+    q, k, v = (data((1, 2, 20, 8), seed=seed) for seed in range(3))
+    weights = (svod.Tensor(q) @ svod.Tensor(k).transpose(-2, -1)).softmax(-1)
+    mixed = weights @ svod.Tensor(v)
+    svod.prepare(weights, mixed).execute()
+    np.testing.assert_allclose(mixed.numpy(), reference(q, k, v, scale=1.0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(weights.numpy().sum(-1), np.ones((1, 2, 20)), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-5), ("float16", 2e-3)])
+def test_types(dtype: str, tolerance: float) -> None:
+    q, k, v = (data((2, 2, 37, 24), dtype, seed) for seed in range(3))
+    mine = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v), is_causal=True, scale=0.3)
+    assert mine.dtype == getattr(svod, dtype)
+    check(mine, reference(q, k, v, causal(37, 37), 0.3), tolerance)
+
+
+def test_bfloat16() -> None:
+    q, k, v = (svod.Tensor(data((2, 2, 37, 24), seed=seed)).to("bfloat16") for seed in range(3))
+    expected = reference(*(x.to("float32").numpy() for x in (q, k, v)))
+    check(q.scaled_dot_product_attention(k, v), expected, 2e-2)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 6])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_grouped_queries(heads: int, is_causal: bool, masked: bool) -> None:
+    q, k, v = data((2, 6, 20, 16), seed=1), data((2, heads, 30, 16), seed=2), data((2, heads, 30, 8), seed=3)
+    mask = data((2, 6, 20, 30), seed=4) if masked else None
+    mine = svod.Tensor(q).scaled_dot_product_attention(
+        svod.Tensor(k),
+        svod.Tensor(v),
+        None if mask is None else svod.Tensor(mask),
+        is_causal=is_causal,
+        enable_gqa=True,
+    )
+    bias = (0.0 if mask is None else mask) + (causal(20, 30) if is_causal else 0.0)
+    check(mine, reference(q, *(np.repeat(x, 6 // heads, 1) for x in (k, v)), bias))
+
+
+def test_one_query() -> None:
+    q, k, v = data((2, 3, 1, 16), seed=1), data((2, 3, 300, 16), seed=2), data((2, 3, 300, 16), seed=3)
+    mine = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v))
+    np.testing.assert_allclose(mine.numpy(), reference(q, k, v), rtol=2e-5, atol=2e-5)
+
+
+def test_hidden_keys_take_no_part() -> None:
+    q, k, v = (data((1, 2, 200, 16), seed=seed) for seed in range(3))
+    expected = reference(q, k, v, causal(200, 200))[:, :, :100]
+    k[:, :, 130:], v[:, :, 190:] = np.nan, np.inf
+    mine = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v), is_causal=True)
+    np.testing.assert_allclose(mine.numpy()[:, :, :100], expected, rtol=2e-5, atol=2e-5)
+
+
+def test_rows_and_blocks_of_minus_infinity() -> None:
+    q, k, v = (data((1, 1, 20, 8), seed=seed) for seed in range(3))
+    bias = np.zeros((20, 20), np.float32)
+    bias[3], bias[5, :12] = -np.inf, -np.inf
+    mine = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v), svod.Tensor(bias)).numpy()
+    assert np.isnan(mine[0, 0, 3]).all()
+    rows = [r for r in range(20) if r != 3]
+    np.testing.assert_allclose(mine[0, 0, rows], reference(q, k, v, bias)[0, 0, rows], rtol=2e-5, atol=2e-5)
+
+
+def test_nan_stays_in_its_row() -> None:
+    q, k, v = (data((1, 1, 20, 8), seed=seed) for seed in range(3))
+    q[0, 0, 7, 2] = np.nan
+    mine = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v)).numpy()
+    assert np.isnan(mine[0, 0, 7]).all()
+    assert np.isfinite(np.delete(mine[0, 0], 7, 0)).all()
+
+
+def test_errors() -> None:
+    q, k = svod.zeros(2, 4, 8), svod.zeros(2, 5, 8)
+    with pytest.raises(svod.ShapeError, match=r"depths of queries and keys differ in .*\[2, 4, 8\], .*\[2, 5, 7\]"):
+        q.scaled_dot_product_attention(svod.zeros(2, 5, 7), k)
+    with pytest.raises(svod.ShapeError, match="numbers of keys and values differ"):
+        q.scaled_dot_product_attention(k, svod.zeros(2, 6, 8))
+    with pytest.raises(svod.DTypeError, match="mask is bool or floating-point, not int64"):
+        q.scaled_dot_product_attention(k, k, svod.ones((4, 5), dtype="int64"))
+    with pytest.raises(svod.DTypeError, match="needs floating-point operands"):
+        q.scaled_dot_product_attention(k, svod.ones((2, 5, 8), dtype="int32"))
+    with pytest.raises(svod.ShapeError, match="no multiple of those of the keys"):
+        svod.zeros(5, 4, 8).scaled_dot_product_attention(k, k, enable_gqa=True)
+    with pytest.raises(svod.ShapeError):
+        q.scaled_dot_product_attention(k, k, svod.zeros(3, 4, 5))
