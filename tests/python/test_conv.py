@@ -45,7 +45,7 @@ def reference(
         for o in range(w.shape[0]):
             g = o // outs
             product = part[:, g * ins : (g + 1) * ins] * w[o].astype("float64")
-            out[:, o][:, *at] = product.reshape(len(x), -1).sum(1)
+            out[:, o][:, *at] = product.sum(tuple(range(1, product.ndim)))
     return out
 
 

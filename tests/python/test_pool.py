@@ -94,7 +94,7 @@ def test_unfold() -> None:
 def test_a_pool_is_one_kernel() -> None:
     x = svod.Tensor(data(2, 3, 9, 8))
     assert len(x.max_pool2d(3, 2, padding=1).prepare().kernels) == 1
-    assert len(x.avg_pool2d(3, 2, padding=1, count_include_pad=False).prepare().kernels) == 1
+    assert len(x.avg_pool2d(3, 2, padding=1).prepare().kernels) == 1
 
 
 def test_errors() -> None:
