@@ -22,6 +22,19 @@ fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
     (value, start.elapsed())
 }
 
+/// Processor time of this thread: other work on the machine does not count.
+fn busy(run: impl FnOnce()) -> Duration {
+    let clock = || {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is a place for the answer.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let start = clock();
+    run();
+    clock() - start
+}
+
 fn bench(name: &str, kernel: &Kernel, vars: &[BoundVariable], work: f64, unit: &str) {
     let target = host::target();
     let (schedule, choose) = timed(|| heuristic(kernel, &target));
@@ -53,7 +66,7 @@ fn bench(name: &str, kernel: &Kernel, vars: &[BoundVariable], work: f64, unit: &
     pointers.push(at.wrapping_add(at.align_offset(64)));
     let mut best = Duration::MAX;
     for _ in 0..9 {
-        let ((), time) = timed(|| {
+        let time = busy(|| {
             for (list, phase) in lists.iter().zip(&lowered.phases) {
                 let entry = code.entry(&list.name).expect("the object holds the phase");
                 let tasks: i64 = phase.grid.iter().map(|l| l.extent.eval_bound(vars).expect("bound")).product();
@@ -78,7 +91,7 @@ fn bench(name: &str, kernel: &Kernel, vars: &[BoundVariable], work: f64, unit: &
 fn peak() -> f64 {
     let target = host::target();
     let (rows, cols, depth) = (4u32, 3 * target.lanes(4) as u32, 128usize);
-    let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false };
+    let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false, b_offsets: false };
     let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
     let code = Code::load("tile", &object, &|_| None).expect("the tile loads");
     let address = code.address(&tile::symbol(&spec)).expect("it holds the tile").0;
@@ -89,7 +102,7 @@ fn peak() -> f64 {
     let mut c = vec![0f32; (rows * cols) as usize];
     let mut best = Duration::MAX;
     for _ in 0..9 {
-        let ((), time) = timed(|| {
+        let time = busy(|| {
             for _ in 0..4000 {
                 let stride = i64::from(cols);
                 // SAFETY: the operands have the sizes that depth, strides and tile imply.
@@ -101,7 +114,40 @@ fn peak() -> f64 {
     2.0 * f64::from(rows * cols) * depth as f64 * 4000.0 / best.as_secs_f64() / 1e9
 }
 
+fn convolutions() {
+    let slide = |size, taps, stride, padding| samples::Slide { size, taps, stride, padding, dilation: 1 };
+    for (name, batch, channels, window) in [
+        ("conv 3x3, 4 x 64 x 56 x 56", 4, [1, 64, 64], slide(56, 3, 1, 1)),
+        ("conv 7x7/2, 2 x 3 x 224 x 224", 2, [1, 3, 64], slide(224, 7, 2, 3)),
+        ("conv 3x3, 1 x 256 x 14 x 14", 1, [1, 256, 256], slide(14, 3, 1, 1)),
+        ("conv 3x3/2, 1 x 128 x 28 x 28", 1, [1, 128, 256], slide(28, 3, 2, 1)),
+        ("conv 1x1/2, 4 x 256 x 56 x 56", 4, [1, 256, 128], slide(56, 1, 2, 0)),
+        ("conv 3x3, 8 groups, 4 x 64 x 56 x 56", 4, [8, 8, 8], slide(56, 3, 1, 1)),
+    ] {
+        let kernel = samples::convolution(DType::F32, &Size::from(batch), channels, &[window, window]);
+        let points = batch * window.windows() * window.windows() * channels.iter().product::<i64>();
+        bench(name, &kernel, &[], (2 * points * window.taps * window.taps) as f64, "GFLOP/s");
+    }
+    for window in [slide(56, 3, 1, 1), slide(56, 3, 2, 1)] {
+        let kernel = samples::convolution(DType::F32, &Size::from(4), [128, 1, 1], &[window, window]);
+        let points = 4 * 128 * (56 * 56 + window.windows() * window.windows());
+        bench(
+            &format!("depthwise 3x3/{}, 4 x 128 x 56 x 56", window.stride),
+            &kernel,
+            &[],
+            (4 * points) as f64,
+            "GB/s",
+        );
+    }
+}
+
 fn main() {
+    let only = std::env::args().nth(1).filter(|a| !a.starts_with('-'));
+    if only.as_deref() == Some("conv") {
+        println!("peak of this core in this run: {:.1} GFLOP/s", peak());
+        convolutions();
+        return;
+    }
     println!("peak of this core in this run: {:.1} GFLOP/s", peak());
     let s = |n: i64| Size::from(n);
     for constant in [false, true] {
@@ -125,6 +171,7 @@ fn main() {
     bench("layernorm 8192 x 768", &samples::layernorm(&s(8192), &s(768)), &[], 2.0 * 8192.0 * 768.0 * 4.0, "GB/s");
     bench("mean and variance 4096 x 4096", &samples::mean_variance(&s(4096), &s(4096)), &[], square, "GB/s");
     bench("cumsum 4096 x 4096", &samples::cumsum(&s(4096), &s(4096), false), &[], 2.0 * square, "GB/s");
+    convolutions();
     let attention = samples::attention(&s(48), &s(256), &s(256), &s(64), false);
     bench("attention 48 x 256 x 64", &attention, &[], 4.0 * 48.0 * 256.0 * 256.0 * 64.0, "GFLOP/s");
 }

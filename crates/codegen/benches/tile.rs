@@ -70,6 +70,32 @@ fn asked_for_peak() -> Option<usize> {
     arguments.get(at + 1)?.parse().ok().filter(|threads| *threads > 0)
 }
 
+/// The rate on rows of B that lie like the taps of a convolution: three by three, in a plane.
+fn offsets(spec: &TileSpec, target: &Target) -> f64 {
+    type Tile = unsafe extern "C" fn(*mut f32, *const f32, *const f32, i64, i64, i64, i64, *const i32);
+    let text = tile::render(spec, target);
+    if std::env::var_os("SVOD_PRINT").is_some() {
+        println!("{}", machine::assembly("tile", &text, target).expect("the tile compiles"));
+    }
+    let object = machine::object("tile", &text, target).expect("the tile compiles");
+    let code = Code::load("tile", &object, &|_| None).expect("the tile loads");
+    let address = code.address(&tile::symbol(spec)).expect("it holds the tile").0;
+    // SAFETY: the code generator gave the function this signature.
+    let run = unsafe { std::mem::transmute::<usize, Tile>(address) };
+    let (rows, cols, width, plane) = (spec.rows as usize, spec.cols as usize, 58, 950);
+    let table: Vec<i32> = (0..288).map(|k| k / 9 * plane + k % 9 / 3 * width + k % 3).collect();
+    let (a, mut c) = (vec![0.5f32; rows * 288], vec![0f32; rows * cols]);
+    let b = vec![0.25f32; 32 * plane as usize + cols];
+    let stride = if spec.a_panel { rows } else { 288 } as i64;
+    best(2.0 * (rows * cols * 288) as f64 * 2000.0, 7, || {
+        for _ in 0..2000 {
+            let (a, b, table) = (a.as_ptr(), b.as_ptr(), table.as_ptr());
+            // SAFETY: the operands have the sizes that depth, table and tile imply.
+            unsafe { run(c.as_mut_ptr(), a, b, 288, 0, cols as i64, stride, table) };
+        }
+    })
+}
+
 fn main() {
     let target = host::target();
     if let Some(threads) = asked_for_peak() {
@@ -83,7 +109,8 @@ fn main() {
         if target.vector_registers >= 32 { vec![(12, 2), (14, 2), (8, 3)] } else { vec![(6, 2), (4, 3), (4, 2)] };
     for (rows, vectors) in shapes {
         for a_panel in [false, true] {
-            let spec = TileSpec { rows, cols: vectors * lanes, dtype: DType::F32, acc: DType::F32, a_panel };
+            let cols = vectors * lanes;
+            let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel, b_offsets: false };
             let start = Instant::now();
             let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
             let compile = start.elapsed();
@@ -109,8 +136,9 @@ fn main() {
             let panel = rate(cols as i64, &mut c);
             assert!((c[0] - 0.125 * depth as f32).abs() < 1e-3, "{}", c[0]);
             let line = rate(0, &mut c);
+            let offsets = offsets(&TileSpec { b_offsets: true, ..spec }, &target);
             println!(
-                "{rows:>2} x {cols:<2} {:<6} {panel:7.1} GFLOP/s on panels, {line:7.1} on one line of B, compiled in {compile:.1?}",
+                "{rows:>2} x {cols:<2} {:<6} {panel:7.1} GFLOP/s on panels, {line:7.1} on one line of B, {offsets:7.1} on taps, compiled in {compile:.1?}",
                 if a_panel { "panel" } else { "row" }
             );
         }

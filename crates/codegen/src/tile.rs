@@ -5,7 +5,8 @@
 //! that one tile serves every contraction of its types; see Goto and van de Geijn (2008) and Low et
 //! al. (2016).
 //!
-//! Signature: `(c, a, b: ptr, depth, start, c_stride, a_stride, b_stride: i64)`, strides in elements.
+//! Signature: `(c, a, b: ptr, depth, start, c_stride, a_stride, b_stride: i64)`, strides in elements; or,
+//! where the rows of B are at offsets, those (`i32`, in elements) in place of `b_stride`.
 
 use crate::host::has_half;
 use crate::llvm::attributes;
@@ -20,7 +21,9 @@ const UNROLL: u32 = 4;
 /// The tile's function.
 pub fn symbol(spec: &TileSpec) -> String {
     let layout = if spec.a_panel { "panel" } else { "row" };
-    format!("svod_tile_{}_{}_{}x{}_{layout}", spec.dtype.short(), spec.acc.short(), spec.rows, spec.cols)
+    let rows_of_b = if spec.b_offsets { "_offsets" } else { "" };
+    let (dtype, acc) = (spec.dtype.short(), spec.acc.short());
+    format!("svod_tile_{dtype}_{acc}_{}x{}_{layout}{rows_of_b}", spec.rows, spec.cols)
 }
 
 /// Whether there is a tile of these types; lowering lays out the others as loops.
@@ -95,8 +98,11 @@ impl Writer<'_> {
     }
 
     fn module(&mut self) {
-        let args = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b, i64 %depth, i64 %start, \
-                    i64 %c_stride, i64 %a_stride, i64 %b_stride";
+        let rows_of_b = if self.spec.b_offsets { "ptr noalias readonly %b_offsets" } else { "i64 %b_stride" };
+        let args = format!(
+            "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b, i64 %depth, i64 %start, \
+             i64 %c_stride, i64 %a_stride, {rows_of_b}"
+        );
         let _ = writeln!(self.text, "define void @{}({args}) #0 {{\nentry:", symbol(self.spec));
         let rows = self.row_addresses();
         self.line(format_args!("%steps = call i64 @llvm.smax.i64(i64 %depth, i64 0)"));
@@ -189,16 +195,27 @@ impl Writer<'_> {
         let mut b = b.to_string();
         for step in 0..n {
             let k = if step == 0 { k.to_string() } else { self.value(format_args!("add i64 {k}, {step}")) };
-            let columns: Vec<String> = (0..self.vectors()).map(|v| self.load_b(&b, v)).collect();
+            let row = if self.spec.b_offsets { self.row_of_b(&k) } else { b.clone() };
+            let columns: Vec<String> = (0..self.vectors()).map(|v| self.load_b(&row, v)).collect();
             for (r, row) in sums.iter_mut().enumerate() {
                 let a = self.load_a(rows, r as u32, &k);
                 for (v, sum) in row.iter_mut().enumerate() {
                     *sum = self.multiply_add(&a, &columns[v], sum);
                 }
             }
-            b = self.value(format_args!("getelementptr {}, ptr {b}, i64 %b_stride", element(self.spec.dtype)));
+            if !self.spec.b_offsets {
+                b = self.value(format_args!("getelementptr {}, ptr {b}, i64 %b_stride", element(self.spec.dtype)));
+            }
         }
         (sums, b)
+    }
+
+    /// Where step `k` finds its row of B by the table.
+    fn row_of_b(&mut self, k: &str) -> String {
+        let at = self.value(format_args!("getelementptr i32, ptr %b_offsets, i64 {k}"));
+        let offset = self.value(format_args!("load i32, ptr {at}, align 4"));
+        let offset = self.value(format_args!("sext i32 {offset} to i64"));
+        self.value(format_args!("getelementptr {}, ptr %b, i64 {offset}", element(self.spec.dtype)))
     }
 
     fn load_b(&mut self, b: &str, v: u32) -> String {

@@ -112,6 +112,7 @@ fn a8_a_tile_reads_its_result_unless_it_starts_from_zero() {
             a: operand(1),
             b: operand(2),
             c: operand(0),
+            b_offsets: None,
         };
         let ast = kernel(&[], vec![Phase { body: vec![Stmt::Micro(micro)], ..Phase::default() }]);
         derive(&ast, Metadata::default()).unwrap().ins

@@ -24,7 +24,7 @@ pub(crate) enum Runs {
 }
 
 /// One loop of a stage.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LoopState {
     pub axis: AxisId,
     pub part: u32,
@@ -44,7 +44,7 @@ pub(crate) struct StageState {
     pub loops: Vec<LoopState>,
     /// The stage and loop inside which it is computed.
     pub at: Option<(usize, AxisId, u32)>,
-    /// Rows and columns of the generated tile that computes the innermost loops.
+    /// The generated tile that computes the innermost loops.
     pub micro: Option<MicroTile>,
     /// How its temporary is laid out.
     pub layout: Layout,
@@ -63,11 +63,14 @@ struct Operand {
     layout: Layout,
 }
 
-/// A generated tile's rows and columns, and the schedule's step that chose it.
+/// A generated tile that computes the innermost loops of a contraction: one over rows, one over
+/// columns, and those over the depth; and the schedule's step that chose it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MicroTile {
     pub rows: u32,
     pub cols: u32,
+    /// Number of loops over the depth.
+    pub depth: usize,
     pub step: usize,
 }
 
@@ -455,8 +458,28 @@ impl Scheduled {
         })
     }
 
+    fn stage_plane(&mut self, stage: usize, read: &Read, layout: Layout, home: StageHome) -> Step {
+        if *read != Read::Operand(1) || home != StageHome::Task {
+            return Err("a plane is a copy of operand 1 in the task's scratch".into());
+        }
+        let new = StageState::new(&self.kernel.stages[stage]);
+        let untouched =
+            self.stages[stage].loops == new.loops && self.stages[stage].operands.iter().all(Option::is_none);
+        if !untouched {
+            return Err("a plane is staged before anything else is done to the stage".into());
+        }
+        let mem = Mem::Temp(TempId(self.kernel.stages.len() as u32), 0);
+        let copy = contraction::window::flatten(&mut self.kernel, stage)?.copy;
+        self.stages[stage].loops = StageState::new(&self.kernel.stages[stage]).loops;
+        self.stages[stage].operands[1] = Some(Operand { mem, layout });
+        self.add_copy(stage, copy, layout)
+    }
+
     fn stage_read(&mut self, stage: &str, read: &Read, layout: Layout, home: StageHome) -> Step {
         let index = self.stage(stage)?;
+        if let Layout::Plane(_) = layout {
+            return self.stage_plane(index, read, layout, home);
+        }
         let (name, value, over) = match read {
             Read::Operand(operand) => {
                 let found = self.contraction(index)?;
@@ -478,7 +501,9 @@ impl Scheduled {
         if exprs.reachable(&[value]).iter().any(of_a_step) {
             return Err("the read depends on the fold's running values".into());
         }
-        let copied = matches!(read, Read::Operand(n) if self.stages[index].operands[usize::from(*n)].is_some());
+        let copy = |n: &u8| self.stages[index].operands.get(usize::from(*n)).copied().flatten();
+        let staged = |n: &u8| copy(n).is_some_and(|c| !matches!(c.layout, Layout::Plane(_)));
+        let copied = matches!(read, Read::Operand(n) if staged(n));
         if copied || self.kernel.stages.iter().any(|s| s.name == name) {
             return Err(format!("`{name}` is staged already"));
         }
@@ -564,21 +589,30 @@ impl Scheduled {
         if self.strict {
             return Err(STRICT.into());
         }
-        self.check_micro(index, rows, cols)?;
-        self.stages[index].micro = Some(MicroTile { rows, cols, step });
+        let depth = self.check_micro(index, rows, cols)?;
+        self.stages[index].micro = Some(MicroTile { rows, cols, depth, step });
         Ok(())
     }
 
-    fn check_micro(&self, index: usize, rows: u32, cols: u32) -> Step {
+    /// The number of loops over the depth.
+    fn check_micro(&self, index: usize, rows: u32, cols: u32) -> Step<usize> {
         if rows == 0 || cols == 0 || rows > MAX_TILE || cols > MAX_TILE {
             return Err(format!("a tile has 1 to {MAX_TILE} rows and columns"));
         }
         let found = self.contraction(index)?;
         let loops = &self.stages[index].loops;
-        let [.., i, j, k] = &loops[..] else { return Err("the stage has fewer than three loops".into()) };
         let inner = |l: &LoopState| l.step == 1 && l.runs == Runs::Serial;
-        if (i.axis, j.axis, k.axis) != (found.m, found.n, found.k) || ![i, j, k].into_iter().all(inner) {
+        let depth = loops.iter().rev().take_while(|l| found.depth.contains(&l.axis) && inner(l)).count();
+        let ends = match &loops[..loops.len() - depth] {
+            [.., i, j] => depth > 0 && (i.axis, j.axis) == (found.m, found.n) && inner(i) && inner(j),
+            _ => false,
+        };
+        if !ends {
             return Err("the innermost loops must be the innermost parts of rows, columns and depth, serial".into());
+        }
+        let whole = |l: &LoopState| loops.iter().filter(|o| o.axis == l.axis).count() == 1;
+        if !loops[loops.len() - depth + 1..].iter().all(whole) {
+            return Err("of several loops over the depth only the outermost may be a part of its axis".into());
         }
         let padded = |axis: AxisId, by: u32| {
             loops.iter().any(|l| l.axis == axis && l.step == u64::from(by) && l.tail == Tail::PadScratch)
@@ -611,10 +645,13 @@ impl Scheduled {
                         return Err(format!("full rounds run over the end of the prepared operand {operand}"));
                     }
                 }
-                (_, Mem::Temp(..)) => {}
+                (Layout::Plane(slack), _) if slack < width => {
+                    return Err(format!("the plane has {slack} elements after a line, the tile reads {width}"));
+                }
+                (Layout::Plane(_), _) | (_, Mem::Temp(..)) => {}
             }
         }
-        Ok(())
+        Ok(depth)
     }
 
     /// The first operand where it is what another stage computes, rows by depth: that needs no copy.

@@ -4,6 +4,9 @@
 //! the first operand has (rows, m), one that only the second has (columns, n) and one that is
 //! summed over and that both have (depth, k): a matrix product, plain, batched or transposed. The
 //! operands may be any expressions. See Goto and van de Geijn (2008) for why they are packed.
+//! A convolution becomes one by [`window`].
+
+pub(crate) mod window;
 
 use crate::opt::Layout;
 use svod_dtype::{Const, DType};
@@ -23,8 +26,10 @@ pub(crate) struct Contraction {
     pub m: AxisId,
     /// The innermost axis that only `b` has.
     pub n: AxisId,
-    /// The innermost summed axis.
+    /// The innermost summed axis that both have.
     pub k: AxisId,
+    /// All summed axes that both have, outermost first.
+    pub depth: Vec<AxisId>,
     /// Type of the sum.
     pub acc: DType,
     a_axes: Vec<AxisId>,
@@ -33,17 +38,10 @@ pub(crate) struct Contraction {
 
 /// The contraction that a stage is, if it is one.
 pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
+    let [mut a, mut b] = factors(kernel, stage)?;
     let stage = &kernel.stages[stage];
-    let Body::Fold { axes, carries, emit: Emit::Last, results } = &stage.body else { return None };
-    let [carry] = &carries[..] else { return None };
-    let Expr::Alu(Alu::Mul, factors) = kernel.exprs.get(carry.element) else { return None };
-    let plain = matches!(results[..], [r] if *kernel.exprs.get(r) == Expr::Carry(0, carry.dtype));
-    if carry.op != Monoid::Sum || carry.fix.is_some() || !plain || !carry.dtype.is_float() {
-        return None;
-    }
-    let used = |e: ExprId| -> Vec<AxisId> { axes_of(kernel, e) };
-    let (mut a, mut b) = (factors[0], factors[1]);
-    let (mut a_axes, mut b_axes) = (used(a), used(b));
+    let Body::Fold { axes, carries, .. } = &stage.body else { return None };
+    let (mut a_axes, mut b_axes) = (axes_of(kernel, a), axes_of(kernel, b));
     let last_kept =
         |of: &[AxisId], other: &[AxisId]| stage.over.iter().rposition(|x| of.contains(x) && !other.contains(x));
     if last_kept(&a_axes, &b_axes)? > last_kept(&b_axes, &a_axes)? {
@@ -52,23 +50,33 @@ pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
     }
     let m = stage.over[last_kept(&a_axes, &b_axes)?];
     let n = stage.over[last_kept(&b_axes, &a_axes)?];
-    let k = *axes.iter().rev().find(|x| a_axes.contains(x) && b_axes.contains(x))?;
-    Some(Contraction { a, b, m, n, k, acc: carry.dtype, a_axes, b_axes })
+    let depth: Vec<AxisId> = axes.iter().copied().filter(|x| a_axes.contains(x) && b_axes.contains(x)).collect();
+    let k = *depth.last()?;
+    Some(Contraction { a, b, m, n, k, depth, acc: carries[0].dtype, a_axes, b_axes })
+}
+
+/// The two operands of a stage that sums their products, and does nothing else.
+fn factors(kernel: &Kernel, stage: usize) -> Option<[ExprId; 2]> {
+    let Body::Fold { carries, emit: Emit::Last, results, .. } = &kernel.stages[stage].body else { return None };
+    let [carry] = &carries[..] else { return None };
+    let Expr::Alu(Alu::Mul, factors) = kernel.exprs.get(carry.element) else { return None };
+    let plain = matches!(results[..], [r] if *kernel.exprs.get(r) == Expr::Carry(0, carry.dtype));
+    let sums = carry.op == Monoid::Sum && carry.fix.is_none() && plain && carry.dtype.is_float();
+    sums.then_some([factors[0], factors[1]])
 }
 
 impl Contraction {
     /// The axes of an operand's copy: outer ones first, then rows and depth of operand 0, depth
     /// and columns of operand 1. Operand 0 in panels has its rows last.
     pub fn operand_axes(&self, kernel: &Kernel, operand: u8, layout: Layout) -> Vec<AxisId> {
-        let (axes, last) = match (operand, layout) {
-            (0, Layout::Rows) => (&self.a_axes, [self.m, self.k]),
-            (0, Layout::Panels(_)) => (&self.a_axes, [self.k, self.m]),
-            _ => (&self.b_axes, [self.k, self.n]),
+        let depth = self.depth.iter().copied();
+        let (axes, last): (_, Vec<AxisId>) = match (operand, layout) {
+            (0, Layout::Panels(_)) => (&self.a_axes, depth.chain([self.m]).collect()),
+            (0, _) => (&self.a_axes, [self.m].into_iter().chain(depth).collect()),
+            _ => (&self.b_axes, depth.chain([self.n]).collect()),
         };
         let order = (0..kernel.axes.len() as u32).map(AxisId);
-        let mut outer: Vec<AxisId> = order.filter(|a| axes.contains(a) && !last.contains(a)).collect();
-        outer.extend(last);
-        outer
+        order.filter(|a| axes.contains(a) && !last.contains(a)).chain(last.iter().copied()).collect()
     }
 }
 
@@ -117,11 +125,10 @@ pub(crate) fn packed_index(kernel: &mut Kernel, over: &[AxisId], layout: Layout)
 /// Where a point of a copy's axes lies in its storage.
 pub(crate) fn layout_index(points: &[Size], layout: Layout) -> Vec<Size> {
     match (layout, points) {
-        (Layout::Panels(width), [outer @ .., depth, last]) => {
+        (Layout::Panels(width), [others @ .., last]) => {
             let width = Size::from(i64::from(width));
-            let mut index = outer.to_vec();
-            index.extend([last.floordiv(&width), depth.clone(), last.modulo(&width)]);
-            index
+            let panel = [last.floordiv(&width)];
+            panel.iter().chain(others).cloned().chain([last.modulo(&width)]).collect()
         }
         _ => points.to_vec(),
     }
@@ -130,11 +137,13 @@ pub(crate) fn layout_index(points: &[Size], layout: Layout) -> Vec<Size> {
 /// The storage's shape of a copy whose axes have these extents.
 pub(crate) fn layout_shape(extents: &[Size], layout: Layout) -> Vec<Size> {
     match (layout, extents) {
-        (Layout::Panels(width), [outer @ .., depth, last]) => {
+        (Layout::Panels(width), [others @ .., last]) => {
             let width = Size::from(i64::from(width));
-            let mut shape = outer.to_vec();
-            shape.extend([last.ceil_div(&width), depth.clone(), width]);
-            shape
+            let panels = [last.ceil_div(&width)];
+            panels.iter().chain(others).cloned().chain([width]).collect()
+        }
+        (Layout::Plane(slack), [others @ .., last]) => {
+            others.iter().cloned().chain([last + i64::from(slack)]).collect()
         }
         _ => extents.to_vec(),
     }
@@ -166,15 +175,13 @@ pub(crate) fn pack_kernel(
         stored.push(Size::from(&var));
         pack.axes.push(Axis { var, extent: extent.clone() });
     }
-    let outer = over.len().saturating_sub(2);
     let mut points: Vec<Size> = stored.clone();
     let mut valid = None;
-    if let Layout::Panels(width) = layout {
-        let last = &(&stored[outer] * &Size::from(i64::from(width))) + &stored[outer + 2];
-        points.truncate(outer);
-        points.extend([stored[outer + 1].clone(), last.clone()]);
-        let (at, end) = (pack.exprs.index(last), pack.exprs.index(extents[outer + 1].clone()));
-        if extents[outer + 1].divisible_by(i64::from(width)) != Some(true) {
+    if let (Layout::Panels(width), [panel, others @ .., column], Some(extent)) = (layout, &stored[..], extents.last()) {
+        let last = panel * i64::from(width) + column;
+        points = others.iter().chain([&last]).cloned().collect();
+        let (at, end) = (pack.exprs.index(last), pack.exprs.index(extent.clone()));
+        if extent.divisible_by(i64::from(width)) != Some(true) {
             valid = Some(pack.exprs.alu(Alu::Lt, &[at, end]));
         }
     }

@@ -76,6 +76,10 @@ pub enum Layout {
     Rows,
     /// Panels of `width` points of the last axis: `[last / width][other axes][last % width]`.
     Panels(u32),
+    /// The padded plane of a convolution, by phases of its strides; row-major, with so many elements
+    /// after each line that are read with it but mean nothing. Staging it makes the stage's last two
+    /// window axes one.
+    Plane(u32),
 }
 
 /// Where a staged copy of an operand lives.
@@ -145,8 +149,9 @@ pub enum Opt {
         at: LoopRef,
     },
     /// Gives what a stage reads a copy of its own. In the task's scratch it is a new stage, to be
-    /// placed with `At`: `stage.a` and `stage.b` for operands, else `stage.p0`, for example, and
-    /// `stage.p0_1` for the second load. It has the axes that the read names.
+    /// placed with `At`: `stage.a` and `stage.b` for operands (`stage.plane` for a plane, which may then
+    /// have a copy itself), else `stage.p0`, for example, and `stage.p0_1` for the second load. It has
+    /// the axes that the read names.
     Stage {
         /// The stage that reads.
         stage: String,

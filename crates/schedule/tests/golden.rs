@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
+use svod_dtype::DType;
 use svod_ir::kernel::{Kernel, samples};
 use svod_ir::size::{Size, Variable};
 use svod_ir::target::Target;
@@ -32,4 +33,8 @@ fn loop_trees() {
     check("matmul", &samples::matmul_bias(&n(256), &n(384), &n(1536), true));
     check("matmul_symbolic", &samples::matmul_bias(&Size::from(&rows), &n(777), &n(513), true));
     check("attention", &samples::attention(&n(4), &n(16), &n(24), &n(32), true));
+    let window = samples::Slide { padding: 1, ..samples::Slide::new(56, 3) };
+    check("convolution", &samples::convolution(DType::F32, &n(4), [1, 64, 64], &[window, window]));
+    let window = samples::Slide { stride: 2, ..window };
+    check("depthwise", &samples::convolution(DType::F32, &n(4), [128, 1, 1], &[window, window]));
 }

@@ -412,10 +412,12 @@ impl Function<'_> {
             pointers
                 .push(format!("ptr {}", self.temporary(format_args!("getelementptr {element}, ptr {base}, i64 {at}"))));
         }
-        let numbers = [tile.depth, tile.start].into_iter().chain(tile.operands.iter().map(|o| o.stride));
-        pointers.extend(numbers.map(|v| self.typed(v)));
-        self.line(format_args!("call void @{symbol}({})", pointers.join(", ")));
-        self.declare(format!("void @{symbol}(ptr, ptr, ptr, i64, i64, i64, i64, i64) nounwind"));
+        let [c, a, b] = tile.operands;
+        pointers.extend([tile.depth, tile.start, c.stride, a.stride].map(|v| self.typed(v)));
+        let last = tile.offsets.map_or_else(|| self.typed(b.stride), |table| format!("ptr {}", base(table)));
+        self.line(format_args!("call void @{symbol}({}, {last})", pointers.join(", ")));
+        let rows_of_b = if tile.offsets.is_some() { "ptr" } else { "i64" };
+        self.declare(format!("void @{symbol}(ptr, ptr, ptr, i64, i64, i64, i64, {rows_of_b}) nounwind"));
     }
 
     fn dtype(&self, place: Place) -> DType {

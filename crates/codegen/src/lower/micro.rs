@@ -5,17 +5,19 @@ use super::{LowerError, Lowering};
 use crate::tile;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::linear::{Inst, Slot, Tile, TileOperand, TileSpec, Ty, Val};
+use svod_ir::expr::Mem;
+use svod_ir::linear::{Inst, Place, Slot, Tile, TileOperand, TileSpec, Ty, Val};
 use svod_ir::lowered::{self, Micro};
 use svod_ir::size::Size;
 
 impl Lowering<'_> {
     pub(super) fn micro(&mut self, m: &Micro) -> Result<(), LowerError> {
-        let Micro { rows, cols, dtype, acc, a_panel, .. } = *m;
-        let spec = TileSpec { rows, cols, dtype, acc, a_panel };
+        let Micro { rows, cols, dtype, acc, a_panel, b_offsets, .. } = *m;
+        let spec = TileSpec { rows, cols, dtype, acc, a_panel, b_offsets: b_offsets.is_some() };
         let operands = [self.operand(&m.c)?, self.operand(&m.a)?, self.operand(&m.b)?];
         let (depth, start) = (self.size(&m.depth)?, self.size(&m.start)?);
-        let tile = Tile { spec, depth, start, operands };
+        let offsets = b_offsets.map(|t| self.flat(Mem::Temp(t, 0)).map(|(place, _)| place)).transpose()?;
+        let tile = Tile { spec, depth, start, operands, offsets };
         if rows == 0 || cols == 0 {
             return Ok(());
         }
@@ -29,11 +31,17 @@ impl Lowering<'_> {
     }
 
     fn operand(&mut self, t: &lowered::TileOperand) -> Result<TileOperand, LowerError> {
-        let Memory::Flat { place, strides } = self.memory(t.mem) else {
-            return Err(LowerError::Register(format!("{:?}", t.mem)));
-        };
-        let (place, at) = (*place, t.index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>());
+        let (place, strides) = self.flat(t.mem)?;
+        let at = t.index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>();
         Ok(TileOperand { place, at: self.size(&at)?, stride: self.size(&t.stride)? })
+    }
+
+    /// A memory that is no register, and its strides.
+    fn flat(&self, mem: Mem) -> Result<(Place, &[Size]), LowerError> {
+        match self.memory(mem) {
+            Memory::Flat { place, strides } => Ok((*place, strides)),
+            Memory::Register { .. } => Err(LowerError::Register(format!("{mem:?}"))),
+        }
     }
 
     /// The tile as loops over its rows and depth, one row of accumulators at a time.
@@ -68,7 +76,14 @@ impl Lowering<'_> {
         };
         let left = self.b.load(Ty::scalar(spec.dtype), a.place, a_at, None, Const::zero(spec.dtype));
         let left = self.convert(spec.acc, left);
-        let b_row = self.element(b.at, k, b.stride);
+        let b_row = match tile.offsets {
+            Some(table) => {
+                let offset = self.b.load(Ty::scalar(DType::I32), table, k, None, Const::zero(DType::I32));
+                let offset = self.b.cast(DType::Index, offset);
+                self.b.alu(Alu::Add, &[b.at, offset])
+            }
+            None => self.element(b.at, k, b.stride),
+        };
         for (n, slot) in slots.iter().enumerate() {
             let at = self.offset(b_row, n as u32 * lanes);
             let right = self.b.load(narrow, b.place, at, None, Const::zero(spec.dtype));

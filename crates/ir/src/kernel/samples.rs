@@ -291,6 +291,108 @@ pub fn matmul_bias(m: &Size, n: &Size, k: &Size, gelu: bool) -> Kernel {
     b.0
 }
 
+/// One spatial dimension of a convolution.
+#[derive(Clone, Copy, Debug)]
+pub struct Slide {
+    /// Points of the input.
+    pub size: i64,
+    /// Points of the window.
+    pub taps: i64,
+    /// Distance between windows.
+    pub stride: i64,
+    /// Zeros on either side.
+    pub padding: i64,
+    /// Distance between a window's points.
+    pub dilation: i64,
+}
+
+impl Slide {
+    /// A window that lies dense, without strides and padding.
+    pub fn new(size: i64, taps: i64) -> Slide {
+        Slide { size, taps, stride: 1, padding: 0, dilation: 1 }
+    }
+
+    /// Number of windows.
+    pub fn windows(&self) -> i64 {
+        (self.size + 2 * self.padding - self.dilation * (self.taps - 1) - 1) / self.stride + 1
+    }
+}
+
+/// A convolution with bias and rectifier, in stages `conv` and `out`: `groups` groups of
+/// `channels` to `filters` channels each, windows over `dims`. There is no axis of extent 1.
+/// Arguments: x: `dtype[batch, groups * channels, size ...]`, weights: `dtype[groups * filters,
+/// channels, taps ...]`, constant, bias: `f32[groups * filters]`, out: `f32[batch, groups * filters,
+/// windows ...]`.
+pub fn convolution(dtype: DType, batch: &Size, [groups, channels, filters]: [i64; 3], dims: &[Slide]) -> Kernel {
+    let mut b = Builder::new("convolution");
+    let mut over = Vec::new();
+    let mut summed = Vec::new();
+    // Where an axis stands: 0 where it has one point.
+    let axis = |b: &mut Builder, list: &mut Vec<AxisId>, name: &str, extent: &Size| {
+        if extent.as_const() == Some(1) {
+            return Size::ZERO;
+        }
+        list.push(b.axis(name, extent));
+        Size::from(&b.0.axes[list[list.len() - 1].index()].var)
+    };
+    let size = |n: i64| Size::from(n);
+    let n = axis(&mut b, &mut over, "n", batch);
+    let g = axis(&mut b, &mut over, "g", &size(groups));
+    let o = axis(&mut b, &mut over, "o", &size(filters));
+    let mut at = Vec::new();
+    let letter = |d: usize| ["x", "y", "z"][dims.len() - 1 - d];
+    for (d, s) in dims.iter().enumerate() {
+        at.push(axis(&mut b, &mut over, letter(d), &size(s.windows())));
+    }
+    let c = axis(&mut b, &mut summed, "c", &size(channels));
+    let mut taps = Vec::new();
+    for (d, s) in dims.iter().enumerate() {
+        taps.push(axis(&mut b, &mut summed, &format!("k{}", letter(d)), &size(s.taps)));
+    }
+    let mut param = |dtype, shape: Vec<Size>, constant| {
+        b.0.params.push(Param { dtype, shape, constant });
+        ParamId(b.0.params.len() as u32 - 1)
+    };
+    let sizes = |of: &dyn Fn(&Slide) -> i64| dims.iter().map(|s| size(of(s))).collect::<Vec<_>>();
+    let x = param(dtype, [vec![batch.clone(), size(groups * channels)], sizes(&|s| s.size)].concat(), false);
+    let weights = param(dtype, [vec![size(groups * filters), size(channels)], sizes(&|s| s.taps)].concat(), true);
+    let bias = param(F32, vec![size(groups * filters)], false);
+    let out = param(F32, [vec![batch.clone(), size(groups * filters)], sizes(&|s| s.windows())].concat(), false);
+
+    let (filter, channel) = (&g * filters + &o, &g * channels + &c);
+    let mut index = vec![n.clone(), channel];
+    let mut valid = None;
+    for (s, (at, tap)) in dims.iter().zip(at.iter().zip(&taps)) {
+        let point = at * s.stride + tap * s.dilation - s.padding;
+        if s.padding > 0 {
+            let (zero, end) = (b.0.exprs.index(0), b.0.exprs.index(s.size));
+            let here = b.0.exprs.index(point.clone());
+            for bound in [b.op(Alu::Le, &[zero, here]), b.op(Alu::Lt, &[here, end])] {
+                valid = Some(valid.map_or(bound, |v| b.op(Alu::And, &[v, bound])));
+            }
+        }
+        index.push(point);
+    }
+    let mut indices = |sizes: Vec<Size>| sizes.into_iter().map(|s| b.0.exprs.index(s)).collect::<Vec<_>>();
+    let from = indices(index);
+    let tap = indices([vec![filter.clone(), c.clone()], taps].concat());
+    let filter_at = indices(vec![filter.clone()]);
+    let to = indices([vec![n, filter], at].concat());
+    let value = b.0.exprs.load_valid(dtype, Mem::Param(x), &from, valid, Const::zero(dtype));
+    let weight = b.0.exprs.load(dtype, Mem::Param(weights), &tap);
+    let (value, weight) = (b.0.exprs.cast(F32, value), b.0.exprs.cast(F32, weight));
+    let element = b.op(Alu::Mul, &[value, weight]);
+    let results = vec![b.node(Expr::Carry(0, F32), F32)];
+    let carries = vec![Carry { dtype: F32, element, op: Monoid::Sum, fix: None }];
+    let body = Body::Fold { axes: summed, carries, emit: Emit::Last, results };
+    let sum = b.stage("conv", &over, body, vec![Out::Temp]);
+    let (sum, bias, zero) = (b.temp(sum, 0, &over), b.0.exprs.load(F32, Mem::Param(bias), &filter_at), b.float(0.0));
+    let sum = b.op(Alu::Add, &[sum, bias]);
+    let result = b.op(Alu::Max, &[sum, zero]);
+    b.stage("out", &over, Body::Map(result), vec![Out::Param { param: out, index: to }]);
+    b.0
+}
+
 /// The first index of the greatest value of each row. Arguments: x: `f32[rows, cols]`,
 /// out: `i64[rows]`.
 pub fn argmax(rows: &Size, cols: &Size) -> Kernel {
@@ -357,6 +459,7 @@ pub fn all_small() -> Vec<Kernel> {
         cumsum(&b, &c, true),
         matmul_bias(&b, &c, &d, false),
         matmul_bias(&b, &c, &d, true),
+        convolution(F32, &a, [1, 3, 5], &[Slide { padding: 1, ..Slide::new(4, 3) }]),
         argmax(&b, &c),
         embedding(&d, &b, &c),
         scatter_add(&c, &b),

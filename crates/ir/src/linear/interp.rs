@@ -219,7 +219,11 @@ impl Machine<'_> {
                 for k in 0..depth {
                     let left = if spec.a_panel { a.1 + k * a.2 + r } else { a.1 + r * a.2 + k };
                     let left = self.read(a.0, left)?.cast(spec.acc);
-                    let right = self.read(b.0, b.1 + k * b.2 + j)?.cast(spec.acc);
+                    let row = match tile.offsets {
+                        Some(table) => self.read(table, k)?.as_i64(),
+                        None => k * b.2,
+                    };
+                    let right = self.read(b.0, b.1 + row + j)?.cast(spec.acc);
                     sum = Alu::MulAdd.eval(&[left, right, sum]).unwrap_or(sum);
                 }
                 self.write(c.0, to, sum)?;

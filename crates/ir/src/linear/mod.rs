@@ -143,6 +143,8 @@ pub struct TileSpec {
     pub acc: DType,
     /// Whether A is contiguous along the rows, else along the depth.
     pub a_panel: bool,
+    /// Whether a table says where B's rows lie, else they are a stride apart.
+    pub b_offsets: bool,
 }
 
 /// An operand of a contraction tile.
@@ -167,6 +169,9 @@ pub struct Tile {
     pub start: Val,
     /// C, A and B.
     pub operands: [TileOperand; 3],
+    /// Where B's rows lie, in elements from its position, for each step of the depth; there if and
+    /// only if the specification says so.
+    pub offsets: Option<Place>,
 }
 
 /// An instruction. Those that give a value are so marked; [`Linear::values`] holds its type.

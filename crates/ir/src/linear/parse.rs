@@ -199,7 +199,9 @@ impl Parser<'_> {
         self.lexer.expect_word("start")?;
         let start = self.val()?;
         let operands = [self.operand()?, self.operand()?, self.operand()?];
-        Ok(Tile { spec: TileSpec { rows, cols, dtype, acc, a_panel }, depth, start, operands })
+        let offsets = if self.lexer.eat_word("at") { Some(self.place()?) } else { None };
+        let spec = TileSpec { rows, cols, dtype, acc, a_panel, b_offsets: offsets.is_some() };
+        Ok(Tile { spec, depth, start, operands, offsets })
     }
 
     fn operand(&mut self) -> Result<TileOperand> {
@@ -209,14 +211,18 @@ impl Parser<'_> {
         Ok(TileOperand { place, at, stride: self.val()? })
     }
 
-    fn element(&mut self) -> Result<(Place, Val)> {
+    fn place(&mut self) -> Result<Place> {
         let word = self.lexer.word()?;
         let number = |prefix| word.strip_prefix(prefix).and_then(|n: &str| n.parse().ok());
-        let place = match (number("p"), number("s")) {
-            (Some(p), _) => Place::Param(ParamId(p)),
-            (_, Some(s)) => Place::Scratch(ScratchId(s)),
-            _ => return self.lexer.error("expected a memory such as p0 or s0"),
-        };
+        match (number("p"), number("s")) {
+            (Some(p), _) => Ok(Place::Param(ParamId(p))),
+            (_, Some(s)) => Ok(Place::Scratch(ScratchId(s))),
+            _ => self.lexer.error("expected a memory such as p0 or s0"),
+        }
+    }
+
+    fn element(&mut self) -> Result<(Place, Val)> {
+        let place = self.place()?;
         self.lexer.expect("[")?;
         let at = self.val()?;
         self.lexer.expect("]")?;

@@ -114,7 +114,8 @@ fn write_tile(f: &mut fmt::Formatter<'_>, tile: &Tile) -> fmt::Result {
     write!(f, "tile {} * {} {} -> {}", s.rows, s.cols, s.dtype.short(), s.acc.short())?;
     f.write_str(if s.a_panel { " panel" } else { "" })?;
     write!(f, " depth {} start {}", tile.depth, tile.start)?;
-    tile.operands.iter().try_for_each(|o| write!(f, ", {}[{}] stride {}", o.place, o.at, o.stride))
+    tile.operands.iter().try_for_each(|o| write!(f, ", {}[{}] stride {}", o.place, o.at, o.stride))?;
+    tile.offsets.map_or(Ok(()), |table| write!(f, " at {table}"))
 }
 
 struct List<'a, T>(&'a [T]);

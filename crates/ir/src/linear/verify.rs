@@ -168,6 +168,14 @@ impl Linear {
                 return Err(Fault::Memory);
             }
         }
+        if tile.spec.b_offsets != tile.offsets.is_some() {
+            return Err(Fault::Operands);
+        }
+        if let Some(offsets) = tile.offsets.map(|t| self.place(t)).transpose()?
+            && offsets != DType::I32
+        {
+            return Err(Fault::Memory);
+        }
         self.writable(tile.operands[0].place)?;
         if scalars.iter().all(|v| self.ty(*v) == index) { Ok(()) } else { Err(Fault::Operands) }
     }

@@ -210,6 +210,14 @@ impl Run<'_> {
     fn micro(&mut self, m: &Micro) -> Result<(), InterpError> {
         let (depth, start) = (self.size(&m.depth)?, self.size(&m.start)?);
         let (a, b, c) = (self.tile(&m.a)?, self.tile(&m.b)?, self.tile(&m.c)?);
+        let rows_of_b = (0..depth).map(|k| match m.b_offsets {
+            None => Ok(b.0 + k * b.1),
+            Some(t) => {
+                let offset = self.memory.load(Mem::Temp(t, 0), &[k])?.ok_or(InterpError::Undefined)?;
+                Ok(b.0 + offset.as_i64())
+            }
+        });
+        let rows_of_b = rows_of_b.collect::<Result<Vec<i64>, InterpError>>()?;
         for r in 0..i64::from(m.rows) {
             for j in 0..i64::from(m.cols) {
                 let to = self.position(&m.c, c.0 + r * c.1 + j)?;
@@ -217,10 +225,10 @@ impl Run<'_> {
                     0 => Some(Const::zero(m.acc)),
                     _ => self.memory.read(m.c.mem, to)?,
                 };
-                for k in 0..depth {
+                for (k, row) in (0..depth).zip(&rows_of_b) {
                     let at = if m.a_panel { a.0 + k * a.1 + r } else { a.0 + r * a.1 + k };
                     let left = self.memory.read(m.a.mem, self.position(&m.a, at)?)?;
-                    let right = self.memory.read(m.b.mem, self.position(&m.b, b.0 + k * b.1 + j)?)?;
+                    let right = self.memory.read(m.b.mem, self.position(&m.b, row + j)?)?;
                     sum = match (sum, left, right) {
                         (Some(s), Some(l), Some(r)) => Alu::MulAdd.eval(&[l.cast(m.acc), r.cast(m.acc), s]),
                         _ => None,

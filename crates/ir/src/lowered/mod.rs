@@ -20,7 +20,7 @@ mod verify;
 
 pub use verify::{PhaseError, VerifyError};
 
-use crate::expr::{ExprId, ExprPool, Mem, ParamId};
+use crate::expr::{ExprId, ExprPool, Mem, ParamId, TempId};
 use crate::kernel::Param;
 use crate::size::{Size, Variable};
 use svod_dtype::DType;
@@ -82,7 +82,8 @@ pub struct TileOperand {
 
 /// `c[r, j] = (init ? 0 : c[r, j]) + sum over k < depth of a[r, k] * b[k, j]` for `r < rows`,
 /// `j < cols`. Columns of B and C are contiguous; A is contiguous in k (its stride is between
-/// rows) or, with `a_panel`, in r (its stride is between steps of k). Accumulates in C's type.
+/// rows) or, with `a_panel`, in r (its stride is between steps of k). B's rows are `stride` apart or,
+/// with `b_offsets`, at any distance from its first. Accumulates in C's type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Micro {
     /// Rows of the tile.
@@ -105,6 +106,9 @@ pub struct Micro {
     pub b: TileOperand,
     /// C: rows × cols.
     pub c: TileOperand,
+    /// A temporary `i32[depth]` that says for each step how far B's row lies from `b`, in elements;
+    /// where absent, rows are `b.stride` apart.
+    pub b_offsets: Option<TempId>,
 }
 
 /// A statement.

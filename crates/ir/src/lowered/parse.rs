@@ -133,23 +133,36 @@ fn micro(p: &mut Parser<'_>) -> Result<Stmt, ParseError> {
     let depth = p.size()?;
     p.lex.expect_word("start")?;
     let start = p.size()?;
-    let ((c, _), (a, a_panel), (b, _)) = (tile(p)?, tile(p)?, tile(p)?);
-    Ok(Stmt::Micro(Micro { rows, cols, dtype, acc, depth, start, a_panel, a, b, c }))
+    let (c, _) = tile(p, &mut |_| Ok(()))?;
+    let (a, a_panel) = tile(p, &mut |p| Ok(p.lex.eat_word("panel")))?;
+    let (b, b_offsets) = tile(p, &mut |p| {
+        if !p.lex.eat_word("at") {
+            return Ok(None);
+        }
+        match p.mem()?.0 {
+            Mem::Temp(t, _) => Ok(Some(t)),
+            Mem::Param(_) => p.lex.error("offsets are a temporary"),
+        }
+    })?;
+    Ok(Stmt::Micro(Micro { rows, cols, dtype, acc, depth, start, a_panel, a, b, c, b_offsets }))
 }
 
 fn count(p: &mut Parser<'_>) -> Result<u32, ParseError> {
     u32::try_from(p.lex.int()?).or_else(|_| p.lex.error("a tile's sides are 32-bit numbers"))
 }
 
-/// Reads an operand, and whether it is a panel.
-fn tile(p: &mut Parser<'_>) -> Result<(TileOperand, bool), ParseError> {
+/// Reads an operand, and what `more` reads at its end.
+fn tile<T>(
+    p: &mut Parser<'_>,
+    more: &mut dyn FnMut(&mut Parser<'_>) -> Result<T, ParseError>,
+) -> Result<(TileOperand, T), ParseError> {
     p.lex.expect("(")?;
     let (mem, _) = p.mem()?;
     p.lex.expect("[")?;
     let index = p.list("]", |p| p.size())?;
     p.lex.expect_word("stride")?;
     let stride = p.size()?;
-    let panel = p.lex.eat_word("panel");
+    let more = more(p)?;
     p.lex.expect(")")?;
-    Ok((TileOperand { mem, index, stride }, panel))
+    Ok((TileOperand { mem, index, stride }, more))
 }

@@ -31,7 +31,7 @@
 //! strict tree; a line `stream p2` after the grid names arguments that are written past the caches.
 
 use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
-use crate::expr::{Expr, ExprId, ExprPool};
+use crate::expr::{Expr, ExprId, ExprPool, Mem};
 use crate::kernel::text::{fresh_prefix, renamed};
 use crate::size::{Size, Variable};
 use crate::text::{Key, Printer, array, header, range};
@@ -113,7 +113,8 @@ fn write_body(out: &mut String, phase: &Phase, names: &[String], body: &[Stmt], 
                 let (a_panel, operand) = (if m.a_panel { " panel" } else { "" }, |t| tile(&printer, t));
                 let _ = write!(out, "{indent}micro {} x {} {} -> {}", m.rows, m.cols, m.dtype.short(), m.acc.short());
                 let _ = write!(out, " depth {} start {}", m.depth, m.start);
-                let _ = writeln!(out, " ({}) ({}{a_panel}) ({})", operand(&m.c), operand(&m.a), operand(&m.b));
+                let offsets = m.b_offsets.map_or(String::new(), |t| format!(" at {}", printer.mem(Mem::Temp(t, 0))));
+                let _ = writeln!(out, " ({}) ({}{a_panel}) ({}{offsets})", operand(&m.c), operand(&m.a), operand(&m.b));
             }
         }
     }

@@ -289,6 +289,12 @@ impl Scope<'_> {
                 return Err(PhaseError::Tile(*mem));
             }
         }
+        if let Some(t) = m.b_offsets {
+            let mem = Mem::Temp(t, 0);
+            if self.memory(mem) != Some((DType::I32, 1)) || self.home(mem) == Some(Home::Register) {
+                return Err(PhaseError::Tile(mem));
+            }
+        }
         let constant = matches!(m.c.mem, Mem::Param(p) if self.lowered.params[p.index()].constant);
         if constant { Err(PhaseError::Tile(m.c.mem)) } else { Ok(()) }
     }

@@ -9,7 +9,7 @@ use svod_ir::target::Target;
 
 /// Rows and columns of a contraction's task at most. Larger ones save little more packing, and leave
 /// too few tasks to share out evenly.
-const MAX_ROWS: i64 = 144;
+pub(super) const MAX_ROWS: i64 = 144;
 const MAX_COLUMNS: i64 = 512;
 /// Tasks of a contraction at most, if blocks can be made small enough.
 const MAX_TASKS: i64 = 32;
@@ -20,7 +20,8 @@ const COPIED_AT_ONCE: i64 = 192;
 const MAX_COPIED_DEPTH: i64 = 256;
 
 pub(super) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
-    extent(kernel, c.m) >= 4 && extent(kernel, c.n) >= 8 && extent(kernel, c.k) >= 4
+    let depth = c.depth.iter().fold(1, |n: i64, a| n.saturating_mul(extent(kernel, *a)));
+    extent(kernel, c.m) >= 4 && extent(kernel, c.n) >= 8 && depth >= 4
 }
 
 impl Choice<'_> {
@@ -158,7 +159,7 @@ impl Choice<'_> {
 
 /// Rows of a tile, and its columns in vectors: as many accumulators as there are registers for, in
 /// the shape that wastes the least at the edges of `m` × `n`.
-fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64) -> (i64, i64) {
+pub(super) fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64) -> (i64, i64) {
     let registers = target.vector_registers as i64;
     // Accumulators, a row of B, and an element of A.
     let most = |rows: i64| (registers - 1) / (rows + 1);

@@ -1,14 +1,16 @@
 //! The schedule that is chosen without a search.
 //!
-//! Five shapes of kernel are told apart by structure alone: two contractions with rows between them
-//! ([`attention`]), a contraction with its epilogue ([`contraction`]), a fold across rows of memory
-//! ([`columns`]), rows (stages that fold a row, and what is made of them), and everything else, which is
-//! one map or fold ([`rows`]; maps that read across what they write: [`transpose`]). Nothing here knows a
-//! kernel by name or a size by value: factors follow from the target's vector width, registers and caches.
+//! Six shapes of kernel are told apart by structure alone: two contractions with rows between them
+//! ([`attention`]), a convolution or a contraction with its epilogue ([`convolution`], [`contraction`]), a
+//! fold across rows of memory ([`columns`]), rows (stages that fold a row, and what is made of them), and
+//! everything else, which is one map or fold ([`rows`]; maps that read across what they write:
+//! [`transpose`]). Nothing here knows a kernel by name or a size by value: factors follow from the
+//! target's vector width, registers and caches.
 
 mod attention;
 mod columns;
 mod contraction;
+mod convolution;
 mod cost;
 mod rows;
 mod transpose;
@@ -42,6 +44,11 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool) -> Schedule {
     }
     let last = kernel.stages.len().saturating_sub(1);
     let mut found: Vec<(usize, Contraction)> = (0..last).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
+    if let Some(schedule) =
+        (0..last).find_map(|s| convolution::schedule(kernel, s, target)).filter(|_| found.len() <= 1 && !strict)
+    {
+        return schedule;
+    }
     match found.pop().filter(|_| !strict) {
         Some((stage, c)) if found.is_empty() && worth_a_tile(kernel, &c) => choice.contraction(stage, &c),
         _ if !strict && choice.columns() => {}

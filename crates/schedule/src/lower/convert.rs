@@ -2,7 +2,6 @@
 
 use super::{Lowerer, Nest, Step};
 use crate::apply::Scheduled;
-use crate::contraction::layout_index;
 use crate::opt::Layout;
 use smallvec::SmallVec;
 use svod_dtype::DType;
@@ -41,7 +40,7 @@ impl Lowerer<'_> {
     }
 
     /// Where an axis of the kernel stands.
-    fn axis_value(&self, v: &Variable, nest: &Nest) -> Option<Size> {
+    pub(super) fn axis_value(&self, v: &Variable, nest: &Nest) -> Option<Size> {
         let axis = self.s.kernel.axes.iter().position(|a| a.var == *v)?;
         nest.env.get(&AxisId(axis as u32)).map(|span| span.base.clone())
     }
@@ -108,35 +107,6 @@ impl Lowerer<'_> {
             relative.push(if extent.as_const() == Some(1) { to.index(0i64) } else { to.alu(Alu::Sub, &[*p, base]) });
         }
         Ok(relative)
-    }
-
-    /// The memory and the address of an operand of a tile, at its first element; and whether it
-    /// is in panels.
-    pub(super) fn convert_tile(&mut self, operand: ExprId, nest: &Nest) -> Step<(Mem, Vec<Size>, bool)> {
-        let Expr::Load { from, index, .. } = self.s.kernel.exprs.get(operand) else {
-            return Err("an operand of the tile is not staged".into());
-        };
-        let at = |v: &Variable| self.axis_value(v, nest);
-        let point = index.iter().map(|i| match self.s.kernel.exprs.get(*i) {
-            Expr::Index(size) => Ok(size.substitute(&at)),
-            _ => Err("an operand of the tile is read at an index that depends on data".to_string()),
-        });
-        let point = point.collect::<Step<Vec<Size>>>()?;
-        match *from {
-            // A prepared copy; its index has the layout in it already, so a panel has 3 dimensions
-            // at least and the last is its constant width.
-            Mem::Param(_) => {
-                let panels = point.len() >= 3 && index.len() == point.len();
-                Ok((*from, point, panels))
-            }
-            Mem::Temp(stage, _) => {
-                let placed =
-                    self.placed.get(&stage.index()).ok_or("an operand is read outside the loop it is staged in")?;
-                let relative = placed.relative(&point);
-                let mem = Mem::Temp(placed.temps[0], 0);
-                Ok((mem, layout_index(&relative, placed.layout), matches!(placed.layout, Layout::Panels(_))))
-            }
-        }
     }
 }
 

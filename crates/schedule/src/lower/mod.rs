@@ -13,11 +13,12 @@ mod cascade;
 mod convert;
 mod fold;
 mod limit;
+mod micro;
 mod region;
 
 pub(crate) use cascade::{LONGEST_SUM, cascades};
 
-use crate::apply::{LoopState, MicroTile, Prefetch, Runs, Scheduled, apply};
+use crate::apply::{LoopState, Prefetch, Runs, Scheduled, apply};
 use crate::apply::{PackJob, ScheduleError};
 use crate::contraction::{layout_index, layout_shape};
 use crate::opt::{Layout, Schedule, Tail};
@@ -25,7 +26,7 @@ use rustc_hash::FxHashMap;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out};
-use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
+use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Phase, Stmt, Temp};
 use svod_ir::size::{Size, Variable};
 
 /// Why a kernel has no loop tree under a schedule.
@@ -109,6 +110,9 @@ struct Placed {
     layout: Layout,
     /// Whether the region is all of some axis, so that a reader's surplus points lie outside.
     whole: bool,
+    /// How far each step of the depth lies from the first, where a tile's columns are read from
+    /// here at no constant stride.
+    offsets: Option<TempId>,
 }
 
 impl Placed {
@@ -242,8 +246,11 @@ impl<'s> Lowerer<'s> {
         let temps = dtypes.iter().map(|d| self.temp(name.clone(), *d, shape.clone(), home)).collect();
         let base = over.iter().map(|a| region[a].base.clone()).collect();
         let whole = over.iter().any(|a| !region[a].masked && region[a].remaining == self.axis_extent(*a));
-        self.placed.insert(stage, Placed { temps, base, extents, layout: state.layout, whole });
-        self.nest(Nest { stage, loops: state.loops.clone(), env: region, entered: Vec::new() })
+        let placed = Placed { temps, base, extents, layout: state.layout, whole, offsets: None };
+        self.placed.insert(stage, placed);
+        let mut body = self.nest(Nest { stage, loops: state.loops.clone(), env: region, entered: Vec::new() })?;
+        body.extend(self.offsets(stage)?);
+        Ok(body)
     }
 
     /// The points of an axis that the loops of a stage visit are a multiple of this.
@@ -269,7 +276,7 @@ impl<'s> Lowerer<'s> {
     fn nest(&mut self, nest: Nest) -> Step {
         let Some(head) = nest.loops.first() else { return self.map(&nest) };
         if self.s.stages[nest.stage].micro.is_some() {
-            if nest.loops.len() == 3 {
+            if self.s.stages[nest.stage].micro.is_some_and(|m| nest.loops.len() == 2 + m.depth) {
                 return self.micro(&nest).map(|m| vec![Stmt::Micro(m)]);
             }
         } else if self.folds(nest.stage, head.axis) {
@@ -445,49 +452,6 @@ impl<'s> Lowerer<'s> {
             return Ok(vec![Size::from(0)]);
         }
         Ok(layout_index(&placed.relative(point), placed.layout))
-    }
-
-    /// The tile that computes a contraction's innermost loops.
-    fn micro(&mut self, nest: &Nest) -> Step<Micro> {
-        let MicroTile { rows, cols, .. } = self.s.stages[nest.stage].micro.ok_or("not a tiled stage")?;
-        let found = crate::contraction::recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
-        let (a, a_columns) = self.tile_operand(found.a, nest)?;
-        let (b, _) = self.tile_operand(found.b, nest)?;
-        let over = &self.s.kernel.stages[nest.stage].over;
-        let point: Vec<Size> = over.iter().map(|x| nest.env[x].base.clone()).collect();
-        let index = self.temp_index(nest.stage, &point)?;
-        let mem = Mem::Temp(self.placed[&nest.stage].temps[0], 0);
-        let stride = self.row_stride(mem);
-        let reduced = nest.env.iter().filter(|(axis, _)| self.folds(nest.stage, **axis));
-        let start = reduced.map(|(_, span)| &span.base).sum();
-        Ok(Micro {
-            rows,
-            cols,
-            dtype: self.s.kernel.exprs.dtype(found.a),
-            acc: found.acc,
-            depth: nest.env[&found.k].remaining.clone(),
-            start,
-            a_panel: a_columns == Some(i64::from(rows)),
-            a,
-            b,
-            c: TileOperand { mem, index, stride },
-        })
-    }
-
-    fn row_stride(&self, mem: Mem) -> Size {
-        let shape = match mem {
-            Mem::Param(p) => &self.s.kernel.params[p.index()].shape,
-            Mem::Temp(t, _) => &self.phase.temps[t.index()].shape,
-        };
-        shape[shape.len() - 1].clone()
-    }
-
-    /// The memory and address of a staged operand; and the width of its panels, if it has any.
-    fn tile_operand(&mut self, operand: ExprId, nest: &Nest) -> Step<(TileOperand, Option<i64>)> {
-        let (mem, index, panels) = self.convert_tile(operand, nest)?;
-        let stride = self.row_stride(mem);
-        let width = if panels { stride.as_const() } else { None };
-        Ok((TileOperand { mem, index, stride }, width))
     }
 }
 

@@ -115,6 +115,19 @@ impl Lowerer<'_> {
         region
     }
 
+    /// An interval that holds all that the part of an index with `var` can be, which must be a term of
+    /// its own: a tap of a convolution with a stride.
+    fn widened(&self, interval: Interval, size: &Size, var: &Variable) -> Option<Interval> {
+        let without = |s: &Size| s.substitute(&|v: &Variable| (v == var).then_some(Size::ZERO));
+        let part = size - without(size);
+        let (low, high) = part.bounds();
+        if part.variables() != [var.clone()] || low == i64::MIN || high == i64::MAX {
+            return None;
+        }
+        let extent = interval.extent + high.checked_sub(low)?;
+        Some(Interval { min: without(&interval.min) + low, extent, ..interval })
+    }
+
     /// The values of an index while a reader's axes range over what remains of them; `None` where
     /// it is not affine.
     fn interval(&self, index: ExprId, env: &Env) -> Option<Interval> {
@@ -131,7 +144,10 @@ impl Lowerer<'_> {
                 continue;
             }
             let next = with(&(Size::from(var) + 1), size);
-            let slope = (&next - size).as_const()?;
+            let Some(slope) = (&next - size).as_const() else {
+                interval = self.widened(interval, size, var)?;
+                continue;
+            };
             let last = &span.remaining - &Size::from(1);
             let start = if slope >= 0 { span.base.clone() } else { &span.base + &last };
             interval.min = with(&start, &interval.min);

@@ -28,6 +28,7 @@ impl fmt::Display for Layout {
         match self {
             Layout::Rows => f.write_str("rows"),
             Layout::Panels(width) => write!(f, "panels:{width}"),
+            Layout::Plane(slack) => write!(f, "plane:{slack}"),
         }
     }
 }
@@ -124,7 +125,8 @@ fn step(words: &[&str]) -> Parsed<Opt> {
             let layout = match layout.split_once(':') {
                 None if layout == "rows" => Layout::Rows,
                 Some(("panels", width)) => Layout::Panels(number(width)?),
-                _ => return Err("expected the layout `rows` or `panels:<width>`"),
+                Some(("plane", slack)) => Layout::Plane(number(slack)?),
+                _ => return Err("expected the layout `rows`, `panels:<width>` or `plane:<slack>`"),
             };
             Ok(Opt::Stage { stage: stage.into(), read: parse_read(read)?, layout, home: lookup(HOMES, home)? })
         }

@@ -1,0 +1,340 @@
+//! Convolutions as contractions: one padded plane in place of a window for each point.
+//!
+//! A convolution reads its operand at `stride * o + dilation * k`, where the operand alone has the
+//! axis `o` and the *tap* `k` is summed over. With
+//!
+//! ```text
+//! row(o, k) = o + dilation * k // stride        phase(k) = dilation * k % stride
+//! stride * o + dilation * k = stride * row + phase
+//! ```
+//!
+//! a copy of the operand by (phase, row), the *plane*, is read at places that move with `o` one by
+//! one, whatever stride and dilation are. What lies outside the operand is 0 in the plane, as the
+//! masks of the operand's expression say. The last two such axes then become one *flat* axis, row
+//! after row of the plane's width: a step of `o` in the outer one is a step of that width, and a step
+//! of a tap a constant distance. So the plane's flat axis is the column axis of a plain contraction
+//! whose depth is channels and taps. The points that lie between rows (fewer than there are taps) are
+//! computed and read by nobody.
+
+use super::{axes_of, factors};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
+use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out, Stage};
+use svod_ir::size::{Size, Variable};
+
+/// An axis that the operand alone has, and the tap that slides over it.
+#[derive(Clone, Debug)]
+pub(crate) struct Slide {
+    pub kept: AxisId,
+    pub tap: Option<AxisId>,
+    pub stride: i64,
+    pub dilation: i64,
+    /// How far the rows of the plane lie from `kept` at most; the least is 0.
+    reach: i64,
+    /// `dilation * tap // stride` at least: below 0 for a tap that slides backwards.
+    low: i64,
+}
+
+/// The windows of a contraction stage.
+#[derive(Clone, Debug)]
+pub(crate) struct Windows {
+    /// The operand that they slide over.
+    pub value: ExprId,
+    /// The other operand.
+    weights: ExprId,
+    /// In the order of the stage's axes.
+    pub slides: Vec<Slide>,
+}
+
+/// The windows of a stage that is a convolution: a contraction of which one operand is read at sums
+/// of kept axes and summed ones, or at more than one kept axis with a stride.
+pub(crate) fn windows(kernel: &Kernel, stage: usize) -> Option<Windows> {
+    let [a, b] = factors(kernel, stage)?;
+    [(b, a), (a, b)].into_iter().find_map(|(value, weights)| windows_over(kernel, stage, value, weights))
+}
+
+fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -> Option<Windows> {
+    let Stage { over, body: Body::Fold { axes: summed, .. }, .. } = &kernel.stages[stage] else { return None };
+    let (own, others) = (axes_of(kernel, value), axes_of(kernel, weights));
+    let alone = |a: &AxisId| own.contains(a) && !others.contains(a);
+    let sizes = sizes(kernel, value);
+    let rows = over.iter().rposition(|a| others.contains(a) && !own.contains(a));
+    let slides: Vec<(usize, Option<Slide>)> = (over.iter().enumerate())
+        .filter(|(_, a)| alone(a))
+        .map(|(at, a)| (at, slide(kernel, &sizes, *a, summed)))
+        .collect();
+    let tapped = |s: &Option<Slide>| s.as_ref().is_some_and(|s| s.tap.is_some());
+    let strided = |s: &Option<Slide>| s.as_ref().is_some_and(|s| s.stride > 1);
+    let first = match slides.iter().find(|(_, s)| tapped(s)) {
+        Some((at, _)) => rows.map_or(*at, |r| (*at).min(r + 1)),
+        None => rows.filter(|r| slides.iter().any(|(at, s)| at > r && strided(s)))? + 1,
+    };
+    let slides: Vec<Slide> =
+        slides.into_iter().filter(|(at, _)| *at >= first).map(|(_, s)| s).collect::<Option<_>>()?;
+    let taps: Vec<AxisId> = slides.iter().filter_map(|s| s.tap).collect();
+    let twice = taps.iter().enumerate().any(|(i, t)| taps[..i].contains(t));
+    (!twice).then_some(Windows { value, weights, slides })
+}
+
+/// The integer expressions below a value.
+fn sizes(kernel: &Kernel, value: ExprId) -> Vec<Size> {
+    let all = kernel.exprs.reachable(&[value]);
+    let size = |e: &ExprId| match kernel.exprs.get(*e) {
+        Expr::Index(size) => Some(size.clone()),
+        _ => None,
+    };
+    all.iter().filter_map(size).collect()
+}
+
+/// How a size grows with a variable, where that is the same everywhere.
+fn slope(size: &Size, v: &Variable) -> Option<i64> {
+    (size.substitute(&|x| (x == v).then(|| Size::from(v) + 1)) - size).as_const()
+}
+
+fn slide(kernel: &Kernel, sizes: &[Size], kept: AxisId, summed: &[AxisId]) -> Option<Slide> {
+    let var = |a: AxisId| &kernel.axes[a.index()].var;
+    let o = var(kept);
+    let with: Vec<&Size> = sizes.iter().filter(|s| s.variables().contains(o)).collect();
+    let taps: Vec<AxisId> =
+        summed.iter().copied().filter(|k| with.iter().any(|s| s.variables().contains(var(*k)))).collect();
+    let named = |s: &&Size| taps.iter().chain([&kept]).any(|a| s.variables().contains(var(*a)));
+    let mut steps = Vec::new();
+    for size in sizes.iter().filter(named) {
+        let tap = taps.first().map_or(Some(0), |k| slope(size, var(*k)))?;
+        steps.push((slope(size, o)?, tap));
+    }
+    let (tap, &(per_kept, per_tap)) = match taps[..] {
+        [] => (None, steps.first()?),
+        [tap] => (Some(tap), steps.first()?),
+        _ => return None,
+    };
+    let common = steps.iter().fold(0, |g, (a, b)| gcd(g, gcd(*a, *b)));
+    let unit = match tap {
+        Some(_) => gcd(per_kept, per_tap),
+        None => common,
+    };
+    if per_kept == 0 || steps.iter().any(|(a, b)| *a == 0 || a * per_tap != b * per_kept) {
+        return None;
+    }
+    let (stride, dilation) = (per_kept.abs() / unit, per_tap / unit * per_kept.signum());
+    if steps.iter().any(|(a, _)| a % stride != 0) {
+        return None;
+    }
+    let last = tap.map_or(Some(0), |k| kernel.axes[k.index()].extent.as_const().map(|n| dilation * (n - 1).max(0)))?;
+    let low = last.min(0).div_euclid(stride);
+    Some(Slide { kept, tap, stride, dilation, reach: last.max(0).div_euclid(stride) - low, low })
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl Slide {
+    /// Which phase of the plane a tap reads, where there are several.
+    fn phase(&self, kernel: &Kernel) -> Option<Size> {
+        let tap = self.tap.filter(|_| self.stride > 1 && self.dilation % self.stride != 0)?;
+        Some((Size::from(&kernel.axes[tap.index()].var) * self.dilation).modulo(self.stride))
+    }
+
+    /// How many rows further on than `kept` a tap reads.
+    fn offset(&self, kernel: &Kernel) -> Size {
+        let Some(tap) = self.tap else { return Size::ZERO };
+        (Size::from(&kernel.axes[tap.index()].var) * self.dilation).floordiv(self.stride) - self.low
+    }
+}
+
+/// The plane of a convolution stage.
+#[derive(Clone, Debug)]
+pub(crate) struct Plane {
+    /// The stage that fills it, yet to be added: its reader reads it as the kernel's next one.
+    pub copy: Stage,
+    /// The axis of the reader whose steps are steps from row to row, if two axes are flat.
+    pub rows: Option<AxisId>,
+    /// The other flat axis.
+    pub columns: AxisId,
+    /// Elements of a row.
+    pub width: i64,
+    /// Rows that are read beyond the reader's own.
+    pub reach: i64,
+}
+
+/// Makes a plain contraction of a convolution stage whose value is a temporary: gives it a flat axis,
+/// and an operand that is read from the plane. Taps become the innermost summed axes.
+///
+/// # Errors
+/// What keeps the stage from having a plane.
+pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'static str> {
+    let found = windows(kernel, stage).ok_or("the stage has no windows that slide over one operand")?;
+    if kernel.stages[stage].outs != [Out::Temp] {
+        return Err("a stage that writes an output has no scratch to hold what lies between rows");
+    }
+    let width = |s: &Slide| kernel.axes[s.kept.index()].extent.as_const().map(|n| n + s.reach);
+    let (rows, columns) = match &found.slides[..] {
+        [.., rows, columns] if width(columns).is_some() => (Some(rows), columns),
+        [.., columns] => (None, columns),
+        [] => return Err("the stage has no windows"),
+    };
+    let outer = &found.slides[..found.slides.len() - 1 - usize::from(rows.is_some())];
+
+    // The flat axis, of the stage and of the plane; for one axis alone, the stage keeps its own.
+    let width = Size::from(rows.and(width(columns)).unwrap_or(0));
+    let extent = |kernel: &Kernel, s: &Slide| kernel.axes[s.kept.index()].extent.clone();
+    let flat = match rows {
+        Some(rows) => {
+            let name = format!("{}_{}", axis_name(kernel, rows.kept), axis_name(kernel, columns.kept));
+            let points = (extent(kernel, rows) - 1) * &width + extent(kernel, columns);
+            add_axis(kernel, &name, points)?
+        }
+        None => columns.kept,
+    };
+    let plane = match rows {
+        Some(rows) => (extent(kernel, rows) + rows.reach) * &width,
+        None => extent(kernel, columns) + columns.reach,
+    };
+    let plane_flat = add_axis(kernel, &format!("{}_plane", axis_name(kernel, flat)), plane)?;
+
+    // Where each window's row and phase are found: in the copy, and by the stage that reads it.
+    let mut over = Vec::new();
+    let mut index = Vec::new();
+    let taken: Vec<AxisId> = found.slides.iter().flat_map(|s| s.tap.into_iter().chain([s.kept])).collect();
+    for axis in axes_of(kernel, found.value).into_iter().filter(|a| !taken.contains(a)) {
+        over.push(axis);
+        index.push(point(kernel, axis));
+    }
+    let mut places: Vec<(Slide, Size, Size)> = Vec::new();
+    for s in &found.slides {
+        let name = axis_name(kernel, s.kept).to_owned();
+        let phase = match s.phase(kernel) {
+            Some(phase) => {
+                let axis = add_axis(kernel, &format!("{name}_phase"), Size::from(s.stride))?;
+                over.push(axis);
+                index.push(phase);
+                point(kernel, axis)
+            }
+            None => Size::ZERO,
+        };
+        places.push((s.clone(), Size::ZERO, phase));
+    }
+    for (s, place) in outer.iter().zip(&mut places) {
+        let axis = add_axis(
+            kernel,
+            &format!("{}_plane", axis_name(kernel, s.kept)),
+            kernel.axes[s.kept.index()].extent.clone() + s.reach,
+        )?;
+        over.push(axis);
+        index.push(point(kernel, s.kept) + s.offset(kernel));
+        place.1 = point(kernel, axis);
+    }
+    let at = point(kernel, plane_flat);
+    over.push(plane_flat);
+    let (last, before) = (places.len() - 1, places.len().wrapping_sub(2));
+    match rows {
+        Some(rows) => {
+            index.push(point(kernel, flat) + rows.offset(kernel) * &width + columns.offset(kernel));
+            (places[before].1, places[last].1) = (at.floordiv(&width), at.modulo(&width));
+        }
+        None => {
+            index.push(point(kernel, flat) + columns.offset(kernel));
+            places[last].1 = at;
+        }
+    }
+
+    let old = kernel.exprs.clone();
+    let plane = TempId(kernel.stages.len() as u32);
+    let value = {
+        let moved = |kernel: &Kernel, size: &Size| {
+            places.iter().fold(size.clone(), |size, (s, row, phase)| {
+                let var = |a: AxisId| &kernel.axes[a.index()].var;
+                let per_row = slope(&size, var(s.kept)).unwrap_or(0) / s.stride;
+                let whole = size.substitute(&|v| match v {
+                    v if v == var(s.kept) => Some(row + s.low),
+                    v if s.tap.is_some_and(|t| var(t) == v) => Some(Size::ZERO),
+                    _ => None,
+                });
+                whole + phase * per_row
+            })
+        };
+        let mut pool = std::mem::take(&mut kernel.exprs);
+        let value = pool.copy_with(&old, &[found.value], &|_| None, |to: &mut ExprPool, node, dtype| match node {
+            Expr::Index(size) => to.index(moved(kernel, &size)),
+            node => to.add(node, dtype),
+        })[0];
+        kernel.exprs = pool;
+        value
+    };
+    let index: Vec<ExprId> = index.into_iter().map(|i| kernel.exprs.index(i)).collect();
+    let read = kernel.exprs.load(old.dtype(found.value), Mem::Temp(plane, 0), &index);
+    let element = kernel.exprs.alu(svod_ir::alu::Alu::Mul, &[found.weights, read]);
+
+    let dims = kernel.stages[stage].over.clone();
+    let gone = |a: &AxisId| *a == columns.kept || rows.is_some_and(|r| r.kept == *a);
+    let kept: Vec<usize> = (0..dims.len()).filter(|d| !gone(&dims[*d])).collect();
+    let this = &mut kernel.stages[stage];
+    this.over = kept.iter().map(|d| dims[*d]).chain([flat]).collect();
+    if let Body::Fold { axes, carries, .. } = &mut this.body {
+        carries[0].element = element;
+        axes.sort_by_key(|a| found.slides.iter().any(|s| s.tap == Some(*a)));
+    }
+    let name = format!("{}.plane", this.name);
+    let position = |a: AxisId| dims.iter().position(|d| *d == a).ok_or("a window over an axis that is not kept");
+    let (row_at, column_at) = (rows.map(|r| position(r.kept)).transpose()?, position(columns.kept)?);
+    reread(kernel, stage, &|index| {
+        let mut flat = index[column_at].clone();
+        if let Some(row) = row_at {
+            flat = &index[row] * &width + flat;
+        }
+        kept.iter().map(|d| index[*d].clone()).chain([flat]).collect()
+    })?;
+    let copy = Stage { name, over, body: Body::Map(value), outs: vec![Out::Temp] };
+    let (rows, reach) = rows.map_or((None, columns.reach), |r| (Some(r.kept), r.reach));
+    Ok(Plane { copy, rows, columns: columns.kept, width: width.as_const().unwrap_or(0), reach })
+}
+
+/// Changes the index at which every stage reads the value of stage `of`.
+fn reread(kernel: &mut Kernel, of: usize, change: &dyn Fn(&[Size]) -> Vec<Size>) -> Result<(), &'static str> {
+    let old = kernel.exprs.clone();
+    let roots: Vec<ExprId> = kernel.stages.iter().flat_map(Stage::roots).collect();
+    let mut whole = true;
+    let new = kernel.exprs.copy_with(&old, &roots, &|_| None, |to, node, dtype| match &node {
+        Expr::Load { from: from @ Mem::Temp(t, _), index, valid, other } if t.index() == of => {
+            let size = |i: &ExprId| match to.get(*i) {
+                Expr::Index(size) => Some(size.clone()),
+                _ => None,
+            };
+            let Some(point) = index.iter().map(size).collect::<Option<Vec<Size>>>() else {
+                whole = false;
+                return to.add(node, dtype);
+            };
+            let index: Vec<ExprId> = change(&point).into_iter().map(|i| to.index(i)).collect();
+            to.load_valid(dtype, *from, &index, *valid, *other)
+        }
+        _ => to.add(node, dtype),
+    });
+    let mut new = new.into_iter();
+    for stage in &mut kernel.stages {
+        stage.for_each_root(&mut |root| *root = new.next().unwrap_or(*root));
+    }
+    if whole { Ok(()) } else { Err("the stage is read at an index that depends on data") }
+}
+
+fn point(kernel: &Kernel, axis: AxisId) -> Size {
+    Size::from(&kernel.axes[axis.index()].var)
+}
+
+fn axis_name(kernel: &Kernel, axis: AxisId) -> &str {
+    kernel.axes[axis.index()].var.name()
+}
+
+/// A new axis, named like `name`.
+fn add_axis(kernel: &mut Kernel, name: &str, extent: Size) -> Result<AxisId, &'static str> {
+    let last = extent.upper_bound().ok_or("a window over an axis without an upper bound")? - 1;
+    let taken = |n: &str| kernel.axes.iter().any(|a| a.var.name() == n) || kernel.vars.iter().any(|v| v.name() == n);
+    let numbered = (1..).map(|i| format!("{name}{i}"));
+    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken(n)).unwrap_or_default();
+    let var = Variable::new(&name, 0, last.max(0)).map_err(|_| "an axis's name that is no identifier")?;
+    kernel.axes.push(Axis { var, extent });
+    Ok(AxisId(kernel.axes.len() as u32 - 1))
+}

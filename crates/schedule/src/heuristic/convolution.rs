@@ -1,0 +1,277 @@
+//! Convolutions: a contraction over a padded plane, whose depth is channels and taps; or, with too
+//! few channels for that, each row of the output in vectors of registers.
+
+use super::contraction::{MAX_ROWS, tile_shape, worth_a_tile};
+use super::cost::{extent, loads_only_constants, round, round_up};
+use super::rows::MAX_TASKS;
+use super::{Choice, TASK};
+use crate::contraction::window::{Plane, flatten};
+use crate::contraction::{Contraction, recognise};
+use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
+use svod_ir::kernel::{AxisId, Body, Kernel};
+use svod_ir::target::Target;
+
+/// Bytes of a line of the caches, of which a row of the plane touches one more than it fills.
+const LINE: i64 = 64;
+
+/// Tiles of rows that must read a panel for it to be worth a copy.
+const PANEL_TILES: i64 = 8;
+
+/// Multiply-adds that are laid out one after the other at most.
+const MAX_UNROLLED: i64 = 256;
+
+/// The schedule of a kernel whose stage `stage` is a convolution.
+pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option<Schedule> {
+    let mut flat = kernel.clone();
+    let plane = flatten(&mut flat, stage).ok()?;
+    let over = &flat.stages[flat.stages.len() - 1].over;
+    if ![plane.columns].into_iter().chain(plane.rows).all(|a| over.contains(&a)) {
+        return None;
+    }
+    let tiled = recognise(&flat, stage).filter(|c| worth_a_tile(&flat, c) && over.contains(&c.m));
+    let mut choice = Choice { kernel: &flat, target, strict: false, opts: Vec::new() };
+    match tiled {
+        Some(c) => choice.convolution(stage, &c, &plane),
+        None => choice.few_channels(stage, &plane),
+    }
+    Some(Schedule(choice.opts))
+}
+
+/// What one task computes: rows of the weights, rows of the plane (or, of a flat axis that is one axis
+/// alone, its points), and how much of the depth's first axis at once.
+struct Blocks {
+    weights: i64,
+    lines: i64,
+    depth: i64,
+    /// Whether columns are copied once more, from the plane into panels: loads from those are
+    /// aligned, which is worth the copy where many tiles read it.
+    panels: bool,
+}
+
+impl Choice<'_> {
+    fn convolution(&mut self, stage: usize, c: &Contraction, plane: &Plane) {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let name = k.stages[stage].name.clone();
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        let (rows, vectors) = tile_shape(self.target, extent(k, c.m), extent(k, c.n), lanes);
+        let cols = vectors * lanes;
+        let blocks = self.blocks(c, plane, rows, cols);
+        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
+
+        let layout = Layout::Plane(cols as u32);
+        self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
+
+        // The output: a grid of tasks, each a block of channels and of rows.
+        let over = &k.stages[out].over;
+        let blocked = plane.rows.unwrap_or(plane.columns);
+        let (om, ob, ov) = (self.at(out, c.m, 0), self.at(out, blocked, 0), self.at(out, plane.columns, 0));
+        self.split(om.clone(), blocks.weights, Tail::Rest);
+        self.split(ob.clone(), blocks.lines, Tail::Rest);
+        let vector = if plane.rows.is_some() { ov.clone() } else { part(&ov, 1) };
+        self.split(vector.clone(), lanes, Tail::Rest);
+        let lane = part(&vector, vector.part + 1);
+        let own = |a: &AxisId| *a == c.m || *a == blocked || *a == plane.columns;
+        let others = over.iter().filter(|a| !own(a)).map(|a| self.at(out, *a, 0));
+        let tasks: Vec<LoopRef> = others.chain([om.clone(), ob.clone()]).collect();
+        let rest = plane.rows.map(|_| part(&ob, 1)).into_iter();
+        let inner: Vec<LoopRef> = [part(&om, 1)].into_iter().chain(rest).chain([vector, lane.clone()]).collect();
+        let order = tasks.iter().chain(&inner).cloned().collect();
+        self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
+        for task in tasks {
+            self.bind(task, To::Task);
+        }
+        self.bind(lane, To::Vector);
+
+        // The contraction: blocks of depth, columns, tiles of rows. The columns' part of the plane
+        // stays in the first-level cache, while the weights stream from the second.
+        self.opts.push(Opt::At { stage: name.clone(), at: ob });
+        let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.depth[0], 0));
+        self.split(sm.clone(), blocks.weights, Tail::Rest);
+        self.split(part(&sm, 1), rows, Tail::PadScratch);
+        self.split(sn.clone(), cols, Tail::PadScratch);
+        self.split(sk.clone(), blocks.depth, Tail::Rest);
+        let all = crate::contraction::stage_axes(k, stage);
+        let own = |a: &AxisId| *a == c.m || *a == c.n || c.depth.contains(a);
+        let others = all.into_iter().filter(|a| !own(a)).map(|a| self.at(stage, a, 0));
+        let tile = [sk.clone(), sm.clone(), sn.clone(), part(&sm, 1), part(&sm, 2), part(&sn, 1), part(&sk, 1)];
+        let taps = c.depth[1..].iter().map(|a| self.at(stage, *a, 0));
+        let order = others.chain(tile).chain(taps).collect();
+        self.opts.push(Opt::Reorder { stage: name.clone(), order });
+
+        let home = if loads_only_constants(k, c.a) { StageHome::Prepared } else { StageHome::Task };
+        let layout = Layout::Panels(rows as u32);
+        self.opts.push(Opt::Stage { stage: name.clone(), read: 0.into(), layout, home });
+        if home == StageHome::Task {
+            let a = format!("{name}.a");
+            self.opts.push(Opt::At { stage: a.clone(), at: sm });
+            self.copy_panels(&a, &c.operand_axes(k, 0, layout), rows, false);
+        }
+        self.opts.push(Opt::At { stage: plane.copy.name.clone(), at: sk });
+        self.copy_plane(plane, lanes);
+        if blocks.panels {
+            let layout = Layout::Panels(cols as u32);
+            self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
+            let b = format!("{name}.b");
+            self.opts.push(Opt::At { stage: b.clone(), at: sn });
+            self.copy_panels(&b, &c.operand_axes(k, 1, layout), cols, false);
+        }
+        self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
+    }
+
+    /// Every channel for itself: a row of the output at once, all taps of some vectors of it in
+    /// registers, from a plane in the first-level cache.
+    fn few_channels(&mut self, stage: usize, plane: &Plane) {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let name = k.stages[stage].name.clone();
+        let Body::Fold { axes, carries, .. } = &k.stages[stage].body else { return };
+        let lanes = self.target.lanes(carries[0].dtype.bytes()) as i64;
+        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
+        let layout = Layout::Plane(0);
+        self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
+
+        // Rows at once: as many as keep the plane in the first-level cache, where that is not mostly
+        // what neighbours share.
+        let over = &k.stages[out].over;
+        let blocked = plane.rows.unwrap_or(plane.columns);
+        let points = extent(k, blocked);
+        let outer: Vec<AxisId> = over.iter().copied().filter(|a| *a != blocked && *a != plane.columns).collect();
+        let copied = plane.copy.over.split_last().map_or(&[][..], |(_, others)| others).iter();
+        let planes: i64 = copied.filter(|a| !outer.contains(a)).map(|a| extent(k, *a)).product();
+        let line = planes * plane.width.max(1) * carries[0].dtype.bytes() as i64;
+        let fitting = |cache: usize| cache as i64 / 2 / line - plane.reach;
+        let most = fitting(self.target.l1);
+        let most = if most > 2 * plane.reach { most } else { fitting(self.target.l2) };
+        let lines = round(points, most.max(1), 1);
+        let lines = if plane.rows.is_some() { lines } else { round_up(lines, 4 * lanes) };
+
+        // Tasks of some work each: several channels, or a block of rows.
+        let (ob, ov) = (self.at(out, blocked, 0), self.at(out, plane.columns, 0));
+        self.split(ob.clone(), lines, Tail::Rest);
+        let vector = if plane.rows.is_some() { ov } else { part(&ob, 1) };
+        self.split(vector.clone(), lanes, Tail::Rest);
+        let lane = part(&vector, vector.part + 1);
+        let of = |axes: &[AxisId]| axes.iter().fold(1i64, |n, a| n.saturating_mul(extent(k, *a)));
+        let work = of(over).saturating_mul(of(axes)).saturating_mul(2);
+        let wanted = (work / TASK).clamp(1, MAX_TASKS);
+        let mut tasks: Vec<LoopRef> = Vec::new();
+        let mut serial: Vec<LoopRef> = Vec::new();
+        let mut left = wanted;
+        for axis in &outer {
+            let (at, n) = (self.at(out, *axis, 0), extent(k, *axis));
+            let by = (n + left - 1) / left;
+            left = left * by / n.max(1);
+            tasks.push(at.clone());
+            if by > 1 {
+                self.split(at.clone(), by, Tail::Rest);
+                serial.push(part(&at, 1));
+            }
+        }
+        if left > 1 && serial.is_empty() { &mut tasks } else { &mut serial }.push(ob.clone());
+        let row = plane.rows.map(|_| part(&ob, 1));
+        let order = tasks.iter().chain(&serial).chain(&row).chain([&vector, &lane]).cloned().collect();
+        self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
+        for task in tasks {
+            self.bind(task, To::Task);
+        }
+        self.bind(lane, To::Vector);
+
+        // Some vectors of the row, all taps for each.
+        self.opts.push(Opt::At { stage: plane.copy.name.clone(), at: ob.clone() });
+        self.opts.push(Opt::At { stage: name.clone(), at: row.unwrap_or(ob) });
+        let all = crate::contraction::stage_axes(k, stage);
+        let flat = k.stages[stage].over.last().copied().unwrap_or(plane.columns);
+        let sv = self.at(stage, flat, 0);
+        self.split(sv.clone(), 4 * lanes, Tail::Rest);
+        self.split(part(&sv, 1), lanes, Tail::Rest);
+        let kept = all.iter().filter(|a| !axes.contains(a)).map(|a| self.at(stage, *a, 0));
+        let summed: Vec<LoopRef> = axes.iter().map(|a| self.at(stage, *a, 0)).collect();
+        let order = kept.chain(summed.iter().cloned()).chain([part(&sv, 1), part(&sv, 2)]).collect();
+        self.opts.push(Opt::Reorder { stage: name.clone(), order });
+        self.bind(part(&sv, 2), To::Vector);
+        self.bind(part(&sv, 1), To::Unroll);
+        let mut unrolled = 4;
+        for (at, axis) in summed.iter().zip(axes).rev() {
+            unrolled *= extent(k, *axis);
+            if unrolled > MAX_UNROLLED || k.axes[axis.index()].extent.as_const().is_none() {
+                break;
+            }
+            self.bind(at.clone(), To::Unroll);
+        }
+        self.copy_plane(plane, lanes);
+    }
+
+    /// The plane, row by row, each in vectors.
+    fn copy_plane(&mut self, plane: &Plane, lanes: i64) {
+        let k = self.kernel;
+        let name = &plane.copy.name;
+        let mut order: Vec<LoopRef> =
+            plane.copy.over.iter().map(|a| LoopRef::new(name, k.axes[a.index()].var.name(), 0)).collect();
+        let Some(mut at) = order.last().cloned() else { return };
+        let by = plane.rows.map(|_| plane.width).into_iter().chain([lanes]);
+        for by in by {
+            self.split(at.clone(), by, Tail::Rest);
+            at = LoopRef { part: at.part + 1, ..at };
+            order.push(at.clone());
+        }
+        self.bind(at, To::Vector);
+    }
+
+    fn blocks(&self, c: &Contraction, plane: &Plane, rows: i64, cols: i64) -> Blocks {
+        let k = self.kernel;
+        let (m, first) = (extent(k, c.m), extent(k, c.depth[0]));
+        let element = c.acc.bytes() as i64;
+        let (l1, l2) = (self.target.l1 as i64, self.target.l2 as i64);
+
+        // What tiles read again and again, panel or plane, and the weights that stream past it, take
+        // three quarters of the first-level cache.
+        let panels = c.depth.len() > 1 && m >= PANEL_TILES * rows;
+        let taps: i64 = c.depth[1..].iter().map(|a| extent(k, *a)).product();
+        let run = c.depth[1..].last().map_or(1, |a| extent(k, *a));
+        let columns = if panels { taps * cols * element } else { (taps / run) * ((cols + run) * element + LINE) };
+        let deep = (l1 * 3 / 4 / (columns + rows * taps * element)).clamp(1, first);
+        let rounds = (first + deep - 1) / deep;
+        let depth = (first + rounds - 1) / rounds;
+
+        // Weights, plane and sums of a task share the second-level cache.
+        let tall = (l2 / 4 / (depth * taps * element)).clamp(rows, MAX_ROWS);
+        let mut weights = round(m, tall, rows);
+        let points = extent(k, plane.rows.unwrap_or(plane.columns));
+        let (width, last) = match plane.rows {
+            Some(_) => (plane.width, extent(k, plane.columns)),
+            None => (1, 1),
+        };
+        let fixed = |a: &&AxisId| !c.depth.contains(a) && k.stages[k.stages.len() - 1].over.contains(a);
+        let copied = plane.copy.over.split_last().map_or(&[][..], |(_, others)| others).iter();
+        let phases: i64 = copied.filter(|a| !fixed(a) && !c.depth.contains(a)).map(|a| extent(k, *a)).product();
+        let of_sums = l2 / 2 / (weights * width * element);
+        let of_plane = l2 / 4 / (depth * phases * width * element) - plane.reach;
+        let most = of_sums.min(of_plane).clamp(1, points);
+
+        let outer: i64 = k.stages[k.stages.len() - 1]
+            .over
+            .iter()
+            .filter(|a| **a != c.m && **a != plane.columns && Some(**a) != plane.rows)
+            .map(|a| extent(k, *a))
+            .product();
+        let work = [m, points * width, first, taps, outer].iter().fold(1i64, |a, b| a.saturating_mul(*b));
+        let wanted = (work / (8 * TASK)).clamp(1, 8);
+        // The columns that tiles compute in vain, between rows and at a block's end, are few.
+        let tiles = |lines: i64| ((lines - 1) * width + last + cols - 1) / cols;
+        let all_tiles =
+            |lines: i64| points / lines * tiles(lines) + if points % lines > 0 { tiles(points % lines) } else { 0 };
+        let best = |most: i64| ((most + 1) / 2..=most).rev().min_by_key(|l| all_tiles(*l)).unwrap_or(1);
+        // Blocks of one axis alone are whole tiles.
+        let whole = |lines: i64| if plane.rows.is_some() { lines } else { round_up(lines, cols) };
+        let mut lines = whole(best(most));
+        let tasks = |weights: i64, lines: i64| outer * ((m + weights - 1) / weights) * ((points + lines - 1) / lines);
+        while tasks(weights, lines) < wanted && lines * width >= 8 * cols {
+            lines = whole(best(lines / 2));
+        }
+        while tasks(weights, lines) < wanted && weights >= 4 * rows {
+            weights = round_up(weights / 2, rows);
+        }
+        Blocks { weights, lines, depth, panels }
+    }
+}

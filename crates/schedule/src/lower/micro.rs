@@ -1,0 +1,180 @@
+//! The call of a contraction's tile: addresses and strides of its operands.
+//!
+//! Several loops over the depth are one to the tile. The operand with the rows must lie in their
+//! order. Rows of the operand with the columns may lie anywhere, as the taps of a convolution do:
+//! where they are not a stride apart, a table made beside the operand's copy says how far each
+//! lies from the first.
+
+use super::{Lowerer, Nest, Step};
+use crate::contraction::{Contraction, layout_index, recognise};
+use crate::opt::Layout;
+use svod_dtype::DType;
+use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::kernel::AxisId;
+use svod_ir::lowered::{Home, Loop, LoopKind, Micro, Stmt, TileOperand};
+use svod_ir::size::{Size, Variable};
+
+impl Lowerer<'_> {
+    /// The tile that computes a contraction's innermost loops.
+    pub(super) fn micro(&mut self, nest: &Nest) -> Step<Micro> {
+        let tile = self.s.stages[nest.stage].micro.ok_or("not a tiled stage")?;
+        let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
+        let depth: Vec<AxisId> = nest.loops[2..].iter().map(|l| l.axis).collect();
+        let a_panel = self.panel(found.a) == Some(i64::from(tile.rows));
+        let a_stride = self.distance(found.a, nest, if a_panel { found.k } else { found.m })?;
+        if self.depth_stride(found.a, nest, &depth)?.is_none() {
+            return Err("the operand with the rows does not lie in the order of the loops over the depth".into());
+        }
+        let b_stride = self.depth_stride(found.b, nest, &depth)?;
+        let b_offsets = match b_stride {
+            Some(_) => None,
+            None => Some(self.table(found.b).ok_or("the operand with the columns has no table of its rows")?),
+        };
+        let over = &self.s.kernel.stages[nest.stage].over;
+        let point: Vec<Size> = over.iter().map(|x| nest.env[x].base.clone()).collect();
+        let index = self.temp_index(nest.stage, &point)?;
+        let mem = Mem::Temp(self.placed[&nest.stage].temps[0], 0);
+        let shape = self.shape(mem);
+        let c = TileOperand { mem, index, stride: shape[shape.len() - 1].clone() };
+        let reduced = nest.env.iter().filter(|(axis, _)| self.folds(nest.stage, **axis));
+        let start = reduced.map(|(_, span)| &span.base).sum();
+        Ok(Micro {
+            rows: tile.rows,
+            cols: tile.cols,
+            dtype: self.s.kernel.exprs.dtype(found.a),
+            acc: found.acc,
+            depth: depth.iter().map(|a| nest.env[a].remaining.clone()).reduce(|n, e| &n * &e).unwrap_or(Size::ONE),
+            start,
+            a_panel,
+            a: self.tile_operand(found.a, nest, a_stride)?,
+            b: self.tile_operand(found.b, nest, b_stride.unwrap_or(Size::ZERO))?,
+            c,
+            b_offsets,
+        })
+    }
+
+    fn shape(&self, mem: Mem) -> &[Size] {
+        match mem {
+            Mem::Param(p) => &self.s.kernel.params[p.index()].shape,
+            Mem::Temp(t, _) => &self.phase.temps[t.index()].shape,
+        }
+    }
+
+    /// The width of an operand's panels, if it is in panels.
+    fn panel(&self, operand: ExprId) -> Option<i64> {
+        let Expr::Load { from, .. } = self.s.kernel.exprs.get(operand) else { return None };
+        match *from {
+            // A prepared copy; a panel has 3 dimensions at least and the last is its constant width.
+            Mem::Param(p) => {
+                let shape = &self.s.kernel.params[p.index()].shape;
+                shape.last().filter(|_| shape.len() >= 3).and_then(Size::as_const)
+            }
+            Mem::Temp(stage, _) => match self.s.stages[stage.index()].layout {
+                Layout::Panels(width) => Some(i64::from(width)),
+                _ => None,
+            },
+        }
+    }
+
+    fn tile_operand(&self, operand: ExprId, nest: &Nest, stride: Size) -> Step<TileOperand> {
+        let (mem, index) = self.address(operand, &|v| self.axis_value(v, nest))?;
+        Ok(TileOperand { mem, index, stride })
+    }
+
+    /// The memory and index of a staged operand where its axes have the values `at`.
+    fn address(&self, operand: ExprId, at: &dyn Fn(&Variable) -> Option<Size>) -> Step<(Mem, Vec<Size>)> {
+        let Expr::Load { from, index, .. } = self.s.kernel.exprs.get(operand) else {
+            return Err("an operand of the tile is not staged".into());
+        };
+        let point = index.iter().map(|i| match self.s.kernel.exprs.get(*i) {
+            Expr::Index(size) => Ok(size.substitute(at)),
+            _ => Err("an operand of the tile is read at an index that depends on data".to_string()),
+        });
+        let point = point.collect::<Step<Vec<Size>>>()?;
+        match *from {
+            // The index of a prepared copy has the layout in it already.
+            Mem::Param(_) => Ok((*from, point)),
+            Mem::Temp(stage, _) => {
+                let placed =
+                    self.placed.get(&stage.index()).ok_or("an operand is read outside the loop it is staged in")?;
+                Ok((Mem::Temp(placed.temps[0], 0), layout_index(&placed.relative(&point), placed.layout)))
+            }
+        }
+    }
+
+    /// The position of an operand's element in its memory.
+    fn position(&self, operand: ExprId, at: &dyn Fn(&Variable) -> Option<Size>) -> Step<Size> {
+        let (mem, index) = self.address(operand, at)?;
+        let shape = self.shape(mem);
+        Ok(index.iter().zip(shape).fold(Size::ZERO, |at, (i, n)| at * n + i))
+    }
+
+    /// How far apart two elements are that follow one another along an axis.
+    fn distance(&self, operand: ExprId, nest: &Nest, axis: AxisId) -> Step<Size> {
+        let var = &self.s.kernel.axes[axis.index()].var;
+        let here = self.position(operand, &|v| self.axis_value(v, nest))?;
+        let next = |v: &Variable| self.axis_value(v, nest).map(|at| if v == var { at + 1 } else { at });
+        Ok(self.position(operand, &next)? - here)
+    }
+
+    /// The stride of an operand's steps of the depth, where the loops over it, outermost first, are
+    /// as good as one.
+    fn depth_stride(&self, operand: ExprId, nest: &Nest, depth: &[AxisId]) -> Step<Option<Size>> {
+        let mut stride = None;
+        let mut whole = Size::ONE;
+        for axis in depth.iter().rev() {
+            let step = self.distance(operand, nest, *axis)?;
+            let first = stride.get_or_insert_with(|| step.clone());
+            if step != &*first * &whole {
+                return Ok(None);
+            }
+            whole = &whole * &nest.env[axis].remaining;
+        }
+        Ok(stride)
+    }
+
+    /// The table of an operand's rows.
+    fn table(&self, operand: ExprId) -> Option<svod_ir::expr::TempId> {
+        let Expr::Load { from: Mem::Temp(stage, _), .. } = self.s.kernel.exprs.get(operand) else { return None };
+        self.placed.get(&stage.index())?.offsets
+    }
+
+    /// Makes the table of the rows of `copy`, a stage that has just been computed, if a tile needs it.
+    pub(super) fn offsets(&mut self, copy: usize) -> Step {
+        let reads = |found: &Contraction| matches!(self.s.kernel.exprs.get(found.b), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == copy);
+        let tiled = (0..self.s.stages.len()).filter_map(|s| self.s.stages[s].micro.map(|m| (s, m.depth)));
+        let mut tiled = tiled.filter(|(_, depth)| *depth > 1);
+        let reader = tiled.find_map(|(s, depth)| recognise(&self.s.kernel, s).filter(reads).map(|c| (s, depth, c)));
+        let Some((reader, depth, found)) = reader else { return Ok(Vec::new()) };
+        let loops = &self.s.stages[reader].loops;
+        let (around, depth) = loops.split_at(loops.len() - depth);
+
+        // Where each step is, relative to the first, whatever the other axes are.
+        let mut counters: Vec<(Variable, Loop)> = Vec::new();
+        for l in depth {
+            let outer = around.iter().rev().find(|o| o.axis == l.axis);
+            let whole = self.axis_extent(l.axis).upper_bound().ok_or("a depth without an upper bound")?;
+            let extent = Size::from(outer.map_or(whole, |o| whole.min(o.step as i64)));
+            let var = self.counter(copy, l, &extent);
+            let loop_ = Loop { var, extent, kind: LoopKind::Serial };
+            counters.push((self.s.kernel.axes[l.axis.index()].var.clone(), loop_));
+        }
+        let step = |v: &Variable| counters.iter().find(|(a, _)| a == v).map(|(_, l)| Size::from(&l.var));
+        let first = |v: &Variable| counters.iter().any(|(a, _)| a == v).then_some(Size::ZERO);
+        let offset = self.position(found.b, &step)? - self.position(found.b, &first)?;
+        if offset.variables().iter().any(|v| !counters.iter().any(|(_, l)| l.var == *v)) {
+            return Ok(Vec::new());
+        }
+        let at = counters.iter().fold(Size::ZERO, |at, (_, l)| at * &l.extent + Size::from(&l.var));
+        let steps = counters.iter().fold(Size::ONE, |n, (_, l)| n * &l.extent);
+        let name = format!("{}_offsets", self.s.kernel.stages[copy].name);
+        let table = self.temp(name, DType::I32, vec![steps], Home::Scratch);
+        let (index, value) = (self.phase.exprs.index(at), self.phase.exprs.index(offset));
+        let value = self.phase.exprs.cast(DType::I32, value);
+        if let Some(placed) = self.placed.get_mut(&copy) {
+            placed.offsets = Some(table);
+        }
+        let fill = vec![Stmt::Store { to: Mem::Temp(table, 0), index: vec![index], value, valid: None }];
+        Ok(counters.into_iter().rev().fold(fill, |body, (_, l)| vec![Stmt::Loop(l, body)]))
+    }
+}
