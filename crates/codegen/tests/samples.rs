@@ -113,6 +113,7 @@ fn contractions() {
     }
 }
 
+<<<<<<< HEAD
 /// Convolutions of every rank, stride, padding, dilation and grouping.
 fn convolutions_of(check: &dyn Fn(&Kernel, &[BoundVariable])) {
     let s = |size, taps| samples::Slide::new(size, taps);
@@ -149,6 +150,47 @@ fn convolutions_of(check: &dyn Fn(&Kernel, &[BoundVariable])) {
 #[test]
 fn convolutions() {
     convolutions_of(&check_all);
+=======
+/// Operands that run along rows, columns or depth, with tails, and more rows than one task takes.
+#[test]
+fn transposed_contractions() {
+    for (m, n, k) in [(13, 33, 21), (150, 26, 24)] {
+        for (a, b) in [("k, i", "k, j"), ("i, k", "j, k"), ("k, i", "j, k")] {
+            let shape = |index: &str| index.replace('i', &m.to_string()).replace('j', &n.to_string());
+            let shape = |index: &str| shape(index).replace('k', &k.to_string());
+            let text = format!(
+                "kernel product\nparam p0: f32[{}]\nparam p1: f32[{}]\nparam p2: f32[{m}, {n}]\n\
+                 axis i < {m}\naxis j < {n}\naxis k < {k}\n\n\
+                 stage mm[i, j] = fold k\n  carry.0: f32 = sum(p0[{a}] * p1[{b}])\n  mm = carry.0\n\n\
+                 stage out[i, j] = map\n  p2[i, j] = mm[i, j]\n",
+                shape(a),
+                shape(b)
+            );
+            check_all(&Kernel::parse(&text).unwrap(), &[]);
+        }
+    }
+}
+
+/// Vector times matrix, and sums of columns, with an epilogue or none.
+#[test]
+fn columns() {
+    for (n, k) in [(70, 9), (33, 1100), (600, 24)] {
+        for epilogue in [false, true] {
+            let stages = match epilogue {
+                true => {
+                    "stage s[j] = fold k\n  carry.0: f32 = sum(p0[k] * p1[k, j])\n  s = carry.0\n\n\
+                     stage out[j] = map\n  p2[j] = s[j] + f32(1.0)\n"
+                }
+                false => "stage out[j] = fold k\n  carry.0: f32 = sum(p0[k] * p1[k, j])\n  p2[j] = carry.0\n",
+            };
+            let text = format!(
+                "kernel columns\nparam p0: f32[{k}]\nparam p1: f32[{k}, {n}]\nparam p2: f32[{n}]\n\
+                 axis j < {n}\naxis k < {k}\n\n{stages}"
+            );
+            check_all(&Kernel::parse(&text).unwrap(), &[]);
+        }
+    }
+>>>>>>> gemm
 }
 
 #[test]

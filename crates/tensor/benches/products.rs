@@ -137,7 +137,7 @@ fn run(case: &Case, peak: f64, threads: usize) -> Result<()> {
             DType::F64 => 1e-13,
             DType::BF16 => 1e-2,
             DType::F16 => 2e-3,
-            _ => 2e-6,
+            _ => 5e-6,
         };
         for i in 0..97 {
             let at = (i * 7919 * 31) % out.len();

@@ -372,6 +372,11 @@ impl Function<'_> {
                 }
                 vector
             }
+            Inst::Shuffle(a, b, lanes) => {
+                let (a, b, count) = (self.typed(*a), self.typed(*b), lanes.len());
+                let lanes: Vec<String> = lanes.iter().map(|l| format!("i32 {l}")).collect();
+                self.temporary(format_args!("shufflevector {a}, {b}, <{count} x i32> <{}>", lanes.join(", ")))
+            }
             Inst::Extract(vector, lane) => {
                 let vector = self.typed(*vector);
                 self.temporary(format_args!("extractelement {vector}, i64 {lane}"))

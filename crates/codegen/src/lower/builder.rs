@@ -253,8 +253,35 @@ impl Builder {
     }
 
     pub fn store(&mut self, to: Place, at: Val, value: Val, mask: Option<Val>) {
+        let level = self.innermost();
+        if mask.is_none() {
+            self.forget_store(to, at, self.ty(value));
+        }
         self.effect(Inst::Store { to, at, value, mask });
         self.written(to);
+        let ty = self.ty(value);
+        if mask.is_none() && self.ty(at).lanes == 1 {
+            // What was written is what is read next.
+            let load = Inst::Load { from: to, at, mask: None, other: Const::zero(ty.dtype) };
+            self.scopes[level].memo.insert((load, ty, self.versions[&to]), value);
+        }
+    }
+
+    /// Drops the last store of the innermost scope, if it is to the same elements and nothing has read
+    /// them since.
+    fn forget_store(&mut self, to: Place, at: Val, ty: Ty) {
+        let level = self.innermost();
+        let reads = |inst: &Inst| matches!(inst, Inst::Load { from, .. } if *from == to);
+        let code = &self.scopes[level].code;
+        let last = code.iter().rposition(|(v, inst)| v.is_none() || reads(inst));
+        let Some(last) = last else { return };
+        let same = match &code[last].1 {
+            Inst::Store { to: t, at: a, value, mask: None } => (*t, *a, self.ty(*value)) == (to, at, ty),
+            _ => false,
+        };
+        if same {
+            self.scopes[level].code.remove(last);
+        }
     }
 
     /// Notes a write that an instruction makes besides.

@@ -3,6 +3,7 @@
 use super::LowerError;
 use super::Lowering;
 use super::builder::Builder;
+use smallvec::SmallVec;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
@@ -26,6 +27,9 @@ enum At {
     Contiguous(Val),
     /// Ones at a distance.
     Strided(Val, Val),
+    /// As `Strided`, and a loop that is laid out visits as many consecutive positions of each lane as
+    /// there are lanes: where it starts, the distance between lanes, and which of the positions this is.
+    Block(Val, Val, u32),
     /// Others.
     Each(Val),
 }
@@ -148,6 +152,14 @@ impl Lowering<'_> {
                 let value = self.b.widen(value, lanes);
                 self.b.store(place, at, value, mask);
             }
+            At::Block(start, step, at) => {
+                let start = self.offset(start, at);
+                for lane in 0..lanes {
+                    let at = self.lane_position(start, step, lane);
+                    let element = self.b.extract(value, lane);
+                    self.b.store(place, at, element, mask);
+                }
+            }
             At::Strided(start, step) if mask.is_none_or(|m| self.b.ty(m).lanes == 1) => {
                 for lane in 0..lanes {
                     let at = self.lane_position(start, step, lane);
@@ -204,6 +216,19 @@ impl Lowering<'_> {
                 }
             }
             At::Contiguous(at) => self.b.load(vector, place, at, mask, other),
+            At::Block(start, step, at) if mask.is_none() => {
+                let row = |lane| {
+                    let at = self.lane_position(start, step, lane);
+                    self.b.load(vector, place, at, None, other)
+                };
+                let rows: Vec<Val> = (0..lanes).map(row).collect();
+                self.transposed(rows)[at as usize]
+            }
+            At::Block(start, step, at) => {
+                let start = self.offset(start, at);
+                let at = self.lane_positions(start, step);
+                self.b.load(vector, place, at, mask, other)
+            }
             At::Strided(start, step) if mask.is_none() => {
                 let load = |lane| {
                     let at = self.lane_position(start, step, lane);
@@ -227,6 +252,27 @@ impl Lowering<'_> {
         let at = self.size(&at)?;
         self.b.effect(Inst::Prefetch(place, at));
         Ok(())
+    }
+
+    /// The columns of a square block, given its rows: halves are exchanged, then quarters, and so on
+    /// (Eklundh 1972).
+    fn transposed(&mut self, mut rows: Vec<Val>) -> Vec<Val> {
+        let lanes = rows.len();
+        let mut distance = lanes / 2;
+        while distance > 0 {
+            for r in (0..lanes).filter(|r| r & distance == 0) {
+                let (a, b) = (rows[r], rows[r + distance]);
+                let pick = |upper: usize| -> SmallVec<[u32; 8]> {
+                    let lane = |j: usize| if j & distance == 0 { j + upper } else { lanes + j - distance + upper };
+                    (0..lanes).map(|j| lane(j) as u32).collect()
+                };
+                let ty = self.b.ty(a);
+                rows[r] = self.b.pure(ty, Inst::Shuffle(a, b, pick(0)));
+                rows[r + distance] = self.b.pure(ty, Inst::Shuffle(a, b, pick(distance)));
+            }
+            distance /= 2;
+        }
+        rows
     }
 
     fn lane_position(&mut self, start: Val, step: Val, lane: u32) -> Val {
@@ -267,7 +313,11 @@ impl Lowering<'_> {
         }
         let uniform = others.is_none_or(|v| self.b.ty(v).lanes == 1);
         let affine = self.affine(&total).filter(|_| uniform);
-        let (size, step) = affine.unwrap_or((total, Size::ZERO));
+        let (mut size, step) = affine.unwrap_or((total, Size::ZERO));
+        let block = if matches!(step.as_const(), Some(0 | 1)) { None } else { self.block(&size) };
+        if let Some((start, _)) = &block {
+            size = start.clone();
+        }
         let mut at = self.size(&size)?;
         if let Some(others) = others {
             at = self.b.alu(Alu::Add, &[others, at]);
@@ -276,8 +326,25 @@ impl Lowering<'_> {
             _ if self.b.ty(at).lanes > 1 => At::Each(at),
             Some(0) => At::Uniform(at),
             Some(1) => At::Contiguous(at),
+            _ if block.is_some() => At::Block(at, self.size(&step)?, block.map_or(0, |(_, n)| n)),
             _ => At::Strided(at, self.size(&step)?),
         })
+    }
+
+    /// Where a loop that is laid out visits as many consecutive positions as there are lanes: the
+    /// first of them, and which one this is.
+    fn block(&self, size: &Size) -> Option<(Size, u32)> {
+        let lanes = i64::from(self.lanes());
+        if !(4..=16).contains(&lanes) || !(lanes as u64).is_power_of_two() {
+            return None;
+        }
+        let along = |(var, count, now): &(Variable, i64, i64)| {
+            let at = |n: i64| size.substitute(&|v: &Variable| (v == var).then(|| Size::from(n)));
+            let first = now - now % lanes;
+            let visited = first + lanes <= *count && (at(1) - at(0)).as_const() == Some(1);
+            visited.then(|| (at(first), (now % lanes) as u32))
+        };
+        self.laid_out.iter().find_map(along)
     }
 
     /// The position in a register's accumulators, of each lane; one if they are all the same.

@@ -112,7 +112,7 @@ impl Lowering<'_> {
         self.b.alu(Alu::Add, &[start, distance])
     }
 
-    fn offset(&mut self, start: Val, by: u32) -> Val {
+    pub(super) fn offset(&mut self, start: Val, by: u32) -> Val {
         let by = self.b.index(by.into());
         self.b.alu(Alu::Add, &[start, by])
     }

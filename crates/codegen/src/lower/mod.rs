@@ -58,6 +58,8 @@ struct Lowering<'a> {
     env: FxHashMap<Variable, Val>,
     /// The vector loop, or the lanes, that is open, and its number of iterations.
     vector: Option<(Variable, u32)>,
+    /// The open loops that are laid out: their numbers of iterations, and which one this is.
+    laid_out: Vec<(Variable, i64, i64)>,
     target: &'a Target,
     /// Whether binary16 converts to binary32 in one instruction.
     half: bool,
@@ -81,7 +83,8 @@ impl<'a> Lowering<'a> {
         let env = FxHashMap::default();
         let half = has_half(target);
         let fuse = target.fma && !lowered.strict;
-        let mut lowering = Lowering { b, phase, params, temps, env, vector: None, target, half, fuse };
+        let laid_out = Vec::new();
+        let mut lowering = Lowering { b, phase, params, temps, env, vector: None, laid_out, target, half, fuse };
         lowering.enter(lowered)?;
         lowering.body(&phase.body)?;
         let linear = lowering.b.finish(linear);
@@ -145,7 +148,9 @@ impl<'a> Lowering<'a> {
                 for i in 0..extent.unwrap_or(0) {
                     let counter = self.b.index(i);
                     self.env.insert(l.var.clone(), counter);
+                    self.laid_out.push((l.var.clone(), extent.unwrap_or(0), i));
                     self.body(inner)?;
+                    self.laid_out.pop();
                 }
                 Ok(())
             }

@@ -147,6 +147,10 @@ impl Machine<'_> {
             Inst::Bitcast(v) => all(v).map(|c| Const::from_bits(ty.dtype, c.bits())).collect(),
             Inst::Splat(v) => vec![self.lane(*v, 0); lanes.len()],
             Inst::Vector(args) => args.iter().map(|v| self.lane(*v, 0)).collect(),
+            Inst::Shuffle(a, b, lanes) => {
+                let both: Vec<Const> = all(a).chain(all(b)).copied().collect();
+                lanes.iter().map(|l| both[*l as usize]).collect()
+            }
             Inst::Extract(v, lane) => vec![self.lane(*v, *lane as usize)],
             Inst::Insert(vector, lane, v) => {
                 let mut lanes = self.values[vector.index()].clone();

@@ -195,6 +195,9 @@ pub enum Inst {
     Splat(Val),
     /// Value: a vector of these scalars.
     Vector(Vec<Val>),
+    /// Value: lanes picked from two vectors of one type, those of the second counted after those of
+    /// the first.
+    Shuffle(Val, Val, SmallVec<[u32; 8]>),
     /// Value: one lane of a vector.
     Extract(Val, u32),
     /// Value: a vector with one lane replaced by a scalar.
@@ -273,7 +276,7 @@ impl Inst {
             Inst::Vector(args) => args.iter_mut().for_each(visit),
             Inst::Cast(v) | Inst::Bitcast(v) | Inst::Splat(v) | Inst::Extract(v, _) | Inst::Reduce(_, v) => visit(v),
             Inst::Write(_, v) | Inst::Range(v) | Inst::If(v) | Inst::Prefetch(_, v) => visit(v),
-            Inst::Insert(vector, _, v) => [vector, v].into_iter().for_each(visit),
+            Inst::Insert(a, _, b) | Inst::Shuffle(a, b, _) => [a, b].into_iter().for_each(visit),
             Inst::Load { at, mask, .. } => std::iter::once(at).chain(mask).for_each(visit),
             Inst::Store { at, value, mask, .. } => [at, value].into_iter().chain(mask).for_each(visit),
             Inst::Tile(t) => {

@@ -5,6 +5,7 @@ use crate::alu::Alu;
 use crate::expr::ParamId;
 use crate::size::Variable;
 use crate::text::{Lexer, ParseError, Token};
+use smallvec::SmallVec;
 use svod_dtype::{Const, DType};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -128,6 +129,16 @@ impl Parser<'_> {
             "bitcast" => Inst::Bitcast(self.val()?),
             "splat" => Inst::Splat(self.val()?),
             "vector" => Inst::Vector(self.list()?),
+            "shuffle" => {
+                let a = self.val()?;
+                self.lexer.expect(",")?;
+                let b = self.val()?;
+                let mut lanes = SmallVec::new();
+                while self.lexer.eat(",") {
+                    lanes.push(self.number()?);
+                }
+                Inst::Shuffle(a, b, lanes)
+            }
             "extract" => {
                 let vector = self.val()?;
                 self.lexer.expect(",")?;

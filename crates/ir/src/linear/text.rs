@@ -88,6 +88,7 @@ impl Linear {
             Inst::Bitcast(v) => write!(f, "bitcast {v}"),
             Inst::Splat(v) => write!(f, "splat {v}"),
             Inst::Vector(args) => write!(f, "vector {}", List(args)),
+            Inst::Shuffle(a, b, lanes) => write!(f, "shuffle {a}, {b}, {}", List(lanes)),
             Inst::Extract(v, lane) => write!(f, "extract {v}, {lane}"),
             Inst::Insert(vector, lane, v) => write!(f, "insert {vector}, {lane}, {v}"),
             Inst::Reduce(op, v) => write!(f, "reduce {} {v}", op.name()),

@@ -105,6 +105,13 @@ impl Linear {
             Inst::Vector(args) => {
                 args.len() == ty.lanes as usize && args.iter().all(|v| self.ty(*v) == Ty::scalar(ty.dtype))
             }
+            Inst::Shuffle(a, b, lanes) => {
+                let from = self.ty(*a);
+                from == self.ty(*b)
+                    && from.lanes > 1
+                    && (ty.dtype, ty.lanes as usize) == (from.dtype, lanes.len())
+                    && lanes.iter().all(|l| *l < 2 * from.lanes)
+            }
             Inst::Extract(v, lane) => *lane < self.ty(*v).lanes && Ty::scalar(self.ty(*v).dtype) == ty,
             Inst::Insert(vector, lane, v) => {
                 self.ty(*vector) == ty && *lane < ty.lanes && self.ty(*v) == Ty::scalar(ty.dtype)

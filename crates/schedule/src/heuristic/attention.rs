@@ -149,7 +149,7 @@ impl Choice<'_> {
         self.opts.push(Opt::Stage { stage: name.clone(), read: Read::Operand(1), layout, home: StageHome::Task });
         let b = format!("{name}.b");
         self.opts.push(Opt::At { stage: b.clone(), at: task.clone() });
-        self.copy_panels(&b, &c.operand_axes(self.kernel, 1, layout), cols, false);
+        self.copy_panels(&b, &c.operand_axes(self.kernel, 1, layout), cols, false, self.square_blocks(c));
     }
 
     /// The loops of a stage between the products: its rows padded to whole tiles, its keys in

@@ -104,21 +104,29 @@ impl Choice<'_> {
         let a = format!("{name}.a");
         self.opts.push(Opt::At { stage: a.clone(), at: sm.clone() });
         if along_rows {
-            self.copy_panels(&a, &c.operand_axes(k, 0, a_layout), rows, false);
+            self.copy_panels(&a, &c.operand_axes(k, 0, a_layout), rows, false, None);
         } else {
             self.copy_rows(&a, c, rows, lanes);
         }
         let b = format!("{name}.b");
         let over = c.operand_axes(k, 1, Layout::Panels(cols as u32));
+        let square = self.square_blocks(c);
         match home {
             StageHome::Task => {
                 self.opts.push(Opt::At { stage: b.clone(), at: sk });
-                self.copy_panels(&b, &over, cols, false);
+                self.copy_panels(&b, &over, cols, false, square);
             }
-            StageHome::Shared => self.copy_panels(&b, &over, cols, true),
+            StageHome::Shared => self.copy_panels(&b, &over, cols, true, square),
             StageHome::Prepared => {}
         }
         self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
+    }
+
+    /// Lanes of the square blocks in which the second operand is copied, where memory runs along the
+    /// depth.
+    pub(super) fn square_blocks(&self, c: &Contraction) -> Option<i64> {
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        (lanes > 1 && contiguous(self.kernel, &[c.b], &[], 0) == Some(c.k)).then_some(lanes)
     }
 
     /// The loops of a copy in rows: along the depth in vectors, and scratch for whole tiles of rows.
@@ -132,7 +140,9 @@ impl Choice<'_> {
 
     /// The loops of a copy in panels: some panels at a time, row by row, so that memory is read in
     /// order. Blocks of some panels and some depth are tasks of their own where all tasks share the copy.
-    pub(super) fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool) {
+    /// Where memory runs along the depth, in square blocks whose rows are read and whose columns are
+    /// written.
+    pub(super) fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool, square: Option<i64>) {
         let k = self.kernel;
         let whole = |a: &AxisId| LoopRef::new(stage, k.axes[a.index()].var.name(), 0);
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
@@ -143,17 +153,29 @@ impl Choice<'_> {
         self.split(last.clone(), round_up(COPIED_AT_ONCE, width), Tail::Rest);
         self.split(part(&last, 1), width, Tail::Rest);
         let mut inner = vec![part(&last, 1), part(&last, 2)];
+        let mut along = depth.clone();
         if shared {
             self.split(depth.clone(), MAX_COPIED_DEPTH, Tail::Rest);
-            inner.insert(0, part(&depth, 1));
+            along = part(&depth, 1);
+            inner.insert(if square.is_some() { 1 } else { 0 }, along.clone());
         }
         outer.push(depth);
+        let mut line = None;
+        if let Some(lanes) = square {
+            self.split(part(&last, 2), lanes, Tail::Rest);
+            self.split(along.clone(), lanes, Tail::Rest);
+            let columns = LoopRef { part: along.part + 1, ..along };
+            inner.extend([columns.clone(), part(&last, 3)]);
+            line = Some(columns);
+        }
+        let vector = inner[inner.len() - 1].clone();
         let order = outer.iter().chain(&inner).cloned().collect();
         self.opts.push(Opt::Reorder { stage: stage.into(), order });
         if shared {
             outer.into_iter().for_each(|task| self.bind(task, To::Task));
         }
-        self.bind(part(&last, 2), To::Vector);
+        line.into_iter().for_each(|line| self.bind(line, To::Unroll));
+        self.bind(vector, To::Vector);
     }
 }
 
