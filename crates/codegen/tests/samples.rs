@@ -113,7 +113,6 @@ fn contractions() {
     }
 }
 
-<<<<<<< HEAD
 /// Convolutions of every rank, stride, padding, dilation and grouping.
 fn convolutions_of(check: &dyn Fn(&Kernel, &[BoundVariable])) {
     let s = |size, taps| samples::Slide::new(size, taps);
@@ -150,7 +149,8 @@ fn convolutions_of(check: &dyn Fn(&Kernel, &[BoundVariable])) {
 #[test]
 fn convolutions() {
     convolutions_of(&check_all);
-=======
+}
+
 /// Operands that run along rows, columns or depth, with tails, and more rows than one task takes.
 #[test]
 fn transposed_contractions() {
@@ -190,7 +190,6 @@ fn columns() {
             check_all(&Kernel::parse(&text).unwrap(), &[]);
         }
     }
->>>>>>> gemm
 }
 
 #[test]

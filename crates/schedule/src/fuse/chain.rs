@@ -6,7 +6,7 @@
 //! al. 2022). What is looked for is structure only: two contractions, and between them operations
 //! along one row and at least one reduction of it.
 
-use super::{is_contraction, passes_on, repeated_dims, squeezed};
+use super::{is_contraction, repeated_dims, squeezed};
 use rustc_hash::FxHashMap;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
@@ -53,7 +53,7 @@ fn rows_below(
     let mut found = Vec::new();
     let mut weights = factor;
     let mut dims: Dims = (0..graph.nodes()[factor as usize].rank()).map(Some).collect();
-    while passes_on(op(weights)) || matches!(op(weights), Op::Cast(_)) {
+    while moves(op(weights)) || matches!(op(weights), Op::Cast(_)) {
         found.push((weights, Role::Path));
         (weights, dims) = below(graph, weights, &dims)?;
     }
@@ -97,7 +97,7 @@ fn rows_below(
                 work.push((graph.sources(n)[0], wide));
             }
             Op::Alu(_) | Op::Cast(_) => work.extend(graph.sources(n).iter().map(|s| (*s, dims.clone()))),
-            op if passes_on(op) => work.extend(below(graph, n, &dims)),
+            op if moves(op) => work.extend(below(graph, n, &dims)),
             _ => {}
         }
     }
@@ -127,6 +127,11 @@ fn rows_below(
     (closed && copied(graph, product, axis, scores) <= MOST_COPIED).then_some(found)
 }
 
+/// Whether each element is one of the operand's, found through its dimensions.
+fn moves(op: &Op) -> bool {
+    matches!(op, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Detach | Op::ContiguousBackward)
+}
+
 /// The operand of a movement or conversion, and what its dimensions are.
 fn below(graph: &Graph, node: NodeIndex, dims: &Dims) -> Option<(NodeIndex, Dims)> {
     let value = &graph.nodes()[node as usize];
@@ -144,7 +149,6 @@ fn below(graph: &Graph, node: NodeIndex, dims: &Dims) -> Option<(NodeIndex, Dims
             let kept = |d: usize| if inner[d] == value.shape()[d + new] { dims[d + new] } else { None };
             (0..inner.len()).map(kept).collect()
         }
-        Op::Flip(_) => return None,
         _ => dims.clone(),
     };
     Some((source, dims))

@@ -16,8 +16,9 @@ use svod_ir::kernel::{AxisId, Body, Kernel};
 const FEW_TASKS: i64 = 8;
 const MANY_TASKS: i64 = 32;
 
-/// Rows of scores that are computed at once, at most.
-const MAX_BLOCK: i64 = 24;
+/// Rows of scores that are computed at once: a few tiles. More would fetch keys and values less often,
+/// and push the scores out of the caches; measured from 128 to 16384 keys, neither matters much.
+const BLOCK: i64 = 24;
 
 /// Rows of a task at least.
 const MIN_TASK_ROWS: i64 = 128;
@@ -55,11 +56,8 @@ impl Choice<'_> {
         let lanes = self.target.lanes(s.acc.bytes()) as i64;
         let (m, keys, columns) = (extent(k, s.m), extent(k, s.n), extent(k, o.n));
         let (rows, cols) = self.tile(s, o, lanes);
-        let bytes = s.acc.bytes() as i64;
 
-        // A few rows' scores and weights take half of the second-level cache.
-        let block = (self.target.l2 as i64 / 2 / (2 * keys * bytes)).clamp(rows, MAX_BLOCK) / rows * rows;
-        let block = block.min(round_up(m, rows));
+        let block = round_up(m, rows).min(BLOCK / rows * rows);
         let outer: Vec<AxisId> = k.stages[out].over.iter().copied().filter(|a| *a != s.m && *a != o.n).collect();
         let heads: i64 = outer.iter().map(|a| extent(k, *a)).product();
         let work = [heads, m, keys, columns + extent(k, s.k)].into_iter().fold(1, i64::saturating_mul);
@@ -87,10 +85,18 @@ impl Choice<'_> {
         self.bind(part(&on, 1), To::Vector);
 
         let here = part(&om, 1);
+        if self.strict {
+            // Every fold from left to right, at least once a block of rows only.
+            let at = |stage: usize| Opt::At { stage: k.stages[stage].name.clone(), at: here.clone() };
+            self.opts.extend((0..out).map(at));
+            return;
+        }
         self.tiles(*mixed, o, (rows, cols), &here);
-        self.panels(*mixed, o, cols, &om);
+        // Tasks that would each copy the same keys and values share one copy.
+        let at = (task >= m).then_some(&om);
+        self.panels(*mixed, o, cols, at);
         self.tiles(*scores, s, (rows, cols), &here);
-        self.panels(*scores, s, cols, &om);
+        self.panels(*scores, s, cols, at);
         let name = k.stages[*scores].name.clone();
         self.opts.push(Opt::Stage {
             stage: name.clone(),
@@ -142,14 +148,17 @@ impl Choice<'_> {
         self.opts.push(Opt::Reorder { stage: name, order });
     }
 
-    /// A copy of a contraction's second operand in panels, once a task.
-    fn panels(&mut self, stage: usize, c: &Contraction, cols: i64, task: &LoopRef) {
+    /// A copy of a contraction's second operand in panels: made by each task, or once for all of them.
+    fn panels(&mut self, stage: usize, c: &Contraction, cols: i64, task: Option<&LoopRef>) {
         let name = self.kernel.stages[stage].name.clone();
         let layout = Layout::Panels(cols as u32);
-        self.opts.push(Opt::Stage { stage: name.clone(), read: Read::Operand(1), layout, home: StageHome::Task });
+        let home = if task.is_some() { StageHome::Task } else { StageHome::Shared };
+        self.opts.push(Opt::Stage { stage: name.clone(), read: Read::Operand(1), layout, home });
         let b = format!("{name}.b");
-        self.opts.push(Opt::At { stage: b.clone(), at: task.clone() });
-        self.copy_panels(&b, &c.operand_axes(self.kernel, 1, layout), cols, false, self.square_blocks(c));
+        if let Some(at) = task {
+            self.opts.push(Opt::At { stage: b.clone(), at: at.clone() });
+        }
+        self.copy_panels(&b, &c.operand_axes(self.kernel, 1, layout), cols, task.is_none(), self.square_blocks(c));
     }
 
     /// The loops of a stage between the products: its rows padded to whole tiles, its keys in

@@ -38,7 +38,7 @@ pub fn strict_heuristic(kernel: &Kernel, target: &Target) -> Schedule {
 fn choose(kernel: &Kernel, target: &Target, strict: bool) -> Schedule {
     let opts = if strict { vec![Opt::Strict] } else { Vec::new() };
     let mut choice = Choice { kernel, target, strict, opts };
-    if let Some(found) = attention::attention(kernel).filter(|_| !strict) {
+    if let Some(found) = attention::attention(kernel) {
         choice.attention(&found);
         return Schedule(choice.opts);
     }
