@@ -14,6 +14,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "argsort",
     "asarray",
     "astype",
     "bitwise_and",
@@ -25,6 +26,7 @@ __all__ = [
     "clip",
     "concat",
     "cos",
+    "cumulative_prod",
     "cumulative_sum",
     "divide",
     "equal",
@@ -56,6 +58,7 @@ __all__ = [
     "minimum",
     "multiply",
     "negative",
+    "nonzero",
     "not_equal",
     "ones_like",
     "permute_dims",
@@ -66,8 +69,10 @@ __all__ = [
     "reshape",
     "roll",
     "round",
+    "searchsorted",
     "sign",
     "sin",
+    "sort",
     "sqrt",
     "square",
     "squeeze",
@@ -81,6 +86,7 @@ __all__ = [
     "tril",
     "triu",
     "trunc",
+    "unique_values",
     "var",
     "zeros_like",
 ]
@@ -165,9 +171,19 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
     return x.argmin(axis, keepdims)
 
 
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """Where the elements along an axis are, in order. Stable; NaN is the greatest value."""
+    return x.argsort(axis, descending)
+
+
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
     """Dimensions of extent 1 repeated to these extents."""
     return x.broadcast_to(*shape)
+
+
+def cumulative_prod(x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None) -> Tensor:
+    """The products of the elements up to each one along an axis."""
+    return (x if dtype is None else x.cast(dtype)).cumprod(axis)
 
 
 def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None) -> Tensor:
@@ -207,6 +223,11 @@ def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return x.min(axis, keepdims)
 
 
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """The indices, along each dimension, of the elements that are not zero; computed now."""
+    return tuple(x.nonzero())
+
+
 def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     """Dimension `i` of the result is dimension `axes[i]`."""
     return x.permute(*axes)
@@ -225,6 +246,18 @@ def reshape(x: Tensor, /, shape: Sequence[int]) -> Tensor:
 def roll(x: Tensor, /, shift: int, *, axis: int | None = None) -> Tensor:
     """The elements of an axis moved towards its end, those beyond it to its start."""
     return x.roll(shift, axis)
+
+
+def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+    """Where elements of `x2` would be put into the sorted `x1`."""
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
+    return (x1 if sorter is None else x1.take(sorter)).searchsorted(x2, right=side == "right")
+
+
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The elements along an axis in order. Stable; NaN is the greatest value."""
+    return x.sort(axis, descending)[0]
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
@@ -260,6 +293,11 @@ def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The elements on and above a diagonal, zeros below."""
     return x.triu(k)
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """The values, each once, sorted; computed now."""
+    return x.unique()
 
 
 def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:

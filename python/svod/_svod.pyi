@@ -398,12 +398,77 @@ class Tensor:
         """For each element of `index` the element at its position but, along `dim`, at its value."""
     def take_along_dim(self, /, indices: _ArrayLike, dim: builtins.int) -> Tensor:
         """As `gather`, broadcast off the axis."""
-    def scatter(self, /, dim: builtins.int, index: _ArrayLike, src: _ArrayLike) -> Tensor:
+    def scatter(self, /, dim: builtins.int, index: _ArrayLike, src: _Operand) -> Tensor:
         """With the elements of `src` written at their position but, along `dim`, at the value of
-        `index`; destinations must be unique.
+        `index`. Where several go to one element, the last one in row-major order stays.
         """
-    def scatter_add(self, /, dim: builtins.int, index: _ArrayLike, src: _ArrayLike) -> Tensor:
+    def scatter_add(self, /, dim: builtins.int, index: _ArrayLike, src: _Operand) -> Tensor:
         """As `scatter`, added to what is there."""
+    def scatter_reduce(
+        self,
+        /,
+        dim: builtins.int,
+        index: _ArrayLike,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Tensor:
+        """As `scatter`, combined by `reduce` ("sum", "prod", "amax", "amin" or "mean") with what is
+        there or, without `include_self`, only with each other.
+        """
+    def index_add(self, /, dim: builtins.int, index: _ArrayLike, source: _ArrayLike) -> Tensor:
+        """With the slices of `source` added, each at its element of a 1-d index."""
+    def index_copy(self, /, dim: builtins.int, index: _ArrayLike, source: _ArrayLike) -> Tensor:
+        """With the slices of `source` written, each at its element of a 1-d index."""
+    def nonzero(self, /) -> list[Tensor]:
+        """The indices, along each dimension, of the elements that are not zero. Computed now: their
+        number depends on the values.
+        """
+    def masked_select(self, /, mask: _ArrayLike) -> Tensor:
+        """The elements where a mask of the same shape holds, 1-d. Computed now, as `nonzero` is."""
+    def unique(self, /) -> Tensor:
+        """The values, each once, sorted. Computed now, as `nonzero` is; every NaN counts."""
+    def bincount(self, /, weights: _ArrayLike | None = None, *, minlength: builtins.int) -> Tensor:
+        """How often each integer below `minlength` occurs in this 1-d tensor, or the sum of its `weights`."""
+    def sort(
+        self,
+        /,
+        axis: builtins.int | None = None,
+        descending: builtins.bool = False,
+        *,
+        dim: builtins.int | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The elements along an axis in order, and where they were. The order is stable; NaN is the
+        greatest value.
+        """
+    def argsort(
+        self,
+        /,
+        axis: builtins.int | None = None,
+        descending: builtins.bool = False,
+        *,
+        dim: builtins.int | None = None,
+    ) -> Tensor:
+        """Where the elements along an axis are, in order; see `sort`."""
+    def topk(
+        self,
+        /,
+        k: builtins.int,
+        axis: builtins.int | None = None,
+        largest: builtins.bool = True,
+        *,
+        dim: builtins.int | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The `k` largest elements along an axis, or the smallest, in order, and where they are."""
+    def kthvalue(
+        self, /, k: builtins.int, axis: builtins.int | None = None, *, dim: builtins.int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The `k`-th smallest element along an axis, counted from 1, and where it is."""
+    def searchsorted(self, /, values: _ArrayLike, *, right: builtins.bool = False) -> Tensor:
+        """Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,
+        with `right`, behind them.
+        """
     def one_hot(self, /, num_classes: builtins.int) -> Tensor:
         """1 at each index along a new last dimension, else 0."""
     def embedding(self, /, ids: _ArrayLike) -> Tensor:

@@ -410,15 +410,15 @@ impl Scheduled {
     }
 
     /// The axes whose loops must keep their order, where the stage has such: those of a fold that
-    /// tells where its maximum is, and all that are folded where rounding must not change.
-    fn ordered_axes(&self, stage: usize) -> Option<&[AxisId]> {
+    /// tells where its maximum is, those of points that may meet at one element, and all that are folded where rounding must not change.
+    fn ordered_axes(&self, stage: usize) -> Option<Vec<AxisId>> {
         match &self.kernel.stages[stage].body {
             Body::Fold { axes, carries, .. } => {
                 let first = carries.iter().any(|c| matches!(c.op, Monoid::ArgMax | Monoid::ArgMin));
-                (first || self.strict).then_some(axes)
+                (first || self.strict).then(|| axes.clone())
             }
-            Body::Scatter { .. } if self.strict => Some(&self.kernel.stages[stage].over),
-            Body::Scatter { .. } | Body::Map(_) => None,
+            Body::Scatter { .. } => Some(contraction::scattered_axes(&self.kernel, stage).1),
+            Body::Sort { .. } | Body::Map(_) => None,
         }
     }
 

@@ -92,12 +92,23 @@ pub(crate) fn scans(kernel: &Kernel, stage: usize, axis: AxisId) -> bool {
     matches!(&kernel.stages[stage].body, Body::Fold { axes, emit, .. } if *emit != Emit::Last && axes.contains(&axis))
 }
 
+/// The axes of a scatter: those at whose points different elements are written, because each is an
+/// index of the destination by itself; and the others, along which points may meet.
+pub(crate) fn scattered_axes(kernel: &Kernel, stage: usize) -> (Vec<AxisId>, Vec<AxisId>) {
+    let stage = &kernel.stages[stage];
+    let index = stage.outs.iter().flat_map(|out| match out {
+        Out::Param { index, .. } => index.as_slice(),
+        Out::Temp => &[],
+    });
+    let index: Vec<&Expr> = index.map(|i| kernel.exprs.get(*i)).collect();
+    let apart = |a: &AxisId| index.contains(&&Expr::Index(Size::from(&kernel.axes[a.index()].var)));
+    stage.over.iter().copied().partition(apart)
+}
+
 /// The axes of a stage, kept ones first.
 pub(crate) fn axes_of_stage(stage: &Stage) -> Vec<AxisId> {
     let mut all = stage.over.clone();
-    if let Body::Fold { axes, .. } = &stage.body {
-        all.extend(axes.iter().filter(|a| !stage.over.contains(a)));
-    }
+    all.extend(stage.body.inner().iter().filter(|a| !stage.over.contains(a)));
     all
 }
 

@@ -137,7 +137,12 @@ pub(crate) fn is_source(op: &Op) -> bool {
 
 /// Whether a value is computed once, whoever wants it: in a buffer, or once a row.
 fn is_barrier(op: &Op) -> bool {
-    matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous | Op::Copy(_))
+    matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous | Op::Copy(_)) || is_order(op)
+}
+
+/// Whether a value's elements are another's in an order of their own.
+fn is_order(op: &Op) -> bool {
+    matches!(op, Op::Sort(..) | Op::ArgSort(..))
 }
 
 fn is_transcendental(op: &Op) -> bool {
@@ -505,7 +510,8 @@ impl Fuse<'_> {
         if wanted.many || wanted.scattered || wanted.kernel == node {
             return false;
         }
-        let is_fold = matches!(consumer.op(), Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..));
+        let is_fold =
+            matches!(consumer.op(), Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..)) || is_order(consumer.op());
         let long = (0..rank).filter(|d| kernel.over[*d as usize].as_const() != Some(1));
         let all: u64 = long.fold(0, |all, d| all | 1 << d);
         if is_contraction(self.graph, node) {
@@ -587,6 +593,17 @@ impl Fuse<'_> {
                         dims
                     }
                 }
+                Op::Scatter(axis, _) | Op::Sort(axis, ..) | Op::ArgSort(axis, ..)
+                    if operand > 0 || is_order(value.op()) =>
+                {
+                    let own = &mut self.kernels[kernel as usize].axes;
+                    let bit = 1 << (*own).min(63);
+                    *own += u32::from(operand != 1);
+                    let mut dims = access.dims.clone();
+                    scope |= bit;
+                    dims[*axis] = Dim { axes: bit, exact: true };
+                    dims
+                }
                 Op::Gather(_) if operand == 0 => access.dims.iter().map(|d| inexact(d.axes)).collect(),
                 Op::Rand(_) => SmallVec::new(),
                 _ => access.dims.clone(),
@@ -594,7 +611,8 @@ impl Fuse<'_> {
             self.want(source, kernel, Access { dims, scope });
             if let Some(wanted) = &mut self.wanted[source as usize] {
                 wanted.many |= many;
-                wanted.scattered |= scattered;
+                // A sort reads its keys several times.
+                wanted.scattered |= scattered || is_order(value.op());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Scheduling: from the tensor graph to kernels, and from kernels to loops.
 
 mod apply;
+mod blocks;
 mod contraction;
 mod fuse;
 mod heuristic;
@@ -9,6 +10,7 @@ mod names;
 mod normalize;
 pub mod opt;
 mod order;
+mod order_key;
 mod preschedule;
 mod quotient;
 mod rangeify;

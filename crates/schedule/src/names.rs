@@ -14,6 +14,7 @@ pub(crate) fn name(kernel: &Kernel) -> String {
         None if (0..last).any(folds) => ("rows", last),
         None if folds(last) => ("reduce", last),
         None if matches!(kernel.stages[last].body, Body::Scatter { .. }) => ("scatter", last),
+        None if matches!(kernel.stages[last].body, Body::Sort { .. }) => ("sort", last),
         None => ("map", last),
     };
     let axes = crate::contraction::stage_axes(kernel, stage);

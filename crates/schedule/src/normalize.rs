@@ -8,7 +8,7 @@
 
 use crate::views::reshape_params;
 use rustc_hash::FxHashMap;
-use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out};
 use svod_ir::size::{Size, Variable};
 
@@ -23,10 +23,17 @@ pub(crate) fn normalize(kernel: Kernel) -> Kernel {
 
 /// Drops the dimensions of extent 1 of parameters.
 fn squeeze(kernel: Kernel) -> Kernel {
+    // A scatter drops points by their index, so that a dimension with one that depends on data stays.
+    let scattered: Vec<(Mem, Vec<ExprId>)> = accesses(&kernel);
+    let by_data = |p: usize, d: usize| {
+        let here = |(mem, index): &(Mem, Vec<ExprId>)| *mem == Mem::Param(ParamId(p as u32)) && data(&kernel, index[d]);
+        scattered.iter().any(here)
+    };
     let kept: Vec<Vec<usize>> = kernel
         .params
         .iter()
-        .map(|p| (0..p.shape.len()).filter(|d| p.shape[*d].as_const() != Some(1)).collect())
+        .enumerate()
+        .map(|(n, p)| (0..p.shape.len()).filter(|d| p.shape[*d].as_const() != Some(1) || by_data(n, *d)).collect())
         .collect();
     if kernel.params.iter().zip(&kept).all(|(p, k)| p.shape.len() == k.len()) {
         return kernel;
@@ -39,6 +46,10 @@ fn squeeze(kernel: Kernel) -> Kernel {
         param.shape = kept.iter().map(|d| param.shape[*d].clone()).collect();
     }
     new
+}
+
+fn data(kernel: &Kernel, index: ExprId) -> bool {
+    !matches!(kernel.exprs.get(index), Expr::Index(_))
 }
 
 /// Every access of a kernel: the memory and the index.
@@ -65,7 +76,7 @@ fn mergeable(kernel: &Kernel) -> Option<(AxisId, AxisId)> {
     kernel.stages.iter().find_map(|stage| {
         let fold: &[AxisId] = match &stage.body {
             Body::Fold { axes, .. } => axes,
-            _ => &[],
+            Body::Map(_) | Body::Scatter { .. } | Body::Sort { .. } => &[],
         };
         let pairs = stage.over.windows(2).chain(fold.windows(2));
         pairs.map(|p| (p[0], p[1])).find(|(a, b)| together(kernel, &accesses, *a, *b))
@@ -84,8 +95,8 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
                 let scan = *emit != svod_ir::kernel::Emit::Last && (axes.contains(&a) || axes.contains(&b));
                 in_order(axes) && !scan
             }
-            Body::Map(_) => true,
-            Body::Scatter { .. } => false,
+            Body::Map(_) | Body::Scatter { .. } => true,
+            Body::Sort { along, to, .. } => [a, b].iter().all(|x| *x != *along && *x != *to),
         };
         if !fold_ok || !in_order(&stage.over) {
             return false;
@@ -144,11 +155,11 @@ fn masks(kernel: &Kernel, named: &[ExprId]) -> Vec<ExprId> {
 
 fn value_roots(kernel: &Kernel, stage: usize) -> Vec<ExprId> {
     match &kernel.stages[stage].body {
-        Body::Map(value) => vec![*value],
+        Body::Map(value) | Body::Scatter { value, .. } => vec![*value],
         Body::Fold { carries, results, .. } => {
             carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten().chain(results.iter().copied()).collect()
         }
-        Body::Scatter { at, value, .. } => at.iter().chain([value]).copied().collect(),
+        Body::Sort { key, results, .. } => std::iter::once(key).chain(results).copied().collect(),
     }
 }
 
@@ -225,7 +236,7 @@ pub(crate) fn rebuild(
     }
     for stage in &mut kernel.stages {
         match &mut stage.body {
-            Body::Map(value) => *value = memo[value],
+            Body::Map(value) | Body::Scatter { value, .. } => *value = memo[value],
             Body::Fold { carries, results, .. } => {
                 carries.iter_mut().for_each(|c| {
                     c.element = memo[&c.element];
@@ -233,10 +244,7 @@ pub(crate) fn rebuild(
                 });
                 results.iter_mut().for_each(|r| *r = memo[r]);
             }
-            Body::Scatter { at, value, .. } => {
-                at.iter_mut().for_each(|i| *i = memo[i]);
-                *value = memo[value];
-            }
+            Body::Sort { key, results, .. } => std::iter::once(key).chain(results).for_each(|e| *e = memo[e]),
         }
         for out in &mut stage.outs {
             if let Out::Param { param, index } = out {
@@ -291,9 +299,7 @@ fn renumber(kernel: Kernel) -> Kernel {
     let number = |a: &mut AxisId| *a = AxisId(order.iter().position(|o| o == a).unwrap_or(0) as u32);
     for stage in &mut new.stages {
         stage.over.iter_mut().for_each(number);
-        if let Body::Fold { axes, .. } = &mut stage.body {
-            axes.iter_mut().for_each(number);
-        }
+        stage.body.for_each_axis(&mut { number });
     }
     new.axes = axes;
     new

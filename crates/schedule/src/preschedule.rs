@@ -1,6 +1,7 @@
 //! The schedule of a graph, independent of concrete buffers and hence cacheable: which kernels, on
 //! which arguments, in which order.
 
+use crate::blocks::{BLOCKS, is_chain};
 use crate::fuse::{Fate, fuse};
 use crate::names;
 use crate::normalize::normalize;
@@ -156,10 +157,13 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
 /// another thread has forced a part of it meanwhile, so that it would read other leaves.
 fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, usize>) -> Option<Graph> {
     let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
-    let rewritten = rewrite(&roots, &SIMPLIFY).ok()?;
-    if rewritten.applied.is_empty() {
+    let simplified = rewrite(&roots, &SIMPLIFY).ok()?;
+    let chains = graph.nodes().iter().any(|node| is_chain(node.op()));
+    let blocked = if chains { Some(rewrite(&simplified.roots, &BLOCKS).ok()?) } else { None };
+    if simplified.applied.is_empty() && blocked.as_ref().is_none_or(|b| b.applied.is_empty()) {
         return None;
     }
+    let rewritten = blocked.unwrap_or(simplified);
     let kept = |(new, old): (UOp, &UOp)| if matches!(new.op(), Op::Leaf(_)) { old.clone() } else { new };
     let new = Graph::new(&rewritten.roots.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
     let known = |node: &UOp| match node.op() {

@@ -163,17 +163,17 @@ fn rewrite(mut kernel: Kernel, mut change: impl FnMut(&mut ExprPool, Expr, DType
     let mut roots: Vec<&mut ExprId> = Vec::new();
     for stage in &mut kernel.stages {
         match &mut stage.body {
-            Body::Map(value) => roots.push(value),
+            Body::Map(value) | Body::Scatter { value, .. } => roots.push(value),
+            Body::Sort { key, results, .. } => {
+                roots.push(key);
+                roots.extend(results);
+            }
             Body::Fold { carries, results, .. } => {
                 carries.iter_mut().for_each(|c| {
                     roots.push(&mut c.element);
                     roots.extend(&mut c.fix);
                 });
                 roots.extend(results);
-            }
-            Body::Scatter { at, value, .. } => {
-                roots.extend(at);
-                roots.push(value);
             }
         }
         for out in &mut stage.outs {

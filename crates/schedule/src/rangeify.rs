@@ -6,6 +6,7 @@
 //! [`crate::fuse::MAX_NODES`], so the walk recurses.
 
 use crate::fuse::{Cut, Fate, merged};
+use crate::order_key::OrderKey;
 use crate::threefry;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -103,6 +104,12 @@ impl Build<'_> {
         let value = self.graph.nodes()[self.root as usize].clone();
         if let Op::Scan(by, axis, inclusive) = value.op() {
             return self.scan(*by, *axis, *inclusive);
+        }
+        if let Op::Scatter(axis, by) = value.op() {
+            return self.scatter(*axis, *by);
+        }
+        if let Op::Sort(axis, descending, _) | Op::ArgSort(axis, descending, _) = value.op() {
+            return self.sort(*axis, *descending);
         }
         let opened = &self.cut.over[self.root as usize];
         let (over, mut index) = self.open(opened)?;
@@ -507,6 +514,9 @@ impl Build<'_> {
         let dtype = self.kernel.exprs.dtype(element);
         let carry = |dtype, element, op| Carry { dtype, element, op, fix: None };
         let (carries, result) = match by {
+            Monoid::ArgMax | Monoid::ArgMin if self.two_passes(element, &folded) => {
+                return self.first_position(by, element, position, folded, context);
+            }
             Monoid::ArgMax | Monoid::ArgMin => {
                 let order = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };
                 let at = self.kernel.exprs.cast(DType::I64, position);
@@ -522,6 +532,58 @@ impl Build<'_> {
         let of = last.dtype;
         let result = self.kernel.exprs.add(result, of);
         Ok(Body::Fold { axes: folded, carries, emit: Emit::Last, results: vec![result] })
+    }
+
+    /// Whether an arg fold is better done as two folds: where its elements are contiguous, each is as
+    /// fast as memory, and the second finds the row in a cache.
+    fn two_passes(&self, element: ExprId, folded: &[AxisId]) -> bool {
+        let axis = crate::heuristic::contiguous(&self.kernel, &[element], &[], 0);
+        axis.is_some_and(|a| folded.contains(&a)) && self.kernel.exprs.dtype(element) != DType::Bool
+    }
+
+    /// The first index of an extremum: the extremum, and the least index at which the element is it.
+    fn first_position(
+        &mut self,
+        by: Monoid,
+        element: ExprId,
+        position: ExprId,
+        folded: Vec<AxisId>,
+        context: &Context,
+    ) -> Step<Body> {
+        let (over, _) = self.axes_of(context);
+        let dtype = self.kernel.exprs.dtype(element);
+        let order = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };
+        let fold = |dtype, element, op, result| Body::Fold {
+            axes: folded.clone(),
+            carries: vec![Carry { dtype, element, op, fix: None }],
+            emit: Emit::Last,
+            results: vec![result],
+        };
+        let carry = self.kernel.exprs.add(Expr::Carry(0, dtype), dtype);
+        let id = TempId(self.kernel.stages.len() as u32);
+        let best = fold(dtype, element, order, carry);
+        let index: Vec<ExprId> = over
+            .iter()
+            .map(|a| Size::from(&self.kernel.axes[a.index()].var))
+            .map(|s| self.kernel.exprs.index(s))
+            .collect();
+        self.kernel.stages.push(Stage { name: format!("s{}", id.0), over, body: best, outs: vec![Out::Temp] });
+        let pool = &mut self.kernel.exprs;
+        let best = pool.load(dtype, Mem::Temp(id, 0), &index);
+        let mut found = pool.alu(Alu::Eq, &[element, best]);
+        if dtype.is_float() {
+            // The extremum is NaN where an element is: then the first of these.
+            let nan = pool.alu(Alu::Ne, &[element, element]);
+            found = pool.alu(Alu::Or, &[found, nan]);
+        }
+        let narrow = folded.iter().all(|a| self.kernel.axes[a.index()].extent.upper_bound() <= Some(i32::MAX.into()));
+        let counter = if narrow { DType::I32 } else { DType::I64 };
+        let at = pool.cast(counter, position);
+        let none = pool.constant(Monoid::Min.identity(counter));
+        let at = pool.alu(Alu::Where, &[found, at, none]);
+        let result = pool.add(Expr::Carry(0, counter), counter);
+        let result = pool.cast(DType::I64, result);
+        Ok(fold(counter, at, Monoid::Min, result))
     }
 
     /// A reduction inside the kernel: a stage over the axes that index it.
@@ -590,6 +652,67 @@ impl Build<'_> {
         let dtype = self.graph.nodes()[node as usize].dtype();
         let index: Vec<ExprId> = dims.iter().map(|d| context.index[*d]).collect();
         self.kernel.exprs.load(dtype, Mem::Temp(*id, 0), &index)
+    }
+
+    /// Two stages: what the elements start from, and the points that are combined into them.
+    fn scatter(&mut self, axis: usize, combine: Option<Monoid>) -> Step<()> {
+        let [base, index, values] = self.graph.sources(self.root)[..] else {
+            return Err(RangeifyError::Unsupported("a scatter of other than three operands"));
+        };
+        let to = |index: &[ExprId]| vec![Out::Param { param: OUTPUT, index: index.to_vec() }];
+        let (over, at) = self.open(&self.graph.nodes()[self.root as usize].shape_arc().clone())?;
+        let start = self.value(base, Context { index: at.clone(), valid: None })?;
+        self.kernel.stages.push(Stage { name: "start".into(), over, body: Body::Map(start), outs: to(&at) });
+        let (over, at) = self.open(&self.graph.nodes()[index as usize].shape_arc().clone())?;
+        let context = Context { index: at.clone(), valid: None };
+        let position = self.value(index, context.clone())?;
+        let value = self.value(values, context)?;
+        let mut at = at;
+        at[axis] = self.kernel.exprs.cast(DType::Index, position);
+        let body = Body::Scatter { value, combine };
+        self.kernel.stages.push(Stage { name: "out".into(), over, body, outs: to(&at) });
+        Ok(())
+    }
+
+    fn sort(&mut self, axis: usize, descending: bool) -> Step<()> {
+        let value = self.graph.nodes()[self.root as usize].clone();
+        let positions = matches!(value.op(), Op::ArgSort(..));
+        let source = self.graph.sources(self.root)[0];
+        let below = &self.graph.nodes()[source as usize];
+        let (extent, order) = (below.shape()[axis].clone(), OrderKey { dtype: below.dtype(), descending });
+        let (mut over, to) = self.open(value.shape())?;
+        let outs = vec![Out::Param { param: OUTPUT, index: to.to_vec() }];
+        let mut index = to.clone();
+        if extent.as_const() == Some(1) {
+            // A single element is in order.
+            let body = if positions {
+                Body::Map(self.kernel.exprs.constant(Const::zero(DType::I64)))
+            } else {
+                Body::Map(self.value(source, Context { index, valid: None })?)
+            };
+            self.kernel.stages.push(Stage { name: "out".into(), over, body, outs });
+            return Ok(());
+        }
+        let to = match self.own_axis(to[axis]) {
+            Some(to) => to,
+            None => {
+                // The first place only: an axis of one point.
+                let (to, _) = self.axis(&Size::ONE)?;
+                over.push(to);
+                to
+            }
+        };
+        let (along, at) = self.axis(&extent)?;
+        index[axis] = at;
+        let element = self.value(source, Context { index, valid: None })?;
+        let pool = &mut self.kernel.exprs;
+        let key = order.encode(pool, element, positions);
+        let carry = if positions { Expr::Carry(1, DType::I64) } else { Expr::Carry(0, order.key()) };
+        let carry = pool.add(carry, if positions { DType::I64 } else { order.key() });
+        let result = if positions { carry } else { order.decode(pool, carry) };
+        let body = Body::Sort { along, to, key, results: vec![result] };
+        self.kernel.stages.push(Stage { name: "out".into(), over, body, outs });
+        Ok(())
     }
 
     fn scan(&mut self, by: Monoid, axis: usize, inclusive: bool) -> Step<()> {

@@ -8,7 +8,7 @@ use svod_ir::graph::{Shape, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_typed};
-use crate::index::{Index, Selection, Slice};
+use crate::index::{Index, Selection, Slice, positions};
 use crate::operand::Operand;
 use crate::tensor::Tensor;
 
@@ -28,18 +28,29 @@ impl Tensor {
         Ok(())
     }
 
-    /// `self[index] = value`, the value broadcast and cast. The index is of integers, slices and
-    /// new axes, or a single bool mask over leading dimensions with a scalar as value.
+    /// `self[index] = value`, the value broadcast and cast. Where tensors of positions name an element
+    /// several times, the last one in row-major order stays. A bool mask over leading dimensions may
+    /// take any value that fits the elements it selects; with a scalar nothing has to be computed now.
     pub fn set(&self, index: &[Index], value: impl Into<Operand>) -> Result<()> {
         let (op, node) = ("setitem", self.uop());
         if let [Index::Tensor(mask)] = index
             && mask.dtype().is_bool()
         {
-            return self.set_masked(op, mask, value.into());
+            let value = value.into();
+            let scalar = !matches!(&value, Operand::Tensor(t) if t.uop().numel() != Size::ONE);
+            return if scalar {
+                self.set_masked(op, mask, value)
+            } else {
+                self.set(&positions(op, self, index)?, value)
+            };
         }
+        let index = &*positions(op, self, index)?;
         let selection = Selection::new(op, node.shape(), index)?;
         if selection.has_lookups() {
-            return Err(TensorError::unsupported(op, "assignment at a tensor of positions; use scatter"));
+            let at = Tensor::from_uop(UOp::full(Const::bool(true), &self.shape_arc())?).get(index)?;
+            let value = self.converted(op, value.into(), &at.shape_arc())?;
+            self.rebind(self.with_set(op, index, &value)?);
+            return Ok(());
         }
         let slices: Vec<&Slice> = selection.slices().collect();
         let sliced: Vec<Size> = slices.iter().zip(node.shape()).map(|(s, n)| s.len(n)).collect();
@@ -66,10 +77,6 @@ impl Tensor {
             return Err(TensorError::shape(op, message));
         }
         let value = value.in_type(op, self.dtype())?;
-        if value.numel() != Size::ONE {
-            let given = show_typed(value.dtype(), value.shape());
-            return Err(TensorError::unsupported(op, format!("{given} at a mask; use where with a full value")));
-        }
         let ones = vec![Size::ONE; shape.len() - mask_shape.len()];
         let mask = mask.reshape(&[mask_shape, ones].concat())?.expand(&shape)?;
         let value = value.reshape([])?.expand(self.shape_arc())?;

@@ -6,7 +6,6 @@
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::{LeafClass, Op, UOp};
-use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
@@ -61,31 +60,6 @@ impl Tensor {
             n.expand(shape)
         };
         Tensor::from_uop(expanded(&node)?).gather(axis, &Tensor::from_uop(expanded(&index)?))
-    }
-
-    /// `self` with the elements of `values` written at their position but, along `axis`, at the
-    /// value of `index`; destinations must be unique.
-    pub fn scatter(&self, axis: i64, index: &Tensor, values: &Tensor) -> Result<Tensor> {
-        self.scattered("scatter", axis, index, values, None)
-    }
-
-    /// As [`Tensor::scatter`], added to what is there.
-    pub fn scatter_add(&self, axis: i64, index: &Tensor, values: &Tensor) -> Result<Tensor> {
-        self.scattered("scatter_add", axis, index, values, Some(Monoid::Sum))
-    }
-
-    fn scattered(
-        &self,
-        op: &'static str,
-        axis: i64,
-        index: &Tensor,
-        values: &Tensor,
-        by: Option<Monoid>,
-    ) -> Result<Tensor> {
-        let node = self.uop();
-        let axis = axis_of(op, axis, node.rank())?;
-        let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;
-        Ok(Tensor::from_uop(node.scatter(axis, &index, &values.uop(), by)?))
     }
 }
 

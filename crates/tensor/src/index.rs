@@ -5,7 +5,7 @@ use svod_ir::alu::Alu;
 use svod_ir::graph::UOp;
 use svod_ir::size::Size;
 
-use crate::error::{Result, TensorError, show_operands};
+use crate::error::{Result, TensorError, show, show_operands};
 use crate::gather::from_start;
 use crate::movement::{numel, padded, part};
 use crate::operand::{broadcast, size_value};
@@ -29,7 +29,8 @@ pub enum Index {
     NewAxis,
     /// As many full slices as are missing.
     Ellipsis,
-    /// Positions from a tensor of integers, whose shape takes the dimension's place.
+    /// Positions from a tensor of integers, whose shape takes the dimension's place; or a mask of bools
+    /// over as many dimensions as it has, which stands for its [`Tensor::nonzero`].
     Tensor(Tensor),
 }
 
@@ -61,6 +62,7 @@ impl Tensor {
     pub fn get(&self, index: &[Index]) -> Result<Tensor> {
         let op = "getitem";
         let mut node = self.uop();
+        let index = &*positions(op, self, index)?;
         let selection = Selection::new(op, node.shape(), index)?;
         for (axis, slice) in selection.slices().enumerate() {
             node = slice.of(&node, axis)?;
@@ -71,6 +73,38 @@ impl Tensor {
             false => advanced(op, node, &selection).map(Tensor::from_uop),
         }
     }
+}
+
+/// An index with the positions that masks select in the place of these.
+pub(crate) fn positions(op: &'static str, of: &Tensor, index: &[Index]) -> Result<Vec<Index>> {
+    let is_mask = |i: &Index| matches!(i, Index::Tensor(t) if t.dtype().is_bool());
+    if !index.iter().any(is_mask) {
+        return Ok(index.to_vec());
+    }
+    let width = |i: &Index| match i {
+        Index::Tensor(t) if t.dtype().is_bool() => t.rank(),
+        Index::NewAxis | Index::Ellipsis => 0,
+        _ => 1,
+    };
+    let shape = of.shape();
+    let given: usize = index.iter().map(width).sum();
+    let missing = shape.len().checked_sub(given).ok_or(TensorError::TooManyIndices { op, given, rank: shape.len() })?;
+    let (mut axis, mut all) = (0, Vec::new());
+    for entry in index {
+        match entry {
+            Index::Tensor(mask) if mask.dtype().is_bool() => {
+                let over = &shape[axis..axis + mask.rank()];
+                if mask.rank() == 0 || over != mask.shape() {
+                    let given = show_operands(&[mask.uop()]);
+                    return Err(TensorError::shape(op, format!("a mask of {given} over dimensions of {}", show(over))));
+                }
+                all.extend(mask.nonzero()?.into_iter().map(Index::Tensor));
+            }
+            other => all.push(other.clone()),
+        }
+        axis += if matches!(entry, Index::Ellipsis) { missing } else { width(entry) };
+    }
+    Ok(all)
 }
 
 /// An index resolved against a shape: slices of the dimensions, then other dimensions, then
@@ -145,10 +179,6 @@ impl Selection {
                     (axis, out) = (axis + missing, out + missing);
                 }
                 Index::Tensor(t) => {
-                    if t.dtype().is_bool() {
-                        let message = "the shape of the result would depend on the mask's values; use where";
-                        return Err(TensorError::unsupported(op, format!("a bool tensor as index: {message}")));
-                    }
                     let positions = from_start(op, &t.uop(), axis, &shape[axis])?;
                     selection.entries.push(Entry::Slice(Slice::Full));
                     selection.advanced.push((out, positions));

@@ -153,6 +153,16 @@ impl UOp {
         UOp::new(Op::Scatter(axis, by), &[self.clone(), index.clone(), values.clone()])
     }
 
+    /// The first `count` elements along an axis, sorted.
+    pub fn sort(&self, axis: usize, descending: bool, count: impl Into<Size>) -> Result<UOp, GraphError> {
+        self.unary(Op::Sort(axis, descending, count.into()))
+    }
+
+    /// Where along an axis the first `count` elements, sorted, are.
+    pub fn argsort(&self, axis: usize, descending: bool, count: impl Into<Size>) -> Result<UOp, GraphError> {
+        self.unary(Op::ArgSort(axis, descending, count.into()))
+    }
+
     /// In memory of its own.
     pub fn contiguous(&self) -> Result<UOp, GraphError> {
         self.unary(Op::Contiguous)

@@ -103,6 +103,18 @@ pub(super) fn scattered(s: &[UOp], by: Option<Monoid>) -> Ruled<DType> {
     indexed(s)
 }
 
+/// Types with an order that sorting knows.
+pub(super) fn ordered(s: &[UOp]) -> Ruled<DType> {
+    match s[0].dtype() {
+        DType::F8E4M3 | DType::F8E5M2 => dtype_error("bools, integers, or floats of 16 bits or more"),
+        dtype => element(dtype),
+    }
+}
+
+pub(super) fn positions(s: &[UOp]) -> Ruled<DType> {
+    ordered(s).map(|_| DType::I64)
+}
+
 // Shapes.
 
 pub(super) fn scalar() -> Shape {
@@ -252,6 +264,16 @@ pub(super) fn reduce(s: &[UOp], by: Monoid, axes: &[usize]) -> Ruled<Shape> {
 pub(super) fn along(s: &[UOp], axis: usize) -> Ruled<Shape> {
     check_axes(&[axis], s[0].rank())?;
     Ok(same_shape(s))
+}
+
+/// A shape of which `axis` keeps its first `count` points.
+pub(super) fn first(s: &[UOp], axis: usize, count: &Size) -> Ruled<Shape> {
+    let mut shape = along(s, axis)?.to_vec();
+    if count.le(&shape[axis]) != Some(true) {
+        return shape_error(format!("{count} elements exceed or may exceed the {} along axis {axis}", shape[axis]));
+    }
+    shape[axis] = count.clone();
+    checked(shape.into())
 }
 
 pub(super) fn take(s: &[UOp], axis: usize) -> Ruled<Shape> {

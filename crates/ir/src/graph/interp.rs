@@ -194,6 +194,20 @@ impl Context<'_> {
                 .ok_or_else(mismatch)?;
                 Ok(out)
             }
+            Op::Sort(axis, descending, _) | Op::ArgSort(axis, descending, _) => build(&mut |at| {
+                let row: Option<Vec<Const>> = (0..s[0].shape[*axis]).map(|i| s[0].at(&with(at, *axis, i))).collect();
+                let row = row?;
+                let less = |a: Const, b: Const| {
+                    (!a.is_nan() && b.is_nan()) || Alu::Lt.eval(&[a, b]).is_some_and(Const::as_bool)
+                };
+                let mut order: Vec<usize> = (0..row.len()).collect();
+                order.sort_by(|&a, &b| {
+                    let (a, b) = if *descending { (row[b], row[a]) } else { (row[a], row[b]) };
+                    less(b, a).cmp(&less(a, b))
+                });
+                let position = *order.get(at[*axis])?;
+                Some(if matches!(op, Op::Sort(..)) { row[position] } else { Const::i64(dtype, position as i64) })
+            }),
             Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Copy(_) => Ok(s[0].data.clone()),
         }
     }

@@ -5,7 +5,7 @@
 //! form come from the table. The rules themselves are in `infer.rs`.
 //!
 //! Later operations take their place by subject: sharded and custom operations after the moves
-//! between devices, sort and top-k after the indexing ones.
+//! between devices.
 
 use super::infer;
 use super::leaf::{Device, Leaf};
@@ -127,6 +127,11 @@ graph_ops! { |op, s|
         "Elements of the first operand, each at its own position but, along `axis`, at the second operand's value there. Off `axis`, the index may be smaller than the source.";
     Scatter(axis: usize, by: Option<Monoid>)           "scatter"       [3]            [infer::scattered(s, *by)?] [infer::scatter(s, *axis)?]
         "The first operand with the elements of the third combined in (written over it, when `by` is none; destinations then must be unique), each at its own position but, along `axis`, at the second operand's value there.";
+    // Orders: stable; NaN is the greatest, and comes last, or first where the order descends.
+    Sort(axis: usize, descending: bool, count: Size)   "sort"          [1]            [infer::ordered(s)?]        [infer::first(s, *axis, count)?]
+        "The first `count` elements along `axis` when sorted.";
+    ArgSort(axis: usize, descending: bool, count: Size) "argsort"      [1]            [infer::positions(s)?]      [infer::first(s, *axis, count)?]
+        "Where along `axis` the first `count` elements are, when sorted; `i64`. Equal elements, zeros of both signs among them, keep their order.";
     // Marks and moves between devices: the value is the source's.
     Contiguous                                         "contiguous"    [1]            [s[0].dtype()]              [infer::same_shape(s)]
         "Asks for the value in memory of its own, dense and row-major.";

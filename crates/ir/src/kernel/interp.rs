@@ -115,15 +115,8 @@ impl Run<'_> {
         };
         let (over, _) = extents(&sizes(&stage.over), vars)?;
         let (shape, _) = extents(&sizes(&stage.dims()), vars)?;
-        let inner = match &stage.body {
-            Body::Fold { axes, .. } => extents(&sizes(axes), vars)?.0,
-            Body::Map(_) | Body::Scatter { .. } => Vec::new(),
-        };
+        let inner = extents(&sizes(stage.body.inner()), vars)?.0;
         let mut values = vec![Vec::new(); stage.outs.len()];
-        if let (Body::Scatter { init, .. }, Some(Out::Param { param, .. })) = (&stage.body, stage.outs.first()) {
-            let len = self.state.shapes[param.index()].iter().product::<i64>();
-            (0..len).for_each(|i| self.buffers[param.index()].set(i as usize, *init));
-        }
         for point in points(&over) {
             vars.extend(stage.over.iter().map(|a| self.kernel.axes[a.index()].var.clone()).zip(point));
             match &stage.body {
@@ -146,7 +139,11 @@ impl Run<'_> {
                         self.emit(stage, results, vars, &mut values)?;
                     }
                 }
-                Body::Scatter { at, value, combine, .. } => self.scatter(stage, at, *value, *combine, vars)?,
+                Body::Sort { along, to, key, results } => {
+                    self.sort(*along, *to, *key, inner[0], vars)?;
+                    self.emit(stage, results, vars, &mut values)?;
+                }
+                Body::Scatter { value, combine } => self.scatter(stage, *value, *combine, vars)?,
             }
             vars.truncate(outer);
         }
@@ -229,6 +226,30 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// The key and the point at the current place of axis `to`, as carries.
+    fn sort(
+        &mut self,
+        along: super::AxisId,
+        to: super::AxisId,
+        key: ExprId,
+        count: i64,
+        vars: &mut Bindings,
+    ) -> Result<(), InterpError> {
+        let mut keys = Vec::new();
+        for i in 0..count {
+            vars.push((self.kernel.axes[along.index()].var.clone(), i));
+            let value = self.evaluator.eval(key, vars, &self.state)?.ok_or(InterpError::Undefined)?;
+            keys.push((value.as_i128(), i, value));
+            vars.pop();
+        }
+        keys.sort_by_key(|(key, i, _)| (*key, *i));
+        let var = &self.kernel.axes[to.index()].var;
+        let place = vars.iter().rev().find(|(v, _)| v == var).map_or(0, |(_, i)| *i as usize);
+        let (_, i, value) = keys.get(place).ok_or(InterpError::Malformed(key))?;
+        self.state.carries = vec![*value, Const::i64(svod_dtype::DType::I64, *i)];
+        Ok(())
+    }
+
     /// Whether the carry before the `n`-th, an extremum, has changed its value in this step.
     fn moved(&self, n: usize) -> bool {
         let (old, new) = (self.state.old[n - 1], self.state.carries[n - 1]);
@@ -238,23 +259,19 @@ impl Run<'_> {
     fn scatter(
         &mut self,
         stage: &Stage,
-        at: &[ExprId],
         root: ExprId,
         combine: Option<Monoid>,
         vars: &mut Bindings,
     ) -> Result<(), InterpError> {
-        let Some(Out::Param { param, .. }) = stage.outs.first() else { return Err(InterpError::Malformed(root)) };
-        let index = self.evaluator.index(at, vars, &self.state)?;
+        let Some(Out::Param { param, index }) = stage.outs.first() else { return Err(InterpError::Malformed(root)) };
+        let index = self.evaluator.index(index, vars, &self.state)?;
         let Ok(element) = flat(Mem::Param(*param), &index, &self.state.shapes[param.index()]) else {
             return Ok(());
         };
         let mut value = self.evaluator.eval(root, vars, &self.state)?.ok_or(InterpError::Undefined)?;
-        match combine.and_then(Monoid::alu) {
-            Some(op) => {
-                let old = self.buffers[param.index()].get(element);
-                value = op.eval(&[old, value]).ok_or(InterpError::Malformed(root))?;
-            }
-            None => self.write_once(*param, element)?,
+        if let Some(op) = combine.and_then(Monoid::alu) {
+            let old = self.buffers[param.index()].get(element);
+            value = op.eval(&[old, value]).ok_or(InterpError::Malformed(root))?;
         }
         self.buffers[param.index()].set(element, value);
         Ok(())

@@ -10,7 +10,8 @@
 //! * a stage reads only temporaries of earlier stages;
 //! * an index expression names only the stage's own axes, its fold's axes and the kernel's
 //!   variables; there is one index per dimension;
-//! * every element of an output is written by one stage, once (the interpreter checks this);
+//! * every element of an output is written by one stage, once (the interpreter checks this), and by
+//!   scatters after that;
 //! * extents are never negative.
 
 mod interp;
@@ -172,18 +173,28 @@ pub enum Body {
         /// The stage's values, in terms of [`crate::expr::Expr::Carry`] and the stage's axes.
         results: Vec<ExprId>,
     },
-    /// `out[at] = combine(out[at], value)` for each point of the stage's axes; elements that no
-    /// point reaches keep `init`. Points whose index is out of range are dropped. The stage has one
-    /// destination, an [`Out::Param`] with an empty index.
+    /// `out[at] = combine(out[at], value)` for each point of the stage's axes, in row-major order
+    /// as far as the result can tell. The stage has one destination, an [`Out::Param`], whose index
+    /// may depend on data; points at which it is out of range are dropped. An earlier stage gives
+    /// each element of the buffer the value that it starts from.
     Scatter {
-        /// Destination, one index per dimension.
-        at: Vec<ExprId>,
         /// What is combined in.
         value: ExprId,
-        /// How; `None` overwrites (then the destinations must be unique).
+        /// How; `None` overwrites, so that of several points at one element the last one stays.
         combine: Option<Monoid>,
-        /// Value of the elements that no point reaches.
-        init: Const,
+    },
+    /// The points of axis `along` in the order of their keys, equal ones in their own order. Axis
+    /// `to`, one of the stage's and no longer than `along`, counts the places in that order.
+    Sort {
+        /// The axis that is sorted.
+        along: AxisId,
+        /// The axis of the result.
+        to: AxisId,
+        /// An unsigned integer for each point of `along`, which ascends in the order.
+        key: ExprId,
+        /// The stage's values at each place: carry 0 stands for the key there, carry 1 (`i64`) for the
+        /// point of `along` that it is the key of.
+        results: Vec<ExprId>,
     },
 }
 
@@ -196,7 +207,7 @@ pub enum Out {
     Param {
         /// The buffer.
         param: ParamId,
-        /// One index per dimension, in terms of the stage's axes.
+        /// One index per dimension, in terms of the stage's axes; only a scatter's may depend on data.
         index: Vec<ExprId>,
     },
 }
@@ -212,6 +223,26 @@ pub struct Stage {
     pub body: Body,
     /// Where to, for each of the body's values.
     pub outs: Vec<Out>,
+}
+
+impl Body {
+    /// The axes that it visits at each point of the stage's: those that are folded or sorted.
+    pub fn inner(&self) -> &[AxisId] {
+        match self {
+            Body::Map(_) | Body::Scatter { .. } => &[],
+            Body::Fold { axes, .. } => axes,
+            Body::Sort { along, .. } => std::slice::from_ref(along),
+        }
+    }
+
+    /// As [`Body::inner`], to be renamed.
+    pub fn for_each_axis(&mut self, f: &mut dyn FnMut(&mut AxisId)) {
+        match self {
+            Body::Map(_) | Body::Scatter { .. } => {}
+            Body::Fold { axes, .. } => axes.iter_mut().for_each(f),
+            Body::Sort { along, to, .. } => [along, to].into_iter().for_each(f),
+        }
+    }
 }
 
 /// What one kernel computes.

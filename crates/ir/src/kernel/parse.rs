@@ -106,12 +106,38 @@ fn stage(p: &mut Parser<'_>, kernel: &mut Kernel) -> Result<(Stage, Vec<DType>),
             let (results, outs) = outs(p, &mut kernel.exprs, name)?.into_iter().unzip();
             (Body::Fold { axes, carries, emit, results }, outs)
         }
-        "scatter" => scatter(p, &mut kernel.exprs)?,
-        _ => return p.lex.error("expected map, fold, scan, prescan or scatter before this"),
+        "sort" => {
+            let along = axis(p, kernel)?;
+            p.lex.expect_word("to")?;
+            let to = axis(p, kernel)?;
+            p.lets(&mut kernel.exprs)?;
+            p.lex.expect_word("carry.0")?;
+            p.lex.expect(":")?;
+            let dtype = p.lex.dtype()?;
+            p.lex.expect("=")?;
+            p.lex.expect_word("key")?;
+            p.lex.expect("(")?;
+            let key = p.expr(&mut kernel.exprs)?;
+            p.lex.expect(")")?;
+            p.carries.extend([dtype, DType::I64]);
+            let (results, outs) = outs(p, &mut kernel.exprs, name)?.into_iter().unzip();
+            (Body::Sort { along, to, key, results }, outs)
+        }
+        "scatter" => {
+            let combine = monoid(p)?;
+            let mut values = outs(p, &mut kernel.exprs, name)?;
+            let Some((value, out)) = values.pop().filter(|_| values.is_empty()) else {
+                return p.lex.error("a scatter has one value");
+            };
+            (Body::Scatter { value, combine }, vec![out])
+        }
+        _ => return p.lex.error("expected map, fold, scan, prescan, scatter or sort before this"),
     };
     let types = match &body {
         Body::Map(value) | Body::Scatter { value, .. } => vec![kernel.exprs.dtype(*value)],
-        Body::Fold { results, .. } => results.iter().map(|r| kernel.exprs.dtype(*r)).collect(),
+        Body::Fold { results, .. } | Body::Sort { results, .. } => {
+            results.iter().map(|r| kernel.exprs.dtype(*r)).collect()
+        }
     };
     Ok((Stage { name: name.to_owned(), over, body, outs }, types))
 }
@@ -162,20 +188,4 @@ fn outs(p: &mut Parser<'_>, exprs: &mut ExprPool, stage: &str) -> Result<Vec<(Ex
         p.lex.expect("=")?;
         outs.push((p.expr(exprs)?, out));
     }
-}
-
-fn scatter(p: &mut Parser<'_>, exprs: &mut ExprPool) -> Result<(Body, Vec<Out>), ParseError> {
-    let combine = monoid(p)?;
-    p.lex.expect_word("from")?;
-    let Token::Const(init) = p.lex.peek() else { return p.lex.error("expected a constant") };
-    p.lex.next();
-    p.lets(exprs)?;
-    let (Mem::Param(param), _, at) = p.place(exprs)? else {
-        return p.lex.error("a scatter goes to a buffer argument");
-    };
-    p.lex.expect("]")?;
-    p.lex.expect("=")?;
-    let value = p.expr(exprs)?;
-    let body = Body::Scatter { at: at.to_vec(), value, combine, init };
-    Ok((body, vec![Out::Param { param, index: Vec::new() }]))
 }

@@ -437,9 +437,11 @@ pub fn scatter_add(count: &Size, bins: &Size) -> Kernel {
     let (ids, x) = (b.param(DType::I64, &[i]), b.param(F32, &[i]));
     let param = b.param(F32, &[bin]);
     let (id, value) = (b.read(ids, &[i]), b.read(x, &[i]));
-    let at = vec![b.0.exprs.cast(DType::Index, id)];
-    let body = Body::Scatter { at, value, combine: Some(Monoid::Sum), init: Const::zero(F32) };
-    b.stage("out", &[i], body, vec![Out::Param { param, index: Vec::new() }]);
+    let (zero, to) = (b.0.exprs.constant(Const::zero(F32)), b.to(param, &[bin]));
+    b.stage("start", &[bin], Body::Map(zero), vec![to]);
+    let index = vec![b.0.exprs.cast(DType::Index, id)];
+    let body = Body::Scatter { value, combine: Some(Monoid::Sum) };
+    b.stage("out", &[i], body, vec![Out::Param { param, index }]);
     b.0
 }
 

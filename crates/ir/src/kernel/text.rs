@@ -18,8 +18,9 @@
 //!   p1[i, j] = exp(p0[i, j] - stats[i]) / stats.1[i]
 //! ```
 //!
+//! A sort of axis `j` with places `k` is written `sort j to k`, its first line naming the key.
 //! A scan is written `scan j` (inclusive) or `prescan j` (exclusive), and a scatter
-//! `scatter sum from f32(0.0)` or `scatter set from …`, its line naming the destination.
+//! `scatter sum`, or `scatter set` where it overwrites.
 
 use super::{AxisId, Body, Emit, Kernel, Out, Stage};
 use crate::expr::{ExprId, ExprPool, Mem, TempId};
@@ -106,15 +107,17 @@ impl Kernel {
                 }
                 write_outs(out, &mut printer, id, results, &stage.outs);
             }
-            Body::Scatter { at, value, combine, init } => {
+            Body::Sort { along, to, key, results } => {
+                let (along, to) = (self.axis_names(&[*along]), self.axis_names(&[*to]));
+                let _ = writeln!(out, "sort {along} to {to}");
+                printer.define(out, "  ", *key);
+                let _ = writeln!(out, "  carry.0: {} = key({})", self.exprs.dtype(*key).short(), printer.expr(*key));
+                write_outs(out, &mut printer, id, results, &stage.outs);
+            }
+            Body::Scatter { value, combine } => {
                 let op = combine.map_or("set".to_owned(), |c| c.to_string());
-                let _ = writeln!(out, "scatter {op} from {init}");
-                at.iter().chain([value]).for_each(|e| printer.define(out, "  ", *e));
-                let mem = match stage.outs.first() {
-                    Some(Out::Param { param, .. }) => Mem::Param(*param),
-                    Some(Out::Temp) | None => Mem::Temp(id, 0),
-                };
-                let _ = writeln!(out, "  {} = {}", printer.place(mem, at), printer.expr(*value));
+                let _ = writeln!(out, "scatter {op}");
+                write_outs(out, &mut printer, id, &[*value], &stage.outs);
             }
         }
     }
@@ -159,28 +162,27 @@ impl Stage {
 
     /// The indices of what it writes.
     fn places(&self) -> Vec<ExprId> {
-        let scattered = if let Body::Scatter { at, .. } = &self.body { at.clone() } else { Vec::new() };
-        let outs = self.outs.iter().flat_map(|out| match out {
-            Out::Param { index, .. } => index.as_slice(),
-            Out::Temp => &[],
-        });
-        outs.copied().chain(scattered).collect()
+        let index = |out: &Out| match out {
+            Out::Param { index, .. } => index.clone(),
+            Out::Temp => Vec::new(),
+        };
+        self.outs.iter().flat_map(index).collect()
     }
 
     /// Calls `f` with each of its expressions, in the order of [`Stage::roots`].
     pub fn for_each_root(&mut self, f: &mut dyn FnMut(&mut ExprId)) {
         match &mut self.body {
-            Body::Map(value) => f(value),
+            Body::Map(value) | Body::Scatter { value, .. } => f(value),
+            Body::Sort { key, results, .. } => {
+                f(key);
+                results.iter_mut().for_each(&mut *f);
+            }
             Body::Fold { carries, results, .. } => {
                 for carry in carries {
                     f(&mut carry.element);
                     carry.fix.iter_mut().for_each(&mut *f);
                 }
                 results.iter_mut().for_each(&mut *f);
-            }
-            Body::Scatter { at, value, .. } => {
-                at.iter_mut().for_each(&mut *f);
-                f(value);
             }
         }
         for out in &mut self.outs {

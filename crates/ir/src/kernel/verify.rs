@@ -76,8 +76,11 @@ pub enum StageError {
         /// What is wrong.
         reason: &'static str,
     },
+    /// A sort whose key is no unsigned integer, or whose places are no axis of the stage, or too many.
+    #[error("a sort has an unsigned key, and places that are an axis of the stage, no more than points")]
+    Sort,
     /// A scatter must go to a buffer argument, and combine by an operation on its type.
-    #[error("a scatter goes to one buffer argument with no index of its own, and combines by one operation")]
+    #[error("a scatter goes to one buffer argument that an earlier stage has written, and combines by one operation")]
     Scatter,
 }
 
@@ -143,8 +146,22 @@ impl Kernel {
                 }
                 Scope { uses: Uses::Results, carries, ..scope.clone() }.types(results)?
             }
-            Body::Scatter { at, value, combine, init } => {
-                return self.verify_scatter(&scope, stage, at, *value, *combine, init.dtype());
+            Body::Sort { along, to, key, results } => {
+                let mut inner = scope.clone();
+                inner.enter(&[*along])?;
+                let dtype = inner.types(&[*key])?[0];
+                let [points, places] = [along, to].map(|a| &self.axes[a.index()].extent);
+                if !dtype.is_unsigned() || !stage.over.contains(to) || places.le(points) != Some(true) {
+                    return Err(StageError::Sort);
+                }
+                let carry = |dtype| Carry { dtype, element: *key, op: Monoid::Min, fix: None };
+                let carries = [carry(dtype), carry(DType::I64)];
+                Scope { uses: Uses::Results, carries: &carries, ..scope.clone() }.types(results)?
+            }
+            Body::Scatter { value, combine } => {
+                let dtype = scope.types(&[*value])?[0];
+                self.verify_scatter(n, *combine, dtype)?;
+                vec![dtype]
             }
         };
         if types.len() != stage.outs.len() {
@@ -158,22 +175,12 @@ impl Kernel {
         Ok(())
     }
 
-    fn verify_scatter(
-        &self,
-        scope: &Scope<'_>,
-        stage: &Stage,
-        at: &[ExprId],
-        value: ExprId,
-        combine: Option<Monoid>,
-        init: DType,
-    ) -> Result<(), StageError> {
-        let dtype = scope.types(&[value])?[0];
-        let [Out::Param { param, index }] = stage.outs.as_slice() else { return Err(StageError::Scatter) };
+    /// That scatter `n` of values of a type combines by an operation, into what is there.
+    fn verify_scatter(&self, n: usize, combine: Option<Monoid>, dtype: DType) -> Result<(), StageError> {
+        let [Out::Param { param, .. }] = self.stages[n].outs.as_slice() else { return Err(StageError::Scatter) };
+        let writes = |s: &Stage| s.outs.iter().any(|o| matches!(o, Out::Param { param: p, .. } if p == param));
         let combines = combine.is_none_or(|m| m.alu().is_some_and(|op| op.result(&[dtype, dtype]) == Some(dtype)));
-        if !index.is_empty() || init != dtype || !combines {
-            return Err(StageError::Scatter);
-        }
-        scope.destination(*param, at, dtype)
+        if combines && self.stages[..n].iter().any(writes) { Ok(()) } else { Err(StageError::Scatter) }
     }
 }
 
@@ -300,7 +307,7 @@ impl Body {
     pub fn values(&self) -> &[ExprId] {
         match self {
             Body::Map(value) | Body::Scatter { value, .. } => std::slice::from_ref(value),
-            Body::Fold { results, .. } => results,
+            Body::Fold { results, .. } | Body::Sort { results, .. } => results,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Its operations are in the files beside this one, by subject.
 
 mod elementwise;
+mod indexed;
 mod movement;
 mod operators;
 mod reduce;

@@ -177,38 +177,6 @@ impl PyTensor {
         Ok(self.0.chunk(chunks, dim)?.into_iter().map(Into::into).collect())
     }
 
-    /// An axis indexed by integers of any shape, which takes its place.
-    #[pyo3(signature = (index, axis=0))]
-    fn take(&self, index: AnyTensor, axis: i64) -> Made {
-        Ok(self.0.take(&index.0, axis)?.into())
-    }
-
-    /// The slices of an axis at a 1-d index.
-    fn index_select(&self, dim: i64, index: AnyTensor) -> Made {
-        Ok(self.0.index_select(dim, &index.0)?.into())
-    }
-
-    /// For each element of `index` the element at its position but, along `dim`, at its value.
-    fn gather(&self, dim: i64, index: AnyTensor) -> Made {
-        Ok(self.0.gather(dim, &index.0)?.into())
-    }
-
-    /// As `gather`, broadcast off the axis.
-    fn take_along_dim(&self, indices: AnyTensor, dim: i64) -> Made {
-        Ok(self.0.take_along_dim(&indices.0, dim)?.into())
-    }
-
-    /// With the elements of `src` written at their position but, along `dim`, at the value of
-    /// `index`; destinations must be unique.
-    fn scatter(&self, dim: i64, index: AnyTensor, src: AnyTensor) -> Made {
-        Ok(self.0.scatter(dim, &index.0, &src.0)?.into())
-    }
-
-    /// As `scatter`, added to what is there.
-    fn scatter_add(&self, dim: i64, index: AnyTensor, src: AnyTensor) -> Made {
-        Ok(self.0.scatter_add(dim, &index.0, &src.0)?.into())
-    }
-
     /// 1 at each index along a new last dimension, else 0.
     fn one_hot(&self, num_classes: i64) -> Made {
         Ok(self.0.one_hot(num_classes)?.into())

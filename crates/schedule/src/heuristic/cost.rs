@@ -30,7 +30,7 @@ pub(super) fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
 
 /// The axis along which most reads below `roots` are contiguous, where each of `stores`, last indices of
 /// writes, counts `store_weight` times.
-pub(super) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_weight: usize) -> Option<AxisId> {
+pub(crate) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_weight: usize) -> Option<AxisId> {
     let mut votes = vec![0usize; k.axes.len()];
     let mut vote = |last: ExprId, weight: usize| {
         let along = |a: usize| steps_along(k, last, AxisId(a as u32));

@@ -13,12 +13,16 @@ mod contraction;
 mod convolution;
 mod cost;
 mod rows;
+mod scan;
+mod scatter;
+mod sort;
 mod transpose;
 
 use crate::contraction::{Contraction, recognise};
 use crate::opt::{LoopRef, Opt, Schedule, Tail, To};
 use contraction::worth_a_tile;
-use svod_ir::kernel::{AxisId, Kernel};
+pub(crate) use cost::contiguous;
+use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::target::Target;
 
 /// Scalar operations that are worth handing to another thread.
@@ -52,7 +56,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool) -> Schedule {
     match found.pop().filter(|_| !strict) {
         Some((stage, c)) if found.is_empty() && worth_a_tile(kernel, &c) => choice.contraction(stage, &c),
         _ if !strict && choice.columns() => {}
-        _ => choice.rows(),
+        _ => choice.stage(last),
     }
     Schedule(choice.opts)
 }
@@ -66,6 +70,19 @@ struct Choice<'k> {
 }
 
 impl Choice<'_> {
+    /// An output, by what kind of stage it is.
+    fn stage(&mut self, out: usize) {
+        match &self.kernel.stages[out].body {
+            Body::Scatter { .. } => {
+                (0..out).filter(|s| is_output(self.kernel, *s)).for_each(|s| self.rows(s));
+                self.scatter(out);
+            }
+            Body::Fold { axes, emit: Emit::Inclusive | Emit::Exclusive, .. } => self.scan(out, axes[0]),
+            Body::Sort { along, to, .. } => self.sort(out, *along, *to),
+            _ => self.rows(out),
+        }
+    }
+
     fn at(&self, stage: usize, axis: AxisId, part: u32) -> LoopRef {
         LoopRef::new(&self.kernel.stages[stage].name, self.kernel.axes[axis.index()].var.name(), part)
     }
@@ -77,4 +94,8 @@ impl Choice<'_> {
     fn bind(&mut self, at: LoopRef, to: To) {
         self.opts.push(Opt::Bind { at, to });
     }
+}
+
+fn is_output(kernel: &Kernel, stage: usize) -> bool {
+    kernel.stages[stage].outs.iter().any(|o| matches!(o, Out::Param { .. }))
 }

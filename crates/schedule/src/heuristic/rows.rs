@@ -14,12 +14,8 @@ pub(super) const MAX_TASKS: i64 = 256;
 
 impl Choice<'_> {
     /// Rows: an output, and the stages that it reads, each computed once a row.
-    pub(super) fn rows(&mut self) {
+    pub(super) fn rows(&mut self, out: usize) {
         let k = self.kernel;
-        let out = k.stages.len() - 1;
-        if matches!(k.stages[out].body, Body::Scatter { .. }) {
-            return;
-        }
         let over = &k.stages[out].over;
         let folds: Vec<usize> = (0..out).filter(|s| matches!(k.stages[*s].body, Body::Fold { .. })).collect();
         let is_row = |a: &AxisId| folds.iter().any(|s| k.stages[*s].over.contains(a));
@@ -113,7 +109,7 @@ impl Choice<'_> {
     }
 
     /// The loops of a stage that is computed for one row, or for a block of them along `across`.
-    fn stage_of_row(&mut self, stage: usize, across: Option<AxisId>) {
+    pub(super) fn stage_of_row(&mut self, stage: usize, across: Option<AxisId>) {
         let k = self.kernel;
         let own = crate::contraction::stage_axes(k, stage);
         let lanes = self.lanes(stage);
@@ -202,14 +198,35 @@ impl Choice<'_> {
         binds
     }
 
-    /// Lanes of a vector of a stage's widest values.
+    /// Lanes of a vector of a stage's widest values. Positions that are looked up do not count: they
+    /// are the same for all lanes, where anything is contiguous.
     pub(super) fn lanes(&self, stage: usize) -> i64 {
         let k = self.kernel;
-        let all = k.exprs.reachable(&k.stages[stage].roots());
-        let values = all.iter().filter(|e| !matches!(k.exprs.get(**e), Expr::Index(_) | Expr::Const(_)));
-        let widest = values.map(|e| k.exprs.dtype(*e).bytes()).max().unwrap_or(4);
+        let widest = values(k, stage).into_iter().map(|e| k.exprs.dtype(e).bytes()).max().unwrap_or(4);
         self.target.lanes(widest.max(1)) as i64
     }
+}
+
+/// What a stage computes with: its values and what they are made of, but no indices and masks of loads.
+fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
+    let mut open: Vec<ExprId> = k.stages[stage].body.values().to_vec();
+    if let Body::Fold { carries, .. } = &k.stages[stage].body {
+        open.extend(carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten());
+    }
+    let mut seen = vec![false; k.exprs.len()];
+    let mut found = Vec::new();
+    while let Some(e) = open.pop() {
+        if std::mem::replace(&mut seen[e.index()], true) {
+            continue;
+        }
+        match k.exprs.get(e) {
+            Expr::Index(_) | Expr::Const(_) => continue,
+            Expr::Load { .. } => {}
+            other => open.extend(other.operands()),
+        }
+        found.push(e);
+    }
+    found
 }
 
 /// Whether a fold has one plain carry, so that lanes may have accumulators of their own.

@@ -27,6 +27,9 @@ pub(super) struct Accumulators {
     pub(super) tails: Vec<TempId>,
     /// The new values of one step, where carries depend on one another.
     news: Vec<TempId>,
+    /// Of a line of running values, which serial loops walk: the axes that index it, and where each
+    /// starts. `loops` is then empty.
+    line: Vec<(AxisId, Size)>,
 }
 
 impl Accumulators {
@@ -59,6 +62,11 @@ impl Lowerer<'_> {
     }
 
     fn accumulators(&mut self, nest: &Nest, carries: &[Carry]) -> Step<Accumulators> {
+        let linked = carries.len() > 1 || carries[0].fix.is_some();
+        let walked = |l: &LoopState| !self.folds(nest.stage, l.axis) && l.runs == Runs::Serial;
+        if self.is_scan(nest.stage) && nest.loops.iter().any(walked) {
+            return self.line(nest, carries, linked);
+        }
         let mut loops = Vec::new();
         for (i, l) in nest.loops.iter().enumerate() {
             let kept = !self.folds(nest.stage, l.axis);
@@ -72,8 +80,34 @@ impl Lowerer<'_> {
             }
             loops.push((l.clone(), bound.div_ceil(l.step)));
         }
-        let linked = carries.len() > 1 || carries[0].fix.is_some();
         Ok(self.allocate(nest, carries, loops, linked, ["_acc", "_tail", "_new"]))
+    }
+
+    fn is_scan(&self, stage: usize) -> bool {
+        matches!(&self.s.kernel.stages[stage].body, Body::Fold { emit, .. } if *emit != Emit::Last)
+    }
+
+    /// The running values of a scan with kept loops inside it: one for each of their points.
+    fn line(&mut self, nest: &Nest, carries: &[Carry], linked: bool) -> Step<Accumulators> {
+        let mut axes: Vec<AxisId> = Vec::new();
+        for l in nest.loops.iter().filter(|l| !self.folds(nest.stage, l.axis)) {
+            if !axes.contains(&l.axis) {
+                axes.push(l.axis);
+            }
+        }
+        let mut shape = Vec::new();
+        for axis in &axes {
+            let bound = nest.env[axis].remaining.upper_bound().ok_or("a line of running values has no upper bound")?;
+            shape.push(Size::from(bound.max(1)));
+        }
+        let name = self.s.kernel.stages[nest.stage].name.clone();
+        let mut temps = |suffix: &str| -> Vec<TempId> {
+            let new = |c: &Carry| self.temp(format!("{name}{suffix}"), c.dtype, shape.clone(), Home::Scratch);
+            carries.iter().map(new).collect()
+        };
+        let (temps, news) = (temps("_acc"), if linked { temps("_new") } else { Vec::new() });
+        let line = axes.into_iter().map(|a| (a, nest.env[&a].base.clone())).collect();
+        Ok(Accumulators { loops: Vec::new(), temps, tails: Vec::new(), news, line })
     }
 
     /// Accumulators over `loops`; `suffixes` end the names of the three kinds.
@@ -104,12 +138,16 @@ impl Lowerer<'_> {
             tails: if has_tail { temps(suffixes[1], &kept) } else { Vec::new() },
             news: if linked { temps(suffixes[2], &whole) } else { Vec::new() },
             loops,
+            line: Vec::new(),
         }
     }
 
     /// Gives every accumulator its identity.
     pub(super) fn initial(&mut self, nest: &Nest, carries: &[Carry], acc: &Accumulators) -> Vec<Stmt> {
         let mut body = Vec::new();
+        if !acc.line.is_empty() {
+            return self.initial_line(nest, carries, acc);
+        }
         for (temps, over) in acc.sets() {
             body.extend(self.over(nest.stage, &over, &mut |this, at| {
                 let store = |(t, c): (&TempId, &Carry)| {
@@ -121,6 +159,27 @@ impl Lowerer<'_> {
             }));
         }
         body
+    }
+
+    fn initial_line(&mut self, nest: &Nest, carries: &[Carry], acc: &Accumulators) -> Vec<Stmt> {
+        let loops: Vec<Loop> = acc
+            .line
+            .iter()
+            .map(|(axis, _)| {
+                let extent = nest.env[axis].remaining.clone();
+                let of = nest.loops.iter().find(|l| l.axis == *axis);
+                let head = of.expect("a line is indexed by axes of loops that are left");
+                Loop { var: self.counter(nest.stage, head, &extent), extent, kind: LoopKind::Serial }
+            })
+            .collect();
+        let at: Vec<Size> = loops.iter().map(|l| Size::from(&l.var)).collect();
+        let index = self.indices(&at);
+        let store = |(t, c): (&TempId, &Carry)| {
+            let value = self.phase.exprs.constant(c.op.identity(c.dtype));
+            Stmt::Store { to: Mem::Temp(*t, 0), index: index.clone(), value, valid: None }
+        };
+        let body = acc.temps.iter().zip(carries).map(store).collect();
+        loops.into_iter().rev().fold(body, |body, l| vec![Stmt::Loop(l, body)])
     }
 
     /// Full loops over the rounds of some loops.
@@ -389,6 +448,9 @@ pub(super) fn points(nest: &Nest, i: usize) -> (Size, bool) {
 
 /// The accumulators that the current point of the reduction loops uses, and where in them.
 fn current<'a>(nest: &Nest, acc: &'a Accumulators) -> (&'a [TempId], Vec<Size>) {
+    if !acc.line.is_empty() {
+        return (&acc.temps, acc.line.iter().map(|(axis, start)| &nest.env[axis].base - start).collect());
+    }
     let counter =
         |l: &LoopState| nest.entered.iter().rev().find(|(key, _)| *key == (l.axis, l.part)).map(|(_, c)| c.clone());
     let narrowed = acc.loops.iter().any(|(l, _)| l.rfactor && l.runs == Runs::Vector && counter(l).is_none());

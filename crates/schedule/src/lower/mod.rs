@@ -15,6 +15,8 @@ mod fold;
 mod limit;
 mod micro;
 mod region;
+mod scatter;
+mod sort;
 
 pub(crate) use cascade::{LONGEST_SUM, cascades};
 
@@ -65,11 +67,15 @@ pub struct Program {
 pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
     let scheduled = apply(kernel, schedule)?;
     let roots: Vec<usize> = scheduled.order.iter().copied().filter(|s| is_root(&scheduled, *s)).collect();
-    let mut phases = Vec::new();
+    let (mut phases, mut shared) = (Vec::new(), Vec::new());
     for root in roots {
-        let emitted = match scheduled.kernel.stages[root].body {
-            Body::Scatter { .. } => convert::scatter(&scheduled, root),
-            _ => Lowerer::new(&scheduled).phase(root).map(|phase| vec![phase]),
+        let emitted = if sort::in_blocks(&scheduled, root) {
+            sort::blocks(&scheduled, root).map(|(emitted, used)| {
+                shared.extend(used);
+                emitted
+            })
+        } else {
+            Lowerer::new(&scheduled).phase(root).map(|phase| vec![phase])
         };
         phases.extend(emitted.map_err(|why| LowerError::Stage {
             kernel: kernel.name.clone(),
@@ -78,8 +84,10 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
         })?);
     }
     let strict = scheduled.strict;
-    let Kernel { name, params, vars, .. } = scheduled.kernel;
-    let (packs, workspaces) = (scheduled.packs, scheduled.workspaces);
+    let Kernel { name, mut params, vars, .. } = scheduled.kernel;
+    let (packs, mut workspaces) = (scheduled.packs, scheduled.workspaces);
+    workspaces.extend((params.len()..params.len() + shared.len()).map(|p| ParamId(p as u32)));
+    params.extend(shared);
     Ok(Program { lowered: Lowered { name, params, vars, strict, phases }, packs, workspaces })
 }
 
@@ -274,7 +282,10 @@ impl<'s> Lowerer<'s> {
 
     /// The loops of a stage that are left, and what is inside.
     fn nest(&mut self, nest: Nest) -> Step {
-        let Some(head) = nest.loops.first() else { return self.map(&nest) };
+        let Some(head) = nest.loops.first() else { return self.point(&nest) };
+        if self.sorts(nest.stage, head.axis) {
+            return self.sort_row(&nest);
+        }
         if self.s.stages[nest.stage].micro.is_some() {
             if self.s.stages[nest.stage].micro.is_some_and(|m| nest.loops.len() == 2 + m.depth) {
                 return self.micro(&nest).map(|m| vec![Stmt::Micro(m)]);
@@ -410,13 +421,19 @@ impl<'s> Lowerer<'s> {
         here.filter_map(fetch).collect()
     }
 
-    /// The value of a map at one point.
-    fn map(&mut self, nest: &Nest) -> Step {
-        let Body::Map(value) = self.s.kernel.stages[nest.stage].body else {
-            return Err("a fold or scatter over no axes".into());
-        };
-        let value = self.convert(value, nest, &[])?;
-        self.store(nest, &[value])
+    /// The value of a map or scatter at one point.
+    fn point(&mut self, nest: &Nest) -> Step {
+        let stage = &self.s.kernel.stages[nest.stage];
+        match (&stage.body, &stage.outs[..]) {
+            (Body::Map(value), _) => {
+                let value = self.convert(*value, nest, &[])?;
+                self.store(nest, &[value])
+            }
+            (Body::Scatter { value, combine }, [Out::Param { param, index }]) => {
+                self.scatter(nest, *param, index, *value, *combine)
+            }
+            _ => Err("a fold over no axes, or a scatter to a temporary".into()),
+        }
     }
 
     /// Stores a stage's values at the current point of its axes.

@@ -1,0 +1,127 @@
+//! Lookups, writes at positions, and orders.
+
+use pyo3::prelude::*;
+use svod_tensor::{Reduction, Tensor};
+
+use super::{Made, PyTensor};
+use crate::convert::{AnyOperand, AnyTensor, either};
+use crate::error::{Class, Result};
+
+/// A tensor and the positions that go with it.
+type Pair = Result<(PyTensor, PyTensor)>;
+
+fn pair((values, positions): (Tensor, Tensor)) -> (PyTensor, PyTensor) {
+    (values.into(), positions.into())
+}
+
+fn reduction(name: &str) -> Result<Reduction> {
+    let unknown = || Class::Argument.raise(format!("scatter_reduce: '{name}' is none of sum, prod, amax, amin, mean"));
+    Reduction::named(name).ok_or_else(unknown)
+}
+
+#[pymethods]
+impl PyTensor {
+    /// An axis indexed by integers of any shape, which takes its place.
+    #[pyo3(signature = (index, axis=0))]
+    fn take(&self, index: AnyTensor, axis: i64) -> Made {
+        Ok(self.0.take(&index.0, axis)?.into())
+    }
+
+    /// The slices of an axis at a 1-d index.
+    fn index_select(&self, dim: i64, index: AnyTensor) -> Made {
+        Ok(self.0.index_select(dim, &index.0)?.into())
+    }
+
+    /// For each element of `index` the element at its position but, along `dim`, at its value.
+    fn gather(&self, dim: i64, index: AnyTensor) -> Made {
+        Ok(self.0.gather(dim, &index.0)?.into())
+    }
+
+    /// As `gather`, broadcast off the axis.
+    fn take_along_dim(&self, indices: AnyTensor, dim: i64) -> Made {
+        Ok(self.0.take_along_dim(&indices.0, dim)?.into())
+    }
+
+    /// With the elements of `src` written at their position but, along `dim`, at the value of
+    /// `index`. Where several go to one element, the last one in row-major order stays.
+    fn scatter(&self, dim: i64, index: AnyTensor, src: AnyOperand) -> Made {
+        Ok(self.0.scatter(dim, &index.0, src.0)?.into())
+    }
+
+    /// As `scatter`, added to what is there.
+    fn scatter_add(&self, dim: i64, index: AnyTensor, src: AnyOperand) -> Made {
+        Ok(self.0.scatter_add(dim, &index.0, src.0)?.into())
+    }
+
+    /// As `scatter`, combined by `reduce` ("sum", "prod", "amax", "amin" or "mean") with what is
+    /// there or, without `include_self`, only with each other.
+    #[pyo3(signature = (dim, index, src, reduce, *, include_self=true))]
+    fn scatter_reduce(&self, dim: i64, index: AnyTensor, src: AnyOperand, reduce: &str, include_self: bool) -> Made {
+        Ok(self.0.scatter_reduce(dim, &index.0, src.0, reduction(reduce)?, include_self)?.into())
+    }
+
+    /// With the slices of `source` added, each at its element of a 1-d index.
+    fn index_add(&self, dim: i64, index: AnyTensor, source: AnyTensor) -> Made {
+        Ok(self.0.index_add(dim, &index.0, &source.0)?.into())
+    }
+
+    /// With the slices of `source` written, each at its element of a 1-d index.
+    fn index_copy(&self, dim: i64, index: AnyTensor, source: AnyTensor) -> Made {
+        Ok(self.0.index_copy(dim, &index.0, &source.0)?.into())
+    }
+
+    /// The indices, along each dimension, of the elements that are not zero. Computed now: their
+    /// number depends on the values.
+    fn nonzero(&self) -> Result<Vec<PyTensor>> {
+        Ok(self.0.nonzero()?.into_iter().map(Into::into).collect())
+    }
+
+    /// The elements where a mask of the same shape holds, 1-d. Computed now, as `nonzero` is.
+    fn masked_select(&self, mask: AnyTensor) -> Made {
+        Ok(self.0.masked_select(&mask.0)?.into())
+    }
+
+    /// The values, each once, sorted. Computed now, as `nonzero` is; every NaN counts.
+    fn unique(&self) -> Made {
+        Ok(self.0.unique()?.into())
+    }
+
+    /// How often each integer below `minlength` occurs in this 1-d tensor, or the sum of its `weights`.
+    #[pyo3(signature = (weights=None, *, minlength))]
+    fn bincount(&self, weights: Option<AnyTensor>, minlength: i64) -> Made {
+        Ok(self.0.bincount(weights.as_ref().map(|w| &w.0), minlength)?.into())
+    }
+
+    /// The elements along an axis in order, and where they were. The order is stable; NaN is the
+    /// greatest value.
+    #[pyo3(signature = (axis=None, descending=false, *, dim=None))]
+    fn sort(&self, axis: Option<i64>, descending: bool, dim: Option<i64>) -> Pair {
+        let axis = either(axis, dim)?.unwrap_or(-1);
+        Ok(pair((self.0.sort(axis, descending)?, self.0.argsort(axis, descending)?)))
+    }
+
+    /// Where the elements along an axis are, in order; see `sort`.
+    #[pyo3(signature = (axis=None, descending=false, *, dim=None))]
+    fn argsort(&self, axis: Option<i64>, descending: bool, dim: Option<i64>) -> Made {
+        Ok(self.0.argsort(either(axis, dim)?.unwrap_or(-1), descending)?.into())
+    }
+
+    /// The `k` largest elements along an axis, or the smallest, in order, and where they are.
+    #[pyo3(signature = (k, axis=None, largest=true, *, dim=None))]
+    fn topk(&self, k: i64, axis: Option<i64>, largest: bool, dim: Option<i64>) -> Pair {
+        Ok(pair(self.0.topk(k, either(axis, dim)?.unwrap_or(-1), largest)?))
+    }
+
+    /// The `k`-th smallest element along an axis, counted from 1, and where it is.
+    #[pyo3(signature = (k, axis=None, *, dim=None))]
+    fn kthvalue(&self, k: i64, axis: Option<i64>, dim: Option<i64>) -> Pair {
+        Ok(pair(self.0.kthvalue(k, either(axis, dim)?.unwrap_or(-1))?))
+    }
+
+    /// Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,
+    /// with `right`, behind them.
+    #[pyo3(signature = (values, *, right=false))]
+    fn searchsorted(&self, values: AnyTensor, right: bool) -> Made {
+        Ok(self.0.searchsorted(&values.0, right)?.into())
+    }
+}

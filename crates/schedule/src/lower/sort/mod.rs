@@ -1,0 +1,466 @@
+//! Sorts: stable radix sorts, least significant digit first (Knuth 1998, section 5.2.5).
+//!
+//! A pass counts how often each digit occurs, and moves each point to where those with its digit
+//! go. A row is sorted by one task in scratch memory, or, in blocks, by several: then each block
+//! counts in one phase and, knowing the counts of all, moves in the next. Of a row much longer than
+//! the places wanted, only the points that may be among the first are sorted ([`select`]).
+
+mod select;
+
+use super::{Lowerer, Nest, Span, Step};
+use crate::apply::{LoopState, Runs, Scheduled};
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
+use svod_ir::kernel::{AxisId, Body, Out, Param};
+use svod_ir::lowered::{Home, Loop, LoopKind, Phase, Stmt};
+use svod_ir::size::Size;
+
+/// Bits of a digit: its histogram and the lines that a pass writes fit a first-level cache.
+const BITS: u32 = 8;
+
+/// Values of a digit.
+const DIGITS: i64 = 1 << BITS;
+
+/// Lanes in which histograms are added up.
+const LANES: i64 = 16;
+
+/// What is sorted, and by what.
+#[derive(Clone)]
+struct Order {
+    stage: usize,
+    along: AxisId,
+    to: AxisId,
+    key: ExprId,
+    results: Vec<ExprId>,
+    /// The keys' type.
+    dtype: DType,
+    /// The type of positions and counts.
+    position: DType,
+    points: Size,
+    places: Size,
+}
+
+/// One dimension of some memory; the index of the others.
+#[derive(Clone)]
+struct Array {
+    mem: Mem,
+    dtype: DType,
+    row: Vec<Size>,
+}
+
+/// Points with their keys, in the order of the passes so far.
+#[derive(Clone)]
+struct Points {
+    keys: Array,
+    positions: Array,
+}
+
+/// Which of the points a loop visits.
+#[derive(Clone)]
+enum Range {
+    /// `count` of them, from the first on.
+    Known { first: Size, count: Size },
+    /// As many as a register says, of at most so many.
+    Counted { count: Array, most: Size },
+}
+
+/// Whether a stage is sorted in blocks that are tasks.
+pub(super) fn in_blocks(s: &Scheduled, stage: usize) -> bool {
+    let Body::Sort { along, .. } = s.kernel.stages[stage].body else { return false };
+    s.stages[stage].loops.iter().any(|l| l.axis == along && l.runs == Runs::Task)
+}
+
+/// The phases of a sort in blocks, and the memory that they share, to be added to the parameters.
+pub(super) fn blocks(s: &Scheduled, stage: usize) -> Step<(Vec<Phase>, Vec<Param>)> {
+    let order = Lowerer::new(s).order(stage)?;
+    let rows: Vec<AxisId> = s.kernel.stages[stage].over.iter().copied().filter(|a| *a != order.to).collect();
+    let along = s.stages[stage].loops.iter().find(|l| l.axis == order.along).ok_or("a sort without points")?;
+    let block = Size::from(along.step as i64);
+    let count = order.points.ceil_div(&block);
+    let extents: Vec<Size> = rows.iter().map(|a| s.kernel.axes[a.index()].extent.clone()).collect();
+
+    let mut shared = Vec::new();
+    let mut share = |dtype, last: &[Size]| {
+        let shape = extents.iter().chain(last).cloned().collect();
+        shared.push(Param { dtype, shape, constant: false });
+        Mem::Param(ParamId((s.kernel.params.len() + shared.len() - 1) as u32))
+    };
+    let points = [order.points.clone()];
+    let copies = [(); 2].map(|()| [share(order.dtype, &points), share(order.position, &points)]);
+    let counts = share(order.position, &[count.clone(), Size::from(DIGITS)]);
+
+    let passes = order.passes();
+    let mut phases = Vec::new();
+    for pass in 0..passes {
+        for moves in [false, true] {
+            let mut lowerer = Lowerer::new(s);
+            let mut nest = lowerer.row_nest(stage);
+            let mut row = Vec::new();
+            for axis in &rows {
+                let at = lowerer.grid(stage, *axis, &s.kernel.axes[axis.index()].extent);
+                nest.env.insert(*axis, Span { base: at.clone(), remaining: Size::ONE, masked: false });
+                row.push(at);
+            }
+            let at = lowerer.grid(stage, order.along, &count);
+            let first = &at * &block;
+            let range = Range::Known { count: (&order.points - &first).min(&block), first };
+            let array = |mem, dtype, more: &[Size]| Array { mem, dtype, row: [&row, more].concat() };
+            let copy = |n: u32| {
+                let [keys, positions] = copies[n as usize % 2];
+                Points { keys: array(keys, order.dtype, &[]), positions: array(positions, order.position, &[]) }
+            };
+            let from = (pass > 0).then(|| copy(pass - 1));
+            let own = array(counts, order.position, std::slice::from_ref(&at));
+            lowerer.phase.body = if moves {
+                let all = array(counts, order.position, &[]);
+                let (mut body, starts) = lowerer.starts_in_blocks(&order, &all, &at, &count);
+                let to = (pass + 1 < passes).then(|| copy(pass));
+                body.extend(lowerer.moves(&order, &nest, pass, from.as_ref(), to.as_ref(), &range, &starts)?);
+                body
+            } else {
+                lowerer.counts(&order, &nest, pass, from.as_ref(), &range, &own)?
+            };
+            phases.push(lowerer.phase);
+        }
+    }
+    Ok((phases, shared))
+}
+
+impl Order {
+    fn passes(&self) -> u32 {
+        self.dtype.bits() / BITS
+    }
+}
+
+impl Lowerer<'_> {
+    fn order(&self, stage: usize) -> Step<Order> {
+        let kernel = &self.s.kernel;
+        let Body::Sort { along, to, key, results } = &kernel.stages[stage].body else {
+            return Err("this is no sort".into());
+        };
+        let points = self.axis_extent(*along);
+        let narrow = points.upper_bound().is_some_and(|n| n < i64::from(u32::MAX));
+        Ok(Order {
+            stage,
+            along: *along,
+            to: *to,
+            key: *key,
+            results: results.clone(),
+            dtype: kernel.exprs.dtype(*key),
+            position: if narrow { DType::U32 } else { DType::U64 },
+            places: self.axis_extent(*to),
+            points,
+        })
+    }
+
+    /// Whether a loop is over the points or places of a sort.
+    pub(super) fn sorts(&self, stage: usize, axis: AxisId) -> bool {
+        matches!(self.s.kernel.stages[stage].body, Body::Sort { along, to, .. } if axis == along || axis == to)
+    }
+
+    /// Sorts one row in scratch memory.
+    pub(super) fn sort_row(&mut self, nest: &Nest) -> Step {
+        let order = self.order(nest.stage)?;
+        if select::is_worth_it(&order) {
+            return self.select(&order, nest);
+        }
+        let count = order.points.clone();
+        let copies = [self.copy_of_points(&order)?, self.copy_of_points(&order)?];
+        self.sort_range(&order, nest, None, &copies, &Range::Known { first: Size::ZERO, count })
+    }
+
+    /// All passes over points that `first` holds, or that the key expression gives.
+    fn sort_range(
+        &mut self,
+        order: &Order,
+        nest: &Nest,
+        first: Option<&Points>,
+        copies: &[Points; 2],
+        range: &Range,
+    ) -> Step {
+        let starts = self.scratch("starts", order.position, Size::from(DIGITS));
+        let mut body = Vec::new();
+        for pass in 0..order.passes() {
+            let from = if pass == 0 { first } else { Some(&copies[(pass - 1) as usize % 2]) };
+            let to = (pass + 1 < order.passes()).then(|| &copies[pass as usize % 2]);
+            body.extend(self.counts(order, nest, pass, from, range, &starts)?);
+            body.extend(self.starts(order, &starts));
+            body.extend(self.moves(order, nest, pass, from, to, range, &starts)?);
+        }
+        Ok(body)
+    }
+
+    fn copy_of_points(&mut self, order: &Order) -> Step<Points> {
+        let most = order.points.upper_bound().ok_or("a sort of points without an upper bound")?.max(1);
+        let keys = self.scratch("keys", order.dtype, Size::from(most));
+        let positions = self.scratch("positions", order.position, Size::from(most));
+        Ok(Points { keys, positions })
+    }
+
+    fn scratch(&mut self, name: &str, dtype: DType, extent: Size) -> Array {
+        let temp: TempId = self.temp(name.into(), dtype, vec![extent], Home::Scratch);
+        Array { mem: Mem::Temp(temp, 0), dtype, row: Vec::new() }
+    }
+
+    fn register(&mut self, name: &str, dtype: DType) -> Array {
+        let temp = self.temp(name.into(), dtype, vec![Size::ONE], Home::Register);
+        Array { mem: Mem::Temp(temp, 0), dtype, row: Vec::new() }
+    }
+
+    /// An environment with nothing narrowed, for the expressions of a stage.
+    fn row_nest(&self, stage: usize) -> Nest {
+        Nest { stage, loops: Vec::new(), env: self.full_env(stage), entered: Vec::new() }
+    }
+
+    fn loop_of(&self, stage: usize, axis: AxisId) -> LoopState {
+        let own = self.s.stages[stage].loops.iter().find(|l| l.axis == axis);
+        own.cloned().expect("each axis of a stage has a loop")
+    }
+
+    /// A new dimension of the grid.
+    fn grid(&mut self, stage: usize, axis: AxisId, extent: &Size) -> Size {
+        let var = self.counter(stage, &self.loop_of(stage, axis), extent);
+        let at = Size::from(&var);
+        self.phase.grid.push(Loop { var, extent: extent.clone(), kind: LoopKind::Serial });
+        at
+    }
+
+    /// A loop of `count` rounds.
+    fn repeat(
+        &mut self,
+        order: &Order,
+        count: &Size,
+        kind: LoopKind,
+        inside: &mut dyn FnMut(&mut Self, Size) -> Step,
+    ) -> Step {
+        let var = self.counter(order.stage, &self.loop_of(order.stage, order.along), count);
+        let body = inside(self, Size::from(&var))?;
+        Ok(vec![Stmt::Loop(Loop { var, extent: count.clone(), kind }, body)])
+    }
+
+    /// A loop over the points of a range.
+    fn each_point(&mut self, order: &Order, range: &Range, inside: &mut dyn FnMut(&mut Self, Size) -> Step) -> Step {
+        // As many as a block of which one test says whether any point is left.
+        const TESTED: i64 = 64;
+        let (count, most) = match range {
+            Range::Known { first, count } => {
+                return self.repeat(order, count, LoopKind::Serial, &mut |this, i| inside(this, first + &i));
+            }
+            Range::Counted { count, most } => (count.clone(), most.clone()),
+        };
+        let block = Size::from(TESTED);
+        self.repeat(order, &most.ceil_div(&block), LoopKind::Serial, &mut |this, b| {
+            let first = &b * &block;
+            let rest = (&most - &first).min(&block);
+            let inner = this.repeat(order, &rest, LoopKind::Serial, &mut |this, i| {
+                let at = &first + &i;
+                let left = this.below(&at, &count);
+                Ok(vec![Stmt::If(left, inside(this, at)?)])
+            })?;
+            Ok(vec![Stmt::If(this.below(&first, &count), inner)])
+        })
+    }
+
+    /// Whether a position is less than a counter.
+    fn below(&mut self, at: &Size, count: &Array) -> ExprId {
+        let at = self.phase.exprs.index(at.clone());
+        let count = self.read(count, None);
+        let count = self.phase.exprs.cast(DType::Index, count);
+        self.phase.exprs.alu(Alu::Lt, &[at, count])
+    }
+
+    fn place(&mut self, array: &Array, at: Option<ExprId>) -> Vec<ExprId> {
+        let mut index = self.indices(&array.row);
+        index.push(at.unwrap_or_else(|| self.phase.exprs.index(0i64)));
+        index
+    }
+
+    /// An element of an array, or the content of a register.
+    fn read(&mut self, array: &Array, at: Option<ExprId>) -> ExprId {
+        let index = self.place(array, at);
+        self.phase.exprs.load(array.dtype, array.mem, &index)
+    }
+
+    fn write(&mut self, array: &Array, at: Option<ExprId>, value: ExprId, valid: Option<ExprId>) -> Stmt {
+        Stmt::Store { to: array.mem, index: self.place(array, at), value, valid }
+    }
+
+    fn number(&mut self, dtype: DType, value: i64) -> ExprId {
+        self.phase.exprs.constant(Const::i64(dtype, value))
+    }
+
+    fn fill_zero(&mut self, order: &Order, array: &Array) -> Step {
+        self.repeat(order, &Size::from(DIGITS / LANES), LoopKind::Serial, &mut |this, i| {
+            this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
+                let (at, zero) = (this.phase.exprs.index(i.clone() * LANES + lane), this.number(array.dtype, 0));
+                Ok(vec![this.write(array, Some(at), zero, None)])
+            })
+        })
+    }
+
+    /// The key and the position of point `i` before a pass.
+    fn point_of(&mut self, order: &Order, nest: &Nest, from: Option<&Points>, i: &Size) -> Step<[ExprId; 2]> {
+        let at = self.phase.exprs.index(i.clone());
+        if let Some(from) = from {
+            return Ok([self.read(&from.keys, Some(at)), self.read(&from.positions, Some(at))]);
+        }
+        let key = self.key_at(order, nest, i)?;
+        Ok([key, self.phase.exprs.cast(order.position, at)])
+    }
+
+    fn key_at(&mut self, order: &Order, nest: &Nest, i: &Size) -> Step<ExprId> {
+        let mut nest = nest.clone();
+        nest.env.insert(order.along, Span { base: i.clone(), remaining: Size::ONE, masked: false });
+        self.convert(order.key, &nest, &[])
+    }
+
+    fn digit(&mut self, order: &Order, pass: u32, key: ExprId) -> ExprId {
+        let shift = self.number(order.dtype, i64::from(pass * BITS));
+        let mask = self.number(order.dtype, DIGITS - 1);
+        let pool = &mut self.phase.exprs;
+        let digit = if pass == 0 { key } else { pool.alu(Alu::Shr, &[key, shift]) };
+        let digit = if order.dtype.bits() > BITS { pool.alu(Alu::And, &[digit, mask]) } else { digit };
+        pool.cast(DType::Index, digit)
+    }
+
+    /// How often each digit occurs.
+    fn counts(
+        &mut self,
+        order: &Order,
+        nest: &Nest,
+        pass: u32,
+        from: Option<&Points>,
+        range: &Range,
+        counts: &Array,
+    ) -> Step {
+        let mut body = self.fill_zero(order, counts)?;
+        body.extend(self.each_point(order, range, &mut |this, i| {
+            let [key, _] = this.point_of(order, nest, from, &i)?;
+            let digit = this.digit(order, pass, key);
+            Ok(vec![this.increment(counts, Some(digit))])
+        })?);
+        Ok(body)
+    }
+
+    fn increment(&mut self, array: &Array, at: Option<ExprId>) -> Stmt {
+        let (old, one) = (self.read(array, at), self.number(array.dtype, 1));
+        let new = self.phase.exprs.alu(Alu::Add, &[old, one]);
+        self.write(array, at, new, None)
+    }
+
+    /// Counts become where the points of each digit start.
+    fn starts(&mut self, order: &Order, counts: &Array) -> Vec<Stmt> {
+        let (total, count) = (self.register("total", order.position), self.register("count", order.position));
+        let zero = self.number(order.position, 0);
+        let mut body = vec![self.write(&total, None, zero, None)];
+        let each = self.repeat(order, &Size::from(DIGITS), LoopKind::Serial, &mut |this, d| {
+            let d = this.phase.exprs.index(d);
+            let known = this.read(counts, Some(d));
+            let keep = this.write(&count, None, known, None);
+            let start = this.read(&total, None);
+            let put = this.write(counts, Some(d), start, None);
+            let kept = this.read(&count, None);
+            let sum = this.phase.exprs.alu(Alu::Add, &[start, kept]);
+            Ok(vec![keep, put, this.write(&total, None, sum, None)])
+        });
+        body.extend(each.into_iter().flatten());
+        body
+    }
+
+    /// Where block `block` puts the points of each digit, from the counts of all blocks.
+    fn starts_in_blocks(&mut self, order: &Order, counts: &Array, block: &Size, blocks: &Size) -> (Vec<Stmt>, Array) {
+        let totals = self.scratch("totals", order.position, Size::from(DIGITS));
+        let before = self.scratch("before", order.position, Size::from(DIGITS));
+        let mut body = Vec::new();
+        for (sums, extent) in [(&totals, blocks), (&before, block)] {
+            body.extend(self.fill_zero(order, sums).into_iter().flatten());
+            let added = self.repeat(order, extent, LoopKind::Serial, &mut |this, b| {
+                let of_block = Array { row: counts.row.iter().cloned().chain([b]).collect(), ..counts.clone() };
+                this.repeat(order, &Size::from(DIGITS / LANES), LoopKind::Serial, &mut |this, i| {
+                    this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
+                        let at = this.phase.exprs.index(i.clone() * LANES + lane);
+                        let (sum, more) = (this.read(sums, Some(at)), this.read(&of_block, Some(at)));
+                        let sum = this.phase.exprs.alu(Alu::Add, &[sum, more]);
+                        Ok(vec![this.write(sums, Some(at), sum, None)])
+                    })
+                })
+            });
+            body.extend(added.into_iter().flatten());
+        }
+        body.extend(self.starts(order, &totals));
+        let shifted = self.repeat(order, &Size::from(DIGITS / LANES), LoopKind::Serial, &mut |this, i| {
+            this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
+                let at = this.phase.exprs.index(i.clone() * LANES + lane);
+                let (start, more) = (this.read(&totals, Some(at)), this.read(&before, Some(at)));
+                let start = this.phase.exprs.alu(Alu::Add, &[start, more]);
+                Ok(vec![this.write(&totals, Some(at), start, None)])
+            })
+        });
+        body.extend(shifted.into_iter().flatten());
+        (body, totals)
+    }
+
+    /// Moves each point to the next free place of its digit: in `to`, or, after the last pass, in the
+    /// stage's outputs.
+    #[allow(clippy::too_many_arguments)]
+    fn moves(
+        &mut self,
+        order: &Order,
+        nest: &Nest,
+        pass: u32,
+        from: Option<&Points>,
+        to: Option<&Points>,
+        range: &Range,
+        starts: &Array,
+    ) -> Step {
+        let positions = self.needs_positions(order);
+        self.each_point(order, range, &mut |this, i| {
+            let [key, position] = this.point_of(order, nest, from, &i)?;
+            let digit = this.digit(order, pass, key);
+            let place = this.read(starts, Some(digit));
+            let at = this.phase.exprs.cast(DType::Index, place);
+            let mut body = match to {
+                Some(to) => {
+                    let mut body = vec![this.write(&to.keys, Some(at), key, None)];
+                    if positions {
+                        body.push(this.write(&to.positions, Some(at), position, None));
+                    }
+                    body
+                }
+                None => this.results_at(order, nest, key, position, at)?,
+            };
+            body.push(this.increment(starts, Some(digit)));
+            Ok(body)
+        })
+    }
+
+    /// Whether any result tells where a point was.
+    fn needs_positions(&self, order: &Order) -> bool {
+        let pool = &self.s.kernel.exprs;
+        pool.reachable(&order.results).iter().any(|e| matches!(pool.get(*e), Expr::Carry(1, _)))
+    }
+
+    /// Stores the stage's values at a place.
+    fn results_at(&mut self, order: &Order, nest: &Nest, key: ExprId, position: ExprId, place: ExprId) -> Step {
+        let position = self.phase.exprs.cast(DType::I64, position);
+        let bound = [(Expr::Carry(0, order.dtype), key), (Expr::Carry(1, DType::I64), position)];
+        let valid = (order.places != order.points).then(|| {
+            let places = self.phase.exprs.index(order.places.clone());
+            self.phase.exprs.alu(Alu::Lt, &[place, places])
+        });
+        let kernel = &self.s.kernel;
+        let to = Expr::Index(Size::from(&kernel.axes[order.to.index()].var));
+        let mut body = Vec::new();
+        for (result, out) in order.results.iter().zip(&kernel.stages[order.stage].outs) {
+            let Out::Param { param, index } = out else { return Err("a sort writes buffers".into()) };
+            let value = self.convert(*result, nest, &bound)?;
+            let mut at = Vec::new();
+            for i in index {
+                at.push(if *kernel.exprs.get(*i) == to { place } else { self.convert(*i, nest, &[])? });
+            }
+            body.push(Stmt::Store { to: Mem::Param(*param), index: at, value, valid });
+        }
+        Ok(body)
+    }
+}

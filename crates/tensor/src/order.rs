@@ -1,0 +1,113 @@
+//! Sorting, and what is found by it.
+//!
+//! All orders are stable. NaN is the greatest value: it comes last, or first where the order descends.
+
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::graph::UOp;
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show_operands};
+use crate::operand::{Operand, axis_of, common_dtype};
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// The elements along `axis`, sorted.
+    pub fn sort(&self, axis: i64, descending: bool) -> Result<Tensor> {
+        let node = self.uop();
+        let axis = axis_of("sort", axis, node.rank())?;
+        Ok(Tensor::from_uop(node.sort(axis, descending, node.shape()[axis].clone())?))
+    }
+
+    /// Where the elements along `axis` are, when sorted; `int64`.
+    pub fn argsort(&self, axis: i64, descending: bool) -> Result<Tensor> {
+        let node = self.uop();
+        let axis = axis_of("argsort", axis, node.rank())?;
+        Ok(Tensor::from_uop(node.argsort(axis, descending, node.shape()[axis].clone())?))
+    }
+
+    /// The `k` largest elements along `axis`, or the smallest, in order, and where they are.
+    pub fn topk(&self, k: i64, axis: i64, largest: bool) -> Result<(Tensor, Tensor)> {
+        let (op, node) = ("topk", self.uop());
+        let at = axis_of(op, axis, node.rank())?;
+        if k < 0 || Size::from(k).le(&node.shape()[at]) != Some(true) {
+            let given = show_operands(&[node.clone()]);
+            return Err(TensorError::value(op, format!("{k} elements along axis {at} of {given}")));
+        }
+        let positions = Tensor::from_uop(node.argsort(at, largest, k)?);
+        Ok((self.gather(axis, &positions)?, positions))
+    }
+
+    /// The `k`-th smallest element along `axis`, counted from 1.
+    pub fn kthvalue(&self, k: i64, axis: i64) -> Result<(Tensor, Tensor)> {
+        let at = axis_of("kthvalue", axis, self.rank())? as i64;
+        if k < 1 {
+            return Err(TensorError::value("kthvalue", format!("element {k}: they are counted from 1")));
+        }
+        let (values, positions) = self.topk(k, at, false)?;
+        Ok((values.narrow(at, k - 1, 1)?.squeeze(Some(&[at]))?, positions.narrow(at, k - 1, 1)?.squeeze(Some(&[at]))?))
+    }
+
+    /// For each of `values` where it would be put into this sorted 1-d tensor to keep it sorted: before
+    /// the elements equal to it, or, with `right`, behind them. `int64`.
+    ///
+    /// A binary search: as many lookups as the number of elements has bits.
+    pub fn searchsorted(&self, values: &Tensor, right: bool) -> Result<Tensor> {
+        let (op, sorted, values) = ("searchsorted", self.uop(), values.uop());
+        let misfit =
+            || TensorError::shape(op, format!("a sorted 1-d tensor, not {}", show_operands(&[sorted.clone()])));
+        if sorted.rank() != 1 {
+            return Err(misfit());
+        }
+        let Some(n) = sorted.shape()[0].as_const() else {
+            return Err(TensorError::unsupported(op, "an extent that is not known"));
+        };
+        let both = [Operand::from(self), Operand::from(&Tensor::from_uop(values.clone()))];
+        let common = common_dtype(op, &both)?;
+        let (sorted, values) = (sorted.cast(common)?, values.cast(common)?);
+        let shape = values.shape_arc().clone();
+        let number = |i: i64| UOp::full(Const::i64(DType::I64, i), &shape);
+        let mut at = number(0)?;
+        let mut step = if n > 0 { 1i64 << n.ilog2() } else { 0 };
+        // Before `at` all elements belong in front of the value.
+        while step > 0 {
+            let next = UOp::alu(Alu::Add, &[at.clone(), number(step)?])?;
+            let inside = UOp::alu(Alu::Le, &[next.clone(), number(n)?])?;
+            let last = UOp::alu(Alu::Min, &[next.clone(), number(n)?])?;
+            let last = UOp::alu(Alu::Sub, &[last, number(1)?])?;
+            let element = sorted.take(0, &last)?;
+            let passed = goes_before(&element, &values, right)?;
+            let moves = UOp::alu(Alu::And, &[inside, passed])?;
+            at = UOp::alu(Alu::Where, &[moves, next, at])?;
+            step /= 2;
+        }
+        Ok(Tensor::from_uop(at))
+    }
+
+    /// How many elements of this 1-d tensor of integers from 0 to before `length` are each of these
+    /// numbers, or the sums of their `weights`.
+    pub fn bincount(&self, weights: Option<&Tensor>, length: i64) -> Result<Tensor> {
+        let (op, node) = ("bincount", self.uop());
+        if node.rank() != 1 {
+            return Err(TensorError::shape(op, format!("a 1-d tensor, not {}", show_operands(&[node]))));
+        }
+        let weights = match weights {
+            Some(weights) => Tensor::from_uop(weights.uop()),
+            None => Tensor::from_uop(UOp::full(Const::one(DType::I64), node.shape_arc())?),
+        };
+        let zero = UOp::full(Const::zero(weights.dtype()), &[Size::from(length)].into_iter().collect())?;
+        Tensor::from_uop(zero).scatter_add(0, self, &weights)
+    }
+}
+
+/// Whether an element comes before a value, or with `right` not after it; NaN is the greatest.
+fn goes_before(element: &UOp, value: &UOp, right: bool) -> Result<UOp> {
+    let less = UOp::alu(if right { Alu::Le } else { Alu::Lt }, &[element.clone(), value.clone()])?;
+    if !value.dtype().is_float() {
+        return Ok(less);
+    }
+    let nan = UOp::alu(Alu::Ne, &[value.clone(), value.clone()])?;
+    let number = UOp::alu(Alu::Eq, &[element.clone(), element.clone()])?;
+    let below = if right { nan } else { UOp::alu(Alu::And, &[nan, number])? };
+    Ok(UOp::alu(Alu::Or, &[less, below])?)
+}

@@ -1,0 +1,216 @@
+//! Writes at positions that data give, and the positions that a mask gives.
+//!
+//! Points are combined in row-major order of the index, whatever the number of threads: of several
+//! written to one element the last one stays, and sums associate in one way.
+
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::graph::UOp;
+use svod_ir::kernel::Monoid;
+use svod_ir::size::Size;
+
+use crate::error::{Result, TensorError, show, show_operands};
+use crate::gather::from_start;
+use crate::index::Index;
+use crate::operand::{Operand, axis_of};
+use crate::reduce::carried_in;
+use crate::tensor::Tensor;
+
+/// How [`Tensor::scatter_reduce`] combines what meets at one element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// The sum.
+    Sum,
+    /// The product.
+    Prod,
+    /// The maximum, NaN where there is one.
+    Max,
+    /// The minimum, NaN where there is one.
+    Min,
+    /// The mean; of integers rounded down.
+    Mean,
+}
+
+impl Reduction {
+    /// The reduction of this name.
+    pub fn named(name: &str) -> Option<Reduction> {
+        Some(match name {
+            "sum" | "add" => Reduction::Sum,
+            "prod" | "multiply" => Reduction::Prod,
+            "amax" | "max" => Reduction::Max,
+            "amin" | "min" => Reduction::Min,
+            "mean" => Reduction::Mean,
+            _ => return None,
+        })
+    }
+
+    fn monoid(self) -> Monoid {
+        match self {
+            Reduction::Sum | Reduction::Mean => Monoid::Sum,
+            Reduction::Prod => Monoid::Prod,
+            Reduction::Max => Monoid::Max,
+            Reduction::Min => Monoid::Min,
+        }
+    }
+}
+
+impl Tensor {
+    /// `self` with the elements of `values` written at their position but, along `axis`, at the
+    /// value of `index`. Where several go to one element, the last one in row-major order stays.
+    pub fn scatter(&self, axis: i64, index: &Tensor, values: impl Into<Operand>) -> Result<Tensor> {
+        self.scattered("scatter", axis, index, values.into(), None)
+    }
+
+    /// As [`Tensor::scatter`], added to what is there.
+    pub fn scatter_add(&self, axis: i64, index: &Tensor, values: impl Into<Operand>) -> Result<Tensor> {
+        self.scatter_reduce_as("scatter_add", axis, index, values.into(), Reduction::Sum, true)
+    }
+
+    /// As [`Tensor::scatter`], combined with what is there or, without `include_self`, only with each
+    /// other; elements that no index names stay as they are.
+    pub fn scatter_reduce(
+        &self,
+        axis: i64,
+        index: &Tensor,
+        values: impl Into<Operand>,
+        by: Reduction,
+        include_self: bool,
+    ) -> Result<Tensor> {
+        self.scatter_reduce_as("scatter_reduce", axis, index, values.into(), by, include_self)
+    }
+
+    /// The slices of `source` added, each at its element of a 1-d `index` along `axis`.
+    pub fn index_add(&self, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
+        let op = "index_add";
+        let index = self.of_slices(op, axis, index, source)?;
+        self.scatter_reduce_as(op, axis, &index, source.into(), Reduction::Sum, true)
+    }
+
+    /// The slices of `source` written, each at its element of a 1-d `index` along `axis`.
+    pub fn index_copy(&self, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
+        let op = "index_copy";
+        let index = self.of_slices(op, axis, index, source)?;
+        self.scattered(op, axis, &index, source.into(), None)
+    }
+
+    /// Where the elements that are not zero are: their indices along each dimension, in row-major
+    /// order. The result's extent depends on the values: they are computed now, and looked at by the
+    /// host.
+    pub fn nonzero(&self) -> Result<Vec<Tensor>> {
+        let extents = self.dims()?;
+        let mask = self.to_bool()?;
+        let mut found: Vec<Vec<i64>> = vec![Vec::new(); extents.len()];
+        for (i, _) in mask.to_vec::<bool>()?.into_iter().enumerate().filter(|(_, holds)| *holds) {
+            let mut rest = i;
+            for (positions, extent) in found.iter_mut().zip(&extents).rev() {
+                positions.push((rest % extent) as i64);
+                rest /= extent;
+            }
+        }
+        found.iter().map(|positions| Tensor::from_slice(positions, &[positions.len()])).collect()
+    }
+
+    /// The elements where a mask of the same shape holds, 1-d; see [`Tensor::nonzero`].
+    pub fn masked_select(&self, mask: &Tensor) -> Result<Tensor> {
+        let (given, own) = (mask.shape(), self.shape());
+        if !mask.dtype().is_bool() || given != own {
+            let given = show_operands(&[mask.uop()]);
+            return Err(TensorError::shape("masked_select", format!("a bool mask of {}, not {given}", show(&own))));
+        }
+        self.get(&[Index::Tensor(mask.clone())])
+    }
+
+    /// The values, each once, sorted; see [`Tensor::nonzero`]. Every NaN is a value of its own.
+    pub fn unique(&self) -> Result<Tensor> {
+        let sorted = self.flatten(0, -1)?.sort(0, false)?;
+        let n = sorted.dims()?[0] as i64;
+        if n < 2 {
+            return Ok(sorted);
+        }
+        let differs = sorted.narrow(0, 1, n - 1)?.ne(sorted.narrow(0, 0, n - 1)?)?;
+        let first = Tensor::from_uop(UOp::full(Const::bool(true), &[Size::ONE].into_iter().collect())?);
+        sorted.masked_select(&Tensor::cat(&[&first, &differs], 0)?)
+    }
+
+    /// `self[index] = value` at an index with tensors of positions, as a value.
+    pub(crate) fn with_set(&self, op: &'static str, index: &[Index], value: &UOp) -> Result<UOp> {
+        // The flat positions of what the index selects.
+        let shape = self.shape();
+        let flat = Tensor::from_uop(UOp::range(self.uop().numel())?.reshape(shape.clone())?);
+        let at = flat.get(index)?;
+        let value = value.expand(at.shape_arc())?;
+        let count = vec![at.uop().numel()];
+        let (at, value) = (at.reshape(&count)?, Tensor::from_uop(value.reshape(count)?));
+        let written = self.flatten(0, -1)?.scattered(op, 0, &at, (&value).into(), None)?;
+        Ok(written.reshape(&shape)?.uop())
+    }
+
+    fn of_slices(&self, op: &'static str, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
+        let (at, shape) = (axis_of(op, axis, self.rank())?, source.shape());
+        let fits = index.rank() == 1 && shape.len() == self.rank() && shape[at] == index.shape()[0];
+        if !fits {
+            let given = show_operands(&[self.uop(), index.uop(), source.uop()]);
+            return Err(TensorError::shape(op, format!("a slice of the source for each of a 1-d index: {given}")));
+        }
+        let mut one = vec![Size::ONE; shape.len()];
+        one[at] = shape[at].clone();
+        index.reshape(&one)?.expand(&shape)
+    }
+
+    fn scattered(
+        &self,
+        op: &'static str,
+        axis: i64,
+        index: &Tensor,
+        values: Operand,
+        by: Option<Monoid>,
+    ) -> Result<Tensor> {
+        let node = self.uop();
+        let axis = axis_of(op, axis, node.rank())?;
+        let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;
+        let values = values.in_type(op, node.dtype())?;
+        let values = if values.rank() == 0 { values.expand(index.shape_arc().clone())? } else { values };
+        Ok(Tensor::from_uop(node.scatter(axis, &index, &values, by)?))
+    }
+
+    fn scatter_reduce_as(
+        &self,
+        op: &'static str,
+        axis: i64,
+        index: &Tensor,
+        values: Operand,
+        by: Reduction,
+        include_self: bool,
+    ) -> Result<Tensor> {
+        let (own, monoid) = (self.dtype(), by.monoid());
+        if own.is_bool() {
+            return Err(TensorError::dtype(op, "bools have no sum, product or order; use numbers".to_owned()));
+        }
+        // Narrow floats are summed in a wider type.
+        let sums = monoid == Monoid::Sum || monoid == Monoid::Prod;
+        let carried = if sums && own.is_float() { carried_in(own) } else { own };
+        let values = Operand::Tensor(Tensor::from_uop(values.in_type(op, own)?.cast(carried)?));
+        let base = self.cast(carried)?;
+        let shape = self.shape_arc();
+        let ones = |dtype| Ok::<_, TensorError>(Tensor::from_uop(UOp::full(Const::one(dtype), &shape)?));
+        let counts = |start: Tensor| start.scattered(op, axis, index, Operand::Int(1), Some(Monoid::Sum));
+        let zeros = Tensor::from_uop(UOp::full(Const::zero(DType::I64), &shape)?);
+        let start = if include_self {
+            base.clone()
+        } else {
+            let hit = counts(zeros.clone())?.gt(0)?;
+            let neutral = Tensor::from_uop(UOp::full(monoid.identity(carried), &shape)?);
+            Tensor::select(&hit, &neutral, &base)?
+        };
+        let total = start.scattered(op, axis, index, values, Some(monoid))?;
+        let result = if by == Reduction::Mean {
+            let count = if include_self { counts(ones(DType::I64)?)? } else { counts(zeros)?.maximum(1)? };
+            let count = count.cast(carried)?;
+            let op = if carried.is_float() { Alu::Div } else { Alu::FloorDiv };
+            Tensor::from_uop(UOp::alu(op, &[total.uop(), count.uop()])?)
+        } else {
+            total
+        };
+        result.cast(own)
+    }
+}

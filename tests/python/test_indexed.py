@@ -1,0 +1,240 @@
+"""Scans, scatters, orders and masks against NumPy and, where present, PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+
+DTYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+]
+SHAPES = [(0,), (1,), (7,), (130,), (5, 33), (33, 5), (1, 4), (4, 1), (2, 0, 3), (3, 17, 9)]
+
+
+def data(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if dtype == "bool":
+        return np.asarray(rng.integers(0, 2, shape) == 1)
+    if dtype.startswith("float"):
+        return np.asarray(rng.standard_normal(shape)).astype(dtype)
+    low = 0 if dtype.startswith("u") else -100
+    return np.asarray(rng.integers(low, 100, shape)).astype(dtype)
+
+
+def check(actual: svod.Tensor, expected: Any, rtol: float = 1e-5, atol: float = 1e-5) -> None:
+    result = actual.numpy()
+    expected = np.asarray(expected)
+    assert result.shape == expected.shape
+    if result.dtype.kind == "f":
+        np.testing.assert_allclose(result, expected, rtol=rtol, atol=atol)
+    else:
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scans_along_every_axis(shape: tuple[int, ...]) -> None:
+    for dtype in ["int32", "float32", "float64"]:
+        x = data(shape, dtype)
+        for axis in range(len(shape)):
+            check(svod.Tensor(x).cumsum(axis), np.cumsum(x, axis))
+            check(svod.Tensor(x).cummax(axis), np.maximum.accumulate(x, axis))
+            check(svod.Tensor(x).cummin(axis), np.minimum.accumulate(x, axis))
+            small = x / 50 if dtype != "int32" else x
+            check(svod.Tensor(small).cumprod(axis), np.cumprod(small, axis), 1e-4)
+    strided = data((40, 24), "float32")[::3, ::-1].T
+    check(svod.Tensor(strided).cumsum(0), np.cumsum(strided, 0))
+
+
+@pytest.mark.parametrize("n", [65536, 100_003, 1 << 18])
+def test_a_long_scan_is_exact_for_any_number_of_threads(n: int) -> None:
+    x = data((n,), "int64")
+    check(svod.Tensor(x).cumsum(0), np.cumsum(x))
+    y = data((n, 3), "float32")
+    before = svod.get_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            svod.set_threads(threads)
+            results.append(svod.Tensor(y).cumsum(0).numpy())
+    finally:
+        svod.set_threads(before)
+    assert all(np.array_equal(results[0], r) for r in results)
+    exact = np.cumsum(y.astype("float64"), 0)
+    assert np.abs(results[0] - exact).max() <= 2 * np.abs(np.cumsum(y, 0) - exact).max() + 1e-3
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sorts_are_stable(shape: tuple[int, ...], dtype: str) -> None:
+    x = data(shape, dtype)
+    for axis in range(len(shape)):
+        check(svod.sort(svod.Tensor(x), axis=axis), np.sort(x, axis))
+        check(svod.argsort(svod.Tensor(x), axis=axis), np.argsort(x, axis, kind="stable"))
+        values, positions = svod.Tensor(x).sort(axis, descending=True)
+        flipped = np.flip(np.sort(x, axis), axis)
+        check(values, flipped)
+        check(svod.Tensor(np.take_along_axis(x, positions.numpy(), axis)), flipped)
+
+
+def test_nan_infinities_and_zeros_have_their_place() -> None:
+    x = np.array([np.nan, 1, -np.inf, 0.0, -0.0, np.inf, -1, np.nan, 0.0], "float32")
+    for dtype in ("float16", "float32", "float64"):
+        y = x.astype(dtype)
+        check(svod.sort(svod.Tensor(y)), np.sort(y))
+        check(svod.argsort(svod.Tensor(y)), np.argsort(y, kind="stable"))
+    # NaN is the greatest: first where the order descends.
+    check(svod.argsort(svod.Tensor(x), descending=True), [0, 7, 5, 1, 3, 4, 8, 6, 2])
+    check(svod.Tensor(x).topk(3)[1], [0, 7, 5])
+    check(svod.Tensor(x).cummax(0), np.maximum.accumulate(x))
+
+
+@pytest.mark.parametrize("n", [70_000, 200_001])
+def test_long_rows_are_sorted_in_blocks(n: int) -> None:
+    for dtype in ["float32", "int64", "uint8"]:
+        x = data((n,), dtype, 5)
+        check(svod.sort(svod.Tensor(x)), np.sort(x))
+        check(svod.argsort(svod.Tensor(x)), np.argsort(x, kind="stable"))
+    y = data((2, n), "float32")
+    check(svod.sort(svod.Tensor(y)), np.sort(y))
+
+
+def test_the_first_few() -> None:
+    x = data((3, 10_000), "float32")
+    for k in (1, 5, 30, 2000, 10_000):
+        values, positions = svod.Tensor(x).topk(k)
+        check(values, -np.sort(-x)[:, :k])
+        check(svod.Tensor(np.take_along_axis(x, positions.numpy(), 1)), values.numpy())
+    values, positions = svod.Tensor(x).topk(4, axis=0 - 1, largest=False)
+    check(positions, np.argsort(x, kind="stable")[:, :4])
+    same = np.ones(20_000, "int32")
+    check(svod.Tensor(same).topk(7)[1], np.arange(7))
+    check(svod.Tensor(x).kthvalue(17)[0], np.sort(x)[:, 16])
+    for k in (-1, 10_001):
+        with pytest.raises(ValueError, match="topk"):
+            svod.Tensor(x).topk(k)
+    assert svod.Tensor(x).topk(0)[0].shape == (3, 0)
+
+
+def test_searchsorted_and_unique() -> None:
+    x = np.sort(data((1000,), "int32"))
+    v = data((7, 9), "int32", 3)
+    check(svod.searchsorted(svod.Tensor(x), svod.Tensor(v)), np.searchsorted(x, v))
+    check(svod.searchsorted(svod.Tensor(x), svod.Tensor(v), side="right"), np.searchsorted(x, v, side="right"))
+    check(svod.searchsorted(svod.Tensor(x[:0]), svod.Tensor(v)), np.zeros((7, 9)))
+    f = np.array([-1, 0, 2, np.nan], "float32")
+    check(svod.searchsorted(svod.Tensor(f), svod.Tensor(f)), np.searchsorted(f, f))
+    check(svod.unique_values(svod.Tensor(v)), np.unique(v))
+
+
+def test_scatters_combine() -> None:
+    rng = np.random.default_rng(1)
+    x, v = data((6, 9), "float32"), data((11, 9), "float32", 2)
+    index = rng.integers(-6, 6, (11, 9))
+    expected: dict[str, np.ndarray] = {"sum": x.copy(), "prod": x.copy(), "amax": x.copy(), "amin": x.copy()}
+    functions = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+    columns = np.broadcast_to(np.arange(9), index.shape)
+    for name, result in expected.items():
+        functions[name].at(result, (index, columns), v)
+        check(svod.Tensor(x).scatter_reduce(0, index, v, name), result)
+    check(svod.Tensor(x).scatter_add(0, index, v), expected["sum"])
+    written = x.copy()
+    written[index, columns] = v
+    check(svod.Tensor(x).scatter(0, index, v), written)
+    rows = rng.integers(0, 6, 11)
+    added = x.copy()
+    np.add.at(added, rows, v)
+    check(svod.Tensor(x).index_add(0, rows, v), added)
+    with pytest.raises(ValueError, match="none of sum"):
+        svod.Tensor(x).scatter_reduce(0, index, v, "median")
+    with pytest.raises(IndexError):
+        svod.Tensor(x).scatter(0, np.full((1, 9), 6), v[:1])
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scatter_reduce_is_pytorchs(reduce: str, include_self: bool) -> None:
+    torch = pytest.importorskip("torch")
+    x, v = data((7, 4), "float32"), data((9, 4), "float32", 2)
+    index = np.random.default_rng(3).integers(0, 5, (9, 4))
+    expected = torch.from_numpy(x).scatter_reduce(
+        0, torch.from_numpy(index), torch.from_numpy(v), reduce, include_self=include_self
+    )
+    check(svod.Tensor(x).scatter_reduce(0, index, v, reduce, include_self=include_self), expected.numpy())
+
+
+def test_many_points_give_the_same_for_any_number_of_threads() -> None:
+    index, v = np.random.default_rng(0).integers(0, 1000, 600_000), data((600_000,), "float32")
+    before = svod.get_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            svod.set_threads(threads)
+            results.append(svod.zeros(1000).scatter_add(0, index, v).numpy())
+    finally:
+        svod.set_threads(before)
+    assert all(np.array_equal(results[0], r) for r in results)
+    np.testing.assert_allclose(results[0], np.bincount(index, v, 1000), atol=1e-3)
+    check(svod.Tensor(index).bincount(minlength=1000), np.bincount(index, minlength=1000))
+
+
+def test_assignment_at_positions() -> None:
+    x = data((6, 5, 4), "float32")
+    keys: list[Any] = [
+        np.array([1, 3, 1]),
+        (slice(None), np.array([0, -1])),
+        (np.array([0, 2]), np.array([1, 1])),
+        (2, slice(None, None, 2), np.array([3, 0])),
+        x > 0.5,
+        x[:, 0, 0] > 0,
+        (slice(None), x[0] > 0),
+    ]
+    for key in keys:
+        expected, tensor = x.copy(), svod.Tensor(x)
+        own = (
+            tuple(svod.Tensor(k) if isinstance(k, np.ndarray) else k for k in key)
+            if isinstance(key, tuple)
+            else svod.Tensor(key)
+        )
+        check(tensor[own], x[key])
+        value = data(x[key].shape, "float32", 9)
+        expected[key] = value
+        tensor[own] = value
+        check(tensor, expected)
+        expected[key] = 7
+        tensor[own] = 7
+        check(tensor, expected)
+
+
+def test_masks_select() -> None:
+    x = data((5, 8), "int32")
+    for actual, expected in zip(svod.nonzero(svod.Tensor(x % 3)), np.nonzero(x % 3), strict=True):
+        check(actual, expected)
+    check(svod.Tensor(x).masked_select(svod.Tensor(x > 0)), x[x > 0])
+    check(svod.Tensor(x)[svod.Tensor(x > 1000)], x[x > 1000])
+    with pytest.raises(ValueError, match="mask"):
+        svod.Tensor(x)[svod.Tensor(np.ones((4, 8), bool))]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_where_the_extrema_are(axis: int) -> None:
+    x = data((70, 130), "float32")
+    x[3, 5] = x[40, 90] = np.nan
+    check(svod.Tensor(x).argmax(axis), np.argmax(x, axis))
+    check(svod.Tensor(x).argmin(axis), np.argmin(x, axis))
+    y = np.zeros((70, 130), "int16")
+    check(svod.Tensor(y).argmax(axis), np.argmax(y, axis))
