@@ -2,7 +2,7 @@
 
 import builtins
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias, final
 
 import numpy as np
@@ -31,6 +31,8 @@ __all__ = [
     "OutOfMemoryError",
     "PlanInput",
     "Profile",
+    "Schedule",
+    "ScheduleError",
     "ShapeError",
     "StaleError",
     "Tensor",
@@ -69,6 +71,8 @@ __all__ = [
     "realize",
     "set_threads",
     "stack",
+    "strict",
+    "target",
     "uint8",
     "uint16",
     "uint32",
@@ -121,6 +125,9 @@ class FormatError(Error, builtins.ValueError):
 
 class OutOfMemoryError(Error, builtins.MemoryError):
     """No memory is left."""
+
+class ScheduleError(Error, builtins.ValueError):
+    """A schedule with a step that is illegal, and why."""
 
 class ShapeError(Error, builtins.ValueError):
     """Shapes or axes that do not fit."""
@@ -197,11 +204,86 @@ class Kernel:
     def launch_sizes(self) -> list[tuple[str, str, str]]:
         """Number of tasks in three dimensions, of each phase; symbolic sizes as text."""
     @property
-    def schedule(self) -> str:
+    def schedule(self) -> Schedule:
         """How the loops were made: the steps of the schedule."""
     @property
     def buffers(self) -> list[tuple[str, builtins.int]]:
         """Element type and number of elements of each argument."""
+
+@final
+class Schedule:
+    """How a kernel is computed: a list of steps, as text one a line. See `docs/schedules.md`.
+
+    >>> import svod
+    >>> s = svod.Schedule("VECTORIZE out.a0.0 8")
+    >>> print(s)
+    split out.a0.0 by 8 rest
+    bind out.a0.1 vector
+    >>> s == svod.Schedule(str(s)), len(s)
+    (True, 2)
+    """
+
+    def __new__(cls, text: str = "", /) -> Schedule: ...
+    @property
+    def steps(self) -> list[str]:
+        """The steps, each as text."""
+    def __len__(self) -> builtins.int: ...
+    def __eq__(self, other: object, /) -> builtins.bool: ...
+    def __ne__(self, other: object, /) -> builtins.bool: ...
+    def __hash__(self) -> builtins.int: ...
+
+@final
+class strict:
+    """Within this, in this thread, what is prepared and realized folds from left to right and rounds
+    every operation on its own: sums and products are those of a loop, bit for bit, at less speed.
+
+    >>> import svod
+    >>> x = svod.Tensor([1e8, 1.0, -1e8, 1.0])
+    >>> with svod.strict():
+    ...     x.sum().item()
+    1.0
+    """
+
+    def __new__(cls, on: builtins.bool = True, /) -> strict: ...
+    def __enter__(self) -> strict: ...
+    def __exit__(self, *_error: object) -> None: ...
+
+@final
+class target:
+    """A description of the machine that kernels are made for: this one (`native`), or restricted to
+    the instructions of `x86-64-v2` (SSE4), `x86-64-v3` (AVX2) or `x86-64-v4` (AVX-512). Without a
+    name, what is used now. As a context manager it is what this thread uses within.
+
+    >>> import svod
+    >>> with svod.target("native") as t:
+    ...     svod.target().vector_bytes == t.vector_bytes
+    True
+    """
+
+    def __new__(cls, name: str | None = None, /) -> target: ...
+    @property
+    def cpu(self) -> str:
+        """LLVM's name of the processor."""
+    @property
+    def vector_bytes(self) -> builtins.int:
+        """Width of a vector register in bytes."""
+    @property
+    def vector_registers(self) -> builtins.int:
+        """Number of vector registers."""
+    @property
+    def fma(self) -> builtins.bool:
+        """Whether multiply-add is one instruction."""
+    @property
+    def caches(self) -> tuple[builtins.int, builtins.int, builtins.int]:
+        """Bytes of the caches, first to last level."""
+    @property
+    def cores(self) -> builtins.int:
+        """Number of processors."""
+    @property
+    def matrix_units(self) -> list[str]:
+        """Units for small matrix products: `bf16_dot`, `tiles`."""
+    def __enter__(self) -> target: ...
+    def __exit__(self, *_error: object) -> None: ...
 
 @final
 class ExecutionPlan:
@@ -948,11 +1030,21 @@ class Tensor:
         """The pending expression as text."""
     def realize(self, /) -> Self:
         """Computes the value, unless that is done, and gives the tensor itself."""
-    def prepare(self, /, inputs: Sequence[Tensor] | None = None) -> ExecutionPlan:
+    def prepare(
+        self,
+        /,
+        inputs: Sequence[Tensor] | None = None,
+        *,
+        schedules: Mapping[builtins.int | str, Schedule | str] | None = None,
+        strict: builtins.bool | None = None,
+        target: str | None = None,
+    ) -> ExecutionPlan:
         """Prepares the computation to be run many times: schedules, compiles, allocates.
 
         The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
-        content runs may be given; everything else is constant.
+        content runs may be given; everything else is constant. `schedules` gives kernels, by their
+        name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
+        one. `strict` and `target` are those of `svod.strict` and `svod.target`.
         """
     def numpy(self, /) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array; realizes the tensor.
@@ -1061,7 +1153,13 @@ def memory() -> dict[str, builtins.int]:
 def ones(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
     """Ones, `float32` unless a type is given."""
 
-def prepare(*tensors: Tensor, inputs: Sequence[Tensor] | None = None) -> ExecutionPlan:
+def prepare(
+    *tensors: Tensor,
+    inputs: Sequence[Tensor] | None = None,
+    schedules: Mapping[builtins.int | str, Schedule | str] | None = None,
+    strict: builtins.bool | None = None,
+    target: str | None = None,
+) -> ExecutionPlan:
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""
 
 def rand(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:

@@ -2,25 +2,51 @@
 
 use inkwell::targets::TargetMachine;
 use std::fs;
-use svod_ir::target::{Arch, Target};
+use svod_ir::target::{Arch, MatrixUnits, Target};
 
-/// The target named by `SVOD_TARGET` (`x86-64-v2`, `x86-64-v3`, `x86-64-v4` or `native`), else this
-/// machine. A name that means nothing, or that this machine cannot run, gets one warning and counts
-/// as `native`.
+/// A name that is no target of this machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// A name that means nothing.
+    #[error("unknown target '{0}': expected native, {names}", names = Target::NAMES.join(", "))]
+    Unknown(String),
+    /// A target whose instructions this machine does not have.
+    #[error("target '{given}' needs instructions that this machine, {machine}, does not have")]
+    Missing {
+        /// The target.
+        given: String,
+        /// What the machine is.
+        machine: String,
+    },
+}
+
+/// The target named by `SVOD_TARGET`, as [`named`] knows it, else this machine. A name that is no
+/// target of this machine gets one warning and counts as `native`.
 pub fn target() -> Target {
-    let native = native();
     match std::env::var("SVOD_TARGET") {
-        Ok(name) if name != "native" && !name.is_empty() => match Target::named(&name) {
-            Some(named) if named.arch == native.arch && named.vector_bytes <= native.vector_bytes => {
-                Target { l1: native.l1, l2: native.l2, l3: native.l3, ..named }
-            }
-            _ => {
-                eprintln!("svod: SVOD_TARGET={name} is not a target of this machine; using native");
-                native
-            }
-        },
-        _ => native,
+        Ok(name) if !name.is_empty() => named(&name).unwrap_or_else(|error| {
+            eprintln!("svod: SVOD_TARGET: {error}; using native");
+            native()
+        }),
+        _ => native(),
     }
+}
+
+/// This machine restricted to the instructions of `x86-64-v2` (SSE4), `x86-64-v3` (AVX2),
+/// `x86-64-v4` (AVX-512) or `aarch64` (NEON); or as it is, `native`.
+///
+/// # Errors
+/// A name that means nothing, or instructions that this machine does not have.
+pub fn named(name: &str) -> Result<Target, TargetError> {
+    let native = native();
+    if name == "native" {
+        return Ok(native);
+    }
+    let named = Target::named(name).ok_or_else(|| TargetError::Unknown(name.to_owned()))?;
+    if named.arch != native.arch || named.vector_bytes > native.vector_bytes || (named.fma && !native.fma) {
+        return Err(TargetError::Missing { given: name.to_owned(), machine: native.cpu });
+    }
+    Ok(Target { l1: native.l1, l2: native.l2, l3: native.l3, cores: native.cores, ..named })
 }
 
 /// This machine, as LLVM and the operating system describe it.
@@ -39,7 +65,9 @@ pub fn native() -> Target {
     let base = Target::named(level).expect("the levels are those of `Target::named`");
     let cpu = TargetMachine::get_host_cpu_name().to_string();
     let cache = |index: usize, other: usize| cache_bytes(index).unwrap_or(other);
-    Target { cpu, features, l1: cache(0, base.l1), l2: cache(2, base.l2), l3: cache(3, base.l3), ..base }
+    let matrix = MatrixUnits { bf16_dot: has("avx512bf16") || has("bf16"), tiles: has("amx-bf16") };
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    Target { cpu, features, cores, matrix, l1: cache(0, base.l1), l2: cache(2, base.l2), l3: cache(3, base.l3), ..base }
 }
 
 /// Major, minor and patch number of the LLVM that is linked.

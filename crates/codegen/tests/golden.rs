@@ -4,10 +4,10 @@
 
 use object::{Object, ObjectSymbol};
 use std::path::Path;
-use svod_codegen::{assembly, compile, llvm, lower};
+use svod_codegen::{assembly, compile, llvm, lower, tile};
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
-use svod_ir::linear::Linear;
+use svod_ir::linear::{Linear, TileSpec};
 use svod_ir::lowered::Lowered;
 use svod_ir::target::Target;
 
@@ -51,6 +51,22 @@ temp acc: f32[2, 8] register
     }
   }
   p1[r] = lanes(add, l < 8, acc[0, l] + acc[1, l])
+}
+",
+    "lowered scale_past_caches strict
+param p0: f32[64, 64]
+param p1: f32[64, 64]
+
+phase
+grid t < 64
+stream p1
+{
+  serial i < 8 {
+    prefetch p0[t, i*8 + 32]
+    vector j < 8 {
+      p1[t, i*8 + j] = p0[t, i*8 + j] * f32(2.0) + f32(1.0)
+    }
+  }
 }
 ",
     "lowered matmul
@@ -97,6 +113,33 @@ fn texts_are_as_recorded() {
             let lists = lower::linearize(&kernel, &target).unwrap();
             check(&format!("{}.{name}.txt", kernel.name), &llvm::module(&lists, &target));
         }
+    }
+}
+
+/// The tiles that the heuristic asks for keep their sums in registers on every target: no access of
+/// the stack between the first and the last multiplication. Text only: this machine may not run them.
+#[test]
+fn tiles_do_not_touch_the_stack_checked_as_text_for_machines_not_here() {
+    for (name, rows, vectors, multiply) in [
+        ("x86-64-v2", 4, 3, "mulps"),
+        ("x86-64-v3", 4, 3, "vfmadd"),
+        ("x86-64-v4", 12, 2, "vfmadd"),
+        ("aarch64", 12, 2, "fmla"),
+    ] {
+        let target = Target::named(name).unwrap();
+        let cols = vectors * target.lanes(4) as u32;
+        let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false };
+        let text = assembly(&tile::render(&spec, &target), &target).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let is = |l: &&str| l.contains(multiply);
+        let (first, last) = (lines.iter().position(|l| is(l)).unwrap(), lines.iter().rposition(|l| is(l)).unwrap());
+        // One multiplication a row and vector, in the four steps of the main loop and the one of the rest.
+        assert_eq!(lines.iter().filter(|l| is(l)).count() as u32, 5 * rows * vectors, "{name}");
+        // The block's end, where sums move between the loops, may; the steps themselves may not.
+        let main = &lines[first..last];
+        let end = main.iter().position(|l| l.starts_with(".L")).unwrap_or(main.len());
+        let stack = main[..end].iter().find(|l| l.contains("[sp") || (l.contains("(%rsp") && l.contains("mm")));
+        assert!(stack.is_none(), "{name}: {}", stack.unwrap());
     }
 }
 

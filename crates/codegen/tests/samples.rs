@@ -15,7 +15,7 @@ use svod_ir::kernel::{Kernel, samples};
 use svod_ir::lowered::Lowered;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
-use svod_schedule::{Schedule, heuristic, lower as loops};
+use svod_schedule::{Schedule, heuristic, lower as loops, strict_heuristic};
 use values::count;
 
 /// Compiles a loop tree and runs it on the buffers.
@@ -213,6 +213,20 @@ fn symbolic_rows() {
         check_all(&samples::softmax(&Size::from(&n), &Size::from(37)), &bound);
         check_all(&samples::softmax(&Size::from(6), &Size::from(&n)), &bound);
         check_all(&samples::matmul_bias(&Size::from(&n), &Size::from(33), &Size::from(20), true), &bound);
+    }
+}
+
+/// Strict code rounds every operation on its own, in order: it equals the kernel interpreter.
+#[test]
+fn strict_code_keeps_every_bit() {
+    for kernel in [
+        samples::mean_variance(&Size::from(9), &Size::from(70)),
+        samples::cumsum(&Size::from(9), &Size::from(70), false),
+        samples::matmul_bias(&Size::from(13), &Size::from(64), &Size::from(33), false),
+    ] {
+        for target in targets() {
+            check_within(&kernel, &strict_heuristic(&kernel, &target), &target, &[], 0.0);
+        }
     }
 }
 

@@ -34,9 +34,25 @@ pub struct Target {
     pub l2: usize,
     /// Last-level cache.
     pub l3: usize,
+    /// Processors. No choice that changes a result may depend on it.
+    pub cores: usize,
+    /// Units that multiply small matrices.
+    pub matrix: MatrixUnits,
+}
+
+/// What a CPU has to multiply small matrices, or dot products of narrow floats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MatrixUnits {
+    /// Dot products of pairs of bf16 in vector registers.
+    pub bf16_dot: bool,
+    /// Tiles of bf16 and int8 in registers of their own (x86's AMX).
+    pub tiles: bool,
 }
 
 impl Target {
+    /// The names that [`Target::named`] knows.
+    pub const NAMES: [&'static str; 4] = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64"];
+
     /// Lanes of a vector of elements of `bytes` bytes.
     pub fn lanes(&self, bytes: usize) -> usize {
         (self.vector_bytes / bytes.max(1)).max(1)
@@ -64,6 +80,8 @@ impl Target {
             l1: 32 << 10,
             l2: 512 << 10,
             l3: 16 << 20,
+            cores: 1,
+            matrix: MatrixUnits::default(),
         })
     }
 }

@@ -42,6 +42,8 @@ pub enum Class {
     OutOfMemory,
     /// What svod does not do: a `NotImplementedError`.
     Unsupported,
+    /// Schedules that were given: a `ValueError`.
+    Schedule,
     /// Planning and compiling: a `RuntimeError`.
     Compile,
     /// Running: a `RuntimeError`.
@@ -81,6 +83,7 @@ impl Class {
             ErrorKind::Missing => Class::Format,
             ErrorKind::OutOfMemory => Class::OutOfMemory,
             ErrorKind::Unsupported => Class::Unsupported,
+            ErrorKind::Schedule => Class::Schedule,
             ErrorKind::Compile => Class::Compile,
             ErrorKind::Execution | ErrorKind::Interrupted => Class::Execution,
         }
@@ -132,6 +135,7 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
             &py.get_type::<PyNotImplementedError>(),
             "Something that svod does not do.",
         )?,
+        leaf(Class::Schedule, "ScheduleError", &value, "A schedule with a step that is illegal, and why.")?,
         leaf(
             Class::Compile,
             "CompileError",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_runtime::Context;
 use svod_tensor::{Operand, Tensor, TensorError};
@@ -16,6 +16,7 @@ use crate::dtype::{AnyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
+use crate::schedule::config;
 use crate::tensor::{Made, PyTensor};
 
 fn or(dtype: Option<AnyDType>, default: DType) -> DType {
@@ -167,12 +168,20 @@ pub fn realize(py: Python<'_>, tensors: Vec<Py<PyTensor>>) -> Result<()> {
 
 /// Prepares several tensors as one plan, shared work once. See `Tensor.prepare`.
 #[pyfunction]
-#[pyo3(signature = (*tensors, inputs=None))]
-pub fn prepare(py: Python<'_>, tensors: Vec<Py<PyTensor>>, inputs: Option<Vec<Py<PyTensor>>>) -> Result<PyPlan> {
+#[pyo3(signature = (*tensors, inputs=None, schedules=None, strict=None, target=None))]
+pub fn prepare(
+    py: Python<'_>,
+    tensors: Vec<Py<PyTensor>>,
+    inputs: Option<Vec<Py<PyTensor>>>,
+    schedules: Option<&Bound<'_, PyDict>>,
+    strict: Option<bool>,
+    target: Option<&str>,
+) -> Result<PyPlan> {
+    let config = config(schedules, strict, target)?;
     let inputs = inputs.unwrap_or_default();
     let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
     let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
-    PyPlan::new(allow(py, || Tensor::prepare_batch(&tensors, &inputs))?)
+    PyPlan::new(allow(py, || Tensor::prepare_batch_with(&tensors, &inputs, &config))?)
 }
 
 /// Number of threads of a run.

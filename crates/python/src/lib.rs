@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `tensor` | the class `Tensor` |
 //! | `plan` | `ExecutionPlan`, its inputs, kernels and times |
+//! | `schedule` | `Schedule`, and the settings `strict` and `target` |
 //! | `functions` | the module's functions |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
 //! | `error`, `gil` | exceptions; the interpreter's lock and Ctrl-C |
@@ -18,6 +19,7 @@ mod error;
 mod functions;
 mod gil;
 mod plan;
+mod schedule;
 mod tensor;
 
 /// The extension module.
@@ -34,6 +36,8 @@ mod _svod {
     };
     #[pymodule_export]
     use crate::plan::{PyInput, PyKernel, PyPlan, PyProfile, PyTiming};
+    #[pymodule_export]
+    use crate::schedule::{PySchedule, PyStrict, PyTarget};
     #[pymodule_export]
     use crate::tensor::PyTensor;
 

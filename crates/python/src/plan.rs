@@ -13,6 +13,7 @@ use crate::array::{Held, array_over, bytes_of, dense};
 use crate::dtype::PyDType;
 use crate::error::{Class, Result};
 use crate::gil::allow;
+use crate::schedule::PySchedule;
 use crate::tensor::PyTensor;
 
 /// A prepared computation, to be run many times; made by `prepare`.
@@ -308,8 +309,8 @@ impl PyKernel {
 
     /// How the loops were made: the steps of the schedule.
     #[getter]
-    fn schedule(&self) -> String {
-        self.kernel.schedule()
+    fn schedule(&self) -> PySchedule {
+        PySchedule(self.kernel.code.schedule().cloned().unwrap_or_default())
     }
 
     /// Number of tasks in three dimensions, of each phase; symbolic sizes as text.

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use svod_device::{Device, HostEntry, Listing, ProgramSpec, Programs};
 use svod_ir::Key;
 use svod_ir::kernel::Kernel;
-use svod_schedule::{Schedule, heuristic, lower};
+use svod_ir::target::Target;
+use svod_schedule::{Program, Schedule, heuristic, lower, strict_heuristic};
 
 /// A kernel, compiled and loaded. It has no state: plans share it.
 pub struct KernelCode {
@@ -45,7 +46,46 @@ pub(crate) struct KernelKey {
     kernel: Key,
     base: &'static str,
     compiler: String,
-    optimizer: &'static str,
+    optimizer: Optimizer,
+}
+
+/// Where a kernel's schedule comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Optimizer {
+    #[default]
+    Heuristic,
+    Strict,
+    /// It was given.
+    Given(Schedule),
+}
+
+impl Optimizer {
+    fn schedule(&self, kernel: &Kernel, target: &Target) -> Schedule {
+        match self {
+            Optimizer::Heuristic => heuristic(kernel, target),
+            Optimizer::Strict => strict_heuristic(kernel, target),
+            Optimizer::Given(schedule) => schedule.clone(),
+        }
+    }
+
+    /// The loops of a kernel, and its schedule.
+    fn lower(&self, kernel: &Kernel, target: &Target) -> Result<(Program, Schedule)> {
+        let schedule = self.schedule(kernel, target);
+        let program = match (lower(kernel, &schedule), self) {
+            (Err(why), Optimizer::Given(_)) => return Err(Error::Schedule { kernel: kernel.name.clone(), why }),
+            (program, _) => program?,
+        };
+        Ok((program, schedule))
+    }
+}
+
+/// One kernel to be compiled: for which machine, by which schedule.
+#[derive(Clone)]
+pub(crate) struct Job {
+    pub kernel: Arc<Kernel>,
+    pub device: Arc<Device>,
+    pub target: Target,
+    pub optimizer: Optimizer,
 }
 
 impl KernelCode {
@@ -123,23 +163,24 @@ impl fmt::Debug for KernelCode {
 }
 
 /// The code of one kernel, compiled unless it is known.
-pub(crate) fn compile(context: &Context, kernel: &Kernel, device: &Arc<Device>) -> Result<Arc<KernelCode>> {
+pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
+    let Job { kernel, device, target, optimizer } = job;
     let backend = device.primary()?;
     let key = KernelKey {
         kernel: kernel.key(),
         base: device.base(),
         compiler: backend.compiler.cache_key(),
-        optimizer: "heuristic",
+        optimizer: optimizer.clone(),
     };
     context.kernels.get_or_make(&key, || {
         let start = Instant::now();
-        let schedule = heuristic(kernel, context.target());
-        let program = lower(kernel, &schedule)?;
+        let (program, schedule) = optimizer.lower(kernel, target)?;
         let spec = backend.renderer.render(&Arc::new(program.lowered), None)?;
         let programs = device.load(&spec, &*backend.compiler)?;
-        let pack = |job: &svod_schedule::PackJob| {
-            let code = compile(context, &job.kernel, device)?;
-            Ok(Pack { code, key: job.kernel.key(), param: job.packed.index() })
+        let pack = |pack: &svod_schedule::PackJob| {
+            let optimizer = Optimizer::default();
+            let job = Job { kernel: Arc::new(pack.kernel.clone()), optimizer, ..job.clone() };
+            Ok(Pack { code: compile(context, &job)?, key: pack.kernel.key(), param: pack.packed.index() })
         };
         let packs = program.packs.iter().map(pack).collect::<Result<_>>()?;
         let workspaces = program.workspaces.iter().map(|p| p.index()).collect();
@@ -153,17 +194,13 @@ pub(crate) fn compile(context: &Context, kernel: &Kernel, device: &Arc<Device>) 
 }
 
 /// The code of several kernels, compiled side by side.
-pub(crate) fn compile_all(
-    context: &Context,
-    jobs: &[(Arc<Kernel>, Arc<Device>)],
-    watch: &Watch,
-) -> Result<Vec<Arc<KernelCode>>> {
+pub(crate) fn compile_all(context: &Context, jobs: &[Job], watch: &Watch) -> Result<Vec<Arc<KernelCode>>> {
     // A worker of rayon must not wait for others that may not exist, nor a forked child for the
     // workers that it does not have.
     if jobs.len() < 2 || rayon::current_thread_index().is_some() || forked() {
-        let one = |(kernel, device): &(Arc<Kernel>, Arc<Device>)| match watch.poll() {
+        let one = |job: &Job| match watch.poll() {
             true => Err(Error::Interrupted),
-            false => compile(context, kernel, device),
+            false => compile(context, job),
         };
         return jobs.iter().map(one).collect();
     }
@@ -171,12 +208,12 @@ pub(crate) fn compile_all(
     let stop = AtomicBool::new(false);
     rayon::in_place_scope(|scope| {
         let (send, receive) = channel();
-        for (i, (kernel, device)) in jobs.iter().enumerate() {
+        for (i, job) in jobs.iter().enumerate() {
             let (send, stop) = (send.clone(), &stop);
             scope.spawn(move |_| {
                 if !stop.load(Ordering::Relaxed) {
                     // Nobody listens after a failure.
-                    let _ = send.send((i, compile(context, kernel, device)));
+                    let _ = send.send((i, compile(context, job)));
                 }
             });
         }

@@ -1,8 +1,11 @@
 //! How plans are prepared, by argument or environment.
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use svod_ir::target::Target;
+use svod_schedule::Schedule;
 
 /// Kernels that are kept compiled, unless `SVOD_OPT_CACHE_MAX` says otherwise.
 pub const KERNEL_CACHE: usize = 4096;
@@ -28,13 +31,56 @@ pub struct PrepareConfig {
     pub threads: Option<usize>,
     /// How intermediates share memory.
     pub planner: Planner,
+    /// Whether folds go from left to right and every operation is rounded on its own.
+    pub strict: bool,
+    /// The machine that kernels are made for; the context's where absent.
+    pub target: Option<Target>,
+    /// Schedules in place of the chosen ones.
+    pub schedules: Vec<(KernelRef, Schedule)>,
+}
+
+/// Names kernels of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum KernelRef {
+    /// All of this name.
+    Name(String),
+    /// The one at this position in [`crate::ExecutionPlan::kernels`], of the plan made without.
+    Index(usize),
+}
+
+/// What a thread's plans are prepared by unless their [`PrepareConfig`] says else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// See [`PrepareConfig::strict`].
+    pub strict: bool,
+    /// See [`PrepareConfig::target`].
+    pub target: Option<Target>,
+}
+
+thread_local! {
+    static SETTINGS: RefCell<Settings> = RefCell::default();
+}
+
+impl Settings {
+    /// This thread's.
+    pub fn current() -> Settings {
+        SETTINGS.with_borrow(Settings::clone)
+    }
+
+    /// Makes these this thread's, and gives those before.
+    pub fn install(self) -> Settings {
+        SETTINGS.replace(self)
+    }
 }
 
 impl PrepareConfig {
-    /// The default, changed by `SVOD_DISABLE_SCHEDULE_CACHE` (exactly `1`) and
-    /// `SVOD_MEMORY_PLANNER`.
+    /// The default, changed by `SVOD_DISABLE_SCHEDULE_CACHE` (exactly `1`), `SVOD_MEMORY_PLANNER`
+    /// and the thread's [`Settings`].
     pub fn from_env() -> Self {
+        let Settings { strict, target } = Settings::current();
         PrepareConfig {
+            strict,
+            target,
             disable_schedule_cache: std::env::var_os("SVOD_DISABLE_SCHEDULE_CACHE").is_some_and(|v| v == "1"),
             planner: read_env("SVOD_MEMORY_PLANNER", Planner::default(), |_| true),
             ..PrepareConfig::default()

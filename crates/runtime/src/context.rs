@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use svod_device::{Buffer, DeviceSpec, Devices, MemoryStats};
+use svod_device::{Buffer, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
@@ -32,6 +32,8 @@ pub struct Context {
     pool: RwLock<Arc<Pool>>,
     /// Pools of plans that asked for a number of threads of their own.
     pools: Mutex<FxHashMap<usize, Arc<Pool>>>,
+    /// Devices that compile for other machines than `target`.
+    restricted: Mutex<FxHashMap<(DeviceSpec, Target), Arc<Device>>>,
     schedules: Cache<ScheduleKey, Arc<Scheduled>>,
     pub(crate) kernels: Cache<KernelKey, Arc<KernelCode>>,
     pub(crate) packs: PackCache,
@@ -43,6 +45,8 @@ pub struct Context {
 struct ScheduleKey {
     graph: [u8; 32],
     prepared: bool,
+    strict: bool,
+    target: Option<Target>,
     compiler: String,
 }
 
@@ -67,6 +71,7 @@ impl Context {
             target,
             pool: RwLock::new(Arc::new(Pool::default())),
             pools: Mutex::default(),
+            restricted: Mutex::default(),
             schedules: Cache::new(SCHEDULE_CACHE),
             kernels: Cache::new(kernel_cache_size()),
             packs: PackCache::default(),
@@ -144,7 +149,22 @@ impl Context {
         let key = GraphKey::new(&graph)?;
         let scheduled = self.schedule(&graph, &key, config)?;
         let inputs: Vec<Arc<Memory>> = inputs.into_iter().map(|(_, memory, _)| memory).collect();
-        instantiate::instantiate(self, &scheduled, &key, &inputs, config, &watch)
+        let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &key, &inputs, config, &watch);
+        let chosen = plan(&scheduled)?;
+        if config.schedules.is_empty() {
+            return Ok(chosen);
+        }
+        plan(&scheduled.with_given(&chosen, config)?)
+    }
+
+    /// The device, with a compiler for this machine.
+    pub(crate) fn device_for(&self, device: &Arc<Device>, target: &Target) -> Arc<Device> {
+        if *target == self.target || device.base() != DeviceSpec::CPU.base() {
+            return device.clone();
+        }
+        let key = (device.spec().clone(), target.clone());
+        let make = || Arc::new(crate::cpu::device_for(device, target));
+        self.restricted.lock().entry(key).or_insert_with(make).clone()
     }
 
     pub(crate) fn pool(&self) -> Arc<Pool> {
@@ -161,12 +181,15 @@ impl Context {
 
     /// The schedule of a graph, from the cache where that is allowed.
     fn schedule(&self, graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Arc<Scheduled>> {
-        let make = || Scheduled::new(graph, &key.leaves, config.prepared).map(Arc::new);
+        let make = || Scheduled::new(graph, &key.leaves, config).map(Arc::new);
         if config.disable_schedule_cache {
             return make();
         }
         let compiler = self.devices.get(&DeviceSpec::CPU)?.primary()?.compiler.cache_key();
-        let key = ScheduleKey { graph: key.hash, prepared: config.prepared, compiler };
+        let key = {
+            let (prepared, strict, target) = (config.prepared, config.strict, config.target.clone());
+            ScheduleKey { graph: key.hash, prepared, strict, target, compiler }
+        };
         self.schedules.get_or_make(&key, make)
     }
 

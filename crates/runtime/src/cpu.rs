@@ -39,6 +39,14 @@ pub(crate) fn register(devices: &Devices, target: &Target) {
     });
 }
 
+/// A CPU's memory, with a compiler for this machine.
+pub(crate) fn device_for(device: &Device, target: &Target) -> Device {
+    let cache = DiskCache::user().map(Arc::new);
+    let shared = Arc::new(Shared { target: target.clone(), cache, tiles: Mutex::default() });
+    let cpu = Arc::new(Cpu { device: device.spec().clone(), shared });
+    Device::new(device.allocator().clone()).with_backend(cpu.clone(), cpu.clone()).with_runtime(cpu)
+}
+
 /// Renders, compiles and loads for one CPU.
 #[derive(Debug)]
 struct Cpu {

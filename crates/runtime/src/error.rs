@@ -59,6 +59,22 @@ pub enum Error {
     /// A schedule that does not fit its kernel.
     #[error("optimize: {0}")]
     Optimize(#[from] LowerError),
+    /// A schedule that was given and does not fit its kernel.
+    #[error("kernel {kernel}: {why}")]
+    Schedule {
+        /// The kernel's name.
+        kernel: String,
+        /// The step and the reason.
+        why: LowerError,
+    },
+    /// A schedule that was given for a kernel that the plan does not have.
+    #[error("a schedule was given for kernel {given}, but the plan has {known}")]
+    UnknownKernel {
+        /// Its name or position.
+        given: String,
+        /// The kernels there are.
+        known: String,
+    },
     /// A renderer failed.
     #[error(transparent)]
     Render(DeviceError),

@@ -1,7 +1,7 @@
 //! Attaching buffers to a schedule: from a PreSchedule to a plan.
 
-use crate::code::{KernelCode, compile_all};
-use crate::config::PrepareConfig;
+use crate::code::{Job, KernelCode, Optimizer, compile_all};
+use crate::config::{KernelRef, PrepareConfig};
 use crate::context::{Context, max_count};
 use crate::error::{Error, Result};
 use crate::interrupt::Watch;
@@ -15,11 +15,14 @@ use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
 use svod_ir::size::BoundVariable;
+use svod_schedule::opt::Opt;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, PreScheduleError, Slot, create_pre_schedule};
 
 /// A schedule and, once it was used, the code of its steps.
 pub(crate) struct Scheduled {
     pre: PreSchedule,
+    /// For each kernel, where its schedule comes from.
+    optimizers: Vec<Optimizer>,
     steps: OnceLock<Vec<Step>>,
 }
 
@@ -34,8 +37,8 @@ enum Step {
 
 impl Scheduled {
     /// The schedule of a graph. Where nothing has to be computed it has outputs only.
-    pub(crate) fn new(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Result<Scheduled> {
-        let pre = match create_pre_schedule(graph, leaves, prepared) {
+    pub(crate) fn new(graph: &Graph, leaves: &[Leaf], config: &PrepareConfig) -> Result<Scheduled> {
+        let pre = match create_pre_schedule(graph, leaves, config.prepared) {
             Err(PreScheduleError::NoKernels) => {
                 let slot = |root: &u32| match graph.nodes()[*root as usize].op() {
                     Op::Leaf(leaf) => leaves.iter().position(|l| l == leaf).map(Slot::Leaf),
@@ -46,7 +49,48 @@ impl Scheduled {
             }
             schedule => schedule?,
         };
-        Ok(Scheduled { pre, steps: OnceLock::new() })
+        Ok(Scheduled::of(pre, config))
+    }
+
+    fn of(pre: PreSchedule, config: &PrepareConfig) -> Scheduled {
+        let chosen = if config.strict { Optimizer::Strict } else { Optimizer::Heuristic };
+        Scheduled { optimizers: vec![chosen; pre.kernels.len()], pre, steps: OnceLock::new() }
+    }
+
+    /// The same with the schedules that the configuration gives; `plan` is that of the same.
+    pub(crate) fn with_given(&self, plan: &ExecutionPlan, config: &PrepareConfig) -> Result<Scheduled> {
+        let mut optimizers = self.optimizers.clone();
+        let order: Vec<usize> = plan.kernels().iter().filter_map(|k| self.kernel_of(plan.ops()[k.op].id?)).collect();
+        for (at, schedule) in &config.schedules {
+            let (given, chosen): (String, Vec<usize>) = match at {
+                KernelRef::Index(i) => (i.to_string(), order.get(*i).copied().into_iter().collect()),
+                KernelRef::Name(name) => {
+                    let named = |k: &usize| self.pre.kernels[*k].name == *name;
+                    (format!("'{name}'"), (0..optimizers.len()).filter(named).collect())
+                }
+            };
+            if chosen.is_empty() {
+                let names: Vec<&str> = order.iter().map(|k| self.pre.kernels[*k].name.as_str()).collect();
+                return Err(Error::UnknownKernel {
+                    given,
+                    known: format!("{} kernels: {}", names.len(), names.join(", ")),
+                });
+            }
+            let mut schedule = schedule.clone();
+            if config.strict && !schedule.is_strict() {
+                schedule.0.insert(0, Opt::Strict);
+            }
+            chosen.into_iter().for_each(|k| optimizers[k] = Optimizer::Given(schedule.clone()));
+        }
+        Ok(Scheduled { pre: self.pre.clone(), optimizers, steps: OnceLock::new() })
+    }
+
+    /// The kernel of an op, by the number of its invocation.
+    fn kernel_of(&self, id: u64) -> Option<usize> {
+        match self.pre.invocations.get(usize::try_from(id).ok()?)?.item {
+            Item::Kernel(k) => Some(k),
+            Item::Copy => None,
+        }
     }
 }
 
@@ -78,7 +122,7 @@ pub(crate) fn instantiate(
     let steps = match scheduled.steps.get() {
         Some(steps) => steps,
         None => {
-            let steps = steps(context, pre, &devices, watch)?;
+            let steps = steps(context, scheduled, &devices, config, watch)?;
             scheduled.steps.get_or_init(|| steps)
         }
     };
@@ -169,7 +213,7 @@ pub fn instantiate_schedule(
         return Err(Error::EmptySchedule);
     }
     let key = GraphKey { hash: [0; 32], leaves: leaves.to_vec(), bindings: bindings.to_vec() };
-    let scheduled = Scheduled { pre: pre.clone(), steps: OnceLock::new() };
+    let scheduled = Scheduled::of(pre.clone(), config);
     instantiate(context, &scheduled, &key, inputs, config, &Watch::new(context.stop_check()))
 }
 
@@ -275,10 +319,13 @@ fn devices(context: &Context, pre: &PreSchedule, leaves: &[Arc<Buffer>]) -> Resu
 /// Compiles what the invocations need, each kernel once a device.
 fn steps(
     context: &Context,
-    pre: &PreSchedule,
+    scheduled: &Scheduled,
     devices: &FxHashMap<Slot, Arc<Device>>,
+    config: &PrepareConfig,
     watch: &Watch,
 ) -> Result<Vec<Step>> {
+    let pre = &scheduled.pre;
+    let target = config.target.as_ref().unwrap_or(context.target());
     let mut jobs = Vec::new();
     let mut known: FxHashMap<(usize, DeviceSpec), usize> = FxHashMap::default();
     let mut plan = Vec::with_capacity(pre.invocations.len());
@@ -294,7 +341,9 @@ fn steps(
             Item::Kernel(k) => {
                 let device = &devices[&out];
                 let job = *known.entry((k, device.spec().clone())).or_insert_with(|| {
-                    jobs.push((pre.kernels[k].clone(), device.clone()));
+                    let (kernel, optimizer) = (pre.kernels[k].clone(), scheduled.optimizers[k].clone());
+                    let device = context.device_for(device, target);
+                    jobs.push(Job { kernel, device, target: target.clone(), optimizer });
                     jobs.len() - 1
                 });
                 Some(Some(job))

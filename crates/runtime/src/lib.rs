@@ -24,11 +24,13 @@ pub mod pool;
 mod prepack;
 
 pub use code::KernelCode;
-pub use config::{KERNEL_CACHE, Planner, PrepareConfig, debug_level};
+pub use config::{KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Settings, debug_level};
 pub use context::{Context, ContextStats};
 pub use error::{Error, Result, VariableError};
 pub use instantiate::{create_schedule, instantiate_schedule};
 pub use interrupt::StopCheck;
 pub use memory::Memory;
 pub use plan::{ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, Profile, Timing};
-pub use svod_schedule::create_pre_schedule;
+pub use svod_codegen::host::{TargetError, named as target_named};
+pub use svod_ir::target::{MatrixUnits, Target};
+pub use svod_schedule::{ParseScheduleError, Schedule, create_pre_schedule};

@@ -13,7 +13,7 @@ use svod_ir::kernel::{Kernel, samples};
 use svod_ir::lowered::Lowered;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
-use svod_schedule::{Schedule, heuristic, lower};
+use svod_schedule::{Schedule, heuristic, lower, strict_heuristic};
 use values::count;
 
 fn check(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable]) {
@@ -201,6 +201,39 @@ fn an_illegal_step_is_named_with_its_reason() {
     assert!(why("at total peak.i.0").contains("stage `total` is not computed before `peak`"));
     assert!(why("split out.i.0 by 2 rest\nreorder out out.i.1 out.i.0 out.j.0").starts_with("step 2 of the schedule"));
     assert!(why("micro out 4 8").contains("not a contraction"));
+}
+
+/// A strict schedule gives what the kernel says, bit for bit.
+#[test]
+fn strict_schedules_keep_every_bit() {
+    let [r, c] = [9, 70].map(Size::from);
+    for kernel in [
+        samples::softmax(&r, &c),
+        samples::layernorm(&r, &c),
+        samples::mean_variance(&r, &Size::from(3000)),
+        samples::cumsum(&r, &c, false),
+        samples::argmax(&r, &c),
+        samples::matmul_bias(&Size::from(13), &Size::from(64), &Size::from(33), true),
+        samples::attention(&Size::from(2), &Size::from(5), &Size::from(9), &Size::from(16), true),
+        samples::scatter_add(&Size::from(20), &Size::from(6)),
+    ] {
+        for target in targets() {
+            let schedule = strict_heuristic(&kernel, &target);
+            assert!(schedule.is_strict());
+            check_within(&kernel, &schedule, &[], 0.0);
+        }
+    }
+}
+
+#[test]
+fn a_strict_schedule_refuses_what_would_change_a_sum() {
+    let kernel = samples::matmul_bias(&Size::from(8), &Size::from(8), &Size::from(8), false);
+    let why = |text: &str| lower(&kernel, &text.parse().unwrap()).unwrap_err().to_string();
+    assert!(
+        why("strict\nsplit product.k.0 by 4 rest\nbind product.k.1 unroll\nrfactor product.k.1").contains("step 4")
+    );
+    assert!(why("strict\nmicro product 4 8").contains("keeps the order of additions"));
+    assert!(why("bind out.i.0 task\nstrict").contains("step 2 of the schedule, `strict`: it is the first step"));
 }
 
 /// Every random schedule that is accepted gives what the kernel says: bit for bit where it keeps

@@ -130,6 +130,8 @@ pub enum ErrorKind {
     OutOfMemory,
     /// What svod does not do.
     Unsupported,
+    /// Schedules that were given and do not fit.
+    Schedule,
     /// Planning and compiling.
     Compile,
     /// Running, and reading what did not run.
@@ -194,6 +196,7 @@ fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
         Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
         Error::Unsupported(_) => ErrorKind::Unsupported,
         Error::Interrupted => ErrorKind::Interrupted,
+        Error::Schedule { .. } | Error::UnknownKernel { .. } => ErrorKind::Schedule,
         Error::Device(error) => of_device(error),
         _ => ErrorKind::Compile,
     }

@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out};
-use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Phase, Stmt, Temp};
+use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Phase, Stmt, Temp, VerifyError};
 use svod_ir::size::{Size, Variable};
 
 /// Why a kernel has no loop tree under a schedule.
@@ -37,6 +37,14 @@ pub enum LowerError {
     /// A step of the schedule is illegal.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    /// The loops break a rule of loop trees, as listed there.
+    #[error("kernel `{kernel}`: under this schedule {fault}")]
+    Loops {
+        /// The kernel's name.
+        kernel: String,
+        /// Which rule.
+        fault: VerifyError,
+    },
     /// The loops that the schedule asks for cannot be made.
     #[error("stage `{stage}` of kernel `{kernel}`: {why}")]
     Stage {
@@ -88,7 +96,9 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
     let (packs, mut workspaces) = (scheduled.packs, scheduled.workspaces);
     workspaces.extend((params.len()..params.len() + shared.len()).map(|p| ParamId(p as u32)));
     params.extend(shared);
-    Ok(Program { lowered: Lowered { name, params, vars, strict, phases }, packs, workspaces })
+    let lowered = Lowered { name, params, vars, strict, phases };
+    lowered.verify().map_err(|fault| LowerError::Loops { kernel: lowered.name.clone(), fault })?;
+    Ok(Program { lowered, packs, workspaces })
 }
 
 fn is_root(s: &Scheduled, stage: usize) -> bool {

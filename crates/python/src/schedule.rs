@@ -1,0 +1,218 @@
+//! The class `Schedule`, and the settings under which plans are prepared: `strict` and `target`.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use svod_runtime::{Context, KernelRef, PrepareConfig, Schedule, Settings, Target, target_named};
+
+use crate::error::{Class, Result};
+
+/// How a kernel is computed: a list of steps, as text one a line. See `docs/schedules.md`.
+///
+/// >>> import svod
+/// >>> s = svod.Schedule("VECTORIZE out.a0.0 8")
+/// >>> print(s)
+/// split out.a0.0 by 8 rest
+/// bind out.a0.1 vector
+/// >>> s == svod.Schedule(str(s)), len(s)
+/// (True, 2)
+#[pyclass(name = "Schedule", module = "svod", frozen, eq, hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PySchedule(pub Schedule);
+
+#[pymethods]
+impl PySchedule {
+    /// The schedule that a text says.
+    #[new]
+    #[pyo3(signature = (text="", /))]
+    fn new(text: &str) -> Result<Self> {
+        text.parse().map(PySchedule).map_err(|e: svod_runtime::ParseScheduleError| Class::Schedule.raise(e.to_string()))
+    }
+
+    /// The steps, each as text.
+    #[getter]
+    fn steps(&self) -> Vec<String> {
+        self.0.0.iter().map(ToString::to_string).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.0.len()
+    }
+
+    fn __str__(&self) -> String {
+        self.steps().join("\n")
+    }
+
+    fn __repr__(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        format!("Schedule({} steps, {:08x})", self.0.0.len(), hasher.finish() as u32)
+    }
+}
+
+/// How a call prepares: what its keywords say, else the thread's settings.
+pub fn config(
+    schedules: Option<&Bound<'_, PyDict>>,
+    strict: Option<bool>,
+    target: Option<&str>,
+) -> Result<PrepareConfig> {
+    let mut config = PrepareConfig::from_env();
+    for (key, value) in schedules.into_iter().flatten() {
+        let key = match key.extract::<usize>() {
+            Ok(index) => KernelRef::Index(index),
+            Err(_) => KernelRef::Name(key.extract()?),
+        };
+        let schedule = match value.cast::<PySchedule>() {
+            Ok(schedule) => schedule.get().clone(),
+            Err(_) => PySchedule::new(&value.extract::<String>()?)?,
+        };
+        config.schedules.push((key, schedule.0));
+    }
+    if let Some(strict) = strict {
+        config.strict = strict;
+    }
+    if let Some(name) = target {
+        config.target = Some(named(name)?);
+    }
+    Ok(config)
+}
+
+fn named(name: &str) -> Result<Target> {
+    target_named(name).map_err(|e| Class::Argument.raise(e.to_string()))
+}
+
+/// Within this, in this thread, what is prepared and realized folds from left to right and rounds
+/// every operation on its own: sums and products are those of a loop, bit for bit, at less speed.
+///
+/// >>> import svod
+/// >>> x = svod.Tensor([1e8, 1.0, -1e8, 1.0])
+/// >>> with svod.strict():
+/// ...     x.sum().item()
+/// 1.0
+#[pyclass(name = "strict", module = "svod", frozen)]
+pub struct PyStrict {
+    on: bool,
+    before: Mutex<Vec<Settings>>,
+}
+
+#[pymethods]
+impl PyStrict {
+    #[new]
+    #[pyo3(signature = (on=true, /))]
+    fn new(on: bool) -> Self {
+        PyStrict { on, before: Mutex::default() }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        let strict = slf.get();
+        strict.before.lock().push(Settings { strict: strict.on, ..Settings::current() }.install());
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
+        if let Some(before) = self.before.lock().pop() {
+            before.install();
+        }
+    }
+}
+
+/// A description of the machine that kernels are made for: this one (`native`), or restricted to
+/// the instructions of `x86-64-v2` (SSE4), `x86-64-v3` (AVX2) or `x86-64-v4` (AVX-512). Without a
+/// name, what is used now. As a context manager it is what this thread uses within.
+///
+/// >>> import svod
+/// >>> with svod.target("native") as t:
+/// ...     svod.target().vector_bytes == t.vector_bytes
+/// True
+#[pyclass(name = "target", module = "svod", frozen)]
+pub struct PyTarget {
+    target: Target,
+    before: Mutex<Vec<Settings>>,
+}
+
+#[pymethods]
+impl PyTarget {
+    #[new]
+    #[pyo3(signature = (name=None, /))]
+    fn new(name: Option<&str>) -> Result<Self> {
+        let target = match name {
+            Some(name) => named(name)?,
+            None => Settings::current().target.unwrap_or_else(|| Context::global().target().clone()),
+        };
+        Ok(PyTarget { target, before: Mutex::default() })
+    }
+
+    /// LLVM's name of the processor.
+    #[getter]
+    fn cpu(&self) -> &str {
+        &self.target.cpu
+    }
+
+    /// Width of a vector register in bytes.
+    #[getter]
+    fn vector_bytes(&self) -> usize {
+        self.target.vector_bytes
+    }
+
+    /// Number of vector registers.
+    #[getter]
+    fn vector_registers(&self) -> usize {
+        self.target.vector_registers
+    }
+
+    /// Whether multiply-add is one instruction.
+    #[getter]
+    fn fma(&self) -> bool {
+        self.target.fma
+    }
+
+    /// Bytes of the caches, first to last level.
+    #[getter]
+    fn caches(&self) -> (usize, usize, usize) {
+        (self.target.l1, self.target.l2, self.target.l3)
+    }
+
+    /// Number of processors.
+    #[getter]
+    fn cores(&self) -> usize {
+        self.target.cores
+    }
+
+    /// Units for small matrix products: `bf16_dot`, `tiles`.
+    #[getter]
+    fn matrix_units(&self) -> Vec<&'static str> {
+        let units = [("bf16_dot", self.target.matrix.bf16_dot), ("tiles", self.target.matrix.tiles)];
+        units.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        let own = slf.get();
+        own.before.lock().push(Settings { target: Some(own.target.clone()), ..Settings::current() }.install());
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
+        if let Some(before) = self.before.lock().pop() {
+            before.install();
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let t = &self.target;
+        format!(
+            "target({}, {} registers of {} bytes, caches {}/{}/{} KiB, {} cores)",
+            t.cpu,
+            t.vector_registers,
+            t.vector_bytes,
+            t.l1 >> 10,
+            t.l2 >> 10,
+            t.l3 >> 10,
+            t.cores
+        )
+    }
+}

@@ -1,0 +1,156 @@
+"""Schedules, targets and strictness, as a user sees them."""
+
+import numpy as np
+import pytest
+
+import svod
+
+RNG = np.random.default_rng(7)
+
+
+def rows(n: int, m: int) -> np.ndarray:
+    return RNG.standard_normal((n, m)).astype(np.float32)
+
+
+def test_the_chosen_schedule_is_read_and_given_back():
+    x = svod.Tensor(rows(64, 100))
+    chosen = x.softmax(-1).prepare().kernels[0].schedule
+    assert len(chosen) > 0 and chosen.steps == str(chosen).splitlines()
+    plan = x.softmax(-1).prepare(schedules={0: chosen})
+    assert plan.kernels[0].schedule == chosen
+
+
+def test_a_schedule_by_name_or_position_makes_the_kernel():
+    a = rows(37, 53)
+    x = svod.Tensor(a)
+    kernel = (x * 2 + 1).prepare().kernels[0]
+    loop = kernel.schedule.steps[0].split()[1].rsplit(".", 1)[0]
+    given = svod.Schedule(f"UPCAST {loop}.0 4")
+    for key in [0, kernel.name]:
+        y = x * 2 + 1
+        plan = y.prepare(schedules={key: given})
+        plan.execute()
+        assert plan.kernels[0].schedule == given
+        assert "unroll" in plan.kernels[0].loops
+        np.testing.assert_array_equal(y.numpy(), a * 2 + 1)
+
+
+def test_streams_and_prefetches_reach_the_code():
+    a = rows(64, 256)
+    x = svod.Tensor(a)
+    kernel = (x + 1).prepare().kernels[0]
+    stage = kernel.schedule.steps[0].split()[1].split(".")[0]
+    loop = kernel.schedule.steps[0].split()[1].rsplit(".", 1)[0]
+    text = f"{kernel.schedule}\nstream {stage}"
+    y = x + 1
+    plan = y.prepare(schedules={0: text})
+    plan.execute()
+    assert "!nontemporal" in plan.kernels[0].source
+    np.testing.assert_array_equal(y.numpy(), a + 1)
+    y = x + 1
+    plan = y.prepare(schedules={0: f"prefetch {loop}.0 p0 8"})
+    plan.execute()
+    assert "llvm.prefetch" in plan.kernels[0].source
+    np.testing.assert_array_equal(y.numpy(), a + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("bind out.zz.0 vector", "step 1 of the schedule, `bind out.zz.0 vector`: stage `out` has no loop"),
+        ("strict\nmicro out 4 8", "step 2"),
+        ("fold out", "line 1 of the schedule, `fold out`: expected split"),
+    ],
+)
+def test_an_illegal_step_is_named_with_its_reason(text: str, says: str):
+    x = svod.Tensor(rows(8, 8))
+    with pytest.raises(svod.ScheduleError) as raised:
+        (x + 1).prepare(schedules={0: text})
+    assert isinstance(raised.value, ValueError) and says in str(raised.value)
+
+
+def test_a_kernel_that_there_is_not_is_named():
+    with pytest.raises(svod.ScheduleError, match="kernel 3, but the plan has 1 kernels"):
+        (svod.Tensor(rows(8, 8)) + 1).prepare(schedules={3: ""})
+
+
+def test_schedules_are_values():
+    text = "split out.a0.0 by 8 rest\nbind out.a0.1 vector"
+    schedule = svod.Schedule(text)
+    assert schedule == svod.Schedule("VECTORIZE out.a0.0 8") != svod.Schedule("")
+    assert {schedule: 1}[svod.Schedule(str(schedule))] == 1
+
+
+@pytest.mark.parametrize("name", ["native", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_targets_compute_alike_or_say_that_the_machine_cannot(name: str):
+    a, b = rows(33, 65), rows(65, 17)
+    try:
+        context = svod.target(name)
+    except svod.ArgumentError as error:
+        assert "does not have" in str(error)
+        return
+    with context:
+        x, y = svod.Tensor(a), svod.Tensor(b)
+        plan = (x @ y).prepare()
+        plan.execute()
+        np.testing.assert_allclose(plan.outputs[0].numpy(), a @ b, rtol=1e-4, atol=1e-4)
+    if name == "x86-64-v2":
+        assert "zmm" not in plan.kernels[0].assembly and "ymm" not in plan.kernels[0].assembly
+        assert plan.kernels[0].assembly == (x @ y).prepare(target=name).kernels[0].assembly
+
+
+def test_an_unknown_target_is_named():
+    with pytest.raises(svod.ArgumentError, match="unknown target 'x87': expected native, x86-64-v2"):
+        svod.target("x87")
+
+
+def left_to_right(terms: np.ndarray) -> np.ndarray:
+    """The sum along the last axis, one addition after the other in float32."""
+    total = np.zeros(terms.shape[:-1], np.float32)
+    for k in range(terms.shape[-1]):
+        total = total + terms[..., k]
+    return total
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 1000, 5000])
+def test_strict_sums_are_those_of_a_loop(n: int):
+    a = rows(5, n)
+    with svod.strict():
+        x = svod.Tensor(a)
+        np.testing.assert_array_equal(x.sum(1).numpy(), left_to_right(a))
+        np.testing.assert_array_equal(x.sum(0).numpy(), left_to_right(a.T))
+        np.testing.assert_array_equal(x.sum().numpy(), left_to_right(a.reshape(-1)))
+        np.testing.assert_array_equal(x.mean(1).numpy(), left_to_right(a) / np.float32(n))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 33, 9), (64, 300, 48), (1, 64, 257)])
+def test_strict_products_are_those_of_a_loop(shape: tuple[int, int, int]):
+    m, k, n = shape
+    a, b = rows(m, k), rows(k, n)
+    want = left_to_right((a[:, None, :] * b.T[None, :, :]).astype(np.float32))
+    plan = (svod.Tensor(a) @ svod.Tensor(b)).prepare(strict=True)
+    plan.execute()
+    assert plan.kernels[0].schedule.steps[0] == "strict"
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), want)
+
+
+def test_strict_softmax_adds_from_left_to_right():
+    a = rows(9, 100)
+    with svod.strict():
+        x = svod.Tensor(a)
+        powers = (x - x.max(1, keepdim=True)).exp()
+        soft = x.softmax(1).numpy()
+        np.testing.assert_array_equal(powers.sum(1).numpy(), left_to_right(powers.numpy()))
+        np.testing.assert_array_equal(soft, powers.numpy() / left_to_right(powers.numpy())[:, None])
+
+
+def test_strictness_and_target_end_with_their_block():
+    a = rows(4, 4000)
+    x = svod.Tensor(a)
+    with svod.strict(), svod.strict(False):
+        assert (x.sum(1)).prepare().kernels[0].schedule.steps[0] != "strict"
+    assert (x.sum(1)).prepare().kernels[0].schedule.steps[0] != "strict"
+    with svod.strict():
+        assert (x.sum(1)).prepare().kernels[0].schedule.steps[0] == "strict"
+        with pytest.raises(svod.ScheduleError, match="strict schedule keeps the order"):
+            x.sum(1).prepare(schedules={0: str((x.sum(1)).prepare(strict=False).kernels[0].schedule)})
