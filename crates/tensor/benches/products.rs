@@ -170,7 +170,7 @@ fn now(threads: usize) -> f64 {
 fn peak() -> f64 {
     let target = host::target();
     let (rows, cols, depth) = (4u32, 3 * target.lanes(4) as u32, 128usize);
-    let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false };
+    let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false, b_offsets: false };
     let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
     let code = Code::load("tile", &object, &|_| None).expect("the tile loads");
     let address = code.address(&tile::symbol(&spec)).expect("it holds the tile").0;

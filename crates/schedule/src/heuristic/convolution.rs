@@ -105,7 +105,7 @@ impl Choice<'_> {
         if home == StageHome::Task {
             let a = format!("{name}.a");
             self.opts.push(Opt::At { stage: a.clone(), at: sm });
-            self.copy_panels(&a, &c.operand_axes(k, 0, layout), rows, false);
+            self.copy_panels(&a, &c.operand_axes(k, 0, layout), rows, false, None);
         }
         self.opts.push(Opt::At { stage: plane.copy.name.clone(), at: sk });
         self.copy_plane(plane, lanes);
@@ -114,7 +114,7 @@ impl Choice<'_> {
             self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
             let b = format!("{name}.b");
             self.opts.push(Opt::At { stage: b.clone(), at: sn });
-            self.copy_panels(&b, &c.operand_axes(k, 1, layout), cols, false);
+            self.copy_panels(&b, &c.operand_axes(k, 1, layout), cols, false, None);
         }
         self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
     }
