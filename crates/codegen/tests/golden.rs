@@ -128,7 +128,7 @@ fn tiles_do_not_touch_the_stack_checked_as_text_for_machines_not_here() {
     ] {
         let target = Target::named(name).unwrap();
         let cols = vectors * target.lanes(4) as u32;
-        let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false };
+        let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false, b_offsets: false };
         let text = assembly(&tile::render(&spec, &target), &target).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let is = |l: &&str| l.contains(multiply);
