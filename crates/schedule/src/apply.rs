@@ -310,8 +310,8 @@ impl Scheduled {
         }
         if to == To::Task {
             let output = body.outs.iter().any(|o| matches!(o, Out::Param { .. })) && self.stages[stage].at.is_none();
-            if !output || self.folds(stage, old.axis) || matches!(body.body, Body::Scatter { .. }) {
-                return Err("tasks divide the axes of an output that is no scatter".into());
+            if !output || self.folds(stage, old.axis) || self.may_meet(stage, old.axis) {
+                return Err("tasks divide the axes of an output; points of a scatter along this one may meet".into());
             }
             if self.stages[stage].loops[..l].iter().any(|l| l.runs != Runs::Task) {
                 return Err("task loops come first".into());
@@ -332,7 +332,7 @@ impl Scheduled {
             if to == To::Vector && rounds > MAX_LANES {
                 return Err(format!("a vector of {rounds} lanes; at most {MAX_LANES} are possible"));
             }
-            if to == To::Vector && matches!(body.body, Body::Scatter { .. }) {
+            if to == To::Vector && self.may_meet(stage, old.axis) {
                 return Err("lanes of a scatter may meet in one element".into());
             }
         }
@@ -407,6 +407,12 @@ impl Scheduled {
             None => self.kernel.axes[loops[l].axis.index()].extent.clone(),
         };
         points.ceil_div(&Size::from(loops[l].step as i64))
+    }
+
+    /// Whether points along an axis of a scatter may go to one element.
+    fn may_meet(&self, stage: usize, axis: AxisId) -> bool {
+        let scatter = matches!(self.kernel.stages[stage].body, Body::Scatter { .. });
+        scatter && contraction::scattered_axes(&self.kernel, stage).1.contains(&axis)
     }
 
     /// The axes whose loops must keep their order, where the stage has such: those of a fold that

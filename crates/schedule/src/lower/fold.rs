@@ -83,7 +83,7 @@ impl Lowerer<'_> {
         Ok(self.allocate(nest, carries, loops, linked, ["_acc", "_tail", "_new"]))
     }
 
-    fn is_scan(&self, stage: usize) -> bool {
+    pub(super) fn is_scan(&self, stage: usize) -> bool {
         matches!(&self.s.kernel.stages[stage].body, Body::Fold { emit, .. } if *emit != Emit::Last)
     }
 

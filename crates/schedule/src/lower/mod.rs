@@ -371,7 +371,9 @@ impl<'s> Lowerer<'s> {
         let split = inner[next].step > 1 && inner[next].tail == Tail::Rest;
         let reduced = inner[..next].iter().any(|l| self.folds(stage, l.axis));
         let micro = self.s.stages[stage].micro.is_some();
-        matches!(inner[next].runs, Runs::Unroll | Runs::Vector) || (split && reduced && !micro)
+        // A scan's line of running values is indexed by point, whatever the rounds.
+        let line = self.is_scan(stage);
+        matches!(inner[next].runs, Runs::Unroll | Runs::Vector) || (split && reduced && !micro && !line)
     }
 
     /// `count` rounds of loop `head`; `narrow` gives the span inside round `c`.
