@@ -84,12 +84,12 @@ def test_schedules_are_values():
 @pytest.mark.parametrize("name", ["native", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
 def test_targets_compute_alike_or_say_that_the_machine_cannot(name: str):
     a, b = rows(33, 65), rows(65, 17)
-    try:
-        context = svod.target(name)
-    except svod.ArgumentError as error:
-        assert "does not have" in str(error)
+    widest = {"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}.get(name, 0)
+    if widest > svod.target("native").vector_bytes:
+        with pytest.raises(svod.ArgumentError, match="does not have"):
+            svod.target(name)
         return
-    with context:
+    with svod.target(name):
         x, y = svod.Tensor(a), svod.Tensor(b)
         plan = (x @ y).prepare()
         plan.execute()
