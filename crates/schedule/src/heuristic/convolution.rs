@@ -261,7 +261,13 @@ impl Choice<'_> {
         let tiles = |lines: i64| ((lines - 1) * width + last + cols - 1) / cols;
         let all_tiles =
             |lines: i64| points / lines * tiles(lines) + if points % lines > 0 { tiles(points % lines) } else { 0 };
-        let best = |most: i64| ((most + 1) / 2..=most).rev().min_by_key(|l| all_tiles(*l)).unwrap_or(1);
+        // Blocks of all but the same size, for threads to share evenly.
+        let equal = |lines: &i64| {
+            let blocks = (points + lines - 1) / lines;
+            (points + blocks - 1) / blocks == *lines
+        };
+        let best =
+            |most: i64| ((most + 1) / 2..=most).rev().filter(equal).min_by_key(|l| all_tiles(*l)).unwrap_or(most);
         // Blocks of one axis alone are whole tiles.
         let whole = |lines: i64| if plane.rows.is_some() { lines } else { round_up(lines, cols) };
         let mut lines = whole(best(most));
