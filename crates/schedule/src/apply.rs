@@ -406,7 +406,7 @@ impl Scheduled {
             Some(outer) => Size::from(outer.step as i64),
             None => self.kernel.axes[loops[l].axis.index()].extent.clone(),
         };
-        points.ceil_div(&Size::from(loops[l].step as i64))
+        points.ceil_div(loops[l].step as i64)
     }
 
     /// The axes whose loops must keep their order, where the stage has such: those of a fold that
