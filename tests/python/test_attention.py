@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,15 +59,15 @@ def test_values(size: tuple[int, ...], mask: str) -> None:
         data((b, h, keys, depth), seed=2),
         data((b, h, keys, columns), seed=3),
     )
-    tensors = [svod.Tensor(x) for x in (q, k, v)]
-    given = {
+    query, key, value = (svod.Tensor(x) for x in (q, k, v))
+    given: NDArray[Any] | None = {
         "none": None,
         "causal": None,
         "float": data((queries, keys), seed=4),
         "bool": data((b, 1, queries, keys), seed=5) > -1,
         "row": data((b, 1, 1, keys), seed=6) > -1,
     }[mask]
-    bias: Array | float = 0.0
+    bias: NDArray[Any] | float = 0.0
     if mask == "causal":
         bias = causal(queries, keys)
     elif given is not None:
@@ -74,7 +75,7 @@ def test_values(size: tuple[int, ...], mask: str) -> None:
             given[..., 0] = True
         bias = np.where(given, 0.0, -np.inf) if given.dtype == bool else given
     mine = F.scaled_dot_product_attention(
-        *tensors, attn_mask=None if given is None else svod.Tensor(given), is_causal=mask == "causal"
+        query, key, value, None if given is None else svod.Tensor(given), is_causal=mask == "causal"
     )
     check(mine, reference(q, k, v, bias))
 
@@ -107,8 +108,8 @@ def test_a_composition_of_permuted_views_is_one_kernel() -> None:
 
     query, key, value = (split(svod.Tensor(x)) for x in (q, k, v))
     mixed = (query @ key.transpose(-2, -1) / 4).softmax(-1) @ value
-    heads = (x.reshape(2, 40, 3, 16).transpose(0, 2, 1, 3) for x in (q, k, v))
-    check(mixed, reference(*heads))
+    q, k, v = (x.reshape(2, 40, 3, 16).transpose(0, 2, 1, 3) for x in (q, k, v))
+    check(mixed, reference(q, k, v))
 
 
 def test_no_weights_in_memory_unless_wanted() -> None:
@@ -130,8 +131,8 @@ def test_types(dtype: str, tolerance: float) -> None:
 
 def test_bfloat16() -> None:
     q, k, v = (svod.Tensor(data((2, 2, 37, 24), seed=seed)).to("bfloat16") for seed in range(3))
-    expected = reference(*(x.to("float32").numpy() for x in (q, k, v)))
-    check(q.scaled_dot_product_attention(k, v), expected, 2e-2)
+    wide = [x.to("float32").numpy() for x in (q, k, v)]
+    check(q.scaled_dot_product_attention(k, v), reference(wide[0], wide[1], wide[2]), 2e-2)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 6])
@@ -148,7 +149,8 @@ def test_grouped_queries(heads: int, is_causal: bool, masked: bool) -> None:
         enable_gqa=True,
     )
     bias = (0.0 if mask is None else mask) + (causal(20, 30) if is_causal else 0.0)
-    check(mine, reference(q, *(np.repeat(x, 6 // heads, 1) for x in (k, v)), bias))
+    k, v = (np.repeat(x, 6 // heads, 1) for x in (k, v))
+    check(mine, reference(q, k, v, bias))
 
 
 def test_one_query() -> None:

@@ -406,7 +406,7 @@ impl Scheduled {
             Some(outer) => Size::from(outer.step as i64),
             None => self.kernel.axes[loops[l].axis.index()].extent.clone(),
         };
-        points.ceil_div(&Size::from(loops[l].step as i64))
+        points.ceil_div(loops[l].step as i64)
     }
 
     /// Whether points along an axis of a scatter may go to one element.

@@ -87,7 +87,8 @@ fn rows_below(
         known.insert(n, Some(dims.clone()));
         match value.op() {
             _ if is_contraction(graph, n) => {
-                if full && scores.replace(n).is_some() {
+                let second = full && scores.replace(n).is_some();
+                if second {
                     return None;
                 }
             }
@@ -115,7 +116,7 @@ fn rows_below(
     let reduces = |n: &NodeIndex| *n != scores && matches!(op(*n), Op::Reduce(..));
     let fits =
         |n: &NodeIndex| known[n].as_ref().is_some_and(|dims| !reduces(n) || dims.iter().flatten().all(|d| *d != keys));
-    if !members.contains(&weights) || !members.iter().any(|n| reduces(n)) || !members.iter().all(fits) {
+    if !members.contains(&weights) || !members.iter().any(reduces) || !members.iter().all(fits) {
         return None;
     }
     found.extend(members.iter().map(|n| {
@@ -175,8 +176,7 @@ fn copied(graph: &Graph, product: NodeIndex, axis: usize, scores: NodeIndex) -> 
     let of = |node: NodeIndex| graph.nodes()[node as usize].shape();
     let last = |node: NodeIndex| of(node).iter().rev().find(|e| e.as_const() != Some(1)).map_or(1, largest);
     let keys = largest(&of(product)[axis]);
-    let columns = of(product).iter().enumerate().filter(|(d, _)| *d != axis).map(|(_, e)| largest(e));
-    let columns = columns.last().unwrap_or(1);
+    let columns = of(product).iter().enumerate().rev().find(|(d, _)| *d != axis).map_or(1, |(_, e)| largest(e));
     let depth = last(graph.sources(scores)[0]);
     keys.saturating_mul(columns.saturating_add(depth))
 }

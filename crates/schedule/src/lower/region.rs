@@ -55,7 +55,7 @@ impl Lowerer<'_> {
         for (axis, span) in &mut region {
             let round = self.round(stage, *axis) as i64;
             if round > 1 && span.remaining.divisible_by(round) != Some(true) {
-                span.remaining = &span.remaining.ceil_div(&Size::from(round)) * &Size::from(round);
+                span.remaining = span.remaining.ceil_div(round) * round;
                 span.masked = true;
             }
         }
