@@ -128,12 +128,12 @@ fn tiles_do_not_touch_the_stack_checked_as_text_for_machines_not_here() {
         let text = assembly(&tile::render(&spec, &target), &target).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let is = |l: &&str| l.contains(multiply);
-        let (first, last) = (lines.iter().position(|l| is(l)).unwrap(), lines.iter().rposition(|l| is(l)).unwrap());
+        let (first, last) = (lines.iter().position(&is).unwrap(), lines.iter().rposition(&is).unwrap());
         // One multiplication a row and vector, in the four steps of the main loop and the one of the rest.
         assert_eq!(lines.iter().filter(|l| is(l)).count() as u32, 5 * rows * vectors, "{name}");
         let main = &lines[first..last];
         let jumps = |l: &&str| ["\tj", "\tb.", "\tcbnz"].iter().any(|jump| l.starts_with(jump));
-        let end = main.iter().position(|l| jumps(l)).unwrap_or(main.len());
+        let end = main.iter().position(jumps).unwrap_or(main.len());
         let stack = main[..end].iter().find(|l| l.contains("[sp") || (l.contains("(%rsp") && l.contains("mm")));
         assert!(stack.is_none(), "{name}: {}", stack.unwrap());
     }

@@ -135,7 +135,7 @@ fn lookups() {
     check(x.take_along_dim(&i(&[1], &[1, 1]), 0), &[1, 2], &[2.0, 3.0]);
     check(x.embedding(&i(&[1, 1], &[2, 1])), &[2, 1, 2], &[2.0, 3.0, 2.0, 3.0]);
     check(i(&[2, 0], &[2]).one_hot(3), &[2, 3], &[0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
-    let added = x.scatter_add(0, &i(&[1, 1], &[2, 1]), &t(&[5.0, 6.0], &[2, 1]));
+    let added = x.scatter_add(0, &i(&[1, 1], &[2, 1]), t(&[5.0, 6.0], &[2, 1]));
     assert_eq!(values(added), [0.0, 1.0, 13.0, 3.0, 4.0, 5.0]);
     assert_eq!(x.take(&i(&[3], &[1]), 0).unwrap_err().kind(), ErrorKind::Index);
     assert_eq!(x.take(&x, 0).unwrap_err().kind(), ErrorKind::DType);

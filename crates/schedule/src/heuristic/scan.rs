@@ -31,7 +31,7 @@ impl Choice<'_> {
         let mut left = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
 
         let (mut tasks, mut outer, mut inner, mut binds) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let last = rows.clone().last();
+        let last = rows.clone().next_back();
         for row in rows {
             let n = extent(k, row);
             let mut at = self.at(stage, row, 0);

@@ -25,7 +25,7 @@ pub(super) fn is_worth_it(order: &Order) -> bool {
 
 impl Lowerer<'_> {
     pub(super) fn select(&mut self, order: &Order, nest: &Nest) -> Step {
-        let blocks = order.points.ceil_div(&Size::from(BLOCK));
+        let blocks = order.points.ceil_div(Size::from(BLOCK));
         let least = self.scratch("least", order.dtype, blocks.clone());
         let mut body = self.least_of_blocks(order, nest, &least)?;
         let threshold = self.register("threshold", order.dtype);
@@ -40,7 +40,7 @@ impl Lowerer<'_> {
             let low = this.read(&least, Some(at));
             let low = this.at_most(low, &threshold);
             let first = &b * &Size::from(BLOCK);
-            let points = (&order.points - &first).min(&Size::from(BLOCK));
+            let points = (&order.points - &first).min(Size::from(BLOCK));
             let inner = this.repeat(order, &points, LoopKind::Serial, &mut |this, i| {
                 let [key, position] = this.point_of(order, nest, None, &(&first + &i))?;
                 let stays = this.at_most(key, &threshold);
@@ -72,7 +72,7 @@ impl Lowerer<'_> {
         let temp = self.temp("lanes".into(), order.dtype, vec![lanes.clone()], Home::Register);
         let acc = Array { mem: svod_ir::expr::Mem::Temp(temp, 0), dtype: order.dtype, row: Vec::new() };
         let greatest = self.phase.exprs.constant(Const::max_value(order.dtype));
-        let whole = order.points.floordiv(&Size::from(BLOCK));
+        let whole = order.points.floordiv(Size::from(BLOCK));
         let mut body = self.repeat(order, &whole, LoopKind::Serial, &mut |this, b| {
             let mut inner = this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
                 let at = this.phase.exprs.index(lane);
@@ -98,7 +98,7 @@ impl Lowerer<'_> {
             inner.push(this.write(least, Some(at), value, None));
             Ok(inner)
         })?;
-        let rest = order.points.modulo(&Size::from(BLOCK));
+        let rest = order.points.modulo(Size::from(BLOCK));
         if rest.as_const() != Some(0) {
             let last = self.phase.exprs.index(whole.clone());
             body.push(self.write(least, Some(last), greatest, None));
