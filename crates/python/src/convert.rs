@@ -98,9 +98,8 @@ pub fn extents(given: &Bound<'_, PyTuple>) -> Result<Vec<usize>> {
     given.iter().map(|n| usize::try_from(*n).map_err(|_| negative(n))).collect()
 }
 
-/// What stands between the brackets. A bool tensor or array counts as the positions where it is
-/// true, which realizes it, unless `masks` are wanted.
-pub fn index(given: &Bound<'_, PyAny>, masks: bool) -> Result<Vec<Index>> {
+/// What stands between the brackets.
+pub fn index(given: &Bound<'_, PyAny>) -> Result<Vec<Index>> {
     let parts: Vec<Bound<'_, PyAny>> = match given.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
         Err(_) => vec![given.clone()],
@@ -116,7 +115,7 @@ pub fn index(given: &Bound<'_, PyAny>, masks: bool) -> Result<Vec<Index>> {
         } else if is_integer(part)? {
             all.push(Index::Int(part.extract()?));
         } else {
-            positions(part, masks, &mut all)?;
+            all.push(Index::Tensor(positions(part)?));
         }
     }
     Ok(all)
@@ -136,9 +135,9 @@ fn sliced(slice: &Bound<'_, PySlice>) -> Result<Index> {
     Ok(Index::Slice { start: part("start")?, stop: part("stop")?, step: part("step")?.unwrap_or(1) })
 }
 
-fn positions(part: &Bound<'_, PyAny>, masks: bool, all: &mut Vec<Index>) -> Result<()> {
-    let py = part.py();
-    let tensor = match operand(part)? {
+/// A tensor of positions, or a mask.
+fn positions(part: &Bound<'_, PyAny>) -> Result<Tensor> {
+    Ok(match operand(part)? {
         Some(Operand::Tensor(tensor)) => tensor,
         _ if part.is_instance_of::<PyList>() || part.is_instance_of::<PyBool>() => match part.len() {
             Ok(0) => Tensor::from_slice::<i64>(&[], &[0])?,
@@ -149,18 +148,5 @@ fn positions(part: &Bound<'_, PyAny>, masks: bool, all: &mut Vec<Index>) -> Resu
             let message = format!("an index is an integer, a slice, None, ... or a tensor of integers, not {class}");
             return Err(Class::Index.raise(message));
         }
-    };
-    if !tensor.dtype().is_bool() || masks {
-        all.push(Index::Tensor(tensor));
-        return Ok(());
-    }
-    let mask = array_of(py, &tensor)?;
-    if tensor.rank() == 0 {
-        return Err(Class::Unsupported.raise("a 0-d bool as index: use where"));
-    }
-    let found = numpy(py)?.getattr("nonzero")?.call1((mask,))?;
-    for position in found.try_iter()? {
-        all.push(Index::Tensor(tensor_of(&position?)?));
-    }
-    Ok(())
+    })
 }

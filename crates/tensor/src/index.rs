@@ -94,7 +94,10 @@ pub(crate) fn positions(op: &'static str, of: &Tensor, index: &[Index]) -> Resul
         match entry {
             Index::Tensor(mask) if mask.dtype().is_bool() => {
                 let over = &shape[axis..axis + mask.rank()];
-                if mask.rank() == 0 || over != mask.shape() {
+                if mask.rank() == 0 {
+                    return Err(TensorError::unsupported(op, "a 0-d bool as index: use where"));
+                }
+                if over != mask.shape() {
                     let given = show_operands(&[mask.uop()]);
                     return Err(TensorError::shape(op, format!("a mask of {given} over dimensions of {}", show(over))));
                 }

@@ -106,11 +106,11 @@ impl PyTensor {
     }
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> Made {
-        Ok(self.0.get(&index(key, false)?)?.into())
+        Ok(self.0.get(&index(key)?)?.into())
     }
 
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: AnyOperand) -> Result<()> {
-        self.0.set(&index(key, true)?, value.0).map_err(Raised::from)
+        self.0.set(&index(key)?, value.0).map_err(Raised::from)
     }
 }
 
