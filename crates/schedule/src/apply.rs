@@ -382,12 +382,6 @@ impl Scheduled {
         if self.strict {
             return Err(STRICT.into());
         }
-        if self.stages[stage].loops[l].runs == Runs::Vector {
-            let lanes = self.rounds(stage, l).as_const().unwrap_or(0);
-            if lanes < 1 || !(lanes as u64).is_power_of_two() {
-                return Err(format!("{lanes} lanes cannot be combined as a tree of halves; take a power of two"));
-            }
-        }
         let accumulators = |i: usize| self.rounds(stage, i).upper_bound().unwrap_or(i64::MAX).max(1);
         let loops = &self.stages[stage].loops;
         let others = (0..loops.len()).filter(|i| loops[*i].rfactor && *i != l).map(accumulators);
@@ -434,6 +428,13 @@ impl Scheduled {
             let alone = |l: &&LoopState| l.runs == Runs::Vector && self.folds(stage, l.axis) && !l.rfactor;
             if let Some(l) = state.loops.iter().find(alone) {
                 return Err((l.bound, "lanes of a fold need accumulators of their own: rfactor the loop".into()));
+            }
+            let lanes = |i: usize| self.rounds(stage, i).as_const().unwrap_or(0);
+            let combined = |i: &usize| state.loops[*i].rfactor && state.loops[*i].runs == Runs::Vector;
+            let uneven = |i: &usize| lanes(*i) < 1 || !(lanes(*i) as u64).is_power_of_two();
+            if let Some(i) = (0..state.loops.len()).filter(combined).find(uneven) {
+                let why = format!("{} lanes cannot be combined as a tree of halves; take a power of two", lanes(i));
+                return Err((state.loops[i].bound, why));
             }
             if let Some(micro) = &state.micro {
                 self.check_micro(stage, micro.rows, micro.cols).map_err(|why| (micro.step, why))?;

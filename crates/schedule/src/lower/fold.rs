@@ -98,7 +98,9 @@ impl Lowerer<'_> {
         let mut shape = Vec::new();
         for axis in &axes {
             let bound = nest.env[axis].remaining.upper_bound().ok_or("a line of running values has no upper bound")?;
-            shape.push(Size::from(bound.max(1)));
+            // Rounds that always run in full may run over the line's end.
+            let round = self.round(nest.stage, *axis);
+            shape.push(Size::from((bound.max(1) as u64).next_multiple_of(round) as i64));
         }
         let name = self.s.kernel.stages[nest.stage].name.clone();
         let mut temps = |suffix: &str| -> Vec<TempId> {
