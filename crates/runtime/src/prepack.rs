@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 use svod_device::Buffer;
 use svod_ir::Key;
 use svod_ir::graph::Leaf;
+use svod_ir::size::{BoundVariable, Variable};
 
 /// Packed buffers that some plan holds.
 #[derive(Default)]
@@ -58,6 +59,9 @@ pub(crate) fn packed(
     buffers.push(out);
     builder.op(PlanOp::kernel(pack.code.clone(), buffers));
     builder.outputs(vec![out]);
+    // The kernel's variables size operands that are not packed: any value will do.
+    let bindings: Vec<BoundVariable> = spec.vars.iter().filter_map(|v| v.bind(Variable::min(v)).ok()).collect();
+    builder.bind(&bindings);
     builder.build()?.execute()?;
     let cache = &mut *context.packs.0.lock();
     cache.retain(|_, buffer| buffer.strong_count() > 0);
