@@ -62,7 +62,11 @@ pub(crate) fn packed(
     // The kernel's variables size operands that are not packed: any value will do.
     let bindings: Vec<BoundVariable> = spec.vars.iter().filter_map(|v| v.bind(Variable::min(v)).ok()).collect();
     builder.bind(&bindings);
+    // Arguments that packing does not read are allocated for it all the same: the plan that they
+    // belong to decides later where they lie.
+    let unused: Vec<&Arc<Buffer>> = args.iter().filter(|b| !b.is_allocated()).collect();
     builder.build()?.execute()?;
+    unused.iter().for_each(|b| drop(b.storage().release()));
     let cache = &mut *context.packs.0.lock();
     cache.retain(|_, buffer| buffer.strong_count() > 0);
     // Another thread may have packed the same meanwhile: either copy will do.
