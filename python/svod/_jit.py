@@ -65,7 +65,8 @@ class Jitted(Generic[P, R]):
             return self._function(*args, **kwargs)
         trace, arrays = self._find(args, kwargs)
         outputs = trace.plan.run(*arrays) if trace.plan is not None else []
-        return _rebuilt(trace.result, outputs)
+        result: R = _rebuilt(trace.result, outputs)
+        return result
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

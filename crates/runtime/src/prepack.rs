@@ -66,7 +66,9 @@ pub(crate) fn packed(
     // belong to decides later where they lie.
     let unused: Vec<&Arc<Buffer>> = args.iter().filter(|b| !b.is_allocated()).collect();
     builder.build()?.execute()?;
-    unused.iter().for_each(|b| drop(b.storage().release()));
+    for buffer in unused {
+        buffer.storage().release();
+    }
     let cache = &mut *context.packs.0.lock();
     cache.retain(|_, buffer| buffer.strong_count() > 0);
     // Another thread may have packed the same meanwhile: either copy will do.

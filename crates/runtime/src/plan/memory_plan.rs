@@ -191,11 +191,10 @@ mod tests {
     use svod_device::{Allocator, CpuAllocator};
     use svod_dtype::DType;
 
+    type By = fn(&mut [Tenant], &mut [Arc<Buffer>]) -> (usize, usize);
+
     /// Buffers of these bytes, needed from and to these levels.
-    fn planned(
-        needs: &[(usize, usize, usize)],
-        by: fn(&mut [Tenant], &mut [Arc<Buffer>]) -> (usize, usize),
-    ) -> (usize, usize) {
+    fn planned(needs: &[(usize, usize, usize)], by: By) -> (usize, usize) {
         let allocator: Arc<dyn Allocator> = Arc::new(CpuAllocator::new(DeviceSpec::CPU));
         let new = |&(bytes, _, _): &(usize, usize, usize)| Arc::new(Buffer::new(&allocator, DType::U8, bytes).unwrap());
         let mut buffers: Vec<Arc<Buffer>> = needs.iter().map(new).collect();
