@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 _ArrayLike: TypeAlias = Tensor | npt.ArrayLike
-_Operand: TypeAlias = Tensor | npt.ArrayLike
+_Operand: TypeAlias = Tensor | Size | Variable | npt.ArrayLike
 _DTypeLike: TypeAlias = DType | npt.DTypeLike
 _Numbers: TypeAlias = builtins.int | Sequence[builtins.int]
 _Padding: TypeAlias = builtins.str | _Numbers | Sequence[tuple[builtins.int, builtins.int]]
+_Extent: TypeAlias = builtins.int | Variable | Size
 _Axis: TypeAlias = builtins.int | Sequence[builtins.int] | None
 
 __all__ = [
@@ -30,21 +31,27 @@ __all__ = [
     "Kernel",
     "OutOfMemoryError",
     "PlanInput",
+    "PrepareConfig",
     "Profile",
     "Schedule",
     "ScheduleError",
     "ShapeError",
+    "Size",
     "StaleError",
     "Tensor",
     "Timing",
+    "TraceError",
     "UnsupportedError",
+    "Variable",
     "__version__",
     "arange",
     "bfloat16",
     "bool",
+    "caches",
     "cat",
     "clear_caches",
     "einsum",
+    "empty",
     "eye",
     "float8_e4m3fn",
     "float8_e5m2",
@@ -135,6 +142,9 @@ class ShapeError(Error, builtins.ValueError):
 class IndexError(Error, builtins.IndexError):
     """An index outside of its dimension."""
 
+class TraceError(Error, builtins.TypeError):
+    """A function that is traced by `jit` looks at the data of its arguments."""
+
 class StaleError(ExecutionError):
     """A plan's output is read that no run has written, or whose run was overwritten by a later one."""
 
@@ -172,7 +182,7 @@ class PlanInput:
     def numpy(self, /) -> np.ndarray[Any, Any]:
         """A copy of the content."""
     @property
-    def shape(self) -> tuple[builtins.int, ...]:
+    def shape(self) -> tuple[Any, ...]:
         """Extents."""
     @property
     def dtype(self) -> DType:
@@ -286,6 +296,151 @@ class target:
     def __exit__(self, *_error: object) -> None: ...
 
 @final
+class Variable:
+    """A named integer between two bounds, both included: a size that each run of a plan may choose.
+
+    Used in shapes as numbers are. `bind` gives it a value until a run says otherwise. Memory is
+    sized for the upper bound.
+
+    >>> import svod
+    >>> n = svod.Variable("n", 1, 512)
+    >>> x = svod.arange(512)[:n.bind(3)] * 2
+    >>> x.shape
+    (n,)
+    >>> plan = x.prepare()
+    >>> plan.execute()
+    >>> x.tolist()
+    [0, 2, 4]
+    >>> plan.execute(n=4)
+    >>> x.tolist()
+    [0, 2, 4, 6]
+    """
+
+    def __add__(self, other: _Extent, /) -> Any: ...
+    def __radd__(self, other: _Extent, /) -> Any: ...
+    def __sub__(self, other: _Extent, /) -> Any: ...
+    def __rsub__(self, other: _Extent, /) -> Any: ...
+    def __floordiv__(self, other: _Extent, /) -> Any: ...
+    def __rfloordiv__(self, other: _Extent, /) -> Any: ...
+    def __mod__(self, other: _Extent, /) -> Any: ...
+    def __rmod__(self, other: _Extent, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __neg__(self, /) -> Any: ...
+    def __lt__(self, other: _Extent, /) -> builtins.bool: ...
+    def __le__(self, other: _Extent, /) -> builtins.bool: ...
+    def __gt__(self, other: _Extent, /) -> builtins.bool: ...
+    def __ge__(self, other: _Extent, /) -> builtins.bool: ...
+    def __eq__(self, other: object, /) -> builtins.bool: ...
+    def __ne__(self, other: object, /) -> builtins.bool: ...
+    def __hash__(self, /) -> builtins.int: ...
+    def __int__(self, /) -> builtins.int:
+        """The value; raises unless every variable has one."""
+    def __new__(cls, name: str, min: builtins.int, max: builtins.int) -> Self: ...
+    def bind(self, /, value: builtins.int) -> Size:
+        """The size that it is, with a value until a run says otherwise."""
+    @property
+    def name(self) -> str:
+        """The name, by which runs give it a value."""
+    @property
+    def min(self) -> builtins.int:
+        """The least value."""
+    @property
+    def max(self) -> builtins.int:
+        """The greatest value."""
+
+@final
+class Size:
+    """An integer expression over variables: an extent of a tensor of symbolic shape.
+
+    Arithmetic gives sizes, `//` and `%` floor. A comparison answers where the bounds of the
+    variables decide it, and raises `ShapeError` where they do not.
+
+    >>> import svod
+    >>> n = svod.Variable("n", 1, 512)
+    >>> n * 2 + 1
+    n*2 + 1
+    >>> n + 1 > 0
+    True
+    >>> n > 5
+    Traceback (most recent call last):
+        ...
+    svod.ShapeError: n > 5 is true or false as n in 1..512 is chosen
+    """
+
+    def __add__(self, other: _Extent, /) -> Any: ...
+    def __radd__(self, other: _Extent, /) -> Any: ...
+    def __sub__(self, other: _Extent, /) -> Any: ...
+    def __rsub__(self, other: _Extent, /) -> Any: ...
+    def __floordiv__(self, other: _Extent, /) -> Any: ...
+    def __rfloordiv__(self, other: _Extent, /) -> Any: ...
+    def __mod__(self, other: _Extent, /) -> Any: ...
+    def __rmod__(self, other: _Extent, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __neg__(self, /) -> Any: ...
+    def __lt__(self, other: _Extent, /) -> builtins.bool: ...
+    def __le__(self, other: _Extent, /) -> builtins.bool: ...
+    def __gt__(self, other: _Extent, /) -> builtins.bool: ...
+    def __ge__(self, other: _Extent, /) -> builtins.bool: ...
+    def __eq__(self, other: object, /) -> builtins.bool: ...
+    def __ne__(self, other: object, /) -> builtins.bool: ...
+    def __hash__(self, /) -> builtins.int: ...
+    def __int__(self, /) -> builtins.int:
+        """The value; raises unless every variable has one."""
+    @property
+    def min(self) -> builtins.int:
+        """The least value that it may have, as far as that is known."""
+    @property
+    def max(self) -> builtins.int:
+        """The greatest value that it may have, as far as that is known."""
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that it mentions."""
+
+@final
+class PrepareConfig:
+    """How tensors are prepared and realized.
+
+    Made of the options given here, else of the surrounding `with`, else of the environment
+    (`SVOD_STRATEGY`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`,
+    `SVOD_DISABLE_SCHEDULE_CACHE=1`). As a context manager it holds for what the thread prepares.
+
+    - `strategy`: how kernels are scheduled, "heuristic" or "none";
+    - `planner`: how intermediates share memory, "arena", "remap" or "disabled";
+    - `schedule_cache`: whether schedules of equal graphs are shared;
+    - `threads`: of a plan's runs, by default those of `set_threads`;
+    - `device`: of values that no argument places.
+
+    >>> import svod
+    >>> with svod.PrepareConfig(planner="disabled", threads=1) as config:
+    ...     svod.arange(3).sum().item()
+    3
+    >>> config
+    PrepareConfig(strategy=heuristic planner=disabled schedule_cache=on threads=1 device=default)
+    """
+
+    def __new__(cls, **options: Any) -> Self: ...
+    def __enter__(self, /) -> Self: ...
+    def __exit__(self, /, *_error: Any) -> None: ...
+    def __eq__(self, other: object, /) -> builtins.bool: ...
+    @property
+    def strategy(self) -> str:
+        """How kernels are scheduled."""
+    @property
+    def planner(self) -> str:
+        """How intermediates share memory."""
+    @property
+    def schedule_cache(self) -> builtins.bool:
+        """Whether schedules of equal graphs are shared."""
+    @property
+    def threads(self) -> builtins.int | None:
+        """Threads of a plan's runs; none for those of `set_threads`."""
+    @property
+    def device(self) -> str | None:
+        """The device of values that no argument places; none for the CPU."""
+
+@final
 class ExecutionPlan:
     """A prepared computation, to be run many times; made by `prepare`.
 
@@ -302,10 +457,32 @@ class ExecutionPlan:
 
     def execute(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> None:
         """Runs the plan. `arrays` are new contents of all inputs, in order, or none of them, when they
-        stay as they are; `variables` are new values of symbolic sizes.
+        stay as they are; `variables` are new values of symbolic sizes, which later runs keep. Those
+        of inputs' shapes follow from the arrays.
         """
-    def execute_profiled(self, /, *arrays: _ArrayLike) -> Profile:
-        """Runs the plan one kernel at a time, and gives the time of each."""
+    def run(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> list[Tensor]:
+        """As `execute`, and gives the outputs as tensors of their own, which no later run overwrites.
+
+        >>> import svod
+        >>> x = svod.empty(2)
+        >>> plan = (x + 1).prepare(inputs=[x])
+        >>> (first,) = plan.run(svod.Tensor([1.0, 2.0]))
+        >>> (second,) = plan.run(svod.Tensor([5.0, 6.0]))
+        >>> first.tolist(), second.tolist()
+        ([2.0, 3.0], [6.0, 7.0])
+        """
+    def execute_profiled(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> Profile:
+        """As `execute`, one kernel at a time, and gives the time of each."""
+    @property
+    def memory(self) -> dict[str, builtins.int]:
+        """What the memory planner did with intermediates: buffers that share memory, bytes saved, bytes
+        before and after, and the least that any plan needs.
+        """
+    @property
+    def variables(self) -> dict[str, builtins.int | None]:
+        """The variables that runs may give a value, and their present values; none where they have
+        none yet.
+        """
     def instance(self, /) -> ExecutionPlan:
         """Another instance of the plan: it shares code and constants, and has memory of its own."""
     def release_intermediates(self, /) -> builtins.int:
@@ -422,9 +599,11 @@ class Tensor:
     def __len__(self, /) -> builtins.int: ...
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: _Operand, /) -> None: ...
-    def reshape(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    @staticmethod
+    def _placeholder(shape: tuple[Any, ...], dtype: _DTypeLike, slot: builtins.int) -> Tensor: ...
+    def reshape(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """The same elements in row-major order under other extents; one -1 is inferred."""
-    def view(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    def view(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """As `reshape`."""
     def permute(self, /, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Dimension `i` of the result is dimension `axes[i]`."""
@@ -438,21 +617,21 @@ class Tensor:
         """Dimension `source` moved to position `destination`."""
     def flatten(self, /, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """Dimensions `start_dim` to `end_dim` as one."""
-    def unflatten(self, /, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
+    def unflatten(self, /, dim: builtins.int, sizes: Sequence[_Extent]) -> Tensor:
         """One dimension as several; one -1 is inferred."""
     def squeeze(self, /, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
         """Without these dimensions of extent 1, by default all of them."""
     def unsqueeze(self, /, dim: builtins.int) -> Tensor:
         """A new dimension of extent 1 at this position of the result."""
-    def expand(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    def expand(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """Dimensions of extent 1 repeated to these extents; -1 keeps one."""
-    def broadcast_to(self, /, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    def broadcast_to(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """As `expand`, by NumPy's name."""
-    def pad(self, /, padding: Sequence[tuple[builtins.int, builtins.int]], value: _Operand | None = None) -> Tensor:
+    def pad(self, /, padding: Sequence[tuple[_Extent, _Extent]], value: _Operand | None = None) -> Tensor:
         """`value` before and after each dimension, by pairs of numbers of elements."""
-    def shrink(self, /, bounds: Sequence[tuple[builtins.int, builtins.int]]) -> Tensor:
+    def shrink(self, /, bounds: Sequence[tuple[_Extent, _Extent]]) -> Tensor:
         """The part from the first to before the second number, of each dimension."""
-    def narrow(self, /, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    def narrow(self, /, dim: builtins.int, start: _Extent, length: _Extent) -> Tensor:
         """`length` elements of `dim` from `start` on."""
     def flip(self, /, axis: _Axis = None, *, dims: _Axis = None) -> Tensor:
         """These dimensions in reverse order, by default all."""
@@ -462,13 +641,13 @@ class Tensor:
         """The elements on and below a diagonal, zeros above."""
     def triu(self, /, diagonal: builtins.int = 0) -> Tensor:
         """The elements on and above a diagonal, zeros below."""
-    def repeat(self, /, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
+    def repeat(self, /, *repeats: _Extent | Sequence[_Extent]) -> Tensor:
         """The whole repeated along each dimension; new dimensions come first."""
     def repeat_interleave(
         self, /, repeats: builtins.int, axis: builtins.int | None = None, *, dim: builtins.int | None = None
     ) -> Tensor:
         """Each element repeated in place, along an axis or of the flat tensor."""
-    def split(self, /, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> list[Tensor]:
+    def split(self, /, split_size: builtins.int | Sequence[_Extent], dim: builtins.int = 0) -> list[Tensor]:
         """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
     def chunk(self, /, chunks: builtins.int, dim: builtins.int = 0) -> list[Tensor]:
         """At most so many parts of equal extent along an axis, the last one maybe smaller."""
@@ -1022,14 +1201,16 @@ class Tensor:
         """The same value, dense in memory of its own once it is realized."""
     def dim(self, /) -> builtins.int:
         """Number of dimensions."""
-    def numel(self, /) -> builtins.int:
+    def numel(self, /) -> Any:
         """Number of elements."""
     def size(self, /, dim: builtins.int | None = None) -> Any:
         """The extents, or that of one axis."""
     def graph(self, /) -> str:
         """The pending expression as text."""
-    def realize(self, /) -> Self:
-        """Computes the value, unless that is done, and gives the tensor itself."""
+    def realize(self, /, **options: Any) -> Self:
+        """Computes the value, unless that is done, and gives the tensor itself.
+        `options` are those of `PrepareConfig`.
+        """
     def prepare(
         self,
         /,
@@ -1038,6 +1219,7 @@ class Tensor:
         schedules: Mapping[builtins.int | str, Schedule | str] | None = None,
         strict: builtins.bool | None = None,
         target: str | None = None,
+        **options: Any,
     ) -> ExecutionPlan:
         """Prepares the computation to be run many times: schedules, compiles, allocates.
 
@@ -1075,7 +1257,7 @@ class Tensor:
     def ndim(self) -> builtins.int:
         """Number of dimensions."""
     @property
-    def nbytes(self) -> builtins.int:
+    def nbytes(self) -> Any:
         """Number of bytes of the elements."""
     @property
     def dtype(self) -> DType:
@@ -1090,7 +1272,7 @@ class Tensor:
     def T(self) -> Tensor:
         """All dimensions in reverse order."""
     @property
-    def shape(self) -> tuple[builtins.int, ...]:
+    def shape(self) -> tuple[Any, ...]:
         """Extents."""
     __array_priority__: builtins.float
 
@@ -1101,6 +1283,9 @@ def arange(
 
 def cat(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
     """The tensors one after the other along an axis."""
+
+def caches() -> dict[str, builtins.int]:
+    """Number of kernels, schedules and packed constants that are kept."""
 
 def clear_caches() -> None:
     """Empties the caches in memory and gives freed memory back to the system; plans live on."""
@@ -1126,9 +1311,20 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     by what is computed later; it must not be written while something that reads it runs.
     """
 
-def full(
-    shape: builtins.int | Sequence[builtins.int], fill_value: _Operand, *, dtype: _DTypeLike | None = None
-) -> Tensor:
+def empty(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
+    """Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
+    arbitrary. As input of a plan it says what runs are given.
+
+    >>> import numpy as np, svod
+    >>> n = svod.Variable("n", 1, 64)
+    >>> x = svod.empty(n, 3)
+    >>> plan = x.sum(1).prepare(inputs=[x])
+    >>> plan.execute(np.ones((2, 3), np.float32))
+    >>> plan.outputs[0].tolist()
+    [3.0, 3.0]
+    """
+
+def full(shape: _Extent | Sequence[_Extent], fill_value: _Operand, *, dtype: _DTypeLike | None = None) -> Tensor:
     """One value everywhere, in its own type unless one is given."""
 
 def get_threads() -> builtins.int:
@@ -1145,12 +1341,16 @@ def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
 def manual_seed(seed: builtins.int) -> None:
     """Starts the generator of random numbers anew, so that what it draws can be repeated."""
 
-def memory() -> dict[str, builtins.int]:
-    """Bytes of memory: in use, kept for reuse, and in use at most; and the number of kernels and
-    schedules that are kept.
+def memory() -> dict[str, dict[str, builtins.int]]:
+    """Bytes of memory of each device that is in use: `live`, held by tensors and plans; `cached`, freed
+    and kept for reuse; `peak`, the most that was live at one time.
+
+    >>> import svod
+    >>> sorted(svod.memory()["CPU"])
+    ['cached', 'live', 'peak']
     """
 
-def ones(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
+def ones(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
     """Ones, `float32` unless a type is given."""
 
 def prepare(
@@ -1159,6 +1359,7 @@ def prepare(
     schedules: Mapping[builtins.int | str, Schedule | str] | None = None,
     strict: builtins.bool | None = None,
     target: str | None = None,
+    **options: Any,
 ) -> ExecutionPlan:
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""
 
@@ -1177,8 +1378,8 @@ def randint(
 def randn(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
     """Normally distributed with mean 0 and deviation 1."""
 
-def realize(*tensors: Tensor) -> None:
-    """Computes several tensors at once, shared work once."""
+def realize(*tensors: Tensor, **options: Any) -> None:
+    """Computes several tensors at once, shared work once. `options` are those of `PrepareConfig`."""
 
 def set_threads(threads: builtins.int) -> None:
     """Changes the number of threads of runs that begin from now on."""
@@ -1189,5 +1390,5 @@ def stack(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
 def where(condition: _ArrayLike, x: _Operand, y: _Operand) -> Tensor:
     """`x` where the condition holds, else `y`."""
 
-def zeros(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
+def zeros(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
     """Zeros, `float32` unless a type is given."""

@@ -83,6 +83,28 @@ def test_a_prepared_plan_runs_again_with_other_lines(model: Any, reference: dict
         check(plan.outputs[0].numpy(), reference["embeddings"][rows])
 
 
+def test_d4_one_plan_serves_every_batch_and_length(model: Any, reference: dict[str, np.ndarray]) -> None:
+    batch, length = svod.Variable("batch", 1, 32), svod.Variable("length", 1, 256)
+    ids, mask = (svod.empty(batch, length, dtype=svod.int64) for _ in range(2))
+    plan = model(ids, mask).prepare(inputs=[ids, mask])
+    memory = plan.memory
+    assert memory["bytes_after"] <= 1.05 * memory["bytes_bound"], "contract C7"
+    kernels = svod.caches()["kernels"]
+    plan.execute(reference["input_ids"], reference["attention_mask"])
+    check(plan.outputs[0].numpy(), reference["embeddings"])
+    for rows, width in ((1, 256), (3, 131), (2, 130)):
+        padded = {
+            name: np.pad(reference[name], ((0, 0), (0, 200)))[:rows, :width] for name in ("input_ids", "attention_mask")
+        }
+        plan.execute(padded["input_ids"], padded["attention_mask"])
+        check(plan.outputs[0].numpy(), reference["embeddings"][:rows])
+    for i in range(16):
+        width = int(reference["attention_mask"][i].sum())
+        plan.execute(reference["input_ids"][i : i + 1, :width], np.ones((1, width), np.int64))
+        check(plan.outputs[0].numpy(), reference["embeddings"][i : i + 1])
+    assert svod.caches()["kernels"] == kernels
+
+
 def test_encoder_keeps_the_order_of_lines(encoder: Any, reference: dict[str, np.ndarray]) -> None:
     order = np.random.default_rng(0).permutation(16)
     lines = [str(reference["sentences"][i]) for i in order]

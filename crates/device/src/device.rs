@@ -191,6 +191,11 @@ impl Devices {
         self.get(&name.parse()?)
     }
 
+    /// The devices that are open.
+    pub fn opened(&self) -> Vec<Arc<Device>> {
+        self.open.lock().values().cloned().collect()
+    }
+
     /// The device of this spec, opened if it is not.
     pub fn get(&self, spec: &DeviceSpec) -> Result<Arc<Device>> {
         let kind = self.kinds.lock().get(spec.base()).cloned();

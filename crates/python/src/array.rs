@@ -79,17 +79,22 @@ pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
 /// A plan's outputs and borrowed memory do change: the array has a copy.
 pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
     let (held, dims) = allow(py, || {
-        let buffer = tensor.buffer()?;
-        let constant = matches!(tensor.uop().op(), Op::Leaf(leaf) if leaf.class() == LeafClass::Data);
-        let held = if constant && buffer.is_allocated() { Held::Shared(buffer) } else { Held::Own(tensor.to_bytes()?) };
-        Ok::<_, svod_tensor::TensorError>((held, tensor.dims()?))
+        tensor.realize()?;
+        if matches!(tensor.uop().op(), Op::Leaf(leaf) if leaf.class() == LeafClass::Data) {
+            let (buffer, extents) = tensor.snapshot()?;
+            if buffer.is_allocated() {
+                return Ok((Held::Shared(buffer), extents));
+            }
+        }
+        let (bytes, extents) = tensor.content()?;
+        Ok::<_, svod_tensor::TensorError>((Held::Own(bytes), extents))
     })?;
     array_over(py, held, tensor.dtype(), &dims)
 }
 
 /// The elements as a writable array of its own.
 pub fn copy_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
-    let (bytes, dims) = allow(py, || Ok::<_, svod_tensor::TensorError>((tensor.to_bytes()?, tensor.dims()?)))?;
+    let (bytes, dims) = allow(py, || tensor.content())?;
     array_over(py, Held::Own(bytes), tensor.dtype(), &dims)
 }
 

@@ -4,11 +4,11 @@ use numpy::PyUntypedArray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
-use svod_tensor::{Index, Operand, Tensor};
+use svod_tensor::{Index, Operand, Size, Tensor};
 
-use crate::array::{array_of, tensor_of};
-use crate::dtype::numpy;
+use crate::array::tensor_of;
 use crate::error::{Class, Result};
+use crate::size::{AnySize, Extents, symbolic};
 use crate::tensor::PyTensor;
 
 /// A tensor or what becomes one: an operand that is more than a scalar.
@@ -67,6 +67,9 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if given.is_instance_of::<PyInt>() {
         return Ok(Some(Operand::Int(given.extract()?)));
     }
+    if let Some(AnySize { size, values }) = symbolic(given) {
+        return Ok(Some(Operand::Size(size, values)));
+    }
     if given.hasattr("__array__")? {
         return Ok(Some(Operand::Tensor(tensor_of(given)?)));
     }
@@ -98,8 +101,9 @@ pub fn extents(given: &Bound<'_, PyTuple>) -> Result<Vec<usize>> {
     given.iter().map(|n| usize::try_from(*n).map_err(|_| negative(n))).collect()
 }
 
-/// What stands between the brackets.
-pub fn index(given: &Bound<'_, PyAny>) -> Result<Vec<Index>> {
+/// What stands between the brackets, and the values for this run of the variables there.
+pub fn index(given: &Bound<'_, PyAny>) -> Result<(Vec<Index>, Extents)> {
+    let mut extents = Extents::default();
     let parts: Vec<Bound<'_, PyAny>> = match given.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
         Err(_) => vec![given.clone()],
@@ -111,14 +115,17 @@ pub fn index(given: &Bound<'_, PyAny>) -> Result<Vec<Index>> {
         } else if part.is_instance_of::<PyEllipsis>() {
             all.push(Index::Ellipsis);
         } else if let Ok(slice) = part.cast::<PySlice>() {
-            all.push(sliced(slice)?);
+            all.push(sliced(slice, &mut extents)?);
+        } else if let Some(size) = symbolic(part) {
+            all.push(Index::Int(size.size.clone()));
+            extents.push(size);
         } else if is_integer(part)? {
-            all.push(Index::Int(part.extract()?));
+            all.push(part.extract::<i64>()?.into());
         } else {
             all.push(Index::Tensor(positions(part)?));
         }
     }
-    Ok(all)
+    Ok((all, extents))
 }
 
 /// Whether an index is one integer, NumPy's included, that is known: not a tensor.
@@ -127,12 +134,22 @@ fn is_integer(part: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!other && !part.is_instance_of::<PyUntypedArray>() && part.hasattr("__index__")?)
 }
 
-fn sliced(slice: &Bound<'_, PySlice>) -> Result<Index> {
-    let part = |name: &str| -> PyResult<Option<i64>> {
+fn sliced(slice: &Bound<'_, PySlice>, extents: &mut Extents) -> Result<Index> {
+    let mut end = |name: &str| -> Result<Option<Size>> {
         let value = slice.getattr(name)?;
-        if value.is_none() { Ok(None) } else { value.call_method0("__index__")?.extract().map(Some) }
+        if value.is_none() {
+            return Ok(None);
+        }
+        let Some(size) = symbolic(&value) else {
+            return Ok(Some(value.call_method0("__index__")?.extract::<i64>()?.into()));
+        };
+        extents.push(size.clone());
+        Ok(Some(size.size))
     };
-    Ok(Index::Slice { start: part("start")?, stop: part("stop")?, step: part("step")?.unwrap_or(1) })
+    let (start, stop) = (end("start")?, end("stop")?);
+    let step = slice.getattr("step")?;
+    let step = if step.is_none() { 1 } else { step.call_method0("__index__")?.extract()? };
+    Ok(Index::Slice { start, stop, step })
 }
 
 /// A tensor of positions, or a mask.

@@ -50,6 +50,8 @@ pub enum Class {
     Execution,
     /// Reading what a plan's run has not written, or has overwritten: an `ExecutionError`.
     Stale,
+    /// Looking at data while a function is traced: a `TypeError`.
+    Trace,
 }
 
 struct Tree {
@@ -142,6 +144,12 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
             &runtime,
             "A graph cannot be compiled: a bug of svod, unless it says else.",
         )?,
+        leaf(
+            Class::Trace,
+            "TraceError",
+            &py.get_type::<PyTypeError>(),
+            "A function that is traced by `jit` looks at the data of its arguments.",
+        )?,
         (Class::Stale, class(py, "StaleError", &[&execution], stale)?.unbind()),
         (Class::Execution, execution.unbind()),
     ];
@@ -184,6 +192,7 @@ impl From<TensorError> for Raised {
                 return Raised(INTERRUPTED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(())));
             }
             TensorError::NotExecuted | TensorError::Stale | TensorError::Runtime(RuntimeError::Stale) => Class::Stale,
+            TensorError::Traced => Class::Trace,
             TensorError::Device(DeviceError::Safetensors(_)) => Class::Format,
             _ => Class::of(error.kind()),
         };

@@ -11,12 +11,14 @@ use svod_runtime::Context;
 use svod_tensor::{Operand, Tensor, TensorError};
 
 use crate::array::borrow;
+use crate::config::configured;
 use crate::convert::{AnyOperand, AnyTensor, extents};
 use crate::dtype::{AnyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
 use crate::schedule::config;
+use crate::size::Extents;
 use crate::tensor::{Made, PyTensor};
 
 fn or(dtype: Option<AnyDType>, default: DType) -> DType {
@@ -27,22 +29,41 @@ fn or(dtype: Option<AnyDType>, default: DType) -> DType {
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None))]
 pub fn zeros(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
-    Ok(Tensor::zeros(&extents(shape)?, or(dtype, DEFAULT_FLOAT))?.into())
+    let shape = Extents::positive(shape)?;
+    shape.bind(Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT)))
 }
 
 /// Ones, `float32` unless a type is given.
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None))]
 pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
-    Ok(Tensor::ones(&extents(shape)?, or(dtype, DEFAULT_FLOAT))?.into())
+    let shape = Extents::positive(shape)?;
+    shape.bind(Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT)))
+}
+
+/// Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
+/// arbitrary. As input of a plan it says what runs are given.
+///
+/// >>> import numpy as np, svod
+/// >>> n = svod.Variable("n", 1, 64)
+/// >>> x = svod.empty(n, 3)
+/// >>> plan = x.sum(1).prepare(inputs=[x])
+/// >>> plan.execute(np.ones((2, 3), np.float32))
+/// >>> plan.outputs[0].tolist()
+/// [3.0, 3.0]
+#[pyfunction]
+#[pyo3(signature = (*shape, dtype=None))]
+pub fn empty(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+    let shape = Extents::positive(shape)?;
+    Ok(Tensor::empty(&shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?.into())
 }
 
 /// One value everywhere, in its own type unless one is given.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, *, dtype=None))]
 pub fn full(shape: &Bound<'_, PyAny>, fill_value: AnyOperand, dtype: Option<AnyDType>) -> Made {
-    let shape = extents(&PyTuple::new(shape.py(), [shape])?)?;
-    Ok(Tensor::full(&shape, fill_value.0, dtype.map(|d| d.0))?.into())
+    let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
+    shape.bind(Tensor::full(&shape.sizes, fill_value.0, dtype.map(|d| d.0)))
 }
 
 /// The numbers from `start`, by default 0, before `stop`, in steps of `step`.
@@ -158,17 +179,18 @@ pub fn load_safetensors(py: Python<'_>, path: PathBuf) -> Result<BTreeMap<String
     Ok(tensors.into_iter().map(|(name, tensor)| (name, tensor.into())).collect())
 }
 
-/// Computes several tensors at once, shared work once.
+/// Computes several tensors at once, shared work once. `options` are those of `PrepareConfig`.
 #[pyfunction]
-#[pyo3(signature = (*tensors))]
-pub fn realize(py: Python<'_>, tensors: Vec<Py<PyTensor>>) -> Result<()> {
+#[pyo3(signature = (*tensors, **options))]
+pub fn realize(py: Python<'_>, tensors: Vec<Py<PyTensor>>, options: Option<&Bound<'_, PyDict>>) -> Result<()> {
+    let config = configured(options)?;
     let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
-    allow(py, || Tensor::realize_batch(&tensors))
+    allow(py, || Tensor::realize_batch_with(&tensors, &config))
 }
 
 /// Prepares several tensors as one plan, shared work once. See `Tensor.prepare`.
 #[pyfunction]
-#[pyo3(signature = (*tensors, inputs=None, schedules=None, strict=None, target=None))]
+#[pyo3(signature = (*tensors, inputs=None, schedules=None, strict=None, target=None, **options))]
 pub fn prepare(
     py: Python<'_>,
     tensors: Vec<Py<PyTensor>>,
@@ -176,8 +198,9 @@ pub fn prepare(
     schedules: Option<&Bound<'_, PyDict>>,
     strict: Option<bool>,
     target: Option<&str>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> Result<PyPlan> {
-    let config = config(schedules, strict, target)?;
+    let config = config(schedules, strict, target, options)?;
     let inputs = inputs.unwrap_or_default();
     let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
     let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
@@ -200,20 +223,23 @@ pub fn set_threads(threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of memory: in use, kept for reuse, and in use at most; and the number of kernels and
-/// schedules that are kept.
+/// Bytes of memory of each device that is in use: `live`, held by tensors and plans; `cached`, freed
+/// and kept for reuse; `peak`, the most that was live at one time.
+///
+/// >>> import svod
+/// >>> sorted(svod.memory()["CPU"])
+/// ['cached', 'live', 'peak']
 #[pyfunction]
-pub fn memory() -> BTreeMap<&'static str, usize> {
+pub fn memory() -> BTreeMap<String, BTreeMap<&'static str, usize>> {
+    let devices = Context::global().stats().memory.into_iter();
+    devices.map(|(name, m)| (name, [("live", m.live), ("cached", m.cached), ("peak", m.peak)].into())).collect()
+}
+
+/// Number of kernels, schedules and packed constants that are kept.
+#[pyfunction]
+pub fn caches() -> BTreeMap<&'static str, usize> {
     let stats = Context::global().stats();
-    let memory = stats.memory;
-    [
-        ("live", memory.live),
-        ("cached", memory.cached),
-        ("peak", memory.peak),
-        ("kernels", stats.kernels),
-        ("schedules", stats.schedules),
-    ]
-    .into()
+    [("kernels", stats.kernels), ("schedules", stats.schedules), ("packs", stats.packs)].into()
 }
 
 /// Empties the caches in memory and gives freed memory back to the system; plans live on.

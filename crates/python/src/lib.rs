@@ -6,6 +6,8 @@
 //! | file | subject |
 //! |---|---|
 //! | `tensor` | the class `Tensor` |
+//! | `config` | `PrepareConfig` |
+//! | `size` | `Variable` and `Size` |
 //! | `plan` | `ExecutionPlan`, its inputs, kernels and times |
 //! | `schedule` | `Schedule`, and the settings `strict` and `target` |
 //! | `functions` | the module's functions |
@@ -13,6 +15,7 @@
 //! | `error`, `gil` | exceptions; the interpreter's lock and Ctrl-C |
 
 mod array;
+mod config;
 mod convert;
 mod dtype;
 mod error;
@@ -20,6 +23,7 @@ mod functions;
 mod gil;
 mod plan;
 mod schedule;
+mod size;
 mod tensor;
 
 /// The extension module.
@@ -28,16 +32,21 @@ mod _svod {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::config::PyPrepareConfig;
+    #[pymodule_export]
     use crate::dtype::PyDType;
     #[pymodule_export]
     use crate::functions::{
-        arange, cat, clear_caches, einsum, eye, from_dlpack, from_numpy, full, get_threads, linspace, load_safetensors,
-        manual_seed, memory, ones, prepare, rand, randint, randn, realize, set_threads, stack, where_, zeros,
+        arange, caches, cat, clear_caches, einsum, empty, eye, from_dlpack, from_numpy, full, get_threads, linspace,
+        load_safetensors, manual_seed, memory, ones, prepare, rand, randint, randn, realize, set_threads, stack,
+        where_, zeros,
     };
     #[pymodule_export]
     use crate::plan::{PyInput, PyKernel, PyPlan, PyProfile, PyTiming};
     #[pymodule_export]
     use crate::schedule::{PySchedule, PyStrict, PyTarget};
+    #[pymodule_export]
+    use crate::size::{PySize, PyVariable};
     #[pymodule_export]
     use crate::tensor::PyTensor;
 

@@ -1,5 +1,6 @@
 //! The class `ExecutionPlan`, and what it shows of itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
@@ -7,13 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
-use svod_tensor::{Plan, Size, Tensor, TensorError};
+use svod_tensor::{Plan, Tensor, TensorError, named};
 
 use crate::array::{Held, array_over, bytes_of, dense};
 use crate::dtype::PyDType;
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::schedule::PySchedule;
+use crate::size::shape;
 use crate::tensor::PyTensor;
 
 /// A prepared computation, to be run many times; made by `prepare`.
@@ -41,33 +43,19 @@ impl PyPlan {
     }
 }
 
-/// New content for an input, dense and of its type and shape.
+/// New content for an input: dense, of some extents.
 enum Given<'py> {
-    Array(Bound<'py, PyUntypedArray>),
+    Array(Bound<'py, PyUntypedArray>, DType),
     Tensor(Tensor),
 }
 
 impl<'py> Given<'py> {
-    fn new(plan: &Plan, i: usize, value: &Bound<'py, PyAny>) -> Result<Self> {
-        let (dtype, shape) = &plan.inputs()[i];
-        let fits = |given: DType, dims: &[usize]| -> Result<()> {
-            if given == *dtype && dims.len() == shape.len() && shape.iter().zip(dims).all(|(n, m)| *n == Size::from(*m))
-            {
-                return Ok(());
-            }
-            let expected: Vec<String> = shape.iter().map(Size::to_string).collect();
-            let expected = expected.join(", ");
-            let message = format!("execute: input {i} is {dtype}[{expected}], but {given}{dims:?} was given");
-            Err(if given != *dtype { Class::DType.raise(message) } else { Class::Shape.raise(message) })
-        };
+    fn new(value: &Bound<'py, PyAny>) -> Result<Self> {
         if let Ok(tensor) = value.cast::<PyTensor>() {
-            let tensor = tensor.get().0.clone();
-            fits(tensor.dtype(), &tensor.dims()?)?;
-            return Ok(Given::Tensor(tensor));
+            return Ok(Given::Tensor(tensor.get().0.clone()));
         }
-        let (array, given) = dense(value)?;
-        fits(given, array.shape())?;
-        Ok(Given::Array(array))
+        let (array, dtype) = dense(value)?;
+        Ok(Given::Array(array, dtype))
     }
 }
 
@@ -78,49 +66,61 @@ fn given<'py>(plan: &Plan, arrays: &Bound<'py, PyTuple>) -> Result<Vec<Given<'py
         let message = format!("execute: the plan has {expected} inputs, but {} arrays were given", arrays.len());
         return Err(Class::Argument.raise(message));
     }
-    arrays.iter().enumerate().map(|(i, value)| Given::new(plan, i, &value)).collect()
+    arrays.iter().map(|value| Given::new(&value)).collect()
 }
 
-/// Does something with the contents as feeds, without the interpreter's lock.
+/// New values of variables, by name.
+fn variables(given: Option<&Bound<'_, PyDict>>) -> Result<Vec<(String, i64)>> {
+    let given = given.into_iter().flatten();
+    Ok(given.map(|(name, value)| Ok((name.extract()?, value.extract()?))).collect::<PyResult<_>>()?)
+}
+
+/// Does something with the contents as feeds and with all variables of their extents, without the
+/// interpreter's lock. The contents are those of the inputs from number `first` on.
 fn feeding<T: Send>(
     py: Python<'_>,
+    plan: &Plan,
+    first: usize,
     given: &[Given<'_>],
-    work: impl FnOnce(&[Feed]) -> svod_tensor::Result<T> + Send,
+    variables: &[(String, i64)],
+    work: impl FnOnce(&[Feed], &[(&str, i64)]) -> svod_tensor::Result<T> + Send,
 ) -> Result<T> {
     enum Content<'a> {
-        Bytes(&'a [u8]),
+        Bytes(&'a [u8], DType, &'a [usize]),
         Tensor(&'a Tensor),
     }
     let contents: Vec<Content> = given
         .iter()
         .map(|g| match g {
-            Given::Array(array) => Content::Bytes(bytes_of(array)),
+            Given::Array(array, dtype) => Content::Bytes(bytes_of(array), *dtype, array.shape()),
             Given::Tensor(tensor) => Content::Tensor(tensor),
         })
         .collect();
     allow(py, || {
-        let mut buffers = Vec::new();
+        let mut held = Vec::new();
         for content in &contents {
-            if let Content::Tensor(tensor) = content {
-                buffers.push(tensor.buffer()?);
-            }
+            held.push(if let Content::Tensor(tensor) = content { Some(tensor.snapshot()?) } else { None });
         }
-        let mut buffers = buffers.iter();
-        let feeds: Vec<Feed> = contents
-            .iter()
-            .map(|content| match content {
-                Content::Bytes(bytes) => Feed::Bytes(bytes),
-                Content::Tensor(_) => buffers.next().map_or(Feed::Keep, |b| Feed::Buffer(b)),
-            })
-            .collect();
-        work(&feeds)
+        let (mut feeds, mut shapes) = (Vec::new(), Vec::new());
+        for (i, (content, held)) in contents.iter().zip(&held).enumerate() {
+            let (feed, dtype, extents) = match (content, held) {
+                (Content::Bytes(bytes, dtype, extents), _) => (Feed::Bytes(bytes), *dtype, *extents),
+                (_, Some((buffer, extents))) => (Feed::Buffer(buffer), buffer.dtype(), &extents[..]),
+                (Content::Tensor(_), None) => continue,
+            };
+            feeds.push(feed);
+            shapes.push(svod_tensor::Given { input: first + i, dtype, extents });
+        }
+        let variables = plan.variables_of(&shapes, &named(variables))?;
+        work(&feeds, &named(&variables))
     })
 }
 
 #[pymethods]
 impl PyPlan {
     /// Runs the plan. `arrays` are new contents of all inputs, in order, or none of them, when they
-    /// stay as they are; `variables` are new values of symbolic sizes.
+    /// stay as they are; `variables` are new values of symbolic sizes, which later runs keep. Those
+    /// of inputs' shapes follow from the arrays.
     #[pyo3(signature = (*arrays, **variables))]
     fn execute(
         &self,
@@ -128,30 +128,70 @@ impl PyPlan {
         arrays: &Bound<'_, PyTuple>,
         variables: Option<&Bound<'_, PyDict>>,
     ) -> Result<()> {
-        let given = given(&self.plan, arrays)?;
-        let variables: Vec<(String, i64)> = match variables {
-            Some(variables) => {
-                variables.iter().map(|(k, v)| Ok((k.extract()?, v.extract()?))).collect::<PyResult<_>>()?
-            }
-            None => Vec::new(),
-        };
-        feeding(py, &given, |feeds| {
-            let variables: Vec<(&str, i64)> = variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-            self.plan.execute_feeds(feeds, &variables)
-        })
+        let (given, variables) = (given(&self.plan, arrays)?, self::variables(variables)?);
+        feeding(py, &self.plan, 0, &given, &variables, |feeds, variables| self.plan.execute_feeds(feeds, variables))
     }
 
-    /// Runs the plan one kernel at a time, and gives the time of each.
-    #[pyo3(signature = (*arrays))]
-    fn execute_profiled(&self, py: Python<'_>, arrays: &Bound<'_, PyTuple>) -> Result<PyProfile> {
-        let given = given(&self.plan, arrays)?;
-        let profile = feeding(py, &given, |feeds| {
-            for (i, feed) in feeds.iter().enumerate() {
-                self.plan.set_feed(i, *feed)?;
-            }
-            self.plan.execute_profiled()
-        })?;
-        Ok(PyProfile { profile })
+    /// As `execute`, and gives the outputs as tensors of their own, which no later run overwrites.
+    ///
+    /// >>> import svod
+    /// >>> x = svod.empty(2)
+    /// >>> plan = (x + 1).prepare(inputs=[x])
+    /// >>> (first,) = plan.run(svod.Tensor([1.0, 2.0]))
+    /// >>> (second,) = plan.run(svod.Tensor([5.0, 6.0]))
+    /// >>> first.tolist(), second.tolist()
+    /// ([2.0, 3.0], [6.0, 7.0])
+    #[pyo3(signature = (*arrays, **variables))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        arrays: &Bound<'_, PyTuple>,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Vec<PyTensor>> {
+        let (given, variables) = (given(&self.plan, arrays)?, self::variables(variables)?);
+        let work = |feeds: &[Feed], variables: &[(&str, i64)]| self.plan.run_feeds(feeds, variables);
+        Ok(feeding(py, &self.plan, 0, &given, &variables, work)?.into_iter().map(Into::into).collect())
+    }
+
+    /// What the memory planner did with intermediates: buffers that share memory, bytes saved, bytes
+    /// before and after, and the least that any plan needs.
+    #[getter]
+    fn memory(&self) -> BTreeMap<&'static str, usize> {
+        let report = self.plan.execution().memory_report();
+        [
+            ("buffers_reused", report.buffers),
+            ("bytes_saved", report.bytes),
+            ("bytes_before", report.before),
+            ("bytes_after", report.after),
+            ("bytes_bound", report.bound),
+        ]
+        .into()
+    }
+
+    /// As `execute`, one kernel at a time, and gives the time of each.
+    #[pyo3(signature = (*arrays, **variables))]
+    fn execute_profiled(
+        &self,
+        py: Python<'_>,
+        arrays: &Bound<'_, PyTuple>,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<PyProfile> {
+        let (given, variables) = (given(&self.plan, arrays)?, self::variables(variables)?);
+        let work = |feeds: &[Feed], variables: &[(&str, i64)]| self.plan.execute_feeds_profiled(feeds, variables);
+        Ok(PyProfile { profile: feeding(py, &self.plan, 0, &given, &variables, work)? })
+    }
+
+    /// The variables that runs may give a value, and their present values; none where they have
+    /// none yet.
+    #[getter]
+    fn variables(&self) -> BTreeMap<String, Option<i64>> {
+        let execution = self.plan.execution();
+        let mut all: BTreeMap<String, Option<i64>> =
+            execution.variables().iter().map(|v| (v.name().to_owned(), None)).collect();
+        for bound in execution.values() {
+            all.insert(bound.variable().name().to_owned(), Some(bound.value()));
+        }
+        all
     }
 
     /// Another instance of the plan: it shares code and constants, and has memory of its own.
@@ -218,7 +258,7 @@ impl PyInput {
     /// Extents.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
-        Ok(PyTuple::new(py, self.dims()?)?)
+        shape(py, &self.plan.inputs()[self.at].1)
     }
 
     /// Element type.
@@ -229,17 +269,16 @@ impl PyInput {
 
     /// Sets the content, of the input's own shape and type, for later runs.
     fn copy_(&self, value: &Bound<'_, PyAny>) -> Result<()> {
-        let given = [Given::new(&self.plan, self.at, value)?];
-        feeding(value.py(), &given, |feeds| feeds.iter().try_for_each(|feed| self.plan.set_feed(self.at, *feed)))
+        let given = [Given::new(value)?];
+        feeding(value.py(), &self.plan, self.at, &given, &[], |feeds, variables| {
+            feeds.iter().try_for_each(|feed| self.plan.set_feed(self.at, *feed, variables))
+        })
     }
 
-    /// A copy of the content.
+    /// A copy of the content; its symbolic extents are as they were given.
     fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let bytes = allow(py, || {
-            let inputs = self.plan.execution().inputs();
-            inputs[self.at].to_vec().map_err(TensorError::from)
-        })?;
-        array_over(py, Held::Own(bytes), self.plan.inputs()[self.at].0, &self.dims()?)
+        let (bytes, extents) = allow(py, || self.plan.execution().read_input(self.at))?;
+        array_over(py, Held::Own(bytes), self.plan.inputs()[self.at].0, &extents)
     }
 
     /// Sets a part of the content, by NumPy's rules.
@@ -251,14 +290,6 @@ impl PyInput {
 
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         Ok(format!("PlanInput(shape={}, dtype={})", self.shape(py)?.repr()?, self.dtype().0))
-    }
-}
-
-impl PyInput {
-    fn dims(&self) -> Result<Vec<usize>> {
-        let shape = &self.plan.inputs()[self.at].1;
-        let dims: Option<Vec<usize>> = shape.iter().map(|n| n.as_usize()).collect();
-        dims.ok_or_else(|| Class::Unsupported.raise("the input's shape is symbolic"))
     }
 }
 

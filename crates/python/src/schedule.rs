@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use svod_runtime::{Context, KernelRef, PrepareConfig, Schedule, Settings, Target, target_named};
 
+use crate::config::configured;
 use crate::error::{Class, Result};
 
 /// How a kernel is computed: a list of steps, as text one a line. See `docs/schedules.md`.
@@ -58,8 +59,9 @@ pub fn config(
     schedules: Option<&Bound<'_, PyDict>>,
     strict: Option<bool>,
     target: Option<&str>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> Result<PrepareConfig> {
-    let mut config = PrepareConfig::from_env();
+    let mut config = configured(options)?;
     for (key, value) in schedules.into_iter().flatten() {
         let key = match key.extract::<usize>() {
             Ok(index) => KernelRef::Index(index),

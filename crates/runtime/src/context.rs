@@ -2,16 +2,17 @@
 
 use crate::cache::Cache;
 use crate::code::{KernelCode, KernelKey};
-use crate::config::{PrepareConfig, kernel_cache_size};
+use crate::config::{PrepareConfig, Strategy, kernel_cache_size};
 use crate::error::{Error, Result};
 use crate::instantiate::{self, Scheduled};
 use crate::interrupt::{StopCheck, Watch};
 use crate::memory::Memory;
-use crate::plan::ExecutionPlan;
+use crate::plan::{ExecutionPlan, PlanInput};
 use crate::pool::Pool;
 use crate::prepack::PackCache;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec, Devices, MemoryStats};
@@ -47,14 +48,16 @@ struct ScheduleKey {
     prepared: bool,
     strict: bool,
     target: Option<Target>,
+    strategy: Strategy,
+    device: Option<DeviceSpec>,
     compiler: String,
 }
 
 /// Sizes of what a context holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextStats {
-    /// The CPU's memory.
-    pub memory: MemoryStats,
+    /// Memory of each device in use, by its name.
+    pub memory: BTreeMap<String, MemoryStats>,
     /// Cached schedules.
     pub schedules: usize,
     /// Cached kernels.
@@ -122,7 +125,10 @@ impl Context {
 
     /// Memory in use, and sizes of the caches.
     pub fn stats(&self) -> ContextStats {
-        let memory = self.devices.get(&DeviceSpec::CPU).map_or(MemoryStats::default(), |d| d.allocator().stats());
+        // The CPU is there before anything has asked for it.
+        let _ = self.devices.get(&DeviceSpec::CPU);
+        let opened = self.devices.opened().into_iter();
+        let memory = opened.map(|d| (d.spec().to_string(), d.allocator().stats())).collect();
         let (schedules, kernels) = (self.schedules.len(), self.kernels.len());
         ContextStats { memory, schedules, kernels, packs: self.packs.len() }
     }
@@ -148,7 +154,7 @@ impl Context {
         let graph = with_inputs(Graph::new(roots), &inputs)?;
         let key = GraphKey::new(&graph)?;
         let scheduled = self.schedule(&graph, &key, config)?;
-        let inputs: Vec<Arc<Memory>> = inputs.into_iter().map(|(_, memory, _)| memory).collect();
+        let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &key, &inputs, config, &watch);
         let chosen = plan(&scheduled)?;
         if config.schedules.is_empty() {
@@ -186,15 +192,20 @@ impl Context {
             return make();
         }
         let compiler = self.devices.get(&DeviceSpec::CPU)?.primary()?.compiler.cache_key();
-        let key = {
-            let (prepared, strict, target) = (config.prepared, config.strict, config.target.clone());
-            ScheduleKey { graph: key.hash, prepared, strict, target, compiler }
+        let key = ScheduleKey {
+            graph: key.hash,
+            prepared: config.prepared,
+            strict: config.strict,
+            target: config.target.clone(),
+            strategy: config.strategy,
+            device: config.device.clone(),
+            compiler,
         };
         self.schedules.get_or_make(&key, make)
     }
 
     /// The plan's own memory for its `i`-th input, with the content of a leaf.
-    fn input(&self, i: usize, leaf: &Leaf) -> Result<(Leaf, Arc<Memory>, UOp)> {
+    fn input(&self, i: usize, leaf: &Leaf) -> Result<(Leaf, PlanInput, UOp)> {
         let given = instantiate::leaf_buffer(leaf)?;
         let device = match given.device() {
             DeviceSpec::Disk(_) => &DeviceSpec::CPU,
@@ -202,13 +213,14 @@ impl Context {
         };
         let own = Arc::new(self.buffer(device, leaf.dtype(), given.count())?);
         own.allocate()?;
-        if given.is_allocated() || given.storage().is_read_only() {
+        let filled = given.is_allocated() || given.storage().is_read_only();
+        if filled {
             own.copy_from(&given)?;
         }
         let slot = u32::try_from(i).map_err(|_| Error::Unsupported(format!("{i} inputs")))?;
-        let memory = Arc::new(Memory::new(own, LeafClass::Input(slot)));
+        let memory = Arc::new(Memory::new(own, LeafClass::Input(slot)).with_bindings(&leaf.bindings()));
         let node = UOp::leaf(Leaf::new(memory.clone(), 0, leaf.dtype(), leaf.shape().clone()))?;
-        Ok((leaf.clone(), memory, node))
+        Ok((leaf.clone(), PlanInput { memory, shape: leaf.shape().clone(), filled }, node))
     }
 }
 
@@ -219,7 +231,7 @@ impl fmt::Debug for Context {
 }
 
 /// The graph, reading the plan's inputs in place of the leaves that they stand for.
-fn with_inputs(graph: Graph, inputs: &[(Leaf, Arc<Memory>, UOp)]) -> Result<Graph> {
+fn with_inputs(graph: Graph, inputs: &[(Leaf, PlanInput, UOp)]) -> Result<Graph> {
     if inputs.is_empty() {
         return Ok(graph);
     }

@@ -137,6 +137,20 @@ pub enum VariableError {
     /// A variable whose value is the plan's own business.
     #[error("variable '{0}' is fixed by the plan")]
     Fixed(String),
+    /// An input that keeps a content of another size.
+    #[error(
+        "variable {name}: input {input} has the content of a run at {name} = {was}; give it anew for {name} = {value}"
+    )]
+    Input {
+        /// The input.
+        input: usize,
+        /// The variable.
+        name: String,
+        /// Its value when the input was given.
+        was: i64,
+        /// Its new value.
+        value: i64,
+    },
     /// A variable that has no value yet.
     #[error("variable '{0}' has no value")]
     Unbound(String),

@@ -1,12 +1,12 @@
 //! Attaching buffers to a schedule: from a PreSchedule to a plan.
 
 use crate::code::{Job, KernelCode, Optimizer, compile_all};
-use crate::config::{KernelRef, PrepareConfig};
+use crate::config::{KernelRef, PrepareConfig, Strategy};
 use crate::context::{Context, max_count};
 use crate::error::{Error, Result};
 use crate::interrupt::Watch;
 use crate::memory::Memory;
-use crate::plan::{ExecutionPlan, ExecutionPlanBuilder, PlanOp, Role};
+use crate::plan::{ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Role};
 use crate::prepack;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
 use svod_ir::size::BoundVariable;
 use svod_schedule::opt::Opt;
-use svod_schedule::{Item, KernelInvocation, PreSchedule, PreScheduleError, Slot, create_pre_schedule};
+use svod_schedule::{Item, KernelInvocation, PreSchedule, PreScheduleError, Schedule, Slot, create_pre_schedule};
 
 /// A schedule and, once it was used, the code of its steps.
 pub(crate) struct Scheduled {
@@ -53,7 +53,11 @@ impl Scheduled {
     }
 
     fn of(pre: PreSchedule, config: &PrepareConfig) -> Scheduled {
-        let chosen = if config.strict { Optimizer::Strict } else { Optimizer::Heuristic };
+        let chosen = match config.strategy {
+            _ if config.strict => Optimizer::Strict,
+            Strategy::Heuristic => Optimizer::Heuristic,
+            Strategy::None => Optimizer::Given(Schedule::default()),
+        };
         Scheduled { optimizers: vec![chosen; pre.kernels.len()], pre, steps: OnceLock::new() }
     }
 
@@ -112,13 +116,13 @@ pub(crate) fn instantiate(
     context: &Arc<Context>,
     scheduled: &Scheduled,
     key: &GraphKey,
-    inputs: &[Arc<Memory>],
+    inputs: &[PlanInput],
     config: &PrepareConfig,
     watch: &Watch,
 ) -> Result<ExecutionPlan> {
     let pre = &scheduled.pre;
     let leaves = key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
-    let devices = devices(context, pre, &leaves)?;
+    let devices = devices(context, pre, &leaves, config)?;
     let steps = match scheduled.steps.get() {
         Some(steps) => steps,
         None => {
@@ -190,8 +194,14 @@ pub(crate) fn instantiate(
         }
     }
     builder.outputs(pre.outputs.iter().map(|s| table.get(*s)).collect::<Result<_>>()?);
+    let shape = |slot: &Slot| match *slot {
+        Slot::Leaf(i) => key.leaves[i].shape().clone(),
+        Slot::Buffer(i) => pre.buffers[i].shape.clone().into(),
+    };
+    builder.output_shapes(pre.outputs.iter().map(shape).collect());
     builder.inputs(inputs);
     builder.bind(&key.bindings);
+    builder.fix(&key.fixed);
     Ok(builder.build()?)
 }
 
@@ -205,14 +215,14 @@ pub fn instantiate_schedule(
     context: &Arc<Context>,
     pre: &PreSchedule,
     leaves: &[Leaf],
-    inputs: &[Arc<Memory>],
+    inputs: &[PlanInput],
     bindings: &[BoundVariable],
     config: &PrepareConfig,
 ) -> Result<ExecutionPlan> {
     if pre.invocations.is_empty() {
         return Err(Error::EmptySchedule);
     }
-    let key = GraphKey { hash: [0; 32], leaves: leaves.to_vec(), bindings: bindings.to_vec() };
+    let key = GraphKey { hash: [0; 32], leaves: leaves.to_vec(), bindings: bindings.to_vec(), fixed: vec![] };
     let scheduled = Scheduled::of(pre.clone(), config);
     instantiate(context, &scheduled, &key, inputs, config, &Watch::new(context.stop_check()))
 }
@@ -290,8 +300,15 @@ fn written(invocation: &KernelInvocation) -> Result<Slot> {
     out.copied().ok_or_else(|| Error::BufferNotFound("a step without arguments".into()))
 }
 
-/// The device of each slot: its own, else that of the first argument that is not a file, else CPU.
-fn devices(context: &Context, pre: &PreSchedule, leaves: &[Arc<Buffer>]) -> Result<FxHashMap<Slot, Arc<Device>>> {
+/// The device of each slot: its own, else that of the first argument that is not a file, else the
+/// one that the configuration chooses, else CPU.
+fn devices(
+    context: &Context,
+    pre: &PreSchedule,
+    leaves: &[Arc<Buffer>],
+    config: &PrepareConfig,
+) -> Result<FxHashMap<Slot, Arc<Device>>> {
+    let chosen = config.device.as_ref().unwrap_or(&DeviceSpec::CPU);
     let mut devices: FxHashMap<Slot, Arc<Device>> = FxHashMap::default();
     for (i, leaf) in leaves.iter().enumerate() {
         devices.insert(Slot::Leaf(i), context.devices().get(leaf.device())?);
@@ -305,7 +322,7 @@ fn devices(context: &Context, pre: &PreSchedule, leaves: &[Arc<Buffer>]) -> Resu
                 let mut args = invocation.args.iter().filter_map(|a| devices.get(a));
                 match args.find(|d| !d.spec().is_disk()) {
                     Some(device) => device.clone(),
-                    None => context.devices().get(&DeviceSpec::CPU)?,
+                    None => context.devices().get(chosen)?,
                 }
             }
         };

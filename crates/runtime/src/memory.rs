@@ -1,9 +1,11 @@
 //! Memory of tensors, as the leaves of graphs.
 
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use svod_device::{Block, Buffer};
-use svod_ir::graph::{Device, LeafClass, LeafData};
+use svod_ir::graph::{Device, LeafClass, LeafData, Shape};
+use svod_ir::size::{BoundVariable, Size};
 
 /// The memory behind a leaf: a buffer, what may be assumed of it, and how often it was written.
 ///
@@ -16,6 +18,9 @@ pub struct Memory {
     alignment: u64,
     version: AtomicU64,
     valid: AtomicBool,
+    bindings: Mutex<Arc<[BoundVariable]>>,
+    shape: Option<Shape>,
+    content: Arc<RwLock<()>>,
 }
 
 impl Memory {
@@ -27,7 +32,51 @@ impl Memory {
         let alignment = address.map_or(Block::ALIGN as u64, |ptr| {
             1 << (ptr.as_ptr() as usize).trailing_zeros().min(Block::ALIGN.trailing_zeros())
         });
-        Memory { buffer, class, device, alignment, version: AtomicU64::new(0), valid: AtomicBool::new(true) }
+        Memory {
+            buffer,
+            class,
+            device,
+            alignment,
+            version: AtomicU64::new(0),
+            valid: AtomicBool::new(true),
+            bindings: Mutex::default(),
+            shape: None,
+            content: Arc::default(),
+        }
+    }
+
+    /// This, with elements that lie in memory as these values of a shape's variables say.
+    pub fn with_bindings(self, bindings: &[BoundVariable]) -> Self {
+        self.set_bindings(bindings.into());
+        self
+    }
+
+    /// This, with elements of these extents, which variables may give.
+    pub(crate) fn with_shape(self, shape: Option<&Shape>) -> Self {
+        Memory { shape: shape.cloned(), ..self }
+    }
+
+    /// The extents of a plan's output in its last run, where variables give them.
+    pub fn bound_shape(&self) -> Option<Shape> {
+        let shape = self.shape.as_ref().filter(|s| s.iter().any(|n| n.as_const().is_none()))?;
+        let bindings = self.bindings.lock().clone();
+        shape.iter().map(|n| n.eval_bound(&bindings).ok().map(Size::from)).collect()
+    }
+
+    /// This, as memory whose content is only accessed under a lock that is shared with others.
+    pub(crate) fn with_lock(self, content: &Arc<RwLock<()>>) -> Self {
+        Memory { content: content.clone(), ..self }
+    }
+
+    pub(crate) fn set_bindings(&self, bindings: Arc<[BoundVariable]>) {
+        *self.bindings.lock() = bindings;
+    }
+
+    /// Keeps runs of the plan whose output this is from writing it. It waits for one that is at it.
+    /// A thread may hold several.
+    pub fn hold(&self) -> RwLockReadGuard<'_, ()> {
+        // Recursive: a writer that waits must not come between two holds of one thread.
+        self.content.read_recursive()
     }
 
     /// The buffer.
@@ -70,5 +119,9 @@ impl LeafData for Memory {
 
     fn alignment(&self) -> u64 {
         self.alignment
+    }
+
+    fn bindings(&self) -> Vec<BoundVariable> {
+        self.bindings.lock().to_vec()
     }
 }

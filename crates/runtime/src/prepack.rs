@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 use svod_device::Buffer;
 use svod_ir::Key;
 use svod_ir::graph::Leaf;
+use svod_ir::size::{BoundVariable, Variable};
 
 /// Packed buffers that some plan holds.
 #[derive(Default)]
@@ -58,7 +59,16 @@ pub(crate) fn packed(
     buffers.push(out);
     builder.op(PlanOp::kernel(pack.code.clone(), buffers));
     builder.outputs(vec![out]);
+    // The kernel's variables size operands that are not packed: any value will do.
+    let bindings: Vec<BoundVariable> = spec.vars.iter().filter_map(|v| v.bind(Variable::min(v)).ok()).collect();
+    builder.bind(&bindings);
+    // Arguments that packing does not read are allocated for it all the same: the plan that they
+    // belong to decides later where they lie.
+    let unused: Vec<&Arc<Buffer>> = args.iter().filter(|b| !b.is_allocated()).collect();
     builder.build()?.execute()?;
+    for buffer in unused {
+        buffer.storage().release();
+    }
     let cache = &mut *context.packs.0.lock();
     cache.retain(|_, buffer| buffer.strong_count() > 0);
     // Another thread may have packed the same meanwhile: either copy will do.

@@ -215,12 +215,16 @@ fn c7_planners_give_equal_results() {
         let plan = context.plan(&[chain(&a, &b, 6)], &[], &PrepareConfig { planner, ..config() }).unwrap();
         plan.execute().unwrap();
         plan.execute().unwrap();
-        (output(&plan, 0), plan.memory_saved())
+        (output(&plan, 0), plan.memory_report())
     };
-    let ((plain, none), (remapped, saved)) = (result(Planner::Disabled), result(Planner::Remap));
-    assert_eq!(plain, remapped);
-    assert_eq!(none.buffers, 0);
-    assert!(saved.buffers > 0 && saved.bytes > 0, "{saved:?}");
+    let (plain, none) = result(Planner::Disabled);
+    assert_eq!((none.buffers, none.bytes, none.before), (0, 0, none.after));
+    for planner in [Planner::Remap, Planner::Arena] {
+        let (shared, report) = result(planner);
+        assert_eq!(plain, shared);
+        assert!(report.buffers > 0 && report.bytes > 0 && report.after >= report.bound, "{report:?}");
+        assert_eq!((report.before, report.bound), (none.before, none.bound));
+    }
 }
 
 #[test]

@@ -152,7 +152,8 @@ fn is_transcendental(op: &Op) -> bool {
 /// Whether a movement is never worth a buffer: what is below it has no more elements, or a window's
 /// few more, so that a wish for memory is passed on.
 fn passes_on(op: &Op) -> bool {
-    matches!(op, Op::Detach | Op::ContiguousBackward) || (op.is_movement() && !matches!(op, Op::Shrink(_)))
+    let mark = matches!(op, Op::Detach | Op::ContiguousBackward | Op::Let(_));
+    mark || (op.is_movement() && !matches!(op, Op::Shrink(_)))
 }
 
 /// Whether a reduction is a contraction with a tile to it: a float sum of products in which each
@@ -211,7 +212,7 @@ fn repeated_dims(graph: &Graph, node: NodeIndex) -> u64 {
                 dims.pop();
                 dims[*axis] = None;
             }
-            Op::Cast(_) | Op::Detach | Op::ContiguousBackward => {}
+            Op::Cast(_) | Op::Detach | Op::ContiguousBackward | Op::Let(_) => {}
             _ => return repeated,
         }
         at = below;

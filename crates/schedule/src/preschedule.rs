@@ -96,7 +96,10 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
     let graph = simplified.as_ref().unwrap_or(graph);
     let cut = fuse(graph);
     let constant = |node: NodeIndex| match graph.nodes()[node as usize].op() {
-        Op::Leaf(leaf) => prepared && leaf.class() == LeafClass::Data,
+        Op::Leaf(leaf) => {
+            let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
+            prepared && leaf.class() == LeafClass::Data && fixed
+        }
         _ => false,
     };
     let mut schedule = PreSchedule::default();

@@ -71,6 +71,7 @@ pub(crate) fn rangeify(
     order.push(root);
     let param = ParamId(order.len() as u32 - 1);
     kernel.params.push(Param { dtype: value.dtype(), shape: value.shape().to_vec(), constant: false });
+    name_variables(&mut kernel);
     for stage in &mut kernel.stages {
         for out in &mut stage.outs {
             if let Out::Param { param: p, .. } = out {
@@ -79,6 +80,19 @@ pub(crate) fn rangeify(
         }
     }
     Ok(Ranged { kernel, params: order })
+}
+
+/// Adds the variables that indices and arguments' extents mention to those of the kernel.
+fn name_variables(kernel: &mut Kernel) {
+    let in_exprs = kernel.exprs.iter().filter_map(|(_, e)| if let Expr::Index(size) = e { Some(size) } else { None });
+    let sizes = in_exprs.chain(kernel.params.iter().flat_map(|p| &p.shape));
+    let mut named: Vec<Variable> = sizes.flat_map(Size::variables).collect();
+    named.retain(|v| kernel.axes.iter().all(|a| a.var != *v));
+    for v in named {
+        if !kernel.vars.contains(&v) {
+            kernel.vars.push(v);
+        }
+    }
 }
 
 struct Build<'g> {
@@ -232,7 +246,9 @@ impl Build<'_> {
                 let v = self.value(sources[0], context.clone())?;
                 Ok(self.kernel.exprs.add(Expr::Bitcast(*to, v), *to))
             }
-            Op::Detach | Op::ContiguousBackward | Op::Contiguous => self.value(sources[0], context.clone()),
+            Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Contiguous => {
+                self.value(sources[0], context.clone())
+            }
             Op::Reshape(_) => {
                 let below = self.graph.nodes()[sources[0] as usize].shape_arc().clone();
                 let index = self.reshape(&context.index, value.shape(), &below);

@@ -14,7 +14,7 @@ use svod_ir::graph::{LeafClass, UOp};
 use svod_ir::size::{BoundVariable, Size};
 
 use crate::error::{Result, TensorError};
-use crate::memory::{fresh, host, leaf_over};
+use crate::memory::{bound_leaf, fresh, host, leaf_over};
 use crate::operand::{Operand, checked_shape, size_value, sizes};
 use crate::tensor::Tensor;
 
@@ -129,6 +129,35 @@ impl Tensor {
         Tensor::full(shape, 1, Some(dtype))
     }
 
+    /// Memory for elements of this shape, which may be symbolic, to be given as input of a plan. As
+    /// long as nothing is, they are arbitrary.
+    pub fn empty<S: Clone + Into<Size>>(shape: &[S], dtype: DType, values: &[BoundVariable]) -> Result<Tensor> {
+        Tensor::reserved("empty", sizes(shape), dtype, LeafClass::Data, values)
+    }
+
+    /// What a function is traced with in place of its `slot`-th argument: an input of the plan that
+    /// is made of it, without a value until then.
+    pub fn placeholder<S: Clone + Into<Size>>(shape: &[S], dtype: DType, slot: u32) -> Result<Tensor> {
+        Tensor::reserved("placeholder", sizes(shape), dtype, LeafClass::Input(slot), &[])
+    }
+
+    fn reserved(
+        op: &'static str,
+        shape: Vec<Size>,
+        dtype: DType,
+        class: LeafClass,
+        values: &[BoundVariable],
+    ) -> Result<Tensor> {
+        let shape = checked_shape(op, shape)?;
+        let count = if shape.contains(&Size::ZERO) { Size::ZERO } else { shape.iter().product() };
+        let most = count
+            .upper_bound()
+            .and_then(|n| usize::try_from(n).ok())
+            .ok_or_else(|| TensorError::shape(op, format!("{count} elements have no upper bound")))?;
+        let buffer = Arc::new(Buffer::new(host()?.allocator(), dtype, most)?);
+        Ok(Tensor::from_uop(bound_leaf(buffer, class, shape, values)?))
+    }
+
     /// One value in this tensor's shape and type.
     pub fn full_like(&self, value: impl Into<Operand>) -> Result<Tensor> {
         Tensor::full(&self.shape(), value, Some(self.dtype()))
@@ -142,6 +171,18 @@ impl Tensor {
             Operand::Int(i) => i64::try_from(i).ok(),
             _ => None,
         };
+        if let (Some(first), Some(last), Some(step)) = (start.size(), stop.size(), whole(&step))
+            && (first.as_const().is_none() || last.as_const().is_none())
+        {
+            let distance = if step > 0 { last - first } else { first - last };
+            let count = match step {
+                0 => return Err(TensorError::value(op, "the step must not be 0")),
+                _ => distance.ceil_div(step.saturating_abs()).max(0),
+            };
+            let numbers =
+                Tensor::from_uop(UOp::range(count)?).with_values(&[start.values(), stop.values()].concat())?;
+            return numbers.mul(step)?.add(start)?.cast(dtype.unwrap_or(DEFAULT_INT));
+        }
         if let (Some(start), Some(stop), Some(step)) = (whole(&start), whole(&stop), whole(&step)) {
             let distance = i128::from(stop) - i128::from(start);
             let count = match step {

@@ -95,6 +95,9 @@ pub enum TensorError {
     /// A pending expression over what a plan's earlier run wrote.
     #[error("stale: the expression reads the output of an earlier run of a plan that ran again since; build it anew")]
     Stale,
+    /// Data that is looked at while a function is traced, when there is none.
+    #[error("a traced function looks at the data of its arguments, which differ from call to call")]
+    Traced,
     /// An operation that the graph rejects.
     #[error(transparent)]
     Graph(#[from] GraphError),
@@ -151,7 +154,7 @@ impl TensorError {
             }
             TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
-            TensorError::NotExecuted | TensorError::Stale => ErrorKind::Execution,
+            TensorError::NotExecuted | TensorError::Stale | TensorError::Traced => ErrorKind::Execution,
             TensorError::Graph(error) => of_graph(error),
             TensorError::Runtime(error) => of_runtime(error),
             TensorError::Device(error) => of_device(error),

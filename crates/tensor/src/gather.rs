@@ -5,12 +5,12 @@
 
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::graph::{LeafClass, Op, UOp};
+use svod_ir::graph::{Op, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::{axis_of, need_int, size_value};
-use crate::read::host_elements;
+use crate::read::{host_elements, is_known};
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -83,7 +83,7 @@ pub(crate) fn from_start(op: &'static str, index: &UOp, axis: usize, extent: &Si
 fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<()> {
     let values = match (index.uniform(), index.op()) {
         (Some(value), _) if index.numel() != Size::ZERO => vec![value],
-        (_, Op::Leaf(leaf)) if leaf.class() != LeafClass::Output => host_elements(index)?,
+        (_, Op::Leaf(leaf)) if is_known(leaf) => host_elements(index)?,
         _ => return Ok(()),
     };
     let Some(known) = extent.upper_bound() else { return Ok(()) };

@@ -15,13 +15,13 @@ use crate::tensor::Tensor;
 #[derive(Clone, Debug)]
 pub enum Index {
     /// One position; negative from the end. The dimension vanishes.
-    Int(i64),
+    Int(Size),
     /// `start:stop:step`, as in Python.
     Slice {
         /// First position; the first in the step's direction for `None`.
-        start: Option<i64>,
+        start: Option<Size>,
         /// Position that is not reached; behind the last one for `None`.
-        stop: Option<i64>,
+        stop: Option<Size>,
         /// Distance, not 0.
         step: i64,
     },
@@ -39,14 +39,14 @@ impl Index {
     pub const FULL: Index = Index::Slice { start: None, stop: None, step: 1 };
 
     /// `start..stop`.
-    pub fn range(start: i64, stop: i64) -> Index {
-        Index::Slice { start: Some(start), stop: Some(stop), step: 1 }
+    pub fn range(start: impl Into<Size>, stop: impl Into<Size>) -> Index {
+        Index::Slice { start: Some(start.into()), stop: Some(stop.into()), step: 1 }
     }
 }
 
 impl From<i64> for Index {
     fn from(i: i64) -> Self {
-        Index::Int(i)
+        Index::Int(i.into())
     }
 }
 
@@ -166,11 +166,17 @@ impl Selection {
             in_run = is_advanced;
             match entry {
                 Index::Int(i) => {
-                    selection.entries.push(Entry::Int(position(op, *i, axis, &shape[axis])?));
+                    selection.entries.push(Entry::Int(position(op, i, axis, &shape[axis])?));
                     axis += 1;
                 }
                 Index::Slice { start, stop, step } => {
-                    selection.entries.push(Entry::Slice(slice(op, *start, *stop, *step, &shape[axis])?));
+                    selection.entries.push(Entry::Slice(slice(
+                        op,
+                        start.as_ref(),
+                        stop.as_ref(),
+                        *step,
+                        &shape[axis],
+                    )?));
                     (axis, out) = (axis + 1, out + 1);
                 }
                 Index::NewAxis => {
@@ -280,31 +286,48 @@ impl Slice {
 }
 
 /// One position as a slice.
-fn position(op: &'static str, i: i64, axis: usize, extent: &Size) -> Result<Slice> {
-    let first = if i < 0 { extent + i } else { i.into() };
-    let inside = first.bounds().0 >= 0 && first.lt(extent) == Some(true);
-    if !inside {
-        return Err(TensorError::Index { op, index: i, axis, extent: extent.clone() });
+fn position(op: &'static str, i: &Size, axis: usize, extent: &Size) -> Result<Slice> {
+    let first = from_front(op, i, extent)?;
+    if first.bounds().0 >= 0 && first.lt(extent) == Some(true) {
+        return Ok(Slice::Range(first.clone(), first + 1));
     }
-    let last = &first + 1;
-    Ok(Slice::Range(first, last))
+    Err(match i.as_const() {
+        Some(index) => TensorError::Index { op, index, axis, extent: extent.clone() },
+        None => {
+            TensorError::shape(op, format!("index {i} is or may be out of range for axis {axis} with extent {extent}"))
+        }
+    })
 }
 
-/// A slice by Python's rules: positions are clipped, where the extent is a number.
-fn slice(op: &'static str, start: Option<i64>, stop: Option<i64>, step: i64, extent: &Size) -> Result<Slice> {
+/// A position counted from the front; a negative one counts from the end.
+fn from_front(op: &'static str, i: &Size, extent: &Size) -> Result<Size> {
+    match i.bounds() {
+        (0.., _) => Ok(i.clone()),
+        (_, ..=-1) => Ok(extent + i),
+        _ => Err(TensorError::shape(op, format!("whether index {i} is negative cannot be decided"))),
+    }
+}
+
+/// A slice by Python's rules: positions are clipped.
+fn slice(op: &'static str, start: Option<&Size>, stop: Option<&Size>, step: i64, extent: &Size) -> Result<Slice> {
     if step == 0 {
         return Err(TensorError::value(op, "the step of a slice must not be 0"));
     }
     if start.is_none() && stop.is_none() && step == 1 {
         return Ok(Slice::Full);
     }
-    let Some(n) = extent.as_const() else {
+    let number = |s: Option<&Size>| match s {
+        None => Some(None),
+        Some(s) => s.as_const().map(Some),
+    };
+    let (Some(n), Some(start), Some(stop)) = (extent.as_const(), number(start), number(stop)) else {
         if step != 1 {
-            let message = format!("a slice with step {step} of the symbolic extent {extent}");
+            let message = format!("a slice with step {step} where the extent {extent} or an end is symbolic");
             return Err(TensorError::unsupported(op, message));
         }
-        let from_start = |i: i64| if i < 0 { extent + i } else { i.into() };
-        let (first, last) = (start.map_or(Size::ZERO, from_start), stop.map_or(extent.clone(), from_start));
+        let clip = |i: &Size| Ok::<_, TensorError>(from_front(op, i, extent)?.max(0).min(extent));
+        let first = start.map_or(Ok(Size::ZERO), clip)?;
+        let last = stop.map_or(Ok(extent.clone()), clip)?.max(&first);
         return Ok(Slice::Range(first, last));
     };
     let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };

@@ -50,7 +50,7 @@ pub use create::Element;
 pub use error::{ErrorKind, Result, TensorError};
 pub use index::Index;
 pub use operand::Operand;
-pub use plan::Plan;
+pub use plan::{Given, Plan, named};
 pub use pool::Pool;
 pub use random::manual_seed;
 pub use scatter::Reduction;

@@ -8,12 +8,12 @@ use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Graph, Leaf, LeafClass, Op, UOp};
+use svod_ir::graph::{Graph, Leaf, Op, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError};
 use crate::operand::size_value;
-use crate::read::host_elements;
+use crate::read::{host_elements, is_known};
 use crate::tensor::Tensor;
 
 /// The lookups of a graph that remain to be checked.
@@ -58,7 +58,7 @@ impl Lookups {
                     lookups.inputs.push((slot, lookup(wraps)));
                     continue;
                 }
-                if leaf.class() != LeafClass::Output {
+                if is_known(leaf) {
                     let known = host_elements(&graph.nodes()[at as usize])?;
                     lookup(wraps).check(known.into_iter())?;
                     continue;
@@ -137,7 +137,8 @@ fn origin(graph: &Graph, index: NodeIndex) -> Option<(NodeIndex, bool)> {
                 sources[2]
             }
             Op::Cast(to) if to.is_int() && graph.nodes()[sources[0] as usize].dtype().is_int() => sources[0],
-            Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Flip(_) | Op::Contiguous | Op::Detach => sources[0],
+            Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Flip(_) => sources[0],
+            Op::Contiguous | Op::Detach | Op::Let(_) => sources[0],
             _ => return None,
         };
     }
@@ -174,7 +175,7 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
             }
             Op::Cast(_) => fits(of(0).or(type_bounds(graph.nodes()[sources[0] as usize].dtype()))),
             Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) | Op::Window(..) => of(0),
-            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Copy(_) => of(0),
+            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) => of(0),
             Op::Pad(_, fill) if !node.dtype().is_float() => {
                 of(0).map(|(a, b)| (a.min(fill.as_i128()), b.max(fill.as_i128())))
             }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use svod_device::{Allocator, Buffer, Device as OpenDevice, DeviceSpec};
 use svod_dtype::{Const, DType};
 use svod_ir::graph::{Leaf, LeafClass, Shape, UOp};
+use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::{Context, Memory};
 
-use crate::error::Result;
+use crate::error::{Result, TensorError};
 
 /// The CPU's memory.
 pub(crate) fn host() -> Result<Arc<OpenDevice>> {
@@ -33,6 +34,35 @@ pub(crate) fn filled(value: Const, count: usize) -> Result<Arc<Buffer>> {
 
 /// The leaf of a buffer's elements in a shape.
 pub(crate) fn leaf_over(buffer: Arc<Buffer>, class: LeafClass, shape: Shape) -> Result<UOp> {
+    bound_leaf(buffer, class, shape, &[])
+}
+
+/// The leaf of a buffer's elements in a shape, which lie in it as these values of the shape's
+/// variables say.
+pub(crate) fn bound_leaf(buffer: Arc<Buffer>, class: LeafClass, shape: Shape, values: &[BoundVariable]) -> Result<UOp> {
     let (dtype, offset) = (buffer.dtype(), buffer.offset() as u64);
-    Ok(UOp::leaf(Leaf::new(Arc::new(Memory::new(buffer, class)), offset, dtype, shape))?)
+    let memory = Memory::new(buffer, class).with_bindings(values);
+    Ok(UOp::leaf(Leaf::new(Arc::new(memory), offset, dtype, shape))?)
+}
+
+/// The extents of a leaf's elements in memory.
+///
+/// # Errors
+/// Where one has no value.
+pub(crate) fn extents_of(leaf: &Leaf) -> Result<Vec<usize>> {
+    let bindings = leaf.bindings();
+    let extent = |n: &Size| match n.as_usize() {
+        Some(n) => Ok(n),
+        None => {
+            let value = n.eval_bound(&bindings)?;
+            let negative = |_| TensorError::shape("shape", format!("extent {n} is {value}"));
+            usize::try_from(value).map_err(negative)
+        }
+    };
+    leaf.shape().iter().map(extent).collect()
+}
+
+/// The memory of a plan's output.
+pub(crate) fn output_of(leaf: &Leaf) -> Option<&Memory> {
+    if leaf.class() == LeafClass::Output { leaf.downcast() } else { None }
 }

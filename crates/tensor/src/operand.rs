@@ -2,7 +2,7 @@
 
 use svod_dtype::{Const, DEFAULT_FLOAT, DEFAULT_INT, DType, Weak, promote, promote_weak};
 use svod_ir::graph::{Shape, UOp};
-use svod_ir::size::Size;
+use svod_ir::size::{BoundVariable, Size};
 
 use crate::error::{Result, TensorError, show, show_operands, show_typed};
 use crate::tensor::Tensor;
@@ -18,6 +18,8 @@ pub enum Operand {
     Int(i128),
     /// A float.
     Float(f64),
+    /// An integer that variables give, some of which have a value for this run.
+    Size(Size, Vec<BoundVariable>),
 }
 
 macro_rules! operand_from {
@@ -46,12 +48,32 @@ impl From<&Tensor> for Operand {
     }
 }
 
+impl From<Size> for Operand {
+    fn from(value: Size) -> Self {
+        Operand::Size(value, Vec::new())
+    }
+}
+
 impl Operand {
+    /// The value as a size, of an integer.
+    pub(crate) fn size(&self) -> Option<Size> {
+        match self {
+            Operand::Int(value) => i64::try_from(*value).ok().map(Size::from),
+            Operand::Size(size, _) => Some(size.clone()),
+            _ => None,
+        }
+    }
+
+    /// The values of variables that come with it.
+    pub(crate) fn values(&self) -> &[BoundVariable] {
+        if let Operand::Size(_, values) = self { values } else { &[] }
+    }
+
     fn weak(&self) -> Option<Weak> {
         match self {
             Operand::Tensor(_) => None,
             Operand::Bool(_) => Some(Weak::Bool),
-            Operand::Int(_) => Some(Weak::Int),
+            Operand::Int(_) | Operand::Size(..) => Some(Weak::Int),
             Operand::Float(_) => Some(Weak::Float),
         }
     }
@@ -60,6 +82,7 @@ impl Operand {
     pub(crate) fn in_type(&self, op: &'static str, dtype: DType) -> Result<UOp> {
         let constant = match *self {
             Operand::Tensor(ref tensor) => return Ok(tensor.uop().cast(dtype)?),
+            Operand::Size(ref size, ref values) => return Ok(size_value(size)?.with_values(values)?.cast(dtype)?),
             Operand::Bool(value) => Const::bool(value).cast(dtype),
             Operand::Float(value) => Const::f64(dtype, value),
             Operand::Int(value) => match dtype.int_range() {
@@ -81,7 +104,7 @@ impl Operand {
         match self {
             Operand::Tensor(tensor) => Ok(tensor.uop()),
             Operand::Bool(_) => self.in_type(op, DType::Bool),
-            Operand::Int(_) => self.in_type(op, DEFAULT_INT),
+            Operand::Int(_) | Operand::Size(..) => self.in_type(op, DEFAULT_INT),
             Operand::Float(_) => self.in_type(op, DEFAULT_FLOAT),
         }
     }

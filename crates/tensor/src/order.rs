@@ -31,7 +31,7 @@ impl Tensor {
         let (op, node) = ("topk", self.uop());
         let at = axis_of(op, axis, node.rank())?;
         if k < 0 || Size::from(k).le(&node.shape()[at]) != Some(true) {
-            let given = show_operands(&[node.clone()]);
+            let given = show_operands(std::slice::from_ref(&node));
             return Err(TensorError::value(op, format!("{k} elements along axis {at} of {given}")));
         }
         let positions = Tensor::from_uop(node.argsort(at, largest, k)?);
@@ -54,8 +54,9 @@ impl Tensor {
     /// A binary search: as many lookups as the number of elements has bits.
     pub fn searchsorted(&self, values: &Tensor, right: bool) -> Result<Tensor> {
         let (op, sorted, values) = ("searchsorted", self.uop(), values.uop());
-        let misfit =
-            || TensorError::shape(op, format!("a sorted 1-d tensor, not {}", show_operands(&[sorted.clone()])));
+        let misfit = || {
+            TensorError::shape(op, format!("a sorted 1-d tensor, not {}", show_operands(std::slice::from_ref(&sorted))))
+        };
         if sorted.rank() != 1 {
             return Err(misfit());
         }

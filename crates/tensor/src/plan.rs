@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use svod_device::Buffer;
 use svod_dtype::DType;
-use svod_ir::graph::{Graph, Leaf, Op, Shape, UOp};
+use svod_ir::graph::{Graph, Leaf, LeafClass, LeafData, Op, Shape, UOp};
+use svod_ir::size::Size;
 use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile};
 
 use crate::error::{Result, TensorError, show_typed};
@@ -30,7 +31,7 @@ impl Tensor {
     /// # Ok::<(), svod_tensor::TensorError>(())
     /// ```
     pub fn prepare(&self, inputs: &[&Tensor]) -> Result<Plan> {
-        self.prepare_with(inputs, &PrepareConfig::from_env())
+        self.prepare_with(inputs, &PrepareConfig::current())
     }
 
     /// [`Tensor::prepare`] by this configuration.
@@ -43,7 +44,7 @@ impl Tensor {
     /// # Errors
     /// Also where nothing is pending.
     pub fn prepare_batch(tensors: &[&Tensor], inputs: &[&Tensor]) -> Result<Plan> {
-        Tensor::prepare_batch_with(tensors, inputs, &PrepareConfig::from_env())
+        Tensor::prepare_batch_with(tensors, inputs, &PrepareConfig::current())
     }
 
     /// [`Tensor::prepare_batch`] by this configuration.
@@ -64,6 +65,36 @@ pub struct Plan {
     lookups: Lookups,
 }
 
+/// What an input is given: its type and extents.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// Position of the input.
+    pub input: usize,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub extents: &'a [usize],
+}
+
+/// Names and values, borrowed.
+pub fn named(variables: &[(String, i64)]) -> Vec<(&str, i64)> {
+    variables.iter().map(|(name, value)| (name.as_str(), *value)).collect()
+}
+
+/// An extent where these variables have these values.
+fn with(extent: &Size, values: &[(String, i64)]) -> Size {
+    extent.substitute(&|v| values.iter().find(|(name, _)| name == v.name()).map(|(_, value)| Size::from(*value)))
+}
+
+/// The value of the only variable of an extent, where it appears linearly and a value fits.
+fn solve(extent: &Size, value: i64) -> Option<(String, i64)> {
+    let [variable] = &extent.variables()[..] else { return None };
+    let at = |n: i64| extent.substitute(&|_| Some(Size::from(n))).as_const();
+    let (start, step) = (at(0)?, at(1)?.checked_sub(at(0)?)?);
+    let n = value.checked_sub(start)?.checked_div(step)?;
+    (at(n) == Some(value)).then(|| (variable.name().to_owned(), n))
+}
+
 fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
     let given = inputs.iter().enumerate().map(|(i, t)| input_leaf(i, t)).collect::<Result<Vec<_>>>()?;
     let constant: Vec<usize> = (0..given.len()).filter(|&i| given[i].1).collect();
@@ -79,7 +110,7 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
         roots.push(value.unwrap_or(node));
     }
     let graph = Graph::new(&roots);
-    check_leaves(&graph)?;
+    check_leaves(&graph, &leaves)?;
     let reads = |leaf: &Leaf| graph.nodes().iter().any(|n| matches!(n.op(), Op::Leaf(l) if l == leaf));
     if let Some(&i) = constant.iter().find(|&&i| !reads(&leaves[i])) {
         let message = format!("input {i} was a constant when the expression was built; realize it before that");
@@ -117,7 +148,9 @@ fn input_leaf(i: usize, tensor: &Tensor) -> Result<(Leaf, bool)> {
 
 fn output_leaf(memory: &Arc<Memory>, shape: &Shape) -> Result<UOp> {
     let buffer = memory.buffer();
-    Ok(UOp::leaf(Leaf::new(memory.clone(), buffer.offset() as u64, buffer.dtype(), shape.clone()))?)
+    let run = if memory.version() > 0 { memory.bound_shape() } else { None };
+    let shape = run.unwrap_or_else(|| shape.clone());
+    Ok(UOp::leaf(Leaf::new(memory.clone(), buffer.offset() as u64, buffer.dtype(), shape))?)
 }
 
 impl Plan {
@@ -131,38 +164,119 @@ impl Plan {
 
     /// Runs the plan on new inputs, in order, those not given as they were, and with new values
     /// for variables.
+    ///
+    /// Symbolic extents of inputs that are given follow from what is given.
     pub fn execute_on(&self, inputs: &[&Tensor], variables: &[(&str, i64)]) -> Result<()> {
-        let buffers = inputs.iter().enumerate().map(|(i, t)| self.fitting(i, t)).collect::<Result<Vec<_>>>()?;
-        let feeds: Vec<Feed> = buffers.iter().map(|b| Feed::Buffer(b)).collect();
-        self.execute_feeds(&feeds, variables)
+        let held = inputs.iter().map(|t| t.snapshot()).collect::<Result<Vec<_>>>()?;
+        let all = held.iter().enumerate();
+        let given: Vec<Given> =
+            all.map(|(input, (buffer, extents))| Given { input, dtype: buffer.dtype(), extents }).collect();
+        let variables = self.variables_of(&given, variables)?;
+        let feeds: Vec<Feed> = held.iter().map(|(buffer, _)| Feed::Buffer(buffer)).collect();
+        self.execute_feeds(&feeds, &named(&variables))
     }
 
-    /// [`Plan::execute_on`] with inputs given as memory.
+    /// [`Plan::execute_on`] with inputs given as memory, and all variables of their extents.
     pub fn execute_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<()> {
-        for (i, feed) in inputs.iter().enumerate() {
-            self.check_feed(i, *feed)?;
-        }
+        self.check_feeds(inputs)?;
         self.plan.execute_with(inputs, variables)?;
         self.check_flags()
     }
 
+    /// [`Plan::execute_feeds`], and the outputs as tensors of their own, which no later run
+    /// overwrites.
+    pub fn run_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Vec<Tensor>> {
+        self.check_feeds(inputs)?;
+        let mut copies = self.plan.execute_copied(inputs, variables)?;
+        let flags = copies.split_off(self.outputs.len());
+        self.lookups.check_flags(|i| Ok(flags[i].0.to_vec()?)).inspect_err(|_| self.plan.invalidate())?;
+        let own =
+            |(buffer, extents): (Buffer, Vec<usize>)| Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents);
+        copies.into_iter().map(own).collect()
+    }
+
     /// Runs the kernels one by one and takes the time of each.
     pub fn execute_profiled(&self) -> Result<Profile> {
-        let profile = self.plan.execute_profiled()?;
+        self.execute_feeds_profiled(&[], &[])
+    }
+
+    /// [`Plan::execute_feeds`], one kernel at a time.
+    pub fn execute_feeds_profiled(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Profile> {
+        self.check_feeds(inputs)?;
+        let profile = self.plan.execute_with_profiled(inputs, variables)?;
         self.check_flags()?;
         Ok(profile)
     }
 
-    /// Sets an input for later runs.
+    /// Sets an input for later runs, and the variables of its extents.
     pub fn set_input(&self, i: usize, value: &Tensor) -> Result<()> {
-        let buffer = self.fitting(i, value)?;
-        self.set_feed(i, Feed::Buffer(&buffer))
+        let (buffer, extents) = value.snapshot()?;
+        let variables = self.variables_of(&[Given { input: i, dtype: buffer.dtype(), extents: &extents }], &[])?;
+        self.set_feed(i, Feed::Buffer(&buffer), &named(&variables))
     }
 
-    /// [`Plan::set_input`] with memory.
-    pub fn set_feed(&self, i: usize, feed: Feed) -> Result<()> {
+    /// [`Plan::set_input`] with memory, and all variables of its extents.
+    pub fn set_feed(&self, i: usize, feed: Feed, variables: &[(&str, i64)]) -> Result<()> {
         self.check_feed(i, feed)?;
-        Ok(self.plan.set_input(i, feed)?)
+        Ok(self.plan.set_input(i, feed, variables)?)
+    }
+
+    /// The values of variables that inputs of these extents have, with those that are given.
+    ///
+    /// # Errors
+    /// A type or extents that do not fit the input. What does not follow from the extents keeps
+    /// its present value.
+    pub fn variables_of(&self, given: &[Given], variables: &[(&str, i64)]) -> Result<Vec<(String, i64)>> {
+        let mut found: Vec<(String, i64)> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let mut open: Vec<(usize, &Given, &Size, i64)> = Vec::new();
+        for (at, one) in given.iter().enumerate() {
+            let Some((dtype, shape)) = self.inputs.get(one.input) else {
+                let message = format!("input {} was given, but the plan has {}", one.input, self.inputs.len());
+                return Err(TensorError::value("execute", message));
+            };
+            let fits = |(n, given): (&Size, &usize)| n.as_usize().is_none_or(|n| n == *given);
+            if *dtype != one.dtype {
+                return Err(TensorError::dtype("execute", self.misfit(one)));
+            }
+            if shape.len() != one.extents.len() || !shape.iter().zip(one.extents).all(fits) {
+                return Err(TensorError::shape("execute", self.misfit(one)));
+            }
+            let symbolic = shape.iter().zip(one.extents).filter(|(n, _)| n.as_const().is_none());
+            open.extend(symbolic.map(|(n, extent)| (at, one, n, *extent as i64)));
+        }
+        // An extent with one variable that is not known yet gives it, and maybe others with it.
+        loop {
+            let before = found.len();
+            for (_, _, extent, value) in &open {
+                found.extend(solve(&with(extent, &found), *value));
+            }
+            if found.len() == before {
+                break;
+            }
+        }
+        let mut present: Vec<(String, i64)> = Vec::new();
+        for bound in self.plan.values() {
+            let name = bound.variable().name();
+            if !found.iter().any(|(known, _)| known == name) {
+                present.push((name.to_owned(), bound.value()));
+            }
+        }
+        for (_, one, extent, value) in open {
+            let now = with(&with(extent, &found), &present);
+            if now.as_const() != Some(value) {
+                let why = format!("{}; extent {extent} is {now}, not {value}", self.misfit(one));
+                return Err(TensorError::shape("execute", why));
+            }
+        }
+        Ok(found)
+    }
+
+    fn misfit(&self, given: &Given) -> String {
+        let (dtype, shape) = &self.inputs[given.input];
+        let extents: Vec<Size> = given.extents.iter().map(|n| Size::from(*n)).collect();
+        let (expected, given_text) = (show_typed(*dtype, shape), show_typed(given.dtype, &extents));
+        format!("input {} is {expected}, but {given_text} was given", given.input)
     }
 
     /// Another instance, which shares code and constants, for concurrent use.
@@ -176,7 +290,7 @@ impl Plan {
         &self.inputs
     }
 
-    /// The outputs as tensors: each is at the latest run.
+    /// The outputs as tensors: each is at the latest run, and has the extents of it.
     pub fn outputs(&self) -> Result<Vec<Tensor>> {
         let outputs = self.plan.output_memory().iter().zip(&self.outputs);
         outputs.map(|(memory, shape)| output_leaf(memory, shape).map(Tensor::from_uop)).collect()
@@ -192,19 +306,8 @@ impl Plan {
         &self.plan
     }
 
-    /// The memory of a tensor that fits an input.
-    fn fitting(&self, i: usize, value: &Tensor) -> Result<Arc<Buffer>> {
-        if let Some((dtype, shape)) = self.inputs.get(i) {
-            let (given, expected) = (show_typed(value.dtype(), &value.shape()), show_typed(*dtype, shape));
-            let message = || format!("input {i} is {expected}, not {given}");
-            if value.dtype() != *dtype {
-                return Err(TensorError::dtype("execute", message()));
-            }
-            if value.shape() != **shape {
-                return Err(TensorError::shape("execute", message()));
-            }
-        }
-        value.buffer()
+    fn check_feeds(&self, inputs: &[Feed]) -> Result<()> {
+        inputs.iter().enumerate().try_for_each(|(i, feed)| self.check_feed(i, *feed))
     }
 
     fn check_feed(&self, i: usize, feed: Feed) -> Result<()> {

@@ -10,6 +10,7 @@ use svod_runtime::Memory;
 
 use crate::create::Element;
 use crate::error::{Result, TensorError};
+use crate::memory::{extents_of, output_of};
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -44,7 +45,48 @@ impl Tensor {
 
     /// The memory of the elements, little endian, in row-major order; realizes the tensor.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        Ok(self.buffer()?.to_vec()?)
+        self.read(|leaf| Ok(buffer_of(leaf)?.to_vec()?))
+    }
+
+    /// Extents in memory; realizes the tensor, so that symbolic ones have a value.
+    pub fn extents(&self) -> Result<Vec<usize>> {
+        if let Ok(dims) = self.dims() {
+            return Ok(dims);
+        }
+        self.realize()?;
+        match self.uop().op() {
+            Op::Leaf(leaf) => extents_of(leaf),
+            _ => Err(TensorError::NotExecuted),
+        }
+    }
+
+    /// The memory and the extents of the elements at one moment: of a plan's output, whose later
+    /// runs overwrite it, a copy.
+    pub fn snapshot(&self) -> Result<(Arc<Buffer>, Vec<usize>)> {
+        self.read(|leaf| {
+            let (buffer, extents) = (buffer_of(leaf)?, extents_of(leaf)?);
+            match output_of(leaf) {
+                Some(_) => Ok((Arc::new(buffer.to_device(buffer.storage().allocator())?), extents)),
+                None => Ok((buffer, extents)),
+            }
+        })
+    }
+
+    /// The elements' memory in host order and their extents, at one moment.
+    pub fn content(&self) -> Result<(Vec<u8>, Vec<usize>)> {
+        self.read(|leaf| Ok((buffer_of(leaf)?.to_vec()?, extents_of(leaf)?)))
+    }
+
+    /// Realizes the tensor and reads its leaf, which no run of a plan writes meanwhile.
+    fn read<T>(&self, get: impl FnOnce(&Leaf) -> Result<T>) -> Result<T> {
+        self.realize()?;
+        let node = self.uop();
+        let _held = node.op().leaf().and_then(output_of).map(Memory::hold);
+        // A run may have ended just before.
+        match self.uop().op() {
+            Op::Leaf(leaf) => get(leaf),
+            _ => Err(TensorError::NotExecuted),
+        }
     }
 
     /// The buffer that holds exactly the elements; realizes the tensor.
@@ -63,13 +105,23 @@ pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
     if leaf.class() == LeafClass::Output && (leaf.data().version() == 0 || !memory.is_valid()) {
         return Err(TensorError::NotExecuted);
     }
+    if matches!(leaf.class(), LeafClass::Input(_)) {
+        return Err(TensorError::Traced);
+    }
     let base = memory.buffer();
-    let count = leaf.shape().iter().product::<svod_ir::size::Size>();
-    let count = count.as_usize().ok_or_else(|| TensorError::shape("read", format!("{count} elements are symbolic")))?;
+    let count = extents_of(leaf)?.iter().product();
     if leaf.offset() == base.offset() as u64 && base.dtype() == leaf.dtype() && base.count() == count {
         return Ok(base.clone());
     }
     Ok(Arc::new(Buffer::over(base.storage().clone(), leaf.offset() as usize, leaf.dtype(), count)?))
+}
+
+/// Whether the elements of a leaf are known, and will not be others when it is read: not those of
+/// a plan's outputs and inputs, nor memory that nothing was written to.
+pub(crate) fn is_known(leaf: &Leaf) -> bool {
+    let constant = !matches!(leaf.class(), LeafClass::Output | LeafClass::Input(_));
+    let written = |m: &Memory| m.buffer().is_allocated() || m.buffer().storage().is_read_only();
+    constant && leaf.downcast::<Memory>().is_some_and(written)
 }
 
 /// The elements of a leaf.

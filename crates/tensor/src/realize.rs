@@ -8,7 +8,7 @@ use svod_runtime::{Context, Memory, PrepareConfig};
 
 use crate::error::{Result, TensorError};
 use crate::lookups::Lookups;
-use crate::memory::{fresh, leaf_over};
+use crate::memory::{bound_leaf, fresh, leaf_over, output_of};
 use crate::read::buffer_of;
 use crate::tensor::Tensor;
 
@@ -16,7 +16,7 @@ impl Tensor {
     /// Computes the value, unless that is done. All tensors that share the expression have the
     /// value then.
     pub fn realize(&self) -> Result<()> {
-        self.realize_with(&PrepareConfig::from_env())
+        self.realize_with(&PrepareConfig::current())
     }
 
     /// [`Tensor::realize`] by this configuration.
@@ -26,7 +26,7 @@ impl Tensor {
 
     /// Computes several values as one graph, shared work once.
     pub fn realize_batch(tensors: &[&Tensor]) -> Result<()> {
-        Tensor::realize_batch_with(tensors, &PrepareConfig::from_env())
+        Tensor::realize_batch_with(tensors, &PrepareConfig::current())
     }
 
     /// [`Tensor::realize_batch`] by this configuration.
@@ -67,12 +67,13 @@ impl Tensor {
 fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     let mut roots: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
     let graph = Graph::new(&roots);
-    let volatile = check_leaves(&graph)?;
+    let _held = hold_outputs(&graph);
+    let volatile = check_leaves(&graph, &[])?;
     let (lookups, flags) = Lookups::of(&graph, &[])?;
     roots.extend(flags);
     let plan = Context::global().plan(&roots, &[], config)?;
     plan.execute()?;
-    let outputs = plan.outputs();
+    let (outputs, values) = (plan.outputs(), plan.values());
     if outputs.len() != roots.len() {
         return Err(svod_runtime::Error::BatchMismatch { tensors: roots.len(), outputs: outputs.len() }.into());
     }
@@ -81,16 +82,22 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
         let shared = volatile.contains(&buffer.storage_id().as_u64());
         let own = if shared { Arc::new(buffer.to_device(buffer.storage().allocator())?) } else { buffer };
         let shape = claim.node().shape_arc().clone();
-        claim.force(leaf_over(own, LeafClass::Data, shape)?)?;
+        claim.force(bound_leaf(own, LeafClass::Data, shape, &values)?)?;
     }
     Ok(())
+}
+
+/// Keeps other threads from running the plans whose outputs the graph reads.
+fn hold_outputs(graph: &Graph) -> Vec<impl Drop> {
+    graph.nodes().iter().filter_map(|node| node.op().leaf()).filter_map(output_of).map(Memory::hold).collect()
 }
 
 /// The storages of a graph that may change later.
 ///
 /// # Errors
-/// Outputs of plans that were not executed, or that were executed again since.
-pub(crate) fn check_leaves(graph: &Graph) -> Result<Vec<u64>> {
+/// Outputs of plans that were not executed, or that were executed again since; what a function is
+/// being traced for, except as one of `inputs`.
+pub(crate) fn check_leaves(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
     let mut volatile = Vec::new();
     for node in graph.nodes() {
         let Op::Leaf(leaf) = node.op() else { continue };
@@ -101,6 +108,9 @@ pub(crate) fn check_leaves(graph: &Graph) -> Result<Vec<u64>> {
                 _ if leaf.downcast::<Memory>().is_some_and(|m| !m.is_valid()) => return Err(TensorError::NotExecuted),
                 _ => {}
             }
+        }
+        if matches!(leaf.class(), LeafClass::Input(_)) && !inputs.contains(leaf) {
+            return Err(TensorError::Traced);
         }
         if leaf.class() != LeafClass::Data {
             volatile.push(leaf.storage());
@@ -130,7 +140,8 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone());
         return Ok(Some(UOp::leaf(same)?));
     }
-    check_leaves(&Graph::new(std::slice::from_ref(node)))?;
+    let _held = output_of(&leaf).map(Memory::hold);
+    check_leaves(&Graph::new(std::slice::from_ref(node)), &[])?;
     let copy: Buffer = {
         let buffer = buffer_of(&leaf)?;
         buffer.to_device(buffer.storage().allocator())?
@@ -144,7 +155,7 @@ pub(crate) fn viewed(node: &UOp) -> Option<Leaf> {
     loop {
         node = match node.op() {
             Op::Leaf(leaf) => return Some(leaf.clone()),
-            Op::Reshape(_) | Op::Contiguous | Op::Detach | Op::ContiguousBackward => node.source()?,
+            Op::Reshape(_) | Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) => node.source()?,
             _ => return None,
         };
     }

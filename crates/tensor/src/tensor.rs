@@ -6,7 +6,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use svod_dtype::DType;
 use svod_ir::graph::{Device, Leaf, LeafClass, Op, Origin, Shape, UOp, print};
-use svod_ir::size::Size;
+use svod_ir::size::{BoundVariable, Size};
+use svod_runtime::Memory;
 
 use crate::error::{Result, TensorError};
 
@@ -50,7 +51,7 @@ impl Tensor {
 
     /// Extents.
     pub fn shape(&self) -> Vec<Size> {
-        self.0.read().shape().to_vec()
+        self.uop().shape().to_vec()
     }
 
     /// Extents as numbers.
@@ -58,7 +59,7 @@ impl Tensor {
     /// # Errors
     /// Where one is symbolic.
     pub fn dims(&self) -> Result<Vec<usize>> {
-        let node = self.0.read().clone();
+        let node = self.uop();
         let dims: Option<Vec<usize>> = node.shape().iter().map(Size::as_usize).collect();
         dims.ok_or_else(|| TensorError::shape("shape", format!("{} is symbolic", crate::error::show(node.shape()))))
     }
@@ -70,12 +71,30 @@ impl Tensor {
 
     /// Number of elements.
     pub fn numel(&self) -> Size {
-        self.0.read().numel()
+        self.uop().numel()
     }
 
     /// The device of the value; the default one for constants, which are wherever they are needed.
     pub fn device(&self) -> Device {
         self.0.read().device().cloned().unwrap_or_else(|| Device::new("CPU"))
+    }
+
+    /// The same value, with values for this run of variables that shapes below mention.
+    ///
+    /// ```
+    /// use svod_tensor::{Size, Tensor, Variable};
+    /// let n = Variable::new("n", 1, 4)?;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[4])?;
+    /// let part = x.narrow(0, 0, &n)?.with_values(&[n.bind(3)?])?;
+    /// assert_eq!(part.shape(), [Size::from(&n)]);
+    /// assert_eq!(part.to_vec::<f32>()?, [1.0, 2.0, 3.0]);
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    pub fn with_values(&self, values: &[BoundVariable]) -> Result<Tensor> {
+        match values {
+            [] => Ok(self.clone()),
+            _ => Ok(Tensor::from_uop(self.uop().with_values(values)?)),
+        }
     }
 
     /// Whether the value is in memory.
@@ -114,17 +133,20 @@ impl Tensor {
     }
 
     pub(crate) fn shape_arc(&self) -> Shape {
-        self.0.read().shape_arc().clone()
+        self.uop().shape_arc().clone()
     }
 }
 
-/// The leaf of a forced node; that of a plan's output at its present version.
+/// The leaf of a forced node; that of a plan's output at its present version, with the extents of
+/// the run that wrote it.
 fn latest(node: &UOp) -> UOp {
     let node = node.resolved();
     match node.op() {
         Op::Leaf(leaf) if leaf.class() == LeafClass::Output && leaf.version() != leaf.data().version() => {
-            let leaf = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), leaf.shape().clone());
-            UOp::leaf(leaf).expect("type and shape are those of a leaf that was accepted")
+            let run = leaf.downcast::<Memory>().and_then(Memory::bound_shape);
+            let shape = run.unwrap_or_else(|| leaf.shape().clone());
+            let leaf = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), shape);
+            UOp::leaf(leaf).expect("the type is that of a leaf that was accepted, the extents are those of a run")
         }
         _ => node,
     }

@@ -171,7 +171,7 @@ fn reading_types() {
     let x = iota(&[2]);
     assert_eq!(x.to_vec::<i64>().unwrap_err().kind(), ErrorKind::DType);
     assert_eq!(x.item::<f32>().unwrap_err().kind(), ErrorKind::Value);
-    assert_eq!(x.get(&[Index::Int(1)]).unwrap().item::<f32>().unwrap(), 1.0);
+    assert_eq!(x.get(&[Index::from(1)]).unwrap().item::<f32>().unwrap(), 1.0);
     assert!(x.graph().contains("leaf data"));
 }
 

@@ -45,7 +45,7 @@ impl State {
             }
             6 => {
                 let (from, value) = (self.pick(LEN), self.pick(9) as f32);
-                x.set(&[Index::Slice { start: Some(from as i64), stop: None, step: 2 }], value).unwrap();
+                x.set(&[Index::Slice { start: Some(from.into()), stop: None, step: 2 }], value).unwrap();
                 (from..LEN).step_by(2).for_each(|i| self.tensors[a].1[i] = value);
             }
             7 => {

@@ -178,6 +178,11 @@ impl UOp {
         self.unary(Op::ContiguousBackward)
     }
 
+    /// With values for this run of variables that sizes below mention.
+    pub fn with_values(&self, values: &[BoundVariable]) -> Result<UOp, GraphError> {
+        values.iter().try_fold(self.clone(), |node, value| node.unary(Op::Let(value.clone())))
+    }
+
     /// On another device; the node itself when it is there.
     pub fn copy_to(&self, to: &Device) -> Result<UOp, GraphError> {
         if self.device() == Some(to) { Ok(self.clone()) } else { self.unary(Op::Copy(to.clone())) }
@@ -199,7 +204,10 @@ impl UOp {
         loop {
             match node.op() {
                 Op::Const(value) => return Some(*value),
-                Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) | Op::Window(..) => {
+                Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) => {
+                    node = node.source()?
+                }
+                Op::Window(..) | Op::Let(_) => {
                     node = node.source()?;
                 }
                 _ => return None,

@@ -208,7 +208,7 @@ impl Context<'_> {
                 let position = *order.get(at[*axis])?;
                 Some(if matches!(op, Op::Sort(..)) { row[position] } else { Const::i64(dtype, position as i64) })
             }),
-            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Copy(_) => Ok(s[0].data.clone()),
+            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) => Ok(s[0].data.clone()),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! it is aligned, and who shares a storage with whom, at which distance. Left out are node ids,
 //! storage ids, versions, and the values of binds.
 
-use super::leaf::Leaf;
+use super::leaf::{Leaf, LeafClass};
 use super::op::Op;
 use super::walk::Graph;
 use crate::size::BoundVariable;
@@ -24,6 +24,8 @@ pub struct GraphKey {
     pub leaves: Vec<Leaf>,
     /// The variables that have a value, each once, in the order of the first visit.
     pub bindings: Vec<BoundVariable>,
+    /// Those of them whose value the memory of a leaf has fixed.
+    pub fixed: Vec<BoundVariable>,
 }
 
 /// One variable with two values in one graph.
@@ -38,7 +40,7 @@ impl GraphKey {
     /// [`BindMismatch`] where a variable is bound to two values.
     pub fn new(graph: &Graph) -> Result<GraphKey, BindMismatch> {
         let mut bytes = Bytes(Vec::with_capacity(graph.len() * 32));
-        let mut key = GraphKey { hash: [0; 32], leaves: Vec::new(), bindings: Vec::new() };
+        let mut key = GraphKey { hash: [0; 32], leaves: Vec::new(), bindings: Vec::new(), fixed: Vec::new() };
         let mut storages: FxHashMap<u64, (usize, u64)> = FxHashMap::default();
         for (node, sources) in graph.iter() {
             match node.op() {
@@ -50,6 +52,16 @@ impl GraphKey {
                     ("leaf", leaf.class(), storage, distance, alignment(leaf)).hash(&mut bytes);
                     (leaf.dtype(), leaf.shape(), node.device()).hash(&mut bytes);
                     key.leaves.push(leaf.clone());
+                    for bound in leaf.bindings() {
+                        key.bind(&bound)?;
+                        if !matches!(leaf.class(), LeafClass::Input(_)) && !key.fixed.contains(&bound) {
+                            key.fixed.push(bound);
+                        }
+                    }
+                }
+                Op::Let(bound) => {
+                    ("let", bound.variable(), sources).hash(&mut bytes);
+                    key.bind(bound)?;
                 }
                 Op::Bind(bound) => {
                     ("bind", bound.variable()).hash(&mut bytes);

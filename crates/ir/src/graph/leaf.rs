@@ -1,6 +1,7 @@
 //! Leaves: the memory that a graph reads, by class.
 
 use super::op::Shape;
+use crate::size::BoundVariable;
 use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -73,6 +74,11 @@ pub trait LeafData: Any + Send + Sync + fmt::Debug {
     fn device(&self) -> Device;
     /// Alignment of the storage's first byte.
     fn alignment(&self) -> u64;
+    /// The values of the shape's variables at which the elements lie in memory; none where all
+    /// extents are numbers.
+    fn bindings(&self) -> Vec<BoundVariable> {
+        Vec::new()
+    }
 }
 
 /// Elements of one storage, dense and row-major from a byte offset.
@@ -135,6 +141,15 @@ impl Leaf {
     /// Extents.
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// The values of the shape's variables at which the elements lie in memory.
+    pub fn bindings(&self) -> Vec<BoundVariable> {
+        if self.shape.iter().all(|n| n.as_const().is_some()) {
+            return Vec::new();
+        }
+        let mentioned = |b: &BoundVariable| self.shape.iter().any(|n| n.variables().contains(b.variable()));
+        self.data.bindings().into_iter().filter(mentioned).collect()
     }
 
     fn identity(&self) -> (u64, u64, LeafClass, u64, DType, &Shape) {

@@ -139,11 +139,18 @@ graph_ops! { |op, s|
         "No gradient passes.";
     ContiguousBackward                                 "contiguous_backward" [1]      [s[0].dtype()]              [infer::same_shape(s)]
         "Asks for a contiguous gradient.";
+    Let(var: BoundVariable)                            "let"           [1]            [s[0].dtype()]              [infer::same_shape(s)]
+        "The source, of whose variables one has this value for this run. The value is no part of the structure.";
     Copy(to: Device)                                   "copy"          [1]            [s[0].dtype()]              [infer::same_shape(s)]
         "The value on another device.";
 }
 
 impl Op {
+    /// The leaf that it is.
+    pub fn leaf(&self) -> Option<&Leaf> {
+        if let Op::Leaf(leaf) = self { Some(leaf) } else { None }
+    }
+
     /// Whether every element of the result is one of the source's, or a fill.
     pub fn is_movement(&self) -> bool {
         matches!(

@@ -20,6 +20,7 @@ fn apply(node: &UOp) -> Found {
         Op::Cast(_) | Op::Bitcast(_) => conversion(node, &source),
         Op::Reduce(by, axes) => reduce(node, &source, *by, axes),
         Op::Detach => Ok(Some(("detach", source))),
+        Op::Let(_) => Ok(Some(("let", source))),
         Op::ContiguousBackward => Ok(Some(("contiguous-backward", source))),
         Op::Contiguous if matches!(source.op(), Op::Contiguous | Op::Leaf(_) | Op::Copy(_)) => {
             Ok(Some(("contiguous-already", source)))

@@ -14,16 +14,17 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
 use svod_device::DeviceSpec;
-use svod_ir::size::Size;
 use svod_runtime::Context;
 use svod_tensor::{Operand, Tensor};
 
 use crate::array::{array_of, copy_of, scalar, tensor_of};
+use crate::config::configured;
 use crate::convert::operand;
 use crate::dtype::{AnyDType, PyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
+use crate::size::{Extents, shape, shown};
 
 /// An array whose value is computed when it is asked for.
 ///
@@ -78,10 +79,16 @@ impl PyTensor {
         })
     }
 
+    /// What `jit` traces a function with in place of an argument.
+    #[staticmethod]
+    fn _placeholder(shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32) -> Made {
+        Ok(Tensor::placeholder(&Extents::positive(shape)?.sizes, dtype.0, slot)?.into())
+    }
+
     /// Extents.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
-        Ok(PyTuple::new(py, self.0.dims()?)?)
+        shape(py, &self.0.shape())
     }
 
     /// Number of dimensions.
@@ -108,24 +115,24 @@ impl PyTensor {
     }
 
     /// Number of elements.
-    fn numel(&self) -> Result<usize> {
-        Ok(self.0.dims()?.iter().product())
+    fn numel<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        shown(py, &self.0.numel())
     }
 
     /// Number of bytes of the elements.
     #[getter]
-    fn nbytes(&self) -> Result<usize> {
-        Ok(self.numel()? * self.0.dtype().bytes())
+    fn nbytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        shown(py, &(self.0.numel() * self.0.dtype().bytes()))
     }
 
     /// The extents, or that of one axis.
     #[pyo3(signature = (dim=None))]
     fn size<'py>(&self, py: Python<'py>, dim: Option<i64>) -> Result<Bound<'py, PyAny>> {
-        let dims = self.0.dims()?;
-        let Some(axis) = dim else { return Ok(PyTuple::new(py, dims)?.into_any()) };
+        let dims = self.0.shape();
+        let Some(axis) = dim else { return Ok(shape(py, &dims)?.into_any()) };
         let at = if axis < 0 { axis + dims.len() as i64 } else { axis };
         match usize::try_from(at).ok().and_then(|at| dims.get(at)) {
-            Some(n) => Ok(n.into_bound_py_any(py)?),
+            Some(n) => shown(py, n),
             None => {
                 let error = svod_tensor::TensorError::Axis { op: "size", axis, rank: dims.len() };
                 Err(error.into())
@@ -145,9 +152,11 @@ impl PyTensor {
     }
 
     /// Computes the value, unless that is done, and gives the tensor itself.
-    fn realize(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
-        let tensor = &slf.get().0;
-        allow(slf.py(), || tensor.realize())?;
+    /// `options` are those of `PrepareConfig`.
+    #[pyo3(signature = (**options))]
+    fn realize<'py>(slf: Bound<'py, Self>, options: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, Self>> {
+        let (tensor, config) = (&slf.get().0, configured(options)?);
+        allow(slf.py(), || tensor.realize_with(&config))?;
         Ok(slf)
     }
 
@@ -156,8 +165,9 @@ impl PyTensor {
     /// The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
     /// content runs may be given; everything else is constant. `schedules` gives kernels, by their
     /// name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
-    /// one. `strict` and `target` are those of `svod.strict` and `svod.target`.
-    #[pyo3(signature = (inputs=None, *, schedules=None, strict=None, target=None))]
+    /// one. `strict` and `target` are those of `svod.strict` and `svod.target`, `options` those of
+    /// `PrepareConfig`.
+    #[pyo3(signature = (inputs=None, *, schedules=None, strict=None, target=None, **options))]
     fn prepare(
         &self,
         py: Python<'_>,
@@ -165,8 +175,9 @@ impl PyTensor {
         schedules: Option<&Bound<'_, PyDict>>,
         strict: Option<bool>,
         target: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> Result<PyPlan> {
-        let config = crate::schedule::config(schedules, strict, target)?;
+        let config = crate::schedule::config(schedules, strict, target, options)?;
         let inputs = inputs.unwrap_or_default();
         let given: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
         PyPlan::new(allow(py, || self.0.prepare_with(&given, &config))?)
@@ -317,7 +328,7 @@ impl PyTensor {
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         let about = format!(
             "shape={}, dtype={}, device={}",
-            PyTuple::new(py, self.0.dims()?)?.repr()?,
+            shape(py, &self.0.shape())?.repr()?,
             self.0.dtype(),
             self.0.device().name()
         );
@@ -352,9 +363,4 @@ impl PyTensor {
     fn copy_<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> Result<Bound<'py, Self>> {
         Self::assign(slf, value)
     }
-}
-
-/// Extents as sizes.
-pub(crate) fn sizes(extents: &[i64]) -> Vec<Size> {
-    extents.iter().map(|n| Size::from(*n)).collect()
 }

@@ -2,18 +2,20 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use svod_tensor::Tensor;
+use svod_tensor::{Size, Tensor};
 
-use super::{Made, PyTensor, sizes};
+use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axes, either, integers};
 use crate::error::{Class, Result};
+use crate::size::{AnySize, Extents};
 
 #[pymethods]
 impl PyTensor {
     /// The same elements in row-major order under other extents; one -1 is inferred.
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Made {
-        Ok(self.0.reshape(&sizes(&integers(shape)?))?.into())
+        let shape = Extents::of(shape)?;
+        shape.bind(self.0.reshape(&shape.sizes))
     }
 
     /// As `reshape`.
@@ -72,8 +74,10 @@ impl PyTensor {
     }
 
     /// One dimension as several; one -1 is inferred.
-    fn unflatten(&self, dim: i64, sizes: Vec<i64>) -> Made {
-        Ok(self.0.unflatten(dim, &sizes)?.into())
+    fn unflatten(&self, dim: i64, sizes: Vec<AnySize>) -> Made {
+        let mut extents = Extents::default();
+        sizes.into_iter().for_each(|n| extents.push(n));
+        extents.bind(self.0.unflatten(dim, &extents.sizes))
     }
 
     /// Without these dimensions of extent 1, by default all of them.
@@ -90,7 +94,8 @@ impl PyTensor {
     /// Dimensions of extent 1 repeated to these extents; -1 keeps one.
     #[pyo3(signature = (*shape))]
     fn expand(&self, shape: &Bound<'_, PyTuple>) -> Made {
-        Ok(self.0.expand(&sizes(&integers(shape)?))?.into())
+        let shape = Extents::of(shape)?;
+        shape.bind(self.0.expand(&shape.sizes))
     }
 
     /// As `expand`, by NumPy's name.
@@ -101,22 +106,26 @@ impl PyTensor {
 
     /// `value` before and after each dimension, by pairs of numbers of elements.
     #[pyo3(signature = (padding, value=None))]
-    fn pad(&self, padding: Vec<(i64, i64)>, value: Option<AnyOperand>) -> Made {
+    fn pad(&self, padding: Vec<(AnySize, AnySize)>, value: Option<AnyOperand>) -> Made {
         if padding.len() != self.0.rank() {
             let message = format!("pad: {} pairs for a tensor of rank {}", padding.len(), self.0.rank());
             return Err(Class::Shape.raise(message));
         }
-        Ok(self.0.pad(&padding, value.map_or(0.into(), |v| v.0))?.into())
+        let (padding, extents) = pairs(padding);
+        extents.bind(self.0.pad(&padding, value.map_or(0.into(), |v| v.0)))
     }
 
     /// The part from the first to before the second number, of each dimension.
-    fn shrink(&self, bounds: Vec<(i64, i64)>) -> Made {
-        Ok(self.0.shrink(&bounds)?.into())
+    fn shrink(&self, bounds: Vec<(AnySize, AnySize)>) -> Made {
+        let (bounds, extents) = pairs(bounds);
+        extents.bind(self.0.shrink(&bounds))
     }
 
     /// `length` elements of `dim` from `start` on.
-    fn narrow(&self, dim: i64, start: i64, length: i64) -> Made {
-        Ok(self.0.narrow(dim, start, length)?.into())
+    fn narrow(&self, dim: i64, start: AnySize, length: AnySize) -> Made {
+        let (bounds, extents) = pairs(vec![(start, length)]);
+        let [(start, length)] = &bounds[..] else { return Ok(self.0.clone().into()) };
+        extents.bind(self.0.narrow(dim, start, length))
     }
 
     /// These dimensions in reverse order, by default all.
@@ -149,7 +158,8 @@ impl PyTensor {
     /// The whole repeated along each dimension; new dimensions come first.
     #[pyo3(signature = (*repeats))]
     fn repeat(&self, repeats: &Bound<'_, PyTuple>) -> Made {
-        Ok(self.0.repeat(&sizes(&integers(repeats)?))?.into())
+        let repeats = Extents::of(repeats)?;
+        repeats.bind(self.0.repeat(&repeats.sizes))
     }
 
     /// Each element repeated in place, along an axis or of the flat tensor.
@@ -166,7 +176,12 @@ impl PyTensor {
     fn split(&self, split_size: &Bound<'_, PyAny>, dim: i64) -> Result<Vec<PyTensor>> {
         let parts = match split_size.extract::<usize>() {
             Ok(extent) => self.0.split_every(extent, dim)?,
-            Err(_) => self.0.split(&sizes(&split_size.extract::<Vec<i64>>()?), dim)?,
+            Err(_) => {
+                let mut extents = Extents::default();
+                split_size.extract::<Vec<AnySize>>()?.into_iter().for_each(|n| extents.push(n));
+                let parts = self.0.split(&extents.sizes, dim)?;
+                return parts.into_iter().map(|part| extents.bind(Ok(part))).collect();
+            }
         };
         Ok(parts.into_iter().map(Into::into).collect())
     }
@@ -191,4 +206,19 @@ impl PyTensor {
     fn clone(&self) -> PyTensor {
         Tensor::from_uop(self.0.uop()).into()
     }
+}
+
+/// Pairs of sizes, and the values that come with them.
+fn pairs(given: Vec<(AnySize, AnySize)>) -> (Vec<(Size, Size)>, Extents) {
+    let mut extents = Extents::default();
+    let pairs = given
+        .into_iter()
+        .map(|(first, second)| {
+            let pair = (first.size.clone(), second.size.clone());
+            extents.push(first);
+            extents.push(second);
+            pair
+        })
+        .collect();
+    (pairs, extents)
 }

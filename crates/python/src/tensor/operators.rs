@@ -106,11 +106,17 @@ impl PyTensor {
     }
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> Made {
-        Ok(self.0.get(&index(key)?)?.into())
+        let (index, extents) = index(key)?;
+        extents.bind(self.0.get(&index))
     }
 
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: AnyOperand) -> Result<()> {
-        self.0.set(&index(key)?, value.0).map_err(Raised::from)
+        let (index, extents) = index(key)?;
+        self.0.set(&index, value.0)?;
+        match extents.values() {
+            [] => Ok(()),
+            values => self.0.assign(self.0.with_values(values)?).map_err(Raised::from),
+        }
     }
 }
 

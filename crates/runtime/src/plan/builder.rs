@@ -2,7 +2,7 @@
 
 use super::op::{OpKind, PlanOp};
 use super::run::{self, Run};
-use super::{ExecutionPlan, MemorySaved, Shared, instance, order, remap};
+use super::{ExecutionPlan, Shared, instance, memory_plan, order};
 use crate::config::Planner;
 use crate::context::{Context, max_count};
 use crate::error::Error;
@@ -10,8 +10,8 @@ use crate::memory::Memory;
 use std::fmt;
 use std::sync::Arc;
 use svod_device::Buffer;
-use svod_ir::graph::Leaf;
-use svod_ir::size::BoundVariable;
+use svod_ir::graph::{Leaf, Shape};
+use svod_ir::size::{BoundVariable, Size, Variable};
 
 /// Whose a plan's buffer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,9 +35,22 @@ pub struct ExecutionPlanBuilder {
     roles: Vec<Role>,
     ops: Vec<PlanOp>,
     outputs: Option<Vec<usize>>,
-    inputs: Vec<Arc<Memory>>,
+    output_shapes: Vec<Shape>,
+    inputs: Vec<PlanInput>,
     bindings: Vec<BoundVariable>,
+    fixed: Vec<BoundVariable>,
     leaves: Vec<Leaf>,
+}
+
+/// What runs are given anew.
+#[derive(Clone, Debug)]
+pub struct PlanInput {
+    /// The plan's own memory, sized for the shape's variables' maxima.
+    pub memory: Arc<Memory>,
+    /// Extents.
+    pub shape: Shape,
+    /// Whether the memory has a content already, at the memory's values of variables.
+    pub filled: bool,
 }
 
 /// A plan that cannot be built.
@@ -157,8 +170,10 @@ impl ExecutionPlanBuilder {
             roles: Vec::new(),
             ops: Vec::new(),
             outputs: None,
+            output_shapes: Vec::new(),
             inputs: Vec::new(),
             bindings: Vec::new(),
+            fixed: Vec::new(),
             leaves: Vec::new(),
         }
     }
@@ -194,8 +209,14 @@ impl ExecutionPlanBuilder {
         self
     }
 
+    /// Sets the extents of the outputs; without, an output is its whole buffer.
+    pub fn output_shapes(&mut self, shapes: Vec<Shape>) -> &mut Self {
+        self.output_shapes = shapes;
+        self
+    }
+
     /// Sets the inputs, in the order in which runs are given them.
-    pub fn inputs(&mut self, inputs: &[Arc<Memory>]) -> &mut Self {
+    pub fn inputs(&mut self, inputs: &[PlanInput]) -> &mut Self {
         self.inputs = inputs.to_vec();
         self
     }
@@ -203,6 +224,12 @@ impl ExecutionPlanBuilder {
     /// Sets values of variables.
     pub fn bind(&mut self, bindings: &[BoundVariable]) -> &mut Self {
         self.bindings = bindings.to_vec();
+        self
+    }
+
+    /// Sets values of variables that no run may change.
+    pub fn fix(&mut self, fixed: &[BoundVariable]) -> &mut Self {
+        self.fixed = fixed.to_vec();
         self
     }
 
@@ -225,11 +252,14 @@ impl ExecutionPlanBuilder {
             return Err(BuildError::PlanOutputOutOfRange { index, len: self.buffers.len() });
         }
         let order = order::order(&self.ops, &self.buffers)?;
-        let saved = match self.planner {
-            Planner::Disabled => MemorySaved::default(),
-            Planner::Remap => remap::remap(&self.ops, &order, &self.roles, &mut self.buffers),
+        let report = memory_plan::plan(self.planner, &self.ops, &order, &self.roles, &mut self.buffers);
+        let shapes = self.inputs.iter().map(|i| &i.shape).chain(&self.output_shapes);
+        let (vars, sources) = run::variables(&self.ops, shapes)?;
+        let of_shape = |input: &PlanInput| -> Vec<usize> {
+            let named = input.shape.iter().flat_map(Size::variables);
+            named.filter_map(|var| vars.iter().position(|v: &Variable| v.name() == var.name())).collect()
         };
-        let (vars, sources) = run::variables(&self.ops)?;
+        let input_vars = self.inputs.iter().map(of_shape).collect();
         let scratch = self.ops.iter().filter_map(|op| op.code()).map(|code| code.scratch()).max().unwrap_or(0);
         let shared = Arc::new(Shared {
             pool: self.threads.map(|threads| self.context.pool_of(threads)),
@@ -238,14 +268,19 @@ impl ExecutionPlanBuilder {
             order,
             roles: self.roles,
             outputs,
+            output_shapes: self.output_shapes,
+            input_shapes: self.inputs.iter().map(|i| i.shape.clone()).collect(),
+            input_vars,
+            fixed: self.fixed,
             vars,
             sources,
             scratch,
-            saved,
+            report,
             _leaves: self.leaves,
         });
-        let run = Run::new(&shared, &self.bindings);
-        instance::plan(shared, self.buffers, self.inputs, run).map_err(BuildError::from)
+        let run = Run::new(&shared, &self.bindings, &self.inputs);
+        let inputs = self.inputs.into_iter().map(|i| i.memory).collect();
+        instance::plan(shared, self.buffers, inputs, run).map_err(BuildError::from)
     }
 
     /// Checks one op by itself.

@@ -127,9 +127,9 @@ impl fmt::Display for ExecutionPlan {
             self.outputs.len(),
             show_bytes(own)
         )?;
-        let saved = self.memory_saved();
-        if saved.buffers > 0 {
-            write!(f, " ({} saved)", show_bytes(saved.bytes))?;
+        let report = self.memory_report();
+        if report.buffers > 0 {
+            write!(f, "; intermediates in {} instead of {}", show_bytes(report.after), show_bytes(report.before))?;
         }
         writeln!(f)?;
         let width = self.ops().iter().map(|op| op.name().len()).max().unwrap_or(0).max(2);

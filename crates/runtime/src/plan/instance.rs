@@ -25,11 +25,26 @@ pub(super) fn plan(
         Err(crate::Error::Variable(_)) => {}
         done => done?,
     }
-    let output = |at: &usize| Arc::new(Memory::new(buffers[*at].clone(), LeafClass::Output));
-    let outputs = shared.outputs.iter().map(output).collect();
+    let content = Arc::default();
+    let output = |(i, at): (usize, &usize)| {
+        let memory = Memory::new(buffers[*at].clone(), LeafClass::Output);
+        Arc::new(memory.with_lock(&content).with_shape(shared.output_shapes.get(i)))
+    };
+    let outputs = shared.outputs.iter().enumerate().map(output).collect();
     // A plan without ops has its results from the start.
     let valid = AtomicBool::new(shared.ops.is_empty());
-    Ok(ExecutionPlan { shared, outputs, inputs, run: Mutex::new(run), valid, profile: Mutex::new(None), buffers })
+    let plan = ExecutionPlan {
+        shared,
+        outputs,
+        inputs,
+        run: Mutex::new(run),
+        content,
+        valid,
+        profile: Mutex::new(None),
+        buffers,
+    };
+    plan.tell_outputs(&plan.run.lock());
+    Ok(plan)
 }
 
 /// Another instance with memory of its own, save what comes from outside.
@@ -47,7 +62,7 @@ pub(super) fn another(plan: &ExecutionPlan) -> Result<ExecutionPlan> {
         .map(|input| {
             let copy = own(input.buffer())?;
             copy.copy_from(input.buffer())?;
-            Ok(Arc::new(Memory::new(copy, input.class())))
+            Ok(Arc::new(Memory::new(copy, input.class()).with_bindings(&input.bindings())))
         })
         .collect::<Result<_>>()?;
     let given: Vec<StorageId> = plan

@@ -14,13 +14,14 @@
 mod builder;
 mod inspect;
 mod instance;
+mod memory_plan;
 mod op;
 mod order;
-mod remap;
 mod run;
 
-pub use builder::{BuildError, ExecutionPlanBuilder, Role};
+pub use builder::{BuildError, ExecutionPlanBuilder, PlanInput, Role};
 pub use inspect::{PlanKernel, Profile, Timing};
+pub use memory_plan::MemoryReport;
 pub use op::{CustomArgs, CustomError, CustomFunction, OpKind, PlanOp};
 
 use crate::context::Context;
@@ -28,13 +29,14 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::pool::Pool;
 use order::Order;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use run::Run;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use svod_device::{Buffer, DeviceSpec};
-use svod_ir::graph::{Leaf, LeafClass, LeafData};
-use svod_ir::size::Variable;
+use svod_ir::graph::{Leaf, LeafClass, LeafData, Shape};
+use svod_ir::size::{BoundVariable, Variable};
 
 /// What all instances of a plan share.
 pub(crate) struct Shared {
@@ -45,24 +47,22 @@ pub(crate) struct Shared {
     order: Order,
     roles: Vec<Role>,
     outputs: Vec<usize>,
-    /// Free variables of all kernels, by name, with the bounds that suit all of them.
+    /// Extents of the outputs, where they are known.
+    output_shapes: Vec<Shape>,
+    input_shapes: Vec<Shape>,
+    /// The variables of each input's extents.
+    input_vars: Vec<Vec<usize>>,
+    /// Free variables of all kernels and shapes, by name, with the bounds that suit all of them.
     vars: Vec<Variable>,
+    /// Values that the memory of constants has fixed.
+    fixed: Vec<BoundVariable>,
     /// Where each op's kernel gets its variables' values from.
     sources: Vec<Vec<run::Value>>,
     /// Scratch bytes that a task of any kernel needs.
     scratch: usize,
-    saved: MemorySaved,
+    report: MemoryReport,
     /// Keeps the leaves' memory as it is.
     _leaves: Vec<Leaf>,
-}
-
-/// What the memory planner did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemorySaved {
-    /// Buffers that use memory of an earlier one.
-    pub buffers: usize,
-    /// Bytes that need not be allocated because of that.
-    pub bytes: usize,
 }
 
 /// A prepared computation, to be run many times.
@@ -77,6 +77,8 @@ pub struct ExecutionPlan {
     outputs: Vec<Arc<Memory>>,
     inputs: Vec<Arc<Memory>>,
     run: Mutex<Run>,
+    /// Held exclusively while a run writes the outputs, shared by those who read them.
+    content: Arc<RwLock<()>>,
     valid: AtomicBool,
     profile: Mutex<Option<Profile>>,
 }
@@ -125,6 +127,24 @@ impl ExecutionPlan {
         self.locked(inputs, vars, |run, buffers| run.run(&self.shared, buffers))
     }
 
+    /// [`ExecutionPlan::execute_with`], and a copy of each output, which no later run overwrites,
+    /// with its extents.
+    pub fn execute_copied(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
+        self.locked(inputs, vars, |run, buffers| {
+            run.run(&self.shared, buffers)?;
+            let copy = |(i, memory): (usize, &Arc<Memory>)| {
+                let whole = memory.buffer();
+                let extents = match self.shared.output_shapes.get(i) {
+                    Some(shape) => run.extents(&self.shared, shape, &[])?,
+                    None => vec![whole.count()],
+                };
+                let part = whole.view(0, whole.dtype(), extents.iter().product())?;
+                Ok((part.to_device(whole.storage().allocator())?, extents))
+            };
+            self.outputs.iter().enumerate().map(copy).collect()
+        })
+    }
+
     /// Runs all ops one by one, and takes the time of each.
     pub fn execute_profiled(&self) -> Result<Profile> {
         self.profiled(&[], &[])
@@ -135,13 +155,22 @@ impl ExecutionPlan {
         self.profiled(&[], vars)
     }
 
-    /// Sets the content of an input for later runs.
-    pub fn set_input(&self, i: usize, feed: Feed) -> Result<()> {
-        let run = self.run.lock();
-        self.check_feed(i, feed)?;
-        self.feed(i, feed)?;
-        drop(run);
-        Ok(())
+    /// [`ExecutionPlan::execute_with`], one op at a time, with the time of each.
+    pub fn execute_with_profiled(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Profile> {
+        self.profiled(inputs, vars)
+    }
+
+    /// Sets the content of an input for later runs, and variables: those of its shape say how many
+    /// elements it has.
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::execute_with`].
+    pub fn set_input(&self, i: usize, feed: Feed, vars: &[(&str, i64)]) -> Result<()> {
+        let mut run = self.run.lock();
+        run.check_vars(&self.shared, vars)?;
+        let bytes = self.check_feed(&run, i, feed, vars)?;
+        run.set_vars(&self.shared, vars);
+        self.feed(&mut run, i, feed, bytes)
     }
 
     /// Reads an output.
@@ -154,9 +183,30 @@ impl ExecutionPlan {
         if !self.valid() {
             return Err(Error::Stale);
         }
-        let content = output.to_vec()?;
+        let content = match self.shared.output_shapes.get(i) {
+            Some(shape) => {
+                let count = run.count(&self.shared, shape, &[])?;
+                output.view(0, output.dtype(), count)?.to_vec()?
+            }
+            None => output.to_vec()?,
+        };
         drop(run);
         Ok(content)
+    }
+
+    /// The variables that have a value.
+    pub fn values(&self) -> Vec<BoundVariable> {
+        self.run.lock().values(&self.shared)
+    }
+
+    /// Reads an input, at the present values of the variables in its extents, and gives these.
+    pub fn read_input(&self, i: usize) -> Result<(Vec<u8>, Vec<usize>)> {
+        let run = self.run.lock();
+        let input = self.inputs.get(i).ok_or_else(|| Error::BufferNotFound(format!("input {i}")))?.buffer();
+        let extents = run.extents(&self.shared, &self.shared.input_shapes[i], &[])?;
+        let content = input.view(0, input.dtype(), extents.iter().product())?.to_vec()?;
+        drop(run);
+        Ok((content, extents))
     }
 
     /// Another instance: it shares code and constants, and has inputs, intermediates and outputs of
@@ -232,8 +282,8 @@ impl ExecutionPlan {
     }
 
     /// What the memory planner did.
-    pub fn memory_saved(&self) -> MemorySaved {
-        self.shared.saved
+    pub fn memory_report(&self) -> MemoryReport {
+        self.shared.report
     }
 
     /// Gives the memory of intermediates back; the next run allocates again. Says how many were
@@ -282,18 +332,34 @@ impl ExecutionPlan {
         run_it: impl FnOnce(&mut Run, &[Arc<Buffer>]) -> Result<T>,
     ) -> Result<T> {
         let mut run = self.run.lock();
+        run.check_vars(&self.shared, vars)?;
+        let mut bytes: SmallVec<[usize; 8]> = SmallVec::new();
         for (i, feed) in inputs.iter().enumerate() {
-            self.check_feed(i, *feed)?;
+            bytes.push(self.check_feed(&run, i, *feed, vars)?);
         }
-        run.set_vars(&self.shared, vars)?;
-        for (i, feed) in inputs.iter().enumerate() {
-            self.feed(i, *feed)?;
+        run.check_kept(&self.shared, inputs, vars)?;
+        let changed = run.set_vars(&self.shared, vars);
+        for (i, (feed, bytes)) in inputs.iter().zip(bytes).enumerate() {
+            self.feed(&mut run, i, *feed, bytes)?;
         }
+        let writing = self.content.write();
         self.set_valid(false);
         self.outputs.iter().for_each(|m| m.bump_version());
+        if changed {
+            self.tell_outputs(&run);
+        }
         let done = run_it(&mut run, &self.buffers)?;
         self.set_valid(true);
+        drop(writing);
         Ok(done)
+    }
+
+    /// Tells the outputs at which values their elements lie.
+    fn tell_outputs(&self, run: &Run) {
+        if !self.shared.vars.is_empty() {
+            let values: Arc<[BoundVariable]> = run.values(&self.shared).into();
+            self.outputs.iter().for_each(|m| m.set_bindings(values.clone()));
+        }
     }
 
     fn profiled(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Profile> {
@@ -302,31 +368,44 @@ impl ExecutionPlan {
         Ok(profile)
     }
 
-    fn check_feed(&self, i: usize, feed: Feed) -> Result<()> {
+    /// Checks that a content fits, and gives its number of bytes.
+    fn check_feed(&self, run: &Run, i: usize, feed: Feed, vars: &[(&str, i64)]) -> Result<usize> {
         let Some(input) = self.inputs.get(i) else {
             let message = format!("input {i}: the plan has {}", self.inputs.len());
             return Err(Error::BufferNotFound(message));
         };
         let given = match feed {
-            Feed::Keep => return Ok(()),
+            Feed::Keep => return Ok(0),
             Feed::Bytes(bytes) => bytes.len(),
             Feed::Buffer(buffer) => buffer.bytes(),
         };
-        let expected = input.buffer().bytes();
+        let count = run.count(&self.shared, &self.shared.input_shapes[i], vars)?;
+        let expected = count * input.buffer().dtype().bytes();
         match given == expected {
-            true => Ok(()),
+            true => Ok(expected),
             false => Err(svod_device::DeviceError::SizeMismatch { expected, given }.into()),
         }
     }
 
-    fn feed(&self, i: usize, feed: Feed) -> Result<()> {
+    fn feed(&self, run: &mut Run, i: usize, feed: Feed, bytes: usize) -> Result<()> {
+        if matches!(feed, Feed::Keep) {
+            return Ok(());
+        }
         let input = &self.inputs[i];
+        let whole = input.buffer();
+        let part = if bytes == whole.bytes() {
+            None
+        } else {
+            Some(whole.view(0, whole.dtype(), bytes / whole.dtype().bytes())?)
+        };
+        let to = part.as_ref().unwrap_or(whole);
         match feed {
-            Feed::Keep => return Ok(()),
-            Feed::Bytes(bytes) => input.buffer().copy_in(bytes)?,
-            Feed::Buffer(buffer) => input.buffer().copy_from(buffer)?,
+            Feed::Keep => {}
+            Feed::Bytes(bytes) => to.copy_in(bytes)?,
+            Feed::Buffer(buffer) => to.copy_from(buffer)?,
         }
         input.bump_version();
+        run.note_feed(&self.shared, i);
         Ok(())
     }
 }

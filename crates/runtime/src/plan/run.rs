@@ -4,10 +4,10 @@
 //! pointers and values in flat tables, numbers of tasks, and the steps of each level. Each worker of
 //! the pool has a [`Lane`], into which an op's pointers and values are copied at its first task.
 
-use super::Shared;
-use super::builder::BuildError;
+use super::builder::{BuildError, PlanInput};
 use super::inspect::{Profile, Timing};
 use super::op::{CustomArgs, CustomError, OpKind, PlanOp};
+use super::{Feed, Shared};
 use crate::error::{Error, Result, VariableError};
 use crate::interrupt::Watch;
 use std::cell::UnsafeCell;
@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use svod_device::program::CORE_ID;
 use svod_device::{Block, Buffer, HostEntry, Program, resolve_launch_dims};
-use svod_ir::size::{BoundVariable, Variable};
+use svod_ir::graph::{LeafData, Shape};
+use svod_ir::size::{BoundVariable, Size, SizeError, Variable};
 
 /// Where a kernel's variable has its value from.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,8 @@ pub(crate) enum Value {
 pub(crate) struct Run {
     /// The variables' values, as [`Shared::vars`].
     vars: Vec<Option<i64>>,
+    /// Of each input that has a content, the values at which its elements lie.
+    fed: Vec<Option<Vec<Option<i64>>>>,
     kernels: Vec<Option<KernelRun>>,
     /// Pointers of all kernels.
     ptrs: Vec<*mut u8>,
@@ -104,8 +107,23 @@ struct LaneState {
 /// No op.
 const NONE: usize = usize::MAX;
 
-/// The free variables of all kernels, and where each kernel's values come from.
-pub(super) fn variables(ops: &[PlanOp]) -> Result<(Vec<Variable>, Vec<Vec<Value>>), BuildError> {
+/// Makes `var` one of `vars`, with bounds that suit all of its name, and gives its position.
+fn join(vars: &mut Vec<Variable>, var: &Variable) -> Result<usize, BuildError> {
+    let Some(at) = vars.iter().position(|v| v.name() == var.name()) else {
+        vars.push(var.clone());
+        return Ok(vars.len() - 1);
+    };
+    let known = &vars[at];
+    let (min, max) = (known.min().max(var.min()), known.max().min(var.max()));
+    vars[at] = Variable::new(var.name(), min, max).map_err(|_| BuildError::Bounds(var.name().to_owned()))?;
+    Ok(at)
+}
+
+/// The free variables of all kernels and of these shapes, and where each kernel's values come from.
+pub(super) fn variables<'a>(
+    ops: &[PlanOp],
+    shapes: impl Iterator<Item = &'a Shape>,
+) -> Result<(Vec<Variable>, Vec<Vec<Value>>), BuildError> {
     let mut vars: Vec<Variable> = Vec::new();
     let mut sources = Vec::with_capacity(ops.len());
     for op in ops {
@@ -116,37 +134,38 @@ pub(super) fn variables(ops: &[PlanOp]) -> Result<(Vec<Variable>, Vec<Vec<Value>
                 values.push(Value::Fixed(*value));
             } else if var.name() == CORE_ID {
                 values.push(Value::Task);
-            } else if let Some(at) = vars.iter().position(|v| v.name() == var.name()) {
-                let known = &vars[at];
-                let (min, max) = (known.min().max(var.min()), known.max().min(var.max()));
-                let both = Variable::new(var.name(), min, max);
-                vars[at] = both.map_err(|_| BuildError::Bounds(var.name().to_owned()))?;
-                values.push(Value::Plan(at));
             } else {
-                vars.push(var.clone());
-                values.push(Value::Plan(vars.len() - 1));
+                values.push(Value::Plan(join(&mut vars, var)?));
             }
         }
         sources.push(values);
+    }
+    for var in shapes.flat_map(|s| s.iter()).flat_map(Size::variables) {
+        join(&mut vars, &var)?;
     }
     Ok((vars, sources))
 }
 
 impl Run {
     /// The state of an instance that has not run.
-    pub(super) fn new(shared: &Shared, bindings: &[BoundVariable]) -> Run {
-        let value = |v: &Variable| bindings.iter().find(|b| b.variable().name() == v.name()).map(|b| b.value());
-        Run::with_vars(shared.vars.iter().map(value).collect())
+    pub(super) fn new(shared: &Shared, bindings: &[BoundVariable], inputs: &[PlanInput]) -> Run {
+        let values = |bound: &[BoundVariable]| -> Vec<Option<i64>> {
+            let value = |v: &Variable| bound.iter().find(|b| b.variable().name() == v.name()).map(BoundVariable::value);
+            shared.vars.iter().map(value).collect()
+        };
+        let fed = inputs.iter().map(|i| i.filled.then(|| values(&i.memory.bindings()))).collect();
+        Run { fed, ..Run::with_vars(values(bindings)) }
     }
 
     /// The state of another instance, with the same values.
     pub(super) fn another(&self) -> Run {
-        Run::with_vars(self.vars.clone())
+        Run { fed: self.fed.clone(), ..Run::with_vars(self.vars.clone()) }
     }
 
     fn with_vars(vars: Vec<Option<i64>>) -> Run {
         Run {
             vars,
+            fed: Vec::new(),
             kernels: Vec::new(),
             ptrs: Vec::new(),
             vals: Vec::new(),
@@ -165,33 +184,110 @@ impl Run {
         self.ready = false;
     }
 
-    /// Sets values of variables; on an error none has changed.
-    pub(super) fn set_vars(&mut self, shared: &Shared, new: &[(&str, i64)]) -> Result<()> {
-        let find = |name: &str| shared.vars.iter().position(|v| v.name() == name);
-        for (name, value) in new {
-            let fixed = || *name == CORE_ID || shared.ops.iter().any(|op| op.fixed.iter().any(|(n, _)| n == name));
-            let Some(at) = find(name) else {
+    /// Checks new values of variables.
+    pub(super) fn check_vars(&self, shared: &Shared, new: &[(&str, i64)]) -> Result<()> {
+        for &(name, value) in new {
+            let by_loop = || shared.ops.iter().any(|op| op.fixed.iter().any(|(n, _)| n == name));
+            let by_memory = || shared.fixed.iter().any(|b| b.variable().name() == name);
+            if shared.fixed.iter().any(|b| (b.variable().name(), b.value()) == (name, value)) {
+                continue;
+            }
+            let Some(at) = shared.vars.iter().position(|v| v.name() == name) else {
                 let known = match shared.vars.is_empty() {
                     true => "none".to_owned(),
                     false => shared.vars.iter().map(Variable::name).collect::<Vec<_>>().join(", "),
                 };
-                let name = (*name).to_owned();
-                let error = if fixed() { VariableError::Fixed(name) } else { VariableError::Unknown(name, known) };
+                let fixed = name == CORE_ID || by_loop() || by_memory();
+                let name = name.to_owned();
+                let error = if fixed { VariableError::Fixed(name) } else { VariableError::Unknown(name, known) };
                 return Err(error.into());
             };
-            let var = &shared.vars[at];
+            let var: &Variable = &shared.vars[at];
             let (min, max) = (var.min(), var.max());
-            if !(min..=max).contains(value) {
-                let name = (*name).to_owned();
-                return Err(VariableError::OutOfRange { name, value: *value, min, max }.into());
+            if !(min..=max).contains(&value) {
+                return Err(VariableError::OutOfRange { name: name.to_owned(), value, min, max }.into());
+            }
+            if by_memory() {
+                return Err(VariableError::Fixed(name.to_owned()).into());
             }
         }
+        Ok(())
+    }
+
+    /// Checks that every variable will have a value, and that inputs which keep their content have
+    /// as many elements as the new values say.
+    pub(super) fn check_kept(&self, shared: &Shared, feeds: &[Feed], new: &[(&str, i64)]) -> Result<()> {
+        for (at, var) in shared.vars.iter().enumerate() {
+            if self.value(shared, at, new).is_none() {
+                return Err(VariableError::Unbound(var.name().to_owned()).into());
+            }
+        }
+        for (i, fed) in self.fed.iter().enumerate() {
+            let (Some(fed), Feed::Keep) = (fed, feeds.get(i).unwrap_or(&Feed::Keep)) else { continue };
+            for &at in &shared.input_vars[i] {
+                if let (Some(was), Some(value)) = (fed[at], self.value(shared, at, new))
+                    && was != value
+                {
+                    let name = shared.vars[at].name().to_owned();
+                    return Err(VariableError::Input { input: i, name, was, value }.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets values of variables, which were checked, and says whether what follows from them has to
+    /// be laid out.
+    pub(super) fn set_vars(&mut self, shared: &Shared, new: &[(&str, i64)]) -> bool {
         for (name, value) in new {
-            let Some(at) = find(name) else { continue };
+            let Some(at) = shared.vars.iter().position(|v| v.name() == *name) else { continue };
             self.laid_out &= self.vars[at] == Some(*value);
             self.vars[at] = Some(*value);
         }
-        Ok(())
+        !self.laid_out
+    }
+
+    /// Notes that an input has a content at the present values.
+    pub(super) fn note_feed(&mut self, shared: &Shared, input: usize) {
+        if !shared.vars.is_empty() {
+            self.fed[input] = Some(self.vars.clone());
+        }
+    }
+
+    /// The variables that have a value.
+    pub(super) fn values(&self, shared: &Shared) -> Vec<BoundVariable> {
+        let bound = |(var, value): (&Variable, &Option<i64>)| var.bind((*value)?).ok();
+        shared.vars.iter().zip(&self.vars).filter_map(bound).collect()
+    }
+
+    /// The extents of a shape at the present values and these new ones.
+    pub(super) fn extents(&self, shared: &Shared, shape: &Shape, new: &[(&str, i64)]) -> Result<Vec<usize>> {
+        shape.iter().map(|n| self.extent(shared, n, new)).collect()
+    }
+
+    /// Number of elements of a shape at the present values and these new ones.
+    pub(super) fn count(&self, shared: &Shared, shape: &Shape, new: &[(&str, i64)]) -> Result<usize> {
+        shape.iter().try_fold(1usize, |count, n| Ok(count.saturating_mul(self.extent(shared, n, new)?)))
+    }
+
+    fn extent(&self, shared: &Shared, extent: &Size, new: &[(&str, i64)]) -> Result<usize> {
+        if let Some(known) = extent.as_usize() {
+            return Ok(known);
+        }
+        let lookup = |v: &Variable| {
+            let at = shared.vars.iter().position(|known| known.name() == v.name())?;
+            self.value(shared, at, new)
+        };
+        let value = extent.eval(&lookup).map_err(|error| match error {
+            SizeError::Unbound(name) => VariableError::Unbound(name).into(),
+            error => Error::UnknownShape(error.to_string()),
+        })?;
+        usize::try_from(value).map_err(|_| Error::UnknownShape(format!("extent {extent} is {value}")))
+    }
+
+    fn value(&self, shared: &Shared, at: usize, new: &[(&str, i64)]) -> Option<i64> {
+        let given = new.iter().rfind(|(name, _)| *name == shared.vars[at].name());
+        given.map(|(_, value)| *value).or(self.vars[at])
     }
 
     /// Runs all ops.

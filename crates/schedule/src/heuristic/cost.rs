@@ -20,10 +20,13 @@ pub(super) fn cost(k: &Kernel) -> i64 {
     k.exprs.iter().map(|(_, e)| of(e)).sum::<i64>().max(1)
 }
 
+/// Whether a value is the same at every run: it reads constants, and no size of it is a variable's.
 pub(super) fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
+    let known = |v: &Variable| k.axes.iter().any(|a| a.var == *v && a.extent.as_const().is_some());
     k.exprs.reachable(&[value]).iter().all(|e| match k.exprs.get(*e) {
         Expr::Load { from: Mem::Param(p), .. } => k.params[p.index()].constant,
         Expr::Load { .. } => false,
+        Expr::Index(size) => size.variables().iter().all(known),
         _ => true,
     })
 }

@@ -1,0 +1,367 @@
+//! Symbolic sizes: the classes `Variable` and `Size`, and arguments that may be either or a number.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{PyBool, PySequence, PyTuple};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use svod_ir::size::{BoundVariable, Size, Variable};
+use svod_tensor::{Tensor, TensorError};
+
+use crate::error::{Class, Result};
+use crate::tensor::{Made, PyTensor};
+
+/// A named integer between two bounds, both included: a size that each run of a plan may choose.
+///
+/// Used in shapes as numbers are. `bind` gives it a value until a run says otherwise. Memory is
+/// sized for the upper bound.
+///
+/// >>> import svod
+/// >>> n = svod.Variable("n", 1, 512)
+/// >>> x = svod.arange(512)[:n.bind(3)] * 2
+/// >>> x.shape
+/// (n,)
+/// >>> plan = x.prepare()
+/// >>> plan.execute()
+/// >>> x.tolist()
+/// [0, 2, 4]
+/// >>> plan.execute(n=4)
+/// >>> x.tolist()
+/// [0, 2, 4, 6]
+#[pyclass(name = "Variable", module = "svod", frozen)]
+#[derive(Clone)]
+pub struct PyVariable(Variable);
+
+/// An integer expression over variables: an extent of a tensor of symbolic shape.
+///
+/// Arithmetic gives sizes, `//` and `%` floor. A comparison answers where the bounds of the
+/// variables decide it, and raises `ShapeError` where they do not.
+///
+/// >>> import svod
+/// >>> n = svod.Variable("n", 1, 512)
+/// >>> n * 2 + 1
+/// n*2 + 1
+/// >>> n + 1 > 0
+/// True
+/// >>> n > 5
+/// Traceback (most recent call last):
+///     ...
+/// svod.ShapeError: n > 5 is true or false as n in 1..512 is chosen
+#[pyclass(name = "Size", module = "svod", frozen)]
+#[derive(Clone)]
+pub struct PySize {
+    size: Size,
+    /// Values for this run of variables of it.
+    values: Vec<BoundVariable>,
+}
+
+/// An integer, a variable or a size.
+#[derive(Clone)]
+pub struct AnySize {
+    /// The number.
+    pub size: Size,
+    /// Values for this run of variables of it.
+    pub values: Vec<BoundVariable>,
+}
+
+/// Extents, and the values for this run of their variables.
+#[derive(Clone, Default)]
+pub struct Extents {
+    /// The numbers.
+    pub sizes: Vec<Size>,
+    values: Vec<BoundVariable>,
+}
+
+impl Extents {
+    /// Extents given one by one or as one sequence.
+    pub fn of(given: &Bound<'_, PyTuple>) -> Result<Extents> {
+        if given.len() == 1
+            && let Ok(sequence) = given.get_item(0)?.cast::<PySequence>()
+        {
+            return Extents::each(sequence.try_iter()?);
+        }
+        Extents::each(given.try_iter()?)
+    }
+
+    /// Extents given one by one or as one sequence; none is negative.
+    pub fn positive(given: &Bound<'_, PyTuple>) -> Result<Extents> {
+        let extents = Extents::of(given)?;
+        match extents.sizes.iter().find(|n| n.as_const().is_some_and(|n| n < 0)) {
+            None => Ok(extents),
+            Some(n) => Err(Class::Shape.raise(format!("extent {n} of {:?} is negative", extents.sizes))),
+        }
+    }
+
+    fn each<'py>(given: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>) -> Result<Extents> {
+        let mut extents = Extents::default();
+        for one in given {
+            extents.push(one?.extract()?);
+        }
+        Ok(extents)
+    }
+
+    /// Adds an extent.
+    pub fn push(&mut self, one: AnySize) {
+        self.sizes.push(one.size);
+        self.values.extend(one.values);
+    }
+
+    /// The values for this run.
+    pub fn values(&self) -> &[BoundVariable] {
+        &self.values
+    }
+
+    /// What an operation with these extents gives, where their variables have these values.
+    pub fn bind(&self, made: svod_tensor::Result<Tensor>) -> Made {
+        Ok(PyTensor(made?.with_values(&self.values)?))
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AnySize {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Some(size) = symbolic(&given) {
+            return Ok(size);
+        }
+        // A tensor would be computed, and its value taken for good.
+        let data = given.is_instance_of::<PyBool>() || given.cast::<PyTensor>().is_ok();
+        let number = if data { None } else { given.extract().ok() };
+        let number: i64 = number.ok_or_else(|| {
+            let class = given.get_type().name().map_or_else(|_| "object".into(), |n| n.to_string());
+            PyTypeError::new_err(format!("a size is an integer, a svod.Variable or a svod.Size, not {class}"))
+        })?;
+        Ok(AnySize { size: number.into(), values: Vec::new() })
+    }
+}
+
+/// The object as a size, if it is a variable or a size.
+pub fn symbolic(given: &Bound<'_, PyAny>) -> Option<AnySize> {
+    if let Ok(size) = given.cast::<PySize>() {
+        let PySize { size, values } = size.get().clone();
+        return Some(AnySize { size, values });
+    }
+    let variable = given.cast::<PyVariable>().ok()?;
+    Some(AnySize { size: Size::from(&variable.get().0), values: Vec::new() })
+}
+
+/// A size as Python sees it: an `int` where it is a number.
+pub fn shown<'py>(py: Python<'py>, size: &Size) -> Result<Bound<'py, PyAny>> {
+    match size.as_const() {
+        Some(number) => Ok(number.into_bound_py_any(py)?),
+        None => Ok(PySize { size: size.clone(), values: Vec::new() }.into_bound_py_any(py)?),
+    }
+}
+
+/// A shape as Python sees it.
+pub fn shape<'py>(py: Python<'py>, extents: &[Size]) -> Result<Bound<'py, PyTuple>> {
+    let extents = extents.iter().map(|n| shown(py, n)).collect::<Result<Vec<_>>>()?;
+    Ok(PyTuple::new(py, extents)?)
+}
+
+/// The result of arithmetic: an `int` where it is a number.
+fn made<'py>(py: Python<'py>, size: Size, a: &AnySize, b: &AnySize) -> Result<Bound<'py, PyAny>> {
+    if let Some(fault) = size.fault() {
+        return Err(TensorError::Size(fault.into()).into());
+    }
+    if let Some(number) = size.as_const() {
+        return Ok(number.into_bound_py_any(py)?);
+    }
+    let mut values = a.values.clone();
+    for bound in &b.values {
+        match values.iter().find(|v| v.variable() == bound.variable()) {
+            None => values.push(bound.clone()),
+            Some(known) if known == bound => {}
+            Some(known) => return Err(Class::Argument.raise(format!("bind mismatch: {known} and {bound} in one size"))),
+        }
+    }
+    let named = size.variables();
+    values.retain(|v| named.contains(v.variable()));
+    Ok(PySize { size, values }.into_bound_py_any(py)?)
+}
+
+fn compared(a: &AnySize, op: CompareOp, b: &AnySize) -> Result<bool> {
+    let (a, b) = (&a.size, &b.size);
+    let (sign, answer) = match op {
+        CompareOp::Lt => ("<", a.lt(b)),
+        CompareOp::Le => ("<=", a.le(b)),
+        CompareOp::Gt => (">", a.gt(b)),
+        CompareOp::Ge => (">=", a.ge(b)),
+        CompareOp::Eq => ("==", Size::eq(a, b)),
+        CompareOp::Ne => ("!=", Size::eq(a, b).map(|equal| !equal)),
+    };
+    answer.ok_or_else(|| {
+        let mut variables = [a.variables(), b.variables()].concat();
+        variables.sort();
+        variables.dedup();
+        let ranges: Vec<String> = variables.iter().map(|v| format!("{v} in {}..{}", v.min(), v.max())).collect();
+        Class::Shape.raise(format!("{a} {sign} {b} is true or false as {} is chosen", ranges.join(", ")))
+    })
+}
+
+/// The operators of a class whose instances are sizes.
+macro_rules! operators {
+    ($class:ty) => {
+        #[pymethods]
+        impl $class {
+            fn __add__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
+                let own = self.any();
+                made(py, &own.size + &other.size, &own, &other)
+            }
+
+            fn __radd__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
+                self.__add__(py, other)
+            }
+
+            fn __sub__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
+                let own = self.any();
+                made(py, &own.size - &other.size, &own, &other)
+            }
+
+            fn __rsub__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
+                let own = self.any();
+                made(py, &other.size - &own.size, &own, &other)
+            }
+
+            fn __floordiv__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
+                let own = self.any();
+                made(py, own.size.floordiv(&other.size), &own, &other)
+            }
+
+            fn __rfloordiv__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
+                let own = self.any();
+                made(py, other.size.floordiv(&own.size), &own, &other)
+            }
+
+            fn __mod__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
+                let own = self.any();
+                made(py, own.size.modulo(&other.size), &own, &other)
+            }
+
+            fn __rmod__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
+                let own = self.any();
+                made(py, other.size.modulo(&own.size), &own, &other)
+            }
+
+            fn __neg__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+                let own = self.any();
+                made(py, -&own.size, &own, &own)
+            }
+
+            fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                let (own, py) = (self.any(), other.py());
+                match other.extract::<AnySize>() {
+                    Ok(other) => made(py, &own.size * &other.size, &own, &other),
+                    Err(_) => Ok(py.NotImplemented().into_bound(py)),
+                }
+            }
+
+            fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                self.__mul__(other)
+            }
+
+            fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Result<Bound<'py, PyAny>> {
+                let py = other.py();
+                match other.extract::<AnySize>() {
+                    Ok(other) => Ok(compared(&self.any(), op, &other)?.into_bound_py_any(py)?),
+                    Err(_) => Ok(py.NotImplemented().into_bound(py)),
+                }
+            }
+
+            fn __hash__(&self) -> u64 {
+                let mut hasher = DefaultHasher::new();
+                self.any().size.hash(&mut hasher);
+                hasher.finish()
+            }
+
+            /// The value; raises unless every variable has one.
+            fn __int__(&self) -> Result<i64> {
+                let own = self.any();
+                Ok(own.size.eval_bound(&own.values).map_err(TensorError::Size)?)
+            }
+        }
+    };
+}
+
+operators!(PyVariable);
+operators!(PySize);
+
+impl PyVariable {
+    fn any(&self) -> AnySize {
+        AnySize { size: Size::from(&self.0), values: Vec::new() }
+    }
+}
+
+impl PySize {
+    fn any(&self) -> AnySize {
+        AnySize { size: self.size.clone(), values: self.values.clone() }
+    }
+}
+
+#[pymethods]
+impl PyVariable {
+    #[new]
+    fn new(name: &str, min: i64, max: i64) -> Result<PyVariable> {
+        Ok(PyVariable(Variable::new(name, min, max).map_err(TensorError::Size)?))
+    }
+
+    /// The size that it is, with a value until a run says otherwise.
+    fn bind(&self, value: i64) -> Result<PySize> {
+        let bound = self.0.bind(value).map_err(TensorError::Size)?;
+        Ok(PySize { size: Size::from(&self.0), values: vec![bound] })
+    }
+
+    /// The name, by which runs give it a value.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// The least value.
+    #[getter]
+    fn min(&self) -> i64 {
+        Variable::min(&self.0)
+    }
+
+    /// The greatest value.
+    #[getter]
+    fn max(&self) -> i64 {
+        Variable::max(&self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Variable('{}', {}, {})", self.0.name(), self.min(), self.max())
+    }
+}
+
+#[pymethods]
+impl PySize {
+    /// The least value that it may have, as far as that is known.
+    #[getter]
+    fn min(&self) -> i64 {
+        self.size.bounds().0
+    }
+
+    /// The greatest value that it may have, as far as that is known.
+    #[getter]
+    fn max(&self) -> i64 {
+        self.size.bounds().1
+    }
+
+    /// The variables that it mentions.
+    #[getter]
+    fn variables(&self) -> Vec<PyVariable> {
+        self.size.variables().into_iter().map(PyVariable).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.values[..] {
+            [] => self.size.to_string(),
+            values => {
+                let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                format!("{} where {}", self.size, values.join(", "))
+            }
+        }
+    }
+}

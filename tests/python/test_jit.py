@@ -1,0 +1,245 @@
+"""`jit`, fresh results, configuration and memory: contract rows A11, C5, C7, D6 and D7 from Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import svod
+from svod import nn
+
+N = svod.Variable("n", 1, 64)
+
+
+@dataclass(frozen=True)
+class Pair:
+    first: svod.Tensor
+    second: list[Any]
+
+    def __post_init__(self) -> None:
+        assert self.first.ndim == 1
+
+
+class Named(NamedTuple):
+    x: Any
+    note: str
+
+
+def test_jit_traces_once_for_structure_type_and_shape() -> None:
+    calls = []
+
+    @svod.jit
+    def f(x: Any, pair: Pair, *, scale: float = 1.0, extra: dict[str, Any] | None = None) -> Any:
+        calls.append(1)
+        y = (x * scale + pair.first) @ pair.second[0]
+        if extra is not None:
+            y = y + extra["bias"]
+        return {"y": y, "all": (y.sum(), [x, scale], Named(y * 2, "note")), "pair": pair}
+
+    x, v, w = np.ones((3, 4), np.float32), svod.arange(4).cast("float32"), np.eye(4, dtype=np.float32)
+    want = x + np.arange(4)
+    for _ in range(3):
+        out = f(x, Pair(v, [w]))
+        np.testing.assert_array_equal(out["y"].numpy(), want)
+        total, (given, scale), named = out["all"]
+        assert total.item() == want.sum() and scale == 1.0 and named.note == "note"
+        np.testing.assert_array_equal(given.numpy(), x)
+        np.testing.assert_array_equal(named.x.numpy(), want * 2)
+        np.testing.assert_array_equal(out["pair"].first.numpy(), np.arange(4))
+    assert (len(calls), f.traces) == (1, 1)
+    for count, call in enumerate(
+        [
+            lambda: f(x, Pair(v, [w]), scale=2.0),
+            lambda: f(x[:2], Pair(v, [w])),
+            lambda: f(x.astype(np.float64), Pair(v, [w])),
+            lambda: f(x, Pair(v, [w]), extra={"bias": v}),
+            lambda: f(x, Pair(v, (w,))),  # type: ignore[arg-type]
+            lambda: f(x, Pair(v, [w]), scale=2),
+        ],
+        start=2,
+    ):
+        call()
+        call()
+        assert len(calls) == count
+    f.clear()
+    assert f.traces == 0
+
+
+def test_jit_results_are_never_overwritten() -> None:
+    f = svod.jit(lambda x: x * 2)
+    results = [f(np.full(1000, i, np.float32)) for i in range(20)]
+    for i, result in enumerate(results):
+        assert (result.numpy() == 2 * i).all()
+    pending = results[3] + 1
+    f(np.zeros(1000, np.float32))
+    assert (pending.numpy() == 7).all()
+
+
+def test_jit_over_symbolic_shapes() -> None:
+    calls = []
+
+    @svod.jit(shapes={"x": (N, 4), "mask": (N,)})
+    def f(x: svod.Tensor, mask: svod.Tensor) -> svod.Tensor:
+        calls.append(1)
+        return (x * mask[:, None]).sum(0) / x.shape[0]
+
+    for n in (1, 5, 64, 17):
+        a, m = np.random.rand(n, 4).astype(np.float32), (np.arange(n) % 2).astype(np.float32)
+        np.testing.assert_allclose(f(a, mask=m).numpy(), (a * m[:, None]).sum(0) / n, rtol=1e-5)
+    assert len(calls) == 1
+    with pytest.raises(svod.ArgumentError, match=r"outside \[1, 64\]"):
+        f(np.zeros((65, 4), np.float32), np.zeros(65, np.float32))
+    with pytest.raises(svod.ArgumentError, match="whose shape is declared"):
+        f(np.zeros((5, 4), np.float32))  # type: ignore[call-arg]
+
+    g = svod.jit(lambda x: x.sum())
+    data = svod.arange(64)
+    assert [g(data[: N.bind(n)]).item() for n in (3, 10, 64)] == [3, 45, 2016]
+    assert g.traces == 1
+
+
+def test_jit_refuses_a_look_at_data() -> None:
+    for look in (
+        lambda x: x.numpy(),
+        lambda x: x if (x > 0).all() else -x,
+        lambda x: x * float(x[0]),
+        lambda x: x[int(x[0])],
+    ):
+        f = svod.jit(look)
+        with pytest.raises(svod.TraceError, match="looks at the data"):
+            f(np.ones(3, np.float32))
+        assert f.traces == 0
+        with pytest.raises(TypeError):
+            f(np.ones(3, np.float32))
+    leaked = []
+    svod.jit(lambda x: leaked.append(x) or x + 1)(np.ones(2, np.float32))
+    with pytest.raises(svod.TraceError):
+        (leaked[0] + 1).numpy()
+
+
+def test_jit_of_methods_nested_and_bounded() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            self.layer = nn.Linear(4, 4)
+
+        @svod.jit
+        def __call__(self, x: svod.Tensor) -> svod.Tensor:
+            return self.layer(x)
+
+    model, x = Model(), np.ones((2, 4), np.float32)
+    np.testing.assert_allclose(model(x).numpy(), model.layer(svod.Tensor(x)).numpy(), rtol=1e-5, atol=1e-5)
+    inner = svod.jit(lambda x: x + 1)
+    outer = svod.jit(lambda x: inner(x) * 2)
+    assert outer(x).numpy()[0, 0] == 4 and inner.traces == 0
+    few = svod.jit(lambda x: x + 1, max_traces=2)
+    for n in (1, 2, 3, 4):
+        few(np.ones(n))
+    assert few.traces == 2
+    assert svod.jit(lambda: svod.arange(3))().tolist() == [0, 1, 2]
+    assert svod.jit(lambda x: 5)(x) == 5
+    assert "reduce" in few.lower(np.ones(3)) or "add" in few.lower(np.ones(3))
+    assert few.plan(np.ones(3)).kernels
+
+
+def test_jit_from_many_threads() -> None:
+    f = svod.jit(lambda x: (x @ x).sum(1))
+    errors: list[int] = []
+
+    def work(seed: int) -> None:
+        for i in range(50):
+            a = np.full((16, 16), seed + i / 64, np.float32)
+            if not np.allclose(f(a).numpy(), (a @ a).sum(1), rtol=1e-4):
+                errors.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and f.traces == 1
+
+
+def test_c5_configuration_by_keyword_and_scope() -> None:
+    x = svod.arange(100).cast("float32")
+    for planner in ("arena", "remap", "disabled"):
+        y = (x.reshape(10, 10).softmax(1) @ x.reshape(10, 10)).softmax(0)
+        with svod.PrepareConfig(planner=planner, threads=2) as outer:
+            assert svod.PrepareConfig() == outer
+            with svod.PrepareConfig(strategy="none", schedule_cache=False) as inner:
+                assert repr(inner) == (
+                    f"PrepareConfig(strategy=none planner={planner} schedule_cache=off threads=2 device=default)"
+                )
+                first = (y + 0).numpy()
+            plan = y.prepare()
+        plan.execute()
+        np.testing.assert_allclose(y.numpy(), first, rtol=1e-4, atol=1e-5)
+        assert plan.memory["bytes_saved"] == plan.memory["bytes_before"] - plan.memory["bytes_after"]
+        assert plan.memory["bytes_saved"] == 0 or planner != "disabled"
+        x = svod.arange(100).cast("float32")
+    assert svod.PrepareConfig() == svod.PrepareConfig(planner="arena")
+    for options, message in [
+        ({"planner": "magic"}, 'planner="magic": expected arena, remap or disabled'),
+        ({"threads": 0}, 'threads="0": expected a number from 1'),
+        ({"device": "TPU"}, 'device="TPU"'),
+        ({"plan": 1}, "expected one of strategy, planner"),
+    ]:
+        with pytest.raises(svod.ArgumentError, match=message):
+            svod.PrepareConfig(**options)
+        with pytest.raises(svod.ArgumentError, match=message):
+            (svod.ones(3) + 1).prepare(**options)
+
+
+def test_c5_configuration_by_environment() -> None:
+    code = "import svod; svod.arange(3).numpy(); svod.arange(4).numpy(); print(svod.PrepareConfig())"
+    values = {"SVOD_MEMORY_PLANNER": "remap", "SVOD_PLAN_THREADS": "many", "SVOD_DISABLE_SCHEDULE_CACHE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | values
+    )
+    assert "planner=remap schedule_cache=off threads=default" in done.stdout
+    assert done.stderr.count("SVOD_PLAN_THREADS") == 1 and "expected a number" in done.stderr
+
+
+def test_c7_an_arena_is_near_the_bound() -> None:
+    x = svod.empty(N, 64)
+    y = x
+    for _ in range(6):
+        y = (y @ svod.rand(64, 64).realize()).softmax(-1).contiguous()
+    plan = y.prepare(inputs=[x])
+    memory = plan.memory
+    assert memory["bytes_bound"] <= memory["bytes_after"] <= 1.05 * memory["bytes_bound"]
+    assert memory["buffers_reused"] > 0 and memory["bytes_saved"] > 0
+
+
+def test_d7_release_and_memory() -> None:
+    x = svod.Tensor(np.ones((512, 512), np.float32))
+    y = ((x @ x).contiguous() @ x).contiguous() @ x
+    plan = y.prepare(inputs=[x])
+    plan.execute()
+    before = y.numpy()
+    live = svod.memory()["CPU"]["live"]
+    assert plan.release_intermediates() > 0 and svod.memory()["CPU"]["live"] <= live - 512 * 512 * 4
+    np.testing.assert_array_equal(y.numpy(), before)
+    plan.release_all()
+    with pytest.raises(svod.StaleError):
+        y.numpy()
+    plan.execute()
+    np.testing.assert_array_equal(y.numpy(), before)
+    assert svod.memory()["CPU"]["peak"] >= svod.memory()["CPU"]["live"]
+
+
+def test_a11_fresh_results_come_from_the_cache() -> None:
+    f = svod.jit(lambda x: x + 1)
+    a = np.zeros(1 << 20, np.float32)
+    f(a)
+    f(a)
+    peak = svod.memory()["CPU"]["peak"]
+    for _ in range(50):
+        f(a)
+    assert svod.memory()["CPU"]["peak"] <= max(peak, svod.memory()["CPU"]["live"] + 2 * a.nbytes)
