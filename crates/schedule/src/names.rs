@@ -1,21 +1,25 @@
 //! Names of kernels: what kind, over which extents.
 
+use crate::contraction::window;
 use svod_ir::kernel::{Body, Kernel};
 
-/// A short name such as `matmul_1024x384x384` or `rows_96x128_128`.
+/// A short name such as `matmul_1024x384x384`, `conv_4x64x56x56x64x3x3` or `rows_96x128_128`.
 pub(crate) fn name(kernel: &Kernel) -> String {
     let last = kernel.stages.len() - 1;
     let folds = |s: usize| matches!(kernel.stages[s].body, Body::Fold { .. });
     let is_tiled = |s: &usize| crate::contraction::recognise(kernel, *s).is_some();
     let tiled: Vec<usize> = (0..kernel.stages.len()).filter(is_tiled).collect();
-    let (kind, stage) = match tiled.first() {
-        Some(stage) if tiled.len() > 1 => ("attention", *stage),
-        Some(stage) => ("matmul", *stage),
-        None if (0..last).any(folds) => ("rows", last),
-        None if folds(last) => ("reduce", last),
-        None if matches!(kernel.stages[last].body, Body::Scatter { .. }) => ("scatter", last),
-        None if matches!(kernel.stages[last].body, Body::Sort { .. }) => ("sort", last),
-        None => ("map", last),
+    let convolution = (0..last).find(|s| window::is_convolution(kernel, *s));
+    let (kind, stage) = match (tiled.first(), convolution) {
+        (Some(stage), _) if tiled.len() > 1 => ("attention", *stage),
+        (Some(_), Some(stage)) => ("conv", stage),
+        (None, Some(stage)) => ("depthwise", stage),
+        (Some(stage), None) => ("matmul", *stage),
+        _ if (0..last).any(folds) => ("rows", last),
+        _ if folds(last) => ("reduce", last),
+        _ if matches!(kernel.stages[last].body, Body::Scatter { .. }) => ("scatter", last),
+        _ if matches!(kernel.stages[last].body, Body::Sort { .. }) => ("sort", last),
+        _ => ("map", last),
     };
     let axes = crate::contraction::stage_axes(kernel, stage);
     let extents = axes.iter().map(|a| kernel.axes[a.index()].extent.to_string());

@@ -5,6 +5,7 @@
 //! becomes a stage of its own that the index then reads; memory becomes a load. Depth is bounded by
 //! [`crate::fuse::MAX_NODES`], so the walk recurses.
 
+use crate::contraction::window;
 use crate::fuse::{Cut, Fate, merged};
 use crate::order_key::OrderKey;
 use crate::threefry;
@@ -144,7 +145,31 @@ impl Build<'_> {
             _ => Body::Map(self.operation(self.root, &context)?),
         };
         self.kernel.stages.push(Stage { name: "out".into(), over, body, outs: vec![out] });
+        let last = self.kernel.stages.len() - 1;
+        if direct && window::is_convolution(&self.kernel, last) {
+            self.keep(last);
+        }
         Ok(())
+    }
+
+    /// Makes the output's stage a temporary, of which a map makes the output.
+    fn keep(&mut self, stage: usize) {
+        let kernel = &mut self.kernel;
+        let name = format!("s{stage}");
+        let fold = &mut kernel.stages[stage];
+        let outs = std::mem::replace(&mut fold.outs, vec![Out::Temp]);
+        let map = Stage {
+            name: std::mem::replace(&mut fold.name, name),
+            over: fold.over.clone(),
+            body: fold.body.clone(),
+            outs,
+        };
+        let Body::Fold { results, .. } = &fold.body else { return };
+        let dtype = kernel.exprs.dtype(results[0]);
+        let index: Vec<ExprId> =
+            map.over.iter().map(|a| kernel.exprs.index(Size::from(&kernel.axes[a.index()].var))).collect();
+        let value = kernel.exprs.load(dtype, Mem::Temp(TempId(stage as u32), 0), &index);
+        kernel.stages.push(Stage { body: Body::Map(value), ..map });
     }
 
     /// New axes over a shape; dimensions of extent 1 get none.

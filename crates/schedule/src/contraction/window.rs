@@ -52,6 +52,24 @@ pub(crate) fn windows(kernel: &Kernel, stage: usize) -> Option<Windows> {
     [(b, a), (a, b)].into_iter().find_map(|(value, weights)| windows_over(kernel, stage, value, weights))
 }
 
+/// The points computed for each that is wanted, at most, for a plane to be worth having.
+const MAX_WASTE: i64 = 4;
+
+/// Whether a stage is a convolution whose flat axis is mostly points of its own: so it is not where
+/// the taps are the larger image, as in the gradient of a kernel.
+pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
+    let Some(found) = windows(kernel, stage) else { return false };
+    let extent = |s: &Slide| kernel.axes[s.kept.index()].extent.upper_bound();
+    match &found.slides[..] {
+        [.., rows, columns] => {
+            let (Some(rows), Some(own)) = (extent(rows), extent(columns)) else { return true };
+            let points = (rows - 1).saturating_mul(own + columns.reach) + own;
+            points <= rows.saturating_mul(own).saturating_mul(MAX_WASTE)
+        }
+        _ => true,
+    }
+}
+
 fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -> Option<Windows> {
     let Stage { over, body: Body::Fold { axes: summed, .. }, .. } = &kernel.stages[stage] else { return None };
     let (own, others) = (axes_of(kernel, value), axes_of(kernel, weights));

@@ -5,7 +5,7 @@ use super::contraction::{MAX_ROWS, tile_shape, worth_a_tile};
 use super::cost::{extent, loads_only_constants, round, round_up};
 use super::rows::MAX_TASKS;
 use super::{Choice, TASK};
-use crate::contraction::window::{Plane, flatten};
+use crate::contraction::window::{Plane, flatten, is_convolution};
 use crate::contraction::{Contraction, recognise};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Kernel};
@@ -22,6 +22,9 @@ const MAX_UNROLLED: i64 = 256;
 
 /// The schedule of a kernel whose stage `stage` is a convolution.
 pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option<Schedule> {
+    if !is_convolution(kernel, stage) {
+        return None;
+    }
     let mut flat = kernel.clone();
     let plane = flatten(&mut flat, stage).ok()?;
     let over = &flat.stages[flat.stages.len() - 1].over;
