@@ -1226,7 +1226,8 @@ class Tensor:
         The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
         content runs may be given; everything else is constant. `schedules` gives kernels, by their
         name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
-        one. `strict` and `target` are those of `svod.strict` and `svod.target`.
+        one. `strict` and `target` are those of `svod.strict` and `svod.target`, `options` those of
+        `PrepareConfig`.
         """
     def numpy(self, /) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array; realizes the tensor.

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
-use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
+use svod_ir::graph::{Leaf, LeafClass, Op, Shape, UOp};
 use svod_ir::size::Size;
 use svod_ir::target::Target;
 
@@ -155,7 +155,10 @@ impl Context {
         let key = GraphKey::new(&graph)?;
         let scheduled = self.schedule(&graph, &key, config)?;
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
-        let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &key, &inputs, config, &watch);
+        let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
+        let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
+        let plan =
+            |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &key, &shapes, &inputs, config, &watch);
         let chosen = plan(&scheduled)?;
         if config.schedules.is_empty() {
             return Ok(chosen);

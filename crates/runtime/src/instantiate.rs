@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
-use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
+use svod_ir::graph::{Leaf, LeafClass, Op, Shape, UOp};
 use svod_ir::size::BoundVariable;
 use svod_schedule::opt::Opt;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, PreScheduleError, Schedule, Slot, create_pre_schedule};
@@ -111,11 +111,13 @@ pub(crate) fn leaf_buffer(leaf: &Leaf) -> Result<Arc<Buffer>> {
     Ok(Arc::new(Buffer::over(whole.storage().clone(), offset, leaf.dtype(), count)?))
 }
 
-/// A plan that runs `scheduled` on the leaves of a graph.
+/// A plan that runs `scheduled` on the leaves of a graph, whose roots have these `shapes`: a buffer
+/// may hold a root under other extents.
 pub(crate) fn instantiate(
     context: &Arc<Context>,
     scheduled: &Scheduled,
     key: &GraphKey,
+    shapes: &[Shape],
     inputs: &[PlanInput],
     config: &PrepareConfig,
     watch: &Watch,
@@ -194,11 +196,7 @@ pub(crate) fn instantiate(
         }
     }
     builder.outputs(pre.outputs.iter().map(|s| table.get(*s)).collect::<Result<_>>()?);
-    let shape = |slot: &Slot| match *slot {
-        Slot::Leaf(i) => key.leaves[i].shape().clone(),
-        Slot::Buffer(i) => pre.buffers[i].shape.clone().into(),
-    };
-    builder.output_shapes(pre.outputs.iter().map(shape).collect());
+    builder.output_shapes(shapes.to_vec());
     builder.inputs(inputs);
     builder.bind(&key.bindings);
     builder.fix(&key.fixed);
@@ -224,7 +222,12 @@ pub fn instantiate_schedule(
     }
     let key = GraphKey { hash: [0; 32], leaves: leaves.to_vec(), bindings: bindings.to_vec(), fixed: vec![] };
     let scheduled = Scheduled::of(pre.clone(), config);
-    instantiate(context, &scheduled, &key, inputs, config, &Watch::new(context.stop_check()))
+    let shape = |slot: &Slot| match *slot {
+        Slot::Leaf(i) => key.leaves[i].shape().clone(),
+        Slot::Buffer(i) => pre.buffers[i].shape.clone().into(),
+    };
+    let shapes: Vec<Shape> = pre.outputs.iter().map(shape).collect();
+    instantiate(context, &scheduled, &key, &shapes, inputs, config, &Watch::new(context.stop_check()))
 }
 
 /// Schedules a graph and attaches its leaves' memory: [`create_pre_schedule`] and
