@@ -55,7 +55,7 @@ fn constants_are_packed_once_and_shared() {
     let config = PrepareConfig::default().for_plan();
     let plan = context.plan(std::slice::from_ref(&product), &[leaf_of(&x)], &config).unwrap();
     let packs = context.stats().packs;
-    assert!(packs > 0);
+    assert!(packs > 0, "{}", plan.kernels()[0].schedule());
     let other = context.plan(&[product], &[leaf_of(&x)], &config).unwrap();
     assert_eq!(context.stats().packs, packs, "plans share packed constants");
     let expected = |a: &[f32]| -> Vec<f64> {

@@ -49,7 +49,7 @@ pub(crate) fn reshape_params(mut kernel: Kernel) -> Kernel {
 }
 
 impl View {
-    /// Merges dimensions where that removes divisions, and splits what was merged; whether it did.
+    /// Merges dimensions where that removes divisions, and splits those that are two; whether it did.
     fn simplify(&mut self) -> bool {
         let mut changed = false;
         let mut d = self.shape.len().saturating_sub(1);
@@ -65,7 +65,11 @@ impl View {
                     index.remove(d + 1);
                 }
                 changed = true;
-                while self.split(d) {}
+            }
+        }
+        for d in (0..self.shape.len()).rev() {
+            while self.split(d) {
+                changed = true;
             }
         }
         changed
@@ -83,6 +87,10 @@ impl View {
             }
             let parts = |index: &Vec<Size>| (index[d].floordiv(c), index[d].modulo(c));
             let split: Vec<(Size, Size)> = self.indices.iter().map(parts).collect();
+            let known = |part: &Size| part.as_const().is_some();
+            if split.iter().all(|(q, _)| known(q)) || split.iter().all(|(_, r)| known(r)) {
+                continue;
+            }
             let mut pairs = split.iter().zip(&self.indices);
             if !pairs.all(|((q, r), index)| divisions(q) + divisions(r) <= divisions(&index[d])) {
                 continue;

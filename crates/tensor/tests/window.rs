@@ -50,7 +50,7 @@ fn convolutions() {
 #[test]
 fn convolutions_have_planes() {
     let planes = |y: &Tensor, kind: &str| {
-        let plan = y.prepare(&[]).unwrap();
+        let plan = Tensor::from_uop(y.uop()).prepare(&[]).unwrap();
         let [kernel] = &plan.execution().kernels()[..] else { panic!("several kernels") };
         assert!(kernel.name.starts_with(kind), "{}", kernel.name);
         let schedule = kernel.schedule();
