@@ -17,6 +17,8 @@
 //! computed and read by nobody.
 
 use super::{axes_of, factors};
+use svod_dtype::Const;
+use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out, Stage};
 use svod_ir::size::{Size, Variable};
@@ -157,11 +159,69 @@ impl Slide {
         Some((Size::from(&kernel.axes[tap.index()].var) * self.dilation).modulo(self.stride))
     }
 
+    /// A size of the operand's expression at a row and phase of the plane.
+    fn at(&self, kernel: &Kernel, size: &Size, row: &Size, phase: &Size) -> Size {
+        let var = |a: AxisId| &kernel.axes[a.index()].var;
+        let per_row = slope(size, var(self.kept)).unwrap_or(0) / self.stride;
+        let whole = size.substitute(&|v| match v {
+            v if v == var(self.kept) => Some(row + self.low),
+            v if self.tap.is_some_and(|t| var(t) == v) => Some(Size::ZERO),
+            _ => None,
+        });
+        whole + phase * per_row
+    }
+
     /// How many rows further on than `kept` a tap reads.
     fn offset(&self, kernel: &Kernel) -> Size {
         let Some(tap) = self.tap else { return Size::ZERO };
         (Size::from(&kernel.axes[tap.index()].var) * self.dilation).floordiv(self.stride) - self.low
     }
+}
+
+/// How many columns at both ends of a plane's rows are 0 in all rows.
+fn shared_zeros(kernel: &Kernel, value: ExprId, columns: &Slide, width: i64) -> i64 {
+    let phases = if columns.phase(kernel).is_some() { columns.stride } else { 1 };
+    let zero = |column: i64| (0..phases).all(|p| is_zero(kernel, value, columns, column, p));
+    let side = columns.reach.min(width / 2);
+    (0..side).take_while(|c| zero(*c) && zero(width - 1 - *c)).count() as i64
+}
+
+/// Whether an operand's mask says that a column of the plane lies outside of it.
+fn is_zero(kernel: &Kernel, value: ExprId, columns: &Slide, column: i64, phase: i64) -> bool {
+    let pool = &kernel.exprs;
+    let zero = |c: &Const| *c == Const::zero(c.dtype());
+    let mut value = value;
+    while let Expr::Cast(_, v) = pool.get(value) {
+        value = *v;
+    }
+    let mask = match pool.get(value) {
+        Expr::Load { valid: Some(mask), other, .. } if zero(other) => *mask,
+        Expr::Alu(Alu::Where, args) if matches!(pool.get(args[2]), Expr::Const(c) if zero(c)) => args[0],
+        _ => return false,
+    };
+    let at = |id: ExprId| match pool.get(id) {
+        Expr::Index(size) => Some(columns.at(kernel, size, &Size::from(column), &Size::from(phase))),
+        _ => None,
+    };
+    let mut all = vec![mask];
+    while let Some(condition) = all.pop() {
+        let Expr::Alu(op, args) = pool.get(condition) else { continue };
+        let least = match op {
+            Alu::And => {
+                all.extend_from_slice(args);
+                continue;
+            }
+            Alu::Le => 0,
+            Alu::Lt => 1,
+            _ => continue,
+        };
+        if let (Some(a), Some(b)) = (at(args[0]), at(args[1]))
+            && (b - a).bounds().1 < least
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// The plane of a convolution stage.
@@ -180,14 +240,18 @@ pub(crate) struct Plane {
 }
 
 /// Makes a plain contraction of a convolution stage whose value is a temporary: gives it a flat axis,
-/// and an operand that is read from the plane. Taps become the innermost summed axes.
+/// and an operand that is read from the plane. Taps become the innermost summed axes. The plane's rows
+/// share the zeros between them, as far as its masks tell, and are a multiple of `multiple` wide.
 ///
 /// # Errors
 /// What keeps the stage from having a plane.
-pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'static str> {
+pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Result<Plane, &'static str> {
     let found = windows(kernel, stage).ok_or("the stage has no windows that slide over one operand")?;
     if kernel.stages[stage].outs != [Out::Temp] {
         return Err("a stage that writes an output has no scratch to hold what lies between rows");
+    }
+    if multiple < 1 {
+        return Err("rows of a plane are a multiple of at least 1 wide");
     }
     let width = |s: &Slide| kernel.axes[s.kept.index()].extent.as_const().map(|n| n + s.reach);
     let (rows, columns) = match &found.slides[..] {
@@ -198,7 +262,10 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'stat
     let outer = &found.slides[..found.slides.len() - 1 - usize::from(rows.is_some())];
 
     // The flat axis, of the stage and of the plane; for one axis alone, the stage keeps its own.
-    let width = Size::from(rows.and(width(columns)).unwrap_or(0));
+    let read = rows.and(width(columns)).unwrap_or(0);
+    let width = (read - shared_zeros(kernel, found.value, columns, read) + multiple - 1) / multiple * multiple;
+    let beyond = (read - width).max(0);
+    let width = Size::from(width);
     let extent = |kernel: &Kernel, s: &Slide| kernel.axes[s.kept.index()].extent.clone();
     let flat = match rows {
         Some(rows) => {
@@ -209,7 +276,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'stat
         None => columns.kept,
     };
     let plane = match rows {
-        Some(rows) => (extent(kernel, rows) + rows.reach) * &width,
+        Some(rows) => (extent(kernel, rows) + rows.reach) * &width + beyond,
         None => extent(kernel, columns) + columns.reach,
     };
     let plane_flat = add_axis(kernel, &format!("{}_plane", axis_name(kernel, flat)), plane)?;
@@ -264,16 +331,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'stat
     let plane = TempId(kernel.stages.len() as u32);
     let value = {
         let moved = |kernel: &Kernel, size: &Size| {
-            places.iter().fold(size.clone(), |size, (s, row, phase)| {
-                let var = |a: AxisId| &kernel.axes[a.index()].var;
-                let per_row = slope(&size, var(s.kept)).unwrap_or(0) / s.stride;
-                let whole = size.substitute(&|v| match v {
-                    v if v == var(s.kept) => Some(row + s.low),
-                    v if s.tap.is_some_and(|t| var(t) == v) => Some(Size::ZERO),
-                    _ => None,
-                });
-                whole + phase * per_row
-            })
+            places.iter().fold(size.clone(), |size, (s, row, phase)| s.at(kernel, &size, row, phase))
         };
         let mut pool = std::mem::take(&mut kernel.exprs);
         let value = pool.copy_with(&old, &[found.value], &|_| None, |to: &mut ExprPool, node, dtype| match node {
