@@ -464,7 +464,8 @@ impl Scheduled {
         })
     }
 
-    fn stage_plane(&mut self, stage: usize, read: &Read, layout: Layout, multiple: u32, home: StageHome) -> Step {
+    fn stage_plane(&mut self, stage: usize, read: &Read, layout: Layout, home: StageHome) -> Step {
+        let Layout::Plane { slack, multiple } = layout else { return Err("not a plane".into()) };
         if *read != Read::Operand(1) || home != StageHome::Task {
             return Err("a plane is a copy of operand 1 in the task's scratch".into());
         }
@@ -475,16 +476,19 @@ impl Scheduled {
             return Err("a plane is staged before anything else is done to the stage".into());
         }
         let mem = Mem::Temp(TempId(self.kernel.stages.len() as u32), 0);
-        let copy = contraction::window::flatten(&mut self.kernel, stage, i64::from(multiple))?.copy;
+        let plane = contraction::window::flatten(&mut self.kernel, stage, i64::from(multiple))?;
+        if multiple > 1 && i64::from(slack) < plane.overhang {
+            return Err(format!("whole rows read {} elements after a line, the plane has {slack}", plane.overhang));
+        }
         self.stages[stage].loops = StageState::new(&self.kernel.stages[stage]).loops;
         self.stages[stage].operands[1] = Some(Operand { mem, layout });
-        self.add_copy(stage, copy, layout)
+        self.add_copy(stage, plane.copy, layout)
     }
 
     fn stage_read(&mut self, stage: &str, read: &Read, layout: Layout, home: StageHome) -> Step {
         let index = self.stage(stage)?;
-        if let Layout::Plane { multiple, .. } = layout {
-            return self.stage_plane(index, read, layout, multiple, home);
+        if let Layout::Plane { .. } = layout {
+            return self.stage_plane(index, read, layout, home);
         }
         let (name, value, over) = match read {
             Read::Operand(operand) => {

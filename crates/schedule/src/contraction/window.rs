@@ -32,6 +32,8 @@ pub(crate) struct Slide {
     pub dilation: i64,
     /// How far the rows of the plane lie from `kept` at most; the least is 0.
     reach: i64,
+    /// Elements of the operand from one step of `kept` to the next.
+    step: i64,
     /// `dilation * tap // stride` at least: below 0 for a tap that slides backwards.
     low: i64,
 }
@@ -83,10 +85,13 @@ fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -
         .map(|(at, a)| (at, slide(kernel, &sizes, *a, summed)))
         .collect();
     let tapped = |s: &Option<Slide>| s.as_ref().is_some_and(|s| s.tap.is_some());
-    let strided = |s: &Option<Slide>| s.as_ref().is_some_and(|s| s.stride > 1);
+    let strided = |s: &Option<Slide>| s.as_ref().is_some_and(|s| s.step != 1);
     let first = match slides.iter().find(|(_, s)| tapped(s)) {
         Some((at, _)) => rows.map_or(*at, |r| (*at).min(r + 1)),
-        None => rows.filter(|r| slides.iter().any(|(at, s)| at > r && strided(s)))? + 1,
+        None => {
+            let after = |r: usize| slides.iter().filter(move |(at, _)| *at > r);
+            rows.filter(|r| after(*r).count() > 1 && after(*r).any(|(_, s)| strided(s)))? + 1
+        }
     };
     let slides: Vec<Slide> =
         slides.into_iter().filter(|(at, _)| *at >= first).map(|(_, s)| s).collect::<Option<_>>()?;
@@ -141,7 +146,8 @@ fn slide(kernel: &Kernel, sizes: &[Size], kept: AxisId, summed: &[AxisId]) -> Op
     }
     let last = tap.map_or(Some(0), |k| kernel.axes[k.index()].extent.as_const().map(|n| dilation * (n - 1).max(0)))?;
     let low = last.min(0).div_euclid(stride);
-    Some(Slide { kept, tap, stride, dilation, reach: last.max(0).div_euclid(stride) - low, low })
+    let reach = last.max(0).div_euclid(stride) - low;
+    Some(Slide { kept, tap, stride, dilation, reach, step: per_kept, low })
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
@@ -237,6 +243,8 @@ pub(crate) struct Plane {
     pub width: i64,
     /// Rows that are read beyond the reader's own.
     pub reach: i64,
+    /// Elements that are read beyond a row of the reader's own: beyond the plane where whole rows are.
+    pub overhang: i64,
 }
 
 /// Makes a plain contraction of a convolution stage whose value is a temporary: gives it a flat axis,
@@ -264,19 +272,23 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
     // The flat axis, of the stage and of the plane; for one axis alone, the stage keeps its own.
     let read = rows.and(width(columns)).unwrap_or(0);
     let width = (read - shared_zeros(kernel, found.value, columns, read) + multiple - 1) / multiple * multiple;
-    let beyond = (read - width).max(0);
+    // Of shared zeros the last are a row of their own.
+    let beyond = i64::from(read > width);
     let width = Size::from(width);
     let extent = |kernel: &Kernel, s: &Slide| kernel.axes[s.kept.index()].extent.clone();
     let flat = match rows {
         Some(rows) => {
             let name = format!("{}_{}", axis_name(kernel, rows.kept), axis_name(kernel, columns.kept));
-            let points = (extent(kernel, rows) - 1) * &width + extent(kernel, columns);
+            let points = match multiple {
+                1 => (extent(kernel, rows) - 1) * &width + extent(kernel, columns),
+                _ => extent(kernel, rows) * &width,
+            };
             add_axis(kernel, &name, points)?
         }
         None => columns.kept,
     };
     let plane = match rows {
-        Some(rows) => (extent(kernel, rows) + rows.reach) * &width + beyond,
+        Some(rows) => (extent(kernel, rows) + rows.reach + beyond) * &width,
         None => extent(kernel, columns) + columns.reach,
     };
     let plane_flat = add_axis(kernel, &format!("{}_plane", axis_name(kernel, flat)), plane)?;
@@ -366,7 +378,8 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
     })?;
     let copy = Stage { name, over, body: Body::Map(value), outs: vec![Out::Temp] };
     let (rows, reach) = rows.map_or((None, columns.reach), |r| (Some(r.kept), r.reach));
-    Ok(Plane { copy, rows, columns: columns.kept, width: width.as_const().unwrap_or(0), reach })
+    let (overhang, width) = (columns.reach, width.as_const().unwrap_or(0));
+    Ok(Plane { copy, rows, columns: columns.kept, width, reach, overhang })
 }
 
 /// Changes the index at which every stage reads the value of stage `of`.

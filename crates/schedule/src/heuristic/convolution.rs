@@ -142,7 +142,7 @@ impl Choice<'_> {
         let Body::Fold { axes, carries, .. } = &k.stages[stage].body else { return };
         let Some(lanes) = lanes_of(k, stage, self.target) else { return };
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
-        let layout = Layout::Plane { slack: 0, multiple: lanes as u32 };
+        let layout = Layout::Plane { slack: plane.overhang as u32, multiple: lanes as u32 };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
 
         // Rows at once: as many as keep the plane in the first-level cache, where that is not mostly
@@ -223,9 +223,9 @@ impl Choice<'_> {
         let mut order: Vec<LoopRef> =
             plane.copy.over.iter().map(|a| LoopRef::new(name, k.axes[a.index()].var.name(), 0)).collect();
         let Some(mut at) = order.last().cloned() else { return };
-        let by = plane.rows.map(|_| plane.width).into_iter().chain([lanes]);
-        for by in by {
-            self.split(at.clone(), by, Tail::Rest);
+        let row = plane.rows.map(|_| (plane.width, Tail::PadScratch));
+        for (by, tail) in row.into_iter().chain([(lanes, Tail::Rest)]) {
+            self.split(at.clone(), by, tail);
             at = LoopRef { part: at.part + 1, ..at };
             order.push(at.clone());
         }
