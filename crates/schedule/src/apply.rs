@@ -466,6 +466,7 @@ impl Scheduled {
     }
 
     fn stage_plane(&mut self, stage: usize, read: &Read, layout: Layout, home: StageHome) -> Step {
+        let Layout::Plane { slack, multiple } = layout else { return Err("not a plane".into()) };
         if *read != Read::Operand(1) || home != StageHome::Task {
             return Err("a plane is a copy of operand 1 in the task's scratch".into());
         }
@@ -476,15 +477,18 @@ impl Scheduled {
             return Err("a plane is staged before anything else is done to the stage".into());
         }
         let mem = Mem::Temp(TempId(self.kernel.stages.len() as u32), 0);
-        let copy = contraction::window::flatten(&mut self.kernel, stage)?.copy;
+        let plane = contraction::window::flatten(&mut self.kernel, stage, i64::from(multiple))?;
+        if multiple > 1 && i64::from(slack) < plane.overhang {
+            return Err(format!("whole rows read {} elements after a line, the plane has {slack}", plane.overhang));
+        }
         self.stages[stage].loops = StageState::new(&self.kernel.stages[stage]).loops;
         self.stages[stage].operands[1] = Some(Operand { mem, layout });
-        self.add_copy(stage, copy, layout)
+        self.add_copy(stage, plane.copy, layout)
     }
 
     fn stage_read(&mut self, stage: &str, read: &Read, layout: Layout, home: StageHome) -> Step {
         let index = self.stage(stage)?;
-        if let Layout::Plane(_) = layout {
+        if let Layout::Plane { .. } = layout {
             return self.stage_plane(index, read, layout, home);
         }
         let (name, value, over) = match read {
@@ -509,7 +513,7 @@ impl Scheduled {
             return Err("the read depends on the fold's running values".into());
         }
         let copy = |n: &u8| self.stages[index].operands.get(usize::from(*n)).copied().flatten();
-        let staged = |n: &u8| copy(n).is_some_and(|c| !matches!(c.layout, Layout::Plane(_)));
+        let staged = |n: &u8| copy(n).is_some_and(|c| !matches!(c.layout, Layout::Plane { .. }));
         let copied = matches!(read, Read::Operand(n) if staged(n));
         if copied || self.kernel.stages.iter().any(|s| s.name == name) {
             return Err(format!("`{name}` is staged already"));
@@ -652,10 +656,10 @@ impl Scheduled {
                         return Err(format!("full rounds run over the end of the prepared operand {operand}"));
                     }
                 }
-                (Layout::Plane(slack), _) if slack < width => {
+                (Layout::Plane { slack, .. }, _) if slack < width => {
                     return Err(format!("the plane has {slack} elements after a line, the tile reads {width}"));
                 }
-                (Layout::Plane(_), _) | (_, Mem::Temp(..)) => {}
+                (Layout::Plane { .. }, _) | (_, Mem::Temp(..)) => {}
             }
         }
         Ok(depth)

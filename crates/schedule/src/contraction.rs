@@ -153,7 +153,7 @@ pub(crate) fn layout_shape(extents: &[Size], layout: Layout) -> Vec<Size> {
             let panels = [last.ceil_div(&width)];
             panels.iter().chain(others).cloned().chain([width]).collect()
         }
-        (Layout::Plane(slack), [others @ .., last]) => {
+        (Layout::Plane { slack, .. }, [others @ .., last]) => {
             others.iter().cloned().chain([last + i64::from(slack)]).collect()
         }
         _ => extents.to_vec(),

@@ -76,10 +76,14 @@ pub enum Layout {
     Rows,
     /// Panels of `width` points of the last axis: `[last / width][other axes][last % width]`.
     Panels(u32),
-    /// The padded plane of a convolution, by phases of its strides; row-major, with so many elements
-    /// after each line that are read with it but mean nothing. Staging it makes the stage's last two
-    /// window axes one.
-    Plane(u32),
+    /// The padded plane of a convolution, by phases of its strides; row-major. Staging it makes the
+    /// stage's last two window axes one.
+    Plane {
+        /// Elements after each line that are read with it but mean nothing.
+        slack: u32,
+        /// The width of its rows is a multiple of this.
+        multiple: u32,
+    },
 }
 
 /// Where a staged copy of an operand lives.

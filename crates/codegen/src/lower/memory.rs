@@ -10,6 +10,7 @@ use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::linear::{Inst, Linear, Place, Scratch, ScratchId, Slot, Ty, Val};
 use svod_ir::lowered::{Home, LoopKind, Lowered, Phase, Stmt};
 use svod_ir::size::{Size, Variable};
+use svod_ir::target::Arch;
 
 /// A buffer argument or temporary.
 pub(super) enum Memory {
@@ -229,18 +230,21 @@ impl Lowering<'_> {
                 let at = self.lane_positions(start, step);
                 self.b.load(vector, place, at, mask, other)
             }
-            At::Strided(start, step) if mask.is_none() => {
-                let load = |lane| {
-                    let at = self.lane_position(start, step, lane);
-                    self.b.load(scalar, place, at, None, other)
-                };
-                let elements = (0..lanes).map(load).collect();
-                self.b.pure(vector, Inst::Vector(elements))
-            }
-            At::Strided(start, step) => {
-                let at = self.lane_positions(start, step);
-                self.b.load(vector, place, at, mask, other)
-            }
+            At::Strided(start, step) => match self.close(step, vector, mask) {
+                Some(apart) => self.every(apart, vector, place, start, mask, other),
+                None if mask.is_none() => {
+                    let load = |lane| {
+                        let at = self.lane_position(start, step, lane);
+                        self.b.load(scalar, place, at, None, other)
+                    };
+                    let elements = (0..lanes).map(load).collect();
+                    self.b.pure(vector, Inst::Vector(elements))
+                }
+                None => {
+                    let at = self.lane_positions(start, step);
+                    self.b.load(vector, place, at, mask, other)
+                }
+            },
             At::Each(at) => self.b.load(vector, place, at, mask, other),
         })
     }
@@ -252,6 +256,51 @@ impl Lowering<'_> {
         let at = self.size(&at)?;
         self.b.effect(Inst::Prefetch(place, at));
         Ok(())
+    }
+
+    /// A constant step that is so small that all that lies between the lanes is loaded as well. Where
+    /// lanes are masked, the target must have an instruction for that.
+    fn close(&self, step: Val, of: Ty, mask: Option<Val>) -> Option<u32> {
+        let step = u32::try_from(self.b.as_const(step)?.as_i64()).ok()?;
+        let masked_loads = self.target.arch == Arch::X86_64
+            && self.target.vector_bytes >= 32
+            && of.dtype.bytes() >= 4
+            && of.dtype.bytes() * of.lanes as usize <= self.target.vector_bytes;
+        let vectors = of.lanes >= 4 && of.lanes.is_power_of_two() && of.dtype != DType::Bool;
+        ((2..=4).contains(&step) && vectors && (mask.is_none() || masked_loads)).then_some(step)
+    }
+
+    /// Every `step`-th element: as many vectors as that, from the first element to the last and not
+    /// beyond, and what is wanted of them.
+    fn every(&mut self, step: u32, of: Ty, place: Place, start: Val, mask: Option<Val>, other: Const) -> Val {
+        let lanes = of.lanes;
+        let first = |part: u32| if part + 1 == step { part * lanes + 1 - step } else { part * lanes };
+        // Which part an element is in, and where in it.
+        let place_of = |lane: u32| (lane * step / lanes, lane * step - first(lane * step / lanes));
+        let masks = mask.map(|m| {
+            let none = self.b.constant_of(Ty { dtype: DType::Bool, lanes }, Const::bool(false));
+            (self.b.widen(m, lanes), none)
+        });
+        let mut loaded = Vec::new();
+        for part in 0..step {
+            let at = self.offset(start, first(part));
+            let mask = masks.map(|(mask, none)| {
+                let mut wanted = SmallVec::from_elem(lanes, lanes as usize);
+                (0..lanes).filter(|l| place_of(*l).0 == part).for_each(|l| wanted[place_of(l).1 as usize] = l);
+                self.b.pure(Ty { dtype: DType::Bool, lanes }, Inst::Shuffle(mask, none, wanted))
+            });
+            loaded.push(self.b.load(of, place, at, mask, other));
+        }
+        let mut whole = loaded[0];
+        for (part, next) in (0u32..).zip(&loaded).skip(1) {
+            let pick = |lane: u32| match place_of(lane) {
+                (0, at) if part == 1 => at,
+                (p, at) if p == part => lanes + at,
+                _ => lane,
+            };
+            whole = self.b.pure(of, Inst::Shuffle(whole, *next, (0..lanes).map(pick).collect()));
+        }
+        whole
     }
 
     /// The columns of a square block, given its rows: halves are exchanged, then quarters, and so on

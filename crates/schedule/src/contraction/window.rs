@@ -17,6 +17,8 @@
 //! computed and read by nobody.
 
 use super::{axes_of, factors};
+use svod_dtype::Const;
+use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out, Stage};
 use svod_ir::size::{Size, Variable};
@@ -30,6 +32,8 @@ pub(crate) struct Slide {
     pub dilation: i64,
     /// How far the rows of the plane lie from `kept` at most; the least is 0.
     reach: i64,
+    /// Elements of the operand from one step of `kept` to the next.
+    step: i64,
     /// `dilation * tap // stride` at least: below 0 for a tap that slides backwards.
     low: i64,
 }
@@ -81,10 +85,13 @@ fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -
         .map(|(at, a)| (at, slide(kernel, &sizes, *a, summed)))
         .collect();
     let tapped = |s: &Option<Slide>| s.as_ref().is_some_and(|s| s.tap.is_some());
-    let strided = |s: &Option<Slide>| s.as_ref().is_some_and(|s| s.stride > 1);
+    let strided = |s: &Option<Slide>| s.as_ref().is_some_and(|s| s.step != 1);
     let first = match slides.iter().find(|(_, s)| tapped(s)) {
         Some((at, _)) => rows.map_or(*at, |r| (*at).min(r + 1)),
-        None => rows.filter(|r| slides.iter().any(|(at, s)| at > r && strided(s)))? + 1,
+        None => {
+            let after = |r: usize| slides.iter().filter(move |(at, _)| *at > r);
+            rows.filter(|r| after(*r).count() > 1 && after(*r).any(|(_, s)| strided(s)))? + 1
+        }
     };
     let slides: Vec<Slide> =
         slides.into_iter().filter(|(at, _)| *at >= first).map(|(_, s)| s).collect::<Option<_>>()?;
@@ -139,7 +146,8 @@ fn slide(kernel: &Kernel, sizes: &[Size], kept: AxisId, summed: &[AxisId]) -> Op
     }
     let last = tap.map_or(Some(0), |k| kernel.axes[k.index()].extent.as_const().map(|n| dilation * (n - 1).max(0)))?;
     let low = last.min(0).div_euclid(stride);
-    Some(Slide { kept, tap, stride, dilation, reach: last.max(0).div_euclid(stride) - low, low })
+    let reach = last.max(0).div_euclid(stride) - low;
+    Some(Slide { kept, tap, stride, dilation, reach, step: per_kept, low })
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
@@ -157,11 +165,69 @@ impl Slide {
         Some((Size::from(&kernel.axes[tap.index()].var) * self.dilation).modulo(self.stride))
     }
 
+    /// A size of the operand's expression at a row and phase of the plane.
+    fn at(&self, kernel: &Kernel, size: &Size, row: &Size, phase: &Size) -> Size {
+        let var = |a: AxisId| &kernel.axes[a.index()].var;
+        let per_row = slope(size, var(self.kept)).unwrap_or(0) / self.stride;
+        let whole = size.substitute(&|v| match v {
+            v if v == var(self.kept) => Some(row + self.low),
+            v if self.tap.is_some_and(|t| var(t) == v) => Some(Size::ZERO),
+            _ => None,
+        });
+        whole + phase * per_row
+    }
+
     /// How many rows further on than `kept` a tap reads.
     fn offset(&self, kernel: &Kernel) -> Size {
         let Some(tap) = self.tap else { return Size::ZERO };
         (Size::from(&kernel.axes[tap.index()].var) * self.dilation).floordiv(self.stride) - self.low
     }
+}
+
+/// How many columns at both ends of a plane's rows are 0 in all rows.
+fn shared_zeros(kernel: &Kernel, value: ExprId, columns: &Slide, width: i64) -> i64 {
+    let phases = if columns.phase(kernel).is_some() { columns.stride } else { 1 };
+    let zero = |column: i64| (0..phases).all(|p| is_zero(kernel, value, columns, column, p));
+    let side = columns.reach.min(width / 2);
+    (0..side).take_while(|c| zero(*c) && zero(width - 1 - *c)).count() as i64
+}
+
+/// Whether an operand's mask says that a column of the plane lies outside of it.
+fn is_zero(kernel: &Kernel, value: ExprId, columns: &Slide, column: i64, phase: i64) -> bool {
+    let pool = &kernel.exprs;
+    let zero = |c: &Const| *c == Const::zero(c.dtype());
+    let mut value = value;
+    while let Expr::Cast(_, v) = pool.get(value) {
+        value = *v;
+    }
+    let mask = match pool.get(value) {
+        Expr::Load { valid: Some(mask), other, .. } if zero(other) => *mask,
+        Expr::Alu(Alu::Where, args) if matches!(pool.get(args[2]), Expr::Const(c) if zero(c)) => args[0],
+        _ => return false,
+    };
+    let at = |id: ExprId| match pool.get(id) {
+        Expr::Index(size) => Some(columns.at(kernel, size, &Size::from(column), &Size::from(phase))),
+        _ => None,
+    };
+    let mut all = vec![mask];
+    while let Some(condition) = all.pop() {
+        let Expr::Alu(op, args) = pool.get(condition) else { continue };
+        let least = match op {
+            Alu::And => {
+                all.extend_from_slice(args);
+                continue;
+            }
+            Alu::Le => 0,
+            Alu::Lt => 1,
+            _ => continue,
+        };
+        if let (Some(a), Some(b)) = (at(args[0]), at(args[1]))
+            && (b - a).bounds().1 < least
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// The plane of a convolution stage.
@@ -177,17 +243,23 @@ pub(crate) struct Plane {
     pub width: i64,
     /// Rows that are read beyond the reader's own.
     pub reach: i64,
+    /// Elements that are read beyond a row of the reader's own: beyond the plane where whole rows are.
+    pub overhang: i64,
 }
 
 /// Makes a plain contraction of a convolution stage whose value is a temporary: gives it a flat axis,
-/// and an operand that is read from the plane. Taps become the innermost summed axes.
+/// and an operand that is read from the plane. Taps become the innermost summed axes. The plane's rows
+/// share the zeros between them, as far as its masks tell, and are a multiple of `multiple` wide.
 ///
 /// # Errors
 /// What keeps the stage from having a plane.
-pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'static str> {
+pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Result<Plane, &'static str> {
     let found = windows(kernel, stage).ok_or("the stage has no windows that slide over one operand")?;
     if kernel.stages[stage].outs != [Out::Temp] {
         return Err("a stage that writes an output has no scratch to hold what lies between rows");
+    }
+    if multiple < 1 {
+        return Err("rows of a plane are a multiple of at least 1 wide");
     }
     let width = |s: &Slide| kernel.axes[s.kept.index()].extent.as_const().map(|n| n + s.reach);
     let (rows, columns) = match &found.slides[..] {
@@ -198,18 +270,25 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'stat
     let outer = &found.slides[..found.slides.len() - 1 - usize::from(rows.is_some())];
 
     // The flat axis, of the stage and of the plane; for one axis alone, the stage keeps its own.
-    let width = Size::from(rows.and(width(columns)).unwrap_or(0));
+    let read = rows.and(width(columns)).unwrap_or(0);
+    let width = (read - shared_zeros(kernel, found.value, columns, read) + multiple - 1) / multiple * multiple;
+    // Of shared zeros the last are a row of their own.
+    let beyond = i64::from(read > width);
+    let width = Size::from(width);
     let extent = |kernel: &Kernel, s: &Slide| kernel.axes[s.kept.index()].extent.clone();
     let flat = match rows {
         Some(rows) => {
             let name = format!("{}_{}", axis_name(kernel, rows.kept), axis_name(kernel, columns.kept));
-            let points = (extent(kernel, rows) - 1) * &width + extent(kernel, columns);
+            let points = match multiple {
+                1 => (extent(kernel, rows) - 1) * &width + extent(kernel, columns),
+                _ => extent(kernel, rows) * &width,
+            };
             add_axis(kernel, &name, points)?
         }
         None => columns.kept,
     };
     let plane = match rows {
-        Some(rows) => (extent(kernel, rows) + rows.reach) * &width,
+        Some(rows) => (extent(kernel, rows) + rows.reach + beyond) * &width,
         None => extent(kernel, columns) + columns.reach,
     };
     let plane_flat = add_axis(kernel, &format!("{}_plane", axis_name(kernel, flat)), plane)?;
@@ -264,16 +343,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'stat
     let plane = TempId(kernel.stages.len() as u32);
     let value = {
         let moved = |kernel: &Kernel, size: &Size| {
-            places.iter().fold(size.clone(), |size, (s, row, phase)| {
-                let var = |a: AxisId| &kernel.axes[a.index()].var;
-                let per_row = slope(&size, var(s.kept)).unwrap_or(0) / s.stride;
-                let whole = size.substitute(&|v| match v {
-                    v if v == var(s.kept) => Some(row + s.low),
-                    v if s.tap.is_some_and(|t| var(t) == v) => Some(Size::ZERO),
-                    _ => None,
-                });
-                whole + phase * per_row
-            })
+            places.iter().fold(size.clone(), |size, (s, row, phase)| s.at(kernel, &size, row, phase))
         };
         let mut pool = std::mem::take(&mut kernel.exprs);
         let value = pool.copy_with(&old, &[found.value], &|_| None, |to: &mut ExprPool, node, dtype| match node {
@@ -308,7 +378,8 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize) -> Result<Plane, &'stat
     })?;
     let copy = Stage { name, over, body: Body::Map(value), outs: vec![Out::Temp] };
     let (rows, reach) = rows.map_or((None, columns.reach), |r| (Some(r.kept), r.reach));
-    Ok(Plane { copy, rows, columns: columns.kept, width: width.as_const().unwrap_or(0), reach })
+    let (overhang, width) = (columns.reach, width.as_const().unwrap_or(0));
+    Ok(Plane { copy, rows, columns: columns.kept, width, reach, overhang })
 }
 
 /// Changes the index at which every stage reads the value of stage `of`.

@@ -26,18 +26,29 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
         return None;
     }
     let mut flat = kernel.clone();
-    let plane = flatten(&mut flat, stage).ok()?;
+    let mut plane = flatten(&mut flat, stage, 1).ok()?;
     let over = &flat.stages[flat.stages.len() - 1].over;
     if ![plane.columns].into_iter().chain(plane.rows).all(|a| over.contains(&a)) {
         return None;
     }
     let tiled = recognise(&flat, stage).filter(|c| worth_a_tile(&flat, c) && over.contains(&c.m));
+    if tiled.is_none() {
+        // Nothing but rows is computed, so they may be whole vectors.
+        flat = kernel.clone();
+        plane = flatten(&mut flat, stage, lanes_of(kernel, stage, target)?).ok()?;
+    }
     let mut choice = Choice { kernel: &flat, target, strict: false, opts: Vec::new() };
     match tiled {
         Some(c) => choice.convolution(stage, &c, &plane),
         None => choice.few_channels(stage, &plane),
     }
     Some(Schedule(choice.opts))
+}
+
+/// Lanes of a vector of a fold's sums.
+fn lanes_of(kernel: &Kernel, stage: usize, target: &Target) -> Option<i64> {
+    let Body::Fold { carries, .. } = &kernel.stages[stage].body else { return None };
+    Some(target.lanes(carries[0].dtype.bytes()) as i64)
 }
 
 /// What one task computes: rows of the weights, rows of the plane (or, of a flat axis that is one axis
@@ -62,7 +73,7 @@ impl Choice<'_> {
         let blocks = self.blocks(c, plane, rows, cols);
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
 
-        let layout = Layout::Plane(cols as u32);
+        let layout = Layout::Plane { slack: cols as u32, multiple: 1 };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
 
         // The output: a grid of tasks, each a block of channels and of rows.
@@ -129,9 +140,9 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let name = k.stages[stage].name.clone();
         let Body::Fold { axes, carries, .. } = &k.stages[stage].body else { return };
-        let lanes = self.target.lanes(carries[0].dtype.bytes()) as i64;
+        let Some(lanes) = lanes_of(k, stage, self.target) else { return };
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
-        let layout = Layout::Plane(0);
+        let layout = Layout::Plane { slack: plane.overhang as u32, multiple: lanes as u32 };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
 
         // Rows at once: as many as keep the plane in the first-level cache, where that is not mostly
@@ -187,7 +198,7 @@ impl Choice<'_> {
         let flat = k.stages[stage].over.last().copied().unwrap_or(plane.columns);
         let sv = self.at(stage, flat, 0);
         self.split(sv.clone(), 4 * lanes, Tail::Rest);
-        self.split(part(&sv, 1), lanes, Tail::Rest);
+        self.split(part(&sv, 1), lanes, Tail::PadScratch);
         let kept = all.iter().filter(|a| !axes.contains(a)).map(|a| self.at(stage, *a, 0));
         let summed: Vec<LoopRef> = axes.iter().map(|a| self.at(stage, *a, 0)).collect();
         let order = kept.chain(summed.iter().cloned()).chain([part(&sv, 1), part(&sv, 2)]).collect();
@@ -212,9 +223,9 @@ impl Choice<'_> {
         let mut order: Vec<LoopRef> =
             plane.copy.over.iter().map(|a| LoopRef::new(name, k.axes[a.index()].var.name(), 0)).collect();
         let Some(mut at) = order.last().cloned() else { return };
-        let by = plane.rows.map(|_| plane.width).into_iter().chain([lanes]);
-        for by in by {
-            self.split(at.clone(), by, Tail::Rest);
+        let row = plane.rows.map(|_| (plane.width, Tail::PadScratch));
+        for (by, tail) in row.into_iter().chain([(lanes, Tail::Rest)]) {
+            self.split(at.clone(), by, tail);
             at = LoopRef { part: at.part + 1, ..at };
             order.push(at.clone());
         }

@@ -166,6 +166,13 @@ impl Lowerer<'_> {
             return Ok(Vec::new());
         }
         let at = counters.iter().fold(Size::ZERO, |at, (_, l)| at * &l.extent + Size::from(&l.var));
+        // Steps that are a stride apart need no table: all loops but the outermost run in full.
+        if let Some((_, last)) = counters.last() {
+            let stride = offset.substitute(&|v| Some(Size::from(i64::from(*v == last.var))));
+            if offset == &at * &stride {
+                return Ok(Vec::new());
+            }
+        }
         let steps = counters.iter().fold(Size::ONE, |n, (_, l)| n * &l.extent);
         let name = format!("{}_offsets", self.s.kernel.stages[copy].name);
         let table = self.temp(name, DType::I32, vec![steps], Home::Scratch);

@@ -28,7 +28,8 @@ impl fmt::Display for Layout {
         match self {
             Layout::Rows => f.write_str("rows"),
             Layout::Panels(width) => write!(f, "panels:{width}"),
-            Layout::Plane(slack) => write!(f, "plane:{slack}"),
+            Layout::Plane { slack, multiple: 1 } => write!(f, "plane:{slack}"),
+            Layout::Plane { slack, multiple } => write!(f, "plane:{slack}:{multiple}"),
         }
     }
 }
@@ -125,8 +126,11 @@ fn step(words: &[&str]) -> Parsed<Opt> {
             let layout = match layout.split_once(':') {
                 None if layout == "rows" => Layout::Rows,
                 Some(("panels", width)) => Layout::Panels(number(width)?),
-                Some(("plane", slack)) => Layout::Plane(number(slack)?),
-                _ => return Err("expected the layout `rows`, `panels:<width>` or `plane:<slack>`"),
+                Some(("plane", sizes)) => {
+                    let (slack, multiple) = sizes.split_once(':').unwrap_or((sizes, "1"));
+                    Layout::Plane { slack: number(slack)?, multiple: number(multiple)? }
+                }
+                _ => return Err("expected the layout `rows`, `panels:<width>` or `plane:<slack>:<multiple>`"),
             };
             Ok(Opt::Stage { stage: stage.into(), read: parse_read(read)?, layout, home: lookup(HOMES, home)? })
         }
