@@ -72,7 +72,7 @@ class Ops(base.Ops):
         return -logits.log_softmax(-1).gather(1, labels.unsqueeze(1)).mean()
 
     def layer_norm(self, x: Any, weight: Any, bias: Any, eps: float) -> Any:
-        return F.layer_norm(x, weight, bias, eps)
+        return F.layer_norm(x, weight.shape, weight, bias, eps)
 
     def rms_norm(self, x: Any, weight: Any, eps: float) -> Any:
         return x.rms_norm(weight, eps)

@@ -197,7 +197,7 @@ def test_normalisations_like_torch() -> None:
     close(F.instance_norm(s[0], s[1], s[2]), torch.nn.functional.instance_norm(t[0], weight=t[1], bias=t[2]))
     row = data(7, 6)
     expected = torch.nn.functional.rms_norm(torch.tensor(row), (6,), t[1], 1e-6)
-    close(F.rms_norm(svod.Tensor(row), s[1]), expected)
+    close(F.rms_norm(svod.Tensor(row), 6, s[1]), expected)
 
 
 def test_modules_take_torch_state_dicts() -> None:

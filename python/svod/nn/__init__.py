@@ -16,6 +16,7 @@ class:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 
 from svod._svod import Tensor, ones, rand, zeros
@@ -100,26 +101,32 @@ class Embedding(Module):
 
 
 class LayerNorm(Module):
-    """Shifts and scales the last axis to mean 0 and variance 1, then applies `weight` and `bias`."""
+    """Shifts and scales the last axes to mean 0 and variance 1, then applies `weight` and `bias`."""
 
-    def __init__(self, features: int, eps: float = 1e-5) -> None:
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5) -> None:
         self.eps = eps
-        self.weight = ones((features,))
-        self.bias = zeros((features,))
+        self.normalized_shape = _extents(normalized_shape)
+        self.weight = ones(self.normalized_shape)
+        self.bias = zeros(self.normalized_shape)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return functional.layer_norm(x, self.weight, self.bias, self.eps)
+        return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class RMSNorm(Module):
-    """Divides the last axis by the root of its mean square (Zhang and Sennrich 2019), then applies `weight`."""
+    """Divides the last axes by the root of their mean square (Zhang and Sennrich 2019), then applies `weight`."""
 
-    def __init__(self, features: int, eps: float = 1e-6) -> None:
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-6) -> None:
         self.eps = eps
-        self.weight = ones((features,))
+        self.normalized_shape = _extents(normalized_shape)
+        self.weight = ones(self.normalized_shape)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return functional.rms_norm(x, self.weight, self.eps)
+        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+
+def _extents(given: int | Sequence[int]) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else tuple(given)
 
 
 def _uniform(shape: tuple[int, ...], bound: float) -> Tensor:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
-from svod._svod import Tensor
+from svod._svod import ShapeError, Tensor
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -52,9 +53,19 @@ def embedding(ids: Tensor, weight: Tensor) -> Tensor:
     return weight[ids]
 
 
-def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Normalizes the last axis (Ba, Kiros and Hinton 2016), then scales by `weight` and adds `bias`."""
-    return x.layer_norm(weight, bias, eps=eps)
+def layer_norm(
+    x: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalizes the last axes, of extents `normalized_shape` (Ba, Kiros and Hinton 2016), then scales and shifts.
+
+    `weight` and `bias` have the shape `normalized_shape`.
+    """
+    rows, (scale, shift) = _rows("layer_norm", x, normalized_shape, weight, bias)
+    return rows.layer_norm(scale, shift, eps=eps).reshape(*x.shape)
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -78,9 +89,31 @@ def mean_pool(x: Tensor, mask: Tensor) -> Tensor:
     return (x * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
 
 
-def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
-    """Divides the last axis by the root of its mean square (Zhang and Sennrich 2019), then scales by `weight`."""
-    return x.rms_norm(weight, eps=eps)
+def rms_norm(
+    x: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float = 1e-6
+) -> Tensor:
+    """Divides the last axes, of extents `normalized_shape`, by the root of their mean square, then scales.
+
+    Zhang and Sennrich 2019. `eps` is added to the mean square.
+    """
+    rows, (scale,) = _rows("rms_norm", x, normalized_shape, weight)
+    return rows.rms_norm(scale, eps=eps).reshape(*x.shape)
+
+
+def _rows(
+    name: str, x: Tensor, normalized_shape: int | Sequence[int], *parameters: Tensor | None
+) -> tuple[Tensor, list[Tensor | None]]:
+    """`x` and its parameters with the normalized axes as one, the last."""
+    extents = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not extents or tuple(x.shape[-len(extents) :]) != extents:
+        raise ShapeError(f"{name}: the last axes of {tuple(x.shape)} are not {extents}")
+    for parameter in parameters:
+        if parameter is not None and tuple(parameter.shape) != extents:
+            raise ShapeError(f"{name}: a parameter of shape {tuple(parameter.shape)} for axes {extents}")
+    if len(extents) == 1:
+        return x, list(parameters)
+    flat = [None if p is None else p.reshape(-1) for p in parameters]
+    return x.reshape(*x.shape[: -len(extents)], prod(extents)), flat
 
 
 def batch_norm(
