@@ -23,6 +23,8 @@ pub struct KernelCode {
     programs: Programs,
     /// The phases' functions, where the host runs them.
     hosts: Option<Vec<HostEntry>>,
+    /// Scalar operations of a task, at most, of each phase.
+    work: Vec<u64>,
     schedule: Option<Schedule>,
     packs: Vec<Pack>,
     /// Parameters that only this code's own phases write and read.
@@ -92,11 +94,13 @@ impl KernelCode {
     /// Loaded programs, one per phase, with their spec.
     pub fn new(device: Arc<Device>, spec: ProgramSpec, programs: Programs) -> Self {
         let hosts = programs.iter().map(|p| p.host_entry()).collect();
+        let work = spec.ast.phases.iter().map(|p| p.work()).collect();
         KernelCode {
             device,
             spec,
             programs,
             hosts,
+            work,
             schedule: None,
             packs: Vec::new(),
             workspaces: Vec::new(),
@@ -140,6 +144,11 @@ impl KernelCode {
 
     pub(crate) fn hosts(&self) -> Option<&[HostEntry]> {
         self.hosts.as_deref()
+    }
+
+    /// Scalar operations of a task of a phase, at most.
+    pub(crate) fn work(&self, phase: usize) -> u64 {
+        self.work[phase]
     }
 
     pub(crate) fn packs(&self) -> &[Pack] {

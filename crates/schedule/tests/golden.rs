@@ -31,6 +31,7 @@ fn loop_trees() {
     check("cumsum", &samples::cumsum(&n(8), &n(64), false));
     check("embedding", &samples::embedding(&n(32), &n(1000), &n(384)));
     check("matmul", &samples::matmul_bias(&n(256), &n(384), &n(1536), true));
+    check("matmul_narrow", &samples::matmul_bias(&n(512), &n(3), &n(1024), false));
     check("matmul_symbolic", &samples::matmul_bias(&Size::from(&rows), &n(777), &n(513), true));
     check("attention", &samples::attention(&n(4), &n(16), &n(24), &n(32), true));
     let window = samples::Slide { padding: 1, ..samples::Slide::new(56, 3) };

@@ -89,7 +89,9 @@ fn rows() {
 
 #[test]
 fn contractions() {
-    for [m, n, k] in [[1, 1, 1], [7, 19, 5], [13, 64, 33], [48, 40, 96], [64, 17, 9]] {
+    for [m, n, k] in
+        [[1, 1, 1], [7, 19, 5], [13, 64, 33], [48, 40, 96], [64, 17, 9], [2, 40, 9], [37, 66, 3], [70, 3, 300]]
+    {
         for gelu in [false, true] {
             let mut kernel = samples::matmul_bias(&Size::from(m), &Size::from(n), &Size::from(k), gelu);
             check_all(&kernel, &[]);

@@ -156,3 +156,42 @@ fn random_values() {
     let graphs = [Tensor::rand(&[3], None), Tensor::rand(&[3], None)].map(|t| t.unwrap().graph());
     assert_eq!(graphs[0], graphs[1]);
 }
+
+/// A pairwise sum, as NumPy's, in binary32.
+fn pairwise(values: &[f32]) -> f32 {
+    if values.len() <= 8 {
+        return values.iter().sum();
+    }
+    let (low, high) = values.split_at(values.len() / 2);
+    pairwise(low) + pairwise(high)
+}
+
+/// Long sums of like numbers, down the columns of a matrix: errors are about those of pairwise sums.
+#[test]
+fn long_columns_are_accurate() {
+    let unit = |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f32 / (1 << 24) as f32;
+    for depth in [384, 4096] {
+        let n = 64;
+        let row: Vec<f32> = (0..depth).map(|k| 0.5 + unit(k + 7_000_000)).collect();
+        let matrix: Vec<f32> = (0..depth * n).map(unit).collect();
+        let product = t(&row, &[1, depth]).matmul(&t(&matrix, &[depth, n])).unwrap();
+        let worst = |found: &[f64], factor: &dyn Fn(usize) -> f32| {
+            let error = |(j, found): (usize, &f64)| {
+                let exact: f64 = (0..depth).map(|k| f64::from(factor(k)) * f64::from(matrix[k * n + j])).sum();
+                (found - exact).abs() / exact
+            };
+            found.iter().enumerate().map(error).fold(0.0, f64::max)
+        };
+        let by_pairs = |factor: &dyn Fn(usize) -> f32| -> Vec<f64> {
+            let column = |j| (0..depth).map(|k| factor(k) * matrix[k * n + j]).collect::<Vec<f32>>();
+            (0..n).map(|j| f64::from(pairwise(&column(j)))).collect()
+        };
+        let factor = |k: usize| row[k];
+        let (error, bound) = (worst(&compiled(&product).to_f64(), &factor), worst(&by_pairs(&factor), &factor));
+        assert!(error <= 4.0 * bound, "depth {depth}: product {error:e}, pairwise {bound:e}");
+        let one = |_: usize| 1.0;
+        let sums = t(&matrix, &[depth, n]).sum(Some(&[0]), false).unwrap();
+        let (error, bound) = (worst(&compiled(&sums).to_f64(), &one), worst(&by_pairs(&one), &one));
+        assert!(error <= 4.0 * bound, "depth {depth}: sum {error:e}, pairwise {bound:e}");
+    }
+}

@@ -17,6 +17,7 @@ mod interp;
 mod parse;
 pub mod text;
 mod verify;
+mod work;
 
 pub use verify::{PhaseError, VerifyError};
 

@@ -10,6 +10,7 @@ use super::op::{CustomArgs, CustomError, OpKind, PlanOp};
 use super::{Feed, Shared};
 use crate::error::{Error, Result, VariableError};
 use crate::interrupt::Watch;
+use crate::pool::{Pool, TaskFn};
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::ptr::null_mut;
@@ -74,6 +75,20 @@ struct KernelRun {
 struct PhaseRun {
     call: PhaseCall,
     tasks: usize,
+    /// Scalar operations of all tasks, at most.
+    work: u64,
+}
+
+/// Scalar operations that take less time than waking another thread. What is smaller stays on the
+/// calling thread.
+const WORTH_A_THREAD: u64 = 1 << 18;
+
+/// Runs tasks, on several threads if there is work enough for them.
+fn hand_out(pool: &Pool, work: u64, tasks: usize, f: &TaskFn) {
+    if work < WORTH_A_THREAD {
+        return (0..tasks).for_each(|task| f(0, task));
+    }
+    pool.run(tasks, f);
 }
 
 enum PhaseCall {
@@ -84,8 +99,8 @@ enum PhaseCall {
 /// What the waiting thread does next.
 #[derive(Clone)]
 enum Step {
-    /// Kernels of one task each, side by side.
-    Singles(Range<usize>),
+    /// Kernels of one task each, side by side, and their work.
+    Singles(Range<usize>, u64),
     /// A kernel whose tasks run side by side.
     Grid(usize),
     /// An op that runs alone: a copy, a custom function, a kernel of another device.
@@ -297,9 +312,9 @@ impl Run {
         self.prepare(shared, buffers, pool.threads())?;
         for step in &self.steps {
             match step {
-                Step::Singles(ops) => {
+                Step::Singles(ops, work) => {
                     let ops = &self.singles[ops.clone()];
-                    pool.run(ops.len(), &|worker, task| {
+                    hand_out(&pool, *work, ops.len(), &|worker, task| {
                         if !self.stopped(&watch, worker) {
                             self.host_kernel(ops[task], worker);
                         }
@@ -307,8 +322,10 @@ impl Run {
                 }
                 Step::Grid(op) => {
                     for phase in self.phases_of(*op) {
-                        let PhaseCall::Host(entry) = self.phases[phase].call else { continue };
-                        pool.run(self.phases[phase].tasks, &|worker, task| {
+                        let PhaseRun { call: PhaseCall::Host(entry), tasks, work } = self.phases[phase] else {
+                            continue;
+                        };
+                        hand_out(&pool, work, tasks, &|worker, task| {
                             if !self.stopped(&watch, worker) {
                                 self.call(*op, entry, worker, task);
                             }
@@ -337,8 +354,10 @@ impl Run {
             match op.code() {
                 Some(code) if code.hosts().is_some() => {
                     for phase in self.phases_of(at) {
-                        let PhaseCall::Host(entry) = self.phases[phase].call else { continue };
-                        pool.run(self.phases[phase].tasks, &|worker, task| {
+                        let PhaseRun { call: PhaseCall::Host(entry), tasks, work } = self.phases[phase] else {
+                            continue;
+                        };
+                        hand_out(&pool, work, tasks, &|worker, task| {
                             if !self.stopped(&watch, worker) {
                                 self.call(at, entry, worker, task);
                             }
@@ -447,7 +466,8 @@ impl Run {
                         PhaseCall::Device { program, global, local }
                     }
                 };
-                self.phases.push(PhaseRun { call, tasks });
+                let work = code.work(at).saturating_mul(tasks as u64);
+                self.phases.push(PhaseRun { call, tasks, work });
             }
         }
         self.lay_out_steps(shared);
@@ -473,7 +493,9 @@ impl Run {
                 }
             }
             if self.singles.len() > start {
-                self.steps.push(Step::Singles(start..self.singles.len()));
+                let phases = self.singles[start..].iter().flat_map(|op| self.phases_of(*op));
+                let work = phases.fold(0, |sum: u64, p| sum.saturating_add(self.phases[p].work));
+                self.steps.push(Step::Singles(start..self.singles.len(), work));
             }
             self.steps.extend(rest);
         }
@@ -569,7 +591,7 @@ impl Run {
                 let Some(kernel) = &self.kernels[at] else { return Ok(()) };
                 let (ptrs, vals) = (&self.ptrs[kernel.ptrs.clone()], &self.vals[kernel.vals.clone()]);
                 for phase in kernel.phases.clone() {
-                    let PhaseRun { call: PhaseCall::Device { program, global, local }, tasks: 1.. } =
+                    let PhaseRun { call: PhaseCall::Device { program, global, local }, tasks: 1.., .. } =
                         &self.phases[phase]
                     else {
                         continue;

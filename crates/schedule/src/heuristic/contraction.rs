@@ -21,7 +21,7 @@ const MAX_COPIED_DEPTH: i64 = 256;
 
 pub(super) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
     let depth = c.depth.iter().fold(1, |n: i64, a| n.saturating_mul(extent(kernel, *a)));
-    extent(kernel, c.m) >= 4 && extent(kernel, c.n) >= 8 && depth >= 4
+    extent(kernel, c.m) >= 2 && extent(kernel, c.n) >= 8 && depth >= 4
 }
 
 impl Choice<'_> {

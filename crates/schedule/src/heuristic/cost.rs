@@ -1,5 +1,6 @@
 //! What a kernel reads, writes and computes, as far as a schedule's choice depends on it.
 
+use std::cmp::Reverse;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Kernel};
@@ -31,8 +32,12 @@ pub(super) fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
     })
 }
 
+/// Points below which an axis fills no vector.
+const NARROW: i64 = 8;
+
 /// The axis along which most reads below `roots` are contiguous, where each of `stores`, last indices of
-/// writes, counts `store_weight` times.
+/// writes, counts `store_weight` times. Of several, one that fills a vector, and along which the fewest
+/// other reads move: those go from line to line of memory.
 pub(crate) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_weight: usize) -> Option<AxisId> {
     let mut votes = vec![0usize; k.axes.len()];
     let mut vote = |last: ExprId, weight: usize| {
@@ -47,7 +52,21 @@ pub(crate) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_
         }
     }
     let best = votes.iter().copied().max().filter(|v| *v > 0)?;
-    votes.iter().rposition(|v| *v == best).map(|a| AxisId(a as u32))
+    let tied = (0..k.axes.len() as u32).map(AxisId).filter(|a| votes[a.index()] == best);
+    tied.max_by_key(|a| (extent(k, *a) >= NARROW, Reverse(strided(k, roots, *a).len()), a.index()))
+}
+
+/// The reads of parameters below `roots` that move along an axis, but not from element to element.
+pub(super) fn strided(k: &Kernel, roots: &[ExprId], axis: AxisId) -> Vec<ExprId> {
+    let var = &k.axes[axis.index()].var;
+    let moves = |i: &ExprId| k.exprs.variables_used(&[*i]).contains(var);
+    let jumps =
+        |index: &[ExprId]| index.iter().any(moves) && !index.last().is_some_and(|last| steps_along(k, *last, axis));
+    let found = |e: &ExprId| match k.exprs.get(*e) {
+        Expr::Load { from: Mem::Param(_), index, .. } => jumps(index),
+        _ => false,
+    };
+    k.exprs.reachable(roots).into_iter().filter(found).collect()
 }
 
 /// Whether an index grows by one with each point of an axis.

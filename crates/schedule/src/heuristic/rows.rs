@@ -1,16 +1,18 @@
 //! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
 
-use super::cost::{contiguous, cost, extent, round_up};
+use super::cost::{contiguous, cost, extent, loads_only_constants, round_up, strided};
 use super::transpose::crossed;
 use super::{Choice, TASK};
-use crate::contraction::scans;
+use crate::contraction::{axes_of, scans, stage_axes};
 use crate::lower::{LONGEST_SUM, cascades};
-use crate::opt::{LoopRef, Opt, Tail, To};
-use svod_ir::expr::{Expr, ExprId};
+use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
+use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 
 /// Tasks of one kernel at most: more only cost time to hand out.
 pub(super) const MAX_TASKS: i64 = 256;
+/// Rows that read something for which a copy that lies better is worth making.
+const ROWS_WORTH_A_COPY: i64 = 16;
 
 impl Choice<'_> {
     /// Rows: an output, and the stages that it reads, each computed once a row.
@@ -24,13 +26,14 @@ impl Choice<'_> {
         let contiguous = stage_vector(k, out);
         // A row axis along which memory is contiguous, when no other axis is: blocks of rows.
         let across = rows.iter().copied().find(|a| Some(*a) == contiguous);
-        let own = crate::contraction::stage_axes(k, out);
+        let own = stage_axes(k, out);
         let folded: Vec<AxisId> = own.iter().copied().filter(|a| !over.contains(a)).collect();
         let lanes = self.lanes(out);
 
         // The axis that is cut into vectors, if any.
         let vector = contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a));
-        let work: i64 = own.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul).saturating_mul(cost(k));
+        let points = |s: usize| stage_axes(k, s).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let work = folds.iter().map(|s| points(*s)).fold(points(out), i64::max).saturating_mul(cost(k));
         if let (Body::Map(_), 0, Some(vector)) = (&k.stages[out].body, out, vector)
             && let Some(across) = crossed(k, out, vector)
         {
@@ -99,30 +102,62 @@ impl Choice<'_> {
         }
         // The stages of a row are computed where the last row loop has been entered.
         let Some(at) = row_loops.last().cloned() else {
-            (0..out).for_each(|s| self.stage_of_row(s, None));
+            for stage in 0..out {
+                self.stage_of_row(stage, None);
+            }
             return;
         };
         for stage in 0..out {
             self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: at.clone() });
-            self.stage_of_row(stage, across);
+            let vector = self.stage_of_row(stage, across);
+            if let (Some(vector), false) = (vector, self.strict) {
+                self.copy_strided(stage, vector, &rows);
+            }
         }
     }
 
-    /// The loops of a stage that is computed for one row, or for a block of them along `across`.
-    pub(super) fn stage_of_row(&mut self, stage: usize, across: Option<AxisId>) {
+    /// Copies what a fold reads across its vectors, such as the columns of a narrow matrix, so that they
+    /// lie along them: once for all tasks, or all runs, where it is small and the same for many rows.
+    fn copy_strided(&mut self, stage: usize, vector: AxisId, rows: &[AxisId]) {
         let k = self.kernel;
-        let own = crate::contraction::stage_axes(k, stage);
+        let roots = k.stages[stage].roots();
+        for load in strided(k, &roots, vector) {
+            let Expr::Load { from: Mem::Param(param), index, valid: None, .. } = k.exprs.get(load) else { continue };
+            let axes = axes_of(k, load);
+            let small = axes.iter().map(|a| extent(k, *a)).fold(4, i64::saturating_mul) <= self.target.l2 as i64 / 4;
+            let same = rows.first().is_some_and(|row| !axes.contains(row) && extent(k, *row) >= ROWS_WORTH_A_COPY);
+            let known = index.iter().all(|i| matches!(k.exprs.get(*i), Expr::Index(_)));
+            // The schedule's text names a read by its parameter: one that is read in several ways stays.
+            let of = |e: &&ExprId| matches!(k.exprs.get(**e), Expr::Load { from, .. } if *from == Mem::Param(*param));
+            let alone = k.exprs.loads(&roots).iter().filter(of).count() == 1;
+            if axes.last() != Some(&vector) || !(small && same && known && alone) {
+                continue;
+            }
+            let read = Read::Load { from: param.to_string(), nth: 0 };
+            let stage = k.stages[stage].name.clone();
+            let home = if loads_only_constants(k, load) { StageHome::Prepared } else { StageHome::Shared };
+            self.opts.push(Opt::Stage { stage, read, layout: Layout::Rows, home });
+        }
+    }
+
+    /// The loops of a stage that is computed for one row, or for a block of them along `across`. Gives
+    /// the axis that is cut into vectors.
+    pub(super) fn stage_of_row(&mut self, stage: usize, across: Option<AxisId>) -> Option<AxisId> {
+        let k = self.kernel;
+        let own = stage_axes(k, stage);
         let lanes = self.lanes(stage);
         let mut order: Vec<LoopRef> = own.iter().map(|a| self.at(stage, *a, 0)).collect();
         let folded = |a: &AxisId| matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(a));
         let map = matches!(k.stages[stage].body, Body::Map(_));
         let free = |a: &AxisId| map || Some(*a) == across || (folded(a) && !scans(k, stage, *a));
-        if let Some(axis) = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes) {
+        let vector = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes);
+        if let Some(axis) = vector {
             let binds = self.vectorize(stage, axis, &mut order, lanes);
             self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
             self.opts.extend(binds);
         }
         self.cascade(stage, &order);
+        vector
     }
 
     /// Cuts the loops of a long sum in two near their middle, so that its accumulators cascade:
@@ -236,7 +271,7 @@ pub(super) fn simple_fold(k: &Kernel, stage: usize) -> bool {
 
 /// The axis along which most of a stage's reads and writes are contiguous.
 pub(super) fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
-    let own = crate::contraction::stage_axes(k, stage);
+    let own = stage_axes(k, stage);
     let store = |out: &Out| match out {
         Out::Param { index, .. } => index.last().copied(),
         Out::Temp => None,

@@ -71,6 +71,8 @@ impl Choice<'_> {
         let order = tasks.into_iter().chain(outer).chain([scanned]).chain(inner).collect();
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
         self.opts.extend(bound);
-        (0..stage).for_each(|s| self.stage_of_row(s, None));
+        for row in 0..stage {
+            self.stage_of_row(row, None);
+        }
     }
 }
