@@ -128,6 +128,9 @@ fn convolutions() {
         let points = batch * window.windows() * window.windows() * channels.iter().product::<i64>();
         bench(name, &kernel, &[], (2 * points * window.taps * window.taps) as f64, "GFLOP/s");
     }
+    // As it is after normalization: rows and columns of an image are one axis.
+    let points = samples::convolution(DType::F32, &Size::from(4), [1, 256, 64], &[slide(56 * 56, 1, 1, 0)]);
+    bench("conv 1x1, 4 x 256 x 56 x 56", &points, &[], f64::from(2 * 4 * 56 * 56 * 256 * 64), "GFLOP/s");
     for window in [slide(56, 3, 1, 1), slide(56, 3, 2, 1)] {
         let kernel = samples::convolution(DType::F32, &Size::from(4), [128, 1, 1], &[window, window]);
         let points = 4 * 128 * (56 * 56 + window.windows() * window.windows());

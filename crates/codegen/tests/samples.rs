@@ -132,6 +132,11 @@ fn convolutions_of(check: &dyn Fn(&Kernel, &[BoundVariable])) {
         ([3, 1, 1], vec![slide(5, 3, 1, 1, 1), slide(19, 3, 1, 1, 1)]),
         ([3, 1, 1], vec![slide(5, 3, 2, 1, 1), slide(23, 5, 2, 2, 1)]),
         ([3, 1, 2], vec![slide(30, 4, 1, 0, 2)]),
+        // Strides of 3 and 4, in vectors; rows whose width is one more than vectors'.
+        ([2, 1, 1], vec![slide(9, 3, 3, 1, 1), slide(61, 5, 3, 2, 1)]),
+        ([1, 2, 5], vec![slide(9, 4, 4, 1, 1), slide(70, 3, 4, 1, 1)]),
+        ([2, 1, 1], vec![slide(7, 3, 1, 1, 1), slide(7, 3, 1, 1, 1)]),
+        ([1, 2, 5], vec![slide(6, 3, 1, 0, 1), slide(7, 3, 1, 1, 1)]),
     ];
     for (channels, dims) in cases {
         check(&samples::convolution(DType::F32, &Size::from(2), *channels, dims), &[]);

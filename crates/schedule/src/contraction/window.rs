@@ -186,14 +186,19 @@ impl Slide {
 
 /// How many columns at both ends of a plane's rows are 0 in all rows.
 fn shared_zeros(kernel: &Kernel, value: ExprId, columns: &Slide, width: i64) -> i64 {
-    let phases = if columns.phase(kernel).is_some() { columns.stride } else { 1 };
-    let zero = |column: i64| (0..phases).all(|p| is_zero(kernel, value, columns, column, p));
+    let zero = |column: i64| is_zero(kernel, value, columns, column);
     let side = columns.reach.min(width / 2);
     (0..side).take_while(|c| zero(*c) && zero(width - 1 - *c)).count() as i64
 }
 
-/// Whether an operand's mask says that a column of the plane lies outside of it.
-fn is_zero(kernel: &Kernel, value: ExprId, columns: &Slide, column: i64, phase: i64) -> bool {
+/// Whether an operand's mask says that a row of the plane along a window's axis lies outside of it, in
+/// all phases.
+fn is_zero(kernel: &Kernel, value: ExprId, slide: &Slide, row: i64) -> bool {
+    let phases = if slide.phase(kernel).is_some() { slide.stride } else { 1 };
+    (0..phases).all(|phase| is_masked(kernel, value, slide, row, phase))
+}
+
+fn is_masked(kernel: &Kernel, value: ExprId, slide: &Slide, row: i64, phase: i64) -> bool {
     let pool = &kernel.exprs;
     let zero = |c: &Const| *c == Const::zero(c.dtype());
     let mut value = value;
@@ -206,7 +211,7 @@ fn is_zero(kernel: &Kernel, value: ExprId, columns: &Slide, column: i64, phase: 
         _ => return false,
     };
     let at = |id: ExprId| match pool.get(id) {
-        Expr::Index(size) => Some(columns.at(kernel, size, &Size::from(column), &Size::from(phase))),
+        Expr::Index(size) => Some(slide.at(kernel, size, &Size::from(row), &Size::from(phase))),
         _ => None,
     };
     let mut all = vec![mask];
@@ -271,8 +276,10 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
 
     // The flat axis, of the stage and of the plane; for one axis alone, the stage keeps its own.
     let read = rows.and(width(columns)).unwrap_or(0);
-    let width = (read - shared_zeros(kernel, found.value, columns, read) + multiple - 1) / multiple * multiple;
-    // Of shared zeros the last are a row of their own.
+    // The zeros that the last row shares are those of a row after it, which must be outside as well.
+    let shares = rows.is_some_and(|r| width(r).is_some_and(|after| is_zero(kernel, found.value, r, after)));
+    let shared = if shares { shared_zeros(kernel, found.value, columns, read) } else { 0 };
+    let width = (read - shared + multiple - 1) / multiple * multiple;
     let beyond = i64::from(read > width);
     let width = Size::from(width);
     let extent = |kernel: &Kernel, s: &Slide| kernel.axes[s.kept.index()].extent.clone();

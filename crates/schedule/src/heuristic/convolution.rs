@@ -17,6 +17,9 @@ const LINE: i64 = 64;
 /// Tiles of rows that must read a panel for it to be worth a copy.
 const PANEL_TILES: i64 = 8;
 
+/// Vectors of a row that are computed at once at most.
+const MAX_VECTORS: i64 = 8;
+
 /// Multiply-adds that are laid out one after the other at most.
 const MAX_UNROLLED: i64 = 256;
 
@@ -197,15 +200,20 @@ impl Choice<'_> {
         let all = crate::contraction::stage_axes(k, stage);
         let flat = k.stages[stage].over.last().copied().unwrap_or(plane.columns);
         let sv = self.at(stage, flat, 0);
-        self.split(sv.clone(), 4 * lanes, Tail::Rest);
-        self.split(part(&sv, 1), lanes, Tail::PadScratch);
+        // Enough sums to hide the latency of additions, and few that lie beyond the row.
+        let vectors = match plane.rows {
+            Some(_) => round((extent(k, plane.columns) + lanes - 1) / lanes, MAX_VECTORS, 1),
+            None => 4,
+        };
+        self.split(sv.clone(), vectors * lanes, Tail::PadScratch);
+        self.split(part(&sv, 1), lanes, Tail::Rest);
         let kept = all.iter().filter(|a| !axes.contains(a)).map(|a| self.at(stage, *a, 0));
         let summed: Vec<LoopRef> = axes.iter().map(|a| self.at(stage, *a, 0)).collect();
         let order = kept.chain(summed.iter().cloned()).chain([part(&sv, 1), part(&sv, 2)]).collect();
         self.opts.push(Opt::Reorder { stage: name.clone(), order });
         self.bind(part(&sv, 2), To::Vector);
         self.bind(part(&sv, 1), To::Unroll);
-        let mut unrolled = 4;
+        let mut unrolled = vectors;
         for (at, axis) in summed.iter().zip(axes).rev() {
             unrolled *= extent(k, *axis);
             if unrolled > MAX_UNROLLED || k.axes[axis.index()].extent.as_const().is_none() {

@@ -32,6 +32,9 @@ impl Lowerer<'_> {
                 continue;
             }
             let (at, end) = (span.base.clone(), self.axis_extent(l.axis));
+            if (&at + 1).le(&end) == Some(true) {
+                continue;
+            }
             let (at, end) = (self.phase.exprs.index(at), self.phase.exprs.index(end));
             let inside = self.phase.exprs.alu(Alu::Lt, &[at, end]);
             guard = Some(guard.map_or(inside, |g| self.phase.exprs.alu(Alu::And, &[g, inside])));
