@@ -15,8 +15,8 @@ pub struct Attention<'a> {
     /// Which keys take part in each query (bool), or what is added to the scores (float); broadcast
     /// to `[.., queries, keys]`.
     pub mask: Option<&'a Tensor>,
-    /// Whether query `i` sees keys `0..=i` only. A key that it does not see takes no part at all, even
-    /// where its value is infinite or NaN.
+    /// Whether query `i` sees keys `0..=i` only. Most of the others are not even read, so that an infinite
+    /// or NaN value there need not reach the result.
     pub causal: bool,
     /// What the scores are multiplied by, instead of `1 / sqrt(depth)`.
     pub scale: Option<f64>,
