@@ -144,6 +144,22 @@ def test_strict_softmax_adds_from_left_to_right():
         np.testing.assert_array_equal(soft, powers.numpy() / left_to_right(powers.numpy())[:, None])
 
 
+def test_strict_scans_and_attention_keep_what_was_written():
+    x = np.random.default_rng(5).standard_normal(1 << 18, dtype=np.float32)
+    with svod.strict():
+        np.testing.assert_array_equal(svod.Tensor(x).cumsum(0).numpy(), np.add.accumulate(x, dtype=np.float32))
+    # The weights are divided before the product, whose terms are added in order.
+    q = np.random.default_rng(6).standard_normal((6, 9), dtype=np.float32)
+    v = np.random.default_rng(7).standard_normal((9, 4), dtype=np.float32)
+    with svod.strict():
+        given = (svod.Tensor(q).softmax(-1) @ svod.Tensor(v)).numpy()
+        weights = svod.Tensor(q).softmax(-1).numpy()
+    expected = np.zeros((6, 4), np.float32)
+    for k in range(9):
+        expected += weights[:, k, None] * v[k]
+    np.testing.assert_array_equal(given, expected)
+
+
 def test_strictness_and_target_end_with_their_block():
     a = rows(4, 4000)
     x = svod.Tensor(a)

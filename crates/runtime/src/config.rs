@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use svod_device::DeviceSpec;
 use svod_ir::target::Target;
-use svod_schedule::Schedule;
+use svod_schedule::{Purpose, Schedule};
 
 /// Kernels that are kept compiled, unless `SVOD_OPT_CACHE_MAX` says otherwise.
 pub const KERNEL_CACHE: usize = 4096;
@@ -158,6 +158,11 @@ impl PrepareConfig {
     /// This, for a plan that runs often.
     pub fn for_plan(self) -> Self {
         PrepareConfig { prepared: true, ..self }
+    }
+
+    /// What graphs are scheduled for.
+    pub(crate) fn purpose(&self) -> Purpose {
+        Purpose { prepared: self.prepared, strict: self.strict }
     }
 
     /// Sets an option by name, from text.

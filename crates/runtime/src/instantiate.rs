@@ -38,7 +38,7 @@ enum Step {
 impl Scheduled {
     /// The schedule of a graph. Where nothing has to be computed it has outputs only.
     pub(crate) fn new(graph: &Graph, leaves: &[Leaf], config: &PrepareConfig) -> Result<Scheduled> {
-        let pre = match create_pre_schedule(graph, leaves, config.prepared) {
+        let pre = match create_pre_schedule(graph, leaves, config.purpose()) {
             Err(PreScheduleError::NoKernels) => {
                 let slot = |root: &u32| match graph.nodes()[*root as usize].op() {
                     Op::Leaf(leaf) => leaves.iter().position(|l| l == leaf).map(Slot::Leaf),
@@ -238,7 +238,7 @@ pub fn instantiate_schedule(
 pub fn create_schedule(context: &Arc<Context>, roots: &[UOp], config: &PrepareConfig) -> Result<ExecutionPlan> {
     let graph = Graph::new(roots);
     let key = GraphKey::new(&graph)?;
-    let pre = create_pre_schedule(&graph, &key.leaves, config.prepared)?;
+    let pre = create_pre_schedule(&graph, &key.leaves, config.purpose())?;
     instantiate_schedule(context, &pre, &key.leaves, &[], &key.bindings, config)
 }
 

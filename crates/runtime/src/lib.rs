@@ -33,4 +33,4 @@ pub use memory::Memory;
 pub use plan::{ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, Profile, Timing};
 pub use svod_codegen::host::{TargetError, named as target_named};
 pub use svod_ir::target::{MatrixUnits, Target};
-pub use svod_schedule::{ParseScheduleError, Schedule, create_pre_schedule};
+pub use svod_schedule::{ParseScheduleError, Purpose, Schedule, create_pre_schedule};

@@ -279,7 +279,7 @@ fn b5_a_schedule_is_attached_to_memory_and_ordering_edges_hold() {
 
     let graph = svod_ir::graph::Graph::new(&[sum, product]);
     let key = svod_ir::graph::key::GraphKey::new(&graph).unwrap();
-    let mut pre = svod_runtime::create_pre_schedule(&graph, &key.leaves, false).unwrap();
+    let mut pre = svod_runtime::create_pre_schedule(&graph, &key.leaves, svod_runtime::Purpose::default()).unwrap();
     pre.run_after(0, 1).unwrap();
     pre.sort().unwrap();
     let plan = svod_runtime::instantiate_schedule(&context, &pre, &key.leaves, &[], &[], &config()).unwrap();

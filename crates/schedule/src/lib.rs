@@ -22,5 +22,7 @@ pub use heuristic::{heuristic, strict_heuristic};
 pub use lower::{LowerError, Program, lower};
 pub use opt::{ParseScheduleError, Schedule};
 pub use order::OrderError;
-pub use preschedule::{BufferSpec, Item, KernelInvocation, PreSchedule, PreScheduleError, Slot, create_pre_schedule};
+pub use preschedule::{
+    BufferSpec, Item, KernelInvocation, PreSchedule, PreScheduleError, Purpose, Slot, create_pre_schedule,
+};
 pub use rangeify::RangeifyError;

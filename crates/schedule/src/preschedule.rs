@@ -82,23 +82,29 @@ pub enum PreScheduleError {
     Rangeify(#[from] RangeifyError),
 }
 
-/// Cuts a graph into kernels.
-///
-/// `leaves` gives the position of each leaf. With `prepared`, leaves of class `Data` count as
-/// constant, so that a plan may pack them once.
+/// How a graph is cut into kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purpose {
+    /// Whether leaves of class `Data` count as constant, so that a plan may pack them once.
+    pub prepared: bool,
+    /// Whether every float operation stays the one that was written, and folds go from left to right.
+    pub strict: bool,
+}
+
+/// Cuts a graph into kernels; `leaves` gives the position of each leaf.
 ///
 /// # Errors
 /// [`PreScheduleError::NoKernels`] where the roots are memory already, and
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
-pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Result<PreSchedule, PreScheduleError> {
+pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<PreSchedule, PreScheduleError> {
     let numbers: FxHashMap<&Leaf, usize> = leaves.iter().enumerate().map(|(i, l)| (l, i)).collect();
-    let simplified = simplify(graph, &numbers);
+    let simplified = simplify(graph, &numbers, how.strict);
     let graph = simplified.as_ref().unwrap_or(graph);
     let cut = fuse(graph);
     let constant = |node: NodeIndex| match graph.nodes()[node as usize].op() {
         Op::Leaf(leaf) => {
             let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
-            prepared && leaf.class() == LeafClass::Data && fixed
+            how.prepared && leaf.class() == LeafClass::Data && fixed
         }
         _ => false,
     };
@@ -123,7 +129,8 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
             _ => {
                 let Ranged { kernel, mut params } = rangeify(graph, &cut, &constant, node)?;
                 params.pop();
-                let mut kernel = normalize(postpone_divisions(kernel));
+                let kernel = if how.strict { kernel } else { postpone_divisions(kernel) };
+                let mut kernel = normalize(kernel);
                 kernel.name = names::name(&kernel);
                 let next = schedule.kernels.len();
                 let at = *known.entry(kernel.key()).or_insert(next);
@@ -155,13 +162,13 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], prepared: bool) -> Re
     Ok(schedule)
 }
 
-/// The graph after tensor algebra. A root that turns out to be memory stays as it was: a plan's
+/// The graph after tensor algebra, long chains in blocks unless folds keep their order. A root that turns out to be memory stays as it was: a plan's
 /// output is a buffer of its own. Nothing, where the graph is as simple as it can be, or where
 /// another thread has forced a part of it meanwhile, so that it would read other leaves.
-fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, usize>) -> Option<Graph> {
+fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, usize>, strict: bool) -> Option<Graph> {
     let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
     let simplified = rewrite(&roots, &SIMPLIFY).ok()?;
-    let chains = graph.nodes().iter().any(|node| is_chain(node.op()));
+    let chains = !strict && graph.nodes().iter().any(|node| is_chain(node.op()));
     let blocked = if chains { Some(rewrite(&simplified.roots, &BLOCKS).ok()?) } else { None };
     if simplified.applied.is_empty() && blocked.as_ref().is_none_or(|b| b.applied.is_empty()) {
         return None;

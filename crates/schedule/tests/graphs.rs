@@ -13,7 +13,9 @@ use svod_ir::graph::{Graph, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 use svod_ir::target::Target;
-use svod_schedule::{Item, PreSchedule, Schedule, Slot, create_pre_schedule, heuristic, lower, strict_heuristic};
+use svod_schedule::{
+    Item, PreSchedule, Purpose, Schedule, Slot, create_pre_schedule, heuristic, lower, strict_heuristic,
+};
 
 fn random(extents: &[i64], seed: u64) -> UOp {
     let n = extents.iter().product::<i64>();
@@ -92,7 +94,7 @@ fn check(roots: &[UOp]) -> PreSchedule {
     let key = GraphKey::new(&graph).unwrap();
     let want: Vec<Vec<f64>> = roots.iter().map(|r| support::value(r, &[]).data.to_f64()).collect();
     for prepared in [false, true] {
-        let schedule = create_pre_schedule(&graph, &key.leaves, prepared).unwrap();
+        let schedule = create_pre_schedule(&graph, &key.leaves, Purpose { prepared, strict: false }).unwrap();
         let mut buffers: Vec<HostBuffer> = schedule
             .buffers
             .iter()
@@ -137,7 +139,7 @@ fn check(roots: &[UOp]) -> PreSchedule {
             close(want, &buffers[*i].to_f64(), &text);
         }
     }
-    create_pre_schedule(&graph, &key.leaves, false).unwrap()
+    create_pre_schedule(&graph, &key.leaves, Purpose::default()).unwrap()
 }
 
 fn close(want: &[f64], got: &[f64], text: &str) {
@@ -393,7 +395,7 @@ fn graphs_that_blow_up_elsewhere() {
     let count = |roots: &[UOp]| {
         let graph = Graph::new(roots);
         let key = GraphKey::new(&graph).unwrap();
-        create_pre_schedule(&graph, &key.leaves, false).unwrap()
+        create_pre_schedule(&graph, &key.leaves, Purpose::default()).unwrap()
     };
     let x = random(&[4, 8], 20);
     let mut chain = x.clone();
@@ -425,7 +427,7 @@ fn a_48_layer_network_has_few_kernels() {
         }
         let graph = Graph::new(&[x]);
         let key = GraphKey::new(&graph).unwrap();
-        (graph.len(), create_pre_schedule(&graph, &key.leaves, true).unwrap())
+        (graph.len(), create_pre_schedule(&graph, &key.leaves, Purpose { prepared: true, strict: false }).unwrap())
     };
     let (nodes, half) = build(24);
     let (twice, whole) = build(48);
