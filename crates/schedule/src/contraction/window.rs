@@ -281,6 +281,8 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
     let shared = if shares { shared_zeros(kernel, found.value, columns, read) } else { 0 };
     let width = (read - shared + multiple - 1) / multiple * multiple;
     let beyond = i64::from(read > width);
+    // Columns that only round up the width: nothing says that the operand has them.
+    let empty = (read..width).any(|column| !is_zero(kernel, found.value, columns, column));
     let width = Size::from(width);
     let extent = |kernel: &Kernel, s: &Slide| kernel.axes[s.kept.index()].extent.clone();
     let flat = match rows {
@@ -342,7 +344,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
         }
         None => {
             index.push(point(kernel, flat) + columns.offset(kernel));
-            places[last].1 = at;
+            places[last].1 = at.clone();
         }
     }
 
@@ -353,10 +355,19 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
             places.iter().fold(size.clone(), |size, (s, row, phase)| s.at(kernel, &size, row, phase))
         };
         let mut pool = std::mem::take(&mut kernel.exprs);
-        let value = pool.copy_with(&old, &[found.value], &|_| None, |to: &mut ExprPool, node, dtype| match node {
-            Expr::Index(size) => to.index(moved(kernel, &size)),
-            node => to.add(node, dtype),
-        })[0];
+        let inside = empty.then(|| {
+            let (column, end) = (pool.index(at.modulo(&width)), pool.index(read));
+            pool.alu(Alu::Lt, &[column, end])
+        });
+        let value =
+            pool.copy_with(&old, &[found.value], &|_| None, |to: &mut ExprPool, node, dtype| match (node, inside) {
+                (Expr::Index(size), _) => to.index(moved(kernel, &size)),
+                (Expr::Load { from, index, valid, other }, Some(inside)) => {
+                    let valid = valid.map_or(inside, |valid| to.alu(Alu::And, &[inside, valid]));
+                    to.load_valid(dtype, from, &index, Some(valid), other)
+                }
+                (node, _) => to.add(node, dtype),
+            })[0];
         kernel.exprs = pool;
         value
     };
