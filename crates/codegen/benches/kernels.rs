@@ -3,12 +3,14 @@
 //!
 //! `cargo bench -p svod-codegen --bench kernels`
 
+mod peak;
+
+use peak::{now, peak};
 use std::time::{Duration, Instant};
 use svod_codegen::load::{Address, Code};
 use svod_codegen::{host, llvm, lower, machine, tile};
 use svod_dtype::DType;
 use svod_ir::kernel::{Kernel, samples};
-use svod_ir::linear::TileSpec;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_schedule::{heuristic, lower as loops};
 
@@ -22,17 +24,11 @@ fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
     (value, start.elapsed())
 }
 
-/// Processor time of this thread: other work on the machine does not count.
+/// Processor time of this thread.
 fn busy(run: impl FnOnce()) -> Duration {
-    let clock = || {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `time` is a place for the answer.
-        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-    };
-    let start = clock();
+    let start = now(1);
     run();
-    clock() - start
+    now(1) - start
 }
 
 fn bench(name: &str, kernel: &Kernel, vars: &[BoundVariable], work: f64, unit: &str) {
@@ -84,34 +80,6 @@ fn bench(name: &str, kernel: &Kernel, vars: &[BoundVariable], work: f64, unit: &
     println!(
         "{name:<34} {best:>10.2?} {rate:7.1} {unit:<8} compile: {choose:.0?} + {lowering:.0?} + {linear:.0?} + {write:.0?} + LLVM {compile:.1?}"
     );
-}
-
-/// The rate of this core's contraction tile on panels in its first-level cache: the peak of the same
-/// run, since clock rates drift.
-fn peak() -> f64 {
-    let target = host::target();
-    let (rows, cols, depth) = (4u32, 3 * target.lanes(4) as u32, 128usize);
-    let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false, b_offsets: false };
-    let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
-    let code = Code::load("tile", &object, &|_| None).expect("the tile loads");
-    let address = code.address(&tile::symbol(&spec)).expect("it holds the tile").0;
-    type Tile = unsafe extern "C" fn(*mut f32, *const f32, *const f32, i64, i64, i64, i64, i64);
-    // SAFETY: the code generator gave the function this signature.
-    let run = unsafe { std::mem::transmute::<usize, Tile>(address) };
-    let (a, b) = (vec![0.5f32; rows as usize * depth], vec![0.25f32; cols as usize * depth]);
-    let mut c = vec![0f32; (rows * cols) as usize];
-    let mut best = Duration::MAX;
-    for _ in 0..9 {
-        let time = busy(|| {
-            for _ in 0..4000 {
-                let stride = i64::from(cols);
-                // SAFETY: the operands have the sizes that depth, strides and tile imply.
-                unsafe { run(c.as_mut_ptr(), a.as_ptr(), b.as_ptr(), depth as i64, 0, stride, depth as i64, stride) };
-            }
-        });
-        best = best.min(time);
-    }
-    2.0 * f64::from(rows * cols) * depth as f64 * 4000.0 / best.as_secs_f64() / 1e9
 }
 
 fn convolutions() {

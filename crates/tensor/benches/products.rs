@@ -3,11 +3,12 @@
 //! `cargo bench -p svod-tensor --bench products -- [part of a name] …`, with `SVOD_THREADS` (1 unless
 //! set). Each result is checked against sums in binary64 at some of its elements.
 
+#[path = "../../codegen/benches/peak/mod.rs"]
+mod peak;
+
+use peak::{now, peak};
 use std::time::{Duration, Instant};
-use svod_codegen::load::Code;
-use svod_codegen::{host, machine, tile};
 use svod_dtype::DType;
-use svod_ir::linear::TileSpec;
 use svod_runtime::PrepareConfig;
 use svod_tensor::{Tensor, TensorError};
 
@@ -131,7 +132,7 @@ fn run(case: &Case, peak: f64, threads: usize) -> Result<()> {
     while rounds < 5 || (begin.elapsed() < Duration::from_millis(400) && rounds < 2000) {
         let start = now(threads);
         plan.execute()?;
-        best = best.min(now(threads) - start);
+        best = best.min((now(threads) - start).as_secs_f64());
         rounds += 1;
     }
     if !case.gelu {
@@ -157,42 +158,6 @@ fn run(case: &Case, peak: f64, threads: usize) -> Result<()> {
     let share = if case.dtype == DType::F64 { 2.0 } else { 1.0 } * rate / peak * 100.0;
     println!("{:<26} {:>9.4} ms {rate:>7.1} GFLOP/s {share:>5.1} % {width:>6.1} GB/s", case.name, best * 1e3);
     Ok(())
-}
-
-/// Seconds of this thread's work where it works alone, so that a busy machine counts little; else of
-/// the clock.
-fn now(threads: usize) -> f64 {
-    let clock = if threads == 1 { libc::CLOCK_THREAD_CPUTIME_ID } else { libc::CLOCK_MONOTONIC };
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a timespec to write to.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
-}
-
-/// The rate of this core's contraction tile on panels in its first-level cache.
-fn peak() -> f64 {
-    let target = host::target();
-    let (rows, cols, depth) = (4u32, 3 * target.lanes(4) as u32, 128usize);
-    let spec = TileSpec { rows, cols, dtype: DType::F32, acc: DType::F32, a_panel: false, b_offsets: false };
-    let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
-    let code = Code::load("tile", &object, &|_| None).expect("the tile loads");
-    let address = code.address(&tile::symbol(&spec)).expect("it holds the tile").0;
-    type Tile = unsafe extern "C" fn(*mut f32, *const f32, *const f32, i64, i64, i64, i64, i64);
-    // SAFETY: the code generator gave the function this signature.
-    let run = unsafe { std::mem::transmute::<usize, Tile>(address) };
-    let (a, b) = (vec![0.5f32; rows as usize * depth], vec![0.25f32; cols as usize * depth]);
-    let mut c = vec![0f32; (rows * cols) as usize];
-    let mut best = f64::INFINITY;
-    for _ in 0..20 {
-        let start = now(1);
-        for _ in 0..1000 {
-            let stride = i64::from(cols);
-            // SAFETY: the operands have the sizes that depth, strides and tile imply.
-            unsafe { run(c.as_mut_ptr(), a.as_ptr(), b.as_ptr(), depth as i64, 0, stride, depth as i64, stride) };
-        }
-        best = best.min(now(1) - start);
-    }
-    2.0 * f64::from(rows * cols) * depth as f64 * 1000.0 / best / 1e9
 }
 
 fn main() -> Result<()> {

@@ -5,7 +5,7 @@ Names, arguments and shapes of parameters are PyTorch's, so that its state dicts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod, sqrt
 
 from svod._svod import Tensor, ones, rand, zeros
@@ -45,6 +45,7 @@ class _Conv(Module):
     """
 
     spatial: int
+    _function: Callable[..., Tensor]
 
     def __init__(
         self,
@@ -61,15 +62,16 @@ class _Conv(Module):
         kernel = _each(kernel_size, self.spatial)
         self.weight, self.bias = _parameters((out_channels, in_channels // groups, *kernel), out_channels, bias)
 
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.stride, self.padding, self.dilation, self.groups)
+        return self._function(x, self.weight, self.bias, *how)
+
 
 class Conv1d(_Conv):
     """The convolution of `(batch, in_channels, length)`; see `functional.conv1d`."""
 
     spatial = 1
-
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.stride, self.padding, self.dilation, self.groups)
-        return functional.conv1d(x, self.weight, self.bias, *how)
+    _function = staticmethod(functional.conv1d)
 
 
 class Conv2d(_Conv):
@@ -82,26 +84,21 @@ class Conv2d(_Conv):
     """
 
     spatial = 2
-
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.stride, self.padding, self.dilation, self.groups)
-        return functional.conv2d(x, self.weight, self.bias, *how)
+    _function = staticmethod(functional.conv2d)
 
 
 class Conv3d(_Conv):
     """The convolution of `(batch, in_channels, depth, height, width)`; see `functional.conv3d`."""
 
     spatial = 3
-
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.stride, self.padding, self.dilation, self.groups)
-        return functional.conv3d(x, self.weight, self.bias, *how)
+    _function = staticmethod(functional.conv3d)
 
 
 class _ConvTranspose(Module):
     """What transposed convolutions share: `weight` `(in, out / groups, ..kernel)` and `bias` `(out,)`."""
 
     spatial: int
+    _function: Callable[..., Tensor]
 
     def __init__(
         self,
@@ -120,15 +117,16 @@ class _ConvTranspose(Module):
         kernel = _each(kernel_size, self.spatial)
         self.weight, self.bias = _parameters((in_channels, out_channels // groups, *kernel), out_channels, bias)
 
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return self._function(x, self.weight, self.bias, *how)
+
 
 class ConvTranspose1d(_ConvTranspose):
     """The transposed convolution of `(batch, in_channels, length)`."""
 
     spatial = 1
-
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
-        return functional.conv_transpose1d(x, self.weight, self.bias, *how)
+    _function = staticmethod(functional.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -140,23 +138,19 @@ class ConvTranspose2d(_ConvTranspose):
     """
 
     spatial = 2
-
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
-        return functional.conv_transpose2d(x, self.weight, self.bias, *how)
+    _function = staticmethod(functional.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTranspose):
     """The transposed convolution of `(batch, in_channels, depth, height, width)`."""
 
     spatial = 3
-
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
-        return functional.conv_transpose3d(x, self.weight, self.bias, *how)
+    _function = staticmethod(functional.conv_transpose3d)
 
 
 class _MaxPool(Module):
+    _function: Callable[..., Tensor]
+
     def __init__(
         self,
         kernel_size: _Numbers,
@@ -168,12 +162,14 @@ class _MaxPool(Module):
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
         self.dilation, self.ceil_mode = dilation, ceil_mode
 
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._function(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+
 
 class MaxPool1d(_MaxPool):
     """The maximum of each window over the last axis; the windows are side by side unless `stride` is given."""
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+    _function = staticmethod(functional.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
@@ -184,18 +180,18 @@ class MaxPool2d(_MaxPool):
     [[[[4]]]]
     """
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+    _function = staticmethod(functional.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
     """The maximum of each window over the last three axes."""
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return functional.max_pool3d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+    _function = staticmethod(functional.max_pool3d)
 
 
 class _AvgPool(Module):
+    _function: Callable[..., Tensor]
+
     def __init__(
         self,
         kernel_size: _Numbers,
@@ -207,29 +203,27 @@ class _AvgPool(Module):
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
+    def __call__(self, x: Tensor) -> Tensor:
+        how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return self._function(x, *how)
+
 
 class AvgPool1d(_AvgPool):
     """The mean of each window over the last axis; the windows are side by side unless `stride` is given."""
 
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
-        return functional.avg_pool1d(x, *how)
+    _function = staticmethod(functional.avg_pool1d)
 
 
 class AvgPool2d(_AvgPool):
     """The mean of each window over the last two axes."""
 
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
-        return functional.avg_pool2d(x, *how)
+    _function = staticmethod(functional.avg_pool2d)
 
 
 class AvgPool3d(_AvgPool):
     """The mean of each window over the last three axes."""
 
-    def __call__(self, x: Tensor) -> Tensor:
-        how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
-        return functional.avg_pool3d(x, *how)
+    _function = staticmethod(functional.avg_pool3d)
 
 
 class _BatchNorm(Module):
