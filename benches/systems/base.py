@@ -65,6 +65,28 @@ class Ops:
         return tuple(tensor for kind in zip(*updated, strict=True) for tensor in kind)
 
 
+class Methods(Ops):
+    """For tensors that have these operations as methods, as NumPy's arrays do."""
+
+    def reshape(self, x: Any, shape: Any) -> Any:
+        return x.reshape(shape)
+
+    def every_other(self, x: Any) -> Any:
+        return x[:, ::2]
+
+    def sum(self, x: Any, axis: int | None = None) -> Any:
+        return x.sum(axis)
+
+    def max(self, x: Any, axis: int) -> Any:
+        return x.max(axis)
+
+    def argmax(self, x: Any, axis: int) -> Any:
+        return x.argmax(axis)
+
+    def cumsum(self, x: Any, axis: int) -> Any:
+        return x.cumsum(axis)
+
+
 class Spelling:
     """The vocabulary: signature and meaning of each operation; `axis=None` is all axes."""
 

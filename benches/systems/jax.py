@@ -13,12 +13,9 @@ from systems import base
 from systems.base import Job, Ready, as_tuple
 
 
-class Ops(base.Ops):
+class Ops(base.Methods):
     def to_f32(self, x: Any) -> Any:
         return x.astype(jnp.float32)
-
-    def reshape(self, x: Any, shape: Any) -> Any:
-        return x.reshape(shape)
 
     def permute(self, x: Any, axes: Any) -> Any:
         return x.transpose(axes)
@@ -32,23 +29,8 @@ class Ops(base.Ops):
     def concat(self, tensors: Any, axis: int) -> Any:
         return jnp.concatenate(tensors, axis)
 
-    def every_other(self, x: Any) -> Any:
-        return x[:, ::2]
-
-    def sum(self, x: Any, axis: int | None = None) -> Any:
-        return x.sum(axis)
-
-    def max(self, x: Any, axis: int) -> Any:
-        return x.max(axis)
-
-    def argmax(self, x: Any, axis: int) -> Any:
-        return x.argmax(axis)
-
     def mean_var(self, x: Any, axis: int | None = None) -> Any:
         return x.mean(axis), x.var(axis)
-
-    def cumsum(self, x: Any, axis: int) -> Any:
-        return x.cumsum(axis)
 
     def sqrt(self, x: Any) -> Any:
         return jnp.sqrt(x)

@@ -8,18 +8,10 @@ from typing import Any
 import svod
 from svod.nn import functional as F
 from systems import base
-from systems.base import Array, Job, Ready, Unsupported, as_tuple
+from systems.base import Array, Job, Ready, as_tuple
 
 
-def either(*places: tuple[Any, str]) -> Any:
-    """The first of these that this build of svod has; `Unsupported` where it has none."""
-    for owner, name in places:
-        if (found := getattr(owner, name, None)) is not None:
-            return found
-    raise Unsupported(f"it has no {places[0][1]}")
-
-
-class Ops(base.Ops):
+class Ops(base.Methods):
     def to_f32(self, x: Any) -> Any:
         return x.float()
 
@@ -38,23 +30,8 @@ class Ops(base.Ops):
     def concat(self, tensors: Any, axis: int) -> Any:
         return svod.cat(tensors, axis)
 
-    def every_other(self, x: Any) -> Any:
-        return x[:, ::2]
-
-    def sum(self, x: Any, axis: int | None = None) -> Any:
-        return x.sum(axis)
-
-    def max(self, x: Any, axis: int) -> Any:
-        return x.max(axis)
-
-    def argmax(self, x: Any, axis: int) -> Any:
-        return x.argmax(axis)
-
     def mean_var(self, x: Any, axis: int | None = None) -> Any:
         return x.mean(axis), svod.var(x, axis=axis)
-
-    def cumsum(self, x: Any, axis: int) -> Any:
-        return x.cumsum(axis)
 
     def sqrt(self, x: Any) -> Any:
         return x.sqrt()
@@ -78,10 +55,7 @@ class Ops(base.Ops):
         return x.rms_norm(weight, eps)
 
     def group_norm(self, x: Any, groups: int, weight: Any, bias: Any, eps: float) -> Any:
-        if hasattr(F, "group_norm"):
-            return F.group_norm(x, groups, weight, bias, eps)
-        rows = x.reshape(x.shape[0], groups, -1)
-        return rows.layer_norm(eps=eps).reshape(*x.shape) * weight.reshape(-1, 1, 1) + bias.reshape(-1, 1, 1)
+        return F.group_norm(x, groups, weight, bias, eps)
 
     def linear(self, x: Any, weight: Any, bias: Any) -> Any:
         return F.linear(x, weight, bias)
@@ -94,7 +68,7 @@ class Ops(base.Ops):
         return F.softmax(scores if bias is None else scores + bias) @ value
 
     def conv2d(self, x: Any, weight: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:
-        return either((F, "conv2d"))(x, weight, stride=stride, padding=padding, groups=groups)
+        return F.conv2d(x, weight, stride=stride, padding=padding, groups=groups)
 
     def take(self, table: Any, ids: Any) -> Any:
         return F.embedding(ids, table)
@@ -103,11 +77,10 @@ class Ops(base.Ops):
         return svod.zeros(size).scatter_add(0, ids, values)
 
     def sort(self, x: Any) -> Any:
-        result = either((svod.Tensor, "sort"))(x)
-        return result[0] if isinstance(result, tuple) else result
+        return x.sort()[0]
 
     def topk(self, x: Any, k: int) -> Any:
-        return either((svod.Tensor, "topk"))(x, k)[0]
+        return x.topk(k)[0]
 
 
 def fetch(result: Any) -> list[Array]:
@@ -123,7 +96,7 @@ def ready(job: Job) -> Ready:
 
 
 def fresh(job: Job) -> Ready:
-    """Outputs of their own for each call: a function under `jit`, else the expression built anew and realized."""
+    """Outputs of their own for each call: a function under `jit`."""
     inputs = [svod.Tensor(array) for array in job.inputs]
     weights = [svod.Tensor(array) for array in job.weights]
     ops = Ops()
@@ -131,14 +104,5 @@ def fresh(job: Job) -> Ready:
     def program(*tensors: Any) -> tuple[Any, ...]:
         return as_tuple(job.program(ops, *tensors, *weights))
 
-    jit = getattr(svod, "jit", None)
-    if jit is not None:
-        step = jit(program)
-        return Ready(lambda: step(*inputs), fetch)
-
-    def call() -> tuple[Any, ...]:
-        results = program(*inputs)
-        svod.realize(*results)
-        return results
-
-    return Ready(call, fetch)
+    step = svod.jit(program)
+    return Ready(lambda: step(*inputs), fetch)
