@@ -1,0 +1,248 @@
+"""Threads that share everything public: right results, no deadlock, memory that stays as it is."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import svod
+
+THREADS = 8
+RUNS = 1000
+# Seconds after which threads that have not come back are taken to be in a deadlock.
+PATIENCE = 120
+
+
+def in_threads(work: Callable[[int], None]) -> None:
+    """Runs `work(i)` in `THREADS` threads that begin together; the first error is raised here."""
+    start = threading.Barrier(THREADS)
+
+    def begin(i: int) -> None:
+        start.wait()
+        work(i)
+
+    pool = ThreadPoolExecutor(THREADS)
+    try:
+        for future in [pool.submit(begin, i) for i in range(THREADS)]:
+            future.result(timeout=PATIENCE)
+    finally:
+        pool.shutdown(wait=False)
+
+
+def live_bytes() -> int:
+    gc.collect()
+    return sum(device["live"] for device in svod.memory().values())
+
+
+def rows(seed: int, n: int = 8) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, 16)).astype(np.float32)
+
+
+def model(x: svod.Tensor) -> svod.Tensor:
+    w = svod.Tensor(np.linspace(-1, 1, 256, dtype=np.float32).reshape(16, 16))
+    return (x @ w).softmax(-1).sum(0) + x.max(0)
+
+
+def test_separate_instances() -> None:
+    x = svod.Tensor(rows(0))
+    plan = model(x).prepare(inputs=[x])
+    given = [rows(seed) for seed in range(THREADS)]
+    expected = [model(svod.Tensor(a)).numpy() for a in given]
+    instances = [plan.instance() for _ in range(THREADS)]
+    before = live_bytes()
+
+    def work(i: int) -> None:
+        for run in range(RUNS):
+            instances[i].execute(given[i])
+            if run % 100 == 0:
+                np.testing.assert_array_equal(instances[i].outputs[0].numpy(), expected[i])
+
+    in_threads(work)
+    assert live_bytes() == before
+
+
+def test_one_shared_plan() -> None:
+    # Whoever reads sees the result of one run, whole: never a mixture of two.
+    x = svod.Tensor(np.zeros((64, 64), np.float32))
+    plan = (x + x.sum(1, keepdim=True)).prepare(inputs=[x])
+    given = [np.full((64, 64), i, np.float32) for i in range(THREADS)]
+    plan.execute(given[0])
+    before = live_bytes()
+
+    def work(i: int) -> None:
+        for run in range(RUNS):
+            plan.execute(given[i])
+            if run % 20 == 0:
+                seen = plan.outputs[0].numpy()
+                assert seen.min() == seen.max() and seen[0, 0] in {65 * j for j in range(THREADS)}
+
+    in_threads(work)
+    assert live_bytes() == before
+
+
+def test_one_symbolic_plan() -> None:
+    n = svod.Variable("n", 1, 32)
+    x = svod.empty(n.bind(8), 16)
+    plan = (x * 2).sum(0).prepare(inputs=[x])
+
+    def work(i: int) -> None:
+        own = plan.instance()
+        for run in range(RUNS // 10):
+            size = 1 + (7 * i + run) % 32
+            a = rows(run, size)
+            own.execute(a, n=size)
+            np.testing.assert_allclose(own.outputs[0].numpy(), (2 * a).sum(0), rtol=1e-4, atol=1e-4)
+
+    in_threads(work)
+
+
+def test_prepare_in_parallel() -> None:
+    # The same kernels by all threads at once, and kernels that each thread has alone.
+    a = rows(1)
+
+    def work(i: int) -> None:
+        for run in range(10):
+            x = svod.Tensor(a)
+            shared, own = model(x) * 3 + run, (x[:, : 1 + i] * (run + 1)).sum(1)
+            plan = svod.prepare(shared, own, inputs=[x])
+            plan.execute()
+            np.testing.assert_allclose(own.numpy(), a[:, : 1 + i].sum(1) * (run + 1), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(shared.numpy(), model(svod.Tensor(a)).numpy() * 3 + run, rtol=1e-5)
+
+    in_threads(work)
+
+
+def test_one_lazy_tensor_is_realized_by_all() -> None:
+    for _ in range(20):
+        x = svod.Tensor(rows(2))
+        y = model(x)
+        results: list[np.ndarray] = [np.empty(0)] * THREADS
+
+        def work(i: int, y: svod.Tensor = y, results: list[np.ndarray] = results) -> None:
+            results[i] = (y + 1).numpy() if i % 2 else y.numpy() + 1
+
+        in_threads(work)
+        assert all(np.array_equal(r, results[0]) for r in results)
+
+
+def test_drop_in_any_order() -> None:
+    shared = [svod.Tensor(rows(seed)) for seed in range(THREADS)]
+    plans = [model(x).prepare(inputs=[x]) for x in shared]
+    before = live_bytes()
+
+    def work(i: int) -> None:
+        order = random.Random(i)
+        held: list[object] = []
+        for _ in range(RUNS // 5):
+            x = shared[order.randrange(THREADS)]
+            match order.randrange(4):
+                case 0:
+                    held.append((x + order.randrange(5)).realize())
+                case 1:
+                    own = plans[order.randrange(THREADS)].instance()
+                    own.execute(rows(i))
+                    held += [own, own.outputs[0]]
+                case 2:
+                    held.append(x * 2 + 1)
+                case _:
+                    order.shuffle(held)
+                    del held[len(held) // 2 :]
+
+    in_threads(work)
+    assert live_bytes() == before
+
+
+def test_memory_is_flat_over_many_runs() -> None:
+    f = svod.jit(model)
+    f(rows(0))
+    before = live_bytes()
+    for seed in range(RUNS):
+        f(rows(seed % 10))
+    assert live_bytes() == before
+
+
+def test_fork_while_threads_run() -> None:
+    x = svod.Tensor(rows(0))
+    plan = model(x).prepare(inputs=[x])
+    stop = threading.Event()
+
+    def busy() -> None:
+        own = plan.instance()
+        while not stop.is_set():
+            own.execute()
+
+    others = [threading.Thread(target=busy) for _ in range(3)]
+    for thread in others:
+        thread.start()
+    try:
+        # The child has none of the threads, and may find any lock of theirs taken: it uses only
+        # what it alone owns.
+        own = plan.instance()
+        for seed in range(5):
+            given = rows(seed)
+            expected = model(svod.Tensor(given)).numpy()
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(PATIENCE)
+                own.execute(given)
+                right = np.array_equal(own.outputs[0].numpy(), expected)
+                ctypes.CDLL(None)._exit(0 if right else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        stop.set()
+        for thread in others:
+            thread.join()
+
+
+def test_an_error_in_one_thread_is_its_own() -> None:
+    n = svod.Variable("n", 1, 32)
+    x = svod.empty(n.bind(8), 16)
+    plan = (x * 2).prepare(inputs=[x])
+
+    def work(i: int) -> None:
+        own = plan.instance()
+        for run in range(RUNS // 10):
+            if i % 2:
+                with pytest.raises(svod.Error):
+                    own.execute(n=33)
+                with pytest.raises(svod.ShapeError):
+                    svod.Tensor(rows(0)) @ svod.Tensor(rows(1))
+            else:
+                a = rows(run)
+                own.execute(a, n=8)
+                np.testing.assert_array_equal(own.outputs[0].numpy(), a * 2)
+
+    in_threads(work)
+
+
+def test_ctrl_c_while_other_threads_run() -> None:
+    x = svod.Tensor(np.ones((300, 300), np.float32))
+    t = x
+    for _ in range(4000):
+        t = (t @ x) * 1e-3
+    long = t.prepare(inputs=[x])
+    small = (x + 1).prepare(inputs=[x])
+    results: list[bool] = []
+
+    def work() -> None:
+        own = small.instance()
+        for _ in range(RUNS):
+            own.execute()
+            results.append(own.outputs[0].numpy()[0, 0] == 2)
+
+    other = threading.Thread(target=work)
+    other.start()
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        long.execute()
+    other.join(PATIENCE)
+    assert not other.is_alive() and len(results) == RUNS and all(results)
