@@ -403,14 +403,20 @@ class PrepareConfig:
     """How tensors are prepared and realized.
 
     Made of the options given here, else of the surrounding `with`, else of the environment
-    (`SVOD_STRATEGY`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`,
-    `SVOD_DISABLE_SCHEDULE_CACHE=1`). As a context manager it holds for what the thread prepares.
+    (variables in brackets). As a context manager it holds for what the thread prepares.
 
-    - `strategy`: how kernels are scheduled, "heuristic" or "none";
-    - `planner`: how intermediates share memory, "arena", "remap" or "disabled";
-    - `schedule_cache`: whether schedules of equal graphs are shared;
-    - `threads`: of a plan's runs, by default those of `set_threads`;
-    - `device`: of values that no argument places.
+    - `strategy`: how kernels are scheduled, "heuristic", "none", or the fastest found by timing
+      candidates in another process, "beam" or "beam:8", whose results are kept on disk (`SVOD_STRATEGY`);
+      `beam=8` is the same as the last (`SVOD_BEAM`);
+    - `timeout_secs`: what a candidate may take to compile (`BEAM_TIMEOUT_SEC`);
+    - `max_uops`: instructions of a candidate at most (`BEAM_UOPS_MAX`);
+    - `planner`: how intermediates share memory, "arena", "remap" or "disabled" (`SVOD_MEMORY_PLANNER`);
+    - `schedule_cache`: whether schedules of equal graphs are shared (off with
+      `SVOD_DISABLE_SCHEDULE_CACHE=1`);
+    - `threads`: of a plan's runs, by default those of `set_threads` (`SVOD_PLAN_THREADS`);
+    - `device`: of values that no argument places (`SVOD_DEVICE`);
+    - `strict`: as `svod.strict` (`SVOD_STRICT`);
+    - `target`: the name of a target, as in `svod.target` (`SVOD_TARGET`).
 
     >>> import svod
     >>> with svod.PrepareConfig(planner="disabled", threads=1) as config:
@@ -428,6 +434,15 @@ class PrepareConfig:
     def strategy(self) -> str:
         """How kernels are scheduled."""
     @property
+    def width(self) -> builtins.int | None:
+        """Schedules that each round of a search goes on from; none without one."""
+    @property
+    def timeout_secs(self) -> builtins.int:
+        """Seconds that a search gives a candidate to compile."""
+    @property
+    def max_uops(self) -> builtins.int:
+        """Instructions of a search's candidate at most."""
+    @property
     def planner(self) -> str:
         """How intermediates share memory."""
     @property
@@ -439,6 +454,12 @@ class PrepareConfig:
     @property
     def device(self) -> str | None:
         """The device of values that no argument places; none for the CPU."""
+    @property
+    def strict(self) -> builtins.bool:
+        """Whether folds keep their order."""
+    @property
+    def target(self) -> str | None:
+        """The name of the target; none for the machine's."""
 
 @final
 class ExecutionPlan:
@@ -1217,8 +1238,6 @@ class Tensor:
         inputs: Sequence[Tensor] | None = None,
         *,
         schedules: Mapping[builtins.int | str, Schedule | str] | None = None,
-        strict: builtins.bool | None = None,
-        target: str | None = None,
         **options: Any,
     ) -> ExecutionPlan:
         """Prepares the computation to be run many times: schedules, compiles, allocates.
@@ -1226,8 +1245,7 @@ class Tensor:
         The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
         content runs may be given; everything else is constant. `schedules` gives kernels, by their
         name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
-        one. `strict` and `target` are those of `svod.strict` and `svod.target`, `options` those of
-        `PrepareConfig`.
+        one. `options` are those of `PrepareConfig`.
         """
     def numpy(self, /) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array; realizes the tensor.
@@ -1358,8 +1376,6 @@ def prepare(
     *tensors: Tensor,
     inputs: Sequence[Tensor] | None = None,
     schedules: Mapping[builtins.int | str, Schedule | str] | None = None,
-    strict: builtins.bool | None = None,
-    target: str | None = None,
     **options: Any,
 ) -> ExecutionPlan:
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""

@@ -184,11 +184,23 @@ def test_c5_configuration_by_keyword_and_scope() -> None:
         assert plan.memory["bytes_saved"] == 0 or planner != "disabled"
         x = svod.arange(100).cast("float32")
     assert svod.PrepareConfig() == svod.PrepareConfig(planner="arena")
+    with svod.strict(), svod.target("native"):
+        inner = svod.PrepareConfig(strategy="beam:3", timeout_secs=2, max_uops=500)
+        assert (inner.strict, inner.target, inner.width) == (True, "native", 3)
+        assert (inner.timeout_secs, inner.max_uops) == (2, 500)
+        assert repr(inner).endswith("timeout_secs=2 max_uops=500 strict=on target=native)")
+        with svod.strict(False):
+            assert not svod.PrepareConfig().strict
+        assert svod.PrepareConfig(strict=False) == svod.PrepareConfig(strict="off") != svod.PrepareConfig()
+    assert (svod.PrepareConfig().strict, svod.PrepareConfig().width) == (False, None)
     for options, message in [
         ({"planner": "magic"}, 'planner="magic": expected arena, remap or disabled'),
         ({"threads": 0}, 'threads="0": expected a number from 1'),
         ({"device": "TPU"}, 'device="TPU"'),
-        ({"plan": 1}, "expected one of strategy, planner"),
+        ({"strategy": "beam:0"}, "expected none, heuristic, beam"),
+        ({"beam": -1}, "expected a width up to 1024"),
+        ({"target": "pdp-11"}, "expected native, the name of a target"),
+        ({"plan": 1}, "expected one of strategy, beam"),
     ]:
         with pytest.raises(svod.ArgumentError, match=message):
             svod.PrepareConfig(**options)

@@ -49,7 +49,8 @@ pub fn named(name: &str) -> Result<Target, TargetError> {
     Ok(Target { l1: native.l1, l2: native.l2, l3: native.l3, cores: native.cores, ..named })
 }
 
-/// This machine, as LLVM and the operating system describe it.
+/// This machine, as LLVM and the operating system describe it. AMX counts where `SVOD_AMX` is `1`
+/// only: no kernel was measured to gain by it.
 pub fn native() -> Target {
     let features = TargetMachine::get_host_cpu_features().to_string();
     let has = |f: &str| features.split(',').any(|x| x == format!("+{f}"));
@@ -65,9 +66,11 @@ pub fn native() -> Target {
     let base = Target::named(level).expect("the levels are those of `Target::named`");
     let cpu = TargetMachine::get_host_cpu_name().to_string();
     let cache = |index: usize, other: usize| cache_bytes(index).unwrap_or(other);
-    let matrix = MatrixUnits { bf16_dot: has("avx512bf16") || has("bf16"), tiles: has("amx-bf16") };
+    let tiles = has("amx-bf16") && std::env::var_os("SVOD_AMX").is_some_and(|v| v == "1");
+    let matrix = MatrixUnits { bf16_dot: has("avx512bf16") || has("bf16"), tiles, ..MatrixUnits::default() };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    Target { cpu, features, cores, matrix, l1: cache(0, base.l1), l2: cache(2, base.l2), l3: cache(3, base.l3), ..base }
+    let (l1, l2, l3) = (cache(0, base.l1), cache(2, base.l2), cache(3, base.l3));
+    Target { name: "native".into(), cpu, features, cores, matrix, l1, l2, l3, ..base }
 }
 
 /// Major, minor and patch number of the LLVM that is linked.

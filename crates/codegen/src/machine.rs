@@ -25,6 +25,8 @@ pub fn triple(target: &Target) -> &'static str {
     match target.arch {
         Arch::X86_64 => "x86_64-unknown-linux-gnu",
         Arch::Aarch64 => "aarch64-unknown-linux-gnu",
+        Arch::Nvptx => "nvptx64-nvidia-cuda",
+        Arch::Metal => "air64-apple-macosx",
     }
 }
 

@@ -13,6 +13,7 @@ use crate::disk::DiskAllocator;
 use crate::error::{DeviceError, Result};
 use crate::program::{Code, CompiledSpec, Compiler, Program, ProgramSpec, Renderer, RuntimeFactory};
 use crate::spec::DeviceSpec;
+use svod_ir::target::Target;
 
 /// A way from kernel to code.
 #[derive(Clone, Debug)]
@@ -30,6 +31,7 @@ pub struct Device {
     allocator: Arc<dyn Allocator>,
     backends: Vec<Backend>,
     runtime: Option<Arc<dyn RuntimeFactory>>,
+    target: Option<Target>,
     codes: Arc<Bounded<CodeKey, Code>>,
     programs: Bounded<CodeKey, Programs>,
 }
@@ -57,6 +59,7 @@ impl Device {
             allocator,
             backends: Vec::new(),
             runtime: None,
+            target: None,
             codes: Arc::new(Bounded::new(CACHED_PROGRAMS)),
             programs: Bounded::new(CACHED_PROGRAMS),
         }
@@ -72,6 +75,17 @@ impl Device {
     pub fn with_runtime(mut self, runtime: Arc<dyn RuntimeFactory>) -> Self {
         self.runtime = Some(runtime);
         self
+    }
+
+    /// Describes what kernels for this device are scheduled for, where that is not the context's target.
+    pub fn with_target(mut self, target: Target) -> Self {
+        self.target = Some(target);
+        self
+    }
+
+    /// What kernels for this device are scheduled for, if it says so.
+    pub fn target(&self) -> Option<&Target> {
+        self.target.as_ref()
     }
 
     /// The device's name.

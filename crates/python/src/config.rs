@@ -3,21 +3,27 @@
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
-use svod_runtime::PrepareConfig;
+use svod_runtime::{PrepareConfig, Strategy};
 
 use crate::error::{Class, Result};
 
 /// How tensors are prepared and realized.
 ///
 /// Made of the options given here, else of the surrounding `with`, else of the environment
-/// (`SVOD_STRATEGY`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`,
-/// `SVOD_DISABLE_SCHEDULE_CACHE=1`). As a context manager it holds for what the thread prepares.
+/// (variables in brackets). As a context manager it holds for what the thread prepares.
 ///
-/// - `strategy`: how kernels are scheduled, "heuristic" or "none";
-/// - `planner`: how intermediates share memory, "arena", "remap" or "disabled";
-/// - `schedule_cache`: whether schedules of equal graphs are shared;
-/// - `threads`: of a plan's runs, by default those of `set_threads`;
-/// - `device`: of values that no argument places.
+/// - `strategy`: how kernels are scheduled, "heuristic", "none", or the fastest found by timing
+///   candidates in another process, "beam" or "beam:8", whose results are kept on disk (`SVOD_STRATEGY`);
+///   `beam=8` is the same as the last (`SVOD_BEAM`);
+/// - `timeout_secs`: what a candidate may take to compile (`BEAM_TIMEOUT_SEC`);
+/// - `max_uops`: instructions of a candidate at most (`BEAM_UOPS_MAX`);
+/// - `planner`: how intermediates share memory, "arena", "remap" or "disabled" (`SVOD_MEMORY_PLANNER`);
+/// - `schedule_cache`: whether schedules of equal graphs are shared (off with
+///   `SVOD_DISABLE_SCHEDULE_CACHE=1`);
+/// - `threads`: of a plan's runs, by default those of `set_threads` (`SVOD_PLAN_THREADS`);
+/// - `device`: of values that no argument places (`SVOD_DEVICE`);
+/// - `strict`: as `svod.strict` (`SVOD_STRICT`);
+/// - `target`: the name of a target, as in `svod.target` (`SVOD_TARGET`).
 ///
 /// >>> import svod
 /// >>> with svod.PrepareConfig(planner="disabled", threads=1) as config:
@@ -57,6 +63,27 @@ impl PyPrepareConfig {
         self.0.strategy.to_string()
     }
 
+    /// Schedules that each round of a search goes on from; none without one.
+    #[getter]
+    fn width(&self) -> Option<u32> {
+        match self.0.strategy {
+            Strategy::Beam { width } => Some(width),
+            _ => None,
+        }
+    }
+
+    /// Seconds that a search gives a candidate to compile.
+    #[getter]
+    fn timeout_secs(&self) -> u32 {
+        self.0.timeout_secs
+    }
+
+    /// Instructions of a search's candidate at most.
+    #[getter]
+    fn max_uops(&self) -> usize {
+        self.0.max_uops
+    }
+
     /// How intermediates share memory.
     #[getter]
     fn planner(&self) -> String {
@@ -79,6 +106,18 @@ impl PyPrepareConfig {
     #[getter]
     fn device(&self) -> Option<String> {
         self.0.device.as_ref().map(ToString::to_string)
+    }
+
+    /// Whether folds keep their order.
+    #[getter]
+    fn strict(&self) -> bool {
+        self.0.strict
+    }
+
+    /// The name of the target; none for the machine's.
+    #[getter]
+    fn target(&self) -> Option<&str> {
+        self.0.target.as_ref().map(|t| t.name.as_str())
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -190,17 +190,15 @@ pub fn realize(py: Python<'_>, tensors: Vec<Py<PyTensor>>, options: Option<&Boun
 
 /// Prepares several tensors as one plan, shared work once. See `Tensor.prepare`.
 #[pyfunction]
-#[pyo3(signature = (*tensors, inputs=None, schedules=None, strict=None, target=None, **options))]
+#[pyo3(signature = (*tensors, inputs=None, schedules=None, **options))]
 pub fn prepare(
     py: Python<'_>,
     tensors: Vec<Py<PyTensor>>,
     inputs: Option<Vec<Py<PyTensor>>>,
     schedules: Option<&Bound<'_, PyDict>>,
-    strict: Option<bool>,
-    target: Option<&str>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> Result<PyPlan> {
-    let config = config(schedules, strict, target, options)?;
+    let config = config(schedules, options)?;
     let inputs = inputs.unwrap_or_default();
     let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
     let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();

@@ -3,10 +3,9 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use svod_runtime::{Context, KernelRef, PrepareConfig, Schedule, Settings, Target, target_named};
+use svod_runtime::{Context, KernelRef, PrepareConfig, Schedule, Target, target_named};
 
 use crate::config::configured;
 use crate::error::{Class, Result};
@@ -54,13 +53,8 @@ impl PySchedule {
     }
 }
 
-/// How a call prepares: what its keywords say, else the thread's settings.
-pub fn config(
-    schedules: Option<&Bound<'_, PyDict>>,
-    strict: Option<bool>,
-    target: Option<&str>,
-    options: Option<&Bound<'_, PyDict>>,
-) -> Result<PrepareConfig> {
+/// How a call prepares: what its keywords say, else the thread's configuration.
+pub fn config(schedules: Option<&Bound<'_, PyDict>>, options: Option<&Bound<'_, PyDict>>) -> Result<PrepareConfig> {
     let mut config = configured(options)?;
     for (key, value) in schedules.into_iter().flatten() {
         let key = match key.extract::<usize>() {
@@ -72,12 +66,6 @@ pub fn config(
             Err(_) => PySchedule::new(&value.extract::<String>()?)?,
         };
         config.schedules.push((key, schedule.0));
-    }
-    if let Some(strict) = strict {
-        config.strict = strict;
-    }
-    if let Some(name) = target {
-        config.target = Some(named(name)?);
     }
     Ok(config)
 }
@@ -97,7 +85,6 @@ fn named(name: &str) -> Result<Target> {
 #[pyclass(name = "strict", module = "svod", frozen)]
 pub struct PyStrict {
     on: bool,
-    before: Mutex<Vec<Settings>>,
 }
 
 #[pymethods]
@@ -105,20 +92,17 @@ impl PyStrict {
     #[new]
     #[pyo3(signature = (on=true, /))]
     fn new(on: bool) -> Self {
-        PyStrict { on, before: Mutex::default() }
+        PyStrict { on }
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        let strict = slf.get();
-        strict.before.lock().push(Settings { strict: strict.on, ..Settings::current() }.install());
+        PrepareConfig { strict: slf.get().on, ..PrepareConfig::current() }.enter();
         slf
     }
 
     #[pyo3(signature = (*_error))]
     fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
-        if let Some(before) = self.before.lock().pop() {
-            before.install();
-        }
+        PrepareConfig::leave();
     }
 }
 
@@ -133,7 +117,6 @@ impl PyStrict {
 #[pyclass(name = "target", module = "svod", frozen)]
 pub struct PyTarget {
     target: Target,
-    before: Mutex<Vec<Settings>>,
 }
 
 #[pymethods]
@@ -143,9 +126,9 @@ impl PyTarget {
     fn new(name: Option<&str>) -> Result<Self> {
         let target = match name {
             Some(name) => named(name)?,
-            None => Settings::current().target.unwrap_or_else(|| Context::global().target().clone()),
+            None => PrepareConfig::current().target.unwrap_or_else(|| Context::global().target().clone()),
         };
-        Ok(PyTarget { target, before: Mutex::default() })
+        Ok(PyTarget { target })
     }
 
     /// LLVM's name of the processor.
@@ -192,16 +175,13 @@ impl PyTarget {
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        let own = slf.get();
-        own.before.lock().push(Settings { target: Some(own.target.clone()), ..Settings::current() }.install());
+        PrepareConfig { target: Some(slf.get().target.clone()), ..PrepareConfig::current() }.enter();
         slf
     }
 
     #[pyo3(signature = (*_error))]
     fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
-        if let Some(before) = self.before.lock().pop() {
-            before.install();
-        }
+        PrepareConfig::leave();
     }
 
     fn __repr__(&self) -> String {

@@ -2,8 +2,10 @@
 
 use std::cell::RefCell;
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use svod_codegen::host::named as target_named;
 use svod_device::DeviceSpec;
 use svod_ir::target::Target;
 use svod_schedule::{Purpose, Schedule};
@@ -31,13 +33,24 @@ pub enum Strategy {
     /// One schedule, by rules over the kernel and the target's description.
     #[default]
     Heuristic,
+    /// The fastest that a search beginning at the heuristic's finds by timing ([`crate::beam`]).
+    Beam {
+        /// Schedules that each round of the search goes on from.
+        width: u32,
+    },
 }
+
+/// Width of a search that is asked for without one.
+const WIDTH: u32 = 4;
+/// The widest search.
+const WIDEST: u32 = 1024;
 
 /// How a plan is prepared.
 ///
 /// Prints as `strategy=heuristic planner=arena schedule_cache=on threads=default device=default`,
-/// and each part parses back as value of the option of its name ([`PrepareConfig::set`]).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// followed by those of `timeout_secs`, `max_uops`, `strict` and `target` that differ from the default;
+/// each part parses back as value of the option of its name ([`PrepareConfig::set`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareConfig {
     /// Whether constant leaves may be packed once: it pays for plans that run often.
     pub prepared: bool,
@@ -45,6 +58,10 @@ pub struct PrepareConfig {
     pub disable_schedule_cache: bool,
     /// How kernels are scheduled.
     pub strategy: Strategy,
+    /// Seconds that a search gives a candidate to compile, and to run.
+    pub timeout_secs: u32,
+    /// Linear instructions of a search's candidate at most.
+    pub max_uops: usize,
     /// Threads of the plan's runs; those of the context where absent.
     pub threads: Option<usize>,
     /// Where values are computed that no argument places; the CPU where absent.
@@ -59,6 +76,34 @@ pub struct PrepareConfig {
     pub schedules: Vec<(KernelRef, Schedule)>,
 }
 
+impl Default for PrepareConfig {
+    fn default() -> Self {
+        PrepareConfig {
+            prepared: false,
+            disable_schedule_cache: false,
+            strategy: Strategy::default(),
+            timeout_secs: 10,
+            max_uops: 30_000,
+            threads: None,
+            device: None,
+            planner: Planner::default(),
+            strict: false,
+            target: None,
+            schedules: Vec::new(),
+        }
+    }
+}
+
+/// The part of a configuration that decides what schedules are chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Fingerprint {
+    strategy: Strategy,
+    strict: bool,
+    target: Option<Target>,
+    /// Limits and threads of a search.
+    search: Option<(u32, usize, Option<usize>)>,
+}
+
 /// Names kernels of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KernelRef {
@@ -66,31 +111,6 @@ pub enum KernelRef {
     Name(String),
     /// The one at this position in [`crate::ExecutionPlan::kernels`], of the plan made without.
     Index(usize),
-}
-
-/// What a thread's plans are prepared by unless their [`PrepareConfig`] says else.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// See [`PrepareConfig::strict`].
-    pub strict: bool,
-    /// See [`PrepareConfig::target`].
-    pub target: Option<Target>,
-}
-
-thread_local! {
-    static SETTINGS: RefCell<Settings> = RefCell::default();
-}
-
-impl Settings {
-    /// This thread's.
-    pub fn current() -> Settings {
-        SETTINGS.with_borrow(Settings::clone)
-    }
-
-    /// Makes these this thread's, and gives those before.
-    pub fn install(self) -> Settings {
-        SETTINGS.replace(self)
-    }
 }
 
 /// An option of [`PrepareConfig`] that there is not, or a value that it does not take.
@@ -102,47 +122,87 @@ pub struct ConfigError {
     /// The value given.
     pub value: String,
     /// What it could be.
-    pub expected: &'static str,
+    pub expected: String,
 }
 
-/// The options: name, environment variable, what it takes.
-const OPTIONS: [(&str, &str, &str); 5] = [
-    ("strategy", "SVOD_STRATEGY", "none or heuristic"),
-    ("planner", "SVOD_MEMORY_PLANNER", "arena, remap or disabled"),
-    ("schedule_cache", "", "on or off"),
-    ("threads", "SVOD_PLAN_THREADS", "a number from 1 to 1024, or default"),
-    ("device", "SVOD_DEVICE", "a device's name, or default"),
-];
+/// An option: its name, its environment variable, what it takes, and how it is set.
+struct Named {
+    name: &'static str,
+    variable: &'static str,
+    expected: &'static str,
+    set: fn(&mut PrepareConfig, &str) -> Option<()>,
+}
+
+macro_rules! options {
+    ($($name:literal $variable:literal $expected:literal $set:expr;)*) => {
+        /// The options. `SVOD_TARGET` is read where the context describes the machine.
+        const OPTIONS: &[Named] = &[
+            $(Named { name: $name, variable: $variable, expected: $expected, set: $set },)*
+        ];
+    };
+}
+
+options! {
+    "strategy"       "SVOD_STRATEGY"       "none, heuristic, beam or beam:<width up to 1024>"  |c, v| v.parse().map(|s| c.strategy = s).ok();
+    "beam"           "SVOD_BEAM"           "a width up to 1024, or 0 for the heuristic"        |c, v| width(v).map(|s| c.strategy = s);
+    "timeout_secs"   "BEAM_TIMEOUT_SEC"    "a number of seconds from 1 to 86400"               |c, v| number(v, 1..=86400).map(|n| c.timeout_secs = n);
+    "max_uops"       "BEAM_UOPS_MAX"       "a number of instructions, at least 1"              |c, v| number(v, 1..=usize::MAX).map(|n| c.max_uops = n);
+    "planner"        "SVOD_MEMORY_PLANNER" "arena, remap or disabled"                          |c, v| v.parse().map(|p| c.planner = p).ok();
+    "schedule_cache" ""                    "on or off"                                         |c, v| on_off(v).map(|on| c.disable_schedule_cache = !on);
+    "threads"        "SVOD_PLAN_THREADS"   "a number from 1 to 1024, or default"               |c, v| or_default(v, |v| number(v, 1..=1024)).map(|n| c.threads = n);
+    "device"         "SVOD_DEVICE"         "a device's name, or default"                       |c, v| or_default(v, |v| v.parse().ok()).map(|d| c.device = d);
+    "strict"         "SVOD_STRICT"         "on or off"                                         |c, v| on_off(v).map(|on| c.strict = on);
+    "target"         ""                    "native, the name of a target, or default"          |c, v| or_default(v, |v| target_named(v).ok()).map(|t| c.target = t);
+}
+
+fn number<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
+    text.parse().ok().filter(|n| range.contains(n))
+}
+
+fn width(text: &str) -> Option<Strategy> {
+    let width = number(text, 0..=WIDEST)?;
+    Some(if width == 0 { Strategy::Heuristic } else { Strategy::Beam { width } })
+}
+
+fn on_off(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" => Some(true),
+        "off" | "0" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+fn or_default<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+    if text.eq_ignore_ascii_case("default") { Some(None) } else { parse(text).map(Some) }
+}
 
 impl PrepareConfig {
-    /// The default, changed by the environment: `SVOD_STRATEGY`, `SVOD_MEMORY_PLANNER`,
-    /// `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, and `SVOD_DISABLE_SCHEDULE_CACHE`, exactly `1`. A value
-    /// that cannot be parsed leaves the default, with one warning.
+    /// The default, changed by the environment: `SVOD_STRATEGY` or `SVOD_BEAM`, `BEAM_TIMEOUT_SEC`,
+    /// `BEAM_UOPS_MAX`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, and
+    /// `SVOD_DISABLE_SCHEDULE_CACHE`, exactly `1`. A value that cannot be parsed leaves the default, with
+    /// one warning.
     pub fn from_env() -> Self {
+        PrepareConfig::from_variables(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let mut config = PrepareConfig {
-            disable_schedule_cache: std::env::var_os("SVOD_DISABLE_SCHEDULE_CACHE").is_some_and(|v| v == "1"),
+            disable_schedule_cache: variable("SVOD_DISABLE_SCHEDULE_CACHE").is_some_and(|v| v == "1"),
             ..PrepareConfig::default()
         };
-        for (option, variable, _) in OPTIONS {
-            let Some(text) = std::env::var_os(variable).filter(|_| !variable.is_empty()) else { continue };
-            let text = text.to_string_lossy();
-            if let Err(error) = config.set(option, &text) {
+        for Named { name, variable: from, .. } in OPTIONS.iter().filter(|o| !o.variable.is_empty()) {
+            let Some(text) = variable(from).filter(|v| !v.is_empty()) else { continue };
+            if let Err(error) = config.set(name, &text) {
                 let expected = error.expected;
-                warn_once(
-                    variable,
-                    &format!("{variable}={text:?} is not understood, expected {expected}; using the default"),
-                );
+                warn_once(from, &format!("{from}={text:?} is not understood, expected {expected}; using the default"));
             }
         }
         config
     }
 
-    /// The configuration of the scope that this thread is in, else that of the environment, with the
-    /// thread's [`Settings`].
+    /// The configuration of the scope that this thread is in, else that of the environment.
     pub fn current() -> Self {
-        let scope = SCOPES.with_borrow(|scopes| scopes.last().cloned());
-        let Settings { strict, target } = Settings::current();
-        PrepareConfig { strict, target, ..scope.unwrap_or_else(PrepareConfig::from_env) }
+        SCOPES.with_borrow(|scopes| scopes.last().cloned()).unwrap_or_else(PrepareConfig::from_env)
     }
 
     /// Makes this the configuration of what this thread prepares until [`PrepareConfig::leave`].
@@ -165,38 +225,25 @@ impl PrepareConfig {
         Purpose { prepared: self.prepared, strict: self.strict }
     }
 
+    /// What decides which schedules are chosen.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        let searches = matches!(self.strategy, Strategy::Beam { .. });
+        let search = searches.then_some((self.timeout_secs, self.max_uops, self.threads));
+        Fingerprint { strategy: self.strategy, strict: self.strict, target: self.target.clone(), search }
+    }
+
     /// Sets an option by name, from text.
     ///
     /// # Errors
     /// An option that there is not, or a value that it does not take; nothing has changed then.
     pub fn set(&mut self, option: &str, value: &str) -> Result<(), ConfigError> {
-        let known = OPTIONS.iter().find(|(name, ..)| *name == option);
-        let expected = known.map_or("one of strategy, planner, schedule_cache, threads, device", |(.., e)| e);
-        let text = value.trim().to_ascii_lowercase();
-        let done = match option {
-            "strategy" => text.parse().map(|s| self.strategy = s).is_ok(),
-            "planner" => text.parse().map(|p| self.planner = p).is_ok(),
-            "schedule_cache" => match text.as_str() {
-                "on" | "1" | "true" => Some(false),
-                "off" | "0" | "false" => Some(true),
-                _ => None,
-            }
-            .map(|off| self.disable_schedule_cache = off)
-            .is_some(),
-            "threads" if text == "default" => {
-                self.threads = None;
-                true
-            }
-            "threads" => text.parse().ok().filter(|n| (1..=1024).contains(n)).map(|n| self.threads = Some(n)).is_some(),
-            "device" if text == "default" => {
-                self.device = None;
-                true
-            }
-            "device" => value.trim().parse().map(|d| self.device = Some(d)).is_ok(),
-            _ => false,
-        };
-        let error = || ConfigError { option: option.to_owned(), value: value.to_owned(), expected };
-        if done { Ok(()) } else { Err(error()) }
+        let known = OPTIONS.iter().find(|o| o.name == option);
+        if known.is_some_and(|o| (o.set)(self, value.trim()).is_some()) {
+            return Ok(());
+        }
+        let names = || OPTIONS.iter().map(|o| o.name).collect::<Vec<_>>().join(", ");
+        let expected = known.map_or_else(|| format!("one of {}", names()), |o| o.expected.to_owned());
+        Err(ConfigError { option: option.to_owned(), value: value.to_owned(), expected })
     }
 }
 
@@ -213,35 +260,68 @@ impl Display for PrepareConfig {
             None => f.write_str(" threads=default")?,
         }
         match &self.device {
-            Some(device) => write!(f, " device={device}"),
-            None => f.write_str(" device=default"),
+            Some(device) => write!(f, " device={device}")?,
+            None => f.write_str(" device=default")?,
+        }
+        let default = PrepareConfig::default();
+        if self.timeout_secs != default.timeout_secs {
+            write!(f, " timeout_secs={}", self.timeout_secs)?;
+        }
+        if self.max_uops != default.max_uops {
+            write!(f, " max_uops={}", self.max_uops)?;
+        }
+        f.write_str(if self.strict { " strict=on" } else { "" })?;
+        self.target.as_ref().map_or(Ok(()), |target| write!(f, " target={}", target.name))
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let text = text.to_ascii_lowercase();
+        match text.split_once(':') {
+            Some(("beam", given)) => width(given).filter(|s| *s != Strategy::Heuristic).ok_or(()),
+            None if text == "beam" => Ok(Strategy::Beam { width: WIDTH }),
+            None if text == "none" || text == "0" => Ok(Strategy::None),
+            None if text == "heuristic" => Ok(Strategy::Heuristic),
+            _ => Err(()),
         }
     }
 }
 
-/// Gives an enum its names in text.
-macro_rules! named {
-    ($ty:ident: $($variant:ident $name:literal $(| $alias:literal)*),*) => {
-        impl FromStr for $ty {
-            type Err = ();
-
-            fn from_str(text: &str) -> Result<Self, ()> {
-                match text.to_ascii_lowercase().as_str() {
-                    $($name $(| $alias)* => Ok($ty::$variant),)*
-                    _ => Err(()),
-                }
-            }
+impl Display for Strategy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Strategy::None => f.write_str("none"),
+            Strategy::Heuristic => f.write_str("heuristic"),
+            Strategy::Beam { width } => write!(f, "beam:{width}"),
         }
-
-        impl Display for $ty {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(match self { $($ty::$variant => $name,)* })
-            }
-        }
-    };
+    }
 }
-named!(Planner: Disabled "disabled" | "none" | "0", Remap "remap", Arena "arena");
-named!(Strategy: None "none" | "0", Heuristic "heuristic");
+
+impl FromStr for Planner {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.to_ascii_lowercase().as_str() {
+            "disabled" | "none" | "0" => Ok(Planner::Disabled),
+            "remap" => Ok(Planner::Remap),
+            "arena" => Ok(Planner::Arena),
+            _ => Err(()),
+        }
+    }
+}
+
+impl Display for Planner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Planner::Disabled => "disabled",
+            Planner::Remap => "remap",
+            Planner::Arena => "arena",
+        })
+    }
+}
 
 /// How much is told on stderr, from `SVOD_DEBUG`: 1 timings, 2 schedules, 3 loop trees, 4 linear
 /// and LLVM IR, 5 assembly.
@@ -276,5 +356,75 @@ pub(crate) fn warn_once(about: &str, message: &str) {
     if !said.iter().any(|s| s == about) {
         said.push(about.to_owned());
         eprintln!("svod: {message}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn c5_options_are_validated_and_print_as_they_parse() {
+        let mut config = PrepareConfig::default();
+        assert_eq!(
+            config.to_string(),
+            "strategy=heuristic planner=arena schedule_cache=on threads=default device=default"
+        );
+        for text in [
+            "strategy=beam:4 planner=remap schedule_cache=off threads=3 device=CPU timeout_secs=2 max_uops=7",
+            "strategy=none planner=disabled schedule_cache=on threads=default device=default strict=on target=native",
+        ] {
+            config = PrepareConfig::default();
+            for part in text.split(' ') {
+                let (option, value) = part.split_once('=').unwrap();
+                config.set(option, value).unwrap();
+            }
+            assert_eq!(config.to_string(), text);
+        }
+        for (option, value, strategy) in [
+            ("strategy", "beam", Strategy::Beam { width: 4 }),
+            ("strategy", "Beam:7", Strategy::Beam { width: 7 }),
+            ("beam", "0", Strategy::Heuristic),
+            ("beam", "9", Strategy::Beam { width: 9 }),
+        ] {
+            config.set(option, value).unwrap();
+            assert_eq!(config.strategy, strategy);
+        }
+        let before = config.clone();
+        for (option, value) in [
+            ("strategy", "beam:0"),
+            ("strategy", "beam:2000"),
+            ("strategy", "greedy:2"),
+            ("beam", "-1"),
+            ("timeout_secs", "0"),
+            ("max_uops", "0"),
+            ("threads", "0"),
+            ("device", "TPU"),
+            ("strict", "maybe"),
+            ("target", "pdp-11"),
+        ] {
+            let error = config.set(option, value).unwrap_err();
+            assert_eq!((error.option.as_str(), error.value.as_str()), (option, value));
+        }
+        let unknown = config.set("speed", "11").unwrap_err();
+        assert!(unknown.expected.contains("strategy, beam, timeout_secs"), "{}", unknown.expected);
+        assert_eq!(config, before);
+    }
+
+    #[test]
+    fn c5_variables_that_are_not_understood_leave_the_default() {
+        let read = |pairs: &[(&str, &str)]| {
+            let find = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+            PrepareConfig::from_variables(find)
+        };
+        let config = read(&[("SVOD_BEAM", "3"), ("BEAM_TIMEOUT_SEC", "5"), ("BEAM_UOPS_MAX", "900")]);
+        assert_eq!((config.strategy, config.timeout_secs, config.max_uops), (Strategy::Beam { width: 3 }, 5, 900));
+        let config = read(&[("SVOD_STRICT", "1"), ("SVOD_DISABLE_SCHEDULE_CACHE", "1"), ("SVOD_DEVICE", "")]);
+        assert_eq!((config.strict, config.disable_schedule_cache, config.device), (true, true, None));
+        let wrong: Vec<(&str, &str)> =
+            OPTIONS.iter().filter(|o| !o.variable.is_empty()).map(|o| (o.variable, "?")).collect();
+        assert_eq!(read(&wrong), PrepareConfig::default());
+        assert!(!read(&[("SVOD_DISABLE_SCHEDULE_CACHE", "true")]).disable_schedule_cache);
     }
 }

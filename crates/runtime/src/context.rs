@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::code::{KernelCode, KernelKey};
-use crate::config::{PrepareConfig, Strategy, kernel_cache_size};
+use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
 use crate::error::{Error, Result};
 use crate::instantiate::{self, Scheduled};
 use crate::interrupt::{StopCheck, Watch};
@@ -41,14 +41,12 @@ pub struct Context {
     stop_check: RwLock<Option<StopCheck>>,
 }
 
-/// A graph's structure, whether its constants may be packed, and the compiler.
+/// A graph's structure, whether its constants may be packed, how it is optimized, and the compiler.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ScheduleKey {
     graph: [u8; 32],
     prepared: bool,
-    strict: bool,
-    target: Option<Target>,
-    strategy: Strategy,
+    fingerprint: Fingerprint,
     device: Option<DeviceSpec>,
     compiler: String,
 }
@@ -198,9 +196,7 @@ impl Context {
         let key = ScheduleKey {
             graph: key.hash,
             prepared: config.prepared,
-            strict: config.strict,
-            target: config.target.clone(),
-            strategy: config.strategy,
+            fingerprint: config.fingerprint(),
             device: config.device.clone(),
             compiler,
         };

@@ -55,7 +55,7 @@ impl Scheduled {
     fn of(pre: PreSchedule, config: &PrepareConfig) -> Scheduled {
         let chosen = match config.strategy {
             _ if config.strict => Optimizer::Strict,
-            Strategy::Heuristic => Optimizer::Heuristic,
+            Strategy::Heuristic | Strategy::Beam { .. } => Optimizer::Heuristic,
             Strategy::None => Optimizer::Given(Schedule::default()),
         };
         Scheduled { optimizers: vec![chosen; pre.kernels.len()], pre, steps: OnceLock::new() }
@@ -362,8 +362,11 @@ fn steps(
                 let device = &devices[&out];
                 let job = *known.entry((k, device.spec().clone())).or_insert_with(|| {
                     let (kernel, optimizer) = (pre.kernels[k].clone(), scheduled.optimizers[k].clone());
-                    let device = context.device_for(device, target);
-                    jobs.push(Job { kernel, device, target: target.clone(), optimizer });
+                    let (device, target) = match device.target() {
+                        Some(own) => (device.clone(), own.clone()),
+                        None => (context.device_for(device, target), target.clone()),
+                    };
+                    jobs.push(Job { kernel, device, target, optimizer });
                     jobs.len() - 1
                 });
                 Some(Some(job))

@@ -24,7 +24,7 @@ pub mod pool;
 mod prepack;
 
 pub use code::KernelCode;
-pub use config::{ConfigError, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Settings, Strategy, debug_level};
+pub use config::{ConfigError, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};
 pub use context::{Context, ContextStats};
 pub use error::{Error, Result, VariableError};
 pub use instantiate::{create_schedule, instantiate_schedule};

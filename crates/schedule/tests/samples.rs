@@ -206,6 +206,21 @@ fn a_strict_schedule_refuses_what_would_change_a_sum() {
     assert!(why("bind out.i.0 task\nstrict").contains("step 2 of the schedule, `strict`: it is the first step"));
 }
 
+/// Adding a target is adding a description: nothing in scheduling asks which device it is for.
+#[test]
+fn c10_every_described_target_gets_a_schedule() {
+    for name in Target::NAMES {
+        let target = Target::named(name).unwrap();
+        for kernel in [
+            samples::softmax(&Size::from(6), &Size::from(40)),
+            samples::matmul_bias(&Size::from(13), &Size::from(64), &Size::from(33), true),
+            samples::attention(&Size::from(2), &Size::from(5), &Size::from(9), &Size::from(16), true),
+        ] {
+            check(&kernel, &heuristic(&kernel, &target), &[]);
+        }
+    }
+}
+
 /// Every random schedule that is accepted gives what the kernel says: bit for bit where it keeps
 /// the order of folds.
 #[test]

@@ -120,7 +120,7 @@ impl Function<'_> {
                 self.declare("void @llvm.x86.sse.sfence()".into());
                 "  call void @llvm.x86.sse.sfence()\n"
             }
-            Arch::Aarch64 => "",
+            Arch::Aarch64 | Arch::Nvptx | Arch::Metal => "",
         }
     }
 

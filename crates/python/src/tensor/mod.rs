@@ -165,19 +165,16 @@ impl PyTensor {
     /// The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
     /// content runs may be given; everything else is constant. `schedules` gives kernels, by their
     /// name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
-    /// one. `strict` and `target` are those of `svod.strict` and `svod.target`, `options` those of
-    /// `PrepareConfig`.
-    #[pyo3(signature = (inputs=None, *, schedules=None, strict=None, target=None, **options))]
+    /// one. `options` are those of `PrepareConfig`.
+    #[pyo3(signature = (inputs=None, *, schedules=None, **options))]
     fn prepare(
         &self,
         py: Python<'_>,
         inputs: Option<Vec<Py<PyTensor>>>,
         schedules: Option<&Bound<'_, PyDict>>,
-        strict: Option<bool>,
-        target: Option<&str>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<PyPlan> {
-        let config = crate::schedule::config(schedules, strict, target, options)?;
+        let config = crate::schedule::config(schedules, options)?;
         let inputs = inputs.unwrap_or_default();
         let given: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
         PyPlan::new(allow(py, || self.0.prepare_with(&given, &config))?)
