@@ -44,6 +44,7 @@ __all__ = [
     "UnsupportedError",
     "Variable",
     "__version__",
+    "_serve",
     "arange",
     "bfloat16",
     "bool",
@@ -1294,6 +1295,9 @@ class Tensor:
     def shape(self) -> tuple[Any, ...]:
         """Extents."""
     __array_priority__: builtins.float
+
+def _serve() -> None:
+    """Answers the requests of the process that started this one, until that ends."""
 
 def arange(
     start: _Operand, stop: _Operand | None = None, step: _Operand | None = None, *, dtype: _DTypeLike | None = None

@@ -42,4 +42,4 @@ def test_public_names() -> None:
     assert len(svod.__all__) == len(set(svod.__all__))
     for name in svod.__all__:
         assert getattr(svod, name) is not None
-    assert {name for name in vars(_svod) if not name.startswith("__")} <= set(svod.__all__)
+    assert {name for name in vars(_svod) if not name.startswith("_")} <= set(svod.__all__)

@@ -12,6 +12,7 @@
 //! | `schedule` | `Schedule`, and the settings `strict` and `target` |
 //! | `functions` | the module's functions |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
+//! | `worker` | processes that run candidates of a search |
 //! | `error`, `gil` | exceptions; the interpreter's lock and Ctrl-C |
 
 mod array;
@@ -25,6 +26,7 @@ mod plan;
 mod schedule;
 mod size;
 mod tensor;
+mod worker;
 
 /// The extension module.
 #[pyo3::pymodule]
@@ -49,6 +51,8 @@ mod _svod {
     use crate::size::{PySize, PyVariable};
     #[pymodule_export]
     use crate::tensor::PyTensor;
+    #[pymodule_export]
+    use crate::worker::_serve;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -56,6 +60,7 @@ mod _svod {
         for dtype in crate::dtype::all() {
             module.add(dtype.name(), PyDType(dtype))?;
         }
+        crate::worker::register(module.py())?;
         crate::error::register(module)
     }
 }

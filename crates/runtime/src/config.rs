@@ -1,10 +1,13 @@
 //! How plans are prepared, by argument or environment.
 
+use crate::beam::Search;
+use crate::context::Context;
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use svod_codegen::host::named as target_named;
 use svod_device::DeviceSpec;
 use svod_ir::target::Target;
@@ -223,6 +226,18 @@ impl PrepareConfig {
     /// What graphs are scheduled for.
     pub(crate) fn purpose(&self) -> Purpose {
         Purpose { prepared: self.prepared, strict: self.strict }
+    }
+
+    /// The search for schedules, if there is to be one.
+    pub(crate) fn search(&self, context: &Context) -> Option<Search> {
+        let Strategy::Beam { width } = self.strategy else { return None };
+        Some(Search {
+            width: width as usize,
+            timeout: Duration::from_secs(self.timeout_secs.into()),
+            max_uops: self.max_uops,
+            threads: self.threads.unwrap_or_else(|| context.threads()),
+            strict: self.strict,
+        })
     }
 
     /// What decides which schedules are chosen.

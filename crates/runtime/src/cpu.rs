@@ -30,7 +30,7 @@ pub(crate) fn host_target() -> Target {
 
 /// Lets `devices` open CPUs, with the user's on-disk cache.
 pub(crate) fn register(devices: &Devices, target: &Target) {
-    let cache = DiskCache::user().map(Arc::new);
+    let cache = DiskCache::user("code").map(Arc::new);
     let shared = Arc::new(Shared { target: target.clone(), cache, tiles: Mutex::default() });
     devices.register("CPU", move |spec| {
         let memory = CachingAllocator::new(Arc::new(CpuAllocator::new(spec.clone())), KEPT);
@@ -41,7 +41,7 @@ pub(crate) fn register(devices: &Devices, target: &Target) {
 
 /// A CPU's memory, with a compiler for this machine.
 pub(crate) fn device_for(device: &Device, target: &Target) -> Device {
-    let cache = DiskCache::user().map(Arc::new);
+    let cache = DiskCache::user("code").map(Arc::new);
     let shared = Arc::new(Shared { target: target.clone(), cache, tiles: Mutex::default() });
     let cpu = Arc::new(Cpu { device: device.spec().clone(), shared });
     Device::new(device.allocator().clone()).with_backend(cpu.clone(), cpu.clone()).with_runtime(cpu)

@@ -1,4 +1,4 @@
-//! Compiled code on disk, by what it was made from.
+//! What was compiled or found by a search, on disk, by what it was made from.
 //!
 //! What is read here is executed: the folder belongs to the user and nobody else can look into it,
 //! and an entry whose length or digest is wrong counts as absent. Entries are written elsewhere and
@@ -51,14 +51,14 @@ impl DiskKey {
 }
 
 impl DiskCache {
-    /// The user's cache: `SVOD_CACHE_DIR`, else `svod` in the system's folder for caches. None where
-    /// that cannot be used.
-    pub(crate) fn user() -> Option<DiskCache> {
+    /// The user's cache of this `kind`: in `SVOD_CACHE_DIR`, else in `svod` in the system's folder for
+    /// caches. None where that cannot be used.
+    pub(crate) fn user(kind: &str) -> Option<DiskCache> {
         let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let base = set("SVOD_CACHE_DIR")
             .or_else(|| Some(set("XDG_CACHE_HOME")?.join("svod")))
             .or_else(|| Some(set("HOME")?.join(".cache").join("svod")))?;
-        DiskCache::open(&base.join("code"))
+        DiskCache::open(&base.join(kind))
             .inspect_err(|e| warn_once("disk cache", &format!("no cache in {}: {e}", base.display())))
             .ok()
     }

@@ -1,5 +1,6 @@
 //! Attaching buffers to a schedule: from a PreSchedule to a plan.
 
+use crate::beam;
 use crate::code::{Job, KernelCode, Optimizer, compile_all};
 use crate::config::{KernelRef, PrepareConfig, Strategy};
 use crate::context::{Context, max_count};
@@ -372,6 +373,9 @@ fn steps(
                 Some(Some(job))
             }
         });
+    }
+    if let Some(search) = config.search(context) {
+        beam::choose(context, &mut jobs, &search, watch)?;
     }
     let codes = compile_all(context, &jobs, watch)?;
     let step = |step: Option<Option<usize>>| match step {

@@ -7,8 +7,10 @@
 //!   (`instantiate`), constants packed (`prepack`), ordered ([`plan`]);
 //! * an [`ExecutionPlan`] runs many times without allocating, hashing or waiting for others;
 //! * [`Memory`] is what leaves of graphs stand for;
+//! * [`beam`] searches for schedules by timing candidates in other processes;
 //! * [`pool`] runs the tasks of kernels.
 
+pub mod beam;
 mod cache;
 mod code;
 mod config;

@@ -49,6 +49,17 @@ pub(crate) fn packed(
     if let Some(known) = context.packs.0.lock().get(&key).and_then(Weak::upgrade) {
         return Ok(known);
     }
+    let buffer = self::pack(context, pack, args)?;
+    let cache = &mut *context.packs.0.lock();
+    cache.retain(|_, buffer| buffer.strong_count() > 0);
+    // Another thread may have packed the same meanwhile: either copy will do.
+    cache.insert(key, Arc::downgrade(&buffer));
+    Ok(buffer)
+}
+
+/// What `pack` makes of a kernel's arguments, now.
+pub(crate) fn pack(context: &Arc<Context>, pack: &Pack, args: &[Arc<Buffer>]) -> Result<Arc<Buffer>> {
+    let spec = pack.code.spec();
     let Some(param) = spec.ast.params.last() else {
         return Err(Error::Unsupported("a pack kernel without parameters".into()));
     };
@@ -69,9 +80,5 @@ pub(crate) fn packed(
     for buffer in unused {
         buffer.storage().release();
     }
-    let cache = &mut *context.packs.0.lock();
-    cache.retain(|_, buffer| buffer.strong_count() > 0);
-    // Another thread may have packed the same meanwhile: either copy will do.
-    cache.insert(key, Arc::downgrade(&buffer));
     Ok(buffer)
 }

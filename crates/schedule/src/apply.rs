@@ -316,6 +316,15 @@ impl Scheduled {
             if self.stages[stage].loops[..l].iter().any(|l| l.runs != Runs::Task) {
                 return Err("task loops come first".into());
             }
+            let uneven = |o: &LoopState| {
+                let extent = &self.kernel.axes[o.axis.index()].extent;
+                o.axis == old.axis && o.tail == Tail::Rest && extent.divisible_by(o.step as i64) != Some(true)
+            };
+            if self.stages[stage].loops[..l].iter().any(uneven) {
+                return Err(
+                    "a grid of tasks is the same everywhere; the last round of the outer loop is shorter".into()
+                );
+            }
         } else {
             let rounds = self.rounds(stage, l).as_const().filter(|n| *n >= 0).map(|n| n as u64);
             let Some(rounds) = rounds else {
@@ -393,7 +402,7 @@ impl Scheduled {
     }
 
     /// The number of rounds of a stage's loop, at most.
-    fn rounds(&self, stage: usize, l: usize) -> Size {
+    pub(crate) fn rounds(&self, stage: usize, l: usize) -> Size {
         let loops = &self.stages[stage].loops;
         let around = loops[..l].iter().rev().find(|o| o.axis == loops[l].axis);
         let points = match around {

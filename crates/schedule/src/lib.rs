@@ -7,6 +7,7 @@ mod fuse;
 mod heuristic;
 pub mod lower;
 mod names;
+mod neighbours;
 mod normalize;
 pub mod opt;
 mod order;
@@ -20,6 +21,7 @@ mod views;
 pub use apply::{PackJob, ScheduleError};
 pub use heuristic::{heuristic, strict_heuristic};
 pub use lower::{LowerError, Program, lower};
+pub use neighbours::neighbours;
 pub use opt::{ParseScheduleError, Schedule};
 pub use order::OrderError;
 pub use preschedule::{

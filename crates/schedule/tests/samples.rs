@@ -174,6 +174,16 @@ fn an_illegal_step_is_named_with_its_reason() {
 }
 
 /// A strict schedule gives what the kernel says, bit for bit.
+/// The number of tasks may not depend on which task it is.
+#[test]
+fn tasks_inside_an_uneven_split_are_refused() {
+    let kernel = samples::softmax(&Size::from(10), &Size::from(8));
+    let steps = |by: u32| format!("split out.i.0 by {by} rest\nbind out.i.0 task\nbind out.i.1 task");
+    let uneven = lower(&kernel, &steps(3).parse().unwrap()).unwrap_err().to_string();
+    assert!(uneven.contains("step 3") && uneven.contains("a grid of tasks is the same everywhere"), "{uneven}");
+    check(&kernel, &steps(5).parse().unwrap(), &[]);
+}
+
 #[test]
 fn strict_schedules_keep_every_bit() {
     let [r, c] = [9, 70].map(Size::from);
