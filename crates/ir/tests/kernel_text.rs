@@ -129,7 +129,7 @@ fn depth_is_no_danger() {
     for _ in 0..100_000 {
         value = kernel.exprs.alu(svod_ir::alu::Alu::Exp, &[value]);
     }
-    kernel.stages[0].body = svod_ir::kernel::Body::Map(value);
+    kernel.stages[0].body = svod_ir::kernel::Body::map(value);
     kernel.verify().unwrap();
     assert_eq!(Kernel::parse(&kernel.to_string()).unwrap().key(), kernel.key());
     let nested = format!("kernel k\nparam p0: f32[1]\nstage s[] = map\n  p0[0] = {}", "-(".repeat(1_000_000));

@@ -2,14 +2,14 @@
 
 use crate::beam;
 use crate::code::{Job, KernelCode, Optimizer, compile_all};
-use crate::config::{KernelRef, PrepareConfig, Strategy};
+use crate::config::{KernelRef, PrepareConfig, Strategy, debug_level};
 use crate::context::{Context, max_count};
 use crate::error::{Error, Result};
 use crate::interrupt::Watch;
 use crate::memory::Memory;
 use crate::plan::{ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Role};
 use crate::prepack;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
@@ -50,6 +50,9 @@ impl Scheduled {
             }
             schedule => schedule?,
         };
+        if debug_level() > 1 {
+            pre.decisions.iter().for_each(|decision| eprintln!("fuse {decision}"));
+        }
         Ok(Scheduled::of(pre, config))
     }
 
@@ -145,9 +148,11 @@ pub(crate) fn instantiate(
         table.add(&mut builder, Slot::Leaf(i), buffer.clone(), role);
     }
     builder.keep(key.leaves.clone());
+    let outputs: FxHashSet<Slot> = pre.outputs.iter().copied().collect();
     let runs = |i: &usize| matches!(steps.get(*i), Some(Step::Kernel(_)));
     for (i, (invocation, step)) in pre.invocations.iter().zip(steps).enumerate() {
-        let (out, device) = (written(invocation)?, &devices[&written(invocation)?]);
+        let written = written(pre, invocation)?;
+        let (out, device) = (written[0], &devices[&written[0]]);
         if let (Step::Copy, Slot::Buffer(_)) = (step, out) {
             let source = &table.buffers[table.get(invocation.args[1])?];
             let mapped = source.device().is_disk().then(|| source.borrow_on(device.allocator()));
@@ -157,10 +162,11 @@ pub(crate) fn instantiate(
                 continue;
             }
         }
-        if let Slot::Buffer(i) = out {
+        for out in written {
+            let Slot::Buffer(i) = out else { continue };
             let spec = &pre.buffers[i];
             let buffer = Buffer::new(device.allocator(), spec.dtype, max_count(&spec.shape)?)?;
-            let role = if pre.outputs.contains(&out) { Role::Output } else { Role::Intermediate };
+            let role = if outputs.contains(&out) { Role::Output } else { Role::Intermediate };
             table.add(&mut builder, out, Arc::new(buffer), role);
         }
         let mut args = invocation.args.iter().map(|a| table.get(*a)).collect::<Result<Vec<_>>>()?;
@@ -295,13 +301,13 @@ fn leaf_of(key: &GraphKey, slot: Slot) -> Option<&Leaf> {
     }
 }
 
-/// The argument that an invocation writes.
-fn written(invocation: &KernelInvocation) -> Result<Slot> {
-    let out = match invocation.item {
-        Item::Kernel(_) => invocation.args.last(),
-        Item::Copy => invocation.args.first(),
-    };
-    out.copied().ok_or_else(|| Error::BufferNotFound("a step without arguments".into()))
+/// The arguments that an invocation writes, of which there is at least one.
+fn written(pre: &PreSchedule, invocation: &KernelInvocation) -> Result<Vec<Slot>> {
+    let written = pre.written(invocation);
+    if written.is_empty() {
+        return Err(Error::BufferNotFound("a step that writes nothing".into()));
+    }
+    Ok(written)
 }
 
 /// The device of each slot: its own, else that of the first argument that is not a file, else the
@@ -318,8 +324,8 @@ fn devices(
         devices.insert(Slot::Leaf(i), context.devices().get(leaf.device())?);
     }
     for invocation in &pre.invocations {
-        let out = written(invocation)?;
-        let Slot::Buffer(i) = out else { continue };
+        let written = written(pre, invocation)?;
+        let Slot::Buffer(i) = written[0] else { continue };
         let device = match &pre.buffers[i].device {
             Some(device) => context.devices().open(device.name())?,
             None => {
@@ -332,7 +338,7 @@ fn devices(
         };
         // Kernels cannot write files: their results are wherever the CPU computes them.
         let device = if device.spec().is_disk() { context.devices().get(&DeviceSpec::CPU)? } else { device };
-        devices.insert(out, device);
+        devices.extend(written.into_iter().map(|out| (out, device.clone())));
     }
     Ok(devices)
 }
@@ -351,16 +357,19 @@ fn steps(
     let mut known: FxHashMap<(usize, DeviceSpec), usize> = FxHashMap::default();
     let mut plan = Vec::with_capacity(pre.invocations.len());
     for invocation in &pre.invocations {
-        let out = written(invocation)?;
-        let empty = match out {
-            Slot::Buffer(i) => max_count(&pre.buffers[i].shape)? == 0,
-            Slot::Leaf(_) => false,
-        };
+        let written = written(pre, invocation)?;
+        let mut empty = true;
+        for out in &written {
+            empty &= match *out {
+                Slot::Buffer(i) => max_count(&pre.buffers[i].shape)? == 0,
+                Slot::Leaf(_) => false,
+            };
+        }
         plan.push(match invocation.item {
             _ if empty => None,
             Item::Copy => Some(None),
             Item::Kernel(k) => {
-                let device = &devices[&out];
+                let device = &devices[&written[0]];
                 let job = *known.entry((k, device.spec().clone())).or_insert_with(|| {
                     let (kernel, optimizer) = (pre.kernels[k].clone(), scheduled.optimizers[k].clone());
                     let (device, target) = match device.target() {

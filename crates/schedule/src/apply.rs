@@ -44,6 +44,8 @@ pub(crate) struct StageState {
     pub loops: Vec<LoopState>,
     /// The stage and loop inside which it is computed.
     pub at: Option<(usize, AxisId, u32)>,
+    /// The schedule's step that placed it there.
+    placed: usize,
     /// The generated tile that computes the innermost loops.
     pub micro: Option<MicroTile>,
     /// How its temporary is laid out.
@@ -161,6 +163,7 @@ impl StageState {
         StageState {
             loops: own.iter().map(serial).collect(),
             at: None,
+            placed: 0,
             micro: None,
             layout: Layout::Rows,
             operands: [None; 2],
@@ -182,7 +185,7 @@ impl Scheduled {
             Opt::Split { at, by, tail } => self.split(at, *by, *tail),
             Opt::Reorder { stage, order } => self.reorder(stage, order),
             Opt::Bind { at, to } => self.bind(at, *to, number),
-            Opt::At { stage, at } => self.at(stage, at),
+            Opt::At { stage, at } => self.at(stage, at, number),
             Opt::Stage { stage, read, layout, home } => self.stage_read(stage, read, *layout, *home),
             Opt::Rfactor { at } => self.rfactor(at),
             Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
@@ -301,7 +304,6 @@ impl Scheduled {
         }
         let (stage, l) = self.find(at)?;
         let old = self.stages[stage].loops[l].clone();
-        let body = &self.kernel.stages[stage];
         if old.runs != Runs::Serial {
             return Err("the loop is bound already".into());
         }
@@ -309,7 +311,7 @@ impl Scheduled {
             return Err("a stage is computed inside the loop".into());
         }
         if to == To::Task {
-            let output = body.outs.iter().any(|o| matches!(o, Out::Param { .. })) && self.stages[stage].at.is_none();
+            let output = self.writes(stage) && self.stages[stage].at.is_none();
             if !output || self.folds(stage, old.axis) || self.may_meet(stage, old.axis) {
                 return Err("tasks divide the axes of an output; points of a scatter along this one may meet".into());
             }
@@ -358,7 +360,7 @@ impl Scheduled {
         Ok(())
     }
 
-    fn at(&mut self, stage: &str, at: &LoopRef) -> Step {
+    fn at(&mut self, stage: &str, at: &LoopRef, number: usize) -> Step {
         let producer = self.stage(stage)?;
         let (consumer, l) = self.find(at)?;
         let position = |s: usize| self.order.iter().position(|o| *o == s);
@@ -368,11 +370,9 @@ impl Scheduled {
         if matches!(self.stages[consumer].loops[l].runs, Runs::Unroll | Runs::Vector) {
             return Err("nothing can be computed inside an unrolled or vector loop".into());
         }
-        if self.kernel.stages[producer].outs.iter().any(|o| matches!(o, Out::Param { .. })) {
-            return Err(format!("stage `{stage}` is an output, which is computed by itself"));
-        }
         let l = &self.stages[consumer].loops[l];
         self.stages[producer].at = Some((consumer, l.axis, l.part));
+        self.stages[producer].placed = number;
         Ok(())
     }
 
@@ -445,11 +445,39 @@ impl Scheduled {
                 let why = format!("{} lanes cannot be combined as a tree of halves; take a power of two", lanes(i));
                 return Err((state.loops[i].bound, why));
             }
+            self.check_inside(stage).map_err(|why| (state.placed, why))?;
             if let Some(micro) = &state.micro {
                 self.check_micro(stage, micro.rows, micro.cols).map_err(|why| (micro.step, why))?;
             }
         }
         Ok(())
+    }
+
+    /// Whether a stage writes to memory.
+    pub(crate) fn writes(&self, stage: usize) -> bool {
+        self.kernel.stages[stage].outs.iter().any(|o| matches!(o, Out::Param { .. }))
+    }
+
+    /// An output is computed inside the loops of another if they visit each of its points once.
+    fn check_inside(&self, stage: usize) -> Step {
+        let own = &self.kernel.stages[stage];
+        let tasks = || self.stages.iter().any(|s| s.loops.iter().any(|l| l.runs == Runs::Task));
+        let Some((consumer, axis, part)) = self.stages[stage].at.filter(|_| self.writes(stage)) else {
+            let shared = self.writes(stage) && own.outs.contains(&Out::Temp) && tasks();
+            return if shared { Err(format!("tasks would all compute the output `{}`", own.name)) } else { Ok(()) };
+        };
+        if matches!(own.body, Body::Scatter { .. } | Body::Sort { .. }) || own.dims() != own.over {
+            return Err("scans, scatters and sorts are computed by themselves".into());
+        }
+        if self.stages[consumer].at.is_some() || !self.writes(consumer) {
+            return Err("an output is computed inside the loops of another output".into());
+        }
+        let loops = &self.stages[consumer].loops;
+        let around = loops.iter().position(|l| (l.axis, l.part) == (axis, part)).map_or(&loops[..], |l| &loops[..=l]);
+        if around.iter().all(|l| own.over.contains(&l.axis)) {
+            return Ok(());
+        }
+        Err("the loops around an output are over its own axes".into())
     }
 
     fn contraction(&self, stage: usize) -> Step<Contraction> {
@@ -542,7 +570,7 @@ impl Scheduled {
             StageHome::Task => {
                 let at: Vec<ExprId> = over.iter().map(|a| index_of(&mut self.kernel, *a)).collect();
                 let temp = TempId(self.kernel.stages.len() as u32);
-                self.add_copy(index, Stage { name, over, body: Body::Map(value), outs: vec![Out::Temp] }, layout)?;
+                self.add_copy(index, Stage { name, over, body: Body::map(value), outs: vec![Out::Temp] }, layout)?;
                 self.kernel.exprs.load(dtype, Mem::Temp(temp, 0), &at)
             }
             StageHome::Shared => {
@@ -557,7 +585,7 @@ impl Scheduled {
                 self.workspaces.push(param);
                 let at = contraction::packed_index(&mut self.kernel, &over, layout);
                 let outs = vec![Out::Param { param, index: at.clone() }];
-                self.add_copy(index, Stage { name, over, body: Body::Map(value), outs }, layout)?;
+                self.add_copy(index, Stage { name, over, body: Body::map(value), outs }, layout)?;
                 self.kernel.exprs.load(dtype, Mem::Param(param), &at)
             }
             StageHome::Prepared => {

@@ -219,7 +219,7 @@ pub(crate) fn pack_kernel(
     pack.stages.push(Stage {
         name: "out".into(),
         over: (0..pack.axes.len() as u32).map(AxisId).collect(),
-        body: Body::Map(value),
+        body: Body::map(value),
         outs: vec![Out::Param { param: packed, index }],
     });
     Ok(pack)

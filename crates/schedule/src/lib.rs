@@ -3,9 +3,11 @@
 mod apply;
 mod blocks;
 mod contraction;
+mod decision;
 mod fuse;
 mod heuristic;
 pub mod lower;
+mod merge;
 mod names;
 mod neighbours;
 mod normalize;
@@ -19,6 +21,7 @@ mod threefry;
 mod views;
 
 pub use apply::{PackJob, ScheduleError};
+pub use decision::{Decision, Verdict};
 pub use heuristic::{heuristic, strict_heuristic};
 pub use lower::{LowerError, Program, lower};
 pub use neighbours::neighbours;

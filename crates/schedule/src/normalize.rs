@@ -1,7 +1,7 @@
 //! Putting a kernel into the form that schedules expect: no dimensions of extent 1, no more axes
 //! than needed.
 //!
-//! * Dimensions of extent 1 of the parameters are dropped.
+//! * Dimensions of extent 1 of the parameters are dropped ([`squeeze`]), before kernels are compared.
 //! * Parameters get the shape in which they are read ([`crate::views`]).
 //! * Two adjacent axes that every access names together, `[.., a, b, ..]`, become one. A row of a
 //!   batch of matrices is then a row of one tall matrix.
@@ -12,9 +12,9 @@ use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out};
 use svod_ir::size::{Size, Variable};
 
-/// The same computation in normal form; axes are renumbered in the order of use.
+/// The same computation, squeezed already, in normal form; axes are renumbered in the order of use.
 pub(crate) fn normalize(kernel: Kernel) -> Kernel {
-    let mut kernel = reshape_params(squeeze(kernel));
+    let mut kernel = reshape_params(kernel);
     while let Some((a, b)) = mergeable(&kernel) {
         kernel = merge(kernel, a, b);
     }
@@ -22,7 +22,7 @@ pub(crate) fn normalize(kernel: Kernel) -> Kernel {
 }
 
 /// Drops the dimensions of extent 1 of parameters.
-fn squeeze(kernel: Kernel) -> Kernel {
+pub(crate) fn squeeze(kernel: Kernel) -> Kernel {
     // A scatter drops points by their index, so that a dimension with one that depends on data stays.
     let scattered: Vec<(Mem, Vec<ExprId>)> = accesses(&kernel);
     let by_data = |p: usize, d: usize| {
@@ -155,7 +155,8 @@ fn masks(kernel: &Kernel, named: &[ExprId]) -> Vec<ExprId> {
 
 fn value_roots(kernel: &Kernel, stage: usize) -> Vec<ExprId> {
     match &kernel.stages[stage].body {
-        Body::Map(value) | Body::Scatter { value, .. } => vec![*value],
+        Body::Map(values) => values.clone(),
+        Body::Scatter { value, .. } => vec![*value],
         Body::Fold { carries, results, .. } => {
             carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten().chain(results.iter().copied()).collect()
         }
@@ -236,7 +237,8 @@ pub(crate) fn rebuild(
     }
     for stage in &mut kernel.stages {
         match &mut stage.body {
-            Body::Map(value) | Body::Scatter { value, .. } => *value = memo[value],
+            Body::Map(values) => values.iter_mut().for_each(|v| *v = memo[v]),
+            Body::Scatter { value, .. } => *value = memo[value],
             Body::Fold { carries, results, .. } => {
                 carries.iter_mut().for_each(|c| {
                     c.element = memo[&c.element];

@@ -2,12 +2,14 @@
 //! which arguments, in which order.
 
 use crate::blocks::{BLOCKS, is_chain};
+use crate::decision::Decision;
 use crate::fuse::{Fate, fuse};
+use crate::merge::{Merger, Step};
 use crate::names;
-use crate::normalize::normalize;
+use crate::normalize::{normalize, squeeze};
 use crate::quotient::postpone_divisions;
 use crate::rangeify::{Ranged, RangeifyError, rangeify};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use svod_dtype::DType;
 use svod_ir::graph::walk::NodeIndex;
@@ -39,7 +41,8 @@ pub struct BufferSpec {
 /// What one step of a schedule does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// Runs a kernel, by its position in [`PreSchedule::kernels`]; the last argument is written.
+    /// Runs a kernel, by its position in [`PreSchedule::kernels`]; it writes the arguments that
+    /// [`Kernel::written`] names, which are its last ones.
     Kernel(usize),
     /// Copies argument 1 to argument 0, between devices.
     Copy,
@@ -69,6 +72,18 @@ pub struct PreSchedule {
     pub invocations: Vec<KernelInvocation>,
     /// Where each root of the graph is, in order.
     pub outputs: Vec<Slot>,
+    /// Why kernels are as many as they are.
+    pub decisions: Vec<Decision>,
+}
+
+impl PreSchedule {
+    /// The arguments that an invocation writes.
+    pub fn written(&self, invocation: &KernelInvocation) -> Vec<Slot> {
+        match invocation.item {
+            Item::Kernel(k) => self.kernels[k].written().iter().map(|p| invocation.args[p.index()]).collect(),
+            Item::Copy => invocation.args.first().copied().into_iter().collect(),
+        }
+    }
 }
 
 /// Why a graph has no schedule.
@@ -108,27 +123,52 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Resu
         }
         _ => false,
     };
-    let mut schedule = PreSchedule::default();
-    let mut known: FxHashMap<svod_ir::Key, usize> = FxHashMap::default();
-    // The slot of each realized node, and the invocation that writes it.
-    let mut slots: FxHashMap<NodeIndex, (Slot, Option<usize>)> = FxHashMap::default();
+    let mut merger = Merger::new(graph);
+    // The node whose buffer a node is: its own, or that of which it is a reshape.
+    let mut memory: Vec<NodeIndex> = (0..graph.len() as NodeIndex).collect();
     for node in 0..graph.len() as NodeIndex {
         let value = &graph.nodes()[node as usize];
+        let source = || memory[graph.sources(node)[0] as usize];
+        match (cut.fates[node as usize], value.op()) {
+            (_, Op::Leaf(_)) => {}
+            (Fate::Alias, _) => memory[node as usize] = source(),
+            (Fate::Realize, Op::Copy(_)) => merger.add(Step::Copy(source(), node)),
+            (Fate::Realize, _) => {
+                let mut ranged = rangeify(graph, &cut, &constant, node)?;
+                ranged.kernel = squeeze(ranged.kernel);
+                ranged.params.iter_mut().for_each(|p| *p = memory[*p as usize]);
+                merger.add(Step::Kernel(Box::new(ranged)));
+            }
+            (Fate::Free | Fate::Inline | Fate::Stage, _) => {}
+        }
+    }
+    let roots: FxHashSet<NodeIndex> = graph.roots().iter().map(|r| memory[*r as usize]).collect();
+    let (groups, decisions) = merger.finish(|node| roots.contains(&node));
+    let mut schedule = PreSchedule { decisions, ..PreSchedule::default() };
+    let mut known: FxHashMap<svod_ir::Key, usize> = FxHashMap::default();
+    // The slot of each node in memory, and the invocation that writes it.
+    let mut slots: FxHashMap<NodeIndex, (Slot, Option<usize>)> = FxHashMap::default();
+    for (node, value) in graph.nodes().iter().enumerate() {
         if let Op::Leaf(leaf) = value.op() {
-            slots.insert(node, (Slot::Leaf(numbers[leaf]), None));
+            slots.insert(node as NodeIndex, (Slot::Leaf(numbers[leaf]), None));
         }
-        if cut.fates[node as usize] == Fate::Alias {
-            let memory = slots[&graph.sources(node)[0]];
-            slots.insert(node, memory);
+    }
+    for (at, group) in groups.iter().enumerate() {
+        for node in group.step.outputs() {
+            let value = &graph.nodes()[*node as usize];
+            let device = value.device().cloned();
+            slots.insert(*node, (Slot::Buffer(schedule.buffers.len()), Some(at)));
+            schedule.buffers.push(BufferSpec { dtype: value.dtype(), shape: value.shape().to_vec(), device });
         }
-        if cut.fates[node as usize] != Fate::Realize || matches!(value.op(), Op::Leaf(_)) {
-            continue;
-        }
-        let (item, inputs) = match value.op() {
-            Op::Copy(_) => (Item::Copy, vec![graph.sources(node)[0]]),
-            _ => {
-                let Ranged { kernel, mut params } = rangeify(graph, &cut, &constant, node)?;
-                params.pop();
+    }
+    for group in groups {
+        let mut dependencies: Vec<usize> = group.step.inputs().iter().filter_map(|n| slots[n].1).collect();
+        dependencies.sort_unstable();
+        dependencies.dedup();
+        let (item, nodes) = match group.step {
+            Step::Copy(from, to) => (Item::Copy, vec![to, from]),
+            Step::Kernel(ranged) => {
+                let Ranged { kernel, params, .. } = ranged.arranged();
                 let kernel = if how.strict { kernel } else { postpone_divisions(kernel) };
                 let mut kernel = normalize(kernel);
                 kernel.name = names::name(&kernel);
@@ -140,22 +180,12 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Resu
                 (Item::Kernel(at), params)
             }
         };
-        let device = value.device().cloned();
-        schedule.buffers.push(BufferSpec { dtype: value.dtype(), shape: value.shape().to_vec(), device });
-        let out = Slot::Buffer(schedule.buffers.len() - 1);
-        let read: Vec<(Slot, Option<usize>)> = inputs.iter().map(|i| slots[i]).collect();
-        let mut dependencies: Vec<usize> = read.iter().filter_map(|(_, by)| *by).collect();
-        dependencies.sort_unstable();
-        dependencies.dedup();
-        let mut args: Vec<Slot> = read.iter().map(|(slot, _)| *slot).collect();
-        match item {
-            Item::Copy => args.insert(0, out),
-            Item::Kernel(_) => args.push(out),
-        }
-        slots.insert(node, (out, Some(schedule.invocations.len())));
+        let args = nodes.iter().map(|n| slots[n].0).collect();
         schedule.invocations.push(KernelInvocation { item, args, dependencies, after: Vec::new() });
     }
-    schedule.outputs = graph.roots().iter().map(|r| slots[r].0).collect();
+    schedule.outputs = graph.roots().iter().map(|r| slots[&memory[*r as usize]].0).collect();
+    // What joined an earlier kernel may read what comes after that.
+    schedule.sort().expect("what a group reads is written by groups of a smaller depth");
     if schedule.invocations.is_empty() {
         return Err(PreScheduleError::NoKernels);
     }

@@ -7,7 +7,7 @@
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
-use svod_ir::kernel::{Body, Emit, Kernel, Monoid, Out};
+use svod_ir::kernel::{Body, Emit, Kernel, Monoid, Out, Stage};
 use svod_ir::size::{Size, Variable};
 
 /// A factor of a sum's products that is a quotient, in a stage of its own.
@@ -28,11 +28,9 @@ pub(crate) fn postpone_divisions(mut kernel: Kernel) -> Kernel {
     while sum < kernel.stages.len() {
         sum += 1;
         let Some(found) = quotient(&mut kernel, sum - 1) else { continue };
-        if let Body::Map(value) = &mut kernel.stages[found.stage].body {
-            *value = found.dividend;
-        }
+        kernel.stages[found.stage].body = Body::map(found.dividend);
         kernel = divide(kernel, sum - 1, &found);
-        let Body::Map(dividend) = kernel.stages[found.stage].body else { continue };
+        let Some(dividend) = kernel.stages[found.stage].body.mapped() else { continue };
         if let Expr::Load { from: from @ Mem::Temp(..), index, valid: None, .. } = kernel.exprs.get(dividend) {
             let (from, index) = (*from, index.to_vec());
             kernel = forward(kernel, found.stage, from, &index);
@@ -55,7 +53,7 @@ fn quotient(kernel: &mut Kernel, sum: usize) -> Option<Quotient> {
     }
     let Expr::Alu(Alu::Mul, factors) = kernel.exprs.get(carry.element) else { return None };
     let (stage, at) = factors.iter().find_map(|f| only_read(kernel, sum, uncast(kernel, *f)))?;
-    let Body::Map(value) = kernel.stages[stage].body else { return None };
+    let value = kernel.stages[stage].body.mapped()?;
     let place: Vec<(Variable, Size)> =
         kernel.stages[stage].over.iter().zip(at).map(|(a, size)| (kernel.axes[a.index()].var.clone(), size)).collect();
     let inner: Vec<Variable> = axes.iter().map(|a| kernel.axes[a.index()].var.clone()).collect();
@@ -160,31 +158,12 @@ fn sizes(pool: &ExprPool, index: &[ExprId]) -> Option<Vec<Size>> {
 fn rewrite(mut kernel: Kernel, mut change: impl FnMut(&mut ExprPool, Expr, DType) -> ExprId) -> Kernel {
     let old = std::mem::take(&mut kernel.exprs);
     let mut pool = ExprPool::new();
-    let mut roots: Vec<&mut ExprId> = Vec::new();
+    let ids: Vec<ExprId> = kernel.stages.iter().flat_map(Stage::roots).collect();
+    let mut new = pool.copy_with(&old, &ids, &|_| None, &mut change).into_iter();
     for stage in &mut kernel.stages {
-        match &mut stage.body {
-            Body::Map(value) | Body::Scatter { value, .. } => roots.push(value),
-            Body::Sort { key, results, .. } => {
-                roots.push(key);
-                roots.extend(results);
-            }
-            Body::Fold { carries, results, .. } => {
-                carries.iter_mut().for_each(|c| {
-                    roots.push(&mut c.element);
-                    roots.extend(&mut c.fix);
-                });
-                roots.extend(results);
-            }
-        }
-        for out in &mut stage.outs {
-            if let Out::Param { index, .. } = out {
-                roots.extend(index);
-            }
-        }
+        // Both name the roots in one order.
+        stage.for_each_root(&mut |root| *root = new.next().unwrap_or(*root));
     }
-    let ids: Vec<ExprId> = roots.iter().map(|r| **r).collect();
-    let new = pool.copy_with(&old, &ids, &|_| None, &mut change);
-    roots.into_iter().zip(new).for_each(|(root, id)| *root = id);
     kernel.exprs = pool;
     kernel
 }

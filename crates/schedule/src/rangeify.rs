@@ -5,9 +5,14 @@
 //! becomes a stage of its own that the index then reads; memory becomes a load. Depth is bounded by
 //! [`crate::fuse::MAX_NODES`], so the walk recurses.
 
+mod chains;
+mod index;
+mod ranged;
+
+pub(crate) use ranged::Ranged;
+
 use crate::contraction::window;
 use crate::fuse::{Cut, Fate, merged};
-use crate::order_key::OrderKey;
 use crate::threefry;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -18,13 +23,6 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
 use svod_ir::kernel::{Axis, AxisId, Body, Carry, Emit, Kernel, Monoid, Out, Param, Stage};
 use svod_ir::size::{Size, Variable};
-
-/// A kernel and the nodes that its parameters stand for, the output last.
-#[derive(Clone, Debug)]
-pub(crate) struct Ranged {
-    pub kernel: Kernel,
-    pub params: Vec<NodeIndex>,
-}
 
 /// A graph that cannot become kernels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +78,7 @@ pub(crate) fn rangeify(
             }
         }
     }
-    Ok(Ranged { kernel, params: order })
+    Ok(Ranged { kernel, params: order, outputs: vec![root] })
 }
 
 /// Adds the variables that indices and arguments' extents mention to those of the kernel.
@@ -141,8 +139,8 @@ impl Build<'_> {
         let direct = matches!(value.op(), Op::Reduce(..)) && !crate::fuse::is_contraction(self.graph, self.root);
         let body = match value.op() {
             Op::Reduce(by, axes) if direct => self.fold(self.root, *by, axes, &context)?,
-            Op::Reduce(..) => Body::Map(self.reduction(self.root, &context)?),
-            _ => Body::Map(self.operation(self.root, &context)?),
+            Op::Reduce(..) => Body::map(self.reduction(self.root, &context)?),
+            _ => Body::map(self.operation(self.root, &context)?),
         };
         self.kernel.stages.push(Stage { name: "out".into(), over, body, outs: vec![out] });
         let last = self.kernel.stages.len() - 1;
@@ -169,7 +167,7 @@ impl Build<'_> {
         let index: Vec<ExprId> =
             map.over.iter().map(|a| kernel.exprs.index(Size::from(&kernel.axes[a.index()].var))).collect();
         let value = kernel.exprs.load(dtype, Mem::Temp(TempId(stage as u32), 0), &index);
-        kernel.stages.push(Stage { body: Body::Map(value), ..map });
+        kernel.stages.push(Stage { body: Body::map(value), ..map });
     }
 
     /// New axes over a shape; dimensions of extent 1 get none.
@@ -372,166 +370,6 @@ impl Build<'_> {
         Ok(self.kernel.exprs.alu(Alu::Where, &[inside, v, zero]))
     }
 
-    /// `inside` and `0 <= i < extent`, as far as that is not known to hold.
-    fn within(&mut self, inside: Option<ExprId>, i: ExprId, extent: &Size) -> Option<ExprId> {
-        let (low, high) = match self.kernel.exprs.get(i) {
-            Expr::Index(size) => (size.ge(&Size::from(0)) == Some(true), size.lt(extent) == Some(true)),
-            _ => (false, false),
-        };
-        let pool = &mut self.kernel.exprs;
-        let mut inside = inside;
-        let mut and = |pool: &mut svod_ir::expr::ExprPool, c: ExprId| {
-            inside = Some(inside.map_or(c, |x| pool.alu(Alu::And, &[x, c])));
-        };
-        if !low {
-            let zero = pool.index(0i64);
-            let c = pool.alu(Alu::Le, &[zero, i]);
-            and(pool, c);
-        }
-        if !high {
-            let end = pool.index(extent.clone());
-            let c = pool.alu(Alu::Lt, &[i, end]);
-            and(pool, c);
-        }
-        inside
-    }
-
-    fn integer(&mut self, size: Size) -> ExprId {
-        for v in size.variables() {
-            if !self.kernel.vars.contains(&v) {
-                self.kernel.vars.push(v);
-            }
-        }
-        let at = self.kernel.exprs.index(size);
-        self.kernel.exprs.cast(DType::I64, at)
-    }
-
-    fn size_of(&self, i: ExprId) -> Option<Size> {
-        match self.kernel.exprs.get(i) {
-            Expr::Index(size) => Some(size.clone()),
-            _ => None,
-        }
-    }
-
-    /// The size that an integer of 64 bits is, if it comes from positions.
-    fn position(&self, e: ExprId) -> Option<Size> {
-        let exprs = &self.kernel.exprs;
-        match exprs.get(e) {
-            Expr::Cast(DType::I64, i) => self.size_of(*i),
-            Expr::Const(c) if c.dtype() == DType::I64 => Some(Size::from(c.as_i64())),
-            Expr::Alu(Alu::Add, of) if exprs.dtype(e) == DType::I64 => {
-                Some(self.position(of[0])? + self.position(of[1])?)
-            }
-            _ => None,
-        }
-    }
-
-    fn plus(&mut self, i: ExprId, by: Size) -> ExprId {
-        match self.size_of(i) {
-            Some(size) => self.kernel.exprs.index(size + by),
-            None if by == Size::from(0) => i,
-            None => {
-                let by = self.kernel.exprs.index(by);
-                self.kernel.exprs.alu(Alu::Add, &[i, by])
-            }
-        }
-    }
-
-    fn times(&mut self, i: ExprId, by: usize) -> ExprId {
-        match self.size_of(i) {
-            Some(size) => self.kernel.exprs.index(size * Size::from(by)),
-            None => {
-                let by = self.kernel.exprs.index(by);
-                self.kernel.exprs.alu(Alu::Mul, &[i, by])
-            }
-        }
-    }
-
-    fn sum(&mut self, a: ExprId, b: ExprId) -> ExprId {
-        match (self.size_of(a), self.size_of(b)) {
-            (Some(x), Some(y)) => self.kernel.exprs.index(x + y),
-            _ => self.kernel.exprs.alu(Alu::Add, &[a, b]),
-        }
-    }
-
-    fn minus(&mut self, a: ExprId, b: ExprId) -> ExprId {
-        match (self.size_of(a), self.size_of(b)) {
-            (Some(x), Some(y)) => self.kernel.exprs.index(x - y),
-            _ => self.kernel.exprs.alu(Alu::Sub, &[a, b]),
-        }
-    }
-
-    /// The row-major position of an index in a shape.
-    fn flat(&mut self, index: &[ExprId], shape: &[Size]) -> ExprId {
-        let mut position = self.kernel.exprs.index(0i64);
-        for (i, extent) in index.iter().zip(shape) {
-            position = match (self.size_of(position), self.size_of(*i)) {
-                (Some(p), Some(i)) => self.kernel.exprs.index(p * extent + i),
-                _ => {
-                    let extent = self.kernel.exprs.index(extent.clone());
-                    let scaled = self.kernel.exprs.alu(Alu::Mul, &[position, extent]);
-                    self.kernel.exprs.alu(Alu::Add, &[scaled, *i])
-                }
-            };
-        }
-        position
-    }
-
-    /// An index into `outer` as one into `inner`, a shape of the same elements.
-    fn reshape(&mut self, index: &[ExprId], outer: &[Size], inner: &[Size]) -> SmallVec<[ExprId; 6]> {
-        let mut result: SmallVec<[ExprId; 6]> = SmallVec::new();
-        let (mut o, mut i) = (0, 0);
-        // Groups of dimensions with equal products are independent of each other.
-        while i < inner.len() || o < outer.len() {
-            let (first_o, first_i) = (o, i);
-            let (mut left, mut right) = (Size::from(1), Size::from(1));
-            loop {
-                let grow_left = i == inner.len()
-                    || (o < outer.len() && left.le(&right) == Some(true) && (left != right || i > first_i));
-                if grow_left {
-                    left = left * &outer[o];
-                    o += 1;
-                } else {
-                    right = right * &inner[i];
-                    i += 1;
-                }
-                if (left == right && o > first_o && i > first_i) || (o == outer.len() && i == inner.len()) {
-                    break;
-                }
-            }
-            while o < outer.len() && outer[o].as_const() == Some(1) {
-                o += 1;
-            }
-            while i < inner.len() && inner[i].as_const() == Some(1) {
-                i += 1;
-            }
-            let position = self.flat(&index[first_o..o], &outer[first_o..o]);
-            result.extend(self.unflat(position, &inner[first_i..i]));
-        }
-        result
-    }
-
-    fn unflat(&mut self, position: ExprId, shape: &[Size]) -> SmallVec<[ExprId; 6]> {
-        let mut index = SmallVec::new();
-        let mut left = position;
-        for (d, extent) in shape.iter().enumerate().rev() {
-            if d == 0 {
-                index.push(left);
-            } else if extent.as_const() == Some(1) {
-                index.push(self.kernel.exprs.index(0i64));
-            } else if let Some(size) = self.size_of(left) {
-                index.push(self.kernel.exprs.index(size.modulo(extent)));
-                left = self.kernel.exprs.index(size.floordiv(extent));
-            } else {
-                let by = self.kernel.exprs.index(extent.clone());
-                index.push(self.kernel.exprs.alu(Alu::FloorMod, &[left, by]));
-                left = self.kernel.exprs.alu(Alu::FloorDiv, &[left, by]);
-            }
-        }
-        index.reverse();
-        index
-    }
-
     /// The fold of a reduction whose kept dimensions are at an index.
     fn fold(&mut self, node: NodeIndex, by: Monoid, axes: &[usize], context: &Context) -> Step<Body> {
         let source = self.graph.sources(node)[0];
@@ -568,7 +406,7 @@ impl Build<'_> {
         let last = &carries[carries.len() - 1];
         if folded.is_empty() {
             // Of a single element the fold is that element, or its index.
-            return Ok(Body::Map(last.element));
+            return Ok(Body::map(last.element));
         }
         let of = last.dtype;
         let result = self.kernel.exprs.add(result, of);
@@ -664,7 +502,7 @@ impl Build<'_> {
                 }
             }
             let value = self.operation(node, &Context { index, valid: None })?;
-            self.add_stage(node, over, dims, Body::Map(value));
+            self.add_stage(node, over, dims, Body::map(value));
         }
         Ok(self.stage_load(node, context))
     }
@@ -693,88 +531,5 @@ impl Build<'_> {
         let dtype = self.graph.nodes()[node as usize].dtype();
         let index: Vec<ExprId> = dims.iter().map(|d| context.index[*d]).collect();
         self.kernel.exprs.load(dtype, Mem::Temp(*id, 0), &index)
-    }
-
-    /// Two stages: what the elements start from, and the points that are combined into them.
-    fn scatter(&mut self, axis: usize, combine: Option<Monoid>) -> Step<()> {
-        let [base, index, values] = self.graph.sources(self.root)[..] else {
-            return Err(RangeifyError::Unsupported("a scatter of other than three operands"));
-        };
-        let to = |index: &[ExprId]| vec![Out::Param { param: OUTPUT, index: index.to_vec() }];
-        let (over, at) = self.open(&self.graph.nodes()[self.root as usize].shape_arc().clone())?;
-        let start = self.value(base, Context { index: at.clone(), valid: None })?;
-        self.kernel.stages.push(Stage { name: "start".into(), over, body: Body::Map(start), outs: to(&at) });
-        let (over, at) = self.open(&self.graph.nodes()[index as usize].shape_arc().clone())?;
-        let context = Context { index: at.clone(), valid: None };
-        let position = self.value(index, context.clone())?;
-        let value = self.value(values, context)?;
-        let mut at = at;
-        at[axis] = self.kernel.exprs.cast(DType::Index, position);
-        let body = Body::Scatter { value, combine };
-        self.kernel.stages.push(Stage { name: "out".into(), over, body, outs: to(&at) });
-        Ok(())
-    }
-
-    fn sort(&mut self, axis: usize, descending: bool) -> Step<()> {
-        let value = self.graph.nodes()[self.root as usize].clone();
-        let positions = matches!(value.op(), Op::ArgSort(..));
-        let source = self.graph.sources(self.root)[0];
-        let below = &self.graph.nodes()[source as usize];
-        let (extent, order) = (below.shape()[axis].clone(), OrderKey { dtype: below.dtype(), descending });
-        let (mut over, to) = self.open(value.shape())?;
-        let outs = vec![Out::Param { param: OUTPUT, index: to.to_vec() }];
-        let mut index = to.clone();
-        if extent.as_const() == Some(1) {
-            // A single element is in order.
-            let body = if positions {
-                Body::Map(self.kernel.exprs.constant(Const::zero(DType::I64)))
-            } else {
-                Body::Map(self.value(source, Context { index, valid: None })?)
-            };
-            self.kernel.stages.push(Stage { name: "out".into(), over, body, outs });
-            return Ok(());
-        }
-        let to = match self.own_axis(to[axis]) {
-            Some(to) => to,
-            None => {
-                // The first place only: an axis of one point.
-                let (to, _) = self.axis(&Size::ONE)?;
-                over.push(to);
-                to
-            }
-        };
-        let (along, at) = self.axis(&extent)?;
-        index[axis] = at;
-        let element = self.value(source, Context { index, valid: None })?;
-        let pool = &mut self.kernel.exprs;
-        let key = order.encode(pool, element, positions);
-        let carry = if positions { Expr::Carry(1, DType::I64) } else { Expr::Carry(0, order.key()) };
-        let carry = pool.add(carry, if positions { DType::I64 } else { order.key() });
-        let result = if positions { carry } else { order.decode(pool, carry) };
-        let body = Body::Sort { along, to, key, results: vec![result] };
-        self.kernel.stages.push(Stage { name: "out".into(), over, body, outs });
-        Ok(())
-    }
-
-    fn scan(&mut self, by: Monoid, axis: usize, inclusive: bool) -> Step<()> {
-        let value = self.graph.nodes()[self.root as usize].clone();
-        let (mut over, index) = self.open(value.shape())?;
-        let source = self.graph.sources(self.root)[0];
-        let element = self.value(source, Context { index: index.clone(), valid: None })?;
-        let out = Out::Param { param: OUTPUT, index: index.to_vec() };
-        let dtype = value.dtype();
-        let result = self.kernel.exprs.add(Expr::Carry(0, dtype), dtype);
-        let body = match self.own_axis(index[axis]) {
-            Some(along) => {
-                over.retain(|a| *a != along);
-                let carries = vec![Carry { dtype, element, op: by, fix: None }];
-                let emit = if inclusive { Emit::Inclusive } else { Emit::Exclusive };
-                Body::Fold { axes: vec![along], carries, emit, results: vec![result] }
-            }
-            None if inclusive => Body::Map(element),
-            None => Body::Map(self.kernel.exprs.constant(by.identity(dtype))),
-        };
-        self.kernel.stages.push(Stage { name: "out".into(), over, body, outs: vec![out] });
-        Ok(())
     }
 }

@@ -128,10 +128,12 @@ fn check(roots: &[UOp]) -> PreSchedule {
                 .lowered
                 .interpret(&[], &mut all)
                 .unwrap_or_else(|e| panic!("{e}\n{kernel}\n{chosen}\n{}", program.lowered));
-            let out = args.len() - 1;
-            close(&direct[out].to_f64(), &all[out].to_f64(), &format!("{kernel}\n{chosen}\n{}", program.lowered));
-            let Slot::Buffer(to) = step.args[out] else { panic!("a kernel writes a buffer") };
-            buffers[to] = all.swap_remove(out);
+            for out in kernel.written() {
+                let out = out.index();
+                close(&direct[out].to_f64(), &all[out].to_f64(), &format!("{kernel}\n{chosen}\n{}", program.lowered));
+                let Slot::Buffer(to) = step.args[out] else { panic!("a kernel writes a buffer") };
+                buffers[to] = all[out].clone();
+            }
         }
         for (slot, want) in schedule.outputs.iter().zip(&want) {
             let Slot::Buffer(i) = slot else { continue };
@@ -537,11 +539,9 @@ fn random_graphs() {
             values.extend(dice.grow(&values));
         }
         let last = values.len() - 1;
-        let roots = if dice.roll(3) == 0 {
-            vec![values[last].clone(), values[last / 2 + 1].clone()]
-        } else {
-            vec![values[last].clone()]
-        };
+        let several = if dice.roll(3) == 0 { 1 + dice.roll(4) } else { 0 };
+        let mut roots = vec![values[last].clone()];
+        roots.extend((0..several).map(|_| values[1 + dice.roll(last)].clone()));
         if roots.iter().all(|r| r.sources().is_empty()) {
             continue;
         }

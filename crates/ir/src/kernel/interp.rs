@@ -120,7 +120,7 @@ impl Run<'_> {
         for point in points(&over) {
             vars.extend(stage.over.iter().map(|a| self.kernel.axes[a.index()].var.clone()).zip(point));
             match &stage.body {
-                Body::Map(value) => self.emit(stage, &[*value], vars, &mut values)?,
+                Body::Map(mapped) => self.emit(stage, mapped, vars, &mut values)?,
                 Body::Fold { axes, carries, emit, results } => {
                     self.state.carries = carries.iter().map(|c| c.op.identity(c.dtype)).collect();
                     for step in points(&inner) {

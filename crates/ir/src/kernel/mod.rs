@@ -160,8 +160,8 @@ pub enum Emit {
 /// How a stage computes its values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
-    /// One expression per point.
-    Map(ExprId),
+    /// Expressions per point, one a value; they have their points in common, and so the loops over them.
+    Map(Vec<ExprId>),
     /// A fold over `axes`, visited in row-major order as far as the result can tell.
     Fold {
         /// The axes folded away (kept, by scans).
@@ -226,6 +226,19 @@ pub struct Stage {
 }
 
 impl Body {
+    /// A map of one value.
+    pub fn map(value: ExprId) -> Body {
+        Body::Map(vec![value])
+    }
+
+    /// The value of a map that has just one.
+    pub fn mapped(&self) -> Option<ExprId> {
+        match self {
+            Body::Map(values) => <[ExprId; 1]>::try_from(&values[..]).ok().map(|[value]| value),
+            _ => None,
+        }
+    }
+
     /// The axes that it visits at each point of the stage's: those that are folded or sorted.
     pub fn inner(&self) -> &[AxisId] {
         match self {
@@ -260,4 +273,20 @@ pub struct Kernel {
     pub exprs: ExprPool,
     /// Producers before consumers.
     pub stages: Vec<Stage>,
+}
+
+impl Kernel {
+    /// The arguments that it writes, in ascending order.
+    pub fn written(&self) -> Vec<ParamId> {
+        let outs = self.stages.iter().flat_map(|s| &s.outs);
+        let mut written: Vec<ParamId> = outs
+            .filter_map(|o| match o {
+                Out::Param { param, .. } => Some(*param),
+                Out::Temp => None,
+            })
+            .collect();
+        written.sort_unstable();
+        written.dedup();
+        written
+    }
 }

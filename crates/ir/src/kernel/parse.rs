@@ -86,11 +86,8 @@ fn stage(p: &mut Parser<'_>, kernel: &mut Kernel) -> Result<(Stage, Vec<DType>),
     p.lex.next();
     let (body, outs) = match kind {
         "map" => {
-            let mut values = outs(p, &mut kernel.exprs, name)?;
-            let Some((value, out)) = values.pop().filter(|_| values.is_empty()) else {
-                return p.lex.error("a map has one value");
-            };
-            (Body::Map(value), vec![out])
+            let (values, outs) = outs(p, &mut kernel.exprs, name)?.into_iter().unzip();
+            (Body::Map(values), outs)
         }
         "fold" | "scan" | "prescan" => {
             let emit = match kind {
@@ -133,12 +130,7 @@ fn stage(p: &mut Parser<'_>, kernel: &mut Kernel) -> Result<(Stage, Vec<DType>),
         }
         _ => return p.lex.error("expected map, fold, scan, prescan, scatter or sort before this"),
     };
-    let types = match &body {
-        Body::Map(value) | Body::Scatter { value, .. } => vec![kernel.exprs.dtype(*value)],
-        Body::Fold { results, .. } | Body::Sort { results, .. } => {
-            results.iter().map(|r| kernel.exprs.dtype(*r)).collect()
-        }
-    };
+    let types = body.values().iter().map(|v| kernel.exprs.dtype(*v)).collect();
     Ok((Stage { name: name.to_owned(), over, body, outs }, types))
 }
 

@@ -136,7 +136,7 @@ fn softmax_of(name: &str, rows: &Size, cols: &Size, columns: bool) -> Kernel {
     let total = b.temp(total, 0, &[i]);
     let quotient = b.op(Alu::Div, &[power, total]);
     let to = b.to(out, &point);
-    b.stage("out", &point, Body::Map(quotient), vec![to]);
+    b.stage("out", &point, Body::map(quotient), vec![to]);
     b.0
 }
 
@@ -148,7 +148,7 @@ pub fn add_transposed(rows: &Size, cols: &Size) -> Kernel {
     let (left, right) = (b.read(x, &[i, j]), b.read(y, &[j, i]));
     let sum = b.op(Alu::Add, &[left, right]);
     let to = b.to(out, &[i, j]);
-    b.stage("out", &[i, j], Body::Map(sum), vec![to]);
+    b.stage("out", &[i, j], Body::map(sum), vec![to]);
     b.0
 }
 
@@ -167,7 +167,7 @@ pub fn online_softmax(rows: &Size, cols: &Size) -> Kernel {
     let power = b.op(Alu::Exp, &[below]);
     let quotient = b.op(Alu::Div, &[power, total]);
     let to = b.to(out, &[i, j]);
-    b.stage("out", &[i, j], Body::Map(quotient), vec![to]);
+    b.stage("out", &[i, j], Body::map(quotient), vec![to]);
     b.0
 }
 
@@ -194,7 +194,7 @@ pub fn layernorm(rows: &Size, cols: &Size) -> Kernel {
     let (gain, bias) = (b.read(gain, &[j]), b.read(bias, &[j]));
     let result = b.op(Alu::MulAdd, &[normal, gain, bias]);
     let to = b.to(out, &[i, j]);
-    b.stage("out", &[i, j], Body::Map(result), vec![to]);
+    b.stage("out", &[i, j], Body::map(result), vec![to]);
     b.0
 }
 
@@ -287,7 +287,7 @@ pub fn matmul_bias(m: &Size, n: &Size, k: &Size, gelu: bool) -> Kernel {
         result = b.op(Alu::Mul, &[halved, gate]);
     }
     let to = b.to(out, &[i, j]);
-    b.stage("out", &[i, j], Body::Map(result), vec![to]);
+    b.stage("out", &[i, j], Body::map(result), vec![to]);
     b.0
 }
 
@@ -389,7 +389,7 @@ pub fn convolution(dtype: DType, batch: &Size, [groups, channels, filters]: [i64
     let (sum, bias, zero) = (b.temp(sum, 0, &over), b.0.exprs.load(F32, Mem::Param(bias), &filter_at), b.float(0.0));
     let sum = b.op(Alu::Add, &[sum, bias]);
     let result = b.op(Alu::Max, &[sum, zero]);
-    b.stage("out", &over, Body::Map(result), vec![Out::Param { param: out, index: to }]);
+    b.stage("out", &over, Body::map(result), vec![Out::Param { param: out, index: to }]);
     b.0
 }
 
@@ -425,7 +425,7 @@ pub fn embedding(count: &Size, rows: &Size, cols: &Size) -> Kernel {
     let valid = b.op(Alu::And, &[above, below]);
     let value = b.0.exprs.load_valid(F32, Mem::Param(table), &[row, column], Some(valid), Const::zero(F32));
     let to = b.to(out, &[i, j]);
-    b.stage("out", &[i, j], Body::Map(value), vec![to]);
+    b.stage("out", &[i, j], Body::map(value), vec![to]);
     b.0
 }
 
@@ -438,7 +438,7 @@ pub fn scatter_add(count: &Size, bins: &Size) -> Kernel {
     let param = b.param(F32, &[bin]);
     let (id, value) = (b.read(ids, &[i]), b.read(x, &[i]));
     let (zero, to) = (b.0.exprs.constant(Const::zero(F32)), b.to(param, &[bin]));
-    b.stage("start", &[bin], Body::Map(zero), vec![to]);
+    b.stage("start", &[bin], Body::map(zero), vec![to]);
     let index = vec![b.0.exprs.cast(DType::Index, id)];
     let body = Body::Scatter { value, combine: Some(Monoid::Sum) };
     b.stage("out", &[i], body, vec![Out::Param { param, index }]);

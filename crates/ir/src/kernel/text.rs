@@ -87,9 +87,9 @@ impl Kernel {
         let _ = write!(out, "\nstage {}[{}] = ", stage.name, self.axis_names(&stage.over));
         let mut printer = Printer::new(&self.exprs, names, &stage.roots(), &stage.places());
         match &stage.body {
-            Body::Map(value) => {
+            Body::Map(values) => {
                 out.push_str("map\n");
-                write_outs(out, &mut printer, id, &[*value], &stage.outs);
+                write_outs(out, &mut printer, id, values, &stage.outs);
             }
             Body::Fold { axes, carries, emit, results } => {
                 let kind = match emit {
@@ -172,7 +172,8 @@ impl Stage {
     /// Calls `f` with each of its expressions, in the order of [`Stage::roots`].
     pub fn for_each_root(&mut self, f: &mut dyn FnMut(&mut ExprId)) {
         match &mut self.body {
-            Body::Map(value) | Body::Scatter { value, .. } => f(value),
+            Body::Map(values) => values.iter_mut().for_each(&mut *f),
+            Body::Scatter { value, .. } => f(value),
             Body::Sort { key, results, .. } => {
                 f(key);
                 results.iter_mut().for_each(&mut *f);

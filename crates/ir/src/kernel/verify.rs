@@ -132,7 +132,7 @@ impl Kernel {
         let mut scope = Scope { kernel: self, before: n, axes: Vec::new(), carries: &[], uses: Uses::None };
         scope.enter(&stage.over)?;
         let types = match &stage.body {
-            Body::Map(value) => scope.types(&[*value])?,
+            Body::Map(values) => scope.types(values)?,
             Body::Fold { axes, carries, emit, results } => {
                 let mut inner = scope.clone();
                 inner.enter(axes)?;
@@ -306,8 +306,8 @@ impl Body {
     /// The values per point, in the order of a stage's destinations.
     pub fn values(&self) -> &[ExprId] {
         match self {
-            Body::Map(value) | Body::Scatter { value, .. } => std::slice::from_ref(value),
-            Body::Fold { results, .. } | Body::Sort { results, .. } => results,
+            Body::Scatter { value, .. } => std::slice::from_ref(value),
+            Body::Map(results) | Body::Fold { results, .. } | Body::Sort { results, .. } => results,
         }
     }
 }

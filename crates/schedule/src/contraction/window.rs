@@ -394,7 +394,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
         }
         kept.iter().map(|d| index[*d].clone()).chain([flat]).collect()
     })?;
-    let copy = Stage { name, over, body: Body::Map(value), outs: vec![Out::Temp] };
+    let copy = Stage { name, over, body: Body::map(value), outs: vec![Out::Temp] };
     let (rows, reach) = rows.map_or((None, columns.reach), |r| (Some(r.kept), r.reach));
     let (overhang, width) = (columns.reach, width.as_const().unwrap_or(0));
     Ok(Plane { copy, rows, columns: columns.kept, width, reach, overhang })

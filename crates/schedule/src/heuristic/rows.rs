@@ -2,7 +2,7 @@
 
 use super::cost::{contiguous, cost, extent, loads_only_constants, round_up, strided};
 use super::transpose::crossed;
-use super::{Choice, TASK};
+use super::{Choice, TASK, is_output};
 use crate::contraction::{axes_of, scans, stage_axes};
 use crate::lower::{LONGEST_SUM, cascades};
 use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
@@ -20,10 +20,15 @@ impl Choice<'_> {
         let k = self.kernel;
         let over = &k.stages[out].over;
         let folds: Vec<usize> = (0..out).filter(|s| matches!(k.stages[*s].body, Body::Fold { .. })).collect();
-        let is_row = |a: &AxisId| folds.iter().any(|s| k.stages[*s].over.contains(a));
+        // A row is what is folded into one value, and what other outputs have in common with this one.
+        let has = |s: &usize, a: &AxisId| k.stages[*s].over.contains(a);
+        let common = |a: &AxisId| (0..out).all(|s| has(&s, a) || !(folds.is_empty() || is_output(k, s)));
+        let is_row = |a: &AxisId| common(a) && (folds.is_empty() || folds.iter().any(|s| has(s, a)));
         let (rows, inner): (Vec<AxisId>, Vec<AxisId>) =
-            if folds.is_empty() { (Vec::new(), over.clone()) } else { over.iter().copied().partition(is_row) };
-        let contiguous = stage_vector(k, out);
+            if out == 0 { (Vec::new(), over.clone()) } else { over.iter().copied().partition(is_row) };
+        // Rows are computed one by one, unless their folds read memory across them.
+        let lies_across = |a: &AxisId| !rows.contains(a) || (0..out).any(|s| stage_vector(k, s) == Some(*a));
+        let contiguous = stage_vector(k, out).filter(lies_across);
         // A row axis along which memory is contiguous, when no other axis is: blocks of rows.
         let across = rows.iter().copied().find(|a| Some(*a) == contiguous);
         let own = stage_axes(k, out);
@@ -33,14 +38,14 @@ impl Choice<'_> {
         // The axis that is cut into vectors, if any.
         let vector = contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a));
         let points = |s: usize| stage_axes(k, s).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let work = folds.iter().map(|s| points(*s)).fold(points(out), i64::max).saturating_mul(cost(k));
+        let work = (0..out).map(points).fold(points(out), i64::max).saturating_mul(cost(k));
         if let (Body::Map(_), 0, Some(vector)) = (&k.stages[out].body, out, vector)
             && let Some(across) = crossed(k, out, vector)
         {
             return self.transposed(out, vector, across, work);
         }
         // Stages of the whole kernel run once, so that there is one task.
-        let whole = rows.is_empty() && !folds.is_empty();
+        let whole = rows.is_empty() && out > 0;
         let tasks = if whole { 1 } else { (work / TASK).clamp(1, MAX_TASKS) };
         let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
 
@@ -97,7 +102,7 @@ impl Choice<'_> {
         }
         self.opts.extend(binds);
         self.cascade(out, &order);
-        if folds.is_empty() {
+        if out == 0 {
             return;
         }
         // The stages of a row are computed where the last row loop has been entered.

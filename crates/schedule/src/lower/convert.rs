@@ -5,8 +5,8 @@ use crate::opt::Layout;
 use smallvec::SmallVec;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
-use svod_ir::kernel::{AxisId, Body, Kernel};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
+use svod_ir::kernel::{AxisId, Kernel};
 use svod_ir::size::{Size, Variable};
 
 /// What a carry-dependent expression stands for: the expression, and its value.
@@ -14,12 +14,7 @@ pub(super) type Bound = (Expr, ExprId);
 
 /// The types of a stage's values.
 pub(super) fn result_types(kernel: &Kernel, stage: usize) -> Vec<DType> {
-    match &kernel.stages[stage].body {
-        Body::Map(value) | Body::Scatter { value, .. } => vec![kernel.exprs.dtype(*value)],
-        Body::Fold { results, .. } | Body::Sort { results, .. } => {
-            results.iter().map(|r| kernel.exprs.dtype(*r)).collect()
-        }
-    }
+    kernel.stages[stage].body.values().iter().map(|v| kernel.exprs.dtype(*v)).collect()
 }
 
 impl Lowerer<'_> {
@@ -56,12 +51,12 @@ impl Lowerer<'_> {
         let s = self.s;
         let at = |v: &Variable| self.axis_value(v, nest);
         let rewrite = |to: &mut ExprPool, node: Expr, dtype: DType| match node {
-            Expr::Load { from: Mem::Temp(t, field), ref index, .. } => match self.temp_load(to, t.index(), index) {
-                Ok(index) => {
+            Expr::Load { from: Mem::Temp(t, field), ref index, .. } => match self.temp_load(to, t, field, index) {
+                Ok((temp, index)) => {
                     let placed = &self.placed[&t.index()];
                     let valid = guard.filter(|_| placed.whole);
                     let other = svod_dtype::Const::zero(dtype);
-                    to.load_valid(dtype, Mem::Temp(placed.temps[usize::from(field)], 0), &index, valid, other)
+                    to.load_valid(dtype, Mem::Temp(temp, 0), &index, valid, other)
                 }
                 Err(why) => {
                     error = Some(why);
@@ -85,11 +80,19 @@ impl Lowerer<'_> {
         error.map_or(Ok(value), Err)
     }
 
-    /// The index into a stage's temporary, given the point that is read.
-    fn temp_load(&self, to: &mut ExprPool, stage: usize, point: &[ExprId]) -> Step<SmallVec<[ExprId; 4]>> {
+    /// The temporary that holds a stage's value, and the index into it, given the point that is read.
+    fn temp_load(
+        &self,
+        to: &mut ExprPool,
+        stage: TempId,
+        field: u8,
+        point: &[ExprId],
+    ) -> Step<(TempId, SmallVec<[ExprId; 4]>)> {
+        let stage = stage.index();
         let placed = self.placed.get(&stage).ok_or_else(|| {
             format!("stage `{}` is read outside the loop it is computed in", self.s.kernel.stages[stage].name)
         })?;
+        let temp = placed.temp(usize::from(field))?;
         let known: Option<Vec<Size>> = point
             .iter()
             .map(|p| match to.get(*p) {
@@ -99,7 +102,7 @@ impl Lowerer<'_> {
             .collect();
         if let Some(point) = known {
             let index = self.temp_index(stage, &point)?;
-            return Ok(index.into_iter().map(|i| to.index(i)).collect());
+            return Ok((temp, index.into_iter().map(|i| to.index(i)).collect()));
         }
         if placed.layout != Layout::Rows {
             return Err("a packed copy is read at an index that depends on data".into());
@@ -109,6 +112,6 @@ impl Lowerer<'_> {
             let base = to.index(base.clone());
             relative.push(if extent.as_const() == Some(1) { to.index(0i64) } else { to.alu(Alu::Sub, &[*p, base]) });
         }
-        Ok(relative)
+        Ok((temp, relative))
     }
 }

@@ -82,7 +82,7 @@ impl Search<'_> {
             Expr::Cast(to, x) if to.is_float() && exprs.dtype(*x).is_float() => below(*x, hidden),
             Expr::Load { from: Mem::Temp(t, _), index, valid: None, .. } => {
                 let stage = &self.kernel.stages[t.index()];
-                let Body::Map(value) = stage.body else { return None };
+                let value = stage.body.mapped()?;
                 let size = |i: &ExprId| self.size(*i, place);
                 let at: Vec<Size> = index.iter().map(size).collect::<Option<_>>()?;
                 let inner = |v: &Variable| {

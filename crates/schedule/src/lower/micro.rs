@@ -33,7 +33,7 @@ impl Lowerer<'_> {
         let over = &self.s.kernel.stages[nest.stage].over;
         let point: Vec<Size> = over.iter().map(|x| nest.env[x].base.clone()).collect();
         let index = self.temp_index(nest.stage, &point)?;
-        let mem = Mem::Temp(self.placed[&nest.stage].temps[0], 0);
+        let mem = Mem::Temp(self.placed[&nest.stage].temp(0)?, 0);
         let shape = self.shape(mem);
         let c = TileOperand { mem, index, stride: shape[shape.len() - 1].clone() };
         let reduced = nest.env.iter().filter(|(axis, _)| self.folds(nest.stage, **axis));
@@ -97,7 +97,7 @@ impl Lowerer<'_> {
             Mem::Temp(stage, _) => {
                 let placed =
                     self.placed.get(&stage.index()).ok_or("an operand is read outside the loop it is staged in")?;
-                Ok((Mem::Temp(placed.temps[0], 0), layout_index(&placed.relative(&point), placed.layout)))
+                Ok((Mem::Temp(placed.temp(0)?, 0), layout_index(&placed.relative(&point), placed.layout)))
             }
         }
     }

@@ -102,7 +102,8 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
 }
 
 fn is_root(s: &Scheduled, stage: usize) -> bool {
-    s.stages[stage].at.is_none() && s.kernel.stages[stage].outs.iter().any(|o| matches!(o, Out::Param { .. }))
+    let read = s.kernel.stages[stage].outs.contains(&Out::Temp);
+    s.stages[stage].at.is_none() && s.writes(stage) && !read
 }
 
 type Step<T = Vec<Stmt>> = Result<T, String>;
@@ -122,7 +123,8 @@ type Env = FxHashMap<AxisId, Span>;
 /// Where a stage's values have been computed: temporaries, and the region that they cover.
 #[derive(Clone, Debug)]
 struct Placed {
-    temps: Vec<TempId>,
+    /// One a value; none for those that go to memory.
+    temps: Vec<Option<TempId>>,
     base: Vec<Size>,
     extents: Vec<Size>,
     layout: Layout,
@@ -134,6 +136,15 @@ struct Placed {
 }
 
 impl Placed {
+    /// The temporary that holds a value.
+    fn temp(&self, value: usize) -> Step<TempId> {
+        self.temps
+            .get(value)
+            .copied()
+            .flatten()
+            .ok_or_else(|| "a value that goes to memory is read from a temporary".into())
+    }
+
     /// A point relative to the region's start. Along an axis of which the region has one point,
     /// that is 0, whatever the index says.
     fn relative(&self, point: &[Size]) -> Vec<Size> {
@@ -202,11 +213,12 @@ impl<'s> Lowerer<'s> {
         Ok(self.phase)
     }
 
-    /// The stages that `root` reads, directly or not, producers first.
+    /// The stages that `root` and the outputs inside its loops read, directly or not, producers first.
     fn needed(&self, root: usize) -> Vec<usize> {
         let mut wanted = vec![root];
         for &stage in self.s.order.iter().rev() {
-            if !wanted.contains(&stage) && wanted.iter().any(|w| region::reads(&self.s.kernel, *w, stage)) {
+            let inside = self.s.stages[stage].at.is_some_and(|(of, ..)| of == root) && self.s.writes(stage);
+            if !wanted.contains(&stage) && (inside || wanted.iter().any(|w| region::reads(&self.s.kernel, *w, stage))) {
                 wanted.push(stage);
             }
         }
@@ -261,7 +273,11 @@ impl<'s> Lowerer<'s> {
         let shape = if over.is_empty() { vec![Size::from(1)] } else { layout_shape(&extents, state.layout) };
         let name = &self.s.kernel.stages[stage].name;
         let dtypes = convert::result_types(&self.s.kernel, stage);
-        let temps = dtypes.iter().map(|d| self.temp(name.clone(), *d, shape.clone(), home)).collect();
+        let outs = &self.s.kernel.stages[stage].outs;
+        let temp = |(dtype, out): (&svod_dtype::DType, &Out)| {
+            (*out == Out::Temp).then(|| self.temp(name.clone(), *dtype, shape.clone(), home))
+        };
+        let temps = dtypes.iter().zip(outs).map(temp).collect();
         let base = over.iter().map(|a| region[a].base.clone()).collect();
         let whole = over.iter().any(|a| !region[a].masked && region[a].remaining == self.axis_extent(*a));
         let placed = Placed { temps, base, extents, layout: state.layout, whole, offsets: None };
@@ -437,9 +453,9 @@ impl<'s> Lowerer<'s> {
     fn point(&mut self, nest: &Nest) -> Step {
         let stage = &self.s.kernel.stages[nest.stage];
         match (&stage.body, &stage.outs[..]) {
-            (Body::Map(value), _) => {
-                let value = self.convert(*value, nest, &[])?;
-                self.store(nest, &[value])
+            (Body::Map(values), _) => {
+                let values = values.iter().map(|v| self.convert(*v, nest, &[])).collect::<Step<Vec<_>>>()?;
+                self.store(nest, &values)
             }
             (Body::Scatter { value, combine }, [Out::Param { param, index }]) => {
                 self.scatter(nest, *param, index, *value, *combine)
@@ -459,7 +475,7 @@ impl<'s> Lowerer<'s> {
                     let index = self.temp_index(nest.stage, &point)?;
                     let index = index.into_iter().map(|i| self.phase.exprs.index(i)).collect();
                     Stmt::Store {
-                        to: Mem::Temp(self.placed[&nest.stage].temps[field], 0),
+                        to: Mem::Temp(self.placed[&nest.stage].temp(field)?, 0),
                         index,
                         value: *value,
                         valid: None,

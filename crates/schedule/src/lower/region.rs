@@ -42,7 +42,8 @@ impl Lowerer<'_> {
             let inside = self.placed_in(stage, consumer).is_some_and(|(axis, part)| position(axis, part) >= here);
             if inside {
                 let region = self.region(stage, &known);
-                known.push((stage, self.visited(stage, region.clone())));
+                let parts = |axis| if placed.contains(&stage) { 0 } else { self.parts(stage, axis) };
+                known.push((stage, self.visited(stage, region.clone(), &parts)));
                 regions.push((stage, region));
             }
         }
@@ -50,16 +51,27 @@ impl Lowerer<'_> {
     }
 
     /// What the loops of a stage visit to compute a region: rounds that always run in full may run
-    /// over its end.
-    fn visited(&self, stage: usize, mut region: Env) -> Env {
+    /// over its end, and over the end of each of the `parts` in which it is computed.
+    fn visited(&self, stage: usize, mut region: Env, parts: &dyn Fn(AxisId) -> i64) -> Env {
         for (axis, span) in &mut region {
             let round = self.round(stage, *axis) as i64;
-            if round > 1 && span.remaining.divisible_by(round) != Some(true) {
+            if round > 1 && parts(*axis) % round != 0 {
+                span.remaining = &span.remaining + (round - 1);
+                span.masked = true;
+            } else if round > 1 && span.remaining.divisible_by(round) != Some(true) {
                 span.remaining = span.remaining.ceil_div(round) * round;
                 span.masked = true;
             }
         }
         region
+    }
+
+    /// The points of an axis that a stage is computed for at a time; 0 for all of them.
+    fn parts(&self, stage: usize, axis: AxisId) -> i64 {
+        let Some((consumer, of, part)) = self.s.stages[stage].at else { return 0 };
+        let loops = &self.s.stages[consumer].loops;
+        let last = loops.iter().position(|l| (l.axis, l.part) == (of, part)).map_or(0, |l| l + 1);
+        loops[..last].iter().rev().find(|l| l.axis == axis).map_or(0, |l| l.step as i64)
     }
 
     /// The loop of `consumer` in which a stage is computed, directly or as part of another stage.
@@ -84,13 +96,20 @@ impl Lowerer<'_> {
             self.limit(stage, &mut region);
             return region;
         }
+        // What goes to memory is computed at all points of the loops that it is placed in.
+        let own = self.s.stages[stage].at.filter(|_| self.s.writes(stage)).map(|(consumer, ..)| consumer);
+        let own = known.iter().find(|(k, _)| Some(*k) == own).map(|(_, env)| env);
         for (d, axis) in over.iter().enumerate() {
+            let written = own.map(|env| {
+                let Span { base: min, remaining: extent, masked } = env.get(axis)?.clone();
+                Some(Interval { min, extent, masked })
+            });
             let each = known.iter().flat_map(|(reader, env)| {
                 accesses(kernel, *reader, stage).into_iter().map(|index| self.interval(index[d], env))
             });
             let mut union: Option<Interval> = None;
             let mut whole = false;
-            for interval in each {
+            for interval in written.into_iter().chain(each) {
                 let Some(interval) = interval else {
                     whole = true;
                     break;

@@ -1,0 +1,259 @@
+//! Kernels that share what they read become one, with several outputs.
+//!
+//! Kernels come in the order of the graph. Each may join one that is there already, if that spares
+//! enough memory traffic ([`Rows`]) and the result stays within hard caps. Two kernels can be one only if
+//! neither depends on the other through a third. Instead of looking for such a path, every group has
+//! a depth, one more than the largest of those it reads from: a kernel may join a group that is deeper
+//! than all other groups that it reads from, because a group that depends on the joined one is deeper
+//! still. So the work is linear in the graph.
+
+mod folds;
+mod join;
+mod rows;
+
+use crate::contraction::{recognise, window};
+use crate::decision::{Decision, Verdict};
+use crate::fuse::MAX_NODES;
+use crate::rangeify::Ranged;
+use folds::merge_folds;
+use join::join;
+use rows::{Rows, traffic};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Device, Graph};
+use svod_ir::kernel::{Body, Emit, Kernel, Stage};
+
+/// Arguments of one kernel at most.
+const MAX_PARAMS: usize = 24;
+
+/// Outputs of one kernel at most.
+const MAX_OUTPUTS: usize = 8;
+
+/// Kernels that one is compared with at most, for each argument.
+const RECENT: usize = 4;
+
+/// The part of the traffic of the lesser of two kernels that has to be spared for them to become one.
+const WORTH: i64 = 8;
+
+/// A kernel, or a step of another kind, in the making.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// What is read and written.
+    pub step: Step,
+    depth: u32,
+    device: Option<Device>,
+}
+
+/// What a group does.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Runs a kernel.
+    Kernel(Box<Ranged>),
+    /// Copies a node to another device: from, to.
+    Copy(NodeIndex, NodeIndex),
+}
+
+impl Step {
+    /// The nodes that it writes.
+    pub fn outputs(&self) -> &[NodeIndex] {
+        match self {
+            Step::Kernel(ranged) => &ranged.outputs,
+            Step::Copy(_, to) => std::slice::from_ref(to),
+        }
+    }
+
+    /// The nodes that it reads.
+    pub fn inputs(&self) -> Vec<NodeIndex> {
+        match self {
+            Step::Kernel(ranged) => ranged.params.iter().copied().filter(|n| !ranged.outputs.contains(n)).collect(),
+            Step::Copy(from, _) => vec![*from],
+        }
+    }
+}
+
+/// Collects kernels, and makes groups of them.
+pub(crate) struct Merger<'g> {
+    graph: &'g Graph,
+    groups: Vec<Group>,
+    /// The group that writes a node.
+    writers: FxHashMap<NodeIndex, usize>,
+    /// The last few groups that read a node.
+    readers: FxHashMap<NodeIndex, SmallVec<[usize; RECENT]>>,
+    decisions: Vec<Decision>,
+}
+
+impl<'g> Merger<'g> {
+    pub fn new(graph: &'g Graph) -> Self {
+        let (writers, readers) = (FxHashMap::default(), FxHashMap::default());
+        Merger { graph, groups: Vec::new(), writers, readers, decisions: Vec::new() }
+    }
+
+    /// Adds a step; whatever it reads has been added.
+    pub fn add(&mut self, step: Step) {
+        let inputs = step.inputs();
+        let device = step.outputs().first().and_then(|n| self.graph.nodes()[*n as usize].device().cloned());
+        let producers: Vec<usize> = inputs.iter().filter_map(|n| self.writers.get(n).copied()).collect();
+        let joined = match &step {
+            Step::Kernel(ranged) if may_merge(&ranged.kernel) => self.best(ranged, &inputs, &producers, &device),
+            _ => None,
+        };
+        let (at, outputs) = (joined.as_ref().map_or(self.groups.len(), |(at, _)| *at), step.outputs().to_vec());
+        match joined {
+            Some((at, ranged)) => self.groups[at].step = Step::Kernel(Box::new(ranged)),
+            None => {
+                let depth = 1 + producers.iter().map(|p| self.groups[*p].depth).max().unwrap_or(0);
+                self.groups.push(Group { step, depth, device });
+            }
+        }
+        outputs.into_iter().for_each(|n| {
+            self.writers.insert(n, at);
+        });
+        for node in inputs {
+            let recent = self.readers.entry(node).or_default();
+            if !recent.contains(&at) {
+                if recent.len() == RECENT {
+                    recent.remove(0);
+                }
+                recent.push(at);
+            }
+        }
+    }
+
+    /// The group that a kernel best joins, and what they are then.
+    fn best(
+        &mut self,
+        ranged: &Ranged,
+        inputs: &[NodeIndex],
+        producers: &[usize],
+        device: &Option<Device>,
+    ) -> Option<(usize, Ranged)> {
+        let mut candidates: Vec<usize> = Vec::new();
+        for node in inputs {
+            let readers = self.readers.get(node).into_iter().flatten();
+            candidates.extend(self.writers.get(node).into_iter().chain(readers));
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        let ahead = |at: &usize| {
+            let group = &self.groups[*at];
+            let deeper = producers.iter().all(|p| p == at || self.groups[*p].depth < group.depth);
+            let same = matches!(&group.step, Step::Kernel(r) if may_merge(&r.kernel)) && group.device == *device;
+            deeper && same
+        };
+        candidates.retain(ahead);
+        let mut found: Option<(i64, usize, Ranged)> = None;
+        for at in candidates {
+            let Step::Kernel(first) = &self.groups[at].step else { continue };
+            let (decision, merged) = self.try_join(first, ranged);
+            let spared = decision.spared;
+            self.decisions.push(decision);
+            if let Some(merged) = merged.filter(|_| found.as_ref().is_none_or(|(most, ..)| spared > *most)) {
+                found = Some((spared, at, merged));
+            }
+        }
+        found.map(|(_, at, merged)| (at, merged))
+    }
+
+    /// Weighs making one kernel of two.
+    fn try_join(&self, first: &Ranged, second: &Ranged) -> (Decision, Option<Ranged>) {
+        let each = [first, second].map(|r| traffic(self.graph, r));
+        let bytes = each[0].saturating_add(each[1]);
+        let names = [first, second].map(|r| crate::names::name(&r.kernel));
+        let mut decision = Decision { what: names.join(" + "), bytes, ..Decision::default() };
+        let rows = Rows::of(self.graph, first, second);
+        decision.spared = rows.as_ref().map_or(0, |r| r.spared);
+        decision.scratch = rows.as_ref().map_or(0, |r| r.row_bytes);
+        let operations = [first, second].map(|r| operations(&r.kernel)).iter().sum::<usize>();
+        let params = first.params.len() + second.params.iter().filter(|n| !first.params.contains(n)).count();
+        let outputs = first.outputs.len() + second.outputs.len();
+        let too_large = operations > MAX_NODES || params > MAX_PARAMS || outputs > MAX_OUTPUTS;
+        decision.verdict = match &rows {
+            None => Verdict::Apart("they have no rows in common"),
+            Some(rows) if rows.spared.saturating_mul(WORTH) < each[0].min(each[1]) => {
+                Verdict::Apart("that spares too little")
+            }
+            Some(_) if too_large => Verdict::Apart("the kernel would be too large"),
+            Some(rows) => {
+                return match join(first, second, rows) {
+                    Some(mut merged) => {
+                        merge_folds(&mut merged.kernel);
+                        (decision, Some(merged))
+                    }
+                    None => {
+                        decision.verdict = Verdict::Apart("what one writes the other needs in memory");
+                        (decision, None)
+                    }
+                };
+            }
+        };
+        (decision, None)
+    }
+
+    /// The groups, in the order in which they were begun, and why they are what they are. What only the
+    /// kernel that computes it reads is not written, unless `keep` says so.
+    pub fn finish(self, keep: impl Fn(NodeIndex) -> bool) -> (Vec<Group>, Vec<Decision>) {
+        let mut groups = self.groups;
+        let mut read: FxHashMap<NodeIndex, ()> = FxHashMap::default();
+        groups.iter().flat_map(|g| g.step.inputs()).for_each(|n| {
+            read.insert(n, ());
+        });
+        for group in &mut groups {
+            if let Step::Kernel(ranged) = &mut group.step
+                && ranged.outputs.len() > 1
+            {
+                let own: Vec<NodeIndex> = ranged.outputs.clone();
+                own.into_iter().filter(|n| !keep(*n) && !read.contains_key(n)).for_each(|n| drop_output(ranged, n));
+                **ranged = std::mem::take(&mut **ranged).arranged();
+            }
+        }
+        (groups, self.decisions)
+    }
+}
+
+/// Whether a kernel may become part of another: it only maps and folds, and no schedule of its own
+/// waits for it.
+fn may_merge(kernel: &Kernel) -> bool {
+    let plain = |s: usize| match &kernel.stages[s].body {
+        Body::Map(_) => true,
+        Body::Fold { emit, .. } => {
+            *emit == Emit::Last && recognise(kernel, s).is_none() && !window::is_convolution(kernel, s)
+        }
+        Body::Scatter { .. } | Body::Sort { .. } => false,
+    };
+    (0..kernel.stages.len()).all(plain)
+}
+
+fn operations(kernel: &Kernel) -> usize {
+    let roots: Vec<_> = kernel.stages.iter().flat_map(|s| s.roots()).collect();
+    kernel.exprs.count_ops(&roots)
+}
+
+/// No longer writes a node, and no longer computes what only that needed.
+fn drop_output(ranged: &mut Ranged, node: NodeIndex) {
+    let Some(param) = ranged.params.iter().position(|n| *n == node).map(|p| ParamId(p as u32)) else { return };
+    let kernel = &mut ranged.kernel;
+    let Some((of, value)) = join::written_by(kernel, param) else { return };
+    let stage = &mut kernel.stages[of.index()];
+    if stage.outs.len() < 2 {
+        return;
+    }
+    let (Body::Map(values) | Body::Fold { results: values, .. }) = &mut stage.body else { return };
+    values.remove(value);
+    stage.outs.remove(value);
+    ranged.outputs.retain(|n| *n != node);
+    // The values after it have moved up.
+    let renumber = |pool: &mut ExprPool, node: Expr, dtype| match node {
+        Expr::Load { from: Mem::Temp(t, n), ref index, valid, other } if t == of && usize::from(n) > value => {
+            pool.load_valid(dtype, Mem::Temp(t, n - 1), index, valid, other)
+        }
+        node => pool.add(node, dtype),
+    };
+    let old = std::mem::take(&mut kernel.exprs);
+    let roots: Vec<ExprId> = kernel.stages.iter().flat_map(Stage::roots).collect();
+    let mut new = kernel.exprs.copy_with(&old, &roots, &|_| None, renumber).into_iter();
+    for stage in &mut kernel.stages {
+        stage.for_each_root(&mut |root| *root = new.next().unwrap_or(*root));
+    }
+}
