@@ -16,6 +16,7 @@ from svod import nn
 from svod._array_api import *  # noqa: F403
 from svod._array_api import __all__ as _functions
 from svod._jit import Jitted, jit
+from svod._steps import custom, iterate
 from svod._svod import (
     ArgumentError,
     CompileError,
@@ -123,6 +124,7 @@ __all__ = [
     "caches",
     "cat",
     "clear_caches",
+    "custom",
     "einsum",
     "empty",
     "eye",
@@ -139,6 +141,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "iterate",
     "jit",
     "linspace",
     "MissingTensorError",

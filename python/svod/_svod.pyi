@@ -2,7 +2,7 @@
 
 import builtins
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias, final
 
 import numpy as np
@@ -1304,6 +1304,18 @@ def arange(
 ) -> Tensor:
     """The numbers from `start`, by default 0, before `stop`, in steps of `step`."""
 
+def _custom(
+    function: Callable[..., Any],
+    name: str,
+    operands: Sequence[_Operand],
+    outputs: Sequence[tuple[Any, _DTypeLike]],
+) -> list[Tensor]: ...
+def _iterate(
+    start: builtins.int,
+    stop: builtins.int,
+    init: Sequence[Tensor],
+    body: Callable[[Size, list[Tensor]], Sequence[Tensor]],
+) -> list[Tensor]: ...
 def cat(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
     """The tensors one after the other along an axis."""
 

@@ -103,7 +103,10 @@ fn a_forced_node_drops_its_history() {
     let w = add(&x, &data);
     assert!(w.force(add(&x, &x)).unwrap_err().to_string().contains("neither leaf nor constant"));
     assert!(w.force(numbers(&[5])).unwrap_err().to_string().contains("another type or shape"));
-    assert!(matches!(w.claim(), Claimed::Mine(_)), "released by the errors");
+    let claim = w.claim();
+    assert!(matches!(claim, Claimed::Mine(_)), "released by the errors");
+    assert!(matches!(w.claim(), Claimed::Held) && w.force(w.clone()).is_err(), "a thread does not wait for itself");
+    drop(claim);
 }
 
 #[test]
@@ -133,6 +136,7 @@ fn one_thread_forces_and_others_wait() {
                     claim.force(data.clone()).unwrap();
                     data
                 }
+                Claimed::Held => panic!("each thread claims once"),
             }
         };
         let threads: Vec<_> = (0..4).map(|_| s.spawn(force)).collect();

@@ -14,6 +14,8 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use svod_runtime::Error as RuntimeError;
 use svod_tensor::{ErrorKind, TensorError};
 
+use crate::step::Exception;
+
 /// The result of what Python calls.
 pub type Result<T> = std::result::Result<T, Raised>;
 
@@ -191,6 +193,10 @@ impl From<TensorError> for Raised {
             TensorError::Runtime(RuntimeError::Interrupted) => {
                 return Raised(INTERRUPTED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(())));
             }
+            TensorError::Runtime(RuntimeError::Raised { error, .. }) => match error.downcast_ref::<Exception>() {
+                Some(exception) => return exception.raised(),
+                None => Class::Execution,
+            },
             TensorError::NotExecuted | TensorError::Stale | TensorError::Runtime(RuntimeError::Stale) => Class::Stale,
             TensorError::Traced => Class::Trace,
             TensorError::Device(DeviceError::Safetensors(_)) => Class::Format,

@@ -11,6 +11,7 @@
 //! | `plan` | `ExecutionPlan`, its inputs, kernels and times |
 //! | `schedule` | `Schedule`, and the settings `strict` and `target` |
 //! | `functions` | the module's functions |
+//! | `step` | loops, and Python functions as parts of plans |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
 //! | `worker` | processes that run candidates of a search |
 //! | `error`, `gil` | exceptions; the interpreter's lock and Ctrl-C |
@@ -25,6 +26,7 @@ mod gil;
 mod plan;
 mod schedule;
 mod size;
+mod step;
 mod tensor;
 mod worker;
 
@@ -49,6 +51,8 @@ mod _svod {
     use crate::schedule::{PySchedule, PyStrict, PyTarget};
     #[pymodule_export]
     use crate::size::{PySize, PyVariable};
+    #[pymodule_export]
+    use crate::step::{_custom, _iterate};
     #[pymodule_export]
     use crate::tensor::PyTensor;
     #[pymodule_export]

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
-use svod_tensor::{Plan, Tensor, TensorError, named};
+use svod_tensor::{Plan, Tensor, named};
 
 use crate::array::{Held, array_over, bytes_of, dense};
 use crate::dtype::PyDType;
@@ -184,14 +184,14 @@ impl PyPlan {
     /// The variables that runs may give a value, and their present values; none where they have
     /// none yet.
     #[getter]
-    fn variables(&self) -> BTreeMap<String, Option<i64>> {
+    fn variables(&self, py: Python<'_>) -> Result<BTreeMap<String, Option<i64>>> {
         let execution = self.plan.execution();
         let mut all: BTreeMap<String, Option<i64>> =
             execution.variables().iter().map(|v| (v.name().to_owned(), None)).collect();
-        for bound in execution.values() {
+        for bound in allow(py, || execution.values())? {
             all.insert(bound.variable().name().to_owned(), Some(bound.value()));
         }
-        all
+        Ok(all)
     }
 
     /// Another instance of the plan: it shares code and constants, and has memory of its own.
@@ -227,12 +227,12 @@ impl PyPlan {
     /// Gives the memory of intermediates back; the next run allocates again. Says how many buffers
     /// were released.
     fn release_intermediates(&self, py: Python<'_>) -> Result<usize> {
-        allow(py, || Ok::<_, TensorError>(self.plan.execution().release_intermediates()))
+        allow(py, || self.plan.execution().release_intermediates())
     }
 
     /// Gives the memory of intermediates and outputs back.
     fn release_all(&self, py: Python<'_>) -> Result<usize> {
-        allow(py, || Ok::<_, TensorError>(self.plan.execution().release_all()))
+        allow(py, || self.plan.execution().release_all())
     }
 
     fn __str__(&self) -> String {

@@ -287,6 +287,12 @@ macro_rules! operators {
 operators!(PyVariable);
 operators!(PySize);
 
+impl From<AnySize> for PySize {
+    fn from(AnySize { size, values }: AnySize) -> PySize {
+        PySize { size, values }
+    }
+}
+
 impl PyVariable {
     fn any(&self) -> AnySize {
         AnySize { size: Size::from(&self.0), values: Vec::new() }

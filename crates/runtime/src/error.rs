@@ -1,10 +1,11 @@
 //! What can go wrong between a graph and its results.
 
 use crate::plan::BuildError;
+use std::sync::Arc;
 use svod_device::{DeviceError, DeviceSpec};
 use svod_ir::graph::GraphError;
 use svod_ir::graph::key::BindMismatch;
-use svod_schedule::{LowerError, PreScheduleError, RangeifyError};
+use svod_schedule::{LowerError, PreScheduleError, RangeifyError, ScheduleGraphError};
 
 /// The result of a runtime operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -56,6 +57,9 @@ pub enum Error {
     /// A part of the graph that has no kernel form.
     #[error("rangeify: {0}")]
     Rangeify(RangeifyError),
+    /// Calls of kernels, or loops around them, that cannot be ordered.
+    #[error(transparent)]
+    ScheduleGraph(#[from] ScheduleGraphError),
     /// A schedule that does not fit its kernel.
     #[error("optimize: {0}")]
     Optimize(#[from] LowerError),
@@ -94,6 +98,16 @@ pub enum Error {
         /// Why.
         message: String,
     },
+    /// A custom function failed with an error of its own.
+    #[error("op {op} ({name}): {error}")]
+    Raised {
+        /// Its position in the plan.
+        op: usize,
+        /// Its kind.
+        name: String,
+        /// What it says.
+        error: Arc<dyn std::error::Error + Send + Sync>,
+    },
     /// An allocation that cannot be had.
     #[error("out of memory on {device}: cannot allocate {bytes} bytes")]
     OutOfMemory {
@@ -105,6 +119,9 @@ pub enum Error {
     /// Outputs that are read before a run made them, or after a run that failed.
     #[error("the plan's outputs hold no result: it was not executed, or its last run did not finish")]
     Stale,
+    /// A function that a plan calls comes back to what is being computed by it.
+    #[error("a function uses the plan or the value that it is called to compute")]
+    Reentrant,
     /// Something that is not supported.
     #[error("unsupported: {0}")]
     Unsupported(String),
@@ -184,6 +201,7 @@ impl From<PreScheduleError> for Error {
         match error {
             PreScheduleError::NoKernels => Error::NoKernels,
             PreScheduleError::Rangeify(error) => Error::Rangeify(error),
+            PreScheduleError::Order(error) => Error::ScheduleGraph(error),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::code::{Job, KernelCode, Optimizer, compile_all};
 use crate::config::{KernelRef, PrepareConfig, Strategy, debug_level};
 use crate::context::{Context, max_count};
 use crate::error::{Error, Result};
+use crate::host::HostStep;
 use crate::interrupt::Watch;
 use crate::memory::Memory;
 use crate::plan::{ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Role};
@@ -34,6 +35,10 @@ enum Step {
     Nothing,
     Kernel(Arc<KernelCode>),
     Copy,
+    View {
+        offset: usize,
+    },
+    Host(Arc<HostStep>),
 }
 
 impl Scheduled {
@@ -95,9 +100,10 @@ impl Scheduled {
 
     /// The kernel of an op, by the number of its invocation.
     fn kernel_of(&self, id: u64) -> Option<usize> {
-        match self.pre.invocations.get(usize::try_from(id).ok()?)?.item {
+        let call = usize::try_from(id).ok()?;
+        match self.pre.invocations.iter().find(|i| i.call == call)?.item {
             Item::Kernel(k) => Some(k),
-            Item::Copy => None,
+            _ => None,
         }
     }
 }
@@ -149,33 +155,52 @@ pub(crate) fn instantiate(
     }
     builder.keep(key.leaves.clone());
     let outputs: FxHashSet<Slot> = pre.outputs.iter().copied().collect();
-    let runs = |i: &usize| matches!(steps.get(*i), Some(Step::Kernel(_)));
-    for (i, (invocation, step)) in pre.invocations.iter().zip(steps).enumerate() {
-        let written = written(pre, invocation)?;
-        let (out, device) = (written[0], &devices[&written[0]]);
-        if let (Step::Copy, Slot::Buffer(_)) = (step, out) {
-            let source = &table.buffers[table.get(invocation.args[1])?];
-            let mapped = source.device().is_disk().then(|| source.borrow_on(device.allocator()));
-            // A file that the host sees needs no copy, unless it is misaligned there.
-            if let Some(Ok(Some(mapped))) = mapped {
-                table.add(&mut builder, out, Arc::new(mapped), Role::Given);
-                continue;
+    let runs: FxHashSet<usize> = {
+        let all = pre.invocations.iter().zip(steps);
+        all.filter(|(_, step)| !matches!(step, Step::Nothing)).map(|(invocation, _)| invocation.call).collect()
+    };
+    let mut writes: FxHashMap<Slot, usize> = FxHashMap::default();
+    for slot in pre.invocations.iter().flat_map(|i| pre.written(i)) {
+        *writes.entry(*slot).or_default() += 1;
+    }
+    for (invocation, step) in pre.invocations.iter().zip(steps) {
+        let out = first_written(pre, invocation)?;
+        let device = &devices[&out];
+        match (step, out) {
+            (Step::Copy, Slot::Buffer(_)) if writes[&out] == 1 => {
+                let source = &table.buffers[table.get(invocation.args[1])?];
+                let mapped = source.device().is_disk().then(|| source.borrow_on(device.allocator()));
+                // A file that the host sees needs no copy, unless it is misaligned there.
+                if let Some(Ok(Some(mapped))) = mapped {
+                    table.add(&mut builder, out, Arc::new(mapped), Role::Given);
+                    continue;
+                }
+            }
+            (Step::View { offset }, Slot::Buffer(i)) => {
+                let (base, spec) = (&table.buffers[table.get(invocation.args[1])?], &pre.buffers[i]);
+                let start = base.offset().saturating_add(offset.saturating_mul(base.dtype().bytes()));
+                let view = Buffer::over(base.storage().clone(), start, spec.dtype, max_count(&spec.shape)?)?;
+                let role = if outputs.contains(&out) { Role::Output } else { Role::Intermediate };
+                table.add(&mut builder, out, Arc::new(view), role);
+            }
+            _ => {}
+        }
+        for slot in pre.written(invocation) {
+            if let (Slot::Buffer(i), false) = (*slot, table.at.contains_key(slot)) {
+                let spec = &pre.buffers[i];
+                let buffer = Buffer::new(device.allocator(), spec.dtype, max_count(&spec.shape)?)?;
+                let role = if outputs.contains(slot) { Role::Output } else { Role::Intermediate };
+                table.add(&mut builder, *slot, Arc::new(buffer), role);
             }
         }
-        for out in written {
-            let Slot::Buffer(i) = out else { continue };
-            let spec = &pre.buffers[i];
-            let buffer = Buffer::new(device.allocator(), spec.dtype, max_count(&spec.shape)?)?;
-            let role = if outputs.contains(&out) { Role::Output } else { Role::Intermediate };
-            table.add(&mut builder, out, Arc::new(buffer), role);
-        }
         let mut args = invocation.args.iter().map(|a| table.get(*a)).collect::<Result<Vec<_>>>()?;
-        match step {
-            Step::Nothing => {}
-            Step::Copy => {
-                let mut op = PlanOp::copy(args[0], args[1]);
-                op.id = Some(i as u64);
-                builder.op(op);
+        let mut op = match step {
+            Step::Nothing => continue,
+            Step::Copy => PlanOp::copy(args[0], args[1]),
+            Step::View { offset } => PlanOp::view(args[0], args[1], *offset),
+            Step::Host(step) => {
+                let outputs = (0..pre.written(invocation).len()).collect();
+                PlanOp::custom(step.clone(), args, outputs)
             }
             Step::Kernel(code) => {
                 table.reachable(&mut builder, &mut args, device)?;
@@ -194,18 +219,19 @@ pub(crate) fn instantiate(
                         }
                     });
                 }
-                let mut op = PlanOp::kernel(code.clone(), args);
-                op.id = Some(i as u64);
-                // What an invocation reads orders it anyway.
-                op.dependencies = invocation.after.iter().filter(|e| runs(e)).map(|e| *e as u64).collect();
-                builder.op(op);
+                PlanOp::kernel(code.clone(), args)
             }
-        }
+        };
+        op.id = Some(invocation.call as u64);
+        // What an invocation reads orders it anyway.
+        op.dependencies = invocation.after.iter().filter(|e| runs.contains(e)).map(|e| *e as u64).collect();
+        op.fixed = invocation.fixed.clone();
+        builder.op(op);
     }
     builder.outputs(pre.outputs.iter().map(|s| table.get(*s)).collect::<Result<_>>()?);
     builder.output_shapes(shapes.to_vec());
     builder.inputs(inputs);
-    builder.bind(&key.bindings);
+    builder.bind(&[&key.bindings[..], &pre.bindings].concat());
     builder.fix(&key.fixed);
     Ok(builder.build()?)
 }
@@ -227,7 +253,7 @@ pub fn instantiate_schedule(
     if pre.invocations.is_empty() {
         return Err(Error::EmptySchedule);
     }
-    let key = GraphKey { hash: [0; 32], leaves: leaves.to_vec(), bindings: bindings.to_vec(), fixed: vec![] };
+    let key = GraphKey { leaves: leaves.to_vec(), bindings: bindings.to_vec(), ..GraphKey::default() };
     let scheduled = Scheduled::of(pre.clone(), config);
     let shape = |slot: &Slot| match *slot {
         Slot::Leaf(i) => key.leaves[i].shape().clone(),
@@ -301,13 +327,10 @@ fn leaf_of(key: &GraphKey, slot: Slot) -> Option<&Leaf> {
     }
 }
 
-/// The arguments that an invocation writes, of which there is at least one.
-fn written(pre: &PreSchedule, invocation: &KernelInvocation) -> Result<Vec<Slot>> {
-    let written = pre.written(invocation);
-    if written.is_empty() {
-        return Err(Error::BufferNotFound("a step that writes nothing".into()));
-    }
-    Ok(written)
+/// The first argument that an invocation writes, which says where it runs.
+fn first_written(pre: &PreSchedule, invocation: &KernelInvocation) -> Result<Slot> {
+    let first = pre.written(invocation).first().copied();
+    first.ok_or_else(|| Error::BufferNotFound("a step that writes nothing".into()))
 }
 
 /// The device of each slot: its own, else that of the first argument that is not a file, else the
@@ -324,21 +347,25 @@ fn devices(
         devices.insert(Slot::Leaf(i), context.devices().get(leaf.device())?);
     }
     for invocation in &pre.invocations {
-        let written = written(pre, invocation)?;
-        let Slot::Buffer(i) = written[0] else { continue };
-        let device = match &pre.buffers[i].device {
-            Some(device) => context.devices().open(device.name())?,
-            None => {
-                let mut args = invocation.args.iter().filter_map(|a| devices.get(a));
-                match args.find(|d| !d.spec().is_disk()) {
-                    Some(device) => device.clone(),
-                    None => context.devices().get(chosen)?,
-                }
+        for out in pre.written(invocation) {
+            let Slot::Buffer(i) = *out else { continue };
+            if devices.contains_key(out) {
+                continue;
             }
-        };
-        // Kernels cannot write files: their results are wherever the CPU computes them.
-        let device = if device.spec().is_disk() { context.devices().get(&DeviceSpec::CPU)? } else { device };
-        devices.extend(written.into_iter().map(|out| (out, device.clone())));
+            let device = match &pre.buffers[i].device {
+                Some(device) => context.devices().open(device.name())?,
+                None => {
+                    let mut args = invocation.args.iter().filter_map(|a| devices.get(a));
+                    match args.find(|d| !d.spec().is_disk()) {
+                        Some(device) => device.clone(),
+                        None => context.devices().get(chosen)?,
+                    }
+                }
+            };
+            // Kernels cannot write files: their results are wherever the CPU computes them.
+            let device = if device.spec().is_disk() { context.devices().get(&DeviceSpec::CPU)? } else { device };
+            devices.insert(*out, device);
+        }
     }
     Ok(devices)
 }
@@ -355,42 +382,45 @@ fn steps(
     let target = config.target.as_ref().unwrap_or(context.target());
     let mut jobs = Vec::new();
     let mut known: FxHashMap<(usize, DeviceSpec), usize> = FxHashMap::default();
-    let mut plan = Vec::with_capacity(pre.invocations.len());
+    // What each step is, a kernel by its job.
+    let mut plan: Vec<std::result::Result<usize, Step>> = Vec::with_capacity(pre.invocations.len());
     for invocation in &pre.invocations {
-        let written = written(pre, invocation)?;
+        let out = first_written(pre, invocation)?;
         let mut empty = true;
-        for out in &written {
+        for out in pre.written(invocation) {
             empty &= match *out {
                 Slot::Buffer(i) => max_count(&pre.buffers[i].shape)? == 0,
                 Slot::Leaf(_) => false,
             };
         }
-        plan.push(match invocation.item {
-            _ if empty => None,
-            Item::Copy => Some(None),
-            Item::Kernel(k) => {
-                let device = &devices[&written[0]];
-                let job = *known.entry((k, device.spec().clone())).or_insert_with(|| {
-                    let (kernel, optimizer) = (pre.kernels[k].clone(), scheduled.optimizers[k].clone());
+        plan.push(match &invocation.item {
+            Item::Host { function, outputs, shapes } => {
+                Err(Step::Host(Arc::new(HostStep::new(function.clone(), *outputs, shapes.clone())?)))
+            }
+            _ if empty => Err(Step::Nothing),
+            Item::Copy => Err(Step::Copy),
+            Item::View { offset } => Err(Step::View { offset: *offset }),
+            Item::Kernel(k) => Ok({
+                let device = &devices[&out];
+                *known.entry((*k, device.spec().clone())).or_insert_with(|| {
+                    let (kernel, optimizer) = (pre.kernels[*k].clone(), scheduled.optimizers[*k].clone());
                     let (device, target) = match device.target() {
                         Some(own) => (device.clone(), own.clone()),
                         None => (context.device_for(device, target), target.clone()),
                     };
                     jobs.push(Job { kernel, device, target, optimizer });
                     jobs.len() - 1
-                });
-                Some(Some(job))
-            }
+                })
+            }),
         });
     }
     if let Some(search) = config.search(context) {
         beam::choose(context, &mut jobs, &search, watch)?;
     }
     let codes = compile_all(context, &jobs, watch)?;
-    let step = |step: Option<Option<usize>>| match step {
-        None => Step::Nothing,
-        Some(None) => Step::Copy,
-        Some(Some(job)) => Step::Kernel(codes[job].clone()),
+    let step = |step: std::result::Result<usize, Step>| match step {
+        Ok(job) => Step::Kernel(codes[job].clone()),
+        Err(step) => step,
     };
     Ok(plan.into_iter().map(step).collect())
 }

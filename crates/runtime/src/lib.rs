@@ -18,6 +18,7 @@ mod context;
 mod cpu;
 mod disk_cache;
 mod error;
+mod host;
 mod instantiate;
 mod interrupt;
 mod memory;
@@ -29,10 +30,14 @@ pub use code::KernelCode;
 pub use config::{ConfigError, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};
 pub use context::{Context, ContextStats};
 pub use error::{Error, Result, VariableError};
+pub use host::{Function, HostArgs, HostRule, HostValue};
 pub use instantiate::{create_schedule, instantiate_schedule};
 pub use interrupt::StopCheck;
 pub use memory::Memory;
 pub use plan::{ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, Profile, Timing};
 pub use svod_codegen::host::{TargetError, named as target_named};
 pub use svod_ir::target::{MatrixUnits, Target};
-pub use svod_schedule::{ParseScheduleError, Purpose, Schedule, create_pre_schedule};
+pub use svod_schedule::{
+    ParseScheduleError, Purpose, Schedule, ScheduleGraph, ScheduleGraphError, create_pre_schedule,
+    create_schedule_graph, schedule_graph,
+};

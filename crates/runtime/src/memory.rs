@@ -1,5 +1,6 @@
 //! Memory of tensors, as the leaves of graphs.
 
+use crate::plan::is_running;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,10 +74,11 @@ impl Memory {
     }
 
     /// Keeps runs of the plan whose output this is from writing it. It waits for one that is at it.
-    /// A thread may hold several.
-    pub fn hold(&self) -> RwLockReadGuard<'_, ()> {
+    /// A thread may hold several. One that runs the plan itself, and waits for a function that the plan
+    /// calls, need not: the content is not valid for it.
+    pub fn hold(&self) -> Option<RwLockReadGuard<'_, ()>> {
         // Recursive: a writer that waits must not come between two holds of one thread.
-        self.content.read_recursive()
+        (!is_running(&self.content)).then(|| self.content.read_recursive())
     }
 
     /// The buffer.

@@ -137,7 +137,12 @@ pub(crate) fn is_source(op: &Op) -> bool {
 
 /// Whether a value is computed once, whoever wants it: in a buffer, or once a row.
 fn is_barrier(op: &Op) -> bool {
-    matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous | Op::Copy(_)) || is_order(op)
+    matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous) || is_order(op) || is_step(op)
+}
+
+/// Whether an operation is no kernel: it reads and writes buffers as they are.
+pub(crate) fn is_step(op: &Op) -> bool {
+    matches!(op, Op::Copy(_) | Op::Loop(..) | Op::Host(..))
 }
 
 /// Whether a value's elements are another's in an order of their own.
@@ -309,6 +314,9 @@ impl Fuse<'_> {
             return;
         }
         self.fates[at] = fate;
+        if is_step(value.op()) {
+            self.graph.sources(node).iter().for_each(|s| self.output[*s as usize] = true);
+        }
         let mut flags = (false, false);
         let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {

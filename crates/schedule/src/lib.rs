@@ -3,20 +3,22 @@
 mod apply;
 mod blocks;
 mod contraction;
+mod cut;
 mod decision;
 mod fuse;
 mod heuristic;
+mod in_place;
 pub mod lower;
 mod merge;
 mod names;
 mod neighbours;
 mod normalize;
 pub mod opt;
-mod order;
 mod order_key;
 mod preschedule;
 mod quotient;
 mod rangeify;
+pub mod schedule_graph;
 mod threefry;
 mod views;
 
@@ -26,8 +28,9 @@ pub use heuristic::{heuristic, strict_heuristic};
 pub use lower::{LowerError, Program, lower};
 pub use neighbours::neighbours;
 pub use opt::{ParseScheduleError, Schedule};
-pub use order::OrderError;
 pub use preschedule::{
     BufferSpec, Item, KernelInvocation, PreSchedule, PreScheduleError, Purpose, Slot, create_pre_schedule,
+    create_schedule_graph,
 };
 pub use rangeify::RangeifyError;
+pub use schedule_graph::{ScheduleGraph, ScheduleGraphError};

@@ -20,6 +20,8 @@ use join::join;
 use rows::{Rows, traffic};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph};
@@ -39,9 +41,9 @@ const WORTH: i64 = 8;
 
 /// A kernel, or a step of another kind, in the making.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+struct Group {
     /// What is read and written.
-    pub step: Step,
+    step: Step,
     depth: u32,
     device: Option<Device>,
 }
@@ -53,6 +55,8 @@ pub(crate) enum Step {
     Kernel(Box<Ranged>),
     /// Copies a node to another device: from, to.
     Copy(NodeIndex, NodeIndex),
+    /// Something that is no kernel, with several results.
+    Shared { inputs: Vec<NodeIndex>, outputs: Vec<NodeIndex> },
 }
 
 impl Step {
@@ -61,6 +65,7 @@ impl Step {
         match self {
             Step::Kernel(ranged) => &ranged.outputs,
             Step::Copy(_, to) => std::slice::from_ref(to),
+            Step::Shared { outputs, .. } => outputs,
         }
     }
 
@@ -69,6 +74,7 @@ impl Step {
         match self {
             Step::Kernel(ranged) => ranged.params.iter().copied().filter(|n| !ranged.outputs.contains(n)).collect(),
             Step::Copy(from, _) => vec![*from],
+            Step::Shared { inputs, .. } => inputs.clone(),
         }
     }
 }
@@ -191,9 +197,9 @@ impl<'g> Merger<'g> {
         (decision, None)
     }
 
-    /// The groups, in the order in which they were begun, and why they are what they are. What only the
-    /// kernel that computes it reads is not written, unless `keep` says so.
-    pub fn finish(self, keep: impl Fn(NodeIndex) -> bool) -> (Vec<Group>, Vec<Decision>) {
+    /// The steps, producers before consumers, else in the order in which they were begun, and why they are
+    /// what they are. What only the kernel that computes it reads is not written, unless `keep` says so.
+    pub fn finish(self, keep: impl Fn(NodeIndex) -> bool) -> (Vec<Step>, Vec<Decision>) {
         let mut groups = self.groups;
         let mut read: FxHashMap<NodeIndex, ()> = FxHashMap::default();
         groups.iter().flat_map(|g| g.step.inputs()).for_each(|n| {
@@ -208,8 +214,38 @@ impl<'g> Merger<'g> {
                 **ranged = std::mem::take(&mut **ranged).arranged();
             }
         }
-        (groups, self.decisions)
+        (in_order(groups), self.decisions)
     }
+}
+
+/// The steps in order (Kahn 1962): what joined an earlier kernel may read what comes after that.
+fn in_order(groups: Vec<Group>) -> Vec<Step> {
+    let mut writers: FxHashMap<NodeIndex, usize> = FxHashMap::default();
+    for (at, group) in groups.iter().enumerate() {
+        group.step.outputs().iter().for_each(|n| drop(writers.insert(*n, at)));
+    }
+    let mut followers: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
+    let mut waits = vec![0usize; groups.len()];
+    for (at, group) in groups.iter().enumerate() {
+        for producer in group.step.inputs().iter().filter_map(|n| writers.get(n)) {
+            followers[*producer].push(at);
+            waits[at] += 1;
+        }
+    }
+    let mut ready: BinaryHeap<Reverse<usize>> = (0..groups.len()).filter(|at| waits[*at] == 0).map(Reverse).collect();
+    let mut steps: Vec<Option<Step>> = groups.into_iter().map(|group| Some(group.step)).collect();
+    let mut order = Vec::with_capacity(steps.len());
+    // What a group reads is written by groups of a smaller depth: all of them become ready.
+    while let Some(Reverse(at)) = ready.pop() {
+        order.extend(steps[at].take());
+        for &next in &followers[at] {
+            waits[next] -= 1;
+            if waits[next] == 0 {
+                ready.push(Reverse(next));
+            }
+        }
+    }
+    order
 }
 
 /// Whether a kernel may become part of another: it only maps and folds, and no schedule of its own

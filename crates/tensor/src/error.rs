@@ -195,7 +195,7 @@ fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
         Error::UnknownShape(_) => ErrorKind::Shape,
         Error::UnknownDevice { .. } => ErrorKind::Device,
         Error::Graph(error) => of_graph(error),
-        Error::Execute { .. } | Error::Stale => ErrorKind::Execution,
+        Error::Execute { .. } | Error::Raised { .. } | Error::Stale | Error::Reentrant => ErrorKind::Execution,
         Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
         Error::Unsupported(_) => ErrorKind::Unsupported,
         Error::Interrupted => ErrorKind::Interrupted,

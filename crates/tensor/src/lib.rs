@@ -13,6 +13,7 @@
 //! | `reduce`, `nn`, `norm` | folds and scans; layers |
 //! | `matmul`, `attention`, `einsum` | contractions |
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
+//! | `iterate` | loops, and functions of the host |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `lookups`, `read` | what is in memory: running, and taking values out |
 
@@ -26,6 +27,7 @@ mod elementwise;
 mod error;
 mod gather;
 mod index;
+mod iterate;
 mod lookups;
 mod matmul;
 mod memory;
@@ -58,6 +60,7 @@ pub use svod_dtype::DType;
 pub use svod_ir::graph::{Device, Origin, UOp};
 pub use svod_ir::size::{BoundVariable, Size, Variable};
 pub use svod_runtime::beam::serve_if_worker;
+pub use svod_runtime::{Feed, Function, Memory, PrepareConfig};
 pub use svod_runtime::{Feed, Memory, PrepareConfig};
 pub use tensor::Tensor;
 pub use window::Padding;

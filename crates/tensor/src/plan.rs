@@ -256,7 +256,7 @@ impl Plan {
             }
         }
         let mut present: Vec<(String, i64)> = Vec::new();
-        for bound in self.plan.values() {
+        for bound in self.plan.values()? {
             let name = bound.variable().name();
             if !found.iter().any(|(known, _)| known == name) {
                 present.push((name.to_owned(), bound.value()));

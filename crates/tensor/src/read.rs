@@ -81,7 +81,7 @@ impl Tensor {
     fn read<T>(&self, get: impl FnOnce(&Leaf) -> Result<T>) -> Result<T> {
         self.realize()?;
         let node = self.uop();
-        let _held = node.op().leaf().and_then(output_of).map(Memory::hold);
+        let _held = node.op().leaf().and_then(output_of).and_then(Memory::hold);
         // A run may have ended just before.
         match self.uop().op() {
             Op::Leaf(leaf) => get(leaf),

@@ -39,9 +39,14 @@ impl Tensor {
                 None => pending.push(node),
             }
         }
-        let claims = UOp::claim_all(&pending).into_iter();
-        let mine: Vec<Claim> =
-            claims.filter_map(|(_, c)| if let Claimed::Mine(c) = c { Some(c) } else { None }).collect();
+        let mut mine: Vec<Claim> = Vec::new();
+        for (_, claimed) in UOp::claim_all(&pending) {
+            match claimed {
+                Claimed::Mine(claim) => mine.push(claim),
+                Claimed::Done(_) => {}
+                Claimed::Held => return Err(svod_runtime::Error::Reentrant.into()),
+            }
+        }
         if !mine.is_empty() {
             compute(mine, config)?;
         }
@@ -73,7 +78,7 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     roots.extend(flags);
     let plan = Context::global().plan(&roots, &[], config)?;
     plan.execute()?;
-    let (outputs, values) = (plan.outputs(), plan.values());
+    let (outputs, values) = (plan.outputs(), plan.values()?);
     if outputs.len() != roots.len() {
         return Err(svod_runtime::Error::BatchMismatch { tensors: roots.len(), outputs: outputs.len() }.into());
     }
@@ -89,7 +94,7 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
 
 /// Keeps other threads from running the plans whose outputs the graph reads.
 fn hold_outputs(graph: &Graph) -> Vec<impl Drop> {
-    graph.nodes().iter().filter_map(|node| node.op().leaf()).filter_map(output_of).map(Memory::hold).collect()
+    graph.nodes().iter().filter_map(|node| node.op().leaf()).filter_map(output_of).filter_map(Memory::hold).collect()
 }
 
 /// The storages of a graph that may change later.
@@ -140,7 +145,7 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone());
         return Ok(Some(UOp::leaf(same)?));
     }
-    let _held = output_of(&leaf).map(Memory::hold);
+    let _held = output_of(&leaf).and_then(Memory::hold);
     check_leaves(&Graph::new(std::slice::from_ref(node)), &[])?;
     let copy: Buffer = {
         let buffer = buffer_of(&leaf)?;

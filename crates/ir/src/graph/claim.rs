@@ -4,7 +4,7 @@ use super::error::{GraphError, Reason};
 use super::intern;
 use super::op::Op;
 use super::uop::UOp;
-use std::mem;
+use std::{mem, thread};
 
 /// What came of claiming a node.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub enum Claimed {
     Mine(Claim),
     /// It has a value already: this leaf.
     Done(UOp),
+    /// This thread has claimed it already, and would wait for itself.
+    Held,
 }
 
 /// The exclusive right to force a node. Dropped without [`Claim::force`], by an error or a panic,
@@ -24,20 +26,23 @@ pub struct Claim {
 }
 
 impl UOp {
-    /// Claims the node, waiting while another thread has it. A thread that holds the claim must
-    /// not ask for it again. To hold several, use [`UOp::claim_all`].
+    /// Claims the node, waiting while another thread has it. To hold several, use
+    /// [`UOp::claim_all`].
     pub fn claim(&self) -> Claimed {
         if self.is_value() {
             return Claimed::Done(self.resolved());
         }
         let mut state = self.0.state.lock();
-        while state.claimed {
+        while let Some(owner) = state.claimed {
+            if owner == thread::current().id() {
+                return Claimed::Held;
+            }
             self.0.released.wait(&mut state);
         }
         match self.0.forced.get() {
             Some(leaf) => Claimed::Done(leaf.clone()),
             None => {
-                state.claimed = true;
+                state.claimed = Some(thread::current().id());
                 drop(state);
                 Claimed::Mine(Claim { node: self.clone() })
             }
@@ -58,6 +63,7 @@ impl UOp {
         match self.claim() {
             Claimed::Done(value) => Ok(value),
             Claimed::Mine(claim) => claim.force(leaf.clone()).map(|()| leaf),
+            Claimed::Held => Err(GraphError::new(self.op(), &[], Reason::Node("forced while this thread computes it"))),
         }
     }
 }
@@ -94,7 +100,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.node.0.state.lock().claimed = false;
+        self.node.0.state.lock().claimed = None;
         self.node.0.released.notify_all();
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         shape,
         device,
         forced: OnceLock::new(),
-        state: Mutex::new(State { sources, claimed: false }),
+        state: Mutex::new(State { sources, claimed: None }),
         released: Condvar::new(),
         has_origin: AtomicBool::new(false),
     });

@@ -3,6 +3,7 @@
 //! Folds of floats by sum and product are computed in binary64 and rounded once, because targets
 //! associate them as they like; compare with a tolerance.
 
+use super::iterate::LoopBody;
 use super::leaf::Leaf;
 use super::op::Op;
 use super::random::random_bits;
@@ -11,6 +12,8 @@ use crate::alu::Alu;
 use crate::buffer::HostBuffer;
 use crate::kernel::Monoid;
 use crate::size::{BoundVariable, Size, SizeError};
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use svod_dtype::{Const, DType};
 
 /// A value: elements in row-major order.
@@ -37,6 +40,9 @@ pub enum InterpError {
     /// Sizes that must agree do not under these bindings, or a type rule is broken.
     #[error("{0} does not fit its operands under these bindings")]
     Mismatch(&'static str),
+    /// A function of the host, which only the runtime can call.
+    #[error("host function {0} cannot be interpreted")]
+    Host(String),
 }
 
 /// The values of the graph's roots. `leaf` gives the memory of each leaf. Variables have the
@@ -55,11 +61,20 @@ pub fn evaluate(
         }
     }
     let context = Context { leaf, bindings };
+    let mut loops: FxHashMap<(LoopBody, Vec<u32>), Vec<HostBuffer>> = FxHashMap::default();
     let mut values: Vec<Value> = Vec::with_capacity(graph.len());
     for (node, sources) in graph.iter() {
+        let below = sources;
         let sources: Vec<&Value> = sources.iter().map(|&s| &values[s as usize]).collect();
         let shape = context.extents(node.shape())?;
-        let data = context.node(node.op(), node.dtype(), &shape, &sources)?;
+        let data = match node.op() {
+            // The results of one loop are computed together.
+            Op::Loop(body, output) => match loops.entry((body.clone(), below.to_vec())) {
+                Entry::Occupied(known) => known.get()[*output].clone(),
+                Entry::Vacant(new) => new.insert(context.repeat(body, &sources)?)[*output].clone(),
+            },
+            op => context.node(op, node.dtype(), &shape, &sources)?,
+        };
         if data.len() != shape.iter().product::<usize>() {
             return Err(InterpError::Mismatch(node.op().name()));
         }
@@ -80,6 +95,22 @@ impl Context<'_> {
 
     fn size(&self, size: &Size) -> Result<i64, InterpError> {
         Ok(size.eval_bound(&self.bindings)?)
+    }
+
+    /// The carried values of a loop after its last iteration.
+    fn repeat(&self, body: &LoopBody, sources: &[&Value]) -> Result<Vec<HostBuffer>, InterpError> {
+        let (graph, params) = (Graph::new(body.results()), body.params());
+        let mut data: Vec<HostBuffer> = sources.iter().map(|s| s.data.clone()).collect();
+        for value in body.var().min()..=body.var().max() {
+            let mut bindings = self.bindings.clone();
+            bindings.retain(|b| b.variable().name() != body.var().name());
+            bindings.push(body.var().bind(value)?);
+            let leaf = |leaf: &Leaf| params.iter().position(|p| p == leaf).map(|at| data[at].clone());
+            let next = evaluate(&graph, &leaf, &bindings)?;
+            next.into_iter().enumerate().for_each(|(at, value)| data[at] = value.data);
+        }
+        data.truncate(body.results().len());
+        Ok(data)
     }
 
     fn node(&self, op: &Op, dtype: DType, shape: &[usize], s: &[&Value]) -> Result<HostBuffer, InterpError> {
@@ -209,6 +240,8 @@ impl Context<'_> {
                 Some(if matches!(op, Op::Sort(..)) { row[position] } else { Const::i64(dtype, position as i64) })
             }),
             Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) => Ok(s[0].data.clone()),
+            Op::Loop(..) => Err(mismatch()),
+            Op::Host(function, ..) => Err(InterpError::Host(function.to_string())),
         }
     }
 }

@@ -16,7 +16,7 @@ use std::hash::{Hash, Hasher};
 const MAX_ALIGNMENT: u64 = 64;
 
 /// The key and what it left out, by position.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct GraphKey {
     /// A hash of the structure. It is the same in another process of the same build.
     pub hash: [u8; 32],
@@ -26,6 +26,9 @@ pub struct GraphKey {
     pub bindings: Vec<BoundVariable>,
     /// Those of them whose value the memory of a leaf has fixed.
     pub fixed: Vec<BoundVariable>,
+    /// Whether it names functions of the host, which are no structure: the hash is of no use in another
+    /// process, and for no longer than they live.
+    pub opaque: bool,
 }
 
 /// One variable with two values in one graph.
@@ -40,7 +43,7 @@ impl GraphKey {
     /// [`BindMismatch`] where a variable is bound to two values.
     pub fn new(graph: &Graph) -> Result<GraphKey, BindMismatch> {
         let mut bytes = Bytes(Vec::with_capacity(graph.len() * 32));
-        let mut key = GraphKey { hash: [0; 32], leaves: Vec::new(), bindings: Vec::new(), fixed: Vec::new() };
+        let mut key = GraphKey::default();
         let mut storages: FxHashMap<u64, (usize, u64)> = FxHashMap::default();
         for (node, sources) in graph.iter() {
             match node.op() {
@@ -67,7 +70,14 @@ impl GraphKey {
                     ("bind", bound.variable()).hash(&mut bytes);
                     key.bind(bound)?;
                 }
-                op => (op, sources).hash(&mut bytes),
+                op => {
+                    (op, sources).hash(&mut bytes);
+                    match op {
+                        Op::Loop(body, _) => key.absorb(body)?,
+                        Op::Host(..) => key.opaque = true,
+                        _ => {}
+                    }
+                }
             }
         }
         graph.roots().hash(&mut bytes);
@@ -75,7 +85,7 @@ impl GraphKey {
         Ok(key)
     }
 
-    fn bind(&mut self, bound: &BoundVariable) -> Result<(), BindMismatch> {
+    pub(super) fn bind(&mut self, bound: &BoundVariable) -> Result<(), BindMismatch> {
         match self.bindings.iter().find(|b| b.variable().name() == bound.variable().name()) {
             None => self.bindings.push(bound.clone()),
             Some(known) if known == bound => {}

@@ -15,9 +15,11 @@
 mod builder;
 mod claim;
 mod error;
+mod host;
 mod infer;
 mod intern;
 pub mod interp;
+mod iterate;
 pub mod key;
 pub mod leaf;
 pub mod op;
@@ -30,6 +32,8 @@ pub mod walk;
 
 pub use claim::{Claim, Claimed};
 pub use error::{GraphError, Reason};
+pub use host::{HostCall, HostFunction};
+pub use iterate::LoopBody;
 pub use leaf::{Device, Leaf, LeafClass, LeafData};
 pub use op::{Axes, Op, Pairs, Shape};
 pub use origin::Origin;

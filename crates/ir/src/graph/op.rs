@@ -7,7 +7,9 @@
 //! Later operations take their place by subject: sharded and custom operations after the moves
 //! between devices.
 
+use super::host::HostCall;
 use super::infer;
+use super::iterate::{self, LoopBody};
 use super::leaf::{Device, Leaf};
 use super::uop::UOp;
 use super::{GraphError, Reason};
@@ -143,6 +145,11 @@ graph_ops! { |op, s|
         "The source, of whose variables one has this value for this run. The value is no part of the structure.";
     Copy(to: Device)                                   "copy"          [1]            [s[0].dtype()]              [infer::same_shape(s)]
         "The value on another device.";
+    // What is computed step by step, or elsewhere. A node is one of several results.
+    Loop(body: LoopBody, output: usize)                "loop"          [body.params().len()] [iterate::output(body, *output, s)?.dtype()] [iterate::output(body, *output, s)?.shape().clone()]
+        "What a carried value is after a loop; see [`LoopBody`]. Operands: what the carried values begin with, then what the body reads from outside.";
+    Host(function: HostCall, operands: usize, output: usize) "host"    [*operands]    [function.output(*output, s)?.0] [function.output(*output, s)?.1]
+        "A result of a function of the host; see [`HostFunction`](super::HostFunction).";
 }
 
 impl Op {
@@ -190,7 +197,7 @@ macro_rules! show_by_display {
         }
     )*};
 }
-show_by_display!(Const, Leaf, Size, BoundVariable, usize, bool, Monoid, Device);
+show_by_display!(Const, Leaf, Size, BoundVariable, usize, bool, Monoid, Device, LoopBody, HostCall);
 
 impl fmt::Display for Show<'_, DType> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

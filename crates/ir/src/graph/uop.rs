@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 use std::{fmt, mem};
 use svod_dtype::DType;
 
@@ -50,7 +51,8 @@ pub(super) struct Node {
 pub(super) struct State {
     /// Empty once forced.
     pub sources: Sources,
-    pub claimed: bool,
+    /// The thread that computes it.
+    pub claimed: Option<ThreadId>,
 }
 
 impl UOp {

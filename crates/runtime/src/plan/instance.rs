@@ -49,7 +49,7 @@ pub(super) fn plan(
 
 /// Another instance with memory of its own, save what comes from outside.
 pub(super) fn another(plan: &ExecutionPlan) -> Result<ExecutionPlan> {
-    let run = plan.run.lock();
+    let run = plan.hold()?;
     let mut storages: FxHashMap<StorageId, Arc<Storage>> = FxHashMap::default();
     let mut own = |buffer: &Arc<Buffer>| -> Result<Arc<Buffer>> {
         let old = buffer.storage();

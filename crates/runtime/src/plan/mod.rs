@@ -17,19 +17,22 @@ mod instance;
 mod memory_plan;
 mod op;
 mod order;
+mod reentry;
 mod run;
 
 pub use builder::{BuildError, ExecutionPlanBuilder, PlanInput, Role};
 pub use inspect::{PlanKernel, Profile, Timing};
 pub use memory_plan::MemoryReport;
 pub use op::{CustomArgs, CustomError, CustomFunction, OpKind, PlanOp};
+pub(crate) use reentry::is_running;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::pool::Pool;
 use order::Order;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use reentry::Running;
 use run::Run;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -166,7 +169,7 @@ impl ExecutionPlan {
     /// # Errors
     /// As [`ExecutionPlan::execute_with`].
     pub fn set_input(&self, i: usize, feed: Feed, vars: &[(&str, i64)]) -> Result<()> {
-        let mut run = self.run.lock();
+        let mut run = self.hold()?;
         run.check_vars(&self.shared, vars)?;
         let bytes = self.check_feed(&run, i, feed, vars)?;
         run.set_vars(&self.shared, vars);
@@ -178,7 +181,7 @@ impl ExecutionPlan {
     /// # Errors
     /// [`Error::Stale`] where no run made it, or the last one failed.
     pub fn read_output(&self, i: usize) -> Result<Vec<u8>> {
-        let run = self.run.lock();
+        let run = self.hold()?;
         let output = self.output(i).ok_or_else(|| Error::BufferNotFound(format!("output {i}")))?;
         if !self.valid() {
             return Err(Error::Stale);
@@ -195,13 +198,13 @@ impl ExecutionPlan {
     }
 
     /// The variables that have a value.
-    pub fn values(&self) -> Vec<BoundVariable> {
-        self.run.lock().values(&self.shared)
+    pub fn values(&self) -> Result<Vec<BoundVariable>> {
+        Ok(self.hold()?.values(&self.shared))
     }
 
     /// Reads an input, at the present values of the variables in its extents, and gives these.
     pub fn read_input(&self, i: usize) -> Result<(Vec<u8>, Vec<usize>)> {
-        let run = self.run.lock();
+        let run = self.hold()?;
         let input = self.inputs.get(i).ok_or_else(|| Error::BufferNotFound(format!("input {i}")))?.buffer();
         let extents = run.extents(&self.shared, &self.shared.input_shapes[i], &[])?;
         let content = input.view(0, input.dtype(), extents.iter().product())?.to_vec()?;
@@ -288,17 +291,28 @@ impl ExecutionPlan {
 
     /// Gives the memory of intermediates back; the next run allocates again. Says how many were
     /// released.
-    pub fn release_intermediates(&self) -> usize {
+    ///
+    /// # Errors
+    /// [`Error::Reentrant`], also of the others that need the instance.
+    pub fn release_intermediates(&self) -> Result<usize> {
         self.release(|role| role == Role::Intermediate)
     }
 
     /// Gives the memory of intermediates and outputs back, inputs excepted.
-    pub fn release_all(&self) -> usize {
+    pub fn release_all(&self) -> Result<usize> {
         self.release(|role| matches!(role, Role::Intermediate | Role::Output))
     }
 
-    fn release(&self, which: impl Fn(Role) -> bool) -> usize {
-        let mut run = self.run.lock();
+    /// Holds the instance exclusively.
+    fn hold(&self) -> Result<MutexGuard<'_, Run>> {
+        match is_running(&self.content) {
+            true => Err(Error::Reentrant),
+            false => Ok(self.run.lock()),
+        }
+    }
+
+    fn release(&self, which: impl Fn(Role) -> bool) -> Result<usize> {
+        let mut run = self.hold()?;
         run.unready();
         let roles = self.shared.roles.iter().zip(&self.buffers).filter(|(role, _)| which(**role));
         let mut released = 0;
@@ -310,7 +324,7 @@ impl ExecutionPlan {
                 }
             }
         }
-        released
+        Ok(released)
     }
 
     /// Says that the outputs are not what they should be, for a reason that only the caller knows.
@@ -331,7 +345,7 @@ impl ExecutionPlan {
         vars: &[(&str, i64)],
         run_it: impl FnOnce(&mut Run, &[Arc<Buffer>]) -> Result<T>,
     ) -> Result<T> {
-        let mut run = self.run.lock();
+        let mut run = self.hold()?;
         run.check_vars(&self.shared, vars)?;
         let mut bytes: SmallVec<[usize; 8]> = SmallVec::new();
         for (i, feed) in inputs.iter().enumerate() {
@@ -348,7 +362,9 @@ impl ExecutionPlan {
         if changed {
             self.tell_outputs(&run);
         }
+        let running = Running::enter(&self.content);
         let done = run_it(&mut run, &self.buffers)?;
+        drop(running);
         self.set_valid(true);
         drop(writing);
         Ok(done)

@@ -4,6 +4,7 @@ use crate::code::KernelCode;
 use std::fmt;
 use std::sync::Arc;
 use svod_device::Buffer;
+use svod_ir::size::Variable;
 
 /// One step of a plan, on buffers that it names by their position in the plan.
 #[derive(Clone, Debug)]
@@ -47,6 +48,11 @@ pub trait CustomFunction: Send + Sync {
     /// What it is, for listings and errors.
     fn kind(&self) -> &str;
 
+    /// The variables that it asks for, besides those of the plan's kernels and shapes.
+    fn variables(&self) -> Vec<Variable> {
+        Vec::new()
+    }
+
     /// Does it.
     fn call(&self, args: &CustomArgs) -> Result<(), CustomError>;
 }
@@ -60,7 +66,7 @@ pub struct CustomArgs<'a> {
 }
 
 /// Why a custom function failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum CustomError {
     /// It cannot do this kind of work.
     #[error("unsupported custom function")]
@@ -68,6 +74,9 @@ pub enum CustomError {
     /// Anything else.
     #[error("{0}")]
     Failed(String),
+    /// The function's own error, which reaches the caller as it is.
+    #[error("{0}")]
+    Raised(Arc<dyn std::error::Error + Send + Sync>),
 }
 
 impl PlanOp {

@@ -155,6 +155,13 @@ pub(super) fn variables<'a>(
         }
         sources.push(values);
     }
+    for op in ops {
+        let OpKind::Custom(function) = &op.kind else { continue };
+        let own = function.variables().into_iter();
+        for var in own.filter(|var| !op.fixed.iter().any(|(name, _)| name == var.name())) {
+            join(&mut vars, &var)?;
+        }
+    }
     for var in shapes.flat_map(|s| s.iter()).flat_map(Size::variables) {
         join(&mut vars, &var)?;
     }
@@ -585,6 +592,7 @@ impl Run {
                 function.call(&args).map_err(|error| match error {
                     CustomError::Unsupported => Error::Unsupported(format!("op {at}: custom function '{}'", op.name())),
                     CustomError::Failed(message) => failed(message),
+                    CustomError::Raised(error) => Error::Raised { op: at, name: op.name().to_owned(), error },
                 })
             }
             OpKind::Kernel(_) => {

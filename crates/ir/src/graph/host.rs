@@ -1,0 +1,100 @@
+//! Functions of the host as nodes of the graph.
+
+use super::error::Reason;
+use super::op::Shape;
+use super::uop::UOp;
+use crate::size::Size;
+use std::any::Any;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use svod_dtype::DType;
+
+/// A function of the host: what it is called, and which values it makes. Whoever runs the graph gets
+/// the rest by downcasting.
+pub trait HostFunction: Any + Send + Sync {
+    /// Its name, for listings and errors.
+    fn name(&self) -> &str;
+
+    /// Types and shapes of its results, at least one, over these operands.
+    ///
+    /// # Errors
+    /// Why it cannot be called with them.
+    fn infer(&self, operands: &[(DType, &[Size])]) -> Result<Vec<(DType, Shape)>, String>;
+}
+
+/// A function as part of a node: the same where it is the very same function.
+#[derive(Clone)]
+pub struct HostCall(Arc<dyn HostFunction>);
+
+impl HostCall {
+    /// A call of a function.
+    pub fn new(function: Arc<dyn HostFunction>) -> HostCall {
+        HostCall(function)
+    }
+
+    /// The function.
+    pub fn function(&self) -> &Arc<dyn HostFunction> {
+        &self.0
+    }
+
+    /// The function as what it is; `None` where it is something else.
+    pub fn downcast<T: HostFunction>(&self) -> Option<&T> {
+        (&*self.0 as &dyn Any).downcast_ref()
+    }
+
+    /// Types and shapes of all results.
+    pub fn outputs(&self, sources: &[UOp]) -> Result<Vec<(DType, Shape)>, Reason> {
+        let operands: Vec<(DType, &[Size])> = sources.iter().map(|s| (s.dtype(), s.shape())).collect();
+        let outputs = self.0.infer(&operands).map_err(|why| Reason::Shape(format!("{}: {why}", self.0.name())))?;
+        for (dtype, shape) in &outputs {
+            super::infer::element(*dtype)?;
+            super::infer::extents(shape)?;
+        }
+        Ok(outputs)
+    }
+
+    /// Type and shape of one result.
+    pub(super) fn output(&self, at: usize, sources: &[UOp]) -> Result<(DType, Shape), Reason> {
+        let outputs = self.outputs(sources)?;
+        let count = outputs.len();
+        outputs.into_iter().nth(at).ok_or(Reason::Axis { axis: at, rank: count })
+    }
+}
+
+impl PartialEq for HostCall {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for HostCall {}
+
+impl Hash for HostCall {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).cast::<()>().hash(state);
+    }
+}
+
+impl fmt::Display for HostCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+impl fmt::Debug for HostCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostCall({})", self.0.name())
+    }
+}
+
+impl UOp {
+    /// The results of a function of the host on these operands.
+    pub fn host(function: Arc<dyn HostFunction>, operands: &[UOp]) -> Result<Vec<UOp>, super::GraphError> {
+        let call = HostCall::new(function);
+        let op = |output| super::Op::Host(call.clone(), operands.len(), output);
+        let resolved: Vec<UOp> = operands.iter().map(UOp::resolved).collect();
+        let count = call.outputs(&resolved).map_err(|reason| super::GraphError::new(&op(0), &resolved, reason))?.len();
+        (0..count).map(|output| UOp::new(op(output), operands)).collect()
+    }
+}

@@ -1,0 +1,215 @@
+//! Loops around a part of a graph: values that are computed from themselves, several times over.
+//!
+//! The body is a graph of its own over *parameters*, leaves of class `Input` without data. The first
+//! parameters stand for the carried values, whose next values are the body's results; the others for
+//! what the body reads from outside. The latter is computed once: nothing in a body that depends
+//! neither on a carried value nor on the loop's variable is part of the body, unless it costs nothing.
+
+use super::error::{GraphError, Reason};
+use super::key::{BindMismatch, GraphKey};
+use super::leaf::{Leaf, LeafClass};
+use super::op::Op;
+use super::uop::UOp;
+use super::walk::Graph;
+use crate::size::{Size, Variable};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// What each iteration of a loop computes, and how often. Equal where structure and variable are.
+#[derive(Clone, Debug)]
+pub struct LoopBody(Arc<Body>);
+
+#[derive(Debug)]
+struct Body {
+    var: Variable,
+    params: Vec<Leaf>,
+    results: Vec<UOp>,
+    key: GraphKey,
+}
+
+impl LoopBody {
+    /// A body that is run for each value of `var`. Parameter `i` is a leaf of class `Input(i)`; the
+    /// first ones are those that the results are the next values of.
+    ///
+    /// # Errors
+    /// A variable with two values.
+    pub fn new(var: Variable, params: Vec<Leaf>, results: Vec<UOp>) -> Result<LoopBody, BindMismatch> {
+        let key = GraphKey::new(&Graph::new(&results))?;
+        Ok(LoopBody(Arc::new(Body { var, params, results, key })))
+    }
+
+    /// The loop's variable: from its least to its greatest value, both inclusive.
+    pub fn var(&self) -> &Variable {
+        &self.0.var
+    }
+
+    /// What the body reads: carried values, then values from outside.
+    pub fn params(&self) -> &[Leaf] {
+        &self.0.params
+    }
+
+    /// The next values of what is carried.
+    pub fn results(&self) -> &[UOp] {
+        &self.0.results
+    }
+
+    /// The structure of the body.
+    pub fn key(&self) -> &GraphKey {
+        &self.0.key
+    }
+}
+
+impl PartialEq for LoopBody {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.0.key.hash, &self.0.var) == (&other.0.key.hash, &other.0.var)
+    }
+}
+
+impl Eq for LoopBody {}
+
+impl Hash for LoopBody {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.0.key.hash, &self.0.var).hash(state);
+        // Parameters that no result reads are operands as well.
+        self.0.params.len().hash(state);
+    }
+}
+
+impl fmt::Display for LoopBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Body { var, key, .. } = &*self.0;
+        write!(f, "{var}:{}..={} ", var.min(), var.max())?;
+        key.hash[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl UOp {
+    /// The values of `carried` after `results`, which are built on `params`, have taken their place for
+    /// each value of `var`. `outside` makes a parameter for a value from outside, of class `Input` with
+    /// the number that it is given.
+    ///
+    /// # Errors
+    /// A result whose type or shape is not that of what it is the next value of, and a shape of a
+    /// carried value that depends on the variable.
+    pub fn iterate<E: From<GraphError> + From<BindMismatch>>(
+        var: &Variable,
+        carried: &[UOp],
+        params: Vec<Leaf>,
+        results: &[UOp],
+        outside: &mut dyn FnMut(&UOp, u32) -> Result<Leaf, E>,
+    ) -> Result<Vec<UOp>, E> {
+        let mut sources = carried.to_vec();
+        let (mut params, graph) = (params, Graph::new(results));
+        let varies = varying(&graph, var, &params);
+        let wanted = wanted(&graph, &varies);
+        let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
+        for (at, (node, below)) in graph.iter().enumerate() {
+            let below: Vec<UOp> = below.iter().map(|s| nodes[*s as usize].clone()).collect();
+            nodes.push(match wanted[at] {
+                Wanted::Inside if below.is_empty() => node.clone(),
+                Wanted::Inside => UOp::new(node.op().clone(), &below)?,
+                Wanted::Outside => {
+                    let param = outside(node, params.len() as u32)?;
+                    sources.push(node.clone());
+                    params.push(param.clone());
+                    UOp::leaf(param)?
+                }
+                Wanted::Nowhere => node.clone(),
+            });
+        }
+        let results: Vec<UOp> = graph.roots().iter().map(|r| nodes[*r as usize].clone()).collect();
+        let body = LoopBody::new(var.clone(), params, results)?;
+        let output = |i| Ok(UOp::new(Op::Loop(body.clone(), i), &sources)?);
+        (0..carried.len()).map(output).collect()
+    }
+}
+
+/// Which nodes depend on a loop.
+fn varying(graph: &Graph, var: &Variable, params: &[Leaf]) -> Vec<bool> {
+    let mut varies: Vec<bool> = Vec::with_capacity(graph.len());
+    for (node, sources) in graph.iter() {
+        let own = matches!(node.op(), Op::Leaf(leaf) if params.contains(leaf)) || mentions(node, var);
+        varies.push(own || sources.iter().any(|s| varies[*s as usize]));
+    }
+    varies
+}
+
+/// Whether a node's own data depends on a variable.
+fn mentions(node: &UOp, var: &Variable) -> bool {
+    let named = |size: &Size| size.variables().contains(var);
+    let pairs = |pairs: &[(Size, Size)]| pairs.iter().any(|(a, b)| named(a) || named(b));
+    let own = match node.op() {
+        Op::Size(size) => named(size),
+        Op::Bind(bound) => bound.variable() == var,
+        Op::Pad(by, _) => pairs(by),
+        Op::Shrink(to) => pairs(to),
+        _ => false,
+    };
+    own || node.shape().iter().any(named)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// By nothing in the body.
+    Nowhere,
+    /// Computed in the body.
+    Inside,
+    /// Computed once, and read by the body.
+    Outside,
+}
+
+/// Where each node is computed: what depends on the loop, and what costs nothing, inside.
+fn wanted(graph: &Graph, varies: &[bool]) -> Vec<Wanted> {
+    let mut wanted = vec![Wanted::Nowhere; graph.len()];
+    graph.roots().iter().for_each(|r| wanted[*r as usize] = Wanted::Inside);
+    for at in (0..graph.len()).rev() {
+        if wanted[at] == Wanted::Nowhere {
+            continue;
+        }
+        let op = graph.nodes()[at].op();
+        let free =
+            matches!(op, Op::Const(_) | Op::Size(_) | Op::Bind(_) | Op::Range(_) | Op::Let(_)) || op.is_movement();
+        wanted[at] = if varies[at] || free { Wanted::Inside } else { Wanted::Outside };
+        if wanted[at] == Wanted::Inside {
+            graph.sources(at as u32).iter().for_each(|s| wanted[*s as usize] = Wanted::Inside);
+        }
+    }
+    wanted
+}
+
+/// Checks the operands of a loop, and gives the parameter that stands for an output.
+pub(super) fn output<'a>(body: &'a LoopBody, output: usize, sources: &[UOp]) -> Result<&'a Leaf, Reason> {
+    let params = body.params();
+    for (i, (param, source)) in params.iter().zip(sources).enumerate() {
+        if param.class() != LeafClass::Input(i as u32) {
+            return Err(Reason::Node("a parameter of a loop without its number"));
+        }
+        if (param.dtype(), &**param.shape()) != (source.dtype(), source.shape()) {
+            return Err(Reason::Shape(format!("operand {i} is not of its parameter's type and shape")));
+        }
+    }
+    for (i, (param, result)) in params.iter().zip(body.results()).enumerate() {
+        let show = |dtype, shape| format!("{dtype}{}", super::op::ShowShape(shape));
+        let (was, is) = (show(param.dtype(), param.shape()), show(result.dtype(), result.shape()));
+        if was != is {
+            return Err(Reason::Shape(format!("carried value {i} is {was} and becomes {is}")));
+        }
+        if param.shape().iter().any(|n| n.variables().contains(body.var())) {
+            return Err(Reason::Shape(format!("carried value {i}, {was}, changes its shape with {}", body.var())));
+        }
+    }
+    let Some(param) = params.get(output).filter(|_| output < body.results().len()) else {
+        return Err(Reason::Axis { axis: output, rank: body.results().len() });
+    };
+    Ok(param)
+}
+
+impl GraphKey {
+    /// Values of variables in the bodies of loops count as the graph's.
+    pub(super) fn absorb(&mut self, body: &LoopBody) -> Result<(), BindMismatch> {
+        let inner = body.key();
+        self.opaque |= inner.opaque;
+        inner.bindings.iter().try_for_each(|bound| self.bind(bound))
+    }
+}

@@ -1,0 +1,125 @@
+//! What is computed step by step or elsewhere: loops over tensors, and Python functions as parts of plans.
+
+use std::fmt;
+use std::sync::Arc;
+
+use numpy::PyUntypedArrayMethods;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use svod_dtype::DType;
+use svod_ir::graph::Shape;
+use svod_ir::size::Size;
+use svod_runtime::plan::CustomError;
+use svod_runtime::{Function, HostArgs};
+use svod_tensor::Tensor;
+
+use crate::array::{Held, array_over, bytes_of, dense};
+use crate::convert::AnyOperand;
+use crate::dtype::AnyDType;
+use crate::error::{Class, Raised, Result};
+use crate::size::{AnySize, Extents, PySize};
+use crate::tensor::PyTensor;
+
+/// The values that `init` becomes when `body` computes them anew for each number from `start` to before
+/// `stop`, from the number and the values so far; see `svod.iterate`.
+#[pyfunction]
+pub fn _iterate(start: i64, stop: i64, init: Vec<Py<PyTensor>>, body: &Bound<'_, PyAny>) -> Result<Vec<PyTensor>> {
+    let py = body.py();
+    let init: Vec<&Tensor> = init.iter().map(|t| &t.get().0).collect();
+    let results = Tensor::iterate(start..stop, &init, |i, carried| -> Result<Vec<Tensor>> {
+        let carried = carried.into_iter().map(PyTensor::from).collect::<Vec<_>>();
+        let i = PySize::from(AnySize { size: i, values: Vec::new() });
+        let results: Vec<Py<PyTensor>> = body.call1((Bound::new(py, i)?, carried))?.extract()?;
+        Ok(results.iter().map(|t| t.get().0.clone()).collect())
+    })?;
+    Ok(results.into_iter().map(Into::into).collect())
+}
+
+/// The results of a Python function on these operands, of these shapes and types; see `svod.custom`.
+#[pyfunction]
+pub fn _custom(
+    function: Py<PyAny>,
+    name: String,
+    operands: Vec<AnyOperand>,
+    outputs: Vec<(Bound<'_, PyAny>, AnyDType)>,
+) -> Result<Vec<PyTensor>> {
+    let mut rule: Vec<(DType, Shape)> = Vec::with_capacity(outputs.len());
+    let mut values = Vec::new();
+    for (shape, dtype) in outputs {
+        let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
+        values.extend_from_slice(shape.values());
+        rule.push((dtype.0, shape.sizes.into()));
+    }
+    let call = Call { function, name: name.clone() };
+    let host = Function::new(name, move |_: &[(DType, &[Size])]| Ok(rule.clone()), move |args| call.run(args));
+    let operands = operands.into_iter().map(|o| Tensor::scalar(o.0, None)).collect::<svod_tensor::Result<Vec<_>>>()?;
+    let results = Tensor::host(host, &operands.iter().collect::<Vec<_>>())?;
+    results.into_iter().map(|t| Ok(PyTensor(t.with_values(&values)?))).collect()
+}
+
+/// A Python function that a plan calls.
+struct Call {
+    function: Py<PyAny>,
+    name: String,
+}
+
+impl Call {
+    fn run(&self, args: &HostArgs) -> std::result::Result<(), CustomError> {
+        Python::attach(|py| self.attached(py, args))
+            .map_err(|raised| CustomError::Raised(Arc::new(Exception(raised.into()))))
+    }
+
+    /// Calls the function with copies of the operands, and copies what it gives to the results.
+    fn attached(&self, py: Python<'_>, args: &HostArgs) -> Result<()> {
+        let mut operands = Vec::with_capacity(args.operands.len());
+        for operand in &args.operands {
+            let bytes = operand.buffer.to_vec().map_err(svod_tensor::TensorError::from)?;
+            operands.push(array_over(py, Held::Own(bytes), operand.buffer.dtype(), &operand.extents)?);
+        }
+        let given = self.function.bind(py).call1(PyTuple::new(py, operands)?)?;
+        let several = args.results.len() > 1;
+        let given: Vec<Bound<'_, PyAny>> = if several { given.extract()? } else { vec![given] };
+        if given.len() != args.results.len() {
+            let message = format!("{}: {} results were declared, {} given", self.name, args.results.len(), given.len());
+            return Err(Class::Shape.raise(message));
+        }
+        for (result, given) in args.results.iter().zip(given) {
+            let given = match given.cast::<PyTensor>() {
+                Ok(tensor) => tensor.call_method0("numpy")?,
+                Err(_) => given,
+            };
+            let (array, dtype) = dense(&given)?;
+            let expected = result.buffer.dtype();
+            if dtype != expected {
+                return Err(Class::DType.raise(format!("{}: {expected} was declared, {dtype} given", self.name)));
+            }
+            if array.shape() != result.extents {
+                let (declared, shape) = (&result.extents, array.shape());
+                return Err(
+                    Class::Shape.raise(format!("{}: shape {declared:?} was declared, {shape:?} given", self.name))
+                );
+            }
+            result.buffer.copy_in(bytes_of(&array)).map_err(svod_tensor::TensorError::from)?;
+        }
+        Ok(())
+    }
+}
+
+/// An exception of a function that a plan called, on its way to whoever executes the plan.
+#[derive(Debug)]
+pub struct Exception(PyErr);
+
+impl Exception {
+    /// The very exception that was raised.
+    pub fn raised(&self) -> Raised {
+        Python::attach(|py| Raised::from(self.0.clone_ref(py)))
+    }
+}
+
+impl fmt::Display for Exception {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Exception {}

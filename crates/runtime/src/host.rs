@@ -1,0 +1,112 @@
+//! Functions of the host as steps of plans: what a graph's [`HostFunction`] is made of.
+
+use crate::error::{Error, Result};
+use crate::plan::{CustomArgs, CustomError, CustomFunction};
+use std::sync::Arc;
+use svod_device::Buffer;
+use svod_dtype::DType;
+use svod_ir::graph::{HostCall, HostFunction, Shape};
+use svod_ir::size::{Size, Variable};
+
+/// Types and shapes of the results over types and shapes of the operands.
+pub type HostRule = dyn Fn(&[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> + Send + Sync;
+
+/// What a function is called with: an operand or a result, dense and row-major.
+#[derive(Debug)]
+pub struct HostValue {
+    /// The elements.
+    pub buffer: Buffer,
+    /// Extents in this run.
+    pub extents: Vec<usize>,
+}
+
+/// A call of a function.
+pub struct HostArgs<'a> {
+    /// What it reads.
+    pub operands: Vec<HostValue>,
+    /// What it writes.
+    pub results: Vec<HostValue>,
+    var: &'a dyn Fn(&str) -> Option<i64>,
+}
+
+impl HostArgs<'_> {
+    /// The value of a variable: that of a loop that the call is in, else that of the run.
+    pub fn var(&self, name: &str) -> Option<i64> {
+        (self.var)(name)
+    }
+}
+
+/// A function that graphs may name: a rule for what it makes, and what it does.
+///
+/// It runs on the thread that executes the plan, alone, and may use svod itself, the plan that is
+/// executing excepted.
+pub struct Function {
+    name: String,
+    rule: Box<HostRule>,
+    call: Box<dyn Fn(&HostArgs) -> std::result::Result<(), CustomError> + Send + Sync>,
+}
+
+impl Function {
+    /// A function of this name.
+    pub fn new(
+        name: impl Into<String>,
+        rule: impl Fn(&[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> + Send + Sync + 'static,
+        call: impl Fn(&HostArgs) -> std::result::Result<(), CustomError> + Send + Sync + 'static,
+    ) -> Arc<Function> {
+        Arc::new(Function { name: name.into(), rule: Box::new(rule), call: Box::new(call) })
+    }
+}
+
+impl HostFunction for Function {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn infer(&self, operands: &[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> {
+        (self.rule)(operands)
+    }
+}
+
+/// A function as a step of a plan, with the shapes of its arguments.
+pub(crate) struct HostStep {
+    call: HostCall,
+    outputs: usize,
+    shapes: Vec<Shape>,
+}
+
+impl HostStep {
+    pub(crate) fn new(call: HostCall, outputs: usize, shapes: Vec<Shape>) -> Result<HostStep> {
+        match call.downcast::<Function>() {
+            Some(_) => Ok(HostStep { call, outputs, shapes }),
+            None => Err(Error::Unsupported(format!("host function {call}, which is not of this runtime"))),
+        }
+    }
+}
+
+impl CustomFunction for HostStep {
+    fn kind(&self) -> &str {
+        self.call.function().name()
+    }
+
+    fn variables(&self) -> Vec<Variable> {
+        self.shapes.iter().flat_map(|s| s.iter()).flat_map(Size::variables).collect()
+    }
+
+    fn call(&self, args: &CustomArgs) -> std::result::Result<(), CustomError> {
+        let failed = |error: &dyn std::fmt::Display| CustomError::Failed(error.to_string());
+        let function = self.call.downcast::<Function>().ok_or(CustomError::Unsupported)?;
+        let mut values = Vec::with_capacity(self.shapes.len());
+        for (i, shape) in self.shapes.iter().enumerate() {
+            let whole = args.buffer(i).ok_or_else(|| failed(&format!("argument {i} has no buffer")))?;
+            let extent = |n: &Size| {
+                let value = n.eval(&|v: &Variable| args.var(v.name())).map_err(|e| failed(&e))?;
+                usize::try_from(value).map_err(|_| failed(&format!("extent {n} is {value}")))
+            };
+            let extents = shape.iter().map(extent).collect::<std::result::Result<Vec<usize>, _>>()?;
+            let buffer = whole.view(0, whole.dtype(), extents.iter().product()).map_err(|e| failed(&e))?;
+            values.push(HostValue { buffer, extents });
+        }
+        let operands = values.split_off(self.outputs);
+        (function.call)(&HostArgs { operands, results: values, var: &|name| args.var(name) })
+    }
+}

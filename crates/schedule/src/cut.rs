@@ -1,0 +1,337 @@
+//! From a graph to calls of kernels: simplified, cut, each part lowered to a kernel, loops opened.
+
+use crate::blocks::{BLOCKS, is_chain};
+use crate::fuse::{Fate, fuse, is_step};
+use crate::in_place;
+use crate::merge::{Merger, Step};
+use crate::names;
+use crate::normalize::{normalize, squeeze};
+use crate::preschedule::{BufferSpec, Item, Purpose, Slot};
+use crate::quotient::postpone_divisions;
+use crate::rangeify::{Ranged, RangeifyError, rangeify};
+use crate::schedule_graph::{NodeId, ScheduleGraph};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use svod_ir::Key;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Device, Graph, HostCall, Leaf, LeafClass, LoopBody, Op, Shape, UOp};
+use svod_ir::rewrite::{SIMPLIFY, rewrite};
+use svod_ir::size::Variable;
+
+/// The calls that compute a graph; `leaves` gives the position of each leaf.
+pub(crate) fn cut(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<ScheduleGraph, RangeifyError> {
+    let mut cutter = Cutter { schedule: ScheduleGraph::default(), known: FxHashMap::default(), how };
+    let mut places = FxHashMap::default();
+    for (i, leaf) in leaves.iter().enumerate() {
+        let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
+        let constant = how.prepared && leaf.class() == LeafClass::Data && fixed;
+        places.insert(leaf, Place { value: cutter.schedule.slot(Slot::Leaf(i)), constant });
+    }
+    cutter.schedule.outputs = cutter.graph(graph, &places, &Loops::default())?;
+    Ok(cutter.schedule)
+}
+
+/// Where a leaf is, and whether its content is always the same.
+#[derive(Clone, Copy)]
+struct Place {
+    value: NodeId,
+    constant: bool,
+}
+
+/// The loops that are open, outermost first, and their variables.
+#[derive(Clone, Default)]
+struct Loops {
+    ranges: Vec<NodeId>,
+    vars: Vec<Variable>,
+    /// Where the loops are. Parameters of bodies are nowhere themselves.
+    device: Option<Device>,
+}
+
+/// A step with several results, each of which is a node: what it is, and what it reads.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Shared<'g> {
+    Loop(&'g LoopBody, &'g [NodeIndex]),
+    Host(&'g HostCall, &'g [NodeIndex]),
+}
+
+/// Cuts graphs, and the bodies of their loops, into one schedule.
+struct Cutter {
+    schedule: ScheduleGraph,
+    known: FxHashMap<Key, usize>,
+    how: Purpose,
+}
+
+impl Cutter {
+    /// The values of a graph's roots.
+    fn graph(
+        &mut self,
+        graph: &Graph,
+        leaves: &FxHashMap<&Leaf, Place>,
+        loops: &Loops,
+    ) -> Result<Vec<NodeId>, RangeifyError> {
+        let simplified = simplify(graph, leaves, self.how.strict);
+        let graph = simplified.as_ref().unwrap_or(graph);
+        let (cut, users) = (fuse(graph), graph.users());
+        let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
+        let constant = |node: NodeIndex| leaf(node).is_some_and(|place| place.constant);
+        let mut shared: FxHashMap<Shared, Vec<NodeIndex>> = FxHashMap::default();
+        for node in (0..graph.len() as NodeIndex).filter(|n| cut.fates[*n as usize] == Fate::Realize) {
+            if let Some(step) = Shared::of(graph, node) {
+                shared.entry(step).or_default().push(node);
+            }
+        }
+        let mut merger = Merger::new(graph);
+        // The node whose buffer a node is: its own, or that of which it is a reshape.
+        let mut memory: Vec<NodeIndex> = (0..graph.len() as NodeIndex).collect();
+        for node in 0..graph.len() as NodeIndex {
+            let sources = graph.sources(node);
+            match (cut.fates[node as usize], graph.nodes()[node as usize].op()) {
+                (_, Op::Leaf(_)) => {}
+                (Fate::Alias, _) => memory[node as usize] = memory[sources[0] as usize],
+                (Fate::Realize, Op::Copy(_)) => merger.add(Step::Copy(memory[sources[0] as usize], node)),
+                (Fate::Realize, _) => match Shared::of(graph, node).and_then(|step| shared.remove(&step)) {
+                    Some(outputs) => {
+                        let inputs = sources.iter().map(|s| memory[*s as usize]).collect();
+                        merger.add(Step::Shared { inputs, outputs });
+                    }
+                    None if is_step(graph.nodes()[node as usize].op()) => {}
+                    None => {
+                        let mut ranged = rangeify(graph, &cut, &constant, node)?;
+                        ranged.kernel = squeeze(ranged.kernel);
+                        ranged.params.iter_mut().for_each(|p| *p = memory[*p as usize]);
+                        merger.add(Step::Kernel(Box::new(ranged)));
+                    }
+                },
+                (Fate::Free | Fate::Inline | Fate::Stage, _) => {}
+            }
+        }
+        let roots: FxHashSet<NodeIndex> = graph.roots().iter().map(|r| memory[*r as usize]).collect();
+        let (steps, decisions) = merger.finish(|node| roots.contains(&node));
+        self.schedule.decisions.extend(decisions);
+
+        let nodes = 0..graph.len() as NodeIndex;
+        let mut values: FxHashMap<NodeIndex, NodeId> = nodes.filter_map(|n| Some((n, leaf(n)?.value))).collect();
+        for step in steps {
+            let outputs = step.outputs().to_vec();
+            let about: Vec<&UOp> = outputs.iter().map(|n| &graph.nodes()[*n as usize]).collect();
+            let results = match step {
+                Step::Copy(from, _) => self.step(Item::Copy, &[spec(about[0], loops)], &[values[&from]], loops),
+                Step::Kernel(ranged) => {
+                    let Ranged { kernel, params, .. } = ranged.arranged();
+                    let kernel = if self.how.strict { kernel } else { postpone_divisions(kernel) };
+                    let mut kernel = normalize(kernel);
+                    kernel.name = names::name(&kernel);
+                    let next = self.schedule.kernels.len();
+                    let at = *self.known.entry(kernel.key()).or_insert(next);
+                    if at == next {
+                        self.schedule.kernels.push(Arc::new(kernel));
+                    }
+                    let read: Vec<NodeId> = params.iter().filter(|p| !outputs.contains(p)).map(|p| values[p]).collect();
+                    let written: Vec<BufferSpec> = about.iter().map(|node| spec(node, loops)).collect();
+                    self.step(Item::Kernel(at), &written, &read, loops)
+                }
+                Step::Shared { inputs, .. } => match about[0].op() {
+                    Op::Loop(body, _) => {
+                        let operand = |node: &NodeIndex| {
+                            let place = leaf(*node).unwrap_or(Place { value: values[node], constant: false });
+                            (place, is_own(graph, &users, &cut.fates, *node, outputs[0]))
+                        };
+                        let all =
+                            self.repeat(body, &inputs.iter().map(operand).collect::<Vec<_>>(), about[0], loops)?;
+                        outputs.iter().map(|n| all[output_of(graph, *n)]).collect()
+                    }
+                    Op::Host(function, ..) => {
+                        let below = graph.sources(outputs[0]).iter().map(|s| graph.nodes()[*s as usize].clone());
+                        let operands: Vec<NodeId> = inputs.iter().map(|n| values[n]).collect();
+                        let all = self.host(function, &below.collect::<Vec<_>>(), &operands, about[0], loops)?;
+                        outputs.iter().map(|n| all[output_of(graph, *n)]).collect()
+                    }
+                    _ => return Err(RangeifyError::Unsupported("a step of another kind with several results")),
+                },
+            };
+            values.extend(outputs.into_iter().zip(results));
+        }
+        Ok(graph.roots().iter().map(|r| values[&memory[*r as usize]]).collect())
+    }
+
+    /// Adds a call that writes new buffers, and gives their values.
+    fn step(&mut self, item: Item, written: &[BufferSpec], read: &[NodeId], loops: &Loops) -> Vec<NodeId> {
+        let buffers: Vec<NodeId> = written.iter().map(|spec| self.schedule.buffer(spec.clone())).collect();
+        self.step_to(item, &buffers, read, loops)
+    }
+
+    /// Adds a call that writes these buffers, and gives their values after it.
+    fn step_to(&mut self, item: Item, written: &[NodeId], read: &[NodeId], loops: &Loops) -> Vec<NodeId> {
+        let named: Vec<usize> = match &item {
+            Item::Kernel(kernel) => {
+                let vars = &self.schedule.kernels[*kernel].vars;
+                (0..loops.vars.len()).filter(|i| vars.contains(&loops.vars[*i])).collect()
+            }
+            Item::Host { .. } => (0..loops.vars.len()).collect(),
+            Item::Copy | Item::View { .. } => Vec::new(),
+        };
+        let mut args = match item {
+            Item::Kernel(_) => [read, written].concat(),
+            _ => [written, read].concat(),
+        };
+        args.extend(named.into_iter().map(|i| self.schedule.bind(&loops.vars[i], loops.ranges[i])));
+        let call = self.schedule.call(item, args, &loops.ranges);
+        written.iter().map(|buffer| self.schedule.after(*buffer, &[call])).collect()
+    }
+
+    fn host(
+        &mut self,
+        function: &HostCall,
+        below: &[UOp],
+        operands: &[NodeId],
+        value: &UOp,
+        loops: &Loops,
+    ) -> Result<Vec<NodeId>, RangeifyError> {
+        let refused = |_| RangeifyError::Unsupported("a host function that refuses operands which it accepted");
+        let outputs = function.outputs(below).map_err(refused)?;
+        let device = value.device().cloned();
+        let spec =
+            |(dtype, shape): &(_, Shape)| BufferSpec { dtype: *dtype, shape: shape.to_vec(), device: device.clone() };
+        let written: Vec<BufferSpec> = outputs.iter().map(spec).collect();
+        let shapes = outputs.iter().map(|(_, shape)| shape).chain(below.iter().map(UOp::shape_arc)).cloned().collect();
+        let item = Item::Host { function: function.clone(), outputs: written.len(), shapes };
+        Ok(self.step(item, &written, operands, loops))
+    }
+
+    /// Adds a loop, and gives what the carried values are after it. `operands` are what they begin with
+    /// and what the body reads from outside, and whether the loop may write them.
+    fn repeat(
+        &mut self,
+        body: &LoopBody,
+        operands: &[(Place, bool)],
+        value: &UOp,
+        loops: &Loops,
+    ) -> Result<Vec<NodeId>, RangeifyError> {
+        let (params, count) = (body.params(), body.results().len());
+        let device = loops.device.as_ref().or(value.device());
+        let buffer_of =
+            |leaf: &Leaf| BufferSpec { dtype: leaf.dtype(), shape: leaf.shape().to_vec(), device: device.cloned() };
+        let mut places: FxHashMap<&Leaf, Place> = FxHashMap::default();
+        for (i, (param, (place, own))) in params.iter().zip(operands).enumerate() {
+            let place = match i < count {
+                false => *place,
+                true if *own => Place { constant: false, ..*place },
+                true => {
+                    let value = self.step(Item::Copy, &[buffer_of(param)], &[place.value], loops)[0];
+                    Place { value, constant: false }
+                }
+            };
+            places.insert(param, place);
+        }
+        let carried: Vec<NodeId> = params[..count].iter().map(|p| places[p].value).collect();
+        let range = self.schedule.range(body.var().min(), body.var().max());
+        let inner = Loops {
+            ranges: [&loops.ranges[..], &[range]].concat(),
+            vars: [&loops.vars[..], std::slice::from_ref(body.var())].concat(),
+            device: device.cloned(),
+        };
+        let begin = self.schedule.nodes.len();
+        let results = self.graph(&Graph::new(body.results()), &places, &inner)?;
+        self.carry_on(&carried, results, params, begin, &inner, &buffer_of);
+        let inside = (begin..self.schedule.nodes.len()).rfind(|at| self.schedule.is_call(NodeId(*at)));
+        let Some(call) = inside else {
+            // Nothing is computed: there is no loop.
+            self.schedule.nodes.truncate(range.0);
+            return Ok(carried);
+        };
+        let end = self.schedule.end(NodeId(call), range);
+        Ok(carried.into_iter().map(|value| self.schedule.after(value, &[end])).collect())
+    }
+
+    /// At the end of an iteration: the results take the carried values' places.
+    fn carry_on(
+        &mut self,
+        carried: &[NodeId],
+        mut results: Vec<NodeId>,
+        params: &[Leaf],
+        begin: usize,
+        loops: &Loops,
+        buffer_of: &dyn Fn(&Leaf) -> BufferSpec,
+    ) {
+        let places: Vec<Option<Slot>> = carried.iter().map(|c| self.schedule.memory(*c).ok()).collect();
+        for (i, param) in params[..carried.len()].iter().enumerate() {
+            let at = self.schedule.memory(results[i]).ok();
+            // Another carried value moves here: it is overwritten before it is read, unless it is kept.
+            if at != places[i] && places.contains(&at) {
+                results[i] = self.step(Item::Copy, &[buffer_of(param)], &[results[i]], loops)[0];
+            }
+        }
+        let mut copies = Vec::new();
+        for i in 0..carried.len() {
+            let once =
+                results.iter().filter(|r| self.schedule.memory(**r) == self.schedule.memory(results[i])).count() == 1;
+            let stays = self.schedule.memory(results[i]).ok() == places[i];
+            if !stays && !(once && in_place::write(&mut self.schedule, results[i], carried[i], begin, &loops.ranges)) {
+                copies.push(i);
+            }
+        }
+        for i in copies {
+            let readers = self.schedule.readers(carried[i], begin);
+            let ready = self.schedule.after(results[i], &readers);
+            self.step_to(Item::Copy, &[carried[i]], &[ready], loops);
+        }
+    }
+}
+
+impl<'g> Shared<'g> {
+    /// The step that a node is a result of.
+    fn of(graph: &'g Graph, node: NodeIndex) -> Option<Shared<'g>> {
+        match graph.nodes()[node as usize].op() {
+            Op::Loop(body, _) => Some(Shared::Loop(body.structure(), graph.sources(node))),
+            Op::Host(function, ..) => Some(Shared::Host(function, graph.sources(node))),
+            _ => None,
+        }
+    }
+}
+
+/// Which of its step's results a node is.
+fn output_of(graph: &Graph, node: NodeIndex) -> usize {
+    match graph.nodes()[node as usize].op() {
+        Op::Loop(_, output) | Op::Host(_, _, output) => *output,
+        _ => 0,
+    }
+}
+
+/// Whether a node is a buffer that only a loop, of which `result` is a result, wants, once: the loop may
+/// write it.
+fn is_own(graph: &Graph, users: &[Vec<NodeIndex>], fates: &[Fate], node: NodeIndex, result: NodeIndex) -> bool {
+    let by = Shared::of(graph, result);
+    let once = graph.sources(result).iter().filter(|s| **s == node).count() == 1;
+    let fresh = fates[node as usize] == Fate::Realize && !matches!(graph.nodes()[node as usize].op(), Op::Leaf(_));
+    let alone = users[node as usize].iter().all(|user| Shared::of(graph, *user) == by);
+    once && fresh && alone && !graph.roots().contains(&node)
+}
+
+fn spec(value: &UOp, loops: &Loops) -> BufferSpec {
+    let device = match value.op() {
+        Op::Copy(to) => Some(to),
+        _ => loops.device.as_ref().or(value.device()),
+    };
+    BufferSpec { dtype: value.dtype(), shape: value.shape().to_vec(), device: device.cloned() }
+}
+
+/// The graph after tensor algebra, long chains in blocks unless folds keep their order. A root that turns out to be memory stays as it was: a plan's
+/// output is a buffer of its own. Nothing, where the graph is as simple as it can be, or where
+/// another thread has forced a part of it meanwhile, so that it would read other leaves.
+fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, Place>, strict: bool) -> Option<Graph> {
+    let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
+    let simplified = rewrite(&roots, &SIMPLIFY).ok()?;
+    let chains = !strict && graph.nodes().iter().any(|node| is_chain(node.op()));
+    let blocked = if chains { Some(rewrite(&simplified.roots, &BLOCKS).ok()?) } else { None };
+    if simplified.applied.is_empty() && blocked.as_ref().is_none_or(|b| b.applied.is_empty()) {
+        return None;
+    }
+    let rewritten = blocked.unwrap_or(simplified);
+    let kept = |(new, old): (UOp, &UOp)| if matches!(new.op(), Op::Leaf(_)) { old.clone() } else { new };
+    let new = Graph::new(&rewritten.roots.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
+    let known = |node: &UOp| match node.op() {
+        Op::Leaf(leaf) => leaves.contains_key(leaf),
+        _ => true,
+    };
+    new.nodes().iter().all(known).then_some(new)
+}

@@ -1,0 +1,124 @@
+//! Loops over tensors, and functions of the host on them.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use svod_ir::graph::key::BindMismatch;
+use svod_ir::graph::{GraphError, Leaf, Op, UOp};
+use svod_ir::size::{Size, Variable};
+use svod_runtime::Function;
+
+use crate::error::{Result, TensorError};
+use crate::tensor::Tensor;
+
+thread_local! {
+    /// How many bodies are being traced, one inside of the other.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A body that is being traced.
+struct Depth(usize);
+
+impl Depth {
+    fn enter() -> Depth {
+        let depth = DEPTH.get();
+        DEPTH.set(depth + 1);
+        Depth(depth)
+    }
+}
+
+impl Drop for Depth {
+    fn drop(&mut self) {
+        DEPTH.set(self.0);
+    }
+}
+
+impl Tensor {
+    /// What `init` becomes when `body` computes it anew for each number of `times`, from the number and the
+    /// values so far. The body is called once, with the number as a size, to be used in indices, shapes
+    /// and arithmetic; the loop is part of the plan. Shapes and types stay as they begin.
+    ///
+    /// ```
+    /// use svod_tensor::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0], &[2])?;
+    /// let last = Tensor::iterate(1..5, &[&x], |i, x| Ok(vec![x[0].mul(i)?]))?;
+    /// assert_eq!(last[0].to_vec::<f32>()?, [24.0, 48.0]);
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the body, another number of results than of values, and results of another shape or type
+    /// than the values that they are to replace.
+    pub fn iterate<E: From<TensorError>>(
+        times: Range<i64>,
+        init: &[&Tensor],
+        body: impl FnOnce(Size, Vec<Tensor>) -> Result<Vec<Tensor>, E>,
+    ) -> Result<Vec<Tensor>, E> {
+        if times.is_empty() || init.is_empty() {
+            return Ok(init.iter().map(|t| Tensor::from_uop(t.uop())).collect());
+        }
+        let depth = Depth::enter();
+        let name = format!("loop{}", depth.0);
+        let var = Variable::new(&name, times.start, times.end - 1).map_err(TensorError::from)?;
+        let carried: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
+        let mut params = Vec::with_capacity(carried.len());
+        for (slot, value) in (0u32..).zip(&carried) {
+            params.push(parameter(value, slot)?);
+        }
+        let nodes = params.iter().map(|p| UOp::leaf(p.clone()).map(Tensor::from_uop));
+        let inside = nodes.collect::<Result<Vec<_>, GraphError>>().map_err(TensorError::from)?;
+        let results = body(Size::from(&var), inside)?;
+        if results.len() != init.len() {
+            let message = format!("{} values are carried, but the body gives {}", init.len(), results.len());
+            return Err(TensorError::value("iterate", message).into());
+        }
+        let results: Vec<UOp> = results.iter().map(|t| t.uop()).collect();
+        let mut outside = |node: &UOp, slot: u32| parameter(node, slot);
+        let outputs = UOp::iterate(&var, &carried, params, &results, &mut outside)?;
+        Ok(outputs.into_iter().map(Tensor::from_uop).collect())
+    }
+
+    /// The results of a function of the host on these operands: it is called when they are needed, each
+    /// time that a plan with it runs.
+    ///
+    /// ```
+    /// use svod_runtime::Function;
+    /// use svod_tensor::Tensor;
+    /// let reverse = Function::new(
+    ///     "reverse_bytes",
+    ///     |operands| Ok(vec![(operands[0].0, operands[0].1.into())]),
+    ///     |args| {
+    ///         let mut bytes = args.operands[0].buffer.to_vec().map_err(|e| svod_runtime::plan::CustomError::Failed(e.to_string()))?;
+    ///         bytes.reverse();
+    ///         args.results[0].buffer.copy_in(&bytes).map_err(|e| svod_runtime::plan::CustomError::Failed(e.to_string()))
+    ///     },
+    /// );
+    /// let x = Tensor::from_slice(&[1u8, 2, 3], &[3])?;
+    /// let y = Tensor::host(reverse, &[&x])?;
+    /// assert_eq!(y[0].to_vec::<u8>()?, [3, 2, 1]);
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Operands that the function's rule refuses.
+    pub fn host(function: Arc<Function>, operands: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let operands: Vec<UOp> = operands.iter().map(|t| t.uop()).collect();
+        Ok(UOp::host(function, &operands)?.into_iter().map(Tensor::from_uop).collect())
+    }
+}
+
+/// What stands for a value in the body of a loop.
+fn parameter(value: &UOp, slot: u32) -> Result<Leaf> {
+    let placeholder = Tensor::placeholder(value.shape(), value.dtype(), slot)?.uop();
+    match placeholder.op() {
+        Op::Leaf(leaf) => Ok(leaf.clone()),
+        _ => Err(TensorError::value("iterate", "a value without memory")),
+    }
+}
+
+impl From<BindMismatch> for TensorError {
+    fn from(error: BindMismatch) -> Self {
+        TensorError::Runtime(error.into())
+    }
+}

@@ -1,0 +1,113 @@
+"""Loops over tensors, and Python functions as parts of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from svod._jit import _rebuilt, _taken
+from svod._svod import ArgumentError, Size, Tensor, Variable, _custom, _iterate, float32
+
+__all__ = ["custom", "iterate"]
+
+_NUMBERS = (Size, Variable, bool, int, float)
+
+
+def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
+    """What `init` becomes when `body` computes it anew for each number of `times`.
+
+    `body(i, *values)` gives the next values, in the same structure, shapes and types: a tensor where one
+    value is given, else a tuple. Values may be nested dicts, lists, tuples and dataclasses of tensors.
+    The body is called once; the loop is part of the graph and of its plans, unrolled when a plan is made.
+    `i` is a size, for indices, shapes and arithmetic. What depends neither on it nor on the values is
+    computed once.
+
+    >>> import svod
+    >>> x = svod.Tensor([1.0, 2.0])
+    >>> svod.iterate(range(1, 5), lambda i, x: x * i, x).tolist()
+    [24.0, 48.0]
+    >>> a, b = svod.iterate(10, lambda i, a, b: (b, a + b), svod.Tensor(0), svod.Tensor(1))
+    >>> a.item(), b.item()
+    (55, 89)
+    """
+    numbers = times if isinstance(times, range) else range(times)
+    if not init:
+        raise ArgumentError("iterate: no values to begin with")
+    found: list[Any] = []
+    structure = _taken(init, found, [])
+    tensors = [value if isinstance(value, Tensor) else Tensor(value) for value, _ in found]
+
+    def step(at: Size, values: Sequence[Tensor]) -> list[Tensor]:
+        i = numbers.start + at * numbers.step if numbers.step != 1 else at
+        results = body(i, *_rebuilt(structure, values))
+        given: list[Any] = []
+        shape = _taken((results,) if len(init) == 1 else tuple(results), given, [])
+        if shape != structure:
+            raise ArgumentError(f"iterate: the body gives {_text(shape)} for {_text(structure)}")
+        return [value if isinstance(value, Tensor) else Tensor(value) for value, _ in given]
+
+    start = numbers.start if numbers.step == 1 else 0
+    results = _rebuilt(structure, _iterate(start, start + len(numbers), tensors, step))
+    return results[0] if len(init) == 1 else tuple(results)
+
+
+def _text(structure: Any) -> str:
+    """A structure with its tensors left out."""
+    if isinstance(structure, dict):
+        return "{" + ", ".join(f"{key!r}: {_text(item)}" for key, item in structure.items()) + "}"
+    if isinstance(structure, (list, tuple)):
+        return f"{type(structure).__name__}({', '.join(map(_text, structure))})"
+    return "tensor" if type(structure).__name__ == "_Slot" else repr(structure)
+
+
+def custom(
+    function: Callable[..., Any],
+    *inputs: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """What a Python function gives for these inputs, as a lazy tensor.
+
+    The function is called whenever the result is computed, in plans and loops too, with a NumPy array for
+    each input, its own to keep. It gives an array of the declared `shape` and `dtype`; without them, of
+    those of the first input. `shape` may be a function of the inputs' shapes, and a list of shapes, with
+    a list of types or one type, declares a tuple of results. Sizes and variables are inputs as well: the
+    function gets their values in the run, those of loops included, as numbers.
+
+    An exception of the function reaches whoever computes the result, as it is.
+
+    >>> import numpy as np, svod
+    >>> x = svod.Tensor([3.0, 1.0, 2.0])
+    >>> y = svod.custom(np.sort, x + 1)
+    >>> (y * 10).tolist()
+    [20.0, 30.0, 40.0]
+    >>> values, counts = svod.custom(
+    ...     lambda a: np.unique(a, return_counts=True), svod.Tensor([1, 1, 5]), shape=[(2,), (2,)], dtype=svod.int64
+    ... )
+    >>> counts.tolist()
+    [2, 1]
+    """
+    operands = [value if isinstance(value, (Tensor, *_NUMBERS)) else Tensor(value) for value in inputs]
+    tensors = [value for value in operands if isinstance(value, Tensor)]
+    if shape is None:
+        if not tensors:
+            raise ArgumentError("custom: without an input that is a tensor, shape must be given")
+        shape = tuple(tensors[0].shape)
+    elif callable(shape):
+        shape = shape(*(tuple(value.shape) if isinstance(value, Tensor) else () for value in operands))
+    if dtype is None:
+        dtype = tensors[0].dtype if tensors else float32
+    several = isinstance(shape, list) and all(isinstance(one, (list, tuple)) for one in shape)
+    shapes = shape if several else [shape]
+    dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(shapes)
+    if len(dtypes) != len(shapes):
+        raise ArgumentError(f"custom: {len(shapes)} shapes, but {len(dtypes)} types")
+    name = name or getattr(function, "__name__", None) or type(function).__name__
+    numbers = [isinstance(value, _NUMBERS) for value in operands]
+
+    def call(*arrays: Any) -> Any:
+        return function(*(array.item() if number else array for array, number in zip(arrays, numbers, strict=True)))
+
+    results = _custom(call if any(numbers) else function, name, operands, list(zip(shapes, dtypes, strict=True)))
+    return tuple(results) if several else results[0]
