@@ -1396,19 +1396,19 @@ def prepare(
 ) -> ExecutionPlan:
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""
 
-def rand(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
+def rand(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
     """Uniformly distributed in [0, 1)."""
 
 def randint(
     low: builtins.int,
     high: builtins.int,
-    shape: builtins.int | Sequence[builtins.int],
+    shape: _Extent | Sequence[_Extent],
     *,
     dtype: _DTypeLike | None = None,
 ) -> Tensor:
     """Integers uniformly distributed from `low` to before `high`."""
 
-def randn(*shape: builtins.int | Sequence[builtins.int], dtype: _DTypeLike | None = None) -> Tensor:
+def randn(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
     """Normally distributed with mean 0 and deviation 1."""
 
 def realize(*tensors: Tensor, **options: Any) -> None:

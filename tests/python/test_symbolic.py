@@ -220,3 +220,23 @@ def test_c2_outputs_are_read_under_the_lock_of_the_plan() -> None:
     for reader in readers:
         reader.join()
     assert not errors, errors[:3]
+
+
+def test_e6_random_values_of_symbolic_shapes() -> None:
+    for make, low, high in (
+        (lambda n: svod.rand(n, 3), 0, 1),
+        (lambda n: svod.randn(2, n), -6, 6),
+        (lambda n: svod.randint(5, 9, (n, n)), 5, 9),
+        (lambda n: svod.rand(n, dtype=svod.float64), 0, 1),
+    ):
+        svod.manual_seed(3)
+        t = make(N.bind(4))
+        plan = t.prepare()
+        for n in (4, 64, 1):
+            plan.execute(n=n)
+            svod.manual_seed(3)
+            # The same numbers as of a tensor of that size.
+            np.testing.assert_array_equal(t.numpy(), make(n).numpy())
+            assert low <= t.numpy().min() and t.numpy().max() <= high
+    with pytest.raises(svod.ShapeError, match="negative"):
+        svod.rand(-1)

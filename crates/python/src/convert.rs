@@ -94,13 +94,6 @@ pub fn integers(given: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
     given.extract()
 }
 
-/// Extents given one by one or as one sequence; -1 has no meaning.
-pub fn extents(given: &Bound<'_, PyTuple>) -> Result<Vec<usize>> {
-    let given = integers(given)?;
-    let negative = |n: &i64| Class::Shape.raise(format!("extent {n} of {given:?} is negative"));
-    given.iter().map(|n| usize::try_from(*n).map_err(|_| negative(n))).collect()
-}
-
 /// What stands between the brackets, and the values for this run of the variables there.
 pub fn index(given: &Bound<'_, PyAny>) -> Result<(Vec<Index>, Extents)> {
     let mut extents = Extents::default();

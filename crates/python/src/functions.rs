@@ -12,7 +12,7 @@ use svod_tensor::{Operand, Tensor, TensorError};
 
 use crate::array::borrow;
 use crate::config::configured;
-use crate::convert::{AnyOperand, AnyTensor, extents};
+use crate::convert::{AnyOperand, AnyTensor};
 use crate::dtype::{AnyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -96,22 +96,24 @@ pub fn eye(n_rows: usize, n_cols: Option<usize>, dtype: Option<AnyDType>) -> Mad
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None))]
 pub fn rand(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
-    Ok(Tensor::rand(&extents(shape)?, dtype.map(|d| d.0))?.into())
+    let shape = Extents::positive(shape)?;
+    shape.bind(Tensor::rand(&shape.sizes, dtype.map(|d| d.0)))
 }
 
 /// Normally distributed with mean 0 and deviation 1.
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None))]
 pub fn randn(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
-    Ok(Tensor::randn(&extents(shape)?, dtype.map(|d| d.0))?.into())
+    let shape = Extents::positive(shape)?;
+    shape.bind(Tensor::randn(&shape.sizes, dtype.map(|d| d.0)))
 }
 
 /// Integers uniformly distributed from `low` to before `high`.
 #[pyfunction]
 #[pyo3(signature = (low, high, shape, *, dtype=None))]
 pub fn randint(low: i64, high: i64, shape: &Bound<'_, PyAny>, dtype: Option<AnyDType>) -> Made {
-    let shape = extents(&PyTuple::new(shape.py(), [shape])?)?;
-    Ok(Tensor::randint(low, high, &shape, dtype.map(|d| d.0))?.into())
+    let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
+    shape.bind(Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0)))
 }
 
 /// Starts the generator of random numbers anew, so that what it draws can be repeated.

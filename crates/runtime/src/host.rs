@@ -11,6 +11,9 @@ use svod_ir::size::{Size, Variable};
 /// Types and shapes of the results over types and shapes of the operands.
 pub type HostRule = dyn Fn(&[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> + Send + Sync;
 
+/// What a function does with its arguments.
+pub type HostWork = dyn Fn(&HostArgs) -> std::result::Result<(), CustomError> + Send + Sync;
+
 /// What a function is called with: an operand or a result, dense and row-major.
 #[derive(Debug)]
 pub struct HostValue {
@@ -43,7 +46,7 @@ impl HostArgs<'_> {
 pub struct Function {
     name: String,
     rule: Box<HostRule>,
-    call: Box<dyn Fn(&HostArgs) -> std::result::Result<(), CustomError> + Send + Sync>,
+    call: Box<HostWork>,
 }
 
 impl Function {

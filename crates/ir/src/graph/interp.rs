@@ -61,7 +61,7 @@ pub fn evaluate(
         }
     }
     let context = Context { leaf, bindings };
-    let mut loops: FxHashMap<(LoopBody, Vec<u32>), Vec<HostBuffer>> = FxHashMap::default();
+    let mut loops: FxHashMap<([u8; 32], Vec<u32>), Vec<HostBuffer>> = FxHashMap::default();
     let mut values: Vec<Value> = Vec::with_capacity(graph.len());
     for (node, sources) in graph.iter() {
         let below = sources;
@@ -69,7 +69,7 @@ pub fn evaluate(
         let shape = context.extents(node.shape())?;
         let data = match node.op() {
             // The results of one loop are computed together.
-            Op::Loop(body, output) => match loops.entry((body.clone(), below.to_vec())) {
+            Op::Loop(body, output) => match loops.entry((*body.structure(), below.to_vec())) {
                 Entry::Occupied(known) => known.get()[*output].clone(),
                 Entry::Vacant(new) => new.insert(context.repeat(body, &sources)?)[*output].clone(),
             },

@@ -26,6 +26,7 @@ struct Body {
     params: Vec<Leaf>,
     results: Vec<UOp>,
     key: GraphKey,
+    structure: [u8; 32],
 }
 
 impl LoopBody {
@@ -36,7 +37,10 @@ impl LoopBody {
     /// A variable with two values.
     pub fn new(var: Variable, params: Vec<Leaf>, results: Vec<UOp>) -> Result<LoopBody, BindMismatch> {
         let key = GraphKey::new(&Graph::new(&results))?;
-        Ok(LoopBody(Arc::new(Body { var, params, results, key })))
+        // Parameters that no result reads are operands as well.
+        let about = format!("{var} {} {} {}", Variable::min(&var), Variable::max(&var), params.len());
+        let structure = *blake3::Hasher::new().update(&key.hash).update(about.as_bytes()).finalize().as_bytes();
+        Ok(LoopBody(Arc::new(Body { var, params, results, key, structure })))
     }
 
     /// The loop's variable: from its least to its greatest value, both inclusive.
@@ -54,15 +58,20 @@ impl LoopBody {
         &self.0.results
     }
 
-    /// The structure of the body.
+    /// The structure of the graph of the results.
     pub fn key(&self) -> &GraphKey {
         &self.0.key
+    }
+
+    /// What tells this loop from others.
+    pub fn structure(&self) -> &[u8; 32] {
+        &self.0.structure
     }
 }
 
 impl PartialEq for LoopBody {
     fn eq(&self, other: &Self) -> bool {
-        (&self.0.key.hash, &self.0.var) == (&other.0.key.hash, &other.0.var)
+        self.0.structure == other.0.structure
     }
 }
 
@@ -70,17 +79,15 @@ impl Eq for LoopBody {}
 
 impl Hash for LoopBody {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.0.key.hash, &self.0.var).hash(state);
-        // Parameters that no result reads are operands as well.
-        self.0.params.len().hash(state);
+        self.0.structure.hash(state);
     }
 }
 
 impl fmt::Display for LoopBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Body { var, key, .. } = &*self.0;
+        let Body { var, structure, .. } = &*self.0;
         write!(f, "{var}:{}..={} ", var.min(), var.max())?;
-        key.hash[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        structure[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
