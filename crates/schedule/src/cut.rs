@@ -50,7 +50,7 @@ struct Loops {
 /// A step with several results, each of which is a node: what it is, and what it reads.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Shared<'g> {
-    Loop(&'g LoopBody, &'g [NodeIndex]),
+    Loop(&'g [u8; 32], &'g [NodeIndex]),
     Host(&'g HostCall, &'g [NodeIndex]),
 }
 
@@ -266,7 +266,9 @@ impl Cutter {
             let once =
                 results.iter().filter(|r| self.schedule.memory(**r) == self.schedule.memory(results[i])).count() == 1;
             let stays = self.schedule.memory(results[i]).ok() == places[i];
-            if !stays && !(once && in_place::write(&mut self.schedule, results[i], carried[i], begin, &loops.ranges)) {
+            let done =
+                stays || (once && in_place::write(&mut self.schedule, results[i], carried[i], begin, &loops.ranges));
+            if !done {
                 copies.push(i);
             }
         }

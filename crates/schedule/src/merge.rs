@@ -222,7 +222,7 @@ impl<'g> Merger<'g> {
 fn in_order(groups: Vec<Group>) -> Vec<Step> {
     let mut writers: FxHashMap<NodeIndex, usize> = FxHashMap::default();
     for (at, group) in groups.iter().enumerate() {
-        group.step.outputs().iter().for_each(|n| drop(writers.insert(*n, at)));
+        writers.extend(group.step.outputs().iter().map(|n| (*n, at)));
     }
     let mut followers: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
     let mut waits = vec![0usize; groups.len()];

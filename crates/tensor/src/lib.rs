@@ -61,6 +61,5 @@ pub use svod_ir::graph::{Device, Origin, UOp};
 pub use svod_ir::size::{BoundVariable, Size, Variable};
 pub use svod_runtime::beam::serve_if_worker;
 pub use svod_runtime::{Feed, Function, Memory, PrepareConfig};
-pub use svod_runtime::{Feed, Memory, PrepareConfig};
 pub use tensor::Tensor;
 pub use window::Padding;
