@@ -7,6 +7,10 @@
 //! axis's loops divide one another; a vector loop is the last of its stage; task loops are the
 //! first; a stage is placed in a loop of a later stage, or nowhere.
 
+mod parts;
+
+pub(crate) use parts::cut as cut_in_parts;
+
 use crate::contraction::{self, Contraction};
 use crate::opt::{Layout, LoopRef, Opt, Read, Schedule, StageHome, Tail, To};
 use svod_dtype::DType;
@@ -188,6 +192,7 @@ impl Scheduled {
             Opt::At { stage, at } => self.at(stage, at, number),
             Opt::Stage { stage, read, layout, home } => self.stage_read(stage, read, *layout, *home),
             Opt::Rfactor { at } => self.rfactor(at),
+            Opt::Parts { at, by } => self.parts(at, *by),
             Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
             Opt::Stream { stage } => self.stream(stage),
             Opt::Prefetch { at, read, ahead } => self.prefetch(at, read, *ahead),
@@ -246,11 +251,10 @@ impl Scheduled {
                 return Err(format!("{whole} does not provably divide the extent {points}"));
             }
         }
-        let around = loops[..at].iter().rev().find(|l| l.axis == old.axis);
-        if let (Tail::Mask | Tail::PadScratch, Some(outer)) = (tail, around)
-            && !outer.step.is_multiple_of(old.step * by)
-        {
-            let (full, round) = (old.step * by, outer.step);
+        let full = old.step * by;
+        let short = |l: &&LoopState| l.axis == old.axis && !l.step.is_multiple_of(full);
+        if let (Tail::Mask | Tail::PadScratch, Some(outer)) = (tail, loops[..at].iter().rev().find(short)) {
+            let round = outer.step;
             return Err(format!("full rounds of {full} points would run over the end of the outer loop's {round}"));
         }
         let part = 1 + loops.iter().filter(|l| l.axis == old.axis).map(|l| l.part).max().unwrap_or(0);
@@ -662,11 +666,20 @@ impl Scheduled {
         if !loops[loops.len() - depth + 1..].iter().all(whole) {
             return Err("of several loops over the depth only the outermost may be a part of its axis".into());
         }
+        // What the tile covers is a round of the innermost loop around it.
         let padded = |axis: AxisId, by: u32| {
-            loops.iter().any(|l| l.axis == axis && l.step == u64::from(by) && l.tail == Tail::PadScratch)
+            let around = loops.iter().rev().filter(|l| l.axis == axis).nth(1);
+            around.is_some_and(|l| l.step == u64::from(by) && l.tail == Tail::PadScratch)
         };
         if !padded(found.m, rows) || !padded(found.n, cols) {
             return Err(format!("rows and columns must be split by {rows} and {cols} with padded scratch"));
+        }
+        let over_the_end = |l: &LoopState| {
+            let full = matches!(l.tail, Tail::Mask | Tail::PadScratch);
+            full && self.kernel.axes[l.axis.index()].extent.divisible_by(l.step as i64) != Some(true)
+        };
+        if loops.iter().any(|l| l.step > 1 && found.depth.contains(&l.axis) && over_the_end(l)) {
+            return Err("full rounds of the depth would run over its end".into());
         }
         for (operand, value, axis, width) in [(0, found.a, found.m, rows), (1, found.b, found.n, cols)] {
             let copy = self.stages[index].operands[operand].or_else(|| self.rows_of_a_stage(operand, value, &found));

@@ -173,6 +173,15 @@ pub enum Opt {
         /// The loop.
         at: LoopRef,
     },
+    /// Cuts a folded axis in parts of `by` points: a stage of its own, `stage.parts`, folds each of
+    /// them, in a phase before, and writes what they give to a workspace; the stage folds the parts. An
+    /// axis `a` becomes `a_block` in both and `a_point` in the new one. First of the stage's steps.
+    Parts {
+        /// The axis, as its only loop.
+        at: LoopRef,
+        /// Points of a part.
+        by: u64,
+    },
     /// Computes the innermost loops of a contraction stage by a generated tile of `rows` × `cols`.
     Micro {
         /// The contraction.

@@ -171,6 +171,62 @@ fn an_illegal_step_is_named_with_its_reason() {
     assert!(why("at total peak.i.0").contains("stage `total` is not computed before `peak`"));
     assert!(why("split out.i.0 by 2 rest\nreorder out out.i.1 out.i.0 out.j.0").starts_with("step 2 of the schedule"));
     assert!(why("micro out 4 8").contains("not a contraction"));
+    let full = why("split out.j.0 by 1 exact\nsplit out.j.1 by 8 rest\nsplit out.j.2 by 8 pad");
+    assert!(full.contains("full rounds of 8 points would run over the end of the outer loop's 1"), "{full}");
+    let grid = why("split out.i.0 by 4 rest\nsplit out.i.1 by 3 rest\nbind out.i.0 task\nbind out.i.1 task");
+    assert!(grid.contains("no fixed number of rounds"), "{grid}");
+    assert!(why("parts out.i.0 by 2").contains("not fold") || why("parts out.i.0 by 2").contains("no fold"));
+    assert!(why("strict\nparts total.j.0 by 2").contains("keeps the order of additions"));
+    assert!(why("parts total.j.0 by 2").contains("reads another stage"));
+}
+
+/// A tile is refused where it would not be what the loops around it leave, or would run over the end of
+/// what it reads.
+#[test]
+fn a_tile_that_runs_over_an_end_is_refused() {
+    let [m, n, k] = [17, 24, 12].map(Size::from);
+    let kernel = samples::matmul_bias(&m, &n, &k, false);
+    let tile = "split product.i.0 by 4 pad\nsplit product.j.0 by 24 pad\n\
+                reorder product product.i.0 product.j.0 product.i.1 product.j.1 product.k.0\n\
+                stage product 0 rows task\nstage product 1 panels:24 prepared\nmicro product 4 24\n";
+    check(&kernel, &format!("{tile}at product out.i.0\nat product.a product.i.0\n").parse().unwrap(), &[]);
+    let why = |text: &str| lower(&kernel, &text.parse().unwrap()).unwrap_err().to_string();
+    let parts = format!("split out.j.0 by 8 rest\nreorder out out.j.0 out.i.0 out.j.1\n{tile}at product out.j.0");
+    assert!(why(&parts).contains("at no multiple of 24"));
+    let rows = "rows and columns must be split by 4 and 24";
+    assert!(why(&format!("{tile}split product.i.1 by 2 exact")).contains(rows));
+    assert!(why(&format!("{tile}split product.i.1 by 1 pad")).contains(rows));
+    let depth =
+        tile.replace("reorder product", "reorder product product.k.0").replace("product.k.0\n", "product.k.1\n");
+    assert!(why(&format!("split product.k.0 by 8 pad\n{depth}")).contains("full rounds of the depth"));
+}
+
+/// Parts of a fold, divided evenly or not, with tasks of their own.
+#[test]
+fn folds_in_parts_give_the_whole() {
+    let wide = |k: i64| samples::matmul_bias(&Size::from(1), &Size::from(96), &Size::from(k), false);
+    for k in [1, 7, 64, 300] {
+        for by in [1, 7, 64, 3000] {
+            let text = format!(
+                "parts product.k.0 by {by}\nreorder product.parts product.parts.k_block.0 product.parts.k_point.0 \
+                 product.parts.i.0 product.parts.j.0\nbind product.parts.k_block.0 task\nat product out.i.0\n"
+            );
+            check(&wide(k), &text.parse().unwrap(), &[]);
+        }
+        check_all(&wide(k), &[]);
+    }
+    let rows = Variable::new("rows", 1, 300).unwrap();
+    let kernel = samples::matmul_bias(&Size::from(1), &Size::from(40), &Size::from(&rows), false);
+    for value in [1, 100, 299] {
+        check(&kernel, &"parts product.k.0 by 128\nat product out.i.0".parse().unwrap(), &[rows.bind(value).unwrap()]);
+    }
+    let schedule = heuristic(&wide(200), &Target::named("x86-64-v3").unwrap()).to_string();
+    assert!(!schedule.contains("parts"), "too little work to be divided:\n{schedule}");
+    let schedule = heuristic(
+        &samples::matmul_bias(&Size::from(1), &Size::from(4096), &Size::from(4096), false),
+        &Target::named("x86-64-v3").unwrap(),
+    );
+    assert!(schedule.to_string().starts_with("parts product.k.0 by 128\n"), "{schedule}");
 }
 
 /// A strict schedule gives what the kernel says, bit for bit.

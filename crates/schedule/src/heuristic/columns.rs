@@ -2,11 +2,13 @@
 //!
 //! Memory is contiguous along an axis that is kept, and the fold goes from row to row. Each step takes
 //! a few rows of a chunk of columns, whose accumulators stay in the first-level cache, so that memory
-//! is read in long runs.
+//! is read in long runs. Where there are too few columns to divide among tasks in long runs, tasks are
+//! parts of the fold.
 
 use super::cost::{cost, extent, round, round_up};
 use super::rows::{simple_fold, stage_vector};
 use super::{Choice, TASK};
+use crate::apply::cut_in_parts;
 use crate::contraction::stage_axes;
 use crate::lower::LONGEST_SUM;
 use crate::opt::{LoopRef, Opt, Tail, To};
@@ -14,11 +16,14 @@ use svod_ir::kernel::{AxisId, Body, Emit, Out};
 
 /// Rows of memory that one step takes.
 const ROWS: i64 = 8;
-/// Columns of a chunk, in vectors: long runs of memory, and accumulators that leave room for them.
+/// Columns of a chunk, in vectors, at least: shorter runs of memory defeat the processor's prefetching.
 const FEWEST_VECTORS: i64 = 32;
-const MOST_VECTORS: i64 = 128;
 /// Tasks of one kernel at most.
 const MAX_TASKS: i64 = 256;
+/// Parts of a fold, and rows of a part at least: parts are written, and read again, after a barrier.
+const FEWEST_PARTS: i64 = 4;
+const MAX_PARTS: i64 = 32;
+const FEWEST_ROWS: i64 = 64;
 
 impl Choice<'_> {
     /// Chooses for a fold across rows, alone or with one map of its results; says whether the kernel
@@ -43,12 +48,59 @@ impl Choice<'_> {
         }
 
         let points = over.iter().map(|a| extent(k, *a)).fold(depth, i64::saturating_mul);
-        let mut left = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
+        let tasks = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
+        if let Some((axis, by)) = self.parts(column, axes, tasks) {
+            let mut kernel = k.clone();
+            if let Ok(cut) = cut_in_parts(&mut kernel, 0, axis, by as u64) {
+                let at = self.at(0, axis, 0);
+                self.opts.push(Opt::Parts { at, by: by as u64 });
+                let parts = kernel.stages.len();
+                kernel.stages.push(cut.stage);
+                let opts = std::mem::take(&mut self.opts);
+                let mut inner = Choice { kernel: &kernel, opts, ..*self };
+                inner.across(parts, parts, column, Some(cut.block), MAX_TASKS);
+                inner.across(0, out, column, None, (n / (FEWEST_VECTORS * lanes)).clamp(1, tasks));
+                self.opts = inner.opts;
+                return true;
+            }
+        }
+        self.across(0, out, column, None, tasks);
+        true
+    }
+
+    /// The axis of the fold to cut in parts, and points of a part, where its columns do not give enough
+    /// tasks that read memory in long runs.
+    fn parts(&self, column: AxisId, folded: &[AxisId], tasks: i64) -> Option<(AxisId, i64)> {
+        let k = self.kernel;
+        let axis = *folded.first()?;
+        let kept: i64 = k.stages[0].over.iter().filter(|a| **a != column).map(|a| extent(k, *a)).product();
+        let columns = (extent(k, column) / self.most_columns()).max(1);
+        let rows: i64 = folded.iter().skip(1).map(|a| extent(k, *a)).product();
+        let fewest = (FEWEST_ROWS / rows).max(1);
+        let parts = (tasks / (kept * columns)).min(MAX_PARTS).min(extent(k, axis) / fewest);
+        (parts >= FEWEST_PARTS).then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, ROWS)))
+    }
+
+    /// Columns of a chunk at most: their accumulators fill half of the first-level cache.
+    fn most_columns(&self) -> i64 {
+        let bytes = self.target.vector_bytes as i64 / self.lanes(0).max(1);
+        (self.target.l1 as i64 / 2 / bytes.max(1)).max(1)
+    }
+
+    /// The loops of a fold across rows and of the output `out` that it is, or that maps its results.
+    /// Tasks are points of the axis `first`, if any, then of the other kept ones, and chunks of columns.
+    fn across(&mut self, fold: usize, out: usize, column: AxisId, first: Option<AxisId>, tasks: i64) {
+        let k = self.kernel;
+        let (n, lanes) = (extent(k, column), self.lanes(fold));
+        let mut left = tasks;
         let mut tasks = Vec::new();
         let mut serial = Vec::new();
-        for axis in over.iter().filter(|a| **a != column) {
+        for axis in k.stages[out].over.iter().filter(|a| **a != column) {
             let at = self.at(out, *axis, 0);
-            if left > 1 {
+            if Some(*axis) == first {
+                tasks.push(at);
+                left /= extent(k, *axis);
+            } else if left > 1 {
                 let block = (extent(k, *axis) + left - 1) / left;
                 self.split(at.clone(), block, Tail::Rest);
                 tasks.push(at.clone());
@@ -58,8 +110,10 @@ impl Choice<'_> {
                 serial.push(at);
             }
         }
+        let most = self.most_columns();
         let fewest = (FEWEST_VECTORS * lanes).min(round_up(n, lanes));
-        let block = round(n, (n / left.max(1)).clamp(fewest, MOST_VECTORS * lanes), lanes);
+        let each = if first.is_some() { most } else { n / left.max(1) };
+        let block = round(n, each.clamp(fewest, most.max(fewest)), lanes);
         let at = self.at(out, column, 0);
         self.split(at.clone(), block, Tail::Rest);
         if left > 1 && serial.is_empty() {
@@ -68,9 +122,8 @@ impl Choice<'_> {
             serial.push(at.clone());
         }
         let outer: Vec<LoopRef> = tasks.iter().chain(&serial).cloned().collect();
-        if out == 0 {
-            self.fold_across(column, block, lanes, 1, outer, &tasks);
-            return true;
+        if out == fold {
+            return self.fold_across(fold, column, block, lanes, 1, outer, &tasks);
         }
         let inner = LoopRef { part: 1, ..at.clone() };
         self.split(inner.clone(), lanes, Tail::Rest);
@@ -79,16 +132,17 @@ impl Choice<'_> {
         self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
         tasks.into_iter().for_each(|task| self.bind(task, To::Task));
         self.bind(vector, To::Vector);
-        self.opts.push(Opt::At { stage: k.stages[0].name.clone(), at });
-        let kept = k.stages[0].over.iter().filter(|a| **a != column).map(|a| self.at(0, *a, 0)).collect();
-        self.fold_across(column, block, lanes, 0, kept, &[]);
-        true
+        self.opts.push(Opt::At { stage: k.stages[fold].name.clone(), at });
+        let kept = k.stages[fold].over.iter().filter(|a| **a != column).map(|a| self.at(fold, *a, 0)).collect();
+        self.fold_across(fold, column, block, lanes, 0, kept, &[]);
     }
 
     /// The loops of the fold, inside `outer`: chunks of columns from part `part` of their axis on, rows,
     /// vectors of a chunk, and in each a few rows.
+    #[allow(clippy::too_many_arguments)]
     fn fold_across(
         &mut self,
+        fold: usize,
         column: AxisId,
         chunk: i64,
         lanes: i64,
@@ -97,10 +151,13 @@ impl Choice<'_> {
         tasks: &[LoopRef],
     ) {
         let k = self.kernel;
-        let mut folded: Vec<LoopRef> =
-            stage_axes(k, 0).into_iter().filter(|a| !k.stages[0].over.contains(a)).map(|a| self.at(0, a, 0)).collect();
-        let (Some(row), Some(axis)) = (folded.last().cloned(), stage_axes(k, 0).last().copied()) else { return };
-        let at = self.at(0, column, part);
+        let mut folded: Vec<LoopRef> = stage_axes(k, fold)
+            .into_iter()
+            .filter(|a| !k.stages[fold].over.contains(a))
+            .map(|a| self.at(fold, a, 0))
+            .collect();
+        let (Some(row), Some(axis)) = (folded.last().cloned(), stage_axes(k, fold).last().copied()) else { return };
+        let at = self.at(fold, column, part);
         self.split(at.clone(), chunk, Tail::Rest);
         let vectors = LoopRef { part: part + 1, ..at.clone() };
         self.split(vectors.clone(), lanes, Tail::Rest);
@@ -118,7 +175,7 @@ impl Choice<'_> {
         order.push(at);
         order.append(&mut folded);
         order.extend([vectors, rows.clone(), vector.clone()]);
-        self.opts.push(Opt::Reorder { stage: k.stages[0].name.clone(), order });
+        self.opts.push(Opt::Reorder { stage: k.stages[fold].name.clone(), order });
         tasks.iter().for_each(|task| self.bind(task.clone(), To::Task));
         self.bind(rows, To::Unroll);
         self.bind(vector, To::Vector);

@@ -18,6 +18,10 @@ const MAX_TASKS: i64 = 32;
 const COPIED_AT_ONCE: i64 = 192;
 /// Depth that one task of a shared copy covers.
 const MAX_COPIED_DEPTH: i64 = 256;
+/// Lanes of a vector loop of a copy at most.
+const MAX_LANES: i64 = 64;
+/// Sums that hide the latency of a multiply-add, with some to spare: two units of some 4 or 5 cycles.
+const SUMS_IN_FLIGHT: i64 = 12;
 
 pub(super) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
     let depth = c.depth.iter().fold(1, |n: i64, a| n.saturating_mul(extent(kernel, *a)));
@@ -168,7 +172,13 @@ impl Choice<'_> {
             inner.extend([columns.clone(), part(&last, 3)]);
             line = Some(columns);
         }
-        let vector = inner[inner.len() - 1].clone();
+        let mut vector = inner[inner.len() - 1].clone();
+        if square.is_none() && width > MAX_LANES {
+            let lanes = (1 << width.trailing_zeros()).min(MAX_LANES);
+            self.split(vector.clone(), lanes, Tail::Rest);
+            vector.part += 1;
+            inner.push(vector.clone());
+        }
         let order = outer.iter().chain(&inner).cloned().collect();
         self.opts.push(Opt::Reorder { stage: stage.into(), order });
         if shared {
@@ -190,7 +200,7 @@ pub(super) fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64) -> (i64, i
         let sums = rows * vectors;
         // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside
         // multiply-adds cost a little.
-        let idle = (registers * 3 / 4 - sums).max(0) as f64 / sums as f64;
+        let idle = (SUMS_IN_FLIGHT - sums).max(0) as f64 / sums as f64;
         let loads = (rows + vectors) as f64 / sums as f64;
         let padded = (round_up(m, *rows) * round_up(n, vectors * lanes)) as f64;
         padded * (1.0 + idle) * (1.0 + loads / 8.0)

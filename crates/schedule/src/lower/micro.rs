@@ -19,6 +19,8 @@ impl Lowerer<'_> {
     pub(super) fn micro(&mut self, nest: &Nest) -> Step<Micro> {
         let tile = self.s.stages[nest.stage].micro.ok_or("not a tiled stage")?;
         let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
+        self.starts_a_tile(found.a, nest, found.m, tile.rows)?;
+        self.starts_a_tile(found.b, nest, found.n, tile.cols)?;
         let depth: Vec<AxisId> = nest.loops[2..].iter().map(|l| l.axis).collect();
         let a_panel = self.panel(found.a) == Some(i64::from(tile.rows));
         let a_stride = self.distance(found.a, nest, if a_panel { found.k } else { found.m })?;
@@ -51,6 +53,16 @@ impl Lowerer<'_> {
             c,
             b_offsets,
         })
+    }
+
+    /// Refuses a tile that would run over the end of a panel, or of the last row, of a copy that other
+    /// tiles read as well: one that starts where no round of the copy does.
+    fn starts_a_tile(&self, operand: ExprId, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
+        let Expr::Load { from: Mem::Param(_), .. } = self.s.kernel.exprs.get(operand) else { return Ok(()) };
+        match nest.env[&axis].base.divisible_by(i64::from(points)) {
+            Some(true) => Ok(()),
+            _ => Err(format!("the tile would start at no multiple of {points}, and run over the end of the copy")),
+        }
     }
 
     fn shape(&self, mem: Mem) -> &[Size] {

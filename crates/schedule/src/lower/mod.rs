@@ -189,6 +189,11 @@ impl<'s> Lowerer<'s> {
                 return Err("a task loop with a tail needs a serial loop inside it".into());
             }
             let count = span.remaining.ceil_div(&step);
+            if self.phase.grid.iter().any(|l| count.variables().contains(&l.var)) {
+                return Err(
+                    "a task loop inside the last, shorter round of another has no fixed number of rounds".into()
+                );
+            }
             let counter = self.counter(root, &loops[at], &count);
             env.insert(loops[at].axis, inner_span(&span, &Size::from(&counter), &step));
             self.phase.grid.push(Loop { var: counter, extent: count, kind: LoopKind::Serial });

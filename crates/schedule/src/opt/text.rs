@@ -58,6 +58,7 @@ impl fmt::Display for Opt {
                 write!(f, "stage {stage} {read} {layout} {}", word(HOMES, home))
             }
             Opt::Rfactor { at } => write!(f, "rfactor {at}"),
+            Opt::Parts { at, by } => write!(f, "parts {at} by {by}"),
             Opt::Micro { stage, rows, cols } => write!(f, "micro {stage} {rows} {cols}"),
             Opt::Stream { stage } => write!(f, "stream {stage}"),
             Opt::Prefetch { at, read, ahead } => write!(f, "prefetch {at} {read} {ahead}"),
@@ -135,6 +136,7 @@ fn step(words: &[&str]) -> Parsed<Opt> {
             Ok(Opt::Stage { stage: stage.into(), read: parse_read(read)?, layout, home: lookup(HOMES, home)? })
         }
         ["rfactor", at] => Ok(Opt::Rfactor { at: parse_loop(at)? }),
+        ["parts", at, "by", by] => Ok(Opt::Parts { at: parse_loop(at)?, by: number(by)? }),
         ["micro", stage, rows, cols] => {
             Ok(Opt::Micro { stage: stage.into(), rows: number(rows)?, cols: number(cols)? })
         }
@@ -143,8 +145,8 @@ fn step(words: &[&str]) -> Parsed<Opt> {
             Ok(Opt::Prefetch { at: parse_loop(at)?, read: parse_read(read)?, ahead: number(ahead)? })
         }
         ["strict"] => Ok(Opt::Strict),
-        _ => Err("expected split, reorder, bind, at, stage, rfactor, micro, stream, prefetch or strict with its \
-                  arguments"),
+        _ => Err("expected split, reorder, bind, at, stage, rfactor, parts, micro, stream, prefetch or strict with \
+                  its arguments"),
     }
 }
 
@@ -239,6 +241,7 @@ mod tests {
         let text = "strict\nsplit out.a0.0 by 64 rest\nsplit mm.a.k.0 by 8 pad\nreorder out out.a1.0 out.a0.0\n\
                     bind out.a0.0 task\nbind out.a1.0 warp\nat mm out.a0.0\nstage mm 1 panels:16 prepared\n\
                     stage mm 0 rows task\nstage out p0:1 rows shared\nstage out peak rows task\nrfactor out.r0.1\n\
+                    parts out.a1.0 by 128\n\
                     micro mm 6 16\nstream out\nprefetch mm.k.0 p1 8\n";
         assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
     }

@@ -248,8 +248,8 @@ pub fn schedule(rng: &mut Rng, kernel: &Kernel) -> (Schedule, usize) {
 
 type NamedStage = (String, Vec<String>);
 
-/// One more line, and the stage that it adds, if it does.
-fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> (String, Option<NamedStage>) {
+/// One more line, and the stages that it adds, or whose axes it renames.
+fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> (String, Vec<NamedStage>) {
     let (stage, axes) = rng.pick(stages).clone();
     let named = |rng: &mut Rng| -> String {
         let axis = if axes.is_empty() { "i" } else { rng.pick(&axes) };
@@ -265,7 +265,7 @@ fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> 
             _ => format!("p{}:{}", rng.below(kernel.params.len()), rng.below(2)),
         }
     };
-    let line = match rng.below(20) {
+    let line = match rng.below(22) {
         0..=5 => format!("split {at} by {by} {}", rng.pick(&["exact", "rest", "rest", "mask", "pad"])),
         6 => format!("reorder {stage} {at} {}", named(rng)),
         7 => format!("SWAP {at} {}", named(rng)),
@@ -284,19 +284,27 @@ fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> 
                 None => ["a", "b"].get(read.parse::<usize>().unwrap_or(9)).map_or(read.clone(), |s| (*s).to_owned()),
             };
             let new = (*home == "task").then(|| (format!("{stage}.{suffix}"), axes.clone()));
-            return (format!("stage {stage} {read} {layout} {home}"), new);
+            return (format!("stage {stage} {read} {layout} {home}"), new.into_iter().collect());
         }
         18 => format!("stream {stage}"),
+        19 | 20 if !axes.is_empty() => {
+            let axis = rng.pick(&axes).clone();
+            let others = axes.iter().filter(|a| **a != axis).cloned();
+            let block = [format!("{axis}_block")].into_iter().chain(others).collect::<Vec<_>>();
+            let point = [format!("{axis}_point")].into_iter().chain(block.iter().cloned()).collect();
+            let new = vec![(stage.clone(), block), (format!("{stage}.parts"), point)];
+            return (format!("parts {stage}.{axis}.0 by {by}"), new);
+        }
         _ => format!("prefetch {at} {} {}", read(rng), rng.below(5)),
     };
-    (line, None)
+    (line, Vec::new())
 }
 
 /// By how much a result may differ from the kernel's own, relative to 1 and to the value: 0 where
-/// the schedule keeps the order of every fold, which all but three steps do.
+/// the schedule keeps the order of every fold, which all but four steps do.
 pub fn tolerance(kernel: &Kernel, schedule: &Schedule) -> f64 {
     let text = schedule.to_string();
-    let reorders = ["rfactor", "micro", "reorder"].iter().any(|word| text.contains(word));
+    let reorders = ["rfactor", "micro", "reorder", "parts"].iter().any(|word| text.contains(word));
     let floats = kernel.params.iter().any(|p| p.dtype.is_float());
     if floats && reorders { 1e-5 } else { 0.0 }
 }
