@@ -100,6 +100,13 @@ impl Found<'_> {
                 }
                 self.replaced(i, &[]);
             }
+            Opt::Parts { at, by } => {
+                for by in [by * 2, by / 2] {
+                    if by > 1 {
+                        self.replaced(i, &[Opt::Parts { at: at.clone(), by }]);
+                    }
+                }
+            }
             // Lanes of a fold need accumulators.
             Opt::Rfactor { at } if self.is_vector(at) => {}
             Opt::Bind { to: To::Unroll | To::Task, .. } | Opt::Rfactor { .. } => self.replaced(i, &[]),
@@ -150,9 +157,11 @@ impl Found<'_> {
     fn unstage(&mut self, i: usize, stage: &str, read: &Read) {
         let name = copy_name(stage, read);
         let about = |opt: &Opt| match opt {
-            Opt::Split { at, .. } | Opt::Bind { at, .. } | Opt::Rfactor { at } | Opt::Prefetch { at, .. } => {
-                at.stage == name
-            }
+            Opt::Split { at, .. }
+            | Opt::Bind { at, .. }
+            | Opt::Rfactor { at }
+            | Opt::Parts { at, .. }
+            | Opt::Prefetch { at, .. } => at.stage == name,
             Opt::Reorder { stage, .. } | Opt::At { stage, .. } | Opt::Stage { stage, .. } => *stage == name,
             Opt::Micro { stage, .. } | Opt::Stream { stage } => *stage == name,
             Opt::Strict => false,
