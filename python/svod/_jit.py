@@ -12,7 +12,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from svod._svod import ArgumentError, ExecutionPlan, Size, Tensor, Variable, prepare
+from svod._svod import ArgumentError, ExecutionPlan, PrepareConfig, Size, Tensor, Variable, prepare
+from svod.nn._module import Module
 
 __all__ = ["Jitted", "jit"]
 
@@ -45,6 +46,13 @@ class _Trace:
     result: Any
     # The objects that the key names by identity: alive, their identities are not used again.
     held: list[Any]
+    # Parameters of modules that it was traced with, as constants, each with its value then.
+    constants: list[tuple[Tensor, Tensor]]
+
+    @property
+    def holds(self) -> bool:
+        """Whether its constants still have their values."""
+        return all(now._same(then) for now, then in self.constants)
 
 
 class Jitted(Generic[P, R]):
@@ -105,10 +113,10 @@ class Jitted(Generic[P, R]):
         structure = _taken(self._shaped(args, kwargs), arrays, held)
         arrays, shapes = [array for array, _ in arrays], [shape for _, shape in arrays]
         kinds = tuple((str(_dtype(a)), _shape_key(s)) for a, s in zip(arrays, shapes, strict=True))
-        key = (_key(structure), kinds)
+        key = (_key(structure), kinds, repr(PrepareConfig()))
         with self._lock:
             trace = self._traces.get(key)
-            if trace is None:
+            if trace is None or not trace.holds:
                 trace = self._traces[key] = self._trace(structure, arrays, shapes, held)
                 while len(self._traces) > self._max_traces:
                     self._traces.popitem(last=False)
@@ -136,6 +144,8 @@ class Jitted(Generic[P, R]):
             Tensor._placeholder(shape, _dtype(a), i) for i, (a, shape) in enumerate(zip(arrays, shapes, strict=True))
         ]
         args, kwargs = _rebuilt(structure, inputs)
+        modules = (module for module in held if isinstance(module, Module))
+        constants = [(tensor, tensor._snapshot()) for module in modules for tensor in module.parameters()]
         _tracing.depth += 1
         try:
             result = self._function(*args, **kwargs)
@@ -147,7 +157,7 @@ class Jitted(Generic[P, R]):
         outputs = [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor, _ in found]
         graph = "\n".join(output.graph() for output in outputs)
         plan = prepare(*outputs, inputs=inputs) if outputs else None
-        return _Trace(plan, graph, shape, held)
+        return _Trace(plan, graph, shape, held, constants)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +191,7 @@ def _taken(value: Any, arrays: list[Any], held: list[Any]) -> Any:
         arrays.append((value, tuple(value.shape)))
         return _Slot(len(arrays) - 1)
     if isinstance(value, dict):
-        return {key: _taken(item, arrays, held) for key, item in value.items()}
+        return _filled(value, {key: _taken(item, arrays, held) for key, item in value.items()})
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(_taken(item, arrays, held) for item in value))
     if isinstance(value, (list, tuple)):
@@ -198,7 +208,7 @@ def _rebuilt(structure: Any, tensors: Sequence[Any]) -> Any:
     if isinstance(structure, _Slot):
         return tensors[structure.position]
     if isinstance(structure, dict):
-        return {key: _rebuilt(item, tensors) for key, item in structure.items()}
+        return _filled(structure, {key: _rebuilt(item, tensors) for key, item in structure.items()})
     if isinstance(structure, tuple) and hasattr(structure, "_fields"):
         return type(structure)(*(_rebuilt(item, tensors) for item in structure))
     if isinstance(structure, (list, tuple)):
@@ -206,6 +216,15 @@ def _rebuilt(structure: Any, tensors: Sequence[Any]) -> Any:
     if dataclasses.is_dataclass(structure) and not isinstance(structure, type):
         return _mapped(structure, lambda item: _rebuilt(item, tensors))
     return structure
+
+
+def _filled(value: dict[Any, Any], items: dict[Any, Any]) -> dict[Any, Any]:
+    """A dict of the value's own class with other items."""
+    if type(value) is dict:
+        return items
+    other = copy.copy(value)
+    other.update(items)
+    return other
 
 
 def _mapped(value: Any, to: Callable[[Any], Any]) -> Any:
@@ -221,7 +240,7 @@ def _key(structure: Any) -> Hashable:
     if isinstance(structure, _Slot):
         return structure
     if isinstance(structure, dict):
-        return dict, tuple((key, _key(item)) for key, item in structure.items())
+        return type(structure), tuple((key, _key(item)) for key, item in structure.items())
     if isinstance(structure, (list, tuple)):
         return type(structure), tuple(_key(item) for item in structure)
     if dataclasses.is_dataclass(structure) and not isinstance(structure, type):
@@ -231,6 +250,8 @@ def _key(structure: Any) -> Hashable:
         return type(structure), repr(structure)
     if isinstance(structure, (Variable, Size)):
         return type(structure), _shape_key((structure,))
+    if isinstance(structure, Module):
+        return type(structure), id(structure), tuple(map(id, structure.parameters()))
     return type(structure), id(structure)
 
 
@@ -252,15 +273,16 @@ def jit(
 ) -> Any:
     """Makes of a function of tensors one that is traced once and then runs as a plan.
 
-    Arguments may be nested dicts, lists, tuples and dataclasses. Their tensors and arrays are
+    Arguments may be nested dicts, lists, tuples, named tuples and dataclasses. Their tensors and arrays are
     inputs; numbers, text and other objects are constants of the trace. A call traces the
-    function anew for a structure, constant, element type or shape that it has not seen;
+    function anew for a structure, constant, element type, shape or `PrepareConfig` that it has not seen;
     `shapes` declares shapes of arguments by name, whose variables any size may take. Of
     more than `max_traces` the least recently used is forgotten.
 
     Results are tensors of their own, in the structure that the function gives. Tensors that the
     function finds elsewhere are constants, and what it does besides happens only while it is
-    traced. Looking at data there (`numpy()`, `float(t)`, `if t:`) raises `TraceError`.
+    traced. Parameters of a module that is an argument, such as `self`, are constants too, and it is
+    traced anew when they are replaced. Looking at data there (`numpy()`, `float(t)`, `if t:`) raises `TraceError`.
 
     >>> import numpy as np, svod
     >>> n = svod.Variable("n", 1, 64)

@@ -26,7 +26,7 @@ def test_c9_results_are_the_same_and_are_kept_on_disk(tmp_path: Path) -> None:
     code = "print((y + 0).numpy().sum()); assert (y.realize(beam=1, max_uops=80).numpy() == y.numpy()).all()"
     first = run(code, tmp_path, SVOD_BEAM="1", BEAM_UOPS_MAX="80", BEAM_LOG_SURPASS_MAX="1")
     assert first.returncode == 0, first.stderr
-    assert "dropped, linearize: step" in first.stderr, first.stderr
+    assert "dropped, linearize: " in first.stderr, first.stderr
     assert "dropped, too many uops: " in first.stderr and " of at most 80; most are " in first.stderr, first.stderr
     assert list((tmp_path / "beam").iterdir())
     again = run(code, tmp_path, SVOD_BEAM="1", BEAM_UOPS_MAX="80", BEAM_LOG_SURPASS_MAX="1")
@@ -61,7 +61,7 @@ print((y + 1).numpy().shape)
         time.sleep(1.0)
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-    assert rest == "interrupted\n(8, 64)\n"
+    assert rest == "interrupted\n(8,)\n"
 
 
 def test_c9_strict_results_stay_so(tmp_path: Path) -> None:

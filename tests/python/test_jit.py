@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -146,6 +147,51 @@ def test_jit_of_methods_nested_and_bounded() -> None:
     assert svod.jit(lambda x: 5)(x) == 5
     assert "reduce" in few.lower(np.ones(3)) or "add" in few.lower(np.ones(3))
     assert few.plan(np.ones(3)).kernels
+
+
+def test_jit_follows_the_parameters_of_its_module() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            self.weight = svod.ones(3)
+            self.layers = [nn.Linear(3, 3, bias=False)]
+
+        @svod.jit
+        def __call__(self, x: svod.Tensor) -> svod.Tensor:
+            return self.layers[0](x * self.weight)
+
+    model, x = Model(), np.ones(3, np.float32)
+    eye = svod.Tensor(np.eye(3, dtype=np.float32))
+    model.load_state_dict({"weight": svod.full((3,), 2.0), "layers.0.weight": eye})
+    jitted = type(model).__call__
+    for _ in range(3):
+        assert model(x).tolist() == [2, 2, 2]
+    assert jitted.traces == 1  # type: ignore[attr-defined]
+    model.weight.assign(5)
+    assert model(x).tolist() == [5, 5, 5]
+    model.weight[1] = 7
+    assert model(x).tolist() == [5, 7, 5]
+    model.load_state_dict({"weight": svod.ones(3), "layers.0.weight": eye * 3})
+    assert model(x).tolist() == [3, 3, 3] == model(x).tolist()
+
+
+def test_jit_follows_the_configuration() -> None:
+    f = svod.jit(lambda x: x.sum())
+    x = np.array([1e8, 1.0, -1e8, 1.0] * 40, np.float32)
+    loose = f(x).item()
+    with svod.strict():
+        exact = f(x).item()
+        assert exact == svod.Tensor(x).sum().item()
+    assert f(x).item() == loose and f.traces == 2
+
+
+def test_jit_keeps_the_classes_of_containers() -> None:
+    f = svod.jit(lambda box: OrderedDict(b=box["a"] + 1, a=box["a"]))
+    boxed = defaultdict(list, a=np.ones(2, np.float32))
+    for _ in range(2):
+        result = f(boxed)
+        assert type(result) is OrderedDict and list(result) == ["b", "a"]
+        assert (result["b"].tolist(), result["a"].tolist()) == ([2, 2], [1, 1])
+    assert f.traces == 1
 
 
 def test_jit_from_many_threads() -> None:

@@ -11,7 +11,7 @@ import pytest
 import svod
 
 
-def test_inputs_outputs_and_constants() -> None:
+def test_c2_inputs_outputs_and_constants() -> None:
     w = svod.Tensor(np.eye(4, dtype=np.float32) * 2)
     x = svod.Tensor(np.ones((3, 4), np.float32))
     y = x @ w + 1
@@ -27,7 +27,7 @@ def test_inputs_outputs_and_constants() -> None:
     np.testing.assert_array_equal(plan.outputs[0].numpy(), a * 2 + 1)
 
 
-def test_results_survive_later_runs() -> None:
+def test_c2_results_survive_later_runs() -> None:
     x = svod.Tensor(np.zeros(5, np.float32))
     plan = (x + 1).prepare(inputs=[x])
     results = []
@@ -37,7 +37,7 @@ def test_results_survive_later_runs() -> None:
     assert [r.tolist() for r in results] == [[i + 1] * 5 for i in range(5)]
 
 
-def test_inputs_of_any_layout_and_tensors() -> None:
+def test_c2_inputs_of_any_layout_and_tensors() -> None:
     x = svod.Tensor(np.zeros((3, 4), np.float32))
     plan = (x * 2).prepare(inputs=[x])
     a = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -46,7 +46,7 @@ def test_inputs_of_any_layout_and_tensors() -> None:
         np.testing.assert_array_equal(plan.outputs[0].numpy(), a.T * 2)
 
 
-def test_inputs_can_be_written() -> None:
+def test_c2_inputs_can_be_written() -> None:
     x = svod.Tensor(np.zeros(4, np.float32))
     plan = (x + 1).prepare(inputs=[x])
     (given,) = plan.inputs
@@ -59,7 +59,7 @@ def test_inputs_can_be_written() -> None:
     assert x.tolist() == [0, 0, 0, 0]
 
 
-def test_several_outputs_share_work() -> None:
+def test_c3_several_outputs_share_work() -> None:
     x = svod.Tensor(np.arange(6, dtype=np.float32))
     a, b = x + 1, (x + 1) * 2
     plan = svod.prepare(a, b, inputs=[x])
@@ -68,7 +68,7 @@ def test_several_outputs_share_work() -> None:
     assert len(plan.outputs) == 2
 
 
-def test_realize_batch() -> None:
+def test_c3_realize_batch() -> None:
     x = svod.rand(10)
     a, b = x + 1, x * 2
     svod.realize(a, b)
@@ -76,7 +76,7 @@ def test_realize_batch() -> None:
     np.testing.assert_array_equal(a.numpy() * 2 - 2, b.numpy() + (a.numpy() * 2 - 2 - b.numpy()))
 
 
-def test_others_stay_lazy_and_old_expressions_are_stale() -> None:
+def test_c2_others_stay_lazy_and_old_expressions_are_stale() -> None:
     x = svod.Tensor(np.ones(3, np.float32))
     y = x + 1
     z = y * 3
@@ -91,7 +91,7 @@ def test_others_stay_lazy_and_old_expressions_are_stale() -> None:
     assert (y * 10).tolist() == [60, 60, 60]
 
 
-def test_instances_are_independent() -> None:
+def test_d1_instances_are_independent() -> None:
     x = svod.Tensor(np.zeros(3, np.float32))
     one = (x + 1).prepare(inputs=[x])
     two = one.instance()
@@ -100,7 +100,7 @@ def test_instances_are_independent() -> None:
     assert (one.outputs[0].tolist(), two.outputs[0].tolist()) == ([2, 2, 2], [6, 6, 6])
 
 
-def test_plan_outlives_its_tensors() -> None:
+def test_d1_plan_outlives_its_tensors() -> None:
     x = svod.Tensor(np.ones((64, 64), np.float32))
     plan = (x @ x).prepare(inputs=[x])
     del x
@@ -110,14 +110,14 @@ def test_plan_outlives_its_tensors() -> None:
 
 
 @pytest.mark.parametrize("value", [np.ones((2, 3), np.float32), np.zeros((0, 3), np.float32)])
-def test_plan_with_nothing_to_do(value: np.ndarray) -> None:
+def test_c2_plan_with_nothing_to_do(value: np.ndarray) -> None:
     x = svod.Tensor(value)
     plan = x.prepare()
     plan.execute()
     np.testing.assert_array_equal(plan.outputs[0].numpy(), value)
 
 
-def test_threads_run_one_plan() -> None:
+def test_d1_threads_run_one_plan() -> None:
     x = svod.Tensor(np.zeros((32, 64), np.float32))
     w = svod.Tensor(np.eye(64, dtype=np.float32))
     plan = ((x @ w).softmax(-1) + x).prepare(inputs=[x])
@@ -142,7 +142,7 @@ def test_threads_run_one_plan() -> None:
     assert not errors
 
 
-def test_what_a_plan_shows() -> None:
+def test_d6_what_a_plan_shows() -> None:
     x = svod.Tensor(np.zeros((16, 32), np.float32))
     plan = (x.softmax(-1) @ x.T).prepare(inputs=[x])
     assert plan.kernels
@@ -160,7 +160,7 @@ def test_what_a_plan_shows() -> None:
     assert "kernels" in repr(plan)
 
 
-def test_memory_can_be_released() -> None:
+def test_d7_memory_can_be_released() -> None:
     x = svod.Tensor(np.ones((8, 8), np.float32))
     y = x @ x
     plan = y.prepare(inputs=[x])

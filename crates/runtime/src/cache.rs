@@ -75,7 +75,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn oldest_goes_first_and_failures_are_retried() {
+    fn c6_oldest_goes_first_and_failures_are_retried() {
         let cache = Cache::<u32, u32>::new(2);
         for key in 0..3 {
             assert_eq!(cache.get_or_make(&key, || Ok::<_, ()>(key * 10)), Ok(key * 10));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_ask_at_once_share_one_value() {
+    fn c6_threads_that_ask_at_once_share_one_value() {
         let (cache, made) = (Cache::<u32, usize>::new(4), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {

@@ -12,7 +12,7 @@ fn read(t: &Tensor) -> Vec<f32> {
 }
 
 #[test]
-fn realize_shares_its_result() {
+fn c1_realize_shares_its_result() {
     let x = iota(&[2, 3]);
     let (y, z) = ((&x + 1.0).unwrap(), (&x + 1.0).unwrap());
     assert!(!y.is_realized());
@@ -25,7 +25,7 @@ fn realize_shares_its_result() {
 }
 
 #[test]
-fn nothing_to_compute() {
+fn c1_c2_nothing_to_compute() {
     let constant = Tensor::full(&[2, 2], -0.0, None).unwrap();
     let pending = constant.add(1).unwrap();
     assert_eq!(read(&constant), [-0.0; 4]);
@@ -41,7 +41,7 @@ fn nothing_to_compute() {
 }
 
 #[test]
-fn batches_share_work() {
+fn c3_batches_share_work() {
     let x = iota(&[4]);
     let (a, b) = (x.mul(2).unwrap(), x.mul(2).unwrap().sum(None, false).unwrap());
     Tensor::realize_batch(&[&a, &b, &x, &a]).unwrap();
@@ -49,7 +49,14 @@ fn batches_share_work() {
 }
 
 #[test]
-fn plans_have_inputs() {
+fn c3_a_batch_mismatch_names_both_counts() {
+    let short = TensorError::from(svod_runtime::Error::BatchMismatch { tensors: 3, outputs: 2 });
+    assert_eq!(short.to_string(), "batch mismatch: 3 tensors but 2 outputs");
+    assert_eq!(short.kind(), ErrorKind::Value);
+}
+
+#[test]
+fn c2_plans_have_inputs() {
     let x = iota(&[3]);
     let y = x.mul(10).unwrap();
     let other = x.mul(10).unwrap();
@@ -81,7 +88,7 @@ fn plans_have_inputs() {
 }
 
 #[test]
-fn plans_outlive_their_tensors() {
+fn c2_d1_plans_outlive_their_tensors() {
     let (plan, out) = {
         let x = iota(&[3]);
         let y = x.add(1).unwrap();
@@ -95,7 +102,7 @@ fn plans_outlive_their_tensors() {
 }
 
 #[test]
-fn writes_are_seen_by_what_is_built_after() {
+fn c1_writes_are_seen_by_what_is_built_after() {
     let x = iota(&[2]);
     let before = x.mul(2).unwrap();
     before.realize().unwrap();
@@ -105,7 +112,7 @@ fn writes_are_seen_by_what_is_built_after() {
 }
 
 #[test]
-fn borrowed_memory_is_never_remembered() {
+fn c1_borrowed_memory_is_never_remembered() {
     let mut memory = vec![1.0f32, 2.0];
     let pointer = NonNull::new(memory.as_mut_ptr()).unwrap();
     // SAFETY: the vector outlives the tensors, and is written between runs only.
@@ -150,7 +157,7 @@ fn indices_out_of_range() {
 }
 
 #[test]
-fn threads_realize_one_value() {
+fn c1_threads_realize_one_value() {
     let x = iota(&[64, 64]);
     let products: Vec<Tensor> = (0..4).map(|_| x.matmul(&x).unwrap()).collect();
     std::thread::scope(|scope| products.iter().for_each(|p| drop(scope.spawn(|| p.realize().unwrap()))));

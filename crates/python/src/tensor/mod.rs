@@ -85,6 +85,16 @@ impl PyTensor {
         Ok(Tensor::placeholder(&Extents::positive(shape)?.sizes, dtype.0, slot)?.into())
     }
 
+    /// Another handle to the value that this one has now.
+    fn _snapshot(&self) -> PyTensor {
+        Tensor::from_uop(self.0.uop()).into()
+    }
+
+    /// Whether both stand for one value, computed or not.
+    fn _same(&self, other: &PyTensor) -> bool {
+        self.0.uop() == other.0.uop()
+    }
+
     /// Extents.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {

@@ -33,7 +33,7 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// As many workers as processors, the first of which is started now.
+    /// As many workers as processors, started now: the first time that is taken finds all of them idle.
     ///
     /// # Errors
     /// Why there can be none.
@@ -42,8 +42,22 @@ impl Crew {
         let folder = Folder::new().map_err(|e| format!("no folder for workers: {e}"))?;
         let worker = |_| Worker { launch: launch.clone(), cache: folder.0.clone(), process: None };
         let mut workers: Vec<Worker> = (0..processors.clamp(1, MOST)).map(worker).collect();
-        workers[0].process = Some(Process::start(&launch, &folder.0).map_err(|e| format!("no worker: {e}"))?);
+        std::thread::scope(|scope| {
+            let starts: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(|| worker.start())).collect();
+            let started = |start: std::thread::ScopedJoinHandle<'_, io::Result<()>>| {
+                start.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+            };
+            // Those that could not be started now are when they are needed, as those that ended.
+            starts.into_iter().map(started).reduce(io::Result::or).unwrap_or(Ok(()))
+        })
+        .map_err(|e| format!("no worker: {e}"))?;
         Ok(Crew { workers, timeout, _folder: folder })
+    }
+
+    /// Workers that are running.
+    #[cfg(test)]
+    pub(super) fn running(&self) -> usize {
+        self.workers.iter().filter(|w| w.process.is_some()).count()
     }
 
     /// Compiles candidates on all workers. `progress` hears how many are done.
@@ -114,13 +128,17 @@ struct Worker {
 }
 
 impl Worker {
+    fn start(&mut self) -> io::Result<()> {
+        self.process = Some(Process::start(&self.launch, &self.cache)?);
+        Ok(())
+    }
+
     /// The reply to a request; none if `stop` says so before there is one.
     fn ask(&mut self, request: &[String], timeout: Duration, stop: &dyn Fn() -> bool) -> Option<Reply> {
-        if self.process.is_none() {
-            match Process::start(&self.launch, &self.cache) {
-                Ok(process) => self.process = Some(process),
-                Err(e) => return Some(Reply::Dropped(Dropped::new(Reason::Run, format!("no worker: {e}")))),
-            }
+        if self.process.is_none()
+            && let Err(e) = self.start()
+        {
+            return Some(Reply::Dropped(Dropped::new(Reason::Run, format!("no worker: {e}"))));
         }
         let process = self.process.as_mut()?;
         let deadline = Instant::now() + timeout;

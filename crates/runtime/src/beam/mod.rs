@@ -1,7 +1,7 @@
 //! Search: schedules found by timing candidates.
 //!
-//! [`choose`] goes, for each kernel, from the heuristic's schedule to its neighbours
-//! ([`svod_schedule::neighbours`]), times them, goes on from the fastest few (the beam), and ends
+//! [`choose`] goes, for each kernel, from the heuristic's schedule, and what it would choose for
+//! somewhat different machines, to its neighbours ([`svod_schedule::neighbours`]), times them, goes on from the fastest few (the beam), and ends
 //! when a round brings nothing. What it found replaces the heuristic's schedule if a second
 //! measurement, of the two in turn, shows it to be faster by [`WORTH`]. Results are kept on disk.
 //!
@@ -45,6 +45,7 @@ use parking_lot::Mutex;
 use report::Report;
 use rustc_hash::FxHashSet;
 use std::time::Duration;
+use svod_ir::target::Target;
 use svod_schedule::{Schedule, heuristic, lower, neighbours, strict_heuristic};
 
 /// What the found schedule's time is, of the heuristic's, at most.
@@ -102,6 +103,11 @@ pub(crate) fn choose(context: &Context, jobs: &mut [Job], search: &Search, watch
     };
     let count = open.len();
     for (i, job) in open.into_iter().enumerate() {
+        // Another thread may have searched while this one waited.
+        if let Some(known) = cache.as_ref().and_then(|c| known(c, search, job)) {
+            job.optimizer = Optimizer::Given(known);
+            continue;
+        }
         let mut report = Report::new(&job.kernel.name, i, count);
         if let Some(found) = kernel(&mut crew, job, search, watch, &mut report)? {
             if let Some(cache) = &cache {
@@ -128,10 +134,11 @@ fn known(cache: &DiskCache, search: &Search, job: &Job) -> Option<Schedule> {
 
 /// The fastest schedule of one kernel; none where not even the heuristic's can be timed.
 fn kernel(crew: &mut Crew, job: &Job, search: &Search, watch: &Watch, report: &mut Report) -> Result<Option<Schedule>> {
-    let base = match search.strict {
-        true => strict_heuristic(&job.kernel, &job.target),
-        false => heuristic(&job.kernel, &job.target),
+    let chosen = |target: &Target| match search.strict {
+        true => strict_heuristic(&job.kernel, target),
+        false => heuristic(&job.kernel, target),
     };
+    let base = chosen(&job.target);
     let mut subject = Subject {
         kernel: job.kernel.to_string(),
         device: job.device.spec().to_string(),
@@ -151,7 +158,10 @@ fn kernel(crew: &mut Crew, job: &Job, search: &Search, watch: &Watch, report: &m
     let mut beam: Vec<(Duration, Schedule)> = vec![(time, base.clone())];
     for round in 0..ROUNDS {
         let best = beam[0].0;
-        let mut fresh: Vec<Schedule> = Vec::new();
+        let mut fresh: Vec<Schedule> = match round {
+            0 => variants(&job.target).iter().map(chosen).filter(|s| seen.insert(s.clone())).collect(),
+            _ => Vec::new(),
+        };
         for (_, schedule) in &beam {
             let new = neighbours(&job.kernel, &job.target, schedule).into_iter();
             fresh.extend(new.filter(|s| seen.insert(s.clone())));
@@ -187,6 +197,20 @@ fn kernel(crew: &mut Crew, job: &Job, search: &Search, watch: &Watch, report: &m
     let faster = |[base, found]: &[Duration; 2]| found.as_secs_f64() <= base.as_secs_f64() * WORTH;
     report.result(pair, pair.as_ref().is_some_and(faster));
     Ok(Some(if pair.as_ref().is_some_and(faster) { found } else { base }))
+}
+
+/// Machines that are somewhat different: what the heuristic would choose for them differs in all that
+/// hangs together, which no single action does.
+fn variants(target: &Target) -> Vec<Target> {
+    let Target { vector_bytes, vector_registers, l1, l2, .. } = *target;
+    vec![
+        Target { vector_bytes: (vector_bytes / 2).max(16), ..target.clone() },
+        Target { vector_registers: vector_registers / 2, ..target.clone() },
+        Target { l1: l1 / 2, ..target.clone() },
+        Target { l1: l1 * 2, ..target.clone() },
+        Target { l2: l2 / 2, ..target.clone() },
+        Target { l2: l2 * 2, ..target.clone() },
+    ]
 }
 
 /// Compiles candidates; those that cannot be are reported.

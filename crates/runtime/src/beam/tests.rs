@@ -116,6 +116,7 @@ fn c9_a_candidate_that_hangs_crashes_or_panics_costs_itself() {
         _ => before(info),
     }));
     let (mut crew, watch, subject) = (crew(4), Watch::new(None), subject(&doubled(false)));
+    assert_eq!(crew.running(), 2, "warm before the first timing");
     let all = [split(8), split(HANGS), split(CRASHES), split(PANICS), split(16), schedule("bind out.k.0 task")];
     let mut done = 0;
     let replies = crew.compile(&subject, &all, &watch, &mut |n| done = n).unwrap();

@@ -1,0 +1,174 @@
+"""Realizing and preparing: contract rows C1 to C4 and C6 from Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import svod
+
+N = svod.Variable("n", 1, 8)
+
+
+def live() -> int:
+    return svod.memory()["CPU"]["live"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "uint64", "bool"])
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (2, 1, 3)])
+def test_c1_results_keep_shape_and_type(shape: tuple[int, ...], dtype: str) -> None:
+    x = svod.zeros(*shape, dtype=dtype)
+    for y in (x, x + x, x.reshape(-1), (x + x).reshape(-1, 1)):
+        before = (y.shape, y.dtype)
+        assert (y.realize().shape, y.dtype) == before and y.is_realized
+
+
+def test_c1_realized_tensors_and_their_reshapes_need_no_work() -> None:
+    x = (svod.rand(4, 6) + 1).realize()
+    before = live()
+    assert x.realize() is x
+    flat = x.reshape(3, 8).reshape(-1).realize()
+    assert live() == before
+    np.testing.assert_array_equal(flat.numpy(), x.numpy().ravel())
+
+
+def test_c1_all_that_share_the_expression_have_the_value() -> None:
+    x = svod.rand(8)
+    y, z = x * 3, x * 3
+    late = y + 1
+    y.realize()
+    assert z.is_realized and not late.is_realized
+    np.testing.assert_array_equal(late.numpy(), y.numpy() + 1)
+
+
+def test_c1_a_write_makes_new_expressions() -> None:
+    x = svod.Tensor([1.0, 2.0])
+    assert (x * 10).tolist() == [10, 20]
+    before = x * 10
+    x.assign(svod.Tensor([3.0, 4.0]))
+    assert ((x * 10).tolist(), before.tolist()) == ([30, 40], [10, 20])
+    x[1] = 7
+    assert (x * 10).tolist() == [30, 70]
+    array = np.ones(2, np.float32)
+    borrowed = svod.from_numpy(array)
+    assert (borrowed * 10).tolist() == [10, 10]
+    array[0] = 5
+    assert (borrowed * 10).tolist() == [50, 10]
+    given = svod.zeros(2).realize()
+    out = given + 1
+    plan = out.prepare(inputs=[given])
+    plan.execute(np.ones(2, np.float32))
+    assert (out * 10).tolist() == [20, 20]
+    plan.execute(np.zeros(2, np.float32))
+    assert (out * 10).tolist() == [10, 10]
+
+
+def test_c1_realize_with_a_configuration() -> None:
+    x = svod.rand(3, 5).realize()
+    for options in ({"strategy": "none"}, {"threads": 1}, {"planner": "disabled"}, {"strict": True}, {"device": "CPU"}):
+        y = (x + 1).sum(1)
+        np.testing.assert_allclose(y.realize(**options).numpy(), (x.numpy() + 1).sum(1), rtol=1e-6)
+    with pytest.raises(svod.DeviceError):
+        (svod.arange(3) + svod.arange(3)).realize(device="CUDA:7")
+
+
+def test_c2_only_what_is_given_is_the_plans() -> None:
+    x = svod.rand(4).realize()
+    shared = x * 2
+    y, z = shared + 1, shared - 1
+    plan = y.prepare(inputs=[x])
+    assert not shared.is_realized and not z.is_realized
+    with pytest.raises(svod.StaleError):
+        y.numpy()
+    np.testing.assert_array_equal(z.numpy(), x.numpy() * 2 - 1)
+    plan.execute(np.full(4, 3, np.float32))
+    assert y.tolist() == [7] * 4
+    np.testing.assert_array_equal(shared.numpy(), x.numpy() * 2)
+
+
+def test_c2_other_leaves_are_constants() -> None:
+    x, w = svod.ones(2).contiguous().realize(), svod.Tensor([2.0, 3.0])
+    y = x * w
+    plan = y.prepare(inputs=[x])
+    w.assign(100)
+    x.assign(50)
+    plan.execute()
+    assert y.tolist() == [2, 3]
+    plan.inputs[0].copy_(np.array([10, 10], np.float32))
+    plan.execute()
+    assert y.tolist() == [20, 30]
+
+
+def test_c2_sizes_of_inputs_follow_what_is_given() -> None:
+    x = svod.empty(N, 2)
+    y = x.sum(0)
+    plan = y.prepare(inputs=[x])
+    for n in (1, 8, 3):
+        plan.execute(np.ones((n, 2), np.float32))
+        assert y.tolist() == [n, n]
+    with pytest.raises(svod.ArgumentError, match=r"outside \[1, 8\]"):
+        plan.execute(np.ones((9, 2), np.float32))
+    assert y.tolist() == [3, 3], "nothing ran"
+
+
+def test_c3_batches() -> None:
+    x = svod.rand(16).realize()
+    a, b, done = (x * 2).softmax(0), (x * 2).softmax(0).sum(), (x + 1).realize()
+    plan = svod.prepare(a, b, done, inputs=[x])
+    assert len(plan.outputs) == 3
+    plan.execute()
+    np.testing.assert_allclose(b.numpy(), a.numpy().sum(), rtol=1e-6)
+    svod.realize()
+    svod.realize(done, done)
+    with pytest.raises(svod.ArgumentError, match="nothing is pending"):
+        svod.prepare(done)
+    both = svod.arange(8)[: N.bind(2)], svod.arange(8)[: N.bind(3)]
+    with pytest.raises(svod.ArgumentError, match=r"n.*2.*3|n.*3.*2"):
+        svod.realize(*both)
+    with pytest.raises(svod.ArgumentError, match=r"n.*2.*3|n.*3.*2"):
+        svod.prepare(*(t + 1 for t in both))
+
+
+def test_c4_intermediates_are_freed_and_inputs_are_not() -> None:
+    x = svod.rand(1 << 16).realize()
+    size, before = 4 << 16, live()
+    y = x
+    for _ in range(4):
+        y = ((y - y.max()).exp() / (y.sum() + 1)).contiguous()
+    y.realize()
+    assert before + size <= live() < before + 2 * size
+    assert x.numpy().shape == (1 << 16,)
+    del y
+    assert live() < before + size
+
+
+KERNELS = """
+import numpy as np, svod
+x = svod.Tensor(np.arange(4, dtype=np.float32))
+first = (x + 1).prepare(inputs=[x])
+for n in range(1, 6):
+    assert svod.arange(n).cast("float32").exp().sum().item() > 0
+first.execute(np.zeros(4, np.float32))
+print(first.outputs[0].tolist(), svod.caches()["kernels"])
+"""
+
+
+@pytest.mark.parametrize(("most", "kept"), [("2", 2), ("0", 6), ("many", 6), ("", 6)])
+def test_c6_the_cache_of_kernels_is_bounded(most: str, kept: int) -> None:
+    env = os.environ | {"SVOD_OPT_CACHE_MAX": most}
+    done = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout == f"[1.0, 1.0, 1.0, 1.0] {kept}\n"
+
+
+def test_c6_kernels_are_kept_by_how_they_were_optimized() -> None:
+    svod.clear_caches()
+    x = svod.rand(7).realize()
+    before = svod.caches()["kernels"]
+    for count, options in enumerate(({}, {"strategy": "none"}, {"strict": True}, {"target": "x86-64-v2"}), start=1):
+        for _ in range(2):
+            (x * 2 - 1).realize(**options)
+            assert svod.caches()["kernels"] == before + count, options
