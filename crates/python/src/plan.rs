@@ -153,16 +153,19 @@ impl PyPlan {
         Ok(feeding(py, &self.plan, 0, &given, &variables, work)?.into_iter().map(Into::into).collect())
     }
 
-    /// What the memory planner did with intermediates: buffers that share memory, bytes saved, bytes
-    /// before and after, and the least that any plan needs.
+    /// What the memory planner did with intermediates: buffers that share memory, and those of them that a
+    /// kernel writes over what it reads; bytes saved, bytes before and after; the most that was needed at one
+    /// time before, and after, which is the least that any plan needs.
     #[getter]
     fn memory(&self) -> BTreeMap<&'static str, usize> {
         let report = self.plan.execution().memory_report();
         [
             ("buffers_reused", report.buffers),
+            ("buffers_in_place", report.in_place),
             ("bytes_saved", report.bytes),
             ("bytes_before", report.before),
             ("bytes_after", report.after),
+            ("bytes_peak", report.peak),
             ("bytes_bound", report.bound),
         ]
         .into()
@@ -222,6 +225,38 @@ impl PyPlan {
         };
         let kernels = execution.kernels().into_iter();
         kernels.map(|kernel| PyKernel { buffers: kernel.buffers.iter().map(about).collect(), kernel }).collect()
+    }
+
+    /// The device of the first output.
+    #[getter]
+    fn device(&self) -> String {
+        self.plan.execution().device().to_string()
+    }
+
+    /// All buffers, as kernels and times name them by position: element type, number of elements at most, and
+    /// whose it is, "given", "input", "intermediate" or "output".
+    #[getter]
+    fn buffers(&self) -> Vec<(String, usize, String)> {
+        let execution = self.plan.execution();
+        let all = execution.buffers().iter().zip(execution.roles());
+        all.map(|(b, role)| (b.dtype().name().to_owned(), b.count(), format!("{role:?}").to_lowercase())).collect()
+    }
+
+    /// A copy of a buffer, as the last run left it, flat. Intermediates are there where the plan was prepared
+    /// with `planner="disabled"`.
+    ///
+    /// >>> import svod
+    /// >>> x = svod.Tensor([1.0, 2.0])
+    /// >>> plan = ((x + 1).contiguous() * 2).prepare(inputs=[x], planner="disabled")
+    /// >>> plan.execute()
+    /// >>> at = [role for _, _, role in plan.buffers].index("intermediate")
+    /// >>> plan.read_buffer(at).tolist()
+    /// [2.0, 3.0]
+    fn read_buffer<'py>(&self, py: Python<'py>, at: usize) -> Result<Bound<'py, PyAny>> {
+        let execution = self.plan.execution();
+        let bytes = allow(py, || execution.read_buffer(at))?;
+        let buffer = &execution.buffers()[at];
+        array_over(py, Held::Own(bytes), buffer.dtype(), &[buffer.count()])
     }
 
     /// Gives the memory of intermediates back; the next run allocates again. Says how many buffers

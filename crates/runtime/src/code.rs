@@ -29,6 +29,8 @@ pub struct KernelCode {
     packs: Vec<Pack>,
     /// Parameters that only this code's own phases write and read.
     workspaces: Vec<usize>,
+    /// Parameters that the result, where there is one, may take the place of.
+    replaceable: Vec<usize>,
     compile_time: Duration,
 }
 
@@ -104,6 +106,7 @@ impl KernelCode {
             schedule: None,
             packs: Vec::new(),
             workspaces: Vec::new(),
+            replaceable: Vec::new(),
             compile_time: Duration::ZERO,
         }
     }
@@ -159,6 +162,11 @@ impl KernelCode {
         &self.workspaces
     }
 
+    /// Parameters that the result may be written over: they are read only where it is written, before.
+    pub(crate) fn replaceable(&self) -> &[usize] {
+        &self.replaceable
+    }
+
     /// Bytes of scratch memory that a task needs.
     pub(crate) fn scratch(&self) -> usize {
         self.hosts().map_or(0, |hosts| hosts.iter().map(|h| h.scratch).max().unwrap_or(0))
@@ -196,7 +204,8 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
         let compile_time = start.elapsed();
         let schedule = Some(schedule);
         let code = KernelCode::new(device.clone(), spec, programs);
-        let code = KernelCode { schedule, packs, workspaces, compile_time, ..code };
+        let replaceable = svod_schedule::replaceable(kernel);
+        let code = KernelCode { schedule, packs, workspaces, replaceable, compile_time, ..code };
         tell(kernel, &code);
         Ok(Arc::new(code))
     })

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::host::HostStep;
 use crate::interrupt::Watch;
 use crate::memory::Memory;
-use crate::plan::{ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Role};
+use crate::plan::{BuildError, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Role};
 use crate::prepack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
@@ -179,7 +179,15 @@ pub(crate) fn instantiate(
             (Step::View { offset }, Slot::Buffer(i)) => {
                 let (base, spec) = (&table.buffers[table.get(invocation.args[1])?], &pre.buffers[i]);
                 let start = base.offset().saturating_add(offset.saturating_mul(base.dtype().bytes()));
-                let view = Buffer::over(base.storage().clone(), start, spec.dtype, max_count(&spec.shape)?)?;
+                let count = max_count(&spec.shape)?;
+                let view = Buffer::over(base.storage().clone(), start, spec.dtype, count);
+                let view = view.map_err(|error| BuildError::View {
+                    op: invocation.call,
+                    offset: offset.saturating_mul(base.dtype().bytes()),
+                    bytes: count.saturating_mul(spec.dtype.bytes()),
+                    base_bytes: base.bytes(),
+                    found: error.to_string(),
+                })?;
                 let role = if outputs.contains(&out) { Role::Output } else { Role::Intermediate };
                 table.add(&mut builder, out, Arc::new(view), role);
             }

@@ -7,10 +7,12 @@ use common::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use svod_dtype::{Const, DType};
-use svod_ir::graph::{GraphError, UOp};
+use svod_ir::graph::{GraphError, HostCall, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::{Size, Variable};
-use svod_runtime::{Error, Feed, Planner, PrepareConfig};
+use svod_runtime::plan::CustomError;
+use svod_runtime::{Error, Feed, Planner, PrepareConfig, ScheduleGraph};
+use svod_schedule::{BufferSpec, Item, Slot};
 
 fn config() -> PrepareConfig {
     PrepareConfig::default()
@@ -223,7 +225,8 @@ fn c7_planners_give_equal_results() {
         let (shared, report) = result(planner);
         assert_eq!(plain, shared);
         assert!(report.buffers > 0 && report.bytes > 0 && report.after >= report.bound, "{report:?}");
-        assert_eq!((report.before, report.bound), (none.before, none.bound));
+        assert_eq!((report.before, report.peak), (none.before, none.peak));
+        assert!(report.bound <= report.peak && none.in_place == 0, "{report:?}");
     }
 }
 
@@ -272,11 +275,13 @@ fn d7_released_memory_comes_back() {
 fn b5_a_schedule_is_attached_to_memory_and_ordering_edges_hold() {
     let (context, _) = interpreting();
     let (a, b) = (leaf(&context, &[1., 2.]), leaf(&context, &[10., 20.]));
-    let (sum, product) = (add(&a, &b), mul(&a, &b));
+    let sum = add(&a, &b);
     let plan = svod_runtime::create_schedule(&context, std::slice::from_ref(&sum), &config()).unwrap();
     plan.execute().unwrap();
     assert_eq!(output(&plan, 0), [11., 22.]);
 
+    // Of other operands, so that they stay two kernels.
+    let product = mul(&leaf(&context, &[1., 2.]), &leaf(&context, &[10., 20.]));
     let graph = svod_ir::graph::Graph::new(&[sum, product]);
     let key = svod_ir::graph::key::GraphKey::new(&graph).unwrap();
     let purpose = svod_runtime::Purpose::default();
@@ -294,4 +299,77 @@ fn b5_a_schedule_is_attached_to_memory_and_ordering_edges_hold() {
     let empty = svod_schedule::PreSchedule::default();
     let nothing = svod_runtime::instantiate_schedule(&context, &empty, &[], &[], &[], &config());
     assert!(matches!(nothing, Err(Error::EmptySchedule)));
+}
+
+/// Adds the value of variable `i` to its operand.
+fn add_i() -> Arc<svod_runtime::Function> {
+    let same = |operands: &[(DType, &[Size])]| Ok(vec![(operands[0].0, operands[0].1.into())]);
+    svod_runtime::Function::new("add_i", same, |args| {
+        let failed = |e: svod_device::DeviceError| CustomError::Failed(e.to_string());
+        let i = args.var("i").ok_or_else(|| CustomError::Failed("no i".into()))?;
+        let values = floats(&args.operands[0].buffer.to_vec().map_err(failed)?);
+        let sums: Vec<f32> = values.iter().map(|v| v + i as f32).collect();
+        args.results[0].buffer.copy_in(&bytes(&sums)).map_err(failed)
+    })
+}
+
+#[test]
+fn c8_copies_views_and_functions_are_items_also_inside_loops() {
+    let (context, _) = interpreting();
+    let x = leaf(&context, &[1., 2., 3.]);
+    let vector = |n: i64| BufferSpec { dtype: DType::F32, shape: vec![Size::from(n)], device: None };
+    let build = |offset: usize, first: i64| {
+        let mut s = ScheduleGraph::default();
+        let (input, sum, next, tail) =
+            (s.slot(Slot::Leaf(0)), s.buffer(vector(3)), s.buffer(vector(3)), s.buffer(vector(2)));
+        let begin = s.call(Item::Copy, vec![sum, input], &[]);
+        let range = s.range(first, 3);
+        let i = s.bind(&Variable::new("i", 0, 9).unwrap(), range);
+        let shape: Shape = vec![Size::from(3)].into();
+        let function = HostCall::new(add_i());
+        let host = Item::Host { function, outputs: 1, shapes: vec![shape.clone(), shape] };
+        let so_far = s.after(sum, &[begin]);
+        let added = s.call(host, vec![next, so_far, i], &[range]);
+        let ready = s.after(next, &[added]);
+        let back = s.call(Item::Copy, vec![sum, ready], &[range]);
+        let end = s.end(back, range);
+        let done = s.after(sum, &[end]);
+        let view = s.call(Item::View { offset }, vec![tail, done], &[]);
+        s.outputs = vec![s.after(tail, &[view]), done];
+        let leaves = [leaf_of(&x)];
+        svod_runtime::instantiate_schedule(&context, &s.linearize().unwrap(), &leaves, &[], &[], &config())
+    };
+    let plan = build(1, 1).unwrap();
+    for _ in 0..2 {
+        plan.execute().unwrap();
+        assert_eq!((output(&plan, 0), output(&plan, 1)), (vec![8., 9.], vec![7., 8., 9.]));
+    }
+    let profile = plan.execute_profiled().unwrap();
+    let names: Vec<&str> = profile.others.iter().map(|t| t.name.as_str()).collect();
+    // A view is where it is from the start.
+    let steps: Vec<&str> = names.iter().copied().filter(|name| *name != "view").collect();
+    assert_eq!(steps, ["copy", "add_i", "copy", "add_i", "copy", "add_i", "copy"]);
+    assert_eq!(names.len(), steps.len() + 1);
+    assert!(plan.execute_with_vars(&[("i", 2)]).is_err_and(|e| e.to_string() == "variable 'i' is fixed by the plan"));
+    let past = build(2, 1).unwrap_err();
+    let message = past.to_string();
+    assert!(message.contains("a view of 8 bytes at byte 8 of a base of 12 bytes"), "{message}");
+}
+
+#[test]
+fn d3_a_function_that_comes_back_to_its_plan_is_told() {
+    let (context, _) = interpreting();
+    let plan: Arc<std::sync::OnceLock<svod_runtime::ExecutionPlan>> = Arc::default();
+    let own = plan.clone();
+    let same = |operands: &[(DType, &[Size])]| Ok(vec![(operands[0].0, operands[0].1.into())]);
+    let function = svod_runtime::Function::new("again", same, move |_| {
+        let plan = own.get().ok_or(CustomError::Unsupported)?;
+        Err(CustomError::Raised(Arc::new(plan.execute().unwrap_err())))
+    });
+    let y = UOp::host(function, &[leaf(&context, &[1., 2.])]).unwrap();
+    plan.set(context.plan(&y, &[], &config()).unwrap()).unwrap();
+    let error = plan.get().unwrap().execute().unwrap_err();
+    let Error::Raised { name, error, .. } = &error else { panic!("{error}") };
+    assert!(name == "again" && matches!(error.downcast_ref(), Some(Error::Reentrant)));
+    assert!(matches!(plan.get().unwrap().read_output(0), Err(Error::Stale)));
 }

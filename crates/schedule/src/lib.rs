@@ -25,6 +25,7 @@ mod views;
 pub use apply::{PackJob, ScheduleError};
 pub use decision::{Decision, Verdict};
 pub use heuristic::{heuristic, strict_heuristic};
+pub use in_place::replaceable;
 pub use lower::{LowerError, Program, lower};
 pub use neighbours::neighbours;
 pub use opt::{ParseScheduleError, Schedule};

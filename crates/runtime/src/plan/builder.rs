@@ -275,6 +275,7 @@ impl ExecutionPlanBuilder {
             vars,
             sources,
             scratch,
+            planner: self.planner,
             report,
             _leaves: self.leaves,
         });

@@ -1,13 +1,16 @@
 //! The memory planner: intermediates that are not needed at the same time share memory.
 //!
 //! Levels are barriers. A buffer whose last use is in an earlier level than another's first use may
-//! give its memory to it, and the order of the levels is all the order that this needs.
+//! give its memory to it, and the order of the levels is all the order that this needs. A kernel that reads
+//! an element only where it writes one may write over what it alone reads last: such buffers are one
+//! *tenant*, from the first use of the first to the last use of the last.
 
 use super::builder::Role;
 use super::op::{OpKind, PlanOp};
 use super::order::Order;
 use crate::config::Planner;
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use svod_device::{Block, Buffer, DeviceSpec, Storage, StorageId};
@@ -18,21 +21,26 @@ use svod_device::{Block, Buffer, DeviceSpec, Storage, StorageId};
 pub struct MemoryReport {
     /// Buffers that use memory of another one.
     pub buffers: usize,
+    /// Those of them that are written over what the same kernel reads.
+    pub in_place: usize,
     /// Memory that need not be allocated because of that: `before - after`.
     pub bytes: usize,
     /// Memory with a buffer for each.
     pub before: usize,
     /// Memory as planned.
     pub after: usize,
-    /// The most that is needed at one time, below which no plan can go.
+    /// The most that was needed at one time with a buffer for each.
+    pub peak: usize,
+    /// The most that is needed at one time as planned, below which no order of the memory can go.
     pub bound: usize,
 }
 
-/// A buffer that may be moved, and the levels of its first and last use.
+/// Buffers of one size that may be moved to one place, and the levels of their first and last use.
 struct Tenant {
     first: usize,
     last: usize,
-    buffer: usize,
+    /// In the order in which they are written over each other.
+    buffers: SmallVec<[usize; 1]>,
     bytes: usize,
 }
 
@@ -47,12 +55,18 @@ pub(super) fn plan(
 ) -> MemoryReport {
     let mut devices: FxHashMap<DeviceSpec, Vec<Tenant>> = FxHashMap::default();
     for tenant in tenants(ops, order, roles, buffers) {
-        devices.entry(buffers[tenant.buffer].device().clone()).or_default().push(tenant);
+        devices.entry(buffers[tenant.buffers[0]].device().clone()).or_default().push(tenant);
     }
     let mut report = MemoryReport::default();
     for mut tenants in devices.into_values() {
         let before: usize = tenants.iter().map(|t| t.bytes).sum();
         report.before += before;
+        report.peak += most_alive(&tenants, order.ranges.len());
+        if mode != Planner::Disabled {
+            let merged = write_in_place(&mut tenants, ops, order, buffers);
+            report.in_place += merged;
+            report.buffers += merged;
+        }
         report.bound += most_alive(&tenants, order.ranges.len());
         let (shared, after) = match mode {
             Planner::Disabled => (0, before),
@@ -97,9 +111,63 @@ fn tenants(ops: &[PlanOp], order: &Order, roles: &[Role], buffers: &[Arc<Buffer>
     }
     let tenant = |buffer: usize| {
         let (first, last) = spans[buffer].filter(|_| eligible[buffer])?;
-        Some(Tenant { first, last, buffer, bytes: buffers[buffer].bytes().next_multiple_of(Block::ALIGN) })
+        let bytes = buffers[buffer].bytes().next_multiple_of(Block::ALIGN);
+        Some(Tenant { first, last, buffers: smallvec![buffer], bytes })
     };
     (0..buffers.len()).filter_map(tenant).collect()
+}
+
+/// Makes one tenant of those of which a kernel writes one over the other, and gives how often.
+fn write_in_place(tenants: &mut Vec<Tenant>, ops: &[PlanOp], order: &Order, buffers: &[Arc<Buffer>]) -> usize {
+    let mut of: FxHashMap<usize, usize> = FxHashMap::default();
+    for (at, tenant) in tenants.iter().enumerate() {
+        of.insert(tenant.buffers[0], at);
+    }
+    let mut merged = 0;
+    for level in &order.ranges {
+        let level = &order.order[level.clone()];
+        let mut users: FxHashMap<usize, usize> = FxHashMap::default();
+        for &op in level {
+            let mut own: SmallVec<[usize; 8]> = ops[op].accesses().map(|(buffer, _)| buffer).collect();
+            own.sort_unstable();
+            own.dedup();
+            own.into_iter().for_each(|buffer| *users.entry(buffer).or_default() += 1);
+        }
+        for &at in level {
+            let (op, level) = (&ops[at], order.levels[at]);
+            let (Some(code), [slot]) = (op.code(), &op.outputs[..]) else { continue };
+            let to = op.buffers[*slot];
+            let Some(&new) = of.get(&to).filter(|new| tenants[**new].first == level && users[&to] == 1) else {
+                continue;
+            };
+            let slots = |buffer: usize| (0..op.buffers.len()).filter(move |s| op.buffers[*s] == buffer);
+            let dies_here = |from: &usize| {
+                let only = users.get(from) == Some(&1) && slots(*from).all(|s| code.replaceable().contains(&s));
+                let same = buffers[*from].bytes() == buffers[to].bytes() && *from != to;
+                only && same && of.get(from).is_some_and(|old| tenants[*old].last == level)
+            };
+            let mut read = code.replaceable().iter().filter_map(|slot| op.buffers.get(*slot).copied());
+            let Some(old) = read.find(dies_here).map(|from| of[&from]) else { continue };
+            let gone = std::mem::take(&mut tenants[new].buffers);
+            of.extend(gone.iter().map(|buffer| (*buffer, old)));
+            tenants[old].last = tenants[new].last;
+            tenants[old].buffers.extend(gone);
+            merged += 1;
+        }
+    }
+    tenants.retain(|tenant| !tenant.buffers.is_empty());
+    merged
+}
+
+/// Puts a tenant's buffers at a place of a storage.
+fn settle(tenant: &Tenant, storage: &Arc<Storage>, offset: usize, buffers: &mut [Arc<Buffer>]) {
+    for &at in &tenant.buffers {
+        let buffer = &mut buffers[at];
+        // Offsets are multiples of a cache line, and the storage is large enough: the view fits.
+        if let Ok(view) = Buffer::over(storage.clone(), offset, buffer.dtype(), buffer.count()) {
+            *buffer = Arc::new(view);
+        }
+    }
 }
 
 /// The bytes that are needed in the level that needs most.
@@ -114,7 +182,7 @@ fn most_alive(tenants: &[Tenant], levels: usize) -> usize {
 /// Whole storages, used again by the next buffer that fits. Gives how many buffers have an earlier
 /// one's, and the bytes of all storages.
 fn remap(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) {
-    tenants.sort_unstable_by_key(|t| (t.first, t.last, t.buffer));
+    tenants.sort_unstable_by_key(|t| (t.first, t.last, t.buffers[0]));
     let (mut shared, mut total) = (0, 0);
     // Free storages by size, and those in use by the level after which they are free.
     let mut free: BTreeMap<usize, Vec<Arc<Storage>>> = BTreeMap::new();
@@ -124,9 +192,9 @@ fn remap(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) 
         for storage in std::mem::replace(&mut busy, still).into_values().flatten() {
             free.entry(storage.bytes()).or_default().push(storage);
         }
-        let buffer = &mut buffers[tenant.buffer];
-        let size = free.range(buffer.bytes()..).next().map(|(size, _)| *size);
-        let storage = size.and_then(|size| {
+        let own = &buffers[tenant.buffers[0]];
+        let size = free.range(own.bytes()..).next().map(|(size, _)| *size);
+        let known = size.and_then(|size| {
             let storages = free.get_mut(&size)?;
             let storage = storages.pop();
             if storages.is_empty() {
@@ -134,14 +202,18 @@ fn remap(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) 
             }
             storage
         });
-        match storage.and_then(|s| Buffer::over(s, 0, buffer.dtype(), buffer.count()).ok()) {
-            Some(view) => {
+        let storage = match known {
+            Some(storage) => {
                 shared += 1;
-                *buffer = Arc::new(view);
+                storage
             }
-            None => total += tenant.bytes,
-        }
-        busy.entry(tenant.last).or_default().push(buffer.storage().clone());
+            None => {
+                total += tenant.bytes;
+                own.storage().clone()
+            }
+        };
+        settle(tenant, &storage, 0, buffers);
+        busy.entry(tenant.last).or_default().push(storage);
     }
     (shared, total)
 }
@@ -151,10 +223,10 @@ fn remap(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) 
 /// "greedy by size"). Gives how many buffers lie where another one does at another time, and the
 /// bytes of the storage.
 fn arena(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) {
-    let Some(allocator) = tenants.first().map(|t| buffers[t.buffer].storage().allocator().clone()) else {
+    let Some(allocator) = tenants.first().map(|t| buffers[t.buffers[0]].storage().allocator().clone()) else {
         return (0, 0);
     };
-    tenants.sort_by_key(|t| (std::cmp::Reverse(t.bytes), t.first, t.buffer));
+    tenants.sort_by_key(|t| (std::cmp::Reverse(t.bytes), t.first, t.buffers[0]));
     // By offset.
     let mut placed: Vec<(usize, &Tenant)> = Vec::with_capacity(tenants.len());
     let (mut total, mut shared) = (0, 0);
@@ -175,11 +247,7 @@ fn arena(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) 
     }
     let storage = Storage::new(&allocator, total);
     for (offset, tenant) in placed {
-        let buffer = &mut buffers[tenant.buffer];
-        // Offsets are multiples of a cache line and ends at most the total: the view fits.
-        if let Ok(view) = Buffer::over(storage.clone(), offset, buffer.dtype(), buffer.count()) {
-            *buffer = Arc::new(view);
-        }
+        settle(tenant, &storage, offset, buffers);
     }
     (shared, total)
 }
@@ -201,7 +269,7 @@ mod tests {
         let tenant = |(buffer, &(bytes, first, last)): (usize, &(usize, usize, usize))| Tenant {
             first,
             last,
-            buffer,
+            buffers: smallvec![buffer],
             bytes: bytes.next_multiple_of(64),
         };
         let mut tenants: Vec<Tenant> = needs.iter().enumerate().map(tenant).collect();

@@ -26,6 +26,7 @@ pub use memory_plan::MemoryReport;
 pub use op::{CustomArgs, CustomError, CustomFunction, OpKind, PlanOp};
 pub(crate) use reentry::is_running;
 
+use crate::config::Planner;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -63,6 +64,7 @@ pub(crate) struct Shared {
     sources: Vec<Vec<run::Value>>,
     /// Scratch bytes that a task of any kernel needs.
     scratch: usize,
+    planner: Planner,
     report: MemoryReport,
     /// Keeps the leaves' memory as it is.
     _leaves: Vec<Leaf>,
@@ -210,6 +212,34 @@ impl ExecutionPlan {
         let content = input.view(0, input.dtype(), extents.iter().product())?.to_vec()?;
         drop(run);
         Ok((content, extents))
+    }
+
+    /// Reads any buffer, as the last run left it: an intermediate where the planner was
+    /// [`Planner::Disabled`](crate::Planner::Disabled), for others share their memory.
+    ///
+    /// # Errors
+    /// [`Error::BufferNotFound`]; [`Error::Unsupported`] of an intermediate that may have been overwritten;
+    /// [`Error::Stale`] of what runs write, where the last one did not finish.
+    pub fn read_buffer(&self, i: usize) -> Result<Vec<u8>> {
+        let run = self.hold()?;
+        let count = self.buffers.len();
+        let buffer = self.buffers.get(i).ok_or_else(|| Error::BufferNotFound(format!("buffer {i} of {count}")))?;
+        let role = self.shared.roles[i];
+        if role == Role::Intermediate && self.shared.planner != Planner::Disabled {
+            let message = format!("buffer {i} shares its memory with others; prepare with the planner disabled");
+            return Err(Error::Unsupported(message));
+        }
+        if matches!(role, Role::Intermediate | Role::Output) && !(self.valid() && buffer.is_allocated()) {
+            return Err(Error::Stale);
+        }
+        let content = buffer.to_vec()?;
+        drop(run);
+        Ok(content)
+    }
+
+    /// Whose each buffer is.
+    pub fn roles(&self) -> &[Role] {
+        &self.shared.roles
     }
 
     /// Another instance: it shares code and constants, and has inputs, intermediates and outputs of
