@@ -44,6 +44,8 @@ __all__ = [
     "UnsupportedError",
     "Variable",
     "__version__",
+    "_custom",
+    "_iterate",
     "_serve",
     "arange",
     "bfloat16",

@@ -82,7 +82,7 @@ def test_schedules_are_values():
 
 
 @pytest.mark.parametrize("name", ["native", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
-def test_targets_compute_alike_or_say_that_the_machine_cannot(name: str):
+def test_c10_targets_compute_alike_or_say_that_the_machine_cannot(name: str):
     a, b = rows(33, 65), rows(65, 17)
     widest = {"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}.get(name, 0)
     if widest > svod.target("native").vector_bytes:
@@ -99,7 +99,7 @@ def test_targets_compute_alike_or_say_that_the_machine_cannot(name: str):
         assert plan.kernels[0].assembly == (x @ y).prepare(target=name).kernels[0].assembly
 
 
-def test_an_unknown_target_is_named():
+def test_c10_an_unknown_target_is_named():
     with pytest.raises(svod.ArgumentError, match="unknown target 'x87': expected native, x86-64-v2"):
         svod.target("x87")
 
