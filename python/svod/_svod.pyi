@@ -485,7 +485,8 @@ class ExecutionPlan:
         of inputs' shapes follow from the arrays.
         """
     def run(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> list[Tensor]:
-        """As `execute`, and gives the outputs as tensors of their own, which no later run overwrites.
+        """Runs the plan on `arrays` (without any, on its own inputs), and gives the outputs as tensors
+        of their own, which no later run overwrites. The plan's own inputs and outputs stay.
 
         >>> import svod
         >>> x = svod.empty(2)

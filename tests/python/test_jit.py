@@ -301,3 +301,85 @@ def test_a11_fresh_results_come_from_the_cache() -> None:
     for _ in range(50):
         f(a)
     assert svod.memory()["CPU"]["peak"] <= max(peak, svod.memory()["CPU"]["live"] + 2 * a.nbytes)
+
+
+def test_a11_results_fault_no_pages_in_the_steady_state() -> None:
+    """Fresh results, arrays and copies come from memory that earlier ones left."""
+    code = """
+import resource, numpy as np, svod
+a = svod.Tensor(np.ones(1 << 22, np.float32))
+f, plan = svod.jit(lambda x: x * 2 + 1), (a + 1).prepare(inputs=[a])
+def step():
+    f(a).numpy()
+    (a * 3).exp().realize()
+    plan.execute()
+    plan.outputs[0].numpy()
+    svod.Tensor(a.numpy())
+    svod.full((1 << 22,), 2.5).realize()
+for _ in range(3):
+    step()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(20):
+    step()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # One result alone has 4,096 pages.
+    assert int(done.stdout) < 200
+
+
+def test_a11_inputs_are_read_where_they_are() -> None:
+    f = svod.jit(lambda x, y: (x + y, x * y))
+    base = svod.arange(40).cast("float32").realize()
+    cases = [
+        (base, base),
+        (base[:8].realize(), base[8:16].realize()),
+        # Memory that is not aligned as the plan's own is, and of somebody else.
+        (svod.from_numpy(np.arange(33, dtype=np.float32)[1:]), base[3:35].realize()),
+        (np.arange(5, dtype=np.float32), svod.from_numpy(np.ones(5, np.float32))),
+        (svod.empty(0), svod.empty(0)),
+    ]
+    for x, y in cases:
+        for _ in range(2):
+            total, product = f(x, y)
+            again = f(y, x)
+            a, b = np.asarray(x), np.asarray(y)
+            np.testing.assert_array_equal(total.numpy(), a + b)
+            np.testing.assert_array_equal(product.numpy(), a * b)
+            np.testing.assert_array_equal(again[0].numpy(), a + b)
+    np.testing.assert_array_equal(base.numpy(), np.arange(40))
+    x = svod.ones(1000).realize()
+    for _ in range(10):
+        x = f(x, x)[0]
+    assert (x.numpy() == 1024).all()
+
+
+def test_run_leaves_the_plans_own_memory_alone() -> None:
+    x = svod.Tensor(np.float32([1, 2, 3]))
+    plan = (x + 1).prepare(inputs=[x])
+    plan.execute()
+    for given in (np.float32([7, 8, 9]), svod.Tensor(np.float32([7, 8, 9]))):
+        (fresh,) = plan.run(given)
+        assert fresh.tolist() == [8, 9, 10]
+        assert plan.outputs[0].tolist() == [2, 3, 4] and plan.inputs[0].numpy().tolist() == [1, 2, 3]
+    (fresh,) = plan.run()
+    plan.execute(np.float32([0, 0, 0]))
+    assert fresh.tolist() == [2, 3, 4] and plan.outputs[0].tolist() == [1, 1, 1]
+    array = plan.outputs[0].numpy()
+    array[:] = 5
+    assert plan.outputs[0].tolist() == [1, 1, 1]
+
+    y = svod.empty(N, 2)
+    plan = (y * 2).prepare(inputs=[y])
+    plan.execute(np.ones((3, 2), np.float32))
+    (fresh,) = plan.run(np.ones((5, 2), np.float32))
+    assert fresh.shape == (5, 2) and (fresh.numpy() == 2).all()
+    assert (plan.outputs[0].numpy() == np.full((3, 2), 2)).all()
+    plan.execute(np.ones((5, 2), np.float32))
+    assert plan.outputs[0].numpy().shape == (5, 2)
+
+    # An output twice, and one that is an input: these are copied.
+    plan = svod.prepare(x, x + 1, x + 1, inputs=[x])
+    given, *sums = plan.run(np.float32([4, 5, 6]))
+    plan.execute(np.float32([0, 0, 0]))
+    assert given.tolist() == [4, 5, 6] and [s.tolist() for s in sums] == [[5, 6, 7]] * 2

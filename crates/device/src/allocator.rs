@@ -198,33 +198,55 @@ impl Allocator for CpuAllocator {
     fn trim(&self) {}
 }
 
-/// Fresh zeroed pages, in huge ones where the system has them: large outputs are paid for in page
-/// faults.
+/// Size of the pages that a mapping is made of where the system has huge ones.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Fresh zeroed pages, in huge ones where the system has them: a fault of a huge page costs a
+/// tenth of those of the small pages in its place. Only whole, aligned huge pages are ever huge.
 fn map_pages(bytes: usize) -> Option<NonNull<u8>> {
+    let spare = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
+    let mapped = bytes.checked_add(spare)?;
     // SAFETY: an anonymous mapping at an address of the system's choice touches no other memory.
-    let ptr = unsafe {
+    let start = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
-            bytes,
+            mapped,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANON,
             -1,
             0,
         )
     };
-    if ptr == libc::MAP_FAILED {
+    if start == libc::MAP_FAILED {
         return None;
     }
+    let start = start.cast::<u8>();
+    let before = if spare == 0 { 0 } else { (start as usize).wrapping_neg() % HUGE_PAGE };
+    // The block's last page is given back whole by `free`, and is kept whole here.
+    let end = (before + bytes).next_multiple_of(page_size());
+    for (at, len) in [(0, before), (end, mapped.saturating_sub(end))] {
+        if len > 0 {
+            // SAFETY: whole pages of the mapping made just above, outside of the block.
+            unsafe { libc::munmap(start.add(at).cast(), len) };
+        }
+    }
+    // SAFETY: `before` is less than what was mapped beyond the block.
+    let ptr = unsafe { start.add(before) };
     #[cfg(target_os = "linux")]
     // SAFETY: the pages were mapped just above; the call is a hint, whose failure is harmless.
     unsafe {
-        libc::madvise(ptr, bytes, libc::MADV_HUGEPAGE);
+        libc::madvise(ptr.cast(), bytes, libc::MADV_HUGEPAGE);
     }
-    NonNull::new(ptr.cast())
+    NonNull::new(ptr)
+}
+
+fn page_size() -> usize {
+    // SAFETY: `sysconf` only reads its argument.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_or(4096, |n| n.max(1))
 }
 
 /// Bytes of memory that this process may use: the machine's, or less where a control group says so.
-fn host_memory() -> usize {
+pub fn host_memory() -> usize {
     // SAFETY: `sysconf` only reads its arguments.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let machine = match (usize::try_from(pages), usize::try_from(page)) {

@@ -11,7 +11,7 @@ use svod_dtype::DType;
 use crate::allocator::{Allocator, Block};
 use crate::error::{DeviceError, Result};
 use crate::spec::DeviceSpec;
-use crate::storage::{Storage, StorageId};
+use crate::storage::{Pinned, Storage, StorageId};
 
 /// Identity of a [`Buffer`], unique in the process; prints as `b7`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -161,6 +161,11 @@ impl Buffer {
         self.storage.as_ptr().map(|ptr| unsafe { ptr.add(self.offset) })
     }
 
+    /// Keeps its memory where and as it is while the result is held, as [`Storage::pin`] does.
+    pub fn pin(&self) -> Pinned<'_> {
+        self.storage.pin()
+    }
+
     /// Sets the content; `src` has the buffer's size.
     pub fn copy_in(&self, src: &[u8]) -> Result<()> {
         self.check_size(src.len())?;
@@ -182,6 +187,19 @@ impl Buffer {
         content.resize(self.bytes(), 0);
         self.copy_out(&mut content)?;
         Ok(content)
+    }
+
+    /// Gives the content to a function: without a copy, where the host sees it.
+    pub fn with_bytes<T>(&self, f: impl FnOnce(&[u8]) -> T) -> Result<T> {
+        if !self.storage.allocator().host_visible() {
+            return Ok(f(&self.to_vec()?));
+        }
+        self.storage.allocate_readable()?;
+        let pin = self.pin();
+        let start = pin.as_ptr().ok_or_else(|| self.storage.not_allocated())?;
+        // SAFETY: the buffer lies inside its storage, whose memory is initialized host memory; the
+        // pin keeps it there and safe writers out, and those who use raw pointers exclude this.
+        Ok(f(unsafe { std::slice::from_raw_parts(start.add(self.offset).as_ptr(), self.bytes()) }))
     }
 
     /// Copies another buffer of the same size in bytes, on whichever device, to this one.

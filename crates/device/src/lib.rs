@@ -24,7 +24,7 @@ pub mod safetensors;
 mod spec;
 mod storage;
 
-pub use allocator::{Allocator, Block, CpuAllocator, MemoryStats};
+pub use allocator::{Allocator, Block, CpuAllocator, MemoryStats, host_memory};
 pub use buffer::{Buffer, BufferId};
 pub use caching::CachingAllocator;
 pub use device::{Backend, Device, Devices, Programs};
@@ -33,5 +33,5 @@ pub use error::{DeviceError, Result};
 pub use launch::{ConcreteLaunchDims, LaunchExpr, LaunchSizes, launch_dims, resolve_launch_dims};
 pub use program::{CompiledSpec, Compiler, HostEntry, Listing, Program, ProgramSpec, Renderer, RuntimeFactory};
 pub use spec::DeviceSpec;
-pub use storage::{Storage, StorageId};
+pub use storage::{Pinned, Storage, StorageId};
 pub use svod_ir::size::Variable;

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockReadGuard};
 
 use crate::allocator::{Allocator, Block};
 use crate::error::{DeviceError, Result};
@@ -57,6 +57,17 @@ enum Memory {
 unsafe impl Send for Memory {}
 // SAFETY: as above; the memory behind the pointer is accessed only by `unsafe` code.
 unsafe impl Sync for Memory {}
+
+/// Keeps a storage's memory where and as it is: while this is held, no safe copy writes it and
+/// nobody releases it. A thread may hold several.
+pub struct Pinned<'a>(RwLockReadGuard<'a, Memory>);
+
+impl Pinned<'_> {
+    /// The storage's first byte; `None` while not allocated.
+    pub fn as_ptr(&self) -> Option<NonNull<u8>> {
+        self.0.ptr()
+    }
+}
 
 impl Memory {
     fn ptr(&self) -> Option<NonNull<u8>> {
@@ -160,6 +171,12 @@ impl Storage {
         Ok(ptr)
     }
 
+    /// Keeps writers and [`Storage::release`] waiting while the result is held.
+    pub fn pin(&self) -> Pinned<'_> {
+        // Recursive: a writer that waits must not come between two pins of one thread.
+        Pinned(self.memory.read_recursive())
+    }
+
     /// Gives allocated memory back to the allocator; the next use allocates again, with arbitrary
     /// content. Borrowed and read-only memory stays. Says whether anything was freed.
     pub fn release(&self) -> bool {
@@ -238,14 +255,14 @@ impl Storage {
     }
 
     /// Read-only memory has its content from the start; other memory only after a write.
-    fn allocate_readable(&self) -> Result<()> {
+    pub(crate) fn allocate_readable(&self) -> Result<()> {
         if self.read_only || self.bytes == 0 {
             self.allocate()?;
         }
         Ok(())
     }
 
-    fn not_allocated(&self) -> DeviceError {
+    pub(crate) fn not_allocated(&self) -> DeviceError {
         DeviceError::NotAllocated { bytes: self.bytes, device: self.device().clone() }
     }
 }

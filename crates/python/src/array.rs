@@ -86,16 +86,16 @@ pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAn
                 return Ok((Held::Shared(buffer), extents));
             }
         }
-        let (bytes, extents) = tensor.content()?;
-        Ok::<_, svod_tensor::TensorError>((Held::Own(bytes), extents))
+        let (copy, extents) = tensor.copied()?;
+        Ok::<_, svod_tensor::TensorError>((Held::Own(copy), extents))
     })?;
     array_over(py, held, tensor.dtype(), &dims)
 }
 
 /// The elements as a writable array of its own.
 pub fn copy_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
-    let (bytes, dims) = allow(py, || tensor.content())?;
-    array_over(py, Held::Own(bytes), tensor.dtype(), &dims)
+    let (copy, dims) = allow(py, || tensor.copied())?;
+    array_over(py, Held::Own(copy), tensor.dtype(), &dims)
 }
 
 /// What an array's memory belongs to.
@@ -103,7 +103,7 @@ pub enum Held {
     /// A realized tensor: nobody writes it.
     Shared(Arc<Buffer>),
     /// The array alone.
-    Own(Vec<u8>),
+    Own(Buffer),
 }
 
 /// The owner of an array's memory.
@@ -114,11 +114,12 @@ struct Memory {
 }
 
 /// An array over memory that it keeps alive.
-pub fn array_over<'py>(py: Python<'py>, mut held: Held, dtype: DType, dims: &[usize]) -> Result<Bound<'py, PyAny>> {
-    let (pointer, flags) = match &mut held {
-        Held::Shared(buffer) => (buffer.as_ptr().map_or(std::ptr::null_mut(), NonNull::as_ptr), 0),
-        Held::Own(bytes) => (bytes.as_mut_ptr(), NPY_ARRAY_WRITEABLE),
+pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]) -> Result<Bound<'py, PyAny>> {
+    let (pointer, flags) = match &held {
+        Held::Shared(buffer) => (buffer.as_ptr(), 0),
+        Held::Own(buffer) => (buffer.as_ptr(), NPY_ARRAY_WRITEABLE),
     };
+    let pointer = pointer.map_or(std::ptr::null_mut(), NonNull::as_ptr);
     let descr = numpy_dtype(py, dtype)?;
     if dims.contains(&0) || pointer.is_null() {
         return Ok(numpy(py)?.getattr("empty")?.call1((PyTuple::new(py, dims)?, descr))?);

@@ -132,7 +132,8 @@ impl PyPlan {
         feeding(py, &self.plan, 0, &given, &variables, |feeds, variables| self.plan.execute_feeds(feeds, variables))
     }
 
-    /// As `execute`, and gives the outputs as tensors of their own, which no later run overwrites.
+    /// Runs the plan on `arrays` (without any, on its own inputs), and gives the outputs as tensors
+    /// of their own, which no later run overwrites. The plan's own inputs and outputs stay.
     ///
     /// >>> import svod
     /// >>> x = svod.empty(2)
@@ -149,7 +150,7 @@ impl PyPlan {
         variables: Option<&Bound<'_, PyDict>>,
     ) -> Result<Vec<PyTensor>> {
         let (given, variables) = (given(&self.plan, arrays)?, self::variables(variables)?);
-        let work = |feeds: &[Feed], variables: &[(&str, i64)]| self.plan.run_feeds(feeds, variables);
+        let work = |feeds: &[Feed], variables: &[(&str, i64)]| self.plan.call_feeds(feeds, variables);
         Ok(feeding(py, &self.plan, 0, &given, &variables, work)?.into_iter().map(Into::into).collect())
     }
 
@@ -312,8 +313,8 @@ impl PyInput {
 
     /// A copy of the content; its symbolic extents are as they were given.
     fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let (bytes, extents) = allow(py, || self.plan.execution().read_input(self.at))?;
-        array_over(py, Held::Own(bytes), self.plan.inputs()[self.at].0, &extents)
+        let (copy, extents) = allow(py, || self.plan.execution().read_input(self.at))?;
+        array_over(py, Held::Own(copy), self.plan.inputs()[self.at].0, &extents)
     }
 
     /// Sets a part of the content, by NumPy's rules.

@@ -212,7 +212,6 @@ impl Context {
             device => device,
         };
         let own = Arc::new(self.buffer(device, leaf.dtype(), given.count())?);
-        own.allocate()?;
         let filled = given.is_allocated() || given.storage().is_read_only();
         if filled {
             own.copy_from(&given)?;

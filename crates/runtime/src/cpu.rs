@@ -14,14 +14,14 @@ use svod_codegen::{CompileError, host, llvm, lower, tile};
 use svod_device::program::{CORE_ID, Code as ProgramCode, Metadata, entry_name};
 use svod_device::{
     Block, CachingAllocator, CompiledSpec, Compiler, CpuAllocator, Device, DeviceError, DeviceSpec, Devices, HostEntry,
-    Listing, Program, ProgramSpec, Renderer, Result, RuntimeFactory,
+    Listing, Program, ProgramSpec, Renderer, Result, RuntimeFactory, host_memory,
 };
 use svod_ir::linear::TileSpec;
 use svod_ir::lowered::Lowered;
 use svod_ir::target::Target;
 
-/// Bytes of freed memory that are kept for reuse.
-const KEPT: usize = 1 << 30;
+/// Part of the memory that this process may use which is kept for reuse once it is freed.
+const KEPT: usize = 8;
 
 /// A description of this machine.
 pub(crate) fn host_target() -> Target {
@@ -33,7 +33,7 @@ pub(crate) fn register(devices: &Devices, target: &Target) {
     let cache = DiskCache::user("code").map(Arc::new);
     let shared = Arc::new(Shared { target: target.clone(), cache, tiles: Mutex::default() });
     devices.register("CPU", move |spec| {
-        let memory = CachingAllocator::new(Arc::new(CpuAllocator::new(spec.clone())), KEPT);
+        let memory = CachingAllocator::new(Arc::new(CpuAllocator::new(spec.clone())), host_memory() / KEPT);
         let cpu = Arc::new(Cpu { device: spec.clone(), shared: shared.clone() });
         Ok(Device::new(Arc::new(memory)).with_backend(cpu.clone(), cpu.clone()).with_runtime(cpu))
     });

@@ -6,7 +6,6 @@
 
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, UOp};
 use svod_ir::size::Size;
@@ -60,7 +59,7 @@ impl Lookups {
                 }
                 if is_known(leaf) {
                     let known = host_elements(&graph.nodes()[at as usize])?;
-                    lookup(wraps).check(known.into_iter())?;
+                    lookup(wraps).check(known.into_iter().map(Const::as_i128))?;
                     continue;
                 }
             }
@@ -79,18 +78,18 @@ impl Lookups {
     }
 
     /// Checks the content that an input of the plan is to be given.
-    pub(crate) fn check_input(
-        &self,
-        slot: usize,
-        dtype: DType,
-        content: impl FnOnce() -> Result<Vec<u8>>,
-    ) -> Result<()> {
+    pub(crate) fn check_input(&self, slot: usize, dtype: DType, content: &[u8]) -> Result<()> {
         let mut lookups = self.inputs.iter().filter(|(s, _)| *s == slot).peekable();
         if lookups.peek().is_none() {
             return Ok(());
         }
-        let Some(elements) = HostBuffer::from_bytes(dtype, content()?) else { return Ok(()) };
-        lookups.try_for_each(|(_, lookup)| lookup.check(elements.iter()))
+        let Some(extremes) = extremes(dtype, content) else { return Ok(()) };
+        lookups.try_for_each(|(_, lookup)| lookup.check(extremes.into_iter()))
+    }
+
+    /// Whether [`Lookups::check_input`] looks at the content of a slot.
+    pub(crate) fn checks_input(&self, slot: usize) -> bool {
+        self.inputs.iter().any(|(s, _)| *s == slot)
     }
 
     /// Number of extra outputs.
@@ -111,14 +110,14 @@ impl Lookups {
 }
 
 impl Lookup {
-    fn check(&self, mut indices: impl Iterator<Item = Const>) -> Result<()> {
+    fn check(&self, mut indices: impl Iterator<Item = i128>) -> Result<()> {
         let Some(extent) = self.extent.upper_bound().map(i128::from) else { return Ok(()) };
         let least = if self.wraps { -extent } else { 0 };
-        match indices.find(|i| !(least..extent).contains(&i.as_i128())) {
+        match indices.find(|i| !(least..extent).contains(i)) {
             None => Ok(()),
             Some(index) => {
                 let (op, axis, extent) = (self.op, self.axis, self.extent.clone());
-                Err(TensorError::Index { op, index: index.as_i64(), axis, extent })
+                Err(TensorError::Index { op, index: index as i64, axis, extent })
             }
         }
     }
@@ -151,6 +150,33 @@ fn negative(graph: &Graph, choice: NodeIndex) -> Option<NodeIndex> {
     let is_less = *graph.nodes()[condition as usize].op() == Op::Alu(Alu::Lt);
     let is_zero = graph.nodes()[zero as usize].uniform().is_some_and(|c| c.as_i128() == 0 && !c.as_bool());
     (is_less && is_zero).then_some(x)
+}
+
+/// The least and the greatest of integers in memory; `None` of none.
+fn extremes(dtype: DType, content: &[u8]) -> Option<[i128; 2]> {
+    macro_rules! of {
+        ($t:ty) => {{
+            let all =
+                content.chunks_exact(size_of::<$t>()).filter_map(|b| Some(<$t>::from_le_bytes(b.try_into().ok()?)));
+            let (least, most) = all.fold((<$t>::MAX, <$t>::MIN), |(a, b), n| (a.min(n), b.max(n)));
+            [i128::from(least), i128::from(most)]
+        }};
+    }
+    if content.is_empty() {
+        return None;
+    }
+    let [least, most] = match dtype {
+        DType::I8 => of!(i8),
+        DType::I16 => of!(i16),
+        DType::I32 => of!(i32),
+        DType::I64 => of!(i64),
+        DType::U8 | DType::Bool => of!(u8),
+        DType::U16 => of!(u16),
+        DType::U32 => of!(u32),
+        DType::U64 => of!(u64),
+        _ => return None,
+    };
+    Some([least, most])
 }
 
 fn type_bounds(dtype: DType) -> Bounds {

@@ -20,15 +20,21 @@ pub(crate) fn fresh(dtype: DType, bytes: &[u8]) -> Result<Arc<Buffer>> {
     Ok(Arc::new(Buffer::from_bytes(host()?.allocator(), dtype, bytes)?))
 }
 
+/// Elements that are filled in one step, of a block that stays in the first cache.
+const FILLED_AT_ONCE: usize = 1024;
+
 /// A buffer on the CPU with one value everywhere.
 pub(crate) fn filled(value: Const, count: usize) -> Result<Arc<Buffer>> {
     let host = host()?;
     let allocator: &Arc<dyn Allocator> = host.allocator();
     let buffer = Buffer::new(allocator, value.dtype(), count)?;
-    // Allocated before the host makes as many bytes, so that too many of them are an error.
+    let element = value.dtype().bytes();
+    let block = value.to_le_bytes()[..element].repeat(count.min(FILLED_AT_ONCE));
+    for start in (0..count).step_by(FILLED_AT_ONCE) {
+        let part = (count - start).min(FILLED_AT_ONCE);
+        buffer.view(start * element, value.dtype(), part)?.copy_in(&block[..part * element])?;
+    }
     buffer.allocate()?;
-    let bytes = &value.to_le_bytes()[..value.dtype().bytes()];
-    buffer.copy_in(&bytes.repeat(count))?;
     Ok(Arc::new(buffer))
 }
 

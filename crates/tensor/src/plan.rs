@@ -183,16 +183,21 @@ impl Plan {
         self.check_flags()
     }
 
-    /// [`Plan::execute_feeds`], and the outputs as tensors of their own, which no later run
-    /// overwrites.
-    pub fn run_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Vec<Tensor>> {
+    /// Runs the plan on these inputs, and gives the outputs as tensors of their own, which no later
+    /// run overwrites. The inputs are those of this run alone, and are read where they are if
+    /// possible; see [`ExecutionPlan::call`].
+    pub fn call_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Vec<Tensor>> {
         self.check_feeds(inputs)?;
-        let mut copies = self.plan.execute_copied(inputs, variables)?;
-        let flags = copies.split_off(self.outputs.len());
-        self.lookups.check_flags(|i| Ok(flags[i].0.to_vec()?)).inspect_err(|_| self.plan.invalidate())?;
+        let mut fresh = self.plan.call(inputs, variables)?;
+        let flags = fresh.split_off(self.outputs.len());
+        self.lookups.check_flags(|i| Ok(flags[i].0.to_vec()?)).inspect_err(|_| {
+            if !self.plan.gives_fresh_outputs() {
+                self.plan.invalidate();
+            }
+        })?;
         let own =
             |(buffer, extents): (Buffer, Vec<usize>)| Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents);
-        copies.into_iter().map(own).collect()
+        fresh.into_iter().map(own).collect()
     }
 
     /// Runs the kernels one by one and takes the time of each.
@@ -317,8 +322,9 @@ impl Plan {
         };
         match feed {
             Feed::Keep => Ok(()),
-            Feed::Bytes(bytes) => self.lookups.check_input(i, *dtype, || Ok(bytes.to_vec())),
-            Feed::Buffer(buffer) => self.lookups.check_input(i, *dtype, || Ok(buffer.to_vec()?)),
+            _ if !self.lookups.checks_input(i) => Ok(()),
+            Feed::Bytes(bytes) => self.lookups.check_input(i, *dtype, bytes),
+            Feed::Buffer(buffer) => buffer.with_bytes(|bytes| self.lookups.check_input(i, *dtype, bytes))?,
         }
     }
 

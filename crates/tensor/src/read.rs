@@ -10,7 +10,7 @@ use svod_runtime::Memory;
 
 use crate::create::Element;
 use crate::error::{Result, TensorError};
-use crate::memory::{extents_of, output_of};
+use crate::memory::{extents_of, host, output_of};
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -72,9 +72,9 @@ impl Tensor {
         })
     }
 
-    /// The elements' memory in host order and their extents, at one moment.
-    pub fn content(&self) -> Result<(Vec<u8>, Vec<usize>)> {
-        self.read(|leaf| Ok((buffer_of(leaf)?.to_vec()?, extents_of(leaf)?)))
+    /// A copy of the elements in the host's memory and their extents, at one moment.
+    pub fn copied(&self) -> Result<(Buffer, Vec<usize>)> {
+        self.read(|leaf| Ok((buffer_of(leaf)?.to_device(host()?.allocator())?, extents_of(leaf)?)))
     }
 
     /// Realizes the tensor and reads its leaf, which no run of a plan writes meanwhile.

@@ -1,5 +1,6 @@
 //! Building plans, and what is refused.
 
+use super::lend::Lending;
 use super::op::{OpKind, PlanOp};
 use super::run::{self, Run};
 use super::{ExecutionPlan, Shared, instance, memory_plan, order};
@@ -253,6 +254,7 @@ impl ExecutionPlanBuilder {
         }
         let order = order::order(&self.ops, &self.buffers)?;
         let report = memory_plan::plan(self.planner, &self.ops, &order, &self.roles, &mut self.buffers);
+        let lending = Lending::new(&self.ops, &order, &self.buffers, &self.roles, &self.inputs, &outputs);
         let shapes = self.inputs.iter().map(|i| &i.shape).chain(&self.output_shapes);
         let (vars, sources) = run::variables(&self.ops, shapes)?;
         let of_shape = |input: &PlanInput| -> Vec<usize> {
@@ -277,11 +279,14 @@ impl ExecutionPlanBuilder {
             scratch,
             planner: self.planner,
             report,
+            lending,
             _leaves: self.leaves,
         });
+        // What was only traced for inputs that are still to come is called on those, if it is run.
+        let awaited = !self.inputs.is_empty() && self.inputs.iter().all(|i| !i.filled);
         let run = Run::new(&shared, &self.bindings, &self.inputs);
         let inputs = self.inputs.into_iter().map(|i| i.memory).collect();
-        instance::plan(shared, self.buffers, inputs, run).map_err(BuildError::from)
+        instance::plan(shared, self.buffers, inputs, run, !awaited).map_err(BuildError::from)
     }
 
     /// Checks one op by itself.

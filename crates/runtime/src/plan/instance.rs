@@ -12,18 +12,22 @@ use std::sync::atomic::AtomicBool;
 use svod_device::{Buffer, Storage, StorageId};
 use svod_ir::graph::{LeafClass, LeafData};
 
-/// An instance with these buffers, allocated.
+/// An instance with these buffers, allocated; those that runs may replace only if it is to `own`
+/// them from the start.
 pub(super) fn plan(
     shared: Arc<Shared>,
     buffers: Vec<Arc<Buffer>>,
     inputs: Vec<Arc<Memory>>,
     mut run: Run,
+    own: bool,
 ) -> Result<ExecutionPlan> {
-    let pool = shared.pool.clone().unwrap_or_else(|| shared.context.pool());
     // Values that are still to come are asked for at the first run.
-    match run.prepare(&shared, &buffers, pool.threads()) {
+    match run.prepare(&shared, &buffers, shared.pool().threads()) {
         Err(crate::Error::Variable(_)) => {}
         done => done?,
+    }
+    if own {
+        run.own(&shared, &buffers)?;
     }
     let content = Arc::default();
     let output = |(i, at): (usize, &usize)| {
@@ -81,5 +85,5 @@ pub(super) fn another(plan: &ExecutionPlan) -> Result<ExecutionPlan> {
             false => own(buffer),
         })
         .collect::<Result<Vec<_>>>()?;
-    self::plan(plan.shared.clone(), buffers, inputs, run.another())
+    self::plan(plan.shared.clone(), buffers, inputs, run.another(), true)
 }

@@ -14,6 +14,7 @@
 mod builder;
 mod inspect;
 mod instance;
+mod lend;
 mod memory_plan;
 mod op;
 mod order;
@@ -66,8 +67,16 @@ pub(crate) struct Shared {
     scratch: usize,
     planner: Planner,
     report: MemoryReport,
+    lending: lend::Lending,
     /// Keeps the leaves' memory as it is.
     _leaves: Vec<Leaf>,
+}
+
+impl Shared {
+    /// The threads that runs are handed out to.
+    fn pool(&self) -> Arc<Pool> {
+        self.pool.clone().unwrap_or_else(|| self.context.pool())
+    }
 }
 
 /// A prepared computation, to be run many times.
@@ -134,7 +143,7 @@ impl ExecutionPlan {
 
     /// [`ExecutionPlan::execute_with`], and a copy of each output, which no later run overwrites,
     /// with its extents.
-    pub fn execute_copied(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
+    fn execute_copied(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
         self.locked(inputs, vars, |run, buffers| {
             run.run(&self.shared, buffers)?;
             let copy = |(i, memory): (usize, &Arc<Memory>)| {
@@ -188,9 +197,11 @@ impl ExecutionPlan {
         if !self.valid() {
             return Err(Error::Stale);
         }
-        let content = match self.shared.output_shapes.get(i) {
+        // At the values of the run that wrote it, which need not be the last one.
+        let shape = self.outputs[i].bound_shape().or_else(|| self.shared.output_shapes.get(i).cloned());
+        let content = match shape {
             Some(shape) => {
-                let count = run.count(&self.shared, shape, &[])?;
+                let count = run.count(&self.shared, &shape, &[])?;
                 output.view(0, output.dtype(), count)?.to_vec()?
             }
             None => output.to_vec()?,
@@ -204,12 +215,13 @@ impl ExecutionPlan {
         Ok(self.hold()?.values(&self.shared))
     }
 
-    /// Reads an input, at the present values of the variables in its extents, and gives these.
-    pub fn read_input(&self, i: usize) -> Result<(Vec<u8>, Vec<usize>)> {
+    /// A copy of an input, at the present values of the variables in its extents, and these.
+    pub fn read_input(&self, i: usize) -> Result<(Buffer, Vec<usize>)> {
         let run = self.hold()?;
         let input = self.inputs.get(i).ok_or_else(|| Error::BufferNotFound(format!("input {i}")))?.buffer();
         let extents = run.extents(&self.shared, &self.shared.input_shapes[i], &[])?;
-        let content = input.view(0, input.dtype(), extents.iter().product())?.to_vec()?;
+        let part = input.view(0, input.dtype(), extents.iter().product())?;
+        let content = part.to_device(self.shared.context.devices().get(&DeviceSpec::CPU)?.allocator())?;
         drop(run);
         Ok((content, extents))
     }
@@ -376,20 +388,15 @@ impl ExecutionPlan {
         run_it: impl FnOnce(&mut Run, &[Arc<Buffer>]) -> Result<T>,
     ) -> Result<T> {
         let mut run = self.hold()?;
-        run.check_vars(&self.shared, vars)?;
-        let mut bytes: SmallVec<[usize; 8]> = SmallVec::new();
-        for (i, feed) in inputs.iter().enumerate() {
-            bytes.push(self.check_feed(&run, i, *feed, vars)?);
-        }
-        run.check_kept(&self.shared, inputs, vars)?;
-        let changed = run.set_vars(&self.shared, vars);
+        let bytes = self.check(&run, inputs, vars)?;
+        run.set_vars(&self.shared, vars);
         for (i, (feed, bytes)) in inputs.iter().zip(bytes).enumerate() {
             self.feed(&mut run, i, *feed, bytes)?;
         }
         let writing = self.content.write();
         self.set_valid(false);
         self.outputs.iter().for_each(|m| m.bump_version());
-        if changed {
+        if run.tell() {
             self.tell_outputs(&run);
         }
         let running = Running::enter(&self.content);
@@ -412,6 +419,15 @@ impl ExecutionPlan {
         let profile = self.locked(inputs, vars, |run, buffers| run.run_profiled(&self.shared, buffers))?;
         *self.profile.lock() = Some(profile.clone());
         Ok(profile)
+    }
+
+    /// Checks what a run is given, and gives the number of bytes of each content.
+    fn check(&self, run: &Run, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<SmallVec<[usize; 8]>> {
+        run.check_vars(&self.shared, vars)?;
+        let one = |(i, feed): (usize, &Feed)| self.check_feed(run, i, *feed, vars);
+        let bytes = inputs.iter().enumerate().map(one).collect::<Result<_>>()?;
+        run.check_kept(&self.shared, inputs, vars)?;
+        Ok(bytes)
     }
 
     /// Checks that a content fits, and gives its number of bytes.

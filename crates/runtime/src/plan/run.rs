@@ -41,6 +41,8 @@ pub(crate) struct Run {
     kernels: Vec<Option<KernelRun>>,
     /// Pointers of all kernels.
     ptrs: Vec<*mut u8>,
+    /// The buffers that a run may replace, and their positions in `ptrs`, in ascending order.
+    replaceable: Vec<(usize, usize)>,
     /// Values of all kernels.
     vals: Vec<i64>,
     phases: Vec<PhaseRun>,
@@ -49,8 +51,12 @@ pub(crate) struct Run {
     singles: Vec<usize>,
     lanes: Vec<Lane>,
     scratch: Option<Buffer>,
-    /// Whether buffers are allocated and `ptrs` are theirs.
+    /// Whether buffers are allocated and `ptrs` are theirs, replaceable ones excepted.
     ready: bool,
+    /// Whether replaceable buffers are, too.
+    owning: bool,
+    /// Whether the outputs know `vars`.
+    told: bool,
     /// Whether `vals`, `phases` and `steps` suit `vars`.
     laid_out: bool,
 }
@@ -190,6 +196,7 @@ impl Run {
             fed: Vec::new(),
             kernels: Vec::new(),
             ptrs: Vec::new(),
+            replaceable: Vec::new(),
             vals: Vec::new(),
             phases: Vec::new(),
             steps: Vec::new(),
@@ -197,6 +204,8 @@ impl Run {
             lanes: Vec::new(),
             scratch: None,
             ready: false,
+            owning: false,
+            told: false,
             laid_out: false,
         }
     }
@@ -258,15 +267,21 @@ impl Run {
         Ok(())
     }
 
-    /// Sets values of variables, which were checked, and says whether what follows from them has to
-    /// be laid out.
-    pub(super) fn set_vars(&mut self, shared: &Shared, new: &[(&str, i64)]) -> bool {
+    /// Sets values of variables, which were checked.
+    pub(super) fn set_vars(&mut self, shared: &Shared, new: &[(&str, i64)]) {
         for (name, value) in new {
             let Some(at) = shared.vars.iter().position(|v| v.name() == *name) else { continue };
-            self.laid_out &= self.vars[at] == Some(*value);
+            let same = self.vars[at] == Some(*value);
+            self.laid_out &= same;
+            self.told &= same;
             self.vars[at] = Some(*value);
         }
-        !self.laid_out
+    }
+
+    /// Whether the plan's own outputs are to be told the values that they will lie at; they are
+    /// told but once.
+    pub(super) fn tell(&mut self) -> bool {
+        !std::mem::replace(&mut self.told, true)
     }
 
     /// Notes that an input has a content at the present values.
@@ -314,14 +329,33 @@ impl Run {
 
     /// Runs all ops.
     pub(super) fn run(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<()> {
-        let watch = Watch::new(shared.context.stop_check());
-        let pool = shared.pool.clone().unwrap_or_else(|| shared.context.pool());
+        let pool = shared.pool();
         self.prepare(shared, buffers, pool.threads())?;
+        self.own(shared, buffers)?;
+        self.steps(shared, buffers, &pool)
+    }
+
+    /// Runs all ops with this memory in place of buffers that may be replaced, all of them.
+    pub(super) fn run_on(
+        &mut self,
+        shared: &Shared,
+        buffers: &[Arc<Buffer>],
+        memory: &[(usize, *mut u8)],
+    ) -> Result<()> {
+        let pool = shared.pool();
+        self.prepare(shared, buffers, pool.threads())?;
+        self.owning = false;
+        self.replace(memory);
+        self.steps(shared, buffers, &pool)
+    }
+
+    fn steps(&self, shared: &Shared, buffers: &[Arc<Buffer>], pool: &Pool) -> Result<()> {
+        let watch = Watch::new(shared.context.stop_check());
         for step in &self.steps {
             match step {
                 Step::Singles(ops, work) => {
                     let ops = &self.singles[ops.clone()];
-                    hand_out(&pool, *work, ops.len(), &|worker, task| {
+                    hand_out(pool, *work, ops.len(), &|worker, task| {
                         if !self.stopped(&watch, worker) {
                             self.host_kernel(ops[task], worker);
                         }
@@ -332,7 +366,7 @@ impl Run {
                         let PhaseRun { call: PhaseCall::Host(entry), tasks, work } = self.phases[phase] else {
                             continue;
                         };
-                        hand_out(&pool, work, tasks, &|worker, task| {
+                        hand_out(pool, work, tasks, &|worker, task| {
                             if !self.stopped(&watch, worker) {
                                 self.call(*op, entry, worker, task);
                             }
@@ -351,8 +385,9 @@ impl Run {
     /// Runs all ops one by one, taking the time of each.
     pub(super) fn run_profiled(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<Profile> {
         let watch = Watch::new(shared.context.stop_check());
-        let pool = shared.pool.clone().unwrap_or_else(|| shared.context.pool());
+        let pool = shared.pool();
         self.prepare(shared, buffers, pool.threads())?;
+        self.own(shared, buffers)?;
         let mut profile = Profile::default();
         let begin = Instant::now();
         for &at in &shared.order.order {
@@ -386,14 +421,17 @@ impl Run {
         Ok(profile)
     }
 
-    /// Makes the tables, unless they are there.
+    /// Makes the tables, unless they are there, and allocates what no run may replace.
     pub(super) fn prepare(&mut self, shared: &Shared, buffers: &[Arc<Buffer>], threads: usize) -> Result<()> {
         if !self.ready {
-            for buffer in buffers {
-                buffer.allocate()?;
+            for (i, buffer) in buffers.iter().enumerate() {
+                if !shared.lending.may_replace(i) {
+                    buffer.allocate()?;
+                }
             }
             self.lay_out_pointers(shared, buffers)?;
             self.ready = true;
+            self.owning = false;
             self.lanes.clear();
         }
         if !self.laid_out {
@@ -407,8 +445,32 @@ impl Run {
         Ok(())
     }
 
+    /// Puts the plan's own memory in the place of what the last run replaced.
+    pub(super) fn own(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<()> {
+        if self.owning {
+            return Ok(());
+        }
+        let own = |i: &usize| Ok((*i, buffers[*i].allocate()?.as_ptr()));
+        let own = shared.lending.replaceable().iter().map(own).collect::<Result<Vec<_>>>()?;
+        self.replace(&own);
+        self.owning = true;
+        Ok(())
+    }
+
+    /// Puts pointers in place of those of some buffers.
+    fn replace(&mut self, memory: &[(usize, *mut u8)]) {
+        for (buffer, ptr) in memory {
+            let start = self.replaceable.partition_point(|(b, _)| b < buffer);
+            for (_, at) in self.replaceable[start..].iter().take_while(|(b, _)| b == buffer) {
+                self.ptrs[*at] = *ptr;
+            }
+        }
+        self.lanes.iter_mut().for_each(|lane| lane.0.get_mut().op = NONE);
+    }
+
     fn lay_out_pointers(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<()> {
         self.ptrs.clear();
+        self.replaceable.clear();
         self.kernels.clear();
         let mut vals = 0;
         let mut phases = 0;
@@ -419,7 +481,13 @@ impl Run {
             };
             let start = self.ptrs.len();
             for slot in &code.spec().globals {
-                self.ptrs.push(buffers[op.buffers[*slot]].allocate()?.as_ptr());
+                let buffer = op.buffers[*slot];
+                if shared.lending.may_replace(buffer) {
+                    self.replaceable.push((buffer, self.ptrs.len()));
+                    self.ptrs.push(null_mut());
+                } else {
+                    self.ptrs.push(buffers[buffer].allocate()?.as_ptr());
+                }
             }
             let count = code.programs().len();
             let kernel = KernelRun {
@@ -431,6 +499,7 @@ impl Run {
             (vals, phases) = (kernel.vals.end, kernel.phases.end);
             self.kernels.push(Some(kernel));
         }
+        self.replaceable.sort_unstable();
         Ok(())
     }
 
@@ -567,8 +636,9 @@ impl Run {
             lane.vals[at] = task as i64;
         }
         // SAFETY: the pointers are those of the spec's `globals`, to buffers that the builder found
-        // large enough, which this instance holds and keeps allocated while it runs; edges keep
-        // ops that access the same bytes apart. The scratch memory is the lane's own and as large
+        // large enough, which this instance holds and keeps allocated while it runs, or to what
+        // `run_on` was given in the place of some, as large as the values need and held by its
+        // caller; edges keep ops that access the same bytes apart. The scratch memory is the lane's own and as large
         // as any kernel needs. The values are within their variables' bounds.
         unsafe { (entry.call)(lane.ptrs.as_ptr(), lane.vals.as_ptr()) };
     }

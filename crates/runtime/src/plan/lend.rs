@@ -1,0 +1,165 @@
+//! Runs on memory that is not the plan's own: inputs are read where they lie, and outputs written
+//! to fresh memory, which stays with the caller.
+//!
+//! This takes no more than other pointers. It is possible for memory that only kernels of the host
+//! touch, through the one buffer that the plan has of it. Where an input or output is anything
+//! else, the plan runs on its own memory and the outputs are copied.
+
+use super::builder::{PlanInput, Role};
+use super::op::PlanOp;
+use super::order::Order;
+use super::{ExecutionPlan, Feed};
+use crate::error::Result;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use svod_device::{Block, Buffer, Pinned, StorageId};
+
+/// Which buffers of a plan a run may replace: those of all inputs and outputs, or none.
+#[derive(Debug, Default)]
+pub(super) struct Lending {
+    /// Whether they are all replaceable.
+    all: bool,
+    /// The buffer of each input; none where nothing reads it.
+    inputs: Vec<Option<usize>>,
+    /// The buffer of each output.
+    outputs: Vec<usize>,
+    /// Those that may be replaced, in ascending order.
+    replaceable: Vec<usize>,
+}
+
+impl Lending {
+    /// What may be replaced in a plan of these parts.
+    pub(super) fn new(
+        ops: &[PlanOp],
+        order: &Order,
+        buffers: &[Arc<Buffer>],
+        roles: &[Role],
+        inputs: &[PlanInput],
+        outputs: &[usize],
+    ) -> Lending {
+        let mut holders: FxHashMap<StorageId, usize> = FxHashMap::default();
+        for buffer in buffers {
+            *holders.entry(buffer.storage_id()).or_default() += 1;
+        }
+        let alone = |buffer: &Arc<Buffer>| holders[&buffer.storage_id()] == 1 && !buffer.is_view();
+        let mut may: Vec<bool> = buffers.iter().map(alone).collect();
+        let mut written = vec![false; buffers.len()];
+        for &at in &order.order {
+            let op = &ops[at];
+            if op.code().is_none_or(|code| code.hosts().is_none()) {
+                op.buffers.iter().for_each(|b| may[*b] = false);
+            }
+            let writes: SmallVec<[usize; 4]> = op.accesses().filter(|a| a.1).map(|a| a.0).collect();
+            for (buffer, write) in op.accesses() {
+                match roles[buffer] {
+                    // What is read before it is written was there before the run. An op that does
+                    // both, such as a scatter, writes first.
+                    Role::Output => may[buffer] &= write || written[buffer] || writes.contains(&buffer),
+                    _ => may[buffer] &= !write,
+                }
+            }
+            writes.iter().for_each(|b| written[*b] = true);
+        }
+        let find = |input: &PlanInput| {
+            let storage = input.memory.buffer().storage_id();
+            buffers.iter().position(|b| b.storage_id() == storage)
+        };
+        let inputs: Vec<Option<usize>> = inputs.iter().map(find).collect();
+        let distinct: FxHashSet<usize> = outputs.iter().copied().collect();
+        let all = distinct.len() == outputs.len()
+            && outputs.iter().all(|b| may[*b] && roles[*b] == Role::Output)
+            && inputs.iter().flatten().all(|b| may[*b] && roles[*b] == Role::Input);
+        let mut replaceable: Vec<usize> = Vec::new();
+        if all {
+            replaceable.extend(inputs.iter().flatten().chain(outputs));
+            replaceable.sort_unstable();
+        }
+        Lending { all, inputs, outputs: outputs.to_vec(), replaceable }
+    }
+
+    /// The buffers that a run may replace, in ascending order.
+    pub(super) fn replaceable(&self) -> &[usize] {
+        &self.replaceable
+    }
+
+    /// Whether a run may have other memory in place of this buffer of the plan.
+    pub(super) fn may_replace(&self, buffer: usize) -> bool {
+        self.replaceable.binary_search(&buffer).is_ok()
+    }
+}
+
+impl ExecutionPlan {
+    /// Runs all ops on these inputs (those not given are the plan's own), and gives outputs in
+    /// memory of their own, with their extents. Values of variables stay for later runs.
+    ///
+    /// The plan's own inputs and outputs stay as they were, unless
+    /// [`ExecutionPlan::gives_fresh_outputs`] denies it: then they are as after
+    /// [`ExecutionPlan::execute_with`].
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::execute_with`].
+    pub fn call(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
+        let lending = &self.shared.lending;
+        if !lending.all {
+            return self.execute_copied(inputs, vars);
+        }
+        let mut run = self.hold()?;
+        self.check(&run, inputs, vars)?;
+        run.set_vars(&self.shared, vars);
+        let mut memory: SmallVec<[(usize, *mut u8); 8]> = SmallVec::new();
+        let mut pinned: SmallVec<[Pinned; 8]> = SmallVec::new();
+        let mut copies: Vec<Buffer> = Vec::new();
+        for (i, at) in lending.inputs.iter().enumerate() {
+            let Some(at) = *at else { continue };
+            let own = self.inputs[i].buffer();
+            let allocator = own.storage().allocator();
+            let mut copied = |copy: Buffer| -> Result<NonNull<u8>> {
+                let start = copy.allocate()?;
+                copies.push(copy);
+                Ok(start)
+            };
+            let start = match *inputs.get(i).unwrap_or(&Feed::Keep) {
+                Feed::Keep => own.allocate()?,
+                Feed::Buffer(buffer) => match lent(buffer, own) {
+                    Some((pin, start)) => {
+                        pinned.push(pin);
+                        start
+                    }
+                    None => copied(buffer.to_device(allocator)?)?,
+                },
+                Feed::Bytes(bytes) => copied(Buffer::from_bytes(allocator, own.dtype(), bytes)?)?,
+            };
+            memory.push((at, start.as_ptr()));
+        }
+        let fresh = |(i, at): (usize, &usize)| {
+            let own = &self.buffers[*at];
+            let extents = match self.shared.output_shapes.get(i) {
+                Some(shape) => run.extents(&self.shared, shape, &[])?,
+                None => vec![own.count()],
+            };
+            let buffer = Buffer::new(own.storage().allocator(), own.dtype(), extents.iter().product())?;
+            memory.push((*at, buffer.allocate()?.as_ptr()));
+            Ok((buffer, extents))
+        };
+        let fresh = lending.outputs.iter().enumerate().map(fresh).collect::<Result<Vec<_>>>()?;
+        run.run_on(&self.shared, &self.buffers, &memory)?;
+        Ok(fresh)
+    }
+
+    /// Whether [`ExecutionPlan::call`] runs on memory of others, without a copy.
+    pub fn gives_fresh_outputs(&self) -> bool {
+        self.shared.lending.all
+    }
+}
+
+/// The memory of `buffer`, if kernels may read it where they expect `own`: they can reach it, and it
+/// is as well aligned as they were told.
+fn lent<'a>(buffer: &'a Buffer, own: &Buffer) -> Option<(Pinned<'a>, NonNull<u8>)> {
+    let pin = buffer.pin();
+    // SAFETY: a buffer lies inside its storage.
+    let start = unsafe { pin.as_ptr()?.add(buffer.offset()) };
+    let aligned = (start.as_ptr() as usize).is_multiple_of(Block::ALIGN);
+    (aligned && buffer.device() == own.device()).then_some((pin, start))
+}
