@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use svod_ir::linear::{Linear, TileSpec};
 use svod_ir::lowered::Lowered;
 use svod_ir::target::Target;
+use svod_ir::timing::Stage;
 
 /// Object code of some kernels, and what it was made from.
 #[derive(Clone, Debug)]
@@ -62,9 +63,9 @@ pub fn compile_many(kernels: &[&Lowered], target: &Target) -> Result<Object, Com
     let start = Instant::now();
     let mut lists: Vec<Linear> = Vec::new();
     for kernel in kernels {
-        lists.extend(lower::linearize(kernel, target)?);
+        lists.extend(Stage::Linear.time(|| lower::linearize(kernel, target))?);
     }
-    let source = llvm::module(&lists, target);
+    let source = Stage::Text.time(|| llvm::module(&lists, target));
     let lowered = Instant::now();
     let name = lists.first().map_or("empty", |l| l.name.as_str());
     let bytes = machine::object(name, &source, target)?;

@@ -24,6 +24,7 @@ pub mod rewrite;
 pub mod size;
 pub mod target;
 mod text;
+pub mod timing;
 
 pub use expr_check::ExprError;
 pub use expr_eval::InterpError;

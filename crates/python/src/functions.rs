@@ -7,6 +7,7 @@ use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::{DEFAULT_FLOAT, DType};
+use svod_ir::timing;
 use svod_runtime::Context;
 use svod_tensor::{Operand, Tensor, TensorError};
 
@@ -240,6 +241,24 @@ pub fn memory() -> BTreeMap<String, BTreeMap<&'static str, usize>> {
 pub fn caches() -> BTreeMap<&'static str, usize> {
     let stats = Context::global().stats();
     [("kernels", stats.kernels), ("schedules", stats.schedules), ("packs", stats.packs)].into()
+}
+
+/// Where compile time went in this process: of each stage that ran, how often and for how many
+/// seconds. Kernels compiled side by side add up.
+///
+/// >>> import svod
+/// >>> (svod.arange(3) + 1).tolist()
+/// [1, 2, 3]
+/// >>> count, seconds = svod.compile_times()["lower"]
+/// >>> count > 0 and seconds > 0
+/// True
+#[pyfunction]
+pub fn compile_times(py: Python<'_>) -> Result<Bound<'_, PyDict>> {
+    let times = PyDict::new(py);
+    for stage in timing::times().into_iter().filter(|t| t.count > 0) {
+        times.set_item(stage.stage.name(), (stage.count, stage.time.as_secs_f64()))?;
+    }
+    Ok(times)
 }
 
 /// Empties the caches in memory and gives freed memory back to the system; plans live on.

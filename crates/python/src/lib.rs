@@ -41,9 +41,9 @@ mod _svod {
     use crate::dtype::PyDType;
     #[pymodule_export]
     use crate::functions::{
-        arange, caches, cat, clear_caches, einsum, empty, eye, from_dlpack, from_numpy, full, get_threads, linspace,
-        load_safetensors, manual_seed, memory, ones, prepare, rand, randint, randn, realize, set_threads, stack,
-        where_, zeros,
+        arange, caches, cat, clear_caches, compile_times, einsum, empty, eye, from_dlpack, from_numpy, full,
+        get_threads, linspace, load_safetensors, manual_seed, memory, ones, prepare, rand, randint, randn, realize,
+        set_threads, stack, where_, zeros,
     };
     #[pymodule_export]
     use crate::plan::{PyInput, PyKernel, PyPlan, PyProfile, PyTiming};

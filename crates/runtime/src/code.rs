@@ -14,6 +14,7 @@ use svod_device::{Device, HostEntry, Listing, ProgramSpec, Programs};
 use svod_ir::Key;
 use svod_ir::kernel::Kernel;
 use svod_ir::target::Target;
+use svod_ir::timing::Stage;
 use svod_schedule::{Program, Schedule, heuristic, lower, strict_heuristic};
 
 /// A kernel, compiled and loaded. It has no state: plans share it.
@@ -74,8 +75,8 @@ impl Optimizer {
 
     /// The loops of a kernel, and its schedule.
     fn lower(&self, kernel: &Kernel, target: &Target) -> Result<(Program, Schedule)> {
-        let schedule = self.schedule(kernel, target);
-        let program = match (lower(kernel, &schedule), self) {
+        let schedule = Stage::Heuristic.time(|| self.schedule(kernel, target));
+        let program = match (Stage::Lower.time(|| lower(kernel, &schedule)), self) {
             (Err(why), Optimizer::Given(_)) => return Err(Error::Schedule { kernel: kernel.name.clone(), why }),
             (program, _) => program?,
         };
@@ -192,7 +193,8 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
     context.kernels.get_or_make(&key, || {
         let start = Instant::now();
         let (program, schedule) = optimizer.lower(kernel, target)?;
-        let spec = backend.renderer.render(&Arc::new(program.lowered), None)?;
+        let lowered = Arc::new(program.lowered);
+        let spec = Stage::Render.time(|| backend.renderer.render(&lowered, None))?;
         let programs = device.load(&spec, &*backend.compiler)?;
         let pack = |pack: &svod_schedule::PackJob| {
             let optimizer = Optimizer::default();

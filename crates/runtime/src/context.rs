@@ -21,6 +21,7 @@ use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Op, Shape, UOp};
 use svod_ir::size::Size;
 use svod_ir::target::Target;
+use svod_ir::timing::{self, Stage};
 
 /// Schedules that are kept.
 const SCHEDULE_CACHE: usize = 1024;
@@ -148,9 +149,10 @@ impl Context {
     /// nothing has to be computed, the plan does nothing and its outputs are the leaves.
     pub fn plan(self: &Arc<Self>, roots: &[UOp], inputs: &[Leaf], config: &PrepareConfig) -> Result<ExecutionPlan> {
         let watch = Watch::new(self.stop_check());
+        let _told = tell_times();
         let inputs = inputs.iter().enumerate().map(|(i, l)| self.input(i, l)).collect::<Result<Vec<_>>>()?;
         let graph = with_inputs(Graph::new(roots), &inputs)?;
-        let key = GraphKey::new(&graph)?;
+        let key = Stage::Key.time(|| GraphKey::new(&graph))?;
         let scheduled = self.schedule(&graph, &key, config)?;
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
@@ -227,6 +229,20 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Context({:?}, {} threads)", self.devices, self.threads())
     }
+}
+
+/// Prints, once it is dropped, what the stages of compilation took meanwhile, if `SVOD_DEBUG` asks
+/// for that and anything was compiled.
+fn tell_times() -> Option<impl Drop> {
+    struct Told([timing::StageTime; Stage::ALL.len()]);
+    impl Drop for Told {
+        fn drop(&mut self) {
+            if timing::times()[Stage::Lower as usize].count > self.0[Stage::Lower as usize].count {
+                eprint!("svod: compiled in\n{}", timing::table(&self.0));
+            }
+        }
+    }
+    (crate::config::debug_level() >= 1).then(|| Told(timing::times()))
 }
 
 /// The graph, reading the plan's inputs in place of the leaves that they stand for.

@@ -57,7 +57,11 @@ impl DiskCache {
         let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let base = set("SVOD_CACHE_DIR")
             .or_else(|| Some(set("XDG_CACHE_HOME")?.join("svod")))
-            .or_else(|| Some(set("HOME")?.join(".cache").join("svod")))?;
+            .or_else(|| Some(set("HOME")?.join(".cache").join("svod")));
+        let Some(base) = base else {
+            warn_once("disk cache", "no cache on disk: neither SVOD_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set");
+            return None;
+        };
         DiskCache::open(&base.join(kind))
             .inspect_err(|e| warn_once("disk cache", &format!("no cache in {}: {e}", base.display())))
             .ok()

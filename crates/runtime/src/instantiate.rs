@@ -17,6 +17,7 @@ use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Op, Shape, UOp};
 use svod_ir::size::BoundVariable;
+use svod_ir::timing::Stage;
 use svod_schedule::opt::Opt;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, PreScheduleError, Schedule, Slot, create_pre_schedule};
 
@@ -241,7 +242,7 @@ pub(crate) fn instantiate(
     builder.inputs(inputs);
     builder.bind(&[&key.bindings[..], &pre.bindings].concat());
     builder.fix(&key.fixed);
-    Ok(builder.build()?)
+    Ok(Stage::Plan.time(|| builder.build())?)
 }
 
 /// Attaches memory to a schedule: leaf `i` of the schedule is `leaves[i]`, other buffers are

@@ -17,6 +17,7 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph, HostCall, Leaf, LeafClass, LoopBody, Op, Shape, UOp};
 use svod_ir::rewrite::{SIMPLIFY, rewrite};
 use svod_ir::size::Variable;
+use svod_ir::timing::Stage;
 
 /// The calls that compute a graph; `leaves` gives the position of each leaf.
 pub(crate) fn cut(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<ScheduleGraph, RangeifyError> {
@@ -69,9 +70,9 @@ impl Cutter {
         leaves: &FxHashMap<&Leaf, Place>,
         loops: &Loops,
     ) -> Result<Vec<NodeId>, RangeifyError> {
-        let simplified = simplify(graph, leaves, self.how.strict);
+        let simplified = Stage::Algebra.time(|| simplify(graph, leaves, self.how.strict));
         let graph = simplified.as_ref().unwrap_or(graph);
-        let (cut, users) = (fuse(graph), graph.users());
+        let (cut, users) = (Stage::Fuse.time(|| fuse(graph)), graph.users());
         let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
         let constant = |node: NodeIndex| leaf(node).is_some_and(|place| place.constant);
         let mut shared: FxHashMap<Shared, Vec<NodeIndex>> = FxHashMap::default();
@@ -96,7 +97,7 @@ impl Cutter {
                     }
                     None if is_step(graph.nodes()[node as usize].op()) => {}
                     None => {
-                        let mut ranged = rangeify(graph, &cut, &constant, node)?;
+                        let mut ranged = Stage::Rangeify.time(|| rangeify(graph, &cut, &constant, node))?;
                         ranged.kernel = squeeze(ranged.kernel);
                         ranged.params.iter_mut().for_each(|p| *p = memory[*p as usize]);
                         merger.add(Step::Kernel(Box::new(ranged)));
@@ -106,7 +107,7 @@ impl Cutter {
             }
         }
         let roots: FxHashSet<NodeIndex> = graph.roots().iter().map(|r| memory[*r as usize]).collect();
-        let (steps, decisions) = merger.finish(|node| roots.contains(&node));
+        let (steps, decisions) = Stage::Merge.time(|| merger.finish(|node| roots.contains(&node)));
         self.schedule.decisions.extend(decisions);
 
         let nodes = 0..graph.len() as NodeIndex;
@@ -117,10 +118,13 @@ impl Cutter {
             let results = match step {
                 Step::Copy(from, _) => self.step(Item::Copy, &[spec(about[0], loops)], &[values[&from]], loops),
                 Step::Kernel(ranged) => {
-                    let Ranged { kernel, params, .. } = ranged.arranged();
-                    let kernel = if self.how.strict { kernel } else { postpone_divisions(kernel) };
-                    let mut kernel = normalize(kernel);
-                    kernel.name = names::name(&kernel);
+                    let (kernel, params) = Stage::Normalize.time(|| {
+                        let Ranged { kernel, params, .. } = ranged.arranged();
+                        let kernel = if self.how.strict { kernel } else { postpone_divisions(kernel) };
+                        let mut kernel = normalize(kernel);
+                        kernel.name = names::name(&kernel);
+                        (kernel, params)
+                    });
                     let next = self.schedule.kernels.len();
                     let at = *self.known.entry(kernel.key()).or_insert(next);
                     if at == next {

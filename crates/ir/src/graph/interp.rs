@@ -225,20 +225,23 @@ impl Context<'_> {
                 .ok_or_else(mismatch)?;
                 Ok(out)
             }
-            Op::Sort(axis, descending, _) | Op::ArgSort(axis, descending, _) => build(&mut |at| {
-                let row: Option<Vec<Const>> = (0..s[0].shape[*axis]).map(|i| s[0].at(&with(at, *axis, i))).collect();
-                let row = row?;
-                let less = |a: Const, b: Const| {
-                    (!a.is_nan() && b.is_nan()) || Alu::Lt.eval(&[a, b]).is_some_and(Const::as_bool)
-                };
-                let mut order: Vec<usize> = (0..row.len()).collect();
-                order.sort_by(|&a, &b| {
-                    let (a, b) = if *descending { (row[b], row[a]) } else { (row[a], row[b]) };
-                    less(b, a).cmp(&less(a, b))
-                });
-                let position = *order.get(at[*axis])?;
-                Some(if matches!(op, Op::Sort(..)) { row[position] } else { Const::i64(dtype, position as i64) })
-            }),
+            Op::Sort(axis, descending, _) | Op::ArgSort(axis, descending, _) => {
+                // Rows in order, by the coordinates of their first element: each is sorted once.
+                let mut rows: FxHashMap<Vec<usize>, Vec<(usize, Const)>> = FxHashMap::default();
+                build(&mut |at| {
+                    let row = rows.entry(with(at, *axis, 0)).or_insert_with_key(|first| {
+                        let element = |i| Some((i, s[0].at(&with(first, *axis, i))?));
+                        let mut row: Vec<_> = (0..s[0].shape[*axis]).filter_map(element).collect();
+                        row.sort_by(|a, b| {
+                            let (a, b) = if *descending { (b.1, a.1) } else { (a.1, b.1) };
+                            before(b, a).cmp(&before(a, b))
+                        });
+                        row
+                    });
+                    let (position, value) = *row.get(at[*axis])?;
+                    Some(if matches!(op, Op::Sort(..)) { value } else { Const::i64(dtype, position as i64) })
+                })
+            }
             Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) => Ok(s[0].data.clone()),
             Op::Loop(..) => Err(mismatch()),
             Op::Host(function, ..) => Err(InterpError::Host(function.to_string())),
@@ -317,4 +320,9 @@ fn fold(by: Monoid, dtype: DType, elements: &[Const]) -> Option<Const> {
     let op = by.alu()?;
     let total = elements.iter().try_fold(by.identity(inner), |sum, e| op.eval(&[sum, e.cast(inner)]))?;
     Some(total.cast(dtype))
+}
+
+/// Whether a value is sorted in front of another; NaN is the greatest.
+fn before(a: Const, b: Const) -> bool {
+    (!a.is_nan() && b.is_nan()) || Alu::Lt.eval(&[a, b]).is_some_and(Const::as_bool)
 }

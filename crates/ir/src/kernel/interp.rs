@@ -9,6 +9,7 @@ use crate::buffer::HostBuffer;
 use crate::expr::{Expr, ExprId, Mem, ParamId};
 use crate::expr_eval::{Bindings, Evaluator, InterpError, Machine, Value, extents, flat, points};
 use crate::size::BoundVariable;
+use rustc_hash::FxHashMap;
 use svod_dtype::Const;
 
 impl Kernel {
@@ -99,6 +100,17 @@ impl Machine for State {
     }
 }
 
+/// A row that a stage sorts.
+struct SortedRow {
+    along: super::AxisId,
+    to: super::AxisId,
+    key: ExprId,
+    count: i64,
+}
+
+/// Sorted rows, positions with keys, by the values of the axes that tell rows apart.
+type Rows = FxHashMap<Vec<i64>, Vec<(i64, Const)>>;
+
 struct Run<'a> {
     kernel: &'a Kernel,
     evaluator: Evaluator<'a>,
@@ -117,6 +129,7 @@ impl Run<'_> {
         let (shape, _) = extents(&sizes(&stage.dims()), vars)?;
         let inner = extents(&sizes(stage.body.inner()), vars)?.0;
         let mut values = vec![Vec::new(); stage.outs.len()];
+        let mut rows = FxHashMap::default();
         for point in points(&over) {
             vars.extend(stage.over.iter().map(|a| self.kernel.axes[a.index()].var.clone()).zip(point));
             match &stage.body {
@@ -140,7 +153,8 @@ impl Run<'_> {
                     }
                 }
                 Body::Sort { along, to, key, results } => {
-                    self.sort(*along, *to, *key, inner[0], vars)?;
+                    let sort = SortedRow { along: *along, to: *to, key: *key, count: inner[0] };
+                    self.sort(&sort, vars, &mut rows)?;
                     self.emit(stage, results, vars, &mut values)?;
                 }
                 Body::Scatter { value, combine } => self.scatter(stage, *value, *combine, vars)?,
@@ -227,25 +241,24 @@ impl Run<'_> {
     }
 
     /// The key and the point at the current place of axis `to`, as carries.
-    fn sort(
-        &mut self,
-        along: super::AxisId,
-        to: super::AxisId,
-        key: ExprId,
-        count: i64,
-        vars: &mut Bindings,
-    ) -> Result<(), InterpError> {
-        let mut keys = Vec::new();
-        for i in 0..count {
-            vars.push((self.kernel.axes[along.index()].var.clone(), i));
-            let value = self.evaluator.eval(key, vars, &self.state)?.ok_or(InterpError::Undefined)?;
-            keys.push((value.as_i128(), i, value));
-            vars.pop();
+    fn sort(&mut self, sort: &SortedRow, vars: &mut Bindings, rows: &mut Rows) -> Result<(), InterpError> {
+        let SortedRow { along, to, key, count } = *sort;
+        let axes = &self.kernel.axes;
+        let to = &axes[to.index()].var;
+        let place = vars.iter().rev().find(|(v, _)| v == to).map_or(0, |(_, i)| *i as usize);
+        let row: Vec<i64> = vars.iter().filter(|(v, _)| v != to).map(|(_, i)| *i).collect();
+        if !rows.contains_key(&row) {
+            let mut keys = Vec::new();
+            for i in 0..count {
+                vars.push((axes[along.index()].var.clone(), i));
+                let value = self.evaluator.eval(key, vars, &self.state)?.ok_or(InterpError::Undefined)?;
+                keys.push((i, value));
+                vars.pop();
+            }
+            keys.sort_by_key(|(i, key)| (key.as_i128(), *i));
+            rows.insert(row.clone(), keys);
         }
-        keys.sort_by_key(|(key, i, _)| (*key, *i));
-        let var = &self.kernel.axes[to.index()].var;
-        let place = vars.iter().rev().find(|(v, _)| v == var).map_or(0, |(_, i)| *i as usize);
-        let (_, i, value) = keys.get(place).ok_or(InterpError::Malformed(key))?;
+        let (i, value) = rows[&row].get(place).ok_or(InterpError::Malformed(key))?;
         self.state.carries = vec![*value, Const::i64(svod_dtype::DType::I64, *i)];
         Ok(())
     }

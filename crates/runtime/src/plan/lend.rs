@@ -8,6 +8,7 @@
 use super::builder::{PlanInput, Role};
 use super::op::PlanOp;
 use super::order::Order;
+use super::reentry::Running;
 use super::{ExecutionPlan, Feed};
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -144,6 +145,7 @@ impl ExecutionPlan {
             Ok((buffer, extents))
         };
         let fresh = lending.outputs.iter().enumerate().map(fresh).collect::<Result<Vec<_>>>()?;
+        let _running = Running::enter(&self.content);
         run.run_on(&self.shared, &self.buffers, &memory)?;
         Ok(fresh)
     }

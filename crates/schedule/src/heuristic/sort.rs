@@ -12,11 +12,11 @@ const COST: i64 = 32;
 /// So many rows run side by side without blocks.
 const ROWS: i64 = 16;
 
-/// Points of a block at least: its histograms cost as much as some hundred points.
+/// Points of a block at least: its histograms cost as much as some thousand points.
 const BLOCK: i64 = 1 << 15;
 
 /// Blocks of a row at most: each reads the histograms of all.
-const BLOCKS: i64 = 32;
+const BLOCKS: i64 = 16;
 
 impl Choice<'_> {
     /// The loops of a sort of axis `along` into the places of `to`.

@@ -16,11 +16,15 @@ use svod_ir::kernel::{AxisId, Body, Out, Param};
 use svod_ir::lowered::{Home, Loop, LoopKind, Phase, Stmt};
 use svod_ir::size::Size;
 
-/// Bits of a digit: its histogram and the lines that a pass writes fit a first-level cache.
-const BITS: u32 = 8;
+/// Bits of a digit of few points: its histogram costs less than they do, and fits a first-level
+/// cache together with the lines that a pass writes.
+const NARROW: u32 = 8;
 
-/// Values of a digit.
-const DIGITS: i64 = 1 << BITS;
+/// Bits of a digit of many points: fewer passes, whose histogram still fits a first-level cache.
+const WIDE: u32 = 11;
+
+/// So many points are many.
+const MANY: i64 = 1 << 14;
 
 /// Lanes in which histograms are added up.
 const LANES: i64 = 16;
@@ -35,6 +39,8 @@ struct Order {
     results: Vec<ExprId>,
     /// The keys' type.
     dtype: DType,
+    /// Bits of a digit.
+    bits: u32,
     /// The type of positions and counts.
     position: DType,
     points: Size,
@@ -88,7 +94,7 @@ pub(super) fn blocks(s: &Scheduled, stage: usize) -> Step<(Vec<Phase>, Vec<Param
     };
     let points = [order.points.clone()];
     let copies = [(); 2].map(|()| [share(order.dtype, &points), share(order.position, &points)]);
-    let counts = share(order.position, &[count.clone(), Size::from(DIGITS)]);
+    let counts = share(order.position, &[count.clone(), Size::from(order.digits())]);
 
     let passes = order.passes();
     let mut phases = Vec::new();
@@ -119,7 +125,7 @@ pub(super) fn blocks(s: &Scheduled, stage: usize) -> Step<(Vec<Phase>, Vec<Param
                 body.extend(lowerer.moves(&order, &nest, pass, from.as_ref(), to.as_ref(), &range, &starts)?);
                 body
             } else {
-                lowerer.counts(&order, &nest, pass, from.as_ref(), &range, &own)?
+                lowerer.counts(&order, &nest, &[(pass, own)], from.as_ref(), &range)?
             };
             phases.push(lowerer.phase);
         }
@@ -129,7 +135,12 @@ pub(super) fn blocks(s: &Scheduled, stage: usize) -> Step<(Vec<Phase>, Vec<Param
 
 impl Order {
     fn passes(&self) -> u32 {
-        self.dtype.bits() / BITS
+        self.dtype.bits().div_ceil(self.bits)
+    }
+
+    /// Values of a digit.
+    fn digits(&self) -> i64 {
+        1 << self.bits
     }
 }
 
@@ -141,13 +152,16 @@ impl Lowerer<'_> {
         };
         let points = self.axis_extent(*along);
         let narrow = points.upper_bound().is_some_and(|n| n < i64::from(u32::MAX));
+        let many = points.upper_bound().is_none_or(|n| n >= MANY);
+        let dtype = kernel.exprs.dtype(*key);
         Ok(Order {
             stage,
             along: *along,
             to: *to,
             key: *key,
             results: results.clone(),
-            dtype: kernel.exprs.dtype(*key),
+            bits: if many && dtype.bits() > 2 * NARROW { WIDE } else { NARROW },
+            dtype,
             position: if narrow { DType::U32 } else { DType::U64 },
             places: self.axis_extent(*to),
             points,
@@ -179,12 +193,24 @@ impl Lowerer<'_> {
         copies: &[Points; 2],
         range: &Range,
     ) -> Step {
-        let starts = self.scratch("starts", order.position, Size::from(DIGITS));
-        let mut body = Vec::new();
-        for pass in 0..order.passes() {
+        // How often a digit occurs does not depend on the order: all are counted at once.
+        let passes = order.passes();
+        let starts = self.temp(
+            "starts".into(),
+            order.position,
+            vec![Size::from(i64::from(passes)), Size::from(order.digits())],
+            Home::Scratch,
+        );
+        let starts = |pass: u32| Array {
+            mem: Mem::Temp(starts, 0),
+            dtype: order.position,
+            row: vec![Size::from(i64::from(pass))],
+        };
+        let counted: Vec<(u32, Array)> = (0..passes).map(|pass| (pass, starts(pass))).collect();
+        let mut body = self.counts(order, nest, &counted, first, range)?;
+        for (pass, starts) in counted {
             let from = if pass == 0 { first } else { Some(&copies[(pass - 1) as usize % 2]) };
-            let to = (pass + 1 < order.passes()).then(|| &copies[pass as usize % 2]);
-            body.extend(self.counts(order, nest, pass, from, range, &starts)?);
+            let to = (pass + 1 < passes).then(|| &copies[pass as usize % 2]);
             body.extend(self.starts(order, &starts));
             body.extend(self.moves(order, nest, pass, from, to, range, &starts)?);
         }
@@ -291,7 +317,7 @@ impl Lowerer<'_> {
     }
 
     fn fill_zero(&mut self, order: &Order, array: &Array) -> Step {
-        self.repeat(order, &Size::from(DIGITS / LANES), LoopKind::Serial, &mut |this, i| {
+        self.repeat(order, &Size::from(order.digits() / LANES), LoopKind::Serial, &mut |this, i| {
             this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
                 let (at, zero) = (this.phase.exprs.index(i.clone() * LANES + lane), this.number(array.dtype, 0));
                 Ok(vec![this.write(array, Some(at), zero, None)])
@@ -316,29 +342,35 @@ impl Lowerer<'_> {
     }
 
     fn digit(&mut self, order: &Order, pass: u32, key: ExprId) -> ExprId {
-        let shift = self.number(order.dtype, i64::from(pass * BITS));
-        let mask = self.number(order.dtype, DIGITS - 1);
+        let shift = self.number(order.dtype, i64::from(pass * order.bits));
+        let mask = self.number(order.dtype, order.digits() - 1);
+        let is_highest = (pass + 1) * order.bits >= order.dtype.bits();
         let pool = &mut self.phase.exprs;
         let digit = if pass == 0 { key } else { pool.alu(Alu::Shr, &[key, shift]) };
-        let digit = if order.dtype.bits() > BITS { pool.alu(Alu::And, &[digit, mask]) } else { digit };
+        let digit = if is_highest { digit } else { pool.alu(Alu::And, &[digit, mask]) };
         pool.cast(DType::Index, digit)
     }
 
-    /// How often each digit occurs.
+    /// How often each digit occurs, for the passes to which some counts belong.
     fn counts(
         &mut self,
         order: &Order,
         nest: &Nest,
-        pass: u32,
+        counts: &[(u32, Array)],
         from: Option<&Points>,
         range: &Range,
-        counts: &Array,
     ) -> Step {
-        let mut body = self.fill_zero(order, counts)?;
+        let mut body = Vec::new();
+        for (_, counts) in counts {
+            body.extend(self.fill_zero(order, counts)?);
+        }
         body.extend(self.each_point(order, range, &mut |this, i| {
             let [key, _] = this.point_of(order, nest, from, &i)?;
-            let digit = this.digit(order, pass, key);
-            Ok(vec![this.increment(counts, Some(digit))])
+            let count = |(pass, counts): &(u32, Array)| {
+                let digit = this.digit(order, *pass, key);
+                this.increment(counts, Some(digit))
+            };
+            Ok(counts.iter().map(count).collect())
         })?);
         Ok(body)
     }
@@ -354,7 +386,7 @@ impl Lowerer<'_> {
         let (total, count) = (self.register("total", order.position), self.register("count", order.position));
         let zero = self.number(order.position, 0);
         let mut body = vec![self.write(&total, None, zero, None)];
-        let each = self.repeat(order, &Size::from(DIGITS), LoopKind::Serial, &mut |this, d| {
+        let each = self.repeat(order, &Size::from(order.digits()), LoopKind::Serial, &mut |this, d| {
             let d = this.phase.exprs.index(d);
             let known = this.read(counts, Some(d));
             let keep = this.write(&count, None, known, None);
@@ -370,14 +402,14 @@ impl Lowerer<'_> {
 
     /// Where block `block` puts the points of each digit, from the counts of all blocks.
     fn starts_in_blocks(&mut self, order: &Order, counts: &Array, block: &Size, blocks: &Size) -> (Vec<Stmt>, Array) {
-        let totals = self.scratch("totals", order.position, Size::from(DIGITS));
-        let before = self.scratch("before", order.position, Size::from(DIGITS));
+        let totals = self.scratch("totals", order.position, Size::from(order.digits()));
+        let before = self.scratch("before", order.position, Size::from(order.digits()));
         let mut body = Vec::new();
         for (sums, extent) in [(&totals, blocks), (&before, block)] {
             body.extend(self.fill_zero(order, sums).into_iter().flatten());
             let added = self.repeat(order, extent, LoopKind::Serial, &mut |this, b| {
                 let of_block = Array { row: counts.row.iter().cloned().chain([b]).collect(), ..counts.clone() };
-                this.repeat(order, &Size::from(DIGITS / LANES), LoopKind::Serial, &mut |this, i| {
+                this.repeat(order, &Size::from(order.digits() / LANES), LoopKind::Serial, &mut |this, i| {
                     this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
                         let at = this.phase.exprs.index(i.clone() * LANES + lane);
                         let (sum, more) = (this.read(sums, Some(at)), this.read(&of_block, Some(at)));
@@ -389,7 +421,7 @@ impl Lowerer<'_> {
             body.extend(added.into_iter().flatten());
         }
         body.extend(self.starts(order, &totals));
-        let shifted = self.repeat(order, &Size::from(DIGITS / LANES), LoopKind::Serial, &mut |this, i| {
+        let shifted = self.repeat(order, &Size::from(order.digits() / LANES), LoopKind::Serial, &mut |this, i| {
             this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
                 let at = this.phase.exprs.index(i.clone() * LANES + lane);
                 let (start, more) = (this.read(&totals, Some(at)), this.read(&before, Some(at)));

@@ -3,7 +3,7 @@
 //! Of the least key of each block of points, the k-th least bounds the k-th least key of all: k blocks
 //! have a point that low. What is above is not among the first k, and seldom is much left.
 
-use super::{Array, BITS, DIGITS, Order, Range};
+use super::{Array, NARROW, Order, Range};
 use crate::lower::{Lowerer, Nest, Step};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -25,6 +25,8 @@ pub(super) fn is_worth_it(order: &Order) -> bool {
 
 impl Lowerer<'_> {
     pub(super) fn select(&mut self, order: &Order, nest: &Nest) -> Step {
+        // What is sorted in the end are few.
+        let order = &Order { bits: NARROW, ..order.clone() };
         let blocks = order.points.ceil_div(Size::from(BLOCK));
         let least = self.scratch("least", order.dtype, blocks.clone());
         let mut body = self.least_of_blocks(order, nest, &least)?;
@@ -114,7 +116,7 @@ impl Lowerer<'_> {
 
     /// The k-th least of some keys for k places, digit by digit from the most significant one.
     fn threshold(&mut self, order: &Order, keys: &Array, count: &Size, threshold: &Array) -> Step {
-        let counts = self.scratch("digits", order.position, Size::from(DIGITS));
+        let counts = self.scratch("digits", order.position, Size::from(order.digits()));
         let left = self.register("left", order.position);
         let found = self.register("found", DType::Bool);
         let places = self.phase.exprs.index(order.places.clone());
@@ -124,7 +126,7 @@ impl Lowerer<'_> {
         for pass in (0..order.passes()).rev() {
             body.extend(self.fill_zero(order, &counts)?);
             // Above the digit, keys agree with what is known of the threshold.
-            let above = self.number(order.dtype, i64::from((pass + 1) * BITS));
+            let above = self.number(order.dtype, i64::from((pass + 1) * order.bits));
             body.extend(self.repeat(order, count, LoopKind::Serial, &mut |this, i| {
                 let at = this.phase.exprs.index(i);
                 let (key, known) = (this.read(keys, Some(at)), this.read(threshold, None));
@@ -136,8 +138,8 @@ impl Lowerer<'_> {
             })?);
             let no = self.phase.exprs.constant(Const::bool(false));
             body.push(self.write(&found, None, no, None));
-            let shift = self.number(order.dtype, i64::from(pass * BITS));
-            body.extend(self.repeat(order, &Size::from(DIGITS), LoopKind::Serial, &mut |this, d| {
+            let shift = self.number(order.dtype, i64::from(pass * order.bits));
+            body.extend(self.repeat(order, &Size::from(order.digits()), LoopKind::Serial, &mut |this, d| {
                 let d = this.phase.exprs.index(d);
                 let (here, left_now) = (this.read(&counts, Some(d)), this.read(&left, None));
                 let open = this.read(&found, None);

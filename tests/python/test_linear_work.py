@@ -1,0 +1,82 @@
+"""Long reductions, sorts and scatters, which run in blocks: against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16", "int32", "int64", "uint32", "bool"])
+@pytest.mark.parametrize("n", [16383, 70_001])
+def test_sorts_of_many_points_are_stable(dtype: str, n: int) -> None:
+    if dtype.startswith("float"):
+        a = RNG.standard_normal(n).astype(dtype)
+        a[::7] = a[0]
+        a[5:9] = [np.nan, np.inf, -np.inf, 0]
+    else:
+        a = RNG.integers(0, 2 if dtype == "bool" else 100, n).astype(dtype)
+        if dtype == "int32":
+            a[::2] = RNG.integers(-(2**31), 2**31, len(a[::2]))
+    t = svod.Tensor(a)
+    np.testing.assert_array_equal(t.sort()[0].numpy(), np.sort(a))
+    np.testing.assert_array_equal(t.argsort().numpy(), np.argsort(a, kind="stable"))
+    np.testing.assert_array_equal(t.sort(descending=True)[0].numpy()[::-1], np.sort(a))
+
+
+def test_sorts_of_many_long_rows() -> None:
+    a = RNG.standard_normal((20, 16_400)).astype(np.float32)
+    np.testing.assert_array_equal(svod.Tensor(a).sort(1)[0].numpy(), np.sort(a, 1))
+    np.testing.assert_array_equal(svod.Tensor(a.T.copy()).argsort(0).numpy(), np.argsort(a.T, 0, kind="stable"))
+
+
+SHAPES: list[tuple[int, ...]] = [(1 << 18,), (262_147,), (600, 700), (3, 300_007), (2, 3, 1 << 17), (1 << 17, 4)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_long_folds(shape: tuple[int, ...]) -> None:
+    a = RNG.standard_normal(shape).astype(np.float32)
+    t = svod.Tensor(a)
+    for axis in (None, 0, len(shape) - 1, tuple(range(1, len(shape)))):
+        if axis == ():
+            continue
+        np.testing.assert_allclose(t.sum(axis).numpy(), a.sum(axis, dtype=np.float64), rtol=1e-4, atol=1e-2)
+        np.testing.assert_array_equal(t.max(axis).numpy(), a.max(axis))
+        np.testing.assert_array_equal(t.min(axis, keepdim=True).numpy(), a.min(axis, keepdims=True))
+        np.testing.assert_array_equal((t > 4).any(axis).numpy(), (a > 4).any(axis))
+        np.testing.assert_array_equal((t > -4).all(axis).numpy(), (a > -4).all(axis))
+    np.testing.assert_allclose(t.var().numpy(), a.astype(np.float64).var(ddof=1), rtol=1e-4)
+    assert t.argmax().item() == a.argmax() and t.argmin().item() == a.argmin()
+    # The order of additions follows from the shape alone.
+    with svod.PrepareConfig(threads=1):
+        one = t.sum().numpy()
+    with svod.PrepareConfig(threads=2):
+        assert (svod.Tensor(a).sum().numpy() == one).all()
+
+
+def test_positions_of_extrema_among_ties_infinities_and_nan() -> None:
+    n = 1 << 18
+    cases: list[Any] = [np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf)]
+    late = np.zeros(n)
+    late[[100_000, 200_000]] = np.nan
+    late[50_000] = np.inf
+    ints = RNG.integers(-3, 4, n)
+    for a in (*cases, late, ints, ints.astype(np.int8)):
+        t = svod.Tensor(a.astype(np.float32) if a.dtype == np.float64 else a)
+        assert t.argmax().item() == a.argmax() and t.argmin().item() == a.argmin()
+    assert svod.Tensor(late).reshape(512, 512).argmax(keepdim=True).shape == (1, 1)
+
+
+def test_folds_of_a_plan_that_is_given_other_values() -> None:
+    x = svod.zeros(1 << 19).realize()
+    plan = svod.prepare(x.argmax(), x.sum(), (x * x).sum(), inputs=[x])
+    for at in (0, 1, 300_000, (1 << 19) - 1):
+        a = np.zeros(1 << 19, np.float32)
+        a[at] = 2
+        plan.execute(a)
+        assert [out.item() for out in plan.outputs] == [at, 2, 4]
