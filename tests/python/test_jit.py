@@ -371,6 +371,7 @@ def test_run_leaves_the_plans_own_memory_alone() -> None:
 
     y = svod.empty(N, 2)
     plan = (y * 2).prepare(inputs=[y])
+    assert plan.inputs[0].shape == (N, 2) and plan.instance().outputs[0].ndim == 2
     plan.execute(np.ones((3, 2), np.float32))
     (fresh,) = plan.run(np.ones((5, 2), np.float32))
     assert fresh.shape == (5, 2) and (fresh.numpy() == 2).all()

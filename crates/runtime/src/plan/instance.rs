@@ -65,7 +65,9 @@ pub(super) fn another(plan: &ExecutionPlan) -> Result<ExecutionPlan> {
         .iter()
         .map(|input| {
             let copy = own(input.buffer())?;
-            copy.copy_from(input.buffer())?;
+            if input.buffer().is_allocated() {
+                copy.copy_from(input.buffer())?;
+            }
             Ok(Arc::new(Memory::new(copy, input.class()).with_bindings(&input.bindings())))
         })
         .collect::<Result<_>>()?;
