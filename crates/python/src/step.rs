@@ -73,8 +73,9 @@ impl Call {
     fn attached(&self, py: Python<'_>, args: &HostArgs) -> Result<()> {
         let mut operands = Vec::with_capacity(args.operands.len());
         for operand in &args.operands {
-            let bytes = operand.buffer.to_vec().map_err(svod_tensor::TensorError::from)?;
-            operands.push(array_over(py, Held::Own(bytes), operand.buffer.dtype(), &operand.extents)?);
+            let buffer = &operand.buffer;
+            let copy = buffer.to_device(buffer.storage().allocator()).map_err(svod_tensor::TensorError::from)?;
+            operands.push(array_over(py, Held::Own(copy), buffer.dtype(), &operand.extents)?);
         }
         let given = self.function.bind(py).call1(PyTuple::new(py, operands)?)?;
         let several = args.results.len() > 1;
