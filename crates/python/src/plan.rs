@@ -255,9 +255,9 @@ impl PyPlan {
     /// [2.0, 3.0]
     fn read_buffer<'py>(&self, py: Python<'py>, at: usize) -> Result<Bound<'py, PyAny>> {
         let execution = self.plan.execution();
-        let bytes = allow(py, || execution.read_buffer(at))?;
-        let buffer = &execution.buffers()[at];
-        array_over(py, Held::Own(bytes), buffer.dtype(), &[buffer.count()])
+        let copy = allow(py, || execution.read_buffer(at))?;
+        let (dtype, count) = (copy.dtype(), copy.count());
+        array_over(py, Held::Own(copy), dtype, &[count])
     }
 
     /// Gives the memory of intermediates back; the next run allocates again. Says how many buffers

@@ -228,13 +228,13 @@ impl ExecutionPlan {
         Ok((content, extents))
     }
 
-    /// Reads any buffer, as the last run left it: an intermediate where the planner was
+    /// A copy of any buffer, as the last run left it: an intermediate where the planner was
     /// [`Planner::Disabled`](crate::Planner::Disabled), for others share their memory.
     ///
     /// # Errors
     /// [`Error::BufferNotFound`]; [`Error::Unsupported`] of an intermediate that may have been overwritten;
     /// [`Error::Stale`] of what runs write, where the last one did not finish.
-    pub fn read_buffer(&self, i: usize) -> Result<Vec<u8>> {
+    pub fn read_buffer(&self, i: usize) -> Result<Buffer> {
         let run = self.hold()?;
         let count = self.buffers.len();
         let buffer = self.buffers.get(i).ok_or_else(|| Error::BufferNotFound(format!("buffer {i} of {count}")))?;
@@ -246,7 +246,8 @@ impl ExecutionPlan {
         if matches!(role, Role::Intermediate | Role::Output) && !(self.valid() && buffer.is_allocated()) {
             return Err(Error::Stale);
         }
-        let content = buffer.to_vec()?;
+        buffer.allocate()?;
+        let content = buffer.to_device(self.shared.context.devices().get(&DeviceSpec::CPU)?.allocator())?;
         drop(run);
         Ok(content)
     }
