@@ -28,9 +28,8 @@ from systems.base import Job, as_tuple
 from systems.svod import Ops
 
 CHOSEN = (
-    "gelu-16M,sum-4096-axis0,sum-4096-axis1,softmax-4096-axis1,layernorm-8192x768,add-transposed-4096,"
-    "permute-8x128x12x32,cumsum-4096-axis1,matmul-128,matmul-512,linear-gelu-512x768x3072,"
-    "conv-3x3-4x64x56x56,conv-depthwise-4x128x56x56,attention-4x12x256x64"
+    "matmul-64,matmul-128,matmul-512,conv-3x3-4x64x56x56,conv-depthwise-4x128x56x56,sum-4096-axis0,"
+    "softmax-4096-axis1,layernorm-8192x768,permute-8x128x12x32,attention-4x12x256x64"
 )
 
 
