@@ -17,7 +17,7 @@
 mod chain;
 
 use chain::{Role, chain};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::ops::Range;
 use svod_ir::alu::Alu;
@@ -57,8 +57,15 @@ pub(crate) enum Fate {
 struct Dim {
     /// A bit an axis; axes of reductions come after those of the kernel's output.
     axes: u64,
-    /// Whether the index is just the one axis.
+    /// Whether the index is just the axes, in order: the position in the row-major range over them.
     exact: bool,
+}
+
+impl Dim {
+    /// Whether the index is at most one axis.
+    fn is_single(&self) -> bool {
+        self.exact && self.axes.count_ones() <= 1
+    }
 }
 
 /// How a kernel reads a node.
@@ -89,8 +96,6 @@ struct Absorbed {
     axes: u32,
     /// The extents of its output axes.
     over: Shape,
-    /// How its output is read at its own position: through which axes each dimension.
-    own: SmallVec<[Dim; 6]>,
     contraction: bool,
     /// The output axes that index its fused reductions, once there is one.
     rows: Option<u64>,
@@ -259,6 +264,33 @@ pub(crate) fn merged(outer: &[Size], inner: &[Size]) -> Option<Vec<Range<usize>>
     rest.then_some(groups)
 }
 
+/// The parts that the dimensions of both shapes are products of, where there are such.
+fn refined(a: &[Size], b: &[Size]) -> Option<Vec<Size>> {
+    let long = |shape: &[Size]| -> Vec<Size> { shape.iter().rev().filter(|e| **e != Size::ONE).cloned().collect() };
+    // Outermost last, to be taken from.
+    let (mut a, mut b) = (long(a), long(b));
+    let mut parts = Vec::new();
+    while let (Some(x), Some(y)) = (a.pop(), b.pop()) {
+        if x == y {
+            parts.push(x);
+            continue;
+        }
+        let (x, y) = (x.as_const()?, y.as_const()?);
+        let (part, rest, of) = if x > y { (y, x, &mut a) } else { (x, y, &mut b) };
+        if part == 0 || rest % part != 0 {
+            return None;
+        }
+        of.push(Size::from(rest / part));
+        parts.push(Size::from(part));
+    }
+    (a.is_empty() && b.is_empty()).then_some(parts)
+}
+
+/// A dimension that is a group of axes.
+fn exact_dim(over: &[Size], group: Range<usize>) -> Dim {
+    Dim { axes: group.filter(|d| over[*d] != Size::ONE).fold(0, |axes, d| axes | 1 << d), exact: true }
+}
+
 /// The operations of each value counted as a tree down to memory and to what never is computed
 /// twice, saturating.
 fn costs(graph: &Graph) -> Vec<u32> {
@@ -328,8 +360,8 @@ impl Fuse<'_> {
                 let (over, dims) = self.open(node);
                 let extents = over.iter().enumerate();
                 let scope = extents.filter(|(_, e)| e.as_const() != Some(1)).fold(0, |s, (d, _)| s | 1 << d.min(63));
-                let (axes, own) = (over.len() as u32, dims.clone());
-                self.kernels[at] = Absorbed { nodes: 1, axes, over, own, ..Absorbed::default() };
+                let axes = over.len() as u32;
+                self.kernels[at] = Absorbed { nodes: 1, axes, over, ..Absorbed::default() };
                 (node, Access { dims, scope })
             }
         };
@@ -354,46 +386,56 @@ impl Fuse<'_> {
     }
 
     /// The extents of the axes of a kernel that computes a node, and how it is read through them.
-    /// They are those of its dimensions, unless a dimension merges several of a reduction below,
-    /// such as the groups of a convolution and their channels: those then are axes, so that the
+    /// They are those of its dimensions, unless a reduction below has other dimensions, by a reshape:
+    /// of groups and their channels, say. The axes then are the parts that both are made of, so that the
     /// reduction can be part of the kernel.
     fn open(&self, node: NodeIndex) -> (Shape, SmallVec<[Dim; 6]>) {
         let shape = self.graph.nodes()[node as usize].shape_arc();
         let plain = |shape: &Shape| (0..shape.len()).map(|d| Dim { axes: 1 << d.min(63), exact: true }).collect();
-        let Some((over, groups)) = self.merge_below(node).filter(|(over, _)| over.len() < 60) else {
-            return (shape.clone(), plain(shape));
-        };
-        let dim = |group: Range<usize>| {
-            let long = group.filter(|d| over[*d] != Size::ONE);
-            let axes: u64 = long.fold(0, |axes, d| axes | 1 << d);
-            Dim { axes, exact: axes.count_ones() == 1 }
-        };
-        let dims = groups.into_iter().map(dim).collect();
-        (over, dims)
+        let parts = self.parts(node);
+        match merged(shape, &parts).filter(|_| parts.len() < 60) {
+            Some(groups) if parts != *shape => {
+                let dims = groups.into_iter().map(|group| exact_dim(&parts, group)).collect();
+                (parts, dims)
+            }
+            _ => (shape.clone(), plain(shape)),
+        }
     }
 
-    /// Below elementwise operations, the dimensions of a reduction that a reshape merges.
-    fn merge_below(&self, node: NodeIndex) -> Option<(Shape, Vec<Range<usize>>)> {
+    /// The extents of a node's dimensions, refined by those that reductions below have: below elementwise
+    /// operations and a reshape.
+    fn parts(&self, node: NodeIndex) -> Shape {
+        let mut parts = self.graph.nodes()[node as usize].shape_arc().clone();
         let mut work = vec![node];
-        let mut visited = 0;
+        let mut seen = FxHashSet::default();
         while let Some(n) = work.pop() {
-            visited += 1;
+            if seen.len() >= MAX_NODES || !seen.insert(n) {
+                continue;
+            }
             let value = &self.graph.nodes()[n as usize];
-            if matches!(value.op(), Op::Reshape(_)) {
-                let mut below = self.graph.sources(n)[0];
-                let shape = self.graph.nodes()[below as usize].shape_arc().clone();
-                while matches!(self.graph.nodes()[below as usize].op(), Op::Cast(_)) {
-                    below = self.graph.sources(below)[0];
-                }
-                let reduced = matches!(self.graph.nodes()[below as usize].op(), Op::Reduce(..));
-                if reduced && squeezed(value.shape(), &shape).is_none() {
-                    return merged(value.shape(), &shape).map(|groups| (shape, groups));
-                }
-            } else if value.op().is_elementwise() && visited < MAX_NODES {
+            if value.op().is_elementwise() {
                 work.extend(self.graph.sources(n));
+            } else if matches!(value.op(), Op::Reshape(_)) {
+                let below = self.graph.sources(n)[0];
+                let inner = self.graph.nodes()[below as usize].shape();
+                if squeezed(value.shape(), inner).is_none()
+                    && self.reduces_to_rows(below)
+                    && let Some(finer) = refined(&parts, inner)
+                {
+                    parts = finer.into();
+                }
             }
         }
-        None
+        parts
+    }
+
+    /// Whether a value is a reduction, or made of its operand and a reduction of that.
+    fn reduces_to_rows(&self, node: NodeIndex) -> bool {
+        let mut at = node;
+        while matches!(self.graph.nodes()[at as usize].op(), Op::Cast(_)) {
+            at = self.graph.sources(at)[0];
+        }
+        matches!(self.graph.nodes()[at as usize].op(), Op::Reduce(..)) || self.reduces_below(at)
     }
 
     /// Whether a buffer is best that of the operand under another shape: a reshape of what nothing else
@@ -481,7 +523,7 @@ impl Fuse<'_> {
     /// Whether a repeated value is of a row: it then is computed once a row, outside the loops that
     /// repeat it.
     fn over_a_row(&self, node: NodeIndex, wanted: &Wanted) -> bool {
-        let exact = wanted.access.dims.iter().all(|d| d.exact || d.axes == 0);
+        let exact = wanted.access.dims.iter().all(|d| d.is_single() || d.axes == 0);
         let output = self.kernels[wanted.kernel as usize].over.len() as u32;
         let own = wanted.access.dims.iter().all(|d| d.axes >> output.min(63) == 0);
         exact && own && !self.kernels[wanted.kernel as usize].contraction && self.reduces_below(node)
@@ -511,7 +553,7 @@ impl Fuse<'_> {
         let mut rows = 0u64;
         for dim in &wanted.access.dims {
             let own = dim.axes >> rank.min(63) == 0;
-            if !(dim.axes == 0 || (dim.exact && own && rows & dim.axes == 0)) {
+            if !(dim.axes == 0 || (dim.is_single() && own && rows & dim.axes == 0)) {
                 return false;
             }
             rows |= dim.axes;
@@ -551,10 +593,9 @@ impl Fuse<'_> {
             let dims: SmallVec<[Dim; 6]> = match value.op() {
                 Op::Reshape(_) => match squeezed(value.shape(), below) {
                     Some(map) => map.into_iter().map(|d| d.map_or(inexact(0), |d| access.dims[d])).collect(),
-                    None if self.splits(kernel, access, value.shape(), below) => {
-                        (0..below.len()).map(|d| Dim { axes: 1 << d, exact: true }).collect()
-                    }
-                    None => below.iter().map(|e| inexact(if e.as_const() == Some(1) { 0 } else { all })).collect(),
+                    None => self.regrouped(kernel, access, below).unwrap_or_else(|| {
+                        below.iter().map(|e| inexact(if e.as_const() == Some(1) { 0 } else { all })).collect()
+                    }),
                 },
                 Op::Permute(axes) => {
                     let mut dims: SmallVec<[Dim; 6]> = access.dims.clone();
@@ -626,11 +667,23 @@ impl Fuse<'_> {
         }
     }
 
-    /// Whether a reshape from `below` at the kernel's own position goes back to the kernel's axes.
-    fn splits(&self, kernel: NodeIndex, access: &Access, shape: &[Size], below: &[Size]) -> bool {
-        let root = &self.graph.nodes()[kernel as usize];
-        let absorbed = &self.kernels[kernel as usize];
-        *absorbed.over == *below && root.shape() == shape && absorbed.own == access.dims
+    /// How a reshape from `below` is read, where each of the dimensions is some of the kernel's axes.
+    fn regrouped(&self, kernel: NodeIndex, access: &Access, below: &[Size]) -> Option<SmallVec<[Dim; 6]>> {
+        let over = &self.kernels[kernel as usize].over;
+        let mut axes: SmallVec<[usize; 8]> = SmallVec::new();
+        for dim in &access.dims {
+            let own = dim.axes >> over.len().min(63) == 0;
+            if !(dim.axes == 0 || (dim.exact && own)) {
+                return None;
+            }
+            axes.extend((0..over.len()).filter(|d| dim.axes & (1 << d) != 0));
+        }
+        let extents: Vec<Size> = axes.iter().map(|d| over[*d].clone()).collect();
+        let dim = |group: Range<usize>| {
+            let group = &axes[group];
+            Dim { axes: group.iter().fold(0, |bits, d| bits | 1 << d), exact: group.is_sorted() }
+        };
+        Some(merged(below, &extents)?.into_iter().map(dim).collect())
     }
 
     fn want(&mut self, node: NodeIndex, kernel: NodeIndex, access: Access) {
