@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 
 import svod
+import svod.nn.functional as F
 
 Array = npt.NDArray[Any]
 Operands = Sequence[svod.Tensor]
@@ -161,3 +162,122 @@ def test_softmax_in_three_spellings(softmax: Callable[[svod.Tensor, int], svod.T
     x = draw(12, 30, 17)
     e = np.exp(x - x.max(axis, keepdims=True))
     check([softmax(svod.Tensor(x), axis)], [e / e.sum(axis, keepdims=True)], moves=2 * x.nbytes)
+
+
+Function = Callable[..., Any]
+
+
+def normal_rows(x: Any, axis: Any, eps: float = 1e-5) -> Any:
+    centred = x - x.mean(axis, keepdim=True)
+    return centred / ((centred * centred).mean(axis, keepdim=True) + eps).sqrt()
+
+
+def moments_rows(x: Any, axis: Any, eps: float = 1e-5) -> Any:
+    return (x - x.mean(axis, keepdim=True)) * (svod.var(x, axis=axis, keepdim=True) + eps).rsqrt()
+
+
+LAYER_NORMS: list[Function] = [
+    lambda x, w, b: F.layer_norm(x, w.shape, w, b, 1e-5),
+    lambda x, w, b: normal_rows(x, -1) * w + b,
+    lambda x, w, b: moments_rows(x, -1) * w + b,
+]
+
+
+@pytest.mark.parametrize("norm", LAYER_NORMS)
+def test_layer_norm_in_three_spellings(norm: Function) -> None:
+    x, w, b = draw(4, 19, 48), draw(48, seed=1), draw(48, seed=2)
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    right = (x - mean) / np.sqrt(variance + 1e-5) * w + b
+    result = norm(svod.Tensor(x), svod.Tensor(w), svod.Tensor(b))
+    check([result], [right], moves=2 * x.nbytes + 2 * w.nbytes, tolerance=1e-4)
+
+
+RMS_NORMS: list[Function] = [
+    lambda x, w: x.rms_norm(w, 1e-5),
+    lambda x, w: x / ((x * x).mean(-1, keepdim=True) + 1e-5).sqrt() * w,
+    lambda x, w: (x * w) * ((x**2).sum(-1, keepdim=True) / x.shape[-1] + 1e-5).rsqrt(),
+]
+
+
+@pytest.mark.parametrize("norm", RMS_NORMS)
+def test_rms_norm_in_three_spellings(norm: Function) -> None:
+    x, w = draw(37, 50), draw(50, seed=1)
+    right = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w
+    check([norm(svod.Tensor(x), svod.Tensor(w))], [right], moves=2 * x.nbytes + w.nbytes, tolerance=1e-4)
+
+
+def grouped(x: Any, w: Any, b: Any, rows: Function, shape: tuple[int, ...], axis: Any) -> Any:
+    channels = (1, x.shape[1], 1, 1)
+    return rows(x.reshape(shape), axis).reshape(x.shape) * w.reshape(channels) + b.reshape(channels)
+
+
+GROUP_NORMS: list[Function] = [
+    lambda x, w, b: F.group_norm(x, 4, w, b, 1e-5),
+    lambda x, w, b: grouped(x, w, b, normal_rows, (3, 4, -1), 2),
+    lambda x, w, b: grouped(x, w, b, moments_rows, (3, 4, 2, 5, 7), (2, 3, 4)),
+]
+
+
+@pytest.mark.parametrize("norm", GROUP_NORMS)
+def test_group_norm_in_three_spellings(norm: Function) -> None:
+    x, w, b = draw(3, 8, 5, 7), draw(8, seed=1), draw(8, seed=2)
+    rows = x.reshape(3, 4, -1)
+    normal = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+    right = normal.reshape(x.shape) * w.reshape(1, 8, 1, 1) + b.reshape(1, 8, 1, 1)
+    result = norm(*map(svod.Tensor, (x, w, b)))
+    check([result], [right], moves=2 * x.nbytes + 2 * w.nbytes, tolerance=1e-4)
+
+
+def losses(x: Any, labels: Any) -> list[Any]:
+    """The negative log-likelihood of labels, in three spellings."""
+    at = labels.unsqueeze(1)
+    peak = keep(x, "max", 1)
+    logsumexp = (x - peak).exp().sum(1, keepdim=True).log() + peak
+    hot = svod.arange(x.shape[1]).reshape(1, -1) == at
+    return [
+        -x.log_softmax(-1).gather(1, at).mean(),
+        (logsumexp - x.gather(1, at)).mean(),
+        -(x.log_softmax(-1) * hot).sum(1).mean(),
+    ]
+
+
+@pytest.mark.parametrize("spelling", [0, 1, 2])
+def test_a_loss_reads_its_logits_once(spelling: int) -> None:
+    x, labels = draw(80, 300), np.random.default_rng(1).integers(0, 300, 80)
+    e = np.log(np.exp(x.astype(np.float64)).sum(1)) - x[np.arange(80), labels]
+    plan = svod.prepare(losses(svod.Tensor(x), svod.Tensor(labels))[spelling])
+    # The second kernel looks up one logit a row.
+    rows = [kernel for kernel in plan.kernels if kernel.name == "rows_80x300"]
+    assert len(plan.kernels) == 2 and len(rows) == 1
+    plan.execute()
+    np.testing.assert_allclose(plan.outputs[0].numpy(), e.mean(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize("permuted", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_statistics_of_any_layout(dtype: type, permuted: tuple[int, ...]) -> None:
+    x = (draw(6, 20, 9) * 10).astype(dtype)
+    t = svod.Tensor(x).permute(permuted)
+    y = x.transpose(permuted)
+    moves = x.nbytes + 2 * y.max(1).nbytes + 8 * y.max(1).size
+    check([t.max(1), t.min(1), t.argmax(1)], [y.max(1), y.min(1), y.argmax(1)], moves=moves)
+
+
+LAYOUTS: list[tuple[Function, Function]] = [
+    (lambda x: x.T.flip(0)[::2].T.contiguous(), lambda x: x.T[::-1][::2].T),
+    (lambda x: x.pad(((1, 2), (0, 3))).T.reshape(-1).contiguous(), lambda x: np.pad(x, ((1, 2), (0, 3))).T.reshape(-1)),
+    (lambda x: svod.concat([x, x.flip(1)], axis=1).T.contiguous(), lambda x: np.concatenate([x, x[:, ::-1]], 1).T),
+    (
+        lambda x: (x.reshape(4, 6, 10).permute(1, 0, 2) + 1).reshape(24, 10).T * 2,
+        lambda x: (x.reshape(4, 6, 10).transpose(1, 0, 2) + 1).reshape(24, 10).T * 2,
+    ),
+    (lambda x: svod.concat([x.T, x.T + 1], axis=0).sum(0), lambda x: np.concatenate([x.T, x.T + 1], 0).sum(0)),
+    (lambda x: x.T.flip(1).softmax(0), lambda x: (lambda e: e / e.sum(0))(np.exp(x.T[:, ::-1]))),
+]
+
+
+@pytest.mark.parametrize(("mine", "right"), LAYOUTS)
+def test_a_chain_of_layouts_is_one_copy_or_none(mine: Function, right: Function) -> None:
+    x = draw(24, 10)
+    expected = right(x)
+    check([mine(svod.Tensor(x))], [expected], moves=x.nbytes + expected.nbytes)

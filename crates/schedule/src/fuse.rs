@@ -15,9 +15,13 @@
 //! * a kernel never has more than [`MAX_NODES`] nodes.
 
 mod chain;
+mod shapes;
+
+pub(crate) use shapes::merged;
 
 use chain::{Role, chain};
 use rustc_hash::{FxHashMap, FxHashSet};
+use shapes::{refined, repeated_dims, squeezed};
 use smallvec::SmallVec;
 use std::ops::Range;
 use svod_ir::alu::Alu;
@@ -182,108 +186,6 @@ pub(crate) fn is_contraction(graph: &Graph, node: NodeIndex) -> bool {
         (0..rank).any(|d| !axes.contains(&d) && repeated & (1 << d) != 0)
     };
     rank < 64 && graph.nodes()[node as usize].dtype().is_float() && factors.iter().all(|f| repeats(*f))
-}
-
-/// The dimensions along which a node's value repeats, as far as its movements tell.
-fn repeated_dims(graph: &Graph, node: NodeIndex) -> u64 {
-    let mut at = node;
-    // From the node down, the dimension of the start that each dimension here is.
-    let mut dims: Vec<Option<usize>> = (0..graph.nodes()[node as usize].rank()).map(Some).collect();
-    let mut repeated = 0;
-    loop {
-        let value = &graph.nodes()[at as usize];
-        let Some(&below) = graph.sources(at).first() else { return repeated };
-        let source = &graph.nodes()[below as usize];
-        match value.op() {
-            Op::Expand(_) => {
-                let new = value.rank() - source.rank();
-                let mut kept = Vec::new();
-                for (d, start) in dims.iter().enumerate() {
-                    let grown = d < new || source.shape()[d - new] != value.shape()[d];
-                    if let (true, Some(s)) = (grown, start) {
-                        repeated |= 1 << s;
-                    }
-                    if d >= new {
-                        kept.push(if grown { None } else { *start });
-                    }
-                }
-                dims = kept;
-            }
-            Op::Permute(axes) => {
-                let mut inner = vec![None; dims.len()];
-                axes.iter().zip(&dims).for_each(|(a, d)| inner[*a] = *d);
-                dims = inner;
-            }
-            Op::Reshape(_) => match squeezed(value.shape(), source.shape()) {
-                Some(map) => dims = map.into_iter().map(|d| d.and_then(|d| dims[d])).collect(),
-                None => return repeated,
-            },
-            Op::Window(axis, ..) => {
-                dims.pop();
-                dims[*axis] = None;
-            }
-            Op::Cast(_) | Op::Detach | Op::ContiguousBackward | Op::Let(_) => {}
-            _ => return repeated,
-        }
-        at = below;
-    }
-}
-
-/// For a reshape that only adds or drops dimensions of extent 1: per dimension of `inner`, the
-/// dimension of `outer` that it is.
-fn squeezed(outer: &[Size], inner: &[Size]) -> Option<Vec<Option<usize>>> {
-    let long =
-        |shape: &[Size]| -> Vec<usize> { (0..shape.len()).filter(|d| shape[*d].as_const() != Some(1)).collect() };
-    let (from, to) = (long(outer), long(inner));
-    if from.len() != to.len() || from.iter().zip(&to).any(|(a, b)| outer[*a] != inner[*b]) {
-        return None;
-    }
-    let mut map = vec![None; inner.len()];
-    from.into_iter().zip(to).for_each(|(a, b)| map[b] = Some(a));
-    Some(map)
-}
-
-/// For a reshape that merges dimensions: per dimension of `outer`, the dimensions of `inner` whose
-/// product it is. Nothing where it does something else.
-pub(crate) fn merged(outer: &[Size], inner: &[Size]) -> Option<Vec<Range<usize>>> {
-    let mut groups: Vec<Range<usize>> = Vec::with_capacity(outer.len());
-    let mut next = 0;
-    for extent in outer {
-        let first = next;
-        let mut product = Size::ONE;
-        while product != *extent {
-            product = product * inner.get(next)?;
-            next += 1;
-        }
-        groups.push(first..next);
-    }
-    let rest = inner[next..].iter().all(|e| *e == Size::ONE);
-    if let Some(last) = groups.last_mut() {
-        last.end = inner.len();
-    }
-    rest.then_some(groups)
-}
-
-/// The parts that the dimensions of both shapes are products of, where there are such.
-fn refined(a: &[Size], b: &[Size]) -> Option<Vec<Size>> {
-    let long = |shape: &[Size]| -> Vec<Size> { shape.iter().rev().filter(|e| **e != Size::ONE).cloned().collect() };
-    // Outermost last, to be taken from.
-    let (mut a, mut b) = (long(a), long(b));
-    let mut parts = Vec::new();
-    while let (Some(x), Some(y)) = (a.pop(), b.pop()) {
-        if x == y {
-            parts.push(x);
-            continue;
-        }
-        let (x, y) = (x.as_const()?, y.as_const()?);
-        let (part, rest, of) = if x > y { (y, x, &mut a) } else { (x, y, &mut b) };
-        if part == 0 || rest % part != 0 {
-            return None;
-        }
-        of.push(Size::from(rest / part));
-        parts.push(Size::from(part));
-    }
-    (a.is_empty() && b.is_empty()).then_some(parts)
 }
 
 /// A dimension that is a group of axes.

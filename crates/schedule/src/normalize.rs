@@ -3,8 +3,8 @@
 //!
 //! * Dimensions of extent 1 of the parameters are dropped ([`squeeze`]), before kernels are compared.
 //! * Parameters get the shape in which they are read ([`crate::views`]).
-//! * Two adjacent axes that every access names together, `[.., a, b, ..]`, become one. A row of a
-//!   batch of matrices is then a row of one tall matrix.
+//! * Two adjacent axes that every access names together, `[.., a, b, ..]` or `[.., a*extent(b) + b, ..]`,
+//!   become one. A row of a batch of matrices is then a row of one tall matrix.
 
 use crate::views::reshape_params;
 use rustc_hash::FxHashMap;
@@ -125,7 +125,7 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
             }
         }
         for (d, i) in index.iter().enumerate() {
-            if here.is_none_or(|h| d != h && d != h + 1) {
+            if here.is_none_or(|h| d != h && d != h + 1) && !is_flat(kernel, *i, a, b) {
                 indices.push(*i);
             }
         }
@@ -145,6 +145,31 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
     named.extend(all.iter().filter(|e| matches!(kernel.exprs.get(**e), Expr::Index(_))));
     let uses = |e: &ExprId| matches!(kernel.exprs.get(*e), Expr::Index(s) if { let v = s.variables(); v.contains(&pa) || v.contains(&pb) });
     !kernel.exprs.reachable(&masks(kernel, &named)).iter().any(uses)
+}
+
+/// Whether an index names two axes only as the position in the row-major range over both.
+fn is_flat(kernel: &Kernel, index: ExprId, a: AxisId, b: AxisId) -> bool {
+    let Expr::Index(size) = kernel.exprs.get(index) else { return false };
+    let [outer, inner] = [a, b].map(|x| &kernel.axes[x.index()]);
+    if !size.variables().contains(&outer.var) || !size.variables().contains(&inner.var) {
+        return false;
+    }
+    let extent = &outer.extent * &inner.extent;
+    let Some(flat) = merged_variable(inner.var.name(), &extent) else { return false };
+    let alone = size.substitute(&|v: &Variable| at_the_start(v, &outer.var, &inner.var, &flat));
+    let position = Size::from(&outer.var) * &inner.extent + Size::from(&inner.var);
+    alone.substitute(&|v: &Variable| (*v == flat).then(|| position.clone())) == *size
+}
+
+/// An axis merged into the one inside it: that counts all points from where the outer one is 0.
+fn at_the_start(v: &Variable, outer: &Variable, inner: &Variable, flat: &Variable) -> Option<Size> {
+    if v == outer { Some(Size::ZERO) } else { (v == inner).then(|| Size::from(flat)) }
+}
+
+/// The variable of an axis of so many points.
+fn merged_variable(name: &str, extent: &Size) -> Option<Variable> {
+    let last = extent.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
+    Variable::new(name, 0, last).ok()
 }
 
 /// Expressions that are evaluated as such: loads' own indices are looked at apart.
@@ -167,9 +192,8 @@ fn value_roots(kernel: &Kernel, stage: usize) -> Vec<ExprId> {
 /// Makes one axis of two; `a` becomes the merged one.
 fn merge(kernel: Kernel, a: AxisId, b: AxisId) -> Kernel {
     let extent = &kernel.axes[a.index()].extent * &kernel.axes[b.index()].extent;
-    let last = extent.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
     let (pa, pb) = (kernel.axes[a.index()].var.clone(), kernel.axes[b.index()].var.clone());
-    let merged = Variable::new(pa.name(), 0, last).expect("the name is an axis's already, and the range not empty");
+    let merged = merged_variable(pb.name(), &extent).expect("the name is an axis's already, and the range not empty");
     let is = |pool: &ExprPool, e: ExprId, v: &Variable| matches!(pool.get(e), Expr::Index(s) if *s == Size::from(v));
     let mut shapes: Vec<Option<usize>> = vec![None; kernel.params.len()];
     for (mem, index) in accesses(&kernel) {
@@ -180,16 +204,11 @@ fn merge(kernel: Kernel, a: AxisId, b: AxisId) -> Kernel {
         }
     }
     let old = kernel.exprs.clone();
-    let rename = |v: &Variable| (*v == pa).then(|| Size::from(&merged));
+    let rename = |v: &Variable| at_the_start(v, &pa, &pb, &merged);
     let mut new = rebuild(kernel, &rename, &|_, index| {
-        // The index still names expressions of the old pool: drop b where it follows a.
-        let mut kept = Vec::new();
-        for (d, i) in index.iter().enumerate() {
-            if !(d > 0 && is(&old, index[d - 1], &pa) && is(&old, *i, &pb)) {
-                kept.push(*i);
-            }
-        }
-        kept
+        // The index still names expressions of the old pool: drop a where b follows it.
+        let followed = |d: usize| d + 1 < index.len() && is(&old, index[d], &pa) && is(&old, index[d + 1], &pb);
+        (0..index.len()).filter(|d| !followed(*d)).map(|d| index[d]).collect()
     });
     for (param, at) in new.params.iter_mut().zip(shapes) {
         if let Some(d) = at {

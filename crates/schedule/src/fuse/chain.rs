@@ -6,7 +6,8 @@
 //! al. 2022). What is looked for is structure only: two contractions, and between them operations
 //! along one row and at least one reduction of it.
 
-use super::{is_contraction, repeated_dims, squeezed};
+use super::is_contraction;
+use super::shapes::{repeated_dims, squeezed};
 use rustc_hash::FxHashMap;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
