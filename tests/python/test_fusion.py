@@ -173,7 +173,7 @@ def normal_rows(x: Any, axis: Any, eps: float = 1e-5) -> Any:
 
 
 def moments_rows(x: Any, axis: Any, eps: float = 1e-5) -> Any:
-    return (x - x.mean(axis, keepdim=True)) * (svod.var(x, axis=axis, keepdim=True) + eps).rsqrt()
+    return (x - x.mean(axis, keepdim=True)) * (svod.var(x, axis=axis, keepdims=True) + eps).rsqrt()
 
 
 LAYER_NORMS: list[Function] = [

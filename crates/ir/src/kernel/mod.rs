@@ -25,7 +25,7 @@ pub use verify::{StageError, VerifyError};
 pub(crate) use interp::param_shapes;
 
 use crate::alu::Alu;
-use crate::expr::{ExprId, ExprPool, ParamId};
+use crate::expr::{Expr, ExprId, ExprPool, ParamId};
 use crate::size::{Size, Variable};
 use std::fmt;
 use svod_dtype::{Const, DType};
@@ -143,6 +143,13 @@ pub struct Carry {
     /// m: Max, the fix `exp(old m - new m)` makes an online softmax (Milakov and Gimelshein 2018).
     /// A NaN factor (both -inf) counts as 1.
     pub fix: Option<ExprId>,
+}
+
+impl Carry {
+    /// Whether parts of the fold can be computed apart and combined by one scalar operation.
+    pub fn is_plain(&self) -> bool {
+        self.op.alu().is_some() && self.fix.is_none()
+    }
 }
 
 /// Which steps of a fold give a value.
@@ -276,6 +283,16 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Whether a stage is a fold of which parts can be computed apart, and combined by one scalar operation
+    /// for each carry.
+    pub fn is_plain_fold(&self, stage: usize) -> bool {
+        let Body::Fold { carries, .. } = &self.stages[stage].body else { return false };
+        let elements: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
+        let linked = |e: &ExprId| matches!(self.exprs.get(*e), Expr::New(..));
+        carries.iter().all(Carry::is_plain)
+            && !(carries.len() > 1 && self.exprs.reachable(&elements).iter().any(linked))
+    }
+
     /// The arguments that it writes, in ascending order.
     pub fn written(&self) -> Vec<ParamId> {
         let outs = self.stages.iter().flat_map(|s| &s.outs);

@@ -6,7 +6,7 @@
 //! parts of the fold.
 
 use super::cost::{cost, extent, round, round_up};
-use super::rows::{simple_fold, stage_vector};
+use super::rows::stage_vector;
 use super::{Choice, TASK};
 use crate::apply::cut_in_parts;
 use crate::contraction::stage_axes;
@@ -31,7 +31,7 @@ impl Choice<'_> {
     pub(super) fn columns(&mut self) -> bool {
         let k = self.kernel;
         let out = k.stages.len() - 1;
-        if out > 1 || !simple_fold(k, 0) {
+        if out > 1 || !k.is_plain_fold(0) {
             return false;
         }
         let Body::Fold { axes, emit: Emit::Last, .. } = &k.stages[0].body else { return false };
@@ -42,8 +42,8 @@ impl Choice<'_> {
         };
         let (n, lanes) = (extent(k, column), self.lanes(0));
         let depth: i64 = axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let several = matches!(k.stages[out].outs[..], [Out::Param { .. }]);
-        if !mapped || !several || n < 4 * lanes || depth < ROWS || stage_vector(k, out) != Some(column) {
+        let written = k.stages[out].outs.iter().all(|o| matches!(o, Out::Param { .. }));
+        if !mapped || !written || n < 4 * lanes || depth < ROWS || stage_vector(k, out) != Some(column) {
             return false;
         }
 

@@ -207,7 +207,7 @@ impl Choice<'_> {
         let name = k.axes[axis.index()].var.name();
         let Some(position) = order.iter().rposition(|l| l.axis == name) else { return Vec::new() };
         let fold = matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis));
-        if fold && (self.strict || !simple_fold(k, stage)) {
+        if fold && (self.strict || !k.is_plain_fold(stage)) {
             return Vec::new();
         }
         let at = order[position].clone();
@@ -229,8 +229,9 @@ impl Choice<'_> {
                 binds.push(Opt::Rfactor { at: outer.clone() });
             }
         };
-        if extent(k, axis) >= 4 * lanes && (fold || cost(k) <= 12 || simple_fold(k, stage)) {
-            cut(self, 4 * lanes, To::Unroll);
+        let vectors = unrolled(k, stage);
+        if extent(k, axis) >= vectors * lanes && (fold || cost(k) <= 12 || k.is_plain_fold(stage)) && vectors > 1 {
+            cut(self, vectors * lanes, To::Unroll);
         }
         cut(self, lanes, To::Vector);
         // Lanes get accumulators once all loops are bound.
@@ -269,9 +270,12 @@ fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
     found
 }
 
-/// Whether a fold has one plain carry, so that lanes may have accumulators of their own.
-pub(super) fn simple_fold(k: &Kernel, stage: usize) -> bool {
-    matches!(&k.stages[stage].body, Body::Fold { carries, .. } if carries.len() == 1 && carries[0].op.alu().is_some())
+/// Vectors that a loop takes at once, so that each carry has an accumulator of its own for each of them.
+fn unrolled(k: &Kernel, stage: usize) -> i64 {
+    match &k.stages[stage].body {
+        Body::Fold { carries, .. } => (4 / carries.len().max(1) as i64).max(1),
+        _ => 4,
+    }
 }
 
 /// The axis along which most of a stage's reads and writes are contiguous.
@@ -283,7 +287,7 @@ pub(super) fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
     };
     let stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
     // A fold reads far more than it writes; one whose lanes cannot be split is cut across.
-    let weight = if simple_fold(k, stage) { 1 } else { 3 };
+    let weight = if k.is_plain_fold(stage) { 1 } else { 3 };
     let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
     let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
     best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })

@@ -25,7 +25,8 @@ pub(super) struct Cascade {
 
 /// Whether the order of additions matters, and is free.
 pub(crate) fn cascades(carries: &[Carry]) -> bool {
-    carries.iter().all(|c| c.op == Monoid::Sum && c.dtype.is_float() && c.fix.is_none())
+    let long = |c: &Carry| c.op == Monoid::Sum && c.dtype.is_float();
+    carries.iter().any(long) && carries.iter().all(Carry::is_plain)
 }
 
 impl Lowerer<'_> {
@@ -58,7 +59,7 @@ impl Lowerer<'_> {
         Some(Cascade { at, totals })
     }
 
-    /// Adds the accumulators to the totals, and clears them.
+    /// Combines the accumulators with the totals, and clears them.
     pub(super) fn end_of_block(
         &mut self,
         nest: &Nest,
@@ -73,7 +74,7 @@ impl Lowerer<'_> {
                     let index = this.indices(at);
                     let pool = &mut this.phase.exprs;
                     let [part, old] = [*part, *whole].map(|t| pool.load(carry.dtype, Mem::Temp(t, 0), &index));
-                    let value = pool.alu(Alu::Add, &[old, part]);
+                    let value = pool.alu(carry.op.alu().unwrap_or(Alu::Add), &[old, part]);
                     Stmt::Store { to: Mem::Temp(*whole, 0), index, value, valid: None }
                 };
                 parts.iter().zip(wholes).zip(carries).map(add).collect()

@@ -62,7 +62,7 @@ impl Lowerer<'_> {
     }
 
     fn accumulators(&mut self, nest: &Nest, carries: &[Carry]) -> Step<Accumulators> {
-        let linked = carries.len() > 1 || carries[0].fix.is_some();
+        let linked = !self.s.kernel.is_plain_fold(nest.stage);
         let walked = |l: &LoopState| !self.folds(nest.stage, l.axis) && l.runs == Runs::Serial;
         if self.is_scan(nest.stage) && nest.loops.iter().any(walked) {
             return self.line(nest, carries, linked);

@@ -21,9 +21,7 @@ pub(super) fn merge_folds(kernel: &mut Kernel) {
 /// The axes and running values of a plain reduction: its lanes can have accumulators of their own.
 fn plain(stage: &Stage) -> Option<(&[AxisId], &[Carry])> {
     match &stage.body {
-        Body::Fold { axes, carries, emit: Emit::Last, .. }
-            if carries.iter().all(|c| c.op.alu().is_some() && c.fix.is_none()) =>
-        {
+        Body::Fold { axes, carries, emit: Emit::Last, .. } if carries.iter().all(Carry::is_plain) => {
             Some((axes, carries))
         }
         _ => None,
