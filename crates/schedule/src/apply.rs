@@ -741,7 +741,10 @@ impl Scheduled {
 
     fn prefetch(&mut self, at: &LoopRef, read: &Read, ahead: u32) -> Step {
         let (stage, l) = self.find(at)?;
-        let load = self.load(stage, read)?;
+        let load = match read {
+            Read::Load { .. } => self.load(stage, read)?,
+            Read::Operand(_) => self.panels_of_a_tile(stage, l, read)?,
+        };
         let known = |i: &ExprId| matches!(self.kernel.exprs.get(*i), Expr::Index(_));
         match self.kernel.exprs.get(load) {
             Expr::Load { from: Mem::Param(_), index, .. } if index.iter().all(known) => {}
@@ -754,5 +757,20 @@ impl Scheduled {
         let new = Prefetch { axis: l.axis, part: l.part, load, ahead };
         self.stages[stage].prefetches.push(new);
         Ok(())
+    }
+
+    /// The operand whose panels a tile's loop `l` goes through.
+    fn panels_of_a_tile(&self, stage: usize, l: usize, read: &Read) -> Step<ExprId> {
+        let found = self.contraction(stage)?;
+        let state = &self.stages[stage];
+        let panels = matches!(state.operands[1], Some(Operand { layout: Layout::Panels(_), .. }));
+        let across = |tile: MicroTile| {
+            let l = &state.loops[l];
+            *read == Read::Operand(1) && l.axis == found.n && l.step == u64::from(tile.cols)
+        };
+        match state.micro.filter(|tile| panels && across(*tile)) {
+            Some(_) => Ok(found.b),
+            None => Err("of operands only the panels of 1 are fetched ahead, by a tile's loop over panels".into()),
+        }
     }
 }

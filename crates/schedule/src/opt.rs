@@ -197,10 +197,11 @@ pub enum Opt {
         stage: String,
     },
     /// Fetches what a stage's load will read `ahead` rounds of a serial loop later into the caches.
+    /// Of a tile's operands it is the panels of 1, by the loop over those; comes after `Micro`.
     Prefetch {
         /// The loop.
         at: LoopRef,
-        /// The load, of a parameter.
+        /// The load, of a parameter; or operand 1 in panels that no task made itself.
         read: Read,
         /// How many rounds ahead.
         ahead: u32,

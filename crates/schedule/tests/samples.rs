@@ -174,7 +174,7 @@ fn an_illegal_step_is_named_with_its_reason() {
     let full = why("split out.j.0 by 1 exact\nsplit out.j.1 by 8 rest\nsplit out.j.2 by 8 pad");
     assert!(full.contains("full rounds of 8 points would run over the end of the outer loop's 1"), "{full}");
     let grid = why("split out.i.0 by 4 rest\nsplit out.i.1 by 3 rest\nbind out.i.0 task\nbind out.i.1 task");
-    assert!(grid.contains("no fixed number of rounds"), "{grid}");
+    assert!(grid.contains("a grid of tasks is the same everywhere"), "{grid}");
     assert!(why("parts out.i.0 by 2").contains("not fold") || why("parts out.i.0 by 2").contains("no fold"));
     assert!(why("strict\nparts total.j.0 by 2").contains("keeps the order of additions"));
     assert!(why("parts total.j.0 by 2").contains("reads another stage"));
@@ -196,6 +196,10 @@ fn a_tile_that_runs_over_an_end_is_refused() {
     let rows = "rows and columns must be split by 4 and 24";
     assert!(why(&format!("{tile}split product.i.1 by 2 exact")).contains(rows));
     assert!(why(&format!("{tile}split product.i.1 by 1 pad")).contains(rows));
+    let fetched = format!("{tile}prefetch product.j.0 1 1\nat product out.i.0\nat product.a product.i.0\n");
+    check(&kernel, &fetched.parse().unwrap(), &[]);
+    assert!(why(&format!("{tile}prefetch product.i.0 1 1")).contains("by a tile's loop over panels"));
+    assert!(why("prefetch product.j.0 1 1").contains("by a tile's loop over panels"));
     let depth =
         tile.replace("reorder product", "reorder product product.k.0").replace("product.k.0\n", "product.k.1\n");
     assert!(why(&format!("split product.k.0 by 8 pad\n{depth}")).contains("full rounds of the depth"));

@@ -41,19 +41,21 @@ impl Choice<'_> {
         let cols = vectors * lanes;
         let element = c.acc.bytes() as i64;
 
-        // A panel of B takes three quarters of the first-level cache, a block of A half of the
-        // second. A block of rows should be tall, since each panel of B is fetched once for it.
-        let block_k = round(depth, (self.target.l1 as i64 * 3 / 4 / (cols * element)).clamp(64, 512), 8);
+        // A panel of B fills the first-level cache, a block of A half of the second. A block of rows should
+        // be tall, since each panel of B is fetched once for it. Sums that one pass completes are not
+        // read again, which is worth a panel that is a little too deep.
+        let deepest = (self.target.l1 as i64 / (cols * element)).clamp(64, 512);
+        let block_k = if depth <= deepest * 3 / 2 { round_up(depth, 8) } else { round(depth, deepest, 8) };
         let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, MAX_ROWS);
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
         let work = m.saturating_mul(n).saturating_mul(depth).saturating_mul(outer);
-        let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (64 * TASK)).min(MAX_TASKS));
+        let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (128 * TASK)).min(MAX_TASKS));
         let mut task_m = round(m, tall, rows);
         let mut task_n = round(n, MAX_COLUMNS, cols);
         let blocks = |n: i64, block: i64| (n + block - 1) / block;
         // Rows first: a block of A is then copied by one task, and B is shared.
-        while outer * blocks(m, task_m) * blocks(n, task_n) < wanted && task_m >= 8 * rows {
+        while outer * blocks(m, task_m) * blocks(n, task_n) < wanted && task_m >= 16 * rows {
             task_m = round_up(task_m / 2, rows);
         }
         while outer * blocks(m, task_m) * blocks(n, task_n) < wanted && task_n >= 8 * cols {
@@ -124,6 +126,10 @@ impl Choice<'_> {
             StageHome::Prepared => {}
         }
         self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
+        if home != StageHome::Task {
+            // The next panel comes from the last-level cache or memory.
+            self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
+        }
     }
 
     /// Lanes of the square blocks in which the second operand is copied, where memory runs along the

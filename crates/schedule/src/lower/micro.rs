@@ -14,6 +14,9 @@ use svod_ir::kernel::AxisId;
 use svod_ir::lowered::{Home, Loop, LoopKind, Micro, Stmt, TileOperand};
 use svod_ir::size::{Size, Variable};
 
+/// Bytes of a line of the caches.
+const LINE: i64 = 64;
+
 impl Lowerer<'_> {
     /// The tile that computes a contraction's innermost loops.
     pub(super) fn micro(&mut self, nest: &Nest) -> Step<Micro> {
@@ -53,6 +56,43 @@ impl Lowerer<'_> {
             c,
             b_offsets,
         })
+    }
+
+    /// Fetches a part of the panel that the tile's loop over panels will come to: each tile of rows that
+    /// reads the present one fetches as many lines, so that none waits for them.
+    pub(super) fn panels_ahead(&mut self, nest: &Nest) -> Step {
+        let s = self.s;
+        let state = &s.stages[nest.stage];
+        let (Some(tile), Some(fetch)) = (state.micro, state.prefetches.first()) else { return Ok(Vec::new()) };
+        let found = recognise(&s.kernel, nest.stage).ok_or("not a contraction")?;
+        let ahead = Size::from(i64::from(fetch.ahead) * i64::from(tile.cols));
+        let column = &s.kernel.axes[found.n.index()].var;
+        let next = |v: &Variable| self.axis_value(v, nest).map(|at| if v == column { &at + &ahead } else { at });
+        let (Mem::Param(from), mut index) = self.address(found.b, &next)? else { return Ok(Vec::new()) };
+        let Some(last) = index.pop() else { return Ok(Vec::new()) };
+
+        let mut steps = nest.loops[2..].iter().map(|l| nest.env[&l.axis].remaining.upper_bound());
+        let depth = steps.try_fold(1, |n: i64, d| Some(n.saturating_mul(d?))).ok_or("no bound of the depth")?;
+        let per_line = (LINE / s.kernel.params[from.index()].dtype.bytes().max(1) as i64).max(1);
+        let lines = (depth.saturating_mul(i64::from(tile.cols)) + per_line - 1) / per_line;
+        let placed = self.placed.get(&nest.stage).ok_or("a tile outside the loop its stage is computed in")?;
+        let row = s.kernel.stages[nest.stage].over.iter().position(|a| *a == found.m).ok_or("no rows")?;
+        let rows = i64::from(tile.rows);
+        let tiles = placed.extents[row].ceil_div(rows).as_const().unwrap_or(1).max(1);
+        let each = (lines + tiles - 1) / tiles;
+        let which = (&nest.env[&found.m].base - &placed.base[row]).floordiv(Size::from(rows));
+        let line = self.fresh("line", each)?;
+        let at = (which * each + Size::from(&line)) * per_line;
+        index.push(last + at);
+        let loop_ = Loop { var: line, extent: Size::from(each), kind: LoopKind::Serial };
+        Ok(vec![Stmt::Loop(loop_, vec![Stmt::Prefetch { from, index }])])
+    }
+
+    /// A new counter of `n` rounds, unique in the phase.
+    fn fresh(&mut self, name: &str, n: i64) -> Step<Variable> {
+        let name = format!("{name}_{}", self.counters);
+        self.counters += 1;
+        Variable::new(&name, 0, (n - 1).max(0)).map_err(|e| e.to_string())
     }
 
     /// Refuses a tile that would run over the end of a panel, or of the last row, of a copy that other

@@ -189,11 +189,6 @@ impl<'s> Lowerer<'s> {
                 return Err("a task loop with a tail needs a serial loop inside it".into());
             }
             let count = span.remaining.ceil_div(&step);
-            if self.phase.grid.iter().any(|l| count.variables().contains(&l.var)) {
-                return Err(
-                    "a task loop inside the last, shorter round of another has no fixed number of rounds".into()
-                );
-            }
             let counter = self.counter(root, &loops[at], &count);
             env.insert(loops[at].axis, inner_span(&span, &Size::from(&counter), &step));
             self.phase.grid.push(Loop { var: counter, extent: count, kind: LoopKind::Serial });
@@ -319,7 +314,9 @@ impl<'s> Lowerer<'s> {
         }
         if self.s.stages[nest.stage].micro.is_some() {
             if self.s.stages[nest.stage].micro.is_some_and(|m| nest.loops.len() == 2 + m.depth) {
-                return self.micro(&nest).map(|m| vec![Stmt::Micro(m)]);
+                let mut body = self.panels_ahead(&nest)?;
+                body.push(Stmt::Micro(self.micro(&nest)?));
+                return Ok(body);
             }
         } else if self.folds(nest.stage, head.axis) {
             return self.fold(nest);
@@ -436,6 +433,9 @@ impl<'s> Lowerer<'s> {
 
     /// What a round of a loop fetches ahead.
     fn prefetches(&self, stage: usize, l: &LoopState, env: &Env) -> Vec<Stmt> {
+        if self.s.stages[stage].micro.is_some() {
+            return Vec::new();
+        }
         let here = self.s.stages[stage].prefetches.iter().filter(|p| (p.axis, p.part) == (l.axis, l.part));
         let kernel = &self.s.kernel;
         let fetch = |p: &Prefetch| {
