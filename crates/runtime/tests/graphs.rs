@@ -11,8 +11,9 @@ use svod_ir::graph::{GraphError, HostCall, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::{Size, Variable};
 use svod_runtime::plan::CustomError;
+use svod_runtime::schedule_graph::Node;
 use svod_runtime::{Error, Feed, Planner, PrepareConfig, ScheduleGraph};
-use svod_schedule::{BufferSpec, Item, Slot};
+use svod_schedule::{BufferSpec, Item, PreSchedule, PreScheduleError, Slot};
 
 fn config() -> PrepareConfig {
     PrepareConfig::default()
@@ -372,4 +373,42 @@ fn d3_a_function_that_comes_back_to_its_plan_is_told() {
     let Error::Raised { name, error, .. } = &error else { panic!("{error}") };
     assert!(name == "again" && matches!(error.downcast_ref(), Some(Error::Reentrant)));
     assert!(matches!(plan.get().unwrap().read_output(0), Err(Error::Stale)));
+}
+
+fn scheduled(graph: &svod_ir::graph::Graph) -> Result<PreSchedule, PreScheduleError> {
+    let key = svod_ir::graph::key::GraphKey::new(graph).unwrap();
+    svod_runtime::create_pre_schedule(graph, &key.leaves, svod_runtime::Purpose::default())
+}
+
+#[test]
+fn b1_movements_vanish_and_kernels_are_calls_on_buffers_and_bound_variables() -> Result<(), GraphError> {
+    let (context, _) = interpreting();
+    let a = leaf(&context, &[1., 2., 3., 4.]);
+    let moved = a.reshape(vec![Size::from(2), Size::from(2)])?.permute(&[1, 0])?.flip(&[0])?;
+    let graph = svod_ir::graph::Graph::new(&[add(&moved, &moved)]);
+    let key = svod_ir::graph::key::GraphKey::new(&graph).unwrap();
+    let calls = svod_runtime::create_schedule_graph(&graph, &key.leaves, svod_runtime::Purpose::default()).unwrap();
+    let is_call = |node: &&Node| matches!(node, Node::Call { item: Item::Kernel(0), args, .. } if args.len() == 2);
+    assert_eq!((calls.nodes.iter().filter(is_call).count(), calls.kernels.len()), (1, 1));
+    assert!(matches!(calls.nodes[calls.outputs[0].0], Node::After { .. }), "ordering is carried by after");
+    let pre = calls.linearize().unwrap();
+    assert_eq!(pre.invocations[0].args, [Slot::Leaf(0), Slot::Buffer(0)]);
+    let plan = svod_runtime::instantiate_schedule(&context, &pre, &key.leaves, &[], &[], &config()).unwrap();
+    plan.execute().unwrap();
+    assert_eq!(output(&plan, 0), [4., 8., 2., 6.]);
+    Ok(())
+}
+
+#[test]
+fn b2_outputs_are_in_order_may_repeat_and_alias_an_input() {
+    let (context, _) = interpreting();
+    let (a, b) = (leaf(&context, &[1., 2.]), leaf(&context, &[10., 20.]));
+    let sum = add(&a, &b);
+    let pre = scheduled(&svod_ir::graph::Graph::new(&[sum.clone(), a.clone(), sum.clone()])).unwrap();
+    assert_eq!(pre.outputs[0], pre.outputs[2]);
+    assert!(matches!(pre.outputs[1], Slot::Leaf(_)) && pre.invocations.len() == 1);
+    let plan = context.plan(&[sum.clone(), a.clone(), sum], &[], &config()).unwrap();
+    plan.execute().unwrap();
+    assert_eq!((output(&plan, 0), output(&plan, 1), output(&plan, 2)), (vec![11., 22.], vec![1., 2.], vec![11., 22.]));
+    assert!(matches!(scheduled(&svod_ir::graph::Graph::new(&[a])), Err(PreScheduleError::NoKernels)));
 }
