@@ -523,8 +523,8 @@ class ExecutionPlan:
         with `planner="disabled"`.
 
         >>> import svod
-        >>> x = svod.Tensor([1.0, 2.0])
-        >>> plan = ((x + 1).contiguous() * 2).prepare(inputs=[x], planner="disabled")
+        >>> x = svod.Tensor([3.0, 2.0])
+        >>> plan = (x.sort()[0] * 2).prepare(inputs=[x], planner="disabled")
         >>> plan.execute()
         >>> at = [role for _, _, role in plan.buffers].index("intermediate")
         >>> plan.read_buffer(at).tolist()

@@ -256,7 +256,7 @@ def test_a_loss_reads_its_logits_once(spelling: int) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 @pytest.mark.parametrize("permuted", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
 def test_statistics_of_any_layout(dtype: type, permuted: tuple[int, ...]) -> None:
-    x = (draw(6, 20, 9) * 10).astype(dtype)
+    x: Array = (draw(6, 20, 9) * 10).astype(dtype)
     t = svod.Tensor(x).permute(permuted)
     y = x.transpose(permuted)
     moves = x.nbytes + 2 * y.max(1).nbytes + 8 * y.max(1).size
