@@ -27,6 +27,7 @@ __all__ = [
     "ExecutionPlan",
     "FileError",
     "FormatError",
+    "Graph",
     "IndexError",
     "Kernel",
     "OutOfMemoryError",
@@ -45,7 +46,9 @@ __all__ = [
     "Variable",
     "__version__",
     "_custom",
+    "_enter_module",
     "_iterate",
+    "_leave_module",
     "_serve",
     "arange",
     "bfloat16",
@@ -177,6 +180,38 @@ class DType:
         """Whether it is a floating-point type."""
 
 @final
+class Graph:
+    """What some tensors are computed by: operations, operands before users, down to memory.
+
+    `str(graph)` is its text, and `Graph.parse` reads that back: with the leaves of the graph that was
+    printed, to the same nodes; without, to a graph that can be looked at but not run. Two graphs are
+    equal where their roots are the same nodes.
+
+    >>> import svod
+    >>> x = svod.Tensor([1.0, 2.0])
+    >>> graph = svod.Graph(x * x)
+    >>> again = svod.Graph.parse(str(graph), graph.leaves)
+    >>> again == graph, again.roots[0].tolist()
+    (True, [1.0, 4.0])
+    """
+
+    def __new__(cls, *tensors: Tensor) -> Graph: ...
+    @staticmethod
+    def parse(text: str, leaves: Sequence[Tensor] | None = None) -> Graph:
+        """Reads the text of a graph. `leaves` are tensors in memory, one for each leaf of the text, in
+        order."""
+    @property
+    def roots(self) -> list[Tensor]:
+        """The tensors that it computes."""
+    @property
+    def leaves(self) -> list[Tensor]:
+        """The tensors in memory that it reads, in the order of the text."""
+    def __len__(self) -> builtins.int: ...
+    def __eq__(self, other: object, /) -> builtins.bool: ...
+    def __ne__(self, other: object, /) -> builtins.bool: ...
+    def __hash__(self) -> builtins.int: ...
+
+@final
 class PlanInput:
     """An input of a plan: what its runs see until it is written again."""
 
@@ -223,6 +258,10 @@ class Kernel:
     @property
     def buffers(self) -> list[tuple[str, builtins.int]]:
         """Element type and number of elements of each argument."""
+    @property
+    def origins(self) -> list[tuple[str, builtins.int, str | None]]:
+        """The lines of the program that it computes: file, line, and the path of the `nn.Module` that
+        ran there, if one did."""
 
 @final
 class Schedule:
@@ -1321,6 +1360,8 @@ class Tensor:
         """Extents."""
     __array_priority__: builtins.float
 
+def _enter_module(path: str) -> None: ...
+def _leave_module() -> None: ...
 def _serve() -> None:
     """Answers the requests of the process that started this one, until that ends."""
 

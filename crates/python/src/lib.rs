@@ -14,6 +14,8 @@
 //! | `step` | loops, and Python functions as parts of plans |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
 //! | `worker` | processes that run candidates of a search |
+//! | `graph` | `Graph`: pending expressions as text |
+//! | `origin` | the user's lines that operations are called from |
 //! | `error`, `gil` | exceptions; the interpreter's lock and Ctrl-C |
 
 mod array;
@@ -23,6 +25,8 @@ mod dtype;
 mod error;
 mod functions;
 mod gil;
+mod graph;
+mod origin;
 mod plan;
 mod schedule;
 mod size;
@@ -45,6 +49,10 @@ mod _svod {
         get_threads, linspace, load_safetensors, manual_seed, memory, ones, prepare, rand, randint, randn, realize,
         set_threads, stack, where_, zeros,
     };
+    #[pymodule_export]
+    use crate::graph::PyGraph;
+    #[pymodule_export]
+    use crate::origin::{enter_module, leave_module};
     #[pymodule_export]
     use crate::plan::{PyInput, PyKernel, PyPlan, PyProfile, PyTiming};
     #[pymodule_export]

@@ -393,6 +393,14 @@ impl PyKernel {
         self.buffers.clone()
     }
 
+    /// The lines of the program that it computes: file, line, and the path of the `nn.Module` that
+    /// ran there, if one did.
+    #[getter]
+    fn origins(&self) -> Vec<(String, u32, Option<String>)> {
+        let module = |o: &svod_tensor::Origin| o.module.as_deref().map(str::to_owned);
+        self.kernel.origins.iter().map(|o| (o.file.to_string(), o.line, module(o))).collect()
+    }
+
     fn __repr__(&self) -> String {
         format!("Kernel({}, {} buffers)", self.kernel.name, self.buffers.len())
     }

@@ -114,7 +114,7 @@ impl Extents {
 
     /// What an operation with these extents gives, where their variables have these values.
     pub fn bind(&self, made: svod_tensor::Result<Tensor>) -> Made {
-        Ok(PyTensor(made?.with_values(&self.values)?))
+        Ok(made?.with_values(&self.values)?.into())
     }
 }
 

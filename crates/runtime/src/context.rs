@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::code::{KernelCode, KernelKey};
 use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
 use crate::error::{Error, Result};
-use crate::instantiate::{self, Scheduled};
+use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::{StopCheck, Watch};
 use crate::memory::Memory;
 use crate::plan::{ExecutionPlan, PlanInput};
@@ -157,8 +157,8 @@ impl Context {
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
         let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
-        let plan =
-            |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &key, &shapes, &inputs, config, &watch);
+        let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &graph.origins() };
+        let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &used, config, &watch);
         let chosen = plan(&scheduled)?;
         if config.schedules.is_empty() {
             return Ok(chosen);
@@ -263,7 +263,9 @@ fn with_inputs(graph: Graph, inputs: &[(Leaf, PlanInput, UOp)]) -> Result<Graph>
             _ => {
                 let sources: Vec<UOp> = sources.iter().map(|s| nodes[*s as usize].clone()).collect();
                 // A node may be forced by another thread meanwhile; the picture holds its operands.
-                if sources.is_empty() { node.clone() } else { UOp::new(node.op().clone(), &sources)? }
+                let own = if sources.is_empty() { node.clone() } else { UOp::new(node.op().clone(), &sources)? };
+                own.inherit_origin(node);
+                own
             }
         };
         nodes.push(replaced);

@@ -3,8 +3,8 @@
 use crate::plan::BuildError;
 use std::sync::Arc;
 use svod_device::{DeviceError, DeviceSpec};
-use svod_ir::graph::GraphError;
 use svod_ir::graph::key::BindMismatch;
+use svod_ir::graph::{GraphError, Origin};
 use svod_schedule::{LowerError, PreScheduleError, RangeifyError, ScheduleGraphError};
 
 /// The result of a runtime operation.
@@ -89,12 +89,14 @@ pub enum Error {
     #[error(transparent)]
     Load(DeviceError),
     /// An op of a plan failed while it ran.
-    #[error("op {op} ({name}): {message}")]
+    #[error("op {op} ({name}){}: {message}", from_lines(origins))]
     Execute {
         /// Its position in the plan.
         op: usize,
         /// What it is: a kernel's name, `copy`, or the kind of a custom function.
         name: String,
+        /// The lines of the user's program that it computes, as far as they are known.
+        origins: Arc<[Origin]>,
         /// Why.
         message: String,
     },
@@ -171,6 +173,11 @@ pub enum VariableError {
     /// A variable that has no value yet.
     #[error("variable '{0}' has no value")]
     Unbound(String),
+}
+
+/// `, from a.py:3`: the first line, as a message goes on.
+fn from_lines(origins: &[Origin]) -> String {
+    origins.first().map(|origin| format!(", from {origin}")).unwrap_or_default()
 }
 
 impl From<DeviceError> for Error {

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
-use svod_ir::graph::{Leaf, LeafClass, Op, Shape, UOp};
+use svod_ir::graph::{Leaf, LeafClass, Op, Origin, Shape, UOp};
 use svod_ir::size::BoundVariable;
 use svod_ir::timing::Stage;
 use svod_schedule::opt::Opt;
@@ -122,17 +122,27 @@ pub(crate) fn leaf_buffer(leaf: &Leaf) -> Result<Arc<Buffer>> {
     Ok(Arc::new(Buffer::over(whole.storage().clone(), offset, leaf.dtype(), count)?))
 }
 
-/// A plan that runs `scheduled` on the leaves of a graph, whose roots have these `shapes`: a buffer
-/// may hold a root under other extents.
+/// The graph that a schedule is used for.
+pub(crate) struct Use<'a> {
+    /// Its leaves and bound variables.
+    pub key: &'a GraphKey,
+    /// Extents of its roots: a buffer may hold a root under others.
+    pub shapes: &'a [Shape],
+    /// What runs are given anew.
+    pub inputs: &'a [PlanInput],
+    /// Where its nodes were made.
+    pub origins: &'a [Option<Origin>],
+}
+
+/// A plan that runs `scheduled` for a graph.
 pub(crate) fn instantiate(
     context: &Arc<Context>,
     scheduled: &Scheduled,
-    key: &GraphKey,
-    shapes: &[Shape],
-    inputs: &[PlanInput],
+    graph: &Use,
     config: &PrepareConfig,
     watch: &Watch,
 ) -> Result<ExecutionPlan> {
+    let Use { key, shapes, inputs, origins } = *graph;
     let pre = &scheduled.pre;
     let leaves = key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
     let devices = devices(context, pre, &leaves, config)?;
@@ -232,6 +242,7 @@ pub(crate) fn instantiate(
             }
         };
         op.id = Some(invocation.call as u64);
+        op.origins = lines(invocation, origins);
         // What an invocation reads orders it anyway.
         op.dependencies = invocation.after.iter().filter(|e| runs.contains(e)).map(|e| *e as u64).collect();
         op.fixed = invocation.fixed.clone();
@@ -269,7 +280,8 @@ pub fn instantiate_schedule(
         Slot::Buffer(i) => pre.buffers[i].shape.clone().into(),
     };
     let shapes: Vec<Shape> = pre.outputs.iter().map(shape).collect();
-    instantiate(context, &scheduled, &key, &shapes, inputs, config, &Watch::new(context.stop_check()))
+    let graph = Use { key: &key, shapes: &shapes, inputs, origins: &[] };
+    instantiate(context, &scheduled, &graph, config, &Watch::new(context.stop_check()))
 }
 
 /// Schedules a graph and attaches its leaves' memory: [`create_pre_schedule`] and
@@ -340,6 +352,17 @@ fn leaf_of(key: &GraphKey, slot: Slot) -> Option<&Leaf> {
 fn first_written(pre: &PreSchedule, invocation: &KernelInvocation) -> Result<Slot> {
     let first = pre.written(invocation).first().copied();
     first.ok_or_else(|| Error::BufferNotFound("a step that writes nothing".into()))
+}
+
+/// The lines that an invocation computes, each once, in the order of the graph.
+fn lines(invocation: &KernelInvocation, origins: &[Option<Origin>]) -> Arc<[Origin]> {
+    let mut lines: Vec<Origin> = Vec::new();
+    for origin in invocation.nodes.iter().filter_map(|node| origins.get(*node as usize)?.as_ref()) {
+        if !lines.contains(origin) {
+            lines.push(origin.clone());
+        }
+    }
+    lines.into()
 }
 
 /// The device of each slot: its own, else that of the first argument that is not a file, else the

@@ -7,6 +7,7 @@ use crate::merge::{Merger, Step};
 use crate::names;
 use crate::normalize::{normalize, squeeze};
 use crate::preschedule::{BufferSpec, Item, Purpose, Slot};
+use crate::provenance::{Provenance, Simplified};
 use crate::quotient::postpone_divisions;
 use crate::rangeify::{Ranged, RangeifyError, rangeify};
 use crate::schedule_graph::{NodeId, ScheduleGraph};
@@ -21,7 +22,8 @@ use svod_ir::timing::Stage;
 
 /// The calls that compute a graph; `leaves` gives the position of each leaf.
 pub(crate) fn cut(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<ScheduleGraph, RangeifyError> {
-    let mut cutter = Cutter { schedule: ScheduleGraph::default(), known: FxHashMap::default(), how };
+    let mut cutter =
+        Cutter { schedule: ScheduleGraph::default(), known: FxHashMap::default(), computes: Vec::new(), how };
     let mut places = FxHashMap::default();
     for (i, leaf) in leaves.iter().enumerate() {
         let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
@@ -59,6 +61,8 @@ enum Shared<'g> {
 struct Cutter {
     schedule: ScheduleGraph,
     known: FxHashMap<Key, usize>,
+    /// The nodes of the outermost graph that the next call computes.
+    computes: Vec<NodeIndex>,
     how: Purpose,
 }
 
@@ -71,7 +75,9 @@ impl Cutter {
         loops: &Loops,
     ) -> Result<Vec<NodeId>, RangeifyError> {
         let simplified = Stage::Algebra.time(|| simplify(graph, leaves, self.how.strict));
-        let graph = simplified.as_ref().unwrap_or(graph);
+        // A loop's body computes what the loop does.
+        let provenance = loops.ranges.is_empty().then(|| Provenance::new(graph, simplified.as_ref()));
+        let graph = simplified.as_ref().map_or(graph, |s| &s.graph);
         let (cut, users) = (Stage::Fuse.time(|| fuse(graph)), graph.users());
         let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
         let constant = |node: NodeIndex| leaf(node).is_some_and(|place| place.constant);
@@ -115,6 +121,9 @@ impl Cutter {
         for step in steps {
             let outputs = step.outputs().to_vec();
             let about: Vec<&UOp> = outputs.iter().map(|n| &graph.nodes()[*n as usize]).collect();
+            if let Some(provenance) = &provenance {
+                self.computes = provenance.of_kernel(graph, &cut.fates, &outputs);
+            }
             let results = match step {
                 Step::Copy(from, _) => self.step(Item::Copy, &[spec(about[0], loops)], &[values[&from]], loops),
                 Step::Kernel(ranged) => {
@@ -180,6 +189,7 @@ impl Cutter {
         };
         args.extend(named.into_iter().map(|i| self.schedule.bind(&loops.vars[i], loops.ranges[i])));
         let call = self.schedule.call(item, args, &loops.ranges);
+        self.schedule.computes.insert(call, self.computes.clone());
         written.iter().map(|buffer| self.schedule.after(*buffer, &[call])).collect()
     }
 
@@ -324,7 +334,7 @@ fn spec(value: &UOp, loops: &Loops) -> BufferSpec {
 /// The graph after tensor algebra, long chains in blocks unless folds keep their order. A root that turns out to be memory stays as it was: a plan's
 /// output is a buffer of its own. Nothing, where the graph is as simple as it can be, or where
 /// another thread has forced a part of it meanwhile, so that it would read other leaves.
-fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, Place>, strict: bool) -> Option<Graph> {
+fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, Place>, strict: bool) -> Option<Simplified> {
     let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
     let simplified = rewrite(&roots, &SIMPLIFY).ok()?;
     let chains = !strict && graph.nodes().iter().any(|node| is_chain(node.op()));
@@ -332,12 +342,13 @@ fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, Place>, strict: bool) -> Op
     if simplified.applied.is_empty() && blocked.as_ref().is_none_or(|b| b.applied.is_empty()) {
         return None;
     }
-    let rewritten = blocked.unwrap_or(simplified);
+    let became = [Some(simplified.became), blocked.as_ref().map(|b| b.became.clone())].into_iter().flatten().collect();
+    let rewritten = blocked.map_or(simplified.roots, |b| b.roots);
     let kept = |(new, old): (UOp, &UOp)| if matches!(new.op(), Op::Leaf(_)) { old.clone() } else { new };
-    let new = Graph::new(&rewritten.roots.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
+    let new = Graph::new(&rewritten.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
     let known = |node: &UOp| match node.op() {
         Op::Leaf(leaf) => leaves.contains_key(leaf),
         _ => true,
     };
-    new.nodes().iter().all(known).then_some(new)
+    new.nodes().iter().all(known).then_some(Simplified { graph: new, became })
 }

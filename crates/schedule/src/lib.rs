@@ -16,6 +16,7 @@ mod normalize;
 pub mod opt;
 mod order_key;
 mod preschedule;
+mod provenance;
 mod quotient;
 mod rangeify;
 pub mod schedule_graph;

@@ -8,6 +8,7 @@ use crate::schedule_graph::{ScheduleGraph, ScheduleGraphError};
 use std::ops::Range;
 use std::sync::Arc;
 use svod_dtype::DType;
+use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph, HostCall, Leaf, Shape};
 use svod_ir::kernel::Kernel;
 use svod_ir::size::{BoundVariable, Size};
@@ -82,6 +83,9 @@ pub struct KernelInvocation {
     pub after: Vec<usize>,
     /// The values of loops' variables.
     pub fixed: Vec<(String, i64)>,
+    /// The nodes of the graph that it computes, ascending, constants left out: by position, so that a
+    /// cached schedule tells of whichever graph it is used for.
+    pub nodes: Vec<NodeIndex>,
 }
 
 /// The kernels of a graph and how they are invoked.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use svod_device::DeviceError;
 use svod_dtype::DType;
-use svod_ir::graph::{GraphError, Reason, UOp};
+use svod_ir::graph::{GraphError, Origin, Reason, UOp};
 use svod_ir::size::{Size, SizeError};
 
 /// The result of a tensor operation.
@@ -54,7 +54,7 @@ pub enum TensorError {
         extent: Size,
     },
     /// An index that a run computed, outside of its dimension; the value read there was 0.
-    #[error("{op}: a computed index is out of range for axis {axis} with extent {extent}")]
+    #[error("{op}{}: a computed index is out of range for axis {axis} with extent {extent}", at(line))]
     ComputedIndex {
         /// The operation.
         op: &'static str,
@@ -62,6 +62,8 @@ pub enum TensorError {
         axis: usize,
         /// Its extent.
         extent: Size,
+        /// The line of the user's program that looks up, where it is known.
+        line: Option<Origin>,
     },
     /// More indices than dimensions.
     #[error("{op}: {given} indices for a tensor of rank {rank}")]
@@ -217,6 +219,11 @@ fn of_device(error: &DeviceError) -> ErrorKind {
         DeviceError::SizeMismatch { .. } | DeviceError::Misaligned { .. } => ErrorKind::Value,
         _ => ErrorKind::Device,
     }
+}
+
+/// ` at a.py:3`, as a message goes on.
+fn at(line: &Option<Origin>) -> String {
+    line.as_ref().map(|line| format!(" at {line}")).unwrap_or_default()
 }
 
 fn axes_of_rank(rank: usize) -> String {

@@ -7,7 +7,7 @@
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Graph, Leaf, Op, UOp};
+use svod_ir::graph::{Graph, Leaf, Op, Origin, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError};
@@ -30,6 +30,8 @@ struct Lookup {
     extent: Size,
     /// Whether negative indices count from the end.
     wraps: bool,
+    /// The line that looks up.
+    line: Option<Origin>,
 }
 
 /// An interval, inclusive; `None` where nothing is known.
@@ -42,14 +44,16 @@ impl Lookups {
     pub(crate) fn of(graph: &Graph, inputs: &[Leaf]) -> Result<(Lookups, Vec<UOp>)> {
         let (mut lookups, mut flags) = (Lookups::default(), Vec::new());
         let mut bounds: Option<Vec<Bounds>> = None;
-        for (node, sources) in graph.iter() {
+        let mut origins: Option<Vec<Option<Origin>>> = None;
+        for (at, (node, sources)) in graph.iter().enumerate() {
             let (Op::Take(axis) | Op::Gather(axis) | Op::Scatter(axis, _)) = *node.op() else { continue };
             let extent = graph.nodes()[sources[0] as usize].shape()[axis].clone();
             let index = &graph.nodes()[sources[1] as usize];
             if index.numel() == Size::ZERO {
                 continue;
             }
-            let lookup = |wraps| Lookup { op: node.op().name(), axis, extent: extent.clone(), wraps };
+            let line = origins.get_or_insert_with(|| graph.origins())[at].clone();
+            let lookup = |wraps| Lookup { op: node.op().name(), axis, extent: extent.clone(), wraps, line };
             if let Some((at, wraps)) = origin(graph, sources[1])
                 && let Op::Leaf(leaf) = graph.nodes()[at as usize].op()
             {
@@ -101,8 +105,8 @@ impl Lookups {
     pub(crate) fn check_flags(&self, flag: impl Fn(usize) -> Result<Vec<u8>>) -> Result<()> {
         for (i, lookup) in self.computed.iter().enumerate() {
             if flag(i)?.iter().any(|byte| *byte != 0) {
-                let Lookup { op, axis, ref extent, .. } = *lookup;
-                return Err(TensorError::ComputedIndex { op, axis, extent: extent.clone() });
+                let Lookup { op, axis, ref extent, ref line, .. } = *lookup;
+                return Err(TensorError::ComputedIndex { op, axis, extent: extent.clone(), line: line.clone() });
             }
         }
         Ok(())

@@ -112,6 +112,12 @@ impl Tensor {
         self.0.read().set_origin(origin);
     }
 
+    /// Whether the tensor is pending and nobody has noted yet which line made it.
+    pub fn wants_origin(&self) -> bool {
+        let node = self.0.read();
+        !node.is_value() && !node.has_origin()
+    }
+
     /// Whether the two are one handle.
     pub fn same(&self, other: &Tensor) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from svod._svod import Error, Tensor
+from svod._svod import Error, Tensor, _enter_module, _leave_module
 
 __all__ = ["Module", "StateError"]
 
@@ -19,7 +22,17 @@ class Module:
 
     An attribute counts when it is a `Tensor`, a `Module`, or a list or tuple of them;
     names are attribute names and list positions joined by dots, in order of definition.
+
+    What a module's `__call__` or `forward` computes is known, in plans and errors, by the module's
+    path: the class of the outermost one that is called, then names as above.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in ("__call__", "forward"):
+            method = cls.__dict__.get(name)
+            if inspect.isfunction(method):
+                setattr(cls, name, _located(method))
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
         """Every parameter with its dotted name, the names starting with `prefix`."""
@@ -55,6 +68,51 @@ class Module:
                 raise StateError(f"{name}: expected shape {expected}, got {given}")
         for name in own:
             _replace(self, name.split("."), state[name])
+
+
+class _Running(threading.local):
+    """The modules that are running on this thread, outermost first, with their paths."""
+
+    def __init__(self) -> None:
+        self.modules: list[tuple[Module, str]] = []
+
+
+_running = _Running()
+
+
+def _located(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, saying while it runs which module it is of."""
+
+    @functools.wraps(method)
+    def located(self: Module, /, *args: Any, **kwargs: Any) -> Any:
+        modules = _running.modules
+        if modules and modules[-1][0] is self:
+            return method(self, *args, **kwargs)
+        path = type(self).__name__
+        if modules:
+            parent, prefix = modules[-1]
+            path = f"{prefix}.{_name_in(parent, self) or path}"
+        modules.append((self, path))
+        _enter_module(path)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            _leave_module()
+            modules.pop()
+
+    return located
+
+
+def _name_in(parent: Module, child: Module) -> str | None:
+    """The name of an attribute, or of an item of a list in one, that is `child`."""
+    work = list(vars(parent).items())[::-1]
+    while work:
+        name, value = work.pop()
+        if value is child:
+            return name
+        if isinstance(value, (list, tuple)):
+            work.extend((f"{name}.{i}", item) for i, item in reversed(list(enumerate(value))))
+    return None
 
 
 def _named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:

@@ -14,6 +14,7 @@
 
 mod builder;
 mod claim;
+mod data;
 mod error;
 mod host;
 mod infer;
@@ -24,6 +25,7 @@ pub mod key;
 pub mod leaf;
 pub mod op;
 mod origin;
+mod parse;
 pub mod print;
 mod random;
 mod uop;
@@ -37,6 +39,7 @@ pub use iterate::LoopBody;
 pub use leaf::{Device, Leaf, LeafClass, LeafData};
 pub use op::{Axes, Op, Pairs, Shape};
 pub use origin::Origin;
+pub use parse::{LeafOf, LeafText, declared, given};
 pub use random::random_bits;
 pub use uop::{Sources, Thunk, UOp};
 pub use walk::{Graph, topo};

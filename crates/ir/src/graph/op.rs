@@ -7,6 +7,7 @@
 //! Later operations take their place by subject: sharded and custom operations after the moves
 //! between devices.
 
+use super::data::Datum;
 use super::host::HostCall;
 use super::infer;
 use super::iterate::{self, LoopBody};
@@ -16,6 +17,7 @@ use super::{GraphError, Reason};
 use crate::alu::Alu;
 use crate::kernel::Monoid;
 use crate::size::{BoundVariable, Size};
+use crate::text::{ParseError, Parser};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -71,10 +73,21 @@ macro_rules! graph_ops {
                 match self {
                     Op::Alu(_) => Ok(()),
                     $(#[allow(unreachable_patterns)] Op::$name $(($($data),+))? => {
-                        $($(write!(f, concat!(" ", stringify!($data), "={}"), Show($data))?;)+)?
+                        $($(write!(f, concat!(" ", stringify!($data), "="))?; $data.write(f)?;)+)?
                         Ok(())
                     })*
                 }
+            }
+
+            /// Reads the data of the operation of this text name; none where there is no such one.
+            pub(super) fn read_data(name: &str, p: &mut Parser<'_>) -> Result<Option<Op>, ParseError> {
+                if let Some(alu) = Alu::parse(name) {
+                    return Ok(Some(Op::Alu(alu)));
+                }
+                $(if name == $text {
+                    return Ok(Some(Op::$name $(($(<$ty as Datum>::labelled(stringify!($data), p)?),+))?));
+                })*
+                Ok(None)
             }
         }
     };
@@ -185,59 +198,6 @@ impl Op {
     }
 }
 
-/// Writes one datum of an operation.
-struct Show<'a, T: ?Sized>(&'a T);
-
-macro_rules! show_by_display {
-    ($($ty:ty),*) => {$(
-        impl fmt::Display for Show<'_, $ty> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self.0, f)
-            }
-        }
-    )*};
-}
-show_by_display!(Const, Leaf, Size, BoundVariable, usize, bool, Monoid, Device, LoopBody, HostCall);
-
-impl fmt::Display for Show<'_, DType> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.short())
-    }
-}
-
-impl fmt::Display for Show<'_, Alu> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name())
-    }
-}
-
-impl fmt::Display for Show<'_, Option<Monoid>> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(by) => write!(f, "{by}"),
-            None => f.write_str("none"),
-        }
-    }
-}
-
-impl fmt::Display for Show<'_, Shape> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", ShowShape(self.0))
-    }
-}
-
-impl fmt::Display for Show<'_, Axes> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0.as_slice())
-    }
-}
-
-impl fmt::Display for Show<'_, Pairs> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        bracketed(f, self.0.iter().map(|(a, b)| format!("{a}:{b}")))
-    }
-}
-
 /// A shape as `[4, n]`.
 pub(super) struct ShowShape<'a>(pub &'a [Size]);
 
@@ -248,7 +208,7 @@ impl fmt::Display for ShowShape<'_> {
 }
 
 /// Writes items as `[a, b]`.
-pub(super) fn bracketed(f: &mut fmt::Formatter<'_>, items: impl IntoIterator<Item = impl fmt::Display>) -> fmt::Result {
+pub(super) fn bracketed(f: &mut dyn fmt::Write, items: impl IntoIterator<Item = impl fmt::Display>) -> fmt::Result {
     f.write_str("[")?;
     for (i, item) in items.into_iter().enumerate() {
         write!(f, "{}{item}", if i == 0 { "" } else { ", " })?;

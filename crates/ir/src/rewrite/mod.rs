@@ -136,6 +136,8 @@ pub struct Rewritten {
     pub visited: usize,
     /// How often each rule applied.
     pub applied: BTreeMap<&'static str, usize>,
+    /// What became of each node, by its id.
+    pub became: FxHashMap<u64, UOp>,
 }
 
 enum Task {
@@ -190,7 +192,7 @@ pub fn rewrite(roots: &[UOp], rules: &RuleSet) -> Result<Rewritten, RewriteError
                     rules.dedup();
                     return Err(RewriteError::Fight(rules));
                 }
-                inherit_origin(&node, &to);
+                to.inherit_origin(&node);
                 work.push(Task::Link(rebuilt.clone(), to.clone()));
                 work.push(Task::Link(node, to.clone()));
                 work.push(Task::Visit(to, rewrites + 1));
@@ -202,18 +204,12 @@ pub fn rewrite(roots: &[UOp], rules: &RuleSet) -> Result<Rewritten, RewriteError
         }
     }
     let roots = roots.iter().map(|r| memo[&r.id()].clone()).collect();
-    Ok(Rewritten { roots, visited, applied })
+    Ok(Rewritten { roots, visited, applied, became: memo })
 }
 
 fn rebuild(node: &UOp, sources: &[UOp]) -> Result<UOp, RewriteError> {
     let rebuilt = UOp::new(node.op().clone(), sources);
     let rebuilt = rebuilt.map_err(|error| RewriteError::Rule { rule: "rebuild", error })?;
-    inherit_origin(node, &rebuilt);
+    rebuilt.inherit_origin(node);
     Ok(rebuilt)
-}
-
-fn inherit_origin(from: &UOp, to: &UOp) {
-    if let Some(origin) = from.origin() {
-        to.set_origin(&origin);
-    }
 }

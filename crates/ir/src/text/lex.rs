@@ -12,6 +12,8 @@ pub(crate) enum Token<'a> {
     Int(i64),
     /// A constant such as `f32(1.5)`.
     Const(Const),
+    /// What stands between double quotes, with its escapes.
+    Text(&'a str),
     /// An operator or bracket.
     Sign(&'static str),
     /// After the last token.
@@ -158,6 +160,8 @@ impl<'a> Lexer<'a> {
             match self.peek() {
                 Token::Word("min" | "max") if !operand && self.peek_second() == Token::Sign("(") => {}
                 Token::Word(_) | Token::Int(_) if !operand => operand = true,
+                // At the start of a line it is the number of a node.
+                Token::Sign("%") if self.starts_line() => break,
                 Token::Sign("+" | "-" | "*" | "//" | "%") => operand = false,
                 Token::Sign("(") if !operand => depth += 1,
                 Token::Sign(")") if depth > 0 => depth -= 1,
@@ -168,6 +172,11 @@ impl<'a> Lexer<'a> {
             self.next();
         }
         (&self.text[start..end], start)
+    }
+
+    /// Where the next token starts, for [`Lexer::error_before`].
+    pub fn place(&self) -> usize {
+        self.tokens[self.at].0
     }
 
     /// An error at an earlier place.
@@ -204,6 +213,16 @@ fn token(rest: &str) -> Result<(Token<'_>, usize), String> {
         // The magnitude of the least integer is its own negative.
         let value = if digits == "9223372036854775808" { Ok(i64::MIN) } else { digits.parse() };
         return Ok((Token::Int(value.map_err(|_| format!("{digits} is too large"))?), digits.len()));
+    }
+    if let Some(text) = rest.strip_prefix('"') {
+        let mut escaped = false;
+        let end = text.find(|c| {
+            let end = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            end
+        });
+        let end = end.ok_or("a text has no closing quote")?;
+        return Ok((Token::Text(&text[..end]), end + 2));
     }
     match SIGNS.iter().find(|s| rest.starts_with(**s)) {
         Some(sign) => Ok((Token::Sign(sign), sign.len())),

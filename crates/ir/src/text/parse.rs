@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
                 Token::Sign("(") => self.call(pool),
                 _ => self.name(pool, word),
             },
-            Token::Sign(_) | Token::End => self.lex.error("expected an expression"),
+            Token::Sign(_) | Token::Text(_) | Token::End => self.lex.error("expected an expression"),
         }
     }
 

@@ -43,8 +43,10 @@ use crate::size::{Extents, shape, shown};
 #[derive(Clone)]
 pub struct PyTensor(pub Tensor);
 
+/// What Python is given: notes the line that asked for it.
 impl From<Tensor> for PyTensor {
     fn from(tensor: Tensor) -> Self {
+        crate::origin::note(&tensor);
         PyTensor(tensor)
     }
 }

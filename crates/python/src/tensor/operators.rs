@@ -18,7 +18,7 @@ fn with<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let py = other.py();
     match operand(other)? {
-        Some(other) => Ok(Bound::new(py, PyTensor(apply(other)?))?.into_any()),
+        Some(other) => Ok(Bound::new(py, PyTensor::from(apply(other)?))?.into_any()),
         None => Ok(py.NotImplemented().into_bound(py)),
     }
 }

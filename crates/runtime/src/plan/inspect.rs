@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use svod_device::program::ProgramSpec;
 use svod_device::{DeviceSpec, LaunchSizes, Listing};
+use svod_ir::graph::Origin;
 
 /// One compiled kernel of a plan.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct PlanKernel {
     pub outputs: Vec<usize>,
     /// The code.
     pub code: Arc<KernelCode>,
+    /// The lines of the user's program that it computes, as far as they are known.
+    pub origins: Arc<[Origin]>,
 }
 
 /// The time of one op.
@@ -101,6 +104,7 @@ impl ExecutionPlan {
                 buffers: op.buffers.clone(),
                 outputs: op.outputs.iter().map(|o| op.buffers[*o]).collect(),
                 code,
+                origins: op.origins.clone(),
             })
         };
         self.order().iter().filter_map(kernel).collect()
@@ -149,7 +153,10 @@ impl fmt::Display for ExecutionPlan {
                 let written = if op.outputs.contains(&slot) { "=" } else { "" };
                 write!(args, " {written}{buffer}")?;
             }
-            writeln!(f, "{args}")?;
+            match op.origins.first() {
+                Some(origin) => writeln!(f, "{args}  # {origin}")?,
+                None => writeln!(f, "{args}")?,
+            }
         }
         if let Some(profile) = &profile {
             writeln!(f, "total {}", show_time(profile.total))?;

@@ -4,6 +4,7 @@ use crate::code::KernelCode;
 use std::fmt;
 use std::sync::Arc;
 use svod_device::Buffer;
+use svod_ir::graph::Origin;
 use svod_ir::size::Variable;
 
 /// One step of a plan, on buffers that it names by their position in the plan.
@@ -24,6 +25,8 @@ pub struct PlanOp {
     pub after: Vec<usize>,
     /// Variables that have one value here, whatever the run says.
     pub fixed: Vec<(String, i64)>,
+    /// The lines of the user's program that it computes, as far as they are known.
+    pub origins: Arc<[Origin]>,
 }
 
 /// What an op does.
@@ -102,7 +105,16 @@ impl PlanOp {
     }
 
     fn new(kind: OpKind, buffers: Vec<usize>, outputs: Vec<usize>) -> PlanOp {
-        PlanOp { kind, buffers, outputs, id: None, dependencies: vec![], after: vec![], fixed: vec![] }
+        PlanOp {
+            kind,
+            buffers,
+            outputs,
+            id: None,
+            dependencies: vec![],
+            after: vec![],
+            fixed: vec![],
+            origins: Arc::default(),
+        }
     }
 
     /// What it is, for listings and errors.

@@ -17,8 +17,10 @@ mod unroll;
 
 use crate::decision::Decision;
 use crate::preschedule::{BufferSpec, Item, PreSchedule, Slot};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use svod_dtype::DType;
+use svod_ir::graph::walk::NodeIndex;
 use svod_ir::kernel::Kernel;
 use svod_ir::size::{Size, Variable};
 
@@ -116,6 +118,8 @@ pub struct ScheduleGraph {
     pub outputs: Vec<NodeId>,
     /// Why kernels are as many as they are.
     pub decisions: Vec<Decision>,
+    /// Of calls, the nodes of the user's graph that they compute.
+    pub computes: FxHashMap<NodeId, Vec<NodeIndex>>,
 }
 
 /// A schedule graph that has no order, or refers to what is not there.

@@ -58,6 +58,7 @@ pub(super) fn unroll(mut graph: ScheduleGraph, order: &Order) -> Result<PreSched
             dependencies: edges.map(|e| numbers(&e.reads)).unwrap_or_default(),
             after: edges.map(|e| numbers(&e.after)).unwrap_or_default(),
             fixed: Vec::new(),
+            nodes: graph.computes.get(&NodeId(at)).cloned().unwrap_or_default(),
         };
         resolved.insert(at, Call { invocation, loops });
     }

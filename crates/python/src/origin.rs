@@ -1,0 +1,102 @@
+//! Where in the user's program operations are called: the innermost line outside of the package, and
+//! the `nn.Module` that is running.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use svod_tensor::{Origin, Tensor};
+
+/// Code objects that are remembered; past that, all are forgotten.
+const MAX_CODES: usize = 4096;
+
+/// The most frames that are looked at: what calls svod from deeper inside its own package has no origin.
+const MAX_FRAMES: usize = 64;
+
+/// What is known of a code object; holding it keeps its address its own.
+struct Code {
+    _object: Py<PyAny>,
+    /// Its file; none for the package's own.
+    file: Option<Arc<str>>,
+}
+
+static CODES: Mutex<Option<HashMap<usize, Code>>> = Mutex::new(None);
+
+thread_local! {
+    /// Paths of the modules that are running on this thread, outermost first.
+    static MODULES: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Says that a module, of this path, is running until the next [`leave_module`].
+#[pyfunction(name = "_enter_module")]
+pub fn enter_module(path: &str) {
+    MODULES.with_borrow_mut(|modules| modules.push(path.into()));
+}
+
+/// Ends what the last [`enter_module`] began.
+#[pyfunction(name = "_leave_module")]
+pub fn leave_module() {
+    MODULES.with_borrow_mut(|modules| drop(modules.pop()));
+}
+
+/// Notes for the result of an operation which line called it, unless that is known.
+pub fn note(tensor: &Tensor) {
+    if tensor.wants_origin()
+        && let Some(origin) = Python::attach(here)
+    {
+        tensor.set_origin(&origin);
+    }
+}
+
+/// The innermost line outside of the package that is running on this thread.
+fn here(py: Python<'_>) -> Option<Origin> {
+    // SAFETY: attached; the frame is borrowed from the running thread, which does not return before
+    // this function does, and is null where no Python code runs.
+    let mut frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }?;
+    for _ in 0..MAX_FRAMES {
+        // SAFETY: the object is a frame; the result is a new reference and never null.
+        let code = unsafe { Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(frame.as_ptr().cast()).cast()) };
+        if let Some(file) = file_of(&code)? {
+            // SAFETY: the object is a frame.
+            let line = unsafe { ffi::PyFrame_GetLineNumber(frame.as_ptr().cast()) };
+            let module = MODULES.with_borrow(|modules| modules.last().cloned());
+            return Some(Origin { file, line: u32::try_from(line).unwrap_or(0), module });
+        }
+        frame = frame.getattr(pyo3::intern!(py, "f_back")).ok().filter(|f| !f.is_none())?;
+    }
+    None
+}
+
+/// The file of a code object: `Some(None)` for the package's own, `None` where it cannot be had.
+fn file_of(code: &Bound<'_, PyAny>) -> Option<Option<Arc<str>>> {
+    let key = code.as_ptr() as usize;
+    if let Some(known) = CODES.lock().as_ref().and_then(|codes| codes.get(&key)) {
+        return Some(known.file.clone());
+    }
+    let name: String = code.getattr(pyo3::intern!(code.py(), "co_filename")).ok()?.extract().ok()?;
+    let own = name.starts_with(package(code.py())?);
+    let file = (!own).then(|| Arc::from(name));
+    let fresh = Code { _object: code.clone().unbind(), file: file.clone() };
+    let mut codes = CODES.lock();
+    let codes = codes.get_or_insert_default();
+    // Dropping a code object runs no Python code, so that nothing asks for the lock meanwhile.
+    if codes.len() >= MAX_CODES {
+        codes.clear();
+    }
+    codes.insert(key, fresh);
+    Some(file)
+}
+
+/// The folder of the package.
+fn package(py: Python<'_>) -> Option<&str> {
+    static FOLDER: PyOnceLock<String> = PyOnceLock::new();
+    let folder = || -> PyResult<String> {
+        let file: String = py.import("svod")?.getattr("__file__")?.extract()?;
+        Ok(file.trim_end_matches("__init__.py").to_owned())
+    };
+    FOLDER.get_or_try_init(py, folder).ok().map(String::as_str)
+}

@@ -1,0 +1,79 @@
+//! Which nodes of the user's graph a kernel computes, through all that rewriting did to them.
+
+use crate::fuse::Fate;
+use rustc_hash::{FxHashMap, FxHashSet};
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Graph, Op, UOp};
+
+/// A graph after rewriting.
+pub(crate) struct Simplified {
+    /// What it became.
+    pub graph: Graph,
+    /// By rewriting, in turn: what became of each node, by its id.
+    pub became: Vec<FxHashMap<u64, UOp>>,
+}
+
+/// For each node of a graph that is scheduled, the nodes of the user's graph that it stands for.
+pub(crate) struct Provenance(Vec<Vec<NodeIndex>>);
+
+impl Provenance {
+    /// The provenance of `simplified`'s nodes, or, where there is none, of the graph's own. A node
+    /// that only rewriting made stands for what its first user stands for.
+    pub fn new(graph: &Graph, simplified: Option<&Simplified>) -> Provenance {
+        let constant = constants(graph);
+        let counts = |i: &NodeIndex| !constant[*i as usize];
+        let Some(Simplified { graph: new, became }) = simplified else {
+            let own = |i: NodeIndex| Some(i).filter(counts).into_iter().collect();
+            return Provenance((0..graph.len() as NodeIndex).map(own).collect());
+        };
+        let at: FxHashMap<u64, usize> = new.nodes().iter().enumerate().map(|(i, n)| (n.id(), i)).collect();
+        let mut from: Vec<Vec<NodeIndex>> = vec![Vec::new(); new.len()];
+        for i in (0..graph.len() as NodeIndex).filter(counts) {
+            let start = graph.nodes()[i as usize].id();
+            let end = became.iter().try_fold(start, |id, step| step.get(&id).map(UOp::id));
+            // A root that turned out to be memory stayed as it was.
+            if let Some(&to) = end.and_then(|id| at.get(&id)).or_else(|| at.get(&start)) {
+                from[to].push(i);
+            }
+        }
+        for user in (0..new.len()).rev() {
+            for &operand in new.sources(user as NodeIndex) {
+                if from[operand as usize].is_empty() {
+                    from[operand as usize] = from[user].clone();
+                }
+            }
+        }
+        Provenance(from)
+    }
+
+    /// The user's nodes that the kernel of some realized nodes computes.
+    pub fn of_kernel(&self, graph: &Graph, fates: &[Fate], outputs: &[NodeIndex]) -> Vec<NodeIndex> {
+        let mut seen = FxHashSet::default();
+        let mut work = outputs.to_vec();
+        let mut found = Vec::new();
+        while let Some(at) = work.pop() {
+            if matches!(graph.nodes()[at as usize].op(), Op::Leaf(_) | Op::Const(_)) || !seen.insert(at) {
+                continue;
+            }
+            found.extend(&self.0[at as usize]);
+            let inside = |s: &&NodeIndex| !matches!(fates[**s as usize], Fate::Realize | Fate::Alias);
+            work.extend(graph.sources(at).iter().filter(inside));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// Whether each node depends on no memory: such a node is shared by whatever mentions its value.
+fn constants(graph: &Graph) -> Vec<bool> {
+    let mut constant: Vec<bool> = Vec::with_capacity(graph.len());
+    for (node, sources) in graph.iter() {
+        let alone = match node.op() {
+            Op::Leaf(_) | Op::Range(_) | Op::Rand(_) => false,
+            _ => sources.iter().all(|s| constant[*s as usize]),
+        };
+        constant.push(alone);
+    }
+    constant
+}

@@ -1,0 +1,127 @@
+"""What plans tell about themselves: the user's lines, the graph as text, the analysis of kernels."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import svod
+from svod import nn
+
+HERE = Path(__file__).name
+
+
+def line() -> int:
+    """The line that calls this."""
+    frame = inspect.currentframe()
+    assert frame is not None and frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def origins(plan: svod.ExecutionPlan) -> set[tuple[str, int, str | None]]:
+    return {(Path(file).name, at, module) for k in plan.kernels for file, at, module in k.origins}
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        self.norm = nn.LayerNorm(8)
+        self.heads = [nn.Linear(8, 8), nn.Linear(8, 8)]
+        svod.realize(*self.parameters())
+
+    def __call__(self, x: svod.Tensor) -> svod.Tensor:
+        self.first = line() + 1
+        h = self.norm(x)
+        return self.heads[0](h) + self.heads[1](h)
+
+
+def test_kernels_name_lines_and_modules() -> None:
+    block, x = Block(), svod.Tensor(np.ones((4, 8), np.float32))
+    last = line() + 1
+    y = block(x).softmax(-1)
+    found = origins(y.prepare(inputs=[x]))
+    first = block.first
+    assert (HERE, first, "Block.norm") in found
+    assert {(HERE, first + 1, f"Block.heads.{i}") for i in (0, 1)} <= found
+    assert {(HERE, first + 1, "Block"), (HERE, last, None)} <= found
+    assert len(found) == 5
+
+
+def test_a_cached_schedule_names_the_lines_of_the_graph_it_is_used_for() -> None:
+    def one(x: svod.Tensor) -> svod.Tensor:
+        return (x * 3).exp()
+
+    def other(x: svod.Tensor) -> svod.Tensor:
+        return (x * 3).exp()
+
+    plans = []
+    for function in (one, other):
+        x = svod.Tensor(np.ones(7, np.float32))
+        plans.append((function(x).prepare(inputs=[x]), function.__code__.co_firstlineno + 1))
+    for plan, at in plans:
+        assert origins(plan) == {(HERE, at, None)}
+    assert plans[0][0].kernels[0].source == plans[1][0].kernels[0].source
+
+
+def test_plans_and_errors_name_lines() -> None:
+    x, i = svod.Tensor(np.ones(4, np.float32)), svod.Tensor(np.arange(4))
+    at = line() + 1
+    y = x.take(i * 2)
+    plan = y.prepare(inputs=[i])
+    assert f"{HERE}:{at}" in str(plan)
+    with pytest.raises(svod.IndexError, match=f"{HERE}:{at}: a computed index"):
+        plan.execute()
+
+
+def test_modules_are_told_apart_by_thread_and_left_on_errors() -> None:
+    class Fails(nn.Module):
+        def __call__(self, x: svod.Tensor) -> svod.Tensor:
+            return x.reshape(5)
+
+    with pytest.raises(svod.ShapeError):
+        Fails()(svod.zeros(4))
+    found = []
+
+    def work() -> None:
+        x = svod.Tensor(np.ones(3, np.float32))
+        found.append(origins((x + 1).prepare(inputs=[x])))
+
+    class Waits(nn.Module):
+        def forward(self) -> None:
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+
+    Waits().forward()
+    assert [module for _, _, module in found[0]] == [None]
+
+
+def test_e2_the_text_of_a_graph_parses_back_to_the_same_nodes() -> None:
+    n = svod.Variable("n", 1, 4)
+    x = svod.Tensor(np.arange(12, dtype=np.float32).reshape(4, 3))
+    y, z = (x[: n.bind(2)] + 1).softmax(-1), x.T.cumsum(0).sort()[0]
+    graph = svod.Graph(y, z)
+    again = svod.Graph.parse(str(graph), graph.leaves)
+    assert again == graph and hash(again) == hash(graph) and str(again) == str(graph)
+    np.testing.assert_array_equal(again.roots[1].numpy(), z.numpy())
+    without = svod.Graph.parse(str(graph))
+    plain = [line.split("  #")[0] for line in str(graph).splitlines()]
+    assert str(without).splitlines() == plain and without != graph
+    with pytest.raises(svod.Error, match="no memory"):
+        without.roots[0].realize()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("%0: f32[2] = lief\nreturn %0", "1:14: no operation is named 'lief'"),
+        ("%0: f32[] = const value=f32(1.0)\n%1: f32[2] = exp %0\nreturn %1", r"2:14: it is f32\[\], not f32\[2\]"),
+        ("%0: f32[] = const value=f32(1.0)\n", "2:1: expected 'return'"),
+    ],
+)
+def test_e2_a_text_that_is_no_graph_says_where(text: str, message: str) -> None:
+    with pytest.raises(svod.ArgumentError, match=message):
+        svod.Graph.parse(text)
