@@ -76,6 +76,7 @@ __all__ = [
     "linspace",
     "load_safetensors",
     "manual_seed",
+    "measure_machine",
     "memory",
     "ones",
     "prepare",
@@ -548,6 +549,12 @@ class ExecutionPlan:
         """The variables that runs may give a value, and their present values; none where they have
         none yet.
         """
+    def explain(self) -> str:
+        """What the plan is and costs, as a table: a line per item with its origin, tasks, work, estimated
+        and measured time (once `execute_profiled` has run) and share of the roofline; then totals,
+        memory, the critical path (items marked with `*`), and what might be fused."""
+    def analysis(self) -> dict[str, Any]:
+        """As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes."""
     def instance(self, /) -> ExecutionPlan:
         """Another instance of the plan: it shares code and constants, and has memory of its own."""
     @property
@@ -1453,6 +1460,11 @@ def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
 
 def manual_seed(seed: builtins.int) -> None:
     """Starts the generator of random numbers anew, so that what it draws can be repeated."""
+
+def measure_machine() -> dict[str, builtins.float]:
+    """Measures how fast the machine is, in about a second: `flops`, operations on 32-bit floats a
+    second, and `bandwidth`, bytes a second to and from memory. `ExecutionPlan.explain` then tells by
+    these figures, in later processes too."""
 
 def memory() -> dict[str, dict[str, builtins.int]]:
     """Bytes of memory of each device that is in use: `live`, held by tensors and plans; `cached`, freed

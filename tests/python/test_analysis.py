@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import threading
 from pathlib import Path
 
@@ -125,3 +126,93 @@ def test_e2_the_text_of_a_graph_parses_back_to_the_same_nodes() -> None:
 def test_e2_a_text_that_is_no_graph_says_where(text: str, message: str) -> None:
     with pytest.raises(svod.ArgumentError, match=message):
         svod.Graph.parse(text)
+
+
+def model() -> tuple[svod.ExecutionPlan, int]:
+    rng = np.random.default_rng(0)
+    x = svod.Tensor(rng.standard_normal((64, 96), np.float32))
+    w = svod.Tensor(rng.standard_normal((96, 128), np.float32))
+    at = line() + 1
+    y = (x @ w).softmax(-1).sum(0)
+    return y.prepare(inputs=[x], planner="disabled"), at
+
+
+def test_e3_items_have_spaces_memory_and_dependencies() -> None:
+    plan, at = model()
+    analysis = plan.analysis()
+    assert json.loads(json.dumps(analysis)) == analysis
+    items, buffers = analysis["items"], analysis["buffers"]
+    assert [item["name"] for item in items] == [kernel.name for kernel in plan.kernels]
+    product = items[0]["what"]["kernel"]
+    roles = {axis["name"]: (axis["extent"], axis["role"]) for axis in product["space"]["axes"]}
+    assert ("96", "reduction") in roles.values() and ("128", "normal") in roles.values()
+    assert len(product["space"]["tiles"]) == len(roles)
+    assert {mapping for _, mapping in product["space"]["mapping"]} <= {"block", "thread", "vector", "serial"}
+    assert product["reductions"][0]["by"] == "sum" and product["schedule"]
+    assert any("vectorize" in hint for item in items for hint in item["what"]["kernel"]["hints"])
+    for i, item in enumerate(items):
+        assert all(before < i for before in item["data"] + item["control"])
+        assert item["origins"] == [f"{__file__}:{at}"]
+        for buffer in item["reads"] + item["writes"]:
+            first, last = buffers[buffer]["lifetime"]
+            assert first <= i <= last
+    assert items[1]["data"] == [0]
+    assert sum(buffer["output"] for buffer in buffers) == 1
+    assert all(buffer["scope"] == "global" and buffer["layout"]["alignment"] >= 16 for buffer in buffers)
+    out = next(buffer for buffer in buffers if buffer["output"])
+    assert (out["layout"]["shape"], out["layout"]["strides"], out["bytes"]) == (["128"], ["1"], 512)
+
+
+def test_e4_work_time_and_memory_are_estimated_and_measured() -> None:
+    plan, _ = model()
+    first = plan.analysis()
+    assert first["measured_total_ns"] is None and first["items"][0]["analysis"]["measured_ns"] is None
+    costs = first["items"][0]["analysis"]
+    # Padding of the tile counts as well.
+    assert 2 * 64 * 96 * 128 <= costs["flops"] <= 3 * 64 * 96 * 128
+    assert costs["bytes_written"] >= 4 * 64 * 128
+    for item in first["items"]:
+        costs = item["analysis"]
+        assert 0 <= costs["occupancy"] <= 1 and costs["registers"] >= 0 and costs["scratch_bytes"] >= 0
+        assert 0 < costs["least_ns"] <= costs["estimated_ns"] * 1.5
+    path = first["critical_path"]
+    total = sum(max(1, first["items"][i]["analysis"]["estimated_ns"]) for i in path)
+    assert first["estimated_total_ns"] == pytest.approx(total)
+    assert 0 < first["peak_bytes"] <= first["held_bytes"]
+    plan.execute_profiled()
+    assert plan.analysis()["items"][0]["analysis"]["measured_ns"] > 0
+
+
+def test_e4_what_might_be_fused_is_told() -> None:
+    plan, _ = model()
+    found = plan.analysis()["opportunities"]
+    assert found and found[0]["kind"] in {"elementwise", "reduction", "mixed"}
+    assert found[0]["bytes_saved"] == 2 * 4 * 64 * 128 and 0 < found[0]["benefit"] <= 1
+
+
+def test_e4_an_empty_plan_has_an_empty_path() -> None:
+    analysis = svod.zeros(3).prepare().analysis()
+    assert (analysis["items"], analysis["critical_path"], analysis["estimated_total_ns"]) == ([], [], 0)
+    assert "0 kernels" in svod.zeros(3).prepare().explain()
+
+
+def test_e4_explain_is_a_table() -> None:
+    plan, at = model()
+    plan.execute_profiled()
+    text = plan.explain()
+    assert plan.kernels[0].name in text and f"{HERE}:{at}" in text
+    assert all(
+        word in text for word in ("estimate", "measured", "roofline", "flops", "critical path", "might be fused")
+    )
+
+
+def test_e6_estimates_follow_the_values_of_variables() -> None:
+    n = svod.Variable("n", 1, 1024)
+    x = svod.Tensor(np.ones((1024, 64), np.float32))
+    plan = (x[: n.bind(8)] * 2).exp().sum(1).prepare()
+    flops = []
+    for rows in (8, 1024):
+        plan.execute(n=rows)
+        flops.append(plan.analysis()["items"][0]["analysis"]["flops"])
+    assert flops[1] >= 64 * flops[0]
+    assert any(axis["extent"] == "n" for axis in plan.analysis()["items"][0]["what"]["kernel"]["space"]["axes"])

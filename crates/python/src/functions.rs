@@ -214,6 +214,17 @@ pub fn get_threads() -> usize {
     Context::global().threads()
 }
 
+/// Measures how fast the machine is, in about a second: `flops`, operations on 32-bit floats a second,
+/// and `bandwidth`, bytes a second to and from memory. `ExecutionPlan.explain` then tells by these
+/// figures, in later processes too.
+#[pyfunction]
+pub fn measure_machine(py: Python<'_>) -> Result<BTreeMap<&'static str, f64>> {
+    let context = Context::global();
+    let speed = allow(py, || context.measure_machine(context.threads()).map_err(TensorError::from))?;
+    let bandwidth = speed.machine.levels.last().map_or(0.0, |level| level.all);
+    Ok([("flops", speed.machine.peak(4)), ("bandwidth", bandwidth)].into())
+}
+
 /// Changes the number of threads of runs that begin from now on.
 #[pyfunction]
 pub fn set_threads(threads: usize) -> Result<()> {

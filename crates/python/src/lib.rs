@@ -46,8 +46,8 @@ mod _svod {
     #[pymodule_export]
     use crate::functions::{
         arange, caches, cat, clear_caches, compile_times, einsum, empty, eye, from_dlpack, from_numpy, full,
-        get_threads, linspace, load_safetensors, manual_seed, memory, ones, prepare, rand, randint, randn, realize,
-        set_threads, stack, where_, zeros,
+        get_threads, linspace, load_safetensors, manual_seed, measure_machine, memory, ones, prepare, rand, randint,
+        randn, realize, set_threads, stack, where_, zeros,
     };
     #[pymodule_export]
     use crate::graph::PyGraph;

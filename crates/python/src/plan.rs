@@ -198,6 +198,20 @@ impl PyPlan {
         Ok(all)
     }
 
+    /// What the plan is and costs, as a table: a line per item with its origin, tasks, work, estimated
+    /// and measured time (once `execute_profiled` has run) and share of the roofline; then totals,
+    /// memory, the critical path (items marked with `*`), and what might be fused.
+    fn explain(&self, py: Python<'_>) -> Result<String> {
+        allow(py, || Ok::<_, TensorError>(self.plan.execution().explain()))
+    }
+
+    /// As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes.
+    fn analysis<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let analysis = allow(py, || Ok::<_, TensorError>(self.plan.execution().analysis()))?;
+        let text = serde_json::to_string(&analysis).map_err(|e| Class::Execution.raise(e.to_string()))?;
+        Ok(py.import("json")?.call_method1("loads", (text,))?)
+    }
+
     /// Another instance of the plan: it shares code and constants, and has memory of its own.
     fn instance(&self, py: Python<'_>) -> Result<PyPlan> {
         PyPlan::new(allow(py, || self.plan.instance())?)

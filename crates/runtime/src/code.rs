@@ -24,8 +24,10 @@ pub struct KernelCode {
     programs: Programs,
     /// The phases' functions, where the host runs them.
     hosts: Option<Vec<HostEntry>>,
-    /// Scalar operations of a task, at most, of each phase.
-    work: Vec<u64>,
+    /// Slots of a task of each phase, at the variables' maxima; see [`svod_ir::lowered::cost`].
+    work: Vec<f64>,
+    /// What it computes, where that is known.
+    kernel: Option<Arc<Kernel>>,
     schedule: Option<Schedule>,
     packs: Vec<Pack>,
     /// Parameters that only this code's own phases write and read.
@@ -97,13 +99,14 @@ impl KernelCode {
     /// Loaded programs, one per phase, with their spec.
     pub fn new(device: Arc<Device>, spec: ProgramSpec, programs: Programs) -> Self {
         let hosts = programs.iter().map(|p| p.host_entry()).collect();
-        let work = spec.ast.phases.iter().map(|p| p.work()).collect();
+        let work = work(&spec, VECTOR_BYTES);
         KernelCode {
             device,
             spec,
             programs,
             hosts,
             work,
+            kernel: None,
             schedule: None,
             packs: Vec::new(),
             workspaces: Vec::new(),
@@ -150,8 +153,13 @@ impl KernelCode {
         self.hosts.as_deref()
     }
 
-    /// Scalar operations of a task of a phase, at most.
-    pub(crate) fn work(&self, phase: usize) -> u64 {
+    /// What it computes, where that is known.
+    pub fn kernel(&self) -> Option<&Arc<Kernel>> {
+        self.kernel.as_ref()
+    }
+
+    /// Slots of a task of a phase, at the variables' maxima.
+    pub(crate) fn work(&self, phase: usize) -> f64 {
         self.work[phase]
     }
 
@@ -180,6 +188,16 @@ impl fmt::Debug for KernelCode {
     }
 }
 
+/// Vectors of machines that nothing is known of.
+const VECTOR_BYTES: usize = 16;
+
+/// Slots of a task of each phase. One without statements does not tell, so that it counts as very much.
+fn work(spec: &ProgramSpec, vector_bytes: usize) -> Vec<f64> {
+    let costs = spec.ast.costs(&|_| None, vector_bytes);
+    let phases = spec.ast.phases.iter().zip(&costs);
+    phases.map(|(phase, cost)| if phase.body.is_empty() { f64::INFINITY } else { cost.task() }).collect()
+}
+
 /// The code of one kernel, compiled unless it is known.
 pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
     let Job { kernel, device, target, optimizer } = job;
@@ -206,8 +224,10 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
         let compile_time = start.elapsed();
         let schedule = Some(schedule);
         let code = KernelCode::new(device.clone(), spec, programs);
+        let work = work(&code.spec, target.vector_bytes);
         let replaceable = svod_schedule::replaceable(kernel);
-        let code = KernelCode { schedule, packs, workspaces, replaceable, compile_time, ..code };
+        let what = Some(kernel.clone());
+        let code = KernelCode { schedule, packs, workspaces, replaceable, compile_time, work, kernel: what, ..code };
         tell(kernel, &code);
         Ok(Arc::new(code))
     })

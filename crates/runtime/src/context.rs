@@ -6,6 +6,7 @@ use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
 use crate::error::{Error, Result};
 use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::{StopCheck, Watch};
+use crate::machine::MachineSpeed;
 use crate::memory::Memory;
 use crate::plan::{ExecutionPlan, PlanInput};
 use crate::pool::Pool;
@@ -39,6 +40,8 @@ pub struct Context {
     schedules: Cache<ScheduleKey, Arc<Scheduled>>,
     pub(crate) kernels: Cache<KernelKey, Arc<KernelCode>>,
     pub(crate) packs: PackCache,
+    /// How fast the machine is, by number of threads.
+    pub(crate) speeds: Mutex<FxHashMap<usize, MachineSpeed>>,
     stop_check: RwLock<Option<StopCheck>>,
 }
 
@@ -77,6 +80,7 @@ impl Context {
             schedules: Cache::new(SCHEDULE_CACHE),
             kernels: Cache::new(kernel_cache_size()),
             packs: PackCache::default(),
+            speeds: Mutex::default(),
             stop_check: RwLock::new(None),
         })
     }

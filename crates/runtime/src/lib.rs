@@ -21,6 +21,7 @@ mod error;
 mod host;
 mod instantiate;
 mod interrupt;
+mod machine;
 mod memory;
 pub mod plan;
 pub mod pool;
@@ -33,10 +34,12 @@ pub use error::{Error, Result, VariableError};
 pub use host::{Function, HostArgs, HostRule, HostValue, HostWork};
 pub use instantiate::{create_schedule, instantiate_schedule};
 pub use interrupt::StopCheck;
+pub use machine::MachineSpeed;
 pub use memory::Memory;
 pub use plan::{ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, Profile, Timing};
 pub use svod_codegen::host::{TargetError, named as target_named};
 pub use svod_ir::target::{MatrixUnits, Target};
+pub use svod_schedule::analysis;
 pub use svod_schedule::{
     ParseScheduleError, Purpose, Schedule, ScheduleGraph, ScheduleGraphError, create_pre_schedule,
     create_schedule_graph, schedule_graph,

@@ -1,5 +1,6 @@
 //! Scheduling: from the tensor graph to kernels, and from kernels to loops.
 
+pub mod analysis;
 mod apply;
 mod blocks;
 mod contraction;

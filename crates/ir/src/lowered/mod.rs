@@ -13,11 +13,11 @@
 //! outer loops and variables; temporaries are used only in their phase; no two tasks of a phase
 //! write the same element; unmasked accesses are in range (the interpreter checks these two).
 
+pub mod cost;
 mod interp;
 mod parse;
 pub mod text;
 mod verify;
-mod work;
 
 pub use verify::{PhaseError, VerifyError};
 

@@ -11,6 +11,7 @@
 //! * the pointers that kernels get stay valid while a run lasts, for buffers are released only by
 //!   the holder of the instance.
 
+mod analysis;
 mod builder;
 mod inspect;
 mod instance;

@@ -59,6 +59,33 @@ pub(super) fn order(ops: &[PlanOp], buffers: &[Arc<Buffer>]) -> Result<Order, Bu
     Ok(Order { order, levels, ranges })
 }
 
+/// The ops that each op waits for, all of them in the order in which they run: those whose bytes it
+/// reads, and the others. Memory that intermediates share counts, as the planner has laid it out.
+pub(super) fn edges(ops: &[PlanOp], buffers: &[Arc<Buffer>], order: &[usize]) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    let mut place = vec![0; ops.len()];
+    order.iter().enumerate().for_each(|(new, old)| place[*old] = new);
+    let running: Vec<PlanOp> = order.iter().map(|at| ops[*at].clone()).collect();
+    let mut all = vec![Vec::new(); ops.len()];
+    hazards(&running, buffers, &mut all);
+    let reads = |from: usize, to: usize| {
+        let written = running[from].accesses().filter(|(_, write)| *write).map(|(b, _)| &buffers[b]);
+        let written: Vec<&Arc<Buffer>> = written.collect();
+        let mut read = running[to].accesses().filter(|(_, write)| !*write).map(|(b, _)| &buffers[b]);
+        read.any(|r| written.iter().any(|w| Arc::ptr_eq(r, w) || r.overlaps(w)))
+    };
+    let stated = stated(ops).unwrap_or_default();
+    let (mut data, mut control) = (Vec::new(), Vec::new());
+    for (to, mut before) in all.into_iter().enumerate() {
+        before.extend(stated.get(order[to]).into_iter().flatten().map(|from| place[*from]));
+        before.sort_unstable();
+        before.dedup();
+        let (reads, others) = before.into_iter().partition(|from| reads(*from, to));
+        data.push(reads);
+        control.push(others);
+    }
+    (data, control)
+}
+
 /// The dependencies that the ops state.
 fn stated(ops: &[PlanOp]) -> Result<Vec<Vec<usize>>, BuildError> {
     let mut instances: FxHashMap<u64, Vec<usize>> = FxHashMap::default();

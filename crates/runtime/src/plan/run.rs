@@ -19,6 +19,7 @@ use std::time::Instant;
 use svod_device::program::CORE_ID;
 use svod_device::{Block, Buffer, HostEntry, Program, resolve_launch_dims};
 use svod_ir::graph::{LeafData, Shape};
+use svod_ir::lowered::cost::WORTH_A_THREAD;
 use svod_ir::size::{BoundVariable, Size, SizeError, Variable};
 
 /// Where a kernel's variable has its value from.
@@ -81,16 +82,12 @@ struct KernelRun {
 struct PhaseRun {
     call: PhaseCall,
     tasks: usize,
-    /// Scalar operations of all tasks, at most.
-    work: u64,
+    /// Slots of all tasks, at the variables' maxima.
+    work: f64,
 }
 
-/// Scalar operations that take less time than waking another thread. What is smaller stays on the
-/// calling thread.
-const WORTH_A_THREAD: u64 = 1 << 18;
-
 /// Runs tasks, on several threads if there is work enough for them.
-fn hand_out(pool: &Pool, work: u64, tasks: usize, f: &TaskFn) {
+fn hand_out(pool: &Pool, work: f64, tasks: usize, f: &TaskFn) {
     if work < WORTH_A_THREAD {
         return (0..tasks).for_each(|task| f(0, task));
     }
@@ -106,7 +103,7 @@ enum PhaseCall {
 #[derive(Clone)]
 enum Step {
     /// Kernels of one task each, side by side, and their work.
-    Singles(Range<usize>, u64),
+    Singles(Range<usize>, f64),
     /// A kernel whose tasks run side by side.
     Grid(usize),
     /// An op that runs alone: a copy, a custom function, a kernel of another device.
@@ -542,7 +539,7 @@ impl Run {
                         PhaseCall::Device { program, global, local }
                     }
                 };
-                let work = code.work(at).saturating_mul(tasks as u64);
+                let work = code.work(at) * tasks as f64;
                 self.phases.push(PhaseRun { call, tasks, work });
             }
         }
@@ -570,7 +567,7 @@ impl Run {
             }
             if self.singles.len() > start {
                 let phases = self.singles[start..].iter().flat_map(|op| self.phases_of(*op));
-                let work = phases.fold(0, |sum: u64, p| sum.saturating_add(self.phases[p].work));
+                let work = phases.map(|p| self.phases[p].work).sum();
                 self.steps.push(Step::Singles(start..self.singles.len(), work));
             }
             self.steps.extend(rest);

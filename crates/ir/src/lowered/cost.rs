@@ -1,0 +1,237 @@
+//! What a phase costs: instructions, floating-point operations and bytes, counted from its loops, and
+//! the time that a machine takes for them. This is the only cost model: it decides what is worth
+//! handing to another thread, and it is what `explain` tells.
+//!
+//! Counted is at the middle of each loop: extents that shrink or grow with an outer counter, and
+//! conditions on counters, have there what they have on average. An expression is counted as often as
+//! the innermost loop that it depends on runs, for whatever does not change is computed outside.
+//!
+//! A *slot* is the time of one vector addition, two of which begin in a cycle on most processors;
+//! other instructions count as so many slots. The time of a phase has a part for instructions, for
+//! the longest chain of those that wait for one another, and for memory; memory costs by the cache in
+//! which what is touched fits, as in the roofline model (Williams et al. 2009).
+
+mod count;
+
+use super::Lowered;
+use crate::expr::ParamId;
+use crate::size::Variable;
+use crate::target::Target;
+use count::Counter;
+
+/// What one phase does, at some values of its variables. Numbers are of all tasks, where nothing else
+/// is said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Number of tasks.
+    pub tasks: f64,
+    /// Slots of a task.
+    pub slots: f64,
+    /// Slots of a task in the longest chain of instructions that wait for one another.
+    pub chain: f64,
+    /// Operations on floats, as they are executed: what lies in padding counts too.
+    pub flops: f64,
+    /// What is touched of buffer arguments.
+    pub traffic: Vec<Traffic>,
+    /// Vector registers that are in use at one time, as far as temporaries and tiles tell.
+    pub registers: u32,
+    /// Bytes of scratch memory of a task.
+    pub scratch: u64,
+}
+
+/// What is touched of one argument, in one way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Traffic {
+    /// The argument.
+    pub param: ParamId,
+    /// Whether it is written.
+    pub written: bool,
+    /// Bytes that are asked for.
+    pub bytes: f64,
+    /// Bytes of the lines that main memory moves for them.
+    pub lines: f64,
+    /// Bytes that are touched in turn before any is touched again: whichever cache holds as much serves
+    /// the rest.
+    pub footprint: f64,
+    /// Whether few bytes lie side by side, or addresses depend on data.
+    pub scattered: bool,
+    /// Whether lines are read before they are written.
+    pub allocates: bool,
+}
+
+/// A cache, or main memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// Its size in bytes; infinite for main memory.
+    pub bytes: f64,
+    /// Bytes a second of one thread.
+    pub single: f64,
+    /// Bytes a second of all threads together, at most.
+    pub all: f64,
+}
+
+/// How fast a machine is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Threads.
+    pub threads: usize,
+    /// Slots a second of one thread.
+    pub slots: f64,
+    /// Width of a vector register in bytes.
+    pub vector_bytes: usize,
+    /// Caches, smallest first, and main memory.
+    pub levels: Vec<Level>,
+    /// Seconds to hand a phase to other threads.
+    pub hand_over: f64,
+    /// Seconds to call a kernel.
+    pub call: f64,
+}
+
+/// Slots that take less time than waking another thread. What is smaller stays on the calling one.
+pub const WORTH_A_THREAD: f64 = 20_000.0;
+
+impl Lowered {
+    /// The cost of each phase at these values; a variable without one counts with its upper bound.
+    pub fn costs(&self, values: &dyn Fn(&Variable) -> Option<i64>, vector_bytes: usize) -> Vec<Cost> {
+        let cost = |phase| Counter::new(self, phase, values, vector_bytes).count();
+        self.phases.iter().map(cost).collect()
+    }
+}
+
+impl Cost {
+    /// Bytes read from, or written to, arguments.
+    pub fn bytes(&self, written: bool) -> f64 {
+        self.traffic.iter().filter(|t| t.written == written).map(|t| t.bytes).sum()
+    }
+
+    /// Slots of a task in time: of its instructions, or of its longest chain if that takes longer.
+    pub fn task(&self) -> f64 {
+        self.slots.max(self.chain)
+    }
+
+    /// Threads that such a phase is handed to.
+    pub fn threads(&self, machine: &Machine) -> f64 {
+        if self.tasks * self.task() < WORTH_A_THREAD { 1.0 } else { self.tasks.clamp(1.0, machine.threads as f64) }
+    }
+
+    /// The share of the machine's threads that have a task, on average over the rounds of handing out.
+    pub fn occupancy(&self, machine: &Machine) -> f64 {
+        if self.tasks < 1.0 {
+            return 0.0;
+        }
+        let threads = self.threads(machine);
+        self.tasks / (self.tasks / threads).ceil() / machine.threads as f64
+    }
+
+    /// Seconds that the machine takes. What is computed and what is moved overlap, but not fully.
+    pub fn seconds(&self, machine: &Machine) -> f64 {
+        if self.tasks < 1.0 {
+            return 0.0;
+        }
+        let threads = self.threads(machine);
+        let rounds = (self.tasks / threads).ceil();
+        let compute = rounds * self.task() / machine.slots;
+        let held: f64 = self.traffic.iter().map(|t| t.footprint).sum();
+        let moved = self.traffic.iter().map(|t| machine.moves(t, t.footprint.max(held), threads));
+        let hand_over = if threads > 1.0 { machine.hand_over } else { 0.0 };
+        hand_over + compute.hypot(moved.sum())
+    }
+}
+
+impl Machine {
+    /// A machine as its description tells: three billion cycles a second, and caches and memory as they
+    /// are on most servers.
+    pub fn described(target: &Target, threads: usize) -> Machine {
+        let level = |bytes: usize, single: f64, all: f64| Level { bytes: bytes as f64, single, all };
+        let each = threads.max(1) as f64;
+        let width = target.vector_bytes as f64;
+        Machine {
+            threads: threads.max(1),
+            slots: 6e9,
+            vector_bytes: target.vector_bytes,
+            levels: vec![
+                level(target.l2 * 3 / 4, width * 2e9, width * 2e9 * each),
+                level(target.l3, 30e9, 25e9 * each),
+                Level { bytes: f64::INFINITY, single: 20e9, all: 20e9 * each.sqrt() },
+            ],
+            hand_over: 2e-6,
+            call: 3e-7,
+        }
+    }
+
+    /// Seconds that so many threads need to move what is touched, where so many bytes are touched in turn.
+    fn moves(&self, traffic: &Traffic, footprint: f64, threads: f64) -> f64 {
+        let last = self.levels.len().max(1) - 1;
+        let at = self.levels.iter().position(|l| footprint <= l.bytes).unwrap_or(last);
+        let Some(level) = self.levels.get(at) else { return 0.0 };
+        let rate = (level.single * threads).min(level.all);
+        let share = if traffic.scattered && at > 0 { SCATTERED } else { 1.0 };
+        let bytes = match at == last {
+            true if traffic.allocates => 2.0 * traffic.lines,
+            true => traffic.lines,
+            false => traffic.bytes,
+        };
+        bytes / (rate * share)
+    }
+
+    /// Floating-point operations a second, two for each multiply-add of `bytes` wide floats.
+    pub fn peak(&self, bytes: usize) -> f64 {
+        self.slots * self.threads as f64 * 2.0 * (self.vector_bytes / bytes.max(1)) as f64
+    }
+
+    /// Seconds that the machine needs at least for a phase: the higher of its two roofs.
+    pub fn least(&self, cost: &Cost) -> f64 {
+        let memory = self.levels.last().map_or(f64::INFINITY, |l| l.all);
+        let held: f64 = cost.traffic.iter().map(|t| t.footprint).sum();
+        let moved = cost.bytes(false) + cost.bytes(true);
+        let in_cache =
+            self.levels.first().is_some_and(|l| held <= l.bytes) || self.levels.len() > 1 && held <= self.last_cache();
+        (cost.flops / self.peak(4)).max(if in_cache { 0.0 } else { moved / memory })
+    }
+
+    /// Bytes of the largest cache.
+    pub fn last_cache(&self) -> f64 {
+        self.levels.iter().map(|l| l.bytes).filter(|b| b.is_finite()).fold(0.0, f64::max)
+    }
+}
+
+/// The share of a stream's rate at which lines that do not follow one another are moved.
+const SCATTERED: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn cost(text: &str) -> Cost {
+        Lowered::parse(text).unwrap().costs(&|_| None, 32).remove(0)
+    }
+
+    #[test]
+    fn e4_loops_multiply_and_bytes_are_those_touched() {
+        let text = "lowered scale\nparam p0: f32[6, 8]\nparam p1: f32[6, 8]\n\nphase\ngrid i < 6\n{\n  vector j < 8 {\n    \
+                    p1[i, j] = p0[i, j] * f32(2.0)\n  }\n}\n";
+        let cost = cost(text);
+        // A load, a product, and a store, which counts twice.
+        assert_eq!((cost.tasks, cost.slots, cost.chain), (6.0, 4.0, 0.0));
+        assert_eq!((cost.flops, cost.bytes(false), cost.bytes(true)), (48.0, 192.0, 192.0));
+    }
+
+    #[test]
+    fn e4_sums_wait_for_one_another_and_what_does_not_change_is_computed_once() {
+        let text = "lowered sum\nparam p0: f32[1000]\nparam p1: f32[1]\n\nphase\ntemp acc: f32[1] register\n{\n  \
+                    acc[0] = f32(0.0)\n  serial k < 1000 {\n    acc[0] = acc[0] + p0[k] * exp(p1[0])\n  }\n}\n";
+        let cost = cost(text);
+        assert!(cost.chain >= 8000.0 && cost.slots < 5000.0, "{cost:?}");
+        assert_eq!(cost.flops, 2001.0);
+        assert_eq!(cost.bytes(false), 4004.0);
+    }
+
+    #[test]
+    fn e4_conditions_and_extents_count_at_the_middle_of_outer_loops() {
+        let text = "lowered rows\nparam p0: f32[64, 64]\n\nphase\n{\n  serial i < 64 {\n    serial j < i {\n      \
+                    p0[i, j] = f32(0.0)\n    }\n    if i == 0 {\n      p0[0, 0] = f32(1.0)\n    }\n  }\n}\n";
+        let bytes = cost(text).bytes(true);
+        assert!((7000.0..9000.0).contains(&bytes), "half of 64 x 64 x 4: {bytes}");
+    }
+}

@@ -1,0 +1,622 @@
+//! Counting a phase's instructions, operations and bytes.
+
+use super::{Cost, Traffic};
+use crate::alu::Alu;
+use crate::expr::{Expr, ExprId, Mem, ParamId};
+use crate::kernel::Param;
+use crate::lowered::{Home, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
+use crate::size::{Size, Variable};
+use rustc_hash::{FxHashMap, FxHashSet};
+use svod_dtype::DType;
+
+/// Slots from the start of a float addition to its result: four cycles.
+const LATENCY: f64 = 8.0;
+
+/// Slots until what was stored to scratch can be loaded again.
+const FORWARD: f64 = 10.0;
+
+/// Instructions that a processor has in flight.
+const AHEAD: f64 = 256.0;
+
+/// The share in which a condition on data holds.
+const LIKELY: f64 = 1.0 / 16.0;
+
+/// Slots of one round of a serial loop, besides its body.
+const ROUND: f64 = 1.5;
+
+/// Slots to call a contraction tile.
+const TILE_CALL: f64 = 40.0;
+
+/// Bytes that memory moves at once.
+const LINE: f64 = 64.0;
+
+/// Bytes side by side from which on what is moved is a stream.
+const RUN: f64 = 512.0;
+
+/// Bytes that a cache next to the processor holds for the next loop.
+const NEAR: f64 = 262_144.0;
+
+/// Rounds within which what lies side by side has to be touched.
+const ROUNDS: f64 = 4096.0;
+
+/// A loop around a statement, or the grid.
+struct Frame {
+    var: Variable,
+    extent: f64,
+    kind: LoopKind,
+    grid: bool,
+}
+
+/// One way in which a statement touches an argument.
+#[derive(Clone)]
+struct Access {
+    traffic: Traffic,
+    /// The loops around it: their numbers, outermost first, and how many bytes are touched inside.
+    around: Vec<(usize, f64)>,
+    /// Elements from one round of each frame to the next.
+    steps: Vec<f64>,
+    statement: usize,
+}
+
+/// How a statement touches memory.
+#[derive(Clone, Copy)]
+struct How {
+    mask: Mask,
+    /// Elements at once.
+    lanes: f64,
+    /// Of those the lanes that an expression binds.
+    bound: f64,
+    written: bool,
+}
+
+/// What a statement touches of an argument.
+struct Touch {
+    param: ParamId,
+    written: bool,
+    random: bool,
+    /// Bytes side by side.
+    run: f64,
+    /// Elements from one round of each frame to the next.
+    steps: Vec<f64>,
+    /// Elements that are touched at each point of the frames `own`.
+    block: f64,
+    own: Mask,
+    dtype: DType,
+    /// Bytes of the argument.
+    size: f64,
+}
+
+/// Counts one phase.
+pub(super) struct Counter<'a> {
+    lowered: &'a Lowered,
+    phase: &'a Phase,
+    vector_bytes: f64,
+    /// Values of variables, and of counters the middle.
+    at: FxHashMap<Variable, i64>,
+    frames: Vec<Frame>,
+    /// The number of each frame's loop in the phase.
+    numbers: Vec<usize>,
+    loops: usize,
+    /// For each temporary the loops, by number, in which it is stored.
+    stored: Vec<FxHashSet<usize>>,
+    statements: usize,
+    /// How often the innermost condition holds.
+    share: f64,
+    accesses: Vec<Access>,
+    cost: Cost,
+}
+
+/// The frames on which something depends, a bit each.
+type Mask = u64;
+
+impl<'a> Counter<'a> {
+    /// A counter that has counted nothing.
+    pub fn new(
+        lowered: &'a Lowered,
+        phase: &'a Phase,
+        values: &dyn Fn(&Variable) -> Option<i64>,
+        vector_bytes: usize,
+    ) -> Self {
+        let value = |v: &Variable| (v.clone(), values(v).unwrap_or(Variable::max(v)));
+        Counter {
+            lowered,
+            phase,
+            vector_bytes: vector_bytes.max(1) as f64,
+            at: lowered.vars.iter().map(value).collect(),
+            frames: Vec::new(),
+            numbers: Vec::new(),
+            loops: 0,
+            stored: stores(phase),
+            statements: 0,
+            share: 1.0,
+            accesses: Vec::new(),
+            cost: Cost::default(),
+        }
+    }
+
+    /// The cost of the phase.
+    pub fn count(mut self) -> Cost {
+        let phase = self.phase;
+        self.cost.tasks = 1.0;
+        for axis in &phase.grid {
+            self.enter(&axis.var, &axis.extent, axis.kind, true);
+            self.cost.tasks *= self.frames.last().map_or(1.0, |f| f.extent);
+        }
+        for temp in &phase.temps {
+            let count: f64 = temp.shape.iter().map(|n| self.value(n)).product();
+            let bytes = count * temp.dtype.bytes() as f64;
+            match temp.home {
+                Home::Register => self.cost.registers += (bytes / self.vector_bytes).ceil() as u32,
+                Home::Scratch => self.cost.scratch += bytes as u64,
+            }
+        }
+        self.body(&phase.body);
+        self.cost.flops *= self.cost.tasks;
+        self.cost.traffic = self.traffic();
+        self.cost
+    }
+
+    fn enter(&mut self, var: &Variable, extent: &Size, kind: LoopKind, grid: bool) {
+        let extent = self.value(extent);
+        self.at.insert(var.clone(), ((extent - 1.0) / 2.0).max(0.0) as i64);
+        self.frames.push(Frame { var: var.clone(), extent, kind, grid });
+        self.numbers.push(self.loops);
+        self.loops += 1;
+    }
+
+    /// A size where counters are at their middle; never negative.
+    fn value(&self, size: &Size) -> f64 {
+        self.index(size).max(0) as f64
+    }
+
+    fn index(&self, size: &Size) -> i64 {
+        let known = size.eval(&|v| self.at.get(v).copied().or(Some(Variable::max(v))));
+        known.ok().or(size.upper_bound()).unwrap_or(i64::MAX)
+    }
+
+    fn body(&mut self, body: &'a [Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Loop(l, inner) => {
+                    self.enter(&l.var, &l.extent, l.kind, false);
+                    if l.kind == LoopKind::Serial {
+                        self.cost.slots += self.share * self.times(self.frames.len()) * ROUND;
+                    }
+                    self.body(inner);
+                    self.frames.pop();
+                    self.numbers.pop();
+                }
+                Stmt::If(condition, inner) => {
+                    let outer = self.share;
+                    self.share *= match self.truth(*condition) {
+                        Some(holds) => f64::from(u8::from(holds)),
+                        None => LIKELY,
+                    };
+                    self.body(inner);
+                    self.share = outer;
+                }
+                Stmt::Store { to, index, value, valid } => {
+                    let roots: Vec<ExprId> = index.iter().chain([value]).chain(valid).copied().collect();
+                    self.store(*to, index, *value, &roots);
+                }
+                Stmt::Micro(micro) => self.tile(micro),
+                Stmt::Prefetch { .. } => self.cost.slots += self.share * self.times(self.frames.len()),
+            }
+            self.statements += 1;
+        }
+    }
+
+    /// How often the body of the first `depth` frames runs in a task; vectors run once.
+    fn times(&self, depth: usize) -> f64 {
+        let counted = self.frames[..depth].iter().filter(|f| !f.grid && f.kind != LoopKind::Vector);
+        counted.map(|f| f.extent).product()
+    }
+
+    fn frames_of(&self, size: &Size) -> Mask {
+        let mut mask = 0;
+        for var in size.variables() {
+            if let Some(at) = self.frames.iter().position(|f| f.var == var) {
+                mask |= 1 << at.min(62);
+            }
+        }
+        mask
+    }
+
+    /// Lanes and runs a task of what depends on these frames.
+    fn extent_of(&self, mask: Mask) -> (f64, f64) {
+        let own = |at: &usize| mask >> at & 1 == 1;
+        let frame = |at: usize| &self.frames[at];
+        let vector = (0..self.frames.len()).filter(own).filter(|at| frame(*at).kind == LoopKind::Vector);
+        let lanes: f64 = vector.map(|at| frame(at).extent).product();
+        let depth = (0..self.frames.len()).filter(own).filter(|at| frame(*at).kind != LoopKind::Vector).max();
+        (lanes, self.times(depth.map_or(0, |at| at + 1)))
+    }
+
+    fn vectors(&self, lanes: f64, bytes: usize) -> f64 {
+        if lanes <= 1.0 { 1.0 } else { (lanes * bytes as f64 / self.vector_bytes).max(0.25) }
+    }
+
+    fn store(&mut self, to: Mem, index: &[ExprId], value: ExprId, roots: &[ExprId]) {
+        const LANES: Mask = 1 << 63;
+        let pool = &self.phase.exprs;
+        let ids = pool.reachable(roots);
+        let mut lanes_of: f64 = 1.0;
+        for id in &ids {
+            if let Expr::Lanes { lanes, .. } = pool.get(*id) {
+                lanes_of = lanes_of.max(Variable::max(lanes) as f64 + 1.0);
+            }
+        }
+        let mut masks: FxHashMap<ExprId, Mask> = FxHashMap::default();
+        let mut ordered = ids;
+        // Operands have smaller numbers than their users.
+        ordered.sort_unstable();
+        let all: Mask = self.frames.iter().enumerate().fold(0, |m, (at, _)| m | 1 << at.min(62));
+        let fused = self.fused(&ordered);
+        for &id in &ordered {
+            let node = pool.get(id);
+            let mut mask: Mask = node.operands().iter().map(|o| masks[o]).fold(0, |a, b| a | b);
+            match node {
+                Expr::Index(size) => {
+                    mask |= self.frames_of(size);
+                    let bound = |v: &Variable| !self.frames.iter().any(|f| f.var == *v) && !self.at.contains_key(v);
+                    if size.variables().iter().any(bound) {
+                        mask |= LANES;
+                    }
+                }
+                // A temporary changes with the loops in which it is stored.
+                Expr::Load { from: Mem::Temp(t, _), .. } => {
+                    let stored = &self.stored[t.index()];
+                    let changes = |at: &usize| stored.contains(&self.numbers[*at]);
+                    mask |= (0..self.frames.len()).filter(changes).fold(0, |m, at| m | 1 << at.min(62));
+                }
+                _ => {}
+            }
+            let (mut lanes, times) = self.extent_of(mask & !LANES);
+            if mask & LANES != 0 {
+                lanes *= lanes_of;
+            }
+            let dtype = pool.dtype(id);
+            let operands = node.operands();
+            let widest = operands.iter().map(|o| pool.dtype(*o)).filter(|t| *t != DType::Index);
+            let bytes = widest.map(DType::bytes).fold(dtype.bytes(), usize::max);
+            let vectors = self.vectors(lanes, bytes);
+            let mut slots = 0.0;
+            match node {
+                Expr::Alu(op, args) => {
+                    let float = args.iter().any(|a| pool.dtype(*a).is_float());
+                    if float {
+                        self.cost.flops += self.share * times * lanes;
+                    }
+                    let address = dtype == DType::Index && mask & LANES == 0;
+                    slots = if address { 0.0 } else { slots_of(*op, float, lanes) * vectors };
+                }
+                Expr::Cast(_, from) if pool.dtype(*from) != DType::Index => slots = 1.5 * vectors,
+                Expr::Cast(..) => slots = vectors,
+                Expr::Lanes { .. } => {
+                    slots = 2.0 * lanes_of.log2();
+                    mask &= !LANES;
+                }
+                Expr::Load { from, index, .. } => {
+                    let (from, index) = (*from, index.clone());
+                    slots = self.access(from, &index, dtype, How { mask, lanes, bound: lanes_of, written: false });
+                }
+                _ => {}
+            }
+            masks.insert(id, mask);
+            if !fused.contains(&id) {
+                self.cost.slots += self.share * times * slots;
+            }
+        }
+        let mask = all;
+        let (lanes, times) = self.extent_of(mask);
+        let dtype = pool.dtype(value);
+        let own = index.iter().fold(0, |m, i| m | masks.get(i).copied().unwrap_or(0));
+        let slots = self.access(to, index, dtype, How { mask: own & !LANES, lanes, bound: 1.0, written: true });
+        self.cost.slots += self.share * times * slots;
+        self.chain(to, own, &ordered);
+    }
+
+    /// Products that become part of a multiply-add.
+    fn fused(&self, ids: &[ExprId]) -> FxHashSet<ExprId> {
+        let pool = &self.phase.exprs;
+        let mut fused = FxHashSet::default();
+        if self.lowered.strict {
+            return fused;
+        }
+        let mut uses: FxHashMap<ExprId, usize> = FxHashMap::default();
+        ids.iter().flat_map(|id| pool.get(*id).operands()).for_each(|o| *uses.entry(o).or_default() += 1);
+        for id in ids {
+            if let Expr::Alu(Alu::Add | Alu::Sub, args) = pool.get(*id)
+                && pool.dtype(*id).is_float()
+            {
+                let product = |a: &&ExprId| matches!(pool.get(**a), Expr::Alu(Alu::Mul, _)) && uses[*a] == 1;
+                fused.extend(args.iter().find(product));
+            }
+        }
+        fused
+    }
+
+    /// Slots of one access, of which bytes are noted.
+    fn access(&mut self, mem: Mem, index: &[ExprId], dtype: DType, how: How) -> f64 {
+        let How { mask, lanes, bound, written } = how;
+        let shape: Vec<f64> = match mem {
+            Mem::Param(p) => self.param(p).shape.iter().map(|n| self.value(n)).collect(),
+            Mem::Temp(t, _) => self.phase.temps[t.index()].shape.iter().map(|n| self.value(n)).collect(),
+        };
+        let register = matches!(mem, Mem::Temp(t, _) if self.phase.temps[t.index()].home == Home::Register);
+        let pool = &self.phase.exprs;
+        let random = index.iter().any(|i| !matches!(pool.get(*i), Expr::Index(_) | Expr::Const(_)));
+        // How far the next lane's element lies.
+        let step = if lanes > 1.0 && !random { self.step(index, &shape, mask) } else { 0.0 };
+        if let Mem::Param(param) = mem {
+            let size: f64 = shape.iter().product::<f64>() * dtype.bytes() as f64;
+            let own = if random { mask } else { index.iter().fold(0, |m, i| m | self.mask_of(*i)) };
+            let steps: Vec<f64> =
+                self.frames.iter().map(|f| self.distance(index, &shape, &|v| *v == f.var).abs()).collect();
+            let inner = self.distance(index, &shape, &|v| !self.at.contains_key(v)).abs();
+            let run = self.run(&steps, if inner == 1.0 { bound } else { 1.0 }, LINE / dtype.bytes() as f64)
+                * dtype.bytes() as f64;
+            self.note(Touch { param, written, random, run, steps, block: bound, own, dtype, size });
+        }
+        if register {
+            return 0.0;
+        }
+        let weight = if written { 2.0 } else { 1.0 };
+        let vectors = self.vectors(lanes, dtype.bytes());
+        match (lanes > 1.0, random, step.abs()) {
+            (false, true, _) => 1.5 * weight,
+            (false, false, _) => weight,
+            (true, true, _) => 2.0 * weight * lanes,
+            (true, false, 0.0) => 0.5,
+            (true, false, s) if s <= 1.0 => weight * vectors,
+            (true, false, s) if s <= 4.0 => 2.0 * s * vectors,
+            _ => 1.5 * weight * lanes,
+        }
+    }
+
+    /// Notes what is touched.
+    fn note(&mut self, touch: Touch) {
+        let Touch { param, written, random, run, steps, block, own, dtype, size } = touch;
+        let width = dtype.bytes() as f64;
+        let touched = |inside: Mask, each: f64| match random {
+            true => self.points(inside) * block * each,
+            false => (self.points(inside) * block * each).min(size.max(width)),
+        };
+        let around = self.numbers.iter().enumerate();
+        let around = around.map(|(at, number)| (*number, touched(own & !((2u64 << at) - 1), width))).collect();
+        let bytes = self.share * touched(own, width);
+        // Of what does not lie side by side, whole lines are moved.
+        let lines = self.share * touched(own, width * (LINE / run.max(width)).max(1.0));
+        let traffic = Traffic {
+            param,
+            written,
+            bytes,
+            lines,
+            footprint: if random { size } else { bytes },
+            scattered: random || run < RUN,
+            // A line that is written is read first, unless it goes past the caches.
+            allocates: written && !self.phase.streams.contains(&param),
+        };
+        self.accesses.push(Access { traffic, around, steps, statement: self.statements });
+    }
+
+    /// Points of these frames.
+    fn points(&self, mask: Mask) -> f64 {
+        (0..self.frames.len()).filter(|at| mask >> at & 1 == 1).map(|at| self.frames[at].extent).product()
+    }
+
+    /// Elements that lie side by side, or in one line, of what is touched in some thousand rounds of the
+    /// inner loops.
+    fn run(&self, steps: &[f64], start: f64, line: f64) -> f64 {
+        let (mut run, mut rounds) = (start, 1.0);
+        for (frame, step) in self.frames.iter().zip(steps).rev() {
+            if *step > 0.0 && *step <= run.max(line) {
+                run += step * (frame.extent - 1.0).max(0.0);
+            }
+            rounds *= frame.extent.max(1.0);
+            if rounds > ROUNDS {
+                break;
+            }
+        }
+        run
+    }
+
+    fn mask_of(&self, index: ExprId) -> Mask {
+        match self.phase.exprs.get(index) {
+            Expr::Index(size) => self.frames_of(size),
+            _ => 0,
+        }
+    }
+
+    /// Elements from one lane of the vector loop to the next.
+    fn step(&self, index: &[ExprId], shape: &[f64], mask: Mask) -> f64 {
+        let vector =
+            (0..self.frames.len()).rev().find(|at| mask >> at & 1 == 1 && self.frames[*at].kind == LoopKind::Vector);
+        match vector {
+            Some(at) => self.distance(index, shape, &|v| *v == self.frames[at].var),
+            // The lanes that an expression binds.
+            None => self.distance(index, shape, &|v| !self.at.contains_key(v)),
+        }
+    }
+
+    /// Elements between where the counters are and where one of them is one further.
+    fn distance(&self, index: &[ExprId], shape: &[f64], which: &dyn Fn(&Variable) -> bool) -> f64 {
+        let mut distance = 0.0;
+        let mut stride = 1.0;
+        for (i, extent) in index.iter().zip(shape).rev() {
+            if let Expr::Index(size) = self.phase.exprs.get(*i) {
+                let moved = |by: i64| {
+                    let value = |v: &Variable| match which(v) {
+                        true => Some(by),
+                        false => self.at.get(v).copied().or(Some(0)),
+                    };
+                    size.eval(&value).unwrap_or(0) as f64
+                };
+                distance += (moved(1) - moved(0)) * stride;
+            }
+            stride *= extent.max(1.0);
+        }
+        distance
+    }
+
+    /// The chain of a statement that updates what it stores to. Rounds that update other elements
+    /// overlap as far as a processor looks ahead.
+    fn chain(&mut self, to: Mem, own: Mask, ids: &[ExprId]) {
+        let pool = &self.phase.exprs;
+        let updates = ids.iter().any(|id| matches!(pool.get(*id), Expr::Load { from, .. } if *from == to));
+        let Mem::Temp(t, _) = to else { return };
+        if !updates {
+            return;
+        }
+        let scratch = self.phase.temps[t.index()].home == Home::Scratch;
+        let (mut chain, mut instructions, mut repeats) = (LATENCY, 2.0, false);
+        for (at, frame) in self.frames.iter().enumerate().rev() {
+            let other = own >> at & 1 == 1;
+            match frame.kind {
+                LoopKind::Vector => continue,
+                _ if frame.grid => break,
+                LoopKind::Unroll if other => {}
+                LoopKind::Serial if other => {
+                    chain *= frame.extent / (AHEAD / instructions).clamp(1.0, frame.extent.max(1.0));
+                }
+                kind => {
+                    let forward = if scratch && kind == LoopKind::Serial { FORWARD } else { 0.0 };
+                    chain = (chain + forward) * frame.extent;
+                    repeats |= frame.extent > 1.0;
+                }
+            }
+            instructions *= frame.extent;
+        }
+        if repeats {
+            self.cost.chain += self.share * chain;
+        }
+    }
+
+    fn tile(&mut self, micro: &Micro) {
+        let (rows, cols, depth) = (f64::from(micro.rows), f64::from(micro.cols), self.value(&micro.depth));
+        let times = self.share * self.times(self.frames.len());
+        let vectors = (cols * micro.acc.bytes() as f64 / self.vector_bytes).ceil();
+        // What is narrower than the sum is widened first.
+        let widened = if micro.dtype.bytes() < micro.acc.bytes() { 2.0 * (vectors + rows) } else { 0.0 };
+        let step = (rows * vectors + 0.5 * vectors + widened).max(LATENCY);
+        self.cost.slots += times * (depth * step + 3.0 * rows * vectors + TILE_CALL);
+        self.cost.flops += times * 2.0 * rows * cols * depth;
+        self.cost.registers = self.cost.registers.max((rows * vectors + vectors) as u32 + 1);
+        let blocks = [
+            (&micro.a, rows * depth, micro.dtype),
+            (&micro.b, depth * cols, micro.dtype),
+            (&micro.c, rows * cols, micro.acc),
+        ];
+        for (n, (operand, block, dtype)) in blocks.into_iter().enumerate() {
+            let Mem::Param(param) = operand.mem else { continue };
+            let size = self.param(param).shape.iter().map(|n| self.value(n)).product::<f64>() * dtype.bytes() as f64;
+            let own = operand.index.iter().fold(0, |m, i| m | self.frames_of(i));
+            let steps = vec![block; self.frames.len()];
+            self.note(Touch { param, written: n == 2, random: false, run: RUN, steps, block, own, dtype, size });
+        }
+    }
+
+    fn param(&self, param: ParamId) -> &'a Param {
+        &self.lowered.params[param.index()]
+    }
+
+    /// What is moved: of accesses to one argument, by one pattern, inside of a common loop whose round
+    /// fits a near cache, only the first one is.
+    fn traffic(&self) -> Vec<Traffic> {
+        let mut moved: Vec<Access> = Vec::new();
+        for access in &self.accesses {
+            let near = moved.iter_mut().find(|m| {
+                let same = (m.traffic.param, m.traffic.written) == (access.traffic.param, access.traffic.written);
+                let common = m.around.iter().zip(&access.around).take_while(|(a, b)| a.0 == b.0).last();
+                let inside = common.map_or(m.traffic.bytes, |(a, b)| a.1.max(b.1));
+                let one = m.statement == access.statement;
+                same && if one { m.steps == access.steps } else { inside <= NEAR }
+            });
+            match near {
+                Some(m) => {
+                    m.traffic.bytes = m.traffic.bytes.max(access.traffic.bytes);
+                    m.traffic.footprint = m.traffic.footprint.max(access.traffic.footprint);
+                }
+                None => moved.push(access.clone()),
+            }
+        }
+        moved.into_iter().map(|m| m.traffic).collect()
+    }
+
+    /// Whether a condition on counters holds at their middle.
+    fn truth(&self, condition: ExprId) -> Option<bool> {
+        let pool = &self.phase.exprs;
+        let mut ids = pool.reachable(&[condition]);
+        ids.sort_unstable();
+        let mut known: FxHashMap<ExprId, i64> = FxHashMap::default();
+        for id in ids {
+            let value = match pool.get(id) {
+                Expr::Index(size) => Some(self.index(size)),
+                Expr::Const(c) if !c.dtype().is_float() => i64::try_from(c.as_i128()).ok(),
+                Expr::Alu(op, args) => {
+                    let args: Option<Vec<i64>> = args.iter().map(|a| known.get(a).copied()).collect();
+                    match (op, args.as_deref()) {
+                        (Alu::Lt, Some([a, b])) => Some(i64::from(a < b)),
+                        (Alu::Le, Some([a, b])) => Some(i64::from(a <= b)),
+                        (Alu::Eq, Some([a, b])) => Some(i64::from(a == b)),
+                        (Alu::Ne, Some([a, b])) => Some(i64::from(a != b)),
+                        (Alu::And, Some([a, b])) => Some(a & b),
+                        (Alu::Or, Some([a, b])) => Some(a | b),
+                        (Alu::Not, Some([a])) => Some(i64::from(*a == 0)),
+                        _ => None,
+                    }
+                }
+                Expr::Cast(_, a) => known.get(a).copied(),
+                _ => None,
+            };
+            known.extend(value.map(|v| (id, v)));
+        }
+        known.get(&condition).map(|v| *v != 0)
+    }
+}
+
+/// For each temporary the loops in which it is stored, numbered in the order in which they open, after
+/// those of the grid.
+fn stores(phase: &Phase) -> Vec<FxHashSet<usize>> {
+    fn walk(body: &[Stmt], loops: &mut usize, around: &mut Vec<usize>, found: &mut [FxHashSet<usize>]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Loop(_, inner) => {
+                    around.push(*loops);
+                    *loops += 1;
+                    walk(inner, loops, around, found);
+                    around.pop();
+                }
+                Stmt::If(_, inner) => walk(inner, loops, around, found),
+                Stmt::Store { to: Mem::Temp(t, _), .. } => found[t.index()].extend(around.iter()),
+                Stmt::Micro(Micro { c: TileOperand { mem: Mem::Temp(t, _), .. }, .. }) => {
+                    found[t.index()].extend(around.iter());
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut found = vec![FxHashSet::default(); phase.temps.len()];
+    walk(&phase.body, &mut phase.grid.len(), &mut Vec::new(), &mut found);
+    found
+}
+
+/// Slots of one vector of an operation; of some, of each lane.
+fn slots_of(op: Alu, float: bool, lanes: f64) -> f64 {
+    match op {
+        Alu::Div | Alu::Recip => 10.0,
+        Alu::Sqrt => 14.0,
+        // Integers are divided lane by lane.
+        Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod if !float => 10.0 * lanes.clamp(1.0, 16.0),
+        Alu::FloorDiv | Alu::FloorMod | Alu::Rem => 14.0,
+        Alu::Exp | Alu::Exp2 => 22.0,
+        Alu::Log | Alu::Log2 => 28.0,
+        Alu::Sin | Alu::Cos => 34.0,
+        Alu::Tanh => 34.0,
+        Alu::Erf => 38.0,
+        Alu::Tan => 50.0,
+        Alu::Pow => 70.0,
+        Alu::Max | Alu::Min if float => 2.0,
+        _ => 1.0,
+    }
+}

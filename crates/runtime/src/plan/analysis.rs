@@ -1,0 +1,260 @@
+//! What a plan is and costs, derived from its ops: see [`svod_schedule::analysis`].
+
+use super::builder::Role;
+use super::op::{OpKind, PlanOp};
+use super::{ExecutionPlan, order};
+use crate::code::KernelCode;
+use crate::machine::MachineSpeed;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::time::Duration;
+use svod_device::StorageId;
+use svod_ir::kernel::Body;
+use svod_ir::lowered::cost::{Cost, Machine};
+use svod_ir::lowered::{LoopKind, Stmt};
+use svod_ir::size::{BoundVariable, Size, Variable};
+use svod_schedule::analysis::{
+    Analysis, BufferInfo, Fusion, Item, ItemAnalysis, ItemContext, KernelInfo, Layout, MachineInfo, MemoryScope,
+    Opportunity, What, hints, iteration_space, reductions,
+};
+
+impl ExecutionPlan {
+    /// What the plan is and costs, at the present values of its variables (those without one count with
+    /// their upper bounds), with the times of the last profiled run.
+    pub fn analysis(&self) -> Analysis {
+        let context = &self.shared.context;
+        let threads = self.shared.pool.as_ref().map_or(context.threads(), |pool| pool.threads());
+        let speed = context.machine(threads);
+        let values = self.values();
+        let ops = self.ops();
+        let run = self.order();
+        let (data, control) = order::edges(ops, &self.buffers, run);
+        let profile = self.last_profile();
+        let measured = |at: usize| -> Option<f64> {
+            let profile = profile.as_ref()?;
+            let timing = profile.kernels.iter().chain(&profile.others).find(|t| t.op == at)?;
+            Some(nanoseconds(timing.time))
+        };
+        let item = |(place, at): (usize, &usize)| {
+            let op = &ops[*at];
+            let mut read: Vec<usize> = op.accesses().filter(|(_, write)| !*write).map(|(b, _)| b).collect();
+            let mut written: Vec<usize> = op.accesses().filter(|(_, write)| *write).map(|(b, _)| b).collect();
+            [&mut read, &mut written].into_iter().for_each(|list| {
+                list.sort_unstable();
+                list.dedup();
+            });
+            Item {
+                name: op.name().to_owned(),
+                what: what(op),
+                context: self.item_context(*at, op),
+                reads: read,
+                writes: written,
+                data: data[place].clone(),
+                control: control[place].clone(),
+                origins: op.origins.to_vec(),
+                analysis: self
+                    .costs(op, &values, &speed.machine)
+                    .map(|a| ItemAnalysis { measured_ns: measured(*at), ..a }),
+            }
+        };
+        let items: Vec<Item> = run.iter().enumerate().map(item).collect();
+        let buffers = self.buffer_infos(&items);
+        let (critical_path, estimated_total_ns) = Analysis::longest(&items)
+            .expect("a plan that was built has an order, and items wait for those that run before them");
+        let storages: FxHashMap<StorageId, usize> =
+            self.buffers.iter().map(|b| (b.storage_id(), b.storage().bytes())).collect();
+        Analysis {
+            opportunities: self.opportunities(&items, &speed, estimated_total_ns),
+            critical_path,
+            estimated_total_ns,
+            measured_total_ns: profile.map(|p| nanoseconds(p.total)),
+            held_bytes: storages.into_values().sum::<usize>() as u64,
+            peak_bytes: Analysis::peak(&buffers, items.len()),
+            machine: MachineInfo {
+                threads,
+                flops: speed.machine.peak(4),
+                bandwidth: speed.machine.levels.last().map_or(0.0, |l| l.all),
+                measured: speed.measured,
+            },
+            items,
+            buffers,
+        }
+    }
+
+    /// [`ExecutionPlan::analysis`] as a table.
+    pub fn explain(&self) -> String {
+        self.analysis().to_string()
+    }
+
+    fn item_context(&self, at: usize, op: &PlanOp) -> ItemContext {
+        let device = op.buffers.first().map(|b| self.buffers[*b].device().to_string()).unwrap_or_default();
+        let (mut dims, mut upcasted) = (0, 0);
+        for phase in op.code().iter().flat_map(|code| &code.spec().ast.phases) {
+            let mut open: Vec<&Stmt> = phase.body.iter().collect();
+            dims += phase.grid.len();
+            while let Some(stmt) = open.pop() {
+                match stmt {
+                    Stmt::Loop(l, body) => {
+                        dims += 1;
+                        upcasted += usize::from(l.kind != LoopKind::Serial);
+                        open.extend(body);
+                    }
+                    Stmt::If(_, body) => open.extend(body),
+                    _ => {}
+                }
+            }
+        }
+        ItemContext { device, stream: self.levels()[at], dims, upcasted }
+    }
+
+    /// What an op costs: nothing is known of functions of the host.
+    fn costs(&self, op: &PlanOp, values: &[BoundVariable], machine: &Machine) -> Option<ItemAnalysis> {
+        match &op.kind {
+            OpKind::Kernel(code) => Some(of_kernel(code, op, values, machine)),
+            OpKind::View { .. } => Some(ItemAnalysis { occupancy: 1.0, ..ItemAnalysis::default() }),
+            OpKind::Copy => {
+                let bytes = self.buffers[op.buffers[0]].bytes() as f64;
+                let rate = machine.levels.last().map_or(f64::INFINITY, |l| l.single);
+                let ns = 2.0 * bytes / rate * 1e9;
+                Some(ItemAnalysis {
+                    bytes_read: bytes,
+                    bytes_written: bytes,
+                    occupancy: 1.0 / machine.threads as f64,
+                    estimated_ns: ns,
+                    least_ns: ns,
+                    ..ItemAnalysis::default()
+                })
+            }
+            OpKind::Custom(_) => None,
+        }
+    }
+
+    fn buffer_infos(&self, items: &[Item]) -> Vec<BufferInfo> {
+        let mut spans: Vec<Option<(usize, usize)>> = vec![None; self.buffers.len()];
+        for (at, item) in items.iter().enumerate() {
+            for &buffer in item.reads.iter().chain(&item.writes) {
+                spans[buffer] = Some(spans[buffer].map_or((at, at), |(first, _)| (first, at)));
+            }
+        }
+        let mut groups: FxHashMap<StorageId, usize> = FxHashMap::default();
+        let mut infos = Vec::with_capacity(self.buffers.len());
+        for (at, (buffer, role)) in self.buffers.iter().zip(&self.shared.roles).enumerate() {
+            let fresh = groups.len();
+            let end = items.len().saturating_sub(1);
+            let output = self.shared.outputs.contains(&at);
+            let lifetime = spans[at].map(|(first, last)| match role {
+                Role::Given | Role::Input => (0, end),
+                _ if output => (first, end),
+                _ => (first, last),
+            });
+            infos.push(BufferInfo {
+                dtype: buffer.dtype().name().to_owned(),
+                layout: Layout { alignment: svod_device::Block::ALIGN, ..Layout::row_major(&self.shape(at)) },
+                scope: MemoryScope::Global,
+                device: buffer.device().to_string(),
+                bytes: buffer.bytes() as u64,
+                input: matches!(role, Role::Given | Role::Input),
+                output,
+                lifetime,
+                alias_group: *groups.entry(buffer.storage_id()).or_insert(fresh),
+                offset: buffer.offset() as u64,
+            });
+        }
+        infos
+    }
+
+    /// The extents in which a buffer is seen: those of the kernel that writes it, else the first that
+    /// reads it.
+    fn shape(&self, buffer: usize) -> Vec<Size> {
+        let param = |op: &PlanOp| {
+            let slots = op.outputs.iter().copied().chain(0..op.buffers.len());
+            let slot = slots.into_iter().find(|s| op.buffers[*s] == buffer)?;
+            Some(op.code()?.spec().ast.params.get(slot)?.shape.clone())
+        };
+        let writes = |op: &&PlanOp| op.outputs.iter().any(|o| op.buffers[*o] == buffer);
+        let found = self.ops().iter().filter(writes).find_map(param).or_else(|| self.ops().iter().find_map(param));
+        found.unwrap_or_else(|| vec![Size::from(self.buffers[buffer].count())])
+    }
+
+    /// Kernels whose result is an intermediate that one other kernel reads, and nobody else.
+    fn opportunities(&self, items: &[Item], speed: &MachineSpeed, total: f64) -> Vec<Opportunity> {
+        let mut readers: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
+        for (at, item) in items.iter().enumerate() {
+            for &buffer in &item.reads {
+                readers.entry(buffer).or_default().insert(at);
+            }
+        }
+        let rate = speed.machine.levels.last().map_or(f64::INFINITY, |l| l.all);
+        let mut found = Vec::new();
+        for (producer, item) in items.iter().enumerate().filter(|(_, item)| item.kernel().is_some()) {
+            for &buffer in item.writes.iter().filter(|b| self.shared.roles[**b] == Role::Intermediate) {
+                let Some(readers) = readers.get(&buffer).filter(|r| r.len() == 1) else { continue };
+                let Some(&consumer) = readers.iter().next().filter(|c| **c > producer) else { continue };
+                let both = [producer, consumer].map(|at| self.is_map(self.order()[at]));
+                let [Some(first), Some(second)] = both else { continue };
+                let kind = match (first, second) {
+                    (true, true) => Fusion::Elementwise,
+                    (true, false) | (false, true) => Fusion::Reduction,
+                    (false, false) => Fusion::Mixed,
+                };
+                let bytes_saved = 2.0 * self.buffers[buffer].bytes() as f64;
+                let saved = bytes_saved / rate * 1e9 + speed.machine.call * 1e9;
+                let benefit = if total > 0.0 { (saved / total).min(1.0) } else { 0.0 };
+                found.push(Opportunity { producer, consumer, kind, benefit, bytes_saved });
+            }
+        }
+        found.sort_by(|a, b| b.benefit.total_cmp(&a.benefit));
+        found
+    }
+
+    /// Whether a kernel only maps; none where it is not known what it computes.
+    fn is_map(&self, op: usize) -> Option<bool> {
+        let kernel = self.ops()[op].code()?.kernel()?;
+        Some(kernel.stages.iter().all(|s| matches!(s.body, Body::Map(_))))
+    }
+}
+
+fn what(op: &PlanOp) -> What {
+    match &op.kind {
+        OpKind::Kernel(code) => {
+            let launches = code.spec().launches.iter().map(|l| l.global.each_ref().map(ToString::to_string)).collect();
+            let mut info = KernelInfo { launches, ..KernelInfo::default() };
+            if let (Some(kernel), Some(schedule)) = (code.kernel(), code.schedule()) {
+                info.space = iteration_space(kernel, schedule);
+                info.hints = hints(kernel, schedule);
+                info.reductions = reductions(kernel, schedule);
+                info.schedule = schedule.to_string();
+            }
+            What::Kernel(Box::new(info))
+        }
+        OpKind::Copy => What::Transfer { asynchronous: false, strided: None },
+        OpKind::View { offset } => What::View { offset: *offset },
+        OpKind::Custom(_) => What::HostCallback,
+    }
+}
+
+fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: &Machine) -> ItemAnalysis {
+    let value = |v: &Variable| {
+        let fixed = op.fixed.iter().find(|(name, _)| name == v.name()).map(|(_, value)| *value);
+        fixed.or_else(|| values.iter().find(|b| b.variable().name() == v.name()).map(BoundVariable::value))
+    };
+    let costs = code.spec().ast.costs(&value, machine.vector_bytes);
+    let total = |of: &dyn Fn(&Cost) -> f64| -> f64 { costs.iter().map(of).sum() };
+    let seconds = machine.call + total(&|c| c.seconds(machine));
+    // Phases take turns: each counts as long as it takes.
+    let busy = total(&|c| c.occupancy(machine) * c.seconds(machine));
+    ItemAnalysis {
+        flops: total(&|c| c.flops),
+        bytes_read: total(&|c| c.bytes(false)),
+        bytes_written: total(&|c| c.bytes(true)),
+        registers: costs.iter().map(|c| c.registers).max().unwrap_or(0),
+        scratch_bytes: costs.iter().map(|c| c.scratch).max().unwrap_or(0).max(code.scratch() as u64),
+        occupancy: (busy / (seconds - machine.call).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0),
+        estimated_ns: seconds * 1e9,
+        measured_ns: None,
+        least_ns: total(&|c| machine.least(c)) * 1e9,
+    }
+}
+
+fn nanoseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e9
+}

@@ -1,0 +1,161 @@
+//! An analysis as a table.
+
+use super::model::{Analysis, Fusion, Item, MachineInfo};
+use std::fmt::{self, Write};
+
+/// The longest name and list of lines that a table shows in full.
+const WIDTH: usize = 36;
+
+/// A line per item: its origin, tasks, work and time; then totals, critical path, memory and what might be
+/// fused.
+impl fmt::Display for Analysis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows: Vec<[String; 10]> = vec![HEAD.map(str::to_owned)];
+        rows.extend(self.items.iter().enumerate().map(|(at, item)| self.row(at, item)));
+        let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+        for row in &rows {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                let width = widths[column];
+                match LEFT.contains(&column) {
+                    true => write!(line, "{cell:width$}  ")?,
+                    false => write!(line, "{cell:>width$}  ")?,
+                }
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        writeln!(f)?;
+        self.totals(f)
+    }
+}
+
+const HEAD: [&str; 10] = ["", "item", "from", "tasks", "flops", "read", "written", "estimate", "measured", "roofline"];
+
+/// The columns of words.
+const LEFT: [usize; 2] = [1, 2];
+
+impl Analysis {
+    fn row(&self, at: usize, item: &Item) -> [String; 10] {
+        let critical = if self.critical_path.contains(&at) { "*" } else { "" };
+        let mut row: [String; 10] = Default::default();
+        row[0] = format!("{critical}{at}");
+        row[1] = clipped(&item.name);
+        row[2] = origins(item);
+        row[3] = item.kernel().map(tasks).unwrap_or_default();
+        if let Some(a) = &item.analysis {
+            row[4] = count(a.flops);
+            row[5] = bytes(a.bytes_read);
+            row[6] = bytes(a.bytes_written);
+            row[7] = time(a.estimated_ns);
+            row[8] = a.measured_ns.map(time).unwrap_or_default();
+            row[9] = format!("{:.0}%", a.roofline() * 100.0);
+        }
+        row
+    }
+
+    fn totals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = |of: fn(&super::ItemAnalysis) -> f64| -> f64 {
+            self.items.iter().filter_map(|i| i.analysis.as_ref()).map(of).sum()
+        };
+        let kernels = self.items.iter().filter(|i| i.kernel().is_some()).count();
+        let others = self.items.len() - kernels;
+        write!(f, "{kernels} kernels")?;
+        if others > 0 {
+            write!(f, ", {others} other items")?;
+        }
+        let moved = all(|a| a.bytes_read + a.bytes_written);
+        write!(f, ": {} flops, {} moved, ", count(all(|a| a.flops)), bytes(moved))?;
+        write!(f, "{} estimated", time(self.estimated_total_ns))?;
+        match self.measured_total_ns {
+            Some(ns) => writeln!(f, ", {} measured", time(ns))?,
+            None => writeln!(f)?,
+        }
+        let MachineInfo { threads, flops, bandwidth, measured } = self.machine;
+        let source = if measured { "measured" } else { "assumed" };
+        writeln!(f, "machine, {source}: {threads} threads, {}flop/s, {}/s", count(flops), bytes(bandwidth))?;
+        writeln!(f, "memory: {} held, {} at the peak", bytes(self.held_bytes as f64), bytes(self.peak_bytes as f64))?;
+        let path: Vec<String> = self.critical_path.iter().map(ToString::to_string).collect();
+        if path.len() < self.items.len() {
+            writeln!(f, "critical path: {}", path.join(" > "))?;
+        }
+        if !self.opportunities.is_empty() {
+            writeln!(f, "might be fused:")?;
+        }
+        for found in self.opportunities.iter().take(SHOWN) {
+            let kind = match found.kind {
+                Fusion::Elementwise => "elementwise",
+                Fusion::Reduction => "reduction",
+                Fusion::Mixed => "mixed",
+            };
+            let (saved, benefit) = (bytes(found.bytes_saved), found.benefit * 100.0);
+            writeln!(
+                f,
+                "  {} into {}: {kind}, saves {saved}, {benefit:.0}% of the time",
+                found.producer, found.consumer
+            )?;
+        }
+        match self.opportunities.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more"),
+        }
+    }
+}
+
+/// Opportunities that are listed.
+const SHOWN: usize = 8;
+
+fn clipped(text: &str) -> String {
+    match text.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The last line, whose result the item is, and how many others: `model.py:12 (Net.head) +2`.
+fn origins(item: &Item) -> String {
+    let Some(origin) = item.origins.last() else { return String::new() };
+    let file = origin.file.rsplit(['/', '\\']).next().unwrap_or_default();
+    let module = origin.module.as_ref().map(|m| format!(" ({m})")).unwrap_or_default();
+    let others = item.origins.len() - 1;
+    let more = if others > 0 { format!(" +{others}") } else { String::new() };
+    format!("{file}:{}{module}{more}", origin.line)
+}
+
+fn tasks(kernel: &super::KernelInfo) -> String {
+    let one = |sizes: &[String; 3]| {
+        let counted: Vec<&str> = sizes.iter().map(String::as_str).filter(|n| *n != "1").collect();
+        if counted.is_empty() { "1".to_owned() } else { counted.join("x") }
+    };
+    kernel.launches.iter().map(one).collect::<Vec<_>>().join("+")
+}
+
+/// A number with three digits and its thousands as a letter: `1.23 M`.
+fn count(n: f64) -> String {
+    let (scale, unit) = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
+        .into_iter()
+        .find(|(scale, _)| n >= *scale)
+        .unwrap_or((1.0, ""));
+    format!("{} {unit}", digits(n / scale)).trim_end().to_owned()
+}
+
+fn bytes(n: f64) -> String {
+    let units = [(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| n >= *scale).unwrap_or((1.0, "B"));
+    format!("{} {unit}", digits(n / scale))
+}
+
+fn time(ns: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| ns >= *scale).unwrap_or((1.0, "ns"));
+    format!("{} {unit}", digits(ns / scale))
+}
+
+/// Three digits.
+fn digits(n: f64) -> String {
+    match n {
+        n if n >= 100.0 || n == n.trunc() => format!("{n:.0}"),
+        n if n >= 10.0 => format!("{n:.1}"),
+        n => format!("{n:.2}"),
+    }
+}
