@@ -177,7 +177,7 @@ fn rules_reject_what_does_not_fit() {
 }
 
 #[test]
-fn values() {
+fn e2_values() {
     let x = numbers(&[2, 3]);
     let f64s = |u: &UOp| value(u, &[]).data.to_f64();
     assert_eq!(f64s(&x.permute(&[1, 0]).unwrap()), [0., 3., 1., 4., 2., 5.]);
@@ -213,7 +213,7 @@ fn values() {
 }
 
 #[test]
-fn symbolic_sizes_take_the_values_bound() {
+fn e6_symbolic_sizes_take_the_values_bound() {
     let n = Variable::new("n", 1, 8).unwrap();
     let bound = UOp::bind(n.bind(3).unwrap()).unwrap();
     let x = UOp::range(&n).unwrap();

@@ -39,7 +39,7 @@ if v14 {
 ";
 
 #[test]
-fn texts_parse_back_and_run() {
+fn e5_texts_parse_back_and_run() {
     let linear = Linear::parse(SUMS).unwrap();
     linear.verify().unwrap();
     assert_eq!(linear.to_string(), SUMS);
@@ -54,7 +54,7 @@ fn texts_parse_back_and_run() {
 }
 
 #[test]
-fn tiles_parse_back_and_run() {
+fn e5_tiles_parse_back_and_run() {
     let text = "\
 linear tile
 param p0: f32
@@ -74,7 +74,7 @@ barrier
 }
 
 #[test]
-fn the_verifier_names_what_is_wrong() {
+fn e5_the_verifier_names_what_is_wrong() {
     let fault = |body: &str| {
         let head = "linear l\nparam p0: f32\nparam p1: bf16 written\nslot a0: f32x4\n\nv0: index = const index(4)\n";
         Linear::parse(&format!("{head}{body}\n")).unwrap().verify().unwrap_err().to_string()
@@ -89,4 +89,22 @@ fn the_verifier_names_what_is_wrong() {
     assert!(fault("v1: indexx3 = iota\nv2: index = reduce add v1").contains("types"));
     assert!(Linear::parse("linear l\n\n}").is_err());
     assert!(Linear::parse("linear l\n\nv1: index = iota").is_err());
+}
+
+#[test]
+fn e1_every_element_type_is_there_as_scalar_vector_and_memory() {
+    let names: Vec<&str> = DType::ALL.iter().map(|t| t.short()).collect();
+    let expected = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 index void";
+    assert_eq!(names.join(" "), expected);
+    for dtype in DType::ALL.iter().filter(|t| **t != DType::Void && **t != DType::Index) {
+        // A parameter is a pointer to its elements.
+        let (name, zero) = (dtype.short(), svod_dtype::Const::zero(*dtype));
+        let text = format!(
+            "linear copy\nparam p0: {name}\nparam p1: {name} written\n\nv0: index = const index(0)\nv1: {name}x2 = load \
+             p0[v0]\nstore p1[v0] = v1\nv2: {name} = const {zero}\nstore p1[v0] = v2\n"
+        );
+        let linear = Linear::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        linear.verify().unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(linear.to_string(), text);
+    }
 }

@@ -37,7 +37,7 @@ impl Context {
         let known = self.speeds.lock().get(&threads).cloned();
         known.unwrap_or_else(|| {
             let described = Machine::described(self.target(), threads);
-            let stored = DiskCache::user().and_then(|cache| cache.get(self.speed_key(threads)));
+            let stored = DiskCache::user("machine").and_then(|cache| cache.get(self.speed_key(threads)));
             let speed = match stored.and_then(|text| read(&String::from_utf8(text).ok()?, &described)) {
                 Some(machine) => MachineSpeed { machine, measured: true },
                 None => MachineSpeed { machine: described, measured: false },
@@ -71,7 +71,7 @@ impl Context {
             machine.levels[level].single = single;
             machine.levels[level].all = all.max(single);
         }
-        if let Some(cache) = DiskCache::user() {
+        if let Some(cache) = DiskCache::user("machine") {
             cache.put(self.speed_key(threads), written(&machine).as_bytes());
         }
         let speed = MachineSpeed { machine, measured: true };

@@ -15,7 +15,7 @@ use svod_dtype::DType;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::Kernel;
 use svod_ir::lowered::Lowered;
-use svod_ir::size::{BoundVariable, Size};
+use svod_ir::size::BoundVariable;
 use svod_ir::target::Target;
 use svod_schedule::{Schedule, lower};
 
@@ -48,11 +48,11 @@ pub(super) struct Native {
 
 impl Bench for Native {
     fn compile(&mut self, subject: &Subject, schedule: &Schedule) -> Result<Compiled, Dropped> {
-        let Job { kernel, device, .. } = &job(subject, schedule)?;
+        let Job { kernel, device, target, .. } = &job(subject, schedule)?;
         let program = lower(kernel, schedule).map_err(|e| Dropped::new(Reason::Linearize, e))?;
-        let work = work(&program.lowered);
+        let work = work(&program.lowered, target);
         if work > subject.most_work {
-            let detail = format!("{work} operations, of at most {}", subject.most_work);
+            let detail = format!("{work} slots, of at most {}", subject.most_work);
             return Err(Dropped::new(Reason::Compute, detail));
         }
         let backend = device.primary().map_err(|e| Dropped::new(Reason::Compile, e))?;
@@ -131,12 +131,10 @@ fn job(subject: &Subject, schedule: &Schedule) -> Result<Job, Dropped> {
     Ok(Job { kernel: Arc::new(kernel), device, target, optimizer: Optimizer::Given(schedule.clone()) })
 }
 
-/// Scalar operations of all tasks, as far as shapes tell.
-fn work(lowered: &Lowered) -> u64 {
-    let most = |size: &Size| size.upper_bound().map_or(u64::MAX, |n| n.max(0) as u64);
-    let phase =
-        |p: &svod_ir::lowered::Phase| p.grid.iter().fold(p.work(), |work, l| work.saturating_mul(most(&l.extent)));
-    lowered.phases.iter().map(phase).fold(0, u64::saturating_add)
+/// What all tasks do, in slots, at the variables' maxima.
+fn work(lowered: &Lowered, target: &Target) -> u64 {
+    let costs = lowered.costs(&|_| None, target.vector_bytes);
+    costs.iter().map(|c| c.tasks * c.slots).sum::<f64>() as u64
 }
 
 /// Refuses a linear list of more than `most` instructions, with what there are most of.
