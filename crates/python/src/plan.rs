@@ -202,12 +202,12 @@ impl PyPlan {
     /// and measured time (once `execute_profiled` has run) and share of the roofline; then totals,
     /// memory, the critical path (items marked with `*`), and what might be fused.
     fn explain(&self, py: Python<'_>) -> Result<String> {
-        allow(py, || Ok::<_, TensorError>(self.plan.execution().explain()))
+        allow(py, || self.plan.execution().explain().map_err(svod_tensor::TensorError::from))
     }
 
     /// As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes.
     fn analysis<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let analysis = allow(py, || Ok::<_, TensorError>(self.plan.execution().analysis()))?;
+        let analysis = allow(py, || self.plan.execution().analysis().map_err(svod_tensor::TensorError::from))?;
         let text = serde_json::to_string(&analysis).map_err(|e| Class::Execution.raise(e.to_string()))?;
         Ok(py.import("json")?.call_method1("loads", (text,))?)
     }

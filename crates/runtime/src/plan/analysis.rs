@@ -4,6 +4,7 @@ use super::builder::Role;
 use super::op::{OpKind, PlanOp};
 use super::{ExecutionPlan, order};
 use crate::code::KernelCode;
+use crate::error::Result;
 use crate::machine::MachineSpeed;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::time::Duration;
@@ -20,11 +21,14 @@ use svod_schedule::analysis::{
 impl ExecutionPlan {
     /// What the plan is and costs, at the present values of its variables (those without one count with
     /// their upper bounds), with the times of the last profiled run.
-    pub fn analysis(&self) -> Analysis {
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::values`].
+    pub fn analysis(&self) -> Result<Analysis> {
         let context = &self.shared.context;
         let threads = self.shared.pool.as_ref().map_or(context.threads(), |pool| pool.threads());
         let speed = context.machine(threads);
-        let values = self.values();
+        let values = self.values()?;
         let ops = self.ops();
         let run = self.order();
         let (data, control) = order::edges(ops, &self.buffers, run);
@@ -62,7 +66,7 @@ impl ExecutionPlan {
             .expect("a plan that was built has an order, and items wait for those that run before them");
         let storages: FxHashMap<StorageId, usize> =
             self.buffers.iter().map(|b| (b.storage_id(), b.storage().bytes())).collect();
-        Analysis {
+        Ok(Analysis {
             opportunities: self.opportunities(&items, &speed, estimated_total_ns),
             critical_path,
             estimated_total_ns,
@@ -77,12 +81,15 @@ impl ExecutionPlan {
             },
             items,
             buffers,
-        }
+        })
     }
 
     /// [`ExecutionPlan::analysis`] as a table.
-    pub fn explain(&self) -> String {
-        self.analysis().to_string()
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::values`].
+    pub fn explain(&self) -> Result<String> {
+        Ok(self.analysis()?.to_string())
     }
 
     fn item_context(&self, at: usize, op: &PlanOp) -> ItemContext {
