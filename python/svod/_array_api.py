@@ -146,9 +146,9 @@ zeros_like = Tensor.zeros_like
 Axis = int | Sequence[int] | None
 
 
-def asarray(obj: Any, /, *, dtype: Any = None) -> Tensor:
+def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """`obj` as a tensor: a copy, unless it is one."""
-    return Tensor(obj, dtype)
+    return Tensor(obj, dtype, device)
 
 
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:

@@ -112,7 +112,7 @@ class Jitted(Generic[P, R]):
         held: list[Any] = []
         structure = _taken(self._shaped(args, kwargs), arrays, held)
         arrays, shapes = [array for array, _ in arrays], [shape for _, shape in arrays]
-        kinds = tuple((str(_dtype(a)), _shape_key(s)) for a, s in zip(arrays, shapes, strict=True))
+        kinds = tuple((str(_dtype(a)), _device(a), _shape_key(s)) for a, s in zip(arrays, shapes, strict=True))
         key = (_key(structure), kinds, repr(PrepareConfig()))
         with self._lock:
             trace = self._traces.get(key)
@@ -141,7 +141,8 @@ class Jitted(Generic[P, R]):
 
     def _trace(self, structure: Any, arrays: list[Any], shapes: list[Any], held: list[Any]) -> _Trace:
         inputs = [
-            Tensor._placeholder(shape, _dtype(a), i) for i, (a, shape) in enumerate(zip(arrays, shapes, strict=True))
+            Tensor._placeholder(shape, _dtype(a), i, _device(a))
+            for i, (a, shape) in enumerate(zip(arrays, shapes, strict=True))
         ]
         args, kwargs = _rebuilt(structure, inputs)
         modules = (module for module in held if isinstance(module, Module))
@@ -168,6 +169,14 @@ class _Shaped:
 
 def _dtype(array: Any) -> Any:
     return array.dtype
+
+
+def _device(array: Any) -> str:
+    if not isinstance(array, Tensor):
+        return "CPU"
+    if isinstance(array.device, str):
+        return array.device
+    raise ArgumentError(f"jit: an argument is spread over {array.device}; give it whole, and shard it in the function")
 
 
 def _shape_key(shape: Iterable[Any]) -> tuple[Any, ...]:

@@ -691,7 +691,7 @@ class Tensor:
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: _Operand, /) -> None: ...
     @staticmethod
-    def _placeholder(shape: tuple[Any, ...], dtype: _DTypeLike, slot: builtins.int) -> Tensor: ...
+    def _placeholder(shape: tuple[Any, ...], dtype: _DTypeLike, slot: builtins.int, device: str) -> Tensor: ...
     def _snapshot(self) -> Tensor: ...
     def _same(self, other: Tensor) -> builtins.bool: ...
     def reshape(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
@@ -1335,7 +1335,23 @@ class Tensor:
     def to(
         self, /, target: _DTypeLike | str | None = None, *, dtype: _DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """On another device, or as another type: whichever is named."""
+        """On another device, or as another type: whichever is named. The copy is made where it is needed;
+        `realize` the result to keep it."""
+    def shard(self, /, devices: Sequence[str], axis: builtins.int | None = None) -> Tensor:
+        """The value spread over devices: cut along `axis` into one part for each, or whole on each.
+
+        Where the extent is no multiple of the number of devices, the first parts are larger by one.
+        Operations on tensors that are spread alike run on every device. They gather nothing, save that a
+        fold along the split axis, such as the sum of a matrix product, leaves every device with the whole
+        result. `to`, and looking at the values, gathers.
+
+        >>> import svod
+        >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).shard(["CPU", "CPU:1"], axis=0)
+        >>> [s.shape for s in x.shards]
+        [(2, 2), (1, 2)]
+        >>> (x * 2).sum(0).to("CPU").tolist()
+        [18.0, 24.0]
+        """
     def __reduce__(self) -> Any: ...
     def assign(self, /, value: _Operand) -> Self:
         """Makes the tensor stand for another value, broadcast and cast; gives the tensor itself."""
@@ -1354,8 +1370,14 @@ class Tensor:
     def dtype(self) -> DType:
         """Element type."""
     @property
-    def device(self) -> str:
-        """Name of the device, such as `CPU`."""
+    def device(self) -> str | tuple[str, ...]:
+        """Name of the device, such as `CPU`; a tuple of names where the value is spread over several."""
+    @property
+    def shard_axis(self) -> builtins.int | None:
+        """The axis along which devices have parts of the value; none where each has the whole."""
+    @property
+    def shards(self) -> list[Tensor]:
+        """What each device has of a value that is spread over several, on that device."""
     @property
     def is_realized(self) -> builtins.bool:
         """Whether the value is in memory."""
@@ -1373,7 +1395,12 @@ def _serve() -> None:
     """Answers the requests of the process that started this one, until that ends."""
 
 def arange(
-    start: _Operand, stop: _Operand | None = None, step: _Operand | None = None, *, dtype: _DTypeLike | None = None
+    start: _Operand,
+    stop: _Operand | None = None,
+    step: _Operand | None = None,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
 ) -> Tensor:
     """The numbers from `start`, by default 0, before `stop`, in steps of `step`."""
 
@@ -1418,7 +1445,13 @@ def einsum(subscripts: builtins.str, *operands: _ArrayLike) -> Tensor:
     Without `->`, the result has the letters that occur once, in alphabetical order.
     """
 
-def eye(n_rows: builtins.int, n_cols: builtins.int | None = None, *, dtype: _DTypeLike | None = None) -> Tensor:
+def eye(
+    n_rows: builtins.int,
+    n_cols: builtins.int | None = None,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
 
 def from_dlpack(x: Any) -> Tensor:
@@ -1431,7 +1464,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     by what is computed later; it must not be written while something that reads it runs.
     """
 
-def empty(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
+def empty(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
     arbitrary. As input of a plan it says what runs are given.
 
@@ -1444,14 +1477,25 @@ def empty(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) 
     [3.0, 3.0]
     """
 
-def full(shape: _Extent | Sequence[_Extent], fill_value: _Operand, *, dtype: _DTypeLike | None = None) -> Tensor:
+def full(
+    shape: _Extent | Sequence[_Extent],
+    fill_value: _Operand,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
     """One value everywhere, in its own type unless one is given."""
 
 def get_threads() -> builtins.int:
     """Number of threads of a run."""
 
 def linspace(
-    start: builtins.float, stop: builtins.float, num: builtins.int, *, dtype: _DTypeLike | None = None
+    start: builtins.float,
+    stop: builtins.float,
+    num: builtins.int,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
 ) -> Tensor:
     """`num` numbers at equal distances from `start` to `stop`, both included."""
 
@@ -1475,7 +1519,7 @@ def memory() -> dict[str, dict[str, builtins.int]]:
     ['cached', 'live', 'peak']
     """
 
-def ones(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
+def ones(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Ones, `float32` unless a type is given."""
 
 def prepare(
@@ -1486,7 +1530,7 @@ def prepare(
 ) -> ExecutionPlan:
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""
 
-def rand(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
+def rand(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Uniformly distributed in [0, 1)."""
 
 def randint(
@@ -1495,10 +1539,11 @@ def randint(
     shape: _Extent | Sequence[_Extent],
     *,
     dtype: _DTypeLike | None = None,
+    device: str | None = None,
 ) -> Tensor:
     """Integers uniformly distributed from `low` to before `high`."""
 
-def randn(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
+def randn(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Normally distributed with mean 0 and deviation 1."""
 
 def realize(*tensors: Tensor, **options: Any) -> None:
@@ -1513,5 +1558,5 @@ def stack(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
 def where(condition: _ArrayLike, x: _Operand, y: _Operand) -> Tensor:
     """`x` where the condition holds, else `y`."""
 
-def zeros(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None) -> Tensor:
+def zeros(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Zeros, `float32` unless a type is given."""

@@ -1,14 +1,13 @@
 //! Devices, and the context that opens them.
 
-use std::collections::VecDeque;
 use std::fmt::{self, Debug};
-use std::hash::Hash;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::allocator::Allocator;
+use crate::cache::Cache;
 use crate::disk::DiskAllocator;
 use crate::error::{DeviceError, Result};
 use crate::program::{Code, CompiledSpec, Compiler, Program, ProgramSpec, Renderer, RuntimeFactory};
@@ -32,8 +31,8 @@ pub struct Device {
     backends: Vec<Backend>,
     runtime: Option<Arc<dyn RuntimeFactory>>,
     target: Option<Target>,
-    codes: Arc<Bounded<CodeKey, Code>>,
-    programs: Bounded<CodeKey, Programs>,
+    codes: Arc<Cache<CodeKey, Code>>,
+    programs: Cache<CodeKey, Programs>,
 }
 
 /// The programs of a kernel's phases, in order.
@@ -60,8 +59,8 @@ impl Device {
             backends: Vec::new(),
             runtime: None,
             target: None,
-            codes: Arc::new(Bounded::new(CACHED_PROGRAMS)),
-            programs: Bounded::new(CACHED_PROGRAMS),
+            codes: Arc::new(Cache::new(CACHED_PROGRAMS)),
+            programs: Cache::new(CACHED_PROGRAMS),
         }
     }
 
@@ -86,6 +85,12 @@ impl Device {
     /// What kernels for this device are scheduled for, if it says so.
     pub fn target(&self) -> Option<&Target> {
         self.target.as_ref()
+    }
+
+    /// Shares the compiled code of another device. Both are of one kind.
+    pub fn with_code_of(mut self, other: &Device) -> Self {
+        self.codes = other.codes.clone();
+        self
     }
 
     /// The device's name.
@@ -120,25 +125,16 @@ impl Device {
 
     /// Compiles a program, unless a device of the same kind has done so.
     pub fn compile(&self, program: &ProgramSpec, compiler: &dyn Compiler) -> Result<CompiledSpec> {
-        let key = self.key(program, compiler);
-        if let Some(code) = self.codes.get(&key) {
-            return Ok(program.compiled(code));
-        }
-        let compiled = compiler.compile(program)?;
-        self.codes.insert(key, compiled.code.clone());
-        Ok(compiled)
+        let make = || compiler.compile(program).map(|compiled| compiled.code);
+        Ok(program.compiled(self.codes.get_or_make(&self.key(program, compiler), make)?))
     }
 
     /// Compiles and loads a program, unless that is done.
     pub fn load(&self, program: &ProgramSpec, compiler: &dyn Compiler) -> Result<Programs> {
-        let key = self.key(program, compiler);
-        if let Some(loaded) = self.programs.get(&key) {
-            return Ok(loaded);
-        }
-        let compiled = self.compile(program, compiler)?;
-        let loaded: Programs = self.runtime()?.load(&self.spec, &compiled)?.into();
-        self.programs.insert(key, loaded.clone());
-        Ok(loaded)
+        self.programs.get_or_make(&self.key(program, compiler), || {
+            let compiled = self.compile(program, compiler)?;
+            Ok(self.runtime()?.load(&self.spec, &compiled)?.into())
+        })
     }
 
     /// Forgets compiled code and loaded programs, and gives freed memory back to the system.
@@ -173,7 +169,7 @@ type Open = dyn Fn(&DeviceSpec) -> Result<Device> + Send + Sync;
 pub struct Devices {
     kinds: Mutex<FxHashMap<&'static str, Arc<Open>>>,
     open: Mutex<FxHashMap<DeviceSpec, Arc<Device>>>,
-    codes: Arc<Bounded<CodeKey, Code>>,
+    codes: Arc<Cache<CodeKey, Code>>,
 }
 
 impl Default for Devices {
@@ -186,7 +182,7 @@ impl Devices {
     /// A context that knows DISK only.
     pub fn new() -> Self {
         let devices =
-            Devices { kinds: Mutex::default(), open: Mutex::default(), codes: Arc::new(Bounded::new(CACHED_PROGRAMS)) };
+            Devices { kinds: Mutex::default(), open: Mutex::default(), codes: Arc::new(Cache::new(CACHED_PROGRAMS)) };
         devices.register("DISK", |spec| match spec.path() {
             Some(path) => Ok(Device::new(Arc::new(DiskAllocator::open(path)?))),
             None => Err(DeviceError::UnknownDevice { given: spec.to_string(), expected: "DISK:path".into() }),
@@ -241,42 +237,5 @@ impl Devices {
 impl Debug for Devices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.open.lock().keys().map(ToString::to_string)).finish()
-    }
-}
-
-/// A map that forgets its oldest entries beyond a number.
-struct Bounded<K, V> {
-    most: usize,
-    entries: Mutex<(FxHashMap<K, V>, VecDeque<K>)>,
-}
-
-impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
-    fn new(most: usize) -> Self {
-        Bounded { most, entries: Mutex::default() }
-    }
-
-    fn get(&self, key: &K) -> Option<V> {
-        self.entries.lock().0.get(key).cloned()
-    }
-
-    fn insert(&self, key: K, value: V) {
-        let (map, order) = &mut *self.entries.lock();
-        if map.insert(key.clone(), value).is_none() {
-            order.push_back(key);
-        }
-        while map.len() > self.most {
-            let Some(oldest) = order.pop_front() else { return };
-            map.remove(&oldest);
-        }
-    }
-
-    fn clear(&self) {
-        *self.entries.lock() = Default::default();
-    }
-}
-
-impl<K, V> Debug for Bounded<K, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} entries", self.entries.lock().0.len())
     }
 }

@@ -14,6 +14,7 @@
 
 mod allocator;
 mod buffer;
+mod cache;
 mod caching;
 mod device;
 mod disk;
@@ -26,6 +27,7 @@ mod storage;
 
 pub use allocator::{Allocator, Block, CpuAllocator, MemoryStats, host_memory};
 pub use buffer::{Buffer, BufferId};
+pub use cache::Cache;
 pub use caching::CachingAllocator;
 pub use device::{Backend, Device, Devices, Programs};
 pub use disk::DiskAllocator;

@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use common::*;
+use svod_device::program::{Decomposition, decompose};
 use svod_device::*;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
-use svod_ir::expr::ExprPool;
+use svod_ir::buffer::HostBuffer;
+use svod_ir::expr::{ExprId, ExprPool};
+use svod_ir::lowered::Lowered;
 use svod_ir::size::Size;
 
 #[test]
@@ -45,12 +48,87 @@ fn a4_a_renderer_names_kernels_and_says_what_it_cannot_do() {
     let unnamed = svod_ir::lowered::Lowered { name: String::new(), ..map_kernel(4, Alu::Neg) };
     assert_eq!(gpu.render(&Arc::new(unnamed), None).unwrap().name, "kernel");
     assert!(matches!(render(Alu::Sin, None), Err(DeviceError::Render { .. })));
+}
 
-    let mut pool = ExprPool::new();
-    let x = pool.constant(svod_dtype::Const::i64(DType::I32, 5));
-    let rule = gpu.decompositions().iter().find(|d| d.op == Alu::Sub).unwrap();
-    let difference = (rule.rewrite)(&mut pool, &[x, x]);
-    assert_eq!(pool.dtype(difference), DType::I32);
+#[test]
+fn a4_operations_that_a_target_lacks_are_made_of_others() {
+    #[derive(Debug)]
+    struct Plain(DeviceSpec);
+    impl Renderer for Plain {
+        fn device(&self) -> &DeviceSpec {
+            &self.0
+        }
+        fn render(&self, _: &Arc<Lowered>, _: Option<&str>) -> Result<ProgramSpec> {
+            Err(DeviceError::Unsupported { device: self.0.clone(), what: "rendering".into() })
+        }
+    }
+    assert!(Plain(DeviceSpec::CPU).decompositions().is_empty());
+
+    let kernel = map_kernel(4, Alu::Abs);
+    assert_eq!(decompose(kernel.clone(), &[]).to_string(), kernel.to_string());
+    let rewrite: fn(&mut ExprPool, &[ExprId]) -> ExprId = |pool, x| {
+        let minus = pool.alu(Alu::Neg, x);
+        pool.alu(Alu::Max, &[x[0], minus])
+    };
+    let rules = [Decomposition { op: Alu::Abs, rewrite }];
+    let made = decompose(kernel, &rules);
+    made.verify().unwrap();
+    assert!(made.to_string().contains("max") && !made.to_string().contains("abs"));
+    let mut memory = [HostBuffer::zeros(DType::F32, 4), HostBuffer::from_f64(DType::F32, [1.0, 2.0, -3.0, 4.0])];
+    made.interpret(&[], &mut memory).unwrap();
+    assert_eq!(memory[0].iter().map(|c| c.as_f64()).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
+fn a3_keys_tell_the_compilers_of_one_device_apart() {
+    #[derive(Debug)]
+    struct Named(Arc<FakeGpu>, &'static str);
+    impl Compiler for Named {
+        fn cache_key(&self) -> String {
+            self.1.into()
+        }
+        fn compile(&self, program: &ProgramSpec) -> Result<CompiledSpec> {
+            self.0.compile(program)
+        }
+    }
+    let gpu = FakeGpu::new();
+    let (fast, small) = (Arc::new(Named(gpu.clone(), "fast")), Arc::new(Named(gpu.clone(), "small")));
+    let device = Device::new(hidden(0))
+        .with_backend(gpu.clone(), fast.clone())
+        .with_backend(gpu.clone(), small.clone())
+        .with_runtime(Arc::new(FakeRuntime));
+    // The first pair is the primary one.
+    assert_eq!((device.backends().len(), device.primary().unwrap().compiler.cache_key()), (2, "fast".into()));
+    let spec = gpu.render(&Arc::new(map_kernel(4, Alu::Neg)), None).unwrap();
+    for (compiler, compiled) in [(&fast, 1), (&small, 2), (&fast, 2), (&small, 2)] {
+        device.load(&spec, &**compiler).unwrap();
+        assert_eq!(gpu.compiled.load(Ordering::Relaxed), compiled);
+    }
+}
+
+#[test]
+fn a1_a_program_is_shared_by_threads() {
+    let gpu = FakeGpu::new();
+    let device = fake_devices(&gpu).open("cuda:0").unwrap();
+    let spec = gpu.render(&Arc::new(map_kernel(3, Alu::Abs)), None).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (device, spec, gpu) = (&device, &spec, &gpu);
+            scope.spawn(move || {
+                let program = &device.load(spec, &**gpu).unwrap()[0];
+                let x =
+                    Buffer::from_bytes(device.allocator(), DType::F32, &bytes(&[-1.0, -2.0, thread as f32])).unwrap();
+                let y = Buffer::from_bytes(device.allocator(), DType::F32, &bytes(&[0.0; 3])).unwrap();
+                let pointers = [y.allocate().unwrap().as_ptr(), x.allocate().unwrap().as_ptr()];
+                for _ in 0..100 {
+                    // SAFETY: two buffers of three floats each, which only this thread knows.
+                    unsafe { program.run(&pointers, &[0], Some([3, 1, 1]), None).unwrap() };
+                    assert_eq!(y.to_vec().unwrap(), bytes(&[1.0, 2.0, thread as f32]));
+                }
+            });
+        }
+    });
+    assert_eq!(gpu.compiled.load(Ordering::Relaxed), 1, "threads that ask at once wait for one");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn a_forced_node_drops_its_history() {
     assert_eq!(y.force(numbers(&[4])).unwrap(), data, "the first value stays");
     assert!(x.force(y.clone()).unwrap() == x, "a leaf is its own value");
     let w = add(&x, &data);
-    assert!(w.force(add(&x, &x)).unwrap_err().to_string().contains("neither leaf nor constant"));
+    assert!(w.force(add(&x, &x)).unwrap_err().to_string().contains("neither memory nor constant"));
     assert!(w.force(numbers(&[5])).unwrap_err().to_string().contains("another type or shape"));
     let claim = w.claim();
     assert!(matches!(claim, Claimed::Mine(_)), "released by the errors");

@@ -8,7 +8,7 @@ use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PySequence, PyTuple};
-use svod_device::Buffer;
+use svod_device::{Buffer, DeviceSpec};
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::graph::{LeafClass, Op};
 use svod_tensor::Tensor;
@@ -17,11 +17,11 @@ use crate::dtype::{numpy, numpy_dtype, of_descr};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 
-/// A tensor with a copy of what NumPy makes of an object: an array of any order, strides and byte
+/// A tensor on a device with a copy of what NumPy makes of an object: an array of any order, strides and byte
 /// order, a scalar, nested sequences. Python's floats have the default type.
-pub fn tensor_of(object: &Bound<'_, PyAny>) -> Result<Tensor> {
+pub fn tensor_of(object: &Bound<'_, PyAny>, device: &DeviceSpec) -> Result<Tensor> {
     let (array, dtype) = dense(object)?;
-    Ok(Tensor::from_bytes(bytes_of(&array), dtype, array.shape())?)
+    Ok(Tensor::from_bytes_on(device, bytes_of(&array), dtype, array.shape())?)
 }
 
 /// What NumPy makes of an object, C-contiguous, aligned and of native byte order.
@@ -82,7 +82,7 @@ pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAn
         tensor.realize()?;
         if matches!(tensor.uop().op(), Op::Leaf(leaf) if leaf.class() == LeafClass::Data) {
             let (buffer, extents) = tensor.snapshot()?;
-            if buffer.is_allocated() {
+            if buffer.is_allocated() && buffer.storage().allocator().host_visible() {
                 return Ok((Held::Shared(buffer), extents));
             }
         }

@@ -4,6 +4,7 @@ use numpy::PyUntypedArray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
+use svod_device::DeviceSpec;
 use svod_tensor::{Index, Operand, Size, Tensor};
 
 use crate::array::tensor_of;
@@ -26,7 +27,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyTensor {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match given.cast::<PyTensor>() {
             Ok(tensor) => Ok(AnyTensor(tensor.get().0.clone())),
-            Err(_) => Ok(AnyTensor(tensor_of(&given)?)),
+            Err(_) => Ok(AnyTensor(tensor_of(&given, &DeviceSpec::CPU)?)),
         }
     }
 }
@@ -71,7 +72,7 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
         return Ok(Some(Operand::Size(size, values)));
     }
     if given.hasattr("__array__")? {
-        return Ok(Some(Operand::Tensor(tensor_of(given)?)));
+        return Ok(Some(Operand::Tensor(tensor_of(given, &DeviceSpec::CPU)?)));
     }
     Ok(None)
 }
@@ -151,7 +152,7 @@ fn positions(part: &Bound<'_, PyAny>) -> Result<Tensor> {
         Some(Operand::Tensor(tensor)) => tensor,
         _ if part.is_instance_of::<PyList>() || part.is_instance_of::<PyBool>() => match part.len() {
             Ok(0) => Tensor::from_slice::<i64>(&[], &[0])?,
-            _ => tensor_of(part)?,
+            _ => tensor_of(part, &DeviceSpec::CPU)?,
         },
         _ => {
             let class = part.get_type().name()?;

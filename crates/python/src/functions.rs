@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::timing;
 use svod_runtime::Context;
-use svod_tensor::{Operand, Tensor, TensorError};
+use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
 
 use crate::array::borrow;
 use crate::config::configured;
@@ -20,26 +20,34 @@ use crate::gil::allow;
 use crate::plan::PyPlan;
 use crate::schedule::config;
 use crate::size::Extents;
-use crate::tensor::{Made, PyTensor};
+use crate::tensor::{Made, PyTensor, on, placed};
 
 fn or(dtype: Option<AnyDType>, default: DType) -> DType {
     dtype.map_or(default, |d| d.0)
 }
 
-/// Zeros, `float32` unless a type is given.
+/// Random values, drawn on the device that is named.
+fn drawn(device: Option<&str>, draw: impl FnOnce() -> svod_tensor::Result<Tensor>) -> svod_tensor::Result<Tensor> {
+    match device {
+        Some(name) => with_default_device(name, draw),
+        None => draw(),
+    }
+}
+
+/// Zeros, `float32` unless a type is given; on a device, where one is named.
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None))]
-pub fn zeros(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+#[pyo3(signature = (*shape, dtype=None, device=None))]
+pub fn zeros(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
     let shape = Extents::positive(shape)?;
-    shape.bind(Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT)))
+    shape.bind(placed(device, Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
 }
 
 /// Ones, `float32` unless a type is given.
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None))]
-pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+#[pyo3(signature = (*shape, dtype=None, device=None))]
+pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
     let shape = Extents::positive(shape)?;
-    shape.bind(Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT)))
+    shape.bind(placed(device, Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
 }
 
 /// Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
@@ -53,68 +61,75 @@ pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
 /// >>> plan.outputs[0].tolist()
 /// [3.0, 3.0]
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None))]
-pub fn empty(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+#[pyo3(signature = (*shape, dtype=None, device=None))]
+pub fn empty(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
     let shape = Extents::positive(shape)?;
-    Ok(Tensor::empty(&shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?.into())
+    let device = device.map(crate::tensor::device).transpose()?.unwrap_or_default();
+    Ok(Tensor::empty_on(&device, &shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?.into())
 }
 
 /// One value everywhere, in its own type unless one is given.
 #[pyfunction]
-#[pyo3(signature = (shape, fill_value, *, dtype=None))]
-pub fn full(shape: &Bound<'_, PyAny>, fill_value: AnyOperand, dtype: Option<AnyDType>) -> Made {
+#[pyo3(signature = (shape, fill_value, *, dtype=None, device=None))]
+pub fn full(shape: &Bound<'_, PyAny>, fill_value: AnyOperand, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
     let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
-    shape.bind(Tensor::full(&shape.sizes, fill_value.0, dtype.map(|d| d.0)))
+    shape.bind(placed(device, Tensor::full(&shape.sizes, fill_value.0, dtype.map(|d| d.0))))
 }
 
 /// The numbers from `start`, by default 0, before `stop`, in steps of `step`.
 #[pyfunction]
-#[pyo3(signature = (start, stop=None, step=None, *, dtype=None))]
-pub fn arange(start: AnyOperand, stop: Option<AnyOperand>, step: Option<AnyOperand>, dtype: Option<AnyDType>) -> Made {
+#[pyo3(signature = (start, stop=None, step=None, *, dtype=None, device=None))]
+pub fn arange(
+    start: AnyOperand,
+    stop: Option<AnyOperand>,
+    step: Option<AnyOperand>,
+    dtype: Option<AnyDType>,
+    device: Option<&str>,
+) -> Made {
     let (start, stop) = match stop {
         Some(stop) => (start.0, stop.0),
         None => (Operand::Int(0), start.0),
     };
     let step = step.map_or(Operand::Int(1), |s| s.0);
-    Ok(Tensor::arange(start, stop, step, dtype.map(|d| d.0))?.into())
+    on(device, Tensor::arange(start, stop, step, dtype.map(|d| d.0)))
 }
 
 /// `num` numbers at equal distances from `start` to `stop`, both included.
 #[pyfunction]
-#[pyo3(signature = (start, stop, num, *, dtype=None))]
-pub fn linspace(start: f64, stop: f64, num: usize, dtype: Option<AnyDType>) -> Made {
-    Ok(Tensor::linspace(start, stop, num, dtype.map(|d| d.0))?.into())
+#[pyo3(signature = (start, stop, num, *, dtype=None, device=None))]
+pub fn linspace(start: f64, stop: f64, num: usize, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+    on(device, Tensor::linspace(start, stop, num, dtype.map(|d| d.0)))
 }
 
 /// Ones on the diagonal, zeros elsewhere.
 #[pyfunction]
-#[pyo3(signature = (n_rows, n_cols=None, *, dtype=None))]
-pub fn eye(n_rows: usize, n_cols: Option<usize>, dtype: Option<AnyDType>) -> Made {
-    Ok(Tensor::eye(n_rows, n_cols.unwrap_or(n_rows), or(dtype, DEFAULT_FLOAT))?.into())
+#[pyo3(signature = (n_rows, n_cols=None, *, dtype=None, device=None))]
+pub fn eye(n_rows: usize, n_cols: Option<usize>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+    on(device, Tensor::eye(n_rows, n_cols.unwrap_or(n_rows), or(dtype, DEFAULT_FLOAT)))
 }
 
 /// Uniformly distributed in [0, 1).
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None))]
-pub fn rand(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+#[pyo3(signature = (*shape, dtype=None, device=None))]
+pub fn rand(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
     let shape = Extents::positive(shape)?;
-    shape.bind(Tensor::rand(&shape.sizes, dtype.map(|d| d.0)))
+    shape.bind(drawn(device, || Tensor::rand(&shape.sizes, dtype.map(|d| d.0))))
 }
 
 /// Normally distributed with mean 0 and deviation 1.
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None))]
-pub fn randn(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>) -> Made {
+#[pyo3(signature = (*shape, dtype=None, device=None))]
+pub fn randn(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
     let shape = Extents::positive(shape)?;
-    shape.bind(Tensor::randn(&shape.sizes, dtype.map(|d| d.0)))
+    shape.bind(drawn(device, || Tensor::randn(&shape.sizes, dtype.map(|d| d.0))))
 }
 
 /// Integers uniformly distributed from `low` to before `high`.
 #[pyfunction]
-#[pyo3(signature = (low, high, shape, *, dtype=None))]
-pub fn randint(low: i64, high: i64, shape: &Bound<'_, PyAny>, dtype: Option<AnyDType>) -> Made {
+#[pyo3(signature = (low, high, shape, *, dtype=None, device=None))]
+pub fn randint(low: i64, high: i64, shape: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
     let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
-    shape.bind(Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0)))
+    shape.bind(drawn(device, || Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0))))
 }
 
 /// Starts the generator of random numbers anew, so that what it draws can be repeated.

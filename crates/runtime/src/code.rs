@@ -10,7 +10,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use svod_device::{Device, HostEntry, Listing, ProgramSpec, Programs};
+use svod_device::program::decompose;
+use svod_device::{Device, DeviceSpec, HostEntry, Listing, ProgramSpec, Programs};
 use svod_ir::Key;
 use svod_ir::kernel::Kernel;
 use svod_ir::target::Target;
@@ -51,7 +52,8 @@ pub(crate) struct Pack {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct KernelKey {
     kernel: Key,
-    base: &'static str,
+    /// In full: code is shared by devices of a kind, what is loaded is not.
+    device: DeviceSpec,
     compiler: String,
     optimizer: Optimizer,
 }
@@ -204,14 +206,14 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
     let backend = device.primary()?;
     let key = KernelKey {
         kernel: kernel.key(),
-        base: device.base(),
+        device: device.spec().clone(),
         compiler: backend.compiler.cache_key(),
         optimizer: optimizer.clone(),
     };
     context.kernels.get_or_make(&key, || {
         let start = Instant::now();
         let (program, schedule) = optimizer.lower(kernel, target)?;
-        let lowered = Arc::new(program.lowered);
+        let lowered = Arc::new(decompose(program.lowered, backend.renderer.decompositions()));
         let spec = Stage::Render.time(|| backend.renderer.render(&lowered, None))?;
         let programs = device.load(&spec, &*backend.compiler)?;
         let pack = |pack: &svod_schedule::PackJob| {

@@ -1,6 +1,5 @@
 //! What plans share: devices, caches and the task pool.
 
-use crate::cache::Cache;
 use crate::code::{KernelCode, KernelKey};
 use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
 use crate::error::{Error, Result};
@@ -16,7 +15,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use svod_device::{Buffer, Device, DeviceSpec, Devices, MemoryStats};
+use svod_device::{Buffer, Cache, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Op, Shape, UOp};

@@ -45,7 +45,8 @@ pub(crate) fn device_for(device: &Device, target: &Target) -> Device {
     let cache = DiskCache::user("code").map(Arc::new);
     let shared = Arc::new(Shared { target: target.clone(), cache, tiles: Mutex::default() });
     let cpu = Arc::new(Cpu { device: device.spec().clone(), shared });
-    Device::new(device.allocator().clone()).with_backend(cpu.clone(), cpu.clone()).with_runtime(cpu)
+    let device = Device::new(device.allocator().clone()).with_code_of(device);
+    device.with_backend(cpu.clone(), cpu.clone()).with_runtime(cpu)
 }
 
 /// Renders, compiles and loads for one CPU.

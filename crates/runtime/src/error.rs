@@ -209,6 +209,7 @@ impl From<PreScheduleError> for Error {
             PreScheduleError::NoKernels => Error::NoKernels,
             PreScheduleError::Rangeify(error) => Error::Rangeify(error),
             PreScheduleError::Order(error) => Error::ScheduleGraph(error),
+            PreScheduleError::Graph(error) => Error::Graph(error),
         }
     }
 }

@@ -15,11 +15,11 @@ use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
-use svod_ir::graph::{Leaf, LeafClass, Op, Origin, Shape, UOp};
+use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
 use svod_ir::size::BoundVariable;
 use svod_ir::timing::Stage;
 use svod_schedule::opt::Opt;
-use svod_schedule::{Item, KernelInvocation, PreSchedule, PreScheduleError, Schedule, Slot, create_pre_schedule};
+use svod_schedule::{Item, KernelInvocation, PreSchedule, Schedule, Slot, create_pre_schedule, pre_schedule};
 
 /// A schedule and, once it was used, the code of its steps.
 pub(crate) struct Scheduled {
@@ -45,17 +45,7 @@ enum Step {
 impl Scheduled {
     /// The schedule of a graph. Where nothing has to be computed it has outputs only.
     pub(crate) fn new(graph: &Graph, leaves: &[Leaf], config: &PrepareConfig) -> Result<Scheduled> {
-        let pre = match create_pre_schedule(graph, leaves, config.purpose()) {
-            Err(PreScheduleError::NoKernels) => {
-                let slot = |root: &u32| match graph.nodes()[*root as usize].op() {
-                    Op::Leaf(leaf) => leaves.iter().position(|l| l == leaf).map(Slot::Leaf),
-                    _ => None,
-                };
-                let outputs: Option<Vec<Slot>> = graph.roots().iter().map(slot).collect();
-                PreSchedule { outputs: outputs.ok_or(Error::NoKernels)?, ..PreSchedule::default() }
-            }
-            schedule => schedule?,
-        };
+        let pre = pre_schedule(graph, leaves, config.purpose())?;
         if debug_level() > 1 {
             pre.decisions.iter().for_each(|decision| eprintln!("fuse {decision}"));
         }

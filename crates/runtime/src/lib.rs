@@ -11,7 +11,6 @@
 //! * [`pool`] runs the tasks of kernels.
 
 pub mod beam;
-mod cache;
 mod code;
 mod config;
 mod context;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod devices;
 
 use common::*;
 use std::sync::Arc;

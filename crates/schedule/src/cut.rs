@@ -6,22 +6,24 @@ use crate::in_place;
 use crate::merge::{Merger, Step};
 use crate::names;
 use crate::normalize::{normalize, squeeze};
-use crate::preschedule::{BufferSpec, Item, Purpose, Slot};
-use crate::provenance::{Provenance, Simplified};
+use crate::place::{is_transfer, only_device, place};
+use crate::preschedule::{BufferSpec, Item, PreScheduleError, Purpose, Slot};
+use crate::provenance::{Provenance, Rewritten};
 use crate::quotient::postpone_divisions;
 use crate::rangeify::{Ranged, RangeifyError, rangeify};
 use crate::schedule_graph::{NodeId, ScheduleGraph};
+use crate::shard::lower_shards;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use svod_ir::Key;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Device, Graph, HostCall, Leaf, LeafClass, LoopBody, Op, Shape, UOp};
+use svod_ir::graph::{Device, Graph, GraphError, HostCall, Leaf, LeafClass, LoopBody, Op, Shape, UOp};
 use svod_ir::rewrite::{SIMPLIFY, rewrite};
 use svod_ir::size::Variable;
 use svod_ir::timing::Stage;
 
 /// The calls that compute a graph; `leaves` gives the position of each leaf.
-pub(crate) fn cut(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<ScheduleGraph, RangeifyError> {
+pub(crate) fn cut(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
     let mut cutter =
         Cutter { schedule: ScheduleGraph::default(), known: FxHashMap::default(), computes: Vec::new(), how };
     let mut places = FxHashMap::default();
@@ -73,11 +75,17 @@ impl Cutter {
         graph: &Graph,
         leaves: &FxHashMap<&Leaf, Place>,
         loops: &Loops,
-    ) -> Result<Vec<NodeId>, RangeifyError> {
-        let simplified = Stage::Algebra.time(|| simplify(graph, leaves, self.how.strict));
+    ) -> Result<Vec<NodeId>, PreScheduleError> {
+        let rewritten = Stage::Algebra.time(|| {
+            let single = lower_shards(graph)?;
+            let simplified =
+                Rewritten::then(graph, single, |g| Ok::<_, GraphError>(simplify(g, leaves, self.how.strict)))?;
+            Rewritten::then(graph, simplified, place)
+        })?;
         // A loop's body computes what the loop does.
-        let provenance = loops.ranges.is_empty().then(|| Provenance::new(graph, simplified.as_ref()));
-        let graph = simplified.as_ref().map_or(graph, |s| &s.graph);
+        let provenance = loops.ranges.is_empty().then(|| Provenance::new(graph, rewritten.as_ref()));
+        let graph = rewritten.as_ref().map_or(graph, |r| &r.graph);
+        let loops = &Loops { device: loops.device.clone().or_else(|| only_device(graph).cloned()), ..loops.clone() };
         let (cut, users) = (Stage::Fuse.time(|| fuse(graph)), graph.users());
         let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
         let constant = |node: NodeIndex| leaf(node).is_some_and(|place| place.constant);
@@ -95,13 +103,15 @@ impl Cutter {
             match (cut.fates[node as usize], graph.nodes()[node as usize].op()) {
                 (_, Op::Leaf(_)) => {}
                 (Fate::Alias, _) => memory[node as usize] = memory[sources[0] as usize],
-                (Fate::Realize, Op::Copy(_)) => merger.add(Step::Copy(memory[sources[0] as usize], node)),
+                (Fate::Realize, Op::Copy(_)) if is_transfer(graph, node) => {
+                    merger.add(Step::Copy(memory[sources[0] as usize], node));
+                }
                 (Fate::Realize, _) => match Shared::of(graph, node).and_then(|step| shared.remove(&step)) {
                     Some(outputs) => {
                         let inputs = sources.iter().map(|s| memory[*s as usize]).collect();
                         merger.add(Step::Shared { inputs, outputs });
                     }
-                    None if is_step(graph.nodes()[node as usize].op()) => {}
+                    None if is_step(graph, node) => {}
                     None => {
                         let mut ranged = Stage::Rangeify.time(|| rangeify(graph, &cut, &constant, node))?;
                         ranged.kernel = squeeze(ranged.kernel);
@@ -159,7 +169,7 @@ impl Cutter {
                         let all = self.host(function, &below.collect::<Vec<_>>(), &operands, about[0], loops)?;
                         outputs.iter().map(|n| all[output_of(graph, *n)]).collect()
                     }
-                    _ => return Err(RangeifyError::Unsupported("a step of another kind with several results")),
+                    _ => return Err(RangeifyError::Unsupported("a step of another kind with several results").into()),
                 },
             };
             values.extend(outputs.into_iter().zip(results));
@@ -200,7 +210,7 @@ impl Cutter {
         operands: &[NodeId],
         value: &UOp,
         loops: &Loops,
-    ) -> Result<Vec<NodeId>, RangeifyError> {
+    ) -> Result<Vec<NodeId>, PreScheduleError> {
         let refused = |_| RangeifyError::Unsupported("a host function that refuses operands which it accepted");
         let outputs = function.outputs(below).map_err(refused)?;
         let device = value.device().cloned();
@@ -220,7 +230,7 @@ impl Cutter {
         operands: &[(Place, bool)],
         value: &UOp,
         loops: &Loops,
-    ) -> Result<Vec<NodeId>, RangeifyError> {
+    ) -> Result<Vec<NodeId>, PreScheduleError> {
         let (params, count) = (body.params(), body.results().len());
         let device = loops.device.as_ref().or(value.device());
         let buffer_of =
@@ -334,7 +344,7 @@ fn spec(value: &UOp, loops: &Loops) -> BufferSpec {
 /// The graph after tensor algebra, long chains in blocks unless folds keep their order. A root that turns out to be memory stays as it was: a plan's
 /// output is a buffer of its own. Nothing, where the graph is as simple as it can be, or where
 /// another thread has forced a part of it meanwhile, so that it would read other leaves.
-fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, Place>, strict: bool) -> Option<Simplified> {
+fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, Place>, strict: bool) -> Option<Rewritten> {
     let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
     let simplified = rewrite(&roots, &SIMPLIFY).ok()?;
     let chains = !strict && graph.nodes().iter().any(|node| is_chain(node.op()));
@@ -350,5 +360,5 @@ fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, Place>, strict: bool) -> Op
         Op::Leaf(leaf) => leaves.contains_key(leaf),
         _ => true,
     };
-    new.nodes().iter().all(known).then_some(Simplified { graph: new, became })
+    new.nodes().iter().all(known).then_some(Rewritten { graph: new, became })
 }

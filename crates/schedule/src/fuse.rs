@@ -12,6 +12,7 @@
 //!   elementwise epilogue of the same extent;
 //! * a contraction whose operand is rows of weights made from another contraction takes those rows,
 //!   and the other contraction, into its kernel ([`chain`]);
+//! * a copy between devices reads and writes memory;
 //! * a kernel never has more than [`MAX_NODES`] nodes.
 
 mod chain;
@@ -19,6 +20,7 @@ mod shapes;
 
 pub(crate) use shapes::merged;
 
+use crate::place::is_transfer;
 use chain::{Role, chain};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shapes::{refined, repeated_dims, squeezed};
@@ -146,12 +148,13 @@ pub(crate) fn is_source(op: &Op) -> bool {
 
 /// Whether a value is computed once, whoever wants it: in a buffer, or once a row.
 fn is_barrier(op: &Op) -> bool {
-    matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous) || is_order(op) || is_step(op)
+    let step = matches!(op, Op::Loop(..) | Op::Host(..));
+    matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous) || is_order(op) || step
 }
 
-/// Whether an operation is no kernel: it reads and writes buffers as they are.
-pub(crate) fn is_step(op: &Op) -> bool {
-    matches!(op, Op::Copy(_) | Op::Loop(..) | Op::Host(..))
+/// Whether a node is no kernel: it reads and writes buffers as they are.
+pub(crate) fn is_step(graph: &Graph, node: NodeIndex) -> bool {
+    matches!(graph.nodes()[node as usize].op(), Op::Loop(..) | Op::Host(..)) || is_transfer(graph, node)
 }
 
 /// Whether a value's elements are another's in an order of their own.
@@ -166,7 +169,7 @@ fn is_transcendental(op: &Op) -> bool {
 /// Whether a movement is never worth a buffer: what is below it has no more elements, or a window's
 /// few more, so that a wish for memory is passed on.
 fn passes_on(op: &Op) -> bool {
-    let mark = matches!(op, Op::Detach | Op::ContiguousBackward | Op::Let(_));
+    let mark = matches!(op, Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_));
     mark || (op.is_movement() && !matches!(op, Op::Shrink(_)))
 }
 
@@ -198,9 +201,10 @@ fn exact_dim(over: &[Size], group: Range<usize>) -> Dim {
 fn costs(graph: &Graph) -> Vec<u32> {
     const MANY: u32 = 1 << 20;
     let mut costs: Vec<u32> = Vec::with_capacity(graph.len());
-    for (node, sources) in graph.iter() {
+    for (at, (node, sources)) in graph.iter().enumerate() {
+        let memory = is_source(node.op()) || is_barrier(node.op()) || is_transfer(graph, at as NodeIndex);
         let own = match node.op() {
-            op if is_source(op) || is_barrier(op) => 0,
+            _ if memory => 0,
             Op::Alu(alu) if alu.is_transcendental() => 20,
             Op::Alu(Alu::Div | Alu::Sqrt | Alu::Recip | Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod) => 4,
             Op::Rand(_) => 100,
@@ -208,7 +212,7 @@ fn costs(graph: &Graph) -> Vec<u32> {
             _ => 1,
         };
         let below = sources.iter().map(|s| costs[*s as usize]).fold(own, u32::saturating_add);
-        costs.push(if is_barrier(node.op()) { 0 } else { below.min(MANY) });
+        costs.push(if memory { 0 } else { below.min(MANY) });
     }
     costs
 }
@@ -248,7 +252,7 @@ impl Fuse<'_> {
             return;
         }
         self.fates[at] = fate;
-        if is_step(value.op()) {
+        if is_step(self.graph, node) {
             self.graph.sources(node).iter().for_each(|s| self.output[*s as usize] = true);
         }
         let mut flags = (false, false);
@@ -370,7 +374,7 @@ impl Fuse<'_> {
         let kernel = &self.kernels[wanted.kernel as usize];
         let cost = self.costs[node as usize];
         let cheap = cost <= CHEAP;
-        if is_barrier(value.op()) && !matches!(value.op(), Op::Reduce(..)) {
+        if is_transfer(self.graph, node) || (is_barrier(value.op()) && !matches!(value.op(), Op::Reduce(..))) {
             return Fate::Realize;
         }
         if passes_on(value.op()) && kernel.nodes < 2 * MAX_NODES {

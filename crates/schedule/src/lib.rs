@@ -3,6 +3,7 @@
 pub mod analysis;
 mod apply;
 mod blocks;
+mod collective;
 mod contraction;
 mod cut;
 mod decision;
@@ -16,11 +17,13 @@ mod neighbours;
 mod normalize;
 pub mod opt;
 mod order_key;
+mod place;
 mod preschedule;
 mod provenance;
 mod quotient;
 mod rangeify;
 pub mod schedule_graph;
+mod shard;
 mod threefry;
 mod views;
 
@@ -33,7 +36,7 @@ pub use neighbours::neighbours;
 pub use opt::{ParseScheduleError, Schedule};
 pub use preschedule::{
     BufferSpec, Item, KernelInvocation, PreSchedule, PreScheduleError, Purpose, Slot, create_pre_schedule,
-    create_schedule_graph,
+    create_schedule_graph, pre_schedule,
 };
 pub use rangeify::RangeifyError;
 pub use schedule_graph::{ScheduleGraph, ScheduleGraphError};

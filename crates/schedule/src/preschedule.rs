@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use svod_dtype::DType;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Device, Graph, HostCall, Leaf, Shape};
+use svod_ir::graph::{Device, Graph, GraphError, HostCall, Leaf, Shape};
 use svod_ir::kernel::Kernel;
 use svod_ir::size::{BoundVariable, Size};
 
@@ -124,6 +124,9 @@ pub enum PreScheduleError {
     /// Calls that cannot be ordered.
     #[error(transparent)]
     Order(#[from] ScheduleGraphError),
+    /// A graph that cannot be rewritten.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
 }
 
 /// How a graph is cut into kernels.
@@ -141,11 +144,16 @@ pub struct Purpose {
 /// [`PreScheduleError::NoKernels`] where the roots are memory already, and
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
 pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<PreSchedule, PreScheduleError> {
-    let schedule = create_schedule_graph(graph, leaves, how)?.linearize()?;
-    if schedule.invocations.is_empty() {
-        return Err(PreScheduleError::NoKernels);
-    }
-    Ok(schedule)
+    let schedule = pre_schedule(graph, leaves, how)?;
+    if schedule.invocations.is_empty() { Err(PreScheduleError::NoKernels) } else { Ok(schedule) }
+}
+
+/// As [`create_pre_schedule`]; where nothing has to be computed, the schedule has outputs only.
+///
+/// # Errors
+/// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
+pub fn pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<PreSchedule, PreScheduleError> {
+    Ok(create_schedule_graph(graph, leaves, how)?.linearize()?)
 }
 
 /// Cuts a graph into kernels, as calls that are still to be ordered.
@@ -153,5 +161,5 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Resu
 /// # Errors
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
 pub fn create_schedule_graph(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
-    Ok(cut(graph, leaves, how)?)
+    cut(graph, leaves, how)
 }

@@ -6,23 +6,41 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, UOp};
 
 /// A graph after rewriting.
-pub(crate) struct Simplified {
+pub(crate) struct Rewritten {
     /// What it became.
     pub graph: Graph,
     /// By rewriting, in turn: what became of each node, by its id.
     pub became: Vec<FxHashMap<u64, UOp>>,
 }
 
+impl Rewritten {
+    /// What `next` makes of a graph after an earlier rewriting, if there was one: both in turn.
+    pub fn then<E>(
+        graph: &Graph,
+        earlier: Option<Rewritten>,
+        next: impl FnOnce(&Graph) -> Result<Option<Rewritten>, E>,
+    ) -> Result<Option<Rewritten>, E> {
+        let Some(Rewritten { graph, mut became }) = earlier else { return next(graph) };
+        Ok(Some(match next(&graph)? {
+            None => Rewritten { graph, became },
+            Some(next) => {
+                became.extend(next.became);
+                Rewritten { graph: next.graph, became }
+            }
+        }))
+    }
+}
+
 /// For each node of a graph that is scheduled, the nodes of the user's graph that it stands for.
 pub(crate) struct Provenance(Vec<Vec<NodeIndex>>);
 
 impl Provenance {
-    /// The provenance of `simplified`'s nodes, or, where there is none, of the graph's own. A node
+    /// The provenance of the rewritten graph's nodes, or, where there is none, of the graph's own. A node
     /// that only rewriting made stands for what its first user stands for.
-    pub fn new(graph: &Graph, simplified: Option<&Simplified>) -> Provenance {
+    pub fn new(graph: &Graph, rewritten: Option<&Rewritten>) -> Provenance {
         let constant = constants(graph);
         let counts = |i: &NodeIndex| !constant[*i as usize];
-        let Some(Simplified { graph: new, became }) = simplified else {
+        let Some(Rewritten { graph: new, became }) = rewritten else {
             let own = |i: NodeIndex| Some(i).filter(counts).into_iter().collect();
             return Provenance((0..graph.len() as NodeIndex).map(own).collect());
         };

@@ -269,7 +269,7 @@ impl Build<'_> {
                 let v = self.value(sources[0], context.clone())?;
                 Ok(self.kernel.exprs.add(Expr::Bitcast(*to, v), *to))
             }
-            Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Contiguous => {
+            Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Contiguous | Op::Copy(_) => {
                 self.value(sources[0], context.clone())
             }
             Op::Reshape(_) => {

@@ -9,6 +9,7 @@ use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_typed};
 use crate::index::{Index, Selection, Slice, positions};
+use crate::memory::device_of;
 use crate::operand::Operand;
 use crate::tensor::Tensor;
 
@@ -23,7 +24,8 @@ impl Tensor {
 
     /// Makes the tensor stand for new elements, given as their memory.
     pub fn copy_in(&self, bytes: &[u8]) -> Result<()> {
-        let fresh = Tensor::from_bytes(bytes, self.dtype(), &self.dims()?)?;
+        let device = device_of(&self.uop())?;
+        let fresh = Tensor::from_bytes_on(device.spec(), bytes, self.dtype(), &self.dims()?)?;
         self.rebind(fresh.uop());
         Ok(())
     }
@@ -84,9 +86,12 @@ impl Tensor {
         Ok(())
     }
 
-    /// A value in this tensor's type and in a shape.
+    /// A value in this tensor's type and in a shape, on its device.
     fn converted(&self, op: &'static str, value: Operand, shape: &Shape) -> Result<UOp> {
-        let value = value.in_type(op, self.dtype())?;
+        let mut value = value.in_type(op, self.dtype())?;
+        if let (Some(_), Some(device)) = (value.device(), self.with_node(|node| node.device().cloned())) {
+            value = value.copy_to(&device)?;
+        }
         // Leading dimensions of extent 1 that the target does not have are dropped, as in NumPy.
         let excess = value.rank().saturating_sub(shape.len());
         let given = show_typed(value.dtype(), value.shape());

@@ -1,13 +1,12 @@
 //! Tensors joined, split and repeated.
 
 use svod_dtype::promote;
-use svod_ir::alu::Alu;
-use svod_ir::graph::{Shape, UOp};
+use svod_ir::graph::UOp;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
-use crate::movement::{padded, part};
-use crate::operand::{axis_of, size_value, sizes};
+use crate::movement::part;
+use crate::operand::{axis_of, sizes};
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -26,30 +25,8 @@ impl Tensor {
         let dtype = nodes[1..].iter().try_fold(first.dtype(), |d, n| promote(d, n.dtype()));
         let dtype =
             dtype.ok_or_else(|| TensorError::dtype(op, format!("no common type: {}", show_operands(&nodes))))?;
-        let total: Size = nodes.iter().map(|n| &n.shape()[axis]).sum();
-        let mut shape = first.shape().to_vec();
-        shape[axis] = total.clone();
-        let shape: Shape = shape.into();
-        let mut along = vec![Size::ONE; shape.len()];
-        along[axis] = total.clone();
-        let position = UOp::range(total.clone())?.reshape(along)?.expand(shape.clone())?;
-
-        let (mut start, mut joined) = (Size::ZERO, None);
-        for node in nodes.iter().filter(|n| n.shape()[axis] != Size::ZERO) {
-            let end = &start + &node.shape()[axis];
-            let zero = svod_dtype::Const::zero(dtype);
-            let placed = padded(&node.cast(dtype)?, axis, start.clone(), &total - &end, zero)?;
-            joined = Some(match joined {
-                None => placed,
-                Some(before) => {
-                    let boundary = size_value(&start)?.expand(shape.clone())?;
-                    let is_before = UOp::alu(Alu::Lt, &[position.clone(), boundary])?;
-                    UOp::alu(Alu::Where, &[is_before, before, placed])?
-                }
-            });
-            start = end;
-        }
-        joined.map_or_else(|| first.cast(dtype), Ok).map(Tensor::from_uop).map_err(Into::into)
+        let nodes: Vec<UOp> = nodes.iter().map(|n| n.cast(dtype)).collect::<Result<_, _>>()?;
+        Ok(Tensor::from_uop(UOp::concat(&nodes, axis)?))
     }
 
     /// The tensors, of equal shape, along a new dimension.

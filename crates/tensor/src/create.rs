@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use half::{bf16, f16};
 use svod_device::safetensors::Safetensors;
-use svod_device::{Buffer, Storage};
+use svod_device::{Buffer, DeviceSpec, Storage};
 use svod_dtype::{Const, DEFAULT_FLOAT, DEFAULT_INT, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::{LeafClass, UOp};
 use svod_ir::size::{BoundVariable, Size};
+use svod_runtime::Context;
 
 use crate::error::{Result, TensorError};
-use crate::memory::{bound_leaf, fresh, host, leaf_over};
+use crate::memory::{bound_leaf, host, leaf_over};
 use crate::operand::{Operand, checked_shape, size_value, sizes};
 use crate::tensor::Tensor;
 
@@ -69,11 +70,18 @@ impl Tensor {
     /// A copy of the elements whose memory, little endian and row-major, this is. A `Bool` byte
     /// is 0 or 1.
     pub fn from_bytes(bytes: &[u8], dtype: DType, shape: &[usize]) -> Result<Tensor> {
+        Tensor::from_bytes_on(&DeviceSpec::CPU, bytes, dtype, shape)
+    }
+
+    /// [`Tensor::from_bytes`] on another device.
+    pub fn from_bytes_on(device: &DeviceSpec, bytes: &[u8], dtype: DType, shape: &[usize]) -> Result<Tensor> {
         check_bytes("tensor", bytes.len(), dtype, shape)?;
         if dtype.is_bool() && bytes.iter().any(|b| *b > 1) {
             return Err(TensorError::value("tensor", "a byte of a bool tensor is neither 0 nor 1"));
         }
-        Tensor::from_buffer(fresh(dtype, bytes)?, LeafClass::Data, shape)
+        let device = Context::global().devices().get(device)?;
+        let buffer = Buffer::from_bytes(device.allocator(), dtype, bytes)?;
+        Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, shape)
     }
 
     /// A buffer's elements. As `Data`, nothing may write the buffer any more.
@@ -132,17 +140,33 @@ impl Tensor {
     /// Memory for elements of this shape, which may be symbolic, to be given as input of a plan. As
     /// long as nothing is, they are arbitrary.
     pub fn empty<S: Clone + Into<Size>>(shape: &[S], dtype: DType, values: &[BoundVariable]) -> Result<Tensor> {
-        Tensor::reserved("empty", sizes(shape), dtype, LeafClass::Data, values)
+        Tensor::empty_on(&DeviceSpec::CPU, shape, dtype, values)
+    }
+
+    /// [`Tensor::empty`] on another device.
+    pub fn empty_on<S: Clone + Into<Size>>(
+        device: &DeviceSpec,
+        shape: &[S],
+        dtype: DType,
+        values: &[BoundVariable],
+    ) -> Result<Tensor> {
+        Tensor::reserved("empty", device, sizes(shape), dtype, LeafClass::Data, values)
     }
 
     /// What a function is traced with in place of its `slot`-th argument: an input of the plan that
     /// is made of it, without a value until then.
-    pub fn placeholder<S: Clone + Into<Size>>(shape: &[S], dtype: DType, slot: u32) -> Result<Tensor> {
-        Tensor::reserved("placeholder", sizes(shape), dtype, LeafClass::Input(slot), &[])
+    pub fn placeholder<S: Clone + Into<Size>>(
+        device: &DeviceSpec,
+        shape: &[S],
+        dtype: DType,
+        slot: u32,
+    ) -> Result<Tensor> {
+        Tensor::reserved("placeholder", device, sizes(shape), dtype, LeafClass::Input(slot), &[])
     }
 
     fn reserved(
         op: &'static str,
+        device: &DeviceSpec,
         shape: Vec<Size>,
         dtype: DType,
         class: LeafClass,
@@ -154,7 +178,8 @@ impl Tensor {
             .upper_bound()
             .and_then(|n| usize::try_from(n).ok())
             .ok_or_else(|| TensorError::shape(op, format!("{count} elements have no upper bound")))?;
-        let buffer = Arc::new(Buffer::new(host()?.allocator(), dtype, most)?);
+        let device = Context::global().devices().get(device)?;
+        let buffer = Arc::new(Buffer::new(device.allocator(), dtype, most)?);
         Ok(Tensor::from_uop(bound_leaf(buffer, class, shape, values)?))
     }
 

@@ -184,7 +184,7 @@ fn of_graph(error: &GraphError) -> ErrorKind {
     match error.reason {
         Reason::DType { .. } => ErrorKind::DType,
         Reason::Shape(_) | Reason::Axis { .. } => ErrorKind::Shape,
-        Reason::Device(..) => ErrorKind::Device,
+        Reason::Device(..) | Reason::Sharding(_) => ErrorKind::Device,
         Reason::Arity { .. } | Reason::Node(_) => ErrorKind::Value,
     }
 }

@@ -83,7 +83,7 @@ pub(crate) fn from_start(op: &'static str, index: &UOp, axis: usize, extent: &Si
 fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<()> {
     let values = match (index.uniform(), index.op()) {
         (Some(value), _) if index.numel() != Size::ZERO => vec![value],
-        (_, Op::Leaf(leaf)) if is_known(leaf) => host_elements(index)?,
+        (_, Op::Leaf(leaf)) if is_known(leaf) => host_elements(leaf)?,
         _ => return Ok(()),
     };
     let Some(known) = extent.upper_bound() else { return Ok(()) };

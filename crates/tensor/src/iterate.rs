@@ -10,6 +10,7 @@ use svod_ir::size::{Size, Variable};
 use svod_runtime::Function;
 
 use crate::error::{Result, TensorError};
+use crate::memory::device_of;
 use crate::tensor::Tensor;
 
 thread_local! {
@@ -110,7 +111,7 @@ impl Tensor {
 
 /// What stands for a value in the body of a loop.
 fn parameter(value: &UOp, slot: u32) -> Result<Leaf> {
-    let placeholder = Tensor::placeholder(value.shape(), value.dtype(), slot)?.uop();
+    let placeholder = Tensor::placeholder(device_of(value)?.spec(), value.shape(), value.dtype(), slot)?.uop();
     match placeholder.op() {
         Op::Leaf(leaf) => Ok(leaf.clone()),
         _ => Err(TensorError::value("iterate", "a value without memory")),

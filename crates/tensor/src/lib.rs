@@ -13,6 +13,7 @@
 //! | `reduce`, `nn`, `norm` | folds and scans; layers |
 //! | `matmul`, `attention`, `einsum` | contractions |
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
+//! | `devices` | values on devices, one or several |
 //! | `iterate` | loops, and functions of the host |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `lookups`, `read` | what is in memory: running, and taking values out |
@@ -22,6 +23,7 @@ mod attention;
 mod combine;
 mod conv;
 mod create;
+mod devices;
 mod einsum;
 mod elementwise;
 mod error;
@@ -49,6 +51,7 @@ mod window;
 pub use attention::Attention;
 pub use conv::Conv;
 pub use create::Element;
+pub use devices::with_default_device;
 pub use error::{ErrorKind, Result, TensorError};
 pub use index::Index;
 pub use operand::Operand;

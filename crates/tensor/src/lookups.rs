@@ -62,7 +62,7 @@ impl Lookups {
                     continue;
                 }
                 if is_known(leaf) {
-                    let known = host_elements(&graph.nodes()[at as usize])?;
+                    let known = host_elements(leaf)?;
                     lookup(wraps).check(known.into_iter().map(Const::as_i128))?;
                     continue;
                 }
@@ -141,7 +141,7 @@ fn origin(graph: &Graph, index: NodeIndex) -> Option<(NodeIndex, bool)> {
             }
             Op::Cast(to) if to.is_int() && graph.nodes()[sources[0] as usize].dtype().is_int() => sources[0],
             Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Flip(_) => sources[0],
-            Op::Contiguous | Op::Detach | Op::Let(_) => sources[0],
+            Op::Contiguous | Op::Detach | Op::Let(_) | Op::Copy(_) | Op::Shard(_) => sources[0],
             _ => return None,
         };
     }
@@ -205,7 +205,7 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
             }
             Op::Cast(_) => fits(of(0).or(type_bounds(graph.nodes()[sources[0] as usize].dtype()))),
             Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) | Op::Window(..) => of(0),
-            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) => of(0),
+            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) | Op::Shard(_) => of(0),
             Op::Pad(_, fill) if !node.dtype().is_float() => {
                 of(0).map(|(a, b)| (a.min(fill.as_i128()), b.max(fill.as_i128())))
             }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use svod_device::{Allocator, Buffer, Device as OpenDevice, DeviceSpec};
-use svod_dtype::{Const, DType};
+use svod_device::{Buffer, Device as OpenDevice, DeviceSpec};
+use svod_dtype::Const;
 use svod_ir::graph::{Leaf, LeafClass, Shape, UOp};
 use svod_ir::size::{BoundVariable, Size};
-use svod_runtime::{Context, Memory};
+use svod_runtime::{Context, Memory, PrepareConfig};
 
 use crate::error::{Result, TensorError};
 
@@ -15,19 +15,21 @@ pub(crate) fn host() -> Result<Arc<OpenDevice>> {
     Ok(Context::global().devices().get(&DeviceSpec::CPU)?)
 }
 
-/// A buffer on the CPU with these elements.
-pub(crate) fn fresh(dtype: DType, bytes: &[u8]) -> Result<Arc<Buffer>> {
-    Ok(Arc::new(Buffer::from_bytes(host()?.allocator(), dtype, bytes)?))
+/// The device of a node's value: its own, else the one that the configuration chooses, else the CPU.
+pub(crate) fn device_of(node: &UOp) -> Result<Arc<OpenDevice>> {
+    let devices = Context::global().devices();
+    Ok(match node.device() {
+        Some(device) => devices.open(device.name())?,
+        None => devices.get(&PrepareConfig::current().device.unwrap_or_default())?,
+    })
 }
 
 /// Elements that are filled in one step, of a block that stays in the first cache.
 const FILLED_AT_ONCE: usize = 1024;
 
-/// A buffer on the CPU with one value everywhere.
-pub(crate) fn filled(value: Const, count: usize) -> Result<Arc<Buffer>> {
-    let host = host()?;
-    let allocator: &Arc<dyn Allocator> = host.allocator();
-    let buffer = Buffer::new(allocator, value.dtype(), count)?;
+/// A buffer with one value everywhere.
+pub(crate) fn filled(device: &OpenDevice, value: Const, count: usize) -> Result<Arc<Buffer>> {
+    let buffer = Buffer::new(device.allocator(), value.dtype(), count)?;
     let element = value.dtype().bytes();
     let block = value.to_le_bytes()[..element].repeat(count.min(FILLED_AT_ONCE));
     for start in (0..count).step_by(FILLED_AT_ONCE) {

@@ -1,13 +1,14 @@
 //! Plans: computing the same expression many times.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use svod_device::Buffer;
 use svod_dtype::DType;
 use svod_ir::graph::{Graph, Leaf, LeafClass, LeafData, Op, Shape, UOp};
 use svod_ir::size::Size;
 use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile};
 
+use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_typed};
 use crate::lookups::Lookups;
 use crate::realize::{check_leaves, viewed, without_kernel};
@@ -61,8 +62,18 @@ impl Tensor {
 pub struct Plan {
     plan: ExecutionPlan,
     inputs: Vec<(DType, Shape)>,
-    outputs: Vec<Shape>,
+    outputs: Vec<Output>,
     lookups: Lookups,
+    /// Where among the plan's outputs those of `lookups` are.
+    flags: Vec<usize>,
+}
+
+/// What a tensor that was prepared stands for.
+#[derive(Clone, Debug)]
+struct Output {
+    node: UOp,
+    /// Where among the plan's outputs its parts are.
+    parts: Range<usize>,
 }
 
 /// What an input is given: its type and extents.
@@ -117,28 +128,36 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
         return Err(TensorError::value("prepare", message));
     }
     let (lookups, flags) = Lookups::of(&graph, &leaves)?;
-    let all: Vec<UOp> = roots.iter().cloned().chain(flags).collect();
+    let nodes: Vec<UOp> = roots.iter().cloned().chain(flags).collect();
+    let (all, mut places) = spread(&nodes)?;
     let plan = Context::global().plan(&all, &leaves, &config.clone().for_plan())?;
     if plan.output_count() != all.len() {
         let (tensors, outputs) = (tensors.len(), plan.output_count().saturating_sub(lookups.flags()));
         return Err(svod_runtime::Error::BatchMismatch { tensors, outputs }.into());
     }
-    for ((tensor, root), memory) in tensors.iter().zip(&roots).zip(plan.output_memory()) {
-        if !matches!(root.op(), Op::Leaf(_)) {
-            tensor.rebind(output_leaf(memory, root.shape_arc())?);
+    let flags = places.drain(roots.len()..).map(|place| place.start).collect();
+    // The parts' shapes only: an expression would keep alive what it is made of.
+    let bare = |node: &UOp, parts: Range<usize>| -> Result<Output> {
+        let leaves = parts.clone().map(|i| output_leaf(&plan.output_memory()[i], all[i].shape_arc()));
+        Ok(Output { node: joined(node, leaves.collect::<Result<_>>()?)?, parts })
+    };
+    let outputs = roots.iter().zip(places).map(|(r, p)| bare(r, p)).collect::<Result<Vec<_>>>()?;
+    for ((tensor, root), output) in tensors.iter().zip(&roots).zip(&outputs) {
+        if !root.is_memory() {
+            tensor.rebind(output.node.clone());
         }
     }
-    Ok(Plan {
-        plan,
-        inputs: leaves.iter().map(|l| (l.dtype(), l.shape().clone())).collect(),
-        outputs: roots.iter().map(|r| r.shape_arc().clone()).collect(),
-        lookups,
-    })
+    let inputs = leaves.iter().map(|l| (l.dtype(), l.shape().clone())).collect();
+    Ok(Plan { plan, inputs, outputs, lookups, flags })
 }
 
 /// The leaf of an input, and whether the tensor was a constant until now.
 fn input_leaf(i: usize, tensor: &Tensor) -> Result<(Leaf, bool)> {
     let constant = tensor.uop().uniform().is_some();
+    if let Some(sharding) = tensor.sharding() {
+        let message = format!("input {i} is spread over {sharding}; give it whole, and shard it in the expression");
+        return Err(TensorError::unsupported("prepare", message));
+    }
     tensor.realize()?;
     match tensor.uop().op() {
         Op::Leaf(leaf) => Ok((leaf.clone(), constant)),
@@ -188,16 +207,22 @@ impl Plan {
     /// possible; see [`ExecutionPlan::call`].
     pub fn call_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Vec<Tensor>> {
         self.check_feeds(inputs)?;
-        let mut fresh = self.plan.call(inputs, variables)?;
-        let flags = fresh.split_off(self.outputs.len());
-        self.lookups.check_flags(|i| Ok(flags[i].0.to_vec()?)).inspect_err(|_| {
+        let fresh = self.plan.call(inputs, variables)?;
+        let flag = |i: usize| Ok(fresh[self.flags[i]].0.to_vec()?);
+        self.lookups.check_flags(flag).inspect_err(|_| {
             if !self.plan.gives_fresh_outputs() {
                 self.plan.invalidate();
             }
         })?;
-        let own =
-            |(buffer, extents): (Buffer, Vec<usize>)| Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents);
-        fresh.into_iter().map(own).collect()
+        let mut leaves = fresh.into_iter().map(|(buffer, extents)| {
+            Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents).map(|leaf| leaf.uop())
+        });
+        // The outputs are the first ones, one after the other.
+        let own = |output: &Output| {
+            let parts = leaves.by_ref().take(output.parts.len()).collect::<Result<_>>()?;
+            Ok(Tensor::from_uop(joined(&output.node, parts)?))
+        };
+        self.outputs.iter().map(own).collect()
     }
 
     /// Runs the kernels one by one and takes the time of each.
@@ -287,7 +312,12 @@ impl Plan {
     /// Another instance, which shares code and constants, for concurrent use.
     pub fn instance(&self) -> Result<Plan> {
         let plan = self.plan.instance()?;
-        Ok(Plan { plan, inputs: self.inputs.clone(), outputs: self.outputs.clone(), lookups: self.lookups.clone() })
+        let (inputs, lookups, flags) = (self.inputs.clone(), self.lookups.clone(), self.flags.clone());
+        let mut own = Plan { plan, inputs, outputs: self.outputs.clone(), lookups, flags };
+        for i in 0..own.outputs.len() {
+            own.outputs[i].node = own.output(i)?;
+        }
+        Ok(own)
     }
 
     /// Types and shapes of the inputs.
@@ -297,13 +327,24 @@ impl Plan {
 
     /// The outputs as tensors: each is at the latest run, and has the extents of it.
     pub fn outputs(&self) -> Result<Vec<Tensor>> {
-        let outputs = self.plan.output_memory().iter().zip(&self.outputs);
-        outputs.map(|(memory, shape)| output_leaf(memory, shape).map(Tensor::from_uop)).collect()
+        (0..self.outputs.len()).map(|i| self.output(i).map(Tensor::from_uop)).collect()
+    }
+
+    /// The node of an output at the latest run.
+    fn output(&self, i: usize) -> Result<UOp> {
+        let Output { node, parts } = &self.outputs[i];
+        let (shapes, memory) = (node.parts()?, &self.plan.output_memory()[parts.clone()]);
+        let leaves = shapes.iter().zip(memory).map(|(part, memory)| output_leaf(memory, part.shape_arc()));
+        joined(node, leaves.collect::<Result<_>>()?)
     }
 
     /// The elements of an output.
     pub fn read_output(&self, i: usize) -> Result<Vec<u8>> {
-        Ok(self.plan.read_output(i)?)
+        match self.outputs.get(i).map(|o| (o.node.sharding(), o.parts.start)) {
+            Some((Some(_), _)) => Tensor::from_uop(self.output(i)?).to_bytes(),
+            Some((None, at)) => Ok(self.plan.read_output(at)?),
+            None => Ok(self.plan.read_output(usize::MAX)?),
+        }
     }
 
     /// What the plan is made of.
@@ -329,7 +370,7 @@ impl Plan {
     }
 
     fn check_flags(&self) -> Result<()> {
-        let checked = self.lookups.check_flags(|i| Ok(self.plan.read_output(self.outputs.len() + i)?));
+        let checked = self.lookups.check_flags(|i| Ok(self.plan.read_output(self.flags[i])?));
         checked.inspect_err(|_| self.plan.invalidate())
     }
 }

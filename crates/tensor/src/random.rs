@@ -1,7 +1,7 @@
 //! Values drawn from the counter-based generator.
 //!
 //! Key and offset are drawn when the tensor is created and are part of it, as memory: realizing it
-//! twice gives the same values, and all random tensors of one shape share one schedule.
+//! twice gives the same values. They are drawn where the configuration says, and all random tensors of one shape share one schedule.
 
 use std::f64::consts;
 use std::sync::LazyLock;
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use svod_dtype::{DEFAULT_FLOAT, DEFAULT_INT, DType};
 use svod_ir::graph::UOp;
 use svod_ir::size::Size;
+use svod_runtime::PrepareConfig;
 
 use crate::error::{Result, TensorError};
 use crate::movement::part;
@@ -106,8 +107,9 @@ fn draw(op: &'static str, shape: Vec<Size>, carried: DType) -> Result<Tensor> {
         generator.offset = offset.wrapping_add(most.max(0) as u64);
         (generator.key, offset)
     };
-    let state = Tensor::from_slice(&[key, offset], &[2])?;
-    let state = state.uop();
+    let bytes = [key.to_le_bytes(), offset.to_le_bytes()].concat();
+    let device = PrepareConfig::current().device.unwrap_or_default();
+    let state = Tensor::from_bytes_on(&device, &bytes, DType::U64, &[2])?.uop();
     let word = |i: usize| part(&state, 0, i.into(), (i + 1).into()).and_then(|w| Ok(w.reshape([])?));
     let bits = UOp::rand(&word(0)?, &word(1)?, drawn.into())?;
     if words == 1 {

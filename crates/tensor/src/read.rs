@@ -5,7 +5,7 @@ use std::sync::Arc;
 use svod_device::Buffer;
 use svod_dtype::Const;
 use svod_ir::buffer::HostBuffer;
-use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
+use svod_ir::graph::{Leaf, LeafClass, Op};
 use svod_runtime::Memory;
 
 use crate::create::Element;
@@ -36,8 +36,7 @@ impl Tensor {
 
     /// The only element as a constant; realizes the tensor.
     pub fn item_const(&self) -> Result<Const> {
-        self.realize()?;
-        match *host_elements(&self.uop())? {
+        match *self.read(host_elements)? {
             [value] => Ok(value),
             ref values => Err(TensorError::value("item", format!("takes 1 element, not {}", values.len()))),
         }
@@ -77,9 +76,14 @@ impl Tensor {
         self.read(|leaf| Ok((buffer_of(leaf)?.to_device(host()?.allocator())?, extents_of(leaf)?)))
     }
 
-    /// Realizes the tensor and reads its leaf, which no run of a plan writes meanwhile.
+    /// Realizes the tensor and reads its leaf, which no run of a plan writes meanwhile. What is spread
+    /// over devices is gathered on the first of them.
     fn read<T>(&self, get: impl FnOnce(&Leaf) -> Result<T>) -> Result<T> {
         self.realize()?;
+        if self.sharding().is_some() {
+            let whole = Tensor::from_uop(self.uop().copy_to(&self.device())?);
+            return whole.read(get);
+        }
         let node = self.uop();
         let _held = node.op().leaf().and_then(output_of).and_then(Memory::hold);
         // A run may have ended just before.
@@ -125,8 +129,7 @@ pub(crate) fn is_known(leaf: &Leaf) -> bool {
 }
 
 /// The elements of a leaf.
-pub(crate) fn host_elements(node: &UOp) -> Result<Vec<Const>> {
-    let Op::Leaf(leaf) = node.op() else { return Ok(Vec::new()) };
+pub(crate) fn host_elements(leaf: &Leaf) -> Result<Vec<Const>> {
     let bytes = buffer_of(leaf)?.to_vec()?;
     Ok(HostBuffer::from_bytes(leaf.dtype(), bytes).map(|b| b.iter().collect()).unwrap_or_default())
 }

@@ -6,9 +6,10 @@ use svod_device::Buffer;
 use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, Op, UOp};
 use svod_runtime::{Context, Memory, PrepareConfig};
 
+use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError};
 use crate::lookups::Lookups;
-use crate::memory::{bound_leaf, fresh, leaf_over, output_of};
+use crate::memory::{bound_leaf, device_of, filled, leaf_over, output_of};
 use crate::read::buffer_of;
 use crate::tensor::Tensor;
 
@@ -70,24 +71,30 @@ impl Tensor {
 
 /// Runs the graph of the claimed nodes and forces them. An error releases the claims.
 fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
-    let mut roots: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
-    let graph = Graph::new(&roots);
+    let mut nodes: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
+    let graph = Graph::new(&nodes);
     let _held = hold_outputs(&graph);
     let volatile = check_leaves(&graph, &[])?;
     let (lookups, flags) = Lookups::of(&graph, &[])?;
-    roots.extend(flags);
+    nodes.extend(flags);
+    let (roots, places) = spread(&nodes)?;
     let plan = Context::global().plan(&roots, &[], config)?;
     plan.execute()?;
     let (outputs, values) = (plan.outputs(), plan.values()?);
     if outputs.len() != roots.len() {
         return Err(svod_runtime::Error::BatchMismatch { tensors: roots.len(), outputs: outputs.len() }.into());
     }
-    lookups.check_flags(|i| Ok(outputs[mine.len() + i].to_vec()?))?;
-    for (claim, buffer) in mine.into_iter().zip(outputs) {
-        let shared = volatile.contains(&buffer.storage_id().as_u64());
-        let own = if shared { Arc::new(buffer.to_device(buffer.storage().allocator())?) } else { buffer };
-        let shape = claim.node().shape_arc().clone();
-        claim.force(bound_leaf(own, LeafClass::Data, shape, &values)?)?;
+    lookups.check_flags(|i| Ok(outputs[places[mine.len() + i].start].to_vec()?))?;
+    for (claim, place) in mine.into_iter().zip(places) {
+        let leaf = |i: usize| -> Result<UOp> {
+            let buffer = outputs[i].clone();
+            let shared = volatile.contains(&buffer.storage_id().as_u64());
+            let own = if shared { Arc::new(buffer.to_device(buffer.storage().allocator())?) } else { buffer };
+            bound_leaf(own, LeafClass::Data, roots[i].shape_arc().clone(), &values)
+        };
+        let parts = place.map(leaf).collect::<Result<_>>()?;
+        let value = joined(claim.node(), parts)?;
+        claim.force(value)?;
     }
     Ok(())
 }
@@ -127,17 +134,24 @@ pub(crate) fn check_leaves(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
 /// The value of what needs no kernel: memory, constants, nothing at all, and memory under another
 /// shape. A value of memory that may change later is copied.
 pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
-    if matches!(node.op(), Op::Leaf(_)) {
+    if node.is_memory() {
         return Ok(Some(node.clone()));
+    }
+    if let Some(part) = node.stacked_part().filter(UOp::is_memory) {
+        return Ok(Some(part));
+    }
+    if node.sharding().is_some() {
+        return Ok(None);
     }
     let Some(count) = node.numel().as_usize() else { return Ok(None) };
     if count == 0 {
-        return fresh(node.dtype(), &[])
-            .and_then(|b| leaf_over(b, LeafClass::Data, node.shape_arc().clone()))
-            .map(Some);
+        let buffer = Arc::new(Buffer::new(device_of(node)?.allocator(), node.dtype(), 0)?);
+        return leaf_over(buffer, LeafClass::Data, node.shape_arc().clone()).map(Some);
     }
-    if let Some(value) = node.uniform() {
-        let buffer = crate::memory::filled(value, count)?;
+    // A copy of a constant only says where it is.
+    let value = if matches!(node.op(), Op::Copy(_)) { node.source().and_then(|s| s.uniform()) } else { node.uniform() };
+    if let Some(value) = value {
+        let buffer = filled(&*device_of(node)?, value, count)?;
         return leaf_over(buffer, LeafClass::Data, node.shape_arc().clone()).map(Some);
     }
     let Some(leaf) = viewed(node) else { return Ok(None) };
@@ -163,20 +177,5 @@ pub(crate) fn viewed(node: &UOp) -> Option<Leaf> {
             Op::Reshape(_) | Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) => node.source()?,
             _ => return None,
         };
-    }
-}
-
-impl Tensor {
-    /// The value on a device, by its name.
-    ///
-    /// # Errors
-    /// A device that there is not, or that cannot be written.
-    pub fn to(&self, device: &str) -> Result<Tensor> {
-        let spec: svod_device::DeviceSpec = device.parse().map_err(TensorError::Device)?;
-        if spec.is_disk() {
-            return Err(TensorError::unsupported("to", format!("{spec} is read-only")));
-        }
-        Context::global().devices().get(&spec)?;
-        Ok(Tensor::from_uop(self.uop().copy_to(&svod_ir::graph::Device::new(&spec.to_string()))?))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use svod_dtype::DType;
-use svod_ir::graph::{Device, Leaf, LeafClass, Op, Origin, Shape, UOp, print};
+use svod_ir::graph::{Leaf, LeafClass, Op, Origin, Shape, UOp, print};
 use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::Memory;
 
@@ -74,11 +74,6 @@ impl Tensor {
         self.uop().numel()
     }
 
-    /// The device of the value; the default one for constants, which are wherever they are needed.
-    pub fn device(&self) -> Device {
-        self.0.read().device().cloned().unwrap_or_else(|| Device::new("CPU"))
-    }
-
     /// The same value, with values for this run of variables that shapes below mention.
     ///
     /// ```
@@ -99,7 +94,7 @@ impl Tensor {
 
     /// Whether the value is in memory.
     pub fn is_realized(&self) -> bool {
-        matches!(self.uop().op(), Op::Leaf(_))
+        self.uop().is_memory()
     }
 
     /// The text form of what is pending.
@@ -121,6 +116,11 @@ impl Tensor {
     /// Whether the two are one handle.
     pub fn same(&self, other: &Tensor) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Looks at the node as it is, without asking for the latest run.
+    pub(crate) fn with_node<T>(&self, get: impl FnOnce(&UOp) -> T) -> T {
+        get(&self.0.read())
     }
 
     /// Makes the handle stand for another node.
@@ -154,6 +154,14 @@ fn latest(node: &UOp) -> UOp {
             let leaf = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), shape);
             UOp::leaf(leaf).expect("the type is that of a leaf that was accepted, the extents are those of a run")
         }
+        Op::Multi(of) => {
+            let parts = node.sources();
+            let now: Vec<UOp> = parts.iter().map(latest).collect();
+            if now[..] == parts[..] {
+                return node;
+            }
+            UOp::multi(&now, of).expect("parts of a run have the extents of the parts before")
+        }
         _ => node,
     }
 }
@@ -161,7 +169,7 @@ fn latest(node: &UOp) -> UOp {
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let node = self.uop();
-        let state = if matches!(node.op(), Op::Leaf(_)) { "realized" } else { "lazy" };
+        let state = if node.is_memory() { "realized" } else { "lazy" };
         write!(f, "Tensor({}, {}, {state})", crate::error::show_typed(node.dtype(), node.shape()), self.device())
     }
 }

@@ -8,6 +8,7 @@
 //! variable [`CORE_ID`] is the task's index in the phase's grid, row-major.
 
 mod compiled;
+mod decompose;
 mod derive;
 mod stages;
 
@@ -24,6 +25,7 @@ use crate::launch::{LaunchErrorKind, LaunchSizes};
 use crate::spec::DeviceSpec;
 
 pub use compiled::{Code, CompiledSpec};
+pub use decompose::decompose;
 pub use derive::{Metadata, sizes_from_specials};
 pub use stages::{Stage, StageKind};
 
@@ -109,7 +111,8 @@ pub trait Renderer: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// What to use for operations that the target lacks.
+    /// What to use for operations that the target lacks: kernels are rendered with these in their
+    /// place ([`decompose`]). None, unless a renderer says so.
     fn decompositions(&self) -> &[Decomposition] {
         &[]
     }

@@ -1,14 +1,16 @@
 //! Constructors: one per operation, named as in the table.
 
-use super::error::GraphError;
+use super::error::{GraphError, Reason};
 use super::leaf::{Device, Leaf};
 use super::op::{Axes, Op, Pairs, Shape};
-use super::uop::UOp;
+use super::sharding::Sharding;
+use super::uop::{Thunk, UOp};
 use super::{infer, intern};
 use crate::alu::Alu;
 use crate::kernel::Monoid;
 use crate::size::{BoundVariable, Size};
 use smallvec::smallvec;
+use std::sync::Arc;
 use svod_dtype::{Const, DType};
 
 impl UOp {
@@ -186,6 +188,60 @@ impl UOp {
     /// On another device; the node itself when it is there.
     pub fn copy_to(&self, to: &Device) -> Result<UOp, GraphError> {
         if self.device() == Some(to) { Ok(self.clone()) } else { self.unary(Op::Copy(to.clone())) }
+    }
+
+    /// Spread over devices; the node itself when it is.
+    pub fn shard(&self, to: &Arc<Sharding>) -> Result<UOp, GraphError> {
+        if self.sharding() == Some(to) { Ok(self.clone()) } else { self.unary(Op::Shard(to.clone())) }
+    }
+
+    /// The value whose parts these are.
+    pub fn multi(parts: &[UOp], of: &Arc<Sharding>) -> Result<UOp, GraphError> {
+        UOp::new(Op::Multi(of.clone()), parts)
+    }
+
+    /// What each device has of a value that is spread over several; the node itself of any other.
+    pub fn parts(&self) -> Result<Vec<UOp>, GraphError> {
+        let Some(of) = self.sharding() else { return Ok(vec![self.clone()]) };
+        if let (Op::Multi(_), Thunk::Expr(parts)) = (self.op(), self.state()) {
+            return Ok(parts.to_vec());
+        }
+        (0..of.devices().len()).map(|i| self.unary(Op::Part(of.clone(), i))).collect()
+    }
+
+    /// Values of one type, whose extents differ along `axis` only, one after the other; at least one.
+    pub fn concat(parts: &[UOp], axis: usize) -> Result<UOp, GraphError> {
+        let axis_extent = |n: &UOp| n.shape().get(axis).cloned().unwrap_or(Size::ZERO);
+        let mut some = parts.iter().filter(|n| axis_extent(n) != Size::ZERO);
+        let (Some(first), true) = (some.next().or(parts.first()), parts.iter().all(|p| axis < p.rank())) else {
+            let reason = Reason::Axis { axis, rank: parts.first().map_or(0, UOp::rank) };
+            return Err(GraphError::new(&Op::Range(Size::ZERO), parts, reason));
+        };
+        let total: Size = parts.iter().map(axis_extent).sum();
+        let mut shape = first.shape().to_vec();
+        shape[axis] = total.clone();
+        let shape: Shape = shape.into();
+        let zero = Const::zero(first.dtype());
+        let placed = |part: &UOp, start: &Size| {
+            let mut by = vec![(Size::ZERO, Size::ZERO); shape.len()];
+            by[axis] = (start.clone(), &total - start - axis_extent(part));
+            part.pad(by, zero)
+        };
+        let mut joined = placed(first, &Size::ZERO)?;
+        let mut start = axis_extent(first);
+        let mut along = vec![Size::ONE; shape.len()];
+        along[axis] = total.clone();
+        let position = UOp::range(total.clone())?.reshape(along)?.expand(shape.clone())?;
+        for part in some {
+            let boundary = match start.as_const() {
+                Some(start) => UOp::constant(Const::i64(DType::I64, start))?,
+                None => UOp::size(start.clone())?,
+            };
+            let is_before = UOp::alu(Alu::Lt, &[position.clone(), boundary.expand(shape.clone())?])?;
+            joined = UOp::alu(Alu::Where, &[is_before, joined, placed(part, &start)?])?;
+            start = start + axis_extent(part);
+        }
+        Ok(joined)
     }
 
     /// Number of elements.

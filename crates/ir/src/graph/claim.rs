@@ -74,13 +74,13 @@ impl Claim {
         &self.node
     }
 
-    /// Makes `value`, a leaf or a constant of the node's type and shape, the node's value: the
+    /// Makes `value`, memory or a constant of the node's type and shape, the node's value: the
     /// node drops its sources and leaves the table.
     pub fn force(self, value: UOp) -> Result<(), GraphError> {
         let node = &self.node.0;
         let value = value.resolved();
-        if !matches!(value.op(), Op::Leaf(_) | Op::Const(_)) {
-            let reason = Reason::Node("forced to something that is neither leaf nor constant");
+        if !value.is_memory() && !matches!(value.op(), Op::Const(_)) {
+            let reason = Reason::Node("forced to something that is neither memory nor constant");
             return Err(GraphError::new(&node.op, &[value], reason));
         }
         if value.dtype() != node.dtype || value.shape() != &*node.shape {

@@ -4,11 +4,13 @@ use super::host::HostCall;
 use super::iterate::LoopBody;
 use super::leaf::{Device, Leaf};
 use super::op::{Axes, Pairs, Shape, ShowShape, bracketed};
+use super::sharding::{Sharding, Split};
 use crate::alu::Alu;
 use crate::kernel::Monoid;
 use crate::size::{BoundVariable, Size};
 use crate::text::{ParseError, Parser, Token};
 use std::fmt::{self, Write};
+use std::sync::Arc;
 use svod_dtype::{Const, DType};
 
 /// A datum of an operation.
@@ -145,6 +147,36 @@ impl Datum for Device {
         let Some(name) = unescaped(text) else { return p.lex.error("a backslash that escapes nothing") };
         p.lex.next();
         Ok(Device::new(&name))
+    }
+}
+
+/// `["CPU", "CPU:1"] along 0 as [2, 1]`, or `["CPU", "CPU:1"] whole`.
+impl Datum for Arc<Sharding> {
+    fn write(&self, f: &mut dyn Write) -> fmt::Result {
+        for (i, device) in self.devices().iter().enumerate() {
+            f.write_str(if i == 0 { "[" } else { ", " })?;
+            device.write(f)?;
+        }
+        match self.split() {
+            Some(Split { axis, extents }) => write!(f, "] along {axis} as {extents:?}"),
+            None => f.write_str("] whole"),
+        }
+    }
+
+    fn read(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        p.lex.expect("[")?;
+        let devices = p.list("]", Device::read)?;
+        let split = match p.lex.eat_word("whole") {
+            true => None,
+            false => {
+                p.lex.expect_word("along")?;
+                let axis = usize::read(p)?;
+                p.lex.expect_word("as")?;
+                p.lex.expect("[")?;
+                Some(Split { axis, extents: p.list("]", usize::read)? })
+            }
+        };
+        Sharding::new(devices, split).or_else(|e| p.lex.error(e.to_string()))
     }
 }
 

@@ -45,6 +45,9 @@ pub enum Reason {
     /// Operands on different devices.
     #[error("operands are on {0} and {1}; copy one of them")]
     Device(String, String),
+    /// Parts on several devices that do not go together, or that an operation would have to move.
+    #[error("{0}; gather it first, with `to` or by sharding it along no axis")]
+    Sharding(String),
     /// A node that is not what the operation needs, such as a thunk forced to an expression.
     #[error("{0}")]
     Node(&'static str),

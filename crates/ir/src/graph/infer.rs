@@ -2,6 +2,7 @@
 
 use super::error::Reason;
 use super::op::{Shape, ShowShape};
+use super::sharding::Sharding;
 use super::uop::UOp;
 use crate::alu::{Accepts, Alu, DTypeRule};
 use crate::kernel::Monoid;
@@ -218,6 +219,31 @@ pub(super) fn shrink(s: &[UOp], to: &[(Size, Size)]) -> Ruled<Shape> {
         }
     }
     Ok(to.iter().map(|(first, last)| last - first).collect())
+}
+
+pub(super) fn one_type(s: &[UOp]) -> Ruled<DType> {
+    let dtype = s[0].dtype();
+    if s.iter().all(|u| u.dtype() == dtype) { Ok(dtype) } else { dtype_error("parts of one type") }
+}
+
+pub(super) fn joined(s: &[UOp], of: &Sharding) -> Ruled<Shape> {
+    let mut shape = s[0].shape().to_vec();
+    if let Some(split) = of.split() {
+        let rank = shape.len();
+        let extent = shape.get_mut(split.axis).ok_or(Reason::Axis { axis: split.axis, rank })?;
+        *extent = split.extent().into();
+    }
+    match (0..s.len()).find(|i| *s[*i].shape() != *of.part_shape(&shape, *i)) {
+        None => checked(shape.into()),
+        Some(i) => shape_error(format!("part {i} is {}, not as {of} says", ShowShape(s[i].shape()))),
+    }
+}
+
+pub(super) fn part(s: &[UOp], of: &Arc<Sharding>, index: usize) -> Ruled<Shape> {
+    match s[0].sharding() {
+        Some(sharding) if sharding == of && index < of.devices().len() => Ok(of.part_shape(s[0].shape(), index)),
+        _ => Err(Reason::Node("the source has no such part")),
+    }
 }
 
 pub(super) fn flip(s: &[UOp], axes: &[usize]) -> Ruled<Shape> {

@@ -3,9 +3,9 @@
 //! Lock order: a shard, then a node's state. No handle is dropped while a shard is locked, because
 //! dropping a node's last handle locks its shard.
 
-use super::error::{GraphError, Reason};
-use super::leaf::Device;
+use super::error::GraphError;
 use super::op::Op;
+use super::place::place;
 use super::uop::{Node, Sources, State, UOp};
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
@@ -56,14 +56,14 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         return Ok(found);
     }
     let (dtype, shape) = op.infer(&sources)?;
-    let device = device_of(&op, &sources)?;
+    let place = place(&op, &sources).map_err(|reason| GraphError::new(&op, &sources, reason))?;
     let node = Arc::new(Node {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         hash,
         op,
         dtype,
         shape,
-        device,
+        place,
         forced: OnceLock::new(),
         state: Mutex::new(State { sources, claimed: None }),
         released: Condvar::new(),
@@ -97,21 +97,4 @@ pub(super) fn remove(hash: u64, id: u64) {
 /// Number of nodes in the table, for tests and diagnostics.
 pub(super) fn len() -> usize {
     TABLE.iter().map(|t| t.lock().values().map(SmallVec::len).sum::<usize>()).sum()
-}
-
-fn device_of(op: &Op, sources: &[UOp]) -> Result<Option<Device>, GraphError> {
-    match op {
-        Op::Leaf(leaf) => return Ok(Some(leaf.data().device())),
-        Op::Copy(to) => return Ok(Some(to.clone())),
-        _ => {}
-    }
-    let mut known = sources.iter().filter_map(UOp::device);
-    let Some(first) = known.next() else { return Ok(None) };
-    match known.find(|d| *d != first) {
-        None => Ok(Some(first.clone())),
-        Some(other) => {
-            let reason = Reason::Device(first.to_string(), other.to_string());
-            Err(GraphError::new(op, sources, reason))
-        }
-    }
 }

@@ -242,9 +242,22 @@ impl Context<'_> {
                     Some(if matches!(op, Op::Sort(..)) { value } else { Const::i64(dtype, position as i64) })
                 })
             }
-            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) => Ok(s[0].data.clone()),
             Op::Loop(..) => Err(mismatch()),
             Op::Host(function, ..) => Err(InterpError::Host(function.to_string())),
+            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) | Op::Shard(_) => {
+                Ok(s[0].data.clone())
+            }
+            Op::Multi(of) => match of.split() {
+                None => Ok(s[0].data.clone()),
+                Some(split) => build(&mut |at| {
+                    let i = (0..s.len()).find(|i| split.range(*i).contains(&at[split.axis]))?;
+                    s[i].at(&with(at, split.axis, at[split.axis] - split.range(i).start))
+                }),
+            },
+            Op::Part(of, i) => match of.split() {
+                None => Ok(s[0].data.clone()),
+                Some(split) => build(&mut |at| s[0].at(&with(at, split.axis, at[split.axis] + split.range(*i).start))),
+            },
         }
     }
 }

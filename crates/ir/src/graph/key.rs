@@ -53,7 +53,7 @@ impl GraphKey {
                     let (storage, base) = *storages.entry(leaf.storage()).or_insert((fresh, leaf.offset()));
                     let distance = leaf.offset().wrapping_sub(base);
                     ("leaf", leaf.class(), storage, distance, alignment(leaf)).hash(&mut bytes);
-                    (leaf.dtype(), leaf.shape(), node.device()).hash(&mut bytes);
+                    (leaf.dtype(), leaf.shape(), node.place()).hash(&mut bytes);
                     key.leaves.push(leaf.clone());
                     for bound in leaf.bindings() {
                         key.bind(&bound)?;

@@ -9,6 +9,7 @@
 //! * structurally equal expressions over identical sources are one node, so equality is identity;
 //! * shape, type and device of a node follow from its op and sources, and are known when it is built;
 //! * operands of an elementwise operation have equal shapes: broadcasting is an explicit `Expand`;
+//! * operands are on one device, or spread over the same devices in ways that go together;
 //! * a forced node holds no sources, is in no table, and new nodes are built on its leaf instead;
 //! * nothing recurses over the depth of a graph, neither a walk nor `Drop`.
 
@@ -26,8 +27,10 @@ pub mod leaf;
 pub mod op;
 mod origin;
 mod parse;
+mod place;
 pub mod print;
 mod random;
+pub mod sharding;
 mod uop;
 pub mod verify;
 pub mod walk;
@@ -41,5 +44,6 @@ pub use op::{Axes, Op, Pairs, Shape};
 pub use origin::Origin;
 pub use parse::{LeafOf, LeafText, declared, given};
 pub use random::random_bits;
+pub use sharding::{Place, Sharding, ShardingError, Split};
 pub use uop::{Sources, Thunk, UOp};
 pub use walk::{Graph, topo};

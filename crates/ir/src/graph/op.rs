@@ -4,14 +4,14 @@
 //! result's type and shape, and its doc line. The enum, [`Op::infer`], the verifier and the text
 //! form come from the table. The rules themselves are in `infer.rs`.
 //!
-//! Later operations take their place by subject: sharded and custom operations after the moves
-//! between devices.
+//! Later operations take their place by subject: custom operations after the moves between devices.
 
 use super::data::Datum;
 use super::host::HostCall;
 use super::infer;
 use super::iterate::{self, LoopBody};
 use super::leaf::{Device, Leaf};
+use super::sharding::Sharding;
 use super::uop::UOp;
 use super::{GraphError, Reason};
 use crate::alu::Alu;
@@ -158,6 +158,13 @@ graph_ops! { |op, s|
         "The source, of whose variables one has this value for this run. The value is no part of the structure.";
     Copy(to: Device)                                   "copy"          [1]            [s[0].dtype()]              [infer::same_shape(s)]
         "The value on another device.";
+    // Values that are spread over devices.
+    Shard(to: Arc<Sharding>)                           "shard"         [1]            [s[0].dtype()]              [infer::same_shape(s)]
+        "The value spread over devices: in parts along an axis, or whole on each of them.";
+    Multi(of: Arc<Sharding>)                           "multi"         [of.devices().len()] [infer::one_type(s)?] [infer::joined(s, of)?]
+        "The value whose parts these are, one on each device.";
+    Part(of: Arc<Sharding>, index: usize)              "part"          [1]            [s[0].dtype()]              [infer::part(s, of, *index)?]
+        "What one device has of a value that is spread over several.";
     // What is computed step by step, or elsewhere. A node is one of several results.
     Loop(body: LoopBody, output: usize)                "loop"          [body.params().len()] [iterate::output(body, *output, s)?.dtype()] [iterate::output(body, *output, s)?.shape().clone()]
         "What a carried value is after a loop; see [`LoopBody`]. Operands: what the carried values begin with, then what the body reads from outside.";

@@ -3,6 +3,7 @@
 use super::error::{GraphError, Reason};
 use super::leaf::Device;
 use super::op::{Op, Shape};
+use super::sharding::{Place, Sharding};
 use super::{intern, origin};
 use crate::size::Size;
 use parking_lot::{Condvar, Mutex};
@@ -40,7 +41,7 @@ pub(super) struct Node {
     pub op: Op,
     pub dtype: DType,
     pub shape: Shape,
-    pub device: Option<Device>,
+    pub place: Option<Place>,
     pub forced: OnceLock<UOp>,
     pub state: Mutex<State>,
     /// Signalled when a claim ends.
@@ -106,8 +107,33 @@ impl UOp {
 
     /// Where the value is, where that is known: constants, and what follows from them, are
     /// wherever they are needed.
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// The device of a value that is on one.
     pub fn device(&self) -> Option<&Device> {
-        self.0.device.as_ref()
+        if let Some(Place::One(device)) = self.place() { Some(device) } else { None }
+    }
+
+    /// How the value is spread over devices, if it is.
+    pub fn sharding(&self) -> Option<&Arc<Sharding>> {
+        if let Some(Place::Many(sharding)) = self.place() { Some(sharding) } else { None }
+    }
+
+    /// The value where it is one of the parts that were put together to its source.
+    pub fn stacked_part(&self) -> Option<UOp> {
+        let (Op::Part(_, i), stack) = (self.op(), self.source()?) else { return None };
+        if matches!(stack.op(), Op::Multi(_)) { stack.sources().get(*i).cloned() } else { None }
+    }
+
+    /// Whether this is memory: a leaf, or leaves that are parts of one value.
+    pub fn is_memory(&self) -> bool {
+        match self.op() {
+            Op::Leaf(_) => true,
+            Op::Multi(_) => self.sources().iter().all(|s| matches!(s.op(), Op::Leaf(_))),
+            _ => false,
+        }
     }
 
     /// A number that no other node ever has; smaller for nodes built earlier.
@@ -133,9 +159,9 @@ impl UOp {
         self.0.forced.get().unwrap_or(self).clone()
     }
 
-    /// Whether the node is forced, or a leaf or constant, which need no forcing.
+    /// Whether the node is forced, or memory or a constant, which need no forcing.
     pub fn is_value(&self) -> bool {
-        matches!(self.op(), Op::Leaf(_) | Op::Const(_)) || self.0.forced.get().is_some()
+        self.0.forced.get().is_some() || matches!(self.op(), Op::Const(_)) || self.is_memory()
     }
 
     /// The same operation over other operands; the node itself where they are the same.

@@ -3,7 +3,7 @@
 
 use super::Family;
 use crate::alu::Alu;
-use crate::graph::{Axes, GraphError, Op, UOp};
+use crate::graph::{Axes, Device, GraphError, Op, UOp};
 use crate::kernel::Monoid;
 use crate::size::Size;
 use svod_dtype::{Const, DType};
@@ -25,9 +25,24 @@ fn apply(node: &UOp) -> Found {
         Op::Contiguous if matches!(source.op(), Op::Contiguous | Op::Leaf(_) | Op::Copy(_)) => {
             Ok(Some(("contiguous-already", source)))
         }
-        Op::Copy(to) if source.device() == Some(to) => Ok(Some(("copy-to-same-device", source))),
+        Op::Copy(to) => copy(&source, to),
         _ => Ok(None),
     }
+}
+
+fn copy(source: &UOp, to: &Device) -> Found {
+    if source.device() == Some(to) {
+        return Ok(Some(("copy-to-same-device", source.clone())));
+    }
+    let Some(below) = source.source() else { return Ok(None) };
+    let after = match source.op() {
+        // Memory is copied as it is, and no element twice.
+        Op::Reshape(shape) => ("copy-reshape", below.copy_to(to)?.reshape(shape.clone())?),
+        Op::Expand(shape) => ("copy-expand", below.copy_to(to)?.expand(shape.clone())?),
+        Op::Copy(_) if below.device() == Some(to) => ("copy-there-and-back", below),
+        _ => return Ok(None),
+    };
+    Ok(Some(after))
 }
 
 fn movement(node: &UOp, source: &UOp) -> Found {

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
 use svod_device::DeviceSpec;
 use svod_runtime::Context;
-use svod_tensor::{Operand, Tensor};
+use svod_tensor::Tensor;
 
 use crate::array::{array_of, copy_of, scalar, tensor_of};
 use crate::config::configured;
@@ -61,30 +61,42 @@ pub fn device(name: &str) -> Result<DeviceSpec> {
     Ok(spec)
 }
 
+/// What a constructor made, on the device that it names.
+pub fn placed(device: Option<&str>, made: svod_tensor::Result<Tensor>) -> svod_tensor::Result<Tensor> {
+    match device {
+        Some(name) => made?.to(name),
+        None => made,
+    }
+}
+
+/// [`placed`], for Python.
+pub fn on(device: Option<&str>, made: svod_tensor::Result<Tensor>) -> Made {
+    Ok(placed(device, made)?.into())
+}
+
 #[pymethods]
 impl PyTensor {
     #[new]
     #[pyo3(signature = (data, dtype=None, device=None))]
     fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
-        if let Some(name) = device {
-            self::device(name)?;
-        }
         let dtype = dtype.map(|d| d.0);
-        let tensor = match operand(data)? {
-            Some(Operand::Tensor(tensor)) => Tensor::from_uop(tensor.uop()),
-            Some(number) => return Ok(Tensor::scalar(number, dtype)?.into()),
-            None => tensor_of(data)?,
+        let copied = || tensor_of(data, &device.map(self::device).transpose()?.unwrap_or_default());
+        let tensor = match data.cast::<PyTensor>() {
+            Ok(tensor) => Tensor::from_uop(tensor.get().0.uop()),
+            Err(_) if data.hasattr("__array__")? => copied()?,
+            Err(_) => match operand(data)? {
+                Some(number) => return on(device, Tensor::scalar(number, dtype)),
+                None => copied()?,
+            },
         };
-        Ok(match dtype {
-            Some(dtype) => tensor.cast(dtype)?.into(),
-            None => tensor.into(),
-        })
+        on(device, tensor.cast(dtype.unwrap_or(tensor.dtype())))
     }
 
     /// What `jit` traces a function with in place of an argument.
     #[staticmethod]
-    fn _placeholder(shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32) -> Made {
-        Ok(Tensor::placeholder(&Extents::positive(shape)?.sizes, dtype.0, slot)?.into())
+    fn _placeholder(shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32, device: &str) -> Made {
+        let device = self::device(device)?;
+        Ok(Tensor::placeholder(&device, &Extents::positive(shape)?.sizes, dtype.0, slot)?.into())
     }
 
     /// Another handle to the value that this one has now.
@@ -120,10 +132,26 @@ impl PyTensor {
         PyDType(self.0.dtype())
     }
 
-    /// Name of the device, such as `CPU`.
+    /// Name of the device, such as `CPU`; a tuple of names where the value is spread over several.
     #[getter]
-    fn device(&self) -> String {
-        self.0.device().name().to_owned()
+    fn device<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        match self.0.sharding() {
+            Some(sharding) => Ok(PyTuple::new(py, sharding.devices().iter().map(|device| device.name()))?.into_any()),
+            None => Ok(PyString::new(py, self.0.device().name()).into_any()),
+        }
+    }
+
+    /// The axis along which devices have parts of the value; none where each has the whole.
+    #[getter]
+    fn shard_axis(&self) -> Option<usize> {
+        Some(self.0.sharding()?.split()?.axis)
+    }
+
+    /// What each device has of a value that is spread over several, on that device.
+    #[getter]
+    fn shards(&self) -> Result<Vec<PyTensor>> {
+        let parts = self.0.uop().parts().map_err(svod_tensor::TensorError::from)?;
+        Ok(parts.into_iter().map(|part| Tensor::from_uop(part).into()).collect())
     }
 
     /// Number of elements.
@@ -269,7 +297,8 @@ impl PyTensor {
         }
     }
 
-    /// On another device, or as another type: whichever is named.
+    /// On another device, or as another type: whichever is named. The copy is made where it is needed;
+    /// `realize` the result to keep it.
     #[pyo3(signature = (target=None, *, dtype=None, device=None))]
     fn to(&self, target: Option<&Bound<'_, PyAny>>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
         let mut dtype = dtype.map(|d| d.0);
@@ -282,10 +311,26 @@ impl PyTensor {
                 (Err(error), None) => return Err(error.into()),
             }
         }
-        if let Some(name) = name {
-            self::device(&name)?;
-        }
-        Ok(self.0.cast(dtype.unwrap_or(self.0.dtype()))?.into())
+        on(name.as_deref(), self.0.cast(dtype.unwrap_or(self.0.dtype())))
+    }
+
+    /// The value spread over devices: cut along `axis` into one part for each, or whole on each.
+    ///
+    /// Where the extent is no multiple of the number of devices, the first parts are larger by one.
+    /// Operations on tensors that are spread alike run on every device. They gather nothing, save that a
+    /// fold along the split axis, such as the sum of a matrix product, leaves every device with the whole
+    /// result. `to`, and looking at the values, gathers.
+    ///
+    /// >>> import svod
+    /// >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).shard(["CPU", "CPU:1"], axis=0)
+    /// >>> [s.shape for s in x.shards]
+    /// [(2, 2), (1, 2)]
+    /// >>> (x * 2).sum(0).to("CPU").tolist()
+    /// [18.0, 24.0]
+    #[pyo3(signature = (devices, axis=None))]
+    fn shard(&self, devices: Vec<String>, axis: Option<i64>) -> Made {
+        let devices: Vec<&str> = devices.iter().map(String::as_str).collect();
+        Ok(self.0.shard(&devices, axis)?.into())
     }
 
     fn __len__(&self) -> Result<usize> {
@@ -339,7 +384,7 @@ impl PyTensor {
             "shape={}, dtype={}, device={}",
             shape(py, &self.0.shape())?.repr()?,
             self.0.dtype(),
-            self.0.device().name()
+            self.device(py)?.str()?
         );
         if !self.0.is_realized() {
             return Ok(format!("Tensor({about}, lazy)"));

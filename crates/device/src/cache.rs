@@ -3,12 +3,13 @@
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
 /// A map that forgets its oldest entries beyond a number. A value that several threads ask for at
 /// once is made by one of them, and the others wait for it.
-pub(crate) struct Cache<K, V> {
+pub struct Cache<K, V> {
     most: usize,
     entries: Mutex<Entries<K, V>>,
 }
@@ -24,12 +25,12 @@ struct Entries<K, V> {
 
 impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
     /// A map of at most `most` entries.
-    pub(crate) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Cache { most, entries: Mutex::new(Entries { slots: FxHashMap::default(), order: VecDeque::new() }) }
     }
 
     /// The value of `key`, made by `make` where there is none. A failure leaves no entry's value.
-    pub(crate) fn get_or_make<E>(&self, key: &K, make: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
+    pub fn get_or_make<E>(&self, key: &K, make: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
         let slot = self.slot(key);
         let mut value = slot.lock();
         if let Some(value) = &*value {
@@ -41,12 +42,17 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
     }
 
     /// Number of entries.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.entries.lock().slots.len()
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Forgets everything. Values in use live on.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         let entries = &mut *self.entries.lock();
         entries.slots.clear();
         entries.order.clear();
@@ -65,6 +71,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
             entries.slots.remove(&oldest);
         }
         slot
+    }
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> fmt::Debug for Cache<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of at most {} entries", self.len(), self.most)
     }
 }
 

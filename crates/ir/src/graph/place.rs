@@ -1,0 +1,174 @@
+//! Where the result of an operation is, given where its operands are.
+//!
+//! Operands on one device give a result there. Operands that are spread over the same devices give one
+//! that is, without moving an element, save that a fold along the split axis combines what the devices
+//! have. What would need elements of another device's part is an error. A copy on each device goes with
+//! parts of any axis.
+
+use super::error::Reason;
+use super::op::{Op, Shape};
+use super::sharding::{Place, Sharding, Split};
+use super::uop::UOp;
+use crate::size::Size;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Where the value of `op` over `sources` is; nothing for constants and what follows from them.
+pub(super) fn place(op: &Op, sources: &[UOp]) -> Result<Option<Place>, Reason> {
+    match op {
+        Op::Leaf(leaf) => return Ok(Some(Place::One(leaf.data().device()))),
+        Op::Copy(to) => return Ok(Some(Place::One(to.clone()))),
+        Op::Shard(to) => return laid_out(to, sources).map(Some),
+        Op::Multi(of) => return joined(of, sources).map(Some),
+        Op::Part(of, i) => return Ok(of.devices().get(*i).cloned().map(Place::One)),
+        _ => {}
+    }
+    let mut known = sources.iter().filter_map(UOp::place);
+    let Some(first) = known.next() else { return Ok(None) };
+    let Place::Many(sharding) = first else {
+        return match known.find(|p| *p != first) {
+            None => Ok(Some(first.clone())),
+            Some(other) => Err(Reason::Device(first.to_string(), other.to_string())),
+        };
+    };
+    let apart = |p: &&Place| !matches!(p, Place::Many(other) if other.devices() == sharding.devices());
+    if let Some(other) = known.find(apart) {
+        return Err(Reason::Device(first.to_string(), other.to_string()));
+    }
+    if matches!(op, Op::Loop(..) | Op::Host(..)) {
+        return Err(Reason::Sharding(format!("it takes values of one device, not of {sharding}")));
+    }
+    let splits: SmallVec<[Option<&Split>; 3]> = sources.iter().map(|s| s.sharding()?.split()).collect();
+    let split = if splits.iter().all(Option::is_none) { None } else { split(op, sources, &splits)? };
+    Ok(Some(Place::Many(sharding.with_split(split))))
+}
+
+fn laid_out(to: &Arc<Sharding>, sources: &[UOp]) -> Result<Place, Reason> {
+    let place = Place::Many(to.clone());
+    if let Some(split) = to.split() {
+        let extent = sources[0].shape().get(split.axis).and_then(Size::as_usize);
+        if extent != Some(split.extent()) {
+            let extents = &split.extents;
+            return Err(Reason::Sharding(format!("parts {extents:?} are not those of axis {}", split.axis)));
+        }
+    }
+    match sources[0].sharding() {
+        Some(from) if from.devices() != to.devices() => {
+            Err(Reason::Device(Place::Many(from.clone()).to_string(), place.to_string()))
+        }
+        _ => Ok(place),
+    }
+}
+
+fn joined(of: &Arc<Sharding>, sources: &[UOp]) -> Result<Place, Reason> {
+    for (part, device) in sources.iter().zip(of.devices()) {
+        match part.place() {
+            Some(Place::One(other)) if other == device => {}
+            Some(other) => return Err(Reason::Device(device.to_string(), other.to_string())),
+            None => return Err(Reason::Sharding(format!("the part of {device} is on no device"))),
+        }
+    }
+    Ok(Place::Many(of.clone()))
+}
+
+/// The split of the result, where an operand has one.
+fn split(op: &Op, s: &[UOp], splits: &[Option<&Split>]) -> Result<Option<Split>, Reason> {
+    let Some(first) = splits.iter().flatten().next().copied() else { return Ok(None) };
+    let axis = first.axis;
+    let across = |what: &str| Reason::Sharding(format!("{what} axis {axis}, along which the devices have parts"));
+    let same = || Ok(Some(first.clone()));
+    let along = |axis: usize| Ok(Some(first.along(axis)));
+    // All operands have their elements at the same positions.
+    let together = || match splits.iter().flatten().find(|other| **other != first) {
+        None => Ok(Some(first.clone())),
+        Some(other) => {
+            let (a, b) = ((axis, &first.extents), (other.axis, &other.extents));
+            let message = format!("operands have parts {:?} of axis {} and {:?} of axis {}", a.1, a.0, b.1, b.0);
+            Err(Reason::Sharding(message))
+        }
+    };
+    match op {
+        Op::Alu(_) => together(),
+        Op::Permute(axes) => along(axes.iter().position(|a| *a == axis).unwrap_or(axis)),
+        Op::Expand(to) => {
+            let new = axis + to.len() - s[0].rank();
+            if to[new] == s[0].shape()[axis] { along(new) } else { Err(across("it repeats")) }
+        }
+        Op::Reshape(to) => match reshaped(s[0].shape(), to, first) {
+            Some(split) => Ok(Some(split)),
+            None => Err(across("the parts are no parts of one axis after a reshape of")),
+        },
+        Op::Pad(by, _) => {
+            let (Some(before), Some(after)) = (by[axis].0.as_usize(), by[axis].1.as_usize()) else {
+                return Err(across("a symbolic padding of"));
+            };
+            let mut split = first.clone();
+            if let [first, ..] = &mut split.extents[..] {
+                *first += before;
+            }
+            if let [.., last] = &mut split.extents[..] {
+                *last += after;
+            }
+            Ok(Some(split))
+        }
+        Op::Shrink(to) => match (to[axis].0.as_usize(), to[axis].1.as_usize()) {
+            (Some(from), Some(to)) => {
+                let kept = |i| {
+                    let part = first.range(i);
+                    part.end.min(to).saturating_sub(part.start.max(from))
+                };
+                Ok(Some(Split { axis, extents: (0..first.extents.len()).map(kept).collect() }))
+            }
+            _ => Err(across("a symbolic part of")),
+        },
+        Op::Flip(axes) if axes.contains(&axis) => Err(across("it reverses")),
+        Op::Window(over, ..) if *over == axis => Err(across("windows over")),
+        Op::Reduce(by, axes) if axes.contains(&axis) => match by.alu() {
+            Some(_) => Ok(None),
+            None => Err(across("it looks for positions along")),
+        },
+        Op::Reduce(_, axes) => along(axis - axes.iter().filter(|a| **a < axis).count()),
+        Op::Scan(_, over, _) if *over == axis => Err(across("it scans")),
+        Op::Sort(over, ..) | Op::ArgSort(over, ..) if *over == axis => Err(across("it orders")),
+        Op::Take(over) => match (splits[0], splits[1]) {
+            (Some(_), Some(_)) => Err(Reason::Sharding("both the source and the indices are in parts".into())),
+            (None, _) => along(over + axis),
+            _ if axis == *over => Err(across("it picks from")),
+            _ if axis < *over => same(),
+            _ => along(axis + s[1].rank() - 1),
+        },
+        Op::Gather(over) | Op::Scatter(over, _) => {
+            let found = together()?;
+            let source_moves = axis == *over && (splits[0].is_some() || matches!(op, Op::Scatter(..)));
+            if source_moves {
+                return Err(across("it picks positions of"));
+            }
+            match axis == *over || s[0].shape()[axis] == s[1].shape()[axis] {
+                true => Ok(found),
+                false => Err(across("the indices do not cover")),
+            }
+        }
+        _ => same(),
+    }
+}
+
+/// The parts of a value in row-major order under other extents: those of the axis before which as many
+/// elements lie, where each part is whole rows of it.
+fn reshaped(from: &[Size], to: &Shape, split: &Split) -> Option<Split> {
+    let product = |shape: &[Size]| shape.iter().product::<Size>();
+    let (before, inner) = (product(&from[..split.axis]), product(&from[split.axis + 1..]));
+    (0..to.len()).find_map(|axis| {
+        if product(&to[..axis]) != before {
+            return None;
+        }
+        let rest = product(&to[axis + 1..]);
+        if rest == inner {
+            return Some(split.along(axis));
+        }
+        let (rest, inner) = (rest.as_usize()?, inner.as_usize()?);
+        let rows = |n: &usize| {
+            n.checked_mul(inner)?.checked_div(rest).filter(|rows| Some(rows * rest) == n.checked_mul(inner))
+        };
+        Some(Split { axis, extents: split.extents.iter().map(rows).collect::<Option<_>>()? })
+    })
+}

@@ -1,0 +1,130 @@
+//! Values on devices: moved there, placed, or spread over several.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use svod_device::DeviceSpec;
+use svod_ir::graph::{Device, Place, Sharding, Split, UOp};
+use svod_runtime::{Context, PrepareConfig};
+
+use crate::error::{Result, TensorError};
+use crate::operand::axis_of;
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// The value on a device, by its name: a copy where it is on another one; what is on none, such as
+    /// constants and what follows from them, is computed there. Lazy, as everything.
+    ///
+    /// ```
+    /// use svod_tensor::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0], &[2])?;
+    /// let there = x.to("CPU:1")?;
+    /// assert_eq!(there.device().name(), "CPU:1");
+    /// assert!(x.add(&there).is_err());
+    /// assert_eq!(x.add(&there.to("CPU")?)?.to_vec::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A device that there is not, or that cannot be written.
+    pub fn to(&self, device: &str) -> Result<Tensor> {
+        Ok(Tensor::from_uop(self.uop().copy_to(&device_named("to", device)?)?))
+    }
+
+    /// The value spread over devices: cut along an axis into one part for each, or whole on each of them
+    /// where no axis is named. Where the extent is no multiple of the number of devices, the first parts
+    /// are larger by one. What was spread already is laid out anew.
+    ///
+    /// Operations on tensors that are spread alike run on each device. They gather nothing by themselves,
+    /// save that a fold along the split axis, such as the sum of a matrix product, leaves each device with
+    /// the whole result. `to` and reading gather.
+    ///
+    /// ```
+    /// use svod_tensor::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?.shard(&["CPU", "CPU:1"], Some(0))?;
+    /// assert_eq!(x.mul(2.0)?.to_vec::<f32>()?, [2.0, 4.0, 6.0]);
+    /// assert_eq!(x.sum(None, false, None)?.to("CPU:1")?.item::<f32>()?, 6.0);
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown devices, one twice, none; a symbolic extent; a value that is spread over others.
+    pub fn shard(&self, devices: &[&str], axis: Option<i64>) -> Result<Tensor> {
+        let (op, node) = ("shard", self.uop());
+        let devices: Vec<Device> = devices.iter().map(|name| device_named(op, name)).collect::<Result<_>>()?;
+        let split = match axis {
+            None => None,
+            Some(axis) => {
+                let axis = axis_of(op, axis, node.rank())?;
+                let extent = &node.shape()[axis];
+                let Some(known) = extent.as_usize() else {
+                    return Err(TensorError::shape(op, format!("extent {extent} of axis {axis} is symbolic")));
+                };
+                Some(Split::even(axis, known, devices.len()))
+            }
+        };
+        let to = Sharding::new(devices, split).map_err(|e| TensorError::value(op, e.to_string()))?;
+        Ok(Tensor::from_uop(node.shard(&to)?))
+    }
+
+    /// How the value is spread over devices, if it is.
+    pub fn sharding(&self) -> Option<Arc<Sharding>> {
+        self.with_node(|node| node.sharding().cloned())
+    }
+
+    /// The device of the value, the first of several; of what is on none, the one where it will be.
+    pub fn device(&self) -> Device {
+        let default = || Device::new(&PrepareConfig::current().device.unwrap_or_default().to_string());
+        let first = |node: &UOp| match node.place()? {
+            Place::One(device) => Some(device.clone()),
+            Place::Many(sharding) => sharding.devices().first().cloned(),
+        };
+        self.with_node(first).unwrap_or_else(default)
+    }
+}
+
+/// What `make` makes, with a device as the one of values that no argument places.
+pub fn with_default_device<T>(device: &str, make: impl FnOnce() -> Result<T>) -> Result<T> {
+    struct Scope;
+    impl Drop for Scope {
+        fn drop(&mut self) {
+            PrepareConfig::leave();
+        }
+    }
+    let device = Some(device_named("device", device)?.name().parse()?);
+    PrepareConfig { device, ..PrepareConfig::current() }.enter();
+    let _scope = Scope;
+    make()
+}
+
+/// Roots of which each is on one device: of what is spread over several, what each of them has. With
+/// them, where the roots of each node are.
+pub(crate) fn spread(nodes: &[UOp]) -> Result<(Vec<UOp>, Vec<Range<usize>>)> {
+    let mut roots = Vec::with_capacity(nodes.len());
+    let mut places = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let start = roots.len();
+        roots.extend(node.parts()?);
+        places.push(start..roots.len());
+    }
+    Ok((roots, places))
+}
+
+/// The value of `node`, of which these are the parts, or the only one.
+pub(crate) fn joined(node: &UOp, parts: Vec<UOp>) -> Result<UOp> {
+    match (node.sharding(), &parts[..]) {
+        (None, [value]) => Ok(value.clone()),
+        (Some(sharding), parts) => Ok(UOp::multi(parts, sharding)?),
+        (None, _) => Err(TensorError::NotExecuted),
+    }
+}
+
+/// A device that values can be on, by its name.
+pub(crate) fn device_named(op: &'static str, name: &str) -> Result<Device> {
+    let spec: DeviceSpec = name.parse()?;
+    if spec.is_disk() {
+        return Err(TensorError::unsupported(op, format!("{spec} is read-only")));
+    }
+    Context::global().devices().get(&spec)?;
+    Ok(Device::new(&spec.to_string()))
+}

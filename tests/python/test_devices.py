@@ -1,0 +1,226 @@
+"""Several devices in one process: values on them, between them, and errors."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import svod
+
+DEVICES = ["CPU", "CPU:1", "CPU:2"]
+
+
+def data(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def live(device):
+    return svod.memory().get(device, {"live": 0})["live"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a7_constructors_take_a_device(device):
+    x = data(3, 5)
+    made = {
+        "Tensor": (svod.Tensor(x, device=device), x),
+        "scalar": (svod.Tensor(2.5, device=device), np.float32(2.5)),
+        "cast": (svod.Tensor(x, "int32", device), x.astype(np.int32)),
+        "asarray": (svod.asarray(x, device=device), x),
+        "zeros": (svod.zeros(2, 3, device=device), np.zeros((2, 3), np.float32)),
+        "ones": (svod.ones((2, 3), device=device), np.ones((2, 3), np.float32)),
+        "full": (svod.full((4,), 7, device=device), np.full(4, 7)),
+        "arange": (svod.arange(2, 9, 3, device=device), np.arange(2, 9, 3)),
+        "linspace": (svod.linspace(0, 1, 5, device=device), np.linspace(0, 1, 5, dtype=np.float32)),
+        "eye": (svod.eye(3, 4, device=device), np.eye(3, 4, dtype=np.float32)),
+        "none": (svod.zeros(0, 3, device=device), np.zeros((0, 3), np.float32)),
+    }
+    for name, (tensor, expected) in made.items():
+        assert tensor.device == device, name
+        np.testing.assert_array_equal(tensor.numpy(), expected, err_msg=name)
+        assert tensor.realize().device == device, name
+    drawn = svod.rand(4, 4, device=device), svod.randn(9, device=device), svod.randint(0, 5, (6,), device=device)
+    assert [t.realize().device for t in drawn] == [device] * 3
+    assert svod.empty(3, device=device).device == device
+
+
+def test_a7_randomness_is_the_same_on_every_device():
+    drawn = []
+    for device in DEVICES:
+        svod.manual_seed(3)
+        drawn.append(svod.randn(50, device=device).numpy())
+    assert all((d == drawn[0]).all() for d in drawn)
+
+
+def test_a6_kernels_run_where_their_buffers_are():
+    a, b = data(33, 17), data(17, 9, seed=1)
+    for device in DEVICES:
+        x, y = svod.Tensor(a, device=device), svod.Tensor(b, device=device)
+        # What is on no device joins in, also where it is worth a buffer.
+        z = (x @ y + svod.arange(9)).softmax(-1) * svod.arange(33).reshape(33, 1).cumsum(0)
+        assert z.device == device
+        plan = z.prepare()
+        plan.execute()
+        assert {k.device for k in plan.kernels} == {device}
+        logits = a @ b + np.arange(9)
+        soft = np.exp(logits - logits.max(-1, keepdims=True))
+        expected = soft / soft.sum(-1, keepdims=True) * np.arange(33).reshape(33, 1).cumsum(0)
+        np.testing.assert_allclose(z.numpy(), expected, rtol=2e-4, atol=1e-5)
+
+
+def test_a11_copies_between_devices_are_ops_of_the_plan():
+    a = data(64, 5)
+    x = svod.Tensor(a)
+    there = (x * 2).to("CPU:1")
+    back = (there.sum(0) + 1).to("CPU:2")
+    assert (there.device, back.device) == ("CPU:1", "CPU:2")
+    plan = back.prepare(inputs=[x])
+    profile = plan.execute_profiled()
+    np.testing.assert_allclose(back.numpy(), (a * 2).sum(0) + 1, rtol=1e-5)
+    assert [k.device for k in plan.kernels] == ["CPU", "CPU:1"]
+    assert [t.name for t in profile.others] == ["copy", "copy"]
+    plan.execute(a + 1)
+    np.testing.assert_allclose(back.numpy(), ((a + 1) * 2).sum(0) + 1, rtol=1e-5)
+
+
+def test_a11_copying_to_the_same_device_and_back_is_no_work():
+    x = svod.Tensor(data(4))
+    assert "copy" not in x.to("CPU").graph()
+    y = (x.to("CPU:1").to("CPU") + 1).prepare()
+    y.execute()
+    assert len(y.kernels) == 1 and not y.execute_profiled().others
+
+
+def test_a11_views_of_other_devices_are_copied():
+    a = data(6, 8)
+    for make in [
+        lambda t: t[1:4],
+        lambda t: t.T,
+        lambda t: t[:, ::-2],
+        lambda t: t.reshape(8, 6),
+        lambda t: t[0].expand(5, 8),
+        lambda t: t[:0],
+    ]:
+        got = make(svod.Tensor(a)).to("CPU:1").numpy()
+        expected = make(a) if make(svod.Tensor(a)).shape != (5, 8) else np.broadcast_to(a[0], (5, 8))
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_a11_memory_is_counted_per_device():
+    before = live("CPU:2")
+    x = svod.Tensor(np.zeros(1 << 20, np.float32), device="CPU:2")
+    assert live("CPU:2") - before >= 4 << 20
+    y = (x + 1).realize()
+    assert live("CPU:2") - before >= 8 << 20 and y.device == "CPU:2"
+    del x, y
+    assert live("CPU:2") - before < 1 << 20
+    assert svod.memory()["CPU:2"]["peak"] >= 8 << 20
+
+
+def test_a7_mixed_devices_are_an_error_that_names_both():
+    x, y = svod.Tensor([1.0, 2.0]), svod.Tensor([1.0, 2.0], device="CPU:1")
+    for mix in [
+        lambda: x + y,
+        lambda: y @ x,
+        lambda: svod.cat([x, y]),
+        lambda: svod.where(x > 0, y, x),
+        lambda: x[y.cast("int32")],
+    ]:
+        with pytest.raises(svod.DeviceError, match=r"CPU and CPU:1|CPU:1 and CPU"):
+            mix()
+
+
+@pytest.mark.parametrize("name", ["", "tpu", "CPU:x", "CUDA:0", "Metal", "DISK", "CPU:-1"])
+def test_a7_an_unknown_device_is_an_error_that_says_what_there_is(name):
+    for make in [
+        lambda: svod.zeros(2, device=name),
+        lambda: svod.Tensor([1], device=name),
+        lambda: svod.ones(2).to(name),
+    ]:
+        with pytest.raises(svod.DeviceError, match=r"unknown device.*expected"):
+            make()
+
+
+def test_a7_files_cannot_be_written(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"hello")
+    with pytest.raises(svod.UnsupportedError, match="read-only"):
+        svod.ones(2).to(f"DISK:{path}")
+
+
+def test_a7_aliases_name_the_same_device():
+    x = svod.Tensor([1.0], device="cpu:0")
+    assert x.device == "CPU"
+    assert (x + svod.Tensor([1.0], device="host")).item() == 2.0
+    assert svod.zeros(1, device="cpu:01").device == "CPU:1"
+
+
+def test_a7_values_that_no_argument_places_go_where_the_configuration_says():
+    with svod.PrepareConfig(device="CPU:1"):
+        x = (svod.arange(5) * 2).realize()
+        assert (x.device, svod.rand(3).realize().device) == ("CPU:1", "CPU:1")
+    assert (svod.arange(5) * 2).realize().device == "CPU"
+
+
+def test_a11_assignment_keeps_the_device():
+    x, y = svod.Tensor(data(4, 3), device="CPU:1"), data(3, seed=2)
+    x[1] = svod.Tensor(y)
+    assert x.device == "CPU:1" and (x.numpy()[1] == y).all()
+    x.assign(svod.Tensor(data(4, 3, seed=5)))
+    assert x.device == "CPU:1" and (x.numpy() == data(4, 3, seed=5)).all()
+
+
+def test_a6_the_same_graph_on_two_devices_is_scheduled_for_each():
+    def run(device):
+        x = svod.Tensor(data(19, 23), device=device)
+        return (x.softmax(-1) @ x.T).realize()
+
+    results = [run(d) for d in ["CPU", "CPU:1", "CPU", "CPU:1"]]
+    assert [r.device for r in results] == ["CPU", "CPU:1"] * 2
+    assert all((r.numpy() == results[0].numpy()).all() for r in results)
+
+
+def test_a1_threads_share_devices():
+    a = data(40, 30)
+    expected = np.tanh(a @ a.T).sum(0)
+    failures = []
+
+    def work(i):
+        try:
+            for step in range(25):
+                x = svod.Tensor(a, device=f"CPU:{(i + step) % 2 + 1}")
+                y = (x @ x.T).tanh().sum(0)
+                back = y.to(f"CPU:{i % 2 + 1}")
+                np.testing.assert_allclose(back.numpy(), expected, rtol=1e-4, atol=1e-4)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures[0]
+
+
+def test_a1_threads_run_shared_plans_over_two_devices():
+    x = svod.Tensor(data(16, 16))
+    y = ((x + 1).to("CPU:1") * 2).to("CPU")
+    plan = y.prepare(inputs=[x])
+    failures = []
+
+    def work(i):
+        try:
+            own = plan.instance()
+            for step in range(50):
+                a = data(16, 16, seed=i * 100 + step)
+                own.execute(a)
+                np.testing.assert_allclose(own.outputs[0].numpy(), (a + 1) * 2, rtol=1e-6)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures[0]

@@ -1,0 +1,363 @@
+"""Values that are spread over devices: layouts, operations, collectives, errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import svod
+
+TWO = ["CPU:1", "CPU:2"]
+THREE = ["CPU", "CPU:1", "CPU:2"]
+FOUR = ["CPU:1", "CPU:2", "CPU:3", "CPU:4"]
+
+
+def data(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def check(tensor, expected, *, devices=None, axis=None, rtol=1e-5, atol=1e-5):
+    """The tensor has this value, also as it lies on each device."""
+    expected = np.asarray(expected)
+    if devices is not None:
+        assert (tensor.device, tensor.shard_axis) == (tuple(devices), axis)
+    assert tensor.shape == expected.shape and tensor.dtype == expected.dtype.name
+    np.testing.assert_allclose(tensor.numpy(), expected, rtol=rtol, atol=atol)
+    if devices is None:
+        return
+    shards = tensor.shards
+    assert [s.device for s in shards] == list(devices)
+    parts = [s.numpy() for s in shards]
+    if axis is None:
+        assert all((p.tobytes() == parts[0].tobytes()) for p in parts), "all devices have equal bits"
+        np.testing.assert_allclose(parts[0], expected, rtol=rtol, atol=atol)
+    else:
+        np.testing.assert_allclose(np.concatenate(parts, axis), expected, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("devices", [["CPU:1"], TWO, THREE, FOUR])
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_e2_shard_and_gather(devices, axis):
+    a = data(7, 5, 3)
+    x = svod.Tensor(a).shard(devices, axis)
+    check(x, a, devices=devices, axis=None if axis is None else axis % 3)
+    for device in {devices[0], devices[-1], "CPU"}:
+        whole = x.to(device)
+        assert whole.device == device
+        np.testing.assert_array_equal(whole.numpy(), a)
+
+
+def test_e2_parts_differ_by_at_most_one_and_may_be_empty():
+    extents = [s.shape[0] for s in svod.Tensor(data(10)).shard(FOUR, 0).shards]
+    assert extents == [3, 3, 2, 2]
+    x = svod.Tensor(data(2, 3)).shard(FOUR, 0)
+    assert [s.shape for s in x.shards] == [(1, 3), (1, 3), (0, 3), (0, 3)]
+    check(x * 2, data(2, 3) * 2, devices=FOUR, axis=0)
+    check(x.sum(0), data(2, 3).sum(0), devices=FOUR)
+    check(x.max(0), data(2, 3).max(0), devices=FOUR)
+    check((x + 1).sum(), (data(2, 3) + 1).sum(), devices=FOUR)
+    none = svod.zeros(0, 3).shard(TWO, 0)
+    assert none.numpy().shape == (0, 3)
+    check(none.sum(0), np.zeros(3, np.float32))
+
+
+def test_e2_a_realized_sharding_is_memory_on_each_device():
+    before = {d: svod.memory().get(d, {"live": 0})["live"] for d in TWO}
+    x = svod.Tensor(data(1 << 18)).shard(TWO, 0).realize()
+    assert x.is_realized and "device=('CPU:1', 'CPU:2')" in repr(x)
+    for device in TWO:
+        assert svod.memory()[device]["live"] - before[device] >= 1 << 19
+    y = x + 1
+    assert not y.is_realized
+    check(y, data(1 << 18) + 1, devices=TWO, axis=0)
+    assert [s.is_realized for s in x.shards] == [True, True]
+
+
+def test_e2_elementwise():
+    a, b = data(9, 4), data(9, 4, seed=1)
+    x, y = svod.Tensor(a).shard(THREE, 0), svod.Tensor(b).shard(THREE, 0)
+    check(x * y + 1.5, a * b + 1.5, devices=THREE, axis=0)
+    check(svod.where(x > 0, y, -1.0), np.where(a > 0, b, np.float32(-1)), devices=THREE, axis=0)
+    check(x.exp().cast("float64"), np.exp(a).astype(np.float64), devices=THREE, axis=0)
+    # With copies, with what is on no device, with broadcasting.
+    whole = svod.Tensor(b).shard(THREE)
+    check(whole - x, b - a, devices=THREE, axis=0)
+    check(whole * 2, b * 2, devices=THREE)
+    numbers = np.arange(36, dtype=np.float32).reshape(9, 4)
+    check(x + svod.arange(36).reshape(9, 4), a + numbers, devices=THREE, axis=0)
+    bias = svod.Tensor(b[0]).shard(THREE)
+    check(x + bias, a + b[0], devices=THREE, axis=0)
+    check(x + svod.Tensor(b[:, :1]).shard(THREE, 0), a + b[:, :1], devices=THREE, axis=0)
+
+
+@pytest.mark.parametrize("by", ["sum", "max", "min", "prod", "mean", "any", "all", "std"])
+@pytest.mark.parametrize("axis", [0, 1, (0, 2), None])
+def test_e2_reductions(by, axis):
+    a = data(5, 6, 3) if by not in ("any", "all") else data(5, 6, 3) > 0.5
+    x = svod.Tensor(a).shard(THREE, 0)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    split = None if axis is None or 0 in axes else 0
+    options = {"ddof": 1} if by == "std" else {}
+    check(getattr(x, by)(axis), getattr(a, by)(axis, **options), devices=THREE, axis=split)
+    y = svod.Tensor(a).shard(THREE, 2)
+    split = None if axis is None or 2 in axes else 1 if axis in (0, 1) else 0
+    check(getattr(y, by)(axis), getattr(a, by)(axis, **options), devices=THREE, axis=split)
+
+
+def test_e2_softmax_and_layer_norm_along_the_split_axis():
+    a = data(6, 10)
+    e = np.exp(a - a.max(-1, keepdims=True))
+    for axis in (0, 1):
+        x = svod.Tensor(a).shard(THREE, axis)
+        check(x.softmax(-1), e / e.sum(-1, keepdims=True), devices=THREE, axis=axis)
+        normal = (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5)
+        check(svod.nn.functional.layer_norm(x, (10,)), normal, devices=THREE, axis=axis, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sides", ["rows", "columns", "inner", "whole", "batch"])
+def test_e2_matmul(sides):
+    a, b = data(3, 8, 10), data(3, 10, 7, seed=1)
+    left, right, split = {
+        "rows": (1, None, 1),
+        "columns": (None, 2, 2),
+        "inner": (2, 1, None),
+        "whole": (None, None, None),
+        "batch": (0, 0, 0),
+    }[sides]
+    x, y = svod.Tensor(a).shard(THREE, left), svod.Tensor(b).shard(THREE, right)
+    check(x @ y, a @ b, devices=THREE, axis=split)
+
+
+def test_e2_movement():
+    a = data(6, 4, 5)
+    x = svod.Tensor(a).shard(THREE, 0)
+    check(x.permute(2, 0, 1), a.transpose(2, 0, 1), devices=THREE, axis=1)
+    check(x.reshape(6, 20), a.reshape(6, 20), devices=THREE, axis=0)
+    check(x.reshape(24, 5), a.reshape(24, 5), devices=THREE, axis=0)
+    check(x.reshape(3, 2, 20), a.reshape(3, 2, 20), devices=THREE, axis=0)
+    check(x.reshape(1, 6, 1, 20), a.reshape(1, 6, 1, 20), devices=THREE, axis=1)
+    check(x.unsqueeze(0).expand(2, 6, 4, 5), np.broadcast_to(a, (2, 6, 4, 5)), devices=THREE, axis=1)
+    check(x.flip(1), a[:, ::-1], devices=THREE, axis=0)
+    check(x[:, 1:3], a[:, 1:3], devices=THREE, axis=0)
+    check(x[1:5], a[1:5], devices=THREE, axis=0)
+    check(x[3:4], a[3:4], devices=THREE, axis=0)
+    check(
+        x.pad([(0, 0), (0, 0), (1, 2)], 7.0),
+        np.pad(a, ((0, 0), (0, 0), (1, 2)), constant_values=7),
+        devices=THREE,
+        axis=0,
+    )
+    check(
+        svod.Tensor(a).shard(THREE, 2).pad([(0, 0), (0, 0), (1, 2)], 7.0),
+        np.pad(a, ((0, 0), (0, 0), (1, 2)), constant_values=7),
+        devices=THREE,
+        axis=2,
+    )
+    check(svod.cat([x, x * 2], 1), np.concatenate([a, a * 2], 1), devices=THREE, axis=0)
+    check(x.cumsum(1), a.cumsum(1), devices=THREE, axis=0)
+    check(x.sort(2)[0] if isinstance(x.sort(2), tuple) else x.sort(2), np.sort(a, 2), devices=THREE, axis=0)
+
+
+def test_e2_lookups():
+    table, index = data(11, 4), np.random.default_rng(1).integers(0, 11, (7,))
+    expected = table[index]
+    whole, ids = svod.Tensor(table).shard(THREE), svod.Tensor(index).shard(THREE, 0)
+    check(whole[ids], expected, devices=THREE, axis=0)
+    check(svod.Tensor(table).shard(THREE, 1)[svod.Tensor(index).shard(THREE)], expected, devices=THREE, axis=1)
+    picked = np.take_along_axis(table, table.argsort(1), 1)
+    order = svod.Tensor(table.argsort(1))
+    check(svod.Tensor(table).shard(THREE, 0).gather(1, order.shard(THREE, 0)), picked, devices=THREE, axis=0)
+    check(whole.gather(1, order.shard(THREE, 0)), picked, devices=THREE, axis=0)
+    with pytest.raises(svod.IndexError):
+        whole[svod.Tensor(index + 5).shard(THREE, 0)].realize()
+
+
+@pytest.mark.parametrize("to", [0, 1, None])
+@pytest.mark.parametrize("given", [0, 1, None])
+@pytest.mark.parametrize("devices", [TWO, FOUR])
+def test_e2_laying_out_anew(given, to, devices):
+    a = data(9, 6)
+    x = svod.Tensor(a).shard(devices, given) * 2
+    check(x.shard(devices, to), a * 2, devices=devices, axis=to)
+
+
+@pytest.mark.parametrize("count", [1, 5, 1000, 70_001, 200_000])
+@pytest.mark.parametrize("devices", [TWO, THREE, FOUR])
+def test_e2_all_reduce_naive_and_in_a_ring(count, devices):
+    a = data(len(devices), count)
+    x = svod.Tensor(a)
+    check(x.shard(devices, 0).sum(0), a.sum(0), devices=devices)
+    total = x.shard(devices, 0).sum(0).contiguous()
+    plan = total.prepare()
+    copies = [t.name for t in plan.execute_profiled().others]
+    n, ring = len(devices), len(devices) > 2 and count * 4 >= 256 << 10
+    # The parts come from the whole: one copy per device that the whole is not on.
+    parts = sum(d != "CPU" for d in devices)
+    assert len(copies) == parts + (2 * n * (n - 1) if ring else n * (n - 1))
+    first = total.numpy()
+    for _ in range(3):
+        plan.execute()
+        assert total.numpy().tobytes() == first.tobytes()
+
+
+@pytest.mark.parametrize("count", [12, 100_000])
+def test_e2_a_sum_that_is_split_again_is_scattered(count):
+    a = data(4, count)
+    x = svod.Tensor(a).shard(FOUR, 0).realize()
+    check(x.sum(0).shard(FOUR, 0), a.sum(0), devices=FOUR, axis=0)
+    plan = x.sum(0).shard(FOUR, 0).prepare()
+    assert len(plan.execute_profiled().others) == 4 * 3
+
+
+def test_e2_errors_name_the_axis_and_what_to_do():
+    x = svod.Tensor(data(6, 4)).shard(TWO, 0)
+    y = svod.Tensor(data(6, 4)).shard(TWO, 1)
+    for refused, message in [
+        (lambda: x.flip(0), "axis 0"),
+        (lambda: x.cumsum(0), "axis 0"),
+        (lambda: x.argmax(0), "axis 0"),
+        (lambda: x.sort(0), "axis 0"),
+        (lambda: y.reshape(24), "axis 1"),
+        (lambda: x + y, "axis 0.*axis 1"),
+        (lambda: x[svod.Tensor([1, 2]).shard(TWO)], "axis 0"),
+        (lambda: svod.Tensor(data(1, 4)).shard(TWO, 0).expand(6, 4), "axis 0"),
+    ]:
+        with pytest.raises(svod.DeviceError, match=message + ".*gather it first"):
+            refused()
+    for refused in [
+        lambda: x + svod.Tensor(data(6, 4)),
+        lambda: x + svod.Tensor(data(6, 4)).shard(["CPU:2", "CPU:1"], 0),
+        lambda: x + svod.Tensor(data(6, 4)).shard(FOUR, 0),
+    ]:
+        with pytest.raises(svod.DeviceError, match=r"\[CPU:1, CPU:2\] along axis 0 as \[3, 3\]"):
+            refused()
+    for devices, axis, error in [
+        ([], 0, ValueError),
+        (["CPU", "CPU"], 0, ValueError),
+        (["CPU", "TPU"], 0, svod.DeviceError),
+        (TWO, 2, svod.ShapeError),
+    ]:
+        with pytest.raises(error):
+            svod.Tensor(data(6, 4)).shard(devices, axis)
+    with pytest.raises(svod.UnsupportedError, match="spread over"):
+        (x + 1).prepare(inputs=[x])
+
+
+def test_e2_a_plan_gives_spread_outputs_for_whole_inputs():
+    a, w = data(6, 4), data(4, 3, seed=1)
+    x, weight = svod.Tensor(a), svod.Tensor(w).shard(TWO).realize()
+    y = (x.shard(TWO, 0) @ weight).tanh()
+    total = y.sum(0)
+    plan = svod.prepare(y, total, inputs=[x])
+    for seed in range(3):
+        a = data(6, 4, seed=seed)
+        plan.execute(a)
+        check(y, np.tanh(a @ w), devices=TWO, axis=0)
+        check(total, np.tanh(a @ w).sum(0), devices=TWO)
+        np.testing.assert_allclose(plan.outputs[1].numpy(), np.tanh(a @ w).sum(0), rtol=1e-5, atol=1e-5)
+        fresh = plan.run(a)
+        check(fresh[0], np.tanh(a @ w), devices=TWO, axis=0)
+    assert {k.device for k in plan.kernels} >= set(TWO)
+
+
+def test_e2_jit_over_devices():
+    w = svod.Tensor(data(4, 3)).shard(TWO).realize()
+
+    @svod.jit
+    def step(x):
+        return (x.shard(TWO, 0) @ w).sum(0).to("CPU")
+
+    for seed in range(3):
+        a = data(6, 4, seed=seed)
+        np.testing.assert_allclose(step(a).numpy(), (a @ data(4, 3)).sum(0), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="spread over"):
+        step(svod.Tensor(a).shard(TWO, 0))
+
+
+def mlp(seed=0):
+    return data(10, 16, seed=seed), data(16, seed=seed + 1), data(16, 4, seed=seed + 2), data(4, seed=seed + 3)
+
+
+def gradients(x, target, w1, b1, w2, b2, ones):
+    """A two-layer perceptron's loss and gradients, written out."""
+    hidden = x @ w1 + b1
+    active = hidden.maximum(0)
+    error = active @ w2 + b2 - target
+    loss = (error * error).sum()
+    of_output = error * 2
+    of_hidden = svod.where(hidden > 0, of_output @ w2.T, 0.0)
+    return loss, x.T @ of_hidden, (of_hidden * ones).sum(0), active.T @ of_output, (of_output * ones).sum(0)
+
+
+@pytest.mark.parametrize("devices", [TWO, THREE])
+def test_e2_data_parallel_mlp_gives_the_numbers_of_one_device(devices):
+    x, target = svod.Tensor(data(13, 10)), svod.Tensor(data(13, 4, seed=9))
+    weights = [svod.Tensor(w) for w in mlp()]
+    alone = gradients(x, target, *weights, 1.0)
+    spread = gradients(x.shard(devices, 0), target.shard(devices, 0), *(w.shard(devices) for w in weights), 1.0)
+    svod.realize(*spread)
+    for one, many in zip(alone, spread, strict=True):
+        check(many, one.numpy(), devices=devices, rtol=1e-4, atol=1e-4)
+    # A step of gradient descent keeps the copies equal.
+    stepped = [w.shard(devices) - g * 0.01 for w, g in zip(weights, spread[1:], strict=True)]
+    for w, g, s in zip(weights, alone[1:], stepped, strict=True):
+        check(s, w.numpy() - g.numpy() * 0.01, devices=devices, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("devices", [TWO, THREE])
+def test_e2_tensor_parallel_mlp_gives_the_numbers_of_one_device(devices):
+    x, target = svod.Tensor(data(13, 10)), svod.Tensor(data(13, 4, seed=9))
+    w1, b1, w2, b2 = (svod.Tensor(w) for w in mlp())
+    alone = gradients(x, target, w1, b1, w2, b2, 1.0)
+    spread = gradients(
+        x.shard(devices),
+        target.shard(devices),
+        w1.shard(devices, 1),
+        b1.shard(devices, 0),
+        w2.shard(devices, 0),
+        b2.shard(devices),
+        1.0,
+    )
+    for one, many, axis in zip(alone, spread, [None, 1, 0, 0, None], strict=True):
+        check(many, one.numpy(), devices=devices, axis=axis, rtol=1e-4, atol=1e-4)
+
+
+def test_e2_attention_heads_on_devices():
+    q, k, v = (data(2, 6, 9, 8, seed=s) for s in range(3))
+    attend = svod.nn.functional.scaled_dot_product_attention
+    alone = attend(svod.Tensor(q), svod.Tensor(k), svod.Tensor(v), is_causal=True)
+    spread = attend(*(svod.Tensor(t).shard(THREE, 1) for t in (q, k, v)), is_causal=True)
+    check(spread, alone.numpy(), devices=THREE, axis=1)
+
+
+def test_e2_random_shardings_of_random_expressions():
+    rng = np.random.default_rng(0)
+    for _ in range(15):
+        devices = [TWO, THREE, FOUR][rng.integers(3)]
+        a, b = data(int(rng.integers(1, 9)), int(rng.integers(1, 9)), seed=int(rng.integers(99))), data(1, 1)
+        axis = [0, 1, None][rng.integers(3)]
+        x, expected = svod.Tensor(a).shard(devices, axis) * float(b[0, 0]), a * b[0, 0]
+        for step in rng.integers(0, 5, 4):
+            if step == 0:
+                x, expected = x.T, expected.T
+            elif step == 1:
+                x, expected = x + x.sum(0, keepdim=True), expected + expected.sum(0, keepdims=True)
+            elif step == 2:
+                x, expected = x.shard(devices, 1), expected
+            elif step == 3:
+                x, expected = x.tanh(), np.tanh(expected)
+            else:
+                x, expected = x.max(1, keepdim=True) - x, expected.max(1, keepdims=True) - expected
+        check(x, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_b5_parts_of_several_roots_share_work():
+    a = data(8, 4)
+    x = svod.Tensor(a).shard(TWO, 0)
+    y = x.exp()
+    roots = [y + 1, y.sum(0), y.to("CPU")]
+    svod.realize(*roots)
+    for root, expected in zip(roots, [np.exp(a) + 1, np.exp(a).sum(0), np.exp(a)], strict=True):
+        assert root.is_realized
+        check(root, expected)
+    assert len(list(itertools.chain(*(r.shards for r in roots)))) == 5
