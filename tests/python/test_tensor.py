@@ -116,7 +116,7 @@ def test_results_are_read_only_and_outlive_their_tensor() -> None:
         ([1, 2], (2,), "int64"),
         ([[1.5, 2], [3, 4]], (2, 2), "float32"),
         ([True, False], (2,), "bool"),
-        (np.float64(2), (), "float32"),
+        (np.float64(2), (), "float64"),
         (np.int8(3), (), "int8"),
         ((np.float64(2), np.float64(3)), (2,), "float64"),
         (range(4), (4,), "int64"),

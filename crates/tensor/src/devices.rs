@@ -43,7 +43,7 @@ impl Tensor {
     /// use svod_tensor::Tensor;
     /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?.shard(&["CPU", "CPU:1"], Some(0))?;
     /// assert_eq!(x.mul(2.0)?.to_vec::<f32>()?, [2.0, 4.0, 6.0]);
-    /// assert_eq!(x.sum(None, false, None)?.to("CPU:1")?.item::<f32>()?, 6.0);
+    /// assert_eq!(x.sum(None, false)?.to("CPU:1")?.item::<f32>()?, 6.0);
     /// # Ok::<(), svod_tensor::TensorError>(())
     /// ```
     ///

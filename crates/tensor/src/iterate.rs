@@ -43,7 +43,7 @@ impl Tensor {
     /// ```
     /// use svod_tensor::Tensor;
     /// let x = Tensor::from_slice(&[1.0f32, 2.0], &[2])?;
-    /// let last = Tensor::iterate(1..5, &[&x], |i, x| Ok(vec![x[0].mul(i)?]))?;
+    /// let last = Tensor::iterate(1..5, &[&x], |i, x| svod_tensor::Result::Ok(vec![x[0].mul(i)?]))?;
     /// assert_eq!(last[0].to_vec::<f32>()?, [24.0, 48.0]);
     /// # Ok::<(), svod_tensor::TensorError>(())
     /// ```

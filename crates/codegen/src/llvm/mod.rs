@@ -3,7 +3,9 @@
 //! Deviations from the linear list: a bool is an `i1` in registers and a byte in memory; narrow
 //! floats are integers of their width; accumulators are stack slots, which `sroa` makes registers.
 //! The only calls are of contraction tiles and of intrinsics that every target has instructions
-//! for. Different memories carry alias scopes, since kernel arguments never overlap.
+//! for. Different memories carry alias scopes: arguments overlap only where a plan lets an elementwise
+//! kernel write over what it reads, and there each element is read once, to make the one that takes its
+//! place, so that no order of other accesses changes a result.
 
 mod alu;
 mod memory;
