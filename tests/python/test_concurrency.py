@@ -224,6 +224,35 @@ def test_an_error_in_one_thread_is_its_own() -> None:
     in_threads(work)
 
 
+def test_c8_exceptions_of_functions_in_plans_of_many_threads() -> None:
+    class OwnError(Exception):
+        pass
+
+    def positive(a: np.ndarray) -> np.ndarray:
+        if a.min() < 0:
+            raise OwnError(a.min())
+        return np.sqrt(a)
+
+    x = svod.Tensor(np.ones(16, np.float32))
+    plan = (svod.custom(positive, x * 1, shape=(16,), dtype=svod.float32) + 1).prepare(inputs=[x])
+    before = live_bytes()
+
+    def work(i: int) -> None:
+        own = plan.instance()
+        for run in range(RUNS // 10):
+            if (run + i) % 3 == 0:
+                with pytest.raises(OwnError, match=str(-1 - i)):
+                    own.execute(np.full(16, -1 - i, np.float32))
+                with pytest.raises(svod.StaleError):
+                    own.outputs[0].numpy()
+            else:
+                own.execute(np.full(16, i * i, np.float32))
+                assert own.outputs[0].tolist() == [i + 1] * 16
+
+    in_threads(work)
+    assert live_bytes() == before
+
+
 def test_ctrl_c_while_other_threads_run() -> None:
     x = svod.Tensor(np.ones((300, 300), np.float32))
     t = x
