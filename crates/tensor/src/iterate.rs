@@ -41,9 +41,9 @@ impl Tensor {
     /// and arithmetic; the loop is part of the plan. Shapes and types stay as they begin.
     ///
     /// ```
-    /// use svod_tensor::Tensor;
+    /// use svod_tensor::{Tensor, TensorError};
     /// let x = Tensor::from_slice(&[1.0f32, 2.0], &[2])?;
-    /// let last = Tensor::iterate(1..5, &[&x], |i, x| svod_tensor::Result::Ok(vec![x[0].mul(i)?]))?;
+    /// let last = Tensor::iterate(1..5, &[&x], |i, x| Ok::<_, TensorError>(vec![x[0].mul(i)?]))?;
     /// assert_eq!(last[0].to_vec::<f32>()?, [24.0, 48.0]);
     /// # Ok::<(), svod_tensor::TensorError>(())
     /// ```
@@ -85,7 +85,7 @@ impl Tensor {
     ///
     /// ```
     /// use svod_runtime::Function;
-    /// use svod_tensor::Tensor;
+    /// use svod_tensor::{Tensor, TensorError};
     /// let reverse = Function::new(
     ///     "reverse_bytes",
     ///     |operands| Ok(vec![(operands[0].0, operands[0].1.into())]),
