@@ -6,6 +6,7 @@
 //! are never in memory. Panels and tile as for any contraction (Goto and van de Geijn 2008).
 
 use super::cost::{contiguous, extent, round, round_up};
+use super::rows::unrolled;
 use super::{Choice, TASK};
 use crate::contraction::{Contraction, axes_of_stage, recognise};
 use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
@@ -180,7 +181,7 @@ impl Choice<'_> {
         let last = k.stages[stage].over.last().copied();
         match along.or(if fold { None } else { last }).filter(|a| *a != m && extent(k, *a) >= lanes) {
             Some(axis) if fold => {
-                let binds = self.vectorize(stage, axis, &mut order, lanes);
+                let binds = self.vectorize(stage, axis, &mut order, lanes, unrolled(k, stage));
                 self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
                 self.opts.extend(binds);
             }

@@ -11,6 +11,10 @@ use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 
 /// Tasks of one kernel at most: more only cost time to hand out.
 pub(super) const MAX_TASKS: i64 = 256;
+/// Rows that a fold reads at once, if they are long: memory is fetched ahead in each of them.
+const STREAMS: i64 = 4;
+/// Bytes of a long row: the processor fetches ahead within a page.
+const LONG_ROW: i64 = 4096;
 /// Rows that read something for which a copy that lies better is worth making.
 const ROWS_WORTH_A_COPY: i64 = 16;
 
@@ -47,6 +51,8 @@ impl Choice<'_> {
         // Stages of the whole kernel run once, so that there is one task.
         let whole = rows.is_empty() && out > 0;
         let tasks = if whole { 1 } else { (work / TASK).clamp(1, MAX_TASKS) };
+        let streams = self.streams(out, vector);
+        let together = if streams { STREAMS } else { 1 };
         let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
 
         let mut order: Vec<LoopRef> = Vec::new();
@@ -58,7 +64,7 @@ impl Choice<'_> {
             let n = extent(k, *axis);
             let is_vector = Some(*axis) == contiguous;
             if left > 1 {
-                let points = round_up((n + left - 1) / left, if is_vector { 4 * lanes } else { 1 });
+                let points = round_up((n + left - 1) / left, if is_vector { 4 * lanes } else { together });
                 self.split(at.clone(), points, Tail::Rest);
                 bound.push(at.clone());
                 serial.push(LoopRef { part: 1, ..at });
@@ -78,22 +84,32 @@ impl Choice<'_> {
             serial.push(block.clone());
             Some(LoopRef { part: block.part + 1, ..block })
         });
+        let streams = streams.then(|| serial.pop()).flatten().map(|row| {
+            self.split(row.clone(), STREAMS, Tail::Rest);
+            serial.push(row.clone());
+            LoopRef { part: row.part + 1, ..row }
+        });
         order.extend(bound.iter().cloned());
         let row_loops = if whole { Vec::new() } else { serial.clone() };
         order.extend(serial);
         order.extend(rest);
         order.extend(folded.iter().map(|a| self.at(out, *a, 0)));
+        order.extend(streams.clone());
 
-        let binds = match (block, vector) {
+        let mut binds = match (block, vector) {
             (Some(block), _) => {
                 self.split(block.clone(), lanes, Tail::Rest);
                 let inner = LoopRef { part: block.part + 1, ..block.clone() };
                 order.extend([block.clone(), inner.clone()]);
                 vec![Opt::Bind { at: block, to: To::Unroll }, Opt::Bind { at: inner, to: To::Vector }]
             }
-            (None, Some(axis)) => self.vectorize(out, axis, &mut order, lanes),
+            (None, Some(axis)) => {
+                let vectors = if streams.is_some() { 1 } else { unrolled(k, out) };
+                self.vectorize(out, axis, &mut order, lanes, vectors)
+            }
             (None, None) => Vec::new(),
         };
+        binds.splice(0..0, streams.map(|at| Opt::Bind { at, to: To::Unroll }));
         if !order.is_empty() {
             self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order: order.clone() });
         }
@@ -119,6 +135,21 @@ impl Choice<'_> {
                 self.copy_strided(stage, vector, &rows);
             }
         }
+    }
+
+    /// Whether a kernel is one fold of long rows, of which several are read at once.
+    fn streams(&self, out: usize, vector: Option<AxisId>) -> bool {
+        let k = self.kernel;
+        let Body::Fold { axes, carries, .. } = &k.stages[out].body else { return false };
+        let (&[folded], Some(row)) = (&axes[..], k.stages[out].over.last()) else { return false };
+        let bytes = values(k, out).into_iter().map(|e| k.exprs.dtype(e).bytes()).min().unwrap_or(1) as i64;
+        out == 0
+            && vector == Some(folded)
+            && !self.strict
+            && k.is_plain_fold(out)
+            && carries.len() <= 2
+            && extent(k, folded).saturating_mul(bytes) >= LONG_ROW
+            && extent(k, *row) >= 2 * STREAMS
     }
 
     /// Copies what a fold reads across its vectors, such as the columns of a narrow matrix, so that they
@@ -157,7 +188,7 @@ impl Choice<'_> {
         let free = |a: &AxisId| map || Some(*a) == across || (folded(a) && !scans(k, stage, *a));
         let vector = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes);
         if let Some(axis) = vector {
-            let binds = self.vectorize(stage, axis, &mut order, lanes);
+            let binds = self.vectorize(stage, axis, &mut order, lanes, unrolled(k, stage));
             self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
             self.opts.extend(binds);
         }
@@ -200,9 +231,16 @@ impl Choice<'_> {
     }
 
     /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few
-    /// of them at once where that fills the pipeline: folds, and bodies of few operations.
+    /// (`vectors`) of them at once where that fills the pipeline: folds, and bodies of few operations.
     /// Gives the steps that bind the new loops, to be taken once they are in order.
-    pub(super) fn vectorize(&mut self, stage: usize, axis: AxisId, order: &mut Vec<LoopRef>, lanes: i64) -> Vec<Opt> {
+    pub(super) fn vectorize(
+        &mut self,
+        stage: usize,
+        axis: AxisId,
+        order: &mut Vec<LoopRef>,
+        lanes: i64,
+        vectors: i64,
+    ) -> Vec<Opt> {
         let k = self.kernel;
         let name = k.axes[axis.index()].var.name();
         let Some(position) = order.iter().rposition(|l| l.axis == name) else { return Vec::new() };
@@ -229,7 +267,6 @@ impl Choice<'_> {
                 binds.push(Opt::Rfactor { at: outer.clone() });
             }
         };
-        let vectors = unrolled(k, stage);
         if extent(k, axis) >= vectors * lanes && (fold || cost(k) <= 12 || k.is_plain_fold(stage)) && vectors > 1 {
             cut(self, vectors * lanes, To::Unroll);
         }
@@ -271,7 +308,7 @@ fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
 }
 
 /// Vectors that a loop takes at once, so that each carry has an accumulator of its own for each of them.
-fn unrolled(k: &Kernel, stage: usize) -> i64 {
+pub(super) fn unrolled(k: &Kernel, stage: usize) -> i64 {
     match &k.stages[stage].body {
         Body::Fold { carries, .. } => (4 / carries.len().max(1) as i64).max(1),
         _ => 4,
