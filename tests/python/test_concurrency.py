@@ -8,34 +8,14 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threads import PATIENCE, THREADS, in_threads
 
 import svod
 
-THREADS = 8
 RUNS = 1000
-# Seconds after which threads that have not come back are taken to be in a deadlock.
-PATIENCE = 120
-
-
-def in_threads(work: Callable[[int], None]) -> None:
-    """Runs `work(i)` in `THREADS` threads that begin together; the first error is raised here."""
-    start = threading.Barrier(THREADS)
-
-    def begin(i: int) -> None:
-        start.wait()
-        work(i)
-
-    pool = ThreadPoolExecutor(THREADS)
-    try:
-        for future in [pool.submit(begin, i) for i in range(THREADS)]:
-            future.result(timeout=PATIENCE)
-    finally:
-        pool.shutdown(wait=False)
 
 
 def live_bytes() -> int:

@@ -1,9 +1,8 @@
 """Several devices in one process: values on them, between them, and errors."""
 
-import threading
-
 import numpy as np
 import pytest
+from threads import in_threads
 
 import svod
 
@@ -182,45 +181,27 @@ def test_a6_the_same_graph_on_two_devices_is_scheduled_for_each():
 def test_a1_threads_share_devices():
     a = data(40, 30)
     expected = np.tanh(a @ a.T).sum(0)
-    failures = []
 
     def work(i):
-        try:
-            for step in range(25):
-                x = svod.Tensor(a, device=f"CPU:{(i + step) % 2 + 1}")
-                y = (x @ x.T).tanh().sum(0)
-                back = y.to(f"CPU:{i % 2 + 1}")
-                np.testing.assert_allclose(back.numpy(), expected, rtol=1e-4, atol=1e-4)
-        except BaseException as error:
-            failures.append(error)
+        for step in range(25):
+            x = svod.Tensor(a, device=f"CPU:{(i + step) % 2 + 1}")
+            y = (x @ x.T).tanh().sum(0)
+            back = y.to(f"CPU:{i % 2 + 1}")
+            np.testing.assert_allclose(back.numpy(), expected, rtol=1e-4, atol=1e-4)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not failures, failures[0]
+    in_threads(work)
 
 
 def test_a1_threads_run_shared_plans_over_two_devices():
     x = svod.Tensor(data(16, 16))
     y = ((x + 1).to("CPU:1") * 2).to("CPU")
     plan = y.prepare(inputs=[x])
-    failures = []
 
     def work(i):
-        try:
-            own = plan.instance()
-            for step in range(50):
-                a = data(16, 16, seed=i * 100 + step)
-                own.execute(a)
-                np.testing.assert_allclose(own.outputs[0].numpy(), (a + 1) * 2, rtol=1e-6)
-        except BaseException as error:
-            failures.append(error)
+        own = plan.instance()
+        for step in range(50):
+            a = data(16, 16, seed=i * 100 + step)
+            own.execute(a)
+            np.testing.assert_allclose(own.outputs[0].numpy(), (a + 1) * 2, rtol=1e-6)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not failures, failures[0]
+    in_threads(work)

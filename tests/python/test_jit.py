@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from threads import in_threads
 
 import svod
 from svod import nn
@@ -204,11 +204,7 @@ def test_jit_from_many_threads() -> None:
             if not np.allclose(f(a).numpy(), (a @ a).sum(1), rtol=1e-4):
                 errors.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert not errors and f.traces == 1
 
 

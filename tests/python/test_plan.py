@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-import threading
 
 import numpy as np
 import pytest
+from threads import in_threads
 
 import svod
 
@@ -134,11 +134,7 @@ def test_d1_threads_run_one_plan() -> None:
                 errors.append(f"thread {seed}")
             plan.execute(a)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert not errors
 
 

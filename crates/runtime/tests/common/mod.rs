@@ -60,6 +60,32 @@ impl RuntimeFactory for Interpreter {
     }
 }
 
+/// Interprets a kernel over copies of its buffers, which are read and written by their position among
+/// the program's pointers.
+pub fn interpret(
+    kernel: &Lowered,
+    spec: &ProgramSpec,
+    vals: &[i64],
+    read: impl Fn(usize, usize) -> Vec<u8>,
+    write: impl Fn(usize, &[u8]),
+) {
+    let bound: Vec<_> = kernel.vars.iter().zip(vals).map(|(v, n)| v.bind(*n).unwrap()).collect();
+    let mut params = Vec::new();
+    for (slot, param) in kernel.params.iter().enumerate() {
+        let count: Size = param.shape.iter().product();
+        let bytes = count.eval_bound(&bound).unwrap() as usize * param.dtype.bytes();
+        let content = match spec.globals.iter().position(|g| *g == slot) {
+            Some(at) => read(at, bytes),
+            None => vec![0; bytes],
+        };
+        params.push(HostBuffer::from_bytes(param.dtype, content).unwrap());
+    }
+    kernel.interpret(&bound, &mut params).unwrap();
+    for (at, slot) in spec.globals.iter().enumerate().filter(|(_, slot)| spec.outs.contains(slot)) {
+        write(at, params[*slot].bytes());
+    }
+}
+
 #[derive(Debug)]
 struct Interpreted {
     kernel: Lowered,
@@ -78,24 +104,11 @@ impl Program for Interpreted {
         _global: Option<[usize; 3]>,
         _local: Option<[usize; 3]>,
     ) -> Result<()> {
-        let bound: Vec<_> = self.kernel.vars.iter().zip(vals).map(|(v, n)| v.bind(*n).unwrap()).collect();
-        let mut memory = Vec::new();
-        for (slot, param) in self.kernel.params.iter().enumerate() {
-            let count: Size = param.shape.iter().product();
-            let bytes = count.eval_bound(&bound).unwrap() as usize * param.dtype.bytes();
-            let content = match self.spec.globals.iter().position(|g| *g == slot) {
-                // SAFETY: the caller's promise.
-                Some(at) => unsafe { std::slice::from_raw_parts(buffers[at], bytes) }.to_vec(),
-                None => vec![0; bytes],
-            };
-            memory.push(HostBuffer::from_bytes(param.dtype, content).unwrap());
-        }
-        self.kernel.interpret(&bound, &mut memory).unwrap();
-        for (at, slot) in self.spec.globals.iter().enumerate().filter(|(_, slot)| self.spec.outs.contains(slot)) {
-            let content = memory[*slot].bytes();
-            // SAFETY: the caller's promise.
-            unsafe { buffers[at].copy_from_nonoverlapping(content.as_ptr(), content.len()) };
-        }
+        // SAFETY: the caller's promise.
+        let read = |at: usize, bytes| unsafe { std::slice::from_raw_parts(buffers[at], bytes) }.to_vec();
+        // SAFETY: as above.
+        let write = |at: usize, to: &[u8]| unsafe { buffers[at].copy_from_nonoverlapping(to.as_ptr(), to.len()) };
+        interpret(&self.kernel, &self.spec, vals, read, write);
         Ok(())
     }
 }

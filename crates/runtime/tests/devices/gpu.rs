@@ -1,15 +1,14 @@
 //! A pretended GPU. Its memory has addresses that mean nothing to the host: whoever follows one
 //! crashes. Its code is text, from which alone the runtime makes programs.
 
+use crate::common::interpret;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use svod_device::program::{Code, Metadata};
 use svod_device::*;
-use svod_ir::buffer::HostBuffer;
 use svod_ir::lowered::{Lowered, Phase};
-use svod_ir::size::Size;
 
 /// Addresses from here on are not canonical on any machine that this runs on.
 const FIRST: usize = 1 << 60;
@@ -46,16 +45,13 @@ impl Allocator for Vram {
     }
 
     fn alloc(&self, bytes: usize) -> Result<Block> {
-        let live = {
-            let (next, blocks) = &mut *self.blocks.lock().unwrap();
-            let start = *next;
-            *next += bytes.next_multiple_of(256) + 4096;
-            blocks.insert(start, vec![0xAB; bytes]);
-            let live = blocks.values().map(Vec::len).sum();
-            self.peak.fetch_max(live, Ordering::Relaxed);
-            start
-        };
-        Ok(Block { ptr: NonNull::new(std::ptr::without_provenance_mut(live)).unwrap(), bytes })
+        let (next, blocks) = &mut *self.blocks.lock().unwrap();
+        let start = *next;
+        *next += bytes.next_multiple_of(256) + 4096;
+        blocks.insert(start, vec![0xAB; bytes]);
+        let live = blocks.values().map(Vec::len).sum();
+        self.peak.fetch_max(live, Ordering::Relaxed);
+        Ok(Block { ptr: NonNull::new(std::ptr::without_provenance_mut(start)).unwrap(), bytes })
     }
 
     unsafe fn free(&self, block: Block) {
@@ -161,22 +157,9 @@ impl Program for GpuProgram {
     ) -> Result<()> {
         assert!(global.is_some_and(|g| g.iter().all(|n| *n > 0)));
         self.memory.runs.fetch_add(1, Ordering::Relaxed);
-        let bound: Vec<_> = self.kernel.vars.iter().zip(vals).map(|(v, n)| v.bind(*n).unwrap()).collect();
-        let mut params = Vec::new();
-        for (slot, param) in self.kernel.params.iter().enumerate() {
-            let count: Size = param.shape.iter().product();
-            let bytes = count.eval_bound(&bound).unwrap() as usize * param.dtype.bytes();
-            let content = match self.spec.globals.iter().position(|g| *g == slot) {
-                Some(at) => self.memory.at(buffers[at].addr(), bytes, |b| b.to_vec()),
-                None => vec![0; bytes],
-            };
-            params.push(HostBuffer::from_bytes(param.dtype, content).unwrap());
-        }
-        self.kernel.interpret(&bound, &mut params).unwrap();
-        for (at, slot) in self.spec.globals.iter().enumerate().filter(|(_, slot)| self.spec.outs.contains(slot)) {
-            let content = params[*slot].bytes();
-            self.memory.at(buffers[at].addr(), content.len(), |b| b.copy_from_slice(content));
-        }
+        let read = |at: usize, bytes| self.memory.at(buffers[at].addr(), bytes, |b| b.to_vec());
+        let write = |at: usize, to: &[u8]| self.memory.at(buffers[at].addr(), to.len(), |b| b.copy_from_slice(to));
+        interpret(&self.kernel, &self.spec, vals, read, write);
         Ok(())
     }
 }
