@@ -346,6 +346,7 @@ impl Run {
         self.steps(shared, buffers, &pool)
     }
 
+    /// Runs all steps on the memory that the tables name.
     fn steps(&self, shared: &Shared, buffers: &[Arc<Buffer>], pool: &Pool) -> Result<()> {
         let watch = Watch::new(shared.context.stop_check());
         for step in &self.steps {
@@ -358,18 +359,7 @@ impl Run {
                         }
                     });
                 }
-                Step::Grid(op) => {
-                    for phase in self.phases_of(*op) {
-                        let PhaseRun { call: PhaseCall::Host(entry), tasks, work } = self.phases[phase] else {
-                            continue;
-                        };
-                        hand_out(pool, work, tasks, &|worker, task| {
-                            if !self.stopped(&watch, worker) {
-                                self.call(*op, entry, worker, task);
-                            }
-                        });
-                    }
-                }
+                Step::Grid(op) => self.grid(*op, pool, &watch),
                 Step::Alone(op) => self.alone(shared, buffers, *op)?,
             }
             if watch.poll() || watch.stopped() {
@@ -377,6 +367,18 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Runs the phases of a kernel of the host, one after the other, each with all its tasks.
+    fn grid(&self, op: usize, pool: &Pool, watch: &Watch) {
+        for phase in self.phases_of(op) {
+            let PhaseRun { call: PhaseCall::Host(entry), tasks, work } = self.phases[phase] else { continue };
+            hand_out(pool, work, tasks, &|worker, task| {
+                if !self.stopped(watch, worker) {
+                    self.call(op, entry, worker, task);
+                }
+            });
+        }
     }
 
     /// Runs all ops one by one, taking the time of each.
@@ -391,18 +393,7 @@ impl Run {
             let op = &shared.ops[at];
             let start = Instant::now();
             match op.code() {
-                Some(code) if code.hosts().is_some() => {
-                    for phase in self.phases_of(at) {
-                        let PhaseRun { call: PhaseCall::Host(entry), tasks, work } = self.phases[phase] else {
-                            continue;
-                        };
-                        hand_out(&pool, work, tasks, &|worker, task| {
-                            if !self.stopped(&watch, worker) {
-                                self.call(at, entry, worker, task);
-                            }
-                        });
-                    }
-                }
+                Some(code) if code.hosts().is_some() => self.grid(at, &pool, &watch),
                 _ => self.alone(shared, buffers, at)?,
             }
             let time = start.elapsed();
