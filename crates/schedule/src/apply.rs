@@ -7,15 +7,16 @@
 //! axis's loops divide one another; a vector loop is the last of its stage; task loops are the
 //! first; a stage is placed in a loop of a later stage, or nowhere.
 
+mod copies;
 mod parts;
+mod tile;
 
 pub(crate) use parts::cut as cut_in_parts;
 
 use crate::contraction::{self, Contraction};
-use crate::opt::{Layout, LoopRef, Opt, Read, Schedule, StageHome, Tail, To};
-use svod_dtype::DType;
-use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
-use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Param, Stage};
+use crate::opt::{Layout, LoopRef, Opt, Read, Schedule, Tail, To};
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
+use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Stage};
 use svod_ir::size::Size;
 
 /// How a loop runs, as far as the schedule says.
@@ -506,228 +507,6 @@ impl Scheduled {
         })
     }
 
-    fn stage_plane(&mut self, stage: usize, read: &Read, layout: Layout, home: StageHome) -> Step {
-        let Layout::Plane { slack, multiple } = layout else { return Err("not a plane".into()) };
-        if *read != Read::Operand(1) || home != StageHome::Task {
-            return Err("a plane is a copy of operand 1 in the task's scratch".into());
-        }
-        let new = StageState::new(&self.kernel.stages[stage]);
-        let untouched =
-            self.stages[stage].loops == new.loops && self.stages[stage].operands.iter().all(Option::is_none);
-        if !untouched {
-            return Err("a plane is staged before anything else is done to the stage".into());
-        }
-        let mem = Mem::Temp(TempId(self.kernel.stages.len() as u32), 0);
-        let plane = contraction::window::flatten(&mut self.kernel, stage, i64::from(multiple))?;
-        if multiple > 1 && i64::from(slack) < plane.overhang {
-            return Err(format!("whole rows read {} elements after a line, the plane has {slack}", plane.overhang));
-        }
-        self.stages[stage].loops = StageState::new(&self.kernel.stages[stage]).loops;
-        self.stages[stage].operands[1] = Some(Operand { mem, layout });
-        self.add_copy(stage, plane.copy, layout)
-    }
-
-    fn stage_read(&mut self, stage: &str, read: &Read, layout: Layout, home: StageHome) -> Step {
-        let index = self.stage(stage)?;
-        if let Layout::Plane { .. } = layout {
-            return self.stage_plane(index, read, layout, home);
-        }
-        let (name, value, over) = match read {
-            Read::Operand(operand) => {
-                let found = self.contraction(index)?;
-                let (side, value) = match operand {
-                    0 => ("a", found.a),
-                    1 => ("b", found.b),
-                    _ => return Err("a contraction has operands 0 and 1".into()),
-                };
-                (format!("{stage}.{side}"), value, found.operand_axes(&self.kernel, *operand, layout))
-            }
-            Read::Load { from, nth } => {
-                let value = self.load(index, read)?;
-                let number = if *nth > 0 { format!("_{nth}") } else { String::new() };
-                (format!("{stage}.{from}{number}"), value, contraction::axes_of(&self.kernel, value))
-            }
-        };
-        let exprs = &self.kernel.exprs;
-        let of_a_step = |e: &ExprId| matches!(exprs.get(*e), Expr::Carry(..) | Expr::Old(..) | Expr::New(..));
-        if exprs.reachable(&[value]).iter().any(of_a_step) {
-            return Err("the read depends on the fold's running values".into());
-        }
-        let copy = |n: &u8| self.stages[index].operands.get(usize::from(*n)).copied().flatten();
-        let staged = |n: &u8| copy(n).is_some_and(|c| !matches!(c.layout, Layout::Plane { .. }));
-        let copied = matches!(read, Read::Operand(n) if staged(n));
-        if copied || self.kernel.stages.iter().any(|s| s.name == name) {
-            return Err(format!("`{name}` is staged already"));
-        }
-        match layout {
-            Layout::Panels(0) => return Err("panels of no columns".into()),
-            Layout::Panels(_) if over.len() < 2 => return Err("panels need two axes".into()),
-            _ if over.is_empty() => return Err("what is the same at every point needs no copy".into()),
-            _ => {}
-        }
-        let dtype = exprs.dtype(value);
-        let index_of = |k: &mut Kernel, a: AxisId| {
-            let size = Size::from(&k.axes[a.index()].var);
-            k.exprs.index(size)
-        };
-        let copy = match home {
-            StageHome::Task => {
-                let at: Vec<ExprId> = over.iter().map(|a| index_of(&mut self.kernel, *a)).collect();
-                let temp = TempId(self.kernel.stages.len() as u32);
-                self.add_copy(index, Stage { name, over, body: Body::map(value), outs: vec![Out::Temp] }, layout)?;
-                self.kernel.exprs.load(dtype, Mem::Temp(temp, 0), &at)
-            }
-            StageHome::Shared => {
-                let outside = |e: &ExprId| !matches!(self.kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(..), .. });
-                if !self.kernel.exprs.reachable(&[value]).iter().all(outside) {
-                    return Err("an operand that reads another stage cannot be shared by all tasks".into());
-                }
-                let extents: Vec<Size> = over.iter().map(|a| self.kernel.axes[a.index()].extent.clone()).collect();
-                let param = ParamId(self.kernel.params.len() as u32);
-                let shape = contraction::layout_shape(&extents, layout);
-                self.kernel.params.push(Param { dtype, shape, constant: false });
-                self.workspaces.push(param);
-                let at = contraction::packed_index(&mut self.kernel, &over, layout);
-                let outs = vec![Out::Param { param, index: at.clone() }];
-                self.add_copy(index, Stage { name, over, body: Body::map(value), outs }, layout)?;
-                self.kernel.exprs.load(dtype, Mem::Param(param), &at)
-            }
-            StageHome::Prepared => {
-                let pack = contraction::pack_kernel(&self.kernel, value, &over, layout).map_err(String::from)?;
-                let packed = ParamId(self.kernel.params.len() as u32);
-                let shape = pack.params[pack.params.len() - 1].shape.clone();
-                self.kernel.params.push(Param { dtype, shape, constant: true });
-                let at = contraction::packed_index(&mut self.kernel, &over, layout);
-                self.packs.push(PackJob { kernel: pack, packed });
-                self.kernel.exprs.load(dtype, Mem::Param(packed), &at)
-            }
-        };
-        match read {
-            Read::Operand(operand) => {
-                contraction::replace_operand(&mut self.kernel, index, *operand, copy);
-                if let Expr::Load { from: mem, .. } = *self.kernel.exprs.get(copy) {
-                    self.stages[index].operands[usize::from(*operand)] = Some(Operand { mem, layout });
-                }
-            }
-            Read::Load { .. } => self.replace(index, value, copy),
-        }
-        Ok(())
-    }
-
-    /// Adds the stage that copies an operand of stage `of`.
-    fn add_copy(&mut self, of: usize, copy: Stage, layout: Layout) -> Step {
-        self.stages.push(StageState { layout, ..StageState::new(&copy) });
-        let position = self.order.iter().position(|o| *o == of).ok_or("the stage is not in order")?;
-        self.order.insert(position, self.kernel.stages.len());
-        self.kernel.stages.push(copy);
-        Ok(())
-    }
-
-    /// Gives a stage another value in place of one that it uses.
-    fn replace(&mut self, stage: usize, value: ExprId, with: ExprId) {
-        let from = self.kernel.exprs.clone();
-        let exprs = &mut self.kernel.exprs;
-        // Equal nodes are one: the copy of what does not use `value` is itself.
-        let swap = |pool: &mut ExprPool, node: Expr, dtype: DType| match pool.add(node, dtype) {
-            same if same == value => with,
-            other => other,
-        };
-        let mut change = |root: &mut ExprId| *root = exprs.copy_with(&from, &[*root], &|_| None, swap)[0];
-        self.kernel.stages[stage].for_each_root(&mut change);
-    }
-
-    fn micro(&mut self, step: usize, stage: &str, rows: u32, cols: u32) -> Step {
-        let index = self.stage(stage)?;
-        if self.strict {
-            return Err(STRICT.into());
-        }
-        let depth = self.check_micro(index, rows, cols)?;
-        self.stages[index].micro = Some(MicroTile { rows, cols, depth, step });
-        Ok(())
-    }
-
-    /// The number of loops over the depth.
-    fn check_micro(&self, index: usize, rows: u32, cols: u32) -> Step<usize> {
-        if rows == 0 || cols == 0 || rows > MAX_TILE || cols > MAX_TILE {
-            return Err(format!("a tile has 1 to {MAX_TILE} rows and columns"));
-        }
-        let found = self.contraction(index)?;
-        let loops = &self.stages[index].loops;
-        let inner = |l: &LoopState| l.step == 1 && l.runs == Runs::Serial;
-        let depth = loops.iter().rev().take_while(|l| found.depth.contains(&l.axis) && inner(l)).count();
-        let ends = match &loops[..loops.len() - depth] {
-            [.., i, j] => depth > 0 && (i.axis, j.axis) == (found.m, found.n) && inner(i) && inner(j),
-            _ => false,
-        };
-        if !ends {
-            return Err("the innermost loops must be the innermost parts of rows, columns and depth, serial".into());
-        }
-        let whole = |l: &LoopState| loops.iter().filter(|o| o.axis == l.axis).count() == 1;
-        if !loops[loops.len() - depth + 1..].iter().all(whole) {
-            return Err("of several loops over the depth only the outermost may be a part of its axis".into());
-        }
-        // What the tile covers is a round of the innermost loop around it.
-        let padded = |axis: AxisId, by: u32| {
-            let around = loops.iter().rev().filter(|l| l.axis == axis).nth(1);
-            around.is_some_and(|l| l.step == u64::from(by) && l.tail == Tail::PadScratch)
-        };
-        if !padded(found.m, rows) || !padded(found.n, cols) {
-            return Err(format!("rows and columns must be split by {rows} and {cols} with padded scratch"));
-        }
-        let over_the_end = |l: &LoopState| {
-            let full = matches!(l.tail, Tail::Mask | Tail::PadScratch);
-            full && self.kernel.axes[l.axis.index()].extent.divisible_by(l.step as i64) != Some(true)
-        };
-        if loops.iter().any(|l| l.step > 1 && found.depth.contains(&l.axis) && over_the_end(l)) {
-            return Err("full rounds of the depth would run over its end".into());
-        }
-        for (operand, value, axis, width) in [(0, found.a, found.m, rows), (1, found.b, found.n, cols)] {
-            let copy = self.stages[index].operands[operand].or_else(|| self.rows_of_a_stage(operand, value, &found));
-            let Some(copy) = copy else { return Err("both operands must be staged first".into()) };
-            if !matches!(self.kernel.exprs.get(value), Expr::Load { from, valid: None, .. } if *from == copy.mem) {
-                return Err(format!("the copy of operand {operand} is not what is read"));
-            }
-            match (copy.layout, copy.mem) {
-                (Layout::Panels(panel), _) if panel != width => {
-                    return Err(format!("operand {operand} is in panels of {panel}, the tile takes {width}"));
-                }
-                // A prepared copy ends with its last panel, or, in rows, with its last row.
-                (Layout::Panels(_), Mem::Param(_)) => {
-                    let full = |l: &LoopState| matches!(l.tail, Tail::Mask | Tail::PadScratch);
-                    if loops.iter().any(|l| l.axis == axis && l.step > u64::from(width) && full(l)) {
-                        return Err(format!("full rounds run over the end of the prepared operand {operand}"));
-                    }
-                }
-                (Layout::Rows, Mem::Param(_)) => {
-                    let extent = &self.kernel.axes[axis.index()].extent;
-                    let whole =
-                        loops.iter().all(|l| l.axis != axis || extent.divisible_by(l.step as i64) == Some(true));
-                    if !whole {
-                        return Err(format!("full rounds run over the end of the prepared operand {operand}"));
-                    }
-                }
-                (Layout::Plane { slack, .. }, _) if slack < width => {
-                    return Err(format!("the plane has {slack} elements after a line, the tile reads {width}"));
-                }
-                (Layout::Plane { .. }, _) | (_, Mem::Temp(..)) => {}
-            }
-        }
-        Ok(depth)
-    }
-
-    /// The first operand where it is what another stage computes, rows by depth: that needs no copy.
-    fn rows_of_a_stage(&self, operand: usize, value: ExprId, found: &Contraction) -> Option<Operand> {
-        let Expr::Load { from: mem @ Mem::Temp(t, _), index, .. } = self.kernel.exprs.get(value) else { return None };
-        let [.., row, step] = &index[..] else { return None };
-        let along = |e: ExprId, a: AxisId| match self.kernel.exprs.get(e) {
-            Expr::Index(size) => *size == Size::from(&self.kernel.axes[a.index()].var),
-            _ => false,
-        };
-        let layout = self.stages[t.index()].layout;
-        let plain = operand == 0 && layout == Layout::Rows && along(*row, found.m) && along(*step, found.k);
-        plain.then_some(Operand { mem: *mem, layout })
-    }
-
     fn stream(&mut self, stage: &str) -> Step {
         let index = self.stage(stage)?;
         let outs = &self.kernel.stages[index].outs;
@@ -757,20 +536,5 @@ impl Scheduled {
         let new = Prefetch { axis: l.axis, part: l.part, load, ahead };
         self.stages[stage].prefetches.push(new);
         Ok(())
-    }
-
-    /// The operand whose panels a tile's loop `l` goes through.
-    fn panels_of_a_tile(&self, stage: usize, l: usize, read: &Read) -> Step<ExprId> {
-        let found = self.contraction(stage)?;
-        let state = &self.stages[stage];
-        let panels = matches!(state.operands[1], Some(Operand { layout: Layout::Panels(_), .. }));
-        let across = |tile: MicroTile| {
-            let l = &state.loops[l];
-            *read == Read::Operand(1) && l.axis == found.n && l.step == u64::from(tile.cols)
-        };
-        match state.micro.filter(|tile| panels && across(*tile)) {
-            Some(_) => Ok(found.b),
-            None => Err("of operands only the panels of 1 are fetched ahead, by a tile's loop over panels".into()),
-        }
     }
 }

@@ -1,0 +1,117 @@
+//! The tile of a contraction: which loops it takes the place of, and what it reads.
+
+use super::{LoopState, MAX_TILE, MicroTile, Operand, Runs, STRICT, Scheduled, Step};
+use crate::contraction::Contraction;
+use crate::opt::{Layout, Read, Tail};
+use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::kernel::AxisId;
+use svod_ir::size::Size;
+
+impl Scheduled {
+    pub(super) fn micro(&mut self, step: usize, stage: &str, rows: u32, cols: u32) -> Step {
+        let index = self.stage(stage)?;
+        if self.strict {
+            return Err(STRICT.into());
+        }
+        let depth = self.check_micro(index, rows, cols)?;
+        self.stages[index].micro = Some(MicroTile { rows, cols, depth, step });
+        Ok(())
+    }
+
+    /// The number of loops over the depth.
+    pub(super) fn check_micro(&self, index: usize, rows: u32, cols: u32) -> Step<usize> {
+        if rows == 0 || cols == 0 || rows > MAX_TILE || cols > MAX_TILE {
+            return Err(format!("a tile has 1 to {MAX_TILE} rows and columns"));
+        }
+        let found = self.contraction(index)?;
+        let loops = &self.stages[index].loops;
+        let inner = |l: &LoopState| l.step == 1 && l.runs == Runs::Serial;
+        let depth = loops.iter().rev().take_while(|l| found.depth.contains(&l.axis) && inner(l)).count();
+        let ends = match &loops[..loops.len() - depth] {
+            [.., i, j] => depth > 0 && (i.axis, j.axis) == (found.m, found.n) && inner(i) && inner(j),
+            _ => false,
+        };
+        if !ends {
+            return Err("the innermost loops must be the innermost parts of rows, columns and depth, serial".into());
+        }
+        let whole = |l: &LoopState| loops.iter().filter(|o| o.axis == l.axis).count() == 1;
+        if !loops[loops.len() - depth + 1..].iter().all(whole) {
+            return Err("of several loops over the depth only the outermost may be a part of its axis".into());
+        }
+        // What the tile covers is a round of the innermost loop around it.
+        let padded = |axis: AxisId, by: u32| {
+            let around = loops.iter().rev().filter(|l| l.axis == axis).nth(1);
+            around.is_some_and(|l| l.step == u64::from(by) && l.tail == Tail::PadScratch)
+        };
+        if !padded(found.m, rows) || !padded(found.n, cols) {
+            return Err(format!("rows and columns must be split by {rows} and {cols} with padded scratch"));
+        }
+        let over_the_end = |l: &LoopState| {
+            let full = matches!(l.tail, Tail::Mask | Tail::PadScratch);
+            full && self.kernel.axes[l.axis.index()].extent.divisible_by(l.step as i64) != Some(true)
+        };
+        if loops.iter().any(|l| l.step > 1 && found.depth.contains(&l.axis) && over_the_end(l)) {
+            return Err("full rounds of the depth would run over its end".into());
+        }
+        for (operand, value, axis, width) in [(0, found.a, found.m, rows), (1, found.b, found.n, cols)] {
+            let copy = self.stages[index].operands[operand].or_else(|| self.rows_of_a_stage(operand, value, &found));
+            let Some(copy) = copy else { return Err("both operands must be staged first".into()) };
+            if !matches!(self.kernel.exprs.get(value), Expr::Load { from, valid: None, .. } if *from == copy.mem) {
+                return Err(format!("the copy of operand {operand} is not what is read"));
+            }
+            match (copy.layout, copy.mem) {
+                (Layout::Panels(panel), _) if panel != width => {
+                    return Err(format!("operand {operand} is in panels of {panel}, the tile takes {width}"));
+                }
+                // A prepared copy ends with its last panel, or, in rows, with its last row.
+                (Layout::Panels(_), Mem::Param(_)) => {
+                    let full = |l: &LoopState| matches!(l.tail, Tail::Mask | Tail::PadScratch);
+                    if loops.iter().any(|l| l.axis == axis && l.step > u64::from(width) && full(l)) {
+                        return Err(format!("full rounds run over the end of the prepared operand {operand}"));
+                    }
+                }
+                (Layout::Rows, Mem::Param(_)) => {
+                    let extent = &self.kernel.axes[axis.index()].extent;
+                    let whole =
+                        loops.iter().all(|l| l.axis != axis || extent.divisible_by(l.step as i64) == Some(true));
+                    if !whole {
+                        return Err(format!("full rounds run over the end of the prepared operand {operand}"));
+                    }
+                }
+                (Layout::Plane { slack, .. }, _) if slack < width => {
+                    return Err(format!("the plane has {slack} elements after a line, the tile reads {width}"));
+                }
+                (Layout::Plane { .. }, _) | (_, Mem::Temp(..)) => {}
+            }
+        }
+        Ok(depth)
+    }
+
+    /// The first operand where it is what another stage computes, rows by depth: that needs no copy.
+    pub(super) fn rows_of_a_stage(&self, operand: usize, value: ExprId, found: &Contraction) -> Option<Operand> {
+        let Expr::Load { from: mem @ Mem::Temp(t, _), index, .. } = self.kernel.exprs.get(value) else { return None };
+        let [.., row, step] = &index[..] else { return None };
+        let along = |e: ExprId, a: AxisId| match self.kernel.exprs.get(e) {
+            Expr::Index(size) => *size == Size::from(&self.kernel.axes[a.index()].var),
+            _ => false,
+        };
+        let layout = self.stages[t.index()].layout;
+        let plain = operand == 0 && layout == Layout::Rows && along(*row, found.m) && along(*step, found.k);
+        plain.then_some(Operand { mem: *mem, layout })
+    }
+
+    /// The operand whose panels a tile's loop `l` goes through.
+    pub(super) fn panels_of_a_tile(&self, stage: usize, l: usize, read: &Read) -> Step<ExprId> {
+        let found = self.contraction(stage)?;
+        let state = &self.stages[stage];
+        let panels = matches!(state.operands[1], Some(Operand { layout: Layout::Panels(_), .. }));
+        let across = |tile: MicroTile| {
+            let l = &state.loops[l];
+            *read == Read::Operand(1) && l.axis == found.n && l.step == u64::from(tile.cols)
+        };
+        match state.micro.filter(|tile| panels && across(*tile)) {
+            Some(_) => Ok(found.b),
+            None => Err("of operands only the panels of 1 are fetched ahead, by a tile's loop over panels".into()),
+        }
+    }
+}
