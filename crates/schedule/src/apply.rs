@@ -8,6 +8,7 @@
 //! first; a stage is placed in a loop of a later stage, or nowhere.
 
 mod copies;
+mod mend;
 mod parts;
 mod tile;
 
@@ -113,6 +114,8 @@ pub(crate) struct Scheduled {
     pub workspaces: Vec<ParamId>,
     /// Whether folds keep their order and products and sums are rounded one by one.
     pub strict: bool,
+    /// The folds that have been cut in parts.
+    cuts: Vec<parts::Cut>,
 }
 
 /// Why a step of a schedule is illegal.
@@ -182,7 +185,7 @@ impl Scheduled {
     fn new(kernel: Kernel) -> Self {
         let stages = kernel.stages.iter().map(StageState::new).collect();
         let order = (0..kernel.stages.len()).collect();
-        Scheduled { kernel, stages, order, packs: Vec::new(), workspaces: Vec::new(), strict: false }
+        Scheduled { kernel, stages, order, packs: Vec::new(), workspaces: Vec::new(), strict: false, cuts: Vec::new() }
     }
 
     fn step(&mut self, number: usize, opt: &Opt) -> Step {
@@ -466,9 +469,8 @@ impl Scheduled {
     /// An output is computed inside the loops of another if they visit each of its points once.
     fn check_inside(&self, stage: usize) -> Step {
         let own = &self.kernel.stages[stage];
-        let tasks = || self.stages.iter().any(|s| s.loops.iter().any(|l| l.runs == Runs::Task));
         let Some((consumer, axis, part)) = self.stages[stage].at.filter(|_| self.writes(stage)) else {
-            let shared = self.writes(stage) && own.outs.contains(&Out::Temp) && tasks();
+            let shared = self.writes(stage) && own.outs.contains(&Out::Temp) && self.is_read_by_tasks(stage);
             return if shared { Err(format!("tasks would all compute the output `{}`", own.name)) } else { Ok(()) };
         };
         if matches!(own.body, Body::Scatter { .. } | Body::Sort { .. }) || own.dims() != own.over {
@@ -483,6 +485,23 @@ impl Scheduled {
             return Ok(());
         }
         Err("the loops around an output are over its own axes".into())
+    }
+
+    /// Whether a stage that is computed outside of loops is computed by each of several tasks.
+    fn is_read_by_tasks(&self, stage: usize) -> bool {
+        let reads = |reader: usize, read: usize| {
+            let of = |e: &ExprId| matches!(self.kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == read);
+            self.kernel.exprs.loads(&self.kernel.stages[reader].roots()).iter().any(of)
+        };
+        let mut readers = vec![stage];
+        for &s in &self.order {
+            if !readers.contains(&s) && readers.iter().any(|r| reads(s, *r)) {
+                readers.push(s);
+                // What is computed in its loops is part of the same tasks.
+                readers.extend(self.stages[s].at.map(|(consumer, ..)| consumer));
+            }
+        }
+        readers.into_iter().any(|s| self.stages[s].loops.iter().any(|l| l.runs == Runs::Task))
     }
 
     fn contraction(&self, stage: usize) -> Step<Contraction> {

@@ -2,8 +2,6 @@
 //!
 //! * A scan of few, long rows: the totals of its blocks, a scan of these, and a scan of each block
 //!   that starts from what precedes it (reduce, then scan; Merrill and Garland 2016).
-//! * A fold of much into little: each block is folded, then what that gives. Of an extremum's position
-//!   the block is found first, and the position in that block then: elements are read once.
 //! * A scatter of many points into few elements: each block of points is combined into elements of
 //!   its own, which are combined in turn.
 //!
@@ -30,12 +28,6 @@ const ROWS: i64 = 16;
 /// Elements of a block of a scan: its second reading finds them in a cache.
 const SCANNED: i64 = 1 << 14;
 
-/// Elements of a block of a fold: folding it is worth handing to another thread.
-const FOLDED: i64 = 1 << 16;
-
-/// Blocks of a fold at most.
-const FOLDS: i64 = 256;
-
 /// Points of a block of a scatter at least.
 const SCATTERED: i64 = 1 << 16;
 
@@ -44,16 +36,12 @@ const PRIVATE: i64 = 8;
 
 /// Whether a rule may apply to a node.
 pub(crate) fn is_chain(op: &Op) -> bool {
-    matches!(op, Op::Scan(..) | Op::Scatter(..) | Op::Reduce(..))
+    matches!(op, Op::Scan(..) | Op::Scatter(..))
 }
 
 fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
     let found = match node.op() {
         Op::Scan(by, axis, inclusive) => scan(node, *by, *axis, *inclusive)?.map(|n| ("scan in blocks", n)),
-        Op::Reduce(by @ (Monoid::ArgMax | Monoid::ArgMin), _) => {
-            position(node, *by)?.map(|n| ("position in blocks", n))
-        }
-        Op::Reduce(by, axes) => fold(node, *by, axes)?.map(|n| ("fold in blocks", n)),
         Op::Scatter(axis, Some(by)) => scatter(node, *axis, *by)?.map(|n| ("scatter in blocks", n)),
         _ => None,
     };
@@ -116,61 +104,6 @@ fn scan(node: &UOp, by: Monoid, axis: usize, inclusive: bool) -> Result<Option<U
     let whole = [&extents[..axis], &[count * length], &extents[axis + 1..]].concat();
     let part: Vec<(Size, Size)> = extents.iter().map(|n| (Size::ZERO, Size::from(*n))).collect();
     Ok(Some(x.reshape(shape(&whole))?.shrink(part)?))
-}
-
-/// Number of blocks in which `n` elements are folded into `kept` results.
-fn folds(n: i64, kept: i64) -> Option<i64> {
-    (kept < ROWS && n >= 4 * FOLDED).then(|| (n / FOLDED).min(FOLDS))
-}
-
-fn fold(node: &UOp, by: Monoid, axes: &[usize]) -> Result<Option<UOp>, GraphError> {
-    let Some(source) = node.source() else { return Ok(None) };
-    let (Some(extents), Some(_), Some(&first)) = (constant(source.shape()), by.alu(), axes.first()) else {
-        return Ok(None);
-    };
-    let n: i64 = axes.iter().map(|a| extents[*a]).product();
-    let kept = extents.iter().product::<i64>() / n.max(1);
-    let Some(most) = folds(n, kept) else { return Ok(None) };
-    // Neighbours of the first axis, as many as it takes to cut their points into blocks.
-    let mut end = first + 1;
-    let mut points = extents[first];
-    while points < most && axes.contains(&end) {
-        points *= extents[end];
-        end += 1;
-    }
-    let count = blocks(points, most.min(points));
-    if count < 2 {
-        return Ok(None);
-    }
-    let length = (points + count - 1) / count;
-    let flat = source.reshape(shape(&[&extents[..first], &[points], &extents[end..]].concat()))?;
-    let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); flat.rank()];
-    by_end[first].1 = Size::from(count * length - points);
-    let cut = [&extents[..first], &[count, length], &extents[end..]].concat();
-    let x = flat.pad(by_end, by.identity(source.dtype()))?.reshape(shape(&cut))?;
-    // Axes that follow were moved by those that became two.
-    let rest = axes.iter().filter(|a| **a >= end).map(|a| a + first + 2 - end);
-    let inner: Vec<usize> = std::iter::once(first + 1).chain(rest).collect();
-    let parts = x.reduce(by, &inner)?.contiguous()?;
-    Ok(Some(parts.reduce(by, &[first])?))
-}
-
-fn position(node: &UOp, by: Monoid) -> Result<Option<UOp>, GraphError> {
-    let Some(source) = node.source() else { return Ok(None) };
-    let Some(n) = constant(source.shape()).map(|e| e.iter().product::<i64>()) else { return Ok(None) };
-    let extremum = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };
-    let Some(most) = folds(n, 1).filter(|_| node.numel() == Size::ONE && !source.dtype().is_bool()) else {
-        return Ok(None);
-    };
-    let count = blocks(n, most);
-    let length = (n + count - 1) / count;
-    let by_end = vec![(Size::ZERO, Size::from(count * length - n))];
-    let flat = source.reshape(shape(&[n]))?.pad(by_end, extremum.identity(source.dtype()))?;
-    let x = flat.reshape(shape(&[count, length]))?;
-    let best = x.reduce(extremum, &[1])?.contiguous()?.reduce(by, &[0])?.contiguous()?;
-    let inside = x.take(0, &best)?.reduce(by, &[0])?;
-    let start = UOp::alu(Alu::Mul, &[best, UOp::full(Const::i64(DType::I64, length), &shape(&[]))?])?;
-    Ok(Some(UOp::alu(Alu::Add, &[start, inside])?.reshape(node.shape_arc().clone())?))
 }
 
 fn scatter(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphError> {

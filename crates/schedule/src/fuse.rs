@@ -43,6 +43,9 @@ const CHEAP: u32 = 10;
 /// be one task.
 const MAX_ROW: i64 = 1 << 16;
 
+/// Rows that divide work among threads.
+const FEWEST_ROWS: i64 = 8;
+
 /// What becomes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -484,7 +487,7 @@ impl Fuse<'_> {
         };
         let source = &self.graph.nodes()[self.graph.sources(node)[0] as usize];
         let read = source.shape().iter().fold(1i64, |n, e| n.saturating_mul(e.upper_bound().unwrap_or(i64::MAX)));
-        product(rows) >= 8 || (product(all) <= MAX_ROW && read <= MAX_ROW)
+        product(rows) >= FEWEST_ROWS || product(all) <= product(rows) || (product(all) <= MAX_ROW && read <= MAX_ROW)
     }
 
     /// Tells the operands of a node how they are read.

@@ -176,6 +176,10 @@ pub enum Opt {
     /// Cuts a folded axis in parts of `by` points: a stage of its own, `stage.parts`, folds each of
     /// them, in a phase before, and writes what they give to a workspace; the stage folds the parts. An
     /// axis `a` becomes `a_block` in both and `a_point` in the new one. First of the stage's steps.
+    ///
+    /// A fold of the same points that needs one which was cut so before shares its `a_block`, if what it
+    /// needs can be that of the part, and mended afterwards: `at` then places the earlier one's parts in
+    /// its own. Else each of its tasks folds the earlier one's parts again, as stage `stage.earlier`.
     Parts {
         /// The axis, as its only loop.
         at: LoopRef,

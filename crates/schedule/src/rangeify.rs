@@ -393,7 +393,7 @@ impl Build<'_> {
         let dtype = self.kernel.exprs.dtype(element);
         let carry = |dtype, element, op| Carry { dtype, element, op, fix: None };
         let (carries, result) = match by {
-            Monoid::ArgMax | Monoid::ArgMin if self.two_passes(element, &folded) => {
+            Monoid::ArgMax | Monoid::ArgMin if self.two_passes(element, &folded, context) => {
                 return self.first_position(by, element, position, folded, context);
             }
             Monoid::ArgMax | Monoid::ArgMin => {
@@ -414,10 +414,12 @@ impl Build<'_> {
     }
 
     /// Whether an arg fold is better done as two folds: where its elements are contiguous, each is as
-    /// fast as memory, and the second finds the row in a cache.
-    fn two_passes(&self, element: ExprId, folded: &[AxisId]) -> bool {
+    /// fast as memory, and the second finds the row in a cache; and where it has one result, so that it can
+    /// be cut in parts.
+    fn two_passes(&self, element: ExprId, folded: &[AxisId], context: &Context) -> bool {
         let axis = crate::heuristic::contiguous(&self.kernel, &[element], &[], 0);
-        axis.is_some_and(|a| folded.contains(&a)) && self.kernel.exprs.dtype(element) != DType::Bool
+        let inside = axis.is_some_and(|a| folded.contains(&a)) || self.axes_of(context).0.is_empty();
+        inside && self.kernel.exprs.dtype(element) != DType::Bool
     }
 
     /// The first index of an extremum: the extremum, and the least index at which the element is it.

@@ -233,6 +233,55 @@ fn folds_in_parts_give_the_whole() {
     assert!(schedule.to_string().starts_with("parts product.k.0 by 128\n"), "{schedule}");
 }
 
+/// A fold that needs an earlier one takes the statistics of its own part, and is mended: or, where that
+/// cannot be, each task folds the earlier one's parts.
+#[test]
+fn folds_that_need_one_another_take_the_same_parts() {
+    let header = "kernel chain\nparam p0: f32[R, N]\nparam p1: T[R]\naxis i < R\naxis a < N\naxis b < N\n\n";
+    let chain = |op: &str, element: &str, of: &str, ty: &str, r: i64, n: i64| {
+        let text = format!(
+            "{header}stage s[i] = fold a\n  carry.0: f32 = {op}(p0[i, a])\n  s = carry.0\n\n\
+             stage t[i] = fold b\n  carry.0: {ty} = {of}({element})\n  t = carry.0\n\n\
+             stage out[i] = map\n  p1[i] = t[i]\n"
+        );
+        let text = text.replace('R', &r.to_string()).replace('N', &n.to_string()).replace(": T[", &format!(": {ty}["));
+        Kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    };
+    let deviation = "(p0[i, b] - s[i] / f32(N)) * (p0[i, b] - s[i] / f32(N))";
+    let guarded = "exp(p0[i, b] - where(abs(s[i]) < f32(inf), s[i], f32(0.0)))";
+    let position = "where(p0[i, b] == s[i] | p0[i, b] != p0[i, b], cast(i32, b), i32(2147483647))";
+    // The last ones cannot be mended.
+    for (op, element, of, ty, mended) in [
+        ("sum", deviation, "sum", "f32", true),
+        ("max", "exp(p0[i, b] - s[i]) * p0[i, b]", "sum", "f32", true),
+        ("max", guarded, "sum", "f32", true),
+        ("min", position, "min", "i32", true),
+        ("sum", "abs(p0[i, b] - s[i] / f32(N))", "sum", "f32", false),
+        ("max", "exp(p0[i, b] - s[i] * f32(2.0))", "sum", "f32", false),
+    ] {
+        for (r, n) in [(1, 1), (1, 37), (3, 64)] {
+            let element = element.replace("f32(N)", &format!("f32({n}.0)"));
+            let kernel = chain(op, &element, of, ty, r, n);
+            for by in [1, 16, 100] {
+                let parts = format!("parts s.a.0 by {by}\nparts t.b.0 by {by}\n");
+                let place = "at s.parts t.parts.a_block.0\nbind t.parts.a_block.0 task\n";
+                let apart = "bind s.parts.a_block.0 task\nbind t.parts.b_block.0 task\n";
+                let schedule = format!("{parts}{}", if mended { place } else { apart });
+                check(&kernel, &schedule.parse().unwrap(), &[]);
+            }
+            let other = "parts s.a.0 by 5\nparts t.b.0 by 7\nbind t.parts.b_block.0 task";
+            check(&kernel, &other.parse().unwrap(), &[]);
+        }
+        let long = heuristic(
+            &chain(op, &element.replace("f32(N)", "f32(600000.0)"), of, ty, 2, 600_000),
+            &Target::named("x86-64-v3").unwrap(),
+        )
+        .to_string();
+        assert_eq!(long.contains("at s.parts t.parts.i."), mended, "{long}");
+        assert!(long.contains("\nparts t.b.0 by "), "{long}");
+    }
+}
+
 /// A strict schedule gives what the kernel says, bit for bit.
 /// The number of tasks may not depend on which task it is.
 #[test]

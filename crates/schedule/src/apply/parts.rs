@@ -3,17 +3,24 @@
 //!
 //! This is how a fold with few results and many points is divided among tasks. Where parts begin and end
 //! is in the schedule, so that the order of additions does not depend on the number of threads.
+//!
+//! A fold may need what an earlier one gives: deviations from a mean, exponentials of differences from a
+//! maximum, the position of an extremum. Where its parts can be mended once that is known ([`mend`]), they
+//! take the part's own value instead, in the pass that computes it: memory is read once. Otherwise each
+//! task folds the earlier parts again, of which there are few.
 
+use super::mend::{Local, local};
 use super::{LARGEST_STEP, STRICT, Scheduled, StageState, Step};
 use crate::contraction;
 use crate::opt::{Layout, LoopRef};
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
 use svod_ir::kernel::{Axis, AxisId, Body, Carry, Emit, Kernel, Out, Param, Stage};
 use svod_ir::size::{Size, Variable};
 
 /// A fold that has been cut in parts.
+#[derive(Clone, Debug)]
 pub(crate) struct Parts {
     /// Which part; the only axis that the fold has left.
     pub block: AxisId,
@@ -21,55 +28,72 @@ pub(crate) struct Parts {
     pub stage: Stage,
     /// What holds them, one for each carry: an axis over the parts, then those that the fold keeps.
     pub workspaces: Vec<ParamId>,
+    /// Points that a part has.
+    pub points: Size,
+}
+
+/// A stage whose fold was cut, as a later one that wants the same parts finds it.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    /// The fold.
+    pub stage: usize,
+    /// The stage that computes its parts.
+    pub parts: usize,
+    /// The fold as it was.
+    pub before: Stage,
+    /// Which of its axes was cut, into parts of how many points.
+    place: usize,
+    by: u64,
+    pub done: Parts,
+    /// Whether another fold takes the parts' own values, inside its loops.
+    taken: bool,
 }
 
 /// Cuts the folded axis `axis` of a stage in parts of `by` points.
 pub(crate) fn cut(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64) -> Result<Parts, String> {
+    cut_along(kernel, stage, axis, by, None)
+}
+
+/// As [`cut`], into the parts that `block` counts, if given.
+fn cut_along(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64, block: Option<AxisId>) -> Result<Parts, String> {
     let Stage { name, over, body, .. } = kernel.stages[stage].clone();
     let Body::Fold { axes, carries, emit: Emit::Last, .. } = body else { return Err("the stage is no fold".into()) };
     if !axes.contains(&axis) {
         return Err("the axis is not folded".into());
     }
-    if carries.iter().any(|c| c.op.alu().is_none() || c.fix.is_some()) {
+    if carries.iter().any(|c| !c.is_plain()) {
         return Err("only sum, prod, max, min, any and all can be folded in parts".into());
-    }
-    let elements: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
-    let of_a_stage = |e: &ExprId| matches!(kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(..), .. });
-    if kernel.exprs.reachable(&elements).iter().any(of_a_stage) {
-        return Err("a fold that reads another stage cannot be divided among tasks".into());
     }
     let by = i64::try_from(by).ok().filter(|by| (1..=LARGEST_STEP as i64).contains(by)).ok_or("no such part")?;
 
     let Axis { var, extent } = kernel.axes[axis.index()].clone();
-    let blocks = extent.ceil_div(by);
-    let block = add_axis(kernel, &format!("{}_block", var.name()), &blocks)?;
+    let block = match block {
+        Some(block) => block,
+        None => add_axis(kernel, &format!("{}_block", var.name()), &extent.ceil_div(by))?,
+    };
     let point = add_axis(kernel, &format!("{}_point", var.name()), &Size::from(by))?;
-    let at = Size::from(&kernel.axes[block.index()].var) * by + Size::from(&kernel.axes[point.index()].var);
+    let first = Size::from(&kernel.axes[block.index()].var) * by;
+    let at = &first + &Size::from(&kernel.axes[point.index()].var);
 
     // What a part has beyond the axis's end is the identity, and reads nothing.
     let from = kernel.exprs.clone();
     let whole = extent.divisible_by(by) == Some(true);
     let valid = (!whole).then(|| {
-        let (at, end) = (kernel.exprs.index(at.clone()), kernel.exprs.index(extent));
+        let (at, end) = (kernel.exprs.index(at.clone()), kernel.exprs.index(extent.clone()));
         kernel.exprs.alu(Alu::Lt, &[at, end])
     });
     let masked = |pool: &mut ExprPool, node: Expr, dtype: DType| match (node, valid) {
-        (Expr::Load { from, ref index, valid: own, other }, Some(valid)) => {
+        (Expr::Load { from: from @ Mem::Param(_), ref index, valid: own, other }, Some(valid)) => {
             let valid = own.map_or(valid, |own| pool.alu(Alu::And, &[own, valid]));
             pool.load_valid(dtype, from, index, Some(valid), other)
         }
         (node, _) => pool.add(node, dtype),
     };
+    let elements: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
     let moved = kernel.exprs.copy_with(&from, &elements, &|v: &Variable| (*v == var).then(|| at.clone()), masked);
 
     let kept: Vec<AxisId> = [block].into_iter().chain(over).collect();
-    let index: Vec<ExprId> = kept
-        .iter()
-        .map(|a| {
-            let at = Size::from(&kernel.axes[a.index()].var);
-            kernel.exprs.index(at)
-        })
-        .collect();
+    let index = indices(kernel, &kept);
     let shape: Vec<Size> = kept.iter().map(|a| kernel.axes[a.index()].extent.clone()).collect();
     let (mut inner, mut results, mut workspaces) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (carry, value)) in carries.iter().zip(moved).enumerate() {
@@ -91,6 +115,8 @@ pub(crate) fn cut(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64) -> R
         *axes = vec![block];
         carries.iter_mut().zip(loads).for_each(|(c, load)| c.element = load);
     }
+    let others = axes.iter().filter(|a| **a != axis).map(|a| kernel.axes[a.index()].extent.clone());
+    let points = others.fold((&extent - &first).min(&Size::from(by)), |n, extent| n * extent);
     let axes = axes.into_iter().map(|a| if a == axis { point } else { a }).collect();
     let stage = Stage {
         name: format!("{name}.parts"),
@@ -98,7 +124,14 @@ pub(crate) fn cut(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64) -> R
         body: Body::Fold { axes, carries: inner, emit: Emit::Last, results },
         outs: workspaces.iter().map(|param| Out::Param { param: *param, index: index.clone() }).collect(),
     };
-    Ok(Parts { block, stage, workspaces })
+    Ok(Parts { block, stage, workspaces, points })
+}
+
+/// Axes as an index.
+pub(super) fn indices(kernel: &mut Kernel, axes: &[AxisId]) -> Vec<ExprId> {
+    let at = |a: &AxisId| Size::from(&kernel.axes[a.index()].var);
+    let sizes: Vec<Size> = axes.iter().map(at).collect();
+    sizes.into_iter().map(|size| kernel.exprs.index(size)).collect()
 }
 
 fn add_axis(kernel: &mut Kernel, name: &str, extent: &Size) -> Result<AxisId, String> {
@@ -127,9 +160,107 @@ impl Scheduled {
         if contraction::scans(&self.kernel, stage, axis) {
             return Err("a scan visits its axis in order; it cannot be cut in parts".into());
         }
-        let parts = cut(&mut self.kernel, stage, axis, by)?;
-        self.workspaces.extend(parts.workspaces);
+        let before = self.kernel.stages[stage].clone();
+        let place = before.body.inner().iter().position(|a| *a == axis).ok_or("the axis is not folded")?;
+        let (found, along) = match self.same_parts(stage, place, by) {
+            Some((cut, found)) => (found, Some(cut)),
+            None => {
+                self.repeat_earlier(stage)?;
+                (Vec::new(), None)
+            }
+        };
+        if let Body::Fold { carries, .. } = &mut self.kernel.stages[stage].body {
+            carries.iter_mut().zip(&found).for_each(|(c, local)| c.element = local.element);
+        }
+        let block = along.map(|c| self.cuts[c].done.block);
+        let done = cut_along(&mut self.kernel, stage, axis, by, block)?;
+        self.mend(stage, &found);
+        self.workspaces.extend(&done.workspaces);
         self.stages[stage].loops = StageState::new(&self.kernel.stages[stage]).loops;
-        self.add_copy(stage, parts.stage, Layout::Rows)
+        let parts = self.kernel.stages.len();
+        self.add_copy(stage, done.stage.clone(), Layout::Rows)?;
+        self.cuts.push(Cut { stage, parts, before, place, by, done, taken: false });
+        Ok(())
+    }
+
+    /// An earlier fold of the same points that was cut into the same parts, and what the elements of
+    /// `stage` are with the parts' own values. It then gives these values.
+    fn same_parts(&mut self, stage: usize, place: usize, by: u64) -> Option<(usize, Vec<Local>)> {
+        let extents = |k: &Kernel, axes: &[AxisId]| -> Vec<Size> {
+            axes.iter().map(|a| k.axes[a.index()].extent.clone()).collect()
+        };
+        let own = &self.kernel.stages[stage];
+        let is_read = |of: usize| {
+            let of_it = |e: &ExprId| matches!(self.kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == of);
+            self.kernel.exprs.loads(&own.roots()).iter().any(of_it)
+        };
+        let fits = |cut: &Cut| {
+            (cut.place, cut.by, cut.taken) == (place, by, false)
+                && cut.before.over == own.over
+                && extents(&self.kernel, cut.before.body.inner()) == extents(&self.kernel, own.body.inner())
+                && is_read(cut.stage)
+        };
+        let cut = self.cuts.iter().position(fits)?;
+        let found = local(&mut self.kernel, stage, &self.cuts[cut])?;
+        self.cuts[cut].taken = true;
+        // The results of the whole, of a part.
+        let Cut { before, parts, .. } = &self.cuts[cut];
+        if let (Body::Fold { results: of_whole, .. }, Body::Fold { results, .. }) =
+            (&before.body, &mut self.kernel.stages[*parts].body)
+        {
+            results.extend(of_whole);
+            self.kernel.stages[*parts].outs.extend(before.outs.iter().map(|_| Out::Temp));
+        }
+        Some((cut, found))
+    }
+
+    /// Gives a stage whose parts are tasks stages of its own in place of those that it reads.
+    fn repeat_earlier(&mut self, stage: usize) -> Step {
+        let exprs = &self.kernel.exprs;
+        let read = |e: ExprId| {
+            if let Expr::Load { from: Mem::Temp(t, _), .. } = exprs.get(e) { Some(t.index()) } else { None }
+        };
+        let mut earlier: Vec<usize> =
+            exprs.loads(&self.kernel.stages[stage].roots()).into_iter().filter_map(read).collect();
+        earlier.sort_unstable();
+        earlier.dedup();
+        for of in earlier {
+            let cut = self.cuts.iter().any(|c| c.stage == of);
+            if !cut {
+                return Err(
+                    "a fold that reads another stage, which is not in parts, cannot be divided among tasks".into()
+                );
+            }
+            let own = &self.kernel.stages[stage].name;
+            let copy = Stage {
+                name: format!("{own}.{}", self.kernel.stages[of].name),
+                outs: vec![Out::Temp; self.kernel.stages[of].outs.len()],
+                ..self.kernel.stages[of].clone()
+            };
+            let (from, to) = (TempId(of as u32), TempId(self.kernel.stages.len() as u32));
+            self.add_copy(stage, copy, Layout::Rows)?;
+            let old = self.kernel.exprs.clone();
+            let renamed = |pool: &mut ExprPool, node: Expr, dtype: DType| match node {
+                Expr::Load { from: Mem::Temp(t, n), ref index, valid, other } if t == from => {
+                    pool.load_valid(dtype, Mem::Temp(to, n), index, valid, other)
+                }
+                node => pool.add(node, dtype),
+            };
+            let exprs = &mut self.kernel.exprs;
+            let mut change = |root: &mut ExprId| *root = exprs.copy_with(&old, &[*root], &|_| None, renamed)[0];
+            self.kernel.stages[stage].for_each_root(&mut change);
+        }
+        Ok(())
+    }
+
+    /// Folds parts as they are with the value of the whole.
+    fn mend(&mut self, stage: usize, found: &[Local]) {
+        let Body::Fold { carries, .. } = &self.kernel.stages[stage].body else { return };
+        let parts: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
+        let mended: Vec<ExprId> =
+            found.iter().zip(parts).map(|(local, part)| local.mended(&mut self.kernel, part)).collect();
+        if let Body::Fold { carries, .. } = &mut self.kernel.stages[stage].body {
+            carries.iter_mut().zip(mended).for_each(|(c, value)| c.element = value);
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! The schedule that is chosen without a search.
 //!
-//! Six shapes of kernel are told apart by structure alone: two contractions with rows between them
+//! Seven shapes of kernel are told apart by structure alone: two contractions with rows between them
 //! ([`attention`]), a convolution or a contraction with its epilogue ([`convolution`], [`contraction`]), a
-//! fold across rows of memory ([`columns`]), rows (stages that fold a row, and what is made of them), and
-//! everything else, which is one map or fold ([`rows`]; maps that read across what they write:
-//! [`transpose`]). Nothing here knows a kernel by name or a size by value: factors follow from the
+//! fold across rows of memory ([`columns`]), few results of many points ([`parts`]), rows (stages that fold a
+//! row, and what is made of them), and everything else, which is one map or fold ([`rows`]; maps that read
+//! across what they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors follow from the
 //! target's vector width, registers and caches.
 
 mod attention;
@@ -12,6 +12,7 @@ mod columns;
 mod contraction;
 mod convolution;
 mod cost;
+mod parts;
 mod rows;
 mod scan;
 mod scatter;
@@ -55,7 +56,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool) -> Schedule {
     }
     match found.pop().filter(|_| !strict) {
         Some((stage, c)) if found.is_empty() && worth_a_tile(kernel, &c) => choice.contraction(stage, &c),
-        _ if !strict && choice.columns() => {}
+        _ if !strict && (choice.columns() || choice.in_parts()) => {}
         _ => choice.stage(last),
     }
     Schedule(choice.opts)

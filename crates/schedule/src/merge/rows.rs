@@ -166,7 +166,9 @@ impl Pair<'_> {
         let row_bytes = self.row_bytes(&shared, &pairs);
         let whole = pairs.len() == self.rows[0].len() && pairs.len() == self.rows[1].len();
         let points = self.rows_count(&pairs);
-        let fits = row_bytes <= ROW_BYTES || (whole && self.is_one_fold());
+        // Folds of few results are cut in parts, whose size is chosen so that they fit.
+        let parts = whole && points < FEWEST_ROWS;
+        let fits = row_bytes <= ROW_BYTES || parts || (whole && self.is_one_fold());
         let parallel = points >= FEWEST_ROWS || whole || self.points() <= MAX_ROW;
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
         (fits && parallel).then_some(Rows { pairs, spared, row_bytes })
