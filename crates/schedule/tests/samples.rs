@@ -269,6 +269,14 @@ fn folds_that_need_one_another_take_the_same_parts() {
                 let schedule = format!("{parts}{}", if mended { place } else { apart });
                 check(&kernel, &schedule.parse().unwrap(), &[]);
             }
+            // Both folds over one axis.
+            let text =
+                kernel.to_string().replace("fold b", "fold a").replace(", b]", ", a]").replace("(i32, b)", "(i32, a)");
+            let schedule = format!(
+                "parts s.a.0 by 16\nparts t.a.0 by 16\n{}",
+                if mended { "at s.parts t.parts.a_block.0" } else { "" }
+            );
+            check(&Kernel::parse(&text).unwrap(), &schedule.parse().unwrap(), &[]);
             let other = "parts s.a.0 by 5\nparts t.b.0 by 7\nbind t.parts.b_block.0 task";
             check(&kernel, &other.parse().unwrap(), &[]);
         }

@@ -116,7 +116,7 @@ fn cut_along(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64, block: Op
         carries.iter_mut().zip(loads).for_each(|(c, load)| c.element = load);
     }
     let others = axes.iter().filter(|a| **a != axis).map(|a| kernel.axes[a.index()].extent.clone());
-    let points = others.fold((&extent - &first).min(&Size::from(by)), |n, extent| n * extent);
+    let points = others.fold((&extent - &first).min(by), |n, extent| n * extent);
     let axes = axes.into_iter().map(|a| if a == axis { point } else { a }).collect();
     let stage = Stage {
         name: format!("{name}.parts"),
@@ -134,12 +134,13 @@ pub(super) fn indices(kernel: &mut Kernel, axes: &[AxisId]) -> Vec<ExprId> {
     sizes.into_iter().map(|size| kernel.exprs.index(size)).collect()
 }
 
+/// A new axis. Folds may share one: of the second, names have numbers.
 fn add_axis(kernel: &mut Kernel, name: &str, extent: &Size) -> Result<AxisId, String> {
-    if kernel.axes.iter().any(|a| a.var.name() == name) {
-        return Err(format!("there is an axis `{name}` already"));
-    }
+    let taken = |name: &String| kernel.axes.iter().any(|a| a.var.name() == name);
+    let numbered = (1..).map(|n| format!("{name}_{n}"));
+    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken(n)).unwrap_or_default();
     let last = extent.upper_bound().ok_or("an axis without an upper bound")? - 1;
-    let var = Variable::new(name, 0, last.max(0)).map_err(|e| e.to_string())?;
+    let var = Variable::new(&name, 0, last.max(0)).map_err(|e| e.to_string())?;
     kernel.axes.push(Axis { var, extent: extent.clone() });
     Ok(AxisId(kernel.axes.len() as u32 - 1))
 }

@@ -285,9 +285,14 @@ impl Choice<'_> {
     }
 }
 
-/// What a stage computes with: its values and what they are made of, but no indices and masks of loads.
+/// What a stage computes with at each point: its values and what they are made of, but no indices and masks
+/// of loads.
 fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
-    let mut open: Vec<ExprId> = k.stages[stage].body.values().to_vec();
+    let mut open: Vec<ExprId> = match &k.stages[stage].body {
+        // What becomes of running values is computed once.
+        Body::Fold { emit: Emit::Last, .. } => Vec::new(),
+        body => body.values().to_vec(),
+    };
     if let Body::Fold { carries, .. } = &k.stages[stage].body {
         open.extend(carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten());
     }
