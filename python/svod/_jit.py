@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
+import inspect
+import sys
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from svod._svod import ArgumentError, ExecutionPlan, PrepareConfig, Size, Tensor, Variable, prepare
-from svod.nn._module import Module
+from svod._svod import (
+    ArgumentError,
+    ExecutionPlan,
+    Size,
+    Tensor,
+    Variable,
+    _same,
+    _signature,
+    prepare,
+)
+from svod._tree import key, rebuilder, rebuilt, taken
+from svod.nn._module import Module, tensors_of
 
 __all__ = ["Jitted", "jit"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_STATIC = (bool, int, float, complex, str, bytes, type(None))
+_STATIC = (bool, int, float, complex, str, bytes, type(None), Variable)
 
 
 class _Tracing(threading.local):
@@ -30,29 +40,68 @@ class _Tracing(threading.local):
 _tracing = _Tracing()
 
 
-@dataclasses.dataclass(frozen=True)
-class _Slot:
-    """Where a tensor stands in a structure."""
-
-    position: int
-
-
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(slots=True)
 class _Trace:
     """What tracing made of one kind of arguments."""
 
     plan: ExecutionPlan | None
+    # The variables of the plan.
+    variables: frozenset[str]
     graph: str
-    result: Any
+    # Makes the function's result of the plan's.
+    result: Callable[[Sequence[Tensor]], Any]
     # The objects that the key names by identity: alive, their identities are not used again.
     held: list[Any]
-    # Parameters of modules that it was traced with, as constants, each with its value then.
-    constants: list[tuple[Tensor, Tensor]]
+    # Parameters of modules that it was traced with, as constants, and their values then.
+    constants: list[Tensor]
+    values: list[Tensor]
+    # The number of the call that used it last.
+    used: int = 0
 
-    @property
-    def holds(self) -> bool:
-        """Whether its constants still have their values."""
-        return all(now._same(then) for now, then in self.constants)
+
+class _Signature:
+    """The parameters of a function, as far as calls that bind the same differ in how they are written."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        try:
+            # What a wrapper passes on is its own business.
+            parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+        except (TypeError, ValueError):
+            parameters = {}.values()
+        of = {kind: [p.name for p in parameters if p.kind is kind] for kind in inspect._ParameterKind}
+        self.unnamed = len(of[inspect.Parameter.POSITIONAL_ONLY])
+        self.positional = of[inspect.Parameter.POSITIONAL_ONLY] + of[inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        self.keyword = of[inspect.Parameter.KEYWORD_ONLY]
+        self.open = not parameters or bool(of[inspect.Parameter.VAR_KEYWORD])
+        # So many arguments by position alone are as they should be.
+        self.enough = sys.maxsize if self.keyword else len(self.positional)
+        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same arguments, by position where that is possible, and defaults where none are given.
+
+        Arguments that do not fit stay as they are: calling the function says what is wrong.
+        """
+        rest, filled = dict(kwargs), list(args)
+        for at in range(len(args), len(self.positional)):
+            name = self.positional[at]
+            if at >= self.unnamed and name in rest:
+                filled.append(rest.pop(name))
+            elif name in self.defaults:
+                filled.append(self.defaults[name])
+            else:
+                return args, kwargs
+        named = {}
+        for name in self.keyword:
+            if name in rest:
+                named[name] = rest.pop(name)
+            elif name in self.defaults:
+                named[name] = self.defaults[name]
+            else:
+                return args, kwargs
+        if rest and not self.open:
+            return args, kwargs
+        return tuple(filled), named | rest
 
 
 class Jitted(Generic[P, R]):
@@ -63,17 +112,29 @@ class Jitted(Generic[P, R]):
     ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
-        self._shapes = dict(shapes)
+        self._shapes = {name: tuple(shape) for name, shape in shapes.items()}
         self._max_traces = max_traces
-        self._traces: OrderedDict[Hashable, _Trace] = OrderedDict()
+        self._parameters = _Signature(function)
+        self._traces: dict[Hashable, _Trace] = {}
+        self._calls = 0
         self._lock = threading.RLock()
+        positions = enumerate(self._parameters.positional)
+        self._positions = {at: self._shapes[name] for at, name in positions if name in self._shapes}
+        known = {*self._parameters.positional, *self._parameters.keyword}
+        if not self._parameters.open and (unknown := self._shapes.keys() - known):
+            raise ArgumentError(f"jit: {self._name} has no parameter {sorted(unknown)}, whose shape is declared")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if _tracing.depth:
             return self._function(*args, **kwargs)
-        trace, arrays = self._find(args, kwargs)
-        outputs = trace.plan.run(*arrays) if trace.plan is not None else []
-        result: R = _rebuilt(trace.result, outputs)
+        trace, arrays, sizes = self._find(args, kwargs)
+        if trace.plan is None:
+            outputs = []
+        elif sizes:
+            outputs = trace.plan.run(*arrays, **_values(sizes, trace.variables))
+        else:
+            outputs = trace.plan.run(*arrays)
+        result: R = trace.result(outputs)
         return result
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -107,161 +168,110 @@ class Jitted(Generic[P, R]):
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", repr(self._function))
 
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Trace, list[Any]]:
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Trace, list[Any], list[Size]]:
+        """The trace of these arguments, and their arrays and sizes."""
+        if kwargs or len(args) < self._parameters.enough:
+            args, kwargs = self._parameters.bound(args, kwargs)
+        if self._shapes:
+            args, kwargs = self._declared(args, kwargs)
         arrays: list[Any] = []
-        held: list[Any] = []
-        structure = _taken(self._shaped(args, kwargs), arrays, held)
-        arrays, shapes = [array for array, _ in arrays], [shape for _, shape in arrays]
-        kinds = tuple((str(_dtype(a)), _device(a), _shape_key(s)) for a, s in zip(arrays, shapes, strict=True))
-        key = (_key(structure), kinds, repr(PrepareConfig()))
-        with self._lock:
-            trace = self._traces.get(key)
-            if trace is None or not trace.holds:
-                trace = self._traces[key] = self._trace(structure, arrays, shapes, held)
+        sizes: list[Size] = []
+        # Positions of arrays with a declared shape, and that.
+        shapes: dict[int, tuple[Any, ...]] = {}
+        parts: list[Hashable] = []
+        for at, value in enumerate(args):
+            if at in self._positions:
+                shapes[len(arrays)] = self._positions[at]
+            parts.append(key(value, arrays, sizes))
+        for name, value in kwargs.items():
+            if name in self._shapes:
+                shapes[len(arrays)] = self._shapes[name]
+            parts.append((name, key(value, arrays, sizes)))
+        kind = (tuple(parts), _signature(arrays, [*shapes]))
+        trace = self._known(kind)
+        if trace is None:
+            with self._lock:
+                # Another thread may have traced it meanwhile.
+                trace = self._known(kind) or self._trace(args, kwargs, shapes)
+                self._traces[kind] = self._used(trace)
                 while len(self._traces) > self._max_traces:
-                    self._traces.popitem(last=False)
-            else:
-                self._traces.move_to_end(key)
-        return trace, arrays
+                    self._traces.pop(min(self._traces, key=lambda known: self._traces[known].used))
+        return trace, arrays, sizes
 
-    def _shaped(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The arguments, those with a declared shape together with it."""
-        if not self._shapes:
-            return args, kwargs
-        names = self._function.__code__.co_varnames
+    def _known(self, kind: Hashable) -> _Trace | None:
+        """The trace of a kind, if there is one whose constants still have their values."""
+        trace = self._traces.get(kind)
+        if trace is None or (trace.constants and not _same(trace.constants, trace.values)):
+            return None
+        return self._used(trace)
+
+    def _used(self, trace: _Trace) -> _Trace:
+        self._calls += 1
+        trace.used = self._calls
+        return trace
+
+    def _declared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, those with a declared shape as arrays."""
+        names = self._parameters.positional
         known = dict(zip(names, args, strict=False)) | kwargs
-        if missing := self._shapes.keys() - known.keys():
-            raise ArgumentError(f"jit: {self._name} got no argument {sorted(missing)}, whose shape is declared")
+        if missing := sorted(name for name in self._shapes if known.get(name) is None):
+            raise ArgumentError(f"jit: {self._name} got no argument {missing}, whose shape is declared")
 
-        def shaped(name: str, value: Any) -> Any:
-            return _Shaped(value, tuple(self._shapes[name])) if name in self._shapes else value
+        def array(name: str, value: Any) -> Any:
+            return value if name not in self._shapes or isinstance(value, Tensor) else np.asarray(value)
 
-        positional = [shaped(name, value) for name, value in zip(names, args, strict=False)]
-        return (*positional, *args[len(positional) :]), {name: shaped(name, value) for name, value in kwargs.items()}
+        positional = [array(name, value) for name, value in zip(names, args, strict=False)]
+        return (*positional, *args[len(positional) :]), {name: array(name, value) for name, value in kwargs.items()}
 
-    def _trace(self, structure: Any, arrays: list[Any], shapes: list[Any], held: list[Any]) -> _Trace:
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, tuple[Any, ...]]) -> _Trace:
+        held: list[Any] = []
+
+        def constant(value: Any) -> Any:
+            if isinstance(value, Size):
+                return value._free()
+            if not isinstance(value, _STATIC):
+                held.append(value)
+            return value
+
+        given: list[Any] = []
+        structure = taken((args, kwargs), given, constant)
         inputs = [
-            Tensor._placeholder(shape, _dtype(a), i, _device(a))
-            for i, (a, shape) in enumerate(zip(arrays, shapes, strict=True))
+            Tensor._placeholder(shapes.get(i, tuple(array.shape)), array.dtype, i, _device(array))
+            for i, array in enumerate(given)
         ]
-        args, kwargs = _rebuilt(structure, inputs)
+        args, kwargs = rebuilt(structure, inputs)
         modules = (module for module in held if isinstance(module, Module))
-        constants = [(tensor, tensor._snapshot()) for module in modules for tensor in module.parameters()]
+        constants = [tensor for module in modules for tensor in tensors_of(module)]
+        values = [tensor._snapshot() for tensor in constants]
         _tracing.depth += 1
         try:
             result = self._function(*args, **kwargs)
         finally:
             _tracing.depth -= 1
         found: list[Any] = []
-        shape = _taken(result, found, held)
+        shape = taken(result, found, constant)
         # Handles of its own: preparing makes a tensor stand for the plan's output.
-        outputs = [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor, _ in found]
+        tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
+        outputs = [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
         graph = "\n".join(output.graph() for output in outputs)
         plan = prepare(*outputs, inputs=inputs) if outputs else None
-        return _Trace(plan, graph, shape, held, constants)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Shaped:
-    value: Any
-    shape: tuple[Any, ...]
-
-
-def _dtype(array: Any) -> Any:
-    return array.dtype
+        variables = frozenset(plan.variables if plan is not None else ())
+        return _Trace(plan, variables, graph, rebuilder(shape), held, constants, values)
 
 
 def _device(array: Any) -> str:
-    if not isinstance(array, Tensor):
-        return "CPU"
-    if isinstance(array.device, str):
-        return array.device
-    raise ArgumentError(f"jit: an argument is spread over {array.device}; give it whole, and shard it in the function")
+    device = getattr(array, "device", "cpu")
+    return device if isinstance(array, Tensor) and isinstance(device, str) else "CPU"
 
 
-def _shape_key(shape: Iterable[Any]) -> tuple[Any, ...]:
-    def one(extent: Any) -> Any:
-        if isinstance(extent, Variable):
-            return repr(extent)
-        if isinstance(extent, Size):
-            return repr(extent), tuple(map(repr, extent.variables))
-        return int(extent)
-
-    return tuple(one(extent) for extent in shape)
-
-
-def _taken(value: Any, arrays: list[Any], held: list[Any]) -> Any:
-    """The structure of a value: its tensors, put into `arrays` with their shapes, become slots."""
-    if isinstance(value, _Shaped):
-        array = value.value if isinstance(value.value, Tensor) else np.asarray(value.value)
-        arrays.append((array, value.shape))
-        return _Slot(len(arrays) - 1)
-    if isinstance(value, (Tensor, np.ndarray)):
-        arrays.append((value, tuple(value.shape)))
-        return _Slot(len(arrays) - 1)
-    if isinstance(value, dict):
-        return _filled(value, {key: _taken(item, arrays, held) for key, item in value.items()})
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_taken(item, arrays, held) for item in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)([_taken(item, arrays, held) for item in value])
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _mapped(value, lambda item: _taken(item, arrays, held))
-    if not isinstance(value, (*_STATIC, Variable, Size)):
-        held.append(value)
-    return value
-
-
-def _rebuilt(structure: Any, tensors: Sequence[Any]) -> Any:
-    """The value of a structure, with tensors in its slots."""
-    if isinstance(structure, _Slot):
-        return tensors[structure.position]
-    if isinstance(structure, dict):
-        return _filled(structure, {key: _rebuilt(item, tensors) for key, item in structure.items()})
-    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
-        return type(structure)(*(_rebuilt(item, tensors) for item in structure))
-    if isinstance(structure, (list, tuple)):
-        return type(structure)([_rebuilt(item, tensors) for item in structure])
-    if dataclasses.is_dataclass(structure) and not isinstance(structure, type):
-        return _mapped(structure, lambda item: _rebuilt(item, tensors))
-    return structure
-
-
-def _filled(value: dict[Any, Any], items: dict[Any, Any]) -> dict[Any, Any]:
-    """A dict of the value's own class with other items."""
-    if type(value) is dict:
-        return items
-    other = copy.copy(value)
-    other.update(items)
-    return other
-
-
-def _mapped(value: Any, to: Callable[[Any], Any]) -> Any:
-    """A dataclass's object with other fields; its constructor might refuse slots."""
-    other = copy.copy(value)
-    for field in dataclasses.fields(value):
-        object.__setattr__(other, field.name, to(getattr(value, field.name)))
-    return other
-
-
-def _key(structure: Any) -> Hashable:
-    """What tells one structure from another: numbers and text by value, other objects by identity."""
-    if isinstance(structure, _Slot):
-        return structure
-    if isinstance(structure, dict):
-        return type(structure), tuple((key, _key(item)) for key, item in structure.items())
-    if isinstance(structure, (list, tuple)):
-        return type(structure), tuple(_key(item) for item in structure)
-    if dataclasses.is_dataclass(structure) and not isinstance(structure, type):
-        return type(structure), tuple((f.name, _key(getattr(structure, f.name))) for f in dataclasses.fields(structure))
-    if isinstance(structure, _STATIC):
-        # 1, 1.0 and True are equal, as are 0.0 and -0.0.
-        return type(structure), repr(structure)
-    if isinstance(structure, (Variable, Size)):
-        return type(structure), _shape_key((structure,))
-    if isinstance(structure, Module):
-        return type(structure), id(structure), tuple(map(id, structure.parameters()))
-    return type(structure), id(structure)
+def _values(sizes: list[Size], wanted: frozenset[str]) -> dict[str, int]:
+    """The values of these sizes' variables, as far as a plan has them."""
+    values: dict[str, int] = {}
+    for size in sizes:
+        for name, value in size._values().items():
+            if values.setdefault(name, value) != value:
+                raise ArgumentError(f"bind mismatch: {name}={values[name]} and {name}={value} in one call")
+    return {name: value for name, value in values.items() if name in wanted}
 
 
 @overload
@@ -282,11 +292,15 @@ def jit(
 ) -> Any:
     """Makes of a function of tensors one that is traced once and then runs as a plan.
 
-    Arguments may be nested dicts, lists, tuples, named tuples and dataclasses. Their tensors and arrays are
-    inputs; numbers, text and other objects are constants of the trace. A call traces the
+    Arguments may be nested dicts, lists, tuples, named tuples and dataclasses. A call traces the
     function anew for a structure, constant, element type, shape or `PrepareConfig` that it has not seen;
-    `shapes` declares shapes of arguments by name, whose variables any size may take. Of
+    whether arguments are given by position, by name or by default makes no difference. Of
     more than `max_traces` the least recently used is forgotten.
+
+    What changes from call to call without a new trace: tensors, arrays, NumPy's scalars (`np.float32(0.1)`),
+    and the values of bound variables (`n.bind(5)`). What is part of the trace, so that each new value is
+    traced and compiled anew: Python's numbers and text, and other objects, by identity. `shapes` declares
+    shapes of arguments by name, whose variables any size may take.
 
     Results are tensors of their own, in the structure that the function gives. Tensors that the
     function finds elsewhere are constants, and what it does besides happens only while it is
@@ -302,6 +316,10 @@ def jit(
     [2.0, 2.0, 2.0]
     >>> total(np.ones((1, 2), np.float32))["total"].tolist(), total.traces
     ([2.0], 1)
+    >>> total(np.ones((1, 2), np.float32), scale=np.float32(3)), total.traces
+    ({'total': Tensor([6.], dtype=float32)}, 2)
+    >>> total(np.ones((1, 2), np.float32), np.float32(5)), total.traces
+    ({'total': Tensor([10.], dtype=float32)}, 2)
     """
     if max_traces < 1:
         raise ArgumentError(f"jit: max_traces must be at least 1, not {max_traces}")

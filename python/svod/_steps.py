@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from svod._jit import _rebuilt, _taken
 from svod._svod import ArgumentError, Size, Tensor, Variable, _custom, _iterate, float32
+from svod._tree import Slot, rebuilt, taken
 
 __all__ = ["custom", "iterate"]
 
@@ -34,21 +34,25 @@ def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
     if not init:
         raise ArgumentError("iterate: no values to begin with")
     found: list[Any] = []
-    structure = _taken(init, found, [])
-    tensors = [value if isinstance(value, Tensor) else Tensor(value) for value, _ in found]
+    structure = taken(init, found, _as_it_is)
+    tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
 
     def step(at: Size, values: Sequence[Tensor]) -> list[Tensor]:
         i = numbers.start + at * numbers.step if numbers.step != 1 else at
-        results = body(i, *_rebuilt(structure, values))
+        results = body(i, *rebuilt(structure, values))
         given: list[Any] = []
-        shape = _taken((results,) if len(init) == 1 else tuple(results), given, [])
+        shape = taken((results,) if len(init) == 1 else tuple(results), given, _as_it_is)
         if shape != structure:
             raise ArgumentError(f"iterate: the body gives {_text(shape)} for {_text(structure)}")
-        return [value if isinstance(value, Tensor) else Tensor(value) for value, _ in given]
+        return [value if isinstance(value, Tensor) else Tensor(value) for value in given]
 
     start = numbers.start if numbers.step == 1 else 0
-    results = _rebuilt(structure, _iterate(start, start + len(numbers), tensors, step))
+    results = rebuilt(structure, _iterate(start, start + len(numbers), tensors, step))
     return results[0] if len(init) == 1 else tuple(results)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _text(structure: Any) -> str:
@@ -57,7 +61,7 @@ def _text(structure: Any) -> str:
         return "{" + ", ".join(f"{key!r}: {_text(item)}" for key, item in structure.items()) + "}"
     if isinstance(structure, (list, tuple)):
         return f"{type(structure).__name__}({', '.join(map(_text, structure))})"
-    return "tensor" if type(structure).__name__ == "_Slot" else repr(structure)
+    return "tensor" if isinstance(structure, Slot) else repr(structure)
 
 
 def custom(

@@ -174,6 +174,80 @@ def test_jit_follows_the_parameters_of_its_module() -> None:
     assert model(x).tolist() == [3, 3, 3] == model(x).tolist()
 
 
+def test_jit_traces_once_however_a_call_is_written() -> None:
+    def f(x: Any, /, y: Any, scale: float = 2.0, *rest: Any, bias: float = 0.0, sign: int = 1, **more: Any) -> Any:
+        return (x * scale + y + bias) * sign + sum(rest) + sum(more.values())
+
+    jitted, x, y = svod.jit(f), np.ones(3, np.float32), np.arange(3, dtype=np.float32)
+    for call in (
+        lambda g: g(x, y),
+        lambda g: g(x, y=y),
+        lambda g: g(x, y, 2.0),
+        lambda g: g(x, scale=2.0, y=y),
+        lambda g: g(x, y, bias=0.0),
+        lambda g: g(x, y, sign=1, bias=0.0),
+        lambda g: g(x, bias=0.0, sign=1, scale=2.0, y=y),
+    ):
+        assert call(jitted).tolist() == [2, 3, 4]
+        assert jitted.traces == 1
+    assert jitted(x, y, 1.0, y).tolist() == [1, 3, 5]
+    assert jitted(x, y, other=y).tolist() == [2, 4, 6]
+    assert jitted.traces == 3
+
+    class Model:
+        @svod.jit
+        def run(self, x: Any, k: Any = None) -> Any:
+            return x + 1
+
+    model = Model()
+    assert model.run(x).tolist() == model.run(x=x).tolist() == model.run(x, k=None).tolist() == [2, 2, 2]
+    assert Model.run.traces == 1  # type: ignore[attr-defined]
+    for wrong in (lambda: jitted(x), lambda: jitted(x=x, y=y), lambda: jitted(x, y, y=y), lambda: model.run(x, j=1)):
+        with pytest.raises(TypeError, match="argument"):
+            wrong()
+    # Of what a wrapper passes on nothing is known.
+    loose = svod.jit(lambda *args, **kwargs: f(*args, **kwargs))
+    assert loose(x, y).tolist() == loose(x, y=y).tolist() == [2, 3, 4]
+    assert loose.traces == 2
+    with pytest.raises(svod.ArgumentError, match=r"no parameter \['z'\], whose shape is declared"):
+        svod.jit(lambda x: x, shapes={"z": (N,)})
+
+
+def test_jit_numbers_that_change() -> None:
+    calls = []
+
+    @svod.jit
+    def f(x: Any, scale: Any, n: Any = 4) -> Any:
+        calls.append(1)
+        return (x * scale)[:n]
+
+    x = np.arange(4, dtype=np.float32)
+    for scale in (1.0, 2.0, 3.0):
+        assert f(x, np.float32(scale)).tolist() == (x * scale).tolist()
+        assert f(x, np.asarray(scale, np.float32)).tolist() == (x * scale).tolist()
+    assert len(calls) == 1
+    n = svod.Variable("n", 1, 4)
+    for size in (1, 4, 2):
+        assert f(x, np.float32(2), n.bind(size)).tolist() == (x * 2)[:size].tolist()
+        assert f(x, np.float32(2), n=n.bind(size)).shape == (size,)
+    assert len(calls) == 2
+    # Python's numbers are part of the trace.
+    for scale in (2.0, 2, True, 0.0, -0.0, float("nan"), float("nan")):
+        f(x, scale)
+    assert len(calls) == 2 + 6
+
+    g = svod.jit(lambda x, n, m: x[: n + m].sum() + n)
+    assert g(x, n.bind(1), n.bind(1)).item() == 2
+    assert g(x, n.bind(2), n.bind(2) - 1).item() == 5
+    assert g.traces == 2
+    with pytest.raises(svod.ArgumentError, match="bind mismatch: n=1 and n=2"):
+        g(x, n.bind(1), n.bind(2))
+    unused = svod.jit(lambda x, n: x + 1)
+    assert unused(x, n.bind(1)).tolist() == unused(x, n.bind(2)).tolist() and unused.traces == 1
+    with pytest.raises(svod.ArgumentError, match="not bound"):
+        svod.jit(lambda x, n: x * int(n))(x, n.bind(3))
+
+
 def test_jit_follows_the_configuration() -> None:
     f = svod.jit(lambda x: x.sum())
     x = np.array([1e8, 1.0, -1e8, 1.0] * 40, np.float32)

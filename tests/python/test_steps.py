@@ -1,10 +1,12 @@
-"""Loops over tensors, and Python functions as parts of graphs. Contract rows B4, C8, D3, D5."""
+"""Loops over tensors, and Python functions as parts of graphs. Contract rows B4, B6, C8, D3, D5."""
 
 from __future__ import annotations
 
 import dataclasses
+import gc
 import threading
 import traceback
+import weakref
 from typing import Any
 
 import numpy as np
@@ -217,6 +219,20 @@ def test_b6_loops_are_cached_by_structure() -> None:
     assert run(4) == first + 3
 
 
+def test_b4_a_name_that_a_loop_fixes() -> None:
+    x = svod.Tensor([1.0, 2.0])
+    plan = svod.iterate(3, lambda i, v: v + i, x).prepare(inputs=[x])
+    with pytest.raises(svod.ArgumentError, match="variable 'loop0' is fixed by the plan"):
+        plan.execute(loop0=1)
+    # Free in what is outside of the loop.
+    n = svod.Variable("loop0", 1, 8)
+    total = svod.iterate(range(2, 4), lambda i, s: s + i, svod.arange(8)[: n.bind(5)].sum())
+    plan = total.prepare()
+    for size in (5, 1, 8):
+        plan.execute(loop0=size)
+        assert plan.outputs[0].item() == sum(range(size)) + 2 + 3
+
+
 # Python functions.
 
 
@@ -345,6 +361,43 @@ def test_c8_the_schedule_cache_does_not_mix_functions() -> None:
     x = svod.Tensor([2.0])
     results = [svod.custom(lambda a, k=k: a * k, x).item() for k in range(4)]
     assert results == [0, 2, 4, 6]
+
+
+def test_b6_functions_are_cached_by_position() -> None:
+    x = svod.Tensor([2.0])
+    svod.clear_caches()
+    refs = []
+    for k in range(4):
+
+        def f(a: np.ndarray, k: int = k) -> np.ndarray:
+            return a * k
+
+        refs.append(weakref.ref(f))
+        assert svod.custom(f, x).item() == 2 * k
+        assert svod.iterate(3, lambda i, v, f=f: svod.custom(f, v) + svod.custom(np.negative, v), x).item() == (
+            2 * (k - 1) ** 3
+        )
+        assert svod.caches()["schedules"] == 2
+    one, other = (
+        svod.iterate(2, lambda i, v: svod.custom(np.square, v), x),
+        svod.iterate(2, lambda i, v: svod.custom(np.sqrt, v), x),
+    )
+    svod.realize(one, other)
+    assert (one.item(), other.item()) == (16, np.float32(2) ** np.float32(0.25))
+    del f, one, other
+    gc.collect()
+    assert not any(ref() for ref in refs), "the cache keeps no function alive"
+
+
+def test_b6_what_functions_make_is_part_of_the_key() -> None:
+    x = svod.Tensor([3.0, 1.0])
+    svod.clear_caches()
+    first, rest = svod.custom(lambda a: (a[:1], a), x, shape=[(1,), (2,)])
+    assert first.tolist() == [3]
+    first, rest = svod.custom(lambda a: (a[:1], a[:1]), x, shape=[(1,), (1,)])
+    assert (first.tolist(), rest.tolist()) == ([3], [3])
+    first, rest = svod.custom(lambda a: (a[:1], np.int8([7])), x, shape=[(1,), (1,)], dtype=[svod.float32, svod.int8])
+    assert (first.tolist(), rest.tolist()) == ([3], [7])
 
 
 def test_c8_functions_may_use_svod() -> None:

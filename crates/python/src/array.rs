@@ -181,7 +181,7 @@ fn is_plain(object: &Bound<'_, PyAny>) -> bool {
     at.is_exact_instance_of::<PyFloat>() || at.is_exact_instance_of::<PyInt>()
 }
 
-fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Result<DType> {
+pub fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Result<DType> {
     let descr = array.dtype();
     of_descr(descr.as_any()).ok_or_else(|| {
         let expected: Vec<&str> = crate::dtype::all().map(DType::name).collect();

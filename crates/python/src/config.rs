@@ -3,6 +3,7 @@
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use svod_runtime::{PrepareConfig, Strategy};
 
 use crate::error::{Class, Result};
@@ -135,6 +136,12 @@ impl PyPrepareConfig {
             Ok(other) => (self.0 == other.get().0).into_bound_py_any(other.py()),
             Err(_) => Ok(other.py().NotImplemented().into_bound(other.py())),
         }
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        hasher.finish()
     }
 
     fn __repr__(&self) -> String {

@@ -13,6 +13,7 @@
 //! | `functions` | the module's functions |
 //! | `step` | loops, and Python functions as parts of plans |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
+//! | `trace` | what `jit` tells arguments apart by |
 //! | `worker` | processes that run candidates of a search |
 //! | `graph` | `Graph`: pending expressions as text |
 //! | `origin` | the user's lines that operations are called from |
@@ -32,6 +33,7 @@ mod schedule;
 mod size;
 mod step;
 mod tensor;
+mod trace;
 mod worker;
 
 /// The extension module.
@@ -63,6 +65,8 @@ mod _svod {
     use crate::step::{_custom, _iterate};
     #[pymodule_export]
     use crate::tensor::PyTensor;
+    #[pymodule_export]
+    use crate::trace::{_same, _signature};
     #[pymodule_export]
     use crate::worker::_serve;
 

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBool, PySequence, PyTuple};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_tensor::{Tensor, TensorError};
@@ -359,6 +360,16 @@ impl PySize {
     #[getter]
     fn variables(&self) -> Vec<PyVariable> {
         self.size.variables().into_iter().map(PyVariable).collect()
+    }
+
+    /// The same without values of its variables.
+    fn _free(&self) -> PySize {
+        PySize { size: self.size.clone(), values: Vec::new() }
+    }
+
+    /// The values of its variables, by name, as far as they have one.
+    fn _values(&self) -> BTreeMap<String, i64> {
+        self.values.iter().map(|bound| (bound.variable().name().to_owned(), bound.value())).collect()
     }
 
     fn __repr__(&self) -> String {

@@ -53,7 +53,7 @@ const WIDEST: u32 = 1024;
 /// Prints as `strategy=heuristic planner=arena schedule_cache=on threads=default device=default`,
 /// followed by those of `timeout_secs`, `max_uops`, `strict` and `target` that differ from the default;
 /// each part parses back as value of the option of its name ([`PrepareConfig::set`]).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PrepareConfig {
     /// Whether constant leaves may be packed once: it pays for plans that run often.
     pub prepared: bool,

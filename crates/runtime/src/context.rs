@@ -193,9 +193,8 @@ impl Context {
 
     /// The schedule of a graph, from the cache where that is allowed.
     fn schedule(&self, graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Arc<Scheduled>> {
-        let make = || Scheduled::new(graph, &key.leaves, config).map(Arc::new);
-        // A function of the host is known by its identity, which says nothing once it is gone.
-        if config.disable_schedule_cache || key.opaque {
+        let make = || Scheduled::new(graph, key, config).map(Arc::new);
+        if config.disable_schedule_cache {
             return make();
         }
         let compiler = self.devices.get(&DeviceSpec::CPU)?.primary()?.compiler.cache_key();

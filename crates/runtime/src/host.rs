@@ -74,11 +74,11 @@ impl HostFunction for Function {
 pub(crate) struct HostStep {
     call: HostCall,
     outputs: usize,
-    shapes: Vec<Shape>,
+    shapes: Arc<[Shape]>,
 }
 
 impl HostStep {
-    pub(crate) fn new(call: HostCall, outputs: usize, shapes: Vec<Shape>) -> Result<HostStep> {
+    pub(crate) fn new(call: HostCall, outputs: usize, shapes: Arc<[Shape]>) -> Result<HostStep> {
         match call.downcast::<Function>() {
             Some(_) => Ok(HostStep { call, outputs, shapes }),
             None => Err(Error::Unsupported(format!("host function {call}, which is not of this runtime"))),

@@ -16,7 +16,6 @@ use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
-use svod_ir::size::BoundVariable;
 use svod_ir::timing::Stage;
 use svod_schedule::opt::Opt;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, Schedule, Slot, create_pre_schedule, pre_schedule};
@@ -39,13 +38,18 @@ enum Step {
     View {
         offset: usize,
     },
-    Host(Arc<HostStep>),
+    Host {
+        /// Position among the functions of the graph.
+        function: usize,
+        outputs: usize,
+        shapes: Arc<[Shape]>,
+    },
 }
 
 impl Scheduled {
     /// The schedule of a graph. Where nothing has to be computed it has outputs only.
-    pub(crate) fn new(graph: &Graph, leaves: &[Leaf], config: &PrepareConfig) -> Result<Scheduled> {
-        let pre = pre_schedule(graph, leaves, config.purpose())?;
+    pub(crate) fn new(graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Scheduled> {
+        let pre = pre_schedule(graph, key, config.purpose())?;
         if debug_level() > 1 {
             pre.decisions.iter().for_each(|decision| eprintln!("fuse {decision}"));
         }
@@ -114,7 +118,7 @@ pub(crate) fn leaf_buffer(leaf: &Leaf) -> Result<Arc<Buffer>> {
 
 /// The graph that a schedule is used for.
 pub(crate) struct Use<'a> {
-    /// Its leaves and bound variables.
+    /// Its leaves, functions and bound variables.
     pub key: &'a GraphKey,
     /// Extents of its roots: a buffer may hold a root under others.
     pub shapes: &'a [Shape],
@@ -207,9 +211,12 @@ pub(crate) fn instantiate(
             Step::Nothing => continue,
             Step::Copy => PlanOp::copy(args[0], args[1]),
             Step::View { offset } => PlanOp::view(args[0], args[1], *offset),
-            Step::Host(step) => {
-                let outputs = (0..pre.written(invocation).len()).collect();
-                PlanOp::custom(step.clone(), args, outputs)
+            Step::Host { function, outputs, shapes } => {
+                let (function, count) = (*function, key.functions.len());
+                let missing = || Error::BufferNotFound(format!("function {function} of {count}"));
+                let call = key.functions.get(function).ok_or_else(missing)?;
+                let step = HostStep::new(call.clone(), *outputs, shapes.clone())?;
+                PlanOp::custom(Arc::new(step), args, (0..*outputs).collect())
             }
             Step::Kernel(code) => {
                 table.reachable(&mut builder, &mut args, device)?;
@@ -246,8 +253,8 @@ pub(crate) fn instantiate(
     Ok(Stage::Plan.time(|| builder.build())?)
 }
 
-/// Attaches memory to a schedule: leaf `i` of the schedule is `leaves[i]`, other buffers are
-/// allocated. `inputs` is the memory of those leaves that runs of the plan are given anew.
+/// Attaches memory to a schedule: its leaves, functions and variables are those of `key`, in their order;
+/// other buffers are allocated. `inputs` is the memory of those leaves that runs of the plan are given anew.
 ///
 /// # Errors
 /// [`Error::EmptySchedule`] where there is nothing to run, and whatever compiling, allocating or
@@ -255,22 +262,20 @@ pub(crate) fn instantiate(
 pub fn instantiate_schedule(
     context: &Arc<Context>,
     pre: &PreSchedule,
-    leaves: &[Leaf],
+    key: &GraphKey,
     inputs: &[PlanInput],
-    bindings: &[BoundVariable],
     config: &PrepareConfig,
 ) -> Result<ExecutionPlan> {
     if pre.invocations.is_empty() {
         return Err(Error::EmptySchedule);
     }
-    let key = GraphKey { leaves: leaves.to_vec(), bindings: bindings.to_vec(), ..GraphKey::default() };
     let scheduled = Scheduled::of(pre.clone(), config);
     let shape = |slot: &Slot| match *slot {
         Slot::Leaf(i) => key.leaves[i].shape().clone(),
         Slot::Buffer(i) => pre.buffers[i].shape.clone().into(),
     };
     let shapes: Vec<Shape> = pre.outputs.iter().map(shape).collect();
-    let graph = Use { key: &key, shapes: &shapes, inputs, origins: &[] };
+    let graph = Use { key, shapes: &shapes, inputs, origins: &[] };
     instantiate(context, &scheduled, &graph, config, &Watch::new(context.stop_check()))
 }
 
@@ -282,8 +287,8 @@ pub fn instantiate_schedule(
 pub fn create_schedule(context: &Arc<Context>, roots: &[UOp], config: &PrepareConfig) -> Result<ExecutionPlan> {
     let graph = Graph::new(roots);
     let key = GraphKey::new(&graph)?;
-    let pre = create_pre_schedule(&graph, &key.leaves, config.purpose())?;
-    instantiate_schedule(context, &pre, &key.leaves, &[], &key.bindings, config)
+    let pre = create_pre_schedule(&graph, &key, config.purpose())?;
+    instantiate_schedule(context, &pre, &key, &[], config)
 }
 
 /// The plan's buffers, by what they stand for.
@@ -417,7 +422,7 @@ fn steps(
         }
         plan.push(match &invocation.item {
             Item::Host { function, outputs, shapes } => {
-                Err(Step::Host(Arc::new(HostStep::new(function.clone(), *outputs, shapes.clone())?)))
+                Err(Step::Host { function: *function, outputs: *outputs, shapes: shapes[..].into() })
             }
             _ if empty => Err(Step::Nothing),
             Item::Copy => Err(Step::Copy),

@@ -8,6 +8,7 @@ use common::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use svod_dtype::{Const, DType};
+use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::{GraphError, HostCall, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::{Size, Variable};
@@ -285,22 +286,54 @@ fn b5_a_schedule_is_attached_to_memory_and_ordering_edges_hold() {
     // Of other operands, so that they stay two kernels.
     let product = mul(&leaf(&context, &[1., 2.]), &leaf(&context, &[10., 20.]));
     let graph = svod_ir::graph::Graph::new(&[sum, product]);
-    let key = svod_ir::graph::key::GraphKey::new(&graph).unwrap();
+    let key = GraphKey::new(&graph).unwrap();
     let purpose = svod_runtime::Purpose::default();
-    let mut schedule = svod_runtime::create_schedule_graph(&graph, &key.leaves, purpose).unwrap();
+    let mut schedule = svod_runtime::create_schedule_graph(&graph, &key, purpose).unwrap();
     let is_call = |at: &usize| matches!(schedule.nodes[*at], svod_runtime::schedule_graph::Node::Call { .. });
     let calls: Vec<usize> = (0..schedule.nodes.len()).filter(is_call).collect();
     let node = svod_runtime::schedule_graph::NodeId;
     schedule.run_after(node(calls[0]), node(calls[1]));
     let pre = schedule.linearize().unwrap();
-    let plan = svod_runtime::instantiate_schedule(&context, &pre, &key.leaves, &[], &[], &config()).unwrap();
+    let plan = svod_runtime::instantiate_schedule(&context, &pre, &key, &[], &config()).unwrap();
     plan.execute().unwrap();
     assert_eq!((output(&plan, 0), output(&plan, 1)), (vec![11., 22.], vec![10., 40.]));
     assert_eq!(plan.levels(), [0, 1], "independent, but ordered");
 
     let empty = svod_schedule::PreSchedule::default();
-    let nothing = svod_runtime::instantiate_schedule(&context, &empty, &[], &[], &[], &config());
+    let nothing = svod_runtime::instantiate_schedule(&context, &empty, &GraphKey::default(), &[], &config());
     assert!(matches!(nothing, Err(Error::EmptySchedule)));
+}
+
+/// Adds a number to its operand.
+fn plus(number: f32) -> Arc<svod_runtime::Function> {
+    let same = |operands: &[(DType, &[Size])]| Ok(vec![(operands[0].0, operands[0].1.into())]);
+    svod_runtime::Function::new("plus", same, move |args| {
+        let failed = |e: svod_device::DeviceError| CustomError::Failed(e.to_string());
+        let values = floats(&args.operands[0].buffer.to_vec().map_err(failed)?);
+        let sums: Vec<f32> = values.iter().map(|v| v + number).collect();
+        args.results[0].buffer.copy_in(&bytes(&sums)).map_err(failed)
+    })
+}
+
+#[test]
+fn b6_functions_of_the_host_are_named_by_position() -> Result<(), GraphError> {
+    let (context, _) = interpreting();
+    let x = leaf(&context, &[1., 2.]);
+    let of = |functions: [&Arc<svod_runtime::Function>; 2]| -> Result<Vec<f32>, GraphError> {
+        let inner = UOp::host(functions[0].clone(), std::slice::from_ref(&x))?.remove(0);
+        let outer = UOp::host(functions[1].clone(), &[mul(&inner, &inner)])?;
+        let plan = context.plan(&outer, &[], &config()).unwrap();
+        plan.execute().unwrap();
+        Ok(output(&plan, 0))
+    };
+    let (one, two, three) = (plus(1.), plus(2.), plus(3.));
+    assert_eq!((of([&one, &two])?, context.stats().schedules), (vec![6., 11.], 1));
+    assert_eq!((of([&two, &one])?, context.stats().schedules), (vec![10., 17.], 1));
+    assert_eq!((of([&three, &two])?, context.stats().schedules), (vec![18., 27.], 1));
+    assert_eq!(Arc::strong_count(&three), 1, "the cache keeps no function alive");
+    // One function twice is another graph than two functions.
+    assert_eq!((of([&one, &one])?, context.stats().schedules), (vec![5., 10.], 2));
+    Ok(())
 }
 
 /// Adds the value of variable `i` to its operand.
@@ -328,8 +361,7 @@ fn c8_copies_views_and_functions_are_items_also_inside_loops() {
         let range = s.range(first, 3);
         let i = s.bind(&Variable::new("i", 0, 9).unwrap(), range);
         let shape: Shape = vec![Size::from(3)].into();
-        let function = HostCall::new(add_i());
-        let host = Item::Host { function, outputs: 1, shapes: vec![shape.clone(), shape] };
+        let host = Item::Host { function: 0, outputs: 1, shapes: vec![shape.clone(), shape] };
         let so_far = s.after(sum, &[begin]);
         let added = s.call(host, vec![next, so_far, i], &[range]);
         let ready = s.after(next, &[added]);
@@ -338,8 +370,9 @@ fn c8_copies_views_and_functions_are_items_also_inside_loops() {
         let done = s.after(sum, &[end]);
         let view = s.call(Item::View { offset }, vec![tail, done], &[]);
         s.outputs = vec![s.after(tail, &[view]), done];
-        let leaves = [leaf_of(&x)];
-        svod_runtime::instantiate_schedule(&context, &s.linearize().unwrap(), &leaves, &[], &[], &config())
+        let (leaves, functions) = (vec![leaf_of(&x)], vec![HostCall::new(add_i())]);
+        let key = GraphKey { leaves, functions, ..GraphKey::default() };
+        svod_runtime::instantiate_schedule(&context, &s.linearize().unwrap(), &key, &[], &config())
     };
     let plan = build(1, 1).unwrap();
     for _ in 0..2 {
@@ -377,8 +410,8 @@ fn d3_a_function_that_comes_back_to_its_plan_is_told() {
 }
 
 fn scheduled(graph: &svod_ir::graph::Graph) -> Result<PreSchedule, PreScheduleError> {
-    let key = svod_ir::graph::key::GraphKey::new(graph).unwrap();
-    svod_runtime::create_pre_schedule(graph, &key.leaves, svod_runtime::Purpose::default())
+    let key = GraphKey::new(graph).unwrap();
+    svod_runtime::create_pre_schedule(graph, &key, svod_runtime::Purpose::default())
 }
 
 #[test]
@@ -387,14 +420,14 @@ fn b1_movements_vanish_and_kernels_are_calls_on_buffers_and_bound_variables() ->
     let a = leaf(&context, &[1., 2., 3., 4.]);
     let moved = a.reshape(vec![Size::from(2), Size::from(2)])?.permute(&[1, 0])?.flip(&[0])?;
     let graph = svod_ir::graph::Graph::new(&[add(&moved, &moved)]);
-    let key = svod_ir::graph::key::GraphKey::new(&graph).unwrap();
-    let calls = svod_runtime::create_schedule_graph(&graph, &key.leaves, svod_runtime::Purpose::default()).unwrap();
+    let key = GraphKey::new(&graph).unwrap();
+    let calls = svod_runtime::create_schedule_graph(&graph, &key, svod_runtime::Purpose::default()).unwrap();
     let is_call = |node: &&Node| matches!(node, Node::Call { item: Item::Kernel(0), args, .. } if args.len() == 2);
     assert_eq!((calls.nodes.iter().filter(is_call).count(), calls.kernels.len()), (1, 1));
     assert!(matches!(calls.nodes[calls.outputs[0].0], Node::After { .. }), "ordering is carried by after");
     let pre = calls.linearize().unwrap();
     assert_eq!(pre.invocations[0].args, [Slot::Leaf(0), Slot::Buffer(0)]);
-    let plan = svod_runtime::instantiate_schedule(&context, &pre, &key.leaves, &[], &[], &config()).unwrap();
+    let plan = svod_runtime::instantiate_schedule(&context, &pre, &key, &[], &config()).unwrap();
     plan.execute().unwrap();
     assert_eq!(output(&plan, 0), [4., 8., 2., 6.]);
     Ok(())

@@ -17,17 +17,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use svod_ir::Key;
 use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::{Device, Graph, GraphError, HostCall, Leaf, LeafClass, LoopBody, Op, Shape, UOp};
 use svod_ir::rewrite::{SIMPLIFY, rewrite};
 use svod_ir::size::Variable;
 use svod_ir::timing::Stage;
 
-/// The calls that compute a graph; `leaves` gives the position of each leaf.
-pub(crate) fn cut(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
-    let mut cutter =
-        Cutter { schedule: ScheduleGraph::default(), known: FxHashMap::default(), computes: Vec::new(), how };
+/// The calls that compute a graph; its key gives the positions of leaves and functions.
+pub(crate) fn cut(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
+    let functions = key.functions.iter().enumerate().map(|(i, function)| (function, i)).collect();
+    let schedule = ScheduleGraph::default();
+    let mut cutter = Cutter { schedule, functions, known: FxHashMap::default(), computes: Vec::new(), how };
     let mut places = FxHashMap::default();
-    for (i, leaf) in leaves.iter().enumerate() {
+    for (i, leaf) in key.leaves.iter().enumerate() {
         let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
         let constant = how.prepared && leaf.class() == LeafClass::Data && fixed;
         places.insert(leaf, Place { value: cutter.schedule.slot(Slot::Leaf(i)), constant });
@@ -60,15 +62,17 @@ enum Shared<'g> {
 }
 
 /// Cuts graphs, and the bodies of their loops, into one schedule.
-struct Cutter {
+struct Cutter<'k> {
     schedule: ScheduleGraph,
+    /// Positions of the functions of the host.
+    functions: FxHashMap<&'k HostCall, usize>,
     known: FxHashMap<Key, usize>,
     /// The nodes of the outermost graph that the next call computes.
     computes: Vec<NodeIndex>,
     how: Purpose,
 }
 
-impl Cutter {
+impl Cutter<'_> {
     /// The values of a graph's roots.
     fn graph(
         &mut self,
@@ -218,7 +222,9 @@ impl Cutter {
             |(dtype, shape): &(_, Shape)| BufferSpec { dtype: *dtype, shape: shape.to_vec(), device: device.clone() };
         let written: Vec<BufferSpec> = outputs.iter().map(spec).collect();
         let shapes = outputs.iter().map(|(_, shape)| shape).chain(below.iter().map(UOp::shape_arc)).cloned().collect();
-        let item = Item::Host { function: function.clone(), outputs: written.len(), shapes };
+        let unknown = RangeifyError::Unsupported("a host function that the graph's key does not name");
+        let function = *self.functions.get(function).ok_or(unknown)?;
+        let item = Item::Host { function, outputs: written.len(), shapes };
         Ok(self.step(item, &written, operands, loops))
     }
 

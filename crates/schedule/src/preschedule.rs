@@ -9,14 +9,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use svod_dtype::DType;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Device, Graph, GraphError, HostCall, Leaf, Shape};
+use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::{Device, Graph, GraphError, Shape};
 use svod_ir::kernel::Kernel;
 use svod_ir::size::{BoundVariable, Size};
 
 /// What an argument of an invocation stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Slot {
-    /// A leaf of the graph, by the order of the first visit ([`svod_ir::graph::key::GraphKey::leaves`]).
+    /// A leaf of the graph, by the order of the first visit ([`GraphKey::leaves`]).
     Leaf(usize),
     /// A buffer of the schedule's own, by its position in [`PreSchedule::buffers`].
     Buffer(usize),
@@ -48,8 +49,8 @@ pub enum Item {
     },
     /// Calls a function of the host, which writes the first arguments and reads the others.
     Host {
-        /// The function.
-        function: HostCall,
+        /// The function, by the order of the first visit ([`GraphKey::functions`]).
+        function: usize,
         /// Number of arguments that it writes.
         outputs: usize,
         /// Extents of all arguments.
@@ -138,13 +139,13 @@ pub struct Purpose {
     pub strict: bool,
 }
 
-/// Cuts a graph into kernels and orders them; `leaves` gives the position of each leaf.
+/// Cuts a graph into kernels and orders them; its `key` numbers leaves and functions.
 ///
 /// # Errors
 /// [`PreScheduleError::NoKernels`] where the roots are memory already, and
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
-pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<PreSchedule, PreScheduleError> {
-    let schedule = pre_schedule(graph, leaves, how)?;
+pub fn create_pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<PreSchedule, PreScheduleError> {
+    let schedule = pre_schedule(graph, key, how)?;
     if schedule.invocations.is_empty() { Err(PreScheduleError::NoKernels) } else { Ok(schedule) }
 }
 
@@ -152,14 +153,14 @@ pub fn create_pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Resu
 ///
 /// # Errors
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
-pub fn pre_schedule(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<PreSchedule, PreScheduleError> {
-    Ok(create_schedule_graph(graph, leaves, how)?.linearize()?)
+pub fn pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<PreSchedule, PreScheduleError> {
+    Ok(create_schedule_graph(graph, key, how)?.linearize()?)
 }
 
 /// Cuts a graph into kernels, as calls that are still to be ordered.
 ///
 /// # Errors
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
-pub fn create_schedule_graph(graph: &Graph, leaves: &[Leaf], how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
-    cut(graph, leaves, how)
+pub fn create_schedule_graph(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
+    cut(graph, key, how)
 }

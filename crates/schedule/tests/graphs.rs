@@ -94,7 +94,7 @@ fn check(roots: &[UOp]) -> PreSchedule {
     let key = GraphKey::new(&graph).unwrap();
     let want: Vec<Vec<f64>> = roots.iter().map(|r| support::value(r, &[]).data.to_f64()).collect();
     for prepared in [false, true] {
-        let schedule = create_pre_schedule(&graph, &key.leaves, Purpose { prepared, strict: false }).unwrap();
+        let schedule = create_pre_schedule(&graph, &key, Purpose { prepared, strict: false }).unwrap();
         let mut buffers: Vec<HostBuffer> = schedule
             .buffers
             .iter()
@@ -141,7 +141,7 @@ fn check(roots: &[UOp]) -> PreSchedule {
             close(want, &buffers[*i].to_f64(), &text);
         }
     }
-    create_pre_schedule(&graph, &key.leaves, Purpose::default()).unwrap()
+    create_pre_schedule(&graph, &key, Purpose::default()).unwrap()
 }
 
 fn close(want: &[f64], got: &[f64], text: &str) {
@@ -397,7 +397,7 @@ fn graphs_that_blow_up_elsewhere() {
     let count = |roots: &[UOp]| {
         let graph = Graph::new(roots);
         let key = GraphKey::new(&graph).unwrap();
-        create_pre_schedule(&graph, &key.leaves, Purpose::default()).unwrap()
+        create_pre_schedule(&graph, &key, Purpose::default()).unwrap()
     };
     let x = random(&[4, 8], 20);
     let mut chain = x.clone();
@@ -429,7 +429,7 @@ fn a_48_layer_network_has_few_kernels() {
         }
         let graph = Graph::new(&[x]);
         let key = GraphKey::new(&graph).unwrap();
-        (graph.len(), create_pre_schedule(&graph, &key.leaves, Purpose { prepared: true, strict: false }).unwrap())
+        (graph.len(), create_pre_schedule(&graph, &key, Purpose { prepared: true, strict: false }).unwrap())
     };
     let (nodes, half) = build(24);
     let (twice, whole) = build(48);

@@ -67,8 +67,9 @@ impl ProgramSpec {
     }
 }
 
-/// Launch sizes from named indices: `g` and an axis counts groups, `l` threads of a group, `i`
-/// tasks without groups, which removes the local size.
+/// Launch sizes from named indices, such as `gidx0`: a name that begins with `g` counts groups, with `l`
+/// threads of a group, with `i` tasks without groups, which removes the local size. The number that the
+/// name ends with is the axis.
 pub fn sizes_from_specials(specials: &[(&str, LaunchExpr)]) -> Result<LaunchSizes, ProgramError> {
     let mut sizes = LaunchSizes::default();
     let mut seen = BTreeSet::new();
@@ -76,7 +77,11 @@ pub fn sizes_from_specials(specials: &[(&str, LaunchExpr)]) -> Result<LaunchSize
     for (name, extent) in specials {
         let bad = || ProgramError::BadSpecial((*name).to_owned());
         let (kind, axis) = match name.as_bytes() {
-            [kind @ (b'g' | b'l' | b'i'), axis @ b'0'..=b'2'] => (*kind, usize::from(axis - b'0')),
+            [kind @ (b'g' | b'l' | b'i'), middle @ .., axis @ b'0'..=b'2']
+                if !middle.last().is_some_and(u8::is_ascii_digit) =>
+            {
+                (*kind, usize::from(axis - b'0'))
+            }
             _ => return Err(bad()),
         };
         // `g0` and `i0` are the same size.

@@ -260,8 +260,8 @@ pub enum ProgramError {
         /// Number of launches.
         launches: usize,
     },
-    /// A special index that is not `g`, `l` or `i` and an axis from 0 to 2, or comes twice.
-    #[error("special index '{0}': expected g, l or i and an axis from 0 to 2, each once")]
+    /// A special index that does not begin with `g`, `l` or `i` and end with an axis from 0 to 2, or comes twice.
+    #[error("special index '{0}': expected a name from g, l or i to an axis from 0 to 2, each once")]
     BadSpecial(String),
     /// Nothing to make a program of.
     #[error("not a program: it has no stages")]

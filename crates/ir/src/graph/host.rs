@@ -38,6 +38,11 @@ impl HostCall {
         &self.0
     }
 
+    /// Where it is: its identity, as long as it lives.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>() as usize
+    }
+
     /// The function as what it is; `None` where it is something else.
     pub fn downcast<T: HostFunction>(&self) -> Option<&T> {
         (&*self.0 as &dyn Any).downcast_ref()
@@ -64,7 +69,7 @@ impl HostCall {
 
 impl PartialEq for HostCall {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.address() == other.address()
     }
 }
 
@@ -72,7 +77,7 @@ impl Eq for HostCall {}
 
 impl Hash for HostCall {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.0).cast::<()>().hash(state);
+        self.address().hash(state);
     }
 }
 

@@ -16,7 +16,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What each iteration of a loop computes, and how often. Equal where structure and variable are.
+/// What each iteration of a loop computes, and how often. Equal where structure, variable and the
+/// functions of the host are that it calls.
 #[derive(Clone, Debug)]
 pub struct LoopBody(Arc<Body>);
 
@@ -26,6 +27,7 @@ struct Body {
     params: Vec<Leaf>,
     results: Vec<UOp>,
     key: GraphKey,
+    pattern: [u8; 32],
     structure: [u8; 32],
 }
 
@@ -39,8 +41,13 @@ impl LoopBody {
         let key = GraphKey::new(&Graph::new(&results))?;
         // Parameters that no result reads are operands as well.
         let about = format!("{var} {} {} {}", Variable::min(&var), Variable::max(&var), params.len());
-        let structure = *blake3::Hasher::new().update(&key.hash).update(about.as_bytes()).finalize().as_bytes();
-        Ok(LoopBody(Arc::new(Body { var, params, results, key, structure })))
+        let mut hasher = blake3::Hasher::new();
+        let pattern = *hasher.update(&key.hash).update(about.as_bytes()).finalize().as_bytes();
+        for function in &key.functions {
+            hasher.update(&function.address().to_ne_bytes());
+        }
+        let structure = *hasher.finalize().as_bytes();
+        Ok(LoopBody(Arc::new(Body { var, params, results, key, pattern, structure })))
     }
 
     /// The loop's variable: from its least to its greatest value, both inclusive.
@@ -61,6 +68,11 @@ impl LoopBody {
     /// The structure of the graph of the results.
     pub fn key(&self) -> &GraphKey {
         &self.0.key
+    }
+
+    /// What tells this loop from those of another structure, whichever functions of the host they call.
+    pub fn pattern(&self) -> &[u8; 32] {
+        &self.0.pattern
     }
 
     /// What tells this loop from others.
@@ -210,13 +222,4 @@ pub(super) fn output<'a>(body: &'a LoopBody, output: usize, sources: &[UOp]) -> 
         return Err(Reason::Axis { axis: output, rank: body.results().len() });
     };
     Ok(param)
-}
-
-impl GraphKey {
-    /// Values of variables in the bodies of loops count as the graph's.
-    pub(super) fn absorb(&mut self, body: &LoopBody) -> Result<(), BindMismatch> {
-        let inner = body.key();
-        self.opaque |= inner.opaque;
-        inner.bindings.iter().try_for_each(|bound| self.bind(bound))
-    }
 }

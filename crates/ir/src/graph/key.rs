@@ -3,11 +3,14 @@
 //! Leaves are numbered by first visit, and so are their storages. Kept are: operations with their
 //! data, sizes, types, devices, names and bounds of variables, and of each leaf the class, how far
 //! it is aligned, and who shares a storage with whom, at which distance. Left out are node ids,
-//! storage ids, versions, and the values of binds.
+//! storage ids, versions, the values of binds, and which functions of the host are called: these are
+//! numbered by first visit too.
 
+use super::host::HostCall;
 use super::leaf::{Leaf, LeafClass};
 use super::op::Op;
 use super::walk::Graph;
+use super::uop::UOp;
 use crate::size::BoundVariable;
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
@@ -26,9 +29,9 @@ pub struct GraphKey {
     pub bindings: Vec<BoundVariable>,
     /// Those of them whose value the memory of a leaf has fixed.
     pub fixed: Vec<BoundVariable>,
-    /// Whether it names functions of the host, which are no structure: the hash is of no use in another
-    /// process, and for no longer than they live.
-    pub opaque: bool,
+    /// The functions of the host that it calls, those in bodies of loops included, each once, in the order
+    /// of the first visit.
+    pub functions: Vec<HostCall>,
 }
 
 /// One variable with two values in one graph.
@@ -45,6 +48,7 @@ impl GraphKey {
         let mut bytes = Bytes(Vec::with_capacity(graph.len() * 32));
         let mut key = GraphKey::default();
         let mut storages: FxHashMap<u64, (usize, u64)> = FxHashMap::default();
+        let mut functions = Numbers::default();
         for (node, sources) in graph.iter() {
             match node.op() {
                 Op::Leaf(leaf) => {
@@ -70,22 +74,29 @@ impl GraphKey {
                     ("bind", bound.variable()).hash(&mut bytes);
                     key.bind(bound)?;
                 }
-                op => {
-                    (op, sources).hash(&mut bytes);
-                    match op {
-                        Op::Loop(body, _) => key.absorb(body)?,
-                        Op::Host(..) => key.opaque = true,
-                        _ => {}
+                Op::Loop(body, output) => {
+                    ("loop", body.pattern(), output, sources).hash(&mut bytes);
+                    for function in &body.key().functions {
+                        functions.number(function).hash(&mut bytes);
                     }
+                    body.key().bindings.iter().try_for_each(|bound| key.bind(bound))?;
                 }
+                Op::Host(function, operands, output) => {
+                    ("host", functions.number(function), operands, output, sources).hash(&mut bytes);
+                    let below: Vec<UOp> = sources.iter().map(|s| graph.nodes()[*s as usize].clone()).collect();
+                    // Of all results, also those that nobody wants: they are written.
+                    function.outputs(&below).unwrap_or_default().hash(&mut bytes);
+                }
+                op => (op, sources).hash(&mut bytes),
             }
         }
         graph.roots().hash(&mut bytes);
+        key.functions = functions.all;
         key.hash = *blake3::hash(&bytes.0).as_bytes();
         Ok(key)
     }
 
-    pub(super) fn bind(&mut self, bound: &BoundVariable) -> Result<(), BindMismatch> {
+    fn bind(&mut self, bound: &BoundVariable) -> Result<(), BindMismatch> {
         match self.bindings.iter().find(|b| b.variable().name() == bound.variable().name()) {
             None => self.bindings.push(bound.clone()),
             Some(known) if known == bound => {}
@@ -99,6 +110,22 @@ impl GraphKey {
 fn alignment(leaf: &Leaf) -> u64 {
     let of_offset = 1 << leaf.offset().trailing_zeros().min(MAX_ALIGNMENT.trailing_zeros());
     leaf.data().alignment().min(of_offset)
+}
+
+/// Functions by the order in which they were met.
+#[derive(Default)]
+struct Numbers {
+    all: Vec<HostCall>,
+    known: FxHashMap<HostCall, usize>,
+}
+
+impl Numbers {
+    fn number(&mut self, function: &HostCall) -> usize {
+        *self.known.entry(function.clone()).or_insert_with(|| {
+            self.all.push(function.clone());
+            self.all.len() - 1
+        })
+    }
 }
 
 /// Collects what is hashed, to be digested at once.

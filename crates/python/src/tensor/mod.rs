@@ -104,11 +104,6 @@ impl PyTensor {
         Tensor::from_uop(self.0.uop()).into()
     }
 
-    /// Whether both stand for one value, computed or not.
-    fn _same(&self, other: &PyTensor) -> bool {
-        self.0.uop() == other.0.uop()
-    }
-
     /// Extents.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {

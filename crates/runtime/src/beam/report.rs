@@ -74,10 +74,7 @@ impl Report {
     pub(super) fn dropped(&self, schedule: &Schedule, why: &Dropped) {
         if self.log {
             self.clear();
-            let steps: Vec<String> = schedule.0.iter().map(ToString::to_string).collect();
-            let (title, steps) = (&self.title, steps.join("; "));
-            let why = why.to_string().replace('\n', " ");
-            let _ = writeln!(std::io::stderr(), "svod: {title}: dropped, {why} [{steps}]");
+            let _ = writeln!(std::io::stderr(), "svod: {}: {}", self.title, dropped(schedule, why));
         }
     }
 
@@ -90,6 +87,12 @@ impl Report {
             let _ = writeln!(std::io::stderr(), "svod: {}: {times}, {verdict}", self.title);
         }
     }
+}
+
+/// What the log says of a candidate that is out.
+pub(super) fn dropped(schedule: &Schedule, why: &Dropped) -> String {
+    let steps: Vec<String> = schedule.0.iter().map(ToString::to_string).collect();
+    format!("dropped, {} [{}]", why.to_string().replace('\n', " "), steps.join("; "))
 }
 
 impl Drop for Report {

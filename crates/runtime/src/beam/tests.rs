@@ -4,7 +4,7 @@ use super::bench::{Bench, Native};
 use super::crew::Crew;
 use super::measure::{Rules, Timed, paired, score};
 use super::message::{self, Compiled, Dropped, Reason, Reply, Request, Subject};
-use super::report::Report;
+use super::report::{Report, dropped};
 use super::worker::{ASKED, serve, set_worker_command};
 use super::{Search, kernel};
 use crate::code::{Job, Optimizer};
@@ -160,6 +160,19 @@ fn c9_what_is_too_long_or_computes_too_much_is_dropped_with_numbers() {
         (Reason::Linearize, true),
         "{wrong}"
     );
+}
+
+#[test]
+fn c9_every_drop_is_logged_with_reason_and_schedule() {
+    use Reason::{Compile, Compute, Crash, Linearize, Panic, Run, TimeOut, TooManyUops};
+    let two = schedule("split out.i.0 by 8 rest\nbind out.i.1 vector");
+    let line = |reason| dropped(&two, &Dropped::new(reason, "because\nof this"));
+    let lines = [Linearize, TooManyUops, Compute, Compile, Run, Panic, TimeOut, Crash].map(line);
+    assert_eq!(lines[0], "dropped, linearize: because of this [split out.i.0 by 8 rest; bind out.i.1 vector]");
+    let kinds = ["linearize", "too many uops", "compute grew", "compile", "run", "panic", "time-out", "crash"];
+    for (line, kind) in lines.iter().zip(kinds) {
+        assert!(line.starts_with(&format!("dropped, {kind}: ")), "{line}");
+    }
 }
 
 #[test]

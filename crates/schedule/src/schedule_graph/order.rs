@@ -150,6 +150,9 @@ fn edges(graph: &ScheduleGraph, loops: &Loops) -> Result<FxHashMap<usize, Vec<(C
                     }
                 }
             }
+            Node::Store { call, .. } if !graph.is_call(*call) => {
+                return Err(ScheduleGraphError::UnknownCall { node: at, call: call.0 });
+            }
             _ => {}
         }
     }

@@ -108,9 +108,30 @@ fn b3_any_other_kind_of_dependency_is_an_error_that_names_it() {
     let (error, ..) = of(&|b| b.graph.range(0, 1));
     // A loop without calls and end.
     assert!(matches!(error, E::NeverClosed(_)), "{error}");
+    let n = || Variable::new("n", 1, 8).unwrap();
+    let others: [(&str, Box<dyn Fn(&mut Built) -> NodeId>); 7] = [
+        ("scratch", Box::new(|b| b.graph.add(Node::Scratch { dtype: DType::F32, count: None }))),
+        ("a stack", Box::new(|b| b.graph.add(Node::Stack(b.buffers.clone())))),
+        ("a select", Box::new(|b| b.graph.add(Node::Select(b.buffers[0], 0)))),
+        ("a variable", Box::new(|b| b.graph.add(Node::DefineVar(n())))),
+        ("a bind", Box::new(|b| b.bound("n", (1, 8), b.buffers[0]))),
+        ("a buffer", Box::new(|b| b.graph.slot(Slot::Leaf(3)))),
+        ("a range", {
+            let user = || Node::Range { min: 1.into(), max: Size::from(&n()), kind: RangeKind::User };
+            Box::new(move |b| b.graph.add(user()))
+        }),
+    ];
+    for (expected, node) in others {
+        let (error, ..) = of(&*node);
+        assert!(matches!(error, E::IllegalDependency { kind, .. } if kind == expected), "{expected}: {error}");
+    }
     let (error, node, call) = of(&|_| NodeId(99));
     assert_eq!(error, E::UnknownCall { node, call });
     assert_eq!(error.to_string(), format!("node {node} depends on call 99, which is unknown"));
+    let (error, _, store) = of(&|b| b.graph.add(Node::Store { buffer: b.buffers[0], call: NodeId(98) }));
+    assert_eq!(error, E::UnknownCall { node: store, call: 98 });
+    let (error, node, _) = of(&|b| b.graph.after(NodeId(97), &[]));
+    assert!(matches!(error, E::UnknownCall { call: 97, .. }), "{node}: {error}");
 }
 
 #[test]
@@ -241,6 +262,16 @@ fn b4_every_error_names_the_loop() {
     let end = b.graph.add(Node::End { call, ranges: vec![inner, outer] });
     assert_eq!(b.refused(), E::SeveralLoops { end: end.0, count: 2 });
 
+    let (mut b, _, [first, _]) = looped(0, 1);
+    let end = b.graph.add(Node::End { call: first, ranges: vec![] });
+    assert_eq!(b.refused(), E::SeveralLoops { end: end.0, count: 0 });
+
+    let (mut b, range, [first, _]) = looped(0, 1);
+    b.graph.end(first, range);
+    let nowhere = b.bound("i", (0, 9), NodeId(66));
+    let (call, _) = b.call(2, &[nowhere], &[]);
+    assert_eq!(b.refused(), E::UndeclaredLoop { call: call.0, range: 66 });
+
     let mut b = Built::new(2);
     let (outer, inner) = (b.graph.range(0, 1), b.graph.range(0, 1));
     b.call(0, &[], &[outer, inner]);
@@ -283,6 +314,27 @@ fn b5_arguments_are_memory_or_bound_variables() {
         b.graph.add(Node::Bind { var: value, value })
     });
     assert!(matches!(error, E::BindWithoutDefineVar { kind: "a constant", .. }), "{error}");
+    let error = refused(&|b| {
+        let value = b.graph.add(Node::Const(1));
+        b.graph.add(Node::Bind { var: NodeId(88), value })
+    });
+    assert!(matches!(error, E::BindWithoutDefineVar { var: 88, kind: "nothing", .. }), "{error}");
+    let error = refused(&|_| NodeId(77));
+    assert!(matches!(error, E::UnknownCall { call: 77, .. }), "{error}");
+    for kind in ["a call", "an end", "a store", "a range", "a variable"] {
+        let error = refused(&|b| match kind {
+            "a variable" => b.graph.add(Node::DefineVar(Variable::new("n", 1, 8).unwrap())),
+            "a range" => b.graph.add(Node::Range { min: 1.into(), max: 2.into(), kind: RangeKind::User }),
+            _ => {
+                let range = b.graph.range(0, 1);
+                let call = b.graph.call(Item::Copy, vec![b.buffers[0]; 2], &[range]);
+                let end = b.graph.end(call, range);
+                let store = b.graph.add(Node::Store { buffer: b.buffers[0], call });
+                [("a call", call), ("an end", end), ("a store", store)].into_iter().find(|n| n.0 == kind).unwrap().1
+            }
+        });
+        assert!(matches!(error, E::UnsupportedArgument { kind: k, .. } if k == kind), "{kind}: {error}");
+    }
     let error = refused(&|b| b.graph.add(Node::Scratch { dtype: DType::F32, count: None }));
     assert!(matches!(error, E::UnsizedScratch(_)), "{error}");
     let mut b = Built::new(1);
@@ -311,6 +363,12 @@ fn b5_stacks_scratch_and_bound_values_resolve() {
     let part = b.graph.add(Node::Select(stack, 3));
     b.call(0, &[part], &[]);
     assert!(matches!(b.refused(), E::UnknownPart { part: 3, count: 1, .. }));
+
+    let mut b = Built::new(1);
+    let nine = b.graph.add(Node::Const(9));
+    let n = b.bound("n", (1, 8), nine);
+    b.call(0, &[n], &[]);
+    assert_eq!(b.refused().to_string(), "variable n: 9 is outside [1, 8]");
 
     let mut b = Built::new(1);
     let (five, six) = (b.graph.add(Node::Const(5)), b.graph.add(Node::Const(6)));

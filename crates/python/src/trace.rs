@@ -1,0 +1,72 @@
+//! What `jit` tells arguments apart by.
+
+use std::fmt::{Arguments, Write};
+
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use svod_runtime::PrepareConfig;
+use svod_tensor::Tensor;
+
+use crate::array::dtype_of;
+use crate::error::{Class, Result};
+use crate::tensor::PyTensor;
+
+/// The element types, extents and devices of tensors and arrays, and the present configuration, as text;
+/// without the extents of those at the positions `open`.
+#[pyfunction]
+pub fn _signature(arrays: Vec<Bound<'_, PyAny>>, open: Vec<usize>) -> Result<String> {
+    let mut text = String::with_capacity(24 * arrays.len());
+    for (at, array) in arrays.iter().enumerate() {
+        let open = open.contains(&at);
+        match array.cast::<PyTensor>() {
+            Ok(tensor) => of_tensor(&mut text, &tensor.get().0, open)?,
+            Err(_) => {
+                let array = array.cast::<PyUntypedArray>().map_err(PyErr::from)?;
+                put(&mut text, format_args!("{}", dtype_of(array)?));
+                let extents = if open { &[][..] } else { array.shape() };
+                extents.iter().for_each(|n| put(&mut text, format_args!(",{n}")));
+                put(&mut text, format_args!("@CPU;"));
+            }
+        }
+    }
+    let config = PrepareConfig::current();
+    if config != PrepareConfig::default() {
+        put(&mut text, format_args!("{config}"));
+    }
+    Ok(text)
+}
+
+fn of_tensor(text: &mut String, tensor: &Tensor, open: bool) -> Result<()> {
+    let value = tensor.uop();
+    if let Some(sharding) = value.sharding() {
+        let names: Vec<&str> = sharding.devices().iter().map(|device| device.name()).collect();
+        let names = names.join(", ");
+        let message = format!("jit: an argument is spread over ({names}); give it whole, and shard it in the function");
+        return Err(Class::Argument.raise(message));
+    }
+    put(text, format_args!("{}", value.dtype()));
+    let shape = if open { &[][..] } else { value.shape() };
+    for extent in shape {
+        match extent.as_const() {
+            Some(extent) => put(text, format_args!(",{extent}")),
+            None => {
+                put(text, format_args!(",{extent}"));
+                // A name alone says nothing of the bounds.
+                extent.variables().iter().for_each(|v| put(text, format_args!("|{v}:{}:{}", v.min(), v.max())));
+            }
+        }
+    }
+    put(text, format_args!("@{};", tensor.device().name()));
+    Ok(())
+}
+
+fn put(text: &mut String, what: Arguments) {
+    text.write_fmt(what).expect("a String takes any text");
+}
+
+/// Whether each of these tensors stands for the same value, computed or not, as the other one in its place.
+#[pyfunction]
+pub fn _same(some: Vec<Py<PyTensor>>, others: Vec<Py<PyTensor>>) -> bool {
+    let same = |(a, b): (&Py<PyTensor>, &Py<PyTensor>)| a.get().0.uop() == b.get().0.uop();
+    some.len() == others.len() && some.iter().zip(&others).all(same)
+}

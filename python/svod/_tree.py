@@ -1,0 +1,130 @@
+"""Nested containers of tensors: dicts, lists, tuples, named tuples and dataclasses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import operator
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from svod._svod import Size, Tensor, Variable
+from svod.nn._module import Module, tensors_of
+
+__all__ = ["Slot", "key", "rebuilder", "rebuilt", "taken"]
+
+_BY_VALUE = frozenset({bool, int, str, bytes, type(None)})
+_ARRAY = "array"
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """Where a tensor stands in a structure."""
+
+    position: int
+
+
+def taken(value: Any, arrays: list[Any], other: Callable[[Any], Any]) -> Any:
+    """The structure of a value: its tensors and arrays, put into `arrays`, become slots.
+
+    What is neither one of them nor a container becomes what `other` gives for it.
+    """
+    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+        arrays.append(value)
+        return Slot(len(arrays) - 1)
+    if isinstance(value, dict):
+        return _filled(value, {name: taken(item, arrays, other) for name, item in value.items()})
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(taken(item, arrays, other) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)([taken(item, arrays, other) for item in value])
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _mapped(value, lambda item: taken(item, arrays, other))
+    return other(value)
+
+
+def rebuilt(structure: Any, tensors: Sequence[Any]) -> Any:
+    """The value of a structure, with tensors in its slots."""
+    if isinstance(structure, Slot):
+        return tensors[structure.position]
+    if isinstance(structure, dict):
+        return _filled(structure, {name: rebuilt(item, tensors) for name, item in structure.items()})
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*(rebuilt(item, tensors) for item in structure))
+    if isinstance(structure, (list, tuple)):
+        return type(structure)([rebuilt(item, tensors) for item in structure])
+    if dataclasses.is_dataclass(structure) and not isinstance(structure, type):
+        return _mapped(structure, lambda item: rebuilt(item, tensors))
+    return structure
+
+
+def rebuilder(structure: Any) -> Callable[[Sequence[Any]], Any]:
+    """`rebuilt` of one structure, which is looked at here and not at every call."""
+    kind = type(structure)
+    if kind is Slot:
+        return operator.itemgetter(structure.position)
+    if kind is dict:
+        names, values = list(structure), [rebuilder(item) for item in structure.values()]
+        return lambda tensors: dict(zip(names, [value(tensors) for value in values], strict=True))
+    if kind is list or kind is tuple:
+        items = [rebuilder(item) for item in structure]
+        return lambda tensors: kind([item(tensors) for item in items])
+    return lambda tensors: rebuilt(structure, tensors)
+
+
+def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
+    """What tells the structure of a value from others, in one pass that `jit` makes at every call.
+
+    Tensors and arrays are put into `arrays`, in the order of `taken`. Numbers and text count by value, sizes,
+    which are put into `sizes`, without the values of their variables, other objects by identity.
+    """
+    kind = type(value)
+    if kind is Tensor or kind is np.ndarray:
+        arrays.append(value)
+        return _ARRAY
+    if kind in _BY_VALUE:
+        return kind, value
+    if kind is list or kind is tuple:
+        return kind, tuple([key(item, arrays, sizes) for item in value])
+    if isinstance(value, dict):
+        # Of a dict's keys, 1, 1.0 and True are equal.
+        names = [name if type(name) is str else (type(name), name) for name in value]
+        return kind, tuple(names), tuple([key(item, arrays, sizes) for item in value.values()])
+    if isinstance(value, (np.ndarray, np.generic)):
+        arrays.append(np.asarray(value))
+        return _ARRAY
+    if isinstance(value, (list, tuple)):
+        return kind, tuple([key(item, arrays, sizes) for item in value])
+    if isinstance(value, (bool, int, float, complex, str, bytes)):
+        # 0.0 and -0.0 are equal, NaN is not equal to itself.
+        return kind, repr(value)
+    if isinstance(value, Size):
+        sizes.append(value)
+        return kind, repr(value._free()), tuple(map(repr, value.variables))
+    if isinstance(value, Variable):
+        return kind, repr(value)
+    if isinstance(value, Module):
+        return kind, id(value), tuple(map(id, tensors_of(value)))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return kind, tuple([key(getattr(value, field.name), arrays, sizes) for field in fields])
+    return kind, id(value)
+
+
+def _filled(value: dict[Any, Any], items: dict[Any, Any]) -> dict[Any, Any]:
+    """A dict of the value's own class with other items."""
+    if type(value) is dict:
+        return items
+    other = copy.copy(value)
+    other.update(items)
+    return other
+
+
+def _mapped(value: Any, to: Callable[[Any], Any]) -> Any:
+    """A dataclass's object with other fields; its constructor might refuse slots."""
+    other = copy.copy(value)
+    for field in dataclasses.fields(value):
+        object.__setattr__(other, field.name, to(getattr(value, field.name)))
+    return other
