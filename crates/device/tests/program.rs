@@ -175,7 +175,17 @@ fn a8_special_indices_give_launch_sizes() {
     assert_eq!(sizes(&["i1", "i0"]).unwrap(), ConcreteLaunchDims { global: [3, 2, 1], local: None });
     assert_eq!(sizes(&["gidx1", "lidx2"]).unwrap(), ConcreteLaunchDims { global: [1, 2, 1], local: Some([1, 1, 3]) });
     assert_eq!(sizes(&["idx2", "lidx0"]).unwrap(), ConcreteLaunchDims { global: [1, 1, 2], local: None });
-    for bad in [["g3", "l0"], ["g0", "g0"], ["g0", "i0"], ["x0", "g0"], ["g", "l"], ["g00", "l"], ["gidx12", "l0"], ["gidx0", "g0"], ["gidx", "l0"]] {
+    for bad in [
+        ["g3", "l0"],
+        ["g0", "g0"],
+        ["g0", "i0"],
+        ["x0", "g0"],
+        ["g", "l"],
+        ["g00", "l"],
+        ["gidx12", "l0"],
+        ["gidx0", "g0"],
+        ["gidx", "l0"],
+    ] {
         assert!(matches!(sizes(&bad), Err(ProgramError::BadSpecial(_))), "{bad:?}");
     }
 }

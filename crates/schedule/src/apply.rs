@@ -142,7 +142,7 @@ pub(crate) fn apply(kernel: &Kernel, schedule: &Schedule) -> Result<Scheduled, S
 }
 
 /// Points of a round of a split loop at most.
-const LARGEST_STEP: u64 = 1 << 31;
+const LARGEST_STEP: u64 = 1 << 48;
 /// Copies that the unrolled loops of a stage make of its body at most.
 const MAX_UNROLLED: u64 = 1024;
 /// Lanes of a vector loop at most.

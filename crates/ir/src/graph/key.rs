@@ -9,8 +9,8 @@
 use super::host::HostCall;
 use super::leaf::{Leaf, LeafClass};
 use super::op::Op;
-use super::walk::Graph;
 use super::uop::UOp;
+use super::walk::Graph;
 use crate::size::BoundVariable;
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
