@@ -290,6 +290,51 @@ fn an_interrupt_stops_a_run_between_tasks() {
     STOP.store(false, Ordering::Relaxed);
 }
 
+static MET: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+/// Waits a while for another kernel to run at the same time.
+unsafe extern "C" fn meet(_: *const *mut u8, _: *const i64) {
+    let start = std::time::Instant::now();
+    MET.fetch_add(1, Ordering::SeqCst);
+    while MOST.fetch_max(MET.load(Ordering::SeqCst), Ordering::SeqCst) < 2 && start.elapsed().as_secs() < 20 {
+        std::thread::yield_now();
+    }
+    MET.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Notes how many kernels run meanwhile.
+struct Alone(Arc<Mutex<Vec<usize>>>);
+
+impl CustomFunction for Alone {
+    fn kind(&self) -> &str {
+        "alone"
+    }
+
+    fn call(&self, _: &CustomArgs) -> Result<(), CustomError> {
+        self.0.lock().unwrap().push(MET.load(Ordering::SeqCst));
+        Ok(())
+    }
+}
+
+#[test]
+fn d3_kernels_of_one_level_run_side_by_side_and_others_are_barriers() {
+    let context = context();
+    context.set_threads(2);
+    let code = Kernel::new("meet", meet, 1, 4).code(&context);
+    let mut builder = builder(&context, 4);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    builder.op(PlanOp::kernel(code.clone(), vec![0]));
+    builder.op(PlanOp::custom(Arc::new(Alone(seen.clone())), vec![2], vec![0]));
+    builder.op(PlanOp::custom(Arc::new(Alone(seen.clone())), vec![3], vec![0]));
+    builder.op(PlanOp::kernel(code, vec![1]));
+    let plan = builder.build().unwrap();
+    assert_eq!(plan.levels(), [0; 4]);
+    plan.execute().unwrap();
+    assert_eq!(MOST.load(Ordering::SeqCst), 2, "both kernels at one time");
+    assert_eq!(*seen.lock().unwrap(), [0, 0], "nothing beside a function");
+}
+
 /// What an op of a random plan does to two of 4 overlapping windows of a storage, or of another.
 #[derive(Clone, Debug)]
 enum Act {

@@ -109,7 +109,8 @@ fn b3_any_other_kind_of_dependency_is_an_error_that_names_it() {
     // A loop without calls and end.
     assert!(matches!(error, E::NeverClosed(_)), "{error}");
     let n = || Variable::new("n", 1, 8).unwrap();
-    let others: [(&str, Box<dyn Fn(&mut Built) -> NodeId>); 7] = [
+    type Make = Box<dyn Fn(&mut Built) -> NodeId>;
+    let others: [(&str, Make); 7] = [
         ("scratch", Box::new(|b| b.graph.add(Node::Scratch { dtype: DType::F32, count: None }))),
         ("a stack", Box::new(|b| b.graph.add(Node::Stack(b.buffers.clone())))),
         ("a select", Box::new(|b| b.graph.add(Node::Select(b.buffers[0], 0)))),
