@@ -108,7 +108,9 @@ fn b3_any_other_kind_of_dependency_is_an_error_that_names_it() {
     let (error, ..) = of(&|b| b.graph.range(0, 1));
     // A loop without calls and end.
     assert!(matches!(error, E::NeverClosed(_)), "{error}");
-    let n = || Variable::new("n", 1, 8).unwrap();
+    fn n() -> Variable {
+        Variable::new("n", 1, 8).unwrap()
+    }
     type Make = Box<dyn Fn(&mut Built) -> NodeId>;
     let others: [(&str, Make); 7] = [
         ("scratch", Box::new(|b| b.graph.add(Node::Scratch { dtype: DType::F32, count: None }))),
@@ -117,10 +119,10 @@ fn b3_any_other_kind_of_dependency_is_an_error_that_names_it() {
         ("a variable", Box::new(|b| b.graph.add(Node::DefineVar(n())))),
         ("a bind", Box::new(|b| b.bound("n", (1, 8), b.buffers[0]))),
         ("a buffer", Box::new(|b| b.graph.slot(Slot::Leaf(3)))),
-        ("a range", {
-            let user = || Node::Range { min: 1.into(), max: Size::from(&n()), kind: RangeKind::User };
-            Box::new(move |b| b.graph.add(user()))
-        }),
+        (
+            "a range",
+            Box::new(|b| b.graph.add(Node::Range { min: 1.into(), max: Size::from(&n()), kind: RangeKind::User })),
+        ),
     ];
     for (expected, node) in others {
         let (error, ..) = of(&*node);
