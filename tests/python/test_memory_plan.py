@@ -103,6 +103,21 @@ def test_c7_within_5_percent_of_the_bound(name: str) -> None:
     assert memory["bytes_saved"] == memory["bytes_before"] - memory["bytes_after"]
 
 
+def test_c7_memory_that_is_shared_is_an_edge() -> None:
+    x = svod.Tensor(floats(100))
+
+    def edges(mode: str) -> list[list[int]]:
+        items = chain(x, 6).prepare(inputs=[x], planner=mode).analysis()["items"]
+        assert [item["data"] for item in items[1:]] == [[i] for i in range(len(items) - 1)]
+        return [item["control"] for item in items]
+
+    assert not any(edges("disabled"))
+    for mode in ("arena", "remap"):
+        shared = edges(mode)
+        # The later tenant waits for all uses of the earlier one.
+        assert any(shared) and all(earlier < item for item, before in enumerate(shared) for earlier in before)
+
+
 def test_c7_inputs_and_outputs_are_never_touched() -> None:
     a = floats(64)
     x = svod.Tensor(a)

@@ -1,8 +1,9 @@
-"""Realizing and preparing: contract rows C1 to C4 and C6 from Python."""
+"""Realizing and preparing: contract rows A11, C1 to C4, C6 and D3 from Python."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -34,6 +35,17 @@ def test_c1_realized_tensors_and_their_reshapes_need_no_work() -> None:
     flat = x.reshape(3, 8).reshape(-1).realize()
     assert live() == before
     np.testing.assert_array_equal(flat.numpy(), x.numpy().ravel())
+
+
+def test_c1_constants_are_made_and_what_is_empty_needs_no_kernel() -> None:
+    svod.clear_caches()
+    for empty in (svod.zeros(0, 3) + 1, svod.arange(0).cast("float32").exp(), svod.ones(2, 0) @ svod.ones(0, 0)):
+        assert empty.realize().is_realized and empty.numpy().size == 0
+    assert svod.caches()["kernels"] == 0
+    constant = svod.full((2, 2), 7.5)
+    assert constant.realize().is_realized and constant.tolist() == [[7.5, 7.5]] * 2
+    # A sum of nothing is something.
+    assert svod.zeros(0, 3).sum(0).tolist() == [0, 0, 0]
 
 
 def test_c1_all_that_share_the_expression_have_the_value() -> None:
@@ -90,6 +102,18 @@ def test_c2_only_what_is_given_is_the_plans() -> None:
     np.testing.assert_array_equal(shared.numpy(), x.numpy() * 2)
 
 
+def test_c2_what_needs_no_work_is_a_plan_too() -> None:
+    for make in (lambda: svod.ones(3).contiguous().realize(), lambda: svod.full((3,), 1.0), lambda: svod.zeros(0, 3)):
+        x = make()
+        plan = x.prepare()
+        for _ in range(2):
+            plan.execute()
+            assert plan.outputs[0].shape == x.shape and plan.outputs[0].tolist() == [1.0] * x.shape[0]
+    plan = svod.full((3,), 2.0).prepare()
+    with pytest.raises(svod.StaleError):
+        plan.outputs[0].numpy()
+
+
 def test_c2_other_leaves_are_constants() -> None:
     x, w = svod.ones(2).contiguous().realize(), svod.Tensor([2.0, 3.0])
     y = x * w
@@ -113,6 +137,39 @@ def test_c2_sizes_of_inputs_follow_what_is_given() -> None:
     with pytest.raises(svod.ArgumentError, match=r"outside \[1, 8\]"):
         plan.execute(np.ones((9, 2), np.float32))
     assert y.tolist() == [3, 3], "nothing ran"
+
+
+def test_d3_an_interrupted_run_leaves_no_result() -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    x = svod.Tensor(np.eye(256, dtype=np.float32))
+    plan = svod.iterate(1000, lambda _, v: (v @ x).contiguous(), x).prepare(inputs=[x], threads=1)
+    plan.execute()
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(Stop):
+            plan.execute()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    for read in (plan.outputs[0].numpy, lambda: (plan.outputs[0] + 1).numpy()):
+        with pytest.raises(svod.StaleError):
+            read()
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), np.eye(256))
+
+
+def test_a11_memory_that_there_is_not_is_an_error_with_bytes_and_device() -> None:
+    for count in (1 << 40, 1 << 50):
+        with pytest.raises(svod.OutOfMemoryError, match=f"out of memory on CPU: cannot allocate {count * 4} bytes"):
+            svod.zeros(count).contiguous().realize()
+        with pytest.raises(MemoryError):
+            svod.zeros(count).contiguous().prepare()
+    assert (svod.ones(3) + 1).tolist() == [2, 2, 2]
 
 
 def test_c3_batches() -> None:

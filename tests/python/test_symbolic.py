@@ -49,6 +49,16 @@ def test_a10_variables_and_sizes() -> None:
     assert (N.bind(4) + svod.Tensor(1)).item() == 5
 
 
+def test_a10_buffers_are_sized_for_the_maxima() -> None:
+    x = svod.empty(N, 8)
+    plan = ((x * 2).cumsum(0) + 1).prepare(inputs=[x], planner="disabled")
+    assert {count for _, count, _ in plan.buffers} == {64 * 8}
+    plan.execute(rows(3))
+    before = plan.buffers
+    plan.execute(rows(64))
+    assert plan.buffers == before
+
+
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
@@ -181,6 +191,36 @@ def test_b6_values_are_no_part_of_the_schedule() -> None:
         svod.prepare(svod.ones(N.bind(3)), svod.ones(N.bind(4)))
     with pytest.raises(svod.ArgumentError, match="variable 'n' has no value"):
         svod.ones(N).numpy()
+
+
+def test_b6_what_is_part_of_the_key() -> None:
+    x, y = svod.Tensor(rows(8)), svod.Tensor(rows(8, seed=1))
+    cases = [
+        lambda: x + y,
+        lambda: x + x,
+        lambda: x[:4] + y[:4],
+        lambda: x.cast(svod.float64) + y.cast(svod.float64),
+        lambda: x[: N.bind(3)] + y[: N.bind(3)],
+        lambda: x[: svod.Variable("m", 1, 64).bind(3)] + y[: svod.Variable("m", 1, 64).bind(3)],
+        lambda: x[: svod.Variable("n", 1, 63).bind(3)] + y[: svod.Variable("n", 1, 63).bind(3)],
+        lambda: x.to("CPU:1") + y.to("CPU:1"),
+    ]
+    svod.clear_caches()
+    for count, make in enumerate(cases, start=1):
+        first = make().numpy()
+        assert svod.caches()["schedules"] == count
+        np.testing.assert_array_equal(make().numpy(), first)
+        np.testing.assert_array_equal(make().realize(schedule_cache=False).numpy(), first)
+        assert svod.caches()["schedules"] == count
+
+
+def test_b6_off_by_the_environment_and_by_exactly_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, on in (("1", False), ("0", True), ("", True), ("true", True), ("on", True), (" 1", True), ("2", True)):
+        monkeypatch.setenv("SVOD_DISABLE_SCHEDULE_CACHE", value)
+        assert svod.PrepareConfig().schedule_cache is on, value
+        svod.clear_caches()
+        assert (svod.Tensor(rows(3)) + 1).sum().item() == pytest.approx(rows(3).sum() + 24, rel=1e-5)
+        assert svod.caches()["schedules"] == on, value
 
 
 def test_e6_undecidable_shapes_name_both_sizes() -> None:
