@@ -207,6 +207,11 @@ fn c8_views_must_be_where_they_say() {
     build(4, &tail).unwrap().execute().unwrap();
     let wrong = build(3, &tail).unwrap_err();
     assert!(matches!(wrong, BuildError::View { offset: 12, bytes: 16, base_bytes: 32, .. }), "{wrong}");
+    // The offset counts elements of the base, the size those of the view.
+    let narrow = |base: &Buffer| Arc::new(base.view(12, DType::U8, 5).unwrap());
+    build(3, &narrow).unwrap().execute().unwrap();
+    let wrong = build(12, &narrow).unwrap_err();
+    assert!(matches!(wrong, BuildError::View { offset: 48, bytes: 5, base_bytes: 32, .. }), "{wrong}");
     let past = build(usize::MAX, &tail).unwrap_err();
     assert!(matches!(past, BuildError::View { .. }), "{past}");
     let other = build(0, &|_| buffer(&context, 4)).unwrap_err();
