@@ -8,10 +8,12 @@
 //! first; a stage is placed in a loop of a later stage, or nowhere.
 
 mod copies;
+mod into;
 mod mend;
 mod parts;
 mod tile;
 
+pub(crate) use into::copied_by;
 pub(crate) use parts::cut as cut_in_parts;
 
 use crate::contraction::{self, Contraction};
@@ -54,6 +56,8 @@ pub(crate) struct StageState {
     placed: usize,
     /// The generated tile that computes the innermost loops.
     pub micro: Option<MicroTile>,
+    /// The output that the tile writes itself.
+    pub into: Option<Into>,
     /// How its temporary is laid out.
     pub layout: Layout,
     /// Where the copies of a contraction's operands are.
@@ -79,6 +83,14 @@ pub(crate) struct MicroTile {
     pub cols: u32,
     /// Number of loops over the depth.
     pub depth: usize,
+    pub step: usize,
+}
+
+/// The output that a contraction's tiles write, in place of the stage that copies them there; and the
+/// schedule's step that says so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Into {
+    pub output: usize,
     pub step: usize,
 }
 
@@ -173,6 +185,7 @@ impl StageState {
             at: None,
             placed: 0,
             micro: None,
+            into: None,
             layout: Layout::Rows,
             operands: [None; 2],
             stream: false,
@@ -198,6 +211,7 @@ impl Scheduled {
             Opt::Rfactor { at } => self.rfactor(at),
             Opt::Parts { at, by } => self.parts(at, *by),
             Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
+            Opt::Into { stage, output } => self.into_output(number, stage, output),
             Opt::Stream { stage } => self.stream(stage),
             Opt::Prefetch { at, read, ahead } => self.prefetch(at, read, *ahead),
             Opt::Strict if number > 0 => Err("it is the first step of a schedule".into()),
@@ -456,6 +470,9 @@ impl Scheduled {
             self.check_inside(stage).map_err(|why| (state.placed, why))?;
             if let Some(micro) = &state.micro {
                 self.check_micro(stage, micro.rows, micro.cols).map_err(|why| (micro.step, why))?;
+            }
+            if let Some(into) = &state.into {
+                self.check_into(stage, into.output).map_err(|why| (into.step, why))?;
             }
         }
         Ok(())

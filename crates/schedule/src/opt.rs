@@ -195,6 +195,14 @@ pub enum Opt {
         /// Columns of the tile.
         cols: u32,
     },
+    /// A contraction's tiles write the output themselves, in place of a stage that only copies what they
+    /// give; comes after `Micro`. The stage is computed inside a loop of that output.
+    Into {
+        /// The contraction.
+        stage: String,
+        /// The stage that copies it to the output.
+        output: String,
+    },
     /// Writes a stage's outputs past the caches (non-temporally): for large ones, not read soon.
     Stream {
         /// The stage.

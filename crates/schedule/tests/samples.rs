@@ -102,6 +102,66 @@ fn contractions() {
     }
 }
 
+/// Products of `batch` pairs of matrices, whose output only copies them, so that tiles may write it.
+fn products(batch: i64, [m, n, k]: [i64; 3], symbolic: bool) -> (Kernel, Vec<BoundVariable>) {
+    let var = Variable::new("rows", 1, 40).unwrap();
+    let (head, rows, vars) = match symbolic {
+        true => ("var rows = 1..=40\n", "rows".to_owned(), vec![var.bind(m).unwrap()]),
+        false => ("", m.to_string(), Vec::new()),
+    };
+    let text = format!(
+        "kernel products\n{head}param p0: f32[{batch}, {rows}, {k}]\nparam p1: f32[{batch}, {k}, {n}]\n\
+         param p2: f32[{batch}, {rows}, {n}]\naxis b < {batch}\naxis i < {rows}\naxis j < {n}\naxis k < {k}\n\
+         stage s[b, i, j] = fold k\n  carry.0: f32 = sum(p0[b, i, k] * p1[b, k, j])\n  s = carry.0\n\
+         stage out[b, i, j] = map\n  p2[b, i, j] = s[b, i, j]\n"
+    );
+    (Kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")), vars)
+}
+
+#[test]
+fn tiles_write_an_output_that_only_copies_them() {
+    for ([m, n, k], symbolic) in [
+        ([8, 48, 16], false),
+        ([7, 19, 5], false),
+        ([13, 65, 300], false),
+        ([2, 40, 9], true),
+        ([17, 33, 70], true),
+        ([40, 24, 70], true),
+    ] {
+        let (kernel, vars) = products(2, [m, n, k], symbolic);
+        for target in targets() {
+            let schedule = heuristic(&kernel, &target);
+            assert!(schedule.to_string().contains("into s out"), "{schedule}");
+            check(&kernel, &schedule, &vars);
+        }
+        // The depth in blocks, which add to what the earlier ones have stored; at every loop of the output.
+        for at in ["out.b.0", "out.i.0", "out.j.0"] {
+            let text = format!(
+                "split out.i.0 by 12 rest\nsplit out.j.0 by 48 rest\nreorder out out.b.0 out.i.0 out.j.0 out.i.1 out.j.1\n\
+                 bind out.b.0 task\nat s {at}\nsplit s.i.0 by 4 pad\nsplit s.j.0 by 24 pad\nsplit s.k.0 by 8 rest\n\
+                 reorder s s.k.0 s.j.0 s.i.0 s.i.1 s.j.1 s.k.1\nstage s 0 rows task\nstage s 1 panels:24 task\n\
+                 at s.a s.k.0\nat s.b s.k.0\nmicro s 4 24\ninto s out\n"
+            );
+            let error = lower(&kernel, &text.parse().unwrap()).map(|_| ()).err().map(|e| e.to_string());
+            let uneven = at == "out.b.0" && m % 4 > 0 && !symbolic;
+            assert!(!uneven || error.is_some_and(|e| e.contains("run over the end of a copy")));
+            let text = format!("{text}split s.a.i.0 by 4 pad\n");
+            check(&kernel, &text.parse().unwrap(), &vars);
+        }
+    }
+    let (kernel, _) = products(1, [8, 48, 16], false);
+    let why = |text: &str| lower(&kernel, &text.parse().unwrap()).unwrap_err().to_string();
+    assert!(why("at s out.i.0\ninto s out").contains("`s` has no tile"));
+    let tile = "split s.i.0 by 4 pad\nsplit s.j.0 by 24 pad\nreorder s s.i.0 s.j.0 s.i.1 s.j.1 s.k.0\n\
+                stage s 0 rows task\nstage s 1 panels:24 task\nmicro s 4 24\n";
+    assert!(why(&format!("{tile}into s out")).contains("`s` is not computed inside a loop of `out`"));
+    assert!(why(&format!("{tile}at s out.i.0\ninto s out\nstream out")).contains("does more than to copy `s`"));
+    let bias = samples::matmul_bias(&Size::from(8), &Size::from(48), &Size::from(16), false);
+    let text = tile.replace("s.", "product.").replace(" s ", " product ");
+    let error = lower(&bias, &format!("{text}at product out.i.0\ninto product out").parse().unwrap());
+    assert!(error.unwrap_err().to_string().contains("is not just a copy"));
+}
+
 #[test]
 fn convolutions() {
     convolutions::each(&check_all);

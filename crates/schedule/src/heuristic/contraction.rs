@@ -2,15 +2,22 @@
 
 use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
 use super::{Choice, TASK};
+use crate::apply::copied_by;
 use crate::contraction::Contraction;
 use crate::opt::{Layout, LoopRef, Opt, StageHome, Tail, To};
 use svod_ir::kernel::{AxisId, Kernel};
 use svod_ir::target::Target;
 
-/// Rows and columns of a contraction's task at most. Larger ones save little more packing, and leave
+/// Rows of a contraction's task at most. More save little more fetching of the other operand, and leave
 /// too few tasks to share out evenly.
 pub(super) const MAX_ROWS: i64 = 144;
+/// Columns of a task at most whose sums are in scratch.
 const MAX_COLUMNS: i64 = 512;
+/// What it costs to copy an element of a block of rows, in multiply-adds.
+const COPY: f64 = 8.0;
+/// What it costs to fetch an element of a panel, in multiply-adds: of a copy that the kernel has just made,
+/// and of one that lies in memory.
+const FETCH: [f64; 2] = [1.0, 6.0];
 /// Tasks of a contraction at most, if blocks can be made small enough.
 const MAX_TASKS: i64 = 32;
 /// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
@@ -47,20 +54,13 @@ impl Choice<'_> {
         let deepest = (self.target.l1 as i64 / (cols * element)).clamp(64, 512);
         let block_k = if depth <= deepest * 3 / 2 { round_up(depth, 8) } else { round(depth, deepest, 8) };
         let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, MAX_ROWS);
+        let direct = copied_by(k, stage, out);
+        let widest = if direct { n } else { MAX_COLUMNS };
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
-        let work = m.saturating_mul(n).saturating_mul(depth).saturating_mul(outer);
-        let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (128 * TASK)).min(MAX_TASKS));
-        let mut task_m = round(m, tall, rows);
-        let mut task_n = round(n, MAX_COLUMNS, cols);
-        let blocks = |n: i64, block: i64| (n + block - 1) / block;
-        // Rows first: a block of A is then copied by one task, and B is shared.
-        while outer * blocks(m, task_m) * blocks(n, task_n) < wanted && task_m >= 16 * rows {
-            task_m = round_up(task_m / 2, rows);
-        }
-        while outer * blocks(m, task_m) * blocks(n, task_n) < wanted && task_n >= 8 * cols {
-            task_n = round_up(task_n / 2, cols);
-        }
+        let constant = loads_only_constants(k, c.b);
+        let grid = Grid { outer, m, n, depth, rows, cols, tall, widest, constant };
+        let (task_m, task_n) = grid.blocks();
 
         // The output: a grid of tasks, each a block of rows and columns.
         let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
@@ -95,9 +95,8 @@ impl Choice<'_> {
             others.chain([sk.clone(), sm.clone(), sn.clone(), part(&sm, 1), part(&sm, 2), part(&sn, 1), part(&sk, 1)]);
         self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
 
-        let constant = loads_only_constants(k, c.b);
         // Tasks that would each copy the same columns share one copy.
-        let copies = blocks(m, task_m);
+        let copies = (m + task_m - 1) / task_m;
         let home = match (constant, copies) {
             (true, _) => StageHome::Prepared,
             (false, 1) => StageHome::Task,
@@ -125,9 +124,13 @@ impl Choice<'_> {
             StageHome::Shared => self.copy_panels(&b, &over, cols, true, square),
             StageHome::Prepared => {}
         }
-        self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
-        if home != StageHome::Task {
-            // The next panel comes from the last-level cache or memory.
+        self.opts.push(Opt::Micro { stage: name.clone(), rows: rows as u32, cols: cols as u32 });
+        if direct {
+            self.opts.push(Opt::Into { stage: name, output: k.stages[out].name.clone() });
+        }
+        // A panel that comes from memory is fetched while the one before it is read.
+        let bytes = (depth.saturating_mul(n)).saturating_mul(element);
+        if home == StageHome::Prepared || (home == StageHome::Shared && bytes > self.target.l3 as i64 / 2) {
             self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
         }
     }
@@ -193,6 +196,72 @@ impl Choice<'_> {
         line.into_iter().for_each(|line| self.bind(line, To::Unroll));
         self.bind(vector, To::Vector);
     }
+}
+
+/// The tasks of a contraction.
+struct Grid {
+    /// Products of `m` × `n`.
+    outer: i64,
+    m: i64,
+    n: i64,
+    depth: i64,
+    /// Rows and columns of the tile.
+    rows: i64,
+    cols: i64,
+    /// Rows and columns of a task at most.
+    tall: i64,
+    widest: i64,
+    /// Whether the copy of the columns' operand was made when the plan was prepared.
+    constant: bool,
+}
+
+impl Grid {
+    /// Rows and columns of a task: few copies and fetches for each multiply-add, and tasks that any number
+    /// of threads can share out evenly. It follows from the shape alone.
+    fn blocks(&self) -> (i64, i64) {
+        let tiles = |n: i64, side: i64| (n + side - 1) / side;
+        let (down, across) = (tiles(self.m, self.rows), tiles(self.n, self.cols));
+        let work = self.m.saturating_mul(self.n).saturating_mul(self.depth).saturating_mul(self.outer);
+        let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (128 * TASK)).min(MAX_TASKS));
+        let tallest = (self.tall / self.rows).clamp(1, down);
+        let widest = (self.widest / self.cols).clamp(1, across);
+        // Widths that cut the columns in equal parts, and are a few tiles at least.
+        let parts = (tiles(across, widest)..=tiles(across, widest).max(across / 8)).take(MAX_TASKS as usize);
+        let choices = parts.flat_map(|p| (1..=tallest).map(move |t| (t, tiles(across, p))));
+        let cost = |(t, w): &(i64, i64)| {
+            let copies = COPY / (w * self.cols) as f64 + FETCH[usize::from(self.constant)] / (t * self.rows) as f64;
+            let columns = self.outer.saturating_mul(tiles(across, *w));
+            let even = (self.outer.saturating_mul(down).saturating_mul(across)) as f64;
+            let powers = (1..).map(|p| 1 << p).take_while(|threads| *threads <= wanted);
+            // One thread is always even; with many, an uneven share matters where there are so many.
+            let (time, weights) = powers.fold((0.5, 0.5), |(time, weights), threads: i64| {
+                let weight = 1.0 / (threads * threads) as f64;
+                let last = last_to_end(columns.saturating_mul(down / t), *t, columns, down % t, threads);
+                (time + weight * last as f64 * (w * threads) as f64 / even, weights + weight)
+            });
+            (1.0 + copies) * time / weights
+        };
+        let (t, w) = choices.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((1, 1));
+        (t * self.rows, w * self.cols)
+    }
+}
+
+/// When the last of some threads is done that take tasks in order: `full` ones of length `long`, then
+/// `others` of length `short`.
+fn last_to_end(full: i64, long: i64, others: i64, short: i64, threads: i64) -> i64 {
+    if full.saturating_add(others) > 64 * threads {
+        return (full.saturating_mul(long).saturating_add(others.saturating_mul(short))) / threads;
+    }
+    let (late, mut left) = (full % threads, if short > 0 { others } else { 0 });
+    let (mut first, mut second) = (0, if late > 0 { long } else { 0 });
+    while left > 0 {
+        if first <= second || late == 0 {
+            (first, left) = (first + short, left - (threads - late));
+        } else {
+            (second, left) = (second + short, left - late);
+        }
+    }
+    full / threads * long + first.max(second)
 }
 
 /// Rows of a tile, and its columns in vectors: as many accumulators as there are registers for, in

@@ -18,12 +18,22 @@ use svod_ir::size::{Size, Variable};
 const LINE: i64 = 64;
 
 impl Lowerer<'_> {
-    /// The tile that computes a contraction's innermost loops.
-    pub(super) fn micro(&mut self, nest: &Nest) -> Step<Micro> {
+    /// Where the tile's sums are, in a temporary.
+    pub(super) fn scratch_of_tile(&self, nest: &Nest) -> Step<TileOperand> {
+        let over = &self.s.kernel.stages[nest.stage].over;
+        let point: Vec<Size> = over.iter().map(|x| nest.env[x].base.clone()).collect();
+        let index = self.temp_index(nest.stage, &point)?;
+        let mem = Mem::Temp(self.placed[&nest.stage].temp(0)?, 0);
+        let shape = self.shape(mem);
+        Ok(TileOperand { mem, index, stride: shape[shape.len() - 1].clone() })
+    }
+
+    /// The tile that computes a contraction's innermost loops, with its sums in `c`.
+    pub(super) fn micro(&mut self, nest: &Nest, c: TileOperand) -> Step<Micro> {
         let tile = self.s.stages[nest.stage].micro.ok_or("not a tiled stage")?;
         let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
-        self.starts_a_tile(found.a, nest, found.m, tile.rows)?;
         self.starts_a_tile(found.b, nest, found.n, tile.cols)?;
+        self.starts_a_tile(found.a, nest, found.m, tile.rows)?;
         let depth: Vec<AxisId> = nest.loops[2..].iter().map(|l| l.axis).collect();
         let a_panel = self.panel(found.a) == Some(i64::from(tile.rows));
         let a_stride = self.distance(found.a, nest, if a_panel { found.k } else { found.m })?;
@@ -35,12 +45,6 @@ impl Lowerer<'_> {
             Some(_) => None,
             None => Some(self.table(found.b).ok_or("the operand with the columns has no table of its rows")?),
         };
-        let over = &self.s.kernel.stages[nest.stage].over;
-        let point: Vec<Size> = over.iter().map(|x| nest.env[x].base.clone()).collect();
-        let index = self.temp_index(nest.stage, &point)?;
-        let mem = Mem::Temp(self.placed[&nest.stage].temp(0)?, 0);
-        let shape = self.shape(mem);
-        let c = TileOperand { mem, index, stride: shape[shape.len() - 1].clone() };
         let reduced = nest.env.iter().filter(|(axis, _)| self.folds(nest.stage, **axis));
         let start = reduced.map(|(_, span)| &span.base).sum();
         Ok(Micro {
@@ -89,7 +93,7 @@ impl Lowerer<'_> {
     }
 
     /// A new counter of `n` rounds, unique in the phase.
-    fn fresh(&mut self, name: &str, n: i64) -> Step<Variable> {
+    pub(super) fn fresh(&mut self, name: &str, n: i64) -> Step<Variable> {
         let name = format!("{name}_{}", self.counters);
         self.counters += 1;
         Variable::new(&name, 0, (n - 1).max(0)).map_err(|e| e.to_string())
@@ -98,10 +102,28 @@ impl Lowerer<'_> {
     /// Refuses a tile that would run over the end of a panel, or of the last row, of a copy that other
     /// tiles read as well: one that starts where no round of the copy does.
     fn starts_a_tile(&self, operand: ExprId, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
-        let Expr::Load { from: Mem::Param(_), .. } = self.s.kernel.exprs.get(operand) else { return Ok(()) };
+        let Expr::Load { from, .. } = self.s.kernel.exprs.get(operand) else { return Ok(()) };
+        if let Mem::Temp(copy, _) = from {
+            return self.ends_inside(copy.index(), nest, axis, points);
+        }
         match nest.env[&axis].base.divisible_by(i64::from(points)) {
             Some(true) => Ok(()),
             _ => Err(format!("the tile would start at no multiple of {points}, and run over the end of the copy")),
+        }
+    }
+
+    /// Refuses a tile that would run over the end of a copy in rows in the task's scratch, whose last round
+    /// is not padded. Panels are whole, and a plane has slack.
+    fn ends_inside(&self, copy: usize, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
+        let Some(placed) = self.placed.get(&copy).filter(|p| p.layout == Layout::Rows) else { return Ok(()) };
+        let along = self.s.kernel.stages[copy].dims().iter().position(|a| *a == axis);
+        let Some(along) = along else { return Ok(()) };
+        let left = &placed.extents[along] - (&nest.env[&axis].base - &placed.base[along]);
+        match (left - i64::from(points)).bounds().0 >= 0 {
+            true => Ok(()),
+            false => Err(format!(
+                "the tile would run over the end of a copy; split its rows by {points} with padded scratch"
+            )),
         }
     }
 

@@ -12,6 +12,7 @@
 mod cascade;
 mod convert;
 mod fold;
+mod into;
 mod limit;
 mod micro;
 mod region;
@@ -19,6 +20,7 @@ mod scatter;
 mod sort;
 
 pub(crate) use cascade::{LONGEST_SUM, cascades};
+pub(crate) use region::reads;
 
 use crate::apply::{LoopState, Prefetch, Runs, Scheduled, apply};
 use crate::apply::{PackJob, ScheduleError};
@@ -127,6 +129,8 @@ struct Placed {
     temps: Vec<Option<TempId>>,
     base: Vec<Size>,
     extents: Vec<Size>,
+    /// Where the region ends along each axis, for tiles that must not write beyond.
+    ends: Option<Vec<Size>>,
     layout: Layout,
     /// Whether the region is all of some axis, so that a reader's surplus points lie outside.
     whole: bool,
@@ -274,13 +278,19 @@ impl<'s> Lowerer<'s> {
         let name = &self.s.kernel.stages[stage].name;
         let dtypes = convert::result_types(&self.s.kernel, stage);
         let outs = &self.s.kernel.stages[stage].outs;
+        let into = state.into.is_some();
         let temp = |(dtype, out): (&svod_dtype::DType, &Out)| {
-            (*out == Out::Temp).then(|| self.temp(name.clone(), *dtype, shape.clone(), home))
+            (*out == Out::Temp && !into).then(|| self.temp(name.clone(), *dtype, shape.clone(), home))
         };
         let temps = dtypes.iter().zip(outs).map(temp).collect();
         let base = over.iter().map(|a| region[a].base.clone()).collect();
         let whole = over.iter().any(|a| !region[a].masked && region[a].remaining == self.axis_extent(*a));
-        let placed = Placed { temps, base, extents, layout: state.layout, whole, offsets: None };
+        let end = |a: &AxisId| {
+            let Span { base, remaining, masked } = &region[a];
+            if *masked { (base + remaining).min(self.axis_extent(*a)) } else { base + remaining }
+        };
+        let ends = into.then(|| over.iter().map(end).collect());
+        let placed = Placed { temps, base, extents, ends, layout: state.layout, whole, offsets: None };
         self.placed.insert(stage, placed);
         let mut body = self.nest(Nest { stage, loops: state.loops.clone(), env: region, entered: Vec::new() })?;
         body.extend(self.offsets(stage)?);
@@ -308,6 +318,9 @@ impl<'s> Lowerer<'s> {
 
     /// The loops of a stage that are left, and what is inside.
     fn nest(&mut self, nest: Nest) -> Step {
+        if self.stored_by_tiles(&nest) {
+            return Ok(Vec::new());
+        }
         let Some(head) = nest.loops.first() else { return self.point(&nest) };
         if self.sorts(nest.stage, head.axis) {
             return self.sort_row(&nest);
@@ -315,7 +328,7 @@ impl<'s> Lowerer<'s> {
         if self.s.stages[nest.stage].micro.is_some() {
             if self.s.stages[nest.stage].micro.is_some_and(|m| nest.loops.len() == 2 + m.depth) {
                 let mut body = self.panels_ahead(&nest)?;
-                body.push(Stmt::Micro(self.micro(&nest)?));
+                body.extend(self.tile(&nest)?);
                 return Ok(body);
             }
         } else if self.folds(nest.stage, head.axis) {

@@ -16,7 +16,7 @@ fn accesses(kernel: &Kernel, reader: usize, read: usize) -> Vec<&[ExprId]> {
 }
 
 /// Whether one stage reads another directly.
-pub(super) fn reads(kernel: &Kernel, reader: usize, read: usize) -> bool {
+pub(crate) fn reads(kernel: &Kernel, reader: usize, read: usize) -> bool {
     !accesses(kernel, reader, read).is_empty()
 }
 

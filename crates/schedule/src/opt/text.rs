@@ -60,6 +60,7 @@ impl fmt::Display for Opt {
             Opt::Rfactor { at } => write!(f, "rfactor {at}"),
             Opt::Parts { at, by } => write!(f, "parts {at} by {by}"),
             Opt::Micro { stage, rows, cols } => write!(f, "micro {stage} {rows} {cols}"),
+            Opt::Into { stage, output } => write!(f, "into {stage} {output}"),
             Opt::Stream { stage } => write!(f, "stream {stage}"),
             Opt::Prefetch { at, read, ahead } => write!(f, "prefetch {at} {read} {ahead}"),
             Opt::Strict => f.write_str("strict"),
@@ -140,13 +141,14 @@ fn step(words: &[&str]) -> Parsed<Opt> {
         ["micro", stage, rows, cols] => {
             Ok(Opt::Micro { stage: stage.into(), rows: number(rows)?, cols: number(cols)? })
         }
+        ["into", stage, output] => Ok(Opt::Into { stage: stage.into(), output: output.into() }),
         ["stream", stage] => Ok(Opt::Stream { stage: stage.into() }),
         ["prefetch", at, read, ahead] => {
             Ok(Opt::Prefetch { at: parse_loop(at)?, read: parse_read(read)?, ahead: number(ahead)? })
         }
         ["strict"] => Ok(Opt::Strict),
-        _ => Err("expected split, reorder, bind, at, stage, rfactor, parts, micro, stream, prefetch or strict with \
-                  its arguments"),
+        _ => Err("expected split, reorder, bind, at, stage, rfactor, parts, micro, into, stream, prefetch or strict \
+                  with its arguments"),
     }
 }
 
@@ -242,7 +244,7 @@ mod tests {
                     bind out.a0.0 task\nbind out.a1.0 warp\nat mm out.a0.0\nstage mm 1 panels:16 prepared\n\
                     stage mm 0 rows task\nstage out p0:1 rows shared\nstage out peak rows task\nrfactor out.r0.1\n\
                     parts out.a1.0 by 128\n\
-                    micro mm 6 16\nstream out\nprefetch mm.k.0 p1 8\n";
+                    micro mm 6 16\ninto mm out\nstream out\nprefetch mm.k.0 p1 8\n";
         assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
     }
 
