@@ -211,7 +211,7 @@ impl Scheduled {
             Opt::Rfactor { at } => self.rfactor(at),
             Opt::Parts { at, by } => self.parts(at, *by),
             Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
-            Opt::Into { stage, output } => self.into_output(number, stage, output),
+            Opt::Into { stage, output } => self.write_output(number, stage, output),
             Opt::Stream { stage } => self.stream(stage),
             Opt::Prefetch { at, read, ahead } => self.prefetch(at, read, *ahead),
             Opt::Strict if number > 0 => Err("it is the first step of a schedule".into()),

@@ -7,7 +7,7 @@ use svod_ir::kernel::{Body, Kernel, Out};
 use svod_ir::size::{Size, Variable};
 
 impl Scheduled {
-    pub(super) fn into_output(&mut self, step: usize, stage: &str, output: &str) -> Step {
+    pub(super) fn write_output(&mut self, step: usize, stage: &str, output: &str) -> Step {
         let (index, output) = (self.stage(stage)?, self.stage(output)?);
         if self.strict {
             return Err(STRICT.into());
