@@ -15,8 +15,13 @@ use svod_dtype::DType;
 use svod_ir::linear::TileSpec;
 use svod_ir::target::Target;
 
-/// Steps of the depth in one round of the main loop.
+/// Steps of the depth in one round of the main loop, where a step is short. Longer steps are one a
+/// round: LLVM would mix them, which takes more registers than there are.
 const UNROLL: u32 = 4;
+/// Sums of a tile whose steps are short.
+const FEW_SUMS: u32 = 8;
+/// Rows of A that share a pointer: 0, 1 and 2 strides from it are addresses of one instruction.
+const ROWS_OF_A_POINTER: u32 = 3;
 
 /// The tile's function.
 pub fn symbol(spec: &TileSpec) -> String {
@@ -70,6 +75,14 @@ struct Writer<'s> {
 /// The accumulators, by row and vector.
 type Sums = Vec<Vec<String>>;
 
+/// Where a step of the depth reads.
+struct Pointers {
+    /// The panel of A, or some of its rows each.
+    a: Vec<String>,
+    /// The row of B, where no table says so.
+    b: String,
+}
+
 impl Writer<'_> {
     fn line(&mut self, text: std::fmt::Arguments) {
         self.text.push_str("  ");
@@ -104,16 +117,17 @@ impl Writer<'_> {
              i64 %c_stride, i64 %a_stride, {rows_of_b}"
         );
         let _ = writeln!(self.text, "define void @{}({args}) #0 {{\nentry:", symbol(self.spec));
-        let rows = self.row_addresses();
+        let starts = self.row_addresses();
+        let unroll = if self.spec.rows * self.vectors() > FEW_SUMS { 1 } else { UNROLL };
         self.line(format_args!("%steps = call i64 @llvm.smax.i64(i64 %depth, i64 0)"));
-        let main = self.value(format_args!("and i64 %steps, {}", -i64::from(UNROLL)));
+        let main = self.value(format_args!("and i64 %steps, {}", -i64::from(unroll)));
         let some = self.value(format_args!("icmp sgt i64 {main}, 0"));
         self.line(format_args!("br i1 {some}, label %main, label %mid"));
 
         self.text.push_str("main:\n");
-        let (sums, b) = self.head("main", "entry", None);
-        let (sums, b) = self.steps(UNROLL, "%main_k", &b, &rows, sums);
-        self.tail("main", UNROLL, &main, &sums, &b, "mid");
+        let (sums, at) = self.head("main", "entry", None, &starts);
+        let (sums, at) = self.steps(unroll, "%main_k", at, sums);
+        self.tail("main", unroll, &main, &sums, &at, "mid");
 
         self.text.push_str("mid:\n");
         let ty = self.acc();
@@ -123,13 +137,16 @@ impl Writer<'_> {
             }
         }
         self.line(format_args!("%mid_b = phi ptr [ %b, %entry ], [ %main_b_next, %main ]"));
+        for (i, start) in starts.iter().enumerate() {
+            self.line(format_args!("%mid_a{i} = phi ptr [ {start}, %entry ], [ %main_a{i}_next, %main ]"));
+        }
         let more = self.value(format_args!("icmp slt i64 {main}, %steps"));
         self.line(format_args!("br i1 {more}, label %rest, label %done"));
 
         self.text.push_str("rest:\n");
-        let (sums, b) = self.head("rest", "mid", Some(&main));
-        let (sums, b) = self.steps(1, "%rest_k", &b, &rows, sums);
-        self.tail("rest", 1, "%steps", &sums, &b, "done");
+        let (sums, at) = self.head("rest", "mid", Some(&main), &starts);
+        let (sums, at) = self.steps(1, "%rest_k", at, sums);
+        self.tail("rest", 1, "%steps", &sums, &at, "done");
 
         self.text.push_str("done:\n");
         for (r, row) in self.names("rest_next").into_iter().enumerate() {
@@ -158,13 +175,14 @@ impl Writer<'_> {
         if self.spec.acc == DType::F64 { "f64" } else { "f32" }
     }
 
-    /// Where each row of A begins; for a panel, where it begins as a whole.
+    /// Where each pointer to A starts: one for some rows, or the panel's.
     fn row_addresses(&mut self) -> Vec<String> {
         if self.spec.a_panel {
             return vec!["%a".into()];
         }
         let ty = element(self.spec.dtype);
         (0..self.spec.rows)
+            .step_by(ROWS_OF_A_POINTER as usize)
             .map(|r| {
                 let at = self.value(format_args!("mul i64 %a_stride, {r}"));
                 self.value(format_args!("getelementptr {ty}, ptr %a, i64 {at}"))
@@ -172,42 +190,53 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// The start of a loop block: counters and accumulators.
-    fn head(&mut self, label: &str, from: &str, first: Option<&str>) -> (Sums, String) {
+    /// The start of a loop block: counter, pointers and accumulators.
+    fn head(&mut self, label: &str, from: &str, first: Option<&str>, starts: &[String]) -> (Sums, Pointers) {
         let ty = self.acc();
-        let (first, b) = (first.unwrap_or("0"), if from == "entry" { "%b" } else { "%mid_b" });
+        let entry = from == "entry";
+        let (first, b) = (first.unwrap_or("0"), if entry { "%b" } else { "%mid_b" });
         self.line(format_args!("%{label}_k = phi i64 [ {first}, %{from} ], [ %{label}_k_next, %{label} ]"));
         self.line(format_args!("%{label}_b = phi ptr [ {b}, %{from} ], [ %{label}_b_next, %{label} ]"));
+        let mut a = Vec::new();
+        for (i, start) in starts.iter().enumerate() {
+            let start = if entry { start.clone() } else { format!("%mid_a{i}") };
+            self.line(format_args!("%{label}_a{i} = phi ptr [ {start}, %{from} ], [ %{label}_a{i}_next, %{label} ]"));
+            a.push(format!("%{label}_a{i}"));
+        }
         let sums = self.names(label);
         for (r, row) in sums.iter().enumerate() {
             for (v, name) in row.iter().enumerate() {
-                let initial = if from == "entry" { "zeroinitializer".into() } else { format!("%{from}_{r}_{v}") };
+                let initial = if entry { "zeroinitializer".into() } else { format!("%{from}_{r}_{v}") };
                 self.line(format_args!(
                     "{name} = phi {ty} [ {initial}, %{from} ], [ %{label}_next_{r}_{v}, %{label} ]"
                 ));
             }
         }
-        (sums, format!("%{label}_b"))
+        (sums, Pointers { a, b: format!("%{label}_b") })
     }
 
-    /// `n` steps of the depth.
-    fn steps(&mut self, n: u32, k: &str, b: &str, rows: &[String], mut sums: Sums) -> (Sums, String) {
-        let mut b = b.to_string();
+    /// `n` steps of the depth, and where the next one begins.
+    fn steps(&mut self, n: u32, k: &str, mut at: Pointers, mut sums: Sums) -> (Sums, Pointers) {
+        let ty = element(self.spec.dtype);
         for step in 0..n {
             let k = if step == 0 { k.to_string() } else { self.value(format_args!("add i64 {k}, {step}")) };
-            let row = if self.spec.b_offsets { self.row_of_b(&k) } else { b.clone() };
+            let row = if self.spec.b_offsets { self.row_of_b(&k) } else { at.b.clone() };
             let columns: Vec<String> = (0..self.vectors()).map(|v| self.load_b(&row, v)).collect();
             for (r, row) in sums.iter_mut().enumerate() {
-                let a = self.load_a(rows, r as u32, &k);
+                let a = self.load_a(&at.a, r as u32);
                 for (v, sum) in row.iter_mut().enumerate() {
                     *sum = self.multiply_add(&a, &columns[v], sum);
                 }
             }
             if !self.spec.b_offsets {
-                b = self.value(format_args!("getelementptr {}, ptr {b}, i64 %b_stride", element(self.spec.dtype)));
+                at.b = self.value(format_args!("getelementptr {ty}, ptr {}, i64 %b_stride", at.b));
+            }
+            let by = if self.spec.a_panel { "%a_stride" } else { "1" };
+            for a in &mut at.a {
+                *a = self.value(format_args!("getelementptr {ty}, ptr {a}, i64 {by}"));
             }
         }
-        (sums, b)
+        (sums, at)
     }
 
     /// Where step `k` finds its row of B by the table.
@@ -226,14 +255,14 @@ impl Writer<'_> {
         self.widen(value, Some(lanes))
     }
 
-    fn load_a(&mut self, rows: &[String], r: u32, k: &str) -> String {
+    fn load_a(&mut self, pointers: &[String], r: u32) -> String {
         let ty = element(self.spec.dtype);
         let at = if self.spec.a_panel {
-            let at = self.value(format_args!("mul i64 {k}, %a_stride"));
-            let row = self.value(format_args!("getelementptr {ty}, ptr {}, i64 {at}", rows[0]));
-            self.value(format_args!("getelementptr {ty}, ptr {row}, i64 {r}"))
+            self.value(format_args!("getelementptr {ty}, ptr {}, i64 {r}", pointers[0]))
         } else {
-            self.value(format_args!("getelementptr {ty}, ptr {}, i64 {k}", rows[r as usize]))
+            let by = self.value(format_args!("mul i64 %a_stride, {}", r % ROWS_OF_A_POINTER));
+            let pointer = &pointers[(r / ROWS_OF_A_POINTER) as usize];
+            self.value(format_args!("getelementptr {ty}, ptr {pointer}, i64 {by}"))
         };
         let value = self.value(format_args!("load {ty}, ptr {at}, align {}", self.spec.dtype.bytes()));
         let value = self.widen(value, None);
@@ -272,14 +301,17 @@ impl Writer<'_> {
     }
 
     /// The end of a loop block.
-    fn tail(&mut self, label: &str, step: u32, end: &str, sums: &Sums, b: &str, after: &str) {
+    fn tail(&mut self, label: &str, step: u32, end: &str, sums: &Sums, at: &Pointers, after: &str) {
         let ty = self.acc();
         for (r, row) in sums.iter().enumerate() {
             for (v, sum) in row.iter().enumerate() {
                 self.line(format_args!("%{label}_next_{r}_{v} = bitcast {ty} {sum} to {ty}"));
             }
         }
-        self.line(format_args!("%{label}_b_next = getelementptr i8, ptr {b}, i64 0"));
+        self.line(format_args!("%{label}_b_next = getelementptr i8, ptr {}, i64 0", at.b));
+        for (i, a) in at.a.iter().enumerate() {
+            self.line(format_args!("%{label}_a{i}_next = getelementptr i8, ptr {a}, i64 0"));
+        }
         self.line(format_args!("%{label}_k_next = add i64 %{label}_k, {step}"));
         let more = self.value(format_args!("icmp slt i64 %{label}_k_next, {end}"));
         self.line(format_args!("br i1 {more}, label %{label}, label %{after}"));

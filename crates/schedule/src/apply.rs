@@ -389,6 +389,10 @@ impl Scheduled {
         if position(producer) >= position(consumer) {
             return Err(format!("stage `{stage}` is not computed before `{}`", at.stage));
         }
+        let shared = |o: &Out| matches!(o, Out::Param { param, .. } if self.workspaces.contains(param));
+        if self.kernel.stages[producer].outs.iter().any(shared) {
+            return Err(format!("all tasks read what stage `{stage}` writes, so it has a phase of its own"));
+        }
         if matches!(self.stages[consumer].loops[l].runs, Runs::Unroll | Runs::Vector) {
             return Err("nothing can be computed inside an unrolled or vector loop".into());
         }
@@ -468,6 +472,7 @@ impl Scheduled {
                 return Err((state.loops[i].bound, why));
             }
             self.check_inside(stage).map_err(|why| (state.placed, why))?;
+            self.check_readers(stage).map_err(|why| (state.placed, why))?;
             if let Some(micro) = &state.micro {
                 self.check_micro(stage, micro.rows, micro.cols).map_err(|why| (micro.step, why))?;
             }
@@ -506,19 +511,42 @@ impl Scheduled {
 
     /// Whether a stage that is computed outside of loops is computed by each of several tasks.
     fn is_read_by_tasks(&self, stage: usize) -> bool {
-        let reads = |reader: usize, read: usize| {
-            let of = |e: &ExprId| matches!(self.kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == read);
-            self.kernel.exprs.loads(&self.kernel.stages[reader].roots()).iter().any(of)
-        };
         let mut readers = vec![stage];
         for &s in &self.order {
-            if !readers.contains(&s) && readers.iter().any(|r| reads(s, *r)) {
+            if !readers.contains(&s) && readers.iter().any(|r| self.reads(s, *r)) {
                 readers.push(s);
                 // What is computed in its loops is part of the same tasks.
                 readers.extend(self.stages[s].at.map(|(consumer, ..)| consumer));
             }
         }
         readers.into_iter().any(|s| self.stages[s].loops.iter().any(|l| l.runs == Runs::Task))
+    }
+
+    /// Whether a stage reads another's values.
+    fn reads(&self, reader: usize, read: usize) -> bool {
+        let exprs = &self.kernel.exprs;
+        let of = |e: &ExprId| matches!(exprs.get(*e), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == read);
+        exprs.loads(&self.kernel.stages[reader].roots()).iter().any(of)
+    }
+
+    /// What is computed inside a loop is read inside it, by its stage or by what is computed in there.
+    fn check_readers(&self, stage: usize) -> Step {
+        let Some((consumer, axis, part)) = self.stages[stage].at else { return Ok(()) };
+        let position = |(axis, part): (AxisId, u32)| {
+            self.stages[consumer].loops.iter().position(|l| (l.axis, l.part) == (axis, part))
+        };
+        let here = position((axis, part));
+        let inside = |reader: usize| {
+            let outwards = |at: &usize| self.stages[*at].at.map(|(of, ..)| of);
+            let around = std::iter::successors(Some(reader), outwards).take_while(|at| *at != consumer);
+            // The stage among those around the reader that is computed in the consumer's own loops.
+            let last = around.last().and_then(|at| self.stages[at].at);
+            reader == consumer || last.is_some_and(|(of, axis, part)| of == consumer && position((axis, part)) >= here)
+        };
+        match (0..self.kernel.stages.len()).find(|reader| !inside(*reader) && self.reads(*reader, stage)) {
+            Some(reader) => Err(format!("stage `{}` reads it outside of the loop", self.kernel.stages[reader].name)),
+            None => Ok(()),
+        }
     }
 
     fn contraction(&self, stage: usize) -> Step<Contraction> {

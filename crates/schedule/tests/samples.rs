@@ -263,6 +263,39 @@ fn a_tile_that_runs_over_an_end_is_refused() {
     let depth =
         tile.replace("reorder product", "reorder product product.k.0").replace("product.k.0\n", "product.k.1\n");
     assert!(why(&format!("split product.k.0 by 8 pad\n{depth}")).contains("full rounds of the depth"));
+    let long = tile.replace("prepared", "task").replace("micro", "split product.j.0 by 48 mask\nmicro");
+    assert!(why(&long).contains("full rounds of more than a tile run over the end of operand 1"));
+}
+
+/// Rounds of a reader that always run in full go beyond what was computed for it: what lies there is
+/// not read.
+#[test]
+fn full_rounds_read_nothing_beyond_a_region() {
+    let kernel = samples::layernorm(&Size::from(17), &Size::from(5));
+    let text = "reorder out out.i.0 out.j.0\nat mean out.i.0\nsplit out.i.0 by 16 mask\nsplit out.i.0 by 4 rest\n\
+                split variance.i.0 by 2 pad\nat variance out.i.1\n";
+    check(&kernel, &text.parse().unwrap(), &[]);
+}
+
+/// What is computed inside a loop is not read after it.
+#[test]
+fn what_is_read_outside_a_loop_is_not_computed_inside() {
+    let kernel = samples::softmax(&Size::from(8), &Size::from(5));
+    let error = lower(&kernel, &"at peak total.i.0".parse().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("step 1") && error.contains("stage `out` reads it outside of the loop"), "{error}");
+    check(&kernel, &"at total out.i.0\nat peak out.i.0".parse().unwrap(), &[]);
+}
+
+/// What all tasks read is there before any of them begins.
+#[test]
+fn what_tasks_share_is_computed_by_itself() {
+    let kernel = samples::matmul_bias(&Size::from(8), &Size::from(5), &Size::from(5), false);
+    for text in
+        ["parts product.k.0 by 8\nat product.parts out.j.0", "stage product 1 rows shared\nat product.b out.i.0"]
+    {
+        let error = lower(&kernel, &text.parse().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("step 2") && error.contains("has a phase of its own"), "{error}");
+    }
 }
 
 /// Parts of a fold, divided evenly or not, with tasks of their own.

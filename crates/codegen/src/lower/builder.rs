@@ -236,7 +236,15 @@ impl Builder {
 
     /// Whether a scalar or any lane of a vector holds.
     pub fn any(&mut self, mask: Val) -> Val {
-        self.reduce(Alu::Or, mask)
+        let ty = self.ty(mask);
+        if ty.lanes.is_power_of_two() {
+            return self.reduce(Alu::Or, mask);
+        }
+        // Combined as a tree of halves, of which there are as many lanes.
+        let none = self.constant_of(ty, Const::bool(false));
+        let lanes = ty.lanes.next_power_of_two();
+        let padded = self.pure(Ty { lanes, ..ty }, Inst::Shuffle(mask, none, (0..lanes).collect()));
+        self.reduce(Alu::Or, padded)
     }
 
     pub fn load(&mut self, ty: Ty, from: Place, at: Val, mask: Option<Val>, other: Const) -> Val {

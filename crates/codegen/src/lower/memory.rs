@@ -155,30 +155,28 @@ impl Lowering<'_> {
             }
             At::Block(start, step, at) => {
                 let start = self.offset(start, at);
-                for lane in 0..lanes {
-                    let at = self.lane_position(start, step, lane);
-                    let element = self.b.extract(value, lane);
-                    self.b.store(place, at, element, mask);
-                }
+                self.scatter(place, start, step, value, mask);
             }
-            At::Strided(start, step) if mask.is_none_or(|m| self.b.ty(m).lanes == 1) => {
-                for lane in 0..lanes {
-                    let at = self.lane_position(start, step, lane);
-                    let element = self.b.extract(value, lane);
-                    self.b.store(place, at, element, mask);
-                }
-            }
-            At::Strided(start, step) => {
-                let at = self.lane_positions(start, step);
-                let value = self.b.widen(value, lanes);
-                self.b.store(place, at, value, mask);
-            }
+            At::Strided(start, step) => self.scatter(place, start, step, value, mask),
             At::Each(at) => {
                 let value = self.b.widen(value, lanes);
                 self.b.store(place, at, value, mask);
             }
         }
         Ok(())
+    }
+
+    /// Stores lanes that lie `step` apart.
+    fn scatter(&mut self, place: Place, start: Val, step: Val, value: Val, mask: Option<Val>) {
+        let lanes = self.lanes();
+        if mask.is_some_and(|m| self.b.ty(m).lanes > 1) {
+            let (at, value) = (self.lane_positions(start, step), self.b.widen(value, lanes));
+            return self.b.store(place, at, value, mask);
+        }
+        for lane in 0..lanes {
+            let (at, element) = (self.lane_position(start, step, lane), self.b.extract(value, lane));
+            self.b.store(place, at, element, mask);
+        }
     }
 
     /// `from[index] where valid, else other`; `values` are those of the index.

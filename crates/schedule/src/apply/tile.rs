@@ -59,16 +59,14 @@ impl Scheduled {
             if !matches!(self.kernel.exprs.get(value), Expr::Load { from, valid: None, .. } if *from == copy.mem) {
                 return Err(format!("the copy of operand {operand} is not what is read"));
             }
+            // A copy ends with its last tile; a prepared one in rows, with its last row.
+            let full = |l: &LoopState| matches!(l.tail, Tail::Mask | Tail::PadScratch);
+            if loops.iter().any(|l| l.axis == axis && l.step > u64::from(width) && full(l)) {
+                return Err(format!("full rounds of more than a tile run over the end of operand {operand}"));
+            }
             match (copy.layout, copy.mem) {
                 (Layout::Panels(panel), _) if panel != width => {
                     return Err(format!("operand {operand} is in panels of {panel}, the tile takes {width}"));
-                }
-                // A prepared copy ends with its last panel, or, in rows, with its last row.
-                (Layout::Panels(_), Mem::Param(_)) => {
-                    let full = |l: &LoopState| matches!(l.tail, Tail::Mask | Tail::PadScratch);
-                    if loops.iter().any(|l| l.axis == axis && l.step > u64::from(width) && full(l)) {
-                        return Err(format!("full rounds run over the end of the prepared operand {operand}"));
-                    }
                 }
                 (Layout::Rows, Mem::Param(_)) => {
                     let extent = &self.kernel.axes[axis.index()].extent;
@@ -81,7 +79,7 @@ impl Scheduled {
                 (Layout::Plane { slack, .. }, _) if slack < width => {
                     return Err(format!("the plane has {slack} elements after a line, the tile reads {width}"));
                 }
-                (Layout::Plane { .. }, _) | (_, Mem::Temp(..)) => {}
+                _ => {}
             }
         }
         Ok(depth)

@@ -5,6 +5,7 @@
 //! second-level cache, softens them there, and multiplies them by the values. The scores of all rows
 //! are never in memory. Panels and tile as for any contraction (Goto and van de Geijn 2008).
 
+use super::contraction::most_vectors;
 use super::cost::{contiguous, extent, round, round_up};
 use super::rows::unrolled;
 use super::{Choice, TASK};
@@ -119,7 +120,11 @@ impl Choice<'_> {
     /// The tile with the least surplus in both products, among those that fill the registers.
     fn tile(&self, s: &Contraction, o: &Contraction, lanes: i64) -> Tile {
         let k = self.kernel;
-        let tiles: &[Tile] = if self.target.vector_registers >= 32 { &[(12, 2), (8, 3)] } else { &[(4, 3), (6, 2)] };
+        let all: [Tile; 5] = [(12, 2), (8, 3), (4, 3), (6, 2), (4, 2)];
+        let fits = |(rows, vectors): &&Tile| *vectors <= most_vectors(self.target, *rows);
+        let sums = |(rows, vectors): &Tile| rows * vectors;
+        let most = all.iter().filter(fits).map(sums).max();
+        let tiles = all.iter().filter(fits).filter(|tile| Some(sums(tile)) == most);
         let (m, keys, columns, depth) = (extent(k, s.m), extent(k, s.n), extent(k, o.n), extent(k, s.k));
         let wide = |n: i64, by: i64| round_up(n, by) as f64;
         let surplus = |(rows, vectors): &Tile| {
@@ -127,7 +132,7 @@ impl Choice<'_> {
             let points = wide(keys, cols) * depth as f64 + wide(columns, cols) * keys as f64;
             wide(m, *rows) * points
         };
-        let best = tiles.iter().min_by(|a, b| surplus(a).total_cmp(&surplus(b)));
+        let best = tiles.min_by(|a, b| surplus(a).total_cmp(&surplus(b)));
         best.map_or((4, 2 * lanes), |(rows, vectors)| (*rows, vectors * lanes))
     }
 

@@ -264,13 +264,19 @@ fn last_to_end(full: i64, long: i64, others: i64, short: i64, threads: i64) -> i
     full / threads * long + first.max(second)
 }
 
+/// The most vectors of columns of a tile with these rows: accumulators and a row of B, beside an element
+/// of A, a product where it is an instruction of its own, and two for the compiler's moves of many.
+pub(super) fn most_vectors(target: &Target, rows: i64) -> i64 {
+    let registers = target.vector_registers as i64;
+    let spare = i64::from(!target.fma) + 2 * i64::from(registers > 16);
+    (registers - 1 - spare) / (rows + 1)
+}
+
 /// Rows of a tile, and its columns in vectors: as many accumulators as there are registers for, in
 /// the shape that wastes the least at the edges of `m` × `n`.
 pub(super) fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64) -> (i64, i64) {
-    let registers = target.vector_registers as i64;
-    // Accumulators, a row of B, and an element of A.
-    let most = |rows: i64| (registers - 1) / (rows + 1);
-    let shapes = (1..registers).flat_map(|rows| (1..=most(rows)).map(move |vectors| (rows, vectors)));
+    let rows = 1..target.vector_registers as i64;
+    let shapes = rows.flat_map(|rows| (1..=most_vectors(target, rows)).map(move |vectors| (rows, vectors)));
     let cost = |(rows, vectors): &(i64, i64)| {
         let sums = rows * vectors;
         // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside

@@ -54,7 +54,7 @@ impl Lowerer<'_> {
             Expr::Load { from: Mem::Temp(t, field), ref index, .. } => match self.temp_load(to, t, field, index) {
                 Ok((temp, index)) => {
                     let placed = &self.placed[&t.index()];
-                    let valid = guard.filter(|_| placed.whole);
+                    let valid = guard.filter(|_| placed.whole || placed.overrun.is_some());
                     let other = svod_dtype::Const::zero(dtype);
                     to.load_valid(dtype, Mem::Temp(temp, 0), &index, valid, other)
                 }

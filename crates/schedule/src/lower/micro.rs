@@ -104,6 +104,10 @@ impl Lowerer<'_> {
     fn starts_a_tile(&self, operand: ExprId, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
         let Expr::Load { from, .. } = self.s.kernel.exprs.get(operand) else { return Ok(()) };
         if let Mem::Temp(copy, _) = from {
+            let overrun = self.placed.get(&copy.index()).and_then(|placed| placed.overrun);
+            if overrun.is_some_and(|consumer| consumer != nest.stage) {
+                return Err("the loops around the tile run over the end of what is computed of an operand".into());
+            }
             return self.ends_inside(copy.index(), nest, axis, points);
         }
         match nest.env[&axis].base.divisible_by(i64::from(points)) {

@@ -134,6 +134,8 @@ struct Placed {
     layout: Layout,
     /// Whether the region is all of some axis, so that a reader's surplus points lie outside.
     whole: bool,
+    /// The stage in whose loops it is computed, if these have full rounds that run over the region's end.
+    overrun: Option<usize>,
     /// How far each step of the depth lies from the first, where a tile's columns are read from
     /// here at no constant stride.
     offsets: Option<TempId>,
@@ -290,7 +292,7 @@ impl<'s> Lowerer<'s> {
             if *masked { (base + remaining).min(self.axis_extent(*a)) } else { base + remaining }
         };
         let ends = into.then(|| over.iter().map(end).collect());
-        let placed = Placed { temps, base, extents, ends, layout: state.layout, whole, offsets: None };
+        let placed = Placed { temps, base, extents, ends, layout: state.layout, whole, overrun: None, offsets: None };
         self.placed.insert(stage, placed);
         let mut body = self.nest(Nest { stage, loops: state.loops.clone(), env: region, entered: Vec::new() })?;
         body.extend(self.offsets(stage)?);
@@ -312,6 +314,10 @@ impl<'s> Lowerer<'s> {
         let mut body = Vec::new();
         for (stage, region) in placed.into_iter().zip(regions) {
             body.extend(self.stage(stage, region)?);
+            let overrun = self.overruns(consumer, l, env, stage).then_some(consumer);
+            if let Some(placed) = self.placed.get_mut(&stage) {
+                placed.overrun = overrun;
+            }
         }
         Ok(body)
     }

@@ -1,6 +1,8 @@
 //! Bounds inference: which part of a producer the loops inside some point will read.
 
 use super::{Env, Lowerer, Span, Step};
+use crate::apply::LoopState;
+use crate::opt::{Layout, Tail};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Kernel};
 use svod_ir::size::{Size, Variable};
@@ -64,6 +66,27 @@ impl Lowerer<'_> {
             }
         }
         region
+    }
+
+    /// Whether the loops of `consumer` inside `l`, where `stage` is computed for the points of `env`, go on
+    /// beyond those in rounds that always run in full.
+    pub(super) fn overruns(&self, consumer: usize, l: &LoopState, env: &Env, stage: usize) -> bool {
+        let kernel = &self.s.kernel;
+        let loops = &self.s.stages[consumer].loops;
+        let inside = loops.iter().skip_while(|o| (o.axis, o.part) != (l.axis, l.part)).skip(1);
+        // What lies beyond a plane's lines is there for rounds as long.
+        let slack = match self.s.stages[stage].layout {
+            Layout::Plane { slack, .. } => u64::from(slack),
+            _ => 0,
+        };
+        let over = |l: &&LoopState| {
+            let full = matches!(l.tail, Tail::PadScratch | Tail::Mask) && l.step > slack;
+            full && env.get(&l.axis).is_some_and(|span| span.remaining.divisible_by(l.step as i64) != Some(true))
+        };
+        let over: Vec<&Variable> = inside.filter(over).map(|l| &kernel.axes[l.axis.index()].var).collect();
+        let readers = 0..if over.is_empty() { 0 } else { kernel.stages.len() };
+        let read: Vec<ExprId> = readers.flat_map(|reader| accesses(kernel, reader, stage)).flatten().copied().collect();
+        kernel.exprs.variables_used(&read).iter().any(|v| over.contains(&v))
     }
 
     /// The points of an axis that a stage is computed for at a time; 0 for all of them.

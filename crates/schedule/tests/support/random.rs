@@ -29,13 +29,13 @@ impl Rng {
     }
 }
 
-/// The cases to try: as many as `SVOD_SEEDS` says, or the one that `SVOD_SEED` names.
+/// The cases to try: as many as `SVOD_SEEDS` says, or the one that `SVOD_SEED` names; from that one
+/// on where both are there.
 pub fn cases(default: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
-    match number("SVOD_SEED") {
-        Some(one) => one..one + 1,
-        None => 0..number("SVOD_SEEDS").unwrap_or(default),
-    }
+    let first = number("SVOD_SEED");
+    let count = number("SVOD_SEEDS").unwrap_or(if first.is_some() { 1 } else { default });
+    first.unwrap_or(0)..first.unwrap_or(0) + count
 }
 
 /// Names the case on stderr when a test fails, however it does.
