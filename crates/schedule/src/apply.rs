@@ -390,8 +390,9 @@ impl Scheduled {
             return Err(format!("stage `{stage}` is not computed before `{}`", at.stage));
         }
         let shared = |o: &Out| matches!(o, Out::Param { param, .. } if self.workspaces.contains(param));
-        if self.kernel.stages[producer].outs.iter().any(shared) {
-            return Err(format!("all tasks read what stage `{stage}` writes, so it has a phase of its own"));
+        let early = |s: usize| self.kernel.stages[s].outs.iter().any(shared);
+        if early(producer) && !early(consumer) {
+            return Err(format!("all tasks read what stage `{stage}` writes, so it has a phase before them"));
         }
         if matches!(self.stages[consumer].loops[l].runs, Runs::Unroll | Runs::Vector) {
             return Err("nothing can be computed inside an unrolled or vector loop".into());

@@ -294,7 +294,7 @@ fn what_tasks_share_is_computed_by_itself() {
         ["parts product.k.0 by 8\nat product.parts out.j.0", "stage product 1 rows shared\nat product.b out.i.0"]
     {
         let error = lower(&kernel, &text.parse().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("step 2") && error.contains("has a phase of its own"), "{error}");
+        assert!(error.contains("step 2") && error.contains("has a phase before them"), "{error}");
     }
 }
 

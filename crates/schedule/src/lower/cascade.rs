@@ -41,7 +41,7 @@ impl Lowerer<'_> {
         let rounds: Vec<i64> = serial
             .iter()
             .map(|i| {
-                let points = points(nest, *i).0.upper_bound().unwrap_or(i64::MAX).max(1) as u64;
+                let points = points(nest, *i).upper_bound().unwrap_or(i64::MAX).max(1) as u64;
                 points.div_ceil(nest.loops[*i].step) as i64
             })
             .collect();

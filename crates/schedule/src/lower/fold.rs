@@ -73,9 +73,9 @@ impl Lowerer<'_> {
             if !kept && !l.rfactor {
                 continue;
             }
-            let (points, outermost) = points(nest, i);
+            let points = points(nest, i);
             let bound = points.upper_bound().ok_or("a kept loop inside a reduction has no upper bound")?.max(1) as u64;
-            if kept && outermost && l.step > 1 && points.divisible_by(l.step as i64) != Some(true) {
+            if kept && l.step > 1 && points.divisible_by(l.step as i64) != Some(true) {
                 return Err("a split kept axis with a tail must have its outer part outside the reduction".into());
             }
             loops.push((l.clone(), bound.div_ceil(l.step)));
@@ -439,12 +439,12 @@ impl Lowerer<'_> {
     }
 }
 
-/// The points that loop `i` of a nest covers, and whether it is the outermost of its axis.
-pub(super) fn points(nest: &Nest, i: usize) -> (Size, bool) {
+/// The points that loop `i` of a nest covers at most.
+pub(super) fn points(nest: &Nest, i: usize) -> Size {
     let l = &nest.loops[i];
-    match nest.loops[..i].iter().rev().find(|o| o.axis == l.axis) {
-        Some(outer) => (Size::from(outer.step as i64), false),
-        None => (nest.env[&l.axis].remaining.clone(), true),
+    match nest.loops[..i].iter().filter(|o| o.axis == l.axis).map(|o| o.step).min() {
+        Some(round) => Size::from(round as i64),
+        None => nest.env[&l.axis].remaining.clone(),
     }
 }
 
@@ -457,7 +457,7 @@ fn current<'a>(nest: &Nest, acc: &'a Accumulators) -> (&'a [TempId], Vec<Size>) 
         |l: &LoopState| nest.entered.iter().rev().find(|(key, _)| *key == (l.axis, l.part)).map(|(_, c)| c.clone());
     let narrowed = acc.loops.iter().any(|(l, _)| l.rfactor && l.runs == Runs::Vector && counter(l).is_none());
     let used = acc.loops.iter().filter(|(l, _)| !narrowed || !l.rfactor);
-    let mut at: Vec<Size> = used.map(|(l, _)| counter(l).unwrap_or(Size::from(0))).collect();
+    let mut at: Vec<Size> = used.map(|(l, n)| counter(l).filter(|_| *n > 1).unwrap_or(Size::ZERO)).collect();
     if at.is_empty() {
         at.push(Size::from(0));
     }

@@ -104,11 +104,7 @@ impl Lowerer<'_> {
     fn starts_a_tile(&self, operand: ExprId, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
         let Expr::Load { from, .. } = self.s.kernel.exprs.get(operand) else { return Ok(()) };
         if let Mem::Temp(copy, _) = from {
-            let overrun = self.placed.get(&copy.index()).and_then(|placed| placed.overrun);
-            if overrun.is_some_and(|consumer| consumer != nest.stage) {
-                return Err("the loops around the tile run over the end of what is computed of an operand".into());
-            }
-            return self.ends_inside(copy.index(), nest, axis, points);
+            return self.lies_in_a_copy(copy.index(), nest, axis, points);
         }
         match nest.env[&axis].base.divisible_by(i64::from(points)) {
             Some(true) => Ok(()),
@@ -116,18 +112,24 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Refuses a tile that would run over the end of a copy in rows in the task's scratch, whose last round
-    /// is not padded. Panels are whole, and a plane has slack.
-    fn ends_inside(&self, copy: usize, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
-        let Some(placed) = self.placed.get(&copy).filter(|p| p.layout == Layout::Rows) else { return Ok(()) };
+    /// Refuses a tile that would run over the end of a copy in the task's scratch, or start inside of a
+    /// panel. A plane has slack.
+    fn lies_in_a_copy(&self, copy: usize, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
+        let Some(placed) = self.placed.get(&copy) else { return Ok(()) };
+        if placed.overrun.is_some_and(|consumer| consumer != nest.stage) {
+            return Err("the loops around the tile run over the end of what is computed of an operand".into());
+        }
         let along = self.s.kernel.stages[copy].dims().iter().position(|a| *a == axis);
         let Some(along) = along else { return Ok(()) };
-        let left = &placed.extents[along] - (&nest.env[&axis].base - &placed.base[along]);
-        match (left - i64::from(points)).bounds().0 >= 0 {
-            true => Ok(()),
-            false => Err(format!(
+        let (start, points) = (&nest.env[&axis].base - &placed.base[along], i64::from(points));
+        match placed.layout {
+            Layout::Rows if (&placed.extents[along] - &start - points).bounds().0 < 0 => Err(format!(
                 "the tile would run over the end of a copy; split its rows by {points} with padded scratch"
             )),
+            Layout::Panels(_) if start.divisible_by(points) != Some(true) => {
+                Err(format!("the tile would start at no multiple of {points}, inside of a panel"))
+            }
+            Layout::Rows | Layout::Panels(_) | Layout::Plane { .. } => Ok(()),
         }
     }
 
