@@ -28,6 +28,7 @@ __all__ = [
     "FileError",
     "FormatError",
     "Graph",
+    "HostFunction",
     "IndexError",
     "Kernel",
     "OutOfMemoryError",
@@ -187,8 +188,9 @@ class Graph:
     """What some tensors are computed by: operations, operands before users, down to memory.
 
     `str(graph)` is its text, and `Graph.parse` reads that back: with the leaves of the graph that was
-    printed, to the same nodes; without, to a graph that can be looked at but not run. Two graphs are
-    equal where their roots are the same nodes.
+    printed, to the same nodes; without, to a graph that can be looked at but not run. Functions of
+    `svod.custom` go by name: `graph.functions` has those of a graph, and any callable can be given
+    for one. Two graphs are equal where their roots are the same nodes.
 
     >>> import svod
     >>> x = svod.Tensor([1.0, 2.0])
@@ -200,19 +202,34 @@ class Graph:
 
     def __new__(cls, *tensors: Tensor) -> Graph: ...
     @staticmethod
-    def parse(text: str, leaves: Sequence[Tensor] | None = None) -> Graph:
+    def parse(
+        text: str,
+        leaves: Sequence[Tensor] | None = None,
+        functions: Mapping[str, Callable[..., Any] | HostFunction] | None = None,
+    ) -> Graph:
         """Reads the text of a graph. `leaves` are tensors in memory, one for each leaf of the text, in
-        order."""
+        order; `functions` are what the text calls by name: callables, or what `graph.functions` gives."""
     @property
     def roots(self) -> list[Tensor]:
         """The tensors that it computes."""
     @property
     def leaves(self) -> list[Tensor]:
         """The tensors in memory that it reads, in the order of the text."""
+    @property
+    def functions(self) -> dict[str, HostFunction]:
+        """The functions that it calls, by the names that its text has for them."""
     def __len__(self) -> builtins.int: ...
     def __eq__(self, other: object, /) -> builtins.bool: ...
     def __ne__(self, other: object, /) -> builtins.bool: ...
     def __hash__(self) -> builtins.int: ...
+
+@final
+class HostFunction:
+    """A function that a graph calls, for `Graph.parse`."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
 
 @final
 class PlanInput:

@@ -115,6 +115,36 @@ def test_e2_the_text_of_a_graph_parses_back_to_the_same_nodes() -> None:
         without.roots[0].realize()
 
 
+def test_e2_loops_and_functions_parse_back() -> None:
+    n = svod.Variable("n", 1, 4)
+    x = svod.Tensor(np.arange(12, dtype=np.float32).reshape(4, 3))[: n.bind(3)].realize()
+
+    def body(i: svod.Size, a: svod.Tensor, b: svod.Tensor) -> tuple[svod.Tensor, svod.Tensor]:
+        a = svod.iterate(2, lambda j, a: svod.custom(np.sort, a + i * j), a)
+        return a + x.exp(), b + a.sum()
+
+    values = svod.iterate(range(1, 4), body, x * 2, svod.Tensor(0.0))
+    low, high = svod.custom(lambda a: (a.min(0), a.max(0)), values[0], shape=[(3,), (3,)], name="extremes")
+    graph = svod.Graph(low, high, *values)
+    assert {name: f.name for name, f in graph.functions.items()} == {"sort": "sort", "extremes": "extremes"}
+    again = svod.Graph.parse(str(graph), graph.leaves, graph.functions)
+    assert again == graph and str(again) == str(graph)
+    # Other functions of these names.
+    calls = {"sort": lambda a: -np.sort(-a), "extremes": lambda a: (a.max(0), a.min(0))}
+    other = svod.Graph.parse(str(graph), graph.leaves, calls)
+    assert other != graph
+    largest, smallest = (root.numpy() for root in other.roots[:2])
+    assert (largest > smallest).all()
+    for root, value in zip(again.roots, (low, high, *values), strict=True):
+        np.testing.assert_array_equal(root.numpy(), value.numpy())
+    with pytest.raises(svod.ArgumentError, match="no function is given for 'extremes'"):
+        svod.Graph.parse(str(graph), graph.leaves, {"sort": np.sort})
+    plain = "\n".join(line.split("  #")[0] for line in str(graph).splitlines())
+    assert str(svod.Graph.parse(str(graph))) == plain
+    with pytest.raises(svod.UnsupportedError, match="sort, which is declared only"):
+        svod.Graph.parse(str(graph), graph.leaves).roots[2].realize()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -301,19 +301,20 @@ fn e2_the_text_parses_back_to_the_same_nodes() {
     let graph = Graph::new(&roots);
     let leaves = GraphKey::new(&Graph::new(&roots[..1])).unwrap().leaves;
     let all: Vec<Leaf> = graph.nodes().iter().filter_map(|node| node.op().leaf().cloned()).collect();
-    let parsed = Graph::parse(&graph.to_string(), &mut given(&all)).unwrap();
+    let parsed = Graph::parse(&graph.to_string(), &mut Given { leaves: &all, ..Given::default() }).unwrap();
     assert_eq!(parsed.nodes(), graph.nodes(), "{graph}");
     assert_eq!(parsed.roots(), graph.roots());
-    let without = Graph::parse(&graph.to_string(), &mut declared()).unwrap();
+    let without = Graph::parse(&graph.to_string(), &mut Declared::default()).unwrap();
     assert_eq!(without.to_string(), graph.to_string());
-    let too_few = Graph::parse(&graph.to_string(), &mut given(&leaves)).unwrap_err();
+    let too_few = Graph::parse(&graph.to_string(), &mut Given { leaves: &leaves, ..Given::default() }).unwrap_err();
     assert!(too_few.message.contains("only 1 leaves"), "{too_few}");
 }
 
 #[test]
 fn e2_texts_that_are_no_graph_say_where() {
     let leaf = "%0: f32[4] = leaf data storage=0 offset=0 device=\"CPU\"\n";
-    let message = |rest: &str| Graph::parse(&format!("{leaf}{rest}"), &mut declared()).unwrap_err().to_string();
+    let message =
+        |rest: &str| Graph::parse(&format!("{leaf}{rest}"), &mut Declared::default()).unwrap_err().to_string();
     assert_eq!(message("%2: f32[4] = exp %0\nreturn %1\n"), "2:2: nodes are numbered in order: expected %1");
     assert_eq!(message("%1: f32[4] = sine %0\nreturn %1\n"), "2:14: no operation is named 'sine'");
     assert_eq!(message("%1: f32[5] = exp %0\nreturn %1\n"), "2:14: it is f32[4], not f32[5]");
@@ -381,7 +382,69 @@ fn e2_random_graphs_parse_back_to_the_same_nodes() {
     for seed in 1..300 {
         let graph = random_graph(seed);
         let leaves: Vec<Leaf> = graph.nodes().iter().filter_map(|node| node.op().leaf().cloned()).collect();
-        let parsed = Graph::parse(&graph.to_string(), &mut given(&leaves)).unwrap_or_else(|e| panic!("{e}\n{graph}"));
+        let parsed = Graph::parse(&graph.to_string(), &mut Given { leaves: &leaves, ..Given::default() })
+            .unwrap_or_else(|e| panic!("{e}\n{graph}"));
         assert_eq!((parsed.nodes(), parsed.roots()), (graph.nodes(), graph.roots()), "{graph}");
     }
+}
+
+/// A function of the host that gives what it is given.
+struct Same;
+
+impl HostFunction for Same {
+    fn name(&self) -> &str {
+        "<lambda>"
+    }
+
+    fn infer(&self, operands: &[(DType, &[Size])]) -> Result<Vec<(DType, Shape)>, String> {
+        Ok(operands.iter().map(|(dtype, shape)| (*dtype, (*shape).into())).collect())
+    }
+}
+
+/// What a value of two numbers becomes in a loop, in whose body another loop is around a function.
+fn loops() -> Vec<UOp> {
+    let param = |value: &UOp, slot: u32| {
+        let none = memory(HostBuffer::from_i64(value.dtype(), []));
+        let data = Arc::new(Memory { class: LeafClass::Input(slot), ..none });
+        Ok::<Leaf, Box<dyn std::error::Error>>(Leaf::new(data, 0, value.dtype(), value.shape().into()))
+    };
+    let x = numbers(&[2]);
+    let (outer, inner) = (Variable::new("i", 1, 3).unwrap(), Variable::new("j", 0, 4).unwrap());
+    let (carried, other) = (param(&x, 0).unwrap(), param(&x, 0).unwrap());
+    let (a, b) = (UOp::leaf(carried.clone()).unwrap(), UOp::leaf(other.clone()).unwrap());
+    let number = UOp::size(Size::from(&outer) * &Size::from(&inner)).unwrap();
+    let number = number.cast(DType::F32).unwrap().expand(shape(&[2])).unwrap();
+    let called = UOp::host(Arc::new(Same), &[UOp::alu(Alu::Add, &[b, number]).unwrap()]).unwrap();
+    let within = UOp::iterate(&inner, &[a], vec![other], &called, &mut |n, slot| param(n, slot)).unwrap();
+    let results = UOp::iterate(&outer, &[x], vec![carried], &within, &mut |n, slot| param(n, slot)).unwrap();
+    let again = UOp::host(Arc::new(Same), &[results[0].clone(), results[0].clone()]).unwrap();
+    [results, again].concat()
+}
+
+#[test]
+fn e2_loops_and_functions_parse_back() {
+    let graph = Graph::new(&loops());
+    let text = graph.to_string();
+    let leaves: Vec<Leaf> = graph.nodes().iter().filter_map(|node| node.op().leaf().cloned()).collect();
+    let functions = graph.functions();
+    let names: Vec<&str> = functions.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["<lambda>", "<lambda>#2"]);
+    let parsed = Graph::parse(&text, &mut Given { leaves: &leaves, functions: &functions }).unwrap();
+    assert_eq!((parsed.nodes(), parsed.roots()), (graph.nodes(), graph.roots()), "{text}");
+    let without = Graph::parse(&text, &mut Declared::default()).unwrap();
+    assert_eq!(Graph::parse(&without.to_string(), &mut Declared::default()).unwrap().len(), graph.len());
+    let unknown = Graph::parse(&text, &mut Given { leaves: &leaves, ..Given::default() }).unwrap_err();
+    assert!(unknown.message.contains("no function is named '<lambda>"), "{unknown}");
+    for (from, to, message) in [
+        ("body=b0 for", "body=b7 for", "bodies of loops are numbered in order: expected b0"),
+        ("body=b1 for", "body=b0 for", "the body of b0 is still open"),
+        ("parameter", "leaf", "expected data, borrowed"),
+        ("results=[f32[2]]", "results=[]", "axis 0 is out of range"),
+    ] {
+        assert!(text.contains(from), "{text}");
+        let error = Graph::parse(&text.replace(from, to), &mut Declared::default()).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let deep = "%0: f32[] = loop output=0 body=b0 for i = 0..=1 {".repeat(1000);
+    assert!(Graph::parse(&deep, &mut Declared::default()).is_err());
 }

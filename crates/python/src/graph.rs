@@ -1,19 +1,23 @@
 //! The class `Graph`: pending expressions as something to print, to read back and to compare.
 
+use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
-use svod_ir::graph::{Graph, Leaf, Op, UOp, declared, given};
+use svod_ir::graph::{Declared, Given, Graph, HostCall, HostFunction, HostText, Known, Leaf, LeafText, Op, UOp};
 use svod_tensor::Tensor;
 
 use crate::error::{Class, Result};
+use crate::step::declared_call;
 use crate::tensor::PyTensor;
 
 /// What some tensors are computed by: operations, operands before users, down to memory.
 ///
 /// `str(graph)` is its text, and `Graph.parse` reads that back: with the leaves of the graph that was
-/// printed, to the same nodes; without, to a graph that can be looked at but not run. Two graphs are
-/// equal where their roots are the same nodes.
+/// printed, to the same nodes; without, to a graph that can be looked at but not run. Functions of
+/// `svod.custom` go by name: `graph.functions` has those of a graph, and any callable can be given
+/// for one. Two graphs are equal where their roots are the same nodes.
 ///
 /// >>> import svod
 /// >>> x = svod.Tensor([1.0, 2.0])
@@ -51,21 +55,22 @@ impl PyGraph {
     }
 
     /// Reads the text of a graph. `leaves` are tensors in memory, one for each leaf of the text, in
-    /// order.
+    /// order; `functions` are what the text calls by name: callables, or what `graph.functions` gives.
     #[staticmethod]
-    #[pyo3(signature = (text, leaves=None))]
-    fn parse(text: &str, leaves: Option<Vec<Py<PyTensor>>>) -> Result<Self> {
-        let graph = match leaves {
-            None => Graph::parse(text, &mut declared()),
-            Some(tensors) => {
-                let leaf = |(i, t): (usize, &Py<PyTensor>)| match t.get().0.uop().op() {
-                    Op::Leaf(leaf) => Ok(leaf.clone()),
-                    _ => Err(Class::Argument.raise(format!("Graph.parse: leaf {i} is not in memory: realize it"))),
-                };
-                let leaves: Vec<Leaf> = tensors.iter().enumerate().map(leaf).collect::<Result<_>>()?;
-                Graph::parse(text, &mut given(&leaves))
-            }
+    #[pyo3(signature = (text, leaves=None, functions=None))]
+    fn parse(
+        text: &str,
+        leaves: Option<Vec<Py<PyTensor>>>,
+        functions: Option<HashMap<String, Py<PyAny>>>,
+    ) -> Result<Self> {
+        let leaf = |(i, t): (usize, &Py<PyTensor>)| match t.get().0.uop().op() {
+            Op::Leaf(leaf) => Ok(leaf.clone()),
+            _ => Err(Class::Argument.raise(format!("Graph.parse: leaf {i} is not in memory: realize it"))),
         };
+        let leaves = leaves.map(|given| given.iter().enumerate().map(leaf).collect::<Result<Vec<Leaf>>>());
+        let declared = Declared::default();
+        let mut names = Names { leaves: leaves.transpose()?, functions, made: HashMap::new(), declared };
+        let graph = Graph::parse(text, &mut names);
         Ok(PyGraph(graph.map_err(|error| Class::Argument.raise(format!("Graph.parse: {error}")))?))
     }
 
@@ -82,6 +87,12 @@ impl PyGraph {
         leaves.map(|node| Tensor::from_uop(node.clone()).into()).collect()
     }
 
+    /// The functions that it calls, by the names that its text has for them.
+    #[getter]
+    fn functions(&self) -> HashMap<String, PyHostFunction> {
+        self.0.functions().into_iter().map(|(name, call)| (name, PyHostFunction(call))).collect()
+    }
+
     /// Number of nodes.
     fn __len__(&self) -> usize {
         self.0.len()
@@ -93,5 +104,58 @@ impl PyGraph {
 
     fn __repr__(&self) -> String {
         format!("Graph({} nodes, {} roots)", self.0.len(), self.0.roots().len())
+    }
+}
+
+/// A function that a graph calls, for `Graph.parse`.
+#[pyclass(name = "HostFunction", module = "svod", frozen)]
+pub struct PyHostFunction(HostCall);
+
+#[pymethods]
+impl PyHostFunction {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("HostFunction({:?})", self.name())
+    }
+}
+
+/// What a text of a graph names, as it was given.
+struct Names {
+    leaves: Option<Vec<Leaf>>,
+    functions: Option<HashMap<String, Py<PyAny>>>,
+    /// Callables as functions of graphs, by how they are called.
+    made: HashMap<HostText, Arc<dyn HostFunction>>,
+    declared: Declared,
+}
+
+impl Known for Names {
+    fn leaf(&mut self, text: &LeafText) -> std::result::Result<Leaf, String> {
+        match &self.leaves {
+            Some(leaves) => Given { leaves, ..Given::default() }.leaf(text),
+            None => self.declared.leaf(text),
+        }
+    }
+
+    fn function(&mut self, text: &HostText) -> std::result::Result<Arc<dyn HostFunction>, String> {
+        let Some(functions) = &self.functions else { return self.declared.function(text) };
+        let Some(given) = functions.get(&text.name) else {
+            return Err(format!("no function is given for '{}'", text.name));
+        };
+        Python::attach(|py| {
+            let given = given.bind(py);
+            if let Ok(known) = given.cast::<PyHostFunction>() {
+                return Ok(known.get().0.function().clone());
+            }
+            if !given.is_callable() {
+                return Err(format!("what is given for '{}' cannot be called", text.name));
+            }
+            let call = || declared_call(given.clone().unbind(), text.name.clone(), text.results.clone());
+            Ok(self.made.entry(text.clone()).or_insert_with(|| call()).clone())
+        })
     }
 }

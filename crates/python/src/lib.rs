@@ -52,7 +52,7 @@ mod _svod {
         randn, realize, set_threads, stack, where_, zeros,
     };
     #[pymodule_export]
-    use crate::graph::PyGraph;
+    use crate::graph::{PyGraph, PyHostFunction};
     #[pymodule_export]
     use crate::origin::{enter_module, leave_module};
     #[pymodule_export]

@@ -50,11 +50,16 @@ pub fn _custom(
         values.extend_from_slice(shape.values());
         rule.push((dtype.0, shape.sizes.into()));
     }
-    let call = Call { function, name: name.clone() };
-    let host = Function::new(name, move |_: &[(DType, &[Size])]| Ok(rule.clone()), move |args| call.run(args));
+    let host = declared_call(function, name, rule);
     let operands = operands.into_iter().map(|o| Tensor::scalar(o.0, None)).collect::<svod_tensor::Result<Vec<_>>>()?;
     let results = Tensor::host(host, &operands.iter().collect::<Vec<_>>())?;
     results.into_iter().map(|t| Ok(PyTensor(t.with_values(&values)?))).collect()
+}
+
+/// A Python function as one that graphs may call, which gives values of these types and shapes.
+pub fn declared_call(function: Py<PyAny>, name: String, results: Vec<(DType, Shape)>) -> Arc<Function> {
+    let call = Call { function, name: name.clone() };
+    Function::new(name, move |_: &[(DType, &[Size])]| Ok(results.clone()), move |args| call.run(args))
 }
 
 /// A Python function that a plan calls.

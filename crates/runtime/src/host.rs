@@ -81,7 +81,7 @@ impl HostStep {
     pub(crate) fn new(call: HostCall, outputs: usize, shapes: Arc<[Shape]>) -> Result<HostStep> {
         match call.downcast::<Function>() {
             Some(_) => Ok(HostStep { call, outputs, shapes }),
-            None => Err(Error::Unsupported(format!("host function {call}, which is not of this runtime"))),
+            None => Err(Error::Unsupported(format!("host function {call}, which is declared only"))),
         }
     }
 }

@@ -139,14 +139,11 @@ impl Datum for Monoid {
 /// The name, in quotes.
 impl Datum for Device {
     fn write(&self, f: &mut dyn Write) -> fmt::Result {
-        write!(f, "\"{}\"", self.name().escape_default())
+        write_quoted(f, self.name())
     }
 
     fn read(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        let Token::Text(text) = p.lex.peek() else { return p.lex.error("expected a device in quotes") };
-        let Some(name) = unescaped(text) else { return p.lex.error("a backslash that escapes nothing") };
-        p.lex.next();
-        Ok(Device::new(&name))
+        Ok(Device::new(&read_quoted(p, "a device")?))
     }
 }
 
@@ -246,25 +243,39 @@ impl Datum for Leaf {
     }
 }
 
-/// A body is a graph of its own, of which the text only tells the structure.
+/// A body is a graph of its own, which is written and read with the graph that it is part of.
 impl Datum for LoopBody {
     fn write(&self, f: &mut dyn Write) -> fmt::Result {
         write!(f, "{self}")
     }
 
     fn read(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        p.lex.error("the text of a loop does not tell its body: it cannot be read")
+        p.lex.error("the body of a loop is read with its graph")
     }
 }
 
+/// What a function gives is written and read with its node.
 impl Datum for HostCall {
     fn write(&self, f: &mut dyn Write) -> fmt::Result {
         write!(f, "{self}")
     }
 
     fn read(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        p.lex.error("a function of the host cannot be read from text")
+        p.lex.error("a function of the host is read with its graph")
     }
+}
+
+/// Writes a text in quotes.
+pub(super) fn write_quoted(f: &mut dyn Write, text: &str) -> fmt::Result {
+    write!(f, "\"{}\"", text.escape_default())
+}
+
+/// Reads what [`write_quoted`] writes.
+pub(super) fn read_quoted(p: &mut Parser<'_>, what: &str) -> Result<String, ParseError> {
+    let Token::Text(text) = p.lex.peek() else { return p.lex.error(format!("expected {what} in quotes")) };
+    let Some(text) = unescaped(text) else { return p.lex.error("a backslash that escapes nothing") };
+    p.lex.next();
+    Ok(text)
 }
 
 /// The text that `escape_default` made of something.

@@ -65,6 +65,17 @@ impl LoopBody {
         &self.0.results
     }
 
+    /// What it computes: the roots are the parameters, then the results.
+    ///
+    /// # Errors
+    /// A parameter of a type that no value has.
+    pub fn graph(&self) -> Result<Graph, GraphError> {
+        let params = self.params().iter().map(|param| UOp::leaf(param.clone()));
+        let mut roots = params.collect::<Result<Vec<UOp>, GraphError>>()?;
+        roots.extend_from_slice(self.results());
+        Ok(Graph::new(&roots))
+    }
+
     /// The structure of the graph of the results.
     pub fn key(&self) -> &GraphKey {
         &self.0.key

@@ -47,23 +47,31 @@ impl<'a> Parser<'a> {
 
     /// Takes the next thing one level deeper.
     pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
+        self.enter()?;
+        let result = read(self);
+        self.leave();
+        result
+    }
+
+    /// Goes one level deeper, until [`Parser::leave`].
+    pub fn enter(&mut self) -> Result<(), ParseError> {
         if self.depth == MAX_DEPTH {
             return self.lex.error("nested too deeply");
         }
         self.depth += 1;
-        let result = read(self);
+        Ok(())
+    }
+
+    /// Ends what [`Parser::enter`] began.
+    pub fn leave(&mut self) {
         self.depth -= 1;
-        result
     }
 
     /// Reads the variables and buffer arguments.
     pub fn header(&mut self) -> Result<(Vec<Variable>, Vec<Param>), ParseError> {
         let (mut vars, mut params) = (Vec::new(), Vec::new());
         while self.lex.eat_word("var") {
-            let name = self.lex.word()?;
-            self.lex.expect("=")?;
-            let (min, max) = self.bounds()?;
-            vars.push(self.variable(name, min, max)?);
+            vars.push(self.definition()?);
         }
         while self.lex.eat_word("param") {
             if self.lex.word()? != ParamId(params.len() as u32).to_string() {
@@ -75,6 +83,14 @@ impl<'a> Parser<'a> {
             self.params.push(dtype);
         }
         Ok((vars, params))
+    }
+
+    /// Reads `n = 1..=8`: a variable, in scope from here on.
+    pub fn definition(&mut self) -> Result<Variable, ParseError> {
+        let name = self.lex.word()?;
+        self.lex.expect("=")?;
+        let (min, max) = self.bounds()?;
+        self.variable(name, min, max)
     }
 
     fn bounds(&mut self) -> Result<(i64, i64), ParseError> {
