@@ -235,10 +235,16 @@ class Jitted(Generic[P, R]):
 
         given: list[Any] = []
         structure = taken((args, kwargs), given, constant)
-        inputs = [
-            Tensor._placeholder(shapes.get(i, tuple(array.shape)), array.dtype, i, _device(array))
-            for i, array in enumerate(given)
-        ]
+        inputs: list[Tensor] = []
+        slot = 0
+        for i, array in enumerate(given):
+            shape = shapes.get(i, tuple(array.shape))
+            if isinstance(array, Tensor):
+                inputs.append(array._placeholder_for(shape, slot))
+                slot += 1 if isinstance(array.device, str) else len(array.device)
+            else:
+                inputs.append(Tensor._placeholder(shape, array.dtype, slot))
+                slot += 1
         args, kwargs = rebuilt(structure, inputs)
         modules = (module for module in held if isinstance(module, Module))
         constants = [tensor for module in modules for tensor in tensors_of(module)]
@@ -257,11 +263,6 @@ class Jitted(Generic[P, R]):
         plan = prepare(*outputs, inputs=inputs) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
         return _Trace(plan, variables, graph, rebuilder(shape), held, constants, values)
-
-
-def _device(array: Any) -> str:
-    device = getattr(array, "device", "cpu")
-    return device if isinstance(array, Tensor) and isinstance(device, str) else "CPU"
 
 
 def _values(sizes: list[Size], wanted: frozenset[str]) -> dict[str, int]:

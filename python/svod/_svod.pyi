@@ -713,7 +713,8 @@ class Tensor:
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: _Operand, /) -> None: ...
     @staticmethod
-    def _placeholder(shape: tuple[Any, ...], dtype: _DTypeLike, slot: builtins.int, device: str) -> Tensor: ...
+    def _placeholder(shape: tuple[Any, ...], dtype: _DTypeLike, slot: builtins.int) -> Tensor: ...
+    def _placeholder_for(self, shape: tuple[Any, ...], slot: builtins.int) -> Tensor: ...
     def _snapshot(self) -> Tensor: ...
     def reshape(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """The same elements in row-major order under other extents; one -1 is inferred."""
@@ -1362,9 +1363,10 @@ class Tensor:
         """The value spread over devices: cut along `axis` into one part for each, or whole on each.
 
         Where the extent is no multiple of the number of devices, the first parts are larger by one.
-        Operations on tensors that are spread alike run on every device. They gather nothing, save that a
-        fold along the split axis, such as the sum of a matrix product, leaves every device with the whole
-        result. `to`, and looking at the values, gathers.
+        Operations on tensors that are spread run on every device, and move nothing where they can. A
+        fold along the split axis, such as the sum of a matrix product, leaves each device with the whole
+        result. What needs elements of other devices, such as a sort along that axis, has them gathered before,
+        and gives the whole result on each. `to`, and looking at the values, gathers.
 
         >>> import svod
         >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).shard(["CPU", "CPU:1"], axis=0)

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
-use svod_tensor::{Plan, Tensor, named};
+use svod_tensor::{Content, Plan, Tensor, named};
 
 use crate::array::{Held, array_over, bytes_of, dense};
 use crate::dtype::PyDType;
@@ -57,6 +57,13 @@ impl<'py> Given<'py> {
         let (array, dtype) = dense(value)?;
         Ok(Given::Array(array, dtype))
     }
+
+    fn content(&self) -> Content<'_> {
+        match self {
+            Given::Array(array, dtype) => Content::Bytes(bytes_of(array), *dtype, array.shape()),
+            Given::Tensor(tensor) => Content::Tensor(tensor),
+        }
+    }
 }
 
 /// The inputs' new contents; none where none are given.
@@ -75,8 +82,7 @@ fn variables(given: Option<&Bound<'_, PyDict>>) -> Result<Vec<(String, i64)>> {
     Ok(given.map(|(name, value)| Ok((name.extract()?, value.extract()?))).collect::<PyResult<_>>()?)
 }
 
-/// Does something with the contents as feeds and with all variables of their extents, without the
-/// interpreter's lock. The contents are those of the inputs from number `first` on.
+/// [`Plan::feeding`] without the interpreter's lock. The contents are those of the inputs from number `first` on.
 fn feeding<T: Send>(
     py: Python<'_>,
     plan: &Plan,
@@ -85,35 +91,8 @@ fn feeding<T: Send>(
     variables: &[(String, i64)],
     work: impl FnOnce(&[Feed], &[(&str, i64)]) -> svod_tensor::Result<T> + Send,
 ) -> Result<T> {
-    enum Content<'a> {
-        Bytes(&'a [u8], DType, &'a [usize]),
-        Tensor(&'a Tensor),
-    }
-    let contents: Vec<Content> = given
-        .iter()
-        .map(|g| match g {
-            Given::Array(array, dtype) => Content::Bytes(bytes_of(array), *dtype, array.shape()),
-            Given::Tensor(tensor) => Content::Tensor(tensor),
-        })
-        .collect();
-    allow(py, || {
-        let mut held = Vec::new();
-        for content in &contents {
-            held.push(if let Content::Tensor(tensor) = content { Some(tensor.snapshot()?) } else { None });
-        }
-        let (mut feeds, mut shapes) = (Vec::new(), Vec::new());
-        for (i, (content, held)) in contents.iter().zip(&held).enumerate() {
-            let (feed, dtype, extents) = match (content, held) {
-                (Content::Bytes(bytes, dtype, extents), _) => (Feed::Bytes(bytes), *dtype, *extents),
-                (_, Some((buffer, extents))) => (Feed::Buffer(buffer), buffer.dtype(), &extents[..]),
-                (Content::Tensor(_), None) => continue,
-            };
-            feeds.push(feed);
-            shapes.push(svod_tensor::Given { input: first + i, dtype, extents });
-        }
-        let variables = plan.variables_of(&shapes, &named(variables))?;
-        work(&feeds, &named(&variables))
-    })
+    let contents: Vec<Content> = given.iter().map(Given::content).collect();
+    allow(py, || plan.feeding(first, &contents, &named(variables), work))
 }
 
 #[pymethods]
@@ -308,27 +287,26 @@ impl PyInput {
     /// Extents.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
-        shape(py, &self.plan.inputs()[self.at].1)
+        shape(py, &self.plan.inputs()[self.at].shape)
     }
 
     /// Element type.
     #[getter]
     fn dtype(&self) -> PyDType {
-        PyDType(self.plan.inputs()[self.at].0)
+        PyDType(self.plan.inputs()[self.at].dtype)
     }
 
     /// Sets the content, of the input's own shape and type, for later runs.
     fn copy_(&self, value: &Bound<'_, PyAny>) -> Result<()> {
-        let given = [Given::new(value)?];
-        feeding(value.py(), &self.plan, self.at, &given, &[], |feeds, variables| {
-            feeds.iter().try_for_each(|feed| self.plan.set_feed(self.at, *feed, variables))
-        })
+        let given = Given::new(value)?;
+        let content = given.content();
+        allow(value.py(), || self.plan.set_input(self.at, content))
     }
 
     /// A copy of the content; its symbolic extents are as they were given.
     fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let (copy, extents) = allow(py, || self.plan.execution().read_input(self.at))?;
-        array_over(py, Held::Own(copy), self.plan.inputs()[self.at].0, &extents)
+        let (copy, extents) = allow(py, || self.plan.read_input(self.at))?;
+        array_over(py, Held::Own(copy), self.plan.inputs()[self.at].dtype, &extents)
     }
 
     /// Sets a part of the content, by NumPy's rules.

@@ -38,12 +38,6 @@ pub fn _signature(arrays: Vec<Bound<'_, PyAny>>, open: Vec<usize>) -> Result<Str
 
 fn of_tensor(text: &mut String, tensor: &Tensor, open: bool) -> Result<()> {
     let value = tensor.uop();
-    if let Some(sharding) = value.sharding() {
-        let names: Vec<&str> = sharding.devices().iter().map(|device| device.name()).collect();
-        let names = names.join(", ");
-        let message = format!("jit: an argument is spread over ({names}); give it whole, and shard it in the function");
-        return Err(Class::Argument.raise(message));
-    }
     put(text, format_args!("{}", value.dtype()));
     let shape = if open { &[][..] } else { value.shape() };
     for extent in shape {
@@ -56,7 +50,10 @@ fn of_tensor(text: &mut String, tensor: &Tensor, open: bool) -> Result<()> {
             }
         }
     }
-    put(text, format_args!("@{};", tensor.device().name()));
+    match value.sharding() {
+        Some(sharding) => put(text, format_args!("@{sharding};")),
+        None => put(text, format_args!("@{};", tensor.device().name())),
+    }
     Ok(())
 }
 

@@ -238,9 +238,13 @@ impl Cutter<'_> {
         loops: &Loops,
     ) -> Result<Vec<NodeId>, PreScheduleError> {
         let (params, count) = (body.params(), body.results().len());
-        let device = loops.device.as_ref().or(value.device());
-        let buffer_of =
-            |leaf: &Leaf| BufferSpec { dtype: leaf.dtype(), shape: leaf.shape().to_vec(), device: device.cloned() };
+        let devices: Vec<Device> = params.iter().map(|param| param.data().device()).collect();
+        let several = devices.iter().any(|device| *device != devices[0]);
+        let device = loops.device.as_ref().or(value.device()).filter(|_| !several);
+        let buffer_of = |leaf: &Leaf| {
+            let device = if several { Some(leaf.data().device()) } else { device.cloned() };
+            BufferSpec { dtype: leaf.dtype(), shape: leaf.shape().to_vec(), device }
+        };
         let mut places: FxHashMap<&Leaf, Place> = FxHashMap::default();
         for (i, (param, (place, own))) in params.iter().zip(operands).enumerate() {
             let place = match i < count {

@@ -10,11 +10,11 @@ use svod_device::safetensors::Safetensors;
 use svod_device::{Buffer, DeviceSpec, Storage};
 use svod_dtype::{Const, DEFAULT_FLOAT, DEFAULT_INT, DType};
 use svod_ir::alu::Alu;
-use svod_ir::graph::{LeafClass, UOp};
+use svod_ir::graph::{Device, LeafClass, UOp};
 use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::Context;
 
-use crate::error::{Result, TensorError};
+use crate::error::{Result, TensorError, show};
 use crate::memory::{bound_leaf, host, leaf_over};
 use crate::operand::{Operand, checked_shape, size_value, sizes};
 use crate::tensor::Tensor;
@@ -151,6 +151,27 @@ impl Tensor {
         values: &[BoundVariable],
     ) -> Result<Tensor> {
         Tensor::reserved("empty", device, sizes(shape), dtype, LeafClass::Data, values)
+    }
+
+    /// What a function is traced with in place of this argument, from its `slot`-th on: an input of the plan
+    /// that is made of it, without a value until then. It is spread over devices as the argument is, and takes
+    /// as many slots as there are parts.
+    pub fn placeholder_for(&self, shape: &[Size], slot: u32) -> Result<Tensor> {
+        let Some(of) = self.sharding() else {
+            return Tensor::placeholder(&self.device().name().parse()?, shape, self.dtype(), slot);
+        };
+        if let Some(split) = of.split()
+            && shape.get(split.axis).and_then(Size::as_usize) != Some(split.extent())
+        {
+            let message = format!("shape {} for what is spread over {of}", show(shape));
+            return Err(TensorError::shape("placeholder", message));
+        }
+        let part = |(i, device): (usize, &Device)| -> Result<UOp> {
+            let shape = of.part_shape(shape, i);
+            Ok(Tensor::placeholder(&device.name().parse()?, &shape, self.dtype(), slot + i as u32)?.uop())
+        };
+        let parts = of.devices().iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
+        Ok(Tensor::from_uop(UOp::multi(&parts, &of)?))
     }
 
     /// What a function is traced with in place of its `slot`-th argument: an input of the plan that

@@ -35,9 +35,10 @@ impl Tensor {
     /// where no axis is named. Where the extent is no multiple of the number of devices, the first parts
     /// are larger by one. What was spread already is laid out anew.
     ///
-    /// Operations on tensors that are spread alike run on each device. They gather nothing by themselves,
-    /// save that a fold along the split axis, such as the sum of a matrix product, leaves each device with
-    /// the whole result. `to` and reading gather.
+    /// Operations on tensors that are spread run on each device, without moving an element where they can. A
+    /// fold along the split axis, such as the sum of a matrix product, leaves each device with the whole
+    /// result. What needs other devices' elements, such as a sort along that axis, has them gathered before, as a
+    /// node of the graph that one sees (`shard`), and gives the whole result on each device. `to` and reading gather.
     ///
     /// ```
     /// use svod_tensor::Tensor;

@@ -9,7 +9,8 @@ use svod_ir::graph::{GraphError, Leaf, Op, UOp};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::Function;
 
-use crate::error::{Result, TensorError};
+use crate::devices::{joined, spread};
+use crate::error::{Result, TensorError, show_operands};
 use crate::memory::device_of;
 use crate::tensor::Tensor;
 
@@ -38,7 +39,8 @@ impl Drop for Depth {
 impl Tensor {
     /// What `init` becomes when `body` computes it anew for each number of `times`, from the number and the
     /// values so far. The body is called once, with the number as a size, to be used in indices, shapes
-    /// and arithmetic; the loop is part of the plan. Shapes and types stay as they begin.
+    /// and arithmetic; the loop is part of the plan. Shapes, types and devices stay as they begin: what is
+    /// spread over devices is carried in its parts.
     ///
     /// ```
     /// use svod_tensor::{Tensor, TensorError};
@@ -62,22 +64,42 @@ impl Tensor {
         let depth = Depth::enter();
         let name = format!("loop{}", depth.0);
         let var = Variable::new(&name, times.start, times.end - 1).map_err(TensorError::from)?;
-        let carried: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
+        let begin: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
+        let (carried, places) = spread(&begin)?;
         let mut params = Vec::with_capacity(carried.len());
         for (slot, value) in (0u32..).zip(&carried) {
             params.push(parameter(value, slot)?);
         }
-        let nodes = params.iter().map(|p| UOp::leaf(p.clone()).map(Tensor::from_uop));
-        let inside = nodes.collect::<Result<Vec<_>, GraphError>>().map_err(TensorError::from)?;
+        let mut inside = Vec::with_capacity(init.len());
+        for (value, place) in begin.iter().zip(&places) {
+            let leaves = params[place.clone()].iter().map(|p| UOp::leaf(p.clone()));
+            let leaves = leaves.collect::<Result<Vec<_>, GraphError>>().map_err(TensorError::from)?;
+            inside.push(Tensor::from_uop(joined(value, leaves)?));
+        }
         let results = body(Size::from(&var), inside)?;
         if results.len() != init.len() {
             let message = format!("{} values are carried, but the body gives {}", init.len(), results.len());
             return Err(TensorError::value("iterate", message).into());
         }
-        let results: Vec<UOp> = results.iter().map(|t| t.uop()).collect();
+        let mut next = Vec::with_capacity(carried.len());
+        for (i, (value, result)) in begin.iter().zip(&results).enumerate() {
+            let result = result.uop();
+            let Some(of) = value.sharding() else {
+                next.push(result);
+                continue;
+            };
+            if result.shape() != value.shape() {
+                let (was, is) = (show_operands(std::slice::from_ref(value)), show_operands(&[result]));
+                return Err(
+                    TensorError::shape("iterate", format!("carried value {i} is {was} and becomes {is}")).into()
+                );
+            }
+            next.extend(result.shard(of).and_then(|result| result.parts()).map_err(TensorError::from)?);
+        }
         let mut outside = |node: &UOp, slot: u32| parameter(node, slot);
-        let outputs = UOp::iterate(&var, &carried, params, &results, &mut outside)?;
-        Ok(outputs.into_iter().map(Tensor::from_uop).collect())
+        let outputs = UOp::iterate(&var, &carried, params, &next, &mut outside)?;
+        let whole = |(value, place): (&UOp, Range<usize>)| joined(value, outputs[place].to_vec()).map(Tensor::from_uop);
+        Ok(begin.iter().zip(places).map(whole).collect::<Result<_>>()?)
     }
 
     /// The results of a function of the host on these operands: it is called when they are needed, each

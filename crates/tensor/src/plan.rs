@@ -10,6 +10,7 @@ use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile}
 
 use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_typed};
+use crate::feeds::{Content, Input};
 use crate::lookups::Lookups;
 use crate::realize::{check_leaves, viewed, without_kernel};
 use crate::tensor::Tensor;
@@ -61,7 +62,7 @@ impl Tensor {
 #[derive(Debug)]
 pub struct Plan {
     plan: ExecutionPlan,
-    inputs: Vec<(DType, Shape)>,
+    inputs: Vec<Input>,
     outputs: Vec<Output>,
     lookups: Lookups,
     /// Where among the plan's outputs those of `lookups` are.
@@ -77,14 +78,14 @@ struct Output {
 }
 
 /// What an input is given: its type and extents.
-#[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+#[derive(Clone, Debug)]
+pub struct Given {
     /// Position of the input.
     pub input: usize,
     /// Element type.
     pub dtype: DType,
     /// Extents.
-    pub extents: &'a [usize],
+    pub extents: Vec<usize>,
 }
 
 /// Names and values, borrowed.
@@ -107,13 +108,20 @@ fn solve(extent: &Size, value: i64) -> Option<(String, i64)> {
 }
 
 fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
-    let given = inputs.iter().enumerate().map(|(i, t)| input_leaf(i, t)).collect::<Result<Vec<_>>>()?;
-    let constant: Vec<usize> = (0..given.len()).filter(|&i| given[i].1).collect();
-    let leaves: Vec<Leaf> = given.into_iter().map(|(leaf, _)| leaf).collect();
+    let (mut given, mut leaves, mut constant) = (Vec::with_capacity(inputs.len()), Vec::new(), Vec::new());
+    for (i, tensor) in inputs.iter().enumerate() {
+        let start = leaves.len();
+        if tensor.uop().uniform().is_some() {
+            constant.push((i, start));
+        }
+        leaves.extend(input_leaves(i, tensor)?);
+        let (dtype, shape) = (tensor.dtype(), tensor.uop().shape_arc().clone());
+        given.push(Input { dtype, shape, sharding: tensor.sharding(), parts: start..leaves.len() });
+    }
     let mut roots = Vec::with_capacity(tensors.len());
     for tensor in tensors {
         let node = tensor.uop();
-        let of_input = viewed(&node).is_some_and(|leaf| leaves.contains(&leaf));
+        let of_input = node.parts()?.iter().filter_map(viewed).any(|leaf| leaves.contains(&leaf));
         let value = if of_input { None } else { without_kernel(&node)? };
         if let Some(value) = &value {
             tensor.rebind(value.clone());
@@ -123,7 +131,7 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
     let graph = Graph::new(&roots);
     check_leaves(&graph, &leaves)?;
     let reads = |leaf: &Leaf| graph.nodes().iter().any(|n| matches!(n.op(), Op::Leaf(l) if l == leaf));
-    if let Some(&i) = constant.iter().find(|&&i| !reads(&leaves[i])) {
+    if let Some((i, _)) = constant.iter().find(|(_, leaf)| !reads(&leaves[*leaf])) {
         let message = format!("input {i} was a constant when the expression was built; realize it before that");
         return Err(TensorError::value("prepare", message));
     }
@@ -147,22 +155,17 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
             tensor.rebind(output.node.clone());
         }
     }
-    let inputs = leaves.iter().map(|l| (l.dtype(), l.shape().clone())).collect();
-    Ok(Plan { plan, inputs, outputs, lookups, flags })
+    Ok(Plan { plan, inputs: given, outputs, lookups, flags })
 }
 
-/// The leaf of an input, and whether the tensor was a constant until now.
-fn input_leaf(i: usize, tensor: &Tensor) -> Result<(Leaf, bool)> {
-    let constant = tensor.uop().uniform().is_some();
-    if let Some(sharding) = tensor.sharding() {
-        let message = format!("input {i} is spread over {sharding}; give it whole, and shard it in the expression");
-        return Err(TensorError::unsupported("prepare", message));
-    }
+/// The leaves of an input, one for each device that has some of it.
+fn input_leaves(i: usize, tensor: &Tensor) -> Result<Vec<Leaf>> {
     tensor.realize()?;
-    match tensor.uop().op() {
-        Op::Leaf(leaf) => Ok((leaf.clone(), constant)),
+    let leaf = |part: &UOp| match part.op() {
+        Op::Leaf(leaf) => Ok(leaf.clone()),
         _ => Err(TensorError::value("prepare", format!("input {i} is not in memory"))),
-    }
+    };
+    tensor.uop().parts()?.iter().map(leaf).collect()
 }
 
 fn output_leaf(memory: &Arc<Memory>, shape: &Shape) -> Result<UOp> {
@@ -186,16 +189,11 @@ impl Plan {
     ///
     /// Symbolic extents of inputs that are given follow from what is given.
     pub fn execute_on(&self, inputs: &[&Tensor], variables: &[(&str, i64)]) -> Result<()> {
-        let held = inputs.iter().map(|t| t.snapshot()).collect::<Result<Vec<_>>>()?;
-        let all = held.iter().enumerate();
-        let given: Vec<Given> =
-            all.map(|(input, (buffer, extents))| Given { input, dtype: buffer.dtype(), extents }).collect();
-        let variables = self.variables_of(&given, variables)?;
-        let feeds: Vec<Feed> = held.iter().map(|(buffer, _)| Feed::Buffer(buffer)).collect();
-        self.execute_feeds(&feeds, &named(&variables))
+        let contents: Vec<Content> = inputs.iter().map(|t| Content::Tensor(t)).collect();
+        self.feeding(0, &contents, variables, |feeds, variables| self.execute_feeds(feeds, variables))
     }
 
-    /// [`Plan::execute_on`] with inputs given as memory, and all variables of their extents.
+    /// [`Plan::execute_on`] with inputs given as memory, in their parts, and all variables of their extents.
     pub fn execute_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<()> {
         self.check_feeds(inputs)?;
         self.plan.execute_with(inputs, variables)?;
@@ -238,14 +236,7 @@ impl Plan {
         Ok(profile)
     }
 
-    /// Sets an input for later runs, and the variables of its extents.
-    pub fn set_input(&self, i: usize, value: &Tensor) -> Result<()> {
-        let (buffer, extents) = value.snapshot()?;
-        let variables = self.variables_of(&[Given { input: i, dtype: buffer.dtype(), extents: &extents }], &[])?;
-        self.set_feed(i, Feed::Buffer(&buffer), &named(&variables))
-    }
-
-    /// [`Plan::set_input`] with memory, and all variables of its extents.
+    /// [`Plan::set_input`] with memory, of one of the inputs' parts, and all variables of its extents.
     pub fn set_feed(&self, i: usize, feed: Feed, variables: &[(&str, i64)]) -> Result<()> {
         self.check_feed(i, feed)?;
         Ok(self.plan.set_input(i, feed, variables)?)
@@ -261,7 +252,7 @@ impl Plan {
             variables.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let mut open: Vec<(usize, &Given, &Size, i64)> = Vec::new();
         for (at, one) in given.iter().enumerate() {
-            let Some((dtype, shape)) = self.inputs.get(one.input) else {
+            let Some(Input { dtype, shape, .. }) = self.inputs.get(one.input) else {
                 let message = format!("input {} was given, but the plan has {}", one.input, self.inputs.len());
                 return Err(TensorError::value("execute", message));
             };
@@ -269,10 +260,10 @@ impl Plan {
             if *dtype != one.dtype {
                 return Err(TensorError::dtype("execute", self.misfit(one)));
             }
-            if shape.len() != one.extents.len() || !shape.iter().zip(one.extents).all(fits) {
+            if shape.len() != one.extents.len() || !shape.iter().zip(&one.extents).all(fits) {
                 return Err(TensorError::shape("execute", self.misfit(one)));
             }
-            let symbolic = shape.iter().zip(one.extents).filter(|(n, _)| n.as_const().is_none());
+            let symbolic = shape.iter().zip(&one.extents).filter(|(n, _)| n.as_const().is_none());
             open.extend(symbolic.map(|(n, extent)| (at, one, n, *extent as i64)));
         }
         // An extent with one variable that is not known yet gives it, and maybe others with it.
@@ -303,7 +294,7 @@ impl Plan {
     }
 
     fn misfit(&self, given: &Given) -> String {
-        let (dtype, shape) = &self.inputs[given.input];
+        let Input { dtype, shape, .. } = &self.inputs[given.input];
         let extents: Vec<Size> = given.extents.iter().map(|n| Size::from(*n)).collect();
         let (expected, given_text) = (show_typed(*dtype, shape), show_typed(given.dtype, &extents));
         format!("input {} is {expected}, but {given_text} was given", given.input)
@@ -320,8 +311,8 @@ impl Plan {
         Ok(own)
     }
 
-    /// Types and shapes of the inputs.
-    pub fn inputs(&self) -> &[(DType, Shape)] {
+    /// The inputs.
+    pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
 
@@ -357,7 +348,7 @@ impl Plan {
     }
 
     fn check_feed(&self, i: usize, feed: Feed) -> Result<()> {
-        let Some((dtype, _)) = self.inputs.get(i) else {
+        let Some(Input { dtype, .. }) = self.inputs.iter().find(|input| input.parts.contains(&i)) else {
             let message = format!("input {i} was given, but the plan has {}", self.inputs.len());
             return Err(TensorError::value("execute", message));
         };

@@ -5,7 +5,7 @@ mod support;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use support::*;
-use svod_tensor::{DType, ErrorKind, Index, Tensor, TensorError};
+use svod_tensor::{Content, DType, ErrorKind, Index, Tensor, TensorError};
 
 fn read(t: &Tensor) -> Vec<f32> {
     t.to_vec::<f32>().unwrap()
@@ -74,7 +74,7 @@ fn c2_plans_have_inputs() {
     assert!(matches!(pending.realize(), Err(TensorError::Stale)));
     assert_eq!(read(&y.add(1).unwrap()), [31.0, 41.0, 51.0]);
     let second = plan.instance().unwrap();
-    second.set_input(0, &iota(&[3])).unwrap();
+    second.set_input(0, Content::Tensor(&iota(&[3]))).unwrap();
     second.execute().unwrap();
     assert_eq!(read(&second.outputs().unwrap()[0]), [0.0, 10.0, 20.0]);
     assert_eq!(read(&y), [30.0, 40.0, 50.0]);

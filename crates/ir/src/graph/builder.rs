@@ -1,11 +1,11 @@
 //! Constructors: one per operation, named as in the table.
 
 use super::error::{GraphError, Reason};
+use super::infer;
 use super::leaf::{Device, Leaf};
 use super::op::{Axes, Op, Pairs, Shape};
 use super::sharding::Sharding;
 use super::uop::{Thunk, UOp};
-use super::{infer, intern};
 use crate::alu::Alu;
 use crate::kernel::Monoid;
 use crate::size::{BoundVariable, Size};
@@ -250,7 +250,7 @@ impl UOp {
     }
 
     fn unary(&self, op: Op) -> Result<UOp, GraphError> {
-        intern::node(op, smallvec![self.resolved()])
+        UOp::over(op, smallvec![self.resolved()])
     }
 
     /// The constant that every element is, where that can be seen: a constant under movement

@@ -9,6 +9,7 @@ use super::error::{GraphError, Reason};
 use super::key::{BindMismatch, GraphKey};
 use super::leaf::{Leaf, LeafClass};
 use super::op::Op;
+use super::sharding::Place;
 use super::uop::UOp;
 use super::walk::Graph;
 use crate::size::{Size, Variable};
@@ -116,7 +117,8 @@ impl fmt::Display for LoopBody {
 
 impl UOp {
     /// The values of `carried` after `results`, which are built on `params`, have taken their place for
-    /// each value of `var`. `outside` makes a parameter for a value from outside, of class `Input` with
+    /// each value of `var`. Each is on one device; of what is spread over several, the parts are carried, and
+    /// read from outside. `outside` makes a parameter for a value from outside, of class `Input` with
     /// the number that it is given.
     ///
     /// # Errors
@@ -140,10 +142,17 @@ impl UOp {
                 Wanted::Inside if below.is_empty() => node.clone(),
                 Wanted::Inside => UOp::new(node.op().clone(), &below)?,
                 Wanted::Outside => {
-                    let param = outside(node, params.len() as u32)?;
-                    sources.push(node.clone());
-                    params.push(param.clone());
-                    UOp::leaf(param)?
+                    let mut leaves = Vec::with_capacity(1);
+                    for part in node.parts()? {
+                        let param = outside(&part, params.len() as u32)?;
+                        sources.push(part);
+                        params.push(param.clone());
+                        leaves.push(UOp::leaf(param)?);
+                    }
+                    match node.sharding() {
+                        Some(of) => UOp::multi(&leaves, of)?,
+                        None => leaves.swap_remove(0),
+                    }
                 }
                 Wanted::Nowhere => node.clone(),
             });
@@ -220,6 +229,10 @@ pub(super) fn output<'a>(body: &'a LoopBody, output: usize, sources: &[UOp]) -> 
         }
     }
     for (i, (param, result)) in params.iter().zip(body.results()).enumerate() {
+        if let (Some(Place::One(_)), Some(spread)) = (sources[i].place(), result.sharding()) {
+            let message = format!("carried value {i} is on one device and becomes spread over {spread}");
+            return Err(Reason::Sharding(message));
+        }
         let show = |dtype, shape| format!("{dtype}{}", super::op::ShowShape(shape));
         let (was, is) = (show(param.dtype(), param.shape()), show(result.dtype(), result.shape()));
         if was != is {

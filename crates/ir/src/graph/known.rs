@@ -53,7 +53,8 @@ pub trait Known {
 #[derive(Default)]
 pub struct Declared {
     storages: FxHashMap<usize, Arc<dyn LeafData>>,
-    functions: FxHashMap<(String, Vec<(DType, Shape)>), Arc<dyn HostFunction>>,
+    /// By name and results.
+    functions: FxHashMap<HostText, Arc<dyn HostFunction>>,
 }
 
 impl Known for Declared {
@@ -70,7 +71,8 @@ impl Known for Declared {
         let HostText { name, results, .. } = text.clone();
         let fresh =
             || -> Arc<dyn HostFunction> { Arc::new(NoFunction { name: name.clone(), results: results.clone() }) };
-        Ok(self.functions.entry((name.clone(), results.clone())).or_insert_with(fresh).clone())
+        let key = HostText { operands: Vec::new(), ..text.clone() };
+        Ok(self.functions.entry(key).or_insert_with(fresh).clone())
     }
 }
 

@@ -2,16 +2,55 @@
 //!
 //! Operands on one device give a result there. Operands that are spread over the same devices give one
 //! that is, without moving an element, save that a fold along the split axis combines what the devices
-//! have. What would need elements of another device's part is an error. A copy on each device goes with
-//! parts of any axis.
+//! have. A copy on each device goes with parts of any axis. Where an operation needs elements of another
+//! device's part, such as a sort along the split axis, its operands are laid out anew before
+//! ([`laid_out_for`]): as parts like those of another operand, else whole on each device.
 
-use super::error::Reason;
+use super::error::{GraphError, Reason};
+use super::iterate::LoopBody;
 use super::op::{Op, Shape};
 use super::sharding::{Place, Sharding, Split};
-use super::uop::UOp;
+use super::uop::{Sources, UOp};
 use crate::size::Size;
 use smallvec::SmallVec;
 use std::sync::Arc;
+
+/// The operands of `op`, of which some are laid out anew so that each device can compute its share; nothing
+/// where all are as they have to be, or never will be.
+pub(super) fn laid_out_for(op: &Op, sources: &[UOp]) -> Result<Option<Sources>, GraphError> {
+    let moves = matches!(op, Op::Shard(_) | Op::Multi(_) | Op::Part(..) | Op::Copy(_) | Op::Loop(..) | Op::Host(..));
+    let Some(sharding) = sources.iter().find_map(UOp::sharding).filter(|_| !moves) else { return Ok(None) };
+    let here = |s: &UOp| s.place().is_none() || s.sharding().is_some_and(|of| of.devices() == sharding.devices());
+    let fit = |sources: &[UOp]| {
+        let splits: Splits = sources.iter().map(|s| s.sharding()?.split()).collect();
+        splits.iter().all(Option::is_none) || split(op, sources, &splits).is_ok()
+    };
+    if !sources.iter().all(here) || op.infer(sources).is_err() || fit(sources) {
+        return Ok(None);
+    }
+    let anew = |which: &dyn Fn(usize) -> bool, to: &Arc<Sharding>| -> Result<Sources, GraphError> {
+        let one = |(i, s): (usize, &UOp)| match s.sharding().and_then(|of| of.split()) {
+            Some(_) if which(i) => s.shard(to),
+            _ => Ok(s.clone()),
+        };
+        sources.iter().enumerate().map(one).collect()
+    };
+    let whole = sharding.with_split(None);
+    let first = sources.iter().filter_map(UOp::sharding).find(|of| of.split().is_some());
+    if let Some(first) = first.filter(|_| op.is_elementwise()) {
+        return anew(&|_| true, first).map(Some);
+    }
+    for i in 0..sources.len() {
+        let one = anew(&|at| at == i, &whole)?;
+        if fit(&one) {
+            return Ok(Some(one));
+        }
+    }
+    anew(&|_| true, &whole).map(Some)
+}
+
+/// How each operand is split.
+type Splits<'a> = SmallVec<[Option<&'a Split>; 3]>;
 
 /// Where the value of `op` over `sources` is; nothing for constants and what follows from them.
 pub(super) fn place(op: &Op, sources: &[UOp]) -> Result<Option<Place>, Reason> {
@@ -26,9 +65,10 @@ pub(super) fn place(op: &Op, sources: &[UOp]) -> Result<Option<Place>, Reason> {
     let mut known = sources.iter().filter_map(UOp::place);
     let Some(first) = known.next() else { return Ok(None) };
     let Place::Many(sharding) = first else {
-        return match known.find(|p| *p != first) {
-            None => Ok(Some(first.clone())),
-            Some(other) => Err(Reason::Device(first.to_string(), other.to_string())),
+        return match (known.find(|p| *p != first), op) {
+            (None, _) => Ok(Some(first.clone())),
+            (Some(_), Op::Loop(body, output)) => of_loop(body, *output, sources).map(Some),
+            (Some(other), _) => Err(Reason::Device(first.to_string(), other.to_string())),
         };
     };
     let apart = |p: &&Place| !matches!(p, Place::Many(other) if other.devices() == sharding.devices());
@@ -38,9 +78,20 @@ pub(super) fn place(op: &Op, sources: &[UOp]) -> Result<Option<Place>, Reason> {
     if matches!(op, Op::Loop(..) | Op::Host(..)) {
         return Err(Reason::Sharding(format!("it takes values of one device, not of {sharding}")));
     }
-    let splits: SmallVec<[Option<&Split>; 3]> = sources.iter().map(|s| s.sharding()?.split()).collect();
+    let splits: Splits = sources.iter().map(|s| s.sharding()?.split()).collect();
     let split = if splits.iter().all(Option::is_none) { None } else { split(op, sources, &splits)? };
     Ok(Some(Place::Many(sharding.with_split(split))))
+}
+
+/// Where a result of a loop over values of several devices is: with its parameter.
+fn of_loop(body: &LoopBody, output: usize, sources: &[UOp]) -> Result<Place, Reason> {
+    let devices: Vec<Place> = body.params().iter().map(|param| Place::One(param.data().device())).collect();
+    let apart = |(source, own): &(&UOp, &Place)| source.place().is_some_and(|place| place != *own);
+    if let Some((source, own)) = sources.iter().zip(&devices).find(apart) {
+        let place = source.place().map(ToString::to_string).unwrap_or_default();
+        return Err(Reason::Device(own.to_string(), place));
+    }
+    devices.into_iter().nth(output).ok_or(Reason::Axis { axis: output, rank: body.results().len() })
 }
 
 fn laid_out(to: &Arc<Sharding>, sources: &[UOp]) -> Result<Place, Reason> {

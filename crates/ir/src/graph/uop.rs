@@ -4,7 +4,7 @@ use super::error::{GraphError, Reason};
 use super::leaf::Device;
 use super::op::{Op, Shape};
 use super::sharding::{Place, Sharding};
-use super::{intern, origin};
+use super::{intern, origin, place};
 use crate::size::Size;
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
@@ -58,9 +58,15 @@ pub(super) struct State {
 
 impl UOp {
     /// The node of `op` over `sources`, after the table's rules. Forced sources count as their
-    /// leaves.
+    /// leaves. Those that are spread over devices are laid out as the operation needs them.
     pub fn new(op: Op, sources: &[UOp]) -> Result<UOp, GraphError> {
-        intern::node(op, sources.iter().map(UOp::resolved).collect())
+        UOp::over(op, sources.iter().map(UOp::resolved).collect())
+    }
+
+    /// [`UOp::new`] over sources that are resolved.
+    pub(super) fn over(op: Op, sources: Sources) -> Result<UOp, GraphError> {
+        let anew = place::laid_out_for(&op, &sources)?;
+        intern::node(op, anew.unwrap_or(sources))
     }
 
     /// The operation, also after the node was forced.

@@ -37,6 +37,8 @@ pub struct Cost {
     pub registers: u32,
     /// Bytes of scratch memory of a task.
     pub scratch: u64,
+    /// Bytes of operands that a task copies to where a contraction's tile reads them.
+    pub packed: f64,
 }
 
 /// What is touched of one argument, in one way.
@@ -112,6 +114,12 @@ impl Cost {
     /// Threads that such a phase is handed to.
     pub fn threads(&self, machine: &Machine) -> f64 {
         if self.tasks * self.task() < WORTH_A_THREAD { 1.0 } else { self.tasks.clamp(1.0, machine.threads as f64) }
+    }
+
+    /// Bytes of operands that one core copies where so many cores share the tasks.
+    pub fn packed_per_core(&self, cores: usize) -> f64 {
+        let rounds = (self.tasks / self.tasks.clamp(1.0, cores.max(1) as f64)).ceil();
+        rounds * self.packed
     }
 
     /// The share of the machine's threads that have a task, on average over the rounds of handing out.
@@ -215,6 +223,22 @@ mod tests {
         // A load, a product, and a store, which counts twice.
         assert_eq!((cost.tasks, cost.slots, cost.chain), (6.0, 4.0, 0.0));
         assert_eq!((cost.flops, cost.bytes(false), cost.bytes(true)), (48.0, 192.0, 192.0));
+    }
+
+    #[test]
+    fn e4_packed_bytes_are_those_of_copies_and_shared_by_cores() {
+        let copy = "lowered pack\nparam p0: f32[96, 8]\nparam p1: f32[96, 8]\nparam p2: f32[96]\n\nphase\n\
+                    grid i < 12\ntemp r: f32[8] register\n{\n  serial k < 8 {\n    vector j < 8 {\n      \
+                    r[j] = p0[8*i + k, j]\n    }\n    vector j < 8 {\n      p1[8*i + k, j] = r[j]\n    }\n  }\n}\n\n\
+                    phase\ngrid i < 96\ntemp row: f32[8] scratch\n{\n  vector j < 8 {\n    row[j] = p1[i, j]\n  }\n  \
+                    p2[i] = row[0]\n}\n";
+        let costs = Lowered::parse(copy).unwrap().costs(&|_| None, 32);
+        // Of the first phase 12 tasks copy 8 x 8 elements each to what the second one reads, 96 of which copy 8.
+        assert_eq!(costs.iter().map(|c| c.packed).collect::<Vec<_>>(), [256.0, 32.0]);
+        let per_core = |cores| costs.iter().map(|c| c.packed_per_core(cores)).collect::<Vec<_>>();
+        assert_eq!(per_core(1), [3072.0, 3072.0]);
+        assert_eq!(per_core(8), [512.0, 384.0]);
+        assert_eq!(per_core(64), [256.0, 64.0]);
     }
 
     #[test]

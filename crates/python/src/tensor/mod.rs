@@ -92,11 +92,15 @@ impl PyTensor {
         on(device, tensor.cast(dtype.unwrap_or(tensor.dtype())))
     }
 
-    /// What `jit` traces a function with in place of an argument.
+    /// What `jit` traces a function with in place of an array.
     #[staticmethod]
-    fn _placeholder(shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32, device: &str) -> Made {
-        let device = self::device(device)?;
-        Ok(Tensor::placeholder(&device, &Extents::positive(shape)?.sizes, dtype.0, slot)?.into())
+    fn _placeholder(shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32) -> Made {
+        Ok(Tensor::placeholder(&DeviceSpec::CPU, &Extents::positive(shape)?.sizes, dtype.0, slot)?.into())
+    }
+
+    /// What `jit` traces a function with in place of this tensor.
+    fn _placeholder_for(&self, shape: &Bound<'_, PyTuple>, slot: u32) -> Made {
+        Ok(self.0.placeholder_for(&Extents::positive(shape)?.sizes, slot)?.into())
     }
 
     /// Another handle to the value that this one has now.
@@ -312,9 +316,10 @@ impl PyTensor {
     /// The value spread over devices: cut along `axis` into one part for each, or whole on each.
     ///
     /// Where the extent is no multiple of the number of devices, the first parts are larger by one.
-    /// Operations on tensors that are spread alike run on every device. They gather nothing, save that a
-    /// fold along the split axis, such as the sum of a matrix product, leaves every device with the whole
-    /// result. `to`, and looking at the values, gathers.
+    /// Operations on tensors that are spread run on every device, and move nothing where they can. A
+    /// fold along the split axis, such as the sum of a matrix product, leaves each device with the whole
+    /// result. What needs elements of other devices, such as a sort along that axis, has them gathered before,
+    /// and gives the whole result on each. `to`, and looking at the values, gathers.
     ///
     /// >>> import svod
     /// >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).shard(["CPU", "CPU:1"], axis=0)

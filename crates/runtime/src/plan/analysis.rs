@@ -9,13 +9,13 @@ use crate::machine::MachineSpeed;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::time::Duration;
 use svod_device::StorageId;
-use svod_ir::kernel::Body;
+use svod_ir::kernel::{Body, Kernel};
 use svod_ir::lowered::cost::{Cost, Machine};
 use svod_ir::lowered::{LoopKind, Stmt};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_schedule::analysis::{
     Analysis, BufferInfo, Fusion, Item, ItemAnalysis, ItemContext, KernelInfo, Layout, MachineInfo, MemoryScope,
-    Opportunity, What, hints, iteration_space, reductions,
+    Opportunity, PACKING_CORES, Scope, Synchronization, What, hints, iteration_space, reductions,
 };
 
 impl ExecutionPlan {
@@ -38,8 +38,12 @@ impl ExecutionPlan {
             let timing = profile.kernels.iter().chain(&profile.others).find(|t| t.op == at)?;
             Some(nanoseconds(timing.time))
         };
-        let item = |(place, at): (usize, &usize)| {
-            let op = &ops[*at];
+        // Where the op at a place of the order is among the items, which have a barrier before each level.
+        let place_of = |place: usize| place + self.levels()[run[place]];
+        let places = |list: &[usize]| list.iter().map(|place| place_of(*place)).collect::<Vec<_>>();
+        let item = |place: usize, barrier: Option<usize>| {
+            let at = run[place];
+            let op = &ops[at];
             let mut read: Vec<usize> = op.accesses().filter(|(_, write)| !*write).map(|(b, _)| b).collect();
             let mut written: Vec<usize> = op.accesses().filter(|(_, write)| *write).map(|(b, _)| b).collect();
             [&mut read, &mut written].into_iter().for_each(|list| {
@@ -49,25 +53,37 @@ impl ExecutionPlan {
             Item {
                 name: op.name().to_owned(),
                 what: what(op),
-                context: self.item_context(*at, op),
+                context: self.item_context(at, op),
                 reads: read,
                 writes: written,
-                data: data[place].clone(),
-                control: control[place].clone(),
+                data: places(&data[place]),
+                control: places(&control[place]).into_iter().chain(barrier).collect(),
                 origins: op.origins.to_vec(),
                 analysis: self
                     .costs(op, &values, &speed.machine)
-                    .map(|a| ItemAnalysis { measured_ns: measured(*at), ..a }),
+                    .map(|a| ItemAnalysis { measured_ns: measured(at), ..a }),
             }
         };
-        let items: Vec<Item> = run.iter().enumerate().map(item).collect();
+        let mut items: Vec<Item> = Vec::with_capacity(run.len());
+        let mut kernels: Vec<Option<&Kernel>> = Vec::with_capacity(run.len());
+        for (level, range) in self.shared.order.ranges.iter().enumerate() {
+            if level > 0 {
+                items.push(barrier(&items, level));
+                kernels.push(None);
+            }
+            let barrier = items.len().checked_sub(1);
+            items.extend(range.clone().map(|place| item(place, barrier)));
+            kernels.extend(
+                range.clone().map(|place| ops[run[place]].code().and_then(|code| code.kernel()).map(AsRef::as_ref)),
+            );
+        }
         let buffers = self.buffer_infos(&items);
         let (critical_path, estimated_total_ns) = Analysis::longest(&items)
             .expect("a plan that was built has an order, and items wait for those that run before them");
         let storages: FxHashMap<StorageId, usize> =
             self.buffers.iter().map(|b| (b.storage_id(), b.storage().bytes())).collect();
         Ok(Analysis {
-            opportunities: self.opportunities(&items, &speed, estimated_total_ns),
+            opportunities: self.opportunities(&items, &kernels, &speed, estimated_total_ns),
             critical_path,
             estimated_total_ns,
             measured_total_ns: profile.map(|p| nanoseconds(p.total)),
@@ -183,7 +199,13 @@ impl ExecutionPlan {
     }
 
     /// Kernels whose result is an intermediate that one other kernel reads, and nobody else.
-    fn opportunities(&self, items: &[Item], speed: &MachineSpeed, total: f64) -> Vec<Opportunity> {
+    fn opportunities(
+        &self,
+        items: &[Item],
+        kernels: &[Option<&Kernel>],
+        speed: &MachineSpeed,
+        total: f64,
+    ) -> Vec<Opportunity> {
         let mut readers: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
         for (at, item) in items.iter().enumerate() {
             for &buffer in &item.reads {
@@ -196,8 +218,9 @@ impl ExecutionPlan {
             for &buffer in item.writes.iter().filter(|b| self.shared.roles[**b] == Role::Intermediate) {
                 let Some(readers) = readers.get(&buffer).filter(|r| r.len() == 1) else { continue };
                 let Some(&consumer) = readers.iter().next().filter(|c| **c > producer) else { continue };
-                let both = [producer, consumer].map(|at| self.is_map(self.order()[at]));
-                let [Some(first), Some(second)] = both else { continue };
+                let [Some(first), Some(second)] = [producer, consumer].map(|at| kernels[at].map(is_map)) else {
+                    continue;
+                };
                 let kind = match (first, second) {
                     (true, true) => Fusion::Elementwise,
                     (true, false) | (false, true) => Fusion::Reduction,
@@ -212,11 +235,29 @@ impl ExecutionPlan {
         found.sort_by(|a, b| b.benefit.total_cmp(&a.benefit));
         found
     }
+}
 
-    /// Whether a kernel only maps; none where it is not known what it computes.
-    fn is_map(&self, op: usize) -> Option<bool> {
-        let kernel = self.ops()[op].code()?.kernel()?;
-        Some(kernel.stages.iter().all(|s| matches!(s.body, Body::Map(_))))
+/// Whether a kernel only maps.
+fn is_map(kernel: &Kernel) -> bool {
+    kernel.stages.iter().all(|s| matches!(s.body, Body::Map(_)))
+}
+
+/// The barrier before a level: all items since the last one are done.
+fn barrier(items: &[Item], level: usize) -> Item {
+    let start = items.iter().rposition(Item::is_synchronization).unwrap_or(0);
+    let before = &items[start..];
+    let device = before[0].context.device.clone();
+    let scope = if before.iter().all(|item| item.context.device == device) { Scope::Device } else { Scope::System };
+    Item {
+        name: "barrier".into(),
+        what: What::Synchronization { what: Synchronization::Barrier, scope },
+        context: ItemContext { device, stream: level, dims: 0, upcasted: 0 },
+        reads: Vec::new(),
+        writes: Vec::new(),
+        data: Vec::new(),
+        control: (start..items.len()).collect(),
+        origins: Vec::new(),
+        analysis: None,
     }
 }
 
@@ -253,6 +294,7 @@ fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: 
         flops: total(&|c| c.flops),
         bytes_read: total(&|c| c.bytes(false)),
         bytes_written: total(&|c| c.bytes(true)),
+        packed_bytes: PACKING_CORES.map(|cores| total(&|c| c.packed_per_core(cores))),
         registers: costs.iter().map(|c| c.registers).max().unwrap_or(0),
         scratch_bytes: costs.iter().map(|c| c.scratch).max().unwrap_or(0).max(code.scratch() as u64),
         occupancy: (busy / (seconds - machine.call).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0),

@@ -1,17 +1,18 @@
 //! An analysis as a table.
 
-use super::model::{Analysis, Fusion, Item, MachineInfo};
+use super::model::{Analysis, Fusion, Item, MachineInfo, PACKING_CORES};
 use std::fmt::{self, Write};
 
 /// The longest name and list of lines that a table shows in full.
 const WIDTH: usize = 36;
 
-/// A line per item: its origin, tasks, work and time; then totals, critical path, memory and what might be
-/// fused.
+/// A line per item but the barriers between levels: its origin, tasks, work and time; then totals, memory,
+/// critical path and what might be fused.
 impl fmt::Display for Analysis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows: Vec<[String; 10]> = vec![HEAD.map(str::to_owned)];
-        rows.extend(self.items.iter().enumerate().map(|(at, item)| self.row(at, item)));
+        let shown = self.items.iter().enumerate().filter(|(_, item)| !item.is_synchronization());
+        rows.extend(shown.map(|(at, item)| self.row(at, item)));
         let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
         for row in &rows {
@@ -39,7 +40,7 @@ impl Analysis {
     fn row(&self, at: usize, item: &Item) -> [String; 10] {
         let critical = if self.critical_path.contains(&at) { "*" } else { "" };
         let mut row: [String; 10] = Default::default();
-        row[0] = format!("{critical}{at}");
+        row[0] = format!("{critical}{}", self.number(at));
         row[1] = clipped(&item.name);
         row[2] = origins(item);
         row[3] = item.kernel().map(tasks).unwrap_or_default();
@@ -54,15 +55,24 @@ impl Analysis {
         row
     }
 
+    /// The number of an item in the table.
+    fn number(&self, at: usize) -> usize {
+        self.items[..at].iter().filter(|item| !item.is_synchronization()).count()
+    }
+
     fn totals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = |of: fn(&super::ItemAnalysis) -> f64| -> f64 {
             self.items.iter().filter_map(|i| i.analysis.as_ref()).map(of).sum()
         };
         let kernels = self.items.iter().filter(|i| i.kernel().is_some()).count();
-        let others = self.items.len() - kernels;
-        write!(f, "{kernels} kernels")?;
+        let barriers = self.items.iter().filter(|i| i.is_synchronization()).count();
+        let others = self.items.len() - kernels - barriers;
+        write!(f, "{kernels} kernel{}", if kernels == 1 { "" } else { "s" })?;
         if others > 0 {
-            write!(f, ", {others} other items")?;
+            write!(f, ", {others} other item{}", if others == 1 { "" } else { "s" })?;
+        }
+        if barriers > 0 {
+            write!(f, " in {} levels", barriers + 1)?;
         }
         let moved = all(|a| a.bytes_read + a.bytes_written);
         write!(f, ": {} flops, {} moved, ", count(all(|a| a.flops)), bytes(moved))?;
@@ -75,9 +85,18 @@ impl Analysis {
         let source = if measured { "measured" } else { "assumed" };
         writeln!(f, "machine, {source}: {threads} threads, {}flop/s, {}/s", count(flops), bytes(bandwidth))?;
         writeln!(f, "memory: {} held, {} at the peak", bytes(self.held_bytes as f64), bytes(self.peak_bytes as f64))?;
-        let path: Vec<String> = self.critical_path.iter().map(ToString::to_string).collect();
-        if path.len() < self.items.len() {
-            writeln!(f, "critical path: {}", path.join(" > "))?;
+        let packed: [f64; 3] = std::array::from_fn(|i| {
+            self.items.iter().filter_map(|item| item.analysis.as_ref()).map(|a| a.packed_bytes[i]).sum()
+        });
+        if packed[0] > 0.0 {
+            let one = |(cores, n): (usize, &f64)| format!("{} on {cores}", bytes(*n));
+            let each: Vec<String> = PACKING_CORES.into_iter().zip(&packed).map(one).collect();
+            writeln!(f, "packed by each core: {} cores", each.join(", "))?;
+        }
+        let path = self.critical_path.iter().filter(|at| !self.items[**at].is_synchronization());
+        let path: Vec<String> = path.map(|at| self.number(*at).to_string()).collect();
+        if path.len() + barriers < self.items.len() {
+            writeln!(f, "critical path (*): {}", path.join(" > "))?;
         }
         if !self.opportunities.is_empty() {
             writeln!(f, "might be fused:")?;
@@ -92,7 +111,8 @@ impl Analysis {
             writeln!(
                 f,
                 "  {} into {}: {kind}, saves {saved}, {benefit:.0}% of the time",
-                found.producer, found.consumer
+                self.number(found.producer),
+                self.number(found.consumer)
             )?;
         }
         match self.opportunities.len().saturating_sub(SHOWN) {

@@ -145,6 +145,24 @@ fn e4_every_invariant_is_checked() {
         (|a| hint(a, Hint::Unroll(0)), "item 0: Unroll(0) says nothing"),
         (|a| a.items[0].analysis.as_mut().unwrap().occupancy = 1.5, "item 0: occupancy 1.5 is not from 0 to 1"),
         (|a| a.items[0].analysis.as_mut().unwrap().flops = f64::NAN, "item 0: NaN is not an amount"),
+        (|a| a.items[0].analysis.as_mut().unwrap().packed_bytes[1] = -1.0, "item 0: -1 is not an amount"),
+        (|a| a.items[0].analysis.as_mut().unwrap().measured_ns = Some(f64::INFINITY), "item 0: inf is not an amount"),
+        (|a| a.items[0].data.push(0), "a cycle: items [0, 1] wait"),
+        (|a| hint(a, Hint::Vectorize(0)), "item 0: Vectorize(0) says nothing"),
+        (|a| hint(a, Hint::Prefetch(0)), "item 0: Prefetch(0) says nothing"),
+        (|a| hint(a, Hint::Pipeline(0)), "item 0: Pipeline(0) says nothing"),
+        (|a| space(a).tiles[0] = vec![0], "item 0: axis 0 has 1 loops and tiles [0]"),
+        (|a| a.buffers[0].lifetime = None, "buffer 0 is not alive: None"),
+        (|a| a.buffers[0].lifetime = Some((1, 0)), "item 0: buffer 0 is not alive"),
+        (|a| a.critical_path = vec![7], "step of the critical path 0: item 7 of 2"),
+        (
+            |a| {
+                let found =
+                    Opportunity { producer: 0, consumer: 1, kind: Fusion::Mixed, benefit: 1.5, bytes_saved: 1.0 };
+                a.opportunities.push(found);
+            },
+            "opportunity 0: items 0 and 1 of 2, benefit 1.5",
+        ),
         (|a| a.critical_path = vec![1, 0], "step of the critical path 1: item 0 does not wait"),
         (|a| a.estimated_total_ns = 7.0, "costs add up to 3, not 7"),
         (
@@ -173,5 +191,5 @@ fn e3_items_are_transfers_synchronizations_and_callbacks_too() {
     a.items[2].what = What::View { offset: 16 };
     a.validate().unwrap();
     assert_eq!(a.critical_path, [0, 1, 2, 3]);
-    assert!(a.to_string().contains("0 kernels, 4 other items"), "{a}");
+    assert!(a.to_string().contains("0 kernels, 3 other items in 2 levels"), "{a}");
 }

@@ -80,7 +80,8 @@ impl Analysis {
                 return Err(format!("occupancy {} is not from 0 to 1", a.occupancy));
             }
             let amounts = [a.flops, a.bytes_read, a.bytes_written, a.estimated_ns, a.least_ns];
-            if let Some(n) = amounts.into_iter().chain(a.measured_ns).find(|n| !is_amount(*n)) {
+            let mut amounts = amounts.into_iter().chain(a.packed_bytes).chain(a.measured_ns);
+            if let Some(n) = amounts.find(|n| !is_amount(*n)) {
                 return Err(format!("{n} is not an amount"));
             }
         }

@@ -1,0 +1,190 @@
+//! What runs of a plan are given: contents of its inputs, in the parts that devices have of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use svod_device::Buffer;
+use svod_dtype::DType;
+use svod_ir::graph::{Shape, Sharding, Split};
+use svod_runtime::Feed;
+
+use crate::error::Result;
+use crate::memory::host;
+use crate::plan::{Given, Plan, named};
+use crate::tensor::Tensor;
+
+/// An input of a plan.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Shape,
+    /// How it is spread over devices, if it is.
+    pub sharding: Option<Arc<Sharding>>,
+    /// Which inputs of the execution plan are its parts.
+    pub parts: Range<usize>,
+}
+
+/// New content of an input.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// Elements in the host's memory, row-major, of this type and these extents.
+    Bytes(&'a [u8], DType, &'a [usize]),
+    /// The value of a tensor.
+    Tensor(&'a Tensor),
+}
+
+/// A content at one moment.
+struct Taken<'a> {
+    memory: Vec<Held<'a>>,
+    dtype: DType,
+    extents: Vec<usize>,
+    /// Whether it is the parts of an input that is spread, rather than the whole.
+    in_parts: bool,
+}
+
+/// Memory with elements, row-major.
+#[derive(Clone)]
+enum Held<'a> {
+    Bytes(&'a [u8]),
+    Copy(Vec<u8>),
+    Buffer(Arc<Buffer>),
+}
+
+impl<'a> Taken<'a> {
+    fn new(content: Content<'a>, sharding: Option<&Arc<Sharding>>) -> Result<Taken<'a>> {
+        let tensor = match content {
+            Content::Bytes(bytes, dtype, extents) => {
+                let memory = vec![Held::Bytes(bytes)];
+                return Ok(Taken { memory, dtype, extents: extents.to_vec(), in_parts: false });
+            }
+            Content::Tensor(tensor) => tensor,
+        };
+        let dtype = tensor.dtype();
+        let Some(of) = sharding.filter(|of| tensor.sharding().as_ref() == Some(of)) else {
+            let (buffer, extents) = tensor.snapshot()?;
+            return Ok(Taken { memory: vec![Held::Buffer(buffer)], dtype, extents, in_parts: false });
+        };
+        tensor.realize()?;
+        let mut taken = Taken { memory: Vec::new(), dtype, extents: Vec::new(), in_parts: true };
+        for part in tensor.uop().parts()? {
+            let (buffer, extents) = Tensor::from_uop(part).snapshot()?;
+            taken.memory.push(Held::Buffer(buffer));
+            taken.extents = extents;
+        }
+        if let Some(split) = of.split() {
+            taken.extents[split.axis] = split.extent();
+        }
+        Ok(taken)
+    }
+
+    /// The memory for the parts of an input.
+    fn spread(self, sharding: Option<&Arc<Sharding>>) -> Result<Vec<Held<'a>>> {
+        let Some(of) = sharding.filter(|_| !self.in_parts) else { return Ok(self.memory) };
+        let devices = of.devices().len();
+        let mut parts = Vec::with_capacity(devices);
+        for whole in self.memory {
+            let Some(split) = of.split() else {
+                parts.extend(vec![whole; devices]);
+                continue;
+            };
+            let part = |bytes: &[u8], i| Held::Copy(cut(bytes, self.dtype, &self.extents, split, i));
+            let all = |bytes: &[u8]| (0..devices).map(|i| part(bytes, i)).collect::<Vec<_>>();
+            parts.extend(match &whole {
+                Held::Bytes(bytes) => all(bytes),
+                Held::Copy(bytes) => all(bytes),
+                Held::Buffer(buffer) => buffer.with_bytes(all)?,
+            });
+        }
+        Ok(parts)
+    }
+}
+
+impl Plan {
+    /// Does something with contents as feeds, each in its input's parts, and with these variables and those
+    /// of the contents' extents. The contents are those of the inputs from number `first` on.
+    ///
+    /// # Errors
+    /// A type or extents that do not fit the input, and those of `work`.
+    pub fn feeding<T>(
+        &self,
+        first: usize,
+        contents: &[Content],
+        variables: &[(&str, i64)],
+        work: impl FnOnce(&[Feed], &[(&str, i64)]) -> Result<T>,
+    ) -> Result<T> {
+        let sharding = |i: usize| self.inputs().get(first + i).and_then(|input| input.sharding.as_ref());
+        let all = contents.iter().enumerate();
+        let taken = all.map(|(i, content)| Taken::new(*content, sharding(i))).collect::<Result<Vec<_>>>()?;
+        let given = |(i, t): (usize, &Taken)| Given { input: first + i, dtype: t.dtype, extents: t.extents.clone() };
+        let variables = self.variables_of(&taken.iter().enumerate().map(given).collect::<Vec<_>>(), variables)?;
+        let mut held = Vec::with_capacity(contents.len());
+        for (i, taken) in taken.into_iter().enumerate() {
+            held.extend(taken.spread(sharding(i))?);
+        }
+        let feed = |held| match held {
+            &Held::Bytes(bytes) => Feed::Bytes(bytes),
+            Held::Copy(bytes) => Feed::Bytes(bytes),
+            Held::Buffer(buffer) => Feed::Buffer(buffer),
+        };
+        work(&held.iter().map(feed).collect::<Vec<_>>(), &named(&variables))
+    }
+
+    /// Sets an input for later runs, and the variables of its extents.
+    pub fn set_input(&self, i: usize, value: Content) -> Result<()> {
+        self.feeding(i, &[value], &[], |feeds, variables| {
+            let first = self.inputs().get(i).map_or(i, |input| input.parts.start);
+            feeds.iter().enumerate().try_for_each(|(part, feed)| self.set_feed(first + part, *feed, variables))
+        })
+    }
+
+    /// A copy of an input in the host's memory, row-major, and its extents.
+    ///
+    /// # Errors
+    /// An input that there is not.
+    pub fn read_input(&self, i: usize) -> Result<(Buffer, Vec<usize>)> {
+        let read = |part| self.execution().read_input(part);
+        let Some(input) = self.inputs().get(i) else { return Ok(read(usize::MAX)?) };
+        let Some(split) = input.sharding.as_ref().and_then(|of| of.split()) else {
+            return Ok(read(input.parts.start)?);
+        };
+        let (mut parts, mut extents) = (Vec::with_capacity(input.parts.len()), Vec::new());
+        for part in input.parts.clone() {
+            let (buffer, own) = read(part)?;
+            parts.push(buffer.to_vec()?);
+            extents = own;
+        }
+        extents[split.axis] = split.extent();
+        let whole = Buffer::new(host()?.allocator(), input.dtype, extents.iter().product())?;
+        whole.copy_in(&join(&parts, input.dtype, &extents, split))?;
+        Ok((whole, extents))
+    }
+}
+
+/// Bytes that lie side by side of part `i`, in the whole, in the order in which the part has them.
+fn runs(dtype: DType, extents: &[usize], split: &Split, i: usize) -> impl Iterator<Item = Range<usize>> {
+    let rows = extents[..split.axis].iter().product();
+    let inner = extents[split.axis + 1..].iter().product::<usize>() * dtype.bytes();
+    let (row, part) = (extents[split.axis] * inner, split.range(i));
+    (0..rows).map(move |at| at * row + part.start * inner..at * row + part.end * inner)
+}
+
+/// Part `i` of elements in row-major order.
+fn cut(whole: &[u8], dtype: DType, extents: &[usize], split: &Split, i: usize) -> Vec<u8> {
+    runs(dtype, extents, split, i).flat_map(|run| &whole[run]).copied().collect()
+}
+
+/// The whole, in row-major order, of which these are the parts.
+fn join(parts: &[Vec<u8>], dtype: DType, extents: &[usize], split: &Split) -> Vec<u8> {
+    let mut whole = vec![0; extents.iter().product::<usize>() * dtype.bytes()];
+    for (i, part) in parts.iter().enumerate() {
+        let mut rest = &part[..];
+        for run in runs(dtype, extents, split, i) {
+            let (own, next) = rest.split_at(run.len());
+            whole[run].copy_from_slice(own);
+            rest = next;
+        }
+    }
+    whole
+}
