@@ -6,6 +6,9 @@ the sum over the items of `plan.analysis()`, measured the sum of each item's lea
 runs of `execute_profiled`.
 
     python benches/estimates.py [--cases matmul,minilm] [--output docs/benchmarks/estimates.md]
+
+With `--keep`, the rows that a JSON file beside the output has of an earlier run are kept for cases that are not
+measured now, so that a machine that is quiet for a minute at a time is enough.
 """
 
 from __future__ import annotations
@@ -44,8 +47,14 @@ def figures(case: Case, seconds: float) -> dict[str, Any]:
         times = [kernel.time * 1e9 for kernel in plan.execute_profiled().kernels]
         best = [min(pair) for pair in zip(best, times, strict=True)] if best else times
     analysis = plan.analysis()
-    kernels = [item["analysis"] for item in analysis["items"] if item["analysis"]]
+    items = [item for item in analysis["items"] if "kernel" in item["what"]]
+    kernels = [item["analysis"] for item in items if item["analysis"]]
     return {
+        "each": [
+            [item["name"], item["analysis"]["estimated_ns"], time]
+            for item, time in zip(items, best, strict=True)
+            if item["analysis"]
+        ],
         "kernels": len(kernels),
         "flops": sum(k["flops"] for k in kernels),
         "bytes": sum(k["bytes_read"] + k["bytes_written"] for k in kernels),
@@ -84,6 +93,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="time of a case (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--output", type=Path, help="write the table to this Markdown file")
+    parser.add_argument("--keep", action="store_true", help="keep the output's rows of other cases")
+    parser.add_argument("--limit", type=float, default=float("inf"), help="begin no case after so many seconds")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -91,25 +102,33 @@ def main() -> None:
         print(json.dumps(figures(case, options.seconds)))
         return
     environment = os.environ | {"SVOD_THREADS": str(options.threads)}
-    measure = [sys.executable, "-c", "import svod; svod.measure_machine()"]
-    subprocess.run(measure, check=True, env=environment)
+    begin = time.monotonic()
+    raw = options.output.with_suffix(".json") if options.output else None
+    known: dict[str, dict[str, Any]] = json.loads(raw.read_text()) if options.keep and raw and raw.exists() else {}
+    if not known:
+        measure = [sys.executable, "-c", "import svod; svod.measure_machine()"]
+        subprocess.run(measure, check=True, env=environment)
     wanted = options.cases.split(",") if options.cases else [""]
-    rows: list[tuple[str, dict[str, Any]]] = []
-    for case in (case for case in CASES if case.matches(wanted)):
+    chosen = [case for case in CASES if case.matches(wanted)]
+    # Cases without a row come first.
+    for case in sorted(chosen, key=lambda case: case.name in known):
+        if time.monotonic() - begin > options.limit:
+            break
         command = [sys.executable, __file__, "--one", case.name, "--seconds", str(options.seconds)]
         run = subprocess.run(command, capture_output=True, text=True, env=environment)
         if run.returncode != 0:
             print(f"{case.name}: {run.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
             continue
-        rows.append((case.name, json.loads(run.stdout)))
-        print(table(rows[-1:]).splitlines()[2], flush=True)
+        known[case.name] = json.loads(run.stdout)
+        print(table([(case.name, known[case.name])]).splitlines()[2], flush=True)
+    rows = [(case.name, known[case.name]) for case in CASES if case.name in known]
     if not rows:
         parser.error(f"--cases: nothing is called {options.cases}")
     machine = rows[-1][1]["machine"]
     head = "\n".join(
         [
             "# Estimates beside measured times\n",
-            f"`python benches/estimates.py {' '.join(sys.argv[1:])}`, {time.strftime('%Y-%m-%d')}\n",
+            f"`python benches/estimates.py --output {options.output}`, {time.strftime('%Y-%m-%d')}\n",
             f"{report.machine(options.threads)}; measured rates: {machine['flops'] / 1e9:.0f} GFLOP/s, "
             f"{machine['bandwidth'] / 1e9:.1f} GB/s\n",
             "Estimates are the sum over the kernels of `plan.analysis()`, measured is the sum of each kernel's least "
@@ -120,6 +139,8 @@ def main() -> None:
     print(text)
     if options.output:
         options.output.write_text(text)
+    if raw:
+        raw.write_text(json.dumps(known, indent=1) + "\n")
 
 
 if __name__ == "__main__":

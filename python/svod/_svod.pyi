@@ -8,6 +8,8 @@ from typing import Any, Self, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from svod.analysis import Analysis
+
 _ArrayLike: TypeAlias = Tensor | npt.ArrayLike
 _Operand: TypeAlias = Tensor | Size | Variable | npt.ArrayLike
 _DTypeLike: TypeAlias = DType | npt.DTypeLike
@@ -280,8 +282,8 @@ class Kernel:
         """Element type and number of elements of each argument."""
     @property
     def origins(self) -> list[tuple[str, builtins.int, str | None]]:
-        """The lines of the program that it computes: file, line, and the path of the `nn.Module` that
-        ran there, if one did."""
+        """The lines of the program that it computes, first the one that it is for: file, line, and the path of the
+        `nn.Module` that ran there, if one did."""
 
 @final
 class Schedule:
@@ -575,8 +577,8 @@ class ExecutionPlan:
         """What the plan is and costs, as a table: a line per item with its origin, tasks, work, estimated
         and measured time (once `execute_profiled` has run) and share of the roofline; then totals,
         memory, the critical path (items marked with `*`), and what might be fused."""
-    def analysis(self) -> dict[str, Any]:
-        """As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes."""
+    def analysis(self) -> Analysis:
+        """As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes; see `svod.analysis`."""
     def instance(self, /) -> ExecutionPlan:
         """Another instance of the plan: it shares code and constants, and has memory of its own."""
     @property
@@ -845,7 +847,7 @@ class Tensor:
         """Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,
         with `right`, behind them.
         """
-    def one_hot(self, /, num_classes: builtins.int) -> Tensor:
+    def one_hot(self, /, num_classes: _Extent) -> Tensor:
         """1 at each index along a new last dimension, else 0."""
     def embedding(self, /, ids: _ArrayLike) -> Tensor:
         """Rows of this table by index."""
@@ -1471,8 +1473,8 @@ def einsum(subscripts: builtins.str, *operands: _ArrayLike) -> Tensor:
     """
 
 def eye(
-    n_rows: builtins.int,
-    n_cols: builtins.int | None = None,
+    n_rows: _Extent,
+    n_cols: _Extent | None = None,
     *,
     dtype: _DTypeLike | None = None,
     device: str | None = None,

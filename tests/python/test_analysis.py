@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 import json
 import threading
+import types
 from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 import pytest
 
 import svod
+import svod.analysis
 from svod import nn
 
 HERE = Path(__file__).name
@@ -49,6 +52,38 @@ def test_kernels_name_lines_and_modules() -> None:
     assert {(HERE, first + 1, f"Block.heads.{i}") for i in (0, 1)} <= found
     assert {(HERE, first + 1, "Block"), (HERE, last, None)} <= found
     assert len(found) == 5
+
+
+def test_a_kernel_names_first_what_it_is_for() -> None:
+    """The product or norm, not what was fused into it; constants of several layers are one node, and nobody's."""
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            self.norm, self.up = nn.LayerNorm(8), nn.Linear(8, 8)
+
+        def __call__(self, x: svod.Tensor) -> svod.Tensor:
+            return x + nn.functional.gelu(self.up(self.norm(x)))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            self.layers = [Layer(), Layer()]
+            self.head = nn.Linear(8, 3)
+            svod.realize(*self.parameters())
+
+        def __call__(self, x: svod.Tensor) -> svod.Tensor:
+            for layer in self.layers:
+                x = layer(x)
+            return self.head(x).softmax(-1)
+
+    net, x = Net(), svod.Tensor(np.ones((40, 8), np.float32))
+    plan = net(x).prepare(inputs=[x])
+    first = [kernel.origins[0][2] for kernel in plan.kernels]
+    layers = [f"Net.layers.{i}.{part}" for i in (0, 1) for part in ("norm", "up")]
+    assert first == [*layers, "Net.head", "Net"]
+    for kernel, path in zip(plan.kernels[:4], layers, strict=True):
+        layer = path.rsplit(".", 1)[0]
+        assert all(module in ("Net", None) or module.startswith(layer) for _, _, module in kernel.origins)
+        assert path in str(plan) and path in plan.explain()
 
 
 def test_a_cached_schedule_names_the_lines_of_the_graph_it_is_used_for() -> None:
@@ -183,7 +218,7 @@ def test_e3_items_have_spaces_memory_and_dependencies() -> None:
     roles = {axis["name"]: (axis["extent"], axis["role"]) for axis in product["space"]["axes"]}
     assert ("96", "reduction") in roles.values() and ("128", "normal") in roles.values()
     assert len(product["space"]["tiles"]) == len(roles)
-    assert {mapping for _, mapping in product["space"]["mapping"]} <= {"block", "thread", "vector", "serial"}
+    assert {loop["axis"] for loop in product["space"]["mapping"]} == set(range(len(roles)))
     assert product["reductions"][0]["by"] == "sum" and product["schedule"]
     assert any("vectorize" in hint for item in kernels for hint in item["what"]["kernel"]["hints"])
     for i, item in enumerate(items):
@@ -219,11 +254,74 @@ def test_e4_work_time_and_memory_are_estimated_and_measured() -> None:
     assert plan.analysis()["items"][0]["analysis"]["measured_ns"] > 0
 
 
+def test_e4_flops_bytes_and_peak_by_hand() -> None:
+    x = svod.Tensor(np.ones((64, 32), np.float32))
+    plan = (x * 2 + 1).sum(1).cumsum(0).prepare(inputs=[x], planner="disabled")
+    analysis = plan.analysis()
+    assert [item["context"]["stream"] for item in analysis["items"]] == [0, 1, 1]
+    first, _, second = (item["analysis"] for item in analysis["items"])
+    # A product and two sums for each element, and some to combine the running sums; then a sum for each row.
+    assert 3 * 64 * 32 <= first["flops"] <= 4 * 64 * 32 and second["flops"] == 64
+    assert (first["bytes_read"], first["bytes_written"]) == (4 * 64 * 32, 4 * 64)
+    assert (second["bytes_read"], second["bytes_written"]) == (4 * 64, 4 * 64)
+    # The input lives throughout, beside the sums and the result.
+    assert analysis["peak_bytes"] == 4 * (64 * 32 + 64 + 64) == analysis["held_bytes"]
+    assert analysis["critical_path"] == [0, 1, 2]
+    (found,) = analysis["opportunities"]
+    assert (found["producer"], found["consumer"], found["kind"]) == (0, 2, "mixed")
+    assert found["bytes_saved"] == 2 * 4 * 64
+
+
 def test_e4_what_might_be_fused_is_told() -> None:
     plan, _ = model()
     found = plan.analysis()["opportunities"]
     assert found and found[0]["kind"] in {"elementwise", "reduction", "mixed"}
     assert found[0]["bytes_saved"] == 2 * 4 * 64 * 128 and 0 < found[0]["benefit"] <= 1
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value has a type of `svod.analysis`."""
+    if is_typeddict(kind):
+        if not isinstance(value, dict):
+            return False
+        hints = get_type_hints(kind)
+        known = set(value) == set(hints) if kind.__total__ else set(value) <= set(hints)
+        return known and all(fits(item, hints[key]) for key, item in value.items())
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return value in args
+    if origin in (Union, types.UnionType):
+        return any(fits(value, arg) for arg in args)
+    if origin is list:
+        return isinstance(value, list) and all(fits(item, args[0]) for item in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def test_e3_analyses_have_the_types_that_are_told() -> None:
+    x = svod.Tensor(np.ones((64, 32), np.float32))
+    other = svod.Tensor(np.ones((64, 32), np.float32), device="CPU:1")
+    y = svod.custom(np.sort, x @ x.T).softmax(-1) + svod.iterate(2, lambda i, a: a * i, (other.to("CPU") + 1).sum(1))
+    plan = y.prepare(inputs=[x, other])
+    plan.execute_profiled()
+    analysis = plan.analysis()
+    assert fits(analysis, svod.analysis.Analysis)
+    found = {
+        what if isinstance(what, str) else next(iter(what)) for what in (item["what"] for item in analysis["items"])
+    }
+    assert found == {"kernel", "transfer", "synchronization", "host_callback"}
+    assert not fits(analysis | {"items": [{}]}, svod.analysis.Analysis)
+
+
+def test_e4_what_cores_pack_is_shared() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (svod.Tensor(rng.standard_normal((512, 512), np.float32)) for _ in range(2))
+    analysis = (a @ b).prepare(inputs=[a, b]).analysis()
+    one, eight, many = (sum(item["analysis"]["packed_bytes"][i] for item in analysis["items"]) for i in range(3))
+    # Both operands at least once, each of them at most a few times over.
+    assert 2 * 4 * 512 * 512 <= one <= 8 * 4 * 512 * 512
+    assert many < eight < one
 
 
 def test_e4_an_empty_plan_has_an_empty_path() -> None:

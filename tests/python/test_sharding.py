@@ -291,6 +291,34 @@ def test_e2_inputs_of_plans_are_spread():
             plan.execute(svod.Tensor(a.T.copy()).shard(THREE, 0))
 
 
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_e2_assignments_to_ranges_keep_the_layout(axis):
+    a, v = data(7, 4), data(2, 4, seed=1)
+    cases = [
+        (slice(2, 5), 1.0),
+        (slice(0, 7, 2), svod.Tensor(2.0)),
+        ((slice(None), slice(1, 3)), 3.0),
+        (3, v[0]),
+        (slice(2, 4), svod.Tensor(v)),
+        (slice(5, None), svod.Tensor(v).shard(THREE, 1)),
+        ((slice(4, 6), slice(None)), svod.Tensor(v).shard(THREE)),
+    ]
+    x, expected = svod.Tensor(a).shard(THREE, axis).realize(), a.copy()
+    before = x + 1
+    for index, value in cases:
+        x[index] = value
+        expected[index] = value.numpy() if isinstance(value, svod.Tensor) else value
+    x[svod.Tensor([0, 6]).shard(THREE)] = 7.0
+    expected[[0, 6]] = 7
+    x[x > 5] = -1.0
+    expected[expected > 5] = -1
+    check(x, expected, devices=THREE, axis=axis)
+    check(before, a + 1, devices=THREE, axis=axis)
+    for value in (a, svod.Tensor(a), svod.Tensor(a).shard(THREE, 1), x * 0 + svod.Tensor(a).shard(THREE)):
+        x.assign(value)
+        check(x, a, devices=THREE, axis=axis)
+
+
 def test_e2_loops_carry_what_is_spread():
     a, w = data(7, 4), data(4, 4, seed=1) * 0.3
     expected, total = a, np.zeros(7, np.float32)

@@ -19,7 +19,7 @@ use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
 use crate::schedule::config;
-use crate::size::Extents;
+use crate::size::{AnySize, Extents};
 use crate::tensor::{Made, PyTensor, on, placed};
 
 fn or(dtype: Option<AnyDType>, default: DType) -> DType {
@@ -104,8 +104,11 @@ pub fn linspace(start: f64, stop: f64, num: usize, dtype: Option<AnyDType>, devi
 /// Ones on the diagonal, zeros elsewhere.
 #[pyfunction]
 #[pyo3(signature = (n_rows, n_cols=None, *, dtype=None, device=None))]
-pub fn eye(n_rows: usize, n_cols: Option<usize>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
-    on(device, Tensor::eye(n_rows, n_cols.unwrap_or(n_rows), or(dtype, DEFAULT_FLOAT)))
+pub fn eye(n_rows: AnySize, n_cols: Option<AnySize>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+    let columns = n_cols.unwrap_or_else(|| n_rows.clone());
+    let values = [&n_rows.values[..], &columns.values[..]].concat();
+    let made = Tensor::eye(n_rows.size, columns.size, or(dtype, DEFAULT_FLOAT));
+    on(device, made.and_then(|eye| eye.with_values(&values)))
 }
 
 /// Uniformly distributed in [0, 1).

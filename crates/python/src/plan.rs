@@ -184,7 +184,7 @@ impl PyPlan {
         allow(py, || self.plan.execution().explain().map_err(svod_tensor::TensorError::from))
     }
 
-    /// As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes.
+    /// As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes; see `svod.analysis`.
     fn analysis<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let analysis = allow(py, || self.plan.execution().analysis().map_err(svod_tensor::TensorError::from))?;
         let text = serde_json::to_string(&analysis).map_err(|e| Class::Execution.raise(e.to_string()))?;

@@ -8,7 +8,7 @@ use svod_runtime::PrepareConfig;
 use svod_tensor::Tensor;
 
 use crate::array::dtype_of;
-use crate::error::{Class, Result};
+use crate::error::Result;
 use crate::tensor::PyTensor;
 
 /// The element types, extents and devices of tensors and arrays, and the present configuration, as text;

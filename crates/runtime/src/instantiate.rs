@@ -349,7 +349,7 @@ fn first_written(pre: &PreSchedule, invocation: &KernelInvocation) -> Result<Slo
     first.ok_or_else(|| Error::BufferNotFound("a step that writes nothing".into()))
 }
 
-/// The lines that an invocation computes, each once, in the order of the graph.
+/// The lines that an invocation computes, each once, first the one that it is for.
 fn lines(invocation: &KernelInvocation, origins: &[Option<Origin>]) -> Arc<[Origin]> {
     let mut lines: Vec<Origin> = Vec::new();
     for origin in invocation.nodes.iter().filter_map(|node| origins.get(*node as usize)?.as_ref()) {

@@ -84,7 +84,7 @@ pub struct KernelInvocation {
     pub after: Vec<usize>,
     /// The values of loops' variables.
     pub fixed: Vec<(String, i64)>,
-    /// The nodes of the graph that it computes, ascending, constants left out: by position, so that a
+    /// The nodes of the graph that it computes, first the one that it is for, constants left out: by position, so that a
     /// cached schedule tells of whichever graph it is used for.
     pub nodes: Vec<NodeIndex>,
 }

@@ -4,7 +4,7 @@
 
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
-use svod_ir::graph::{Shape, UOp};
+use svod_ir::graph::{Shape, Sharding, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_typed};
@@ -18,8 +18,7 @@ impl Tensor {
     pub fn assign(&self, value: impl Into<Operand>) -> Result<()> {
         let shape = self.shape_arc();
         let value = self.converted("assign", value.into(), &shape)?;
-        self.rebind(value);
-        Ok(())
+        self.stand_for(value)
     }
 
     /// Makes the tensor stand for new elements, given as their memory.
@@ -51,15 +50,13 @@ impl Tensor {
         if selection.has_lookups() {
             let at = Tensor::from_uop(UOp::full(Const::bool(true), &self.shape_arc())?).get(index)?;
             let value = self.converted(op, value.into(), &at.shape_arc())?;
-            self.rebind(self.with_set(op, index, &value)?);
-            return Ok(());
+            return self.stand_for(self.with_set(op, index, &value)?);
         }
         let slices: Vec<&Slice> = selection.slices().collect();
         let sliced: Vec<Size> = slices.iter().zip(node.shape()).map(|(s, n)| s.len(n)).collect();
         let value = self.converted(op, value.into(), &selection.result(&sliced).into())?.reshape(sliced.clone())?;
         if slices.iter().all(|s| s.is_full()) {
-            self.rebind(value);
-            return Ok(());
+            return self.stand_for(value);
         }
         let place = |mut part: UOp| -> Result<UOp> {
             for (axis, slice) in slices.iter().enumerate() {
@@ -68,8 +65,7 @@ impl Tensor {
             Ok(part)
         };
         let written = place(UOp::full(Const::bool(true), &sliced.into())?)?;
-        self.rebind(UOp::alu(Alu::Where, &[written, place(value)?, node.clone()])?);
-        Ok(())
+        self.stand_for(UOp::alu(Alu::Where, &[written, place(value)?, node.clone()])?)
     }
 
     fn set_masked(&self, op: &'static str, mask: &Tensor, value: Operand) -> Result<()> {
@@ -82,15 +78,27 @@ impl Tensor {
         let ones = vec![Size::ONE; shape.len() - mask_shape.len()];
         let mask = mask.reshape(&[mask_shape, ones].concat())?.expand(&shape)?;
         let value = value.reshape([])?.expand(self.shape_arc())?;
-        self.rebind(UOp::alu(Alu::Where, &[mask.uop(), value, self.uop()])?);
+        self.stand_for(UOp::alu(Alu::Where, &[mask.uop(), value, self.uop()])?)
+    }
+
+    /// Makes the tensor stand for a value, spread over devices as it is.
+    fn stand_for(&self, value: UOp) -> Result<()> {
+        self.rebind(match self.sharding() {
+            Some(of) => value.shard(&of)?,
+            None => value,
+        });
         Ok(())
     }
 
-    /// A value in this tensor's type and in a shape, on its device.
+    /// A value in this tensor's type and in a shape, on its device or devices.
     fn converted(&self, op: &'static str, value: Operand, shape: &Shape) -> Result<UOp> {
         let mut value = value.in_type(op, self.dtype())?;
         if let (Some(_), Some(device)) = (value.device(), self.with_node(|node| node.device().cloned())) {
             value = value.copy_to(&device)?;
+        }
+        if let (Some(_), Some(of)) = (value.device(), self.sharding()) {
+            let each = Sharding::new(of.devices().to_vec(), None).map_err(|e| TensorError::value(op, e.to_string()))?;
+            value = value.shard(&each)?;
         }
         // Leading dimensions of extent 1 that the target does not have are dropped, as in NumPy.
         let excess = value.rank().saturating_sub(shape.len());

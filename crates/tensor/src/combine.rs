@@ -62,8 +62,7 @@ impl Tensor {
 
     /// Parts of `extent` along `axis`, the last one maybe smaller.
     pub fn split_every(&self, extent: usize, axis: i64) -> Result<Vec<Tensor>> {
-        let dims = self.dims()?;
-        let total = dims[axis_of("split", axis, dims.len())?];
+        let total = self.known_extent("split", axis)?;
         if extent == 0 {
             return Err(TensorError::value("split", "the extent of the parts must not be 0"));
         }
@@ -74,12 +73,21 @@ impl Tensor {
 
     /// At most `count` parts of equal extent along `axis`, the last one maybe smaller.
     pub fn chunk(&self, count: usize, axis: i64) -> Result<Vec<Tensor>> {
-        let dims = self.dims()?;
-        let total = dims[axis_of("chunk", axis, dims.len())?];
+        let total = self.known_extent("chunk", axis)?;
         if count == 0 {
             return Err(TensorError::value("chunk", "the number of parts must not be 0"));
         }
         self.split_every(total.div_ceil(count).max(1), axis)
+    }
+
+    /// The extent of an axis that is cut in parts, of which there is a number only where it is one.
+    fn known_extent(&self, op: &'static str, axis: i64) -> Result<usize> {
+        let node = self.uop();
+        let axis = axis_of(op, axis, node.rank())?;
+        let extent = &node.shape()[axis];
+        let unknown =
+            || TensorError::shape(op, format!("extent {extent} of axis {axis} is symbolic: name the parts' extents"));
+        extent.as_usize().ok_or_else(unknown)
     }
 
     /// The whole repeated along each dimension; new dimensions come first.
@@ -108,9 +116,14 @@ impl Tensor {
 
     /// The elements of `axis` moved by `by` towards its end, those beyond it to its start.
     pub fn roll(&self, by: i64, axis: i64) -> Result<Tensor> {
-        let dims = self.dims()?;
-        let axis_at = axis_of("roll", axis, dims.len())?;
-        let extent = dims[axis_at] as i64;
+        let node = self.uop();
+        let axis_at = axis_of("roll", axis, node.rank())?;
+        let size = &node.shape()[axis_at];
+        let Some(extent) = size.as_const() else {
+            // How many elements come first is a number of the run.
+            let place = Tensor::from_uop(UOp::range(size.clone())?).sub(by)?.modulo(size.clone())?;
+            return Ok(Tensor::from_uop(node.take(axis_at, &place.uop())?));
+        };
         let moved = if extent == 0 { 0 } else { by.rem_euclid(extent) };
         if moved == 0 {
             return Ok(Tensor::from_uop(self.uop()));

@@ -270,9 +270,10 @@ impl Tensor {
     }
 
     /// Ones on the diagonal, zeros elsewhere.
-    pub fn eye(rows: usize, columns: usize, dtype: DType) -> Result<Tensor> {
-        let shape: svod_ir::graph::Shape = [Size::from(rows), Size::from(columns)].into();
-        let row = UOp::range(rows)?.reshape([Size::from(rows), Size::ONE])?.expand(shape.clone())?;
+    pub fn eye(rows: impl Into<Size>, columns: impl Into<Size>, dtype: DType) -> Result<Tensor> {
+        let (rows, columns) = (rows.into(), columns.into());
+        let shape: svod_ir::graph::Shape = [rows.clone(), columns.clone()].into();
+        let row = UOp::range(rows.clone())?.reshape([rows, Size::ONE])?.expand(shape.clone())?;
         let column = UOp::range(columns)?.expand(shape)?;
         Ok(Tensor::from_uop(UOp::alu(Alu::Eq, &[row, column])?.cast(dtype)?))
     }

@@ -131,6 +131,14 @@ enum Entry {
 pub(crate) enum Slice {
     Full,
     Range(Size, Size),
+    /// Every `step`-th element from a first one, inclusive, to a last one, exclusive, counted from the end
+    /// where `backward`.
+    Every {
+        first: Size,
+        last: Size,
+        step: usize,
+        backward: bool,
+    },
     /// Elements `start`, `start + step` and so on, `len` in number, of `extent`.
     Strided {
         extent: i64,
@@ -240,6 +248,7 @@ impl Slice {
         match self {
             Slice::Full => extent.clone(),
             Slice::Range(first, last) => last - first,
+            Slice::Every { first, last, step, .. } => (last - first).ceil_div(*step),
             Slice::Strided { len, .. } => Size::from(*len),
         }
     }
@@ -248,6 +257,12 @@ impl Slice {
         let (extent, start, len, step) = match self {
             Slice::Full => return Ok(node.clone()),
             Slice::Range(first, last) => return part(node, axis, first.clone(), last.clone()),
+            Slice::Every { first, last, step, backward } => {
+                let node = if *backward { node.flip(&[axis])? } else { node.clone() };
+                let windows = part(&node, axis, first.clone(), last.clone())?.window(axis, 1, *step, 1)?;
+                let shape = windows.shape()[..node.rank()].to_vec();
+                return Ok(windows.reshape(shape)?);
+            }
             Slice::Strided { extent, start, len, step } => (*extent, *start, *len, *step),
         };
         let (node, start, step) = match step < 0 {
@@ -270,6 +285,11 @@ impl Slice {
         let (extent, start, len, step) = match self {
             Slice::Full => return Ok(node.clone()),
             Slice::Range(first, last) => return padded(node, axis, first.clone(), whole - last, fill),
+            Slice::Every { .. } => {
+                let message =
+                    format!("a slice with a step, of axis {axis} with symbolic extent {whole}, cannot be set");
+                return Err(TensorError::unsupported("setitem", message));
+            }
             Slice::Strided { extent, start, len, step } => (*extent, *start, *len, *step),
         };
         let (from, distance) = if step < 0 { (extent - 1 - start, -step) } else { (start, step) };
@@ -321,14 +341,18 @@ fn slice(op: &'static str, start: Option<&Size>, stop: Option<&Size>, step: i64,
         Some(s) => s.as_const().map(Some),
     };
     let (Some(n), Some(start), Some(stop)) = (extent.as_const(), number(start), number(stop)) else {
-        if step != 1 {
-            let message = format!("a slice with step {step} where the extent {extent} or an end is symbolic");
-            return Err(TensorError::unsupported(op, message));
-        }
-        let clip = |i: &Size| Ok::<_, TensorError>(from_front(op, i, extent)?.max(0).min(extent));
+        let backward = step < 0;
+        let clip = |i: &Size| {
+            let i = from_front(op, i, extent)?;
+            let i = if backward { extent - 1 - i } else { i };
+            Ok::<_, TensorError>(i.max(0).min(extent))
+        };
         let first = start.map_or(Ok(Size::ZERO), clip)?;
         let last = stop.map_or(Ok(extent.clone()), clip)?.max(&first);
-        return Ok(Slice::Range(first, last));
+        return Ok(match usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX) {
+            1 if !backward => Slice::Range(first, last),
+            step => Slice::Every { first, last, step, backward },
+        });
     };
     let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
     let clip = |i: i64| if i < 0 { i.saturating_add(n).max(low) } else { i.min(high) };

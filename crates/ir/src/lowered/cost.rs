@@ -226,6 +226,32 @@ mod tests {
     }
 
     #[test]
+    fn e4_time_occupancy_and_registers_by_hand() {
+        let text = "lowered scale\nparam p0: f32[6, 8]\nparam p1: f32[6, 8]\n\nphase\ngrid i < 6\ntemp r: f32[20] register\n\
+                    temp s: f32[25] scratch\n{\n  vector j < 8 {\n    p1[i, j] = p0[i, j] * f32(2.0)\n  }\n}\n";
+        let cost = cost(text);
+        // 80 bytes of registers that hold 32 each; 25 elements.
+        assert_eq!((cost.registers, cost.scratch, cost.packed), (3, 100, 0.0));
+        let memory = Level { bytes: f64::INFINITY, single: 1e9, all: 1.5e9 };
+        let machine =
+            Machine { threads: 4, slots: 1e9, vector_bytes: 32, levels: vec![memory], hand_over: 1e-6, call: 0.0 };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} instead of {b}");
+        // Too little for another thread: 6 tasks of 4 slots on one. 192 bytes are read; 192 are written, whose
+        // lines are read before.
+        assert_eq!(cost.threads(&machine), 1.0);
+        close(cost.seconds(&machine), 24e-9_f64.hypot(576e-9));
+        close(cost.occupancy(&machine), 0.25);
+        // What fits a cache, here one without end, has no roof of memory.
+        close(machine.least(&cost), 48.0 / 64e9);
+        close(machine.peak(4), 64e9);
+        // Work for all 4 threads takes 2 rounds, in the first of which all have a task.
+        let long = Cost { slots: 10_000.0, ..cost };
+        close(long.seconds(&machine), 1e-6 + 20e-6_f64.hypot(576.0 / 1.5e9));
+        close(long.occupancy(&machine), 0.75);
+        close(Cost { tasks: 0.0, ..long }.seconds(&machine), 0.0);
+    }
+
+    #[test]
     fn e4_packed_bytes_are_those_of_copies_and_shared_by_cores() {
         let copy = "lowered pack\nparam p0: f32[96, 8]\nparam p1: f32[96, 8]\nparam p2: f32[96]\n\nphase\n\
                     grid i < 12\ntemp r: f32[8] register\n{\n  serial k < 8 {\n    vector j < 8 {\n      \

@@ -193,8 +193,8 @@ impl PyTensor {
     }
 
     /// 1 at each index along a new last dimension, else 0.
-    fn one_hot(&self, num_classes: i64) -> Made {
-        Ok(self.0.one_hot(num_classes)?.into())
+    fn one_hot(&self, num_classes: AnySize) -> Made {
+        Ok(self.0.one_hot(num_classes.size)?.with_values(&num_classes.values)?.into())
     }
 
     /// Rows of this table by index.

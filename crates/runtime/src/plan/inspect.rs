@@ -25,7 +25,7 @@ pub struct PlanKernel {
     pub outputs: Vec<usize>,
     /// The code.
     pub code: Arc<KernelCode>,
-    /// The lines of the user's program that it computes, as far as they are known.
+    /// The lines of the user's program that it computes, as far as they are known, first the one that it is for.
     pub origins: Arc<[Origin]>,
 }
 

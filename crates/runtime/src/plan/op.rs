@@ -25,7 +25,7 @@ pub struct PlanOp {
     pub after: Vec<usize>,
     /// Variables that have one value here, whatever the run says.
     pub fixed: Vec<(String, i64)>,
-    /// The lines of the user's program that it computes, as far as they are known.
+    /// The lines of the user's program that it computes, as far as they are known, first the one that it is for.
     pub origins: Arc<[Origin]>,
 }
 

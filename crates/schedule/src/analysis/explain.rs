@@ -82,7 +82,7 @@ impl Analysis {
             None => writeln!(f)?,
         }
         let MachineInfo { threads, flops, bandwidth, measured } = self.machine;
-        let source = if measured { "measured" } else { "assumed" };
+        let source = if measured { "measured" } else { "assumed (svod.measure_machine() measures it)" };
         writeln!(f, "machine, {source}: {threads} threads, {}flop/s, {}/s", count(flops), bytes(bandwidth))?;
         writeln!(f, "memory: {} held, {} at the peak", bytes(self.held_bytes as f64), bytes(self.peak_bytes as f64))?;
         let packed: [f64; 3] = std::array::from_fn(|i| {
@@ -123,7 +123,7 @@ impl Analysis {
 }
 
 /// Opportunities that are listed.
-const SHOWN: usize = 8;
+const SHOWN: usize = 5;
 
 fn clipped(text: &str) -> String {
     match text.char_indices().nth(WIDTH) {
@@ -132,9 +132,9 @@ fn clipped(text: &str) -> String {
     }
 }
 
-/// The last line, whose result the item is, and how many others: `model.py:12 (Net.head) +2`.
+/// The line that the item is for, and how many others: `model.py:12 (Net.head) +2`.
 fn origins(item: &Item) -> String {
-    let Some(origin) = item.origins.last() else { return String::new() };
+    let Some(origin) = item.origins.first() else { return String::new() };
     let file = origin.file.rsplit(['/', '\\']).next().unwrap_or_default();
     let module = origin.module.as_ref().map(|m| format!(" ({m})")).unwrap_or_default();
     let others = item.origins.len() - 1;

@@ -58,7 +58,7 @@ pub struct Item {
     /// Earlier items that it follows for another reason: because it overwrites what they access, or
     /// because it was told to.
     pub control: Vec<usize>,
-    /// The lines of the user's program that it computes.
+    /// The lines of the user's program that it computes, first the one that it is for.
     #[serde(serialize_with = "as_text_each")]
     pub origins: Vec<Origin>,
     /// What it costs, where that is known.
@@ -152,10 +152,19 @@ pub struct KernelInfo {
 pub struct IterationSpace {
     /// The axes.
     pub axes: Vec<AxisInfo>,
-    /// What loops become: the axis of each, by position, axis by axis, those of one axis outermost first.
-    pub mapping: Vec<(usize, Mapping)>,
+    /// What loops become, axis by axis, those of one axis outermost first.
+    pub mapping: Vec<LoopInfo>,
     /// Of each axis, the points of its inner loops, outermost first.
     pub tiles: Vec<Vec<u64>>,
+}
+
+/// A loop of an iteration space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LoopInfo {
+    /// The position of its axis.
+    pub axis: usize,
+    /// What it becomes.
+    pub to: Mapping,
 }
 
 /// A named range.

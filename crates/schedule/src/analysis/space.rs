@@ -1,6 +1,6 @@
 //! A kernel's iteration space, hints and reductions, from what is computed and how.
 
-use super::model::{Across, AxisInfo, Hint, IterationSpace, Mapping, Reduction, Role, Within};
+use super::model::{Across, AxisInfo, Hint, IterationSpace, LoopInfo, Mapping, Reduction, Role, Within};
 use crate::opt::{LoopRef, Opt, Schedule, To};
 use svod_ir::kernel::{Body, Kernel, Monoid};
 
@@ -25,7 +25,7 @@ pub fn iteration_space(kernel: &Kernel, schedule: &Schedule) -> IterationSpace {
             let at = space.axes.len();
             space.axes.push(AxisInfo { name: format!("{}.{name}", stage.name), extent: axis.extent.clone(), role });
             space.tiles.push(parts.iter().filter_map(|p| p.points).collect());
-            space.mapping.extend(parts.iter().map(|p| (at, p.mapping)));
+            space.mapping.extend(parts.iter().map(|p| LoopInfo { axis: at, to: p.mapping }));
         }
     }
     space

@@ -101,7 +101,7 @@ fn e3_a_schedule_maps_axes_to_loops() {
     assert_eq!(axes, [("out.i", Role::Normal), ("out.k", Role::Reduction)]);
     assert_eq!(space.tiles, [vec![16], vec![8]]);
     let mapping = [(0, Mapping::Block), (0, Mapping::Serial), (1, Mapping::Serial), (1, Mapping::Vector)];
-    assert_eq!(space.mapping, mapping);
+    assert_eq!(space.mapping, mapping.map(|(axis, to)| LoopInfo { axis, to }));
     assert_eq!(hints(&kernel, &schedule), [Hint::Vectorize(8)]);
     let found = reductions(&kernel, &schedule);
     assert_eq!((found[0].by.as_str(), found[0].within, found[0].across), ("sum", Within::Tree, None));
@@ -139,7 +139,7 @@ fn e4_every_invariant_is_checked() {
         (|a| a.buffers[0].layout.strides.clear(), "buffer 0: 0 strides for 1 extents"),
         (|a| a.buffers[0].layout.alignment = 12, "buffer 0: alignment 12 is no power of two"),
         (|a| a.buffers[0].layout.vector_width = 0, "buffer 0: vectors of no elements"),
-        (|a| space(a).mapping.push((5, Mapping::Serial)), "item 0: a loop over axis 5 of 2"),
+        (|a| space(a).mapping.push(LoopInfo { axis: 5, to: Mapping::Serial }), "item 0: a loop over axis 5 of 2"),
         (|a| drop(space(a).tiles.pop()), "item 0: tiles of 1 axes, but there are 2"),
         (|a| space(a).tiles[0].push(4), "item 0: axis 0 has 1 loops and tiles [4]"),
         (|a| hint(a, Hint::Unroll(0)), "item 0: Unroll(0) says nothing"),

@@ -1,6 +1,6 @@
 //! The invariants of an analysis that its types leave open.
 
-use super::model::{Analysis, BufferInfo, Hint, Item, KernelInfo};
+use super::model::{Analysis, BufferInfo, Hint, Item, KernelInfo, LoopInfo};
 
 /// An analysis that is not one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -132,11 +132,11 @@ fn kernel(kernel: &KernelInfo) -> Result<(), String> {
     if space.tiles.len() != space.axes.len() {
         return Err(format!("tiles of {} axes, but there are {}", space.tiles.len(), space.axes.len()));
     }
-    if let Some((axis, _)) = space.mapping.iter().find(|(axis, _)| *axis >= space.axes.len()) {
+    if let Some(LoopInfo { axis, .. }) = space.mapping.iter().find(|l| l.axis >= space.axes.len()) {
         return Err(format!("a loop over axis {axis} of {}", space.axes.len()));
     }
     for (axis, tiles) in space.tiles.iter().enumerate() {
-        let loops = space.mapping.iter().filter(|(a, _)| *a == axis).count();
+        let loops = space.mapping.iter().filter(|l| l.axis == axis).count();
         if loops != tiles.len() + 1 || tiles.contains(&0) {
             return Err(format!("axis {axis} has {loops} loops and tiles {tiles:?}"));
         }
