@@ -37,6 +37,17 @@ def test_c2_results_survive_later_runs() -> None:
     assert [r.tolist() for r in results] == [[i + 1] * 5 for i in range(5)]
 
 
+def test_c2_what_is_assigned_to_an_output_is_not_the_plans() -> None:
+    x = svod.Tensor(np.zeros(3, np.float32))
+    plan = (x + 1).prepare(inputs=[x])
+    plan.execute()
+    kept, own = plan.outputs[0], plan.outputs[0]
+    own.assign(9)
+    plan.outputs[0][1] = 7
+    plan.execute(np.full(3, 4, np.float32))
+    assert (plan.outputs[0].tolist(), kept.tolist(), own.tolist()) == ([5] * 3, [5] * 3, [9] * 3)
+
+
 def test_c2_inputs_of_any_layout_and_tensors() -> None:
     x = svod.Tensor(np.zeros((3, 4), np.float32))
     plan = (x * 2).prepare(inputs=[x])

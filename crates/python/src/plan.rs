@@ -200,7 +200,8 @@ impl PyPlan {
     /// which the next run overwrites; `numpy()` gives a copy.
     #[getter]
     fn outputs(&self) -> Vec<PyTensor> {
-        self.outputs.iter().map(|t| t.clone().into()).collect()
+        // Handles of their own: what is assigned to one is no longer the plan's.
+        self.outputs.iter().map(|t| Tensor::from_uop(t.uop()).into()).collect()
     }
 
     /// The inputs, to be read and written between runs.

@@ -156,6 +156,9 @@ pub enum VariableError {
     /// A variable whose value is the plan's own business.
     #[error("variable '{0}' is fixed by the plan")]
     Fixed(String),
+    /// A name that the runtime has for itself.
+    #[error("variable '{0}' has the name of the index of a task: choose another one")]
+    Reserved(String),
     /// An input that keeps a content of another size.
     #[error(
         "variable {name}: input {input} has the content of a run at {name} = {was}; give it anew for {name} = {value}"

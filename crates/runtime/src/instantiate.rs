@@ -4,7 +4,7 @@ use crate::beam;
 use crate::code::{Job, KernelCode, Optimizer, compile_all};
 use crate::config::{KernelRef, PrepareConfig, Strategy, debug_level};
 use crate::context::{Context, max_count};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, VariableError};
 use crate::host::HostStep;
 use crate::interrupt::Watch;
 use crate::memory::Memory;
@@ -12,6 +12,7 @@ use crate::plan::{BuildError, ExecutionPlan, ExecutionPlanBuilder, PlanInput, Pl
 use crate::prepack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
+use svod_device::program::CORE_ID;
 use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
@@ -138,6 +139,9 @@ pub(crate) fn instantiate(
 ) -> Result<ExecutionPlan> {
     let Use { key, shapes, inputs, origins } = *graph;
     let pre = &scheduled.pre;
+    if let Some(var) = pre.kernels.iter().flat_map(|k| &k.vars).find(|var| var.name() == CORE_ID) {
+        return Err(VariableError::Reserved(var.name().to_owned()).into());
+    }
     let leaves = key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
     let devices = devices(context, pre, &leaves, config)?;
     let steps = match scheduled.steps.get() {

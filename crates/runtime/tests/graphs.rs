@@ -14,7 +14,7 @@ use svod_ir::kernel::Monoid;
 use svod_ir::size::{Size, Variable};
 use svod_runtime::plan::CustomError;
 use svod_runtime::schedule_graph::Node;
-use svod_runtime::{Error, Feed, Planner, PrepareConfig, ScheduleGraph};
+use svod_runtime::{Error, Feed, Planner, PrepareConfig, ScheduleGraph, VariableError};
 use svod_schedule::{BufferSpec, Item, PreSchedule, PreScheduleError, Slot};
 
 fn config() -> PrepareConfig {
@@ -125,6 +125,19 @@ fn b6_one_variable_with_two_values_is_a_mismatch() -> Result<(), GraphError> {
     let sum = add(&bound(2)?, &bound(3)?);
     let plan = context.plan(&[sum], &[], &config());
     assert!(matches!(plan, Err(Error::BindMismatch(_))), "{plan:?}");
+    let wider = UOp::bind(Variable::new("n", 1, 9).unwrap().bind(2).unwrap());
+    let plan = context.plan(&[add(&bound(2)?, &wider?)], &[], &config());
+    let message = "bind mismatch: n=2 in [1, 8] and n=2 in [1, 9] in one graph";
+    assert!(plan.is_err_and(|error| error.to_string() == message));
+    Ok(())
+}
+
+#[test]
+fn d4_the_name_of_a_tasks_index_is_no_users() -> Result<(), GraphError> {
+    let (context, _) = interpreting();
+    let index = UOp::bind(Variable::new("core_id", 1, 8).unwrap().bind(3).unwrap())?;
+    let plan = context.plan(&[add(&index, &index)], &[], &config());
+    assert!(matches!(plan, Err(Error::Variable(VariableError::Reserved(_)))), "{plan:?}");
     Ok(())
 }
 

@@ -17,7 +17,7 @@ impl Tensor {
     /// Computes the value, unless that is done. All tensors that share the expression have the
     /// value then.
     pub fn realize(&self) -> Result<()> {
-        self.realize_with(&PrepareConfig::current())
+        realize(&[self], PrepareConfig::current)
     }
 
     /// [`Tensor::realize`] by this configuration.
@@ -27,33 +27,12 @@ impl Tensor {
 
     /// Computes several values as one graph, shared work once.
     pub fn realize_batch(tensors: &[&Tensor]) -> Result<()> {
-        Tensor::realize_batch_with(tensors, &PrepareConfig::current())
+        realize(tensors, PrepareConfig::current)
     }
 
     /// [`Tensor::realize_batch`] by this configuration.
     pub fn realize_batch_with(tensors: &[&Tensor], config: &PrepareConfig) -> Result<()> {
-        let mut pending = Vec::new();
-        for tensor in tensors {
-            let node = tensor.uop();
-            match without_kernel(&node)? {
-                Some(value) => tensor.settle(&node, value)?,
-                None => pending.push(node),
-            }
-        }
-        let mut mine: Vec<Claim> = Vec::new();
-        for (_, claimed) in UOp::claim_all(&pending) {
-            match claimed {
-                Claimed::Mine(claim) => mine.push(claim),
-                Claimed::Done(_) => {}
-                Claimed::Held => return Err(svod_runtime::Error::Reentrant.into()),
-            }
-        }
-        if !mine.is_empty() {
-            compute(mine, config)?;
-        }
-        // The handles let go of their expressions.
-        tensors.iter().for_each(|t| drop(t.uop()));
-        Ok(())
+        realize(tensors, || config.clone())
     }
 
     /// Takes a value that was found without computing.
@@ -67,6 +46,33 @@ impl Tensor {
         }
         Ok(())
     }
+}
+
+/// Computes several values as one graph, by a configuration that is asked for only if there is anything to
+/// compute: every read of a tensor comes here.
+fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfig) -> Result<()> {
+    let mut pending = Vec::new();
+    for tensor in tensors {
+        let node = tensor.uop();
+        match without_kernel(&node)? {
+            Some(value) => tensor.settle(&node, value)?,
+            None => pending.push(node),
+        }
+    }
+    let mut mine: Vec<Claim> = Vec::new();
+    for (_, claimed) in UOp::claim_all(&pending) {
+        match claimed {
+            Claimed::Mine(claim) => mine.push(claim),
+            Claimed::Done(_) => {}
+            Claimed::Held => return Err(svod_runtime::Error::Reentrant.into()),
+        }
+    }
+    if !mine.is_empty() {
+        compute(mine, &config())?;
+    }
+    // The handles let go of their expressions.
+    tensors.iter().for_each(|t| drop(t.uop()));
+    Ok(())
 }
 
 /// Runs the graph of the claimed nodes and forces them. An error releases the claims.

@@ -13,6 +13,7 @@ use super::uop::UOp;
 use super::walk::Graph;
 use crate::size::BoundVariable;
 use rustc_hash::FxHashMap;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// Alignment beyond this many bytes is all the same to kernels.
@@ -34,10 +35,21 @@ pub struct GraphKey {
     pub functions: Vec<HostCall>,
 }
 
-/// One variable with two values in one graph.
+/// Two values, or two ranges, of one name in one graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("bind mismatch: {0} and {1} in one graph")]
 pub struct BindMismatch(pub BoundVariable, pub BoundVariable);
+
+impl fmt::Display for BindMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BindMismatch(one, other) = self;
+        let (a, b) = (one.variable(), other.variable());
+        if a == b {
+            return write!(f, "bind mismatch: {one} and {other} in one graph");
+        }
+        let (a, b) = ((a.min(), a.max()), (b.min(), b.max()));
+        write!(f, "bind mismatch: {one} in [{}, {}] and {other} in [{}, {}] in one graph", a.0, a.1, b.0, b.1)
+    }
+}
 
 impl GraphKey {
     /// The key of a graph, in one walk.
