@@ -7,6 +7,7 @@ import functools
 import inspect
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -65,10 +66,12 @@ class _Signature:
     def __init__(self, function: Callable[..., Any]) -> None:
         try:
             # What a wrapper passes on is its own business.
-            parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+            parameters = list(inspect.signature(function, follow_wrapped=False).parameters.values())
         except (TypeError, ValueError):
-            parameters = {}.values()
-        of = {kind: [p.name for p in parameters if p.kind is kind] for kind in inspect._ParameterKind}
+            parameters = []
+        of: defaultdict[Any, list[str]] = defaultdict(list)
+        for parameter in parameters:
+            of[parameter.kind].append(parameter.name)
         self.unnamed = len(of[inspect.Parameter.POSITIONAL_ONLY])
         self.positional = of[inspect.Parameter.POSITIONAL_ONLY] + of[inspect.Parameter.POSITIONAL_OR_KEYWORD]
         self.keyword = of[inspect.Parameter.KEYWORD_ONLY]

@@ -158,6 +158,7 @@ def test_d4_variables_keep_their_value_and_are_checked() -> None:
     for sizes, message in [
         ({"n": 0}, r"variable n: 0 is outside \[1, 64\]"),
         ({"n": 1, "m": 5}, r"variable m: 5 is outside \[1, 4\]"),
+        ({"n": 2**63}, "variable n: 9223372036854775808 does not fit 64 bits"),
         ({"k": 1}, "unknown variable 'k'"),
         ({"core_id": 0}, "'core_id' is fixed by the plan"),
     ]:

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::DType;
@@ -78,8 +79,14 @@ fn given<'py>(plan: &Plan, arrays: &Bound<'py, PyTuple>) -> Result<Vec<Given<'py
 
 /// New values of variables, by name.
 fn variables(given: Option<&Bound<'_, PyDict>>) -> Result<Vec<(String, i64)>> {
-    let given = given.into_iter().flatten();
-    Ok(given.map(|(name, value)| Ok((name.extract()?, value.extract()?))).collect::<PyResult<_>>()?)
+    let one = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| -> Result<(String, i64)> {
+        let number = value.extract().map_err(|error| match error.is_instance_of::<PyOverflowError>(name.py()) {
+            true => Class::Argument.raise(format!("variable {name}: {value} does not fit 64 bits")),
+            false => error.into(),
+        });
+        Ok((name.extract()?, number?))
+    };
+    given.into_iter().flatten().map(one).collect()
 }
 
 /// [`Plan::feeding`] without the interpreter's lock. The contents are those of the inputs from number `first` on.
