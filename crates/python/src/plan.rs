@@ -13,7 +13,7 @@ use svod_tensor::{Content, Plan, Tensor, named};
 
 use crate::array::{Held, array_over, bytes_of, dense};
 use crate::dtype::PyDType;
-use crate::error::{Class, Result};
+use crate::error::{Class, Raised, Result};
 use crate::gil::allow;
 use crate::schedule::PySchedule;
 use crate::size::shape;
@@ -80,10 +80,11 @@ fn given<'py>(plan: &Plan, arrays: &Bound<'py, PyTuple>) -> Result<Vec<Given<'py
 /// New values of variables, by name.
 fn variables(given: Option<&Bound<'_, PyDict>>) -> Result<Vec<(String, i64)>> {
     let one = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| -> Result<(String, i64)> {
-        let number = value.extract().map_err(|error| match error.is_instance_of::<PyOverflowError>(name.py()) {
-            true => Class::Argument.raise(format!("variable {name}: {value} does not fit 64 bits")),
-            false => error.into(),
-        });
+        let number: Result<i64> =
+            value.extract().map_err(|error: PyErr| match error.is_instance_of::<PyOverflowError>(name.py()) {
+                true => Class::Argument.raise(format!("variable {name}: {value} does not fit 64 bits")),
+                false => Raised::from(error),
+            });
         Ok((name.extract()?, number?))
     };
     given.into_iter().flatten().map(one).collect()
