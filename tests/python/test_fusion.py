@@ -281,3 +281,216 @@ def test_a_chain_of_layouts_is_one_copy_or_none(mine: Function, right: Function)
     x = draw(24, 10)
     expected = right(x)
     check([mine(svod.Tensor(x))], [expected], moves=x.nbytes + expected.nbytes)
+
+
+# Every composition, in three spellings: by name, by its formula, by another formula. One kernel each, which
+# reads what it is made of once and writes its results once.
+
+
+def flat(x: Any, axis: Any) -> Any:
+    """The axes that are reduced, as one at the end."""
+    kept = [a for a in range(x.ndim) if a not in axis]
+    shape = [x.shape[a] for a in kept]
+    return x.permute([*kept, *axis]).reshape([*shape, -1])
+
+
+def mean(x: Any, axis: Any, keep: bool = False) -> Any:
+    return x.mean(axis, keepdim=keep)
+
+
+def shifted(x: Any, axis: Any) -> Any:
+    return x - x.max(axis, keepdim=True)
+
+
+def normal(x: Any, axis: Any) -> Array:
+    return np.asarray((x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-5))
+
+
+def log_sum_exp(x: Any, axis: Any) -> Array:
+    peak = x.max(axis, keepdims=True)
+    return np.asarray(np.log(np.exp(x - peak).sum(axis, keepdims=True)) + peak)
+
+
+def first(x: Any, axis: Any, name: str) -> Any:
+    """Where an extremum is, by the least position at which it is."""
+    rows = flat(x, axis)
+    n = rows.shape[-1]
+    position = svod.arange(n)
+    here = rows == getattr(rows, name)(-1, keepdim=True)
+    return svod.where(here, position, n).min(-1)
+
+
+Spellings = tuple[Callable[[Any, Any], Array], list[Function]]
+COMPOSITIONS: dict[str, Spellings] = {
+    "softmax": (
+        lambda x, axis: np.exp(x - log_sum_exp(x, axis)),
+        [
+            lambda x, axis: (
+                x.softmax(axis[0])
+                if len(axis) == 1
+                else shifted(x, axis).exp() / shifted(x, axis).exp().sum(axis, keepdim=True)
+            ),
+            lambda x, axis: (lambda e: e / e.sum(axis, keepdim=True))(shifted(x, axis).exp()),
+            lambda x, axis: (lambda e: e * (1 / e.sum(axis, keepdim=True)))((x - keep(x, "max", axis)).exp()),
+        ],
+    ),
+    "log_softmax": (
+        lambda x, axis: x - log_sum_exp(x, axis),
+        [
+            lambda x, axis: x.log_softmax(axis[0]) if len(axis) == 1 else x - x.logsumexp(axis, keepdim=True),
+            lambda x, axis: shifted(x, axis) - shifted(x, axis).exp().sum(axis, keepdim=True).log(),
+            lambda x, axis: x - (keep(x, "max", axis) + shifted(x, axis).exp().sum(axis, keepdim=True).log()),
+        ],
+    ),
+    "logsumexp": (
+        lambda x, axis: log_sum_exp(x, axis).squeeze(axis),
+        [
+            lambda x, axis: x.logsumexp(axis),
+            lambda x, axis: shifted(x, axis).exp().sum(axis).log() + x.max(axis),
+            lambda x, axis: (lambda y: (y - keep(y, "max", -1)).exp().sum(-1).log() + y.max(-1))(flat(x, axis)),
+        ],
+    ),
+    "variance": (
+        lambda x, axis: x.var(axis),
+        [
+            lambda x, axis: svod.var(x, axis=axis),
+            lambda x, axis: mean((x - mean(x, axis, True)) ** 2, axis),
+            lambda x, axis: mean(x * x, axis) - mean(x, axis) ** 2,
+        ],
+    ),
+    "standard deviation": (
+        lambda x, axis: x.std(axis),
+        [
+            lambda x, axis: svod.std(x, axis=axis),
+            lambda x, axis: (lambda c: (c * c).mean(axis).sqrt())(x - mean(x, axis, True)),
+            lambda x, axis: (lambda y: (y - y.mean(-1, keepdim=True)).square().mean(-1).sqrt())(flat(x, axis)),
+        ],
+    ),
+    "layer norm": (
+        normal,
+        [
+            lambda x, axis: normal_rows(x, axis),
+            lambda x, axis: moments_rows(x, axis),
+            lambda x, axis: (
+                (x - mean(x, axis, True)) / (mean(x * x, axis, True) - mean(x, axis, True) ** 2 + 1e-5).sqrt()
+            ),
+        ],
+    ),
+    "rms norm": (
+        lambda x, axis: x / np.sqrt((x * x).mean(axis, keepdims=True) + 1e-5),
+        [
+            lambda x, axis: x / (mean(x * x, axis, True) + 1e-5).sqrt(),
+            lambda x, axis: x * (mean(x**2, axis, True) + 1e-5).rsqrt(),
+            lambda x, axis: (
+                x / ((x * x).sum(axis, keepdim=True) / (x.numel() // (x * x).sum(axis).numel()) + 1e-5) ** 0.5
+            ),
+        ],
+    ),
+    "argmax": (
+        lambda x, axis: (
+            np.moveaxis(x, axis, range(-len(axis), 0))
+            .reshape(*[n for a, n in enumerate(x.shape) if a not in axis], -1)
+            .argmax(-1)
+        ),
+        [
+            lambda x, axis: x.argmax(axis[0]) if len(axis) == 1 else flat(x, axis).argmax(-1),
+            lambda x, axis: (-flat(x, axis)).argmin(-1),
+            lambda x, axis: first(x, axis, "max"),
+        ],
+    ),
+    "argmin": (
+        lambda x, axis: (
+            np.moveaxis(x, axis, range(-len(axis), 0))
+            .reshape(*[n for a, n in enumerate(x.shape) if a not in axis], -1)
+            .argmin(-1)
+        ),
+        [
+            lambda x, axis: x.argmin(axis[0]) if len(axis) == 1 else flat(x, axis).argmin(-1),
+            lambda x, axis: (-flat(x, axis)).argmax(-1),
+            lambda x, axis: first(x, axis, "min"),
+        ],
+    ),
+    "norm": (
+        lambda x, axis: np.sqrt((x * x).sum(axis)),
+        [
+            lambda x, axis: (x * x).sum(axis).sqrt(),
+            lambda x, axis: x.square().sum(axis) ** 0.5,
+            lambda x, axis: (flat(x, axis).abs() ** 2).sum(-1).sqrt(),
+        ],
+    ),
+}
+
+# Shape, the axes that are reduced, and how the operand lies in memory.
+REDUCED: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = [
+    ((20, 33), (1,), (0, 1)),
+    ((20, 33), (0,), (0, 1)),
+    ((20, 33), (0,), (1, 0)),
+    ((9, 16, 7), (1,), (0, 1, 2)),
+    ((9, 16, 7), (1,), (2, 0, 1)),
+    ((9, 16, 7), (0, 2), (0, 1, 2)),
+    ((9, 16, 7), (1, 2), (1, 2, 0)),
+    ((40, 30), (0, 1), (0, 1)),
+]
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+@pytest.mark.parametrize(("shape", "axis", "layout"), REDUCED)
+def test_compositions_in_three_spellings(
+    name: str, shape: tuple[int, ...], axis: tuple[int, ...], layout: tuple[int, ...]
+) -> None:
+    right, spellings = COMPOSITIONS[name]
+    x = draw(*shape)
+    expected = right(x.transpose(layout).astype(np.float64), axis)
+    for spelling in spellings:
+        result = spelling(svod.Tensor(x).permute(layout), axis)
+        size = 8 if name.startswith("arg") else 4
+        check([result], [expected], moves=x.nbytes + size * expected.size, tolerance=1e-4)
+
+
+LONG = 1_500_000
+
+
+@pytest.mark.parametrize("name", ["logsumexp", "variance", "standard deviation", "argmax", "argmin", "norm"])
+@pytest.mark.parametrize("shape", [(LONG,), (3, LONG // 3), (1225, 1225)])
+def test_long_reductions_of_everything_read_memory_once(name: str, shape: tuple[int, ...]) -> None:
+    right, spellings = COMPOSITIONS[name]
+    x = draw(*shape)
+    axis = tuple(range(len(shape)))
+    expected = right(x.astype(np.float64), axis)
+    for spelling in spellings:
+        plan = svod.prepare(spelling(svod.Tensor(x), axis))
+        assert len(plan.kernels) == 1, [kernel.name for kernel in plan.kernels]
+        steps = str(plan.kernels[0].schedule)
+        # All tasks are of one phase: the parts of one fold are computed in the loops of the other.
+        assert sum(line.endswith(" task") for line in steps.splitlines()) == 1, steps
+        plan.execute()
+        np.testing.assert_allclose(plan.outputs[0].numpy(), expected, rtol=1e-4)
+
+
+def test_statistics_of_everything_are_one_kernel() -> None:
+    x = draw(700, 900)
+    t = svod.Tensor(x)
+    results = [t.mean(), svod.var(t), t.max(), t.argmax(), t.logsumexp()]
+    wide = x.astype(np.float64)
+    right = [wide.mean(), wide.var(), x.max(), x.argmax(), log_sum_exp(wide, (0, 1)).squeeze()]
+    check(results, right, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("fill", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinities_in_parts(fill: float) -> None:
+    for at in ([100], [599_999], [7, 400_000], slice(0, 300_000), slice(None)):
+        x = draw(600_000)
+        x[at] = fill
+        t = svod.Tensor(x)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            wide = x.astype(np.float64)
+            right = [np.log(np.exp(wide).sum()), x.max(), x.argmax(), x.argmin(), wide.var()]
+        check([t.logsumexp(), t.max(), t.argmax(), t.argmin(), svod.var(t)], right, tolerance=1e-4)
+
+
+def test_what_memory_hides_is_computed_again() -> None:
+    # Twice the exponentials take less than to write and read them.
+    x = draw(400, 500)
+    t = svod.Tensor(x)
+    e = (t * 0.1).exp()
+    check([e.sum(0), e.sum(1)], [np.exp(x * 0.1).sum(0), np.exp(x * 0.1).sum(1)], kernels=2, tolerance=1e-4)

@@ -223,9 +223,10 @@ impl PrepareConfig {
         PrepareConfig { prepared: true, ..self }
     }
 
-    /// What graphs are scheduled for.
-    pub(crate) fn purpose(&self) -> Purpose {
-        Purpose { prepared: self.prepared, strict: self.strict }
+    /// What graphs are scheduled for, on a machine that is described so unless the configuration names one.
+    pub(crate) fn purpose(&self, target: &Target) -> Purpose {
+        let caches = self.target.as_ref().unwrap_or(target).into();
+        Purpose { prepared: self.prepared, strict: self.strict, caches }
     }
 
     /// The search for schedules, if there is to be one.

@@ -193,7 +193,7 @@ impl Context {
 
     /// The schedule of a graph, from the cache where that is allowed.
     fn schedule(&self, graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Arc<Scheduled>> {
-        let make = || Scheduled::new(graph, key, config).map(Arc::new);
+        let make = || Scheduled::new(graph, key, &self.target, config).map(Arc::new);
         if config.disable_schedule_cache {
             return make();
         }

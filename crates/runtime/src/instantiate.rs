@@ -17,6 +17,7 @@ use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
+use svod_ir::target::Target;
 use svod_ir::timing::Stage;
 use svod_schedule::opt::Opt;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, Schedule, Slot, create_pre_schedule, pre_schedule};
@@ -49,8 +50,8 @@ enum Step {
 
 impl Scheduled {
     /// The schedule of a graph. Where nothing has to be computed it has outputs only.
-    pub(crate) fn new(graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Scheduled> {
-        let pre = pre_schedule(graph, key, config.purpose())?;
+    pub(crate) fn new(graph: &Graph, key: &GraphKey, target: &Target, config: &PrepareConfig) -> Result<Scheduled> {
+        let pre = pre_schedule(graph, key, config.purpose(target))?;
         if debug_level() > 1 {
             pre.decisions.iter().for_each(|decision| eprintln!("fuse {decision}"));
         }
@@ -291,7 +292,7 @@ pub fn instantiate_schedule(
 pub fn create_schedule(context: &Arc<Context>, roots: &[UOp], config: &PrepareConfig) -> Result<ExecutionPlan> {
     let graph = Graph::new(roots);
     let key = GraphKey::new(&graph)?;
-    let pre = create_pre_schedule(&graph, &key, config.purpose())?;
+    let pre = create_pre_schedule(&graph, &key, config.purpose(context.target()))?;
     instantiate_schedule(context, &pre, &key, &[], config)
 }
 

@@ -90,7 +90,7 @@ impl Cutter<'_> {
         let provenance = loops.ranges.is_empty().then(|| Provenance::new(graph, rewritten.as_ref()));
         let graph = rewritten.as_ref().map_or(graph, |r| &r.graph);
         let loops = &Loops { device: loops.device.clone().or_else(|| only_device(graph).cloned()), ..loops.clone() };
-        let (cut, users) = (Stage::Fuse.time(|| fuse(graph)), graph.users());
+        let (mut cut, users) = (Stage::Fuse.time(|| fuse(graph, self.how.caches)), graph.users());
         let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
         let constant = |node: NodeIndex| leaf(node).is_some_and(|place| place.constant);
         let mut shared: FxHashMap<Shared, Vec<NodeIndex>> = FxHashMap::default();
@@ -99,7 +99,7 @@ impl Cutter<'_> {
                 shared.entry(step).or_default().push(node);
             }
         }
-        let mut merger = Merger::new(graph);
+        let mut merger = Merger::new(graph, self.how.caches);
         // The node whose buffer a node is: its own, or that of which it is a reshape.
         let mut memory: Vec<NodeIndex> = (0..graph.len() as NodeIndex).collect();
         for node in 0..graph.len() as NodeIndex {
@@ -128,6 +128,7 @@ impl Cutter<'_> {
         }
         let roots: FxHashSet<NodeIndex> = graph.roots().iter().map(|r| memory[*r as usize]).collect();
         let (steps, decisions) = Stage::Merge.time(|| merger.finish(|node| roots.contains(&node)));
+        self.schedule.decisions.extend(std::mem::take(&mut cut.decisions));
         self.schedule.decisions.extend(decisions);
 
         let nodes = 0..graph.len() as NodeIndex;

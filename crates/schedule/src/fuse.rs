@@ -6,7 +6,7 @@
 //! a kernel of its own). The rules:
 //!
 //! * a value that several kernels want, or that is read at several positions or many times over, is
-//!   realized, unless it is cheap to compute again;
+//!   realized, unless to compute it again costs less than to move it ([`crate::estimate`]);
 //! * a reduction joins its consumer's kernel when each of its values is read by exactly one row of
 //!   the consumer (softmax, layer norm), or when it is a contraction and the consumer an
 //!   elementwise epilogue of the same extent;
@@ -16,12 +16,15 @@
 //! * a kernel never has more than [`MAX_NODES`] nodes.
 
 mod chain;
+mod costs;
 mod shapes;
 
 pub(crate) use shapes::merged;
 
+use crate::estimate::{COLUMNS, Caches, Decision, Estimate, FEWEST_ROWS, MAX_NODES, ONE_TASK, Repeated, Verdict};
 use crate::place::is_transfer;
 use chain::{Role, chain};
+use costs::{Costs, elements};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shapes::{refined, repeated_dims, squeezed};
 use smallvec::SmallVec;
@@ -31,20 +34,6 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, Shape};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
-
-/// Nodes of one kernel at most, twice as many with movements: bounds code size, and the depth of every
-/// walk inside a kernel.
-pub(crate) const MAX_NODES: usize = 192;
-
-/// A value of at most this many operations, counted as a tree, is computed again where wanted.
-const CHEAP: u32 = 10;
-
-/// A full reduction is not made part of a consumer with more elements than this: its one row would
-/// be one task.
-const MAX_ROW: i64 = 1 << 16;
-
-/// Rows that divide work among threads.
-const FEWEST_ROWS: i64 = 8;
 
 /// What becomes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,13 +85,16 @@ struct Wanted {
     scattered: bool,
     /// Rows read it more than once, in loops of their own.
     passes: u32,
+    /// Kernels, or places of one, that want it.
+    readers: u32,
 }
 
 /// What a kernel has absorbed so far.
 #[derive(Clone, Debug, Default)]
 struct Absorbed {
     nodes: usize,
-    axes: u32,
+    /// The extents of all its axes: those of its output, then those of its reductions.
+    extents: Vec<i64>,
     /// The extents of its output axes.
     over: Shape,
     contraction: bool,
@@ -120,14 +112,17 @@ pub(crate) struct Cut {
     /// Per kernel, by its output node, the extents of its output axes: those of the output's
     /// dimensions, or of several axes that a dimension merges.
     pub over: Vec<Shape>,
+    /// What was decided where there was a choice, and why.
+    pub decisions: Vec<Decision>,
 }
 
 /// Cuts a graph into kernels.
-pub(crate) fn fuse(graph: &Graph) -> Cut {
-    let costs = costs(graph);
+pub(crate) fn fuse(graph: &Graph, caches: Caches) -> Cut {
     let mut fuse = Fuse {
         graph,
-        costs,
+        caches,
+        costs: Costs::of(graph),
+        decisions: Vec::new(),
         users: graph.users(),
         roles: FxHashMap::default(),
         wanted: vec![None; graph.len()],
@@ -141,7 +136,7 @@ pub(crate) fn fuse(graph: &Graph) -> Cut {
     }
     let rows = fuse.kernels.iter().map(|k| k.rows.unwrap_or(0)).collect();
     let over = fuse.kernels.into_iter().map(|k| k.over).collect();
-    Cut { fates: fuse.fates, rows, over }
+    Cut { fates: fuse.fates, rows, over, decisions: fuse.decisions }
 }
 
 /// Whether a node is memory already, or costs nothing.
@@ -194,35 +189,21 @@ pub(crate) fn is_contraction(graph: &Graph, node: NodeIndex) -> bool {
     rank < 64 && graph.nodes()[node as usize].dtype().is_float() && factors.iter().all(|f| repeats(*f))
 }
 
+/// The extent of a dimension at most.
+fn bound(extent: &Size) -> i64 {
+    extent.upper_bound().unwrap_or(i64::MAX)
+}
+
 /// A dimension that is a group of axes.
 fn exact_dim(over: &[Size], group: Range<usize>) -> Dim {
     Dim { axes: group.filter(|d| over[*d] != Size::ONE).fold(0, |axes, d| axes | 1 << d), exact: true }
 }
 
-/// The operations of each value counted as a tree down to memory and to what never is computed
-/// twice, saturating.
-fn costs(graph: &Graph) -> Vec<u32> {
-    const MANY: u32 = 1 << 20;
-    let mut costs: Vec<u32> = Vec::with_capacity(graph.len());
-    for (at, (node, sources)) in graph.iter().enumerate() {
-        let memory = is_source(node.op()) || is_barrier(node.op()) || is_transfer(graph, at as NodeIndex);
-        let own = match node.op() {
-            _ if memory => 0,
-            Op::Alu(alu) if alu.is_transcendental() => 20,
-            Op::Alu(Alu::Div | Alu::Sqrt | Alu::Recip | Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod) => 4,
-            Op::Rand(_) => 100,
-            op if op.is_movement() && !matches!(op, Op::Pad(..)) => 0,
-            _ => 1,
-        };
-        let below = sources.iter().map(|s| costs[*s as usize]).fold(own, u32::saturating_add);
-        costs.push(if memory { 0 } else { below.min(MANY) });
-    }
-    costs
-}
-
 struct Fuse<'g> {
     graph: &'g Graph,
-    costs: Vec<u32>,
+    caches: Caches,
+    costs: Costs,
+    decisions: Vec<Decision>,
     users: Vec<Vec<NodeIndex>>,
     /// What nodes are to the chain that their kernel computes.
     roles: FxHashMap<NodeIndex, Role>,
@@ -258,19 +239,19 @@ impl Fuse<'_> {
         if is_step(self.graph, node) {
             self.graph.sources(node).iter().for_each(|s| self.output[*s as usize] = true);
         }
-        let mut flags = (false, false);
+        let mut flags = (false, false, 1);
         let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {
                 self.kernels[wanted.kernel as usize].nodes += 1;
-                flags = (wanted.many, wanted.scattered);
+                flags = (wanted.many, wanted.scattered, wanted.readers);
                 (wanted.kernel, wanted.access)
             }
             _ => {
                 let (over, dims) = self.open(node);
                 let extents = over.iter().enumerate();
                 let scope = extents.filter(|(_, e)| e.as_const() != Some(1)).fold(0, |s, (d, _)| s | 1 << d.min(63));
-                let axes = over.len() as u32;
-                self.kernels[at] = Absorbed { nodes: 1, axes, over, ..Absorbed::default() };
+                let extents = over.iter().map(bound).collect();
+                self.kernels[at] = Absorbed { nodes: 1, extents, over, ..Absorbed::default() };
                 (node, Access { dims, scope })
             }
         };
@@ -360,13 +341,13 @@ impl Fuse<'_> {
     fn begin_chain(&mut self, node: NodeIndex, kernel: NodeIndex) {
         let absorbed = &self.kernels[kernel as usize];
         let room = MAX_NODES.saturating_sub(absorbed.nodes);
-        if absorbed.axes < 40 && self.graph.nodes()[kernel as usize].rank() < 32 {
+        if absorbed.extents.len() < 40 && self.graph.nodes()[kernel as usize].rank() < 32 {
             let found = chain(self.graph, &self.users, node).filter(|c| 2 * c.len() <= room);
             self.roles.extend(found.into_iter().flatten());
         }
     }
 
-    fn fate(&self, node: NodeIndex, wanted: &Wanted) -> Fate {
+    fn fate(&mut self, node: NodeIndex, wanted: &Wanted) -> Fate {
         let value = &self.graph.nodes()[node as usize];
         match self.roles.get(&node) {
             Some(Role::Stage) => return Fate::Stage,
@@ -375,37 +356,86 @@ impl Fuse<'_> {
             None => {}
         }
         let kernel = &self.kernels[wanted.kernel as usize];
-        let cost = self.costs[node as usize];
-        let cheap = cost <= CHEAP;
         if is_transfer(self.graph, node) || (is_barrier(value.op()) && !matches!(value.op(), Op::Reduce(..))) {
             return Fate::Realize;
         }
         if passes_on(value.op()) && kernel.nodes < 2 * MAX_NODES {
             return Fate::Inline;
         }
-        let wide = value.rank() > 60 || kernel.axes > 56;
-        if wide || (kernel.nodes >= MAX_NODES && !cheap) {
-            return Fate::Realize;
+        let wide = value.rank() > 60 || kernel.extents.len() > 56;
+        let again = self.repeated(node, wanted);
+        if wide || (kernel.nodes >= MAX_NODES && !again.is_hidden()) {
+            return self.decide(node, again.estimate(), Verdict::Realize("the kernel would be too large"));
         }
         if let Op::Reduce(..) = value.op() {
-            return if self.joins(node, wanted) { Fate::Stage } else { Fate::Realize };
+            let verdict = self.why_apart(node, wanted).map_or(Verdict::Stage, Verdict::Realize);
+            return self.decide(node, Repeated { times: 1, ..again }.estimate(), verdict);
         }
         let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
         let repeats = wanted.access.scope & !named != 0;
-        if (wanted.many || wanted.scattered || repeats) && self.is_epilogue(node) {
-            return Fate::Realize;
+        let several = wanted.many || wanted.scattered;
+        if (several || repeats) && self.is_epilogue(node) {
+            let verdict = Verdict::Realize("it is computed with the contraction below it");
+            return self.decide(node, again.estimate(), verdict);
         }
-        if wanted.many || wanted.scattered {
-            return if cheap { Fate::Inline } else { Fate::Realize };
-        }
-        if repeats && !cheap {
-            let hoisted = kernel.rows.is_none_or(|rows| named & !rows == 0) && self.over_a_row(node, wanted);
-            return if hoisted { Fate::Inline } else { Fate::Realize };
+        let hoisted = || kernel.rows.is_none_or(|rows| named & !rows == 0) && self.over_a_row(node, wanted);
+        if several || (repeats && (again.is_hidden() || !hoisted())) {
+            let verdict = again.why_once().map_or(Verdict::Inline, Verdict::Realize);
+            return self.decide(node, again.estimate(), verdict);
         }
         if wanted.passes > 1 && is_transcendental(value.op()) {
-            return Fate::Stage;
+            let again = Repeated { readers: wanted.passes.into(), times: wanted.passes.into(), ..again };
+            let scratch = self.row_bytes(node, wanted);
+            let verdict = match again.why_once() {
+                _ if self.caches.holds(scratch) => Verdict::Stage,
+                Some(why) => Verdict::Realize(why),
+                None => Verdict::Inline,
+            };
+            return self.decide(node, Estimate { scratch, ..again.estimate() }, verdict);
         }
         Fate::Inline
+    }
+
+    /// Notes what becomes of a node, and why.
+    fn decide(&mut self, node: NodeIndex, estimate: Estimate, verdict: Verdict) -> Fate {
+        let value = &self.graph.nodes()[node as usize];
+        let shape: Vec<String> = value.shape().iter().map(Size::to_string).collect();
+        let what = format!("{} {}", value.op().name(), shape.join("x"));
+        self.decisions.push(Decision { what, estimate, verdict });
+        match verdict {
+            Verdict::Stage => Fate::Stage,
+            Verdict::Inline | Verdict::Merge => Fate::Inline,
+            Verdict::Realize(_) | Verdict::Apart(_) => Fate::Realize,
+        }
+    }
+
+    /// What it takes to compute a value wherever it is wanted.
+    fn repeated(&self, node: NodeIndex, wanted: &Wanted) -> Repeated {
+        let value = &self.graph.nodes()[node as usize];
+        let kernel = &self.kernels[wanted.kernel as usize];
+        let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
+        let unnamed = (0..kernel.extents.len().min(64)).filter(|a| wanted.access.scope & !named & (1 << a) != 0);
+        let rounds = unnamed.fold(1i64, |n, a| n.saturating_mul(kernel.extents[a].max(1)));
+        let readers = if wanted.many || wanted.scattered { i64::from(wanted.readers.max(2)) } else { 1 };
+        Repeated {
+            elements: elements(value),
+            dtype: value.dtype(),
+            operands: self.costs.operands[node as usize],
+            operations: self.costs.operations[node as usize],
+            readers,
+            times: rounds.saturating_mul(readers),
+        }
+    }
+
+    /// Bytes that a row of the kernel has of a value; or several rows side by side, where they lie so.
+    fn row_bytes(&self, node: NodeIndex, wanted: &Wanted) -> i64 {
+        let value = &self.graph.nodes()[node as usize];
+        let rows = self.kernels[wanted.kernel as usize].rows.unwrap_or(0);
+        let in_row = |d: &Dim| d.axes & !rows != 0;
+        let dims = value.shape().iter().zip(&wanted.access.dims);
+        let count = dims.filter(|(_, d)| in_row(d)).fold(1i64, |n, (e, _)| n.saturating_mul(bound(e)));
+        let across = count > 1 && wanted.access.dims.last().is_some_and(|d| d.axes & rows != 0);
+        count.saturating_mul(if across { COLUMNS } else { 1 }).saturating_mul(value.dtype().bytes() as i64)
     }
 
     /// Whether a value is best computed with the contraction below it, which nothing else wants:
@@ -454,8 +484,8 @@ impl Fuse<'_> {
         false
     }
 
-    /// Whether a reduction becomes part of the kernel that wants it.
-    fn joins(&self, node: NodeIndex, wanted: &Wanted) -> bool {
+    /// Why a reduction does not become part of the kernel that wants it, if it does not.
+    fn why_apart(&self, node: NodeIndex, wanted: &Wanted) -> Option<&'static str> {
         let kernel = &self.kernels[wanted.kernel as usize];
         let consumer = &self.graph.nodes()[wanted.kernel as usize];
         let rank = kernel.over.len() as u32;
@@ -463,12 +493,12 @@ impl Fuse<'_> {
         for dim in &wanted.access.dims {
             let own = dim.axes >> rank.min(63) == 0;
             if !(dim.axes == 0 || (dim.is_single() && own && rows & dim.axes == 0)) {
-                return false;
+                return Some("it is not read by rows");
             }
             rows |= dim.axes;
         }
         if wanted.many || wanted.scattered || wanted.kernel == node {
-            return false;
+            return Some("it is wanted in several places");
         }
         let is_fold =
             matches!(consumer.op(), Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..)) || is_order(consumer.op());
@@ -476,22 +506,31 @@ impl Fuse<'_> {
         let all: u64 = long.fold(0, |all, d| all | 1 << d);
         if is_contraction(self.graph, node) {
             let elementwise = !kernel.contraction && kernel.rows.is_none() && !is_fold;
-            return elementwise && wanted.passes == 1 && all & !rows == 0 && wanted.access.scope & !rows == 0;
+            let once = wanted.passes == 1 && all & !rows == 0 && wanted.access.scope & !rows == 0;
+            return (!(elementwise && once)).then_some("what reads the contraction is no epilogue");
         }
         if kernel.contraction || kernel.rows.is_some_and(|r| r != rows) || is_fold {
-            return false;
+            return Some("the kernel has other rows");
         }
         let product = |bits: u64| {
             let dims = (0..rank).filter(|d| bits & (1 << d) != 0);
-            dims.fold(1i64, |n, d| n.saturating_mul(kernel.over[d as usize].upper_bound().unwrap_or(i64::MAX)))
+            dims.fold(1i64, |n, d| n.saturating_mul(bound(&kernel.over[d as usize])))
         };
-        let source = &self.graph.nodes()[self.graph.sources(node)[0] as usize];
-        let read = source.shape().iter().fold(1i64, |n, e| n.saturating_mul(e.upper_bound().unwrap_or(i64::MAX)));
-        product(rows) >= FEWEST_ROWS || product(all) <= product(rows) || (product(all) <= MAX_ROW && read <= MAX_ROW)
+        let read = elements(&self.graph.nodes()[self.graph.sources(node)[0] as usize]);
+        // Folds of few results are cut in parts, if that is all there is to the kernel.
+        let small = product(all) <= ONE_TASK && read <= ONE_TASK;
+        let parallel = product(rows) >= FEWEST_ROWS || product(all) <= product(rows) || small;
+        (!parallel).then_some("its few rows would be all tasks")
     }
 
     /// Tells the operands of a node how they are read.
-    fn propagate(&mut self, node: NodeIndex, kernel: NodeIndex, access: &Access, (many, scattered): (bool, bool)) {
+    fn propagate(
+        &mut self,
+        node: NodeIndex,
+        kernel: NodeIndex,
+        access: &Access,
+        (many, scattered, readers): (bool, bool, u32),
+    ) {
         let value = self.graph.nodes()[node as usize].clone();
         let sources: SmallVec<[NodeIndex; 3]> = self.graph.sources(node).into();
         let inexact = |axes: u64| Dim { axes, exact: false };
@@ -524,13 +563,13 @@ impl Fuse<'_> {
                 }
                 Op::Pad(..) | Op::Shrink(_) | Op::Flip(_) => access.dims.iter().map(|d| inexact(d.axes)).collect(),
                 Op::Reduce(_, axes) => {
-                    let own = &mut self.kernels[kernel as usize].axes;
+                    let own = &mut self.kernels[kernel as usize].extents;
                     let mut kept = access.dims.iter();
                     let mut dims = SmallVec::new();
                     for (d, extent) in below.iter().enumerate() {
                         if axes.contains(&d) {
-                            let bit = 1 << (*own).min(63);
-                            *own += 1;
+                            let bit = 1 << own.len().min(63);
+                            own.push(bound(extent));
                             scope |= if extent.as_const() == Some(1) { 0 } else { bit };
                             dims.push(Dim { axes: bit, exact: true });
                         } else {
@@ -555,9 +594,11 @@ impl Fuse<'_> {
                 Op::Scatter(axis, _) | Op::Sort(axis, ..) | Op::ArgSort(axis, ..)
                     if operand > 0 || is_order(value.op()) =>
                 {
-                    let own = &mut self.kernels[kernel as usize].axes;
-                    let bit = 1 << (*own).min(63);
-                    *own += u32::from(operand != 1);
+                    let own = &mut self.kernels[kernel as usize].extents;
+                    let bit = 1 << own.len().min(63);
+                    if operand != 1 {
+                        own.push(bound(&below[*axis]));
+                    }
                     let mut dims = access.dims.clone();
                     scope |= bit;
                     dims[*axis] = Dim { axes: bit, exact: true };
@@ -570,6 +611,7 @@ impl Fuse<'_> {
             self.want(source, kernel, Access { dims, scope });
             if let Some(wanted) = &mut self.wanted[source as usize] {
                 wanted.many |= many;
+                wanted.readers = wanted.readers.max(readers);
                 // A sort reads its keys several times.
                 wanted.scattered |= scattered || is_order(value.op());
             }
@@ -599,11 +641,12 @@ impl Fuse<'_> {
         let output = self.kernels[kernel as usize].over.len() as u32;
         let slot = &mut self.wanted[node as usize];
         let Some(wanted) = slot else {
-            *slot = Some(Wanted { kernel, access, many: false, scattered: false, passes: 1 });
+            *slot = Some(Wanted { kernel, access, many: false, scattered: false, passes: 1, readers: 1 });
             return;
         };
         if wanted.kernel != kernel {
             wanted.many = true;
+            wanted.readers = wanted.readers.saturating_add(1);
             return;
         }
         if wanted.access == access {
@@ -624,6 +667,7 @@ impl Fuse<'_> {
             }
         }
         wanted.passes += 1;
+        wanted.readers = wanted.readers.saturating_add(1);
         let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
         wanted.access.scope = (wanted.access.scope | access.scope) & (named | ((1u64 << output.min(63)) - 1));
     }

@@ -6,7 +6,7 @@ mod blocks;
 mod collective;
 mod contraction;
 mod cut;
-mod decision;
+mod estimate;
 mod fuse;
 mod heuristic;
 mod in_place;
@@ -28,7 +28,7 @@ mod threefry;
 mod views;
 
 pub use apply::{PackJob, ScheduleError};
-pub use decision::{Decision, Verdict};
+pub use estimate::{Caches, Decision, Estimate, Verdict};
 pub use heuristic::{heuristic, strict_heuristic};
 pub use in_place::replaceable;
 pub use lower::{LowerError, Program, lower};

@@ -12,8 +12,7 @@ mod join;
 mod rows;
 
 use crate::contraction::{recognise, window};
-use crate::decision::{Decision, Verdict};
-use crate::fuse::MAX_NODES;
+use crate::estimate::{Caches, Decision, Estimate, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, Verdict};
 use crate::rangeify::Ranged;
 use folds::merge_folds;
 use join::join;
@@ -26,18 +25,6 @@ use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph};
 use svod_ir::kernel::{Body, Emit, Kernel, Stage};
-
-/// Arguments of one kernel at most.
-const MAX_PARAMS: usize = 24;
-
-/// Outputs of one kernel at most.
-const MAX_OUTPUTS: usize = 8;
-
-/// Kernels that one is compared with at most, for each argument.
-const RECENT: usize = 4;
-
-/// The part of the traffic of the lesser of two kernels that has to be spared for them to become one.
-const WORTH: i64 = 8;
 
 /// A kernel, or a step of another kind, in the making.
 #[derive(Clone, Debug)]
@@ -82,22 +69,28 @@ impl Step {
 /// Collects kernels, and makes groups of them.
 pub(crate) struct Merger<'g> {
     graph: &'g Graph,
+    caches: Caches,
     groups: Vec<Group>,
     /// The group that writes a node.
     writers: FxHashMap<NodeIndex, usize>,
     /// The last few groups that read a node.
-    readers: FxHashMap<NodeIndex, SmallVec<[usize; RECENT]>>,
+    readers: FxHashMap<NodeIndex, SmallVec<[usize; MAX_COMPARED]>>,
     decisions: Vec<Decision>,
 }
 
 impl<'g> Merger<'g> {
-    pub fn new(graph: &'g Graph) -> Self {
+    pub fn new(graph: &'g Graph, caches: Caches) -> Self {
         let (writers, readers) = (FxHashMap::default(), FxHashMap::default());
-        Merger { graph, groups: Vec::new(), writers, readers, decisions: Vec::new() }
+        Merger { graph, caches, groups: Vec::new(), writers, readers, decisions: Vec::new() }
     }
 
     /// Adds a step; whatever it reads has been added.
-    pub fn add(&mut self, step: Step) {
+    pub fn add(&mut self, mut step: Step) {
+        if let Step::Kernel(ranged) = &mut step
+            && may_merge(&ranged.kernel)
+        {
+            merge_folds(&mut ranged.kernel);
+        }
         let inputs = step.inputs();
         let device = step.outputs().first().and_then(|n| self.graph.nodes()[*n as usize].device().cloned());
         let producers: Vec<usize> = inputs.iter().filter_map(|n| self.writers.get(n).copied()).collect();
@@ -119,7 +112,7 @@ impl<'g> Merger<'g> {
         for node in inputs {
             let recent = self.readers.entry(node).or_default();
             if !recent.contains(&at) {
-                if recent.len() == RECENT {
+                if recent.len() == MAX_COMPARED {
                     recent.remove(0);
                 }
                 recent.push(at);
@@ -153,7 +146,7 @@ impl<'g> Merger<'g> {
         for at in candidates {
             let Step::Kernel(first) = &self.groups[at].step else { continue };
             let (decision, merged) = self.try_join(first, ranged);
-            let spared = decision.spared;
+            let spared = decision.estimate.spared;
             self.decisions.push(decision);
             if let Some(merged) = merged.filter(|_| found.as_ref().is_none_or(|(most, ..)| spared > *most)) {
                 found = Some((spared, at, merged));
@@ -167,21 +160,23 @@ impl<'g> Merger<'g> {
         let each = [first, second].map(|r| traffic(self.graph, r));
         let bytes = each[0].saturating_add(each[1]);
         let names = [first, second].map(|r| crate::names::name(&r.kernel));
-        let mut decision = Decision { what: names.join(" + "), bytes, ..Decision::default() };
-        let rows = Rows::of(self.graph, first, second);
-        decision.spared = rows.as_ref().map_or(0, |r| r.spared);
-        decision.scratch = rows.as_ref().map_or(0, |r| r.row_bytes);
+        let rows = Rows::of(self.graph, self.caches, first, second);
+        let (spared, scratch) = rows.as_ref().map_or((0, 0), |r| (r.spared, r.row_bytes));
+        let estimate = Estimate { bytes, spared, scratch, repeated: 0 };
+        let mut decision = Decision { what: names.join(" + "), estimate, verdict: Verdict::Merge };
         let operations = [first, second].map(|r| operations(&r.kernel)).iter().sum::<usize>();
         let params = first.params.len() + second.params.iter().filter(|n| !first.params.contains(n)).count();
         let outputs = first.outputs.len() + second.outputs.len();
         let too_large = operations > MAX_NODES || params > MAX_PARAMS || outputs > MAX_OUTPUTS;
-        decision.verdict = match &rows {
-            None => Verdict::Apart("they have no rows in common"),
-            Some(rows) if rows.spared.saturating_mul(WORTH) < each[0].min(each[1]) => {
-                Verdict::Apart("that spares too little")
-            }
-            Some(_) if too_large => Verdict::Apart("the kernel would be too large"),
-            Some(rows) => {
+        let why = match (&rows, estimate.why_apart(each[0].min(each[1]))) {
+            (None, _) => Some("they have no rows in common"),
+            (_, None) if too_large => Some("the kernel would be too large"),
+            (_, why) => why,
+        };
+        decision.verdict = match (&rows, why) {
+            (_, Some(why)) => Verdict::Apart(why),
+            (None, None) => return (decision, None),
+            (Some(rows), None) => {
                 return match join(first, second, rows) {
                     Some(mut merged) => {
                         merge_folds(&mut merged.kernel);

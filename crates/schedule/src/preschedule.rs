@@ -2,7 +2,7 @@
 //! which arguments, in which order.
 
 use crate::cut::cut;
-use crate::decision::Decision;
+use crate::estimate::{Caches, Decision};
 use crate::rangeify::RangeifyError;
 use crate::schedule_graph::{ScheduleGraph, ScheduleGraphError};
 use std::ops::Range;
@@ -137,6 +137,8 @@ pub struct Purpose {
     pub prepared: bool,
     /// Whether every float operation stays the one that was written, and folds go from left to right.
     pub strict: bool,
+    /// The caches of the machine that it is computed on.
+    pub caches: Caches,
 }
 
 /// Cuts a graph into kernels and orders them; its `key` numbers leaves and functions.

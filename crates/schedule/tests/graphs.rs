@@ -94,7 +94,7 @@ fn check(roots: &[UOp]) -> PreSchedule {
     let key = GraphKey::new(&graph).unwrap();
     let want: Vec<Vec<f64>> = roots.iter().map(|r| support::value(r, &[]).data.to_f64()).collect();
     for prepared in [false, true] {
-        let schedule = create_pre_schedule(&graph, &key, Purpose { prepared, strict: false }).unwrap();
+        let schedule = create_pre_schedule(&graph, &key, Purpose { prepared, ..Purpose::default() }).unwrap();
         let mut buffers: Vec<HostBuffer> = schedule
             .buffers
             .iter()
@@ -429,7 +429,7 @@ fn a_48_layer_network_has_few_kernels() {
         }
         let graph = Graph::new(&[x]);
         let key = GraphKey::new(&graph).unwrap();
-        (graph.len(), create_pre_schedule(&graph, &key, Purpose { prepared: true, strict: false }).unwrap())
+        (graph.len(), create_pre_schedule(&graph, &key, Purpose { prepared: true, ..Purpose::default() }).unwrap())
     };
     let (nodes, half) = build(24);
     let (twice, whole) = build(48);

@@ -383,7 +383,26 @@ fn folds_that_need_one_another_take_the_same_parts() {
     }
 }
 
-/// A strict schedule gives what the kernel says, bit for bit.
+/// What is larger than the last cache is written past it, in rows of whole lines.
+#[test]
+fn large_maps_go_past_the_caches() {
+    let target = Target::named("x86-64-v3").unwrap();
+    for (rows, columns, index, streamed) in [
+        (4096, 4096, "i, j", true),
+        (512, 512, "i, j", false),
+        (4_000_000, 4, "i, j", false),
+        (4096, 4099, "i, j", false),
+        (4096, 4096, "j, i", false),
+    ] {
+        let text = format!(
+            "kernel copy\nparam p0: f32[{rows}, {columns}]\nparam p1: f32[{rows}, {columns}]\naxis i < {rows}\n\
+             axis j < {columns}\n\nstage out[i, j] = map\n  p1[i, j] = p0[{index}]\n"
+        );
+        let schedule = heuristic(&Kernel::parse(&text).unwrap(), &target).to_string();
+        assert_eq!(schedule.contains("stream out"), streamed, "{text}{schedule}");
+    }
+}
+
 /// The number of tasks may not depend on which task it is.
 #[test]
 fn tasks_inside_an_uneven_split_are_refused() {

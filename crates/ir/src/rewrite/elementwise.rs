@@ -34,6 +34,7 @@ pub const ANY: Family = Family {
         ceil-ceil:      ceil(ceil(x))        => ceil(x)
         round-round:    round(round(x))      => round(x)
         trunc-trunc:    trunc(trunc(x))      => trunc(x)
+        pow-two:        pow(x, 2)            => x * x
     ",
     function: None,
 };

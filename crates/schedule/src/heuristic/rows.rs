@@ -1,6 +1,6 @@
 //! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
 
-use super::cost::{contiguous, cost, extent, loads_only_constants, round_up, strided};
+use super::cost::{contiguous, cost, extent, loads_only_constants, round_up, steps_along, strided};
 use super::transpose::crossed;
 use super::{Choice, TASK, is_output};
 use crate::contraction::{axes_of, scans, stage_axes};
@@ -15,6 +15,8 @@ pub(super) const MAX_TASKS: i64 = 256;
 const STREAMS: i64 = 4;
 /// Bytes of a long row: the processor fetches ahead within a page.
 const LONG_ROW: i64 = 4096;
+/// Bytes of a row at least that is written past the caches: beside it, partial lines at its ends are nothing.
+const STREAMED_ROW: i64 = 512;
 /// Rows that read something for which a copy that lies better is worth making.
 const ROWS_WORTH_A_COPY: i64 = 16;
 
@@ -118,6 +120,9 @@ impl Choice<'_> {
         }
         self.opts.extend(binds);
         self.cascade(out, &order);
+        if across.is_none() && self.goes_past_caches(out, vector) {
+            self.opts.push(Opt::Stream { stage: k.stages[out].name.clone() });
+        }
         if out == 0 {
             return;
         }
@@ -135,6 +140,28 @@ impl Choice<'_> {
                 self.copy_strided(stage, vector, &rows);
             }
         }
+    }
+
+    /// Whether what a map writes is not found in a cache by whoever reads it: larger than the last one. It is
+    /// written past them, if in whole lines one after the other.
+    fn goes_past_caches(&self, out: usize, vector: Option<AxisId>) -> bool {
+        let k = self.kernel;
+        let Some(vector) = vector.filter(|_| matches!(k.stages[out].body, Body::Map(_))) else { return false };
+        k.stages[out].outs.iter().all(|o| match o {
+            Out::Param { param, index } => {
+                let param = &k.params[param.index()];
+                let each = param.dtype.bytes() as i64;
+                let extents: Vec<i64> = param.shape.iter().map(|n| n.upper_bound().unwrap_or(0)).collect();
+                let bytes = extents.iter().fold(each, |n, e| n.saturating_mul(*e));
+                let row = extents.last().map_or(0, |n| n * each);
+                let along = index.last().is_some_and(|last| steps_along(k, *last, vector));
+                along
+                    && bytes >= self.target.l3 as i64
+                    && row >= STREAMED_ROW
+                    && row % self.target.vector_bytes as i64 == 0
+            }
+            Out::Temp => false,
+        })
     }
 
     /// Whether a kernel is one fold of long rows, of which several are read at once.

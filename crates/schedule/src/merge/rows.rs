@@ -5,27 +5,13 @@
 //! is where the two do the same folds, whatever the size, as these become one.
 
 use super::join::written_by;
+use crate::estimate::{COLUMNS, Caches, FEWEST_ROWS, MAX_PAIRINGS, ONE_TASK};
 use crate::rangeify::Ranged;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::graph::Graph;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::kernel::{AxisId, Body, Kernel, Out};
 use svod_ir::size::{Size, Variable};
-
-/// Bytes of a row at most: they stay in a second-level cache from one reading to the next.
-const ROW_BYTES: i64 = 1 << 18;
-
-/// Columns that are read together where a row goes across lines of memory.
-const COLUMNS: i64 = 32;
-
-/// Rows that divide work among threads.
-const FEWEST_ROWS: i64 = 8;
-
-/// Elements of a kernel that one thread may as well compute.
-const MAX_ROW: i64 = 1 << 16;
-
-/// Pairings of axes that are tried at most.
-const TRIED: usize = 4;
 
 /// The rows that two kernels have in common.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +40,7 @@ type Read<'k> = (ParamId, &'k [ExprId]);
 
 struct Pair<'a> {
     graph: &'a Graph,
+    caches: Caches,
     first: &'a Ranged,
     second: &'a Ranged,
     /// The reads of each.
@@ -64,10 +51,10 @@ struct Pair<'a> {
 
 impl Rows {
     /// The rows that spare most, if there are any and the kernels can be one over them.
-    pub fn of(graph: &Graph, first: &Ranged, second: &Ranged) -> Option<Rows> {
+    pub fn of(graph: &Graph, caches: Caches, first: &Ranged, second: &Ranged) -> Option<Rows> {
         let rows = [&first.kernel, &second.kernel].map(shared_axes);
         let reads = [&first.kernel, &second.kernel].map(reads);
-        let pair = Pair { graph, first, second, reads, rows };
+        let pair = Pair { graph, caches, first, second, reads, rows };
         let found = pair.pairings().into_iter().filter_map(|pairs| pair.weigh(pairs));
         found.max_by_key(|rows| (rows.spared, rows.pairs.len()))
     }
@@ -86,7 +73,7 @@ impl Pair<'_> {
         }
         for (p, index) in &self.reads[1] {
             for (_, places) in self.same_node(*p) {
-                if tried.len() == TRIED {
+                if tried.len() == MAX_PAIRINGS {
                     return tried;
                 }
                 let pairs = self.pairing(index, places);
@@ -168,8 +155,8 @@ impl Pair<'_> {
         let points = self.rows_count(&pairs);
         // Folds of few results are cut in parts, whose size is chosen so that they fit.
         let parts = whole && points < FEWEST_ROWS;
-        let fits = row_bytes <= ROW_BYTES || parts || (whole && self.is_one_fold());
-        let parallel = points >= FEWEST_ROWS || whole || self.points() <= MAX_ROW;
+        let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
+        let parallel = points >= FEWEST_ROWS || whole || self.points() <= ONE_TASK;
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
         (fits && parallel).then_some(Rows { pairs, spared, row_bytes })
     }

@@ -15,7 +15,7 @@
 mod order;
 mod unroll;
 
-use crate::decision::Decision;
+use crate::estimate::Decision;
 use crate::preschedule::{BufferSpec, Item, PreSchedule, Slot};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -1,0 +1,226 @@
+//! What it costs to compute values where they are read, or to pass them through memory.
+//!
+//! One estimate decides whether a value is inlined, staged or realized ([`crate::fuse`]) and whether
+//! kernels become one ([`crate::merge`]): bytes that need not be moved, operations that are done again, and
+//! bytes that have to stay in a cache meanwhile. What bounds the size of a kernel, and the work of deciding,
+//! is in the table of caps.
+
+use std::fmt;
+use svod_dtype::DType;
+use svod_ir::target::Target;
+
+/// Nodes of one kernel at most, twice as many with movements; operations of kernels that become one. Bounds
+/// code size, and the depth of every walk inside a kernel.
+pub(crate) const MAX_NODES: usize = 192;
+/// Arguments of one kernel at most: their addresses are in registers or in the first cache lines of the stack.
+pub(crate) const MAX_PARAMS: usize = 24;
+/// Outputs of one kernel at most: as many streams as a processor writes at once.
+pub(crate) const MAX_OUTPUTS: usize = 8;
+/// Operations, counted as a tree, of a value that is computed again: code size, where kernels are small.
+const MAX_REPEATED: u32 = 32;
+/// Kernels that one is compared with at most, for each argument: so the work stays linear.
+pub(crate) const MAX_COMPARED: usize = 4;
+/// Ways at most in which the axes of two kernels are taken for the same.
+pub(crate) const MAX_PAIRINGS: usize = 4;
+
+/// Rows that divide work among threads.
+pub(crate) const FEWEST_ROWS: i64 = 8;
+/// Elements of a kernel that one thread may as well compute.
+pub(crate) const ONE_TASK: i64 = 1 << 16;
+/// Columns that are read together where a row goes across lines of memory.
+pub(crate) const COLUMNS: i64 = 32;
+
+/// Operations that take as long as moving a byte from or to memory: ten for each f32.
+const OPERATIONS_PER_BYTE: f64 = 2.5;
+/// The part of the traffic of the lesser of two kernels that has to be spared for them to become one: less
+/// is not worth a larger kernel.
+const WORTH: i64 = 8;
+
+/// The caches that decisions go by, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Caches {
+    /// The second level: rows stay in half of it from one reading to the next.
+    pub l2: usize,
+}
+
+impl From<&Target> for Caches {
+    fn from(target: &Target) -> Self {
+        Caches { l2: target.l2 }
+    }
+}
+
+impl Default for Caches {
+    /// Those of the frozen descriptions of CPUs.
+    fn default() -> Self {
+        Caches { l2: 1 << 19 }
+    }
+}
+
+impl Caches {
+    /// Whether a row stays in a cache beside what is written meanwhile.
+    pub(crate) fn holds(self, row_bytes: i64) -> bool {
+        row_bytes <= self.l2 as i64 / 2
+    }
+}
+
+/// A proposal to compute values in the kernel that reads them, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// Bytes that are read and written if they go through memory.
+    pub bytes: i64,
+    /// Bytes that are not moved if they do not; negative, if more are.
+    pub spared: i64,
+    /// Operations that are then done again.
+    pub repeated: i64,
+    /// Bytes that have to stay in a cache.
+    pub scratch: i64,
+}
+
+/// A value that is wanted several times.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeated {
+    /// Its elements, and their type.
+    pub elements: i64,
+    pub dtype: DType,
+    /// Bytes of memory that it is made of.
+    pub operands: i64,
+    /// Operations that an element takes, counted as a tree.
+    pub operations: u32,
+    /// How many kernels, or places of one, want it: it would be moved to each.
+    pub readers: i64,
+    /// How often it would be computed.
+    pub times: i64,
+}
+
+impl Repeated {
+    /// The estimate of computing it each time.
+    pub fn estimate(&self) -> Estimate {
+        let own = self.elements.saturating_mul(self.dtype.bytes() as i64);
+        let again = (self.times - 1).max(0);
+        let kept = own.saturating_mul(self.readers + 1);
+        let bytes = kept.saturating_add(self.operands);
+        let spared = kept.saturating_sub(self.operands.saturating_mul((self.readers - 1).max(0)));
+        let repeated = self.elements.saturating_mul(i64::from(self.operations)).saturating_mul(again);
+        Estimate { bytes, spared, repeated, scratch: 0 }
+    }
+
+    /// Why it is better computed once, if it is.
+    pub fn why_once(&self) -> Option<&'static str> {
+        if self.is_hidden() {
+            return None;
+        }
+        if self.operations > MAX_REPEATED {
+            return Some("it takes too many operations");
+        }
+        let Estimate { spared, repeated, .. } = self.estimate();
+        let again = self.elements.saturating_mul(i64::from(self.hidden())).saturating_mul((self.times - 1).max(0));
+        let room = spared as f64 * OPERATIONS_PER_BYTE + again as f64;
+        (room < repeated as f64).then_some("computing it again takes longer than moving it")
+    }
+
+    /// Whether it is cheap: computed while memory is waited for.
+    pub fn is_hidden(&self) -> bool {
+        self.operations <= self.hidden()
+    }
+
+    /// Operations that an element takes while memory is waited for.
+    fn hidden(&self) -> u32 {
+        (self.dtype.bytes().max(4) as f64 * OPERATIONS_PER_BYTE) as u32
+    }
+}
+
+impl Estimate {
+    /// Why two kernels stay apart, if they do; `least` is the traffic of the lesser of them.
+    pub(crate) fn why_apart(&self, least: i64) -> Option<&'static str> {
+        (self.spared.saturating_mul(WORTH) < least).then_some("that spares too little")
+    }
+}
+
+/// What becomes of a proposal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verdict {
+    /// Two kernels become one.
+    #[default]
+    Merge,
+    /// They stay apart, for a reason.
+    Apart(&'static str),
+    /// A value is computed wherever it is read.
+    Inline,
+    /// It is computed once for each row of the kernel that reads it.
+    Stage,
+    /// It is computed by a kernel of its own, for a reason.
+    Realize(&'static str),
+}
+
+/// One proposal, and its estimate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// What it is about: kernels by name, or an operation and its shape.
+    pub what: String,
+    /// What it would cost.
+    pub estimate: Estimate,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Estimate { bytes, spared, repeated, scratch } = self.estimate;
+        write!(f, "{}: {bytes} bytes, spares {spared}", self.what)?;
+        if repeated != 0 {
+            write!(f, ", {repeated} operations again")?;
+        }
+        write!(f, ", {scratch} in cache: ")?;
+        match self.verdict {
+            Verdict::Merge => f.write_str("one kernel"),
+            Verdict::Apart(why) => write!(f, "apart, {why}"),
+            Verdict::Inline => f.write_str("computed where it is read"),
+            Verdict::Stage => f.write_str("computed once a row"),
+            Verdict::Realize(why) => write!(f, "in memory, {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn twice(operations: u32, operands: i64) -> Repeated {
+        Repeated { elements: 1000, dtype: DType::F32, operands: operands * 4000, operations, readers: 2, times: 2 }
+    }
+
+    #[test]
+    fn what_memory_hides_is_computed_again() {
+        assert_eq!(twice(10, 4).why_once(), None);
+        assert_eq!(twice(20, 1).why_once(), None);
+        assert!(twice(20, 3).why_once().unwrap().contains("longer than moving it"));
+        assert!(twice(31, 1).why_once().unwrap().contains("longer than moving it"));
+        assert!(twice(40, 0).why_once().unwrap().contains("too many operations"));
+        // In a loop of many rounds it is moved once.
+        let round = Repeated { readers: 1, times: 1 << 20, ..twice(12, 1) };
+        assert!(round.why_once().is_some());
+        let estimate = twice(20, 1).estimate();
+        assert_eq!((estimate.bytes, estimate.spared, estimate.repeated), (16_000, 8000, 20_000));
+    }
+
+    #[test]
+    fn estimates_of_huge_values_saturate() {
+        let huge = Repeated {
+            elements: i64::MAX,
+            dtype: DType::F64,
+            operands: i64::MAX,
+            operations: 30,
+            readers: 1,
+            times: 1 << 40,
+        };
+        assert!(huge.why_once().is_some());
+    }
+
+    #[test]
+    fn decisions_tell_their_grounds() {
+        let decision = Decision { what: "exp 8x9".into(), estimate: twice(20, 1).estimate(), verdict: Verdict::Inline };
+        let text = "exp 8x9: 16000 bytes, spares 8000, 20000 operations again, 0 in cache: computed where it is read";
+        assert_eq!(decision.to_string(), text);
+    }
+}

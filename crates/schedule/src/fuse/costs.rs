@@ -1,0 +1,58 @@
+//! What values are made of, if they are computed where they are read.
+
+use super::{is_barrier, is_source};
+use crate::place::is_transfer;
+use svod_ir::alu::Alu;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Graph, Op, UOp};
+
+/// Of each node: counted as a tree down to memory and to what never is computed twice, saturating.
+pub(super) struct Costs {
+    /// Operations that an element takes.
+    pub operations: Vec<u32>,
+    /// Bytes of memory that all elements are made of.
+    pub operands: Vec<i64>,
+}
+
+/// Elements of a value at most.
+pub(super) fn elements(value: &UOp) -> i64 {
+    value.shape().iter().fold(1i64, |n, e| n.saturating_mul(e.upper_bound().unwrap_or(i64::MAX)))
+}
+
+impl Costs {
+    pub fn of(graph: &Graph) -> Costs {
+        const MANY: u32 = 1 << 20;
+        let mut costs =
+            Costs { operations: Vec::with_capacity(graph.len()), operands: Vec::with_capacity(graph.len()) };
+        for (at, (node, sources)) in graph.iter().enumerate() {
+            let memory = is_source(node.op()) || is_barrier(node.op()) || is_transfer(graph, at as NodeIndex);
+            let own = match node.op() {
+                _ if memory => 0,
+                Op::Alu(alu) if alu.is_transcendental() => 20,
+                Op::Alu(Alu::Div | Alu::Sqrt | Alu::Recip | Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod) => 4,
+                Op::Rand(_) => 100,
+                op if op.is_movement() && !matches!(op, Op::Pad(..)) => 0,
+                _ => 1,
+            };
+            let below = sources.iter().map(|s| costs.operations[*s as usize]).fold(own, u32::saturating_add);
+            costs.operations.push(if memory { 0 } else { below.min(MANY) });
+            let read = |s: &NodeIndex| {
+                let (bytes, of) = (costs.operands[*s as usize], elements(&graph.nodes()[*s as usize]));
+                // Of what has more elements than are read, a part.
+                let part = (elements(node) as f64 / of.max(1) as f64).min(1.0);
+                if node.op().is_movement() || matches!(node.op(), Op::Take(_) | Op::Gather(_)) {
+                    (bytes as f64 * part) as i64
+                } else {
+                    bytes
+                }
+            };
+            let operands = match node.op() {
+                Op::Const(_) | Op::Size(_) | Op::Bind(_) => 0,
+                _ if memory => elements(node).saturating_mul(node.dtype().bytes() as i64),
+                _ => sources.iter().map(read).fold(0, i64::saturating_add),
+            };
+            costs.operands.push(operands);
+        }
+        costs
+    }
+}
