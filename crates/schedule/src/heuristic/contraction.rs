@@ -14,7 +14,7 @@ pub(super) const MAX_ROWS: i64 = 144;
 /// Columns of a task at most whose sums are in scratch.
 const MAX_COLUMNS: i64 = 512;
 /// What it costs to copy an element of a block of rows, in multiply-adds.
-const COPY: f64 = 8.0;
+const COPY: f64 = 4.0;
 /// What it costs to fetch an element of a panel, in multiply-adds: of a copy that the kernel has just made,
 /// and of one that lies in memory.
 const FETCH: [f64; 2] = [1.0, 6.0];
@@ -23,6 +23,8 @@ const MAX_TASKS: i64 = 32;
 /// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
 /// that each has a line in the first-level cache.
 const COPIED_AT_ONCE: i64 = 192;
+/// Depth of a block at most, where there are several.
+const DEEPEST: i64 = 640;
 /// Depth that one task of a shared copy covers.
 const MAX_COPIED_DEPTH: i64 = 256;
 /// Lanes of a vector loop of a copy at most.
@@ -48,10 +50,11 @@ impl Choice<'_> {
         let cols = vectors * lanes;
         let element = c.acc.bytes() as i64;
 
-        // A panel of B fills the first-level cache, a block of A half of the second. A block of rows should
-        // be tall, since each panel of B is fetched once for it. Sums that one pass completes are not
-        // read again, which is worth a panel that is a little too deep.
-        let deepest = (self.target.l1 as i64 / (cols * element)).clamp(64, 512);
+        // A panel of B streams through the first-level cache from the second, of which a block of A takes
+        // half. Each block of the depth reads and writes all sums once more, which is worth a panel twice as
+        // large as the first-level cache, and of what fits almost, a single block. A block of rows should be
+        // tall, since each panel of B is fetched once for it.
+        let deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, DEEPEST);
         let block_k = if depth <= deepest * 3 / 2 { round_up(depth, 8) } else { round(depth, deepest, 8) };
         let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, MAX_ROWS);
         let direct = copied_by(k, stage, out);
@@ -234,8 +237,8 @@ impl Grid {
             let even = (self.outer.saturating_mul(down).saturating_mul(across)) as f64;
             let powers = (1..).map(|p| 1 << p).take_while(|threads| *threads <= wanted);
             // One thread is always even; with many, an uneven share matters where there are so many.
-            let (time, weights) = powers.fold((0.5, 0.5), |(time, weights), threads: i64| {
-                let weight = 1.0 / (threads * threads) as f64;
+            let (time, weights) = powers.fold((0.125, 0.125), |(time, weights), threads: i64| {
+                let weight = 1.0 / threads as f64;
                 let last = last_to_end(columns.saturating_mul(down / t), *t, columns, down % t, threads);
                 (time + weight * last as f64 * (w * threads) as f64 / even, weights + weight)
             });
