@@ -25,6 +25,9 @@ const MAX_TASKS: i64 = 32;
 const COPIED_AT_ONCE: i64 = 192;
 /// Depth of a block at most, where there are several.
 const DEEPEST: i64 = 640;
+/// Rows of panels narrower than a cache line that a copy writes at a time, and that width.
+const ROWS_AT_ONCE: i64 = 8;
+const FEWEST_AT_ONCE: i64 = 16;
 /// Depth that one task of a shared copy covers.
 const MAX_COPIED_DEPTH: i64 = 256;
 /// Lanes of a vector loop of a copy at most.
@@ -180,9 +183,16 @@ impl Choice<'_> {
         if let Some(lanes) = square {
             self.split(part(&last, 2), lanes, Tail::Rest);
             self.split(along.clone(), lanes, Tail::Rest);
-            let columns = LoopRef { part: along.part + 1, ..along };
+            let columns = part(&along, along.part + 1);
             inner.extend([columns.clone(), part(&last, 3)]);
             line = Some(columns);
+        }
+        if square.is_none() && width < FEWEST_AT_ONCE {
+            // Some rows of a panel at once: a line of it is written whole before other panels are.
+            self.split(along.clone(), ROWS_AT_ONCE, Tail::Rest);
+            let rows = LoopRef { part: along.part + 1, ..along };
+            inner.insert(inner.len() - 1, rows.clone());
+            line = Some(rows);
         }
         let mut vector = inner[inner.len() - 1].clone();
         if square.is_none() && width > MAX_LANES {
