@@ -69,6 +69,40 @@ def test_an_illegal_step_is_named_with_its_reason(text: str, says: str):
     assert isinstance(raised.value, ValueError) and says in str(raised.value)
 
 
+PRODUCT = [
+    ("UPCAST s0.a0.0 4", ""),
+    ("UNROLL s0.a2.0 4", ""),
+    ("VECTORIZE out.a1.0 8", ""),
+    ("THREAD out.a0.0 8", ""),
+    ("SWAP s0.a0.0 s0.a1.0", ""),
+    ("PADTO s0.a0.0 16", ""),
+    ("TILE s0.a0.0 s0.a1.0 4 8", ""),
+    ("STAGE s0 1 panels:8 shared", ""),
+    ("STREAM out", ""),
+    ("PREFETCH s0.a2.0 p0 4", ""),
+    ("LOCAL s0.a1.0 8", "step 2 of the schedule, `bind s0.a1.1 lane`: the target has no groups of threads"),
+    ("GROUP s0.a2.0 8", "step 2 of the schedule, `bind s0.a2.1 lane`: the target has no groups of threads"),
+    ("TC s0 4 8", "step 1 of the schedule, `micro s0 4 8`: rows and columns must be split by 4 and 8"),
+    ("UPCAST s0.a0.9 4", "stage `s0` has no loop `s0.a0.9`"),
+    ("UPCAST s0.a0.0", "line 1 of the schedule, `UPCAST s0.a0.0`: expected UPCAST"),
+    ("split s0.a0.0 by 7 exact", "7 does not provably divide the extent 40"),
+    ("PREFETCH s0.a2.0 p9 2", "the stage does not read `p9`"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), PRODUCT, ids=[text.split()[0] + "-" + text[-6:] for text, _ in PRODUCT])
+def test_every_spelling_is_taken_or_says_why_not(text: str, says: str):
+    a, b = rows(40, 48), rows(48, 64)
+    y = svod.Tensor(a) @ svod.Tensor(b)
+    if says:
+        with pytest.raises(svod.ScheduleError) as raised:
+            y.prepare(schedules={0: text})
+        assert says in str(raised.value)
+    else:
+        y.prepare(schedules={0: text}).execute()
+        np.testing.assert_allclose(y.numpy(), a @ b, rtol=1e-4, atol=1e-4)
+
+
 def test_a_kernel_that_there_is_not_is_named():
     with pytest.raises(svod.ScheduleError, match="kernel 3, but the plan has 1 kernels"):
         (svod.Tensor(rows(8, 8)) + 1).prepare(schedules={3: ""})

@@ -108,29 +108,117 @@ impl Tensor {
             return Err(TensorError::value(op, message));
         }
 
-        let mut spread_out = x.clone();
-        let mut spans = Vec::with_capacity(spatial);
+        let (mut phases, mut spans, mut cuts) = (Vec::new(), Vec::new(), Vec::new());
         for d in 0..spatial {
-            let size = w.shape()[2 + d].clone();
-            let mut span = Span { size, stride: 1, dilation: dilation[d], before: Size::ZERO, after: Size::ZERO };
-            if span.size.bounds().0 < 1 {
-                return Err(given.misfit("a kernel must not be empty"));
-            }
-            spread_out = interleave(&spread_out, 2 + d, stride[d])?;
-            let around = span.reach() - 1;
-            span.before = &around - cut[d].0;
-            // The zeros after the last element are there already.
-            span.after = around - cut[d].1 + added[d] - (stride[d] as i64 - 1);
+            let taps = w.shape()[2 + d].as_const();
+            let Some(taps) = taps.filter(|n| *n > 0) else {
+                return Err(given.misfit("a kernel must not be empty, and of constant extents"));
+            };
+            let by = stride[d] as i64;
+            let reach = dilation[d] as i64 * (taps - 1);
+            let phase = Phases::new(by, dilation[d], taps);
+            let first = cut[d].0 / by;
+            let span = Span {
+                size: Size::from(phase.taps),
+                stride: 1,
+                dilation: phase.dilation,
+                before: Size::from(phase.dilation as i64 * (phase.taps - 1) - first),
+                after: Size::from((reach - cut[d].1 + added[d]).div_euclid(by)),
+            };
+            let result = (&x.shape()[2 + d] - 1) * by + (reach + 1 + added[d] - cut[d].0 - cut[d].1);
+            cuts.push((cut[d].0 - first * by, result));
+            phases.push(phase);
             spans.push(span);
         }
-        let result: Vec<Size> = spans.iter().zip(&spread_out.shape()[2..]).map(|(s, n)| s.positions(n)).collect();
-        if result.iter().any(|n| n.bounds().0 < 1) {
+        if cuts.iter().any(|(_, n)| n.bounds().0 < 1) {
+            let result: Vec<Size> = cuts.into_iter().map(|(_, n)| n).collect();
             return Err(given.misfit(&format!("the result would have extents {}", show(&result))));
         }
-        let cropped = crop(op, &spread_out, &mut spans)?;
+        let cropped = crop(op, x, &mut spans)?;
         let windows = windows(&cropped, &spans, Const::zero(x.dtype()))?;
-        given.contract(windows, &transposed(w, given.groups)?, bias)
+        let (weight, bias) = phased(&transposed(w, given.groups)?, bias, &phases)?;
+        let result = given.contract(windows, &weight, bias.as_ref())?;
+        if phases.iter().all(|p| p.stride == 1) {
+            return Ok(result);
+        }
+        Ok(Tensor::from_uop(together(&result.contiguous()?.uop(), &phases, &cuts)?))
     }
+}
+
+/// The phases of one dimension of a transposed convolution: result `stride * q + t` is made by every
+/// `stride`-th tap from `t` on. All phases are one convolution of the input itself, each with output
+/// channels of its own, so that nothing is multiplied by zeros between elements.
+struct Phases {
+    stride: i64,
+    /// Taps of a phase, and their distance.
+    taps: i64,
+    dilation: usize,
+    /// Zeros after each tap of the weights, and before all reversed ones.
+    between: usize,
+    before: i64,
+}
+
+impl Phases {
+    fn new(stride: i64, dilation: usize, taps: i64) -> Phases {
+        if stride == 1 {
+            return Phases { stride, taps, dilation, between: 0, before: 0 };
+        }
+        let all = taps * dilation as i64;
+        let each = (all + stride - 1) / stride;
+        Phases { stride, taps: each, dilation: 1, between: dilation - 1, before: each * stride - all }
+    }
+}
+
+/// Weights `[out, in / groups, taps reversed..]` and bias of a transposed convolution as those of the
+/// convolution that makes all its phases, `[out * phases, in / groups, taps of a phase..]`.
+fn phased(weight: &UOp, bias: Option<&Tensor>, phases: &[Phases]) -> Result<(UOp, Option<Tensor>)> {
+    let spatial = phases.len();
+    let (outs, ins) = (weight.shape()[0].clone(), weight.shape()[1].clone());
+    let mut apart = weight.clone();
+    for (d, p) in phases.iter().enumerate() {
+        // The zeros after a tap come before it where taps are reversed.
+        apart = interleave(&apart.flip(&[2 + d])?, 2 + d, p.between + 1)?.flip(&[2 + d])?;
+    }
+    let zero = || (Size::ZERO, Size::ZERO);
+    let before = phases.iter().map(|p| (Size::from(p.before), Size::ZERO));
+    let by: Pairs = [zero(), zero()].into_iter().chain(before).collect();
+    let padded = apart.pad(by, Const::zero(weight.dtype()))?;
+    // Of the reversed taps of all phases, the first ones are those of the last phase.
+    let parts = phases.iter().flat_map(|p| [Size::from(p.taps), Size::from(p.stride)]);
+    let split: Shape = [outs.clone(), ins.clone()].into_iter().chain(parts).collect();
+    let last: Vec<usize> = (0..spatial).map(|d| 3 + 2 * d).collect();
+    let first = (0..spatial).map(|d| 2 + 2 * d);
+    let order: Vec<usize> = [0].into_iter().chain(last.iter().copied()).chain([1]).chain(first).collect();
+    let count: i64 = phases.iter().map(|p| p.stride).product();
+    let channels = &outs * Size::from(count);
+    let taps = phases.iter().map(|p| Size::from(p.taps));
+    let shape: Shape = [channels.clone(), ins].into_iter().chain(taps).collect();
+    let weight = padded.reshape(split)?.flip(&last)?.permute(&order)?.reshape(shape)?;
+    let each = |bias: &Tensor| -> Result<Tensor> {
+        let column = bias.uop().reshape(vec![outs.clone(), Size::ONE])?;
+        Ok(Tensor::from_uop(column.expand(vec![outs.clone(), Size::from(count)])?.reshape(vec![channels.clone()])?))
+    };
+    Ok((weight, bias.map(each).transpose()?))
+}
+
+/// What the phases give, `[.., out * phases, positions..]`, side by side: `[.., out, results..]`, where
+/// `cuts` says for each dimension how many results are cut off before the first, and how many there are.
+fn together(result: &UOp, phases: &[Phases], cuts: &[(i64, Size)]) -> Result<UOp> {
+    let spatial = phases.len();
+    let channels = result.rank() - spatial - 1;
+    let count: i64 = phases.iter().map(|p| p.stride).product();
+    let (batch, positions) = (result.shape()[..channels].to_vec(), result.shape()[channels + 1..].to_vec());
+    let outs = result.shape()[channels].floordiv(Size::from(count));
+    let strides = phases.iter().map(|p| Size::from(p.stride));
+    let split: Shape = batch.iter().chain([&outs]).cloned().chain(strides).chain(positions.iter().cloned()).collect();
+    let pair = |d: usize| [channels + 1 + spatial + d, channels + 1 + d];
+    let order: Vec<usize> = (0..=channels).chain((0..spatial).flat_map(pair)).collect();
+    let whole = positions.iter().zip(phases).map(|(n, p)| n * Size::from(p.stride));
+    let shape: Shape = batch.iter().chain([&outs]).cloned().chain(whole).collect();
+    let kept = batch.iter().chain([&outs]).map(|n| (Size::ZERO, n.clone()));
+    let cuts = cuts.iter().map(|(first, n)| (Size::from(*first), n + *first));
+    let to: Vec<(Size, Size)> = kept.chain(cuts).collect();
+    Ok(result.reshape(split)?.permute(&order)?.reshape(shape)?.shrink(to)?)
 }
 
 /// The operands of a convolution, the input with a batch.
