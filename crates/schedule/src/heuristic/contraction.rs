@@ -65,7 +65,8 @@ impl Choice<'_> {
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
         let constant = loads_only_constants(k, c.b);
-        let grid = Grid { outer, m, n, depth, rows, cols, tall, widest, constant };
+        let symbolic = k.axes[c.m.index()].extent.as_const().is_none();
+        let grid = Grid { outer, m, symbolic, n, depth, rows, cols, tall, widest, constant };
         let (task_m, task_n) = grid.blocks();
 
         // The output: a grid of tasks, each a block of rows and columns.
@@ -216,6 +217,8 @@ struct Grid {
     /// Products of `m` × `n`.
     outer: i64,
     m: i64,
+    /// Whether `m` is the most that there may be.
+    symbolic: bool,
     n: i64,
     depth: i64,
     /// Rows and columns of the tile.
@@ -230,33 +233,44 @@ struct Grid {
 
 impl Grid {
     /// Rows and columns of a task: few copies and fetches for each multiply-add, and tasks that any number
-    /// of threads can share out evenly. It follows from the shape alone.
+    /// of threads can share out evenly. It follows from the shape alone. Where the number of rows may be
+    /// any, a single block of rows should be shared out as well.
     fn blocks(&self) -> (i64, i64) {
-        let tiles = |n: i64, side: i64| (n + side - 1) / side;
-        let (down, across) = (tiles(self.m, self.rows), tiles(self.n, self.cols));
-        let work = self.m.saturating_mul(self.n).saturating_mul(self.depth).saturating_mul(self.outer);
-        let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (128 * TASK)).min(MAX_TASKS));
-        let tallest = (self.tall / self.rows).clamp(1, down);
+        let across = tiles(self.n, self.cols);
+        let tallest = (self.tall / self.rows).clamp(1, tiles(self.m, self.rows));
         let widest = (self.widest / self.cols).clamp(1, across);
         // Widths that cut the columns in equal parts, and are a few tiles at least.
         let parts = (tiles(across, widest)..=tiles(across, widest).max(across / 8)).take(MAX_TASKS as usize);
         let choices = parts.flat_map(|p| (1..=tallest).map(move |t| (t, tiles(across, p))));
-        let cost = |(t, w): &(i64, i64)| {
-            let copies = COPY / (w * self.cols) as f64 + FETCH[usize::from(self.constant)] / (t * self.rows) as f64;
-            let columns = self.outer.saturating_mul(tiles(across, *w));
-            let even = (self.outer.saturating_mul(down).saturating_mul(across)) as f64;
-            let powers = (1..).map(|p| 1 << p).take_while(|threads| *threads <= wanted);
-            // One thread is always even; with many, an uneven share matters where there are so many.
-            let (time, weights) = powers.fold((0.125, 0.125), |(time, weights), threads: i64| {
-                let weight = 1.0 / threads as f64;
-                let last = last_to_end(columns.saturating_mul(down / t), *t, columns, down % t, threads);
-                (time + weight * last as f64 * (w * threads) as f64 / even, weights + weight)
-            });
-            (1.0 + copies) * time / weights
-        };
+        let few = self.symbolic.then_some(self.m.min(self.tall));
+        let cost = |&(t, w): &(i64, i64)| self.cost(self.m, t, w) + few.map_or(0.0, |m| self.cost(m, t, w));
         let (t, w) = choices.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((1, 1));
         (t * self.rows, w * self.cols)
     }
+
+    /// The time of tasks of `t` × `w` tiles for `m` rows, in that of the multiply-adds alone, as a mean over
+    /// numbers of threads.
+    fn cost(&self, m: i64, t: i64, w: i64) -> f64 {
+        let (down, across) = (tiles(m, self.rows), tiles(self.n, self.cols));
+        let work = m.saturating_mul(self.n).saturating_mul(self.depth).saturating_mul(self.outer);
+        let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (128 * TASK)).min(MAX_TASKS));
+        let copies = COPY / (w * self.cols) as f64 + FETCH[usize::from(self.constant)] / (t * self.rows) as f64;
+        let columns = self.outer.saturating_mul(tiles(across, w));
+        let even = (self.outer.saturating_mul(down).saturating_mul(across)) as f64;
+        let powers = (1..).map(|p| 1 << p).take_while(|threads| *threads <= wanted);
+        // One thread is always even; with many, an uneven share matters where there are so many.
+        let (time, weights) = powers.fold((0.125, 0.125), |(time, weights), threads: i64| {
+            let weight = 1.0 / threads as f64;
+            let last = last_to_end(columns.saturating_mul(down / t), t, columns, down % t, threads);
+            (time + weight * last as f64 * (w * threads) as f64 / even, weights + weight)
+        });
+        (1.0 + copies) * time / weights
+    }
+}
+
+/// How many pieces of length `side` cover `n`.
+fn tiles(n: i64, side: i64) -> i64 {
+    (n + side - 1) / side
 }
 
 /// When the last of some threads is done that take tasks in order: `full` ones of length `long`, then
