@@ -1,10 +1,11 @@
 """One system measuring one case in a process of its own; started and told what to do by compare.py.
 
 Speaks JSON, a line each way. At the start it sets the case up and reports its first result:
-`version`, `first` in seconds after the imports, `error` against the reference, and for a case that
-is there for its compile time `again`, seconds for the same from scratch in the warm process. Then it
-answers every line that holds a number of seconds with the `best` and `median` time of the calls made
-for so long, and how many they were. What goes wrong is reported as `failure`.
+`version`, `first` in seconds after the imports, `error` against the reference, `passes` where the
+system tells what its compiler spent time on, and for a case that is there for its compile time
+`again`, seconds for the same from scratch in the warm process. Then it answers every line that
+holds a number of seconds with the `best` and `median` time of the calls made for so long, and how
+many they were. What goes wrong is reported as `failure`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from cases import CASES, Case
+from cases import CASES, DOUBLES, Case
 from systems import SYSTEMS
 from systems.base import Array, Job, Ready, Unsupported
 from systems.numpy import reference
@@ -79,7 +80,7 @@ def first_result(set_up: Callable[[Job], Ready], job: Job) -> tuple[float, Ready
 
 
 def serve(answer: Callable[[dict[str, Any]], None], options: argparse.Namespace) -> None:
-    (case,) = (case for case in CASES if case.name == options.case)
+    (case,) = (case for case in (*CASES, *DOUBLES) if case.name == options.case)
     path = Path(options.reference)
     if options.system == "reference":
         save_reference(case, path)
@@ -87,11 +88,14 @@ def serve(answer: Callable[[dict[str, Any]], None], options: argparse.Namespace)
     system = SYSTEMS[options.system]
     for package in system.packages:
         importlib.import_module(package)
-    set_up = getattr(importlib.import_module(system.module), system.function)
+    module = importlib.import_module(system.module)
+    set_up = getattr(module, system.function)
     job = Job(case.program, list(case.inputs()), list(case.weights()), options.threads)
 
     first, ready, results = first_result(set_up, job)
     report = {"version": importlib.metadata.version(system.packages[0]), "first": first}
+    if hasattr(module, "passes"):
+        report["passes"] = module.passes()
     if path.exists():
         with np.load(path) as expected:
             report["error"] = error(results, [expected[name] for name in expected.files])

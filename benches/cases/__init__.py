@@ -4,5 +4,7 @@ from cases import contractions, memory, models
 from cases.case import Case
 
 CASES = [*contractions.CASES, *models.CASES, *memory.CASES]
+# Graphs twice as large as some of them, whose names are their last groups.
+DOUBLES = models.DOUBLES
 
-__all__ = ["CASES", "Case"]
+__all__ = ["CASES", "DOUBLES", "Case"]

@@ -151,7 +151,7 @@ def minilm(batch: int, length: int) -> Case:
     )
 
 
-def deep_network(layers: int, batch: int, width: int) -> Case:
+def deep_network(layers: int, batch: int, width: int, groups: tuple[str, ...] = ("issue5", "compile")) -> Case:
     def program(ops: Any, x: Any, *weights: Any) -> Any:
         for weight, bias in zip(weights[::2], weights[1::2], strict=True):
             x = ops.relu(ops.linear(x, weight, bias))
@@ -160,7 +160,7 @@ def deep_network(layers: int, batch: int, width: int) -> Case:
     shapes = [(width, width), (width,)] * layers
     return Case(
         f"mlp-{layers}",
-        ("issue5", "compile"),
+        groups,
         program,
         normal((batch, width)),
         normal(*shapes, seed=1, scale=sqrt(2 / width)),
@@ -172,7 +172,7 @@ def deep_network(layers: int, batch: int, width: int) -> Case:
     )
 
 
-def chain(ops_count: int, shape: tuple[int, ...]) -> Case:
+def chain(ops_count: int, shape: tuple[int, ...], groups: tuple[str, ...] = ("issue5", "compile")) -> Case:
     """A chain of additions and multiplications, one after the other."""
 
     def program(ops: Any, x: Any, a: Any) -> Any:
@@ -183,7 +183,7 @@ def chain(ops_count: int, shape: tuple[int, ...]) -> Case:
 
     return Case(
         f"chain-{ops_count}",
-        ("issue5", "compile"),
+        groups,
         program,
         normal(shape, shape),
         flops=ops_count * prod(shape),
@@ -199,4 +199,8 @@ CASES = [
     *(minilm(batch, length) for batch, length in ((1, 16), (8, 128), (32, 128))),
     deep_network(48, 32, 256),
     chain(10_000, (4096,)),
+]
+DOUBLES = [
+    deep_network(96, 32, 256, ("double", "mlp-48")),
+    chain(20_000, (4096,), ("double", "chain-10000")),
 ]

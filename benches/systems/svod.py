@@ -87,6 +87,11 @@ def fetch(result: Any) -> list[Array]:
     return [tensor.numpy() for tensor in result]
 
 
+def passes() -> dict[str, tuple[int, float]]:
+    """Of each pass of the compiler, how often it ran and the seconds that it took."""
+    return svod.compile_times()
+
+
 def ready(job: Job) -> Ready:
     """The plan's own outputs: each call overwrites them."""
     inputs = [svod.Tensor(array) for array in job.inputs]

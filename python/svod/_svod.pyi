@@ -526,6 +526,9 @@ class PrepareConfig:
     def strict(self) -> builtins.bool:
         """Whether folds keep their order."""
     @property
+    def skip(self) -> str:
+        """The optional passes that are left out, by name."""
+    @property
     def target(self) -> str | None:
         """The name of the target; none for the machine's."""
 

@@ -229,3 +229,74 @@ def test_c6_kernels_are_kept_by_how_they_were_optimized() -> None:
         for _ in range(2):
             (x * 2 - 1).realize(**options)
             assert svod.caches()["kernels"] == before + count, options
+
+
+def test_c4_numbers_as_arguments_give_the_same_bits() -> None:
+    x = np.linspace(-2, 2, 1003, dtype=np.float32)
+    t = svod.Tensor(x)
+
+    def step(rate: float) -> svod.Tensor:
+        return (t - (t * rate).exp() / rate).maximum(rate) * 1e-3 + svod.where(t > rate, rate, t).sum()
+
+    for rate in (0.1, 0.3, 0.7, 1.1, 1e-3, -5.5, 1e30):
+        result = step(rate).numpy()
+        # By themselves numbers are constants of the code.
+        constants = step(rate).realize(schedule_cache=False)
+        np.testing.assert_array_equal(result, constants.numpy())
+
+
+def test_c4_numbers_that_code_looks_at_stay_constants() -> None:
+    t = svod.Tensor(np.linspace(0.5, 3, 50, dtype=np.float32))
+    for number in (0.0, 1.0, 2.0, 0.5, 3.0, -1.5, float("inf"), 0.25):
+        for make in (lambda n: t**n, lambda n: t * svod.exp(svod.Tensor(n)), lambda n: t.reshape(5, 10) @ (t[:10] * n)):
+            result = make(number).numpy()
+            np.testing.assert_array_equal(result, make(number).realize(schedule_cache=False).numpy())
+    for dtype in ("float64", "float16", "bfloat16"):
+        for number in (0.1, 0.3, 0.7):
+            result = (t.cast(dtype) * number).realize()
+            assert result.dtype == getattr(svod, dtype)
+            np.testing.assert_array_equal(
+                result.float().numpy(), (t.cast(dtype) * number).realize(schedule_cache=False).float().numpy()
+            )
+
+
+def test_c4_a_changing_number_compiles_no_more() -> None:
+    t = svod.Tensor(np.arange(77, dtype=np.float32))
+    kernels = []
+    for rate in (0.11, 0.13, 0.17, 0.19, 0.23):
+        np.testing.assert_array_equal((t * rate).numpy(), np.arange(77, dtype=np.float32) * np.float32(rate))
+        kernels.append(svod.caches()["kernels"])
+    assert kernels[1:] == [kernels[0] + 1] * 4
+
+
+@pytest.mark.parametrize("skip", ["algebra", "blocks", "merge", "quotient", "all"])
+def test_optional_passes_can_be_left_out(skip: str) -> None:
+    x = np.random.default_rng(0).standard_normal((24, 40), dtype=np.float32)
+    t = svod.Tensor(x)
+
+    def values() -> list[svod.Tensor]:
+        weights = (t @ t.mT * 0.2).softmax(-1)
+        twice = t.reshape(-1, 1).reshape(24, 40) + 0.0
+        return [t.mean(1), svod.var(t, axis=1), weights @ t, t.reshape(-1).cumsum(0), twice * 1.0, t.argmax(1), t.sum()]
+
+    expected = [value.numpy() for value in values()]
+    with svod.PrepareConfig(skip=skip) as config:
+        assert config.skip == ("algebra,blocks,merge,quotient" if skip == "all" else skip)
+        tensors = values()
+        svod.realize(*tensors)
+    for tensor, value in zip(tensors, expected, strict=True):
+        np.testing.assert_allclose(tensor.numpy(), value, rtol=1e-4, atol=1e-5)
+    with pytest.raises(svod.Error, match="optional passes"):
+        svod.PrepareConfig(skip="fuse")
+
+
+def test_a_dump_shows_what_goes_into_a_pass_and_what_comes_out() -> None:
+    program = "import svod; (svod.arange(7).cast('float32') * 3 + 1 + 0).sum().item()"
+    env = os.environ | {"SVOD_DUMP": "algebra,normalize"}
+    told = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True).stderr
+    for when in ("before", "after"):
+        for name in ("algebra", "normalize"):
+            assert f"svod: {when} {name}\n" in told
+    env["SVOD_DUMP"] = "sorting"
+    told = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True).stderr
+    assert 'SVOD_DUMP: "sorting" is none of walk, key, ' in told

@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use svod_ir::linear::{Linear, TileSpec};
 use svod_ir::lowered::Lowered;
+use svod_ir::pass::Pass;
 use svod_ir::target::Target;
-use svod_ir::timing::Stage;
 
 /// Object code of some kernels, and what it was made from.
 #[derive(Clone, Debug)]
@@ -63,9 +63,9 @@ pub fn compile_many(kernels: &[&Lowered], target: &Target) -> Result<Object, Com
     let start = Instant::now();
     let mut lists: Vec<Linear> = Vec::new();
     for kernel in kernels {
-        lists.extend(Stage::Linear.time(|| lower::linearize(kernel, target))?);
+        lists.extend(Pass::Linear.run(*kernel, || lower::linearize(kernel, target))?);
     }
-    let source = Stage::Text.time(|| llvm::module(&lists, target));
+    let source = Pass::Text.run(&lists, || llvm::module(&lists, target));
     let lowered = Instant::now();
     let name = lists.first().map_or("empty", |l| l.name.as_str());
     let bytes = machine::object(name, &source, target)?;

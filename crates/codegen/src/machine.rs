@@ -13,8 +13,8 @@ use inkwell::targets::{
 };
 use std::cell::RefCell;
 use std::sync::Once;
+use svod_ir::pass::Pass;
 use svod_ir::target::{Arch, Target};
-use svod_ir::timing::Stage;
 
 /// `sroa` makes registers of accumulators, `early-cse` tidies what that leaves. Measured: more
 /// passes (`instcombine`, `licm`) cost a tenth of the time and change nothing, since the linear list
@@ -76,7 +76,7 @@ fn emit(name: &str, text: &str, target: &Target, kind: FileType) -> Result<Vec<u
         let mut bytes = text.as_bytes().to_vec();
         bytes.push(0);
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, name);
-        let parsed = Stage::Parse.time(|| {
+        let parsed = Pass::Parse.time(|| {
             let module = context.create_module_from_ir(buffer)?;
             module.verify().map(|()| module)
         });
@@ -84,9 +84,9 @@ fn emit(name: &str, text: &str, target: &Target, kind: FileType) -> Result<Vec<u
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let options = PassBuilderOptions::create();
-        let optimized = Stage::Passes.time(|| module.run_passes(PASSES, machine, options));
+        let optimized = Pass::Optimize.time(|| module.run_passes(PASSES, machine, options));
         optimized.map_err(|e| invalid(e.to_string()))?;
-        let code = Stage::Emit.time(|| machine.write_to_memory_buffer(&module, kind));
+        let code = Pass::Emit.time(|| machine.write_to_memory_buffer(&module, kind));
         let code = code.map_err(|e| invalid(e.to_string()))?;
         Ok(code.as_slice().to_vec())
     })

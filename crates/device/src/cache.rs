@@ -41,6 +41,11 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         Ok(made)
     }
 
+    /// Whether there is an entry, be its value made or in the making.
+    pub fn contains(&self, key: &K) -> bool {
+        self.entries.lock().slots.contains_key(key)
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.lock().slots.len()

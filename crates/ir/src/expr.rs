@@ -5,6 +5,7 @@
 //! over a pool is a loop from first to last, never a recursion.
 
 use crate::alu::Alu;
+use crate::pass::visit;
 use crate::size::{Size, Variable};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -129,6 +130,7 @@ impl ExprPool {
 
     /// The node with this id.
     pub fn get(&self, id: ExprId) -> &Expr {
+        visit(1);
         &self.nodes[id.index()]
     }
 
@@ -144,6 +146,7 @@ impl ExprPool {
 
     /// Adds an expression, or finds the equal one; `dtype` must be the type of its value.
     pub fn add(&mut self, expr: Expr, dtype: DType) -> ExprId {
+        visit(1);
         if let Some(&id) = self.memo.get(&expr) {
             return id;
         }

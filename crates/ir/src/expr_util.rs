@@ -3,6 +3,7 @@
 //! Ids ascend from operands to users, so each of these is a loop over a list of ids in order.
 
 use crate::expr::{Expr, ExprId, ExprPool};
+use crate::pass::visit;
 use crate::size::{Size, Variable};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ impl ExprPool {
                 }
             }
         }
+        visit(wanted.len());
         (0..wanted.len()).filter(|i| wanted[*i]).map(|i| ExprId(i as u32)).collect()
     }
 

@@ -20,11 +20,11 @@ pub mod graph;
 pub mod kernel;
 pub mod linear;
 pub mod lowered;
+pub mod pass;
 pub mod rewrite;
 pub mod size;
 pub mod target;
 mod text;
-pub mod timing;
 
 pub use expr_check::ExprError;
 pub use expr_eval::InterpError;

@@ -24,6 +24,7 @@ use crate::error::{Class, Result};
 /// - `threads`: of a plan's runs, by default those of `set_threads` (`SVOD_PLAN_THREADS`);
 /// - `device`: of values that no argument places (`SVOD_DEVICE`);
 /// - `strict`: as `svod.strict` (`SVOD_STRICT`);
+/// - `skip`: optional passes to leave out, such as "algebra,merge" (`SVOD_SKIP`);
 /// - `target`: the name of a target, as in `svod.target` (`SVOD_TARGET`).
 ///
 /// >>> import svod
@@ -113,6 +114,12 @@ impl PyPrepareConfig {
     #[getter]
     fn strict(&self) -> bool {
         self.0.strict
+    }
+
+    /// The optional passes that are left out, by name.
+    #[getter]
+    fn skip(&self) -> String {
+        self.0.skip.to_string()
     }
 
     /// The name of the target; none for the machine's.

@@ -7,7 +7,7 @@ use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::{DEFAULT_FLOAT, DType};
-use svod_ir::timing;
+use svod_ir::pass;
 use svod_runtime::Context;
 use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
 
@@ -272,7 +272,7 @@ pub fn caches() -> BTreeMap<&'static str, usize> {
     [("kernels", stats.kernels), ("schedules", stats.schedules), ("packs", stats.packs)].into()
 }
 
-/// Where compile time went in this process: of each stage that ran, how often and for how many
+/// Where compile time went in this process: of each pass that ran, how often and for how many
 /// seconds. Kernels compiled side by side add up.
 ///
 /// >>> import svod
@@ -284,8 +284,8 @@ pub fn caches() -> BTreeMap<&'static str, usize> {
 #[pyfunction]
 pub fn compile_times(py: Python<'_>) -> Result<Bound<'_, PyDict>> {
     let times = PyDict::new(py);
-    for stage in timing::times().into_iter().filter(|t| t.count > 0) {
-        times.set_item(stage.stage.name(), (stage.count, stage.time.as_secs_f64()))?;
+    for took in pass::times().into_iter().filter(|t| t.count > 0) {
+        times.set_item(took.pass.name(), (took.count, took.time.as_secs_f64()))?;
     }
     Ok(times)
 }

@@ -14,8 +14,8 @@ use svod_device::program::decompose;
 use svod_device::{Device, DeviceSpec, HostEntry, Listing, ProgramSpec, Programs};
 use svod_ir::Key;
 use svod_ir::kernel::Kernel;
+use svod_ir::pass::Pass;
 use svod_ir::target::Target;
-use svod_ir::timing::Stage;
 use svod_schedule::{Program, Schedule, heuristic, lower, strict_heuristic};
 
 /// A kernel, compiled and loaded. It has no state: plans share it.
@@ -79,8 +79,8 @@ impl Optimizer {
 
     /// The loops of a kernel, and its schedule.
     fn lower(&self, kernel: &Kernel, target: &Target) -> Result<(Program, Schedule)> {
-        let schedule = Stage::Heuristic.time(|| self.schedule(kernel, target));
-        let program = match (Stage::Lower.time(|| lower(kernel, &schedule)), self) {
+        let schedule = Pass::Heuristic.time(|| self.schedule(kernel, target));
+        let program = match (Pass::Lower.run(kernel, || lower(kernel, &schedule)), self) {
             (Err(why), Optimizer::Given(_)) => return Err(Error::Schedule { kernel: kernel.name.clone(), why }),
             (program, _) => program?,
         };
@@ -214,7 +214,7 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
         let start = Instant::now();
         let (program, schedule) = optimizer.lower(kernel, target)?;
         let lowered = Arc::new(decompose(program.lowered, backend.renderer.decompositions()));
-        let spec = Stage::Render.time(|| backend.renderer.render(&lowered, None))?;
+        let spec = Pass::Render.time(|| backend.renderer.render(&lowered, None))?;
         let programs = device.load(&spec, &*backend.compiler)?;
         let pack = |pack: &svod_schedule::PackJob| {
             let optimizer = Optimizer::default();

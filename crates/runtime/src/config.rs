@@ -10,6 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use svod_codegen::host::named as target_named;
 use svod_device::DeviceSpec;
+use svod_ir::pass::PassSet;
 use svod_ir::target::Target;
 use svod_schedule::{Purpose, Schedule};
 
@@ -51,7 +52,7 @@ const WIDEST: u32 = 1024;
 /// How a plan is prepared.
 ///
 /// Prints as `strategy=heuristic planner=arena schedule_cache=on threads=default device=default`,
-/// followed by those of `timeout_secs`, `max_uops`, `strict` and `target` that differ from the default;
+/// followed by those of `timeout_secs`, `max_uops`, `strict`, `skip` and `target` that differ from the default;
 /// each part parses back as value of the option of its name ([`PrepareConfig::set`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PrepareConfig {
@@ -75,6 +76,8 @@ pub struct PrepareConfig {
     pub strict: bool,
     /// The machine that kernels are made for; the context's where absent.
     pub target: Option<Target>,
+    /// Optional passes that are left out.
+    pub skip: PassSet,
     /// Schedules in place of the chosen ones.
     pub schedules: Vec<(KernelRef, Schedule)>,
 }
@@ -92,6 +95,7 @@ impl Default for PrepareConfig {
             planner: Planner::default(),
             strict: false,
             target: None,
+            skip: PassSet::default(),
             schedules: Vec::new(),
         }
     }
@@ -103,6 +107,7 @@ pub(crate) struct Fingerprint {
     strategy: Strategy,
     strict: bool,
     target: Option<Target>,
+    skip: PassSet,
     /// Limits and threads of a search.
     search: Option<(u32, usize, Option<usize>)>,
 }
@@ -155,6 +160,7 @@ options! {
     "threads"        "SVOD_PLAN_THREADS"   "a number from 1 to 1024, or default"               |c, v| or_default(v, |v| number(v, 1..=1024)).map(|n| c.threads = n);
     "device"         "SVOD_DEVICE"         "a device's name, or default"                       |c, v| or_default(v, |v| v.parse().ok()).map(|d| c.device = d);
     "strict"         "SVOD_STRICT"         "on or off"                                         |c, v| on_off(v).map(|on| c.strict = on);
+    "skip"           "SVOD_SKIP"           "optional passes, separated by commas: algebra, blocks, merge, quotient; or none, or all" |c, v| PassSet::named(v, |p| p.optional).map(|s| c.skip = s).ok();
     "target"         ""                    "native, the name of a target, or default"          |c, v| or_default(v, |v| target_named(v).ok()).map(|t| c.target = t);
 }
 
@@ -181,7 +187,7 @@ fn or_default<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option
 
 impl PrepareConfig {
     /// The default, changed by the environment: `SVOD_STRATEGY` or `SVOD_BEAM`, `BEAM_TIMEOUT_SEC`,
-    /// `BEAM_UOPS_MAX`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, and
+    /// `BEAM_UOPS_MAX`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, `SVOD_SKIP`, and
     /// `SVOD_DISABLE_SCHEDULE_CACHE`, exactly `1`. A value that cannot be parsed leaves the default, with
     /// one warning.
     pub fn from_env() -> Self {
@@ -226,7 +232,7 @@ impl PrepareConfig {
     /// What graphs are scheduled for, on a machine that is described so unless the configuration names one.
     pub(crate) fn purpose(&self, target: &Target) -> Purpose {
         let caches = self.target.as_ref().unwrap_or(target).into();
-        Purpose { prepared: self.prepared, strict: self.strict, caches }
+        Purpose { prepared: self.prepared, strict: self.strict, skipped: self.skip, caches }
     }
 
     /// The search for schedules, if there is to be one.
@@ -245,7 +251,13 @@ impl PrepareConfig {
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         let searches = matches!(self.strategy, Strategy::Beam { .. });
         let search = searches.then_some((self.timeout_secs, self.max_uops, self.threads));
-        Fingerprint { strategy: self.strategy, strict: self.strict, target: self.target.clone(), search }
+        Fingerprint {
+            strategy: self.strategy,
+            strict: self.strict,
+            target: self.target.clone(),
+            skip: self.skip,
+            search,
+        }
     }
 
     /// Sets an option by name, from text.
@@ -287,6 +299,9 @@ impl Display for PrepareConfig {
             write!(f, " max_uops={}", self.max_uops)?;
         }
         f.write_str(if self.strict { " strict=on" } else { "" })?;
+        if !self.skip.is_empty() {
+            write!(f, " skip={}", self.skip)?;
+        }
         self.target.as_ref().map_or(Ok(()), |target| write!(f, " target={}", target.name))
     }
 }
@@ -389,7 +404,7 @@ mod tests {
         );
         for text in [
             "strategy=beam:4 planner=remap schedule_cache=off threads=3 device=CPU timeout_secs=2 max_uops=7",
-            "strategy=none planner=disabled schedule_cache=on threads=default device=default strict=on target=native",
+            "strategy=none planner=disabled schedule_cache=on threads=default device=default strict=on skip=algebra,merge target=native",
         ] {
             config = PrepareConfig::default();
             for part in text.split(' ') {
@@ -418,6 +433,7 @@ mod tests {
             ("threads", "0"),
             ("device", "TPU"),
             ("strict", "maybe"),
+            ("skip", "fuse"),
             ("target", "pdp-11"),
         ] {
             let error = config.set(option, value).unwrap_err();

@@ -10,6 +10,7 @@ use crate::memory::Memory;
 use crate::plan::{ExecutionPlan, PlanInput};
 use crate::pool::Pool;
 use crate::prepack::PackCache;
+use crate::scalars::{self, Seen};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -17,11 +18,11 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Cache, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
-use svod_ir::graph::walk::Graph;
-use svod_ir::graph::{Leaf, LeafClass, Op, Shape, UOp};
+use svod_ir::graph::walk::{Graph, NodeIndex};
+use svod_ir::graph::{Leaf, LeafClass, Shape, UOp};
+use svod_ir::pass::{self, Pass, PassTime};
 use svod_ir::size::Size;
 use svod_ir::target::Target;
-use svod_ir::timing::{self, Stage};
 
 /// Schedules that are kept.
 const SCHEDULE_CACHE: usize = 1024;
@@ -37,6 +38,8 @@ pub struct Context {
     /// Devices that compile for other machines than `target`.
     restricted: Mutex<FxHashMap<(DeviceSpec, Target), Arc<Device>>>,
     schedules: Cache<ScheduleKey, Arc<Scheduled>>,
+    /// By structure without them, the constants of graphs.
+    scalars: Cache<ScheduleKey, Seen>,
     pub(crate) kernels: Cache<KernelKey, Arc<KernelCode>>,
     pub(crate) packs: PackCache,
     /// How fast the machine is, by number of threads.
@@ -77,6 +80,7 @@ impl Context {
             pools: Mutex::default(),
             restricted: Mutex::default(),
             schedules: Cache::new(SCHEDULE_CACHE),
+            scalars: Cache::new(SCHEDULE_CACHE),
             kernels: Cache::new(kernel_cache_size()),
             packs: PackCache::default(),
             speeds: Mutex::default(),
@@ -138,6 +142,7 @@ impl Context {
     /// Empties all caches in memory, and gives freed memory back to the system. Plans live on.
     pub fn clear_caches(&self) {
         self.schedules.clear();
+        self.scalars.clear();
         self.kernels.clear();
         self.packs.clear();
         if let Ok(cpu) = self.devices.get(&DeviceSpec::CPU) {
@@ -154,13 +159,14 @@ impl Context {
         let watch = Watch::new(self.stop_check());
         let _told = tell_times();
         let inputs = inputs.iter().enumerate().map(|(i, l)| self.input(i, l)).collect::<Result<Vec<_>>>()?;
-        let graph = with_inputs(Graph::new(roots), &inputs)?;
-        let key = Stage::Key.time(|| GraphKey::new(&graph))?;
+        let graph = Pass::Walk.run(roots, || with_inputs(Graph::new(roots), &inputs))?;
+        let key = Pass::Key.time(|| GraphKey::new(&graph))?;
+        let (graph, key) = self.with_arguments(graph, key, config)?;
         let scheduled = self.schedule(&graph, &key, config)?;
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
         let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
-        let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &graph.origins() };
+        let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &Pass::Trace.time(|| graph.origins()) };
         let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &used, config, &watch);
         let chosen = plan(&scheduled)?;
         if config.schedules.is_empty() {
@@ -194,18 +200,48 @@ impl Context {
     /// The schedule of a graph, from the cache where that is allowed.
     fn schedule(&self, graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Arc<Scheduled>> {
         let make = || Scheduled::new(graph, key, &self.target, config).map(Arc::new);
+        match self.schedule_key(key, config)? {
+            Some(key) => self.schedules.get_or_make(&key, make),
+            None => make(),
+        }
+    }
+
+    /// By what a schedule is found, where one may be kept.
+    fn schedule_key(&self, key: &GraphKey, config: &PrepareConfig) -> Result<Option<ScheduleKey>> {
         if config.disable_schedule_cache {
-            return make();
+            return Ok(None);
         }
         let compiler = self.devices.get(&DeviceSpec::CPU)?.primary()?.compiler.cache_key();
-        let key = ScheduleKey {
+        Ok(Some(ScheduleKey {
             graph: key.hash,
             prepared: config.prepared,
             fingerprint: config.fingerprint(),
             device: config.device.clone(),
             compiler,
+        }))
+    }
+
+    /// The graph with those constants as arguments that have had several values in graphs which are the
+    /// same otherwise. A plan that is prepared is not made again for each value.
+    fn with_arguments(&self, graph: Graph, key: GraphKey, config: &PrepareConfig) -> Result<(Graph, GraphKey)> {
+        let own = if config.prepared { None } else { self.schedule_key(&key, config)? };
+        let Some(own) = own.filter(|own| !self.schedules.contains(own)) else { return Ok((graph, key)) };
+        let scalars = scalars::scalars(&graph);
+        let place = if scalars.is_empty() { None } else { scalars::only_place(&graph) };
+        let Some(place) = place else { return Ok((graph, key)) };
+        let structure = ScheduleKey { graph: GraphKey::without(&graph, &scalars)?.hash, ..own };
+        let seen = self.scalars.get_or_make(&structure, || Ok::<_, Error>(Seen::default()))?;
+        let varying = scalars::varying(&graph, &scalars, &seen);
+        if varying.is_empty() {
+            return Ok((graph, key));
+        }
+        let device = self.devices.open(place.name())?;
+        let argument = |at: NodeIndex, node: &UOp| {
+            varying.binary_search(&at).is_ok().then(|| scalars::leaf(&device, node)).transpose()
         };
-        self.schedules.get_or_make(&key, make)
+        let graph = replaced(&graph, &argument)?;
+        let key = GraphKey::new(&graph)?;
+        Ok((graph, key))
     }
 
     /// The plan's own memory for its `i`-th input, with the content of a leaf.
@@ -233,18 +269,18 @@ impl fmt::Debug for Context {
     }
 }
 
-/// Prints, once it is dropped, what the stages of compilation took meanwhile, if `SVOD_DEBUG` asks
+/// Prints, once it is dropped, what the passes took meanwhile, if `SVOD_DEBUG` asks
 /// for that and anything was compiled.
 fn tell_times() -> Option<impl Drop> {
-    struct Told([timing::StageTime; Stage::ALL.len()]);
+    struct Told([PassTime; pass::PIPELINE.len()]);
     impl Drop for Told {
         fn drop(&mut self) {
-            if timing::times()[Stage::Lower as usize].count > self.0[Stage::Lower as usize].count {
-                eprint!("svod: compiled in\n{}", timing::table(&self.0));
+            if pass::times()[Pass::Lower as usize].count > self.0[Pass::Lower as usize].count {
+                eprint!("svod: compiled in\n{}", pass::table(&self.0));
             }
         }
     }
-    (crate::config::debug_level() >= 1).then(|| Told(timing::times()))
+    (crate::config::debug_level() >= 1).then(|| Told(pass::times()))
 }
 
 /// The graph, reading the plan's inputs in place of the leaves that they stand for.
@@ -258,11 +294,17 @@ fn with_inputs(graph: Graph, inputs: &[(Leaf, PlanInput, UOp)]) -> Result<Graph>
             return Err(Error::Unsupported("one tensor as two inputs of a plan".into()));
         }
     }
+    let input = |_, node: &UOp| Ok(node.op().leaf().and_then(|leaf| own.get(leaf)).map(|n| (*n).clone()));
+    replaced(&graph, &input)
+}
+
+/// The graph with other nodes in place of some.
+fn replaced(graph: &Graph, by: &dyn Fn(NodeIndex, &UOp) -> Result<Option<UOp>>) -> Result<Graph> {
     let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
-    for (node, sources) in graph.iter() {
-        let replaced = match node.op() {
-            Op::Leaf(leaf) => own.get(leaf).map_or_else(|| node.clone(), |n| (*n).clone()),
-            _ => {
+    for (at, (node, sources)) in graph.iter().enumerate() {
+        let replaced = match by(at as NodeIndex, node)? {
+            Some(other) => other,
+            None => {
                 let sources: Vec<UOp> = sources.iter().map(|s| nodes[*s as usize].clone()).collect();
                 // A node may be forced by another thread meanwhile; the picture holds its operands.
                 let own = if sources.is_empty() { node.clone() } else { UOp::new(node.op().clone(), &sources)? };

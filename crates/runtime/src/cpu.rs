@@ -18,8 +18,8 @@ use svod_device::{
 };
 use svod_ir::linear::TileSpec;
 use svod_ir::lowered::Lowered;
+use svod_ir::pass::Pass;
 use svod_ir::target::Target;
-use svod_ir::timing::Stage;
 
 /// Part of the memory that this process may use which is kept for reuse once it is freed.
 const KEPT: usize = 8;
@@ -122,7 +122,7 @@ impl RuntimeFactory for Cpu {
         let damaged = || failed("this is no code of the CPU's compiler".into());
         let (header, object) = code.bytes().and_then(Header::parse).ok_or_else(damaged)?;
         self.load_tiles(&header.tiles).map_err(|e| failed(e.to_string()))?;
-        let loaded = Stage::Load.time(|| svod_codegen::load(&code.name, object, &header.tiles, &self.shared.target));
+        let loaded = Pass::Load.time(|| svod_codegen::load(&code.name, object, &header.tiles, &self.shared.target));
         let loaded = Arc::new(loaded.map_err(|e| failed(e.to_string()))?);
         let task = code.var_names.iter().position(|n| n == CORE_ID);
         let program = |(phase, (name, scratch)): (usize, &(String, u64))| {
@@ -146,11 +146,11 @@ impl Cpu {
         let (major, minor, patch) = host::llvm_version();
         let llvm = format!("{major}.{minor}.{patch}");
         let key = DiskKey::new(&[&llvm, &format!("{:?}", self.shared.target), source]);
-        if let Some(known) = Stage::Disk.time(|| cache.get(key)) {
+        if let Some(known) = Pass::Disk.time(|| cache.get(key)) {
             return Ok(known);
         }
         let made = make()?;
-        Stage::Disk.time(|| cache.put(key, &made));
+        Pass::Disk.time(|| cache.put(key, &made));
         Ok(made)
     }
 

@@ -17,8 +17,8 @@ use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
+use svod_ir::pass::{Pass, visit};
 use svod_ir::target::Target;
-use svod_ir::timing::Stage;
 use svod_schedule::opt::Opt;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, Schedule, Slot, create_pre_schedule, pre_schedule};
 
@@ -138,12 +138,11 @@ pub(crate) fn instantiate(
     config: &PrepareConfig,
     watch: &Watch,
 ) -> Result<ExecutionPlan> {
-    let Use { key, shapes, inputs, origins } = *graph;
     let pre = &scheduled.pre;
     if let Some(var) = pre.kernels.iter().flat_map(|k| &k.vars).find(|var| var.name() == CORE_ID) {
         return Err(VariableError::Reserved(var.name().to_owned()).into());
     }
-    let leaves = key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
+    let leaves = graph.key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
     let devices = devices(context, pre, &leaves, config)?;
     let steps = match scheduled.steps.get() {
         Some(steps) => steps,
@@ -152,7 +151,21 @@ pub(crate) fn instantiate(
             scheduled.steps.get_or_init(|| steps)
         }
     };
+    let builder = Pass::Attach.time(|| attach(context, &scheduled.pre, steps, &leaves, &devices, graph, config))?;
+    Ok(Pass::Plan.time(|| builder.build())?)
+}
 
+/// The calls of a schedule, on buffers.
+fn attach(
+    context: &Arc<Context>,
+    pre: &PreSchedule,
+    steps: &[Step],
+    leaves: &[Arc<Buffer>],
+    devices: &FxHashMap<Slot, Arc<Device>>,
+    graph: &Use,
+    config: &PrepareConfig,
+) -> Result<ExecutionPlanBuilder> {
+    let Use { key, shapes, inputs, origins } = *graph;
     let mut builder = ExecutionPlanBuilder::new(context);
     builder.planner(config.planner);
     if let Some(threads) = config.threads {
@@ -211,6 +224,7 @@ pub(crate) fn instantiate(
                 table.add(&mut builder, *slot, Arc::new(buffer), role);
             }
         }
+        visit(invocation.args.len());
         let mut args = invocation.args.iter().map(|a| table.get(*a)).collect::<Result<Vec<_>>>()?;
         let mut op = match step {
             Step::Nothing => continue,
@@ -255,7 +269,7 @@ pub(crate) fn instantiate(
     builder.inputs(inputs);
     builder.bind(&[&key.bindings[..], &pre.bindings].concat());
     builder.fix(&key.fixed);
-    Ok(Stage::Plan.time(|| builder.build())?)
+    Ok(builder)
 }
 
 /// Attaches memory to a schedule: its leaves, functions and variables are those of `key`, in their order;

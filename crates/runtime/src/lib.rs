@@ -25,6 +25,7 @@ mod memory;
 pub mod plan;
 pub mod pool;
 mod prepack;
+mod scalars;
 
 pub use code::KernelCode;
 pub use config::{ConfigError, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};

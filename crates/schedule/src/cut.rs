@@ -1,27 +1,25 @@
 //! From a graph to calls of kernels: simplified, cut, each part lowered to a kernel, loops opened.
 
-use crate::blocks::{BLOCKS, is_chain};
 use crate::fuse::{Fate, fuse, is_step};
 use crate::in_place;
 use crate::merge::{Merger, Step};
 use crate::names;
-use crate::normalize::{normalize, squeeze};
-use crate::place::{is_transfer, only_device, place};
+use crate::normalize::squeeze;
+use crate::pipeline;
+use crate::place::{is_transfer, only_device};
 use crate::preschedule::{BufferSpec, Item, PreScheduleError, Purpose, Slot};
-use crate::provenance::{Provenance, Rewritten};
-use crate::quotient::postpone_divisions;
+use crate::provenance::Provenance;
 use crate::rangeify::{Ranged, RangeifyError, rangeify};
 use crate::schedule_graph::{NodeId, ScheduleGraph};
-use crate::shard::lower_shards;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use svod_ir::Key;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Device, Graph, GraphError, HostCall, Leaf, LeafClass, LoopBody, Op, Shape, UOp};
-use svod_ir::rewrite::{SIMPLIFY, rewrite};
+use svod_ir::graph::{Device, Graph, HostCall, Leaf, LeafClass, LoopBody, Op, Shape, UOp};
+use svod_ir::kernel::Kernel;
+use svod_ir::pass::Pass;
 use svod_ir::size::Variable;
-use svod_ir::timing::Stage;
 
 /// The calls that compute a graph; its key gives the positions of leaves and functions.
 pub(crate) fn cut(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
@@ -80,17 +78,14 @@ impl Cutter<'_> {
         leaves: &FxHashMap<&Leaf, Place>,
         loops: &Loops,
     ) -> Result<Vec<NodeId>, PreScheduleError> {
-        let rewritten = Stage::Algebra.time(|| {
-            let single = lower_shards(graph)?;
-            let simplified =
-                Rewritten::then(graph, single, |g| Ok::<_, GraphError>(simplify(g, leaves, self.how.strict)))?;
-            Rewritten::then(graph, simplified, place)
-        })?;
+        let rewritten = pipeline::graph(graph, &|leaf| leaves.contains_key(leaf), self.how)?;
         // A loop's body computes what the loop does.
-        let provenance = loops.ranges.is_empty().then(|| Provenance::new(graph, rewritten.as_ref()));
+        let outermost = loops.ranges.is_empty();
+        let provenance = outermost.then(|| Pass::Trace.time(|| Provenance::new(graph, rewritten.as_ref())));
         let graph = rewritten.as_ref().map_or(graph, |r| &r.graph);
         let loops = &Loops { device: loops.device.clone().or_else(|| only_device(graph).cloned()), ..loops.clone() };
-        let (mut cut, users) = (Stage::Fuse.time(|| fuse(graph, self.how.caches)), graph.users());
+        let mut cut = Pass::Fuse.run(graph, || fuse(graph, self.how.caches));
+        let users = graph.users();
         let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
         let constant = |node: NodeIndex| leaf(node).is_some_and(|place| place.constant);
         let mut shared: FxHashMap<Shared, Vec<NodeIndex>> = FxHashMap::default();
@@ -99,7 +94,7 @@ impl Cutter<'_> {
                 shared.entry(step).or_default().push(node);
             }
         }
-        let mut merger = Merger::new(graph, self.how.caches);
+        let mut merger = Merger::new(graph, self.how);
         // The node whose buffer a node is: its own, or that of which it is a reshape.
         let mut memory: Vec<NodeIndex> = (0..graph.len() as NodeIndex).collect();
         for node in 0..graph.len() as NodeIndex {
@@ -117,17 +112,19 @@ impl Cutter<'_> {
                     }
                     None if is_step(graph, node) => {}
                     None => {
-                        let mut ranged = Stage::Rangeify.time(|| rangeify(graph, &cut, &constant, node))?;
-                        ranged.kernel = squeeze(ranged.kernel);
+                        let mut ranged = Pass::Rangeify.run(&(), || {
+                            let ranged = rangeify(graph, &cut, &constant, node)?;
+                            Ok::<_, RangeifyError>(Ranged { kernel: squeeze(ranged.kernel), ..ranged })
+                        })?;
                         ranged.params.iter_mut().for_each(|p| *p = memory[*p as usize]);
-                        merger.add(Step::Kernel(Box::new(ranged)));
+                        Pass::Merge.time(|| merger.add(Step::Kernel(Box::new(ranged))));
                     }
                 },
                 (Fate::Free | Fate::Inline | Fate::Stage, _) => {}
             }
         }
         let roots: FxHashSet<NodeIndex> = graph.roots().iter().map(|r| memory[*r as usize]).collect();
-        let (steps, decisions) = Stage::Merge.time(|| merger.finish(|node| roots.contains(&node)));
+        let (steps, decisions) = Pass::Merge.time(|| merger.finish(|node| roots.contains(&node)));
         self.schedule.decisions.extend(std::mem::take(&mut cut.decisions));
         self.schedule.decisions.extend(decisions);
 
@@ -137,23 +134,14 @@ impl Cutter<'_> {
             let outputs = step.outputs().to_vec();
             let about: Vec<&UOp> = outputs.iter().map(|n| &graph.nodes()[*n as usize]).collect();
             if let Some(provenance) = &provenance {
-                self.computes = provenance.of_kernel(graph, &cut.fates, &outputs);
+                self.computes = Pass::Trace.time(|| provenance.of_kernel(graph, &cut.fates, &outputs));
             }
             let results = match step {
                 Step::Copy(from, _) => self.step(Item::Copy, &[spec(about[0], loops)], &[values[&from]], loops),
                 Step::Kernel(ranged) => {
-                    let (kernel, params) = Stage::Normalize.time(|| {
-                        let Ranged { kernel, params, .. } = ranged.arranged();
-                        let kernel = if self.how.strict { kernel } else { postpone_divisions(kernel) };
-                        let mut kernel = normalize(kernel);
-                        kernel.name = names::name(&kernel);
-                        (kernel, params)
-                    });
-                    let next = self.schedule.kernels.len();
-                    let at = *self.known.entry(kernel.key()).or_insert(next);
-                    if at == next {
-                        self.schedule.kernels.push(Arc::new(kernel));
-                    }
+                    let Ranged { kernel, params, .. } = ranged.arranged();
+                    let kernel = pipeline::kernel(kernel, self.how);
+                    let at = Pass::Identify.time(|| self.kernel(kernel));
                     let read: Vec<NodeId> = params.iter().filter(|p| !outputs.contains(p)).map(|p| values[p]).collect();
                     let written: Vec<BufferSpec> = about.iter().map(|node| spec(node, loops)).collect();
                     self.step(Item::Kernel(at), &written, &read, loops)
@@ -180,6 +168,17 @@ impl Cutter<'_> {
             values.extend(outputs.into_iter().zip(results));
         }
         Ok(graph.roots().iter().map(|r| values[&memory[*r as usize]]).collect())
+    }
+
+    /// The number of a kernel among the distinct ones.
+    fn kernel(&mut self, mut kernel: Kernel) -> usize {
+        kernel.name = names::name(&kernel);
+        let next = self.schedule.kernels.len();
+        let at = *self.known.entry(kernel.key()).or_insert(next);
+        if at == next {
+            self.schedule.kernels.push(Arc::new(kernel));
+        }
+        at
     }
 
     /// Adds a call that writes new buffers, and gives their values.
@@ -350,26 +349,4 @@ fn spec(value: &UOp, loops: &Loops) -> BufferSpec {
         _ => loops.device.as_ref().or(value.device()),
     };
     BufferSpec { dtype: value.dtype(), shape: value.shape().to_vec(), device: device.cloned() }
-}
-
-/// The graph after tensor algebra, long chains in blocks unless folds keep their order. A root that turns out to be memory stays as it was: a plan's
-/// output is a buffer of its own. Nothing, where the graph is as simple as it can be, or where
-/// another thread has forced a part of it meanwhile, so that it would read other leaves.
-fn simplify(graph: &Graph, leaves: &FxHashMap<&Leaf, Place>, strict: bool) -> Option<Rewritten> {
-    let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
-    let simplified = rewrite(&roots, &SIMPLIFY).ok()?;
-    let chains = !strict && graph.nodes().iter().any(|node| is_chain(node.op()));
-    let blocked = if chains { Some(rewrite(&simplified.roots, &BLOCKS).ok()?) } else { None };
-    if simplified.applied.is_empty() && blocked.as_ref().is_none_or(|b| b.applied.is_empty()) {
-        return None;
-    }
-    let became = [Some(simplified.became), blocked.as_ref().map(|b| b.became.clone())].into_iter().flatten().collect();
-    let rewritten = blocked.map_or(simplified.roots, |b| b.roots);
-    let kept = |(new, old): (UOp, &UOp)| if matches!(new.op(), Op::Leaf(_)) { old.clone() } else { new };
-    let new = Graph::new(&rewritten.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
-    let known = |node: &UOp| match node.op() {
-        Op::Leaf(leaf) => leaves.contains_key(leaf),
-        _ => true,
-    };
-    new.nodes().iter().all(known).then_some(Rewritten { graph: new, became })
 }

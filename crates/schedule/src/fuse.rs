@@ -13,7 +13,7 @@
 //! * a contraction whose operand is rows of weights made from another contraction takes those rows,
 //!   and the other contraction, into its kernel ([`chain`]);
 //! * a copy between devices reads and writes memory;
-//! * a kernel never has more than [`MAX_NODES`] nodes.
+//! * a kernel never has more than [`MAX_NODES`] nodes, nor more than [`MAX_CODE`] instructions a point.
 
 mod chain;
 mod costs;
@@ -24,7 +24,7 @@ pub(crate) use shapes::merged;
 use crate::estimate::{COLUMNS, Caches, Decision, Estimate, FEWEST_ROWS, MAX_NODES, ONE_TASK, Repeated, Verdict};
 use crate::place::is_transfer;
 use chain::{Role, chain};
-use costs::{Costs, elements};
+use costs::{Costs, elements, instructions};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shapes::{refined, repeated_dims, squeezed};
 use smallvec::SmallVec;
@@ -33,7 +33,12 @@ use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, Shape};
 use svod_ir::kernel::Monoid;
+use svod_ir::pass::Artifact;
 use svod_ir::size::Size;
+
+/// Vector instructions for a point of a kernel at most: bounds the time that LLVM takes for a kernel,
+/// which is some 20 µs each. A cut costs memory traffic worth some tens of them.
+const MAX_CODE: u32 = 400;
 
 /// What becomes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +98,8 @@ struct Wanted {
 #[derive(Clone, Debug, Default)]
 struct Absorbed {
     nodes: usize,
+    /// Instructions for a point.
+    code: u32,
     /// The extents of all its axes: those of its output, then those of its reductions.
     extents: Vec<i64>,
     /// The extents of its output axes.
@@ -115,6 +122,8 @@ pub(crate) struct Cut {
     /// What was decided where there was a choice, and why.
     pub decisions: Vec<Decision>,
 }
+
+impl Artifact for Cut {}
 
 /// Cuts a graph into kernels.
 pub(crate) fn fuse(graph: &Graph, caches: Caches) -> Cut {
@@ -242,7 +251,9 @@ impl Fuse<'_> {
         let mut flags = (false, false, 1);
         let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {
-                self.kernels[wanted.kernel as usize].nodes += 1;
+                let absorbed = &mut self.kernels[wanted.kernel as usize];
+                absorbed.nodes += 1;
+                absorbed.code += instructions(value);
                 flags = (wanted.many, wanted.scattered, wanted.readers);
                 (wanted.kernel, wanted.access)
             }
@@ -250,8 +261,8 @@ impl Fuse<'_> {
                 let (over, dims) = self.open(node);
                 let extents = over.iter().enumerate();
                 let scope = extents.filter(|(_, e)| e.as_const() != Some(1)).fold(0, |s, (d, _)| s | 1 << d.min(63));
-                let extents = over.iter().map(bound).collect();
-                self.kernels[at] = Absorbed { nodes: 1, extents, over, ..Absorbed::default() };
+                let (extents, code) = (over.iter().map(bound).collect(), instructions(value));
+                self.kernels[at] = Absorbed { nodes: 1, code, extents, over, ..Absorbed::default() };
                 (node, Access { dims, scope })
             }
         };
@@ -364,7 +375,8 @@ impl Fuse<'_> {
         }
         let wide = value.rank() > 60 || kernel.extents.len() > 56;
         let again = self.repeated(node, wanted);
-        if wide || (kernel.nodes >= MAX_NODES && !again.is_hidden()) {
+        let full = kernel.nodes >= MAX_NODES || kernel.code + instructions(value) > MAX_CODE;
+        if wide || (full && !again.is_hidden()) {
             return self.decide(node, again.estimate(), Verdict::Realize("the kernel would be too large"));
         }
         if let Op::Reduce(..) = value.op() {

@@ -17,6 +17,7 @@ mod neighbours;
 mod normalize;
 pub mod opt;
 mod order_key;
+mod pipeline;
 mod place;
 mod preschedule;
 mod provenance;

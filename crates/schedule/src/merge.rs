@@ -12,7 +12,8 @@ mod join;
 mod rows;
 
 use crate::contraction::{recognise, window};
-use crate::estimate::{Caches, Decision, Estimate, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, Verdict};
+use crate::estimate::{Decision, Estimate, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, Verdict};
+use crate::preschedule::Purpose;
 use crate::rangeify::Ranged;
 use folds::merge_folds;
 use join::join;
@@ -25,6 +26,7 @@ use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph};
 use svod_ir::kernel::{Body, Emit, Kernel, Stage};
+use svod_ir::pass::{Pass, visit};
 
 /// A kernel, or a step of another kind, in the making.
 #[derive(Clone, Debug)]
@@ -69,7 +71,7 @@ impl Step {
 /// Collects kernels, and makes groups of them.
 pub(crate) struct Merger<'g> {
     graph: &'g Graph,
-    caches: Caches,
+    how: Purpose,
     groups: Vec<Group>,
     /// The group that writes a node.
     writers: FxHashMap<NodeIndex, usize>,
@@ -79,9 +81,9 @@ pub(crate) struct Merger<'g> {
 }
 
 impl<'g> Merger<'g> {
-    pub fn new(graph: &'g Graph, caches: Caches) -> Self {
+    pub fn new(graph: &'g Graph, how: Purpose) -> Self {
         let (writers, readers) = (FxHashMap::default(), FxHashMap::default());
-        Merger { graph, caches, groups: Vec::new(), writers, readers, decisions: Vec::new() }
+        Merger { graph, how, groups: Vec::new(), writers, readers, decisions: Vec::new() }
     }
 
     /// Adds a step; whatever it reads has been added.
@@ -95,7 +97,9 @@ impl<'g> Merger<'g> {
         let device = step.outputs().first().and_then(|n| self.graph.nodes()[*n as usize].device().cloned());
         let producers: Vec<usize> = inputs.iter().filter_map(|n| self.writers.get(n).copied()).collect();
         let joined = match &step {
-            Step::Kernel(ranged) if may_merge(&ranged.kernel) => self.best(ranged, &inputs, &producers, &device),
+            Step::Kernel(ranged) if self.how.runs(Pass::Merge) && may_merge(&ranged.kernel) => {
+                self.best(ranged, &inputs, &producers, &device)
+            }
             _ => None,
         };
         let (at, outputs) = (joined.as_ref().map_or(self.groups.len(), |(at, _)| *at), step.outputs().to_vec());
@@ -141,6 +145,7 @@ impl<'g> Merger<'g> {
             let same = matches!(&group.step, Step::Kernel(r) if may_merge(&r.kernel)) && group.device == *device;
             deeper && same
         };
+        visit(candidates.len());
         candidates.retain(ahead);
         let mut found: Option<(i64, usize, Ranged)> = None;
         for at in candidates {
@@ -160,7 +165,7 @@ impl<'g> Merger<'g> {
         let each = [first, second].map(|r| traffic(self.graph, r));
         let bytes = each[0].saturating_add(each[1]);
         let names = [first, second].map(|r| crate::names::name(&r.kernel));
-        let rows = Rows::of(self.graph, self.caches, first, second);
+        let rows = Rows::of(self.graph, self.how.caches, first, second);
         let (spared, scratch) = rows.as_ref().map_or((0, 0), |r| (r.spared, r.row_bytes));
         let estimate = Estimate { bytes, spared, scratch, repeated: 0 };
         let mut decision = Decision { what: names.join(" + "), estimate, verdict: Verdict::Merge };

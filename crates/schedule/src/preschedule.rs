@@ -12,6 +12,7 @@ use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph, GraphError, Shape};
 use svod_ir::kernel::Kernel;
+use svod_ir::pass::{Artifact, Pass, PassSet};
 use svod_ir::size::{BoundVariable, Size};
 
 /// What an argument of an invocation stands for.
@@ -113,6 +114,8 @@ impl PreSchedule {
     }
 }
 
+impl Artifact for PreSchedule {}
+
 /// Why a graph has no schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PreScheduleError {
@@ -139,6 +142,15 @@ pub struct Purpose {
     pub strict: bool,
     /// The caches of the machine that it is computed on.
     pub caches: Caches,
+    /// Optional passes that are left out.
+    pub skipped: PassSet,
+}
+
+impl Purpose {
+    /// Whether a pass runs.
+    pub fn runs(self, pass: Pass) -> bool {
+        !(pass.row().optional && self.skipped.contains(pass))
+    }
 }
 
 /// Cuts a graph into kernels and orders them; its `key` numbers leaves and functions.
@@ -156,7 +168,8 @@ pub fn create_pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Resul
 /// # Errors
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
 pub fn pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<PreSchedule, PreScheduleError> {
-    Ok(create_schedule_graph(graph, key, how)?.linearize()?)
+    let calls = create_schedule_graph(graph, key, how)?;
+    Ok(Pass::Order.run(&(), || calls.linearize())?)
 }
 
 /// Cuts a graph into kernels, as calls that are still to be ordered.

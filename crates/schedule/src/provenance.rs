@@ -4,6 +4,7 @@ use crate::fuse::Fate;
 use rustc_hash::{FxHashMap, FxHashSet};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, UOp};
+use svod_ir::pass::Artifact;
 
 /// A graph after rewriting.
 pub(crate) struct Rewritten {
@@ -14,20 +15,25 @@ pub(crate) struct Rewritten {
 }
 
 impl Rewritten {
-    /// What `next` makes of a graph after an earlier rewriting, if there was one: both in turn.
-    pub fn then<E>(
-        graph: &Graph,
-        earlier: Option<Rewritten>,
-        next: impl FnOnce(&Graph) -> Result<Option<Rewritten>, E>,
-    ) -> Result<Option<Rewritten>, E> {
-        let Some(Rewritten { graph, mut became }) = earlier else { return next(graph) };
-        Ok(Some(match next(&graph)? {
-            None => Rewritten { graph, became },
-            Some(next) => {
+    /// Both rewritings in turn, where they changed anything.
+    pub fn then(earlier: Option<Rewritten>, next: Option<Rewritten>) -> Option<Rewritten> {
+        match (earlier, next) {
+            (Some(Rewritten { mut became, .. }), Some(next)) => {
                 became.extend(next.became);
-                Rewritten { graph: next.graph, became }
+                Some(Rewritten { graph: next.graph, became })
             }
-        }))
+            (earlier, next) => next.or(earlier),
+        }
+    }
+}
+
+impl Artifact for Rewritten {
+    fn verify(&self) -> Result<(), String> {
+        self.graph.verify()
+    }
+
+    fn text(&self) -> Option<String> {
+        self.graph.text()
     }
 }
 

@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used)]
 //! Compiled values: realize, prepare, sharing, versions, errors.
 
+#[cfg(debug_assertions)]
+mod compile_time;
 mod support;
 use std::ptr::NonNull;
 use std::sync::Arc;

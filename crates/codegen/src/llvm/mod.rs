@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use svod_dtype::{Const, DType};
 use svod_ir::linear::{Inst, Linear, Place, Special, Tile, Ty, Val};
+use svod_ir::pass::visit;
 use svod_ir::target::Target;
 
 /// The LLVM text of a module with one entry point per list.
@@ -289,6 +290,7 @@ impl Function<'_> {
         let mut open: Vec<(Val, Val, [String; 3])> = Vec::new();
         let mut conditionals: Vec<String> = Vec::new();
         let mut next = 0;
+        visit(linear.insts.len());
         for inst in &linear.insts {
             let v = Val(next);
             next += u32::from(inst.has_value());

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::linear::{Inst, Linear, Place, Slot, Ty, Val};
+use svod_ir::pass::visit;
 
 /// A list under construction.
 pub(super) struct Builder {
@@ -95,6 +96,7 @@ impl Builder {
     }
 
     fn shared(&mut self, level: usize, ty: Ty, inst: Inst, version: u32) -> Val {
+        visit(1);
         let key = (inst, ty, version);
         if let Some(v) = self.scopes.iter().rev().find_map(|s| s.memo.get(&key)) {
             return *v;

@@ -7,6 +7,7 @@ use super::error::GraphError;
 use super::op::Op;
 use super::place::place;
 use super::uop::{Node, Sources, State, UOp};
+use crate::pass::visit;
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
@@ -39,6 +40,7 @@ fn hash_of(op: &Op, sources: &[UOp]) -> u64 {
 /// Finds the live node in a bucket; handles to others go to `passed`, to be dropped unlocked.
 fn find(bucket: Option<&Bucket>, op: &Op, sources: &[UOp], passed: &mut Vec<Arc<Node>>) -> Option<UOp> {
     for (_, weak) in bucket? {
+        visit(1);
         let Some(node) = weak.upgrade() else { continue };
         if node.op == *op && node.forced.get().is_none() && node.state.lock().sources.as_slice() == sources {
             return Some(UOp(node));
@@ -50,6 +52,7 @@ fn find(bucket: Option<&Bucket>, op: &Op, sources: &[UOp], passed: &mut Vec<Arc<
 
 /// The node of `op` over `sources`, found or made.
 pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
+    visit(1);
     let hash = hash_of(&op, &sources);
     let mut passed = Vec::new();
     if let Some(found) = find(shard(hash).lock().get(&hash), &op, &sources, &mut passed) {

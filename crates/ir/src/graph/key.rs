@@ -10,7 +10,7 @@ use super::host::HostCall;
 use super::leaf::{Leaf, LeafClass};
 use super::op::Op;
 use super::uop::UOp;
-use super::walk::Graph;
+use super::walk::{Graph, NodeIndex};
 use crate::size::BoundVariable;
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -57,12 +57,22 @@ impl GraphKey {
     /// # Errors
     /// [`BindMismatch`] where a variable is bound to two values.
     pub fn new(graph: &Graph) -> Result<GraphKey, BindMismatch> {
+        GraphKey::without(graph, &[])
+    }
+
+    /// The same for all values of some constants, which are given in ascending order.
+    ///
+    /// # Errors
+    /// As [`GraphKey::new`].
+    pub fn without(graph: &Graph, constants: &[NodeIndex]) -> Result<GraphKey, BindMismatch> {
+        let mut left_out = constants.iter().map(|at| *at as usize).peekable();
         let mut bytes = Bytes(Vec::with_capacity(graph.len() * 32));
         let mut key = GraphKey::default();
         let mut storages: FxHashMap<u64, (usize, u64)> = FxHashMap::default();
         let mut functions = Numbers::default();
-        for (node, sources) in graph.iter() {
+        for (at, (node, sources)) in graph.iter().enumerate() {
             match node.op() {
+                Op::Const(value) if left_out.next_if_eq(&at).is_some() => ("scalar", value.dtype()).hash(&mut bytes),
                 Op::Leaf(leaf) => {
                     let fresh = storages.len();
                     // Number of the storage, and where in it its first leaf begins.

@@ -2,6 +2,7 @@
 
 use super::intern;
 use super::uop::{Thunk, UOp};
+use crate::pass::visit;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -35,6 +36,7 @@ impl Graph {
         let mut index: FxHashMap<u64, NodeIndex> = FxHashMap::default();
         let mut work: Vec<Step> = roots.iter().rev().cloned().map(Step::Open).collect();
         while let Some(step) = work.pop() {
+            visit(1);
             match step {
                 Step::Open(node) => {
                     if index.contains_key(&node.id()) {
@@ -73,6 +75,7 @@ impl Graph {
 
     /// The operands of node `i`.
     pub fn sources(&self, i: NodeIndex) -> &[NodeIndex] {
+        visit(1);
         &self.sources[i as usize]
     }
 
@@ -93,11 +96,13 @@ impl Graph {
 
     /// Each node with its operands.
     pub fn iter(&self) -> impl Iterator<Item = (&UOp, &[NodeIndex])> {
+        visit(self.len());
         self.nodes.iter().zip(self.sources.iter().map(|s| s.as_slice()))
     }
 
     /// The users of each node, ascending; one that reads it twice is listed twice.
     pub fn users(&self) -> Vec<Vec<NodeIndex>> {
+        visit(self.len());
         let mut users = vec![Vec::new(); self.len()];
         for (i, sources) in self.sources.iter().enumerate() {
             for &s in sources {

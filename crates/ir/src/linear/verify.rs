@@ -2,6 +2,7 @@
 
 use super::{Inst, Linear, Place, Slot, Special, Tile, Ty, Val};
 use crate::alu::Alu;
+use crate::pass::visit;
 use svod_dtype::DType;
 
 /// What is wrong with a linear list, and at which instruction.
@@ -60,6 +61,7 @@ impl Linear {
         // What is open, and how many values were defined when it was opened.
         let mut open: Vec<(Inst, usize)> = Vec::new();
         let mut next = 0;
+        visit(self.insts.len());
         for (at, inst) in self.insts.iter().enumerate() {
             let error = |fault| VerifyError { at, fault };
             let undefined = |v: &Val| !defined.get(v.index()).copied().unwrap_or(false);

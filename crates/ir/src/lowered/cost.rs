@@ -13,6 +13,8 @@
 
 mod count;
 
+pub use count::slots_of;
+
 use super::Lowered;
 use crate::expr::ParamId;
 use crate::size::Variable;

@@ -16,6 +16,7 @@ pub mod pattern;
 
 use crate::alu::Alu;
 use crate::graph::{GraphError, Op, Sources, Thunk, UOp};
+use crate::pass::visit;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -158,6 +159,7 @@ pub fn rewrite(roots: &[UOp], rules: &RuleSet) -> Result<Rewritten, RewriteError
     let mut memo: FxHashMap<u64, UOp> = FxHashMap::default();
     let mut work: Vec<Task> = roots.iter().rev().map(|r| Task::Visit(r.clone(), 0)).collect();
     while let Some(task) = work.pop() {
+        visit(1);
         match task {
             Task::Visit(node, rewrites) => {
                 if memo.contains_key(&node.id()) {

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::bounds::{self, Interval, div_floor};
 use super::{Fault, Size, SizeError, Variable, divide};
+use crate::pass::visit;
 
 /// The most nodes, counted as a tree, that a size may have: bounds the time of walks over it.
 pub const MAX_WEIGHT: u32 = 4096;
@@ -312,6 +313,7 @@ pub(super) fn mul(a: &Size, b: &Size) -> Size {
 
 /// The sum of `terms`, which come in any order.
 pub(super) fn from_terms(terms: Vec<Term>) -> Size {
+    visit(terms.len());
     canonical(terms).map_or_else(fault, |terms| match terms.as_slice() {
         [] => Size::ZERO,
         [only] if only.factors.is_empty() => only.coefficient.into(),

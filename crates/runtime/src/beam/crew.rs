@@ -182,7 +182,7 @@ impl Process {
         socket.set_read_timeout(Some(INTERVAL))?;
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env(ASKED, "1").env("SVOD_CACHE_DIR", cache);
-        command.env_remove("SVOD_BEAM").env_remove("SVOD_STRATEGY").env_remove("SVOD_DEBUG");
+        command.env_remove("SVOD_BEAM").env_remove("SVOD_STRATEGY").env_remove("SVOD_DEBUG").env_remove("SVOD_DUMP");
         command.envs(launch.env.iter().map(|(name, value)| (name, value)));
         // Ctrl-C is for the search, which ends its workers.
         command.process_group(0);

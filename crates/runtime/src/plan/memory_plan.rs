@@ -5,15 +5,19 @@
 //! an element only where it writes one may write over what it alone reads last: such buffers are one
 //! *tenant*, from the first use of the first to the last use of the last.
 
+mod spans;
+
 use super::builder::Role;
 use super::op::{OpKind, PlanOp};
 use super::order::Order;
 use crate::config::Planner;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
+use spans::{Spans, Taken};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use svod_device::{Block, Buffer, DeviceSpec, Storage, StorageId};
+use svod_ir::pass::visit;
 
 /// What the memory planner did with the intermediates that it may move. Sizes are in bytes, at the
 /// upper bounds of variables, each buffer rounded up to a cache line.
@@ -172,11 +176,17 @@ fn settle(tenant: &Tenant, storage: &Arc<Storage>, offset: usize, buffers: &mut 
 
 /// The bytes that are needed in the level that needs most.
 fn most_alive(tenants: &[Tenant], levels: usize) -> usize {
-    let mut alive = vec![0usize; levels];
+    let mut changes = vec![(0usize, 0usize); levels + 1];
     for tenant in tenants {
-        alive[tenant.first..=tenant.last].iter_mut().for_each(|bytes| *bytes += tenant.bytes);
+        visit(1);
+        changes[tenant.first].0 += tenant.bytes;
+        changes[tenant.last + 1].1 += tenant.bytes;
     }
-    alive.into_iter().max().unwrap_or(0)
+    let alive = changes.into_iter().scan(0usize, |alive, (begun, ended)| {
+        *alive = *alive + begun - ended;
+        Some(*alive)
+    });
+    alive.max().unwrap_or(0)
 }
 
 /// Whole storages, used again by the next buffer that fits. Gives how many buffers have an earlier
@@ -220,33 +230,38 @@ fn remap(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) 
 
 /// One storage for all, in which buffers that are needed at one time lie apart: the largest first,
 /// each in the smallest gap between those it meets that are placed already (Pisarchyk and Lee 2020,
-/// "greedy by size"). Gives how many buffers lie where another one does at another time, and the
+/// "greedy by size"). Each is compared with those that it meets only. Gives how many buffers lie where another one does at another time, and the
 /// bytes of the storage.
 fn arena(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) {
     let Some(allocator) = tenants.first().map(|t| buffers[t.buffers[0]].storage().allocator().clone()) else {
         return (0, 0);
     };
     tenants.sort_by_key(|t| (std::cmp::Reverse(t.bytes), t.first, t.buffers[0]));
-    // By offset.
-    let mut placed: Vec<(usize, &Tenant)> = Vec::with_capacity(tenants.len());
+    let mut offsets: Vec<usize> = Vec::with_capacity(tenants.len());
+    let mut spans = Spans::new(tenants.iter().map(|t| t.last + 1).max().unwrap_or(0));
+    let mut taken = Taken::default();
     let (mut total, mut shared) = (0, 0);
-    for tenant in tenants.iter() {
-        let meets = |other: &Tenant| other.first <= tenant.last && tenant.first <= other.last;
+    for (at, tenant) in tenants.iter().enumerate() {
+        let met = spans.meeting(tenant.first, tenant.last).into_iter();
+        let mut met: Vec<(usize, usize)> = met.map(|other| (offsets[other], tenants[other].bytes)).collect();
+        visit(met.len() + 1);
+        met.sort_unstable();
         let (mut end, mut best) = (0usize, None);
-        for &(offset, other) in placed.iter().filter(|(_, other)| meets(other)) {
+        for (offset, bytes) in met {
             let gap = offset.saturating_sub(end);
             if gap >= tenant.bytes && best.is_none_or(|(least, _)| gap < least) {
                 best = Some((gap, end));
             }
-            end = end.max(offset + other.bytes);
+            end = end.max(offset + bytes);
         }
         let offset = best.map_or(end, |(_, offset)| offset);
-        shared += usize::from(placed.iter().any(|(o, t)| *o < offset + tenant.bytes && offset < o + t.bytes));
+        shared += usize::from(taken.take(offset, offset + tenant.bytes));
         total = total.max(offset + tenant.bytes);
-        placed.insert(placed.partition_point(|(o, _)| *o <= offset), (offset, tenant));
+        spans.insert(at, tenant.first, tenant.last);
+        offsets.push(offset);
     }
     let storage = Storage::new(&allocator, total);
-    for (offset, tenant) in placed {
+    for (offset, tenant) in offsets.into_iter().zip(tenants.iter()) {
         settle(tenant, &storage, offset, buffers);
     }
     (shared, total)

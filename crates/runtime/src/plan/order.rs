@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use svod_device::{Buffer, StorageId};
+use svod_ir::pass::visit;
 
 /// The order of a plan's ops.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,7 @@ pub(super) fn order(ops: &[PlanOp], buffers: &[Arc<Buffer>]) -> Result<Order, Bu
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); ops.len()];
     let mut waiting = vec![0; ops.len()];
     for (op, before) in before.iter_mut().enumerate() {
+        visit(before.len());
         before.sort_unstable();
         before.dedup();
         waiting[op] = before.len();
@@ -136,6 +138,7 @@ fn hazards(ops: &[PlanOp], buffers: &[Arc<Buffer>], before: &mut [Vec<usize>]) {
         let own: Vec<(usize, bool)> = op.accesses().collect();
         for (buffer, write) in &own {
             let (storage, bytes) = (buffers[*buffer].storage_id(), buffers[*buffer].byte_range());
+            visit(storages.get(&storage).map_or(1, Vec::len));
             let earlier = storages.get(&storage).into_iter().flatten();
             let clash = |a: &&Access| {
                 (a.write || *write) && a.bytes.start.max(bytes.start) < a.bytes.end.min(bytes.end) && a.op != i

@@ -5,6 +5,7 @@ use crate::place::is_transfer;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, UOp};
+use svod_ir::lowered::cost::slots_of;
 
 /// Of each node: counted as a tree down to memory and to what never is computed twice, saturating.
 pub(super) struct Costs {
@@ -54,5 +55,17 @@ impl Costs {
             costs.operands.push(operands);
         }
         costs
+    }
+}
+
+/// Vector instructions that compute a node's operation, whether they are run each time or not: those of
+/// trigonometric functions reduce large arguments apart.
+pub(super) fn instructions(node: &UOp) -> u32 {
+    match node.op() {
+        Op::Alu(Alu::Sin | Alu::Cos | Alu::Tan) => 64,
+        Op::Alu(op) => slots_of(*op, node.dtype().is_float(), 1.0) as u32,
+        Op::Rand(_) => 100,
+        op if op.is_movement() || is_source(op) => 0,
+        _ => 1,
     }
 }

@@ -31,6 +31,7 @@ use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out};
 use svod_ir::lowered::{Home, Loop, LoopKind, Lowered, Phase, Stmt, Temp, VerifyError};
+use svod_ir::pass::Artifact;
 use svod_ir::size::{Size, Variable};
 
 /// Why a kernel has no loop tree under a schedule.
@@ -68,6 +69,16 @@ pub struct Program {
     pub packs: Vec<PackJob>,
     /// Parameters that an earlier phase writes for a later one; their content is undefined at the start.
     pub workspaces: Vec<ParamId>,
+}
+
+impl Artifact for Program {
+    fn verify(&self) -> Result<(), String> {
+        Artifact::verify(&self.lowered)
+    }
+
+    fn text(&self) -> Option<String> {
+        self.lowered.text()
+    }
 }
 
 /// Applies a schedule to a kernel.

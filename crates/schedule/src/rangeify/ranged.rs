@@ -4,6 +4,7 @@ use crate::normalize::accesses;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::kernel::{Kernel, Out, Stage};
+use svod_ir::pass::Artifact;
 
 /// A kernel and the nodes that its parameters stand for.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,16 @@ pub(crate) struct Ranged {
     pub params: Vec<NodeIndex>,
     /// Those of the nodes that it writes.
     pub outputs: Vec<NodeIndex>,
+}
+
+impl Artifact for Ranged {
+    fn verify(&self) -> Result<(), String> {
+        self.kernel.verify().map_err(|fault| fault.to_string())
+    }
+
+    fn text(&self) -> Option<String> {
+        self.kernel.text()
+    }
 }
 
 impl Ranged {

@@ -6,9 +6,10 @@
 //! without being there comes after it.
 
 use super::{Node, NodeId, RangeKind, ScheduleGraph, ScheduleGraphError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use svod_ir::pass::visit;
 
 /// One thing after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +37,7 @@ pub(super) struct Edges {
 
 pub(super) fn order(graph: &ScheduleGraph) -> Result<Order, ScheduleGraphError> {
     let loops = Loops::of(graph)?;
-    let edges = edges(graph, &loops)?;
+    let edges = edges(graph)?;
     let events = sort(graph, &loops, &edges)?;
     let follows = |(call, edges): (usize, Vec<(Cause, bool)>)| {
         let mut own = Edges::default();
@@ -125,9 +126,11 @@ struct Cause {
 }
 
 /// What each call follows, and whether it reads a result of it.
-fn edges(graph: &ScheduleGraph, loops: &Loops) -> Result<FxHashMap<usize, Vec<(Cause, bool)>>, ScheduleGraphError> {
+fn edges(graph: &ScheduleGraph) -> Result<FxHashMap<usize, Vec<(Cause, bool)>>, ScheduleGraphError> {
     let mut edges: FxHashMap<usize, Vec<(Cause, bool)>> = FxHashMap::default();
+    let inside = calls_inside(graph);
     for (at, node) in graph.nodes.iter().enumerate() {
+        visit(1);
         match node {
             Node::Call { args, .. } => {
                 let found = causes(graph, at, args.iter().copied())?;
@@ -140,12 +143,14 @@ fn edges(graph: &ScheduleGraph, loops: &Loops) -> Result<FxHashMap<usize, Vec<(C
                 for earlier in causes(graph, at, others)? {
                     for later in &calls {
                         // Of a loop, all calls follow.
-                        let inside = |call: &usize| match later.event {
-                            Event::Close(range) => loops.around(graph, Event::Call(*call)).contains(&range),
-                            _ => *call == later.call,
+                        let own = [later.call];
+                        let followers = match later.event {
+                            Event::Close(range) => inside.get(&range).map_or(&[][..], Vec::as_slice),
+                            _ => &own,
                         };
-                        for call in (0..graph.nodes.len()).filter(inside) {
-                            edges.entry(call).or_default().push((earlier, false));
+                        visit(followers.len());
+                        for call in followers {
+                            edges.entry(*call).or_default().push((earlier, false));
                         }
                     }
                 }
@@ -160,6 +165,17 @@ fn edges(graph: &ScheduleGraph, loops: &Loops) -> Result<FxHashMap<usize, Vec<(C
         causes.retain(|(cause, _)| cause.event != Event::Call(*call));
     }
     Ok(edges)
+}
+
+/// The calls inside of each loop, however deep.
+fn calls_inside(graph: &ScheduleGraph) -> FxHashMap<usize, Vec<usize>> {
+    let mut inside: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+    for (at, node) in graph.nodes.iter().enumerate() {
+        if let Node::Call { ranges, .. } = node {
+            ranges.iter().for_each(|range| inside.entry(range.0).or_default().push(at));
+        }
+    }
+    inside
 }
 
 /// The call or the end of a loop that a node is.
@@ -189,12 +205,12 @@ fn causes(
 ) -> Result<Vec<Cause>, ScheduleGraphError> {
     let mut work: Vec<NodeId> = nodes.collect();
     let mut found: Vec<Cause> = Vec::new();
-    let mut seen: Vec<NodeId> = Vec::new();
+    let mut seen: FxHashSet<NodeId> = FxHashSet::default();
     while let Some(node) = work.pop() {
-        if seen.contains(&node) {
+        visit(1);
+        if !seen.insert(node) {
             continue;
         }
-        seen.push(node);
         match graph.nodes.get(node.0) {
             Some(Node::After { value, dependencies }) => {
                 work.push(*value);

@@ -439,7 +439,7 @@ fn stores(phase: &Phase) -> Vec<FxHashSet<usize>> {
 }
 
 /// Slots of one vector of an operation; of some, of each lane.
-fn slots_of(op: Alu, float: bool, lanes: f64) -> f64 {
+pub fn slots_of(op: Alu, float: bool, lanes: f64) -> f64 {
     match op {
         Alu::Div | Alu::Recip => 10.0,
         Alu::Sqrt => 14.0,

@@ -1,0 +1,81 @@
+//! The passes whose order is a list: from graph to graph, and from kernel to kernel.
+//!
+//! [`svod_ir::pass`] has the table of all passes, and why each stands where it stands.
+
+use crate::blocks::{BLOCKS, is_chain};
+use crate::normalize::normalize;
+use crate::place::place;
+use crate::preschedule::Purpose;
+use crate::provenance::Rewritten;
+use crate::quotient::postpone_divisions;
+use crate::shard::lower_shards;
+use svod_ir::graph::{Graph, GraphError, Leaf, Op, UOp};
+use svod_ir::kernel::Kernel;
+use svod_ir::pass::Pass;
+use svod_ir::rewrite::{RuleSet, SIMPLIFY, rewrite};
+
+/// What graphs are rewritten for.
+struct About<'a> {
+    known: &'a dyn Fn(&Leaf) -> bool,
+    how: Purpose,
+}
+
+/// Gives nothing where the graph stays as it is.
+type GraphPass = fn(&Graph, &About) -> Result<Option<Rewritten>, GraphError>;
+
+const GRAPH: &[(Pass, GraphPass)] = &[
+    (Pass::Shard, |graph, _| lower_shards(graph)),
+    (Pass::Algebra, |graph, about| Ok(rewritten(graph, &SIMPLIFY, about))),
+    (Pass::Blocks, blocks),
+    (Pass::Place, |graph, _| place(graph)),
+];
+
+type KernelPass = fn(Kernel, Purpose) -> Kernel;
+
+const KERNEL: &[(Pass, KernelPass)] = &[
+    (Pass::Quotient, |kernel, how| if how.strict { kernel } else { postpone_divisions(kernel) }),
+    (Pass::Normalize, |kernel, _| normalize(kernel)),
+];
+
+/// What becomes of a graph; nothing where it stays as it is. `known` says which leaves it may read.
+pub(crate) fn graph(
+    graph: &Graph,
+    known: &dyn Fn(&Leaf) -> bool,
+    how: Purpose,
+) -> Result<Option<Rewritten>, GraphError> {
+    let about = About { known, how };
+    let mut rewritten = None;
+    for (pass, work) in GRAPH.iter().filter(|(pass, _)| how.runs(*pass)) {
+        let now = rewritten.as_ref().map_or(graph, |r: &Rewritten| &r.graph);
+        let next = pass.run(now, || work(now, &about))?;
+        rewritten = Rewritten::then(rewritten, next);
+    }
+    Ok(rewritten)
+}
+
+/// What becomes of a kernel.
+pub(crate) fn kernel(kernel: Kernel, how: Purpose) -> Kernel {
+    let passes = KERNEL.iter().filter(|(pass, _)| how.runs(*pass));
+    passes.fold(kernel, |kernel, (pass, work)| pass.run_on(kernel, |kernel| work(kernel, how)))
+}
+
+/// Long chains in blocks, unless folds keep their order.
+fn blocks(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError> {
+    let chains = !about.how.strict && graph.nodes().iter().any(|node| is_chain(node.op()));
+    Ok(if chains { rewritten(graph, &BLOCKS, about) } else { None })
+}
+
+/// The graph after some rules. A root that turns out to be memory stays as it was: a plan's output is a
+/// buffer of its own. Nothing, where no rule applies, or where another thread has forced a part of the
+/// graph meanwhile, so that it would read other leaves.
+fn rewritten(graph: &Graph, rules: &RuleSet, about: &About) -> Option<Rewritten> {
+    let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
+    let done = rewrite(&roots, rules).ok().filter(|done| !done.applied.is_empty())?;
+    let kept = |(new, old): (UOp, &UOp)| if matches!(new.op(), Op::Leaf(_)) { old.clone() } else { new };
+    let new = Graph::new(&done.roots.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
+    let known = |node: &UOp| match node.op() {
+        Op::Leaf(leaf) => (about.known)(leaf),
+        _ => true,
+    };
+    new.nodes().iter().all(known).then_some(Rewritten { graph: new, became: vec![done.became] })
+}
