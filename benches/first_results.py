@@ -107,8 +107,8 @@ def table(name: str, rows: dict[str, dict[str, Any]]) -> str:
         ratio = f"{cold / ours:.1f}" if ours else ""
         disk = milliseconds(row["disk"]) if "disk" in row else "–"
         lines.append(f"| {system} | {milliseconds(cold)} | {disk} | {milliseconds(row['again'])} | {ratio} |")
-    lines.append("")
-    lines += [f"- {system}: {row['failure']}" for system, row in rows.items() if "failure" in row]
+    failures = [f"- {system}: {row['failure']}" for system, row in rows.items() if "failure" in row]
+    lines += ["", *failures] if failures else []
     if passes := rows.get("svod", {}).get("passes"):
         spent = [(name, count, seconds) for name, (count, seconds) in passes.items() if seconds >= 5e-5]
         parts = [f"{name} {milliseconds(seconds)} ({count:.0f} ×)" for name, count, seconds in spent]
