@@ -112,10 +112,10 @@ impl Repeated {
         if self.operations > MAX_REPEATED {
             return Some("it takes too many operations");
         }
-        let Estimate { spared, repeated, .. } = self.estimate();
-        let again = self.elements.saturating_mul(i64::from(self.hidden())).saturating_mul((self.times - 1).max(0));
-        let room = spared as f64 * OPERATIONS_PER_BYTE + again as f64;
-        (room < repeated as f64).then_some("computing it again takes longer than moving it")
+        // Saturated counts of what is huge do not compare: floats do.
+        let slow = f64::from(self.operations - self.hidden()) * self.elements as f64;
+        let room = self.estimate().spared as f64 * OPERATIONS_PER_BYTE;
+        (room < slow * (self.times - 1).max(0) as f64).then_some("computing it again takes longer than moving it")
     }
 
     /// Whether it is cheap: computed while memory is waited for.
