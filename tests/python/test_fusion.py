@@ -467,6 +467,13 @@ def test_long_reductions_of_everything_read_memory_once(name: str, shape: tuple[
         np.testing.assert_allclose(plan.outputs[0].numpy(), expected, rtol=1e-4)
 
 
+def test_of_a_single_element_a_fold_is_that_element() -> None:
+    x = svod.Tensor(np.full((1, 1), -3.0, np.float32))
+    results = [x.sum(), x.max(), x.argmax(), x.argmin(), svod.var(x), x.logsumexp(), x.softmax(0)]
+    svod.realize(*results)
+    assert [r.tolist() for r in results] == [-3.0, -3.0, 0, 0, 0.0, -3.0, [[1.0]]]
+
+
 def test_statistics_of_everything_are_one_kernel() -> None:
     x = draw(700, 900)
     t = svod.Tensor(x)

@@ -156,8 +156,8 @@ pub enum VariableError {
     /// A variable whose value is the plan's own business.
     #[error("variable '{0}' is fixed by the plan")]
     Fixed(String),
-    /// A name that the runtime has for itself.
-    #[error("variable '{0}' has the name of the index of a task: choose another one")]
+    /// A name that kernels have for themselves.
+    #[error("variable '{0}' has a name that svod gives itself (a0, p0, core_id): choose another one")]
     Reserved(String),
     /// An input that keeps a content of another size.
     #[error(

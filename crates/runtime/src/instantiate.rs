@@ -18,6 +18,7 @@ use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
 use svod_ir::pass::{Pass, visit};
+use svod_ir::size::Variable;
 use svod_ir::target::Target;
 use svod_schedule::opt::Opt;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, Schedule, Slot, create_pre_schedule, pre_schedule};
@@ -130,6 +131,17 @@ pub(crate) struct Use<'a> {
     pub origins: &'a [Option<Origin>],
 }
 
+/// Refuses variables with names that kernels give their axes and parameters, or the index of a task: they
+/// would be taken for one another.
+pub(crate) fn check_names<'a>(mut vars: impl Iterator<Item = &'a Variable>) -> Result<()> {
+    let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    let taken = |name: &str| name == CORE_ID || name.strip_prefix(['a', 'p']).is_some_and(numbered);
+    match vars.find(|var| taken(var.name())) {
+        Some(var) => Err(VariableError::Reserved(var.name().to_owned()).into()),
+        None => Ok(()),
+    }
+}
+
 /// A plan that runs `scheduled` for a graph.
 pub(crate) fn instantiate(
     context: &Arc<Context>,
@@ -139,9 +151,7 @@ pub(crate) fn instantiate(
     watch: &Watch,
 ) -> Result<ExecutionPlan> {
     let pre = &scheduled.pre;
-    if let Some(var) = pre.kernels.iter().flat_map(|k| &k.vars).find(|var| var.name() == CORE_ID) {
-        return Err(VariableError::Reserved(var.name().to_owned()).into());
-    }
+    check_names(pre.kernels.iter().flat_map(|k| &k.vars))?;
     let leaves = graph.key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
     let devices = devices(context, pre, &leaves, config)?;
     let steps = match scheduled.steps.get() {

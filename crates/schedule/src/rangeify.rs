@@ -390,24 +390,25 @@ impl Build<'_> {
         }
         let position = index[axes[0]];
         let element = self.value(source, Context { index, valid: context.valid })?;
-        let dtype = self.kernel.exprs.dtype(element);
-        let carry = |dtype, element, op| Carry { dtype, element, op, fix: None };
-        let (carries, result) = match by {
-            Monoid::ArgMax | Monoid::ArgMin if self.two_passes(element, &folded, context) => {
-                return self.first_position(by, element, position, folded, context);
-            }
-            Monoid::ArgMax | Monoid::ArgMin => {
-                let order = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };
-                let at = self.kernel.exprs.cast(DType::I64, position);
-                (vec![carry(dtype, element, order), carry(DType::I64, at, by)], Expr::Carry(1, DType::I64))
-            }
-            _ => (vec![carry(dtype, element, by)], Expr::Carry(0, dtype)),
-        };
-        let last = &carries[carries.len() - 1];
+        let positions = matches!(by, Monoid::ArgMax | Monoid::ArgMin);
         if folded.is_empty() {
             // Of a single element the fold is that element, or its index.
-            return Ok(Body::map(last.element));
+            let only = if positions { self.kernel.exprs.cast(DType::I64, position) } else { element };
+            return Ok(Body::map(only));
         }
+        if positions && self.two_passes(element, &folded, context) {
+            return self.first_position(by, element, position, folded, context);
+        }
+        let dtype = self.kernel.exprs.dtype(element);
+        let carry = |dtype, element, op| Carry { dtype, element, op, fix: None };
+        let (carries, result) = if positions {
+            let order = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };
+            let at = self.kernel.exprs.cast(DType::I64, position);
+            (vec![carry(dtype, element, order), carry(DType::I64, at, by)], Expr::Carry(1, DType::I64))
+        } else {
+            (vec![carry(dtype, element, by)], Expr::Carry(0, dtype))
+        };
+        let last = &carries[carries.len() - 1];
         let of = last.dtype;
         let result = self.kernel.exprs.add(result, of);
         Ok(Body::Fold { axes: folded, carries, emit: Emit::Last, results: vec![result] })
