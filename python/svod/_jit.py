@@ -321,9 +321,9 @@ def jit(
     >>> total(np.ones((1, 2), np.float32))["total"].tolist(), total.traces
     ([2.0], 1)
     >>> total(np.ones((1, 2), np.float32), scale=np.float32(3)), total.traces
-    ({'total': Tensor([6.], dtype=float32)}, 2)
+    ({'total': Tensor([6.], shape=(1,), dtype=float32, device=CPU)}, 2)
     >>> total(np.ones((1, 2), np.float32), np.float32(5)), total.traces
-    ({'total': Tensor([10.], dtype=float32)}, 2)
+    ({'total': Tensor([10.], shape=(1,), dtype=float32, device=CPU)}, 2)
     """
     if max_traces < 1:
         raise ArgumentError(f"jit: max_traces must be at least 1, not {max_traces}")

@@ -7,6 +7,7 @@ use crate::code::KernelCode;
 use crate::error::Result;
 use crate::machine::MachineSpeed;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use svod_device::StorageId;
 use svod_ir::kernel::{Body, Kernel};
@@ -198,7 +199,7 @@ impl ExecutionPlan {
         found.unwrap_or_else(|| vec![Size::from(self.buffers[buffer].count())])
     }
 
-    /// Kernels whose result is an intermediate that one other kernel reads, and nobody else.
+    /// Pairs of kernels: all that one passes through memory to the other, and to nobody else.
     fn opportunities(
         &self,
         items: &[Item],
@@ -213,25 +214,25 @@ impl ExecutionPlan {
             }
         }
         let rate = speed.machine.levels.last().map_or(f64::INFINITY, |l| l.all);
-        let mut found = Vec::new();
+        let mut passed: BTreeMap<(usize, usize), f64> = BTreeMap::new();
         for (producer, item) in items.iter().enumerate().filter(|(_, item)| item.kernel().is_some()) {
             for &buffer in item.writes.iter().filter(|b| self.shared.roles[**b] == Role::Intermediate) {
                 let Some(readers) = readers.get(&buffer).filter(|r| r.len() == 1) else { continue };
                 let Some(&consumer) = readers.iter().next().filter(|c| **c > producer) else { continue };
-                let [Some(first), Some(second)] = [producer, consumer].map(|at| kernels[at].map(is_map)) else {
-                    continue;
-                };
-                let kind = match (first, second) {
-                    (true, true) => Fusion::Elementwise,
-                    (true, false) | (false, true) => Fusion::Reduction,
-                    (false, false) => Fusion::Mixed,
-                };
-                let bytes_saved = 2.0 * self.buffers[buffer].bytes() as f64;
-                let saved = bytes_saved / rate * 1e9 + speed.machine.call * 1e9;
-                let benefit = if total > 0.0 { (saved / total).min(1.0) } else { 0.0 };
-                found.push(Opportunity { producer, consumer, kind, benefit, bytes_saved });
+                *passed.entry((producer, consumer)).or_default() += 2.0 * self.buffers[buffer].bytes() as f64;
             }
         }
+        let opportunity = |((producer, consumer), bytes_saved): ((usize, usize), f64)| {
+            let kind = match (is_map(kernels[producer]?), is_map(kernels[consumer]?)) {
+                (true, true) => Fusion::Elementwise,
+                (true, false) | (false, true) => Fusion::Reduction,
+                (false, false) => Fusion::Mixed,
+            };
+            let saved = bytes_saved / rate * 1e9 + speed.machine.call * 1e9;
+            let benefit = if total > 0.0 { (saved / total).min(1.0) } else { 0.0 };
+            Some(Opportunity { producer, consumer, kind, benefit, bytes_saved })
+        };
+        let mut found: Vec<Opportunity> = passed.into_iter().filter_map(opportunity).collect();
         found.sort_by(|a, b| b.benefit.total_cmp(&a.benefit));
         found
     }
