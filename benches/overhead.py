@@ -10,6 +10,7 @@ Each figure is the best of some repetitions. `--rust` adds those of `cargo bench
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def operations() -> dict[str, float]:
         for _ in range(1000):
             y = step(y)
 
-    return {name: best(lambda step=step: chain(step), 1) / 1000 for name, step in steps.items()}  # type: ignore[misc]
+    return {name: best(functools.partial(chain, step), 1) / 1000 for name, step in steps.items()}
 
 
 def runs() -> dict[str, float]:

@@ -294,6 +294,11 @@ def flat(x: Any, axis: Any) -> Any:
     return x.permute([*kept, *axis]).reshape([*shape, -1])
 
 
+def flat_array(x: Any, axis: Any) -> Any:
+    """The same of an array."""
+    return np.moveaxis(x, axis, range(-len(axis), 0)).reshape(*[n for a, n in enumerate(x.shape) if a not in axis], -1)
+
+
 def mean(x: Any, axis: Any, keep: bool = False) -> Any:
     return x.mean(axis, keepdim=keep)
 
@@ -387,11 +392,7 @@ COMPOSITIONS: dict[str, Spellings] = {
         ],
     ),
     "argmax": (
-        lambda x, axis: (
-            np.moveaxis(x, axis, range(-len(axis), 0))
-            .reshape(*[n for a, n in enumerate(x.shape) if a not in axis], -1)
-            .argmax(-1)
-        ),
+        lambda x, axis: flat_array(x, axis).argmax(-1),
         [
             lambda x, axis: x.argmax(axis[0]) if len(axis) == 1 else flat(x, axis).argmax(-1),
             lambda x, axis: (-flat(x, axis)).argmin(-1),
@@ -399,11 +400,7 @@ COMPOSITIONS: dict[str, Spellings] = {
         ],
     ),
     "argmin": (
-        lambda x, axis: (
-            np.moveaxis(x, axis, range(-len(axis), 0))
-            .reshape(*[n for a, n in enumerate(x.shape) if a not in axis], -1)
-            .argmin(-1)
-        ),
+        lambda x, axis: flat_array(x, axis).argmin(-1),
         [
             lambda x, axis: x.argmin(axis[0]) if len(axis) == 1 else flat(x, axis).argmin(-1),
             lambda x, axis: (-flat(x, axis)).argmax(-1),

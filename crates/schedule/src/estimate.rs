@@ -12,6 +12,9 @@ use svod_ir::target::Target;
 /// Nodes of one kernel at most, twice as many with movements; operations of kernels that become one. Bounds
 /// code size, and the depth of every walk inside a kernel.
 pub(crate) const MAX_NODES: usize = 192;
+/// Vector instructions for a point of a kernel at most: bounds the time that LLVM takes for a kernel,
+/// which is some 20 µs each. A cut costs memory traffic worth some tens of them.
+pub(crate) const MAX_CODE: u32 = 400;
 /// Arguments of one kernel at most: their addresses are in registers or in the first cache lines of the stack.
 pub(crate) const MAX_PARAMS: usize = 24;
 /// Outputs of one kernel at most: as many streams as a processor writes at once.

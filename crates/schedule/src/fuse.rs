@@ -22,7 +22,9 @@ mod shapes;
 
 pub(crate) use shapes::merged;
 
-use crate::estimate::{COLUMNS, Caches, Decision, Estimate, FEWEST_ROWS, MAX_NODES, ONE_TASK, Repeated, Verdict};
+use crate::estimate::{
+    COLUMNS, Caches, Decision, Estimate, FEWEST_ROWS, MAX_CODE, MAX_NODES, ONE_TASK, Repeated, Verdict,
+};
 use crate::place::is_transfer;
 use access::{Access, Dim, Wanted, exact_dim};
 use chain::{Role, chain};
@@ -36,10 +38,6 @@ use svod_ir::graph::{Graph, Op, Shape};
 use svod_ir::kernel::Monoid;
 use svod_ir::pass::Artifact;
 use svod_ir::size::Size;
-
-/// Vector instructions for a point of a kernel at most: bounds the time that LLVM takes for a kernel,
-/// which is some 20 µs each. A cut costs memory traffic worth some tens of them.
-const MAX_CODE: u32 = 400;
 
 /// What becomes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
