@@ -113,6 +113,38 @@ def test_an_update_of_an_optimizer_is_a_kernel_a_parameter(tensors: int) -> None
     check(results, expected, kernels=tensors, moves=tensors * 7 * 4 * 30 * 17)
 
 
+@pytest.mark.parametrize("shape", [(96, 64), (2, 33, 70)])
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("biased", [True, False])
+def test_heads_of_one_operand_are_one_kernel(shape: tuple[int, ...], constant: bool, biased: bool) -> None:
+    x, depth = draw(*shape), shape[-1]
+    weights = [draw(depth, 50, seed=1 + i) for i in range(3)]
+    biases = [draw(50, seed=5 + i) if biased else np.zeros(50, np.float32) for i in range(3)]
+    t, ws, bs = svod.Tensor(x), [svod.Tensor(w) for w in weights], [svod.Tensor(b) for b in biases]
+    heads = [t @ w + b if biased else t @ w for w, b in zip(ws, bs, strict=True)]
+    plan = svod.prepare(*heads, inputs=[t] if constant else [t, *ws])
+    assert len(plan.kernels) == 1, [kernel.name for kernel in plan.kernels]
+    plan.execute()
+    for head, w, b in zip(plan.outputs, weights, biases, strict=True):
+        np.testing.assert_allclose(head.numpy(), x @ w + b, rtol=1e-4, atol=1e-3)
+
+
+def test_a_gate_and_what_it_opens_are_one_kernel() -> None:
+    x, gate, up = draw(90, 64), draw(64, 200, seed=1), draw(64, 200, seed=2)
+    t, g, u = map(svod.Tensor, (x, gate, up))
+    right = (x @ gate) / (1 + np.exp(-(x @ gate))) * (x @ up)
+    check([(t @ g).silu() * (t @ u)], [right], tolerance=1e-3)
+
+
+def test_products_of_other_columns_or_rows_stay_apart() -> None:
+    x, y, w, v = draw(64, 48), draw(64, 48, seed=1), draw(48, 48, seed=2), draw(48, 40, seed=3)
+    t, s, u, z = map(svod.Tensor, (x, y, w, v))
+    check([t @ u, t @ z], [x @ w, x @ v], kernels=2, tolerance=1e-3)
+    check([t @ u, s @ u], [x @ w, y @ w], kernels=2, tolerance=1e-3)
+    # What the second reads of the first it reads in other rows.
+    check([(t @ u) @ u], [(x @ w) @ w], kernels=2, tolerance=1e-2)
+
+
 def test_outputs_of_different_rows_stay_apart() -> None:
     x = draw(600, 700)
     t = svod.Tensor(x)

@@ -69,7 +69,7 @@ pub(crate) struct StageState {
 }
 
 /// The copy of an operand.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Operand {
     mem: Mem,
     layout: Layout,

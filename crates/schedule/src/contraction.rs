@@ -55,6 +55,15 @@ pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
     Some(Contraction { a, b, m, n, k, depth, acc: carries[0].dtype, a_axes, b_axes })
 }
 
+/// Whether contractions are one, or several of the same first operand with the same rows, columns and depth.
+pub(crate) fn are_heads(kernel: &Kernel, found: &[(usize, Contraction)]) -> bool {
+    found.windows(2).all(|pair| {
+        let [(s, a), (t, b)] = pair else { return false };
+        let over = kernel.stages[*s].over == kernel.stages[*t].over;
+        over && (a.a, a.m, a.n, &a.depth) == (b.a, b.m, b.n, &b.depth) && a.acc == b.acc
+    })
+}
+
 /// The two operands of a stage that sums their products, and does nothing else.
 fn factors(kernel: &Kernel, stage: usize) -> Option<[ExprId; 2]> {
     let Body::Fold { carries, emit: Emit::Last, results, .. } = &kernel.stages[stage].body else { return None };
@@ -161,9 +170,10 @@ pub(crate) fn layout_shape(extents: &[Size], layout: Layout) -> Vec<Size> {
 }
 
 /// The kernel that makes a prepared copy of `value` over the axes `over`: a map with one output,
-/// its last parameter, whose surplus columns are 0.
+/// its last parameter, after the first `own` of the kernel's; its surplus columns are 0.
 pub(crate) fn pack_kernel(
     kernel: &Kernel,
+    own: usize,
     value: ExprId,
     over: &[AxisId],
     layout: Layout,
@@ -178,7 +188,8 @@ pub(crate) fn pack_kernel(
     let extents: Vec<Size> = over.iter().map(|a| kernel.axes[a.index()].extent.clone()).collect();
     let shape = layout_shape(&extents, layout);
     let name = format!("{}_pack", kernel.name);
-    let mut pack = Kernel { name, params: kernel.params.clone(), vars: kernel.vars.clone(), ..Kernel::default() };
+    let params = kernel.params[..own].to_vec();
+    let mut pack = Kernel { name, params, vars: kernel.vars.clone(), ..Kernel::default() };
     let mut stored: Vec<Size> = Vec::new();
     for (i, extent) in shape.iter().enumerate() {
         let last = extent.upper_bound().ok_or("an operand without an upper bound")? - 1;

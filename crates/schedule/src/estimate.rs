@@ -19,6 +19,8 @@ pub(crate) const MAX_CODE: u32 = 400;
 pub(crate) const MAX_PARAMS: usize = 24;
 /// Outputs of one kernel at most: as many streams as a processor writes at once.
 pub(crate) const MAX_OUTPUTS: usize = 8;
+/// Contractions of one kernel at most: their sums are in a task's scratch at once.
+pub(crate) const MAX_PRODUCTS: usize = 4;
 /// Operations, counted as a tree, of a value that is computed again: code size, where kernels are small.
 const MAX_REPEATED: u32 = 32;
 /// Kernels that one is compared with at most, for each argument: so the work stays linear.

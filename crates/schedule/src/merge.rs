@@ -11,8 +11,9 @@ mod folds;
 mod join;
 mod rows;
 
-use crate::contraction::{recognise, window};
-use crate::estimate::{Decision, Estimate, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, Verdict};
+use crate::contraction::{are_heads, recognise, window};
+use crate::estimate::{Decision, Estimate, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, MAX_PRODUCTS, Verdict};
+use crate::heuristic::worth_a_tile;
 use crate::preschedule::Purpose;
 use crate::rangeify::Ranged;
 use folds::merge_folds;
@@ -25,7 +26,7 @@ use std::collections::BinaryHeap;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph};
-use svod_ir::kernel::{Body, Emit, Kernel, Stage};
+use svod_ir::kernel::{Body, Emit, Kernel, Out, Stage};
 use svod_ir::pass::{Pass, visit};
 
 /// A kernel, or a step of another kind, in the making.
@@ -139,10 +140,12 @@ impl<'g> Merger<'g> {
         }
         candidates.sort_unstable();
         candidates.dedup();
+        let products = are_products(&ranged.kernel);
         let ahead = |at: &usize| {
             let group = &self.groups[*at];
             let deeper = producers.iter().all(|p| p == at || self.groups[*p].depth < group.depth);
-            let same = matches!(&group.step, Step::Kernel(r) if may_merge(&r.kernel)) && group.device == *device;
+            let alike = |r: &Ranged| may_merge(&r.kernel) && are_products(&r.kernel) == products;
+            let same = matches!(&group.step, Step::Kernel(r) if alike(r)) && group.device == *device;
             deeper && same
         };
         visit(candidates.len());
@@ -183,6 +186,10 @@ impl<'g> Merger<'g> {
             (None, None) => return (decision, None),
             (Some(rows), None) => {
                 return match join(first, second, rows) {
+                    Some(merged) if are_products(&first.kernel) && !are_products(&merged.kernel) => {
+                        decision.verdict = Verdict::Apart("their products have different columns or depths");
+                        (decision, None)
+                    }
                     Some(mut merged) => {
                         merge_folds(&mut merged.kernel);
                         (decision, Some(merged))
@@ -248,9 +255,28 @@ fn in_order(groups: Vec<Group>) -> Vec<Step> {
     order
 }
 
+/// Whether a kernel is a map of contractions that share their first operand, all at the same points: several
+/// heads. Its tasks copy that operand's rows once.
+fn are_products(kernel: &Kernel) -> bool {
+    let Some((last, products)) = kernel.stages.split_last() else { return false };
+    let found: Vec<_> = (0..products.len()).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
+    let [(_, c), ..] = &found[..] else { return false };
+    let same = |s: &Stage| s.over == last.over && s.outs == [Out::Temp];
+    matches!(last.body, Body::Map(_))
+        && found.len() == products.len()
+        && found.len() <= MAX_PRODUCTS
+        && products.iter().all(same)
+        && worth_a_tile(kernel, c)
+        && are_heads(kernel, &found)
+        && (0..products.len()).all(|s| !window::is_convolution(kernel, s))
+}
+
 /// Whether a kernel may become part of another: it only maps and folds, and no schedule of its own
 /// waits for it.
 fn may_merge(kernel: &Kernel) -> bool {
+    if are_products(kernel) {
+        return true;
+    }
     let plain = |s: usize| match &kernel.stages[s].body {
         Body::Map(_) => true,
         Body::Fold { emit, .. } => {

@@ -1,17 +1,17 @@
 //! Names of kernels: what kind, over which extents.
 
-use crate::contraction::window;
+use crate::contraction::{are_heads, recognise, window};
 use svod_ir::kernel::{Body, Kernel};
 
 /// A short name such as `matmul_1024x384x384`, `conv_4x64x56x56x64x3x3` or `rows_96x128_128`.
 pub(crate) fn name(kernel: &Kernel) -> String {
     let last = kernel.stages.len() - 1;
     let folds = |s: usize| matches!(kernel.stages[s].body, Body::Fold { .. });
-    let is_tiled = |s: &usize| crate::contraction::recognise(kernel, *s).is_some();
-    let tiled: Vec<usize> = (0..kernel.stages.len()).filter(is_tiled).collect();
+    let found: Vec<_> = (0..kernel.stages.len()).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
+    let tiled: Vec<usize> = found.iter().map(|(s, _)| *s).collect();
     let convolution = (0..last).find(|s| window::is_convolution(kernel, *s));
     let (kind, stage) = match (tiled.first(), convolution) {
-        (Some(stage), _) if tiled.len() > 1 => ("attention", *stage),
+        (Some(stage), _) if !are_heads(kernel, &found) => ("attention", *stage),
         (Some(_), Some(stage)) => ("conv", stage),
         (None, Some(stage)) => ("depthwise", stage),
         (Some(stage), None) => ("matmul", *stage),

@@ -228,6 +228,9 @@ impl Lowering<'_> {
                 let at = self.lane_positions(start, step);
                 self.b.load(vector, place, at, mask, other)
             }
+            At::Strided(start, step) if self.b.as_const(step).is_some_and(|s| s.as_i64() == -1) => {
+                self.backwards(vector, place, start, mask, other)
+            }
             At::Strided(start, step) => match self.close(step, vector, mask) {
                 Some(apart) => self.every(apart, vector, place, start, mask, other),
                 None if mask.is_none() => {
@@ -254,6 +257,19 @@ impl Lowering<'_> {
         let at = self.size(&at)?;
         self.b.effect(Inst::Prefetch(place, at));
         Ok(())
+    }
+
+    /// Consecutive elements, of which the first is the last.
+    fn backwards(&mut self, of: Ty, place: Place, last: Val, mask: Option<Val>, other: Const) -> Val {
+        let reversed = || (0..of.lanes).rev().collect();
+        let back = self.b.index(1 - i64::from(of.lanes));
+        let first = self.b.alu(Alu::Add, &[last, back]);
+        let mask = mask.map(|mask| match self.b.ty(mask) {
+            Ty { lanes: 1, .. } => mask,
+            ty => self.b.pure(ty, Inst::Shuffle(mask, mask, reversed())),
+        });
+        let loaded = self.b.load(of, place, first, mask, other);
+        self.b.pure(of, Inst::Shuffle(loaded, loaded, reversed()))
     }
 
     /// A constant step that is so small that all that lies between the lanes is loaded as well. Where

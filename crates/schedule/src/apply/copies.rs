@@ -59,6 +59,16 @@ impl Scheduled {
         let copy = |n: &u8| self.stages[index].operands.get(usize::from(*n)).copied().flatten();
         let staged = |n: &u8| copy(n).is_some_and(|c| !matches!(c.layout, Layout::Plane { .. }));
         let copied = matches!(read, Read::Operand(n) if staged(n));
+        let known = self.same_copy(value, &over, layout).filter(|_| home == StageHome::Task && !copied);
+        if let (Read::Operand(operand), Some(temp)) = (read, known) {
+            let at: Vec<Size> = over.iter().map(|a| Size::from(&self.kernel.axes[a.index()].var)).collect();
+            let at: Vec<ExprId> = at.into_iter().map(|size| self.kernel.exprs.index(size)).collect();
+            let mem = Mem::Temp(temp, 0);
+            let copy = self.kernel.exprs.load(self.kernel.exprs.dtype(value), mem, &at);
+            contraction::replace_operand(&mut self.kernel, index, *operand, copy);
+            self.stages[index].operands[usize::from(*operand)] = Some(Operand { mem, layout });
+            return Ok(());
+        }
         if copied || self.kernel.stages.iter().any(|s| s.name == name) {
             return Err(format!("`{name}` is staged already"));
         }
@@ -96,7 +106,9 @@ impl Scheduled {
                 self.kernel.exprs.load(dtype, Mem::Param(param), &at)
             }
             StageHome::Prepared => {
-                let pack = contraction::pack_kernel(&self.kernel, value, &over, layout).map_err(String::from)?;
+                // Of the kernel's own arguments: those that the schedule adds come after them.
+                let own = self.kernel.params.len() - self.packs.len() - self.workspaces.len();
+                let pack = contraction::pack_kernel(&self.kernel, own, value, &over, layout).map_err(String::from)?;
                 let packed = ParamId(self.kernel.params.len() as u32);
                 let shape = pack.params[pack.params.len() - 1].shape.clone();
                 self.kernel.params.push(Param { dtype, shape, constant: true });
@@ -115,6 +127,17 @@ impl Scheduled {
             Read::Load { .. } => self.replace(index, value, copy),
         }
         Ok(())
+    }
+
+    /// The stage that copies the same for another contraction: one copy serves both.
+    fn same_copy(&self, value: ExprId, over: &[AxisId], layout: Layout) -> Option<TempId> {
+        let same = |s: &usize| {
+            let stage = &self.kernel.stages[*s];
+            let operand = Operand { mem: Mem::Temp(TempId(*s as u32), 0), layout };
+            let of_another = self.stages.iter().any(|state| state.operands.contains(&Some(operand)));
+            of_another && stage.over == over && stage.body.mapped() == Some(value) && stage.outs == [Out::Temp]
+        };
+        (0..self.kernel.stages.len()).find(same).map(|s| TempId(s as u32))
     }
 
     /// Adds the stage that copies an operand of stage `of`.

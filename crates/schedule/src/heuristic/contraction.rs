@@ -35,23 +35,25 @@ const MAX_LANES: i64 = 64;
 /// Sums that hide the latency of a multiply-add, with some to spare: two units of some 4 or 5 cycles.
 const SUMS_IN_FLIGHT: i64 = 12;
 
-pub(super) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
+pub(crate) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
     let depth = c.depth.iter().fold(1, |n: i64, a| n.saturating_mul(extent(kernel, *a)));
     extent(kernel, c.m) >= 2 && extent(kernel, c.n) >= 8 && depth >= 4
 }
 
 impl Choice<'_> {
     /// Tiles of registers, panels in caches; see Goto and van de Geijn (2008) and Low et al.
-    /// (2016) for how the factors follow from the machine.
-    pub(super) fn contraction(&mut self, stage: usize, c: &Contraction) {
+    /// (2016) for how the factors follow from the machine. Of several contractions with the same rows, a
+    /// task computes the same columns of all, from one copy of the rows.
+    pub(super) fn contraction(&mut self, found: &[(usize, Contraction)]) {
+        let [(first, c), ..] = found else { return };
         let k = self.kernel;
         let out = k.stages.len() - 1;
-        let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
         let (rows, vectors) = tile_shape(self.target, m, n, lanes);
         let cols = vectors * lanes;
         let element = c.acc.bytes() as i64;
+        let several = found.len() as i64;
 
         // A panel of B streams through the first-level cache from the second, of which a block of A takes
         // half. Each block of the depth reads and writes all sums once more, which is worth a panel twice as
@@ -59,14 +61,16 @@ impl Choice<'_> {
         // tall, since each panel of B is fetched once for it.
         let deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, DEEPEST);
         let block_k = if depth <= deepest * 3 / 2 { round_up(depth, 8) } else { round(depth, deepest, 8) };
-        let tall = (self.target.l2 as i64 / 2 / (block_k * element)).clamp(rows, MAX_ROWS);
-        let direct = copied_by(k, stage, out);
-        let widest = if direct { n } else { MAX_COLUMNS };
+        // What several contractions read stays for all of the depth.
+        let copied = if several > 1 { depth } else { block_k };
+        let tall = (self.target.l2 as i64 / 2 / (copied * element)).clamp(rows, MAX_ROWS);
+        let direct = several == 1 && copied_by(k, *first, out);
+        let widest = if direct { n } else { MAX_COLUMNS / several };
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
-        let constant = loads_only_constants(k, c.b);
+        let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
         let symbolic = k.axes[c.m.index()].extent.as_const().is_none();
-        let grid = Grid { outer, m, symbolic, n, depth, rows, cols, tall, widest, constant };
+        let grid = Grid { outer, m, symbolic, n, several, depth, rows, cols, tall, widest, constant };
         let (task_m, task_n) = grid.blocks();
 
         // The output: a grid of tasks, each a block of rows and columns.
@@ -88,11 +92,32 @@ impl Choice<'_> {
         }
         self.bind(inner[2].clone(), To::Vector);
 
-        // The contraction: blocks of depth, blocks of rows, panels of columns, tiles.
-        self.opts.push(Opt::At { stage: name.clone(), at: on });
+        let tile = Tile { rows, cols, task_m, block_k, copies: (m + task_m - 1) / task_m };
+        for (stage, c) in found {
+            let rows = match (several, stage == first) {
+                (1, _) => RowsCopy::Own,
+                (_, true) => RowsCopy::First,
+                (_, false) => RowsCopy::Known,
+            };
+            self.product(*stage, c, &tile, &on, rows);
+        }
+        if direct {
+            let (stage, output) = (k.stages[*first].name.clone(), k.stages[out].name.clone());
+            self.opts.push(Opt::Into { stage, output });
+        }
+    }
+
+    /// The loops of one contraction, in loop `at` of its output: blocks of depth, blocks of rows, panels of
+    /// columns, tiles; and its operands' copies. That of the rows is the first contraction's, if several share it.
+    fn product(&mut self, stage: usize, c: &Contraction, tile: &Tile, at: &LoopRef, rows: RowsCopy) {
+        let k = self.kernel;
+        let name = k.stages[stage].name.clone();
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        let &Tile { rows: height, cols, task_m, block_k, copies } = tile;
+        self.opts.push(Opt::At { stage: name.clone(), at: at.clone() });
         let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.k, 0));
         self.split(sm.clone(), task_m, Tail::Rest);
-        self.split(LoopRef { part: 1, ..sm.clone() }, rows, Tail::PadScratch);
+        self.split(LoopRef { part: 1, ..sm.clone() }, height, Tail::PadScratch);
         self.split(sn.clone(), cols, Tail::PadScratch);
         self.split(sk.clone(), block_k, Tail::Rest);
         let all = crate::contraction::stage_axes(k, stage);
@@ -103,22 +128,28 @@ impl Choice<'_> {
         self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
 
         // Tasks that would each copy the same columns share one copy.
-        let copies = (m + task_m - 1) / task_m;
-        let home = match (constant, copies) {
+        let home = match (loads_only_constants(k, c.b), copies) {
             (true, _) => StageHome::Prepared,
             (false, 1) => StageHome::Task,
             (false, _) => StageHome::Shared,
         };
         let along_rows = contiguous(k, &[c.a], &[], 0) == Some(c.m);
-        let a_layout = if along_rows { Layout::Panels(rows as u32) } else { Layout::Rows };
+        let a_layout = if along_rows { Layout::Panels(height as u32) } else { Layout::Rows };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 0.into(), layout: a_layout, home: StageHome::Task });
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout: Layout::Panels(cols as u32), home });
         let a = format!("{name}.a");
-        self.opts.push(Opt::At { stage: a.clone(), at: sm.clone() });
-        if along_rows {
-            self.copy_panels(&a, &c.operand_axes(k, 0, a_layout), rows, false, None);
-        } else {
-            self.copy_rows(&a, c, rows, lanes);
+        let place = match rows {
+            RowsCopy::Own => Some(sm),
+            RowsCopy::First => Some(at.clone()),
+            RowsCopy::Known => None,
+        };
+        if let Some(place) = place {
+            self.opts.push(Opt::At { stage: a.clone(), at: place });
+            if along_rows {
+                self.copy_panels(&a, &c.operand_axes(k, 0, a_layout), height, false, None);
+            } else {
+                self.copy_rows(&a, c, height, lanes);
+            }
         }
         let b = format!("{name}.b");
         let over = c.operand_axes(k, 1, Layout::Panels(cols as u32));
@@ -131,12 +162,9 @@ impl Choice<'_> {
             StageHome::Shared => self.copy_panels(&b, &over, cols, true, square),
             StageHome::Prepared => {}
         }
-        self.opts.push(Opt::Micro { stage: name.clone(), rows: rows as u32, cols: cols as u32 });
-        if direct {
-            self.opts.push(Opt::Into { stage: name, output: k.stages[out].name.clone() });
-        }
+        self.opts.push(Opt::Micro { stage: name.clone(), rows: height as u32, cols: cols as u32 });
         // A panel that comes from memory is fetched while the one before it is read.
-        let bytes = (depth.saturating_mul(n)).saturating_mul(element);
+        let bytes = extent(k, c.k).saturating_mul(extent(k, c.n)).saturating_mul(c.acc.bytes() as i64);
         if home == StageHome::Prepared || (home == StageHome::Shared && bytes > self.target.l3 as i64 / 2) {
             self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
         }
@@ -212,6 +240,30 @@ impl Choice<'_> {
     }
 }
 
+/// Tiles, and the blocks that they are in.
+struct Tile {
+    /// Rows and columns of a tile.
+    rows: i64,
+    cols: i64,
+    /// Rows of a task.
+    task_m: i64,
+    /// Depth of a block.
+    block_k: i64,
+    /// Tasks that want the same columns.
+    copies: i64,
+}
+
+/// Whose copy of the rows a contraction reads.
+#[derive(Clone, Copy)]
+enum RowsCopy {
+    /// Its own, of a block of the depth.
+    Own,
+    /// Its own, of all of the depth, for the others as well.
+    First,
+    /// That of the first of several.
+    Known,
+}
+
 /// The tasks of a contraction.
 struct Grid {
     /// Products of `m` × `n`.
@@ -220,6 +272,8 @@ struct Grid {
     /// Whether `m` is the most that there may be.
     symbolic: bool,
     n: i64,
+    /// Contractions of the same rows that a task computes.
+    several: i64,
     depth: i64,
     /// Rows and columns of the tile.
     rows: i64,
@@ -240,7 +294,8 @@ impl Grid {
         let tallest = (self.tall / self.rows).clamp(1, tiles(self.m, self.rows));
         let widest = (self.widest / self.cols).clamp(1, across);
         // Widths that cut the columns in equal parts, and are a few tiles at least.
-        let parts = (tiles(across, widest)..=tiles(across, widest).max(across / 8)).take(MAX_TASKS as usize);
+        let parts =
+            (tiles(across, widest)..=tiles(across, widest).max(across * self.several / 8)).take(MAX_TASKS as usize);
         let choices = parts.flat_map(|p| (1..=tallest).map(move |t| (t, tiles(across, p))));
         let few = self.symbolic.then_some(self.m.min(self.tall));
         let cost = |&(t, w): &(i64, i64)| self.cost(self.m, t, w) + few.map_or(0.0, |m| self.cost(m, t, w));
@@ -252,9 +307,10 @@ impl Grid {
     /// numbers of threads.
     fn cost(&self, m: i64, t: i64, w: i64) -> f64 {
         let (down, across) = (tiles(m, self.rows), tiles(self.n, self.cols));
-        let work = m.saturating_mul(self.n).saturating_mul(self.depth).saturating_mul(self.outer);
+        let work = m.saturating_mul(self.n).saturating_mul(self.depth).saturating_mul(self.outer * self.several);
         let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (128 * TASK)).min(MAX_TASKS));
-        let copies = COPY / (w * self.cols) as f64 + FETCH[usize::from(self.constant)] / (t * self.rows) as f64;
+        let copies =
+            COPY / (w * self.cols * self.several) as f64 + FETCH[usize::from(self.constant)] / (t * self.rows) as f64;
         let columns = self.outer.saturating_mul(tiles(across, w));
         let even = (self.outer.saturating_mul(down).saturating_mul(across)) as f64;
         let powers = (1..).map(|p| 1 << p).take_while(|threads| *threads <= wanted);

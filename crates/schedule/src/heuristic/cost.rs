@@ -1,5 +1,6 @@
 //! What a kernel reads, writes and computes, as far as a schedule's choice depends on it.
 
+use crate::contraction::axes_of;
 use std::cmp::Reverse;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem};
@@ -32,6 +33,9 @@ pub(super) fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
     })
 }
 
+/// How much more another operand has to be read for one not to matter.
+const LITTLE: i64 = 16;
+
 /// Points below which an axis fills no vector.
 const NARROW: i64 = 8;
 
@@ -45,9 +49,14 @@ pub(crate) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_
         votes.iter_mut().enumerate().filter(|(a, _)| along(*a)).for_each(|(_, votes)| *votes += weight);
     };
     stores.iter().for_each(|s| vote(*s, store_weight));
-    for e in k.exprs.reachable(roots) {
+    let loads = k.exprs.loads(roots);
+    let points = |e: &ExprId| axes_of(k, *e).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+    let most = loads.iter().map(points).max().unwrap_or(1);
+    for e in loads {
         if let Expr::Load { index, from, .. } = k.exprs.get(e) {
-            let weight = if matches!(from, Mem::Param(_)) { 2 } else { 1 };
+            // What few points read costs little, however it lies.
+            let much = points(&e).saturating_mul(LITTLE) >= most;
+            let weight = if much && matches!(from, Mem::Param(_)) { 2 } else { usize::from(much) };
             index.last().into_iter().for_each(|l| vote(*l, weight));
         }
     }
@@ -71,10 +80,15 @@ pub(super) fn strided(k: &Kernel, roots: &[ExprId], axis: AxisId) -> Vec<ExprId>
 
 /// Whether an index grows by one with each point of an axis.
 pub(super) fn steps_along(k: &Kernel, index: ExprId, axis: AxisId) -> bool {
-    let Expr::Index(size) = k.exprs.get(index) else { return false };
+    step_along(k, index, axis) == Some(1)
+}
+
+/// By how much an index grows with each point of an axis, if always by as much.
+pub(super) fn step_along(k: &Kernel, index: ExprId, axis: AxisId) -> Option<i64> {
+    let Expr::Index(size) = k.exprs.get(index) else { return None };
     let var = &k.axes[axis.index()].var;
-    let step = |v: &Variable| (v == var).then(|| Size::from(var) + 1);
-    size.variables().contains(var) && (size.substitute(&step) - size).as_const() == Some(1)
+    let next = |v: &Variable| (v == var).then(|| Size::from(var) + 1);
+    (size.substitute(&next) - size).as_const()
 }
 
 /// `n` in equal blocks of at most about `block`, a multiple of `of`; without a tail where that does

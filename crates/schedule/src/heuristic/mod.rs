@@ -19,9 +19,9 @@ mod scatter;
 mod sort;
 mod transpose;
 
-use crate::contraction::{Contraction, recognise};
+use crate::contraction::{Contraction, are_heads, recognise};
 use crate::opt::{LoopRef, Opt, Schedule, Tail, To};
-use contraction::worth_a_tile;
+pub(crate) use contraction::worth_a_tile;
 pub(crate) use cost::contiguous;
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::target::Target;
@@ -54,8 +54,11 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool) -> Schedule {
     {
         return schedule;
     }
-    match found.pop().filter(|_| !strict) {
-        Some((stage, c)) if found.is_empty() && worth_a_tile(kernel, &c) => choice.contraction(stage, &c),
+    if strict || !are_heads(kernel, &found) {
+        found.clear();
+    }
+    match &found[..] {
+        [(_, c), ..] if worth_a_tile(kernel, c) => choice.contraction(&found),
         _ if !strict && (choice.columns() || choice.in_parts()) => {}
         _ => choice.stage(last),
     }

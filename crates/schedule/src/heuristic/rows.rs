@@ -17,6 +17,10 @@ const STREAMS: i64 = 4;
 const LONG_ROW: i64 = 4096;
 /// Bytes of a row at least that is written past the caches: beside it, partial lines at its ends are nothing.
 const STREAMED_ROW: i64 = 512;
+/// Lanes of a vector at least.
+const SHORTEST: i64 = 8;
+/// Points of an axis at most that is laid out where it fills no vector.
+const LAID_OUT: i64 = 16;
 /// Rows that read something for which a copy that lies better is worth making.
 const ROWS_WORTH_A_COPY: i64 = 16;
 
@@ -37,9 +41,12 @@ impl Choice<'_> {
         let contiguous = stage_vector(k, out).filter(lies_across);
         // A row axis along which memory is contiguous, when no other axis is: blocks of rows.
         let across = rows.iter().copied().find(|a| Some(*a) == contiguous);
+        let map = matches!(k.stages[out].body, Body::Map(_));
         let own = stage_axes(k, out);
         let folded: Vec<AxisId> = own.iter().copied().filter(|a| !over.contains(a)).collect();
-        let lanes = self.lanes(out);
+        // A map of short rows takes shorter vectors.
+        let short = contiguous.map(|a| extent(k, a)).filter(|n| map && *n >= SHORTEST && *n < self.lanes(out));
+        let lanes = short.map_or(self.lanes(out), |n| 1 << n.ilog2());
 
         // The axis that is cut into vectors, if any.
         let vector = contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a));
@@ -109,7 +116,7 @@ impl Choice<'_> {
                 let vectors = if streams.is_some() { 1 } else { unrolled(k, out) };
                 self.vectorize(out, axis, &mut order, lanes, vectors)
             }
-            (None, None) => Vec::new(),
+            (None, None) => self.narrow(out, contiguous.filter(|a| out == 0 || !rows.contains(a)), &mut order),
         };
         binds.splice(0..0, streams.map(|at| Opt::Bind { at, to: To::Unroll }));
         if !order.is_empty() {
@@ -140,6 +147,22 @@ impl Choice<'_> {
                 self.copy_strided(stage, vector, &rows);
             }
         }
+    }
+
+    /// Moves an axis of too few points for a vector to the end of `order`, where it is laid out: the code generator
+    /// joins neighbours that are only copied.
+    fn narrow(&self, out: usize, contiguous: Option<AxisId>, order: &mut Vec<LoopRef>) -> Vec<Opt> {
+        let k = self.kernel;
+        let few = |a: &AxisId| k.axes[a.index()].extent.as_const().is_some_and(|n| (2..=LAID_OUT).contains(&n));
+        let map = matches!(k.stages[out].body, Body::Map(_));
+        let Some(axis) = contiguous.filter(|a| map && cost(k) <= 12 && few(a)) else { return Vec::new() };
+        let name = k.axes[axis.index()].var.name();
+        let parts: Vec<usize> = (0..order.len()).filter(|l| order[*l].axis == name).collect();
+        // One that is cut into tasks is all that there is.
+        let [at] = parts[..] else { return Vec::new() };
+        let at = order.remove(at);
+        order.push(at.clone());
+        vec![Opt::Bind { at, to: To::Unroll }]
     }
 
     /// Whether what a map writes is not found in a cache by whoever reads it: larger than the last one. It is

@@ -3,11 +3,11 @@
 //! A cache line of a transposed operand holds the values of several rows of the result. Inside a block
 //! of one line's points of that axis, all that is read is used while it is in the first-level cache.
 
-use super::cost::{extent, round_up, steps_along};
+use super::cost::{extent, round_up, step_along};
 use super::rows::MAX_TASKS;
 use super::{Choice, TASK};
 use crate::opt::{LoopRef, Opt, Tail, To};
-use svod_ir::expr::{Expr, Mem};
+use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Kernel};
 
 /// Bytes of a cache line.
@@ -16,7 +16,15 @@ const LINE: i64 = 64;
 /// Points of the vector's axis in a block: what is read of them should stay in the first-level cache.
 const BLOCK: i64 = 256;
 
-/// The axis along which an operand is contiguous that varies with the vector's axis elsewhere.
+/// Elements from one point to the next at most where a line of memory holds a few.
+const CLOSE: i64 = 4;
+
+/// Whether an index moves along an axis in small steps, forwards or backwards.
+fn walks_along(k: &Kernel, index: ExprId, axis: AxisId) -> bool {
+    step_along(k, index, axis).is_some_and(|step| step != 0 && step.abs() <= CLOSE)
+}
+
+/// The axis along which an operand lies close together that varies with the vector's axis elsewhere.
 pub(super) fn crossed(k: &Kernel, stage: usize, vector: AxisId) -> Option<AxisId> {
     let name = &k.axes[vector.index()].var;
     let mut found = None;
@@ -25,7 +33,7 @@ pub(super) fn crossed(k: &Kernel, stage: usize, vector: AxisId) -> Option<AxisId
         let Some((last, outer)) = index.split_last() else { continue };
         let names_it = |i: &_| matches!(k.exprs.get(*i), Expr::Index(size) if size.variables().contains(name));
         if outer.iter().any(names_it) && !names_it(last) {
-            let along = k.stages[stage].over.iter().copied().filter(|a| steps_along(k, *last, *a));
+            let along = k.stages[stage].over.iter().copied().filter(|a| walks_along(k, *last, *a));
             found = along.chain(found).max_by_key(|a| extent(k, *a));
         }
     }
@@ -36,8 +44,9 @@ impl Choice<'_> {
     /// A map of two directions: tasks and blocks of both axes, vectors along the one that is written.
     pub(super) fn transposed(&mut self, stage: usize, vector: AxisId, across: AxisId, work: i64) {
         let k = self.kernel;
-        let lanes = self.lanes(stage);
-        let line = LINE * lanes / self.target.vector_bytes as i64;
+        let full = self.lanes(stage);
+        let line = LINE * full / self.target.vector_bytes as i64;
+        let lanes = full.min(1 << extent(k, vector).ilog2());
         let (v, a) = (self.at(stage, vector, 0), self.at(stage, across, 0));
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
         let block = round_up(BLOCK.min(extent(k, vector)), lanes);

@@ -10,7 +10,7 @@
 use super::{Env, Lowerer};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
 use svod_ir::kernel::{Body, Emit, Kernel, Monoid};
 use svod_ir::size::{Size, Variable};
 
@@ -144,14 +144,18 @@ impl Search<'_> {
 
     /// An integer expression as a size.
     fn size(&self, e: ExprId, place: &dyn Fn(&Variable) -> Option<Size>) -> Option<Size> {
-        let exprs = &self.kernel.exprs;
-        match exprs.get(e) {
-            Expr::Index(size) => Some(size.substitute(place)),
-            Expr::Cast(DType::I64 | DType::Index, x) => self.size(*x, place),
-            Expr::Const(c) if c.dtype().is_int() => Some(Size::from(c.as_i64())),
-            Expr::Alu(Alu::Add, of) => Some(self.size(of[0], place)? + self.size(of[1], place)?),
-            Expr::Alu(Alu::Sub, of) => Some(self.size(of[0], place)? - self.size(of[1], place)?),
-            _ => None,
-        }
+        size_of(&self.kernel.exprs, e, place)
+    }
+}
+
+/// An integer expression as a size, its variables replaced by what `place` gives for them.
+pub(super) fn size_of(exprs: &ExprPool, e: ExprId, place: &dyn Fn(&Variable) -> Option<Size>) -> Option<Size> {
+    match exprs.get(e) {
+        Expr::Index(size) => Some(size.substitute(place)),
+        Expr::Cast(DType::I64 | DType::Index, x) => size_of(exprs, *x, place),
+        Expr::Const(c) if c.dtype().is_int() => Some(Size::from(c.as_i64())),
+        Expr::Alu(Alu::Add, of) => Some(size_of(exprs, of[0], place)? + size_of(exprs, of[1], place)?),
+        Expr::Alu(Alu::Sub, of) => Some(size_of(exprs, of[0], place)? - size_of(exprs, of[1], place)?),
+        _ => None,
     }
 }

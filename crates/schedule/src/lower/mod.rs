@@ -12,12 +12,15 @@
 mod cascade;
 mod convert;
 mod fold;
+mod index_sets;
 mod into;
 mod limit;
 mod micro;
 mod region;
 mod scatter;
 mod sort;
+
+use limit::size_of;
 
 pub(crate) use cascade::{LONGEST_SUM, cascades};
 pub(crate) use region::reads;
@@ -104,6 +107,7 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
             why,
         })?);
     }
+    phases.iter_mut().for_each(index_sets::cut);
     let strict = scheduled.strict;
     let Kernel { name, mut params, vars, .. } = scheduled.kernel;
     let (packs, mut workspaces) = (scheduled.packs, scheduled.workspaces);

@@ -1,5 +1,6 @@
 //! Several folds of the same points are one fold with several running values.
 
+use crate::contraction::recognise;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Carry, Emit, Kernel, Stage};
 use svod_ir::size::{Size, Variable};
@@ -38,7 +39,10 @@ fn may_merge(kernel: &Kernel, earlier: usize, later: usize) -> bool {
         Expr::Load { from: Mem::Temp(t, _), .. } => t.index() < earlier,
         _ => true,
     };
+    // Contractions have tiles.
+    let products = [earlier, later].iter().any(|s| recognise(kernel, *s).is_some());
     a.over == b.over
+        && !products
         && extents(inner) == extents(with)
         && some.len() + more.len() <= MAX_CARRIES
         && reads.iter().all(before)

@@ -4,6 +4,7 @@
 //! second reads what the first writes, it reads the stage that computes it.
 
 use super::{Ranged, Rows};
+use crate::contraction::recognise;
 use rustc_hash::FxHashMap;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
 use svod_ir::graph::walk::NodeIndex;
@@ -29,6 +30,7 @@ pub(super) fn join(first: &Ranged, second: &Ranged, rows: &Rows) -> Option<Range
         merged: None,
     };
     rows.pairs.iter().for_each(|(of_second, of_first)| join.axes[of_second.index()] = Some(*of_first));
+    join.share_depth();
     join.add_params()?;
     join.add_stages()?;
     let Join { mut kernel, nodes, outputs, .. } = join;
@@ -59,6 +61,21 @@ struct Join<'a> {
 }
 
 impl Join<'_> {
+    /// Lets contractions sum over the same axes, so that an operand of both is the same expression.
+    fn share_depth(&mut self) {
+        let second = &self.second.kernel;
+        if recognise(&self.kernel, 0).is_none() || recognise(second, 0).is_none() {
+            return;
+        }
+        let (ours, theirs) = (self.kernel.stages[0].body.inner(), second.stages[0].body.inner());
+        let extents = |k: &Kernel, axes: &[AxisId]| -> Vec<Size> {
+            axes.iter().map(|a| k.axes[a.index()].extent.clone()).collect()
+        };
+        if extents(&self.kernel, ours) == extents(second, theirs) {
+            theirs.iter().zip(ours).for_each(|(b, a)| self.axes[b.index()] = Some(*a));
+        }
+    }
+
     /// Gives the arguments numbers; nothing, where one is what the first writes under another shape.
     fn add_params(&mut self) -> Option<()> {
         let second = &self.second.kernel;

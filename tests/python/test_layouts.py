@@ -1,0 +1,117 @@
+"""Layouts: a chain of movements is one copy, and none where a neighbour absorbs it, whatever the extents and types."""
+
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import svod
+
+Array = npt.NDArray[Any]
+Movement = tuple[str, Callable[[svod.Tensor], svod.Tensor], Callable[[Array], Array]]
+
+TYPES = [np.int8, np.float16, np.float32, np.float64, np.bool_]
+
+
+def draw(*shape: int, dtype: Any = np.float32) -> Array:
+    values = np.random.default_rng(0).integers(-100, 100, shape)
+    return (values > 0) if dtype == np.bool_ else values.astype(dtype)
+
+
+def check(result: svod.Tensor, expected: Array, moves: int) -> None:
+    """One kernel that moves so many bytes, or none where the memory is what is wanted as it is."""
+    plan = svod.prepare(result)
+    assert len(plan.kernels) <= 1, [kernel.name for kernel in plan.kernels]
+    plan.execute()
+    mine = plan.outputs[0].numpy()
+    assert mine.dtype == expected.dtype and mine.shape == expected.shape
+    np.testing.assert_array_equal(mine, expected)
+    size = {"int8": 1, "bool": 1, "float16": 2, "float32": 4, "float64": 8}
+    for kernel in plan.kernels:
+        assert sum(size[dtype] * count for dtype, count in kernel.buffers) == moves
+
+
+@pytest.mark.parametrize("axes", [*permutations(range(3)), *permutations(range(4))], ids=str)
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+def test_any_permutation_is_one_copy(axes: tuple[int, ...], dtype: Any) -> None:
+    shape = (19, 33, 70) if len(axes) == 3 else (5, 18, 7, 35)
+    x = draw(*shape, dtype=dtype)
+    check(svod.Tensor(x).permute(*axes).contiguous() + 0, x.transpose(axes), moves=2 * x.nbytes)
+
+
+MOVEMENTS: list[Movement] = [
+    ("transpose", lambda t: t.mT, lambda a: a.swapaxes(-1, -2)),
+    ("flip rows", lambda t: t.flip(0), lambda a: a[::-1]),
+    ("flip columns", lambda t: t.flip(1), lambda a: a[:, ::-1]),
+    ("every second column", lambda t: t[:, ::2], lambda a: a[:, ::2]),
+    ("every third row", lambda t: t[1::3], lambda a: a[1::3]),
+    ("pad", lambda t: t.pad(((1, 2), (3, 4))), lambda a: np.pad(a, ((1, 2), (3, 4)))),
+    ("concat rows", lambda t: svod.cat([t, t], 0), lambda a: np.concatenate([a, a], 0)),
+    ("concat columns", lambda t: svod.cat([t, t], 1), lambda a: np.concatenate([a, a], 1)),
+    ("roll", lambda t: t.roll(3, 1), lambda a: np.roll(a, 3, 1)),
+]
+
+
+def moved(x: Array, y: Array) -> int:
+    """Bytes of a copy: what it reads, and what it writes."""
+    return x.nbytes + y.nbytes
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(64, 64), (33, 131), (300, 7), (5, 300), (1, 9), (40, 1)], ids=str)
+@pytest.mark.parametrize("movement", MOVEMENTS, ids=lambda m: m[0])
+def test_a_movement_is_one_copy(movement: Movement, shape: tuple[int, int], dtype: Any) -> None:
+    _, mine, theirs = movement
+    x = draw(*shape, dtype=dtype)
+    check(mine(svod.Tensor(x)).contiguous(), theirs(x), moves=moved(x, theirs(x)))
+
+
+@pytest.mark.parametrize("second", MOVEMENTS, ids=lambda m: m[0])
+@pytest.mark.parametrize("first", MOVEMENTS, ids=lambda m: m[0])
+def test_a_chain_of_movements_is_one_copy(first: Movement, second: Movement) -> None:
+    x = draw(37, 66, dtype=np.int8)
+    expected = second[2](first[2](x))
+    check(second[1](first[1](svod.Tensor(x))).contiguous(), expected, moves=moved(x, expected))
+
+
+def test_a_long_chain_is_one_copy() -> None:
+    x = draw(6, 34, 5, 20)
+    t = svod.Tensor(x).permute(0, 2, 1, 3).flip(3).reshape(30, 680).mT[::2].pad(((0, 1), (2, 0)))
+    a = np.pad(x.transpose(0, 2, 1, 3)[..., ::-1].reshape(30, 680).T[::2], ((0, 1), (2, 0)))
+    check(t.contiguous(), a, moves=moved(x, a))
+
+
+@pytest.mark.parametrize("movement", MOVEMENTS, ids=lambda m: m[0])
+def test_maps_and_reductions_absorb_movements(movement: Movement) -> None:
+    _, mine, theirs = movement
+    x = draw(37, 66)
+    y = theirs(x)
+    t = svod.Tensor(x)
+    check(mine(t) * 2 + 1, y * 2 + 1, moves=moved(x, y))
+    for axis in (0, 1):
+        check(mine(t).sum(axis), y.sum(axis), moves=x.nbytes + y.sum(axis).nbytes)
+        check(mine(t).max(axis), y.max(axis), moves=x.nbytes + y.max(axis).nbytes)
+
+
+@pytest.mark.parametrize("movement", MOVEMENTS, ids=lambda m: m[0])
+def test_contractions_absorb_movements(movement: Movement) -> None:
+    _, mine, theirs = movement
+    x = draw(37, 66) % 8
+    y = theirs(x)
+    w = draw(y.shape[1], 24) % 8
+    t, u = svod.Tensor(x), svod.Tensor(w)
+    plan = svod.prepare(mine(t) @ u, inputs=[t, u])
+    assert len(plan.kernels) == 1
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), y @ w)
+
+
+@pytest.mark.parametrize("shape", [(1 << 20, 4), (1023, 1025), (64, 192, 256), (1 << 18, 7)], ids=str)
+def test_large_chains_are_one_copy(shape: tuple[int, ...]) -> None:
+    x = draw(*shape)
+    last = len(shape) - 1
+    t, a = svod.Tensor(x).transpose(0, last).flip(0), np.flip(np.swapaxes(x, 0, last), 0)
+    check(svod.cat([t, t], last).contiguous(), np.concatenate([a, a], last), moves=3 * x.nbytes)
