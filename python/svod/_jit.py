@@ -50,7 +50,9 @@ class _Trace:
     variables: frozenset[str]
     graph: str
     # Makes the function's result of the plan's.
-    result: Callable[[Sequence[Tensor]], Any]
+    result: Callable[[Sequence[Any]], Any]
+    # Which of the plan's results are sizes that the function gives.
+    numbers: list[int]
     # The objects that the key names by identity: alive, their identities are not used again.
     held: list[Any]
     # Parameters of modules that it was traced with, as constants, and their values then.
@@ -137,7 +139,10 @@ class Jitted(Generic[P, R]):
             outputs = trace.plan.run(*arrays, **_values(sizes, trace.variables))
         else:
             outputs = trace.plan.run(*arrays)
-        result: R = trace.result(outputs)
+        results: list[Any] = outputs
+        for at in trace.numbers:
+            results[at] = results[at].item()
+        result: R = trace.result(results)
         return result
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -258,14 +263,22 @@ class Jitted(Generic[P, R]):
         finally:
             _tracing.depth -= 1
         found: list[Any] = []
-        shape = taken(result, found, constant)
+        numbers: list[int] = []
+
+        def number(value: Any) -> Any:
+            if not isinstance(value, Size):
+                return constant(value)
+            numbers.append(len(found))
+            return taken(Tensor(value), found, constant)
+
+        shape = taken(result, found, number)
         # Handles of its own: preparing makes a tensor stand for the plan's output.
         tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
         outputs = [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
         graph = "\n".join(output.graph() for output in outputs)
         plan = prepare(*outputs, inputs=inputs) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
-        return _Trace(plan, variables, graph, rebuilder(shape), held, constants, values)
+        return _Trace(plan, variables, graph, rebuilder(shape), numbers, held, constants, values)
 
 
 def _values(sizes: list[Size], wanted: frozenset[str]) -> dict[str, int]:
@@ -306,7 +319,8 @@ def jit(
     traced and compiled anew: Python's numbers, of which `np.float64` is one, and text, and other objects, by
     identity. `shapes` declares shapes of arguments by name, whose variables any size may take.
 
-    Results are tensors of their own, in the structure that the function gives. Tensors that the
+    Results are tensors of their own, in the structure that the function gives; sizes are the numbers that they
+    are in this call. Tensors that the
     function finds elsewhere are constants, and what it does besides happens only while it is
     traced. Parameters of a module that is an argument, such as `self`, are constants too, and it is
     traced anew when they are replaced. Looking at data there (`numpy()`, `float(t)`, `if t:`) raises `TraceError`.

@@ -460,3 +460,37 @@ def test_run_leaves_the_plans_own_memory_alone() -> None:
     given, *sums = plan.run(np.float32([4, 5, 6]))
     plan.execute(np.float32([0, 0, 0]))
     assert given.tolist() == [4, 5, 6] and [s.tolist() for s in sums] == [[5, 6, 7]] * 2
+
+
+def test_a9_sizes_that_a_function_gives_are_those_of_the_call() -> None:
+    n, m = svod.Variable("n", 1, 64), svod.Variable("m", 0, 9)
+
+    @svod.jit(shapes={"x": (n, 2)})
+    def halves(x: svod.Tensor, k: Any = 0) -> dict[str, Any]:
+        return {"rows": x.shape[0], "of": [x.shape[0] // 2 + k, x.shape[1], x[: x.shape[0] // 2]]}
+
+    for rows in (7, 2, 64):
+        given = halves(np.ones((rows, 2), np.float32))
+        assert type(given["rows"]) is int
+        assert (given["rows"], given["of"][:2]) == (rows, [rows // 2, 2])
+        assert given["of"][2].shape == (rows // 2, 2)
+        assert halves(np.ones((rows, 2), np.float32), m.bind(5))["of"][0] == rows // 2 + 5
+    assert halves.traces == 2
+
+    @svod.jit
+    def only_sizes(k: Any) -> Any:
+        return k * 2 + 1
+
+    assert [only_sizes(m.bind(k)) for k in (3, 9, 0)] == [7, 19, 1]
+    assert only_sizes.traces == 1
+
+
+def test_a9_two_variables_of_one_name_are_a_mismatch() -> None:
+    wide, narrow = svod.Variable("n", 1, 64), svod.Variable("n", 1, 32)
+
+    @svod.jit(shapes={"x": (wide,), "y": (narrow,)})
+    def both(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
+        return x.sum() + y.sum()
+
+    with pytest.raises(svod.ArgumentError, match=r"bind mismatch: n in \[1, 32\] and n in \[1, 64\]"):
+        both(np.ones(5, np.float32), np.ones(7, np.float32))

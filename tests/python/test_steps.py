@@ -168,6 +168,44 @@ def test_b4_loop_values_win_over_user_values_of_the_same_name() -> None:
     assert y.item() == 10 + 2 + 3
 
 
+def test_b4_no_users_variable_is_a_loops() -> None:
+    with pytest.raises(svod.ArgumentError, match="'loop.0' cannot name a variable"):
+        svod.Variable("loop.0", 0, 3)
+    i, j = svod.Variable("loop0", 0, 2).bind(2), svod.Variable("loop_0", 0, 2).bind(1)
+    x = svod.Tensor([1.0, 2.0, 3.0])
+
+    def inner(at: svod.Size, v: svod.Tensor) -> svod.Tensor:
+        return svod.iterate(3, lambda below, w: w + (below + 10 * at + 100 * i + 1000 * j), v)
+
+    y = svod.iterate(3, inner, x)
+    added = sum(below + 10 * at + 200 + 1000 for at in range(3) for below in range(3))
+    plan = y.prepare(inputs=[x])
+    plan.execute()
+    assert plan.outputs[0].tolist() == [1 + added, 2 + added, 3 + added]
+    plan.execute(loop0=0)
+    assert plan.outputs[0].tolist() == [v + added - 9 * 200 for v in (1, 2, 3)]
+
+
+def test_d4_variables_may_be_named_like_counters_of_kernels() -> None:
+    # Whichever names lowering gives to its loops.
+    a, b = np.ones((40, 50), np.float32), np.ones((50, 60), np.float32)
+    rows, keys = np.arange(6000, dtype=np.float32)[None], np.arange(300, dtype=np.int32)[::-1].copy()
+    stems = ("line", "row", "vector", "lane", "lanes", "out_a0_0", "pack_a0_0", "out_a0_1", "t0_a0_0")
+    for name in (f"{stem}_{at}" for stem in stems for at in range(4)):
+        n = svod.Variable(name, 1, 7).bind(3)
+        results = [
+            svod.Tensor(a) @ svod.Tensor(b) + n,
+            (svod.Tensor(rows) * n).sum(),
+            svod.sort(svod.Tensor(keys) * n),
+            svod.topk(svod.Tensor(rows[0]) + n, 5)[0],
+        ]
+        svod.realize(*results)
+        assert results[0].numpy().max() == 53.0
+        assert results[1].item() == 3 * rows.sum()
+        assert results[2].tolist() == [3 * k for k in range(300)]
+        assert results[3].tolist() == [6002.0, 6001.0, 6000.0, 5999.0, 5998.0]
+
+
 def test_b4_no_iteration_gives_what_it_began_with() -> None:
     x = svod.Tensor([1.0, 2.0])
     assert svod.iterate(0, lambda i, v: v * 2, x).tolist() == [1.0, 2.0]
@@ -222,8 +260,8 @@ def test_b6_loops_are_cached_by_structure() -> None:
 def test_b4_a_name_that_a_loop_fixes() -> None:
     x = svod.Tensor([1.0, 2.0])
     plan = svod.iterate(3, lambda i, v: v + i, x).prepare(inputs=[x])
-    with pytest.raises(svod.ArgumentError, match="variable 'loop0' is fixed by the plan"):
-        plan.execute(loop0=1)
+    with pytest.raises(svod.ArgumentError, match=r"variable 'loop.0' is fixed by the plan"):
+        plan.execute(**{"loop.0": 1})
     # Free in what is outside of the loop.
     n = svod.Variable("loop0", 1, 8)
     total = svod.iterate(range(2, 4), lambda i, s: s + i, svod.arange(8)[: n.bind(5)].sum())

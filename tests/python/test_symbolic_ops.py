@@ -235,3 +235,38 @@ def test_a9_what_cannot_work_names_operation_and_size(name: str, refused: Callab
     with pytest.raises(svod.Error, match=rf"\b{message}\b") as error:
         refused(svod.empty(N, 4))
     assert isinstance(error.value, (svod.ShapeError, svod.UnsupportedError, ValueError, IndexError)), type(error.value)
+
+
+def test_a9_slices_of_a_symbolic_axis_are_those_of_its_size() -> None:
+    n = svod.Variable("n", 0, 12)
+    whole = np.arange(12)
+    slices = [
+        slice(*ends, step)
+        for ends in ((None, None), (2, 5), (-5, -2), (-3, None), (9, 2))
+        for step in (1, 2, 3, -1, -2)
+    ]
+    source = svod.Tensor(whole)
+    plan = svod.prepare(*[source[: n.bind(9)][cut] for cut in slices])
+    for size in (9, 0, 1, 2, 5, 12):
+        plan.execute(n=size)
+        for cut, found in zip(slices, plan.outputs, strict=True):
+            np.testing.assert_array_equal(found.numpy(), whole[:size][cut], err_msg=f"{cut} of {size}")
+
+
+def test_a9_slices_of_a_symbolic_axis_are_set() -> None:
+    n = svod.Variable("n", 0, 12)
+    whole = np.arange(12)
+    slices = [slice(*ends, step) for ends in ((None, None), (2, 5), (-5, -2), (-3, None)) for step in (1, 2, 3, -1, -2)]
+    changed = []
+    for cut in slices:
+        t = svod.Tensor(whole)[: n.bind(9)]
+        t[cut] = t[cut] * 10 + 1
+        t[cut] = -t[cut]
+        changed.append(t)
+    plan = svod.prepare(*changed)
+    for size in (9, 0, 1, 2, 5, 12):
+        plan.execute(n=size)
+        for cut, found in zip(slices, plan.outputs, strict=True):
+            expected = whole[:size].copy()
+            expected[cut] = -(expected[cut] * 10 + 1)
+            np.testing.assert_array_equal(found.numpy(), expected, err_msg=f"{cut} of {size}")

@@ -20,7 +20,7 @@ mod lex;
 mod parse;
 mod print;
 
-pub(crate) use lex::{Lexer, Token, is_name};
+pub(crate) use lex::{Lexer, Token, in_word, is_name};
 pub(crate) use parse::Parser;
 pub(crate) use print::{Printer, array, header, range};
 

@@ -21,6 +21,34 @@ pub struct AnyOperand(pub Operand);
 /// One axis, or several.
 pub struct Axes(pub Vec<i64>);
 
+/// One tensor, or several: a tensor is not taken apart.
+pub struct Tensors(pub Vec<Py<PyTensor>>);
+
+/// One name, or several.
+pub struct Names(pub Vec<String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Tensors {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<PyTensor>() {
+            Ok(one) => Ok(Tensors(vec![one.to_owned().unbind()])),
+            Err(_) => given.extract().map(Tensors),
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Names {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.extract::<String>() {
+            Ok(one) => Ok(Names(vec![one])),
+            Err(_) => given.extract().map(Names),
+        }
+    }
+}
+
 impl<'a, 'py> FromPyObject<'a, 'py> for AnyTensor {
     type Error = PyErr;
 

@@ -13,7 +13,7 @@ use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
 
 use crate::array::borrow;
 use crate::config::configured;
-use crate::convert::{AnyOperand, AnyTensor};
+use crate::convert::{AnyOperand, AnyTensor, Tensors};
 use crate::dtype::{AnyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -215,12 +215,12 @@ pub fn realize(py: Python<'_>, tensors: Vec<Py<PyTensor>>, options: Option<&Boun
 pub fn prepare(
     py: Python<'_>,
     tensors: Vec<Py<PyTensor>>,
-    inputs: Option<Vec<Py<PyTensor>>>,
+    inputs: Option<Tensors>,
     schedules: Option<&Bound<'_, PyDict>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> Result<PyPlan> {
     let config = config(schedules, options)?;
-    let inputs = inputs.unwrap_or_default();
+    let inputs = inputs.map(|given| given.0).unwrap_or_default();
     let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
     let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
     PyPlan::new(allow(py, || Tensor::prepare_batch_with(&tensors, &inputs, &config))?)

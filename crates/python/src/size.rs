@@ -1,10 +1,10 @@
 //! Symbolic sizes: the classes `Variable` and `Size`, and arguments that may be either or a number.
 
-use pyo3::IntoPyObjectExt;
+use pyo3::{IntoPyObjectExt, PyTypeInfo};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBool, PySequence, PyTuple};
+use pyo3::types::{PyBool, PySequence, PyTuple, PyType};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use svod_ir::size::{BoundVariable, Size, Variable};
@@ -30,7 +30,7 @@ use crate::tensor::{Made, PyTensor};
 /// >>> plan.execute(n=4)
 /// >>> x.tolist()
 /// [0, 2, 4, 6]
-#[pyclass(name = "Variable", module = "svod", frozen)]
+#[pyclass(name = "Variable", module = "svod", frozen, from_py_object)]
 #[derive(Clone)]
 pub struct PyVariable(Variable);
 
@@ -56,6 +56,9 @@ pub struct PySize {
     /// Values for this run of variables of it.
     values: Vec<BoundVariable>,
 }
+
+/// Values of variables.
+type Values = Vec<(PyVariable, i64)>;
 
 /// An integer, a variable or a size.
 #[derive(Clone)]
@@ -337,6 +340,10 @@ impl PyVariable {
         Variable::max(&self.0)
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (&str, i64, i64)) {
+        (PyVariable::type_object(py), (self.0.name(), self.min(), self.max()))
+    }
+
     fn __repr__(&self) -> String {
         format!("Variable('{}', {}, {})", self.0.name(), self.min(), self.max())
     }
@@ -370,6 +377,22 @@ impl PySize {
     /// The values of its variables, by name, as far as they have one.
     fn _values(&self) -> BTreeMap<String, i64> {
         self.values.iter().map(|bound| (bound.variable().name().to_owned(), bound.value())).collect()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, (String, Vec<PyVariable>, Values))> {
+        let values = self.values.iter().map(|bound| (PyVariable(bound.variable().clone()), bound.value())).collect();
+        let make = PySize::type_object(py).getattr("_made")?;
+        Ok((make, (self.size.to_string(), self.variables(), values)))
+    }
+
+    /// The size of this text, over these variables, some of which have a value.
+    #[staticmethod]
+    fn _made(text: &str, variables: Vec<PyVariable>, values: Values) -> Result<PySize> {
+        let of = |name: &str| variables.iter().find(|v| v.0.name() == name).map(|v| v.0.clone());
+        let size = Size::parse(text, &of).map_err(TensorError::Size)?;
+        let values =
+            values.iter().map(|(variable, value)| variable.0.bind(*value)).collect::<std::result::Result<_, _>>();
+        Ok(PySize { size, values: values.map_err(TensorError::Size)? })
     }
 
     fn __repr__(&self) -> String {

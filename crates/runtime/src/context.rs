@@ -161,7 +161,6 @@ impl Context {
         let inputs = inputs.iter().enumerate().map(|(i, l)| self.input(i, l)).collect::<Result<Vec<_>>>()?;
         let graph = Pass::Walk.run(roots, || with_inputs(Graph::new(roots), &inputs))?;
         let key = Pass::Key.time(|| GraphKey::new(&graph))?;
-        instantiate::check_names(key.bindings.iter().map(|b| b.variable()))?;
         let (graph, key) = self.with_arguments(graph, key, config)?;
         let scheduled = self.schedule(&graph, &key, config)?;
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();

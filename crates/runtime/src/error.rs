@@ -156,9 +156,6 @@ pub enum VariableError {
     /// A variable whose value is the plan's own business.
     #[error("variable '{0}' is fixed by the plan")]
     Fixed(String),
-    /// A name that kernels have for themselves.
-    #[error("variable '{0}' has a name that svod gives itself (a0, p0, core_id): choose another one")]
-    Reserved(String),
     /// An input that keeps a content of another size.
     #[error(
         "variable {name}: input {input} has the content of a run at {name} = {was}; give it anew for {name} = {value}"

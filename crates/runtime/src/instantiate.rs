@@ -4,7 +4,7 @@ use crate::beam;
 use crate::code::{Job, KernelCode, Optimizer, compile_all};
 use crate::config::{KernelRef, PrepareConfig, Strategy, debug_level};
 use crate::context::{Context, max_count};
-use crate::error::{Error, Result, VariableError};
+use crate::error::{Error, Result};
 use crate::host::HostStep;
 use crate::interrupt::Watch;
 use crate::memory::Memory;
@@ -12,13 +12,11 @@ use crate::plan::{BuildError, ExecutionPlan, ExecutionPlanBuilder, PlanInput, Pl
 use crate::prepack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
-use svod_device::program::CORE_ID;
 use svod_device::{Buffer, Device, DeviceSpec};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
 use svod_ir::pass::{Pass, visit};
-use svod_ir::size::Variable;
 use svod_ir::target::Target;
 use svod_schedule::opt::Opt;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, Schedule, Slot, create_pre_schedule, pre_schedule};
@@ -131,17 +129,6 @@ pub(crate) struct Use<'a> {
     pub origins: &'a [Option<Origin>],
 }
 
-/// Refuses variables with names that kernels give their axes and parameters, or the index of a task: they
-/// would be taken for one another.
-pub(crate) fn check_names<'a>(mut vars: impl Iterator<Item = &'a Variable>) -> Result<()> {
-    let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
-    let taken = |name: &str| name == CORE_ID || name.strip_prefix(['a', 'p']).is_some_and(numbered);
-    match vars.find(|var| taken(var.name())) {
-        Some(var) => Err(VariableError::Reserved(var.name().to_owned()).into()),
-        None => Ok(()),
-    }
-}
-
 /// A plan that runs `scheduled` for a graph.
 pub(crate) fn instantiate(
     context: &Arc<Context>,
@@ -151,9 +138,9 @@ pub(crate) fn instantiate(
     watch: &Watch,
 ) -> Result<ExecutionPlan> {
     let pre = &scheduled.pre;
-    check_names(pre.kernels.iter().flat_map(|k| &k.vars))?;
     let leaves = graph.key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
     let devices = devices(context, pre, &leaves, config)?;
+    check_addressable(pre, &devices)?;
     let steps = match scheduled.steps.get() {
         Some(steps) => steps,
         None => {
@@ -163,6 +150,19 @@ pub(crate) fn instantiate(
     };
     let builder = Pass::Attach.time(|| attach(context, &scheduled.pre, steps, &leaves, &devices, graph, config))?;
     Ok(Pass::Plan.time(|| builder.build())?)
+}
+
+/// Refuses buffers that no machine has memory for, before kernels are made for them.
+fn check_addressable(pre: &PreSchedule, devices: &FxHashMap<Slot, Arc<Device>>) -> Result<()> {
+    const MOST: usize = 1 << 47;
+    for (i, spec) in pre.buffers.iter().enumerate() {
+        let bytes = max_count(&spec.shape)?.saturating_mul(spec.dtype.bytes());
+        if bytes > MOST {
+            let device = devices.get(&Slot::Buffer(i)).map_or(DeviceSpec::CPU, |device| device.spec().clone());
+            return Err(Error::OutOfMemory { bytes, device });
+        }
+    }
+    Ok(())
 }
 
 /// The calls of a schedule, on buffers.

@@ -28,6 +28,9 @@ pub struct MachineSpeed {
 /// The share of the peak at which a large matrix product runs.
 const PRODUCT: f64 = 0.92;
 
+/// How often the shortest kernel is called.
+const CALLS: usize = 1000;
+
 /// How long each kernel runs.
 const EACH: Duration = Duration::from_millis(60);
 
@@ -47,8 +50,8 @@ impl Context {
         })
     }
 
-    /// Measures how fast the machine is with so many threads, by a matrix product, and by additions in
-    /// each cache and in memory: about a second. Later analyses know it, in other processes too.
+    /// Measures how fast the machine is with so many threads, by a matrix product, by additions in
+    /// each cache and in memory, and by a kernel of one element: about a second. Later analyses know it, in other processes too.
     ///
     /// # Errors
     /// Those of preparing and running.
@@ -67,10 +70,15 @@ impl Context {
             // As many bytes are written as are read.
             let sum = self.stream((bytes / 8.0) as usize)?;
             let rate = |threads: usize| Ok::<f64, crate::Error>(bytes / self.fastest(&sum, threads)?);
-            let (single, all) = (rate(1)?, rate(threads)?);
+            let single = rate(1)?;
             machine.levels[level].single = single;
-            machine.levels[level].all = all.max(single);
+            machine.levels[level].all = match level {
+                // Each thread has one of its own; what fits is too little to be shared out.
+                0 if machine.levels.len() > 1 => single * threads as f64,
+                _ => rate(threads)?.max(single),
+            };
         }
+        machine.call = self.shortest_call()?;
         if let Some(cache) = DiskCache::user("machine") {
             cache.put(self.speed_key(threads), written(&machine).as_bytes());
         }
@@ -81,6 +89,17 @@ impl Context {
 
     fn speed_key(&self, threads: usize) -> DiskKey {
         DiskKey::new(&["machine", &format!("{:?}", self.target()), &threads.to_string()])
+    }
+
+    /// Seconds of a kernel that does nearly nothing.
+    fn shortest_call(self: &Arc<Self>) -> Result<f64> {
+        let (root, inputs) = self.stream(1)?;
+        let plan = self.plan(&[root], &inputs, &PrepareConfig::default())?;
+        let mut best = f64::INFINITY;
+        for _ in 0..CALLS {
+            best = plan.execute_profiled()?.kernels.iter().map(|k| k.time.as_secs_f64()).fold(best, f64::min);
+        }
+        Ok(best.clamp(1e-9, 1e-6))
     }
 
     /// The least time of a run of a plan for `root`.
@@ -129,7 +148,8 @@ fn extents(shape: &[usize]) -> Shape {
 /// The rates as text.
 fn written(machine: &Machine) -> String {
     let levels = machine.levels.iter().flat_map(|l| [l.single, l.all]);
-    let rates: Vec<String> = [machine.slots].into_iter().chain(levels).map(|rate| rate.to_string()).collect();
+    let rates: Vec<String> =
+        [machine.slots, machine.call].into_iter().chain(levels).map(|rate| rate.to_string()).collect();
     rates.join(" ")
 }
 
@@ -137,11 +157,11 @@ fn written(machine: &Machine) -> String {
 fn read(text: &str, described: &Machine) -> Option<Machine> {
     let rates: Vec<f64> = text.split(' ').map(|rate| rate.parse().ok()).collect::<Option<_>>()?;
     let mut machine = described.clone();
-    if rates.len() != 1 + 2 * machine.levels.len() || rates.iter().any(|r| !r.is_finite() || *r <= 0.0) {
+    if rates.len() != 2 + 2 * machine.levels.len() || rates.iter().any(|r| !r.is_finite() || *r <= 0.0) {
         return None;
     }
-    machine.slots = rates[0];
-    for (level, rates) in machine.levels.iter_mut().zip(rates[1..].chunks_exact(2)) {
+    (machine.slots, machine.call) = (rates[0], rates[1]);
+    for (level, rates) in machine.levels.iter_mut().zip(rates[2..].chunks_exact(2)) {
         *level = Level { single: rates[0], all: rates[1], ..*level };
     }
     Some(machine)
@@ -160,7 +180,7 @@ mod tests {
         machine.levels[1].all = 1.5e10;
         let described = Machine::described(&Target::named("x86-64-v3").unwrap(), 3);
         assert_eq!(read(&written(&machine), &described), Some(machine));
-        for damaged in ["", "1 2", "1e9 1 1 1 1 1 NaN", "1e9 1 1 1 1 1 -1"] {
+        for damaged in ["", "1 2", "1e9 1e-7 1 1 1 1 1 NaN", "1e9 1e-7 1 1 1 1 1 -1"] {
             assert_eq!(read(damaged, &described), None);
         }
     }

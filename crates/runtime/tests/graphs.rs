@@ -127,17 +127,8 @@ fn b6_one_variable_with_two_values_is_a_mismatch() -> Result<(), GraphError> {
     assert!(matches!(plan, Err(Error::BindMismatch(_))), "{plan:?}");
     let wider = UOp::bind(Variable::new("n", 1, 9).unwrap().bind(2).unwrap());
     let plan = context.plan(&[add(&bound(2)?, &wider?)], &[], &config());
-    let message = "bind mismatch: n=2 in [1, 8] and n=2 in [1, 9] in one graph";
+    let message = "bind mismatch: n in [1, 8] and n in [1, 9] in one graph";
     assert!(plan.is_err_and(|error| error.to_string() == message));
-    Ok(())
-}
-
-#[test]
-fn d4_the_name_of_a_tasks_index_is_no_users() -> Result<(), GraphError> {
-    let (context, _) = interpreting();
-    let index = UOp::bind(Variable::new("core_id", 1, 8).unwrap().bind(3).unwrap())?;
-    let plan = context.plan(&[add(&index, &index)], &[], &config());
-    assert!(matches!(plan, Err(Error::Variable(VariableError::Reserved(_)))), "{plan:?}");
     Ok(())
 }
 

@@ -193,7 +193,7 @@ pub(crate) fn pack_kernel(
     let mut stored: Vec<Size> = Vec::new();
     for (i, extent) in shape.iter().enumerate() {
         let last = extent.upper_bound().ok_or("an operand without an upper bound")? - 1;
-        let var = Variable::new(&format!("a{i}"), 0, last.max(0)).map_err(|_| "an empty copy")?;
+        let var = Variable::internal(&format!("a{i}"), 0, last.max(0)).map_err(|_| "an empty copy")?;
         stored.push(Size::from(&var));
         pack.axes.push(Axis { var, extent: extent.clone() });
     }

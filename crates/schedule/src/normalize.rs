@@ -169,7 +169,7 @@ fn at_the_start(v: &Variable, outer: &Variable, inner: &Variable, flat: &Variabl
 /// The variable of an axis of so many points.
 fn merged_variable(name: &str, extent: &Size) -> Option<Variable> {
     let last = extent.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
-    Variable::new(name, 0, last).ok()
+    Variable::internal(name, 0, last).ok()
 }
 
 /// Expressions that are evaluated as such: loads' own indices are looked at apart.
@@ -308,8 +308,8 @@ fn renumber(kernel: Kernel) -> Kernel {
         .map(|(i, a)| {
             let axis = &kernel.axes[a.index()];
             let last = Variable::max(&axis.var);
-            let var =
-                Variable::new(&format!("a{i}"), 0, last).expect("the name is an identifier and the range not empty");
+            let var = Variable::internal(&format!("a{i}"), 0, last)
+                .expect("the name is an identifier and the range not empty");
             Axis { var, extent: axis.extent.clone() }
         })
         .collect();

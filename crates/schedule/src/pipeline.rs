@@ -77,5 +77,5 @@ fn rewritten(graph: &Graph, rules: &RuleSet, about: &About) -> Option<Rewritten>
         Op::Leaf(leaf) => (about.known)(leaf),
         _ => true,
     };
-    new.nodes().iter().all(known).then_some(Rewritten { graph: new, became: vec![done.became] })
+    new.nodes().iter().all(known).then_some(Rewritten { graph: new, became: vec![done.became.into()] })
 }

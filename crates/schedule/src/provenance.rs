@@ -2,6 +2,7 @@
 
 use crate::fuse::Fate;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, UOp};
 use svod_ir::pass::Artifact;
@@ -10,8 +11,37 @@ use svod_ir::pass::Artifact;
 pub(crate) struct Rewritten {
     /// What it became.
     pub graph: Graph,
-    /// By rewriting, in turn: what became of each node, by its id.
-    pub became: Vec<FxHashMap<u64, UOp>>,
+    /// By rewriting, in turn: what became of each node.
+    pub became: Vec<Became>,
+}
+
+/// What nodes became, by their ids: one node each, or, of a value that is spread over devices, several.
+#[derive(Default)]
+pub(crate) struct Became {
+    nodes: FxHashMap<u64, UOp>,
+    further: FxHashMap<u64, Vec<UOp>>,
+}
+
+impl Became {
+    /// Notes what a node became.
+    pub fn add(&mut self, id: u64, to: &[UOp]) {
+        if let Some((first, further)) = to.split_first() {
+            self.nodes.insert(id, first.clone());
+            if !further.is_empty() {
+                self.further.insert(id, further.to_vec());
+            }
+        }
+    }
+
+    fn of(&self, id: u64) -> impl Iterator<Item = u64> {
+        self.nodes.get(&id).into_iter().chain(self.further.get(&id).into_iter().flatten()).map(UOp::id)
+    }
+}
+
+impl From<FxHashMap<u64, UOp>> for Became {
+    fn from(nodes: FxHashMap<u64, UOp>) -> Self {
+        Became { nodes, further: FxHashMap::default() }
+    }
 }
 
 impl Rewritten {
@@ -59,11 +89,16 @@ impl Provenance {
         let mut from: Vec<Vec<NodeIndex>> = vec![Vec::new(); new.len()];
         for i in (0..graph.len() as NodeIndex).filter(counts) {
             let start = graph.nodes()[i as usize].id();
-            let end = became.iter().try_fold(start, |id, step| step.get(&id).map(UOp::id));
-            // A root that turned out to be memory stayed as it was.
-            if let Some(&to) = end.and_then(|id| at.get(&id)).or_else(|| at.get(&start)) {
-                from[to].push(i);
+            let mut ends: SmallVec<[u64; 2]> = smallvec![start];
+            for step in became {
+                ends = ends.iter().flat_map(|id| step.of(*id)).collect();
             }
+            let mut to: SmallVec<[usize; 2]> = ends.iter().filter_map(|id| at.get(id)).copied().collect();
+            if to.is_empty() {
+                // A root that turned out to be memory stayed as it was.
+                to.extend(at.get(&start).copied());
+            }
+            to.iter().for_each(|to| from[*to].push(i));
         }
         let constant = constants(new);
         let made: Vec<bool> = (0..new.len()).map(|i| from[i].is_empty() && !constant[i]).collect();

@@ -6,7 +6,7 @@
 //! axis stays a set of addends until it is known whether all devices need all of it.
 
 use crate::collective::{Route, all_gather, all_reduce, reduce_scatter, shrunk};
-use crate::provenance::Rewritten;
+use crate::provenance::{Became, Rewritten};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use svod_ir::alu::Alu;
@@ -25,11 +25,11 @@ enum Local {
 }
 
 impl Local {
-    /// What the first device has.
-    fn first(&self) -> &UOp {
+    /// What each device has.
+    fn each(&self) -> &[UOp] {
         match self {
-            Local::Whole(node) => node,
-            Local::Parts(parts, _) | Local::Addends(_, parts, _) => &parts[0],
+            Local::Whole(node) => std::slice::from_ref(node),
+            Local::Parts(parts, _) | Local::Addends(_, parts, _) => parts,
         }
     }
 }
@@ -48,14 +48,15 @@ pub(crate) fn lower_shards(graph: &Graph) -> Result<Option<Rewritten>, GraphErro
     let mut lowered = Lowering { graph, nodes: Vec::with_capacity(graph.len()), gathered: FxHashMap::default() };
     for at in 0..graph.len() as NodeIndex {
         let local = lowered.node(at)?;
-        if let (Some(origin), Local::Whole(node)) = (graph.nodes()[at as usize].origin(), &local) {
-            node.set_origin(&origin);
+        if let Some(origin) = graph.nodes()[at as usize].origin() {
+            local.each().iter().for_each(|node| node.set_origin(&origin));
         }
         lowered.nodes.push(local);
     }
     let roots = graph.roots().iter().map(|r| lowered.whole(*r)).collect::<Result<Vec<_>, _>>()?;
-    let became = graph.nodes().iter().zip(&lowered.nodes).map(|(node, local)| (node.id(), local.first().clone()));
-    Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became.collect()] }))
+    let mut became = Became::default();
+    graph.nodes().iter().zip(&lowered.nodes).for_each(|(node, local)| became.add(node.id(), local.each()));
+    Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became] }))
 }
 
 struct Lowering<'g> {

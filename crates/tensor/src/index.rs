@@ -136,15 +136,8 @@ pub(crate) enum Slice {
     Every {
         first: Size,
         last: Size,
-        step: usize,
-        backward: bool,
-    },
-    /// Elements `start`, `start + step` and so on, `len` in number, of `extent`.
-    Strided {
-        extent: i64,
-        start: i64,
-        len: i64,
         step: i64,
+        backward: bool,
     },
 }
 
@@ -247,61 +240,57 @@ impl Slice {
     pub(crate) fn len(&self, extent: &Size) -> Size {
         match self {
             Slice::Full => extent.clone(),
-            Slice::Range(first, last) => last - first,
-            Slice::Every { first, last, step, .. } => (last - first).ceil_div(*step),
-            Slice::Strided { len, .. } => Size::from(*len),
+            Slice::Range(first, last) => first.until(last),
+            Slice::Every { first, last, step, .. } => first.until(last).ceil_div(*step),
         }
     }
 
     fn of(&self, node: &UOp, axis: usize) -> Result<UOp> {
-        let (extent, start, len, step) = match self {
+        let (first, step, backward) = match self {
             Slice::Full => return Ok(node.clone()),
             Slice::Range(first, last) => return part(node, axis, first.clone(), last.clone()),
-            Slice::Every { first, last, step, backward } => {
-                let node = if *backward { node.flip(&[axis])? } else { node.clone() };
-                let windows = part(&node, axis, first.clone(), last.clone())?.window(axis, 1, *step, 1)?;
-                let shape = windows.shape()[..node.rank()].to_vec();
-                return Ok(windows.reshape(shape)?);
-            }
-            Slice::Strided { extent, start, len, step } => (*extent, *start, *len, *step),
+            Slice::Every { first, step, backward, .. } => (first, *step, *backward),
         };
-        let (node, start, step) = match step < 0 {
-            true => (node.flip(&[axis])?, extent - 1 - start, -step),
-            false => (node.clone(), start, step),
-        };
-        let span = len * step;
-        let kept = part(&node, axis, start.into(), (start + span).min(extent).into())?;
+        let node = if backward { node.flip(&[axis])? } else { node.clone() };
         let zero = Const::zero(node.dtype());
-        let whole = padded(&kept, axis, Size::ZERO, (start + span - extent).max(0).into(), zero)?;
+        let (count, span) = (self.len(&Size::ZERO), self.span());
+        // In rows of `step` elements, of which the first one counts. The last row may end behind the axis.
+        let kept = part(&node, axis, first.clone(), lesser(&(first + &span), &node.shape()[axis]))?;
+        let whole = padded(&kept, axis, Size::ZERO, &span - &kept.shape()[axis], zero)?;
         let mut shape = whole.shape().to_vec();
-        shape.splice(axis..=axis, [len.into(), step.into()]);
-        let first = part(&whole.reshape(shape.clone())?, axis + 1, Size::ZERO, Size::ONE)?;
+        shape.splice(axis..=axis, [count, step.into()]);
+        let firsts = part(&whole.reshape(shape.clone())?, axis + 1, Size::ZERO, Size::ONE)?;
         shape.remove(axis + 1);
-        Ok(first.reshape(shape)?)
+        Ok(firsts.reshape(shape)?)
     }
 
     /// The inverse: the elements at their places in a dimension of this extent, `fill` elsewhere.
     pub(crate) fn placed(&self, node: &UOp, axis: usize, whole: &Size, fill: Const) -> Result<UOp> {
-        let (extent, start, len, step) = match self {
+        let (first, step, backward) = match self {
             Slice::Full => return Ok(node.clone()),
-            Slice::Range(first, last) => return padded(node, axis, first.clone(), whole - last, fill),
-            Slice::Every { .. } => {
-                let message =
-                    format!("a slice with a step, of axis {axis} with symbolic extent {whole}, cannot be set");
-                return Err(TensorError::unsupported("setitem", message));
+            Slice::Range(first, _) => {
+                return padded(node, axis, first.clone(), whole - first - &node.shape()[axis], fill);
             }
-            Slice::Strided { extent, start, len, step } => (*extent, *start, *len, *step),
+            Slice::Every { first, step, backward, .. } => (first, *step, *backward),
         };
-        let (from, distance) = if step < 0 { (extent - 1 - start, -step) } else { (start, step) };
-        let span = len * distance;
+        let span = self.span();
         let mut shape = node.shape().to_vec();
         shape.insert(axis + 1, Size::ONE);
-        let spread = padded(&node.reshape(shape.clone())?, axis + 1, Size::ZERO, (distance - 1).into(), fill)?;
+        let spread = padded(&node.reshape(shape.clone())?, axis + 1, Size::ZERO, (step - 1).into(), fill)?;
         shape.remove(axis + 1);
-        shape[axis] = span.into();
-        let kept = part(&spread.reshape(shape)?, axis, Size::ZERO, span.min(extent - from).into())?;
-        let placed = padded(&kept, axis, from.into(), (extent - from - span).max(0).into(), fill)?;
-        if step < 0 { Ok(placed.flip(&[axis])?) } else { Ok(placed) }
+        shape[axis] = span.clone();
+        let kept = part(&spread.reshape(shape)?, axis, Size::ZERO, lesser(&span, &(whole - first)))?;
+        let behind = whole - first - &kept.shape()[axis];
+        let placed = padded(&kept, axis, first.clone(), behind, fill)?;
+        if backward { Ok(placed.flip(&[axis])?) } else { Ok(placed) }
+    }
+
+    /// Number of elements in whole steps, the last of which may end behind the axis.
+    fn span(&self) -> Size {
+        match self {
+            Slice::Every { step, .. } => self.len(&Size::ZERO) * *step,
+            Slice::Full | Slice::Range(..) => self.len(&Size::ZERO),
+        }
     }
 }
 
@@ -328,6 +317,14 @@ fn from_front(op: &'static str, i: &Size, extent: &Size) -> Result<Size> {
     }
 }
 
+/// The lesser of two sizes, where that is clear one of them.
+fn lesser(a: &Size, b: &Size) -> Size {
+    if a.surely_le(b) {
+        return a.clone();
+    }
+    if b.surely_le(a) { b.clone() } else { a.min(b) }
+}
+
 /// A slice by Python's rules: positions are clipped.
 fn slice(op: &'static str, start: Option<&Size>, stop: Option<&Size>, step: i64, extent: &Size) -> Result<Slice> {
     if step == 0 {
@@ -345,11 +342,12 @@ fn slice(op: &'static str, start: Option<&Size>, stop: Option<&Size>, step: i64,
         let clip = |i: &Size| {
             let i = from_front(op, i, extent)?;
             let i = if backward { extent - 1 - i } else { i };
-            Ok::<_, TensorError>(i.max(0).min(extent))
+            Ok::<_, TensorError>(lesser(&i.max(0), extent))
         };
         let first = start.map_or(Ok(Size::ZERO), clip)?;
-        let last = stop.map_or(Ok(extent.clone()), clip)?.max(&first);
-        return Ok(match usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX) {
+        let last = stop.map_or(Ok(extent.clone()), clip)?;
+        let last = if first.surely_le(&last) { last } else { last.max(&first) };
+        return Ok(match step.saturating_abs() {
             1 if !backward => Slice::Range(first, last),
             step => Slice::Every { first, last, step, backward },
         });
@@ -366,7 +364,11 @@ fn slice(op: &'static str, start: Option<&Size>, stop: Option<&Size>, step: i64,
         (_, 1) => Slice::Range(start.into(), stop.into()),
         // Beyond the first element the step does not matter.
         (1, _) => Slice::Range(start.into(), (start + 1).into()),
-        _ => Slice::Strided { extent: n, start, len, step },
+        _ => {
+            let (first, step, backward) = if step > 0 { (start, step, false) } else { (n - 1 - start, -step, true) };
+            let last = first + (len - 1) * step + 1;
+            Slice::Every { first: first.into(), last: last.into(), step, backward }
+        }
     })
 }
 

@@ -62,8 +62,9 @@ impl Tensor {
             return Ok(init.iter().map(|t| Tensor::from_uop(t.uop())).collect());
         }
         let depth = Depth::enter();
-        let name = format!("loop{}", depth.0);
-        let var = Variable::new(&name, times.start, times.end - 1).map_err(TensorError::from)?;
+        // With a dot, no user's variable is of this name.
+        let name = format!("loop.{}", depth.0);
+        let var = Variable::internal(&name, times.start, times.end - 1).map_err(TensorError::from)?;
         let begin: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
         let (carried, places) = spread(&begin)?;
         let mut params = Vec::with_capacity(carried.len());

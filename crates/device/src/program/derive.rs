@@ -213,7 +213,7 @@ fn variables(name: &str, ast: &Lowered) -> Result<Vec<Variable>, ProgramError> {
             })?;
             most = most.max(bound);
         }
-        vars.push(Variable::new(CORE_ID, 0, most - 1).expect("0 is not above a bound of at least 1"));
+        vars.push(Variable::internal(CORE_ID, 0, most - 1).expect("0 is not above a bound of at least 1"));
     }
     Ok(vars)
 }

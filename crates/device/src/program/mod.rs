@@ -28,9 +28,7 @@ pub use compiled::{Code, CompiledSpec};
 pub use decompose::decompose;
 pub use derive::{Metadata, sizes_from_specials};
 pub use stages::{Stage, StageKind};
-
-/// The variable that holds the index of a task.
-pub const CORE_ID: &str = "core_id";
+pub use svod_ir::size::CORE_ID;
 
 /// The name of a program that has none.
 pub const DEFAULT_NAME: &str = "kernel";

@@ -204,7 +204,7 @@ fn per_dimension(s: &[UOp], given: usize) -> Ruled<()> {
 
 pub(super) fn pad(s: &[UOp], by: &[(Size, Size)]) -> Ruled<Shape> {
     per_dimension(s, by.len())?;
-    if let Some((a, b)) = by.iter().find(|(a, b)| a.bounds().0 < 0 || b.bounds().0 < 0) {
+    if let Some((a, b)) = by.iter().find(|(a, b)| !Size::ZERO.surely_le(a) || !Size::ZERO.surely_le(b)) {
         return shape_error(format!("padding {a}:{b} is or may be negative"));
     }
     checked(s[0].shape().iter().zip(by).map(|(n, (a, b))| n + a + b).collect())
@@ -213,12 +213,12 @@ pub(super) fn pad(s: &[UOp], by: &[(Size, Size)]) -> Ruled<Shape> {
 pub(super) fn shrink(s: &[UOp], to: &[(Size, Size)]) -> Ruled<Shape> {
     per_dimension(s, to.len())?;
     for (n, (first, last)) in s[0].shape().iter().zip(to) {
-        let inside = first.bounds().0 >= 0 && first.le(last) == Some(true) && last.le(n) == Some(true);
+        let inside = Size::ZERO.surely_le(first) && first.surely_le(last) && last.surely_le(n);
         if !inside {
             return shape_error(format!("{first}:{last} is or may be outside of 0:{n}"));
         }
     }
-    Ok(to.iter().map(|(first, last)| last - first).collect())
+    Ok(to.iter().map(|(first, last)| first.until(last)).collect())
 }
 
 pub(super) fn one_type(s: &[UOp]) -> Ruled<DType> {
@@ -261,7 +261,7 @@ pub(super) fn window(s: &[UOp], axis: usize, size: &Size, stride: usize, dilatio
     }
     let n = &s[0].shape()[axis];
     let span = (size - 1) * Size::from(dilation) + 1;
-    if span.le(n) != Some(true) {
+    if !span.surely_le(n) {
         return shape_error(format!(
             "a window over {span} elements is or may be larger than extent {n} of axis {axis}"
         ));

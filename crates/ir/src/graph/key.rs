@@ -11,7 +11,7 @@ use super::leaf::{Leaf, LeafClass};
 use super::op::Op;
 use super::uop::UOp;
 use super::walk::{Graph, NodeIndex};
-use crate::size::BoundVariable;
+use crate::size::{BoundVariable, Variable};
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -28,7 +28,9 @@ pub struct GraphKey {
     pub leaves: Vec<Leaf>,
     /// The variables that have a value, each once, in the order of the first visit.
     pub bindings: Vec<BoundVariable>,
-    /// Those of them whose value the memory of a leaf has fixed.
+    /// All variables, those of its loops' bodies included, in ascending order.
+    pub variables: Vec<Variable>,
+    /// Those with a value, whose value the memory of a leaf has fixed.
     pub fixed: Vec<BoundVariable>,
     /// The functions of the host that it calls, those in bodies of loops included, each once, in the order
     /// of the first visit.
@@ -37,17 +39,21 @@ pub struct GraphKey {
 
 /// Two values, or two ranges, of one name in one graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct BindMismatch(pub BoundVariable, pub BoundVariable);
+pub enum BindMismatch {
+    /// A variable with two values.
+    #[error("bind mismatch: {0} and {1} in one graph")]
+    Values(BoundVariable, BoundVariable),
+    /// Two variables of one name.
+    #[error("bind mismatch: {} and {} in one graph", Ranged(_0), Ranged(_1))]
+    Ranges(Variable, Variable),
+}
 
-impl fmt::Display for BindMismatch {
+/// A variable with its bounds.
+struct Ranged<'a>(&'a Variable);
+
+impl fmt::Display for Ranged<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BindMismatch(one, other) = self;
-        let (a, b) = (one.variable(), other.variable());
-        if a == b {
-            return write!(f, "bind mismatch: {one} and {other} in one graph");
-        }
-        let (a, b) = ((a.min(), a.max()), (b.min(), b.max()));
-        write!(f, "bind mismatch: {one} in [{}, {}] and {other} in [{}, {}] in one graph", a.0, a.1, b.0, b.1)
+        write!(f, "{} in [{}, {}]", self.0, Variable::min(self.0), Variable::max(self.0))
     }
 }
 
@@ -55,7 +61,7 @@ impl GraphKey {
     /// The key of a graph, in one walk.
     ///
     /// # Errors
-    /// [`BindMismatch`] where a variable is bound to two values.
+    /// [`BindMismatch`] where a variable is bound to two values, or two variables have one name.
     pub fn new(graph: &Graph) -> Result<GraphKey, BindMismatch> {
         GraphKey::without(graph, &[])
     }
@@ -102,6 +108,7 @@ impl GraphKey {
                         functions.number(function).hash(&mut bytes);
                     }
                     body.key().bindings.iter().try_for_each(|bound| key.bind(bound))?;
+                    key.variables.extend(body.key().variables.iter().filter(|var| *var != body.var()).cloned());
                 }
                 Op::Host(function, operands, output) => {
                     ("host", functions.number(function), operands, output, sources).hash(&mut bytes);
@@ -113,6 +120,13 @@ impl GraphKey {
             }
         }
         graph.roots().hash(&mut bytes);
+        key.variables.extend(graph.variables());
+        key.variables.sort();
+        key.variables.dedup();
+        // They are sorted by name first.
+        if let Some(pair) = key.variables.windows(2).find(|pair| pair[0].name() == pair[1].name()) {
+            return Err(BindMismatch::Ranges(pair[0].clone(), pair[1].clone()));
+        }
         key.functions = functions.all;
         key.hash = *blake3::hash(&bytes.0).as_bytes();
         Ok(key)
@@ -122,7 +136,10 @@ impl GraphKey {
         match self.bindings.iter().find(|b| b.variable().name() == bound.variable().name()) {
             None => self.bindings.push(bound.clone()),
             Some(known) if known == bound => {}
-            Some(known) => return Err(BindMismatch(known.clone(), bound.clone())),
+            Some(known) if known.variable() != bound.variable() => {
+                return Err(BindMismatch::Ranges(known.variable().clone(), bound.variable().clone()));
+            }
+            Some(known) => return Err(BindMismatch::Values(known.clone(), bound.clone())),
         }
         Ok(())
     }

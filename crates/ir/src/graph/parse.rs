@@ -8,6 +8,7 @@ use super::leaf::{Device, Leaf, LeafClass};
 use super::op::{Op, Shape, ShowShape};
 use super::uop::UOp;
 use super::walk::Graph;
+use crate::size::Variable;
 use crate::text::{ParseError, Parser, Token};
 use svod_dtype::DType;
 
@@ -28,7 +29,7 @@ impl Graph {
     /// # Ok::<(), svod_ir::ParseError>(())
     /// ```
     pub fn parse(text: &str, known: &mut dyn Known) -> Result<Graph, ParseError> {
-        let mut reader = Reader { p: Parser::new(text)?, known, leaves: 0, bodies: Vec::new() };
+        let mut reader = Reader { p: Parser::new(text)?, known, leaves: 0, bodies: Vec::new(), loops: Vec::new() };
         let roots = reader.block(None)?;
         match reader.p.lex.peek() {
             Token::End => Ok(Graph::new(&roots)),
@@ -44,12 +45,18 @@ struct Reader<'a> {
     leaves: usize,
     /// Bodies of loops so far, by number; none where one is being read.
     bodies: Vec<Option<LoopBody>>,
+    /// The variables of the loops around.
+    loops: Vec<Variable>,
 }
 
 impl Reader<'_> {
     /// Reads variables, nodes and what they are for. In the body of a loop, its parameters are added to `params`.
     fn block(&mut self, mut params: Option<&mut Vec<Leaf>>) -> Result<Vec<UOp>, ParseError> {
-        let (_, arguments) = self.p.header()?;
+        let (vars, arguments) = self.p.header()?;
+        for var in vars.iter().filter(|var| !self.loops.contains(var)) {
+            Variable::new(var.name(), Variable::min(var), Variable::max(var))
+                .or_else(|e| self.p.lex.error(e.to_string()))?;
+        }
         if !arguments.is_empty() {
             return self.p.lex.error("a graph has leaves, no arguments");
         }
@@ -138,8 +145,10 @@ impl Reader<'_> {
         let outer = self.p.vars.clone();
         let var = self.p.definition()?;
         self.p.lex.expect("{")?;
+        self.loops.push(var.clone());
         let mut params = Vec::new();
         let results = self.nested_block(&mut params)?;
+        self.loops.pop();
         self.p.lex.expect("}")?;
         self.p.vars = outer;
         let body = LoopBody::new(var, params, results).or_else(|e| self.p.lex.error_before(place, e.to_string()))?;

@@ -23,9 +23,8 @@ use super::iterate::LoopBody;
 use super::op::{Op, ShowShape, bracketed};
 use super::uop::UOp;
 use super::walk::Graph;
-use crate::size::{Size, Variable};
+use crate::size::Variable;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// The text form of what the roots reach.
@@ -83,7 +82,7 @@ impl Writer<'_, '_> {
     /// as deep as loops are in loops.
     fn block(&mut self, graph: &Graph, body: Option<&LoopBody>) -> fmt::Result {
         let indent = "  ".repeat(self.indent);
-        for var in variables(graph).iter().filter(|var| body.is_none_or(|body| body.var() != *var)) {
+        for var in graph.variables().iter().filter(|var| body.is_none_or(|body| body.var() != *var)) {
             writeln!(self.f, "{indent}var {var} = {}..={}", Variable::min(var), Variable::max(var))?;
         }
         for (i, (node, sources)) in graph.iter().enumerate() {
@@ -161,22 +160,4 @@ impl Writer<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// The variables that a graph mentions: each is in some extent, or in an operation that stands for it.
-fn variables(graph: &Graph) -> BTreeSet<Variable> {
-    let mut found = BTreeSet::new();
-    for node in graph.nodes() {
-        found.extend(node.shape().iter().flat_map(Size::variables));
-        match node.op() {
-            Op::Size(size) => found.extend(size.variables()),
-            Op::Pad(pairs, _) | Op::Shrink(pairs) => {
-                found.extend(pairs.iter().flat_map(|(a, b)| [a, b]).flat_map(Size::variables));
-            }
-            Op::Window(_, size, ..) => found.extend(size.variables()),
-            Op::Bind(bound) | Op::Let(bound) => drop(found.insert(bound.variable().clone())),
-            _ => {}
-        }
-    }
-    found
 }

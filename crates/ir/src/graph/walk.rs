@@ -1,10 +1,13 @@
 //! Walks over a graph with a work list.
 
 use super::intern;
+use super::op::Op;
 use super::uop::{Thunk, UOp};
 use crate::pass::visit;
+use crate::size::{Size, Variable};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// Position of a node in a [`Graph`].
 pub type NodeIndex = u32;
@@ -110,6 +113,28 @@ impl Graph {
             }
         }
         users
+    }
+}
+
+impl Graph {
+    /// The variables that it mentions: each is in some extent, or in an operation that stands for it. Bodies
+    /// of loops have their own.
+    pub fn variables(&self) -> BTreeSet<Variable> {
+        let symbolic = |size: &&Size| size.as_const().is_none();
+        let mut found = BTreeSet::new();
+        let mut add = |size: &Size| found.extend(size.variables());
+        for node in &self.nodes {
+            node.shape().iter().filter(symbolic).for_each(&mut add);
+            match node.op() {
+                Op::Size(size) | Op::Window(_, size, ..) => add(size),
+                Op::Pad(pairs, _) | Op::Shrink(pairs) => {
+                    pairs.iter().flat_map(|(a, b)| [a, b]).filter(symbolic).for_each(&mut add);
+                }
+                Op::Bind(bound) | Op::Let(bound) => add(&bound.variable().into()),
+                _ => {}
+            }
+        }
+        found
     }
 }
 

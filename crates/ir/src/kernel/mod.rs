@@ -293,6 +293,11 @@ impl Kernel {
             && !(carries.len() > 1 && self.exprs.reachable(&elements).iter().any(linked))
     }
 
+    /// Whether an axis or a variable has this name.
+    pub fn has_counter(&self, name: &str) -> bool {
+        self.axes.iter().map(|a| &a.var).chain(&self.vars).any(|var| var.name() == name)
+    }
+
     /// The arguments that it writes, in ascending order.
     pub fn written(&self) -> Vec<ParamId> {
         let outs = self.stages.iter().flat_map(|s| &s.outs);

@@ -21,7 +21,7 @@ impl Builder {
 
     fn axis(&mut self, name: &str, extent: &Size) -> AxisId {
         let largest = extent.bounds().1.saturating_sub(1).max(0);
-        let var = Variable::new(name, 0, largest).expect("samples name their axes by letters");
+        let var = Variable::internal(name, 0, largest).expect("samples name their axes by letters");
         self.0.vars.extend(extent.variables());
         self.0.vars.sort();
         self.0.vars.dedup();

@@ -149,7 +149,7 @@ pub(crate) fn fresh_prefix(vars: &[Variable]) -> String {
 
 /// The variable under another name, which must be an identifier.
 pub(crate) fn renamed(var: &Variable, name: &str) -> Variable {
-    Variable::new(name, var.min(), var.max()).expect("an underscore and digits name a variable")
+    Variable::internal(name, var.min(), var.max()).expect("an underscore and digits name a variable")
 }
 
 impl Stage {

@@ -48,7 +48,7 @@ impl Parser<'_> {
             let min = self.lexer.int()?;
             self.lexer.expect("..=")?;
             let max = self.lexer.int()?;
-            let variable = Variable::new(name, min, max).or_else(|e| self.lexer.error(e.to_string()))?;
+            let variable = Variable::internal(name, min, max).or_else(|e| self.lexer.error(e.to_string()))?;
             self.linear.vars.push(variable);
             return Ok(true);
         }

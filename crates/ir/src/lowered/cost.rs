@@ -165,7 +165,7 @@ impl Machine {
                 Level { bytes: f64::INFINITY, single: 20e9, all: 20e9 * each.sqrt() },
             ],
             hand_over: 2e-6,
-            call: 3e-7,
+            call: 1e-7,
         }
     }
 

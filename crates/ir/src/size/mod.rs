@@ -12,6 +12,7 @@
 //!   is combined with, has unknown bounds, equals no number, and `eval` gives its [`Fault`].
 
 mod bounds;
+mod compare;
 mod divide;
 mod poly;
 mod text;
@@ -27,7 +28,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 use poly::Repr;
 
 pub use poly::{Atom, MAX_DEPTH, MAX_WEIGHT, Term};
-pub use variable::{BoundVariable, Variable};
+pub use variable::{BoundVariable, CORE_ID, Variable};
 
 /// A canonical integer expression; see the [module](self).
 ///
@@ -56,9 +57,12 @@ pub enum SizeError {
     /// See [`Fault`].
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// A name that is not an identifier, or is reserved.
+    /// A name that is not an identifier.
     #[error("'{0}' cannot name a variable")]
     BadName(String),
+    /// A name that kernels have for themselves.
+    #[error("variable '{0}' has a name that svod gives itself (a0, p0, e0, core_id, if, else): choose another one")]
+    Reserved(String),
     /// Bounds that hold no value.
     #[error("variable {name}: minimum {min} is above maximum {max}")]
     EmptyRange {

@@ -139,6 +139,21 @@ fn faults_absorb_and_never_panic() {
 }
 
 #[test]
+fn what_slices_make_is_compared_through_minima_maxima_and_quotients() {
+    let yes = |a: &str, b: &str| assert!(size(a).surely_le(&size(b)), "{a} <= {b}");
+    let no = |a: &str, b: &str| assert!(!size(a).surely_le(&size(b)), "{a} <= {b}");
+    yes("max(min(n, max(0, n - 5)), min(n, max(0, n - 2)))", "n");
+    yes("min(n, max(0, n - 5))", "min(n, max(0, n - 2))");
+    yes("min(2, m)", "max(min(2, m), min(5, m))");
+    yes("m//3*3", "m");
+    yes("m", "(m + 2)//3*3");
+    yes("m//3 + m//4", "m");
+    no("min(n, 5)", "4");
+    no("m", "(m + 1)//3*3");
+    no("max(m, 3)", "m");
+}
+
+#[test]
 fn variables_bind_within_their_bounds() {
     let n = var("n");
     assert_eq!(n.bind(7).unwrap().value(), 7);
@@ -146,6 +161,12 @@ fn variables_bind_within_their_bounds() {
     assert!(matches!(Variable::new("a", 2, 1), Err(SizeError::EmptyRange { .. })));
     for bad in ["", "1a", "a b", "min", "a-b"] {
         assert!(matches!(Variable::new(bad, 0, 1), Err(SizeError::BadName(_))), "{bad}");
+    }
+    for taken in ["core_id", "a0", "e12", "p3", "if", "else"] {
+        assert!(matches!(Variable::new(taken, 0, 1), Err(SizeError::Reserved(_))), "{taken}");
+    }
+    for own in ["core_id", "a0", "loop.0"] {
+        assert_eq!(Variable::internal(own, 0, 1).unwrap().name(), own);
     }
     let (s, three) = (size("n*2 + m"), n.bind(3).unwrap());
     assert_eq!(s.variables(), [var("m"), var("n")]);

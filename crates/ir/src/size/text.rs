@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::poly::{Atom, Repr, Term};
 use super::{Size, SizeError, Variable};
+use crate::text::in_word;
 
 /// The deepest nesting that the parser follows.
 const MAX_NESTING: u32 = 200;
@@ -157,7 +158,7 @@ impl<'a> Parser<'a> {
             self.expect(")")?;
             return Ok(size);
         }
-        match self.take(|c| c.is_alphanumeric() || c == '_') {
+        match self.take(in_word) {
             "" => match self.rest {
                 "" => Err("it ends too early".to_owned()),
                 rest => Err(format!("unexpected '{rest}'")),

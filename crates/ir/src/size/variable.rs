@@ -4,6 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::SizeError;
+use crate::text::is_name;
+
+/// The variable whose value is the index of a task.
+pub const CORE_ID: &str = "core_id";
 
 /// A named integer that is given anew at each run, within inclusive bounds.
 ///
@@ -16,17 +20,33 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// A variable `name` in `min..=max`.
+    /// A user's variable `name` in `min..=max`.
     ///
     /// # Errors
-    /// [`SizeError::BadName`] where `name` is not an identifier, [`SizeError::EmptyRange`] where
-    /// `min > max`.
+    /// [`SizeError::BadName`] where `name` is not an identifier, [`SizeError::Reserved`] where it is one that
+    /// svod gives itself, [`SizeError::EmptyRange`] where `min > max`.
     pub fn new(name: &str, min: i64, max: i64) -> Result<Self, SizeError> {
         let letter = |c: char| c.is_alphabetic() || c == '_';
         let identifier = name.starts_with(letter)
             && name.chars().all(|c| c.is_alphanumeric() || c == '_')
             && !matches!(name, "min" | "max");
         if !identifier {
+            return Err(SizeError::BadName(name.to_owned()));
+        }
+        if is_reserved(name) {
+            return Err(SizeError::Reserved(name.to_owned()));
+        }
+        Variable::internal(name, min, max)
+    }
+
+    /// A variable of svod's own, such as an axis of a kernel or the number of a loop's iteration. Its name is a
+    /// word of the text forms, which may be one that [`Variable::new`] refuses, so that no user's variable
+    /// is taken for it.
+    ///
+    /// # Errors
+    /// [`SizeError::BadName`] where `name` is no word, [`SizeError::EmptyRange`] where `min > max`.
+    pub fn internal(name: &str, min: i64, max: i64) -> Result<Self, SizeError> {
+        if !is_name(name) {
             return Err(SizeError::BadName(name.to_owned()));
         }
         if min > max {
@@ -66,6 +86,12 @@ impl Variable {
         }
         Err(SizeError::OutOfRange { name: self.name.to_string(), value, min: self.min, max: self.max })
     }
+}
+
+/// Whether kernels call something else so: an axis, the index of a task, or what text forms have words for.
+fn is_reserved(name: &str) -> bool {
+    let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    name == CORE_ID || name.strip_prefix('a').is_some_and(numbered) || !is_name(name)
 }
 
 impl fmt::Display for Variable {

@@ -38,7 +38,8 @@ fn starts_word(c: char) -> bool {
     c.is_alphabetic() || c == '_' || c == '$'
 }
 
-fn in_word(c: char) -> bool {
+/// Whether a word goes on with this.
+pub(crate) fn in_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '\'')
 }
 

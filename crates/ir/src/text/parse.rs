@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
         if !is_name(name) {
             return self.lex.error(format!("'{name}' cannot name a variable"));
         }
-        let var = Variable::new(name, min, max).or_else(|e| self.lex.error(e.to_string()))?;
+        let var = Variable::internal(name, min, max).or_else(|e| self.lex.error(e.to_string()))?;
         self.vars.insert(name.to_owned(), var.clone());
         Ok(var)
     }
@@ -343,7 +343,8 @@ impl<'a> Parser<'a> {
             let name = self.lex.word()?;
             self.lex.expect("<")?;
             let count = self.lex.int()?;
-            let lanes = Variable::new(name, 0, count.saturating_sub(1)).or_else(|e| self.lex.error(e.to_string()))?;
+            let lanes =
+                Variable::internal(name, 0, count.saturating_sub(1)).or_else(|e| self.lex.error(e.to_string()))?;
             self.lex.expect(",")?;
             let outer = self.vars.insert(name.to_owned(), lanes.clone());
             let value = self.expr(pool);

@@ -19,7 +19,7 @@ use svod_tensor::Tensor;
 
 use crate::array::{array_of, copy_of, scalar, tensor_of};
 use crate::config::configured;
-use crate::convert::operand;
+use crate::convert::{Names, Tensors, operand};
 use crate::dtype::{AnyDType, PyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -209,12 +209,12 @@ impl PyTensor {
     fn prepare(
         &self,
         py: Python<'_>,
-        inputs: Option<Vec<Py<PyTensor>>>,
+        inputs: Option<Tensors>,
         schedules: Option<&Bound<'_, PyDict>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<PyPlan> {
         let config = crate::schedule::config(schedules, options)?;
-        let inputs = inputs.unwrap_or_default();
+        let inputs = inputs.map(|given| given.0).unwrap_or_default();
         let given: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
         PyPlan::new(allow(py, || self.0.prepare_with(&given, &config))?)
     }
@@ -328,7 +328,8 @@ impl PyTensor {
     /// >>> (x * 2).sum(0).to("CPU").tolist()
     /// [18.0, 24.0]
     #[pyo3(signature = (devices, axis=None))]
-    fn shard(&self, devices: Vec<String>, axis: Option<i64>) -> Made {
+    fn shard(&self, devices: Names, axis: Option<i64>) -> Made {
+        let Names(devices) = devices;
         let devices: Vec<&str> = devices.iter().map(String::as_str).collect();
         Ok(self.0.shard(&devices, axis)?.into())
     }

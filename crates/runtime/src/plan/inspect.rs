@@ -138,11 +138,11 @@ impl fmt::Display for ExecutionPlan {
         writeln!(f)?;
         let width = self.ops().iter().map(|op| op.name().len()).max().unwrap_or(0).max(2);
         write!(f, "{:>4} {:>5} {:width$} {:8}", "op", "level", "name", "device")?;
-        writeln!(f, "{} buffers", if profile.is_some() { "       time" } else { "" })?;
+        writeln!(f, "{} buffers, =written", if profile.is_some() { "       time" } else { "" })?;
         for &at in self.order() {
             let op = &self.ops()[at];
             let device = op.buffers.first().map_or(DeviceSpec::CPU, |b| self.buffers[*b].device().clone());
-            write!(f, "{at:>4} {:>5} {:width$} {:8}", self.levels()[at], op.name(), device.base())?;
+            write!(f, "{at:>4} {:>5} {:width$} {:8}", self.levels()[at], op.name(), device.to_string())?;
             if let Some(profile) = &profile {
                 let mut timings = profile.kernels.iter().chain(&profile.others);
                 let time = timings.find(|t| t.op == at).map_or(Duration::ZERO, |t| t.time);

@@ -136,11 +136,10 @@ pub(super) fn indices(kernel: &mut Kernel, axes: &[AxisId]) -> Vec<ExprId> {
 
 /// A new axis. Folds may share one: of the second, names have numbers.
 fn add_axis(kernel: &mut Kernel, name: &str, extent: &Size) -> Result<AxisId, String> {
-    let taken = |name: &String| kernel.axes.iter().any(|a| a.var.name() == name);
     let numbered = (1..).map(|n| format!("{name}_{n}"));
-    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken(n)).unwrap_or_default();
+    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !kernel.has_counter(n)).unwrap_or_default();
     let last = extent.upper_bound().ok_or("an axis without an upper bound")? - 1;
-    let var = Variable::new(&name, 0, last.max(0)).map_err(|e| e.to_string())?;
+    let var = Variable::internal(&name, 0, last.max(0)).map_err(|e| e.to_string())?;
     kernel.axes.push(Axis { var, extent: extent.clone() });
     Ok(AxisId(kernel.axes.len() as u32 - 1))
 }

@@ -438,10 +438,9 @@ fn axis_name(kernel: &Kernel, axis: AxisId) -> &str {
 /// A new axis, named like `name`.
 fn add_axis(kernel: &mut Kernel, name: &str, extent: Size) -> Result<AxisId, &'static str> {
     let last = extent.upper_bound().ok_or("a window over an axis without an upper bound")? - 1;
-    let taken = |n: &str| kernel.axes.iter().any(|a| a.var.name() == n) || kernel.vars.iter().any(|v| v.name() == n);
     let numbered = (1..).map(|i| format!("{name}{i}"));
-    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken(n)).unwrap_or_default();
-    let var = Variable::new(&name, 0, last.max(0)).map_err(|_| "an axis's name that is no identifier")?;
+    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !kernel.has_counter(n)).unwrap_or_default();
+    let var = Variable::internal(&name, 0, last.max(0)).map_err(|_| "an axis's name that is no identifier")?;
     kernel.axes.push(Axis { var, extent });
     Ok(AxisId(kernel.axes.len() as u32 - 1))
 }

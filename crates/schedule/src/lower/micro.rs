@@ -94,9 +94,8 @@ impl Lowerer<'_> {
 
     /// A new counter of `n` rounds, unique in the phase.
     pub(super) fn fresh(&mut self, name: &str, n: i64) -> Step<Variable> {
-        let name = format!("{name}_{}", self.counters);
-        self.counters += 1;
-        Variable::new(&name, 0, (n - 1).max(0)).map_err(|e| e.to_string())
+        let name = self.numbered(name);
+        Variable::internal(&name, 0, (n - 1).max(0)).map_err(|e| e.to_string())
     }
 
     /// Refuses a tile that would run over the end of a panel, or of the last row, of a copy that other

@@ -263,10 +263,21 @@ impl<'s> Lowerer<'s> {
     /// A new counter for a loop, unique in the phase.
     fn counter(&mut self, stage: usize, l: &LoopState, count: &Size) -> Variable {
         let stage = self.s.kernel.stages[stage].name.replace('.', "_");
-        let name = format!("{stage}_{}_{}_{}", self.s.kernel.axes[l.axis.index()].var.name(), l.part, self.counters);
-        self.counters += 1;
+        let axis = self.s.kernel.axes[l.axis.index()].var.name().to_owned();
+        let name = self.numbered(&format!("{stage}_{axis}_{}", l.part));
         let last = count.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
-        Variable::new(&name, 0, last).expect("stage and axis names are identifiers, and the range is not empty")
+        Variable::internal(&name, 0, last).expect("stage and axis names are identifiers, and the range is not empty")
+    }
+
+    /// A name for a counter, unique in the phase, which no variable of the kernel has.
+    fn numbered(&mut self, stem: &str) -> String {
+        loop {
+            let name = format!("{stem}_{}", self.counters);
+            self.counters += 1;
+            if self.s.kernel.vars.iter().all(|var| var.name() != name) {
+                return name;
+            }
+        }
     }
 
     fn temp(&mut self, name: String, dtype: svod_dtype::DType, shape: Vec<Size>, home: Home) -> TempId {

@@ -24,6 +24,9 @@ const AHEAD: f64 = 256.0;
 /// The share in which a condition on data holds.
 const LIKELY: f64 = 1.0 / 16.0;
 
+/// Slots of an operation on integers that are in no vector: four begin in a cycle.
+const SCALAR: f64 = 0.5;
+
 /// Slots of one round of a serial loop, besides its body.
 const ROUND: f64 = 1.5;
 
@@ -145,6 +148,7 @@ impl<'a> Counter<'a> {
                     let outer = self.share;
                     self.share *= match self.truth(*condition) {
                         Some(holds) => f64::from(u8::from(holds)),
+                        None if self.is_bounds_check(*condition) => 1.0,
                         None => LIKELY,
                     };
                     self.body(inner);
@@ -243,7 +247,8 @@ impl<'a> Counter<'a> {
                         self.cost.flops += self.share * times * lanes;
                     }
                     let address = dtype == DType::Index && mask & LANES == 0;
-                    slots = if address { 0.0 } else { slots_of(*op, float, lanes) * vectors };
+                    let scalar = if float || lanes > 1.0 { 1.0 } else { SCALAR };
+                    slots = if address { 0.0 } else { slots_of(*op, float, lanes) * vectors * scalar };
                 }
                 Expr::Cast(_, from) if pool.dtype(*from) != DType::Index => slots = 1.5 * vectors,
                 Expr::Cast(..) => slots = vectors,
@@ -378,6 +383,13 @@ impl<'a> Counter<'a> {
 
     fn param(&self, param: ParamId) -> &'a Param {
         &self.lowered.params[param.index()]
+    }
+
+    /// Whether a condition asks if a position is inside of an extent, as scatters do of each: nearly all are.
+    fn is_bounds_check(&self, condition: ExprId) -> bool {
+        let pool = &self.phase.exprs;
+        let Expr::Alu(Alu::Lt, args) = pool.get(condition) else { return false };
+        matches!(pool.get(args[0]), Expr::Bitcast(to, _) if to.is_unsigned())
     }
 
     /// Whether a condition on counters holds at their middle.

@@ -22,7 +22,7 @@ fn join(vars: &mut Vec<Variable>, var: &Variable) -> Result<usize, BuildError> {
     };
     let known = &vars[at];
     let (min, max) = (known.min().max(var.min()), known.max().min(var.max()));
-    vars[at] = Variable::new(var.name(), min, max).map_err(|_| BuildError::Bounds(var.name().to_owned()))?;
+    vars[at] = Variable::internal(var.name(), min, max).map_err(|_| BuildError::Bounds(var.name().to_owned()))?;
     Ok(at)
 }
 

@@ -90,9 +90,8 @@ impl Lowerer<'_> {
                     Ok(vec![this.write(&acc, Some(at), new, None)])
                 })
             })?);
-            let name = format!("lanes_{}", this.counters);
-            this.counters += 1;
-            let var = Variable::new(&name, 0, LANES - 1).map_err(|e| e.to_string())?;
+            let name = this.numbered("lanes");
+            let var = Variable::internal(&name, 0, LANES - 1).map_err(|e| e.to_string())?;
             let at = this.phase.exprs.index(&var);
             let value = this.read(&acc, Some(at));
             let value = this.phase.exprs.add(Expr::Lanes { op: Alu::Min, lanes: var, value }, order.dtype);
