@@ -102,6 +102,39 @@ def test_a_cached_schedule_names_the_lines_of_the_graph_it_is_used_for() -> None
     assert plans[0][0].kernels[0].source == plans[1][0].kernels[0].source
 
 
+def test_kernels_inside_of_jitted_functions_and_loops_name_their_lines() -> None:
+    block, x = Block(), svod.Tensor(np.ones((4, 8), np.float32))
+    head = nn.Linear(2, 8)
+    svod.realize(*block.parameters(), *head.parameters())
+    lines: dict[str, int] = {}
+
+    def step(i: svod.Size, v: svod.Tensor) -> svod.Tensor:
+        lines["step"] = line() + 1
+        return head(block(v)) * i + v
+
+    def outer(i: svod.Size, v: svod.Tensor) -> svod.Tensor:
+        lines["outer"] = line() + 1
+        return svod.iterate(2, step, v).exp()
+
+    @svod.jit
+    def whole(x: svod.Tensor) -> svod.Tensor:
+        lines["whole"] = line() + 1
+        return svod.iterate(3, outer, x).softmax(-1)
+
+    found = origins(whole.plan(x))
+    assert {(HERE, block.first, "Block.norm"), (HERE, lines["step"], "Linear")} <= found
+    assert {(HERE, block.first + 1, f"Block.heads.{i}") for i in (0, 1)} <= found
+    assert {(HERE, lines["step"], None), (HERE, lines["outer"], None), (HERE, lines["whole"], None)} <= found
+
+
+def test_kernels_of_all_shards_name_lines() -> None:
+    x = svod.Tensor(np.ones((6, 4), np.float32)).shard(["CPU", "CPU:1"], 0)
+    at = line() + 1
+    plan = (x * 2).sum(1).prepare(inputs=[x])
+    assert [origin[:2] for kernel in plan.kernels for origin in kernel.origins] == [(HERE, at)] * len(plan.kernels)
+    assert [text in str(plan) for text in ("CPU:1", "=written")] == [True, True]
+
+
 def test_plans_and_errors_name_lines() -> None:
     x, i = svod.Tensor(np.ones(4, np.float32)), svod.Tensor(np.arange(4))
     at = line() + 1

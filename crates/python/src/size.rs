@@ -1,10 +1,10 @@
 //! Symbolic sizes: the classes `Variable` and `Size`, and arguments that may be either or a number.
 
-use pyo3::{IntoPyObjectExt, PyTypeInfo};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBool, PySequence, PyTuple, PyType};
+use pyo3::{IntoPyObjectExt, PyTypeInfo};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use svod_ir::size::{BoundVariable, Size, Variable};

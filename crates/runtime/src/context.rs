@@ -166,7 +166,8 @@ impl Context {
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
         let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
-        let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &Pass::Trace.time(|| graph.origins()) };
+        let used =
+            Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &Pass::Trace.time(|| graph.all_origins()) };
         let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &used, config, &watch);
         let chosen = plan(&scheduled)?;
         if config.schedules.is_empty() {

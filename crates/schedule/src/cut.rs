@@ -25,7 +25,8 @@ use svod_ir::size::Variable;
 pub(crate) fn cut(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
     let functions = key.functions.iter().enumerate().map(|(i, function)| (function, i)).collect();
     let schedule = ScheduleGraph::default();
-    let mut cutter = Cutter { schedule, functions, known: FxHashMap::default(), computes: Vec::new(), how };
+    let bodies = graph.bodies().into_iter().map(|(body, _, first)| (body, first)).collect();
+    let mut cutter = Cutter { schedule, functions, known: FxHashMap::default(), computes: Vec::new(), bodies, how };
     let mut places = FxHashMap::default();
     for (i, leaf) in key.leaves.iter().enumerate() {
         let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
@@ -50,6 +51,8 @@ struct Loops {
     vars: Vec<Variable>,
     /// Where the loops are. Parameters of bodies are nowhere themselves.
     device: Option<Device>,
+    /// The first number of the innermost body's nodes.
+    first: NodeIndex,
 }
 
 /// A step with several results, each of which is a node: what it is, and what it reads.
@@ -65,8 +68,10 @@ struct Cutter<'k> {
     /// Positions of the functions of the host.
     functions: FxHashMap<&'k HostCall, usize>,
     known: FxHashMap<Key, usize>,
-    /// The nodes of the outermost graph that the next call computes.
+    /// The nodes that the next call computes, numbered as in [`Graph::bodies`].
     computes: Vec<NodeIndex>,
+    /// The first number of each body's nodes.
+    bodies: FxHashMap<LoopBody, NodeIndex>,
     how: Purpose,
 }
 
@@ -79,9 +84,7 @@ impl Cutter<'_> {
         loops: &Loops,
     ) -> Result<Vec<NodeId>, PreScheduleError> {
         let rewritten = pipeline::graph(graph, &|leaf| leaves.contains_key(leaf), self.how)?;
-        // A loop's body computes what the loop does.
-        let outermost = loops.ranges.is_empty();
-        let provenance = outermost.then(|| Pass::Trace.time(|| Provenance::new(graph, rewritten.as_ref())));
+        let provenance = Pass::Trace.time(|| Provenance::new(graph, rewritten.as_ref()));
         let graph = rewritten.as_ref().map_or(graph, |r| &r.graph);
         let loops = &Loops { device: loops.device.clone().or_else(|| only_device(graph).cloned()), ..loops.clone() };
         let mut cut = Pass::Fuse.run(graph, || fuse(graph, self.how.caches));
@@ -133,9 +136,8 @@ impl Cutter<'_> {
         for step in steps {
             let outputs = step.outputs().to_vec();
             let about: Vec<&UOp> = outputs.iter().map(|n| &graph.nodes()[*n as usize]).collect();
-            if let Some(provenance) = &provenance {
-                self.computes = Pass::Trace.time(|| provenance.of_kernel(graph, &cut.fates, &outputs));
-            }
+            let own = Pass::Trace.time(|| provenance.of_kernel(graph, &cut.fates, &outputs));
+            self.computes = own.into_iter().map(|node| loops.first + node).collect();
             let results = match step {
                 Step::Copy(from, _) => self.step(Item::Copy, &[spec(about[0], loops)], &[values[&from]], loops),
                 Step::Kernel(ranged) => {
@@ -263,9 +265,13 @@ impl Cutter<'_> {
             ranges: [&loops.ranges[..], &[range]].concat(),
             vars: [&loops.vars[..], std::slice::from_ref(body.var())].concat(),
             device: device.cloned(),
+            first: self.bodies.get(body).copied().unwrap_or_default(),
         };
+        // What takes the results to the next iteration is the loop's own.
+        let computes = self.computes.clone();
         let begin = self.schedule.nodes.len();
         let results = self.graph(&Graph::new(body.results()), &places, &inner)?;
+        self.computes = computes;
         self.carry_on(&carried, results, params, begin, &inner, &buffer_of);
         let inside = (begin..self.schedule.nodes.len()).rfind(|at| self.schedule.is_call(NodeId(*at)));
         let Some(call) = inside else {

@@ -11,7 +11,7 @@ use super::leaf::{Leaf, LeafClass};
 use super::op::Op;
 use super::sharding::Place;
 use super::uop::UOp;
-use super::walk::Graph;
+use super::walk::{Graph, NodeIndex};
 use crate::size::{Size, Variable};
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -115,6 +115,38 @@ impl fmt::Display for LoopBody {
     }
 }
 
+impl Graph {
+    /// The graphs that bodies of its loops compute, and those of theirs, each once. In listings of all nodes
+    /// those of bodies follow its own: each comes with the number of its first node there.
+    pub fn bodies(&self) -> Vec<(LoopBody, Graph, NodeIndex)> {
+        let mut found: Vec<(LoopBody, Graph, NodeIndex)> = Vec::new();
+        let (mut next, mut at) = (self.len() as NodeIndex, 0);
+        loop {
+            let fresh = |body: &LoopBody| found.iter().all(|(known, ..)| known != body);
+            let graph = if at == 0 { self } else { &found[at - 1].1 };
+            let mut bodies: Vec<LoopBody> = Vec::new();
+            for node in graph.nodes() {
+                if let Op::Loop(body, _) = node.op()
+                    && fresh(body)
+                    && !bodies.contains(body)
+                {
+                    bodies.push(body.clone());
+                }
+            }
+            for body in bodies {
+                let graph = Graph::new(body.results());
+                let first = next;
+                next += graph.len() as NodeIndex;
+                found.push((body, graph, first));
+            }
+            at += 1;
+            if at > found.len() {
+                return found;
+            }
+        }
+    }
+}
+
 impl UOp {
     /// The values of `carried` after `results`, which are built on `params`, have taken their place for
     /// each value of `var`. Each is on one device; of what is spread over several, the parts are carried, and
@@ -140,7 +172,11 @@ impl UOp {
             let below: Vec<UOp> = below.iter().map(|s| nodes[*s as usize].clone()).collect();
             nodes.push(match wanted[at] {
                 Wanted::Inside if below.is_empty() => node.clone(),
-                Wanted::Inside => UOp::new(node.op().clone(), &below)?,
+                Wanted::Inside => {
+                    let inside = UOp::new(node.op().clone(), &below)?;
+                    inside.inherit_origin(node);
+                    inside
+                }
                 Wanted::Outside => {
                     let mut leaves = Vec::with_capacity(1);
                     for part in node.parts()? {

@@ -280,6 +280,18 @@ mod tests {
     }
 
     #[test]
+    fn e4_positions_of_a_scatter_are_mostly_inside() {
+        let text = "lowered add\nparam p0: i64[800]\nparam p1: f32[800]\nparam p2: f32[100]\n\nphase\n{\n  \
+                    serial k < 800 {\n    e0 = bitcast(u64, p0[k]) < u64(100)\n    if e0 {\n      \
+                    e0 = cast(index, p0[k])\n      p2[e0] = p2[e0] + p1[k]\n    }\n  }\n}\n";
+        let cost = cost(text);
+        assert_eq!((cost.flops, cost.bytes(true)), (800.0, 3200.0));
+        // A condition on data of another kind is one that rarely holds.
+        let rare = text.replace("bitcast(u64, p0[k]) < u64(100)", "p0[k] < i64(100)");
+        assert_eq!(self::cost(&rare).flops, 50.0);
+    }
+
+    #[test]
     fn e4_conditions_and_extents_count_at_the_middle_of_outer_loops() {
         let text = "lowered rows\nparam p0: f32[64, 64]\n\nphase\n{\n  serial i < 64 {\n    serial j < i {\n      \
                     p0[i, j] = f32(0.0)\n    }\n    if i == 0 {\n      p0[0, 0] = f32(1.0)\n    }\n  }\n}\n";

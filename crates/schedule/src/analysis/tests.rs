@@ -192,4 +192,14 @@ fn e3_items_are_transfers_synchronizations_and_callbacks_too() {
     a.validate().unwrap();
     assert_eq!(a.critical_path, [0, 1, 2, 3]);
     assert!(a.to_string().contains("0 kernels, 3 other items in 2 levels"), "{a}");
+    // What no plan makes, too.
+    for what in [Synchronization::Barrier, Synchronization::Fence, Synchronization::Event(7)] {
+        for scope in [Scope::Threadgroup, Scope::Device, Scope::System] {
+            a.items[1].what = What::Synchronization { what, scope };
+            a.validate().unwrap();
+            assert!(a.items[1].is_synchronization() && a.items[1].cost() == 1.0);
+        }
+    }
+    a.items[1].control = vec![4];
+    assert_eq!(a.validate().unwrap_err().to_string(), "item 1 waits for item 4, but there are 4");
 }
