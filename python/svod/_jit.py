@@ -16,15 +16,18 @@ import numpy as np
 from svod._svod import (
     ArgumentError,
     ExecutionPlan,
+    Graph,
+    ShapeError,
     Size,
     Tensor,
+    TraceError,
     Variable,
     _same,
     _signature,
     prepare,
 )
-from svod._tree import key, rebuilder, rebuilt, taken
-from svod.nn._module import Module, tensors_of
+from svod._tree import inlining, is_inlining, key, rebuilder, rebuilt, taken
+from svod.nn._module import tensors_of
 
 __all__ = ["Jitted", "jit"]
 
@@ -32,13 +35,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _STATIC = (bool, int, float, complex, str, bytes, type(None), Variable)
-
-
-class _Tracing(threading.local):
-    depth = 0
-
-
-_tracing = _Tracing()
 
 
 @dataclasses.dataclass(slots=True)
@@ -115,6 +111,10 @@ class Jitted(Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], shapes: Mapping[str, Sequence[int | Variable | Size]], max_traces: int
     ) -> None:
+        if not callable(function):
+            raise ArgumentError(f"jit: a function is to be traced, not {function!r}")
+        if not isinstance(shapes, Mapping) or not all(isinstance(shape, (list, tuple)) for shape in shapes.values()):
+            raise ArgumentError(f"jit: shapes is a dict of tuples of sizes by parameter, not {shapes!r}")
         functools.update_wrapper(self, function)
         self._function = function
         self._shapes = {name: tuple(shape) for name, shape in shapes.items()}
@@ -130,15 +130,18 @@ class Jitted(Generic[P, R]):
             raise ArgumentError(f"jit: {self._name} has no parameter {sorted(unknown)}, whose shape is declared")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if _tracing.depth:
+        if is_inlining():
             return self._function(*args, **kwargs)
         trace, arrays, sizes = self._find(args, kwargs)
-        if trace.plan is None:
-            outputs = []
-        elif sizes:
-            outputs = trace.plan.run(*arrays, **_values(sizes, trace.variables))
-        else:
-            outputs = trace.plan.run(*arrays)
+        try:
+            if trace.plan is None:
+                outputs = []
+            elif sizes:
+                outputs = trace.plan.run(*arrays, **_values(sizes, trace.variables))
+            else:
+                outputs = trace.plan.run(*arrays)
+        except ShapeError as error:
+            raise ShapeError(f"jit: {self._name}: {error}") from error
         results: list[Any] = outputs
         for at in trace.numbers:
             results[at] = results[at].item()
@@ -254,14 +257,14 @@ class Jitted(Generic[P, R]):
                 inputs.append(Tensor._placeholder(shape, array.dtype, slot))
                 slot += 1
         args, kwargs = rebuilt(structure, inputs)
-        modules = (module for module in held if isinstance(module, Module))
-        constants = [tensor for module in modules for tensor in tensors_of(module)]
+        holders = (holder for holder in held if not isinstance(holder, type))
+        constants = [tensor for holder in holders for tensor in tensors_of(holder)]
         values = [tensor._snapshot() for tensor in constants]
-        _tracing.depth += 1
         try:
-            result = self._function(*args, **kwargs)
-        finally:
-            _tracing.depth -= 1
+            with inlining():
+                result = self._function(*args, **kwargs)
+        except TraceError as error:
+            raise TraceError(f"jit: {self._name}: {error}") from error
         found: list[Any] = []
         numbers: list[int] = []
 
@@ -275,7 +278,7 @@ class Jitted(Generic[P, R]):
         # Handles of its own: preparing makes a tensor stand for the plan's output.
         tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
         outputs = [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
-        graph = "\n".join(output.graph() for output in outputs)
+        graph = str(Graph(*outputs)) if outputs else ""
         plan = prepare(*outputs, inputs=inputs) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
         return _Trace(plan, variables, graph, rebuilder(shape), numbers, held, constants, values)
@@ -320,10 +323,10 @@ def jit(
     identity. `shapes` declares shapes of arguments by name, whose variables any size may take.
 
     Results are tensors of their own, in the structure that the function gives; sizes are the numbers that they
-    are in this call. Tensors that the
-    function finds elsewhere are constants, and what it does besides happens only while it is
-    traced. Parameters of a module that is an argument, such as `self`, are constants too, and it is
-    traced anew when they are replaced. Looking at data there (`numpy()`, `float(t)`, `if t:`) raises `TraceError`.
+    are in this call. Tensors that the function finds elsewhere are constants, and what it does besides happens
+    only while it is traced. Tensors among the attributes of an argument, such as `self`, are constants too, and
+    it is traced anew when they are replaced; its other attributes are looked at once. Looking at data there
+    (`numpy()`, `float(t)`, `if t:`) raises `TraceError`.
 
     >>> import numpy as np, svod
     >>> n = svod.Variable("n", 1, 64)
@@ -343,4 +346,4 @@ def jit(
         raise ArgumentError(f"jit: max_traces must be at least 1, not {max_traces}")
     if function is None:
         return functools.partial(jit, shapes=shapes, max_traces=max_traces)
-    return Jitted(function, shapes or {}, max_traces)
+    return Jitted(function, {} if shapes is None else shapes, max_traces)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, Size, Tensor, Variable, _custom, _iterate, float32
-from svod._tree import Slot, rebuilt, taken
+from svod._tree import Slot, inlining, rebuilt, taken
 
 __all__ = ["custom", "iterate"]
 
@@ -18,6 +18,7 @@ def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
 
     `body(i, *values)` gives the next values, in the same structure, shapes and types: a tensor where one
     value is given, else a tuple. Values may be nested dicts, lists, tuples and dataclasses of tensors.
+    A number that is a value becomes a tensor; numbers inside of such structures stay as they are.
     The body is called once; the loop is part of the graph and of its plans, unrolled when a plan is made.
     `i` is a size, for indices, shapes and arithmetic. What depends neither on it nor on the values is
     computed once.
@@ -30,18 +31,31 @@ def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
     >>> a.item(), b.item()
     (55, 89)
     """
+    if isinstance(times, (Size, Variable)):
+        raise ArgumentError(f"iterate: how often is a constant, and {times!r} is symbolic: make a plan for each")
+    if not isinstance(times, (range, int)):
+        raise ArgumentError(f"iterate: a number or a range of iterations is expected, not {times!r}")
     numbers = times if isinstance(times, range) else range(times)
     if not init:
         raise ArgumentError("iterate: no values to begin with")
     found: list[Any] = []
+    # A number that is itself a value is carried; one among others is part of the structure.
+    init = tuple(Tensor(value) if isinstance(value, (int, float)) else value for value in init)
     structure = taken(init, found, _as_it_is)
+    if not found:
+        raise ArgumentError(f"iterate: no tensors among the values to begin with, {init!r}")
     tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
 
     def step(at: Size, values: Sequence[Tensor]) -> list[Tensor]:
         i = numbers.start + at * numbers.step if numbers.step != 1 else at
-        results = body(i, *rebuilt(structure, values))
+        with inlining():
+            results = body(i, *rebuilt(structure, values))
+        if len(init) > 1 and not isinstance(results, (tuple, list)):
+            raise ArgumentError(f"iterate: the body gives one {type(results).__name__} for {len(init)} values")
+        results = [results] if len(init) == 1 else results
+        results = tuple(Tensor(value) if isinstance(value, (int, float)) else value for value in results)
         given: list[Any] = []
-        shape = taken((results,) if len(init) == 1 else tuple(results), given, _as_it_is)
+        shape = taken(results, given, _as_it_is)
         if shape != structure:
             raise ArgumentError(f"iterate: the body gives {_text(shape)} for {_text(structure)}")
         return [value if isinstance(value, Tensor) else Tensor(value) for value in given]
@@ -92,6 +106,8 @@ def custom(
     >>> counts.tolist()
     [2, 1]
     """
+    if not callable(function):
+        raise ArgumentError(f"custom: a function is expected, not {function!r}")
     operands = [value if isinstance(value, (Tensor, *_NUMBERS)) else Tensor(value) for value in inputs]
     tensors = [value for value in operands if isinstance(value, Tensor)]
     if shape is None:

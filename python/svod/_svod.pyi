@@ -477,6 +477,8 @@ class PrepareConfig:
       `beam=8` is the same as the last (`SVOD_BEAM`);
     - `timeout_secs`: what a candidate may take to compile (`BEAM_TIMEOUT_SEC`);
     - `max_uops`: instructions of a candidate at most (`BEAM_UOPS_MAX`);
+    - `search_secs`: what a plan's search may take; kernels that it does not come to keep the heuristic's
+      schedule (`SVOD_SEARCH_SECS`);
     - `planner`: how intermediates share memory, "arena", "remap" or "disabled" (`SVOD_MEMORY_PLANNER`);
     - `schedule_cache`: whether schedules of equal graphs are shared (off with
       `SVOD_DISABLE_SCHEDULE_CACHE=1`);
@@ -510,6 +512,9 @@ class PrepareConfig:
     @property
     def max_uops(self) -> builtins.int:
         """Instructions of a search's candidate at most."""
+    @property
+    def search_secs(self) -> builtins.int | None:
+        """Seconds that a plan's search takes at most."""
     @property
     def planner(self) -> str:
         """How intermediates share memory."""

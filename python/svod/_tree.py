@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import operator
-from collections.abc import Callable, Hashable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,32 @@ import numpy as np
 from svod._svod import Size, Tensor, Variable
 from svod.nn._module import Module, tensors_of
 
-__all__ = ["Slot", "key", "rebuilder", "rebuilt", "taken"]
+__all__ = ["Slot", "inlining", "is_inlining", "key", "rebuilder", "rebuilt", "taken"]
 
 _BY_VALUE = frozenset({bool, int, str, bytes, type(None)})
 _ARRAY = "array"
+
+
+class _Inlining(threading.local):
+    depth = 0
+
+
+_inlining = _Inlining()
+
+
+@contextlib.contextmanager
+def inlining() -> Iterator[None]:
+    """While a function is traced, or the body of a loop: jitted functions are part of the graph around."""
+    _inlining.depth += 1
+    try:
+        yield
+    finally:
+        _inlining.depth -= 1
+
+
+def is_inlining() -> bool:
+    """Whether this thread traces something."""
+    return _inlining.depth > 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,12 +129,10 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
         return kind, repr(value._free()), tuple(map(repr, value.variables))
     if isinstance(value, Variable):
         return kind, repr(value)
-    if isinstance(value, Module):
-        return kind, id(value), tuple(map(id, tensors_of(value)))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if dataclasses.is_dataclass(value) and not isinstance(value, (type, Module)):
         fields = dataclasses.fields(value)
         return kind, tuple([key(getattr(value, field.name), arrays, sizes) for field in fields])
-    return kind, id(value)
+    return kind, id(value), () if isinstance(value, type) else tuple(map(id, tensors_of(value)))
 
 
 def _is_array(value: Any) -> bool:

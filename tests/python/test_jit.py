@@ -114,7 +114,7 @@ def test_jit_refuses_a_look_at_data() -> None:
         lambda x: x[int(x[0])],
     ):
         f = svod.jit(look)
-        with pytest.raises(svod.TraceError, match="looks at the data"):
+        with pytest.raises(svod.TraceError, match=r"jit: .*no data to look at"):
             f(np.ones(3, np.float32))
         assert f.traces == 0
         with pytest.raises(TypeError):
@@ -494,3 +494,42 @@ def test_a9_two_variables_of_one_name_are_a_mismatch() -> None:
 
     with pytest.raises(svod.ArgumentError, match=r"bind mismatch: n in \[1, 32\] and n in \[1, 64\]"):
         both(np.ones(5, np.float32), np.ones(7, np.float32))
+
+
+def test_the_text_of_several_results_is_one_graph() -> None:
+    x = np.ones(3, np.float32)
+    both = svod.jit(lambda a: (a.exp() + 1, a.exp() * 2))
+    text = both.lower(x)
+    assert len(svod.Graph.parse(text).roots) == 2
+    assert text.count("= exp") == 1
+
+
+def test_tensors_of_plain_objects_are_watched() -> None:
+    class Scale:
+        def __init__(self, by: float) -> None:
+            self.by = svod.Tensor(by)
+
+        @svod.jit
+        def __call__(self, x: svod.Tensor) -> svod.Tensor:
+            return x * self.by
+
+    scale, x = Scale(2.0), np.float32([1, 2])
+    assert scale(x).tolist() == [2.0, 4.0]
+    scale.by = svod.Tensor(3.0)
+    assert scale(x).tolist() == [3.0, 6.0]
+
+
+def test_what_jit_does_not_take_is_named() -> None:
+    n = svod.Variable("n", 1, 64)
+    with pytest.raises(svod.ArgumentError, match="a function is to be traced, not 5"):
+        svod.jit(5)  # type: ignore[call-overload]
+    for shapes in ([(n,)], {"a": 3}):
+        with pytest.raises(svod.ArgumentError, match="shapes is a dict of tuples"):
+            svod.jit(shapes=shapes)(lambda a: a)  # type: ignore[call-overload]
+
+    @svod.jit(shapes={"a": (n, 2)})
+    def product(a: svod.Tensor) -> svod.Tensor:
+        return a.sum()
+
+    with pytest.raises(svod.ShapeError, match=r"jit: .*product: "):
+        product(np.ones((3, 3), np.float32))

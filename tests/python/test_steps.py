@@ -168,8 +168,36 @@ def test_b4_loop_values_win_over_user_values_of_the_same_name() -> None:
     assert y.item() == 10 + 2 + 3
 
 
+def test_b4_numbers_are_carried_where_they_are_values() -> None:
+    assert svod.iterate(3, lambda i, d: d + 1, 0).item() == 3
+    x, k = svod.iterate(4, lambda i, x, k: (x * k, k + 1.0), svod.Tensor([1.0]), 1.0)
+    assert (x.item(), k.item()) == (24.0, 5.0)
+    state = svod.iterate(2, lambda i, s: {"x": s["x"] * s["k"], "k": s["k"]}, {"x": svod.Tensor(1.0), "k": 3})
+    assert (state["x"].item(), state["k"]) == (9.0, 3)
+    with pytest.raises(svod.ArgumentError, match="no tensors among the values"):
+        svod.iterate(3, lambda i, d: d, {"k": 3})
+
+
+def test_b4_jitted_functions_are_part_of_a_body() -> None:
+    double = svod.jit(lambda a, i: a * 2 + i)
+    y = svod.iterate(3, lambda i, x: double(x, i), svod.Tensor([1.0, 2.0]))
+    assert y.tolist() == [12.0, 20.0] and double.traces == 0
+
+
+def test_b4_what_iterate_does_not_take() -> None:
+    a, b = svod.Tensor([1.0, 2.0]), svod.Tensor([3.0, 4.0])
+    with pytest.raises(svod.ArgumentError, match="gives one Tensor for 2 values"):
+        svod.iterate(3, lambda i, x, y: x, a, b)
+    with pytest.raises(svod.ArgumentError, match="how often is a constant"):
+        svod.iterate(svod.Variable("n", 1, 3).bind(2), lambda i, x: x, a)
+    with pytest.raises(svod.ArgumentError, match="a number or a range"):
+        svod.iterate(2.5, lambda i, x: x, a)  # type: ignore[arg-type]
+    with pytest.raises(svod.ArgumentError, match="custom: a function is expected, not 5"):
+        svod.custom(5, a)  # type: ignore[arg-type]
+
+
 def test_b4_no_users_variable_is_a_loops() -> None:
-    with pytest.raises(svod.ArgumentError, match="'loop.0' cannot name a variable"):
+    with pytest.raises(svod.ArgumentError, match=r"'loop\.0' cannot name a variable"):
         svod.Variable("loop.0", 0, 3)
     i, j = svod.Variable("loop0", 0, 2).bind(2), svod.Variable("loop_0", 0, 2).bind(1)
     x = svod.Tensor([1.0, 2.0, 3.0])
@@ -260,7 +288,7 @@ def test_b6_loops_are_cached_by_structure() -> None:
 def test_b4_a_name_that_a_loop_fixes() -> None:
     x = svod.Tensor([1.0, 2.0])
     plan = svod.iterate(3, lambda i, v: v + i, x).prepare(inputs=[x])
-    with pytest.raises(svod.ArgumentError, match=r"variable 'loop.0' is fixed by the plan"):
+    with pytest.raises(svod.ArgumentError, match=r"variable 'loop\.0' is fixed by the plan"):
         plan.execute(**{"loop.0": 1})
     # Free in what is outside of the loop.
     n = svod.Variable("loop0", 1, 8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -286,3 +288,11 @@ def test_e6_random_values_of_symbolic_shapes() -> None:
             assert low <= t.numpy().min() and t.numpy().max() <= high
     with pytest.raises(svod.ShapeError, match="negative"):
         svod.rand(-1)
+
+
+def test_a10_variables_and_sizes_are_copied_and_pickled() -> None:
+    n, m = svod.Variable("n", 1, 64), svod.Variable("m", 0, 9)
+    bound = n.bind(5) * 2 + m
+    for again in (copy.deepcopy((n, bound)), copy.copy((n, bound)), pickle.loads(pickle.dumps((n, bound)))):
+        assert [repr(one) for one in again] == [repr(n), repr(bound)]
+        assert again[0] == n and again[1] == bound

@@ -18,6 +18,8 @@ use crate::error::{Class, Result};
 ///   `beam=8` is the same as the last (`SVOD_BEAM`);
 /// - `timeout_secs`: what a candidate may take to compile (`BEAM_TIMEOUT_SEC`);
 /// - `max_uops`: instructions of a candidate at most (`BEAM_UOPS_MAX`);
+/// - `search_secs`: what a plan's search may take; kernels that it does not come to keep the heuristic's
+///   schedule (`SVOD_SEARCH_SECS`);
 /// - `planner`: how intermediates share memory, "arena", "remap" or "disabled" (`SVOD_MEMORY_PLANNER`);
 /// - `schedule_cache`: whether schedules of equal graphs are shared (off with
 ///   `SVOD_DISABLE_SCHEDULE_CACHE=1`);
@@ -84,6 +86,12 @@ impl PyPrepareConfig {
     #[getter]
     fn max_uops(&self) -> usize {
         self.0.max_uops
+    }
+
+    /// Seconds that a plan's search takes at most.
+    #[getter]
+    fn search_secs(&self) -> Option<u32> {
+        self.0.search_secs
     }
 
     /// How intermediates share memory.

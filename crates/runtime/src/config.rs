@@ -52,7 +52,7 @@ const WIDEST: u32 = 1024;
 /// How a plan is prepared.
 ///
 /// Prints as `strategy=heuristic planner=arena schedule_cache=on threads=default device=default`,
-/// followed by those of `timeout_secs`, `max_uops`, `strict`, `skip` and `target` that differ from the default;
+/// followed by those of `timeout_secs`, `max_uops`, `search_secs`, `strict`, `skip` and `target` that differ from the default;
 /// each part parses back as value of the option of its name ([`PrepareConfig::set`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PrepareConfig {
@@ -66,6 +66,8 @@ pub struct PrepareConfig {
     pub timeout_secs: u32,
     /// Linear instructions of a search's candidate at most.
     pub max_uops: usize,
+    /// Seconds that a plan's search takes at most: kernels that it does not come to keep the heuristic's schedule.
+    pub search_secs: Option<u32>,
     /// Threads of the plan's runs; those of the context where absent.
     pub threads: Option<usize>,
     /// Where values are computed that no argument places; the CPU where absent.
@@ -90,6 +92,7 @@ impl Default for PrepareConfig {
             strategy: Strategy::default(),
             timeout_secs: 10,
             max_uops: 30_000,
+            search_secs: None,
             threads: None,
             device: None,
             planner: Planner::default(),
@@ -109,7 +112,7 @@ pub(crate) struct Fingerprint {
     target: Option<Target>,
     skip: PassSet,
     /// Limits and threads of a search.
-    search: Option<(u32, usize, Option<usize>)>,
+    search: Option<(u32, usize, Option<u32>, Option<usize>)>,
 }
 
 /// Names kernels of a plan.
@@ -155,6 +158,7 @@ options! {
     "beam"           "SVOD_BEAM"           "a width up to 1024, or 0 for the heuristic"        |c, v| width(v).map(|s| c.strategy = s);
     "timeout_secs"   "BEAM_TIMEOUT_SEC"    "a number of seconds from 1 to 86400"               |c, v| number(v, 1..=86400).map(|n| c.timeout_secs = n);
     "max_uops"       "BEAM_UOPS_MAX"       "a number of instructions, at least 1"              |c, v| number(v, 1..=usize::MAX).map(|n| c.max_uops = n);
+    "search_secs"    "SVOD_SEARCH_SECS"    "a number of seconds from 1 to 86400, or default"   |c, v| or_default(v, |v| number(v, 1..=86400)).map(|n| c.search_secs = n);
     "planner"        "SVOD_MEMORY_PLANNER" "arena, remap or disabled"                          |c, v| v.parse().map(|p| c.planner = p).ok();
     "schedule_cache" ""                    "on or off"                                         |c, v| on_off(v).map(|on| c.disable_schedule_cache = !on);
     "threads"        "SVOD_PLAN_THREADS"   "a number from 1 to 1024, or default"               |c, v| or_default(v, |v| number(v, 1..=1024)).map(|n| c.threads = n);
@@ -187,7 +191,7 @@ fn or_default<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option
 
 impl PrepareConfig {
     /// The default, changed by the environment: `SVOD_STRATEGY` or `SVOD_BEAM`, `BEAM_TIMEOUT_SEC`,
-    /// `BEAM_UOPS_MAX`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, `SVOD_SKIP`, and
+    /// `BEAM_UOPS_MAX`, `SVOD_SEARCH_SECS`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, `SVOD_SKIP`, and
     /// `SVOD_DISABLE_SCHEDULE_CACHE`, exactly `1`. A value that cannot be parsed leaves the default, with
     /// one warning.
     pub fn from_env() -> Self {
@@ -242,6 +246,7 @@ impl PrepareConfig {
             width: width as usize,
             timeout: Duration::from_secs(self.timeout_secs.into()),
             max_uops: self.max_uops,
+            limit: self.search_secs.map(|secs| Duration::from_secs(secs.into())),
             threads: self.threads.unwrap_or_else(|| context.threads()),
             strict: self.strict,
         })
@@ -250,7 +255,7 @@ impl PrepareConfig {
     /// What decides which schedules are chosen.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         let searches = matches!(self.strategy, Strategy::Beam { .. });
-        let search = searches.then_some((self.timeout_secs, self.max_uops, self.threads));
+        let search = searches.then_some((self.timeout_secs, self.max_uops, self.search_secs, self.threads));
         Fingerprint {
             strategy: self.strategy,
             strict: self.strict,
@@ -298,6 +303,7 @@ impl Display for PrepareConfig {
         if self.max_uops != default.max_uops {
             write!(f, " max_uops={}", self.max_uops)?;
         }
+        self.search_secs.map_or(Ok(()), |secs| write!(f, " search_secs={secs}"))?;
         f.write_str(if self.strict { " strict=on" } else { "" })?;
         if !self.skip.is_empty() {
             write!(f, " skip={}", self.skip)?;
@@ -403,7 +409,7 @@ mod tests {
             "strategy=heuristic planner=arena schedule_cache=on threads=default device=default"
         );
         for text in [
-            "strategy=beam:4 planner=remap schedule_cache=off threads=3 device=CPU timeout_secs=2 max_uops=7",
+            "strategy=beam:4 planner=remap schedule_cache=off threads=3 device=CPU timeout_secs=2 max_uops=7 search_secs=60",
             "strategy=none planner=disabled schedule_cache=on threads=default device=default strict=on skip=algebra,merge target=native",
         ] {
             config = PrepareConfig::default();
@@ -430,6 +436,7 @@ mod tests {
             ("beam", "-1"),
             ("timeout_secs", "0"),
             ("max_uops", "0"),
+            ("search_secs", "0"),
             ("threads", "0"),
             ("device", "TPU"),
             ("strict", "maybe"),

@@ -98,7 +98,10 @@ pub enum TensorError {
     #[error("stale: the expression reads the output of an earlier run of a plan that ran again since; build it anew")]
     Stale,
     /// Data that is looked at while a function is traced, when there is none.
-    #[error("a traced function looks at the data of its arguments, which differ from call to call")]
+    #[error(
+        "a value inside of a traced function, or of the body of a loop, has no data to look at or to write: it differs \
+         from call to call (`where` chooses by data, `custom` calls a function; a number as argument is part of the trace)"
+    )]
     Traced,
     /// An operation that the graph rejects.
     #[error(transparent)]

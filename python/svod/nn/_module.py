@@ -125,10 +125,11 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
             yield from _named(f"{name}.{position}", item)
 
 
-def tensors_of(module: Module) -> list[Tensor]:
-    """What `parameters` gives, without the way by names: `jit` asks at every call."""
+def tensors_of(holder: object) -> list[Tensor]:
+    """The tensors among an object's attributes; of a module what `parameters` gives, without the way by names:
+    `jit` asks at every call."""
     found: list[Tensor] = []
-    work: list[Any] = [module]
+    work: list[Any] = list(reversed(getattr(holder, "__dict__", {}).values()))
     while work:
         value = work.pop()
         if isinstance(value, Tensor):

@@ -44,7 +44,7 @@ use message::{Reply, Request};
 use parking_lot::Mutex;
 use report::Report;
 use rustc_hash::FxHashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use svod_ir::target::Target;
 use svod_schedule::{Schedule, heuristic, lower, neighbours, strict_heuristic};
 
@@ -65,8 +65,20 @@ pub(crate) struct Search {
     pub width: usize,
     pub timeout: Duration,
     pub max_uops: usize,
+    /// Of the whole search.
+    pub limit: Option<Duration>,
     pub threads: usize,
     pub strict: bool,
+}
+
+/// When a search ends, whatever it has found.
+#[derive(Clone, Copy)]
+struct Deadline(Option<Instant>);
+
+impl Deadline {
+    fn is_over(self) -> bool {
+        self.0.is_some_and(|end| Instant::now() >= end)
+    }
 }
 
 /// Gives each job, unless its schedule was given, the fastest schedule that a search finds.
@@ -102,15 +114,20 @@ pub(crate) fn choose(context: &Context, jobs: &mut [Job], search: &Search, watch
         }
     };
     let count = open.len();
+    let end = Deadline(search.limit.map(|limit| Instant::now() + limit));
     for (i, job) in open.into_iter().enumerate() {
         // Another thread may have searched while this one waited.
         if let Some(known) = cache.as_ref().and_then(|c| known(c, search, job)) {
             job.optimizer = Optimizer::Given(known);
             continue;
         }
+        if end.is_over() {
+            continue;
+        }
         let mut report = Report::new(&job.kernel.name, i, count);
-        if let Some(found) = kernel(&mut crew, job, search, watch, &mut report)? {
-            if let Some(cache) = &cache {
+        if let Some(found) = kernel(&mut crew, job, search, end, watch, &mut report)? {
+            // What the end cut off is no result to keep.
+            if let Some(cache) = cache.as_ref().filter(|_| !end.is_over()) {
                 cache.put(key(search, job), found.to_string().as_bytes());
             }
             job.optimizer = Optimizer::Given(found);
@@ -133,7 +150,14 @@ fn known(cache: &DiskCache, search: &Search, job: &Job) -> Option<Schedule> {
 }
 
 /// The fastest schedule of one kernel; none where not even the heuristic's can be timed.
-fn kernel(crew: &mut Crew, job: &Job, search: &Search, watch: &Watch, report: &mut Report) -> Result<Option<Schedule>> {
+fn kernel(
+    crew: &mut Crew,
+    job: &Job,
+    search: &Search,
+    end: Deadline,
+    watch: &Watch,
+    report: &mut Report,
+) -> Result<Option<Schedule>> {
     let chosen = |target: &Target| match search.strict {
         true => strict_heuristic(&job.kernel, target),
         false => heuristic(&job.kernel, target),
@@ -173,7 +197,8 @@ fn kernel(crew: &mut Crew, job: &Job, search: &Search, watch: &Watch, report: &m
             timed += 1;
             report.timing(timed);
             // What compiles to the same code takes the same time.
-            if codes.insert(code.digest)
+            if !end.is_over()
+                && codes.insert(code.digest)
                 && let Some(time) = self::time(crew, &subject, &schedule, Some(beam[0].0), watch, report)?
             {
                 beam.push((time, schedule));
@@ -181,7 +206,7 @@ fn kernel(crew: &mut Crew, job: &Job, search: &Search, watch: &Watch, report: &m
                 beam.truncate(search.width);
             }
         }
-        if timed == 0 || beam[0].0.as_secs_f64() > best.as_secs_f64() * PROGRESS {
+        if timed == 0 || end.is_over() || beam[0].0.as_secs_f64() > best.as_secs_f64() * PROGRESS {
             break;
         }
     }

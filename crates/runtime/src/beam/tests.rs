@@ -205,13 +205,20 @@ fn c9_a_search_ends_with_a_legal_schedule_that_is_no_slower() {
     let device = Context::global().devices().get(&DeviceSpec::CPU).unwrap();
     let job =
         Job { kernel: Arc::new(kernel_.clone()), device, target: target.clone(), optimizer: Optimizer::Heuristic };
-    let search = Search { width: 1, timeout: Duration::from_secs(60), max_uops: 2000, threads: 1, strict: false };
+    let timeout = Duration::from_secs(60);
+    let search = Search { width: 1, timeout, max_uops: 2000, limit: None, threads: 1, strict: false };
     let mut report = Report::new("doubled", 0, 1);
-    let found = kernel(&mut crew(60), &job, &search, &Watch::new(None), &mut report).unwrap().unwrap();
+    let end = Deadline(None);
+    let found = kernel(&mut crew(60), &job, &search, end, &Watch::new(None), &mut report).unwrap().unwrap();
     assert!(lower(&kernel_, &found).is_ok());
     // Planted candidates are not among neighbours; nothing of them is found.
     assert!(!(HANGS..=CRASHES_LATE).contains(&plant(&found)));
-    assert!(!heuristic(&kernel_, &target).0.is_empty());
+    let base = heuristic(&kernel_, &target);
+    assert!(!base.0.is_empty());
+    // At its end a search has what it began with.
+    let end = Deadline(Some(Instant::now()));
+    let found = kernel(&mut crew(60), &job, &search, end, &Watch::new(None), &mut report).unwrap().unwrap();
+    assert_eq!(found, base);
 }
 
 /// Takes the times of a list, one a run, and counts what is asked of it.
