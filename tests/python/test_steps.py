@@ -184,6 +184,13 @@ def test_b4_jitted_functions_are_part_of_a_body() -> None:
     assert y.tolist() == [12.0, 20.0] and double.traces == 0
 
 
+def test_b4_iterations_meet_floats() -> None:
+    x = svod.Tensor([1.0, 2.0])
+    y = svod.iterate(range(1, 4), lambda i, v: v + i * 0.5 + 1.0 / i + (0.5**i - i) + (1.5 - i) * (i / 2), x)
+    added = sum(i * 0.5 + 1.0 / i + (0.5**i - i) + (1.5 - i) * (i / 2) for i in range(1, 4))
+    np.testing.assert_allclose(y.numpy(), x.numpy() + added, rtol=1e-6)
+
+
 def test_b4_what_iterate_does_not_take() -> None:
     a, b = svod.Tensor([1.0, 2.0]), svod.Tensor([3.0, 4.0])
     with pytest.raises(svod.ArgumentError, match="gives one Tensor for 2 values"):

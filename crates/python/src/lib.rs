@@ -76,6 +76,9 @@ mod _svod {
         for dtype in crate::dtype::all() {
             module.add(dtype.name(), PyDType(dtype))?;
         }
+        // Loaded here, where an interrupt of its import is an exception of this one.
+        module.py().import("numpy")?;
+        numpy::dtype::<u8>(module.py());
         crate::worker::register(module.py())?;
         crate::error::register(module)
     }

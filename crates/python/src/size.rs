@@ -3,12 +3,12 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBool, PySequence, PyTuple, PyType};
+use pyo3::types::{PyBool, PyFloat, PySequence, PyTuple, PyType};
 use pyo3::{IntoPyObjectExt, PyTypeInfo};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use svod_ir::size::{BoundVariable, Size, Variable};
-use svod_tensor::{Tensor, TensorError};
+use svod_tensor::{Operand, Tensor, TensorError};
 
 use crate::error::{Class, Result};
 use crate::tensor::{Made, PyTensor};
@@ -36,8 +36,8 @@ pub struct PyVariable(Variable);
 
 /// An integer expression over variables: an extent of a tensor of symbolic shape.
 ///
-/// Arithmetic gives sizes, `//` and `%` floor. A comparison answers where the bounds of the
-/// variables decide it, and raises `ShapeError` where they do not.
+/// Arithmetic gives sizes, `//` and `%` floor; with floats, and where it divides by `/`, a 0-d tensor. A
+/// comparison answers where the bounds of the variables decide it, and raises `ShapeError` where they do not.
 ///
 /// >>> import svod
 /// >>> n = svod.Variable("n", 1, 512)
@@ -204,28 +204,67 @@ fn compared(a: &AnySize, op: CompareOp, b: &AnySize) -> Result<bool> {
     })
 }
 
+/// What an operator of tensors makes of a size and a float; other objects know for themselves.
+fn with_float<'py>(own: AnySize, operator: &str, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    match other.is_instance_of::<PyFloat>() {
+        true => as_tensor(own, operator, other),
+        false => Ok(other.py().NotImplemented().into_bound(other.py())),
+    }
+}
+
+/// What an operator of tensors makes of a size, as a 0-d one.
+fn as_tensor<'py>(own: AnySize, operator: &str, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    let value = Tensor::scalar(Operand::Size(own.size, own.values), None)?;
+    Ok(Bound::new(other.py(), PyTensor::from(value))?.call_method1(operator, (other,))?)
+}
+
 /// The operators of a class whose instances are sizes.
 macro_rules! operators {
     ($class:ty) => {
         #[pymethods]
         impl $class {
-            fn __add__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
-                let own = self.any();
-                made(py, &own.size + &other.size, &own, &other)
+            fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                let (own, py) = (self.any(), other.py());
+                match other.extract::<AnySize>() {
+                    Ok(other) => made(py, &own.size + &other.size, &own, &other),
+                    Err(_) => with_float(own, "__add__", other),
+                }
             }
 
-            fn __radd__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
-                self.__add__(py, other)
+            fn __radd__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                self.__add__(other)
             }
 
-            fn __sub__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
-                let own = self.any();
-                made(py, &own.size - &other.size, &own, &other)
+            fn __truediv__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                as_tensor(self.any(), "__truediv__", other)
             }
 
-            fn __rsub__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
-                let own = self.any();
-                made(py, &other.size - &own.size, &own, &other)
+            fn __rtruediv__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                as_tensor(self.any(), "__rtruediv__", other)
+            }
+
+            fn __rpow__<'py>(
+                &self,
+                other: &Bound<'py, PyAny>,
+                _modulo: Option<&Bound<'py, PyAny>>,
+            ) -> Result<Bound<'py, PyAny>> {
+                as_tensor(self.any(), "__rpow__", other)
+            }
+
+            fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                let (own, py) = (self.any(), other.py());
+                match other.extract::<AnySize>() {
+                    Ok(other) => made(py, &own.size - &other.size, &own, &other),
+                    Err(_) => with_float(own, "__sub__", other),
+                }
+            }
+
+            fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                let (own, py) = (self.any(), other.py());
+                match other.extract::<AnySize>() {
+                    Ok(other) => made(py, &other.size - &own.size, &own, &other),
+                    Err(_) => with_float(own, "__rsub__", other),
+                }
             }
 
             fn __floordiv__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
@@ -257,7 +296,7 @@ macro_rules! operators {
                 let (own, py) = (self.any(), other.py());
                 match other.extract::<AnySize>() {
                     Ok(other) => made(py, &own.size * &other.size, &own, &other),
-                    Err(_) => Ok(py.NotImplemented().into_bound(py)),
+                    Err(_) => with_float(own, "__mul__", other),
                 }
             }
 

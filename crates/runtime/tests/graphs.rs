@@ -14,7 +14,7 @@ use svod_ir::kernel::Monoid;
 use svod_ir::size::{Size, Variable};
 use svod_runtime::plan::CustomError;
 use svod_runtime::schedule_graph::Node;
-use svod_runtime::{Error, Feed, Planner, PrepareConfig, ScheduleGraph, VariableError};
+use svod_runtime::{Error, Feed, Planner, PrepareConfig, ScheduleGraph};
 use svod_schedule::{BufferSpec, Item, PreSchedule, PreScheduleError, Slot};
 
 fn config() -> PrepareConfig {

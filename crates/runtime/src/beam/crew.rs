@@ -25,6 +25,9 @@ const MOST: usize = 8;
 /// What a process may take to start: an interpreter and its modules.
 const START: Duration = Duration::from_secs(60);
 
+/// How often it is asked whether they have started.
+const STARTING: Duration = Duration::from_millis(2);
+
 /// The workers of a search.
 pub(super) struct Crew {
     workers: Vec<Worker>,
@@ -36,14 +39,22 @@ impl Crew {
     /// As many workers as processors, started now: the first time that is taken finds all of them idle.
     ///
     /// # Errors
-    /// Why there can be none.
-    pub(super) fn start(processors: usize, timeout: Duration) -> Result<Crew, String> {
+    /// Why there can be none; where `watch` ends the search meanwhile, they did not start.
+    pub(super) fn start(processors: usize, timeout: Duration, watch: &Watch) -> Result<Crew, String> {
         let launch = launch().ok_or("the program does not call `serve_if_worker` first in `main`")?;
         let folder = Folder::new().map_err(|e| format!("no folder for workers: {e}"))?;
         let worker = |_| Worker { launch: launch.clone(), cache: folder.0.clone(), process: None };
         let mut workers: Vec<Worker> = (0..processors.clamp(1, MOST)).map(worker).collect();
+        let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let starts: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(|| worker.start())).collect();
+            let stopped = || stop.load(Ordering::Relaxed);
+            let starts: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(move || worker.start(&stopped))).collect();
+            while starts.iter().any(|start| !start.is_finished()) {
+                std::thread::sleep(STARTING);
+                if watch.poll() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            }
             let started = |start: std::thread::ScopedJoinHandle<'_, io::Result<()>>| {
                 start.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
             };
@@ -80,7 +91,9 @@ impl Crew {
                     {
                         let request = Request::Compile(schedule.clone()).parts(subject);
                         let reply = worker.ask(&request, timeout, &|| stop.load(Ordering::Relaxed));
-                        if send.send((i, reply)).is_err() {
+                        // Who is told to stop takes no other candidate, for which a process would be started.
+                        let stopped = reply.is_none();
+                        if send.send((i, reply)).is_err() || stopped {
                             return;
                         }
                     }
@@ -128,16 +141,19 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(&mut self) -> io::Result<()> {
-        self.process = Some(Process::start(&self.launch, &self.cache)?);
+    fn start(&mut self, stop: &dyn Fn() -> bool) -> io::Result<()> {
+        self.process = Some(Process::start(&self.launch, &self.cache, stop)?);
         Ok(())
     }
 
     /// The reply to a request; none if `stop` says so before there is one.
     fn ask(&mut self, request: &[String], timeout: Duration, stop: &dyn Fn() -> bool) -> Option<Reply> {
         if self.process.is_none()
-            && let Err(e) = self.start()
+            && let Err(e) = self.start(stop)
         {
+            if stop() {
+                return None;
+            }
             return Some(Reply::Dropped(Dropped::new(Reason::Run, format!("no worker: {e}"))));
         }
         let process = self.process.as_mut()?;
@@ -177,7 +193,7 @@ struct Process {
 }
 
 impl Process {
-    fn start(launch: &Launch, cache: &std::path::Path) -> io::Result<Process> {
+    fn start(launch: &Launch, cache: &std::path::Path, stop: &dyn Fn() -> bool) -> io::Result<Process> {
         let (socket, theirs) = UnixStream::pair()?;
         socket.set_read_timeout(Some(INTERVAL))?;
         let mut command = Command::new(&launch.program);
@@ -192,8 +208,12 @@ impl Process {
         drop(command);
         let mut process = Process { child, socket };
         let deadline = Instant::now() + START;
-        let hello = message::read(&mut Patient { socket: &process.socket, give_up: &|| Instant::now() > deadline });
-        hello.map_err(|_| io::Error::other(format!("{:?} did not start: {}", launch.program, process.end())))?;
+        let give_up = || stop() || Instant::now() > deadline;
+        if message::read(&mut Patient { socket: &process.socket, give_up: &give_up }).is_err() {
+            // It may not have ended by itself.
+            let _ = process.child.kill();
+            return Err(io::Error::other(format!("{:?} did not start: {}", launch.program, process.end())));
+        }
         Ok(process)
     }
 

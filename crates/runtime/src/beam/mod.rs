@@ -106,8 +106,9 @@ pub(crate) fn choose(context: &Context, jobs: &mut [Job], search: &Search, watch
             None => {}
         }
     };
-    let mut crew = match Crew::start(context.target().cores, search.timeout) {
+    let mut crew = match Crew::start(context.target().cores, search.timeout, watch) {
         Ok(crew) => crew,
+        Err(_) if watch.poll() => return Err(Error::Interrupted),
         Err(why) => {
             warn_once("beam", &format!("no search: {why}; schedules are the heuristic's"));
             return Ok(());

@@ -6,7 +6,7 @@ use super::measure::{Rules, Timed, paired, score};
 use super::message::{self, Compiled, Dropped, Reason, Reply, Request, Subject};
 use super::report::{Report, dropped};
 use super::worker::{ASKED, serve, set_worker_command};
-use super::{Search, kernel};
+use super::{Deadline, Search, kernel};
 use crate::code::{Job, Optimizer};
 use crate::context::Context;
 use crate::error::Error;
@@ -71,7 +71,7 @@ fn worker_of_these_tests() {
 fn crew(timeout: u64) -> Crew {
     let args = ["beam::tests::worker_of_these_tests", "--exact"].map(Into::into).to_vec();
     set_worker_command(std::env::current_exe().unwrap().into(), args, Vec::new());
-    Crew::start(2, Duration::from_secs(timeout)).unwrap()
+    Crew::start(2, Duration::from_secs(timeout), &Watch::new(None)).unwrap()
 }
 
 fn schedule(text: &str) -> Schedule {
