@@ -232,7 +232,7 @@ def test_d4_variables_may_be_named_like_counters_of_kernels() -> None:
             svod.Tensor(a) @ svod.Tensor(b) + n,
             (svod.Tensor(rows) * n).sum(),
             svod.sort(svod.Tensor(keys) * n),
-            svod.topk(svod.Tensor(rows[0]) + n, 5)[0],
+            (svod.Tensor(rows[0]) + n).topk(5)[0],
         ]
         svod.realize(*results)
         assert results[0].numpy().max() == 53.0

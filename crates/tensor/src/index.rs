@@ -246,17 +246,25 @@ impl Slice {
     }
 
     fn of(&self, node: &UOp, axis: usize) -> Result<UOp> {
-        let (first, step, backward) = match self {
+        let (first, last, step, backward) = match self {
             Slice::Full => return Ok(node.clone()),
             Slice::Range(first, last) => return part(node, axis, first.clone(), last.clone()),
-            Slice::Every { first, step, backward, .. } => (first, *step, *backward),
+            Slice::Every { first, last, step, backward } => (first, last, *step, *backward),
         };
         let node = if backward { node.flip(&[axis])? } else { node.clone() };
         let zero = Const::zero(node.dtype());
         let (count, span) = (self.len(&Size::ZERO), self.span());
         // In rows of `step` elements, of which the first one counts. The last row may end behind the axis.
-        let kept = part(&node, axis, first.clone(), lesser(&(first + &span), &node.shape()[axis]))?;
-        let whole = padded(&kept, axis, Size::ZERO, &span - &kept.shape()[axis], zero)?;
+        let whole = match span.as_const() {
+            Some(_) => {
+                let kept = part(&node, axis, first.clone(), lesser(&(first + &span), &node.shape()[axis]))?;
+                padded(&kept, axis, Size::ZERO, &span - &kept.shape()[axis], zero)?
+            }
+            None => {
+                let kept = part(&node, axis, first.clone(), last.clone())?;
+                part(&padded(&kept, axis, Size::ZERO, step.into(), zero)?, axis, Size::ZERO, span)?
+            }
+        };
         let mut shape = whole.shape().to_vec();
         shape.splice(axis..=axis, [count, step.into()]);
         let firsts = part(&whole.reshape(shape.clone())?, axis + 1, Size::ZERO, Size::ONE)?;
@@ -279,9 +287,11 @@ impl Slice {
         let spread = padded(&node.reshape(shape.clone())?, axis + 1, Size::ZERO, (step - 1).into(), fill)?;
         shape.remove(axis + 1);
         shape[axis] = span.clone();
-        let kept = part(&spread.reshape(shape)?, axis, Size::ZERO, lesser(&span, &(whole - first)))?;
-        let behind = whole - first - &kept.shape()[axis];
-        let placed = padded(&kept, axis, first.clone(), behind, fill)?;
+        // What the last step takes behind the axis is cut off.
+        let rest = whole - first - &span;
+        let behind = if rest.as_const().is_some() { rest.max(0) } else { whole.clone() };
+        let placed = padded(&spread.reshape(shape)?, axis, first.clone(), behind, fill)?;
+        let placed = part(&placed, axis, Size::ZERO, whole.clone())?;
         if backward { Ok(placed.flip(&[axis])?) } else { Ok(placed) }
     }
 
