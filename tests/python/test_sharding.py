@@ -342,6 +342,17 @@ def test_e2_loops_carry_what_is_spread():
         svod.iterate(2, lambda i, t: t.T, svod.Tensor(a).shard(TWO, 0))
 
 
+def test_e2_bodies_of_loops_spread_and_gather() -> None:
+    x = svod.Tensor(np.float32([1.0, 2.0, 3.0]))
+
+    def body(i: svod.Size, v: svod.Tensor) -> svod.Tensor:
+        return (v.shard(["CPU", "CPU:1"], 0) * 2).to("CPU") + i
+
+    assert svod.iterate(3, body, x).tolist() == [12.0, 20.0, 28.0]
+    there = svod.iterate(2, lambda i, v: (v.to("CPU:1") + i).to("CPU") * 3, x)
+    assert there.tolist() == [12.0, 21.0, 30.0]
+
+
 def test_e2_errors_name_the_devices_and_what_to_do():
     x = svod.Tensor(data(6, 4)).shard(TWO, 0)
     with pytest.raises(svod.DeviceError, match=r"host.*one device.*\[CPU:1, CPU:2\] along axis 0 as.*gather it first"):

@@ -240,8 +240,11 @@ impl Cutter<'_> {
         loops: &Loops,
     ) -> Result<Vec<NodeId>, PreScheduleError> {
         let (params, count) = (body.params(), body.results().len());
+        let graph = Graph::new(body.results());
         let devices: Vec<Device> = params.iter().map(|param| param.data().device()).collect();
-        let several = devices.iter().any(|device| *device != devices[0]);
+        // Inside, a value may go to other devices and come back.
+        let leaves = |node: &UOp| node.sharding().is_some() || node.device().is_some_and(|d| *d != devices[0]);
+        let several = devices.iter().any(|device| *device != devices[0]) || graph.nodes().iter().any(leaves);
         let device = loops.device.as_ref().or(value.device()).filter(|_| !several);
         let buffer_of = |leaf: &Leaf| {
             let device = if several { Some(leaf.data().device()) } else { device.cloned() };
@@ -270,7 +273,7 @@ impl Cutter<'_> {
         // What takes the results to the next iteration is the loop's own.
         let computes = self.computes.clone();
         let begin = self.schedule.nodes.len();
-        let results = self.graph(&Graph::new(body.results()), &places, &inner)?;
+        let results = self.graph(&graph, &places, &inner)?;
         self.computes = computes;
         self.carry_on(&carried, results, params, begin, &inner, &buffer_of);
         let inside = (begin..self.schedule.nodes.len()).rfind(|at| self.schedule.is_call(NodeId(*at)));

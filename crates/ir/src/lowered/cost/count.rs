@@ -250,6 +250,9 @@ impl<'a> Counter<'a> {
                     let scalar = if float || lanes > 1.0 { 1.0 } else { SCALAR };
                     slots = if address { 0.0 } else { slots_of(*op, float, lanes) * vectors * scalar };
                 }
+                Expr::Cast(_, from) if lanes <= 1.0 && !dtype.is_float() && !pool.dtype(*from).is_float() => {
+                    slots = SCALAR
+                }
                 Expr::Cast(_, from) if pool.dtype(*from) != DType::Index => slots = 1.5 * vectors,
                 Expr::Cast(..) => slots = vectors,
                 Expr::Lanes { .. } => {
@@ -389,7 +392,11 @@ impl<'a> Counter<'a> {
     fn is_bounds_check(&self, condition: ExprId) -> bool {
         let pool = &self.phase.exprs;
         let Expr::Alu(Alu::Lt, args) = pool.get(condition) else { return false };
-        matches!(pool.get(args[0]), Expr::Bitcast(to, _) if to.is_unsigned())
+        let extent = match pool.get(args[1]) {
+            Expr::Cast(_, from) => matches!(pool.get(*from), Expr::Index(_)),
+            other => matches!(other, Expr::Const(_)),
+        };
+        extent && matches!(pool.get(args[0]), Expr::Bitcast(to, _) if to.is_unsigned())
     }
 
     /// Whether a condition on counters holds at their middle.
