@@ -193,7 +193,7 @@ fn of_graph(error: &GraphError) -> ErrorKind {
 }
 
 fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
-    use svod_runtime::Error;
+    use svod_runtime::{Error, ScheduleGraphError};
     match error {
         Error::BindMismatch(_) | Error::BatchMismatch { .. } | Error::Variable(_) => ErrorKind::Value,
         Error::BufferNotFound(_) => ErrorKind::Value,
@@ -202,7 +202,7 @@ fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
         Error::Graph(error) => of_graph(error),
         Error::Execute { .. } | Error::Raised { .. } | Error::Stale | Error::Reentrant => ErrorKind::Execution,
         Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
-        Error::Unsupported(_) => ErrorKind::Unsupported,
+        Error::Unsupported(_) | Error::ScheduleGraph(ScheduleGraphError::TooLong { .. }) => ErrorKind::Unsupported,
         Error::Interrupted => ErrorKind::Interrupted,
         Error::Schedule { .. } | Error::UnknownKernel { .. } => ErrorKind::Schedule,
         Error::Device(error) => of_device(error),
