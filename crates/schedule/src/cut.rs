@@ -25,7 +25,7 @@ use svod_ir::size::Variable;
 pub(crate) fn cut(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
     let functions = key.functions.iter().enumerate().map(|(i, function)| (function, i)).collect();
     let schedule = ScheduleGraph::default();
-    let bodies = graph.bodies().into_iter().map(|(body, _, first)| (body, first)).collect();
+    let bodies = graph.bodies().into_iter().map(|(body, _, first)| (*body.structure(), first)).collect();
     let mut cutter = Cutter { schedule, functions, known: FxHashMap::default(), computes: Vec::new(), bodies, how };
     let mut places = FxHashMap::default();
     for (i, leaf) in key.leaves.iter().enumerate() {
@@ -70,8 +70,8 @@ struct Cutter<'k> {
     known: FxHashMap<Key, usize>,
     /// The nodes that the next call computes, numbered as in [`Graph::bodies`].
     computes: Vec<NodeIndex>,
-    /// The first number of each body's nodes.
-    bodies: FxHashMap<LoopBody, NodeIndex>,
+    /// The first number of each body's nodes, by its structure.
+    bodies: FxHashMap<[u8; 32], NodeIndex>,
     how: Purpose,
 }
 
@@ -268,7 +268,7 @@ impl Cutter<'_> {
             ranges: [&loops.ranges[..], &[range]].concat(),
             vars: [&loops.vars[..], std::slice::from_ref(body.var())].concat(),
             device: device.cloned(),
-            first: self.bodies.get(body).copied().unwrap_or_default(),
+            first: self.bodies.get(body.structure()).copied().unwrap_or_default(),
         };
         // What takes the results to the next iteration is the loop's own.
         let computes = self.computes.clone();
