@@ -60,6 +60,9 @@ pub struct PySize {
 /// Values of variables.
 type Values = Vec<(PyVariable, i64)>;
 
+/// What `_made` makes a size of: its text, its variables, and values.
+type Parts = (String, Vec<PyVariable>, Values);
+
 /// An integer, a variable or a size.
 #[derive(Clone)]
 pub struct AnySize {
@@ -418,7 +421,7 @@ impl PySize {
         self.values.iter().map(|bound| (bound.variable().name().to_owned(), bound.value())).collect()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, (String, Vec<PyVariable>, Values))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Parts)> {
         let values = self.values.iter().map(|bound| (PyVariable(bound.variable().clone()), bound.value())).collect();
         let make = PySize::type_object(py).getattr("_made")?;
         Ok((make, (self.size.to_string(), self.variables(), values)))
