@@ -204,12 +204,24 @@ impl Lowerer<'_> {
         for axis in depth.iter().rev() {
             let step = self.distance(operand, nest, *axis)?;
             let first = stride.get_or_insert_with(|| step.clone());
-            if step != &*first * &whole {
+            if step != &*first * &whole || !self.steps_evenly(operand, nest, *axis, &step)? {
                 return Ok(None);
             }
             whole = &whole * &nest.env[axis].remaining;
         }
         Ok(stride)
+    }
+
+    /// Whether all of an operand's steps along an axis are as long as the first: those over a convolution's
+    /// taps are not where they go from phase to phase.
+    fn steps_evenly(&self, operand: ExprId, nest: &Nest, axis: AxisId, step: &Size) -> Step<bool> {
+        let var = &self.s.kernel.axes[axis.index()].var;
+        let last = nest.env[&axis].remaining.upper_bound().ok_or("a depth without an upper bound")? - 1;
+        let nth = Variable::new("nth", 0, last.max(0)).map_err(|e| e.to_string())?;
+        let here = self.position(operand, &|v| self.axis_value(v, nest))?;
+        let there =
+            |v: &Variable| self.axis_value(v, nest).map(|at| if v == var { at + &Size::from(&nth) } else { at });
+        Ok(self.position(operand, &there)? - here == step * &Size::from(&nth))
     }
 
     /// The table of an operand's rows.
@@ -221,8 +233,7 @@ impl Lowerer<'_> {
     /// Makes the table of the rows of `copy`, a stage that has just been computed, if a tile needs it.
     pub(super) fn offsets(&mut self, copy: usize) -> Step {
         let reads = |found: &Contraction| matches!(self.s.kernel.exprs.get(found.b), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == copy);
-        let tiled = (0..self.s.stages.len()).filter_map(|s| self.s.stages[s].micro.map(|m| (s, m.depth)));
-        let mut tiled = tiled.filter(|(_, depth)| *depth > 1);
+        let mut tiled = (0..self.s.stages.len()).filter_map(|s| self.s.stages[s].micro.map(|m| (s, m.depth)));
         let reader = tiled.find_map(|(s, depth)| recognise(&self.s.kernel, s).filter(reads).map(|c| (s, depth, c)));
         let Some((reader, depth, found)) = reader else { return Ok(Vec::new()) };
         let loops = &self.s.stages[reader].loops;
