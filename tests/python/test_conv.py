@@ -29,17 +29,19 @@ def close(actual: svod.Tensor, expected: Any, atol: float = 2e-5) -> None:
 
 
 def reference(
-    x: np.ndarray, w: np.ndarray, stride: int, pads: list[tuple[int, int]], dilation: int, groups: int
+    x: np.ndarray, w: np.ndarray, stride: int | tuple[int, ...], pads: list[tuple[int, int]], dilation: int, groups: int
 ) -> np.ndarray:
     """The definition, one position at a time, in float64."""
     x = np.pad(x.astype("float64"), [(0, 0), (0, 0), *pads])
     spatial = w.shape[2:]
-    counts = [(n - dilation * (k - 1) - 1) // stride + 1 for n, k in zip(x.shape[2:], spatial, strict=True)]
+    strides = (stride,) * len(spatial) if isinstance(stride, int) else stride
+    covered = [dilation * (k - 1) + 1 for k in spatial]
+    counts = [(n - c) // s + 1 for n, c, s in zip(x.shape[2:], covered, strides, strict=True)]
     out = np.zeros((x.shape[0], w.shape[0], *counts))
     ins, outs = w.shape[1], w.shape[0] // groups
     for position in itertools.product(*map(range, counts)):
         at: Any = position
-        starts: Any = zip((p * stride for p in position), spatial, strict=True)
+        starts: Any = zip((p * s for p, s in zip(position, strides, strict=True)), spatial, strict=True)
         taps: Any = [slice(s, s + dilation * (k - 1) + 1, dilation) for s, k in starts]
         part = x[:, :, *taps]
         for o in range(w.shape[0]):
@@ -66,6 +68,13 @@ CASES = [
     (2, 4, 4, 2, (5, 5, 5), (2, 2, 2), 2, 0, 2),
     (1, 2, 3, 1, (4, 3, 4, 3), (2, 2, 2, 2), 1, 1, 1),
     (1, 33, 65, 1, (13, 17), (3, 3), 1, 1, 1),
+    # One channel: taps go from phase to phase of the plane, and are the whole depth.
+    (1, 1, 16, 1, (100,), (10,), 5, 0, 1),
+    (2, 1, 9, 1, (57,), (7,), 3, 2, 2),
+    # Windows side by side: a plain contraction over several axes.
+    (2, 3, 9, 1, (33, 27), (9, 9), 9, 0, 1),
+    (1, 5, 70, 1, (25, 31), (2, 2), 2, 0, 1),
+    (1, 2, 17, 1, (8, 16, 24), (2, 4, 8), (2, 4, 8), 0, 1),
 ]
 
 
@@ -158,7 +167,11 @@ def test_errors_name_shapes() -> None:
     x, w = svod.zeros(1, 4, 5, 5), svod.zeros(2, 4, 3, 3)
     cases: list[tuple[Callable[[], Any], type[svod.Error], str]] = [
         (lambda: x.conv2d(svod.zeros(2, 3, 3, 3)), svod.ShapeError, "4 channels, the weight takes 3"),
-        (lambda: x.conv2d(w, stride=0), svod.ArgumentError, "stride [0] must be at least 1"),
+        (
+            lambda: x.conv2d(w, stride=0),
+            svod.ArgumentError,
+            "stride [0] of windows of [3, 3] over float32[1, 4, 5, 5] must",
+        ),
         (lambda: x.conv2d(w, dilation=(1, -2)), svod.ArgumentError, "dilation [1, -2]"),
         (lambda: x.conv2d(w, padding=-1), svod.ArgumentError, "must not be negative"),
         (lambda: x.conv2d(w, padding="full"), svod.ArgumentError, '"same" or "valid"'),

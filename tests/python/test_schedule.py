@@ -82,6 +82,8 @@ PRODUCT = [
     ("PREFETCH s0.a2.0 p0 4", ""),
     ("LOCAL s0.a1.0 8", "step 2 of the schedule, `bind s0.a1.1 lane`: the target has no groups of threads"),
     ("GROUP s0.a2.0 8", "step 2 of the schedule, `bind s0.a2.1 lane`: the target has no groups of threads"),
+    ("THREAD s0.a2.0 8", "step 2 of the schedule, `bind s0.a2.0 task`: stage `s0` folds axis `a2`, and tasks share no"),
+    ("THREAD s0.a0.0 8", "stage `s0` writes no output"),
     ("TC s0 4 8", "step 1 of the schedule, `micro s0 4 8`: rows and columns must be split by 4 and 8"),
     ("UPCAST s0.a0.9 4", "stage `s0` has no loop `s0.a0.9`"),
     ("UPCAST s0.a0.0", "line 1 of the schedule, `UPCAST s0.a0.0`: expected UPCAST"),

@@ -333,9 +333,21 @@ impl Scheduled {
             return Err("a stage is computed inside the loop".into());
         }
         if to == To::Task {
-            let output = self.writes(stage) && self.stages[stage].at.is_none();
-            if !output || self.folds(stage, old.axis) || self.may_meet(stage, old.axis) {
-                return Err("tasks divide the axes of an output; points of a scatter along this one may meet".into());
+            let (name, axis) = (&self.kernel.stages[stage].name, self.kernel.axes[old.axis.index()].var.name());
+            if self.folds(stage, old.axis) {
+                return Err(format!(
+                    "stage `{name}` folds axis `{axis}`, and tasks share no accumulators; \
+                     tasks divide kept axes, `parts` divides what is folded"
+                ));
+            }
+            if self.may_meet(stage, old.axis) {
+                return Err(format!("points of the scatter `{name}` along `{axis}` may meet in one element"));
+            }
+            if !self.writes(stage) {
+                return Err(format!("stage `{name}` writes no output; tasks divide the stages that do"));
+            }
+            if self.stages[stage].at.is_some() {
+                return Err(format!("stage `{name}` is computed inside a loop of another, whose tasks it shares"));
             }
             if self.stages[stage].loops[..l].iter().any(|l| l.runs != Runs::Task) {
                 return Err("task loops come first".into());

@@ -50,7 +50,8 @@ pub(crate) struct Windows {
 }
 
 /// The windows of a stage that is a convolution: a contraction of which one operand is read at sums
-/// of kept axes and summed ones, or at more than one kept axis with a stride.
+/// of kept axes and summed ones, or at more than one kept axis with a stride. Where windows do not
+/// overlap, strides and taps may be dimensions of their own, which lie between the kept ones.
 pub(crate) fn windows(kernel: &Kernel, stage: usize) -> Option<Windows> {
     let [a, b] = factors(kernel, stage)?;
     [(b, a), (a, b)].into_iter().find_map(|(value, weights)| windows_over(kernel, stage, value, weights))
@@ -90,7 +91,8 @@ fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -
         Some((at, _)) => rows.map_or(*at, |r| (*at).min(r + 1)),
         None => {
             let after = |r: usize| slides.iter().filter(move |(at, _)| *at > r);
-            rows.filter(|r| after(*r).count() > 1 && after(*r).any(|(_, s)| strided(s)))? + 1
+            let apart = || summed.len() > 1 && !runs_along(kernel, value, over[over.len() - 1]);
+            rows.filter(|r| after(*r).count() > 1 && (after(*r).any(|(_, s)| strided(s)) || apart()))? + 1
         }
     };
     let slides: Vec<Slide> =
@@ -98,6 +100,17 @@ fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -
     let taps: Vec<AxisId> = slides.iter().filter_map(|s| s.tap).collect();
     let twice = taps.iter().enumerate().any(|(i, t)| taps[..i].contains(t));
     (!twice).then_some(Windows { value, weights, slides })
+}
+
+/// Whether some load below a value goes from element to element along an axis.
+fn runs_along(kernel: &Kernel, value: ExprId, axis: AxisId) -> bool {
+    let var = &kernel.axes[axis.index()].var;
+    let last = |e: &ExprId| match kernel.exprs.get(*e) {
+        Expr::Load { index, .. } => index.last().copied(),
+        _ => None,
+    };
+    let along = |e: ExprId| matches!(kernel.exprs.get(e), Expr::Index(size) if slope(size, var) == Some(1));
+    kernel.exprs.reachable(&[value]).iter().filter_map(last).any(along)
 }
 
 /// The integer expressions below a value.
@@ -244,6 +257,8 @@ pub(crate) struct Plane {
     pub rows: Option<AxisId>,
     /// The other flat axis.
     pub columns: AxisId,
+    /// The axis of the columns' phases, where there are several.
+    pub phase: Option<AxisId>,
     /// Elements of a row.
     pub width: i64,
     /// Rows that are read beyond the reader's own.
@@ -311,18 +326,20 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
         index.push(point(kernel, axis));
     }
     let mut places: Vec<(Slide, Size, Size)> = Vec::new();
+    let mut phase_of_columns = None;
     for s in &found.slides {
-        let name = axis_name(kernel, s.kept).to_owned();
+        let name = format!("{}_phase", axis_name(kernel, s.kept));
         let phase = match s.phase(kernel) {
-            Some(phase) => {
-                let axis = add_axis(kernel, &format!("{name}_phase"), Size::from(s.stride))?;
-                over.push(axis);
-                index.push(phase);
-                point(kernel, axis)
-            }
-            None => Size::ZERO,
+            Some(phase) => Some((phase, add_axis(kernel, &name, Size::from(s.stride))?)),
+            None => None,
         };
-        places.push((s.clone(), Size::ZERO, phase));
+        phase_of_columns = phase.as_ref().map(|(_, axis)| *axis);
+        let place = phase_of_columns.map_or(Size::ZERO, |axis| point(kernel, axis));
+        places.push((s.clone(), Size::ZERO, place));
+        if let Some((phase, axis)) = phase {
+            over.push(axis);
+            index.push(phase);
+        }
     }
     for (s, place) in outer.iter().zip(&mut places) {
         let axis = add_axis(
@@ -397,7 +414,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
     let copy = Stage { name, over, body: Body::map(value), outs: vec![Out::Temp] };
     let (rows, reach) = rows.map_or((None, columns.reach), |r| (Some(r.kept), r.reach));
     let (overhang, width) = (columns.reach, width.as_const().unwrap_or(0));
-    Ok(Plane { copy, rows, columns: columns.kept, width, reach, overhang })
+    Ok(Plane { copy, rows, columns: columns.kept, phase: phase_of_columns, width, reach, overhang })
 }
 
 /// Changes the index at which every stage reads the value of stage `of`.

@@ -13,6 +13,8 @@ use svod_ir::target::Target;
 pub(super) const MAX_ROWS: i64 = 144;
 /// Columns of a task at most whose sums are in scratch.
 const MAX_COLUMNS: i64 = 512;
+/// Panels after which an epilogue follows, where it can: their sums are still in the first-level cache.
+const PANELS_AT_ONCE: i64 = 2;
 /// What it costs to copy an element of a block of rows, in multiply-adds.
 const COPY: f64 = 4.0;
 /// What it costs to fetch an element of a panel, in multiply-adds: of a copy that the kernel has just made,
@@ -65,41 +67,51 @@ impl Choice<'_> {
         let copied = if several > 1 { depth } else { block_k };
         let tall = (self.target.l2 as i64 / 2 / (copied * element)).clamp(rows, MAX_ROWS);
         let direct = several == 1 && copied_by(k, *first, out);
-        let widest = if direct { n } else { MAX_COLUMNS / several };
+        // With a single block of depth, some panels at a time are all that there is to compute of their sums.
+        let by_panels = several == 1 && !direct && block_k >= depth && c.depth.len() == 1;
+        let widest = if direct || by_panels { n } else { MAX_COLUMNS / several };
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
         let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
         let symbolic = k.axes[c.m.index()].extent.as_const().is_none();
         let grid = Grid { outer, m, symbolic, n, several, depth, rows, cols, tall, widest, constant };
         let (task_m, task_n) = grid.blocks();
+        let by_panels = by_panels && task_n > PANELS_AT_ONCE * cols;
 
         // The output: a grid of tasks, each a block of rows and columns.
         let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
         self.split(om.clone(), task_m, Tail::Rest);
         self.split(on.clone(), task_n, Tail::Rest);
-        let vector = LoopRef { part: 1, ..on.clone() };
+        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
+        let mut vector = part(&on, 1);
+        let panels = by_panels.then(|| vector.clone());
+        if by_panels {
+            self.split(vector.clone(), PANELS_AT_ONCE * cols, Tail::Rest);
+            vector = part(&on, 2);
+        }
         self.split(vector.clone(), lanes, Tail::Rest);
+        let lane = part(&vector, vector.part + 1);
         let others: Vec<LoopRef> =
             k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| self.at(out, *a, 0)).collect();
         let tasks: Vec<LoopRef> = others.into_iter().chain([om.clone(), on.clone()]).collect();
-        let inner = [LoopRef { part: 1, ..om.clone() }, vector.clone(), LoopRef { part: 2, ..on.clone() }];
+        let inner = [part(&om, 1), vector, lane.clone()];
         self.opts.push(Opt::Reorder {
             stage: k.stages[out].name.clone(),
-            order: tasks.iter().chain(&inner).cloned().collect(),
+            order: tasks.iter().chain(&panels).chain(&inner).cloned().collect(),
         });
         for task in &tasks {
             self.bind(task.clone(), To::Task);
         }
-        self.bind(inner[2].clone(), To::Vector);
+        self.bind(lane, To::Vector);
 
-        let tile = Tile { rows, cols, task_m, block_k, copies: (m + task_m - 1) / task_m };
+        let tile = Tile { rows, cols, task_m, block_k, copies: (m + task_m - 1) / task_m, by_panels };
         for (stage, c) in found {
-            let rows = match (several, stage == first) {
-                (1, _) => RowsCopy::Own,
-                (_, true) => RowsCopy::First,
-                (_, false) => RowsCopy::Known,
+            let rows = match stage == first {
+                true if several == 1 && !by_panels => RowsCopy::Own,
+                true => RowsCopy::In(on.clone()),
+                false => RowsCopy::Known,
             };
-            self.product(*stage, c, &tile, &on, rows);
+            self.product(*stage, c, &tile, panels.as_ref().unwrap_or(&on), rows);
         }
         if direct {
             let (stage, output) = (k.stages[*first].name.clone(), k.stages[out].name.clone());
@@ -113,7 +125,7 @@ impl Choice<'_> {
         let k = self.kernel;
         let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
-        let &Tile { rows: height, cols, task_m, block_k, copies } = tile;
+        let &Tile { rows: height, cols, task_m, block_k, copies, by_panels } = tile;
         self.opts.push(Opt::At { stage: name.clone(), at: at.clone() });
         let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.k, 0));
         self.split(sm.clone(), task_m, Tail::Rest);
@@ -140,7 +152,7 @@ impl Choice<'_> {
         let a = format!("{name}.a");
         let place = match rows {
             RowsCopy::Own => Some(sm),
-            RowsCopy::First => Some(at.clone()),
+            RowsCopy::In(place) => Some(place),
             RowsCopy::Known => None,
         };
         if let Some(place) = place {
@@ -165,7 +177,8 @@ impl Choice<'_> {
         self.opts.push(Opt::Micro { stage: name.clone(), rows: height as u32, cols: cols as u32 });
         // A panel that comes from memory is fetched while the one before it is read.
         let bytes = extent(k, c.k).saturating_mul(extent(k, c.n)).saturating_mul(c.acc.bytes() as i64);
-        if home == StageHome::Prepared || (home == StageHome::Shared && bytes > self.target.l3 as i64 / 2) {
+        let far = home == StageHome::Prepared || (home == StageHome::Shared && bytes > self.target.l3 as i64 / 2);
+        if far && !by_panels {
             self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
         }
     }
@@ -251,15 +264,16 @@ struct Tile {
     block_k: i64,
     /// Tasks that want the same columns.
     copies: i64,
+    /// Whether only some panels are computed at a time.
+    by_panels: bool,
 }
 
 /// Whose copy of the rows a contraction reads.
-#[derive(Clone, Copy)]
 enum RowsCopy {
     /// Its own, of a block of the depth.
     Own,
-    /// Its own, of all of the depth, for the others as well.
-    First,
+    /// Its own, of all of the depth, made in this loop of the output: for the others, or other panels, as well.
+    In(LoopRef),
     /// That of the first of several.
     Known,
 }

@@ -2,12 +2,13 @@
 //! few channels for that, each row of the output in vectors of registers.
 
 use super::contraction::{MAX_ROWS, tile_shape, worth_a_tile};
-use super::cost::{extent, loads_only_constants, round, round_up};
+use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
 use super::rows::MAX_TASKS;
 use super::{Choice, TASK};
 use crate::contraction::window::{Plane, flatten, is_convolution};
 use crate::contraction::{Contraction, recognise};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
+use svod_ir::expr::{Expr, ExprId};
 use svod_ir::kernel::{AxisId, Body, Kernel};
 use svod_ir::target::Target;
 
@@ -17,8 +18,14 @@ const LINE: i64 = 64;
 /// Tiles of rows that must read a panel for it to be worth a copy.
 const PANEL_TILES: i64 = 8;
 
+/// Multiply-adds for which an element of the plane is copied at least, where there are as many.
+const MULTIPLIED: i64 = 512;
+
 /// Vectors of a row that are computed at once at most.
 const MAX_VECTORS: i64 = 8;
+
+/// Vectors of a row, of all its phases, whose copies are laid out at most.
+const MAX_COPIES: i64 = 32;
 
 /// Multiply-adds that are laid out one after the other at most.
 const MAX_UNROLLED: i64 = 256;
@@ -57,6 +64,8 @@ fn lanes_of(kernel: &Kernel, stage: usize, target: &Target) -> Option<i64> {
 /// What one task computes: rows of the weights, rows of the plane (or, of a flat axis that is one axis
 /// alone, its points), and how much of the depth's first axis at once.
 struct Blocks {
+    /// Channels of a task, for which it makes one plane, and of those that are computed at once.
+    channels: i64,
     weights: i64,
     lines: i64,
     depth: i64,
@@ -83,7 +92,7 @@ impl Choice<'_> {
         let over = &k.stages[out].over;
         let blocked = plane.rows.unwrap_or(plane.columns);
         let (om, ob, ov) = (self.at(out, c.m, 0), self.at(out, blocked, 0), self.at(out, plane.columns, 0));
-        self.split(om.clone(), blocks.weights, Tail::Rest);
+        self.split(om.clone(), blocks.channels, Tail::Rest);
         self.split(ob.clone(), blocks.lines, Tail::Rest);
         let vector = if plane.rows.is_some() { ov.clone() } else { part(&ov, 1) };
         self.split(vector.clone(), lanes, Tail::Rest);
@@ -224,12 +233,12 @@ impl Choice<'_> {
         self.copy_plane(plane, lanes);
     }
 
-    /// The plane, row by row, each in vectors.
+    /// The plane, row by row, each in vectors; in square blocks where memory runs along another axis.
     fn copy_plane(&mut self, plane: &Plane, lanes: i64) {
         let k = self.kernel;
         let name = &plane.copy.name;
-        let mut order: Vec<LoopRef> =
-            plane.copy.over.iter().map(|a| LoopRef::new(name, k.axes[a.index()].var.name(), 0)).collect();
+        let whole = |a: &AxisId| LoopRef::new(name, k.axes[a.index()].var.name(), 0);
+        let mut order: Vec<LoopRef> = plane.copy.over.iter().map(whole).collect();
         let Some(mut at) = order.last().cloned() else { return };
         let row = plane.rows.map(|_| (plane.width, Tail::PadScratch));
         for (by, tail) in row.into_iter().chain([(lanes, Tail::Rest)]) {
@@ -237,7 +246,39 @@ impl Choice<'_> {
             at = LoopRef { part: at.part + 1, ..at };
             order.push(at.clone());
         }
+        let vectors = (plane.width + lanes - 1) / lanes;
+        let full = plane.rows.is_none() || plane.width >= lanes;
+        if let Some(axis) = self.crossing(plane, lanes).filter(|_| full) {
+            self.split(whole(&axis), lanes, Tail::Rest);
+            order.insert(order.len() - 1, LoopRef { part: 1, ..whole(&axis) });
+            self.opts.push(Opt::Reorder { stage: name.clone(), order });
+            self.bind(LoopRef { part: 1, ..whole(&axis) }, To::Unroll);
+        } else if plane.rows.is_some() && full && vectors <= MAX_COPIES / 2 {
+            // Laid out, most vectors of a row lie inside of the operand for sure, and have no mask.
+            let of_row = order[order.len() - 2].clone();
+            let phases = plane.phase.filter(|p| vectors * extent(k, *p) <= MAX_COPIES).map(|p| whole(&p));
+            if let Some(phase) = &phases {
+                order.retain(|l| l != phase);
+                order.insert(order.len() - 2, phase.clone());
+                self.opts.push(Opt::Reorder { stage: name.clone(), order });
+            }
+            for at in phases.into_iter().chain([of_row]) {
+                self.bind(at, To::Unroll);
+            }
+        }
         self.bind(at, To::Vector);
+    }
+
+    /// The axis of a plane's copy along which memory runs, if it is another than the plane's and fills
+    /// vectors.
+    fn crossing(&self, plane: &Plane, lanes: i64) -> Option<AxisId> {
+        let k = self.kernel;
+        let Body::Map(values) = &plane.copy.body else { return None };
+        let axis = contiguous(k, values, &[], 0)?;
+        let masked = |e: &ExprId| matches!(k.exprs.get(*e), Expr::Load { valid: Some(_), .. });
+        let plain = !k.exprs.reachable(values).iter().any(masked);
+        let (_, others) = plane.copy.over.split_last()?;
+        (plain && lanes > 1 && others.contains(&axis) && extent(k, axis) >= lanes).then_some(axis)
     }
 
     fn blocks(&self, c: &Contraction, plane: &Plane, rows: i64, cols: i64) -> Blocks {
@@ -266,9 +307,15 @@ impl Choice<'_> {
         };
         let fixed = |a: &&AxisId| !c.depth.contains(a) && k.stages[k.stages.len() - 1].over.contains(a);
         let copied = plane.copy.over.split_last().map_or(&[][..], |(_, others)| others).iter();
-        let phases: i64 = copied.filter(|a| !fixed(a) && !c.depth.contains(a)).map(|a| extent(k, *a)).product();
-        let of_sums = l2 / 2 / (weights * width * element);
-        let of_plane = l2 / 4 / (depth * phases * width * element) - plane.reach;
+        let own: i64 = copied.filter(|a| !fixed(a)).map(|a| extent(k, *a)).product();
+        let of_depth: i64 = c.depth.iter().map(|a| extent(k, *a)).product();
+        // What is copied for each point of the depth's first axis, and for how many channels each task
+        // copies it: where few taps read an element, for many.
+        let planes = (own / first).max(1);
+        let enough = (MULTIPLIED * own + of_depth - 1) / of_depth;
+        let mut channels = round(m, enough.max(weights), weights).min(round_up(m, weights));
+        let of_sums = l2 / 2 / (channels * width * element);
+        let of_plane = l2 / 4 / (depth * planes * width * element) - plane.reach;
         let most = of_sums.min(of_plane).clamp(1, points);
 
         let outer: i64 = k.stages[k.stages.len() - 1]
@@ -293,13 +340,15 @@ impl Choice<'_> {
         // Blocks of one axis alone are whole tiles.
         let whole = |lines: i64| if plane.rows.is_some() { lines } else { round_up(lines, cols) };
         let mut lines = whole(best(most));
-        let tasks = |weights: i64, lines: i64| outer * ((m + weights - 1) / weights) * ((points + lines - 1) / lines);
-        while tasks(weights, lines) < wanted && lines * width >= 8 * cols {
+        let tasks =
+            |channels: i64, lines: i64| outer * ((m + channels - 1) / channels) * ((points + lines - 1) / lines);
+        while tasks(channels, lines) < wanted && lines * width >= 8 * cols {
             lines = whole(best(lines / 2));
         }
-        while tasks(weights, lines) < wanted && weights >= 4 * rows {
-            weights = round_up(weights / 2, rows);
+        while tasks(channels, lines) < wanted && channels >= 4 * rows {
+            channels = round_up(channels / 2, rows);
         }
-        Blocks { weights, lines, depth, panels }
+        weights = weights.min(channels);
+        Blocks { channels, weights, lines, depth, panels }
     }
 }

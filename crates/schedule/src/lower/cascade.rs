@@ -14,7 +14,7 @@ use svod_ir::kernel::{AxisId, Carry, Monoid};
 use svod_ir::lowered::Stmt;
 
 /// Additions that one accumulator takes without a cascade.
-pub(crate) const LONGEST_SUM: i64 = 256;
+pub(crate) const LONGEST_SUM: i64 = 128;
 
 /// Where the blocks of a sum end, and what their sums are added to.
 pub(super) struct Cascade {
