@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import numpy as np
 import pytest
 
 import svod
+from svod import nn
+from svod.nn import functional as F
 
 x = svod.Tensor(np.zeros((3, 4), np.float32))
 
@@ -105,6 +108,171 @@ def test_typed_and_named(
     with pytest.raises(kind, match=message) as raised:
         act()
     assert isinstance(raised.value, builtin)
+
+
+zeros = svod.zeros
+image, weight = zeros(1, 4, 5, 5), zeros(2, 4, 3, 3)
+
+# What contractions, windows and layers are given that does not fit: all operands' types and shapes are named.
+CONTRACTIONS: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
+    (
+        "matmul, batch",
+        lambda: zeros(2, 3, 4) @ zeros(3, 4, 5),
+        svod.ShapeError,
+        "matmul: float32[2, 3, 4], float32[3, 4, 5]: dimensions before the last two do not broadcast, "
+        "extents 2 and 3 differ and neither is 1",
+    ),
+    (
+        "matmul, vectors",
+        lambda: zeros(3) @ zeros(4),
+        svod.ShapeError,
+        "matmul: float32[3], float32[4]: inner extents 3 and 4 differ",
+    ),
+    (
+        "einsum",
+        lambda: svod.einsum("ij,jk->ik", x, x),
+        svod.ShapeError,
+        "einsum: \"ij,jk->ik\" of float32[3, 4], float32[3, 4]: 'j' has the extents 4 and 3",
+    ),
+    (
+        "linear",
+        lambda: F.linear(x, zeros(5, 3)),
+        svod.ShapeError,
+        "linear: float32[3, 4], float32[5, 3]: the input has 4 features, the weight takes 3",
+    ),
+    (
+        "bias of linear",
+        lambda: F.linear(x, zeros(5, 4), zeros(4)),
+        svod.ShapeError,
+        "linear: float32[3, 4], float32[5, 4]: the bias must have one element for each output, not be float32[4]",
+    ),
+    (
+        "layer",
+        lambda: nn.Linear(3, 5)(x),
+        svod.ShapeError,
+        "linear: float32[3, 4], float32[5, 3]: the input has 4 features, the weight takes 3",
+    ),
+    (
+        "conv1d, stride 0",
+        lambda: F.conv1d(zeros(1, 4, 9), zeros(2, 4, 3), stride=0),
+        svod.ArgumentError,
+        "conv1d: stride [0] of windows of [3] over float32[1, 4, 9] must be at least 1",
+    ),
+    (
+        "conv3d, dilation 0",
+        lambda: F.conv3d(zeros(1, 1, 4, 5, 6), zeros(2, 1, 2, 2, 2), dilation=(1, 0, 1)),
+        svod.ArgumentError,
+        "conv3d: dilation [1, 0, 1] of windows of [2, 2, 2] over float32[1, 1, 4, 5, 6] must be at least 1",
+    ),
+    (
+        "conv2d, larger than the input",
+        lambda: nn.Conv2d(4, 2, 8, padding=1)(image),
+        svod.ShapeError,
+        "conv2d: a kernel of [8, 8] that covers [8, 8] elements is larger than the padded input [7, 7] of "
+        "float32[1, 4, 5, 5]",
+    ),
+    (
+        "conv2d, groups",
+        lambda: F.conv2d(image, weight, groups=3),
+        svod.ShapeError,
+        "conv2d: float32[1, 4, 5, 5], float32[2, 4, 3, 3]: 3 groups do not divide 4 input channels",
+    ),
+    (
+        "conv2d, groups of outputs",
+        lambda: F.conv2d(image, zeros(3, 2, 3, 3), groups=2),
+        svod.ShapeError,
+        "conv2d: float32[1, 4, 5, 5], float32[3, 2, 3, 3]: 2 groups do not divide 3 output channels",
+    ),
+    (
+        "layer, groups",
+        lambda: nn.Conv2d(4, 8, 3, groups=3),
+        svod.ArgumentError,
+        "Conv2d: 3 groups do not divide 4 input and 8 output channels",
+    ),
+    (
+        "transposed, stride 0",
+        lambda: F.conv_transpose2d(image, zeros(4, 3, 2, 2), stride=0),
+        svod.ArgumentError,
+        "conv_transpose2d: stride [0] of windows of [2, 2] over float32[1, 4, 5, 5] must be at least 1",
+    ),
+    (
+        "transposed, channels",
+        lambda: F.conv_transpose2d(image, zeros(3, 4, 2, 2)),
+        svod.ShapeError,
+        "conv_transpose2d: float32[1, 4, 5, 5], float32[3, 4, 2, 2]: the input has 4 channels, the weight takes 3",
+    ),
+    (
+        "attention, heads",
+        lambda: F.scaled_dot_product_attention(zeros(1, 3, 5, 8), zeros(1, 2, 6, 8), zeros(1, 2, 6, 8)),
+        svod.ShapeError,
+        "scaled_dot_product_attention: dimensions before the last two of float32[1, 3, 5, 8], float32[1, 2, 6, 8], "
+        "float32[1, 2, 6, 8] do not broadcast, extents 3 and 2 differ and neither is 1",
+    ),
+    (
+        "attention, mask",
+        lambda: F.scaled_dot_product_attention(zeros(2, 5, 8), zeros(2, 6, 8), zeros(2, 6, 8), zeros(4, 6)),
+        svod.ShapeError,
+        "scaled_dot_product_attention: scores and mask, float32[2, 5, 6], float32[4, 6], do not broadcast, "
+        "extents 5 and 4 differ and neither is 1",
+    ),
+    (
+        "pooling, stride 0",
+        lambda: F.max_pool2d(image, 2, stride=0),
+        svod.ArgumentError,
+        "max_pool2d: stride [0] of windows of [2, 2] over float32[1, 4, 5, 5] must be at least 1",
+    ),
+    (
+        "pooling, no window",
+        lambda: F.avg_pool2d(image, 0),
+        svod.ShapeError,
+        "avg_pool2d: a kernel of [0, 0] over float32[1, 4, 5, 5] must not be empty",
+    ),
+    (
+        "pooling, larger than the input",
+        lambda: F.avg_pool1d(zeros(1, 2, 5), 7),
+        svod.ShapeError,
+        "avg_pool1d: a kernel of [7] that covers [7] elements is larger than the padded input [5] of float32[1, 2, 5]",
+    ),
+    (
+        "pooling, no parts",
+        lambda: F.adaptive_avg_pool2d(image, 0),
+        svod.ShapeError,
+        "adaptive_avg_pool: dimension 2 of float32[1, 4, 5, 5] has no 0 parts of at least one element",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "act", "kind", "message"), CONTRACTIONS, ids=[c[0] for c in CONTRACTIONS])
+def test_contractions_and_windows_name_what_does_not_fit(
+    name: str, act: Callable[[], Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind) as raised:
+        act()
+    assert message in str(raised.value)
+
+
+def test_errors_end_with_the_users_line() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            self.first = nn.Conv2d(3, 4, 3)
+
+        def forward(self, x: svod.Tensor) -> svod.Tensor:
+            return self.first(x)
+
+    def last_line(act: Callable[[], Any]) -> tuple[str, int]:
+        with pytest.raises(svod.Error) as raised:
+            act()
+        printed = "".join(traceback.format_exception(raised.value)).splitlines()
+        own = [frame for frame in traceback.extract_tb(raised.value.__traceback__) if frame.filename == __file__]
+        return printed[-1], own[-1].lineno or 0
+
+    line, own = last_line(lambda: F.conv2d(image, weight, stride=0))
+    assert line == f"at {__file__}:{own}"
+    line, own = last_line(lambda: Net().forward(image))
+    assert line == f"at {__file__}:{own} (Net.first)"
+    # Where the user's line is the traceback's last, nothing is added.
+    line, _ = last_line(lambda: x @ x)
+    assert line.startswith("svod.ShapeError: matmul")
 
 
 def test_the_tree() -> None:

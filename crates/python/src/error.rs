@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use svod_runtime::Error as RuntimeError;
 use svod_tensor::{ErrorKind, TensorError};
 
+use crate::origin;
 use crate::step::Exception;
 
 /// The result of what Python calls.
@@ -68,10 +69,11 @@ impl Class {
     pub fn raise(self, message: impl Into<String>) -> Raised {
         let message = message.into();
         Raised(Python::attach(|py| match TREE.get_or_try_init(py, || tree(py)) {
-            Ok(tree) => match tree.leaves.iter().find(|(class, _)| *class == self) {
-                Some((_, leaf)) => PyErr::from_type(leaf.bind(py).clone(), message),
-                None => PyErr::from_type(tree.root.bind(py).clone(), message),
-            },
+            Ok(tree) => {
+                let leaf = tree.leaves.iter().find(|(class, _)| *class == self);
+                let class = leaf.map_or(&tree.root, |(_, leaf)| leaf);
+                noted(py, PyErr::from_type(class.bind(py).clone(), message))
+            }
             Err(error) => error,
         }))
     }
@@ -91,6 +93,15 @@ impl Class {
             ErrorKind::Compile => Class::Compile,
             ErrorKind::Execution | ErrorKind::Interrupted => Class::Execution,
         }
+    }
+}
+
+/// The error, which says at its end where the user's program is, if its traceback ends in the package.
+fn noted(py: Python<'_>, error: PyErr) -> PyErr {
+    let Some(origin) = origin::outside(py) else { return error };
+    match error.value(py).call_method1("add_note", (format!("at {origin}"),)) {
+        Ok(_) => error,
+        Err(failed) => failed,
     }
 }
 

@@ -46,25 +46,30 @@ pub fn leave_module() {
 /// Notes for the result of an operation which line called it, unless that is known.
 pub fn note(tensor: &Tensor) {
     if tensor.wants_origin()
-        && let Some(origin) = Python::attach(here)
+        && let Some((origin, _)) = Python::attach(here)
     {
         tensor.set_origin(&origin);
     }
 }
 
-/// The innermost line outside of the package that is running on this thread.
-fn here(py: Python<'_>) -> Option<Origin> {
+/// The user's line, where it called svod through functions of the package, so that a traceback ends in those.
+pub fn outside(py: Python<'_>) -> Option<Origin> {
+    here(py).filter(|(_, inside)| *inside > 0).map(|(origin, _)| origin)
+}
+
+/// The innermost line outside of the package that is running on this thread, and the number of frames inside.
+fn here(py: Python<'_>) -> Option<(Origin, usize)> {
     // SAFETY: attached; the frame is borrowed from the running thread, which does not return before
     // this function does, and is null where no Python code runs.
     let mut frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }?;
-    for _ in 0..MAX_FRAMES {
+    for inside in 0..MAX_FRAMES {
         // SAFETY: the object is a frame; the result is a new reference and never null.
         let code = unsafe { Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(frame.as_ptr().cast()).cast()) };
         if let Some(file) = file_of(&code)? {
             // SAFETY: the object is a frame.
             let line = unsafe { ffi::PyFrame_GetLineNumber(frame.as_ptr().cast()) };
             let module = MODULES.with_borrow(|modules| modules.last().cloned());
-            return Some(Origin { file, line: u32::try_from(line).unwrap_or(0), module });
+            return Some((Origin { file, line: u32::try_from(line).unwrap_or(0), module }, inside));
         }
         frame = frame.getattr(pyo3::intern!(py, "f_back")).ok().filter(|f| !f.is_none())?;
     }

@@ -1,7 +1,7 @@
 //! Scaled dot-product attention (Vaswani et al. 2017), as a composition that becomes one kernel.
 
 use crate::error::{Result, TensorError, show, show_operands};
-use crate::operand::size_value;
+use crate::operand::{common_shape, size_value};
 use crate::tensor::Tensor;
 use svod_ir::alu::Alu;
 use svod_ir::graph::{Shape, UOp};
@@ -36,6 +36,7 @@ impl Tensor {
     pub fn scaled_dot_product_attention(&self, key: &Tensor, value: &Tensor, how: Attention<'_>) -> Result<Tensor> {
         check(self, key, value, how.mask)?;
         let dtype = self.dtype();
+        let operands = [self.uop(), key.uop(), value.uop()];
         let (mut query, mut key, mut value) = (self.widened()?, key.widened()?, value.widened()?);
         let mut mask = how.mask.cloned();
         let shape = query.shape();
@@ -51,8 +52,18 @@ impl Tensor {
                 });
             }
         }
+        let batch = |t: &Tensor| t.shape()[..t.rank() - 2].to_vec();
+        let misfit = |what: String, why: String| TensorError::shape(OP, format!("{what} do not broadcast, {why}"));
+        common_shape(&[&batch(&query), &batch(&key), &batch(&value)]).map_err(|why| {
+            let given = show_operands(&operands);
+            misfit(format!("dimensions before the last two of {given}"), why)
+        })?;
         let mut scores = query.matmul(&key.transpose(-2, -1)?)?.scaled(how.scale, &shape[shape.len() - 1])?;
         if let Some(mask) = mask {
+            common_shape(&[&scores.shape(), &mask.shape()]).map_err(|why| {
+                let given = show_operands(&[scores.uop(), mask.uop()]);
+                misfit(format!("scores and mask, {given},"), why)
+            })?;
             scores = match mask.dtype().is_bool() {
                 true => Tensor::select(&mask, &scores, f64::NEG_INFINITY)?,
                 false => scores.add(mask)?,

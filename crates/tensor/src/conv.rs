@@ -89,8 +89,8 @@ impl Tensor {
         let outs = &w.shape()[1] * Size::from(given.groups);
         given.check_bias(bias, &outs)?;
 
-        let stride = positive(op, "stride", &how.stride, spatial)?;
-        let dilation = positive(op, "dilation", &how.dilation, spatial)?;
+        let stride = positive(op, "stride", &how.stride, &w.shape()[2..], x)?;
+        let dilation = positive(op, "dilation", &how.dilation, &w.shape()[2..], x)?;
         let cut = match &how.padding {
             Padding::Valid => vec![(0, 0); spatial],
             Padding::Pairs(pairs) => spread(op, "padding", pairs, spatial)?,

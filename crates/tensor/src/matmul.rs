@@ -6,7 +6,7 @@ use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
-use crate::operand::{Operand, broadcast_shape, common_dtype};
+use crate::operand::{Operand, common_dtype, common_shape};
 use crate::reduce::carried_in;
 use crate::tensor::Tensor;
 
@@ -43,7 +43,10 @@ impl Tensor {
         let mut order: Vec<usize> = (0..right.rank()).collect();
         order.swap(right.rank() - 2, right.rank() - 1);
         let columns = right.permute(&order)?.reshape(with(right_batch, [&one, &n, &k]))?;
-        let shape: Shape = broadcast_shape(op, &[rows.clone(), columns.clone()])?;
+        let shape: Shape = match common_shape(&[rows.shape(), columns.shape()]) {
+            Ok(shape) => shape.into(),
+            Err(why) => return misfit(&format!("dimensions before the last two do not broadcast, {why}")),
+        };
         // Bools multiply by `and` and add by `or`.
         let carried = if dtype.is_float() { carried_in(dtype) } else { dtype };
         let operands = [rows.cast(carried)?.expand(shape.clone())?, columns.cast(carried)?.expand(shape.clone())?];

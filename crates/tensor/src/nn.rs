@@ -9,11 +9,32 @@ use svod_dtype::DType;
 use svod_ir::graph::UOp;
 
 impl Tensor {
-    /// `self @ weight.T + bias` with weights `[out, in]`.
+    /// `self @ weight.T + bias` over the last dimension, with weights `[out, in]`, or `[in]` for a single
+    /// output without a dimension, and one bias for each output.
+    ///
+    /// # Errors
+    /// [`TensorError::Shape`] where the shapes do not fit each other.
     pub fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-        if weight.rank() != 2 {
-            let given = show_operands(&[weight.uop()]);
-            return Err(TensorError::shape("linear", format!("the weight must be [out, in], not {given}")));
+        let misfit = |why: &str| {
+            let given = show_operands(&[self.uop(), weight.uop()]);
+            Err(TensorError::shape("linear", format!("{given}: {why}")))
+        };
+        let (x, w) = (self.shape(), weight.shape());
+        let (Some(given), [outs @ .., takes]) = (x.last(), &w[..]) else {
+            return misfit("needs [.., in] and a weight of [out, in]");
+        };
+        if outs.len() > 1 {
+            return misfit("the weight must be [out, in]");
+        }
+        if given.eq(takes) != Some(true) {
+            return misfit(&format!("the input has {given} features, the weight takes {takes}"));
+        }
+        let fits = |b: &Tensor| {
+            b.rank() <= 1 && b.shape().iter().zip(outs).all(|(b, o)| *b == Size::ONE || b.eq(o) == Some(true))
+        };
+        if let Some(bias) = bias.filter(|b| !fits(b)) {
+            let bias = show_operands(&[bias.uop()]);
+            return misfit(&format!("the bias must have one element for each output, not be {bias}"));
         }
         let product = self.matmul(&weight.t()?)?;
         match bias {

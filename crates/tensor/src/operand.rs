@@ -153,11 +153,17 @@ pub(crate) fn broadcast_shape(op: &'static str, nodes: &[UOp]) -> Result<Shape> 
     {
         return Ok(first.shape_arc().clone());
     }
-    let rank = nodes.iter().map(UOp::rank).max().unwrap_or(0);
+    let shapes: Vec<&[Size]> = nodes.iter().map(UOp::shape).collect();
+    let misfit = |why| TensorError::shape(op, format!("shapes do not broadcast: {}; {why}", show_operands(nodes)));
+    common_shape(&shapes).map(Shape::from).map_err(misfit)
+}
+
+/// The shape to which all of these broadcast, or why there is none.
+pub(crate) fn common_shape(shapes: &[&[Size]]) -> std::result::Result<Vec<Size>, String> {
+    let rank = shapes.iter().map(|s| s.len()).max().unwrap_or(0);
     let mut shape = vec![Size::ONE; rank];
-    for node in nodes {
-        let extents = node.shape();
-        for (known, extent) in shape[rank - extents.len()..].iter_mut().zip(extents) {
+    for extents in shapes {
+        for (known, extent) in shape[rank - extents.len()..].iter_mut().zip(*extents) {
             if known == extent || *extent == Size::ONE {
                 continue;
             }
@@ -165,16 +171,14 @@ pub(crate) fn broadcast_shape(op: &'static str, nodes: &[UOp]) -> Result<Shape> 
                 *known = extent.clone();
                 continue;
             }
-            let reason = match Size::eq(known, extent) {
-                Some(true) => continue,
-                Some(false) => format!("extents {known} and {extent} differ and neither is 1"),
-                None => format!("whether extents {known} and {extent} are equal cannot be decided"),
-            };
-            let message = format!("shapes do not broadcast: {}; {reason}", show_operands(nodes));
-            return Err(TensorError::shape(op, message));
+            match Size::eq(known, extent) {
+                Some(true) => {}
+                Some(false) => return Err(format!("extents {known} and {extent} differ and neither is 1")),
+                None => return Err(format!("whether extents {known} and {extent} are equal cannot be decided")),
+            }
         }
     }
-    Ok(shape.into())
+    Ok(shape)
 }
 
 /// A dimension counted from 0; `axis` may count from the end.

@@ -103,7 +103,8 @@ impl Tensor {
             let parts = parts.unwrap_or(extent);
             if parts < 1 || extent < 1 {
                 let given = show_operands(&[self.uop()]);
-                return Err(TensorError::shape(op, format!("{given} has no {output:?} parts of at least one element")));
+                let message = format!("dimension {axis} of {given} has no {parts} parts of at least one element");
+                return Err(TensorError::shape(op, message));
             }
             pooled = pooled.mean_of_parts(axis, extent, parts)?;
         }
@@ -151,7 +152,10 @@ fn pool_spans(op: &'static str, x: &UOp, kernel: &[i64], how: &Pool) -> Result<S
     if let Padding::Pairs(pairs) = &how.padding {
         let halves = spread(op, "padding", pairs, spans.len())?.into_iter().zip(kernel);
         if halves.clone().any(|((a, b), k)| a > k / 2 || b > k / 2) {
-            let message = format!("padding {pairs:?} is more than half of the kernel {kernel:?}");
+            let message = format!(
+                "padding {pairs:?} of {} is more than half of the kernel {kernel:?}",
+                show_operands(std::slice::from_ref(x))
+            );
             return Err(TensorError::value(op, message));
         }
     }

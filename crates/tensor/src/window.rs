@@ -61,11 +61,14 @@ pub(crate) fn spread<T: Clone>(op: &'static str, what: &str, given: &[T], spatia
     }
 }
 
-/// A number of at least 1 for each of `spatial` dimensions.
-pub(crate) fn positive(op: &'static str, what: &str, given: &[i64], spatial: usize) -> Result<Vec<usize>> {
-    let numbers = spread(op, what, given, spatial)?;
+/// A number of at least 1 for each dimension of windows of `sizes` over `x`.
+pub(crate) fn positive(op: &'static str, what: &str, given: &[i64], sizes: &[Size], x: &UOp) -> Result<Vec<usize>> {
+    let numbers = spread(op, what, given, sizes.len())?;
     let least = |n: i64| usize::try_from(n).ok().filter(|n| *n > 0);
-    let too_small = || TensorError::value(op, format!("{what} {given:?} must be at least 1"));
+    let too_small = || {
+        let (sizes, x) = (show(sizes), show_operands(std::slice::from_ref(x)));
+        TensorError::value(op, format!("{what} {given:?} of windows of {sizes} over {x} must be at least 1"))
+    };
     numbers.into_iter().map(|n| least(n).ok_or_else(too_small)).collect()
 }
 
@@ -84,15 +87,15 @@ pub(crate) fn spans(
         let given = show_operands(std::slice::from_ref(x));
         return Err(TensorError::shape(op, format!("{given} has fewer than {spatial} dimensions")));
     };
-    let stride = positive(op, "stride", stride, spatial)?;
-    let dilation = positive(op, "dilation", dilation, spatial)?;
+    if sizes.iter().any(|size| size.bounds().0 < 1) {
+        let given = show_operands(std::slice::from_ref(x));
+        return Err(TensorError::shape(op, format!("a kernel of {} over {given} must not be empty", show(sizes))));
+    }
+    let stride = positive(op, "stride", stride, sizes, x)?;
+    let dilation = positive(op, "dilation", dilation, sizes, x)?;
     let extents = &x.shape()[first..];
     let mut spans: Vec<Span> = Vec::with_capacity(spatial);
     for (d, size) in sizes.iter().enumerate() {
-        if size.bounds().0 < 1 {
-            let given = show_operands(std::slice::from_ref(x));
-            return Err(TensorError::shape(op, format!("a kernel of {} over {given} must not be empty", show(sizes))));
-        }
         let none = (Size::ZERO, Size::ZERO);
         let mut span =
             Span { size: size.clone(), stride: stride[d], dilation: dilation[d], before: none.0, after: none.1 };
@@ -112,7 +115,10 @@ pub(crate) fn spans(
     }
     if let Padding::Pairs(pairs) = padding {
         if pairs.iter().any(|(a, b)| *a < 0 || *b < 0) {
-            return Err(TensorError::value(op, format!("padding {pairs:?} must not be negative")));
+            return Err(TensorError::value(
+                op,
+                format!("padding {pairs:?} of {} must not be negative", show_operands(std::slice::from_ref(x))),
+            ));
         }
         for (span, (before, after)) in spans.iter_mut().zip(spread(op, "padding", pairs, spatial)?) {
             (span.before, span.after) = (before.into(), after.into());
@@ -164,7 +170,7 @@ impl Tensor {
     pub fn unfold(&self, axis: i64, size: impl Into<Size>, step: i64) -> Result<Tensor> {
         let (op, node, size) = ("unfold", self.uop(), size.into());
         let axis = axis_of(op, axis, node.rank())?;
-        let step = positive(op, "step", &[step], 1)?[0];
+        let step = positive(op, "step", &[step], std::slice::from_ref(&size), &node)?[0];
         if size.le(&node.shape()[axis]) != Some(true) {
             let given = show_operands(&[node]);
             return Err(TensorError::shape(

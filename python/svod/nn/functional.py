@@ -44,8 +44,7 @@ _Padding = str | int | Sequence[int] | Sequence[tuple[int, int]]
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`x @ weight.T + bias` over the last axis of `x`; `weight` is `(out, in)`."""
-    out = x @ weight.transpose(0, 1)
-    return out if bias is None else out + bias
+    return x.linear(weight, bias)
 
 
 def embedding(ids: Tensor, weight: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod, sqrt
 
-from svod._svod import Tensor, ones, rand, zeros
+from svod._svod import ArgumentError, Tensor, ones, rand, zeros
 from svod.nn import functional
 from svod.nn._module import Module
 
@@ -58,6 +58,7 @@ class _Conv(Module):
         groups: int = 1,
         bias: bool = True,
     ) -> None:
+        _check_groups(self, groups, in_channels, out_channels)
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
         kernel = _each(kernel_size, self.spatial)
         self.weight, self.bias = _parameters((out_channels, in_channels // groups, *kernel), out_channels, bias)
@@ -112,6 +113,7 @@ class _ConvTranspose(Module):
         bias: bool = True,
         dilation: _Numbers = 1,
     ) -> None:
+        _check_groups(self, groups, in_channels, out_channels)
         self.stride, self.padding, self.output_padding = stride, padding, output_padding
         self.groups, self.dilation = groups, dilation
         kernel = _each(kernel_size, self.spatial)
@@ -120,6 +122,12 @@ class _ConvTranspose(Module):
     def __call__(self, x: Tensor) -> Tensor:
         how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
         return self._function(x, self.weight, self.bias, *how)
+
+
+def _check_groups(layer: Module, groups: int, in_channels: int, out_channels: int) -> None:
+    if groups < 1 or in_channels % groups or out_channels % groups:
+        channels = f"{in_channels} input and {out_channels} output channels"
+        raise ArgumentError(f"{type(layer).__name__}: {groups} groups do not divide {channels}")
 
 
 class ConvTranspose1d(_ConvTranspose):
