@@ -1,0 +1,195 @@
+"""Errors against binary64, beside NumPy's; and the same bits from any number of threads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import svod
+from svod.nn import functional as F
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
+
+from cases import contractions, memory, models
+from cases.case import Case
+from systems.svod import Ops
+
+Array = np.ndarray[Any, Any]
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return rng.standard_normal(shape)
+
+
+def cancelling(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Pairs that cancel but for a thousandth, in any order along the last axis."""
+    half = rng.standard_normal((*shape[:-1], (shape[-1] + 1) // 2))
+    both = np.concatenate([half, -half * (1 + 1e-3 * rng.standard_normal(half.shape))], -1)[..., : shape[-1]]
+    return rng.permuted(both, axis=-1)
+
+
+def uneven(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Magnitudes from 1e-6 to 1e6."""
+    return rng.standard_normal(shape) * 10.0 ** rng.uniform(-6, 6, shape)
+
+
+def offset(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Far from zero beside its spread."""
+    return 1000 + rng.standard_normal(shape)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A computation by svod, by NumPy in whatever precision its operands have, and its condition: what a
+    relative error of every term would add up to."""
+
+    shapes: Callable[[int], tuple[tuple[int, ...], ...]]
+    svod: Callable[..., svod.Tensor]
+    numpy: Callable[..., Array]
+    terms: Callable[..., Array]
+
+
+def windows(x: Array, w: Array) -> Array:
+    """The convolution without padding, as a product of windows."""
+    seen = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))
+    return np.moveaxis(np.tensordot(seen, w, ((1, 4, 5), (1, 2, 3))), -1, 1)
+
+
+def attended(q: Array, k: Array, v: Array) -> Array:
+    scores = q @ k.swapaxes(-1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return (powers / powers.sum(-1, keepdims=True)) @ v
+
+
+def magnitudes(function: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda *operands: function(*map(np.abs, operands))
+
+
+KINDS: dict[str, Kind] = {
+    "matmul": Kind(
+        lambda n: ((33, n), (n, 47)), lambda a, b: a @ b, lambda a, b: a @ b, magnitudes(lambda a, b: a @ b)
+    ),
+    "matmul-bt": Kind(
+        lambda n: ((33, n), (47, n)), lambda a, b: a @ b.mT, lambda a, b: a @ b.T, magnitudes(lambda a, b: a @ b.T)
+    ),
+    "vector-matrix": Kind(
+        lambda n: ((1, n), (n, 300)), lambda a, b: a @ b, lambda a, b: a @ b, magnitudes(lambda a, b: a @ b)
+    ),
+    "conv": Kind(lambda n: ((1, n, 12, 13), (9, n, 3, 3)), F.conv2d, windows, magnitudes(windows)),
+    "sum": Kind(lambda n: ((50, n),), lambda a: a.sum(1), lambda a: a.sum(1), lambda a: np.abs(a).sum(1)),
+    "sum-columns": Kind(lambda n: ((n, 50),), lambda a: a.sum(0), lambda a: a.sum(0), lambda a: np.abs(a).sum(0)),
+    "mean": Kind(lambda n: ((50, n),), lambda a: a.mean(1), lambda a: a.mean(1), lambda a: np.abs(a).mean(1)),
+    "var": Kind(
+        lambda n: ((50, n),),
+        lambda a: svod.var(a, axis=1),
+        lambda a: a.var(1),
+        # Half an ulp of a mean moves every deviation.
+        lambda a: a.var(1) + np.abs(a).mean(1) * a.std(1),
+    ),
+    "attention": Kind(
+        lambda n: ((2, 20, 16), (2, n, 16), (2, n, 16)),
+        lambda q, k, v: q.scaled_dot_product_attention(k, v),
+        attended,
+        # A relative error of a score, which is an exponent, moves a weight by as much as the score is large.
+        lambda q, k, v: (1 + (np.abs(q) @ np.abs(k.swapaxes(-1, -2))).max(-1, keepdims=True)) * attended(q, k, abs(v)),
+    ),
+}
+
+
+# Both add up blocks, of up to some hundred terms here and there, where the error grows as the root of their
+# length; and of some dozens of results the largest is another order's twice by chance. So a factor of 3 is
+# "as good", while one level of blocks less would be a factor of 10. One rounding of the result is nobody's fault.
+def as_good(mine: float, other: float) -> bool:
+    return mine <= 3 * other + 1
+
+
+@pytest.mark.parametrize("draw", [normal, cancelling, uneven, offset], ids=lambda draw: draw.__name__)
+@pytest.mark.parametrize("depth", [3, 100, 5000])
+@pytest.mark.parametrize("name", KINDS)
+def test_errors_are_no_worse_than_those_of_numpy(name: str, depth: int, draw: Callable[..., Array]) -> None:
+    kind = KINDS[name]
+    if name == "attention" and draw is not normal:
+        pytest.skip("weights of rows of large scores are 0 and 1")
+    for dtype in ("float32", "float64")[: 2 if depth < 5000 else 1]:
+        rng = np.random.default_rng(depth)
+        wide: Any = np.longdouble if dtype == "float64" else np.float64
+        given = [draw(rng, shape).astype(dtype) for shape in kind.shapes(depth if name != "conv" else depth // 9 + 1)]
+        exact = kind.numpy(*(array.astype(wide) for array in given))
+        terms = kind.terms(*(array.astype("float64") for array in given))
+        epsilon = float(np.finfo(dtype).eps) / 2
+        # In units of the last place of what is added up.
+        mine, other = (
+            float(np.max(np.abs(result.astype(wide) - exact) / (terms * epsilon + np.finfo("float64").tiny)))
+            for result in (kind.svod(*map(svod.Tensor, given)).numpy(), kind.numpy(*given))
+        )
+        assert as_good(mine, other), (dtype, mine, other)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("depth", [3, 100, 5000])
+def test_narrow_products_are_those_of_float32_rounded_once(dtype: str, depth: int) -> None:
+    kind = np.float16 if dtype == "float16" else ml_dtypes.bfloat16
+    rng = np.random.default_rng(depth)
+    a, b = (rng.standard_normal(shape).astype(kind) for shape in ((33, depth), (depth, 47)))
+    exact = a.astype("float64") @ b.astype("float64")
+    given = (svod.Tensor(a) @ svod.Tensor(b)).numpy().astype("float64")
+    numpy = (a.astype("float32") @ b.astype("float32")).astype(kind).astype("float64")
+    assert np.abs(given - exact).max() <= 1.01 * np.abs(numpy - exact).max()
+
+
+# Sizes at which there are several tasks, or would be with more threads.
+THREADED: list[Case] = [
+    *(contractions.matmul(150, 131, 170, transposed) for transposed in ("", "a", "b")),
+    contractions.matmul(1, 600, 700),
+    contractions.matmul(1, 600, 700, "b"),
+    contractions.batched(7, 40, 33, 50),
+    contractions.linear_gelu(65, 70, 190),
+    contractions.typed("float64", 140, 1e-10),
+    contractions.typed("bfloat16", 140, 1e-2),
+    contractions.attention(2, 3, 70, 24),
+    contractions.attention(1, 3, 150, 24, causal=True),
+    contractions.conv("3x3", (2, 12, 27, 25), 20, 3, padding=1),
+    contractions.conv("7x7s2", (2, 3, 61, 53), 20, 7, stride=2, padding=3),
+    contractions.conv("1x1", (2, 40, 27, 25), 20, 1),
+    contractions.conv("depthwise", (2, 32, 29, 31), 32, 3, padding=1, groups=32),
+    models.transformer_block(2, 33),
+    models.minilm(2, 9),
+    models.deep_network(3, 8, 96),
+    models.chain(30, (4096,)),
+    *memory.elementwise(1 << 18),
+    *memory.reductions(1 << 18, (500, 520)),
+    *memory.softmaxes((300, 500), (40, 3000)),
+    *memory.norms((300, 768), (2, 64, 20, 20), 32),
+    *memory.layouts((500, 500), (4, 64, 12, 32), (250, 250)),
+    *memory.scans((500, 500)),
+    *memory.lookups(100_000, (1000, 64), 50),
+    memory.adam(3, (300, 100)),
+]
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = svod.get_threads()
+    yield
+    svod.set_threads(before)
+
+
+@pytest.mark.parametrize("case", THREADED, ids=lambda case: case.name)
+@pytest.mark.usefixtures("threads")
+def test_results_are_the_same_bits_for_any_number_of_threads(case: Case) -> None:
+    inputs = [svod.Tensor(array) for array in case.inputs()]
+    result = case.program(Ops(), *inputs, *map(svod.Tensor, case.weights()))
+    plan = svod.prepare(*(result if isinstance(result, tuple) else (result,)), inputs=inputs)
+    seen = []
+    for threads in (1, 2, 3, 8):
+        svod.set_threads(threads)
+        plan.execute()
+        seen.append([output.numpy().tobytes() for output in plan.outputs])
+    assert all(one == seen[0] for one in seen)
