@@ -71,14 +71,16 @@ impl Crew {
         self.workers.iter().filter(|w| w.process.is_some()).count()
     }
 
-    /// Compiles candidates on all workers. `progress` hears how many are done.
+    /// Compiles candidates on all workers. `progress` hears how many are done. Once `is_over` says so no other
+    /// candidate is begun, save for the first; those that were not have no reply.
     pub(super) fn compile(
         &mut self,
         subject: &Subject,
         schedules: &[Schedule],
         watch: &Watch,
+        is_over: &(dyn Fn() -> bool + Sync),
         progress: &mut dyn FnMut(usize),
-    ) -> Result<Vec<Reply>> {
+    ) -> Result<Vec<Option<Reply>>> {
         let (next, stop, timeout) = (AtomicUsize::new(0), AtomicBool::new(false), self.timeout);
         let mut replies: Vec<Option<Reply>> = vec![None; schedules.len()];
         let (send, receive) = channel();
@@ -87,7 +89,7 @@ impl Crew {
                 let (next, stop, send) = (&next, &stop, send.clone());
                 scope.spawn(move || {
                     while let i = next.fetch_add(1, Ordering::Relaxed)
-                        && let Some(schedule) = schedules.get(i)
+                        && let Some(schedule) = schedules.get(i).filter(|_| i == 0 || !is_over())
                     {
                         let request = Request::Compile(schedule.clone()).parts(subject);
                         let reply = worker.ask(&request, timeout, &|| stop.load(Ordering::Relaxed));
@@ -119,7 +121,7 @@ impl Crew {
                 }
             }
         });
-        replies.into_iter().collect::<Option<_>>().ok_or(Error::Interrupted)
+        if stop.into_inner() { Err(Error::Interrupted) } else { Ok(replies) }
     }
 
     /// What the first worker makes of a request, while the others rest.

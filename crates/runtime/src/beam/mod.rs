@@ -173,7 +173,7 @@ fn kernel(
         most_work: u64::MAX,
     };
     // The first requests also warm the workers up.
-    let Some(compiled) = compile(crew, &subject, std::slice::from_ref(&base), watch, report)?.pop() else {
+    let Some(compiled) = compile(crew, &subject, std::slice::from_ref(&base), end, watch, report)?.pop() else {
         return Ok(None);
     };
     subject.most_work = compiled.1.work.saturating_mul(GROWTH);
@@ -194,7 +194,7 @@ fn kernel(
         let fresh = spread(fresh, CANDIDATES);
         report.round(round, fresh.len(), best, time);
         let mut timed = 0;
-        for (schedule, code) in compile(crew, &subject, &fresh, watch, report)? {
+        for (schedule, code) in compile(crew, &subject, &fresh, end, watch, report)? {
             timed += 1;
             report.timing(timed);
             // What compiles to the same code takes the same time.
@@ -244,16 +244,17 @@ fn compile(
     crew: &mut Crew,
     subject: &Subject,
     schedules: &[Schedule],
+    end: Deadline,
     watch: &Watch,
     report: &mut Report,
 ) -> Result<Vec<(Schedule, Compiled)>> {
-    let replies = crew.compile(subject, schedules, watch, &mut |done| report.compiling(done))?;
+    let replies = crew.compile(subject, schedules, watch, &|| end.is_over(), &mut |done| report.compiling(done))?;
     let mut compiled = Vec::new();
     for (schedule, reply) in schedules.iter().zip(replies) {
         match reply {
-            Reply::Compiled(code) => compiled.push((schedule.clone(), code)),
-            Reply::Dropped(why) => report.dropped(schedule, &why),
-            Reply::Times(_) => {}
+            Some(Reply::Compiled(code)) => compiled.push((schedule.clone(), code)),
+            Some(Reply::Dropped(why)) => report.dropped(schedule, &why),
+            Some(Reply::Times(_)) | None => {}
         }
     }
     Ok(compiled)

@@ -119,8 +119,8 @@ fn c9_a_candidate_that_hangs_crashes_or_panics_costs_itself() {
     assert_eq!(crew.running(), 2, "warm before the first timing");
     let all = [split(8), split(HANGS), split(CRASHES), split(PANICS), split(16), schedule("bind out.k.0 task")];
     let mut done = 0;
-    let replies = crew.compile(&subject, &all, &watch, &mut |n| done = n).unwrap();
-    let reasons: Vec<Option<Reason>> = replies.iter().map(reason).collect();
+    let replies = crew.compile(&subject, &all, &watch, &|| false, &mut |n| done = n).unwrap();
+    let reasons: Vec<Option<Reason>> = replies.iter().flatten().map(reason).collect();
     use Reason::{Crash, Linearize, Panic, TimeOut};
     assert_eq!(reasons, [None, Some(TimeOut), Some(Crash), Some(Panic), None, Some(Linearize)], "{replies:?}");
     assert_eq!(done, all.len());
@@ -138,7 +138,7 @@ fn c9_ctrl_c_ends_a_search_and_its_workers() {
     let start = Instant::now();
     let stopped = crew.ask(&subject, &Request::Compile(split(HANGS)), &watch);
     assert!(matches!(stopped, Err(Error::Interrupted)));
-    let stopped = crew.compile(&subject, &[split(HANGS), split(HANGS), split(8)], &watch, &mut |_| {});
+    let stopped = crew.compile(&subject, &[split(HANGS), split(HANGS), split(8)], &watch, &|| false, &mut |_| {});
     assert!(matches!(stopped, Err(Error::Interrupted)));
     assert!(start.elapsed() < Duration::from_secs(300), "long before the time is out");
 }
