@@ -16,6 +16,7 @@ _DTypeLike: TypeAlias = DType | npt.DTypeLike
 _Numbers: TypeAlias = builtins.int | Sequence[builtins.int]
 _Padding: TypeAlias = builtins.str | _Numbers | Sequence[tuple[builtins.int, builtins.int]]
 _Extent: TypeAlias = builtins.int | Variable | Size
+_Schedules: TypeAlias = Schedule | str | Sequence[Schedule | str | tuple[str | None, Schedule | str]]
 _Axis: TypeAlias = builtins.int | Sequence[builtins.int] | None
 
 __all__ = [
@@ -276,7 +277,12 @@ class Kernel:
         """Number of tasks in three dimensions, of each phase; symbolic sizes as text."""
     @property
     def schedule(self) -> Schedule:
-        """How the loops were made: the steps of the schedule."""
+        """How the loops were made: the steps of the schedule. Where there are several, by size, the one for sizes
+        that no other is for."""
+    @property
+    def schedules(self) -> list[tuple[str | None, Schedule]]:
+        """The schedules, each with the condition on the plan's variables under which it is used; a run takes the
+        first whose condition holds, else the last, which has none. One, where no size is a variable."""
     @property
     def buffers(self) -> list[tuple[str, builtins.int]]:
         """Element type and number of elements of each argument."""
@@ -1354,7 +1360,7 @@ class Tensor:
         /,
         inputs: Sequence[Tensor] | Tensor | None = None,
         *,
-        schedules: Mapping[builtins.int | str, Schedule | str] | None = None,
+        schedules: Mapping[builtins.int | str, _Schedules] | None = None,
         **options: Any,
     ) -> ExecutionPlan:
         """Prepares the computation to be run many times: schedules, compiles, allocates.
@@ -1362,7 +1368,8 @@ class Tensor:
         The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
         content runs may be given; everything else is constant. `schedules` gives kernels, by their
         name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
-        one. `options` are those of `PrepareConfig`.
+        one; or a list of up to three, by size: pairs of a condition on variables, such as `"n <= 4"`, and a
+        schedule, and last one without. `options` are those of `PrepareConfig`.
         """
     def numpy(self, /) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array; realizes the tensor.
@@ -1573,7 +1580,7 @@ def ones(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, d
 def prepare(
     *tensors: Tensor,
     inputs: Sequence[Tensor] | Tensor | None = None,
-    schedules: Mapping[builtins.int | str, Schedule | str] | None = None,
+    schedules: Mapping[builtins.int | str, _Schedules] | None = None,
     **options: Any,
 ) -> ExecutionPlan:
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""

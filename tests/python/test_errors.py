@@ -77,7 +77,9 @@ BUILD: list[tuple[str, Callable[[], Any], type[Exception], type[Exception], str]
     ("axis and dim", lambda: x.sum(0, dim=1), TypeError, TypeError, "axis and dim"),
     ("gelu", lambda: x.gelu("exact"), svod.Error, ValueError, "exact"),
     ("no inputs in memory", lambda: svod.prepare(x), svod.Error, ValueError, "nothing is pending"),
-    ("threads", lambda: svod.set_threads(0), svod.Error, ValueError, "0"),
+    ("threads", lambda: svod.set_threads(0), svod.Error, ValueError, "not 0"),
+    ("threads", lambda: svod.set_threads(-1), svod.ArgumentError, ValueError, "not -1"),
+    ("threads", lambda: svod.set_threads(10**12), svod.ArgumentError, ValueError, "from 1 to 1024 threads"),
     (
         "plan shape",
         lambda: plan().execute(np.zeros((4, 3), np.float32)),

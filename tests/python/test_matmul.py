@@ -33,3 +33,30 @@ def test_few_rows_times_a_matrix(m: int, n: int, k: int, transposed: bool) -> No
     assert np.abs(results[0] - want).max() <= bound
     for other in results[1:]:
         np.testing.assert_array_equal(other, results[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize(
+    "shape", [(2, 700, 300), (3, 130, 1001), (8, 520, 77), (16, 300, 260), (700, 5, 299), (2000, 2, 33), (5, 7, 6000)]
+)
+def test_products_with_few_rows_or_columns(
+    shape: tuple[int, int, int], transposed: tuple[bool, bool], dtype: str
+) -> None:
+    m, n, k = shape
+    rng = np.random.default_rng(m * n + k)
+    a = rng.standard_normal((k, m) if transposed[0] else (m, k)).astype(dtype)
+    b = rng.standard_normal((n, k) if transposed[1] else (k, n)).astype(dtype)
+    x, y = svod.empty(*a.shape, dtype=dtype), svod.empty(*b.shape, dtype=dtype)
+    plan = ((x.T if transposed[0] else x) @ (y.T if transposed[1] else y)).prepare(inputs=[x, y])
+    plan.execute(a, b)
+    exact = (a.T if transposed[0] else a).astype(np.float64) @ (b.T if transposed[1] else b).astype(np.float64)
+    tolerance = 1e-4 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(plan.outputs[0].numpy(), exact, rtol=tolerance, atol=tolerance * np.sqrt(k))
+    # What is not finite stays in its row and column.
+    a[(k // 2, m - 1) if transposed[0] else (m - 1, k // 2)] = np.inf
+    b[(n - 1, k // 3) if transposed[1] else (k // 3, n - 1)] = np.nan
+    plan.execute(a, b)
+    got = plan.outputs[0].numpy()
+    assert np.isnan(got[:, n - 1]).all() and not np.isfinite(got[m - 1]).any()
+    assert np.isfinite(got[: m - 1, : n - 1]).all()

@@ -1,5 +1,7 @@
 """Schedules, targets and strictness, as a user sees them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -86,7 +88,7 @@ PRODUCT = [
     ("THREAD s0.a0.0 8", "stage `s0` writes no output"),
     ("TC s0 4 8", "step 1 of the schedule, `micro s0 4 8`: rows and columns must be split by 4 and 8"),
     ("UPCAST s0.a0.9 4", "stage `s0` has no loop `s0.a0.9`"),
-    ("UPCAST s0.a0.0", "line 1 of the schedule, `UPCAST s0.a0.0`: expected UPCAST"),
+    ("UPCAST s0.a0.0", "line 1 of the schedule, `UPCAST s0.a0.0`: expected `UPCAST l n`"),
     ("split s0.a0.0 by 7 exact", "7 does not provably divide the extent 40"),
     ("PREFETCH s0.a2.0 p9 2", "the stage does not read `p9`"),
 ]
@@ -206,3 +208,97 @@ def test_strictness_and_target_end_with_their_block():
         assert (x.sum(1)).prepare().kernels[0].schedule.steps[0] == "strict"
         with pytest.raises(svod.ScheduleError, match="strict schedule keeps the order"):
             x.sum(1).prepare(schedules={0: str((x.sum(1)).prepare(strict=False).kernels[0].schedule)})
+
+
+def test_the_example_of_a_product_in_the_docs_is_legal():
+    text = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text()
+    example = text.split("## A product of matrices")[1].split("```")[1]
+    a, b = rows(130, 700), rows(700, 250)
+    y = svod.Tensor(a) @ svod.Tensor(b)
+    plan = y.prepare(schedules={0: example})
+    plan.execute()
+    assert "micro 4 x 16" in plan.kernels[0].loops
+    np.testing.assert_allclose(y.numpy(), a @ b, rtol=1e-4, atol=1e-3)
+
+
+def symbolic_product(most: int = 64, depth: int = 96, columns: int = 40, transposed: bool = False):
+    m = svod.Variable("m", 1, most)
+    a = svod.empty(m, depth)
+    b = svod.empty(columns, depth) if transposed else svod.empty(depth, columns)
+    return a, b, a @ (b.T if transposed else b)
+
+
+def test_schedules_by_size_are_given_and_taken():
+    a, b, c = symbolic_product()
+    small, middle, large = (svod.Schedule(text) for text in ("bind out.a0.0 task", "UPCAST out.a1.0 4", ""))
+    given = [("m <= 1", small), ("m*2 <= 20", str(middle)), large]
+    plan = c.prepare(inputs=[a, b], schedules={0: given})
+    kernel = plan.kernels[0]
+    assert [(when, str(s)) for when, s in kernel.schedules] == [
+        ("m <= 1", str(small)),
+        ("m*2 <= 20", str(middle)),
+        (None, str(large)),
+    ]
+    assert kernel.schedule == large and "variant m <= 1" in kernel.loops
+    again = symbolic_product()
+    plan_again = again[2].prepare(inputs=list(again[:2]), schedules={0: kernel.schedules})
+    assert plan_again.kernels[0].schedules == kernel.schedules
+    y = rows(96, 40)
+    for m in (1, 2, 10, 11, 64, 1):
+        x = rows(m, 96)
+        plan.execute(x, y)
+        np.testing.assert_allclose(plan.outputs[0].numpy()[:m], x @ y, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([], "needs one schedule at least"),
+        ([("m <= 4", "")], "the last schedule has no condition"),
+        (["", ""], "only the last schedule has no condition"),
+        ([("rows <= 4", ""), ""], "rows"),
+        ([("m < 4", ""), ""], "expected '<='"),
+        ([("m <= 1", ""), ("m <= 2", ""), ("m <= 3", ""), ""], "at most 3"),
+        ([("m <= 1", "bind out.zz.0 task"), ""], "when m <= 1: step 1 of the schedule"),
+    ],
+)
+def test_schedules_by_size_that_cannot_be_say_why(given: list, says: str):
+    a, b, c = symbolic_product()
+    with pytest.raises(svod.ScheduleError, match=says):
+        c.prepare(inputs=[a, b], schedules={0: given})
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_symbolic_product_has_schedules_by_size_and_is_right_at_each(transposed: bool, constant: bool):
+    a, b, _ = symbolic_product(512, 512, 1000, transposed)
+    y = rows(*((1000, 512) if transposed else (512, 1000)))
+    if constant:
+        b = svod.Tensor(y)
+    plan = (a @ (b.T if transposed else b)).prepare(inputs=[a] if constant else [a, b])
+    schedules = plan.kernels[0].schedules
+    assert 1 <= len(schedules) <= 3 and schedules[-1][0] is None
+    assert constant or len(schedules) > 1
+    results = {}
+    for threads in (1, 2):
+        with svod.PrepareConfig(threads=threads):
+            own = (a @ (b.T if transposed else b)).prepare(inputs=[a] if constant else [a, b])
+        for m in (1, 2, 3, 4, 5, 16, 17, 100, 512):
+            x = np.random.default_rng(m).standard_normal((m, 512)).astype(np.float32)
+            own.execute(*([x] if constant else [x, y]))
+            got = own.outputs[0].numpy()[:m]
+            exact = x.astype(np.float64) @ (y.T if transposed else y)
+            np.testing.assert_allclose(got, exact, rtol=1e-4, atol=2e-4)
+            # The size chooses, never the number of threads.
+            np.testing.assert_array_equal(got, results.setdefault(m, got.copy()))
+
+
+def test_analysis_tells_of_the_schedule_of_the_present_size():
+    a, b, c = symbolic_product(512, 512, 1000)
+    plan = c.prepare(inputs=[a, b])
+    flops = []
+    for m in (1, 512):
+        plan.execute(rows(m, 512), rows(512, 1000))
+        item = next(i for i in plan.analysis()["items"] if i["analysis"] and i["analysis"]["flops"])
+        flops.append(item["analysis"]["flops"])
+    assert flops[0] < 4 * 2 * 512 * 1000 and flops[1] >= 2 * 512 * 512 * 1000

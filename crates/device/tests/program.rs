@@ -49,7 +49,14 @@ fn phase(grid: &[Size], outs: &[u32], ins: &[u32]) -> Phase {
 }
 
 fn kernel(vars: &[Variable], phases: Vec<Phase>) -> Arc<Lowered> {
-    Arc::new(Lowered { name: "k".into(), params: vec![param(); 10], vars: vars.into(), strict: false, phases })
+    Arc::new(Lowered {
+        name: "k".into(),
+        params: vec![param(); 10],
+        vars: vars.into(),
+        strict: false,
+        guards: Vec::new(),
+        phases,
+    })
 }
 
 fn derive(ast: &Arc<Lowered>, metadata: Metadata) -> Result<ProgramSpec, ProgramError> {

@@ -157,6 +157,17 @@ impl ExprPool {
         id
     }
 
+    /// Changes the memory that loads name, each in the same way and different ones to different ones: no two
+    /// expressions become equal.
+    pub fn rename_memory(&mut self, rename: &dyn Fn(&mut Mem)) {
+        for node in &mut self.nodes {
+            if let Expr::Load { from, .. } = node {
+                rename(from);
+            }
+        }
+        self.memo = self.nodes.iter().enumerate().map(|(i, e)| (e.clone(), ExprId(i as u32))).collect();
+    }
+
     /// A constant.
     pub fn constant(&mut self, value: Const) -> ExprId {
         self.add(Expr::Const(value), value.dtype())

@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::pass;
 use svod_runtime::Context;
+use svod_runtime::pool::MAX_THREADS;
 use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
 
 use crate::array::borrow;
@@ -245,12 +246,14 @@ pub fn measure_machine(py: Python<'_>) -> Result<BTreeMap<&'static str, f64>> {
 
 /// Changes the number of threads of runs that begin from now on.
 #[pyfunction]
-pub fn set_threads(threads: usize) -> Result<()> {
-    if threads == 0 {
-        return Err(Class::Argument.raise("set_threads: at least 1 thread, not 0"));
+pub fn set_threads(threads: i64) -> Result<()> {
+    match usize::try_from(threads) {
+        Ok(threads @ 1..=MAX_THREADS) => {
+            Context::global().set_threads(threads);
+            Ok(())
+        }
+        _ => Err(Class::Argument.raise(format!("set_threads: from 1 to {MAX_THREADS} threads, not {threads}"))),
     }
-    Context::global().set_threads(threads);
-    Ok(())
 }
 
 /// Bytes of memory of each device that is in use: `live`, held by tensors and plans; `cached`, freed

@@ -375,10 +375,19 @@ impl PyKernel {
         self.kernel.lowered()
     }
 
-    /// How the loops were made: the steps of the schedule.
+    /// How the loops were made: the steps of the schedule. Where there are several, by size, the one for sizes
+    /// that no other is for.
     #[getter]
     fn schedule(&self) -> PySchedule {
-        PySchedule(self.kernel.code.schedule().cloned().unwrap_or_default())
+        PySchedule(self.kernel.code.variants().map(|variants| variants.rest.clone()).unwrap_or_default())
+    }
+
+    /// The schedules, each with the condition on the plan's variables under which it is used; a run takes the
+    /// first whose condition holds, else the last, which has none. One, where no size is a variable.
+    #[getter]
+    fn schedules(&self) -> Vec<(Option<String>, PySchedule)> {
+        let variants = self.kernel.code.variants().into_iter().flat_map(|variants| variants.iter());
+        variants.map(|(guard, schedule)| (guard.map(ToString::to_string), PySchedule(schedule.clone()))).collect()
     }
 
     /// Number of tasks in three dimensions, of each phase; symbolic sizes as text.

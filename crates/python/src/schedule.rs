@@ -4,8 +4,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use svod_runtime::{Context, KernelRef, PrepareConfig, Schedule, Target, target_named};
+use pyo3::types::{PyDict, PyList, PyTuple};
+use svod_runtime::{Context, GivenSchedules, KernelRef, PrepareConfig, Schedule, Target, target_named};
 
 use crate::config::configured;
 use crate::error::{Class, Result};
@@ -61,13 +61,32 @@ pub fn config(schedules: Option<&Bound<'_, PyDict>>, options: Option<&Bound<'_, 
             Ok(index) => KernelRef::Index(index),
             Err(_) => KernelRef::Name(key.extract()?),
         };
-        let schedule = match value.cast::<PySchedule>() {
-            Ok(schedule) => schedule.get().clone(),
-            Err(_) => PySchedule::new(&value.extract::<String>()?)?,
-        };
-        config.schedules.push((key, schedule.0));
+        config.schedules.push((key, given(&value)?));
     }
     Ok(config)
+}
+
+/// A schedule or its text; or a list of several, each with a condition, the last without.
+fn given(value: &Bound<'_, PyAny>) -> Result<GivenSchedules> {
+    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+        return Ok(one(value)?.into());
+    }
+    let pair = |item: PyResult<Bound<'_, PyAny>>| {
+        let item = item?;
+        let (when, schedule) = match item.cast::<PyTuple>() {
+            Ok(pair) if pair.len() == 2 => (pair.get_item(0)?.extract::<Option<String>>()?, pair.get_item(1)?),
+            _ => (None, item),
+        };
+        Ok((when, one(&schedule)?))
+    };
+    Ok(GivenSchedules(value.try_iter()?.map(pair).collect::<Result<_>>()?))
+}
+
+fn one(value: &Bound<'_, PyAny>) -> Result<Schedule> {
+    match value.cast::<PySchedule>() {
+        Ok(schedule) => Ok(schedule.get().0.clone()),
+        Err(_) => Ok(PySchedule::new(&value.extract::<String>()?)?.0),
+    }
 }
 
 fn named(name: &str) -> Result<Target> {

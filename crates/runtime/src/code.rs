@@ -14,9 +14,12 @@ use svod_device::program::decompose;
 use svod_device::{Device, DeviceSpec, HostEntry, Listing, ProgramSpec, Programs};
 use svod_ir::Key;
 use svod_ir::kernel::Kernel;
+use svod_ir::lowered::Phase;
+use svod_ir::lowered::cost::Cost;
 use svod_ir::pass::Pass;
+use svod_ir::size::Variable;
 use svod_ir::target::Target;
-use svod_schedule::{Program, Schedule, heuristic, lower, strict_heuristic};
+use svod_schedule::{Program, Variants, heuristic_variants, lower_variants, strict_heuristic, values_at};
 
 /// A kernel, compiled and loaded. It has no state: plans share it.
 pub struct KernelCode {
@@ -25,11 +28,11 @@ pub struct KernelCode {
     programs: Programs,
     /// The phases' functions, where the host runs them.
     hosts: Option<Vec<HostEntry>>,
-    /// Slots of a task of each phase, at the variables' maxima; see [`svod_ir::lowered::cost`].
+    /// Slots of a task of each phase, at the largest sizes of its variant; see [`svod_ir::lowered::cost`].
     work: Vec<f64>,
     /// What it computes, where that is known.
     kernel: Option<Arc<Kernel>>,
-    schedule: Option<Schedule>,
+    variants: Option<Variants>,
     packs: Vec<Pack>,
     /// Parameters that only this code's own phases write and read.
     workspaces: Vec<usize>,
@@ -64,27 +67,27 @@ pub(crate) enum Optimizer {
     #[default]
     Heuristic,
     Strict,
-    /// It was given.
-    Given(Schedule),
+    /// They were given.
+    Given(Variants),
 }
 
 impl Optimizer {
-    fn schedule(&self, kernel: &Kernel, target: &Target) -> Schedule {
+    pub(crate) fn variants(&self, kernel: &Kernel, target: &Target) -> Variants {
         match self {
-            Optimizer::Heuristic => heuristic(kernel, target),
-            Optimizer::Strict => strict_heuristic(kernel, target),
-            Optimizer::Given(schedule) => schedule.clone(),
+            Optimizer::Heuristic => heuristic_variants(kernel, target),
+            Optimizer::Strict => strict_heuristic(kernel, target).into(),
+            Optimizer::Given(variants) => variants.clone(),
         }
     }
 
-    /// The loops of a kernel, and its schedule.
-    fn lower(&self, kernel: &Kernel, target: &Target) -> Result<(Program, Schedule)> {
-        let schedule = Pass::Heuristic.time(|| self.schedule(kernel, target));
-        let program = match (Pass::Lower.run(kernel, || lower(kernel, &schedule)), self) {
+    /// The loops of a kernel, and its schedules.
+    fn lower(&self, kernel: &Kernel, target: &Target) -> Result<(Program, Variants)> {
+        let variants = Pass::Heuristic.time(|| self.variants(kernel, target));
+        let program = match (Pass::Lower.run(kernel, || lower_variants(kernel, &variants)), self) {
             (Err(why), Optimizer::Given(_)) => return Err(Error::Schedule { kernel: kernel.name.clone(), why }),
             (program, _) => program?,
         };
-        Ok((program, schedule))
+        Ok((program, variants))
     }
 }
 
@@ -109,7 +112,7 @@ impl KernelCode {
             hosts,
             work,
             kernel: None,
-            schedule: None,
+            variants: None,
             packs: Vec::new(),
             workspaces: Vec::new(),
             replaceable: Vec::new(),
@@ -132,9 +135,9 @@ impl KernelCode {
         &self.spec
     }
 
-    /// The steps that made the loop tree.
-    pub fn schedule(&self) -> Option<&Schedule> {
-        self.schedule.as_ref()
+    /// The schedules that made the loop tree.
+    pub fn variants(&self) -> Option<&Variants> {
+        self.variants.as_ref()
     }
 
     /// Time that scheduling, compiling and loading took.
@@ -160,7 +163,7 @@ impl KernelCode {
         self.kernel.as_ref()
     }
 
-    /// Slots of a task of a phase, at the variables' maxima.
+    /// Slots of a task of a phase, at the largest sizes of its variant.
     pub(crate) fn work(&self, phase: usize) -> f64 {
         self.work[phase]
     }
@@ -193,11 +196,21 @@ impl fmt::Debug for KernelCode {
 /// Vectors of machines that nothing is known of.
 const VECTOR_BYTES: usize = 16;
 
-/// Slots of a task of each phase. One without statements does not tell, so that it counts as very much.
+/// Slots of a task of each phase, at the largest sizes of its variant. One without statements does not tell, so
+/// that it counts as very much.
 fn work(spec: &ProgramSpec, vector_bytes: usize) -> Vec<f64> {
-    let costs = spec.ast.costs(&|_| None, vector_bytes);
-    let phases = spec.ast.phases.iter().zip(&costs);
-    phases.map(|(phase, cost)| if phase.body.is_empty() { f64::INFINITY } else { cost.task() }).collect()
+    let of_variant = |variant: usize| {
+        let guard = spec.ast.guards.get(variant);
+        let most = guard.and_then(|guard| Some(values_at(&guard.left, guard.right.as_const()?)));
+        let value = |v: &Variable| most.iter().flatten().find(|(known, _)| known == v).map(|(_, value)| *value);
+        spec.ast.costs(&value, vector_bytes)
+    };
+    let costs: Vec<Vec<Cost>> = (0..=spec.ast.guards.len()).map(of_variant).collect();
+    let slots = |(at, phase): (usize, &Phase)| match phase.body.is_empty() {
+        true => f64::INFINITY,
+        false => costs[phase.variant][at].task(),
+    };
+    spec.ast.phases.iter().enumerate().map(slots).collect()
 }
 
 /// The code of one kernel, compiled unless it is known.
@@ -212,7 +225,7 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
     };
     context.kernels.get_or_make(&key, || {
         let start = Instant::now();
-        let (program, schedule) = optimizer.lower(kernel, target)?;
+        let (program, variants) = optimizer.lower(kernel, target)?;
         let lowered = Arc::new(decompose(program.lowered, backend.renderer.decompositions()));
         let spec = Pass::Render.time(|| backend.renderer.render(&lowered, None))?;
         let programs = device.load(&spec, &*backend.compiler)?;
@@ -224,12 +237,12 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
         let packs = program.packs.iter().map(pack).collect::<Result<_>>()?;
         let workspaces = program.workspaces.iter().map(|p| p.index()).collect();
         let compile_time = start.elapsed();
-        let schedule = Some(schedule);
+        let variants = Some(variants);
         let code = KernelCode::new(device.clone(), spec, programs);
         let work = work(&code.spec, target.vector_bytes);
         let replaceable = svod_schedule::replaceable(kernel);
         let what = Some(kernel.clone());
-        let code = KernelCode { schedule, packs, workspaces, replaceable, compile_time, work, kernel: what, ..code };
+        let code = KernelCode { variants, packs, workspaces, replaceable, compile_time, work, kernel: what, ..code };
         tell(kernel, &code);
         Ok(Arc::new(code))
     })
@@ -293,8 +306,8 @@ fn tell(kernel: &Kernel, code: &KernelCode) {
     if level >= 1 {
         eprintln!("svod: compiled {} in {:.3?}", code.name(), code.compile_time);
     }
-    if let (true, Some(schedule)) = (level >= 2, &code.schedule) {
-        eprintln!("{kernel}\n{schedule}");
+    if let (true, Some(variants)) = (level >= 2, &code.variants) {
+        eprintln!("{kernel}\n{variants}");
     }
     if level >= 3 {
         eprintln!("{}", code.spec.ast);

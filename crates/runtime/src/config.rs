@@ -2,6 +2,7 @@
 
 use crate::beam::Search;
 use crate::context::Context;
+use crate::error::{Error, Result};
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -10,9 +11,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use svod_codegen::host::named as target_named;
 use svod_device::DeviceSpec;
+use svod_ir::kernel::Kernel;
+use svod_ir::lowered::Guard;
 use svod_ir::pass::PassSet;
 use svod_ir::target::Target;
-use svod_schedule::{Purpose, Schedule};
+use svod_schedule::opt::Opt;
+use svod_schedule::{Purpose, Schedule, Variants};
 
 /// Kernels that are kept compiled, unless `SVOD_OPT_CACHE_MAX` says otherwise.
 pub const KERNEL_CACHE: usize = 4096;
@@ -81,7 +85,7 @@ pub struct PrepareConfig {
     /// Optional passes that are left out.
     pub skip: PassSet,
     /// Schedules in place of the chosen ones.
-    pub schedules: Vec<(KernelRef, Schedule)>,
+    pub schedules: Vec<(KernelRef, GivenSchedules)>,
 }
 
 impl Default for PrepareConfig {
@@ -113,6 +117,47 @@ pub(crate) struct Fingerprint {
     skip: PassSet,
     /// Limits and threads of a search.
     search: Option<(u32, usize, Option<u32>, Option<usize>)>,
+}
+
+/// Schedules for one kernel, in the order in which they are tried: each with a condition on its variables
+/// (`batch <= 4`), the last one with none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GivenSchedules(pub Vec<(Option<String>, Schedule)>);
+
+impl From<Schedule> for GivenSchedules {
+    fn from(schedule: Schedule) -> Self {
+        GivenSchedules(vec![(None, schedule)])
+    }
+}
+
+impl GivenSchedules {
+    /// The schedules of `kernel`, strict ones if that is asked for.
+    pub(crate) fn variants(&self, kernel: &Kernel, strict: bool) -> Result<Variants> {
+        let failed = |when: &Option<String>, why: String| Error::Guard {
+            kernel: kernel.name.clone(),
+            when: when.clone().unwrap_or_default(),
+            why,
+        };
+        let mut schedules = self.0.iter().map(|(when, schedule)| {
+            let mut schedule = schedule.clone();
+            if strict && !schedule.is_strict() {
+                schedule.0.insert(0, Opt::Strict);
+            }
+            (when, schedule)
+        });
+        let Some((when, rest)) = schedules.next_back() else {
+            return Err(failed(&None, "a kernel needs one schedule at least".into()));
+        };
+        if when.is_some() {
+            return Err(failed(when, "the last schedule has no condition, for all other sizes".into()));
+        }
+        let guarded = schedules.map(|(when, schedule)| {
+            let Some(text) = when else { return Err(failed(when, "only the last schedule has no condition".into())) };
+            let guard = Guard::parse(text, &kernel.vars).map_err(|why| failed(when, why.to_string()))?;
+            Ok((guard, schedule))
+        });
+        Ok(Variants { guarded: guarded.collect::<Result<_>>()?, rest })
+    }
 }
 
 /// Names kernels of a plan.

@@ -71,6 +71,16 @@ pub enum Error {
         /// The step and the reason.
         why: LowerError,
     },
+    /// Schedules that were given with conditions that cannot be, or not in this order.
+    #[error("kernel {kernel}: schedule for '{when}': {why}")]
+    Guard {
+        /// The kernel's name.
+        kernel: String,
+        /// The condition.
+        when: String,
+        /// The reason.
+        why: String,
+    },
     /// A schedule that was given for a kernel that the plan does not have.
     #[error("a schedule was given for kernel {given}, but the plan has {known}")]
     UnknownKernel {

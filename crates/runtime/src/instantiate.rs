@@ -18,8 +18,7 @@ use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
 use svod_ir::pass::{Pass, visit};
 use svod_ir::target::Target;
-use svod_schedule::opt::Opt;
-use svod_schedule::{Item, KernelInvocation, PreSchedule, Schedule, Slot, create_pre_schedule, pre_schedule};
+use svod_schedule::{Item, KernelInvocation, PreSchedule, Slot, Variants, create_pre_schedule, pre_schedule};
 
 /// A schedule and, once it was used, the code of its steps.
 pub(crate) struct Scheduled {
@@ -61,7 +60,7 @@ impl Scheduled {
         let chosen = match config.strategy {
             _ if config.strict => Optimizer::Strict,
             Strategy::Heuristic | Strategy::Beam { .. } => Optimizer::Heuristic,
-            Strategy::None => Optimizer::Given(Schedule::default()),
+            Strategy::None => Optimizer::Given(Variants::default()),
         };
         Scheduled { optimizers: vec![chosen; pre.kernels.len()], pre, steps: OnceLock::new() }
     }
@@ -70,7 +69,7 @@ impl Scheduled {
     pub(crate) fn with_given(&self, plan: &ExecutionPlan, config: &PrepareConfig) -> Result<Scheduled> {
         let mut optimizers = self.optimizers.clone();
         let order: Vec<usize> = plan.kernels().iter().filter_map(|k| self.kernel_of(plan.ops()[k.op].id?)).collect();
-        for (at, schedule) in &config.schedules {
+        for (at, schedules) in &config.schedules {
             let (given, chosen): (String, Vec<usize>) = match at {
                 KernelRef::Index(i) => (i.to_string(), order.get(*i).copied().into_iter().collect()),
                 KernelRef::Name(name) => {
@@ -85,11 +84,9 @@ impl Scheduled {
                     known: format!("{} kernels: {}", names.len(), names.join(", ")),
                 });
             }
-            let mut schedule = schedule.clone();
-            if config.strict && !schedule.is_strict() {
-                schedule.0.insert(0, Opt::Strict);
+            for k in chosen {
+                optimizers[k] = Optimizer::Given(schedules.variants(&self.pre.kernels[k], config.strict)?);
             }
-            chosen.into_iter().for_each(|k| optimizers[k] = Optimizer::Given(schedule.clone()));
         }
         Ok(Scheduled { pre: self.pre.clone(), optimizers, steps: OnceLock::new() })
     }

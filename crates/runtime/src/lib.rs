@@ -28,7 +28,7 @@ mod prepack;
 mod scalars;
 
 pub use code::KernelCode;
-pub use config::{ConfigError, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};
+pub use config::{ConfigError, GivenSchedules, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};
 pub use context::{Context, ContextStats};
 pub use error::{Error, Result, VariableError};
 pub use host::{Function, HostArgs, HostRule, HostValue, HostWork};

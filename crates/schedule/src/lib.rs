@@ -26,11 +26,12 @@ mod rangeify;
 pub mod schedule_graph;
 mod shard;
 mod threefry;
+mod variants;
 mod views;
 
 pub use apply::{PackJob, ScheduleError};
 pub use estimate::{Caches, Decision, Estimate, Verdict};
-pub use heuristic::{heuristic, strict_heuristic};
+pub use heuristic::{heuristic, heuristic_variants, strict_heuristic};
 pub use in_place::replaceable;
 pub use lower::{LowerError, Program, lower};
 pub use neighbours::neighbours;
@@ -41,3 +42,4 @@ pub use preschedule::{
 };
 pub use rangeify::RangeifyError;
 pub use schedule_graph::{ScheduleGraph, ScheduleGraphError};
+pub use variants::{MAX_VARIANTS, Variants, lower_variants, values_at};

@@ -6,18 +6,29 @@ use svod_dtype::DType;
 use svod_ir::kernel::{Kernel, samples};
 use svod_ir::size::{Size, Variable};
 use svod_ir::target::Target;
-use svod_schedule::{heuristic, lower};
+use svod_schedule::{heuristic_variants, lower_variants};
 
 fn check(name: &str, kernel: &Kernel) {
-    let schedule = heuristic(kernel, &Target::named("x86-64-v3").unwrap());
-    let lowered = lower(kernel, &schedule).unwrap().lowered;
-    let text = format!("{kernel}\n{schedule}\n{lowered}");
+    let variants = heuristic_variants(kernel, &Target::named("x86-64-v3").unwrap());
+    let lowered = lower_variants(kernel, &variants).unwrap().lowered;
+    let text = format!("{kernel}\n{variants}\n{lowered}");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
     if std::env::var_os("SVOD_BLESS").is_some() {
         std::fs::write(&path, &text).unwrap();
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(known, text, "{} differs; `make bless` rewrites it", path.display());
+}
+
+/// A product of matrices, of which the second is indexed so.
+fn products([m, n, k]: [i64; 3], second: &str) -> Kernel {
+    let shape = if second == "k, j" { format!("{k}, {n}") } else { format!("{n}, {k}") };
+    let text = format!(
+        "kernel product\nparam p0: f32[{m}, {k}]\nparam p1: f32[{shape}]\nparam p2: f32[{m}, {n}]\naxis i < {m}\n\
+         axis j < {n}\naxis k < {k}\nstage s[i, j] = fold k\n  carry.0: f32 = sum(p0[i, k] * p1[{second}])\n  \
+         s = carry.0\nstage out[i, j] = map\n  p2[i, j] = s[i, j]\n"
+    );
+    Kernel::parse(&text).unwrap()
 }
 
 #[test]
@@ -33,6 +44,11 @@ fn loop_trees() {
     check("matmul", &samples::matmul_bias(&n(256), &n(384), &n(1536), true));
     check("matmul_narrow", &samples::matmul_bias(&n(512), &n(3), &n(1024), false));
     check("matmul_symbolic", &samples::matmul_bias(&Size::from(&rows), &n(777), &n(513), true));
+    let mut product = samples::matmul_bias(&Size::from(&rows), &n(1024), &n(512), false);
+    product.params[1].constant = false;
+    check("matmul_variants", &product);
+    check("matmul_few_rows", &products([4, 1024, 512], "k, j"));
+    check("matmul_few_rows_transposed", &products([2, 1024, 512], "j, k"));
     check("attention", &samples::attention(&n(4), &n(16), &n(24), &n(32), true));
     let window = samples::Slide { padding: 1, ..samples::Slide::new(56, 3) };
     check("convolution", &samples::convolution(DType::F32, &n(4), [1, 64, 64], &[window, window]));

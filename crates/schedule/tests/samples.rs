@@ -11,10 +11,10 @@ mod values;
 use random::{arguments, compare};
 use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::{Kernel, samples};
-use svod_ir::lowered::Lowered;
+use svod_ir::lowered::{Guard, Lowered};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
-use svod_schedule::{Schedule, heuristic, lower, strict_heuristic};
+use svod_schedule::{Schedule, Variants, heuristic, heuristic_variants, lower, lower_variants, strict_heuristic};
 use values::count;
 
 fn check(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable]) {
@@ -23,10 +23,15 @@ fn check(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable]) {
 
 /// Runs both interpreters and compares every buffer.
 fn check_within(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable], tolerance: f64) {
+    check_variants(kernel, &schedule.clone().into(), vars, tolerance);
+}
+
+/// As [`check_within`], for several schedules by size.
+fn check_variants(kernel: &Kernel, variants: &Variants, vars: &[BoundVariable], tolerance: f64) {
     let mut want = arguments(kernel, vars);
     kernel.interpret(vars, &mut want).unwrap();
-    let program = lower(kernel, schedule).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{schedule}"));
-    let about = || format!("{kernel}\n{schedule}\n{}", program.lowered);
+    let program = lower_variants(kernel, variants).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{variants}"));
+    let about = || format!("{kernel}\n{variants}\n{}", program.lowered);
     program.lowered.verify().unwrap_or_else(|e| panic!("{e}\n{}", about()));
     let parsed = Lowered::parse(&program.lowered.to_string()).unwrap_or_else(|e| panic!("{e}\n{}", about()));
     assert_eq!(parsed.to_string(), program.lowered.to_string());
@@ -35,8 +40,11 @@ fn check_within(kernel: &Kernel, schedule: &Schedule, vars: &[BoundVariable], to
         let mut all = got[..kernel.params.len()].to_vec();
         // A copy of a copy reads the earlier one, which comes before it.
         all.extend_from_slice(&got[kernel.params.len()..]);
+        let pack = program.packs.iter().find(|p| p.packed.index() == at);
+        // It does not know what other variants add.
+        all.truncate(pack.map_or(at, |pack| pack.kernel.params.len() - 1));
         all.push(HostBuffer::zeros(param.dtype, count(&param.shape, vars)));
-        if let Some(pack) = program.packs.iter().find(|p| p.packed.index() == at) {
+        if let Some(pack) = pack {
             let packed = lower(&pack.kernel, &Schedule::default()).unwrap();
             packed.lowered.interpret(vars, &mut all).unwrap_or_else(|e| panic!("{e}\n{}", about()));
         }
@@ -53,7 +61,7 @@ fn targets() -> Vec<Target> {
 fn check_all(kernel: &Kernel, vars: &[BoundVariable]) {
     check(kernel, &Schedule::default(), vars);
     for target in targets() {
-        check(kernel, &heuristic(kernel, &target), vars);
+        check_variants(kernel, &heuristic_variants(kernel, &target), vars, 1e-4);
     }
 }
 
@@ -192,6 +200,46 @@ fn symbolic_rows() {
         check_all(&samples::matmul_bias(&Size::from(17), &Size::from(&n), &Size::from(20), true), &bound);
         check_all(&samples::matmul_bias(&Size::from(17), &Size::from(20), &Size::from(&n), true), &bound);
     }
+}
+
+/// A run takes the first variant whose guard holds, and computes the same; what variants allocate suits their
+/// sizes, and is one memory where it is alike.
+#[test]
+fn variants_are_taken_by_size() {
+    let n = Variable::new("n", 1, 64).unwrap();
+    let kernel = samples::matmul_bias(&Size::from(&n), &Size::from(48), &Size::from(96), false);
+    let guard = |text: &str| Guard::parse(text, &kernel.vars).unwrap();
+    let tile = "split product.i.0 by 4 pad\nsplit product.j.0 by 24 pad\n\
+                reorder product product.i.0 product.j.0 product.i.1 product.j.1 product.k.0\n\
+                stage product 0 rows task\nstage product 1 panels:24 shared\nmicro product 4 24\n\
+                at product out.i.0\nsplit product.a.i.0 by 4 pad\n";
+    let variants = Variants {
+        guarded: vec![
+            (guard("n <= 1"), "parts product.k.0 by 32\nbind out.i.0 task".parse().unwrap()),
+            (guard("n*2 <= 33"), format!("split out.i.0 by 4 rest\nbind out.i.0 task\n{tile}").parse().unwrap()),
+        ],
+        rest: format!("split out.i.0 by 8 rest\nbind out.i.0 task\n{tile}").parse().unwrap(),
+    };
+    for value in [1, 2, 16, 17, 63, 64] {
+        check_variants(&kernel, &variants, &[n.bind(value).unwrap()], 1e-4);
+    }
+    let program = lower_variants(&kernel, &variants).unwrap();
+    let lowered = &program.lowered;
+    let of_variant = |variant| lowered.phases.iter().filter(|phase| phase.variant == variant).count();
+    assert_eq!((lowered.guards.len(), [0, 1, 2].map(of_variant)), (2, [2, 2, 2]));
+    let shapes: Vec<&[Size]> = program.workspaces.iter().map(|p| &lowered.params[p.index()].shape[..]).collect();
+    assert_eq!(shapes.len(), 2, "{lowered}");
+    assert!(shapes.iter().all(|shape| shape.iter().all(|n| n.as_const().is_some())), "{lowered}");
+    let mut text = lowered.to_string();
+    assert!(text.contains("\nvariant 2*n <= 33\n") || text.contains("\nvariant n*2 <= 33\n"), "{text}");
+    assert_eq!(Lowered::parse(&text).unwrap().key(), lowered.key());
+    text = text.replacen("\nvariant n <= 1\n", "\nvariant j <= 1\n", 1);
+    assert!(Lowered::parse(&text).is_err());
+    let wrong = Variants { rest: "bind out.zz.0 task".parse().unwrap(), ..variants.clone() };
+    let why = lower_variants(&kernel, &wrong).unwrap_err().to_string();
+    assert!(why.starts_with("otherwise: step 1 of the schedule"), "{why}");
+    let many = Variants { guarded: [&variants.guarded[..], &variants.guarded[..1]].concat(), ..variants };
+    assert!(lower_variants(&kernel, &many).unwrap_err().to_string().contains("at most 3"));
 }
 
 /// Each way in which a split may treat its tail, on extents that the factor divides and on others.

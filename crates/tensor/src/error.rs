@@ -204,7 +204,7 @@ fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
         Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
         Error::Unsupported(_) | Error::ScheduleGraph(ScheduleGraphError::TooLong { .. }) => ErrorKind::Unsupported,
         Error::Interrupted => ErrorKind::Interrupted,
-        Error::Schedule { .. } | Error::UnknownKernel { .. } => ErrorKind::Schedule,
+        Error::Schedule { .. } | Error::Guard { .. } | Error::UnknownKernel { .. } => ErrorKind::Schedule,
         Error::Device(error) => of_device(error),
         _ => ErrorKind::Compile,
     }

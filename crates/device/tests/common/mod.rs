@@ -80,6 +80,7 @@ pub fn map_kernel(extent: impl Into<Size>, op: Alu) -> Lowered {
         params: vec![param.clone(), param],
         vars: extent.variables(),
         strict: false,
+        guards: Vec::new(),
         phases: vec![Phase { grid, exprs, body: vec![store], ..Phase::default() }],
     }
 }

@@ -26,7 +26,9 @@ impl Lowered {
     pub fn interpret(&self, vars: &[BoundVariable], buffers: &mut [HostBuffer]) -> Result<(), InterpError> {
         let vars: Bindings = vars.iter().map(|b| (b.variable().clone(), b.value())).collect();
         let shapes = param_shapes(&self.params, &vars, buffers)?;
-        for phase in &self.phases {
+        let value = |v: &Variable| vars.iter().find(|(known, _)| known == v).map(|(_, value)| *value);
+        let variant = self.variant(&value).map_err(InterpError::Size)?;
+        for phase in self.phases.iter().filter(|phase| phase.variant == variant) {
             run_phase(phase, &shapes, &vars, buffers)?;
         }
         Ok(())

@@ -4,6 +4,9 @@
 //! phase is a grid of independent tasks and, per task, a tree of statements. Indices are one
 //! expression per dimension until code generation flattens them.
 //!
+//! A kernel whose sizes are variables may have several *variants*, each of some phases that compute all of it:
+//! a run takes the first whose [`Guard`] holds, else the last.
+//!
 //! Semantics of the loop kinds: `Serial` and `Unroll` visit `0..extent` in order; `Vector` visits
 //! all lanes of a statement before the next statement. A `Vector` loop has a constant extent and
 //! contains only stores (and `Unroll` loops of them). A `Register` temporary is indexed only by
@@ -14,11 +17,14 @@
 //! write the same element; unmasked accesses are in range (the interpreter checks these two).
 
 pub mod cost;
+mod guard;
 mod interp;
 mod parse;
+mod rename;
 pub mod text;
 mod verify;
 
+pub use guard::Guard;
 pub use verify::{PhaseError, VerifyError};
 
 use crate::expr::{ExprId, ExprPool, Mem, ParamId, TempId};
@@ -146,6 +152,8 @@ pub enum Stmt {
 /// A grid of independent tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Phase {
+    /// The variant that it belongs to, by position in [`Lowered::guards`], or after them.
+    pub variant: usize,
     /// The grid, outermost first; kinds are `Serial`, extents name variables only. The flat task
     /// index is row-major over it.
     pub grid: Vec<Loop>,
@@ -171,6 +179,8 @@ pub struct Lowered {
     /// Whether every product and sum is rounded on its own; else the two may become one
     /// multiply-add.
     pub strict: bool,
-    /// Run one after the other.
+    /// When each variant runs, the last one excepted, which runs when no guard holds.
+    pub guards: Vec<Guard>,
+    /// Those of a variant run one after the other, and variants follow one another.
     pub phases: Vec<Phase>,
 }

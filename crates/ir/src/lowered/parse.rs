@@ -1,6 +1,6 @@
 //! A loop tree from its text form; see [`super::text`].
 
-use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
+use super::{Guard, Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
 use crate::expr::{ExprPool, Mem, ParamId, TempId};
 use crate::text::{ParseError, Parser, Token, is_name};
 
@@ -17,10 +17,24 @@ impl Lowered {
         lowered.strict = p.lex.eat_word("strict");
         (lowered.vars, lowered.params) = p.header()?;
         let globals = p.vars.clone();
-        while p.lex.eat_word("phase") {
+        let mut more = p.lex.eat_word("variant");
+        loop {
             p.vars.clone_from(&globals);
-            p.temps.clear();
-            lowered.phases.push(phase(&mut p)?);
+            let variant = lowered.guards.len();
+            if more && p.lex.peek() != Token::Word("phase") {
+                lowered.guards.push(Guard::read(&mut p)?);
+            } else {
+                more = false;
+            }
+            while p.lex.eat_word("phase") {
+                p.vars.clone_from(&globals);
+                p.temps.clear();
+                lowered.phases.push(Phase { variant, ..phase(&mut p)? });
+            }
+            if !more {
+                break;
+            }
+            p.lex.expect_word("variant")?;
         }
         if p.lex.peek() == Token::End { Ok(lowered) } else { p.lex.error("expected a phase") }
     }

@@ -28,7 +28,8 @@
 //! A conditional is `if cond { … }`; a contraction tile is
 //! `micro 6 x 16 f32 -> f32 depth 64 start k (c[0, 0] stride 16) (a[0, 0] stride 64 panel) (b[0, 0] stride 16)`,
 //! naming C, A and B in this order. `prefetch p0[i, 0]` fetches ahead. `lowered matmul strict` is a
-//! strict tree; a line `stream p2` after the grid names arguments that are written past the caches.
+//! strict tree; lines `variant n <= 8` and, for what runs when no condition holds, `variant` stand before the
+//! phases of a variant; a line `stream p2` after the grid names arguments that are written past the caches.
 
 use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
 use crate::expr::{Expr, ExprId, ExprPool, Mem};
@@ -61,7 +62,13 @@ impl fmt::Display for Lowered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = format!("lowered {}{}\n", self.name, if self.strict { " strict" } else { "" });
         header(&mut out, &self.vars, &self.params);
+        let mut variants = self.guards.iter().map(|guard| format!(" {guard}")).chain([String::new()]);
+        let mut open = 0;
         for phase in &self.phases {
+            if !self.guards.is_empty() && open <= phase.variant {
+                let _ = writeln!(out, "\nvariant{}", variants.next().unwrap_or_default());
+                open += 1;
+            }
             out.push_str("\nphase\n");
             let grid: Vec<String> = phase.grid.iter().map(|l| range(&l.var, &l.extent)).collect();
             if !grid.is_empty() {
@@ -143,7 +150,10 @@ impl Lowered {
         let prefix = fresh_prefix(&self.vars);
         let phases = self.phases.iter().map(|p| Canonical::default().phase(p, &prefix)).collect();
         let (params, vars) = (self.params.clone(), self.vars.clone());
-        Key::of(&Lowered { name: "_".to_owned(), params, vars, strict: self.strict, phases }.to_string())
+        Key::of(
+            &Lowered { name: "_".to_owned(), params, vars, strict: self.strict, guards: self.guards.clone(), phases }
+                .to_string(),
+        )
     }
 }
 
@@ -162,7 +172,7 @@ impl Canonical {
             temp.name = format!("t{n}");
         }
         let body = self.body(phase, &phase.body, prefix);
-        Phase { grid, streams: phase.streams.clone(), temps, exprs: self.exprs, body }
+        Phase { variant: phase.variant, grid, streams: phase.streams.clone(), temps, exprs: self.exprs, body }
     }
 
     fn header(&mut self, l: &Loop, prefix: &str) -> Loop {

@@ -3,7 +3,7 @@
 //! That tasks write different elements and that unmasked accesses are in range depends on values,
 //! in general: the interpreter checks it.
 
-use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
+use super::{Guard, Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
 use crate::expr::{Expr, ExprId, Mem, ParamId};
 use crate::expr_check::{self, Context, ExprError};
 use crate::size::{Size, Variable};
@@ -22,6 +22,12 @@ pub enum VerifyError {
     /// A buffer argument whose shape names more than the variables.
     #[error("p{0}: the shape has no value, or names more than the variables")]
     Param(usize),
+    /// A guard that names more than the variables.
+    #[error("the guard `{0}` has no value, or names more than the variables")]
+    Guard(Guard),
+    /// Phases that are not in the order of the variants, or a variant without any.
+    #[error("phase {0}: each variant has phases, and they follow one another in the order of the variants")]
+    Variant(usize),
     /// A fault of one phase.
     #[error("phase {phase}: {error}")]
     Phase {
@@ -102,6 +108,21 @@ impl Lowered {
             if !param.shape.iter().all(|s| names_only(s, &self.vars)) {
                 return Err(VerifyError::Param(n));
             }
+        }
+        for guard in &self.guards {
+            if ![&guard.left, &guard.right].into_iter().all(|s| names_only(s, &self.vars)) {
+                return Err(VerifyError::Guard(guard.clone()));
+            }
+        }
+        let mut last = None;
+        for (n, phase) in self.phases.iter().enumerate() {
+            if last != Some(phase.variant) && phase.variant != last.map_or(0, |v| v + 1) {
+                return Err(VerifyError::Variant(n));
+            }
+            last = Some(phase.variant);
+        }
+        if !self.phases.is_empty() && last != Some(self.guards.len()) {
+            return Err(VerifyError::Variant(self.phases.len()));
         }
         for (n, phase) in self.phases.iter().enumerate() {
             verify_phase(self, phase).map_err(|error| VerifyError::Phase { phase: n, error })?;

@@ -204,7 +204,8 @@ impl PyTensor {
     /// The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
     /// content runs may be given; everything else is constant. `schedules` gives kernels, by their
     /// name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
-    /// one. `options` are those of `PrepareConfig`.
+    /// one; or a list of up to three, by size: pairs of a condition on variables, such as `"n <= 4"`, and a
+    /// schedule, and last one without. `options` are those of `PrepareConfig`.
     #[pyo3(signature = (inputs=None, *, schedules=None, **options))]
     fn prepare(
         &self,

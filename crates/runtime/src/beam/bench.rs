@@ -128,7 +128,7 @@ fn job(subject: &Subject, schedule: &Schedule) -> Result<Job, Dropped> {
     let kernel = Kernel::parse(&subject.kernel).map_err(|e| Dropped::new(Reason::Linearize, e))?;
     let device = context.devices().open(&subject.device).map_err(|e| Dropped::new(Reason::Compile, e))?;
     let device = context.device_for(&device, &target);
-    Ok(Job { kernel: Arc::new(kernel), device, target, optimizer: Optimizer::Given(schedule.clone()) })
+    Ok(Job { kernel: Arc::new(kernel), device, target, optimizer: Optimizer::Given(schedule.clone().into()) })
 }
 
 /// What all tasks do, in slots, at the variables' maxima.

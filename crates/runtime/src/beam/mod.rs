@@ -46,7 +46,7 @@ use report::Report;
 use rustc_hash::FxHashSet;
 use std::time::{Duration, Instant};
 use svod_ir::target::Target;
-use svod_schedule::{Schedule, heuristic, lower, neighbours, strict_heuristic};
+use svod_schedule::{Schedule, Variants, heuristic, lower, neighbours, strict_heuristic};
 
 /// What the found schedule's time is, of the heuristic's, at most.
 pub const WORTH: f64 = 0.97;
@@ -92,7 +92,7 @@ pub(crate) fn choose(context: &Context, jobs: &mut [Job], search: &Search, watch
     let cache = DiskCache::user("beam");
     for job in &mut open {
         if let Some(known) = cache.as_ref().and_then(|c| known(c, search, job)) {
-            job.optimizer = Optimizer::Given(known);
+            job.optimizer = with_variants(job, known);
         }
     }
     open.retain(|j| !matches!(j.optimizer, Optimizer::Given(_)));
@@ -119,7 +119,7 @@ pub(crate) fn choose(context: &Context, jobs: &mut [Job], search: &Search, watch
     for (i, job) in open.into_iter().enumerate() {
         // Another thread may have searched while this one waited.
         if let Some(known) = cache.as_ref().and_then(|c| known(c, search, job)) {
-            job.optimizer = Optimizer::Given(known);
+            job.optimizer = with_variants(job, known);
             continue;
         }
         if end.is_over() {
@@ -131,10 +131,16 @@ pub(crate) fn choose(context: &Context, jobs: &mut [Job], search: &Search, watch
             if let Some(cache) = cache.as_ref().filter(|_| !end.is_over()) {
                 cache.put(key(search, job), found.to_string().as_bytes());
             }
-            job.optimizer = Optimizer::Given(found);
+            job.optimizer = with_variants(job, found);
         }
     }
     Ok(())
+}
+
+/// What was found is for the largest sizes; for others it leaves what the job has.
+fn with_variants(job: &Job, found: Schedule) -> Optimizer {
+    let chosen = job.optimizer.variants(&job.kernel, &job.target);
+    Optimizer::Given(Variants { rest: found, ..chosen })
 }
 
 /// The name of a result: all that it depends on, svod's build included.

@@ -53,8 +53,8 @@ impl ExecutionPlan {
             });
             Item {
                 name: op.name().to_owned(),
-                what: what(op),
-                context: self.item_context(at, op),
+                what: what(op, &values),
+                context: self.item_context(at, op, &values),
                 reads: read,
                 writes: written,
                 data: places(&data[place]),
@@ -109,10 +109,14 @@ impl ExecutionPlan {
         Ok(self.analysis()?.to_string())
     }
 
-    fn item_context(&self, at: usize, op: &PlanOp) -> ItemContext {
+    fn item_context(&self, at: usize, op: &PlanOp, values: &[BoundVariable]) -> ItemContext {
         let device = op.buffers.first().map(|b| self.buffers[*b].device().to_string()).unwrap_or_default();
         let (mut dims, mut upcasted) = (0, 0);
-        for phase in op.code().iter().flat_map(|code| &code.spec().ast.phases) {
+        let phases = op.code().into_iter().flat_map(|code| {
+            let variant = variant(code, op, values);
+            code.spec().ast.phases.iter().filter(move |phase| phase.variant == variant)
+        });
+        for phase in phases {
             let mut open: Vec<&Stmt> = phase.body.iter().collect();
             dims += phase.grid.len();
             while let Some(stmt) = open.pop() {
@@ -262,16 +266,17 @@ fn barrier(items: &[Item], level: usize) -> Item {
     }
 }
 
-fn what(op: &PlanOp) -> What {
+fn what(op: &PlanOp, values: &[BoundVariable]) -> What {
     match &op.kind {
         OpKind::Kernel(code) => {
             let launches = code.spec().launches.iter().map(|l| l.global.each_ref().map(ToString::to_string)).collect();
             let mut info = KernelInfo { launches, ..KernelInfo::default() };
-            if let (Some(kernel), Some(schedule)) = (code.kernel(), code.schedule()) {
+            if let (Some(kernel), Some(variants)) = (code.kernel(), code.variants()) {
+                let schedule = variants.get(variant(code, op, values));
                 info.space = iteration_space(kernel, schedule);
                 info.hints = hints(kernel, schedule);
                 info.reductions = reductions(kernel, schedule);
-                info.schedule = schedule.to_string();
+                info.schedule = variants.to_string();
             }
             What::Kernel(Box::new(info))
         }
@@ -281,12 +286,23 @@ fn what(op: &PlanOp) -> What {
     }
 }
 
+/// The value of a variable of an op, if it has one.
+fn value_of(v: &Variable, op: &PlanOp, values: &[BoundVariable]) -> Option<i64> {
+    let fixed = op.fixed.iter().find(|(name, _)| name == v.name()).map(|(_, value)| *value);
+    fixed.or_else(|| values.iter().find(|b| b.variable().name() == v.name()).map(BoundVariable::value))
+}
+
+/// The variant of a kernel that runs at these values; variables without one count with their upper bounds.
+fn variant(code: &KernelCode, op: &PlanOp, values: &[BoundVariable]) -> usize {
+    let chosen = code.spec().ast.variant(&|v| value_of(v, op, values).or(Some(v.max())));
+    chosen.unwrap_or(code.spec().ast.guards.len())
+}
+
 fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: &Machine) -> ItemAnalysis {
-    let value = |v: &Variable| {
-        let fixed = op.fixed.iter().find(|(name, _)| name == v.name()).map(|(_, value)| *value);
-        fixed.or_else(|| values.iter().find(|b| b.variable().name() == v.name()).map(BoundVariable::value))
-    };
-    let costs = code.spec().ast.costs(&value, machine.vector_bytes);
+    let variant = variant(code, op, values);
+    let costs = code.spec().ast.costs(&|v| value_of(v, op, values), machine.vector_bytes);
+    let phases = code.spec().ast.phases.iter().zip(costs);
+    let costs: Vec<Cost> = phases.filter(|(phase, _)| phase.variant == variant).map(|(_, cost)| cost).collect();
     let total = |of: &dyn Fn(&Cost) -> f64| -> f64 { costs.iter().map(of).sum() };
     let seconds = machine.call + total(&|c| c.seconds(machine));
     // Phases take turns: each counts as long as it takes.

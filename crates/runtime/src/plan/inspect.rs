@@ -76,9 +76,9 @@ impl PlanKernel {
         self.spec().ast.to_string()
     }
 
-    /// The text of the schedule that made the loop tree.
+    /// The text of the schedules that made the loop tree, each with its condition if there are several.
     pub fn schedule(&self) -> String {
-        self.code.schedule().map(ToString::to_string).unwrap_or_default()
+        self.code.variants().map(ToString::to_string).unwrap_or_default()
     }
 
     /// Launch sizes of each phase.

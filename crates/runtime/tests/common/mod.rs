@@ -221,6 +221,7 @@ impl Kernel {
             params: vec![param; self.params],
             vars: self.vars,
             strict: false,
+            guards: Vec::new(),
             phases: vec![Phase { grid: vec![axis], ..Phase::default() }],
         });
         let metadata = Metadata { outs: self.outs, ins: self.ins, ..Metadata::default() };

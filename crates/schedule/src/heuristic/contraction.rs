@@ -16,10 +16,10 @@ const MAX_COLUMNS: i64 = 512;
 /// Panels after which an epilogue follows, where it can: their sums are still in the first-level cache.
 const PANELS_AT_ONCE: i64 = 2;
 /// What it costs to copy an element of a block of rows, in multiply-adds.
-const COPY: f64 = 4.0;
+pub(super) const COPY: f64 = 4.0;
 /// What it costs to fetch an element of a panel, in multiply-adds: of a copy that the kernel has just made,
 /// and of one that lies in memory.
-const FETCH: [f64; 2] = [1.0, 6.0];
+pub(super) const FETCH: [f64; 2] = [1.0, 6.0];
 /// Tasks of a contraction at most, if blocks can be made small enough.
 const MAX_TASKS: i64 = 32;
 /// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
@@ -52,27 +52,29 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
-        let (rows, vectors) = tile_shape(self.target, m, n, lanes);
+        let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
+        let vectors = self.panels.filter(|_| constant).map(|columns| columns / lanes);
+        let (rows, vectors) = tile_shape(self.target, m, n, lanes, vectors);
         let cols = vectors * lanes;
         let element = c.acc.bytes() as i64;
         let several = found.len() as i64;
 
-        // A panel of B streams through the first-level cache from the second, of which a block of A takes
-        // half. Each block of the depth reads and writes all sums once more, which is worth a panel twice as
-        // large as the first-level cache, and of what fits almost, a single block. A block of rows should be
-        // tall, since each panel of B is fetched once for it.
+        // A panel of B streams through the first-level cache from the second, of which a block of A takes three
+        // eighths: with half, panels and results, or another thread of the core, push parts of it out. Each block
+        // of the depth reads and writes all sums once more, which is worth a panel twice as large as the
+        // first-level cache, and of what fits almost, a single block. A block of rows should be tall, since each
+        // panel of B is fetched once for it.
         let deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, DEEPEST);
         let block_k = if depth <= deepest * 3 / 2 { round_up(depth, 8) } else { round(depth, deepest, 8) };
         // What several contractions read stays for all of the depth.
         let copied = if several > 1 { depth } else { block_k };
-        let tall = (self.target.l2 as i64 / 2 / (copied * element)).clamp(rows, MAX_ROWS);
+        let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).clamp(rows, MAX_ROWS);
         let direct = several == 1 && copied_by(k, *first, out);
         // With a single block of depth, some panels at a time are all that there is to compute of their sums.
         let by_panels = several == 1 && !direct && block_k >= depth && c.depth.len() == 1;
         let widest = if direct || by_panels { n } else { MAX_COLUMNS / several };
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
-        let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
         let symbolic = k.axes[c.m.index()].extent.as_const().is_none();
         let grid = Grid { outer, m, symbolic, n, several, depth, rows, cols, tall, widest, constant };
         let (task_m, task_n) = grid.blocks();
@@ -370,18 +372,19 @@ pub(super) fn most_vectors(target: &Target, rows: i64) -> i64 {
 }
 
 /// Rows of a tile, and its columns in vectors: as many accumulators as there are registers for, in
-/// the shape that wastes the least at the edges of `m` × `n`.
-pub(super) fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64) -> (i64, i64) {
+/// the shape that wastes the least at the edges of `m` × `n`; `settled` vectors, if that is given.
+pub(super) fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64, settled: Option<i64>) -> (i64, i64) {
     let rows = 1..target.vector_registers as i64;
     let shapes = rows.flat_map(|rows| (1..=most_vectors(target, rows)).map(move |vectors| (rows, vectors)));
+    let shapes = shapes.filter(|(_, vectors)| settled.is_none_or(|settled| *vectors == settled));
     let cost = |(rows, vectors): &(i64, i64)| {
         let sums = rows * vectors;
-        // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside
-        // multiply-adds cost a little.
+        // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside multiply-adds cost a
+        // little, and there are as many units for the ones as for the others.
         let idle = (SUMS_IN_FLIGHT - sums).max(0) as f64 / sums as f64;
         let loads = (rows + vectors) as f64 / sums as f64;
         let padded = (round_up(m, *rows) * round_up(n, vectors * lanes)) as f64;
-        padded * (1.0 + idle) * (1.0 + loads / 8.0)
+        padded * (1.0 + idle) * (loads.max(1.0) + loads / 8.0)
     };
     shapes.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((1, 1))
 }

@@ -47,7 +47,7 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
         flat = kernel.clone();
         plane = flatten(&mut flat, stage, lanes_of(kernel, stage, target)?).ok()?;
     }
-    let mut choice = Choice { kernel: &flat, target, strict: false, opts: Vec::new() };
+    let mut choice = Choice { kernel: &flat, target, strict: false, panels: None, opts: Vec::new() };
     match tiled {
         Some(c) => choice.convolution(stage, &c, &plane),
         None => choice.few_channels(stage, &plane),
@@ -80,7 +80,7 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
-        let (rows, vectors) = tile_shape(self.target, extent(k, c.m), extent(k, c.n), lanes);
+        let (rows, vectors) = tile_shape(self.target, extent(k, c.m), extent(k, c.n), lanes, None);
         let cols = vectors * lanes;
         let blocks = self.blocks(c, plane, rows, cols);
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };

@@ -1,7 +1,8 @@
 //! The schedule that is chosen without a search.
 //!
 //! Seven shapes of kernel are told apart by structure alone: two contractions with rows between them
-//! ([`attention`]), a convolution or a contraction with its epilogue ([`convolution`], [`contraction`]), a
+//! ([`attention`]), a convolution or a contraction with its epilogue ([`convolution`], [`contraction`]; with few
+//! rows: [`few`]), a
 //! fold across rows of memory ([`columns`]), few results of many points ([`parts`]), rows (stages that fold a
 //! row, and what is made of them), and everything else, which is one map or fold ([`rows`]; maps that read
 //! across what they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors follow from the
@@ -12,12 +13,14 @@ mod columns;
 mod contraction;
 mod convolution;
 mod cost;
+mod few;
 mod parts;
 mod rows;
 mod scan;
 mod scatter;
 mod sort;
 mod transpose;
+mod variants;
 
 use crate::contraction::{Contraction, are_heads, recognise};
 use crate::opt::{LoopRef, Opt, Schedule, Tail, To};
@@ -25,44 +28,62 @@ pub(crate) use contraction::worth_a_tile;
 pub(crate) use cost::contiguous;
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::target::Target;
+pub use variants::heuristic_variants;
 
 /// Scalar operations that are worth handing to another thread.
 const TASK: i64 = 1 << 16;
 
 /// Chooses a schedule from the kernel's structure and the target's description.
 pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
-    choose(kernel, target, false)
+    in_place(kernel, target, choose(kernel, target, false, None), true)
 }
+
+/// As [`heuristic`], as far as the cost model is a judge of it, with tiles for panels of a constant operand that are
+/// as wide as those there are.
+fn heuristic_for_panels(kernel: &Kernel, target: &Target, panels: Option<i64>) -> Schedule {
+    in_place(kernel, target, choose(kernel, target, false, panels), false)
+}
+
+fn in_place(kernel: &Kernel, target: &Target, (chosen, product): (Schedule, Product), columns: bool) -> Schedule {
+    match product {
+        Some((stage, c)) => few::or_in_place(kernel, target, stage, &c, chosen, columns),
+        None => chosen,
+    }
+}
+
+/// A kernel's one contraction, and its stage, where its schedule may be another one.
+type Product = Option<(usize, Contraction)>;
 
 /// As [`heuristic`], for folds from left to right in which every operation is rounded on its own:
 /// vectors and tasks divide what is kept, and nothing else.
 pub fn strict_heuristic(kernel: &Kernel, target: &Target) -> Schedule {
-    choose(kernel, target, true)
+    choose(kernel, target, true, None).0
 }
 
-fn choose(kernel: &Kernel, target: &Target, strict: bool) -> Schedule {
+fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -> (Schedule, Product) {
     let opts = if strict { vec![Opt::Strict] } else { Vec::new() };
-    let mut choice = Choice { kernel, target, strict, opts };
+    let mut choice = Choice { kernel, target, strict, panels, opts };
     if let Some(found) = attention::attention(kernel) {
         choice.attention(&found);
-        return Schedule(choice.opts);
+        return (Schedule(choice.opts), None);
     }
     let last = kernel.stages.len().saturating_sub(1);
     let mut found: Vec<(usize, Contraction)> = (0..last).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
     if let Some(schedule) =
         (0..last).find_map(|s| convolution::schedule(kernel, s, target)).filter(|_| found.len() <= 1 && !strict)
     {
-        return schedule;
+        return (schedule, None);
     }
     if strict || !are_heads(kernel, &found) {
         found.clear();
     }
     match &found[..] {
         [(_, c), ..] if worth_a_tile(kernel, c) => choice.contraction(&found),
-        _ if !strict && (choice.columns() || choice.in_parts()) => {}
+        _ if !strict && (choice.columns(None) || choice.in_parts()) => {}
         _ => choice.stage(last),
     }
-    Schedule(choice.opts)
+    let product = if found.len() == 1 { found.pop() } else { None };
+    (Schedule(choice.opts), product)
 }
 
 struct Choice<'k> {
@@ -70,6 +91,8 @@ struct Choice<'k> {
     target: &'k Target,
     /// Whether folds keep their order.
     strict: bool,
+    /// Columns of the panels that a constant operand of a contraction has to have, if that is settled.
+    panels: Option<i64>,
     opts: Vec<Opt>,
 }
 

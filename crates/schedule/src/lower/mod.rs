@@ -29,6 +29,7 @@ use crate::apply::{LoopState, Prefetch, Runs, Scheduled, apply};
 use crate::apply::{PackJob, ScheduleError};
 use crate::contraction::{layout_index, layout_shape};
 use crate::opt::{Layout, Schedule, Tail};
+use crate::variants::MAX_VARIANTS;
 use rustc_hash::FxHashMap;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
@@ -50,6 +51,22 @@ pub enum LowerError {
         kernel: String,
         /// Which rule.
         fault: VerifyError,
+    },
+    /// One of several variants cannot be applied.
+    #[error("{when}: {why}")]
+    Variant {
+        /// Which.
+        when: String,
+        /// The reason.
+        why: Box<LowerError>,
+    },
+    /// More variants than a kernel may have.
+    #[error("kernel `{kernel}`: {given} schedules, where at most {MAX_VARIANTS} are possible")]
+    TooMany {
+        /// The kernel's name.
+        kernel: String,
+        /// Number given.
+        given: usize,
     },
     /// The loops that the schedule asks for cannot be made.
     #[error("stage `{stage}` of kernel `{kernel}`: {why}")]
@@ -113,7 +130,7 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
     let (packs, mut workspaces) = (scheduled.packs, scheduled.workspaces);
     workspaces.extend((params.len()..params.len() + shared.len()).map(|p| ParamId(p as u32)));
     params.extend(shared);
-    let lowered = Lowered { name, params, vars, strict, phases };
+    let lowered = Lowered { name, params, vars, strict, guards: Vec::new(), phases };
     lowered.verify().map_err(|fault| LowerError::Loops { kernel: lowered.name.clone(), fault })?;
     Ok(Program { lowered, packs, workspaces })
 }

@@ -78,6 +78,34 @@ fn word<T: PartialEq>(table: &'static [(&'static str, T)], value: &T) -> &'stati
     table.iter().find(|(_, v)| v == value).map_or("?", |(w, _)| *w)
 }
 
+/// The steps, and their arguments.
+const STEPS: &[(&str, &str)] = &[
+    ("split", "l by n exact|rest|mask|pad"),
+    ("reorder", "stage l …"),
+    ("bind", "l unroll|vector|task|block|warp|lane"),
+    ("at", "stage l"),
+    ("stage", "stage read rows|panels:n|plane:n task|shared|prepared"),
+    ("rfactor", "l"),
+    ("parts", "l by n"),
+    ("micro", "stage rows cols"),
+    ("into", "stage output"),
+    ("stream", "stage"),
+    ("prefetch", "l read ahead"),
+    ("strict", ""),
+];
+
+/// What is expected of a line that is none of the steps and spellings.
+const UNKNOWN: &str = "expected split, reorder, bind, at, stage, rfactor, parts, micro, into, stream, prefetch, strict, \
+                       UPCAST, UNROLL, VECTORIZE, LOCAL, GROUP, THREAD, SWAP, PADTO, TC, TILE, STAGE, STREAM or \
+                       PREFETCH with its arguments";
+
+/// The form of a step or spelling.
+fn usage(word: &str) -> Option<String> {
+    let all = STEPS.iter().copied().chain(super::SPELLINGS.iter().map(|(name, arguments, _)| (*name, *arguments)));
+    let (name, arguments) = all.into_iter().find(|(name, _)| *name == word)?;
+    Some(format!("expected `{}`", format!("{name} {arguments}").trim_end()))
+}
+
 /// A line of a schedule's text that is no step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the schedule, `{text}`: {expected}")]
@@ -87,7 +115,7 @@ pub struct ParseScheduleError {
     /// The line.
     pub text: String,
     /// What was expected.
-    pub expected: &'static str,
+    pub expected: String,
 }
 
 impl FromStr for Schedule {
@@ -105,7 +133,10 @@ impl FromStr for Schedule {
                 true => spelling(&words, &opts),
                 false => step(&words).map(|opt| vec![opt]),
             };
-            opts.extend(steps.map_err(|expected| ParseScheduleError { line: i + 1, text: line.into(), expected })?);
+            opts.extend(steps.map_err(|expected| {
+                let expected = usage(first).filter(|_| expected == UNKNOWN).unwrap_or_else(|| expected.into());
+                ParseScheduleError { line: i + 1, text: line.into(), expected }
+            })?);
         }
         Ok(Schedule(opts))
     }
@@ -147,8 +178,7 @@ fn step(words: &[&str]) -> Parsed<Opt> {
             Ok(Opt::Prefetch { at: parse_loop(at)?, read: parse_read(read)?, ahead: number(ahead)? })
         }
         ["strict"] => Ok(Opt::Strict),
-        _ => Err("expected split, reorder, bind, at, stage, rfactor, parts, micro, into, stream, prefetch or strict \
-                  with its arguments"),
+        _ => Err(UNKNOWN),
     }
 }
 
@@ -200,10 +230,7 @@ fn spelling(words: &[&str], before: &[Opt]) -> Parsed<Vec<Opt>> {
         ["STAGE", ref rest @ ..] => vec![step(&[&["stage"], rest].concat())?],
         ["STREAM", ref rest @ ..] => vec![step(&[&["stream"], rest].concat())?],
         ["PREFETCH", ref rest @ ..] => vec![step(&[&["prefetch"], rest].concat())?],
-        _ => {
-            return Err("expected UPCAST, UNROLL, VECTORIZE, LOCAL, GROUP, THREAD, SWAP, PADTO, TC, TILE, STAGE, \
-                        STREAM or PREFETCH with its arguments");
-        }
+        _ => return Err(UNKNOWN),
     })
 }
 
@@ -252,7 +279,10 @@ mod tests {
     fn a_line_that_is_no_step_is_named() {
         let error = "bind out.a0.0 task\n\n# a remark\nsplit out by".parse::<Schedule>().unwrap_err();
         assert_eq!((error.line, error.text.as_str()), (4, "split out by"));
-        assert!("UPCAST out.i.0".parse::<Schedule>().unwrap_err().expected.starts_with("expected UPCAST"));
+        let why = |text: &str| text.parse::<Schedule>().unwrap_err().expected;
+        assert_eq!(why("UPCAST out.i.0"), "expected `UPCAST l n`");
+        assert_eq!(why("strict 4"), "expected `strict`");
+        assert!(why("FOO out.i.0").starts_with("expected split, "));
     }
 
     /// What the table says is what the parser does.

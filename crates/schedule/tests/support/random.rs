@@ -225,6 +225,7 @@ pub fn schedule(rng: &mut Rng, kernel: &Kernel) -> (Schedule, usize) {
                 assert!(error.step >= 1 && error.step <= parsed.0.len() && !error.why.is_empty(), "{error}");
                 refused += 1;
             }
+            Err(error @ (LowerError::Variant { .. } | LowerError::TooMany { .. })) => panic!("one was given: {error}"),
             Err(error @ LowerError::Loops { .. }) => panic!("no step was refused: {error}\n{kernel}\n{longer}"),
             Err(LowerError::Stage { why, .. }) => {
                 assert!(!why.is_empty());

@@ -280,6 +280,12 @@ impl<'a> Counter<'a> {
         self.chain(to, own, &ordered);
     }
 
+    /// Whether no other phase of its variant follows.
+    fn is_last(&self) -> bool {
+        let own = self.lowered.phases.iter().rfind(|phase| phase.variant == self.phase.variant);
+        own.is_some_and(|last| std::ptr::eq(last, self.phase))
+    }
+
     /// Notes bytes that are copied, as they are or converted, to where a tile reads them: to a task's scratch,
     /// or to what a later phase reads. On the way they may be in registers.
     fn pack(&mut self, to: Mem, value: ExprId, bytes: f64) {
@@ -291,7 +297,7 @@ impl<'a> Counter<'a> {
             _ => false,
         };
         let packs = match to {
-            Mem::Param(_) => !self.lowered.phases.last().is_some_and(|last| std::ptr::eq(last, self.phase)),
+            Mem::Param(_) => !self.is_last(),
             Mem::Temp(t, _) if self.phase.temps[t.index()].home == Home::Scratch => true,
             Mem::Temp(t, _) if copied => {
                 self.copies.insert(t);

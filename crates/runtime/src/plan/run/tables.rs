@@ -161,9 +161,11 @@ impl Run {
             let vals = &self.vals[start..];
             let names: Vec<&str> = code.spec().vars.iter().map(Variable::name).collect();
             let value = |v: &Variable| names.iter().position(|n| *n == v.name()).map(|at| vals[at]);
+            let variant = code.spec().ast.variant(&value).map_err(|e| Error::UnknownShape(e.to_string()))?;
             for (at, phase) in code.spec().ast.phases.iter().enumerate() {
-                let mut tasks = 1usize;
-                for axis in &phase.grid {
+                // Phases of other variants have no tasks in this run.
+                let mut tasks = usize::from(phase.variant == variant);
+                for axis in phase.grid.iter().take(tasks * phase.grid.len()) {
                     let extent = axis.extent.eval(&value).map_err(|e| Error::UnknownShape(e.to_string()))?;
                     tasks = tasks.saturating_mul(usize::try_from(extent).unwrap_or(0));
                 }

@@ -1,0 +1,138 @@
+//! Products with few rows, or few columns: each element of the large operand takes part in few multiply-adds, so
+//! that copying it into panels would cost more than the product.
+//!
+//! The large operand is read as it lies, once: along its kept axis in vectors of results ([`super::columns`]), or,
+//! where memory runs along the depth, as dot products, a few of its lines at a time. All rows of the small
+//! operand take part in turn. For dot products the cost model decides whether that beats the tile; it counts
+//! accumulators of columns as if none stayed in a register, so that for those the number of rows decides.
+
+use super::contraction::{COPY, FETCH};
+use super::cost::{contiguous, extent, loads_only_constants, round_up};
+use super::variants::time;
+use super::{Choice, TASK};
+use crate::contraction::{Contraction, stage_axes};
+use crate::lower::{LONGEST_SUM, lower};
+use crate::opt::{LoopRef, Opt, Schedule, Tail, To};
+use svod_ir::kernel::{AxisId, Body, Kernel};
+use svod_ir::target::Target;
+
+/// Rows, or columns, at most.
+const MOST: i64 = 16;
+/// Dot products that are computed side by side, as far as rows allow; and lines of memory that are read at a time.
+const TOGETHER: i64 = 8;
+const LINES: i64 = 4;
+/// What a load beside a multiply-add costs, in multiply-adds.
+const LOAD: f64 = 0.5;
+/// Tasks at most.
+const MAX_TASKS: i64 = 256;
+
+/// How the large operand is read.
+enum Few {
+    /// In vectors of results.
+    Columns,
+    /// Along the depth.
+    Dots,
+}
+
+/// The faster one of `chosen` and a schedule that reads the large operand where it lies, if there is one. Where
+/// others go by the cost model, columns, of which it is no judge, are left out: `columns` says whether to try them.
+pub(super) fn or_in_place(
+    kernel: &Kernel,
+    target: &Target,
+    stage: usize,
+    c: &Contraction,
+    chosen: Schedule,
+    columns: bool,
+) -> Schedule {
+    let mut choice = Choice { kernel, target, strict: false, panels: None, opts: Vec::new() };
+    let found = choice.few(stage, c);
+    let new = Schedule(choice.opts);
+    let seconds = |schedule: &Schedule| Some(time(&lower(kernel, schedule).ok()?.lowered, target, &[]));
+    match found {
+        Some(Few::Columns) if columns && lower(kernel, &new).is_ok() => new,
+        Some(Few::Dots) => match (seconds(&new), seconds(&chosen)) {
+            (Some(time), Some(known)) if time < known => new,
+            _ => chosen,
+        },
+        _ => chosen,
+    }
+}
+
+impl Choice<'_> {
+    /// Chooses for a product with few rows or columns, if the kernel is one.
+    fn few(&mut self, stage: usize, c: &Contraction) -> Option<Few> {
+        let k = self.kernel;
+        let (m, n) = (extent(k, c.m), extent(k, c.n));
+        let (few, many, [small, large]) = if m <= n { (c.m, c.n, [c.a, c.b]) } else { (c.n, c.m, [c.b, c.a]) };
+        let rows = m.min(n);
+        let prepared = few == c.m && loads_only_constants(k, c.b);
+        let folds = matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes[..] == [c.k]);
+        let mapped = k.stages.len() == 2 && stage == 0 && matches!(k.stages[1].body, Body::Map(_));
+        let same = mapped && k.stages[0].over == k.stages[1].over;
+        if !(2..=MOST).contains(&rows) || prepared || !folds || !same {
+            return None;
+        }
+        match [large, small].map(|operand| contiguous(k, &[operand], &[], 0)) {
+            // Beside each multiply-add is a load, in place of one copy and one fetch for all rows.
+            [Some(along), _] if along == many && rows as f64 * LOAD < COPY + FETCH[0] => {
+                self.columns(Some(few)).then_some(Few::Columns)
+            }
+            [Some(along), other] if along == c.k && other == Some(along) => {
+                self.dots(stage, few, many, c.k).then_some(Few::Dots)
+            }
+            _ => None,
+        }
+    }
+
+    /// Dot products along the depth.
+    fn dots(&mut self, stage: usize, few: AxisId, many: AxisId, depth: AxisId) -> bool {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let lanes = self.lanes(stage);
+        let (rows, points) = (extent(k, few), extent(k, depth));
+        if points < lanes {
+            return false;
+        }
+        let others: Vec<AxisId> = k.stages[out].over.iter().copied().filter(|a| *a != few && *a != many).collect();
+        let outer: i64 = others.iter().map(|a| extent(k, *a)).product();
+        let work = [extent(k, many), points, outer].into_iter().fold(rows, i64::saturating_mul);
+        let tasks = (work / TASK / outer.max(1)).clamp(1, MAX_TASKS);
+        let lines = (TOGETHER / rows).clamp(1, LINES);
+
+        // The output: blocks of what is many are tasks.
+        let at = self.at(out, many, 0);
+        self.split(at.clone(), round_up((extent(k, many) + tasks - 1) / tasks, LINES), Tail::Rest);
+        let tasks: Vec<LoopRef> = others.iter().map(|a| self.at(out, *a, 0)).chain([at.clone()]).collect();
+        let inner = LoopRef { part: 1, ..at.clone() };
+        let kept = [self.at(out, few, 0), inner];
+        let name = k.stages[out].name.clone();
+        self.opts.push(Opt::Reorder { stage: name, order: tasks.iter().chain(&kept).cloned().collect() });
+        tasks.into_iter().for_each(|task| self.bind(task, To::Task));
+
+        let name = k.stages[stage].name.clone();
+        self.opts.push(Opt::At { stage: name.clone(), at });
+        let part = |at: &LoopRef, part| LoopRef { part, ..at.clone() };
+        let (row, line, mut step) = (self.at(stage, few, 0), self.at(stage, many, 0), self.at(stage, depth, 0));
+        self.split(row.clone(), rows, Tail::Mask);
+        self.split(line.clone(), lines, Tail::Rest);
+        let outer = stage_axes(k, stage).into_iter().filter(|a| ![few, many, depth].contains(a));
+        let mut order: Vec<LoopRef> = outer.map(|a| self.at(stage, a, 0)).collect();
+        order.extend([row.clone(), line.clone(), step.clone()]);
+        let rounds = points / lanes;
+        if rounds > LONGEST_SUM {
+            // Blocks of steps, at whose ends accumulators cascade.
+            self.split(step.clone(), (rounds.isqrt() as u64).next_power_of_two() as i64 * lanes, Tail::Rest);
+            step.part += 1;
+            order.push(step.clone());
+        }
+        self.split(step.clone(), lanes, Tail::Rest);
+        step.part += 1;
+        let unrolled = [part(&row, 1), part(&line, 1)];
+        order.extend(unrolled.iter().cloned().chain([step.clone()]));
+        self.opts.push(Opt::Reorder { stage: name, order });
+        unrolled.into_iter().for_each(|at| self.bind(at, To::Unroll));
+        self.bind(step.clone(), To::Vector);
+        self.opts.push(Opt::Rfactor { at: step });
+        true
+    }
+}
