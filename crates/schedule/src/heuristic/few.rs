@@ -21,8 +21,8 @@ const MOST: i64 = 16;
 /// Dot products that are computed side by side, as far as rows allow; and lines of memory that are read at a time.
 const TOGETHER: i64 = 8;
 const LINES: i64 = 4;
-/// What a load beside a multiply-add costs, in multiply-adds.
-const LOAD: f64 = 0.5;
+/// What a load beside a multiply-add costs, and what goes with it, in multiply-adds.
+const LOAD: f64 = 1.0;
 /// Tasks at most.
 const MAX_TASKS: i64 = 256;
 
