@@ -1,12 +1,13 @@
 //! Names this build of the code generator, for the keys of the on-disk cache.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The crates whose source decides what code a kernel becomes.
 const GENERATORS: [&str; 4] = ["dtype", "ir", "schedule", "codegen"];
 
 fn main() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // Where this build is, which the place where the script was compiled need not be: build folders are copied.
+    let crates = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");
     let mut hasher = blake3::Hasher::new();
     for name in GENERATORS {
         // A packaged crate has no neighbours: then the version number tells builds apart.

@@ -56,6 +56,54 @@ def test_streams_and_prefetches_reach_the_code():
     np.testing.assert_array_equal(y.numpy(), a + 1)
 
 
+def in_pairs(schedule: svod.Schedule) -> str:
+    """The schedule of a product with its depth in pairs, as machines that multiply pairs get it anyway."""
+    text = str(schedule)
+    if text.startswith("pairs"):
+        return text
+    stage = next(line.split()[1] for line in schedule.steps if line.startswith("micro"))
+    depth = next(line.split()[2] for line in schedule.steps if line.startswith(f"reorder {stage} ")).split(".")[1]
+    return f"pairs {stage}\n" + text.replace(f".{depth}.", f".{depth}_pair.")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("shape", [(33, 64, 24), (50, 65, 40)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_pairs_are_those_of_their_halves(dtype: str, shape: tuple[int, int, int], transposed: bool):
+    m, k, n = shape
+    a, b = RNG.integers(-8, 8, (m, k)).astype(np.float32), RNG.integers(-8, 8, (k, n)).astype(np.float32)
+    x, y = svod.Tensor(a).cast(dtype).realize(), svod.Tensor(b.T if transposed else b).cast(dtype).realize()
+
+    def product() -> svod.Tensor:
+        return x.cast("float32") @ (y.T if transposed else y).cast("float32")
+
+    given = in_pairs(product().prepare().kernels[0].schedule)
+    plan = product().prepare(schedules={0: given})
+    plan.execute()
+    kernel = plan.kernels[0]
+    assert (
+        str(kernel.schedule).startswith("pairs ")
+        and f"pairs {'bf16' if dtype == 'bfloat16' else 'f16'}" in kernel.loops
+    )
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), a @ b)
+
+
+def test_pairs_are_refused_where_nothing_is_widened():
+    x = svod.Tensor(rows(32, 32))
+    kernel = (x @ x).prepare().kernels[0]
+    with pytest.raises(svod.ScheduleError, match=r"pairs are of bf16 or f16, .* the operands are f32 and f32"):
+        (x @ x).prepare(schedules={0: in_pairs(kernel.schedule)})
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_sums_of_narrow_products_err_no_more_than_a_loop_in_float32(dtype: str):
+    x, y = (svod.Tensor(rows(*shape)).cast(dtype).realize() for shape in [(32, 1500), (1500, 24)])
+    a, b = (t.cast("float32").numpy() for t in (x, y))
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    found = np.abs((x.cast("float32") @ y.cast("float32")).numpy() - exact)
+    assert found.max() <= np.abs(left_to_right(a[:, None, :] * b.T) - exact).max()
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

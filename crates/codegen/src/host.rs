@@ -50,10 +50,10 @@ pub fn named(name: &str) -> Result<Target, TargetError> {
 }
 
 /// This machine, as LLVM and the operating system describe it. AMX counts where `SVOD_AMX` is `1`
-/// only: no kernel was measured to gain by it.
+/// only, since no kernel was measured to gain by it, and where the system lets the process use it.
 pub fn native() -> Target {
     let features = TargetMachine::get_host_cpu_features().to_string();
-    let has = |f: &str| features.split(',').any(|x| x == format!("+{f}"));
+    let has = |f: &str| has_feature(&features, f);
     let level = if cfg!(target_arch = "aarch64") {
         "aarch64"
     } else if ["avx512f", "avx512vl", "avx512bw", "avx512dq"].iter().all(|f| has(f)) {
@@ -66,11 +66,39 @@ pub fn native() -> Target {
     let base = Target::named(level).expect("the levels are those of `Target::named`");
     let cpu = TargetMachine::get_host_cpu_name().to_string();
     let cache = |index: usize, other: usize| cache_bytes(index).unwrap_or(other);
-    let tiles = has("amx-bf16") && std::env::var_os("SVOD_AMX").is_some_and(|v| v == "1");
-    let matrix = MatrixUnits { bf16_dot: has("avx512bf16") || has("bf16"), tiles, ..MatrixUnits::default() };
+    let tiles = std::env::var_os("SVOD_AMX").is_some_and(|v| v == "1") && grants_tiles();
+    // Vectors of all lengths have the instruction, where there are vectors of all lengths.
+    let bf16_dot = (level == "x86-64-v4" && has("avx512bf16")) || (level == "aarch64" && has("bf16"));
+    let matrix = MatrixUnits { bf16_dot, tiles, ..MatrixUnits::default() };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let (l1, l2, l3) = (cache(0, base.l1), cache(2, base.l2), cache(3, base.l3));
     Target { name: "native".into(), cpu, features, cores, matrix, l1, l2, l3, ..base }
+}
+
+/// Whether this machine multiplies tiles of bf16 (AMX) and the system lets this process do so, which is asked
+/// for: Linux keeps the registers' state, 8 KiB a thread, for processes that want it only. The leave is for
+/// all threads, now and later, and for what is forked.
+pub fn grants_tiles() -> bool {
+    let features = TargetMachine::get_host_cpu_features().to_string();
+    has_feature(&features, "amx-bf16") && has_feature(&features, "amx-tile") && request_tiles()
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn request_tiles() -> bool {
+    /// `ARCH_REQ_XCOMP_PERM` and the state component of the tiles' data (Linux, `x86/xstate.rst`).
+    const REQUEST: libc::c_ulong = 0x1023;
+    const TILE_DATA: libc::c_ulong = 18;
+    // SAFETY: the call takes two numbers and touches no memory of the process.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST, TILE_DATA) == 0 }
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+fn request_tiles() -> bool {
+    false
+}
+
+fn has_feature(features: &str, name: &str) -> bool {
+    features.split(',').any(|f| f.strip_prefix('+') == Some(name))
 }
 
 /// Major, minor and patch number of the LLVM that is linked.

@@ -3,13 +3,19 @@
 //! The accumulators are `rows × cols / lanes` vectors. A step of the depth loads a row of B as
 //! vectors and broadcasts a column of A, element by element. Depth and strides are arguments, so
 //! that one tile serves every contraction of its types; see Goto and van de Geijn (2008) and Low et
-//! al. (2016).
+//! al. (2016). Where a step is a word of two elements, [`product`] says what multiplies it; on machines
+//! with tiles in registers of their own, [`amx`] is the tile.
 //!
 //! Signature: `(c, a, b: ptr, depth, start, c_stride, a_stride, b_stride: i64)`, strides in elements; or,
-//! where the rows of B are at offsets, those (`i32`, in elements) in place of `b_stride`.
+//! where the rows of B are at offsets, those (`i32`, in elements) in place of `b_stride`. Of pairs, the words
+//! are the elements.
+
+mod amx;
+mod product;
 
 use crate::host::has_half;
 use crate::llvm::attributes;
+use product::{Factor, Product};
 use std::fmt::Write as _;
 use svod_dtype::DType;
 use svod_ir::linear::TileSpec;
@@ -27,12 +33,15 @@ const ROWS_OF_A_POINTER: u32 = 3;
 pub fn symbol(spec: &TileSpec) -> String {
     let layout = if spec.a_panel { "panel" } else { "row" };
     let rows_of_b = if spec.b_offsets { "_offsets" } else { "" };
-    let (dtype, acc) = (spec.dtype.short(), spec.acc.short());
-    format!("svod_tile_{dtype}_{acc}_{}x{}_{layout}{rows_of_b}", spec.rows, spec.cols)
+    let (dtype, acc, pairs) = (spec.dtype.short(), spec.acc.short(), if spec.pairs { "_pairs" } else { "" });
+    format!("svod_tile_{dtype}{pairs}_{acc}_{}x{}_{layout}{rows_of_b}", spec.rows, spec.cols)
 }
 
 /// Whether there is a tile of these types; lowering lays out the others as loops.
 pub fn supports(spec: &TileSpec, target: &Target) -> bool {
+    if spec.pairs {
+        return product::supports_pairs(spec, target);
+    }
     match (spec.dtype, spec.acc) {
         (DType::F32, DType::F32 | DType::F64) | (DType::F64, DType::F64) | (DType::BF16, DType::F32) => true,
         (DType::F16, DType::F32) => has_half(target),
@@ -57,9 +66,13 @@ fn element(dtype: DType) -> &'static str {
 
 /// The LLVM text of a tile's module.
 pub fn render(spec: &TileSpec, target: &Target) -> String {
+    if amx::fits(spec, target) {
+        return amx::render(spec, target);
+    }
     // Vectors that fill the columns: as wide as the target's, or the widest that divide them.
     let lanes = (target.lanes(spec.acc.bytes()) as u32).min(1 << spec.cols.trailing_zeros());
-    let mut w = Writer { spec, target, lanes, text: String::new(), next: 0 };
+    let product = Product::of(spec, target, lanes);
+    let mut w = Writer { spec, target, lanes, product, text: String::new(), next: 0 };
     w.module();
     w.text
 }
@@ -68,6 +81,7 @@ struct Writer<'s> {
     spec: &'s TileSpec,
     target: &'s Target,
     lanes: u32,
+    product: Product,
     text: String,
     next: u32,
 }
@@ -161,18 +175,8 @@ impl Writer<'_> {
             self.store(add);
         }
         self.text.push_str("}\ndeclare i64 @llvm.smax.i64(i64, i64)\n");
-        if self.fused() {
-            let _ = writeln!(self.text, "declare {ty} @llvm.fma.v{}{}({ty}, {ty}, {ty})", self.lanes, self.suffix());
-        }
+        self.declare_product();
         let _ = writeln!(self.text, "attributes #0 = {}", attributes(self.target));
-    }
-
-    fn fused(&self) -> bool {
-        self.target.fma && self.spec.acc.is_float()
-    }
-
-    fn suffix(&self) -> &'static str {
-        if self.spec.acc == DType::F64 { "f64" } else { "f32" }
     }
 
     /// Where each pointer to A starts: one for some rows, or the panel's.
@@ -180,7 +184,7 @@ impl Writer<'_> {
         if self.spec.a_panel {
             return vec!["%a".into()];
         }
-        let ty = element(self.spec.dtype);
+        let ty = element(self.spec.stored());
         (0..self.spec.rows)
             .step_by(ROWS_OF_A_POINTER as usize)
             .map(|r| {
@@ -217,11 +221,11 @@ impl Writer<'_> {
 
     /// `n` steps of the depth, and where the next one begins.
     fn steps(&mut self, n: u32, k: &str, mut at: Pointers, mut sums: Sums) -> (Sums, Pointers) {
-        let ty = element(self.spec.dtype);
+        let ty = element(self.spec.stored());
         for step in 0..n {
             let k = if step == 0 { k.to_string() } else { self.value(format_args!("add i64 {k}, {step}")) };
             let row = if self.spec.b_offsets { self.row_of_b(&k) } else { at.b.clone() };
-            let columns: Vec<String> = (0..self.vectors()).map(|v| self.load_b(&row, v)).collect();
+            let columns: Vec<Factor> = (0..self.vectors()).map(|v| self.load_b(&row, v)).collect();
             for (r, row) in sums.iter_mut().enumerate() {
                 let a = self.load_a(&at.a, r as u32);
                 for (v, sum) in row.iter_mut().enumerate() {
@@ -244,19 +248,19 @@ impl Writer<'_> {
         let at = self.value(format_args!("getelementptr i32, ptr %b_offsets, i64 {k}"));
         let offset = self.value(format_args!("load i32, ptr {at}, align 4"));
         let offset = self.value(format_args!("sext i32 {offset} to i64"));
-        self.value(format_args!("getelementptr {}, ptr %b, i64 {offset}", element(self.spec.dtype)))
+        self.value(format_args!("getelementptr {}, ptr %b, i64 {offset}", element(self.spec.stored())))
     }
 
-    fn load_b(&mut self, b: &str, v: u32) -> String {
-        let (ty, lanes) = (element(self.spec.dtype), self.lanes);
+    fn load_b(&mut self, b: &str, v: u32) -> Factor {
+        let (ty, lanes) = (element(self.spec.stored()), self.lanes);
         let at = self.value(format_args!("getelementptr {ty}, ptr {b}, i64 {}", v * lanes));
-        let align = self.spec.dtype.bytes();
+        let align = self.spec.stored().bytes();
         let value = self.value(format_args!("load <{lanes} x {ty}>, ptr {at}, align {align}"));
-        self.widen(value, Some(lanes))
+        self.factor(value, Some(lanes))
     }
 
-    fn load_a(&mut self, pointers: &[String], r: u32) -> String {
-        let ty = element(self.spec.dtype);
+    fn load_a(&mut self, pointers: &[String], r: u32) -> Factor {
+        let ty = element(self.spec.stored());
         let at = if self.spec.a_panel {
             self.value(format_args!("getelementptr {ty}, ptr {}, i64 {r}", pointers[0]))
         } else {
@@ -264,40 +268,8 @@ impl Writer<'_> {
             let pointer = &pointers[(r / ROWS_OF_A_POINTER) as usize];
             self.value(format_args!("getelementptr {ty}, ptr {pointer}, i64 {by}"))
         };
-        let value = self.value(format_args!("load {ty}, ptr {at}, align {}", self.spec.dtype.bytes()));
-        let value = self.widen(value, None);
-        let (acc, wide) = (self.acc(), element(self.spec.acc));
-        let one = self.value(format_args!("insertelement {acc} poison, {wide} {value}, i64 0"));
-        let lanes = self.lanes;
-        self.value(format_args!("shufflevector {acc} {one}, {acc} poison, <{lanes} x i32> zeroinitializer"))
-    }
-
-    /// A value of the operands' type as one of the accumulators'; `count` lanes, or a scalar.
-    fn widen(&mut self, value: String, count: Option<u32>) -> String {
-        let of = |element: &str| count.map_or(element.to_owned(), |n| format!("<{n} x {element}>"));
-        let (from, to) = (of(element(self.spec.dtype)), of(element(self.spec.acc)));
-        match self.spec.dtype {
-            _ if from == to => value,
-            DType::BF16 => {
-                let bits = self.value(format_args!("zext {from} {value} to {}", of("i32")));
-                let by = count.map_or("16".to_owned(), |_| "splat (i32 16)".to_owned());
-                let bits = self.value(format_args!("shl {} {bits}, {by}", of("i32")));
-                self.value(format_args!("bitcast {} {bits} to {to}", of("i32")))
-            }
-            dtype if dtype.is_float() => self.value(format_args!("fpext {from} {value} to {to}")),
-            dtype if dtype.is_signed() => self.value(format_args!("sext {from} {value} to {to}")),
-            _ => self.value(format_args!("zext {from} {value} to {to}")),
-        }
-    }
-
-    fn multiply_add(&mut self, a: &str, b: &str, sum: &str) -> String {
-        let ty = self.acc();
-        if self.fused() {
-            let (lanes, suffix) = (self.lanes, self.suffix());
-            return self.value(format_args!("call {ty} @llvm.fma.v{lanes}{suffix}({ty} {a}, {ty} {b}, {ty} {sum})"));
-        }
-        let product = self.value(format_args!("{} {ty} {a}, {b}", self.operation("mul")));
-        self.value(format_args!("{} {ty} {product}, {sum}", self.operation("add")))
+        let value = self.value(format_args!("load {ty}, ptr {at}, align {}", self.spec.stored().bytes()));
+        self.factor(value, None)
     }
 
     /// The end of a loop block.
@@ -315,11 +287,6 @@ impl Writer<'_> {
         self.line(format_args!("%{label}_k_next = add i64 %{label}_k, {step}"));
         let more = self.value(format_args!("icmp slt i64 %{label}_k_next, {end}"));
         self.line(format_args!("br i1 {more}, label %{label}, label %{after}"));
-    }
-
-    /// An operation of the accumulators' type.
-    fn operation(&self, name: &str) -> String {
-        format!("{}{name}", if self.spec.acc.is_float() { "f" } else { "" })
     }
 
     fn store(&mut self, add: bool) {

@@ -2,6 +2,8 @@
 //! the files. Also: every operation compiles for every target and calls nothing.
 #![allow(clippy::unwrap_used)]
 
+mod units;
+
 use object::{Object, ObjectSymbol};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -228,3 +228,35 @@ phase
         }
     }
 }
+
+/// Words of pairs, of which every sum is exact: whatever multiplies them, the result is the same bit for bit.
+/// Where this machine has an instruction for pairs of bf16 it is that; with `SVOD_AMX=1`, AMX's.
+#[test]
+fn contraction_tiles_of_pairs() {
+    let words =
+        |dtype: DType, len: usize| HostBuffer::from_bytes(DType::U32, ramp(dtype, 2 * len).bytes().to_vec()).unwrap();
+    for dtype in [DType::BF16, DType::F16] {
+        for (rows, cols) in [(1, 16), (4, 3), (5, 8), (6, 12), (18, 32), (32, 16), (3, 48)] {
+            for (panel, a_at, a_stride) in [("", "0, 17", 40), (" panel", "17, 0", rows)] {
+                let a_shape = if panel.is_empty() { format!("{rows}, 40") } else { format!("40, {rows}") };
+                let start = a_at.replace("17", "0");
+                let text = format!(
+                    "lowered matmul
+param p0: u32[{a_shape}]
+param p1: u32[40, {cols}]
+param p2: f32[{rows}, {cols}]
+
+phase
+{{
+  micro {rows} x {cols} pairs {0} -> f32 depth 17 start 0 (p2[0, 0] stride {cols}) (p0[{start}] stride {a_stride}{panel}) (p1[0, 0] stride {cols})
+  micro {rows} x {cols} pairs {0} -> f32 depth 23 start 1 (p2[0, 0] stride {cols}) (p0[{a_at}] stride {a_stride}{panel}) (p1[17, 0] stride {cols})
+}}
+",
+                    dtype.short(),
+                );
+                let buffers = vec![words(dtype, rows * 40), words(dtype, 40 * cols), zeros(rows * cols)];
+                check(&text, &[], buffers, 0.0);
+            }
+        }
+    }
+}

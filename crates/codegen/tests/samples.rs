@@ -15,7 +15,7 @@ use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::{Kernel, samples};
 use svod_ir::lowered::Lowered;
 use svod_ir::size::{BoundVariable, Size, Variable};
-use svod_ir::target::Target;
+use svod_ir::target::{MatrixUnits, Target};
 use svod_schedule::{Schedule, heuristic, lower as loops, strict_heuristic};
 use values::count;
 
@@ -137,6 +137,62 @@ fn transposed_contractions() {
             check_all(&Kernel::parse(&text).unwrap(), &[]);
         }
     }
+}
+
+/// Products of widened floats as they are chosen for machines that multiply pairs, whatever this one has:
+/// operands that run along any axis, odd depths, blocks of the depth. All sums are exact.
+#[test]
+fn pairs() {
+    let units = [(true, false), (true, true)].map(|(bf16_dot, tiles)| {
+        let matrix = MatrixUnits { bf16_dot, tiles, ..MatrixUnits::default() };
+        Target { matrix, ..Target::named("x86-64-v4").unwrap() }
+    });
+    for (m, n, k) in [(13, 33, 21), (2, 9, 1000)] {
+        for (a, b) in [("i, k", "k, j"), ("k, i", "j, k")] {
+            let shape = |index: &str| index.replace('i', &m.to_string()).replace('j', &n.to_string());
+            let shape = |index: &str| shape(index).replace('k', &k.to_string());
+            let text = format!(
+                "kernel product\nparam p0: i8[{}]\nparam p1: i8[{}]\nparam p2: f32[{m}, {n}]\n\
+                 axis i < {m}\naxis j < {n}\naxis k < {k}\n\n\
+                 stage mm[i, j] = fold k\n  carry.0: f32 = sum(cast(f32, cast(bf16, p0[{a}])) * cast(f32, cast(bf16, p1[{b}])))\n  \
+                 mm = carry.0\n\nstage out[i, j] = map\n  p2[i, j] = mm[i, j]\n",
+                shape(a),
+                shape(b)
+            );
+            for constant in [false, true] {
+                let mut kernel = Kernel::parse(&text).unwrap();
+                kernel.params[1].constant = constant;
+                for unit in &units {
+                    let schedule = heuristic(&kernel, unit);
+                    assert!(schedule.to_string().starts_with("pairs mm\n"), "{schedule}");
+                    for target in targets() {
+                        check_within(&kernel, &schedule, &target, &[], 0.0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Two products of the same rows share the rows' words.
+#[test]
+fn pairs_of_heads() {
+    let product = |name: &str, weights: &str| {
+        let factors = format!("cast(f32, cast(bf16, p0[i, k])) * cast(f32, cast(bf16, {weights}[k, j]))");
+        format!("stage {name}[i, j] = fold k\n  carry.0: f32 = sum({factors})\n  {name} = carry.0\n\n")
+    };
+    let text = format!(
+        "kernel heads\nparam p0: i8[40, 37]\nparam p1: i8[37, 48]\nparam p2: i8[37, 48]\nparam p3: f32[40, 48]\n\
+         axis i < 40\naxis j < 48\naxis k < 37\n\n{}{}stage out[i, j] = map\n  p3[i, j] = mm[i, j] * nn[i, j]\n",
+        product("mm", "p1"),
+        product("nn", "p2")
+    );
+    let kernel = Kernel::parse(&text).unwrap();
+    let matrix = MatrixUnits { bf16_dot: true, ..MatrixUnits::default() };
+    let schedule = heuristic(&kernel, &Target { matrix, ..Target::named("x86-64-v4").unwrap() });
+    let text = schedule.to_string();
+    assert!(text.starts_with("pairs mm\npairs nn\n") && !text.contains("split nn.a."), "{text}");
+    targets().iter().for_each(|target| check_within(&kernel, &schedule, target, &[], 0.0));
 }
 
 /// Vector times matrix, and sums of columns, with an epilogue or none.

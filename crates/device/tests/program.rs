@@ -112,6 +112,7 @@ fn a8_a_tile_reads_its_result_unless_it_starts_from_zero() {
             rows: 2,
             cols: 4,
             dtype: DType::F32,
+            pairs: false,
             acc: DType::F32,
             depth: Size::from(4),
             start,

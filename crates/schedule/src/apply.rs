@@ -210,6 +210,7 @@ impl Scheduled {
             Opt::Stage { stage, read, layout, home } => self.stage_read(stage, read, *layout, *home),
             Opt::Rfactor { at } => self.rfactor(at),
             Opt::Parts { at, by } => self.parts(at, *by),
+            Opt::Pairs { stage } => self.pairs(stage),
             Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
             Opt::Into { stage, output } => self.write_output(number, stage, output),
             Opt::Stream { stage } => self.stream(stage),
@@ -560,6 +561,17 @@ impl Scheduled {
             Some(reader) => Err(format!("stage `{}` reads it outside of the loop", self.kernel.stages[reader].name)),
             None => Ok(()),
         }
+    }
+
+    /// Refuses what changes a stage's axes once something else was done to the stage, or in its loops.
+    fn check_untouched(&self, stage: usize, what: &str) -> Step {
+        let state = &self.stages[stage];
+        let loops = state.loops == StageState::new(&self.kernel.stages[stage]).loops;
+        let around = self.stages.iter().any(|s| s.at.is_some_and(|(consumer, ..)| consumer == stage));
+        if loops && !around && state.operands.iter().all(Option::is_none) && state.prefetches.is_empty() {
+            return Ok(());
+        }
+        Err(format!("{what} before anything else is done to the stage"))
     }
 
     fn contraction(&self, stage: usize) -> Step<Contraction> {

@@ -4,8 +4,9 @@
 //! the first operand has (rows, m), one that only the second has (columns, n) and one that is
 //! summed over and that both have (depth, k): a matrix product, plain, batched or transposed. The
 //! operands may be any expressions. See Goto and van de Geijn (2008) for why they are packed.
-//! A convolution becomes one by [`window`].
+//! A convolution becomes one by [`window`], one of pairs by [`pairs`].
 
+pub(crate) mod pairs;
 pub(crate) mod window;
 
 use crate::opt::Layout;
@@ -32,13 +33,18 @@ pub(crate) struct Contraction {
     pub depth: Vec<AxisId>,
     /// Type of the sum.
     pub acc: DType,
+    /// The type of the halves, where the operands are words of pairs.
+    pub pairs: Option<DType>,
     a_axes: Vec<AxisId>,
     b_axes: Vec<AxisId>,
 }
 
 /// The contraction that a stage is, if it is one.
 pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
-    let [mut a, mut b] = factors(kernel, stage)?;
+    let ([mut a, mut b], pairs) = match pairs::words(kernel, stage) {
+        Some(words) => (words.operands, Some(words.of)),
+        None => (factors(kernel, stage)?, None),
+    };
     let stage = &kernel.stages[stage];
     let Body::Fold { axes, carries, .. } = &stage.body else { return None };
     let (mut a_axes, mut b_axes) = (axes_of(kernel, a), axes_of(kernel, b));
@@ -52,7 +58,7 @@ pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
     let n = stage.over[last_kept(&b_axes, &a_axes)?];
     let depth: Vec<AxisId> = axes.iter().copied().filter(|x| a_axes.contains(x) && b_axes.contains(x)).collect();
     let k = *depth.last()?;
-    Some(Contraction { a, b, m, n, k, depth, acc: carries[0].dtype, a_axes, b_axes })
+    Some(Contraction { a, b, m, n, k, depth, acc: carries[0].dtype, pairs, a_axes, b_axes })
 }
 
 /// Whether contractions are one, or several of the same first operand with the same rows, columns and depth.
@@ -66,12 +72,19 @@ pub(crate) fn are_heads(kernel: &Kernel, found: &[(usize, Contraction)]) -> bool
 
 /// The two operands of a stage that sums their products, and does nothing else.
 fn factors(kernel: &Kernel, stage: usize) -> Option<[ExprId; 2]> {
+    match kernel.exprs.get(summed(kernel, stage)?) {
+        Expr::Alu(Alu::Mul, factors) => Some([factors[0], factors[1]]),
+        _ => None,
+    }
+}
+
+/// What a stage sums, if it sums floats and does nothing else.
+fn summed(kernel: &Kernel, stage: usize) -> Option<ExprId> {
     let Body::Fold { carries, emit: Emit::Last, results, .. } = &kernel.stages[stage].body else { return None };
     let [carry] = &carries[..] else { return None };
-    let Expr::Alu(Alu::Mul, factors) = kernel.exprs.get(carry.element) else { return None };
     let plain = matches!(results[..], [r] if *kernel.exprs.get(r) == Expr::Carry(0, carry.dtype));
     let sums = carry.op == Monoid::Sum && carry.fix.is_none() && plain && carry.dtype.is_float();
-    sums.then_some([factors[0], factors[1]])
+    sums.then_some(carry.element)
 }
 
 impl Contraction {
@@ -87,6 +100,16 @@ impl Contraction {
         let order = (0..kernel.axes.len() as u32).map(AxisId);
         order.filter(|a| axes.contains(a) && !last.contains(a)).chain(last.iter().copied()).collect()
     }
+}
+
+/// A new axis. Several may have the same name: of the second, it has a number.
+pub(crate) fn add_axis(kernel: &mut Kernel, name: &str, extent: &Size) -> Result<AxisId, String> {
+    let numbered = (1..).map(|n| format!("{name}_{n}"));
+    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !kernel.has_counter(n)).unwrap_or_default();
+    let last = extent.upper_bound().ok_or("an axis without an upper bound")? - 1;
+    let var = Variable::internal(&name, 0, last.max(0)).map_err(|e| e.to_string())?;
+    kernel.axes.push(Axis { var, extent: extent.clone() });
+    Ok(AxisId(kernel.axes.len() as u32 - 1))
 }
 
 /// The axes that an expression names, loads' indices included.
@@ -130,7 +153,10 @@ pub(crate) fn stage_axes(kernel: &Kernel, stage: usize) -> Vec<AxisId> {
 pub(crate) fn replace_operand(kernel: &mut Kernel, stage: usize, operand: u8, value: ExprId) {
     let Some(found) = recognise(kernel, stage) else { return };
     let pair = if operand == 0 { [value, found.b] } else { [found.a, value] };
-    let element = kernel.exprs.alu(Alu::Mul, &pair);
+    let element = match found.pairs {
+        Some(of) => pairs::products(&mut kernel.exprs, pair, of),
+        None => kernel.exprs.alu(Alu::Mul, &pair),
+    };
     if let Body::Fold { carries, .. } = &mut kernel.stages[stage].body {
         carries[0].element = element;
     }

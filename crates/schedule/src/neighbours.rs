@@ -111,7 +111,7 @@ impl Found<'_> {
             Opt::Rfactor { at } if self.is_vector(at) => {}
             Opt::Bind { to: To::Unroll | To::Task, .. } | Opt::Rfactor { .. } => self.replaced(i, &[]),
             Opt::Reorder { .. } | Opt::At { .. } | Opt::Into { .. } | Opt::Stream { .. } => self.replaced(i, &[]),
-            Opt::Bind { .. } | Opt::Strict => {}
+            Opt::Bind { .. } | Opt::Pairs { .. } | Opt::Strict => {}
         }
     }
 
@@ -163,7 +163,9 @@ impl Found<'_> {
             | Opt::Parts { at, .. }
             | Opt::Prefetch { at, .. } => at.stage == name,
             Opt::Reorder { stage, .. } | Opt::At { stage, .. } | Opt::Stage { stage, .. } => *stage == name,
-            Opt::Micro { stage, .. } | Opt::Into { stage, .. } | Opt::Stream { stage } => *stage == name,
+            Opt::Micro { stage, .. } | Opt::Into { stage, .. } | Opt::Stream { stage } | Opt::Pairs { stage } => {
+                *stage == name
+            }
             Opt::Strict => false,
         };
         let steps = self.schedule.0.iter().enumerate();

@@ -186,6 +186,13 @@ pub enum Opt {
         /// Points of a part.
         by: u64,
     },
+    /// Makes the depth of a contraction of widened bf16 or f16 go in pairs: the operands become words of two
+    /// steps each, as some machines multiply them, and an axis `k` of the depth becomes `k_pair`. First of the
+    /// stage's steps.
+    Pairs {
+        /// The contraction.
+        stage: String,
+    },
     /// Computes the innermost loops of a contraction stage by a generated tile of `rows` × `cols`.
     Micro {
         /// The contraction.

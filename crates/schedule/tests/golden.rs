@@ -5,11 +5,15 @@ use std::path::Path;
 use svod_dtype::DType;
 use svod_ir::kernel::{Kernel, samples};
 use svod_ir::size::{Size, Variable};
-use svod_ir::target::Target;
+use svod_ir::target::{MatrixUnits, Target};
 use svod_schedule::{heuristic_variants, lower_variants};
 
 fn check(name: &str, kernel: &Kernel) {
-    let variants = heuristic_variants(kernel, &Target::named("x86-64-v3").unwrap());
+    check_on(&Target::named("x86-64-v3").unwrap(), name, kernel);
+}
+
+fn check_on(target: &Target, name: &str, kernel: &Kernel) {
+    let variants = heuristic_variants(kernel, target);
     let lowered = lower_variants(kernel, &variants).unwrap().lowered;
     let text = format!("{kernel}\n{variants}\n{lowered}");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
@@ -54,4 +58,18 @@ fn loop_trees() {
     check("convolution", &samples::convolution(DType::F32, &n(4), [1, 64, 64], &[window, window]));
     let window = samples::Slide { stride: 2, ..window };
     check("depthwise", &samples::convolution(DType::F32, &n(4), [128, 1, 1], &[window, window]));
+}
+
+/// A product of bf16 where machines multiply pairs, in vectors and in registers of tiles.
+#[test]
+fn pairs() {
+    let text = "kernel product\nparam p0: bf16[200, 301]\nparam p1: bf16[301, 96]\nparam p2: bf16[200, 96]\n\
+                axis i < 200\naxis j < 96\naxis k < 301\n\n\
+                stage mm[i, j] = fold k\n  carry.0: f32 = sum(cast(f32, p0[i, k]) * cast(f32, p1[k, j]))\n  mm = carry.0\n\n\
+                stage out[i, j] = map\n  p2[i, j] = cast(bf16, mm[i, j])\n";
+    let kernel = Kernel::parse(text).unwrap();
+    for (name, tiles) in [("pairs", false), ("pairs_tiles", true)] {
+        let matrix = MatrixUnits { bf16_dot: true, tiles, ..MatrixUnits::default() };
+        check_on(&Target { matrix, ..Target::named("x86-64-v4").unwrap() }, name, &kernel);
+    }
 }

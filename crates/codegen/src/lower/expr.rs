@@ -146,7 +146,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn reinterpret(&mut self, to: DType, v: Val) -> Val {
+    pub(super) fn reinterpret(&mut self, to: DType, v: Val) -> Val {
         match (self.b.ty(v).dtype, to) {
             (from, to) if from == to => v,
             // A bool has its own registers: through the byte it would be in memory.

@@ -273,7 +273,7 @@ impl Lowering<'_> {
     }
 
     /// A constant step that is so small that all that lies between the lanes is loaded as well. Where
-    /// lanes are masked, the target must have an instruction for that.
+    /// each lane has a mask of its own, the target must have an instruction for that.
     fn close(&self, step: Val, of: Ty, mask: Option<Val>) -> Option<u32> {
         let step = u32::try_from(self.b.as_const(step)?.as_i64()).ok()?;
         let masked_loads = self.target.arch == Arch::X86_64
@@ -281,7 +281,8 @@ impl Lowering<'_> {
             && of.dtype.bytes() >= 4
             && of.dtype.bytes() * of.lanes as usize <= self.target.vector_bytes;
         let vectors = of.lanes >= 4 && of.lanes.is_power_of_two() && of.dtype != DType::Bool;
-        ((2..=4).contains(&step) && vectors && (mask.is_none() || masked_loads)).then_some(step)
+        let uniform = mask.is_none_or(|m| self.b.ty(m).lanes == 1);
+        ((2..=4).contains(&step) && vectors && (uniform || masked_loads)).then_some(step)
     }
 
     /// Every `step`-th element: as many vectors as that, from the first element to the last and not
@@ -291,19 +292,19 @@ impl Lowering<'_> {
         let first = |part: u32| if part + 1 == step { part * lanes + 1 - step } else { part * lanes };
         // Which part an element is in, and where in it.
         let place_of = |lane: u32| (lane * step / lanes, lane * step - first(lane * step / lanes));
-        let masks = mask.map(|m| {
+        let masks = mask.filter(|m| self.b.ty(*m).lanes > 1).map(|mask| {
             let none = self.b.constant_of(Ty { dtype: DType::Bool, lanes }, Const::bool(false));
-            (self.b.widen(m, lanes), none)
+            (mask, none)
         });
         let mut loaded = Vec::new();
         for part in 0..step {
             let at = self.offset(start, first(part));
-            let mask = masks.map(|(mask, none)| {
+            let of_lanes = masks.map(|(mask, none)| {
                 let mut wanted = SmallVec::from_elem(lanes, lanes as usize);
                 (0..lanes).filter(|l| place_of(*l).0 == part).for_each(|l| wanted[place_of(l).1 as usize] = l);
                 self.b.pure(Ty { dtype: DType::Bool, lanes }, Inst::Shuffle(mask, none, wanted))
             });
-            loaded.push(self.b.load(of, place, at, mask, other));
+            loaded.push(self.b.load(of, place, at, of_lanes.or(mask), other));
         }
         let mut whole = loaded[0];
         for (part, next) in (0u32..).zip(&loaded).skip(1) {

@@ -3,6 +3,7 @@
 use super::memory::Memory;
 use super::{LowerError, Lowering};
 use crate::tile;
+use smallvec::{SmallVec, smallvec};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::Mem;
@@ -12,8 +13,8 @@ use svod_ir::size::Size;
 
 impl Lowering<'_> {
     pub(super) fn micro(&mut self, m: &Micro) -> Result<(), LowerError> {
-        let Micro { rows, cols, dtype, acc, a_panel, b_offsets, .. } = *m;
-        let spec = TileSpec { rows, cols, dtype, acc, a_panel, b_offsets: b_offsets.is_some() };
+        let Micro { rows, cols, dtype, pairs, acc, a_panel, b_offsets, .. } = *m;
+        let spec = TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets: b_offsets.is_some() };
         let operands = [self.operand(&m.c)?, self.operand(&m.a)?, self.operand(&m.b)?];
         let (depth, start) = (self.size(&m.depth)?, self.size(&m.start)?);
         let offsets = b_offsets.map(|t| self.flat(Mem::Temp(t, 0)).map(|(place, _)| place)).transpose()?;
@@ -49,7 +50,8 @@ impl Lowering<'_> {
         let spec = tile.spec;
         let [c, a, b] = tile.operands;
         let lanes = (self.target.lanes(spec.acc.bytes().max(4)) as u32).min(1 << spec.cols.trailing_zeros());
-        let (wide, narrow) = (Ty { dtype: spec.acc, lanes }, Ty { dtype: spec.dtype, lanes });
+        let stored = spec.stored();
+        let (wide, narrow) = (Ty { dtype: spec.acc, lanes }, Ty { dtype: stored, lanes });
         let slots: Vec<Slot> = (0..spec.cols / lanes).map(|_| self.b.slot(wide)).collect();
         let rows = self.b.index(spec.rows.into());
         let (zero, first) = (self.b.constant(Const::zero(spec.acc)), self.b.index(0));
@@ -74,8 +76,8 @@ impl Lowering<'_> {
                 self.b.alu(Alu::Add, &[start, k])
             }
         };
-        let left = self.b.load(Ty::scalar(spec.dtype), a.place, a_at, None, Const::zero(spec.dtype));
-        let left = self.convert(spec.acc, left);
+        let left = self.b.load(Ty::scalar(stored), a.place, a_at, None, Const::zero(stored));
+        let left = self.factors(spec, left);
         let b_row = match tile.offsets {
             Some(table) => {
                 let offset = self.b.load(Ty::scalar(DType::I32), table, k, None, Const::zero(DType::I32));
@@ -86,16 +88,18 @@ impl Lowering<'_> {
         };
         for (n, slot) in slots.iter().enumerate() {
             let at = self.offset(b_row, n as u32 * lanes);
-            let right = self.b.load(narrow, b.place, at, None, Const::zero(spec.dtype));
-            let right = self.convert(spec.acc, right);
-            let sum = self.b.read(*slot);
-            let sum = match spec.acc {
-                DType::Bool => {
-                    let product = self.alu(Alu::Mul, &[left, right]);
-                    self.alu(Alu::Add, &[product, sum])
-                }
-                _ => self.alu(Alu::MulAdd, &[left, right, sum]),
-            };
+            let right = self.b.load(narrow, b.place, at, None, Const::zero(stored));
+            let right = self.factors(spec, right);
+            let mut sum = self.b.read(*slot);
+            for (left, right) in left.iter().zip(right) {
+                sum = match spec.acc {
+                    DType::Bool => {
+                        let product = self.alu(Alu::Mul, &[*left, right]);
+                        self.alu(Alu::Add, &[product, sum])
+                    }
+                    _ => self.alu(Alu::MulAdd, &[*left, right, sum]),
+                };
+            }
             let sum = self.b.widen(sum, lanes);
             self.b.write(*slot, sum);
         }
@@ -105,6 +109,21 @@ impl Lowering<'_> {
             self.b.store(c.place, at, sum, None);
         }
         self.b.close();
+    }
+
+    /// What an element of A or B multiplies, in the type of the sum: itself, or its halves.
+    fn factors(&mut self, spec: TileSpec, stored: Val) -> SmallVec<[Val; 2]> {
+        if !spec.pairs {
+            return smallvec![self.convert(spec.acc, stored)];
+        }
+        let by = self.b.constant(Const::i64(DType::U32, 16));
+        let upper = self.alu(Alu::Shr, &[stored, by]);
+        let half = |word: Val| {
+            let bits = self.convert(DType::U16, word);
+            let half = self.reinterpret(spec.dtype, bits);
+            self.convert(spec.acc, half)
+        };
+        [stored, upper].map(half).into()
     }
 
     fn element(&mut self, start: Val, n: Val, stride: Val) -> Val {

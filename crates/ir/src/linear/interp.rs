@@ -3,6 +3,7 @@
 use super::{Inst, Linear, Place, Special, Tile, Val, VerifyError};
 use crate::alu::Alu;
 use crate::buffer::HostBuffer;
+use crate::lowered::Micro;
 use svod_dtype::{Const, DType};
 
 /// Why the interpreter stopped.
@@ -222,13 +223,17 @@ impl Machine<'_> {
                 let mut sum = if start == 0 { Const::zero(spec.acc) } else { self.read(c.0, to)? };
                 for k in 0..depth {
                     let left = if spec.a_panel { a.1 + k * a.2 + r } else { a.1 + r * a.2 + k };
-                    let left = self.read(a.0, left)?.cast(spec.acc);
+                    let left = self.read(a.0, left)?;
                     let row = match tile.offsets {
                         Some(table) => self.read(table, k)?.as_i64(),
                         None => k * b.2,
                     };
-                    let right = self.read(b.0, b.1 + row + j)?.cast(spec.acc);
-                    sum = Alu::MulAdd.eval(&[left, right, sum]).unwrap_or(sum);
+                    let right = self.read(b.0, b.1 + row + j)?;
+                    let [left, right] = [left, right].map(|x| Micro::factors(spec.pairs, spec.dtype, x));
+                    for (left, right) in left.zip(right) {
+                        let factors = [left.cast(spec.acc), right.cast(spec.acc), sum];
+                        sum = Alu::MulAdd.eval(&factors).unwrap_or(sum);
+                    }
                 }
                 self.write(c.0, to, sum)?;
             }

@@ -139,12 +139,21 @@ pub struct TileSpec {
     pub cols: u32,
     /// Type of A and B.
     pub dtype: DType,
+    /// Whether a step of the depth is a word of two elements of A and B, as in [`crate::lowered::Micro`].
+    pub pairs: bool,
     /// Type of C, in which products are summed.
     pub acc: DType,
     /// Whether A is contiguous along the rows, else along the depth.
     pub a_panel: bool,
     /// Whether a table says where B's rows lie, else they are a stride apart.
     pub b_offsets: bool,
+}
+
+impl TileSpec {
+    /// What A and B are in memory: elements, or words of two.
+    pub fn stored(&self) -> DType {
+        if self.pairs { DType::U32 } else { self.dtype }
+    }
 }
 
 /// An operand of a contraction tile.

@@ -201,6 +201,7 @@ impl Parser<'_> {
         let rows = self.number()?;
         self.lexer.expect("*")?;
         let cols = self.number()?;
+        let pairs = self.lexer.eat_word("pairs");
         let dtype = self.lexer.dtype()?;
         self.lexer.expect("->")?;
         let acc = self.lexer.dtype()?;
@@ -211,7 +212,7 @@ impl Parser<'_> {
         let start = self.val()?;
         let operands = [self.operand()?, self.operand()?, self.operand()?];
         let offsets = if self.lexer.eat_word("at") { Some(self.place()?) } else { None };
-        let spec = TileSpec { rows, cols, dtype, acc, a_panel, b_offsets: offsets.is_some() };
+        let spec = TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets: offsets.is_some() };
         Ok(Tile { spec, depth, start, operands, offsets })
     }
 

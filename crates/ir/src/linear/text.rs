@@ -112,7 +112,8 @@ impl Linear {
 
 fn write_tile(f: &mut fmt::Formatter<'_>, tile: &Tile) -> fmt::Result {
     let s = tile.spec;
-    write!(f, "tile {} * {} {} -> {}", s.rows, s.cols, s.dtype.short(), s.acc.short())?;
+    let pairs = if s.pairs { "pairs " } else { "" };
+    write!(f, "tile {} * {} {pairs}{} -> {}", s.rows, s.cols, s.dtype.short(), s.acc.short())?;
     f.write_str(if s.a_panel { " panel" } else { "" })?;
     write!(f, " depth {} start {}", tile.depth, tile.start)?;
     tile.operands.iter().try_for_each(|o| write!(f, ", {}[{}] stride {}", o.place, o.at, o.stride))?;

@@ -171,13 +171,13 @@ impl Linear {
     fn check_tile(&self, tile: &Tile) -> Result<(), Fault> {
         let index = Ty::scalar(DType::Index);
         let mut scalars = vec![tile.depth, tile.start];
-        for (operand, dtype) in tile.operands.iter().zip([tile.spec.acc, tile.spec.dtype, tile.spec.dtype]) {
+        for (operand, dtype) in tile.operands.iter().zip([tile.spec.acc, tile.spec.stored(), tile.spec.stored()]) {
             scalars.extend([operand.at, operand.stride]);
             if self.place(operand.place)? != dtype {
                 return Err(Fault::Memory);
             }
         }
-        if tile.spec.b_offsets != tile.offsets.is_some() {
+        if tile.spec.b_offsets != tile.offsets.is_some() || (tile.spec.pairs && tile.spec.dtype.bytes() != 2) {
             return Err(Fault::Operands);
         }
         if let Some(offsets) = tile.offsets.map(|t| self.place(t)).transpose()?

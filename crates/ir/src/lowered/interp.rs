@@ -232,7 +232,12 @@ impl Run<'_> {
                     let left = self.memory.read(m.a.mem, self.position(&m.a, at)?)?;
                     let right = self.memory.read(m.b.mem, self.position(&m.b, row + j)?)?;
                     sum = match (sum, left, right) {
-                        (Some(s), Some(l), Some(r)) => Alu::MulAdd.eval(&[l.cast(m.acc), r.cast(m.acc), s]),
+                        (Some(sum), Some(l), Some(r)) => {
+                            let (l, r) = (Micro::factors(m.pairs, m.dtype, l), Micro::factors(m.pairs, m.dtype, r));
+                            let add =
+                                |s: Const, (l, r): (Const, Const)| Alu::MulAdd.eval(&[l.cast(m.acc), r.cast(m.acc), s]);
+                            l.zip(r).try_fold(sum, add)
+                        }
                         _ => None,
                     };
                 }

@@ -30,7 +30,7 @@ pub use verify::{PhaseError, VerifyError};
 use crate::expr::{ExprId, ExprPool, Mem, ParamId, TempId};
 use crate::kernel::Param;
 use crate::size::{Size, Variable};
-use svod_dtype::DType;
+use svod_dtype::{Const, DType};
 
 /// How a loop runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,14 +91,19 @@ pub struct TileOperand {
 /// `j < cols`. Columns of B and C are contiguous; A is contiguous in k (its stride is between
 /// rows) or, with `a_panel`, in r (its stride is between steps of k). B's rows are `stride` apart or,
 /// with `b_offsets`, at any distance from its first. Accumulates in C's type.
+///
+/// With `pairs`, A and B are of [`DType::U32`], words of two steps of the depth, the earlier one in the
+/// lower half: what is added at each `k` is the product of the lower halves, then that of the upper ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Micro {
     /// Rows of the tile.
     pub rows: u32,
     /// Columns of the tile.
     pub cols: u32,
-    /// Type of A and B.
+    /// Type of A and B, of their halves where these are words.
     pub dtype: DType,
+    /// Whether A and B are words of two elements, each of 2 bytes.
+    pub pairs: bool,
     /// Type of C.
     pub acc: DType,
     /// Steps of the depth.
@@ -116,6 +121,22 @@ pub struct Micro {
     /// A temporary `i32[depth]` that says for each step how far B's row lies from `b`, in elements;
     /// where absent, rows are `b.stride` apart.
     pub b_offsets: Option<TempId>,
+}
+
+impl Micro {
+    /// What A and B are in memory: elements, or words of two.
+    pub fn stored(&self) -> DType {
+        if self.pairs { DType::U32 } else { self.dtype }
+    }
+
+    /// What a step of the depth has in an element of A or B: the element, or its halves, in order.
+    pub fn factors(pairs: bool, dtype: DType, stored: Const) -> impl Iterator<Item = Const> {
+        let halves = if pairs { 0..2 } else { 0..1 };
+        halves.map(move |half| {
+            let bits = || Const::i64(DType::U16, (stored.as_i64() >> (16 * half)) & 0xFFFF);
+            if pairs { bits().bitcast(dtype).unwrap_or(Const::zero(dtype)) } else { stored }
+        })
+    }
 }
 
 /// A statement.

@@ -140,6 +140,7 @@ fn micro(p: &mut Parser<'_>) -> Result<Stmt, ParseError> {
     let rows = count(p)?;
     p.lex.expect_word("x")?;
     let cols = count(p)?;
+    let pairs = p.lex.eat_word("pairs");
     let dtype = p.lex.dtype()?;
     p.lex.expect("->")?;
     let acc = p.lex.dtype()?;
@@ -158,7 +159,7 @@ fn micro(p: &mut Parser<'_>) -> Result<Stmt, ParseError> {
             Mem::Param(_) => p.lex.error("offsets are a temporary"),
         }
     })?;
-    Ok(Stmt::Micro(Micro { rows, cols, dtype, acc, depth, start, a_panel, a, b, c, b_offsets }))
+    Ok(Stmt::Micro(Micro { rows, cols, dtype, pairs, acc, depth, start, a_panel, a, b, c, b_offsets }))
 }
 
 fn count(p: &mut Parser<'_>) -> Result<u32, ParseError> {

@@ -27,9 +27,10 @@
 //!
 //! A conditional is `if cond { … }`; a contraction tile is
 //! `micro 6 x 16 f32 -> f32 depth 64 start k (c[0, 0] stride 16) (a[0, 0] stride 64 panel) (b[0, 0] stride 16)`,
-//! naming C, A and B in this order. `prefetch p0[i, 0]` fetches ahead. `lowered matmul strict` is a
-//! strict tree; lines `variant n <= 8` and, for what runs when no condition holds, `variant` stand before the
-//! phases of a variant; a line `stream p2` after the grid names arguments that are written past the caches.
+//! naming C, A and B in this order; `micro 6 x 16 pairs bf16 -> f32` has words of pairs. `prefetch p0[i, 0]` fetches
+//! ahead. `lowered matmul strict` is a strict tree; lines `variant n <= 8` and, for what runs when no condition
+//! holds, `variant` stand before the phases of a variant; a line `stream p2` after the grid names arguments that are
+//! written past the caches.
 
 use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
 use crate::expr::{Expr, ExprId, ExprPool, Mem};
@@ -118,7 +119,9 @@ fn write_body(out: &mut String, phase: &Phase, names: &[String], body: &[Stmt], 
             }
             Stmt::Micro(m) => {
                 let (a_panel, operand) = (if m.a_panel { " panel" } else { "" }, |t| tile(&printer, t));
-                let _ = write!(out, "{indent}micro {} x {} {} -> {}", m.rows, m.cols, m.dtype.short(), m.acc.short());
+                let pairs = if m.pairs { "pairs " } else { "" };
+                let _ = write!(out, "{indent}micro {} x {} {pairs}", m.rows, m.cols);
+                let _ = write!(out, "{} -> {}", m.dtype.short(), m.acc.short());
                 let _ = write!(out, " depth {} start {}", m.depth, m.start);
                 let offsets = m.b_offsets.map_or(String::new(), |t| format!(" at {}", printer.mem(Mem::Temp(t, 0))));
                 let _ = writeln!(out, " ({}) ({}{a_panel}) ({}{offsets})", operand(&m.c), operand(&m.a), operand(&m.b));

@@ -303,12 +303,15 @@ impl Scope<'_> {
     fn verify_micro(&self, m: &Micro) -> Result<(), PhaseError> {
         self.check_size("micro depth", &m.depth, &self.vars)?;
         self.check_size("micro start", &m.start, &self.vars)?;
-        for (operand, dtype) in [(&m.a, m.dtype), (&m.b, m.dtype), (&m.c, m.acc)] {
+        for (operand, dtype) in [(&m.a, m.stored()), (&m.b, m.stored()), (&m.c, m.acc)] {
             let TileOperand { mem, index, stride } = operand;
             index.iter().chain([stride]).try_for_each(|s| self.check_size("micro", s, &self.vars))?;
             if self.memory(*mem) != Some((dtype, index.len())) || self.home(*mem) == Some(Home::Register) {
                 return Err(PhaseError::Tile(*mem));
             }
+        }
+        if m.pairs && m.dtype.bytes() != 2 {
+            return Err(PhaseError::Tile(m.a.mem));
         }
         if let Some(t) = m.b_offsets {
             let mem = Mem::Temp(t, 0);

@@ -69,9 +69,9 @@ fn cut_along(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64, block: Op
     let Axis { var, extent } = kernel.axes[axis.index()].clone();
     let block = match block {
         Some(block) => block,
-        None => add_axis(kernel, &format!("{}_block", var.name()), &extent.ceil_div(by))?,
+        None => contraction::add_axis(kernel, &format!("{}_block", var.name()), &extent.ceil_div(by))?,
     };
-    let point = add_axis(kernel, &format!("{}_point", var.name()), &Size::from(by))?;
+    let point = contraction::add_axis(kernel, &format!("{}_point", var.name()), &Size::from(by))?;
     let first = Size::from(&kernel.axes[block.index()].var) * by;
     let at = &first + &Size::from(&kernel.axes[point.index()].var);
 
@@ -134,16 +134,6 @@ pub(super) fn indices(kernel: &mut Kernel, axes: &[AxisId]) -> Vec<ExprId> {
     sizes.into_iter().map(|size| kernel.exprs.index(size)).collect()
 }
 
-/// A new axis. Folds may share one: of the second, names have numbers.
-fn add_axis(kernel: &mut Kernel, name: &str, extent: &Size) -> Result<AxisId, String> {
-    let numbered = (1..).map(|n| format!("{name}_{n}"));
-    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !kernel.has_counter(n)).unwrap_or_default();
-    let last = extent.upper_bound().ok_or("an axis without an upper bound")? - 1;
-    let var = Variable::internal(&name, 0, last.max(0)).map_err(|e| e.to_string())?;
-    kernel.axes.push(Axis { var, extent: extent.clone() });
-    Ok(AxisId(kernel.axes.len() as u32 - 1))
-}
-
 impl Scheduled {
     /// The step `parts`.
     pub(super) fn parts(&mut self, at: &LoopRef, by: u64) -> Step {
@@ -151,12 +141,8 @@ impl Scheduled {
         if self.strict {
             return Err(STRICT.into());
         }
-        let state = &self.stages[stage];
-        let new = StageState::new(&self.kernel.stages[stage]);
-        if state.loops != new.loops || state.operands.iter().any(Option::is_some) || !state.prefetches.is_empty() {
-            return Err("a fold is cut in parts before anything else is done to the stage".into());
-        }
-        let axis = state.loops[l].axis;
+        self.check_untouched(stage, "a fold is cut in parts")?;
+        let axis = self.stages[stage].loops[l].axis;
         if contraction::scans(&self.kernel, stage, axis) {
             return Err("a scan visits its axis in order; it cannot be cut in parts".into());
         }

@@ -1,13 +1,25 @@
 //! The tile of a contraction: which loops it takes the place of, and what it reads.
 
-use super::{LoopState, MAX_TILE, MicroTile, Operand, Runs, STRICT, Scheduled, Step};
-use crate::contraction::Contraction;
+use super::{LoopState, MAX_TILE, MicroTile, Operand, Runs, STRICT, Scheduled, StageState, Step};
+use crate::contraction::{self, Contraction};
 use crate::opt::{Layout, Read, Tail};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::AxisId;
 use svod_ir::size::Size;
 
 impl Scheduled {
+    /// The step `pairs`.
+    pub(super) fn pairs(&mut self, stage: &str) -> Step {
+        let index = self.stage(stage)?;
+        if self.strict {
+            return Err(STRICT.into());
+        }
+        self.check_untouched(index, "the depth goes in pairs")?;
+        contraction::pairs::pair(&mut self.kernel, index)?;
+        self.stages[index].loops = StageState::new(&self.kernel.stages[index]).loops;
+        Ok(())
+    }
+
     pub(super) fn micro(&mut self, step: usize, stage: &str, rows: u32, cols: u32) -> Step {
         let index = self.stage(stage)?;
         if self.strict {

@@ -3,8 +3,9 @@
 use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
 use super::{Choice, TASK};
 use crate::apply::copied_by;
-use crate::contraction::Contraction;
-use crate::opt::{Layout, LoopRef, Opt, StageHome, Tail, To};
+use crate::contraction::{Contraction, pairs, recognise};
+use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
+use svod_dtype::DType;
 use svod_ir::kernel::{AxisId, Kernel};
 use svod_ir::target::Target;
 
@@ -34,12 +35,38 @@ const FEWEST_AT_ONCE: i64 = 16;
 const MAX_COPIED_DEPTH: i64 = 256;
 /// Lanes of a vector loop of a copy at most.
 const MAX_LANES: i64 = 64;
+/// Rows and columns of a tile in registers of its own: four of 16 × 16 sums.
+const IN_TILES: i64 = 32;
 /// Sums that hide the latency of a multiply-add, with some to spare: two units of some 4 or 5 cycles.
 const SUMS_IN_FLIGHT: i64 = 12;
 
 pub(crate) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
     let depth = c.depth.iter().fold(1, |n: i64, a| n.saturating_mul(extent(kernel, *a)));
     extent(kernel, c.m) >= 2 && extent(kernel, c.n) >= 8 && depth >= 4
+}
+
+/// The schedule of contractions of widened bf16 whose depth goes in pairs, where the target has instructions
+/// for those: everything that is chosen for one of f32 holds for one of words.
+pub(super) fn paired(
+    kernel: &Kernel,
+    found: &[(usize, Contraction)],
+    target: &Target,
+    panels: Option<i64>,
+) -> Option<Schedule> {
+    let unit = target.matrix.bf16_dot || target.matrix.tiles;
+    if !unit || !found.iter().all(|(stage, _)| pairs::halves_of(kernel, *stage) == Some(DType::BF16)) {
+        return None;
+    }
+    let mut kernel = kernel.clone();
+    let mut opts = Vec::new();
+    for (stage, _) in found {
+        pairs::pair(&mut kernel, *stage).ok()?;
+        opts.push(Opt::Pairs { stage: kernel.stages[*stage].name.clone() });
+    }
+    let found: Option<Vec<_>> = found.iter().map(|(stage, _)| Some((*stage, recognise(&kernel, *stage)?))).collect();
+    let mut choice = Choice { kernel: &kernel, target, strict: false, panels, opts };
+    choice.contraction(&found?);
+    Some(Schedule(choice.opts))
 }
 
 impl Choice<'_> {
@@ -54,7 +81,11 @@ impl Choice<'_> {
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
         let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
         let vectors = self.panels.filter(|_| constant).map(|columns| columns / lanes);
-        let (rows, vectors) = tile_shape(self.target, m, n, lanes, vectors);
+        let in_tiles = self.in_tiles(c);
+        let (rows, vectors) = match in_tiles {
+            true => (m.min(IN_TILES), vectors.unwrap_or((round_up(n, lanes) / lanes).min(IN_TILES / lanes))),
+            false => tile_shape(self.target, m, n, lanes, vectors),
+        };
         let cols = vectors * lanes;
         let element = c.acc.bytes() as i64;
         let several = found.len() as i64;
@@ -64,8 +95,10 @@ impl Choice<'_> {
         // of the depth reads and writes all sums once more, which is worth a panel twice as large as the
         // first-level cache, and of what fits almost, a single block. A block of rows should be tall, since each
         // panel of B is fetched once for it.
-        let deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, DEEPEST);
-        let block_k = if depth <= deepest * 3 / 2 { round_up(depth, 8) } else { round(depth, deepest, 8) };
+        let steps = if c.pairs.is_some() { 2 } else { 1 };
+        let deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, DEEPEST / steps);
+        let of = if in_tiles { IN_TILES / 2 } else { 8 };
+        let block_k = if depth <= deepest * 3 / 2 { round_up(depth, of) } else { round(depth, deepest, of) };
         // What several contractions read stays for all of the depth.
         let copied = if several > 1 { depth } else { block_k };
         let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).clamp(rows, MAX_ROWS);
@@ -147,7 +180,8 @@ impl Choice<'_> {
             (false, 1) => StageHome::Task,
             (false, _) => StageHome::Shared,
         };
-        let along_rows = contiguous(k, &[c.a], &[], 0) == Some(c.m);
+        // A row of a register of pairs is along the depth.
+        let along_rows = !self.in_tiles(c) && contiguous(k, &[c.a], &[], 0) == Some(c.m);
         let a_layout = if along_rows { Layout::Panels(height as u32) } else { Layout::Rows };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 0.into(), layout: a_layout, home: StageHome::Task });
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout: Layout::Panels(cols as u32), home });
@@ -183,6 +217,11 @@ impl Choice<'_> {
         if far && !by_panels {
             self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
         }
+    }
+
+    /// Whether a contraction's sums are in registers of tiles.
+    fn in_tiles(&self, c: &Contraction) -> bool {
+        c.pairs.is_some() && self.target.matrix.tiles
     }
 
     /// Lanes of the square blocks in which the second operand is copied, where memory runs along the

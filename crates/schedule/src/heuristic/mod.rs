@@ -78,7 +78,10 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
         found.clear();
     }
     match &found[..] {
-        [(_, c), ..] if worth_a_tile(kernel, c) => choice.contraction(&found),
+        [(_, c), ..] if worth_a_tile(kernel, c) => match contraction::paired(kernel, &found, target, panels) {
+            Some(Schedule(opts)) => choice.opts = opts,
+            None => choice.contraction(&found),
+        },
         _ if !strict && (choice.columns(None) || choice.in_parts()) => {}
         _ => choice.stage(last),
     }

@@ -50,7 +50,8 @@ impl Lowerer<'_> {
         Ok(Micro {
             rows: tile.rows,
             cols: tile.cols,
-            dtype: self.s.kernel.exprs.dtype(found.a),
+            dtype: found.pairs.unwrap_or(self.s.kernel.exprs.dtype(found.a)),
+            pairs: found.pairs.is_some(),
             acc: found.acc,
             depth: depth.iter().map(|a| nest.env[a].remaining.clone()).reduce(|n, e| &n * &e).unwrap_or(Size::ONE),
             start,

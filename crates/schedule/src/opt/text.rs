@@ -59,6 +59,7 @@ impl fmt::Display for Opt {
             }
             Opt::Rfactor { at } => write!(f, "rfactor {at}"),
             Opt::Parts { at, by } => write!(f, "parts {at} by {by}"),
+            Opt::Pairs { stage } => write!(f, "pairs {stage}"),
             Opt::Micro { stage, rows, cols } => write!(f, "micro {stage} {rows} {cols}"),
             Opt::Into { stage, output } => write!(f, "into {stage} {output}"),
             Opt::Stream { stage } => write!(f, "stream {stage}"),
@@ -87,6 +88,7 @@ const STEPS: &[(&str, &str)] = &[
     ("stage", "stage read rows|panels:n|plane:n task|shared|prepared"),
     ("rfactor", "l"),
     ("parts", "l by n"),
+    ("pairs", "stage"),
     ("micro", "stage rows cols"),
     ("into", "stage output"),
     ("stream", "stage"),
@@ -95,9 +97,9 @@ const STEPS: &[(&str, &str)] = &[
 ];
 
 /// What is expected of a line that is none of the steps and spellings.
-const UNKNOWN: &str = "expected split, reorder, bind, at, stage, rfactor, parts, micro, into, stream, prefetch, strict, \
-                       UPCAST, UNROLL, VECTORIZE, LOCAL, GROUP, THREAD, SWAP, PADTO, TC, TILE, STAGE, STREAM or \
-                       PREFETCH with its arguments";
+const UNKNOWN: &str = "expected split, reorder, bind, at, stage, rfactor, parts, pairs, micro, into, stream, prefetch, \
+                       strict, UPCAST, UNROLL, VECTORIZE, LOCAL, GROUP, THREAD, SWAP, PADTO, TC, TILE, STAGE, \
+                       STREAM or PREFETCH with its arguments";
 
 /// The form of a step or spelling.
 fn usage(word: &str) -> Option<String> {
@@ -169,6 +171,7 @@ fn step(words: &[&str]) -> Parsed<Opt> {
         }
         ["rfactor", at] => Ok(Opt::Rfactor { at: parse_loop(at)? }),
         ["parts", at, "by", by] => Ok(Opt::Parts { at: parse_loop(at)?, by: number(by)? }),
+        ["pairs", stage] => Ok(Opt::Pairs { stage: stage.into() }),
         ["micro", stage, rows, cols] => {
             Ok(Opt::Micro { stage: stage.into(), rows: number(rows)?, cols: number(cols)? })
         }
@@ -270,7 +273,7 @@ mod tests {
         let text = "strict\nsplit out.a0.0 by 64 rest\nsplit mm.a.k.0 by 8 pad\nreorder out out.a1.0 out.a0.0\n\
                     bind out.a0.0 task\nbind out.a1.0 warp\nat mm out.a0.0\nstage mm 1 panels:16 prepared\n\
                     stage mm 0 rows task\nstage out p0:1 rows shared\nstage out peak rows task\nrfactor out.r0.1\n\
-                    parts out.a1.0 by 128\n\
+                    parts out.a1.0 by 128\npairs mm\n\
                     micro mm 6 16\ninto mm out\nstream out\nprefetch mm.k.0 p1 8\n";
         assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
     }

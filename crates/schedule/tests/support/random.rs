@@ -138,6 +138,23 @@ stage out[i] = scan j
 ",
 ];
 
+/// A product of widened floats, whose depth can go in pairs.
+const NARROW: &str = "kernel narrow
+param p0: T[I, K]
+param p1: T[K, J] constant
+param p2: f32[I, J]
+axis i < I
+axis j < J
+axis k < K
+
+stage mm[i, j] = fold k
+  carry.0: f32 = sum(cast(f32, p0[i, k]) * cast(f32, p1[k, j]))
+  mm = carry.0
+
+stage out[i, j] = map
+  p2[i, j] = mm[i, j]
+";
+
 /// A kernel of small sizes, some of them symbolic, and its variables' values.
 pub fn kernel(rng: &mut Rng) -> (Kernel, Vec<BoundVariable>) {
     let n = Variable::new("n", 1, 20).unwrap();
@@ -150,8 +167,10 @@ pub fn kernel(rng: &mut Rng) -> (Kernel, Vec<BoundVariable>) {
         sizes[at] = Size::from(&n);
     }
     let [i, j, k] = [&sizes[0], &sizes[1], &sizes[2]];
-    let which = rng.below(2 * INTEGERS.len());
-    if let Some(text) = INTEGERS.get(which) {
+    let which = rng.below(2 * INTEGERS.len() + 1);
+    let narrow = NARROW.replace("T[", ["bf16[", "f16["][rng.below(2)]);
+    let text = if which == 2 * INTEGERS.len() { Some(narrow.as_str()) } else { INTEGERS.get(which).copied() };
+    if let Some(text) = text {
         let text = text.replace("[I + 2, J + 2]", &format!("[{i} + 2, {j} + 2]"));
         let words = [("I", i), ("J", j), ("K", k)];
         let text = words.iter().fold(text, |text, (word, size)| replace_word(&text, word, &size.to_string()));
@@ -197,7 +216,8 @@ pub fn arguments(kernel: &Kernel, vars: &[BoundVariable]) -> Vec<HostBuffer> {
 pub fn schedule(rng: &mut Rng, kernel: &Kernel) -> (Schedule, usize) {
     let mut text = String::new();
     if rng.below(3) == 0 {
-        let target = Target::named(["x86-64-v2", "x86-64-v3", "x86-64-v4"][rng.below(3)]).unwrap();
+        let mut target = Target::named(["x86-64-v2", "x86-64-v3", "x86-64-v4"][rng.below(3)]).unwrap();
+        (target.matrix.bf16_dot, target.matrix.tiles) = (rng.below(2) == 0, rng.below(4) == 0);
         text = heuristic(kernel, &target).to_string();
     } else if rng.below(6) == 0 {
         text = "strict\n".into();
@@ -266,7 +286,7 @@ fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> 
             _ => format!("p{}:{}", rng.below(kernel.params.len()), rng.below(2)),
         }
     };
-    let line = match rng.below(22) {
+    let line = match rng.below(24) {
         0..=5 => format!("split {at} by {by} {}", rng.pick(&["exact", "rest", "rest", "mask", "pad"])),
         6 => format!("reorder {stage} {at} {}", named(rng)),
         7 => format!("SWAP {at} {}", named(rng)),
@@ -296,16 +316,20 @@ fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> 
             let new = vec![(stage.clone(), block), (format!("{stage}.parts"), point)];
             return (format!("parts {stage}.{axis}.0 by {by}"), new);
         }
+        22 | 23 => {
+            let pair = |a: &String| if a == "k" { "k_pair".to_owned() } else { a.clone() };
+            return (format!("pairs {stage}"), vec![(stage.clone(), axes.iter().map(pair).collect())]);
+        }
         _ => format!("prefetch {at} {} {}", read(rng), rng.below(5)),
     };
     (line, Vec::new())
 }
 
 /// By how much a result may differ from the kernel's own, relative to 1 and to the value: 0 where
-/// the schedule keeps the order of every fold, which all but four steps do.
+/// the schedule keeps the order of every fold, which all but five steps do.
 pub fn tolerance(kernel: &Kernel, schedule: &Schedule) -> f64 {
     let text = schedule.to_string();
-    let reorders = ["rfactor", "micro", "reorder", "parts"].iter().any(|word| text.contains(word));
+    let reorders = ["rfactor", "micro", "reorder", "parts", "pairs"].iter().any(|word| text.contains(word));
     let floats = kernel.params.iter().any(|p| p.dtype.is_float());
     if floats && reorders { 1e-5 } else { 0.0 }
 }

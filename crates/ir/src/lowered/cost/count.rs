@@ -290,7 +290,13 @@ impl<'a> Counter<'a> {
     /// or to what a later phase reads. On the way they may be in registers.
     fn pack(&mut self, to: Mem, value: ExprId, bytes: f64) {
         let pool = &self.phase.exprs;
-        let source = if let Expr::Cast(_, from) = pool.get(value) { *from } else { value };
+        // Converted, or half of a word.
+        let below = |e: &ExprId| match pool.get(*e) {
+            Expr::Cast(_, from) | Expr::Bitcast(_, from) => Some(*from),
+            Expr::Alu(Alu::Or, halves) => Some(halves[0]),
+            _ => None,
+        };
+        let source = std::iter::successors(Some(value), below).last().unwrap_or(value);
         let copied = match pool.get(source) {
             Expr::Load { from: Mem::Param(_), .. } => true,
             Expr::Load { from: Mem::Temp(t, _), .. } => self.copies.contains(t),
@@ -370,15 +376,16 @@ impl<'a> Counter<'a> {
         let (rows, cols, depth) = (f64::from(micro.rows), f64::from(micro.cols), self.value(&micro.depth));
         let times = self.share * self.times(self.frames.len());
         let vectors = (cols * micro.acc.bytes() as f64 / self.vector_bytes).ceil();
-        // What is narrower than the sum is widened first.
-        let widened = if micro.dtype.bytes() < micro.acc.bytes() { 2.0 * (vectors + rows) } else { 0.0 };
+        // What is narrower than the sum is widened first. Pairs are chosen where one instruction takes both.
+        let widened = if micro.stored().bytes() < micro.acc.bytes() { 2.0 * (vectors + rows) } else { 0.0 };
+        let products = if micro.pairs { 2.0 } else { 1.0 };
         let step = (rows * vectors + 0.5 * vectors + widened).max(LATENCY);
         self.cost.slots += times * (depth * step + 3.0 * rows * vectors + TILE_CALL);
-        self.cost.flops += times * 2.0 * rows * cols * depth;
+        self.cost.flops += times * 2.0 * products * rows * cols * depth;
         self.cost.registers = self.cost.registers.max((rows * vectors + vectors) as u32 + 1);
         let blocks = [
-            (&micro.a, rows * depth, micro.dtype),
-            (&micro.b, depth * cols, micro.dtype),
+            (&micro.a, rows * depth, micro.stored()),
+            (&micro.b, depth * cols, micro.stored()),
             (&micro.c, rows * cols, micro.acc),
         ];
         for (n, (operand, block, dtype)) in blocks.into_iter().enumerate() {
