@@ -1406,6 +1406,8 @@ class Tensor:
         [18.0, 24.0]
         """
     def __reduce__(self) -> Any: ...
+    @staticmethod
+    def _restore(elements: Any, devices: list[str], axis: int | None) -> Tensor: ...
     def assign(self, /, value: _Operand) -> Self:
         """Makes the tensor stand for another value, broadcast and cast; gives the tensor itself."""
     def copy_(self, /, value: Any) -> Self:

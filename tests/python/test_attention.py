@@ -199,3 +199,27 @@ def test_errors() -> None:
         svod.zeros(5, 4, 8).scaled_dot_product_attention(k, k, enable_gqa=True)
     with pytest.raises(svod.ShapeError):
         q.scaled_dot_product_attention(k, k, svod.zeros(3, 4, 5))
+
+
+WHOLE_ROWS: dict[str, tuple[Callable[[Any], Any], Callable[[Array], Array]]] = {
+    "cumsum": (lambda v: v.cumsum(1), lambda v: np.cumsum(v, 1)),
+    "sort": (lambda v: v.sort(1)[0], lambda v: np.sort(v, 1)),
+    "argsort": (lambda v: v.argsort(1).cast("float32"), lambda v: np.argsort(v, 1, kind="stable")),
+    "custom": (lambda v: svod.custom(np.sort, v), lambda v: np.sort(v)),
+    "iterate": (lambda v: svod.iterate(2, lambda i, z: z * 2, v), lambda v: v * 4),
+    "contraction": (lambda v: v @ v.T @ v, lambda v: v @ v.T @ v),
+    "gather": (lambda v: v.flip(0)[:, 1:].pad([(0, 0), (1, 0)]), lambda v: np.pad(v[::-1, 1:], [(0, 0), (1, 0)])),
+}
+
+
+@pytest.mark.parametrize("between", WHOLE_ROWS)
+@pytest.mark.parametrize("residual", [True, False])
+def test_what_needs_whole_rows_between_two_contractions(between: str, residual: bool) -> None:
+    """An operation that is no part of an attention, between a product and its softmax times another."""
+    make, expected = WHOLE_ROWS[between]
+    x, w, u = (data(shape, seed=i) * 0.2 for i, shape in enumerate([(16, 12), (12, 8), (8, 20)]))
+    v = svod.Tensor(x) @ svod.Tensor(w)
+    weights = make(v).softmax(1) + v if residual else make(v).softmax(1)
+    e = np.exp(expected(x @ w) - expected(x @ w).max(1, keepdims=True))
+    rows = e / e.sum(1, keepdims=True) + (x @ w if residual else 0)
+    np.testing.assert_allclose((weights @ svod.Tensor(u)).numpy(), rows @ u, rtol=2e-5, atol=2e-5)

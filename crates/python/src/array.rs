@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PySequence, PyTuple};
 use svod_device::{Buffer, DeviceSpec};
 use svod_dtype::{DEFAULT_FLOAT, DType};
-use svod_ir::graph::{LeafClass, Op};
+use svod_ir::graph::Op;
 use svod_tensor::Tensor;
 
 use crate::dtype::{numpy, numpy_dtype, of_descr};
@@ -22,6 +22,12 @@ use crate::gil::allow;
 pub fn tensor_of(object: &Bound<'_, PyAny>, device: &DeviceSpec) -> Result<Tensor> {
     let (array, dtype) = dense(object)?;
     Ok(Tensor::from_bytes_on(device, bytes_of(&array), dtype, array.shape())?)
+}
+
+/// What NumPy makes of an object that is given where a tensor is expected.
+pub fn literal(object: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let (array, dtype) = dense(object)?;
+    Ok(Tensor::literal(bytes_of(&array), dtype, array.shape())?)
 }
 
 /// What NumPy makes of an object, C-contiguous, aligned and of native byte order.
@@ -80,7 +86,7 @@ pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
 pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
     let (held, dims) = allow(py, || {
         tensor.realize()?;
-        if matches!(tensor.uop().op(), Op::Leaf(leaf) if leaf.class() == LeafClass::Data) {
+        if matches!(tensor.uop().op(), Op::Leaf(leaf) if leaf.class().is_constant()) {
             let (buffer, extents) = tensor.snapshot()?;
             if buffer.is_allocated() && buffer.storage().allocator().host_visible() {
                 return Ok((Held::Shared(buffer), extents));

@@ -4,10 +4,9 @@ use numpy::PyUntypedArray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
-use svod_device::DeviceSpec;
-use svod_tensor::{Index, Operand, Size, Tensor};
+use svod_tensor::{DType, Index, Operand, Size, Tensor};
 
-use crate::array::tensor_of;
+use crate::array::literal;
 use crate::error::{Class, Result};
 use crate::size::{AnySize, Extents, symbolic};
 use crate::tensor::PyTensor;
@@ -55,7 +54,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyTensor {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match given.cast::<PyTensor>() {
             Ok(tensor) => Ok(AnyTensor(tensor.get().0.clone())),
-            Err(_) => Ok(AnyTensor(tensor_of(&given, &DeviceSpec::CPU)?)),
+            Err(_) => Ok(AnyTensor(literal(&given)?)),
         }
     }
 }
@@ -100,7 +99,7 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
         return Ok(Some(Operand::Size(size, values)));
     }
     if given.hasattr("__array__")? {
-        return Ok(Some(Operand::Tensor(tensor_of(given, &DeviceSpec::CPU)?)));
+        return Ok(Some(Operand::Tensor(literal(given)?)));
     }
     Ok(None)
 }
@@ -179,8 +178,8 @@ fn positions(part: &Bound<'_, PyAny>) -> Result<Tensor> {
     Ok(match operand(part)? {
         Some(Operand::Tensor(tensor)) => tensor,
         _ if part.is_instance_of::<PyList>() || part.is_instance_of::<PyBool>() => match part.len() {
-            Ok(0) => Tensor::from_slice::<i64>(&[], &[0])?,
-            _ => tensor_of(part, &DeviceSpec::CPU)?,
+            Ok(0) => Tensor::literal(&[], DType::I64, &[0])?,
+            _ => literal(part)?,
         },
         _ => {
             let class = part.get_type().name()?;

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use pyo3::ffi;
@@ -22,9 +22,12 @@ struct Code {
     _object: Py<PyAny>,
     /// Its file; none for the package's own.
     file: Option<Arc<str>>,
+    /// Lines by the instruction that is running, as far as asked: CPython finds a line by reading a code
+    /// object's table from its start, which would make a long program of straight code quadratic.
+    lines: HashMap<i32, u32>,
 }
 
-static CODES: Mutex<Option<HashMap<usize, Code>>> = Mutex::new(None);
+static CODES: LazyLock<Mutex<HashMap<usize, Code>>> = LazyLock::new(Mutex::default);
 
 thread_local! {
     /// Paths of the modules that are running on this thread, outermost first.
@@ -65,35 +68,48 @@ fn here(py: Python<'_>) -> Option<(Origin, usize)> {
     for inside in 0..MAX_FRAMES {
         // SAFETY: the object is a frame; the result is a new reference and never null.
         let code = unsafe { Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(frame.as_ptr().cast()).cast()) };
-        if let Some(file) = file_of(&code)? {
-            // SAFETY: the object is a frame.
-            let line = unsafe { ffi::PyFrame_GetLineNumber(frame.as_ptr().cast()) };
+        if let Some((file, line)) = line_of(&frame, &code)? {
             let module = MODULES.with_borrow(|modules| modules.last().cloned());
-            return Some((Origin { file, line: u32::try_from(line).unwrap_or(0), module }, inside));
+            return Some((Origin { file, line, module }, inside));
         }
         frame = frame.getattr(pyo3::intern!(py, "f_back")).ok().filter(|f| !f.is_none())?;
     }
     None
 }
 
-/// The file of a code object: `Some(None)` for the package's own, `None` where it cannot be had.
-fn file_of(code: &Bound<'_, PyAny>) -> Option<Option<Arc<str>>> {
+/// File and line that a frame is at: `Some(None)` in the package's own, `None` where they cannot be had.
+fn line_of(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> Option<Option<(Arc<str>, u32)>> {
+    let at: i32 = frame.getattr(pyo3::intern!(frame.py(), "f_lasti")).ok()?.extract().ok()?;
     let key = code.as_ptr() as usize;
-    if let Some(known) = CODES.lock().as_ref().and_then(|codes| codes.get(&key)) {
-        return Some(known.file.clone());
-    }
-    let name: String = code.getattr(pyo3::intern!(code.py(), "co_filename")).ok()?.extract().ok()?;
-    let own = name.starts_with(package(code.py())?);
-    let file = (!own).then(|| Arc::from(name));
-    let fresh = Code { _object: code.clone().unbind(), file: file.clone() };
     let mut codes = CODES.lock();
-    let codes = codes.get_or_insert_default();
-    // Dropping a code object runs no Python code, so that nothing asks for the lock meanwhile.
-    if codes.len() >= MAX_CODES {
-        codes.clear();
+    if !codes.contains_key(&key) {
+        // Finding the package may run Python code, which may ask for the lock.
+        drop(codes);
+        let fresh = Code::new(code)?;
+        codes = CODES.lock();
+        // Dropping a code object runs no Python code.
+        if codes.len() >= MAX_CODES {
+            codes.clear();
+        }
+        codes.insert(key, fresh);
     }
-    codes.insert(key, fresh);
-    Some(file)
+    let known = codes.get_mut(&key)?;
+    let Some(file) = known.file.clone() else { return Some(None) };
+    let line = *known.lines.entry(at).or_insert_with(|| {
+        // SAFETY: the object is a frame; its line is read from tables, without running Python code.
+        let line = unsafe { ffi::PyFrame_GetLineNumber(frame.as_ptr().cast()) };
+        u32::try_from(line).unwrap_or(0)
+    });
+    Some(Some((file, line)))
+}
+
+impl Code {
+    fn new(code: &Bound<'_, PyAny>) -> Option<Code> {
+        let name: String = code.getattr(pyo3::intern!(code.py(), "co_filename")).ok()?.extract().ok()?;
+        let own = name.starts_with(package(code.py())?);
+        let file = (!own).then(|| Arc::from(name));
+        Some(Code { _object: code.clone().unbind(), file, lines: HashMap::new() })
+    }
 }
 
 /// The folder of the package.

@@ -123,7 +123,7 @@ pub(crate) struct Use<'a> {
     /// What runs are given anew.
     pub inputs: &'a [PlanInput],
     /// Where its nodes were made.
-    pub origins: &'a [Option<Origin>],
+    pub origins: &'a [Option<&'a Origin>],
 }
 
 /// A plan that runs `scheduled` for a graph.
@@ -364,7 +364,7 @@ impl Table {
 /// A constant leaf, if the slot is one.
 fn leaf_of(key: &GraphKey, slot: Slot) -> Option<&Leaf> {
     match slot {
-        Slot::Leaf(i) => key.leaves.get(i).filter(|l| l.class() == LeafClass::Data),
+        Slot::Leaf(i) => key.leaves.get(i).filter(|l| l.class().is_constant()),
         Slot::Buffer(_) => None,
     }
 }
@@ -376,9 +376,9 @@ fn first_written(pre: &PreSchedule, invocation: &KernelInvocation) -> Result<Slo
 }
 
 /// The lines that an invocation computes, each once, first the one that it is for.
-fn lines(invocation: &KernelInvocation, origins: &[Option<Origin>]) -> Arc<[Origin]> {
+fn lines(invocation: &KernelInvocation, origins: &[Option<&Origin>]) -> Arc<[Origin]> {
     let mut lines: Vec<Origin> = Vec::new();
-    for origin in invocation.nodes.iter().filter_map(|node| origins.get(*node as usize)?.as_ref()) {
+    for origin in invocation.nodes.iter().filter_map(|node| *origins.get(*node as usize)?) {
         if !lines.contains(origin) {
             lines.push(origin.clone());
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use svod_ir::Key;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Device, Graph, HostCall, Leaf, LeafClass, LoopBody, Op, Shape, UOp};
+use svod_ir::graph::{Device, Graph, HostCall, Leaf, LoopBody, Op, Shape, UOp};
 use svod_ir::kernel::Kernel;
 use svod_ir::pass::Pass;
 use svod_ir::size::Variable;
@@ -30,7 +30,7 @@ pub(crate) fn cut(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<Schedul
     let mut places = FxHashMap::default();
     for (i, leaf) in key.leaves.iter().enumerate() {
         let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
-        let constant = how.prepared && leaf.class() == LeafClass::Data && fixed;
+        let constant = how.prepared && leaf.class().is_constant() && fixed;
         places.insert(leaf, Place { value: cutter.schedule.slot(Slot::Leaf(i)), constant });
     }
     cutter.schedule.outputs = cutter.graph(graph, &places, &Loops::default())?;

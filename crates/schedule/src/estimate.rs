@@ -91,21 +91,21 @@ pub(crate) struct Repeated {
     pub operands: i64,
     /// Operations that an element takes, counted as a tree.
     pub operations: u32,
-    /// How many kernels, or places of one, want it: it would be moved to each.
-    pub readers: i64,
-    /// How often it would be computed.
-    pub times: i64,
+    /// How often all of it is read, by several kernels or in several places of one.
+    pub reads: f64,
+    /// How often all of it would be computed.
+    pub times: f64,
 }
 
 impl Repeated {
     /// The estimate of computing it each time.
     pub fn estimate(&self) -> Estimate {
-        let own = self.elements.saturating_mul(self.dtype.bytes() as i64);
-        let again = (self.times - 1).max(0);
-        let kept = own.saturating_mul(self.readers + 1);
-        let bytes = kept.saturating_add(self.operands);
-        let spared = kept.saturating_sub(self.operands.saturating_mul((self.readers - 1).max(0)));
-        let repeated = self.elements.saturating_mul(i64::from(self.operations)).saturating_mul(again);
+        // Conversions from floats saturate.
+        let own = self.elements as f64 * self.dtype.bytes() as f64;
+        let kept = own * (self.reads + 1.0);
+        let bytes = (kept + self.operands as f64) as i64;
+        let spared = (kept - self.operands as f64 * (self.reads - 1.0).max(0.0)) as i64;
+        let repeated = (self.elements as f64 * f64::from(self.operations) * self.again()) as i64;
         Estimate { bytes, spared, repeated, scratch: 0 }
     }
 
@@ -120,7 +120,12 @@ impl Repeated {
         // Saturated counts of what is huge do not compare: floats do.
         let slow = f64::from(self.operations - self.hidden()) * self.elements as f64;
         let room = self.estimate().spared as f64 * OPERATIONS_PER_BYTE;
-        (room < slow * (self.times - 1).max(0) as f64).then_some("computing it again takes longer than moving it")
+        (room < slow * self.again()).then_some("computing it again takes longer than moving it")
+    }
+
+    /// How often all of it would be computed beyond once.
+    fn again(&self) -> f64 {
+        (self.times - 1.0).max(0.0)
     }
 
     /// Whether it is cheap: computed while memory is waited for.
@@ -192,7 +197,7 @@ mod tests {
     use super::*;
 
     fn twice(operations: u32, operands: i64) -> Repeated {
-        Repeated { elements: 1000, dtype: DType::F32, operands: operands * 4000, operations, readers: 2, times: 2 }
+        Repeated { elements: 1000, dtype: DType::F32, operands: operands * 4000, operations, reads: 2.0, times: 2.0 }
     }
 
     #[test]
@@ -203,7 +208,7 @@ mod tests {
         assert!(twice(31, 1).why_once().unwrap().contains("longer than moving it"));
         assert!(twice(40, 0).why_once().unwrap().contains("too many operations"));
         // In a loop of many rounds it is moved once.
-        let round = Repeated { readers: 1, times: 1 << 20, ..twice(12, 1) };
+        let round = Repeated { reads: 1.0, times: f64::from(1 << 20), ..twice(12, 1) };
         assert!(round.why_once().is_some());
         let estimate = twice(20, 1).estimate();
         assert_eq!((estimate.bytes, estimate.spared, estimate.repeated), (16_000, 8000, 20_000));
@@ -216,8 +221,8 @@ mod tests {
             dtype: DType::F64,
             operands: i64::MAX,
             operations: 30,
-            readers: 1,
-            times: 1 << 40,
+            reads: 1.0,
+            times: 1e12,
         };
         assert!(huge.why_once().is_some());
     }

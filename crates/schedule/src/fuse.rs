@@ -26,7 +26,7 @@ use crate::estimate::{
     COLUMNS, Caches, Decision, Estimate, FEWEST_ROWS, MAX_CODE, MAX_NODES, ONE_TASK, Repeated, Verdict,
 };
 use crate::place::is_transfer;
-use access::{Access, Dim, Wanted, exact_dim};
+use access::{Access, Dim, Reads, Wanted, exact_dim};
 use chain::{Role, chain};
 use costs::{Costs, elements, instructions};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -203,13 +203,14 @@ impl Fuse<'_> {
         if is_step(self.graph, node) {
             self.graph.sources(node).iter().for_each(|s| self.output[*s as usize] = true);
         }
-        let mut flags = (false, false, 1);
+        let points = elements(value) as f64;
+        let mut reads = Reads { many: false, scattered: false, readers: 1, variants: 1, points };
         let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {
                 let absorbed = &mut self.kernels[wanted.kernel as usize];
                 absorbed.nodes += 1;
-                absorbed.code += instructions(value);
-                flags = (wanted.many, wanted.scattered, wanted.readers);
+                reads = wanted.reads;
+                absorbed.code = absorbed.code.saturating_add(instructions(value).saturating_mul(reads.variants));
                 (wanted.kernel, wanted.access)
             }
             _ => {
@@ -238,7 +239,7 @@ impl Fuse<'_> {
             let named = access.dims.iter().fold(0, |n, d| n | d.axes);
             access.scope &= named;
         }
-        self.propagate(node, kernel, &access, flags);
+        self.propagate(node, kernel, &access, reads);
     }
 
     /// The extents of the axes of a kernel that computes a node, and how it is read through them.
@@ -247,7 +248,7 @@ impl Fuse<'_> {
     /// reduction can be part of the kernel.
     fn open(&self, node: NodeIndex) -> (Shape, SmallVec<[Dim; 6]>) {
         let shape = self.graph.nodes()[node as usize].shape_arc();
-        let plain = |shape: &Shape| (0..shape.len()).map(|d| Dim { axes: 1 << d.min(63), exact: true }).collect();
+        let plain = |shape: &Shape| (0..shape.len()).map(|d| Dim::exact(1 << d.min(63))).collect();
         let parts = self.parts(node);
         match merged(shape, &parts).filter(|_| parts.len() < 60) {
             Some(groups) if parts != *shape => {
@@ -330,17 +331,18 @@ impl Fuse<'_> {
         }
         let wide = value.rank() > 60 || kernel.extents.len() > 56;
         let again = self.repeated(node, wanted);
-        let full = kernel.nodes >= MAX_NODES || kernel.code + instructions(value) > MAX_CODE;
+        let code = instructions(value).saturating_mul(wanted.reads.variants);
+        let full = kernel.nodes >= MAX_NODES || kernel.code.saturating_add(code) > MAX_CODE;
         if wide || (full && !again.is_hidden()) {
             return self.decide(node, again.estimate(), Verdict::Realize("the kernel would be too large"));
         }
         if let Op::Reduce(..) = value.op() {
             let verdict = self.why_apart(node, wanted).map_or(Verdict::Stage, Verdict::Realize);
-            return self.decide(node, Repeated { times: 1, ..again }.estimate(), verdict);
+            return self.decide(node, Repeated { times: 1.0, ..again }.estimate(), verdict);
         }
         let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
         let repeats = wanted.access.scope & !named != 0;
-        let several = wanted.many || wanted.scattered;
+        let several = wanted.reads.many || wanted.reads.scattered;
         if (several || repeats) && self.is_epilogue(node) {
             let verdict = Verdict::Realize("it is computed with the contraction below it");
             return self.decide(node, again.estimate(), verdict);
@@ -351,7 +353,7 @@ impl Fuse<'_> {
             return self.decide(node, again.estimate(), verdict);
         }
         if wanted.passes > 1 && is_transcendental(value.op()) {
-            let again = Repeated { readers: wanted.passes.into(), times: wanted.passes.into(), ..again };
+            let again = Repeated { reads: wanted.passes.into(), times: wanted.passes.into(), ..again };
             let scratch = self.row_bytes(node, wanted);
             let verdict = match again.why_once() {
                 _ if self.caches.holds(scratch) => Verdict::Stage,
@@ -383,14 +385,15 @@ impl Fuse<'_> {
         let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
         let unnamed = (0..kernel.extents.len().min(64)).filter(|a| wanted.access.scope & !named & (1 << a) != 0);
         let rounds = unnamed.fold(1i64, |n, a| n.saturating_mul(kernel.extents[a].max(1)));
-        let readers = if wanted.many || wanted.scattered { i64::from(wanted.readers.max(2)) } else { 1 };
+        let several = wanted.reads.many || wanted.reads.scattered;
+        let reads = if several { wanted.reads.points / elements(value).max(1) as f64 } else { 1.0 };
         Repeated {
             elements: elements(value),
             dtype: value.dtype(),
             operands: self.costs.operands[node as usize],
             operations: self.costs.operations[node as usize],
-            readers,
-            times: rounds.saturating_mul(readers),
+            reads,
+            times: rounds as f64 * reads,
         }
     }
 
@@ -464,7 +467,7 @@ impl Fuse<'_> {
             }
             rows |= dim.axes;
         }
-        if wanted.many || wanted.scattered || wanted.kernel == node {
+        if wanted.reads.many || wanted.reads.scattered || wanted.kernel == node {
             return Some("it is wanted in several places");
         }
         let is_fold =

@@ -13,7 +13,13 @@ use svod_ir::graph::{Device, Graph, GraphError, Op, UOp};
 /// Whether a node moves memory from one device to another.
 pub(crate) fn is_transfer(graph: &Graph, node: NodeIndex) -> bool {
     let of = |n: NodeIndex| &graph.nodes()[n as usize];
-    matches!(of(node).op(), Op::Copy(_)) && of(graph.sources(node)[0]).device().is_some()
+    matches!(of(node).op(), Op::Copy(_)) && memory(of(graph.sources(node)[0])).is_some()
+}
+
+/// Where the memory of a value is, or will be: that of a literal, which is on no device, is the host's.
+fn memory(node: &UOp) -> Option<Device> {
+    let literal = || node.op().leaf().map(|leaf| leaf.data().device());
+    node.device().cloned().or_else(literal)
 }
 
 /// The device of a graph that has just one.
@@ -26,7 +32,9 @@ pub(crate) fn only_device(graph: &Graph) -> Option<&Device> {
 /// The graph with its values placed; nothing where all are on one device.
 pub(crate) fn place(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
     let copies = graph.nodes().iter().any(|n| matches!(n.op(), Op::Copy(_)));
-    if !copies && (only_device(graph).is_some() || graph.nodes().iter().all(|n| n.device().is_none())) {
+    let mut devices = graph.nodes().iter().filter_map(memory);
+    let first = devices.next();
+    if !copies && devices.all(|other| Some(other) == first) {
         return Ok(None);
     }
     let wanted = wanted(graph);
@@ -44,15 +52,14 @@ pub(crate) fn place(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
             };
             let sources: SmallVec<[UOp; 3]> = graph.sources(at).iter().map(source).collect();
             let new = match (node.op(), device) {
-                (Op::Copy(to), _) if sources[0].device() == Some(to) => sources[0].clone(),
+                (Op::Copy(to), _) if memory(&sources[0]).as_ref() == Some(to) => sources[0].clone(),
+                (Op::Leaf(leaf), Some(device)) if leaf.data().device() != *device => node.copy_to(device)?,
                 (Op::Leaf(_), _) => node.clone(),
                 (_, Some(device)) if sources.is_empty() => node.copy_to(device)?,
                 _ if sources.is_empty() => node.clone(),
                 _ => UOp::new(node.op().clone(), &sources)?,
             };
-            if let Some(origin) = node.origin() {
-                new.set_origin(&origin);
-            }
+            new.inherit_origin(node);
             placed.insert((at, device), new);
         }
     }

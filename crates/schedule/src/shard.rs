@@ -48,9 +48,7 @@ pub(crate) fn lower_shards(graph: &Graph) -> Result<Option<Rewritten>, GraphErro
     let mut lowered = Lowering { graph, nodes: Vec::with_capacity(graph.len()), gathered: FxHashMap::default() };
     for at in 0..graph.len() as NodeIndex {
         let local = lowered.node(at)?;
-        if let Some(origin) = graph.nodes()[at as usize].origin() {
-            local.each().iter().for_each(|node| node.set_origin(&origin));
-        }
+        local.each().iter().for_each(|node| node.inherit_origin(&graph.nodes()[at as usize]));
         lowered.nodes.push(local);
     }
     let roots = graph.roots().iter().map(|r| lowered.whole(*r)).collect::<Result<Vec<_>, _>>()?;

@@ -84,6 +84,13 @@ impl Tensor {
         Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, shape)
     }
 
+    /// [`Tensor::from_bytes`] on no device: what is computed with it is wherever the other operands are.
+    pub fn literal(bytes: &[u8], dtype: DType, shape: &[usize]) -> Result<Tensor> {
+        check_bytes("tensor", bytes.len(), dtype, shape)?;
+        let buffer = Buffer::from_bytes(host()?.allocator(), dtype, bytes)?;
+        Tensor::from_buffer(Arc::new(buffer), LeafClass::Literal, shape)
+    }
+
     /// A buffer's elements. As `Data`, nothing may write the buffer any more.
     pub fn from_buffer(buffer: Arc<Buffer>, class: LeafClass, shape: &[usize]) -> Result<Tensor> {
         check_bytes("tensor", buffer.bytes(), buffer.dtype(), shape)?;
@@ -204,9 +211,9 @@ impl Tensor {
         Ok(Tensor::from_uop(bound_leaf(buffer, class, shape, values)?))
     }
 
-    /// One value in this tensor's shape and type.
+    /// One value in this tensor's shape and type, where this tensor is.
     pub fn full_like(&self, value: impl Into<Operand>) -> Result<Tensor> {
-        Tensor::full(&self.shape(), value, Some(self.dtype()))
+        Tensor::full(&self.shape(), value, Some(self.dtype()))?.placed_like(self)
     }
 
     /// The numbers from `start` on in steps of `step`, before `stop`; integers unless one of them

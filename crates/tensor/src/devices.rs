@@ -73,6 +73,19 @@ impl Tensor {
         self.with_node(|node| node.sharding().cloned())
     }
 
+    /// The value where another one is: on its device, or spread as that is.
+    pub(crate) fn placed_like(&self, other: &Tensor) -> Result<Tensor> {
+        let node = self.uop();
+        let written = |device: &Device| device.name().parse().is_ok_and(|spec: DeviceSpec| !spec.is_disk());
+        Ok(match other.with_node(|node| node.place().cloned()) {
+            Some(Place::One(device)) if device != self.device() && written(&device) => {
+                Tensor::from_uop(node.copy_to(&device)?)
+            }
+            Some(Place::Many(sharding)) => Tensor::from_uop(node.shard(&sharding)?),
+            Some(Place::One(_)) | None => self.clone(),
+        })
+    }
+
     /// The device of the value, the first of several; of what is on none, the one where it will be.
     pub fn device(&self) -> Device {
         let default = || Device::new(&PrepareConfig::current().device.unwrap_or_default().to_string());

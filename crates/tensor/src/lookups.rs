@@ -44,7 +44,7 @@ impl Lookups {
     pub(crate) fn of(graph: &Graph, inputs: &[Leaf]) -> Result<(Lookups, Vec<UOp>)> {
         let (mut lookups, mut flags) = (Lookups::default(), Vec::new());
         let mut bounds: Option<Vec<Bounds>> = None;
-        let mut origins: Option<Vec<Option<Origin>>> = None;
+        let mut origins: Option<Vec<Option<&Origin>>> = None;
         for (at, (node, sources)) in graph.iter().enumerate() {
             let (Op::Take(axis) | Op::Gather(axis) | Op::Scatter(axis, _)) = *node.op() else { continue };
             let extent = graph.nodes()[sources[0] as usize].shape()[axis].clone();
@@ -52,7 +52,7 @@ impl Lookups {
             if index.numel() == Size::ZERO {
                 continue;
             }
-            let line = origins.get_or_insert_with(|| graph.origins())[at].clone();
+            let line = origins.get_or_insert_with(|| graph.origins())[at].cloned();
             let lookup = |wraps| Lookup { op: node.op().name(), axis, extent: extent.clone(), wraps, line };
             if let Some((at, wraps)) = origin(graph, sources[1])
                 && let Op::Leaf(leaf) = graph.nodes()[at as usize].op()

@@ -1,7 +1,7 @@
 //! Values drawn from the counter-based generator.
 //!
 //! Key and offset are drawn when the tensor is created and are part of it, as memory: realizing it
-//! twice gives the same values. They are drawn where the configuration says, and all random tensors of one shape share one schedule.
+//! twice gives the same values. They are drawn where the configuration says, else where they are used, and all random tensors of one shape share one schedule.
 
 use std::f64::consts;
 use std::sync::LazyLock;
@@ -108,8 +108,11 @@ fn draw(op: &'static str, shape: Vec<Size>, carried: DType) -> Result<Tensor> {
         (generator.key, offset)
     };
     let bytes = [key.to_le_bytes(), offset.to_le_bytes()].concat();
-    let device = PrepareConfig::current().device.unwrap_or_default();
-    let state = Tensor::from_bytes_on(&device, &bytes, DType::U64, &[2])?.uop();
+    let state = match PrepareConfig::current().device {
+        Some(device) => Tensor::from_bytes_on(&device, &bytes, DType::U64, &[2])?,
+        None => Tensor::literal(&bytes, DType::U64, &[2])?,
+    }
+    .uop();
     let word = |i: usize| part(&state, 0, i.into(), (i + 1).into()).and_then(|w| Ok(w.reshape([])?));
     let bits = UOp::rand(&word(0)?, &word(1)?, drawn.into())?;
     if words == 1 {

@@ -130,7 +130,7 @@ pub(crate) fn check_leaves(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
         if matches!(leaf.class(), LeafClass::Input(_)) && !inputs.contains(leaf) {
             return Err(TensorError::Traced);
         }
-        if leaf.class() != LeafClass::Data {
+        if !leaf.class().is_constant() {
             volatile.push(leaf.storage());
         }
     }
@@ -161,7 +161,7 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         return leaf_over(buffer, LeafClass::Data, node.shape_arc().clone()).map(Some);
     }
     let Some(leaf) = viewed(node) else { return Ok(None) };
-    if leaf.class() == LeafClass::Data {
+    if leaf.class().is_constant() {
         let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone());
         return Ok(Some(UOp::leaf(same)?));
     }

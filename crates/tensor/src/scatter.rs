@@ -107,7 +107,13 @@ impl Tensor {
                 rest /= extent;
             }
         }
-        found.iter().map(|positions| Tensor::from_slice(positions, &[positions.len()])).collect()
+        let bytes = |positions: &[i64]| positions.iter().flat_map(|at| at.to_le_bytes()).collect::<Vec<u8>>();
+        // Spread, they would be cut as the mask is: they are whole, and go where they are used.
+        let tensor = |at: &Vec<i64>| {
+            let made = Tensor::literal(&bytes(at), DType::I64, &[at.len()])?;
+            if self.sharding().is_some() { Ok(made) } else { made.placed_like(self) }
+        };
+        found.iter().map(tensor).collect()
     }
 
     /// The elements where a mask of the same shape holds, 1-d; see [`Tensor::nonzero`].

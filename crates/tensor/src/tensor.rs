@@ -110,7 +110,7 @@ impl Tensor {
     /// Whether the tensor is pending and nobody has noted yet which line made it.
     pub fn wants_origin(&self) -> bool {
         let node = self.0.read();
-        !node.is_value() && !node.has_origin()
+        !node.is_value() && node.origin().is_none()
     }
 
     /// Whether the two are one handle.

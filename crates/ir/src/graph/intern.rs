@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 const SHARDS: usize = 64;
@@ -70,7 +70,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         forced: OnceLock::new(),
         state: Mutex::new(State { sources, claimed: None }),
         released: Condvar::new(),
-        has_origin: AtomicBool::new(false),
+        origin: OnceLock::new(),
     });
     let mut table = shard(hash).lock();
     let bucket = table.entry(hash).or_default();

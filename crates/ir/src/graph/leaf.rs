@@ -41,6 +41,9 @@ impl fmt::Debug for Device {
 pub enum LeafClass {
     /// Memory that svod owns, immutable at the leaf's version.
     Data,
+    /// Numbers of the host that a program gives where a value is expected, such as the positions of an index:
+    /// immutable, and on no device, as a constant is.
+    Literal,
     /// A caller's memory taken without a copy: it may change at any time, so nothing computed
     /// from it may be remembered.
     Borrowed,
@@ -50,10 +53,18 @@ pub enum LeafClass {
     Output,
 }
 
+impl LeafClass {
+    /// Whether the memory never changes.
+    pub fn is_constant(self) -> bool {
+        matches!(self, LeafClass::Data | LeafClass::Literal)
+    }
+}
+
 impl fmt::Display for LeafClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LeafClass::Data => f.write_str("data"),
+            LeafClass::Literal => f.write_str("literal"),
             LeafClass::Borrowed => f.write_str("borrowed"),
             LeafClass::Input(slot) => write!(f, "input{slot}"),
             LeafClass::Output => f.write_str("output"),

@@ -203,6 +203,7 @@ fn leaf_text(p: &mut Parser<'_>, number: usize, dtype: DType, shape: Shape) -> R
     let Token::Word(word) = p.lex.peek() else { return p.lex.error("expected a leaf's class") };
     let class = match word {
         "data" => Some(LeafClass::Data),
+        "literal" => Some(LeafClass::Literal),
         "borrowed" => Some(LeafClass::Borrowed),
         "output" => Some(LeafClass::Output),
         _ => word.strip_prefix("input").and_then(|slot| slot.parse().ok()).map(LeafClass::Input),

@@ -8,6 +8,7 @@
 
 use super::error::{GraphError, Reason};
 use super::iterate::LoopBody;
+use super::leaf::LeafClass;
 use super::op::{Op, Shape};
 use super::sharding::{Place, Sharding, Split};
 use super::uop::{Sources, UOp};
@@ -52,9 +53,10 @@ pub(super) fn laid_out_for(op: &Op, sources: &[UOp]) -> Result<Option<Sources>, 
 /// How each operand is split.
 type Splits<'a> = SmallVec<[Option<&'a Split>; 3]>;
 
-/// Where the value of `op` over `sources` is; nothing for constants and what follows from them.
+/// Where the value of `op` over `sources` is; nothing for constants, literals, and what follows from them.
 pub(super) fn place(op: &Op, sources: &[UOp]) -> Result<Option<Place>, Reason> {
     match op {
+        Op::Leaf(leaf) if leaf.class() == LeafClass::Literal => return Ok(None),
         Op::Leaf(leaf) => return Ok(Some(Place::One(leaf.data().device()))),
         Op::Copy(to) => return Ok(Some(Place::One(to.clone()))),
         Op::Shard(to) => return laid_out(to, sources).map(Some),

@@ -4,12 +4,12 @@ use super::error::{GraphError, Reason};
 use super::leaf::Device;
 use super::op::{Op, Shape};
 use super::sharding::{Place, Sharding};
-use super::{intern, origin, place};
+use super::origin::Origin;
+use super::{intern, place};
 use crate::size::Size;
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::{fmt, mem};
@@ -46,7 +46,7 @@ pub(super) struct Node {
     pub state: Mutex<State>,
     /// Signalled when a claim ends.
     pub released: Condvar,
-    pub has_origin: AtomicBool,
+    pub origin: OnceLock<Origin>,
 }
 
 pub(super) struct State {
@@ -207,9 +207,6 @@ impl Drop for Node {
     /// before it is dropped in turn.
     fn drop(&mut self) {
         intern::remove(self.hash, self.id);
-        if *self.has_origin.get_mut() {
-            origin::remove(self.id);
-        }
         let mut work = Vec::from_iter(mem::take(&mut self.state.get_mut().sources));
         work.extend(self.forced.take());
         while let Some(handle) = work.pop() {

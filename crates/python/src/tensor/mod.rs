@@ -61,6 +61,9 @@ pub fn device(name: &str) -> Result<DeviceSpec> {
     Ok(spec)
 }
 
+/// What a pickled tensor is made from: its elements, the names of its devices, and the axis that is split.
+type Kept<'py> = (Bound<'py, PyAny>, Vec<String>, Option<usize>);
+
 /// What a constructor made, on the device that it names.
 pub fn placed(device: Option<&str>, made: svod_tensor::Result<Tensor>) -> svod_tensor::Result<Tensor> {
     match device {
@@ -405,8 +408,24 @@ impl PyTensor {
         Ok(format!("Tensor({values}, {about})"))
     }
 
-    fn __reduce__<'py>(slf: Bound<'py, Self>, py: Python<'py>) -> Result<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
-        Ok((slf.get_type().into_any(), (copy_of(py, &slf.get().0)?,)))
+    /// The elements, and where they are.
+    fn __reduce__<'py>(slf: Bound<'py, Self>, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Kept<'py>)> {
+        let tensor = &slf.get().0;
+        let devices = match tensor.sharding() {
+            Some(sharding) => sharding.devices().iter().map(|device| device.name().to_owned()).collect(),
+            None => vec![tensor.device().name().to_owned()],
+        };
+        let restore = slf.get_type().getattr(pyo3::intern!(py, "_restore"))?;
+        Ok((restore, (copy_of(py, tensor)?, devices, slf.get().shard_axis())))
+    }
+
+    /// What was pickled: on one device, or spread over several.
+    #[staticmethod]
+    fn _restore(elements: &Bound<'_, PyAny>, devices: Vec<String>, axis: Option<i64>) -> Made {
+        if let [device] = &devices[..] {
+            return Ok(tensor_of(elements, &self::device(device)?)?.into());
+        }
+        PyTensor(tensor_of(elements, &DeviceSpec::CPU)?).shard(devices, axis)
     }
 
     /// Makes the tensor stand for another value, broadcast and cast; gives the tensor itself.

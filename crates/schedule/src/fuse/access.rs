@@ -1,35 +1,83 @@
 //! How kernels read nodes: from each node to its operands, through the axes of the kernel that wants it.
 
 use super::shapes::{merged, squeezed};
+use super::costs::elements;
 use super::{Fuse, bound, is_order};
-use smallvec::SmallVec;
+use rustc_hash::FxHasher;
+use smallvec::{SmallVec, smallvec};
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use svod_ir::graph::Op;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::size::Size;
 
+/// Accesses of a node that are remembered: any more count as different ones.
+const MOST_SEEN: usize = 32;
+
 /// The axes of the kernel that one dimension of a node is read through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Dim {
     /// A bit an axis; axes of reductions come after those of the kernel's output.
     pub axes: u64,
     /// Whether the index is just the axes, in order: the position in the row-major range over them.
     pub exact: bool,
+    /// What else the index is made of: elements that it is moved by where it is the axes but for that, else a
+    /// number that tells it from others. Equal indices over the same axes have equal ones, as a rule.
+    pub moved: u64,
 }
 
 impl Dim {
+    /// The position in the row-major range over some axes.
+    pub fn exact(axes: u64) -> Dim {
+        Dim { axes, exact: true, moved: 0 }
+    }
+
+    /// Some other function of the axes, which `what` tells from others.
+    fn other(axes: u64, what: impl Hash) -> Dim {
+        Dim { axes, exact: false, moved: fingerprint(what) }
+    }
+
+    /// The index, moved by an extent.
+    fn moved_by(self, by: &Size, back: bool) -> Dim {
+        let by = by.as_const().map_or_else(|| fingerprint(by), |by| by as u64);
+        let moved = if back { self.moved.wrapping_sub(by) } else { self.moved.wrapping_add(by) };
+        Dim { exact: false, moved, ..self }
+    }
+
     /// Whether the index is at most one axis.
     pub fn is_single(&self) -> bool {
         self.exact && self.axes.count_ones() <= 1
     }
 }
 
+fn fingerprint(what: impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// How a kernel reads a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Access {
     pub dims: SmallVec<[Dim; 6]>,
     /// The axes that are open where it is read; those that no dimension names read it again.
     pub scope: u64,
+}
+
+/// How often a value is wanted, beside how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reads {
+    /// Several kernels want it.
+    pub many: bool,
+    /// It is read at different positions by one point of the kernel.
+    pub scattered: bool,
+    /// Kernels, or places of one, that want it.
+    pub readers: u32,
+    /// Positions at which one point of a kernel computes it, if it is computed where it is read: so often it
+    /// is in the kernel's code.
+    pub variants: u32,
+    /// Values that are computed then, of all points but without what repeats them.
+    pub points: f64,
 }
 
 /// What the users of a node want of it.
@@ -37,42 +85,34 @@ pub(super) struct Access {
 pub(super) struct Wanted {
     pub kernel: NodeIndex,
     pub access: Access,
-    /// Several kernels want it.
-    pub many: bool,
-    /// It is read at different positions by one point of the kernel.
-    pub scattered: bool,
+    pub reads: Reads,
     /// Rows read it more than once, in loops of their own.
     pub passes: u32,
-    /// Kernels, or places of one, that want it.
-    pub readers: u32,
+    /// Fingerprints of the accesses.
+    seen: SmallVec<[u64; 4]>,
 }
 
 /// A dimension that is a group of axes.
 pub(super) fn exact_dim(over: &[Size], group: Range<usize>) -> Dim {
-    Dim { axes: group.filter(|d| over[*d] != Size::ONE).fold(0, |axes, d| axes | 1 << d), exact: true }
+    Dim::exact(group.filter(|d| over[*d] != Size::ONE).fold(0, |axes, d| axes | 1 << d))
 }
 
 impl Fuse<'_> {
     /// Tells the operands of a node how they are read.
-    pub(super) fn propagate(
-        &mut self,
-        node: NodeIndex,
-        kernel: NodeIndex,
-        access: &Access,
-        (many, scattered, readers): (bool, bool, u32),
-    ) {
+    pub(super) fn propagate(&mut self, node: NodeIndex, kernel: NodeIndex, access: &Access, reads: Reads) {
         let value = self.graph.nodes()[node as usize].clone();
         let sources: SmallVec<[NodeIndex; 3]> = self.graph.sources(node).into();
-        let inexact = |axes: u64| Dim { axes, exact: false };
+        let start = Dim { axes: 0, exact: false, moved: 0 };
         let all = access.dims.iter().fold(0, |a, d| a | d.axes);
         for (operand, source) in sources.into_iter().enumerate() {
             let below = self.graph.nodes()[source as usize].shape();
             let mut scope = access.scope;
             let dims: SmallVec<[Dim; 6]> = match value.op() {
                 Op::Reshape(_) => match squeezed(value.shape(), below) {
-                    Some(map) => map.into_iter().map(|d| d.map_or(inexact(0), |d| access.dims[d])).collect(),
+                    Some(map) => map.into_iter().map(|d| d.map_or(start, |d| access.dims[d])).collect(),
                     None => self.regrouped(kernel, access, below).unwrap_or_else(|| {
-                        below.iter().map(|e| inexact(if e.as_const() == Some(1) { 0 } else { all })).collect()
+                        let part = Dim::other(all, (node, &access.dims));
+                        below.iter().map(|e| if e.as_const() == Some(1) { start } else { part }).collect()
                     }),
                 },
                 Op::Permute(axes) => {
@@ -83,15 +123,21 @@ impl Fuse<'_> {
                 Op::Expand(_) => {
                     let new = value.rank() - below.len();
                     let grown = |d: usize| below[d] != value.shape()[d + new];
-                    (0..below.len()).map(|d| if grown(d) { inexact(0) } else { access.dims[d + new] }).collect()
+                    (0..below.len()).map(|d| if grown(d) { start } else { access.dims[d + new] }).collect()
                 }
                 Op::Window(axis, ..) => {
                     let mut dims: SmallVec<[Dim; 6]> = access.dims.clone();
-                    let taps = dims.pop().map_or(0, |d| d.axes);
-                    dims[*axis] = inexact(dims[*axis].axes | taps);
+                    let taps = dims.pop().unwrap_or(start);
+                    dims[*axis] = Dim::other(dims[*axis].axes | taps.axes, (node, dims[*axis], taps));
                     dims
                 }
-                Op::Pad(..) | Op::Shrink(_) | Op::Flip(_) => access.dims.iter().map(|d| inexact(d.axes)).collect(),
+                Op::Pad(by, _) => {
+                    access.dims.iter().zip(by.iter()).map(|(d, (before, _))| d.moved_by(before, true)).collect()
+                }
+                Op::Shrink(to) => {
+                    access.dims.iter().zip(to.iter()).map(|(d, (begin, _))| d.moved_by(begin, false)).collect()
+                }
+                Op::Flip(_) => access.dims.iter().map(|d| Dim::other(d.axes, (node, d))).collect(),
                 Op::Reduce(_, axes) => {
                     let own = &mut self.kernels[kernel as usize].extents;
                     let mut kept = access.dims.iter();
@@ -101,7 +147,7 @@ impl Fuse<'_> {
                             let bit = 1 << own.len().min(63);
                             own.push(bound(extent));
                             scope |= if extent.as_const() == Some(1) { 0 } else { bit };
-                            dims.push(Dim { axes: bit, exact: true });
+                            dims.push(Dim::exact(bit));
                         } else {
                             dims.extend(kept.next().copied());
                         }
@@ -116,7 +162,8 @@ impl Fuse<'_> {
                         access.dims[*axis..*axis + below.len()].into()
                     } else {
                         let mut dims: SmallVec<[Dim; 6]> = access.dims[..*axis].into();
-                        dims.push(inexact(access.dims[*axis..*axis + indexed].iter().fold(0, |a, d| a | d.axes)));
+                        let index = &access.dims[*axis..*axis + indexed];
+                        dims.push(Dim::other(index.iter().fold(0, |a, d| a | d.axes), (node, index)));
                         dims.extend_from_slice(&access.dims[*axis + indexed..]);
                         dims
                     }
@@ -131,20 +178,26 @@ impl Fuse<'_> {
                     }
                     let mut dims = access.dims.clone();
                     scope |= bit;
-                    dims[*axis] = Dim { axes: bit, exact: true };
+                    dims[*axis] = Dim::exact(bit);
                     dims
                 }
-                Op::Gather(_) if operand == 0 => access.dims.iter().map(|d| inexact(d.axes)).collect(),
+                Op::Gather(_) if operand == 0 => {
+                    access.dims.iter().map(|d| Dim::other(d.axes, (node, d))).collect()
+                }
                 Op::Rand(_) => SmallVec::new(),
                 _ => access.dims.clone(),
             };
-            self.want(source, kernel, Access { dims, scope });
-            if let Some(wanted) = &mut self.wanted[source as usize] {
-                wanted.many |= many;
-                wanted.readers = wanted.readers.max(readers);
-                // A sort reads its keys several times.
-                wanted.scattered |= scattered || is_order(value.op());
-            }
+            let share = elements(&self.graph.nodes()[source as usize]) as f64 / elements(&value).max(1) as f64;
+            let more = match value.op() {
+                Op::Reduce(..) | Op::Scatter(..) => share,
+                Op::Window(..) => 1.0,
+                Op::Take(_) | Op::Gather(_) if operand == 0 => 1.0,
+                _ => share.min(1.0),
+            };
+            // A sort reads its keys several times.
+            let scattered = reads.scattered || is_order(value.op());
+            let reads = Reads { scattered, points: reads.points * more, ..reads };
+            self.want(source, kernel, Access { dims, scope }, reads);
         }
     }
 
@@ -162,42 +215,58 @@ impl Fuse<'_> {
         let extents: Vec<Size> = axes.iter().map(|d| over[*d].clone()).collect();
         let dim = |group: Range<usize>| {
             let group = &axes[group];
-            Dim { axes: group.iter().fold(0, |bits, d| bits | 1 << d), exact: group.is_sorted() }
+            let axes = group.iter().fold(0, |bits, d| bits | 1 << d);
+            if group.is_sorted() { Dim::exact(axes) } else { Dim::other(axes, group) }
         };
         Some(merged(below, &extents)?.into_iter().map(dim).collect())
     }
 
-    fn want(&mut self, node: NodeIndex, kernel: NodeIndex, access: Access) {
+    fn want(&mut self, node: NodeIndex, kernel: NodeIndex, access: Access, reads: Reads) {
         let output = self.kernels[kernel as usize].over.len() as u32;
         let slot = &mut self.wanted[node as usize];
+        let (is, exactly) = (fingerprint(&access), &access);
         let Some(wanted) = slot else {
-            *slot = Some(Wanted { kernel, access, many: false, scattered: false, passes: 1, readers: 1 });
+            *slot = Some(Wanted { kernel, access, reads, passes: 1, seen: smallvec![is] });
             return;
         };
+        let known = &mut wanted.reads;
+        let readers = known.readers.max(reads.readers);
+        known.many |= reads.many;
+        known.scattered |= reads.scattered;
+        known.readers = readers;
         if wanted.kernel != kernel {
-            wanted.many = true;
-            wanted.readers = wanted.readers.saturating_add(1);
+            known.many = true;
+            known.readers = readers.saturating_add(1);
+            known.points += reads.points;
             return;
         }
-        if wanted.access == access {
+        if wanted.access == *exactly || wanted.seen.contains(&is) {
+            known.variants = known.variants.max(reads.variants);
+            known.points = known.points.max(reads.points);
             return;
         }
+        if wanted.seen.len() < MOST_SEEN {
+            wanted.seen.push(is);
+        }
+        known.readers = readers.saturating_add(1);
+        known.variants = known.variants.saturating_add(reads.variants);
+        known.points += reads.points;
         let reduced = |d: &Dim| d.exact && d.axes >> output.min(63) != 0;
         for (known, new) in wanted.access.dims.iter_mut().zip(&access.dims) {
             if known.axes == new.axes {
+                wanted.reads.scattered |= known.moved != new.moved;
                 known.exact &= new.exact;
                 continue;
             }
             // The same row in another pass over it, or another position altogether.
             if !(known.exact && new.exact && (reduced(known) || reduced(new))) {
-                wanted.scattered = true;
+                wanted.reads.scattered = true;
             }
             if reduced(known) && !reduced(new) {
                 *known = *new;
             }
         }
         wanted.passes += 1;
-        wanted.readers = wanted.readers.saturating_add(1);
         let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
         wanted.access.scope = (wanted.access.scope | access.scope) & (named | ((1u64 << output.min(63)) - 1));
     }

@@ -87,20 +87,22 @@ fn rows_below(
         let full = (0..shape.len()).all(covers);
         known.insert(n, Some(dims.clone()));
         match value.op() {
-            _ if is_contraction(graph, n) => {
-                let second = full && scores.replace(n).is_some();
-                if second {
+            _ if full && is_contraction(graph, n) => {
+                if scores.replace(n).is_some() {
                     return None;
                 }
             }
-            Op::Reduce(_, axes) if axes.len() == 1 => {
+            Op::Reduce(_, axes) if axes.len() == 1 && !is_contraction(graph, n) => {
                 let mut wide = dims;
                 wide.insert(axes[0], Some(keys));
                 work.push((graph.sources(n)[0], wide));
             }
             Op::Alu(_) | Op::Cast(_) => work.extend(graph.sources(n).iter().map(|s| (*s, dims.clone()))),
             op if moves(op) => work.extend(below(graph, n, &dims)),
-            _ => {}
+            // Read from memory, unless it follows from the scores: then there is no chain.
+            _ => {
+                known.insert(n, None);
+            }
         }
     }
     let scores = scores.filter(|s| has_tile(graph, *s))?;

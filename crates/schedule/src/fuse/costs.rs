@@ -65,6 +65,8 @@ pub(super) fn instructions(node: &UOp) -> u32 {
         Op::Alu(Alu::Sin | Alu::Cos | Alu::Tan) => 64,
         Op::Alu(op) => slots_of(*op, node.dtype().is_float(), 1.0) as u32,
         Op::Rand(_) => 100,
+        // Whether a position is inside is compared and chosen by.
+        Op::Pad(..) => 2,
         op if op.is_movement() || is_source(op) => 0,
         _ => 1,
     }

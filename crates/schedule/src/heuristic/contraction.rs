@@ -26,8 +26,9 @@ const MAX_TASKS: i64 = 32;
 /// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
 /// that each has a line in the first-level cache.
 const COPIED_AT_ONCE: i64 = 192;
-/// Depth of a block at most, where there are several.
-const DEEPEST: i64 = 640;
+/// Depth of a block at most: so many products are summed one after the other. The error of a sum grows with the
+/// longest chain of roundings, and no chain is longer than in other libraries.
+const DEEPEST: i64 = 320;
 /// Rows of panels narrower than a cache line that a copy writes at a time, and that width.
 const ROWS_AT_ONCE: i64 = 8;
 const FEWEST_AT_ONCE: i64 = 16;
@@ -93,12 +94,11 @@ impl Choice<'_> {
         // A panel of B streams through the first-level cache from the second, of which a block of A takes three
         // eighths: with half, panels and results, or another thread of the core, push parts of it out. Each block
         // of the depth reads and writes all sums once more, which is worth a panel twice as large as the
-        // first-level cache, and of what fits almost, a single block. A block of rows should be tall, since each
-        // panel of B is fetched once for it.
+        // first-level cache. A block of rows should be tall, since each panel of B is fetched once for it.
         let steps = if c.pairs.is_some() { 2 } else { 1 };
         let deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, DEEPEST / steps);
         let of = if in_tiles { IN_TILES / 2 } else { 8 };
-        let block_k = if depth <= deepest * 3 / 2 { round_up(depth, of) } else { round(depth, deepest, of) };
+        let block_k = if depth <= deepest { round_up(depth, of) } else { round(depth, deepest, of) };
         // What several contractions read stays for all of the depth.
         let copied = if several > 1 { depth } else { block_k };
         let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).clamp(rows, MAX_ROWS);

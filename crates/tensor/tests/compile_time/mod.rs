@@ -87,6 +87,33 @@ fn what_doubles_at_each_step_is_linear() {
 }
 
 #[test]
+fn what_reads_its_neighbours_at_each_step_is_linear() {
+    doubles(24, [40, 48], &ALL, |steps, extent| (0..steps).try_fold(iota(&[extent, 7]), |x, _| x.roll(1, 0)));
+    // A part of each step is read at one position only.
+    doubles(24, [56, 64], &ALL, |steps, extent| {
+        let half = extent as i64 / 2;
+        (0..steps).try_fold(iota(&[extent]), |x, _| {
+            let halves = x.split(&[half, half], 0)?;
+            Tensor::cat(&[&halves[1], &halves[0].mul(0.5)?], 0)
+        })
+    });
+    doubles(12, [20, 24], &ALL, |steps, extent| {
+        (0..steps).try_fold(iota(&[extent, extent]), |x, _| {
+            let along = |axis| x.roll(1, axis)?.add(x.roll(-1, axis)?);
+            x.add(along(0)?.add(along(1)?)?.sub(x.mul(4.0)?)?.mul(0.1)?)
+        })
+    });
+    doubles(12, [28, 32], &ALL, |steps, extent| {
+        (0..steps).try_fold(iota(&[extent, extent]), |x, _| {
+            let (wide, size) = (x.pad(&[(1, 1), (1, 1)], 0.0)?, extent as i64);
+            let at = |row: i64, column: i64| wide.shrink(&[(row, row + size), (column, column + size)]);
+            let around = at(0, 1)?.add(at(2, 1)?)?.add(at(1, 0)?)?.add(at(1, 2)?)?;
+            x.add(around.sub(x.mul(4.0)?)?.mul(0.1)?)
+        })
+    });
+}
+
+#[test]
 fn movements_of_many_dimensions_are_linear() {
     doubles(24, [3, 5], &ALL, |steps, last| {
         let mut shape = [2; 10];
