@@ -1,5 +1,8 @@
 """Several devices in one process: values on them, between them, and errors."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from threads import in_threads
@@ -126,6 +129,60 @@ def test_a7_mixed_devices_are_an_error_that_names_both():
     ]:
         with pytest.raises(svod.DeviceError, match=r"CPU and CPU:1|CPU:1 and CPU"):
             mix()
+
+
+def rows_assigned(a):
+    a = a.clone()
+    a[[0, 5]] = 0.0
+    a[np.arange(6) > 3] = 1.0
+    return a
+
+
+GRID = np.arange(24, dtype=np.float32).reshape(6, 4)
+WITH_NUMBERS_OF_THE_HOST = {
+    "mask": lambda a: a[a > 20],
+    "array mask": lambda a: a[GRID > 20],
+    "masked_select": lambda a: a.masked_select(a > 3),
+    "unique": lambda a: a.unique(),
+    "list": lambda a: a[[5, -1, 0]],
+    "array": lambda a: a[np.array([5, 0]), np.array([1, 2])],
+    "assignment": rows_assigned,
+    "embedding": lambda a: a.embedding([1, 2]),
+    "index_select": lambda a: a.index_select(0, [1, 2]),
+    "gather": lambda a: a.gather(1, [[0], [1], [2], [3], [0], [1]]),
+    "scatter": lambda a: a.scatter(0, np.zeros((1, 4), np.int64), GRID[:1] + 50),
+    "index_add": lambda a: a.index_add(0, [0, 1], GRID[:2]),
+    "add": lambda a: a + GRID,
+    "add to": lambda a: GRID + a,
+    "matmul": lambda a: a @ GRID.T,
+    "linear": lambda a: a.linear(GRID[:3]),
+    "einsum": lambda a: svod.einsum("ij,kj->ik", a, GRID),
+    "where": lambda a: svod.where(GRID > 3, a, 0),
+    "cat": lambda a: svod.cat([a, GRID]),
+    "searchsorted": lambda a: a.flatten().searchsorted([1.0, 2.5]),
+    "like": lambda a: a * a.full_like(3) + a.zeros_like(),
+    "random": lambda a: a + 0 * svod.rand(6, 4),
+}
+
+
+@pytest.mark.parametrize("operation", WITH_NUMBERS_OF_THE_HOST)
+@pytest.mark.parametrize("spread", ["one", "rows", "columns", "whole"])
+def test_a7_numbers_of_the_host_go_where_they_are_used(operation, spread):
+    make, x = WITH_NUMBERS_OF_THE_HOST[operation], svod.Tensor(GRID)
+    axis = {"rows": 0, "columns": 1}.get(spread)
+    there = x.to("CPU:1") if spread == "one" else x.shard(["CPU:2", "CPU:1"], axis)
+    result = make(there)
+    assert result.device == ("CPU:1" if spread == "one" else ("CPU:2", "CPU:1"))
+    np.testing.assert_array_equal(result.numpy(), make(x).numpy())
+
+
+def test_a7_copies_of_a_value_stay_where_it_is():
+    x = svod.Tensor(GRID)
+    for there in [x, x.to("CPU:1"), x.shard(["CPU", "CPU:1"], 1), x.shard(["CPU", "CPU:1"])]:
+        for same in [pickle.loads(pickle.dumps(there)), copy.deepcopy(there), there.ones_like() * GRID]:
+            assert (same.device, same.shard_axis) == (there.device, there.shard_axis)
+            np.testing.assert_array_equal(same.numpy(), GRID)
+    assert (x.to("CPU:1") > 3).nonzero()[0].device == "CPU:1"
 
 
 @pytest.mark.parametrize("name", ["", "tpu", "CPU:x", "CUDA:0", "Metal", "DISK", "CPU:-1"])
