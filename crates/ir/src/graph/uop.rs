@@ -3,8 +3,8 @@
 use super::error::{GraphError, Reason};
 use super::leaf::Device;
 use super::op::{Op, Shape};
-use super::sharding::{Place, Sharding};
 use super::origin::Origin;
+use super::sharding::{Place, Sharding};
 use super::{intern, place};
 use crate::size::Size;
 use parking_lot::{Condvar, Mutex};

@@ -1,7 +1,7 @@
 //! How kernels read nodes: from each node to its operands, through the axes of the kernel that wants it.
 
-use super::shapes::{merged, squeezed};
 use super::costs::elements;
+use super::shapes::{merged, squeezed};
 use super::{Fuse, bound, is_order};
 use rustc_hash::FxHasher;
 use smallvec::{SmallVec, smallvec};
@@ -181,9 +181,7 @@ impl Fuse<'_> {
                     dims[*axis] = Dim::exact(bit);
                     dims
                 }
-                Op::Gather(_) if operand == 0 => {
-                    access.dims.iter().map(|d| Dim::other(d.axes, (node, d))).collect()
-                }
+                Op::Gather(_) if operand == 0 => access.dims.iter().map(|d| Dim::other(d.axes, (node, d))).collect(),
                 Op::Rand(_) => SmallVec::new(),
                 _ => access.dims.clone(),
             };
