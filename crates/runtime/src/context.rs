@@ -15,6 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter;
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Cache, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
@@ -166,8 +167,10 @@ impl Context {
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
         let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
-        let used =
-            Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &Pass::Trace.time(|| graph.all_origins()) };
+        let bodies = graph.bodies();
+        let graphs = || iter::once(&graph).chain(bodies.iter().map(|(_, graph, _)| graph));
+        let origins: Vec<_> = Pass::Trace.time(|| graphs().flat_map(Graph::origins).collect());
+        let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &origins };
         let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &used, config, &watch);
         let chosen = plan(&scheduled)?;
         if config.schedules.is_empty() {

@@ -50,12 +50,6 @@ impl UOp {
 }
 
 impl Graph {
-    /// Where each node was made, and each of the bodies of its loops, see [`Graph::bodies`].
-    pub fn all_origins(&self) -> Vec<Option<Origin>> {
-        let bodies = self.bodies();
-        self.origins().into_iter().chain(bodies.iter().flat_map(|(_, graph, _)| graph.origins())).collect()
-    }
-
     /// Where each node was made. What an operation made on its way to its result has the origin of
     /// that result; what serves results of several lines has none.
     pub fn origins(&self) -> Vec<Option<&Origin>> {

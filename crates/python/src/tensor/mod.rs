@@ -425,7 +425,7 @@ impl PyTensor {
         if let [device] = &devices[..] {
             return Ok(tensor_of(elements, &self::device(device)?)?.into());
         }
-        PyTensor(tensor_of(elements, &DeviceSpec::CPU)?).shard(devices, axis)
+        PyTensor(tensor_of(elements, &DeviceSpec::CPU)?).shard(Names(devices), axis)
     }
 
     /// Makes the tensor stand for another value, broadcast and cast; gives the tensor itself.
