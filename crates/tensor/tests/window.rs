@@ -150,9 +150,11 @@ fn convolution_errors() {
         message,
         "conv2d: float32[1, 4, 5, 5], float32[2, 3, 3, 3]: the input has 4 channels, the weight takes 3 * 1 groups"
     );
-    assert_eq!(bad(&w(2, 4, 3), &conv(0, 0, 1, 1)), (ErrorKind::Value, "conv2d: stride [0] must be at least 1".into()));
-    assert_eq!(bad(&w(2, 4, 3), &conv(1, 0, -1, 1)).1, "conv2d: dilation [-1] must be at least 1");
-    assert_eq!(bad(&w(2, 4, 3), &conv(1, -1, 1, 1)).1, "conv2d: padding [(-1, -1)] must not be negative");
+    let windows = "of windows of [3, 3] over float32[1, 4, 5, 5] must be at least 1";
+    assert_eq!(bad(&w(2, 4, 3), &conv(0, 0, 1, 1)), (ErrorKind::Value, format!("conv2d: stride [0] {windows}")));
+    assert_eq!(bad(&w(2, 4, 3), &conv(1, 0, -1, 1)).1, format!("conv2d: dilation [-1] {windows}"));
+    let negative = "conv2d: padding [(-1, -1)] of float32[1, 4, 5, 5] must not be negative";
+    assert_eq!(bad(&w(2, 4, 3), &conv(1, -1, 1, 1)).1, negative);
     assert_eq!(
         bad(&w(2, 4, 3), &conv(1, 1, 4, 1)).1,
         "conv2d: a kernel of [3, 3] that covers [9, 9] elements is larger than the padded input [7, 7] of \
