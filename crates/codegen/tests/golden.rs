@@ -153,7 +153,7 @@ fn tiles_do_not_touch_the_stack_checked_as_text_for_machines_not_here() {
         let target = Target::named(name).unwrap();
         for dtype in [DType::F32, DType::F64] {
             let specs = chosen(&target, dtype);
-            assert!(specs.len() > 8, "{name}: {}", specs.len());
+            assert!(specs.len() >= 6, "{name}: {}", specs.len());
             for spec in specs {
                 let text = assembly(&tile::render(&spec, &target), &target).unwrap();
                 let lines: Vec<&str> = text.lines().collect();
