@@ -13,10 +13,14 @@ use svod_ir::alu::Alu;
 use svod_ir::expr::{ExprPool, Mem, ParamId};
 use svod_ir::kernel::Param;
 use svod_ir::lowered::{Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
-use svod_ir::size::Size;
+use svod_ir::size::{CORE_ID, Size};
 
 fn var(name: &str, min: i64, max: i64) -> Variable {
     Variable::new(name, min, max).unwrap()
+}
+
+fn core_id(max: i64) -> Variable {
+    Variable::internal(CORE_ID, 0, max).unwrap()
 }
 
 fn param() -> Param {
@@ -86,7 +90,7 @@ fn a8_metadata_is_derived_from_the_kernel() {
     let ast = kernel(&vars, vec![phase(&[Size::from(&n), Size::from(4)], &[5, 2], &[7, 2]), phase(&[], &[0], &[5])]);
     let spec = derive(&ast, Metadata::default()).unwrap();
     assert_eq!(spec.var_names(), ["n", "m", "core_id"]);
-    assert_eq!((&spec.vars[2], spec.core_id()), (&var("core_id", 0, 119), Some(2)));
+    assert_eq!((&spec.vars[2], spec.core_id()), (&core_id(119), Some(2)));
     // Slot 2 is updated in place; slot 9 is loaded by no statement.
     assert_eq!(spec.globals, [0, 2, 5, 7]);
     assert_eq!((spec.outs, spec.ins), (vec![0, 2, 5], vec![2, 5, 7]));
@@ -98,7 +102,7 @@ fn a8_metadata_is_derived_from_the_kernel() {
 
 #[test]
 fn a8_a_declared_core_id_sets_the_global_size() {
-    let ast = kernel(&[var("core_id", 0, 7), var("n", 0, 1)], vec![phase(&[], &[0], &[])]);
+    let ast = kernel(&[core_id(7), var("n", 0, 1)], vec![phase(&[], &[0], &[])]);
     let spec = derive(&ast, Metadata::default()).unwrap();
     assert_eq!((spec.var_names(), spec.core_id()), (vec!["core_id".into(), "n".into()], Some(0)));
     assert_eq!(spec.launches[0].global[0].as_const(), Some(8));
