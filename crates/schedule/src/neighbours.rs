@@ -125,12 +125,10 @@ impl Found<'_> {
             n if n == u64::from(old.1) => Some((u64::from(old.1), u64::from(new.1))),
             _ => None,
         };
-        // The axes that are split by the tile: their outer blocks are whole tiles.
+        // The axes that are split by the tile: blocks of them are whole tiles, in what reads the tiles as well.
         let tiled = |at: &LoopRef| {
             let of = |o: &Opt| match o {
-                Opt::Split { at: l, by, tail: Tail::PadScratch } if (&l.stage, &l.axis) == (&at.stage, &at.axis) => {
-                    side(*by)
-                }
+                Opt::Split { at: l, by, tail: Tail::PadScratch } if l.axis == at.axis => side(*by),
                 _ => None,
             };
             self.schedule.0.iter().find_map(of)
@@ -138,7 +136,8 @@ impl Found<'_> {
         let change = |opt: &Opt| match opt {
             Opt::Split { at, by, tail } => {
                 let by = match (tiled(at), tail) {
-                    (Some((from, to)), _) if by.is_multiple_of(from) => (by / from * from / to).max(1) * to,
+                    (Some((from, to)), Tail::PadScratch) if *by == from => to,
+                    (Some((from, to)), _) if by.is_multiple_of(from) => (by / to).max(1) * to,
                     _ => *by,
                 };
                 Opt::Split { at: at.clone(), by, tail: *tail }
