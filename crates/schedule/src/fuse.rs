@@ -204,7 +204,7 @@ impl Fuse<'_> {
             self.graph.sources(node).iter().for_each(|s| self.output[*s as usize] = true);
         }
         let points = elements(value) as f64;
-        let mut reads = Reads { many: false, scattered: false, readers: 1, variants: 1, points };
+        let mut reads = Reads { many: false, scattered: false, variants: 1, points };
         let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {
                 let absorbed = &mut self.kernels[wanted.kernel as usize];

@@ -16,11 +16,11 @@
 //! whose depth is channels and taps. The points that lie between rows (fewer than there are taps) are
 //! computed and read by nobody.
 
-use super::{axes_of, factors};
+use super::{add_axis, axes_of, factors};
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
-use svod_ir::kernel::{Axis, AxisId, Body, Kernel, Out, Stage};
+use svod_ir::kernel::{AxisId, Body, Kernel, Out, Stage};
 use svod_ir::size::{Size, Variable};
 
 /// An axis that the operand alone has, and the tap that slides over it.
@@ -273,19 +273,19 @@ pub(crate) struct Plane {
 ///
 /// # Errors
 /// What keeps the stage from having a plane.
-pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Result<Plane, &'static str> {
+pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Result<Plane, String> {
     let found = windows(kernel, stage).ok_or("the stage has no windows that slide over one operand")?;
     if kernel.stages[stage].outs != [Out::Temp] {
-        return Err("a stage that writes an output has no scratch to hold what lies between rows");
+        return Err("a stage that writes an output has no scratch to hold what lies between rows".into());
     }
     if multiple < 1 {
-        return Err("rows of a plane are a multiple of at least 1 wide");
+        return Err("rows of a plane are a multiple of at least 1 wide".into());
     }
     let width = |s: &Slide| kernel.axes[s.kept.index()].extent.as_const().map(|n| n + s.reach);
     let (rows, columns) = match &found.slides[..] {
         [.., rows, columns] if width(columns).is_some() => (Some(rows), columns),
         [.., columns] => (None, columns),
-        [] => return Err("the stage has no windows"),
+        [] => return Err("the stage has no windows".into()),
     };
     let outer = &found.slides[..found.slides.len() - 1 - usize::from(rows.is_some())];
 
@@ -307,7 +307,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
                 1 => (extent(kernel, rows) - 1) * &width + extent(kernel, columns),
                 _ => extent(kernel, rows) * &width,
             };
-            add_axis(kernel, &name, points)?
+            add_axis(kernel, &name, &points)?
         }
         None => columns.kept,
     };
@@ -315,7 +315,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
         Some(rows) => (extent(kernel, rows) + rows.reach + beyond) * &width,
         None => extent(kernel, columns) + columns.reach,
     };
-    let plane_flat = add_axis(kernel, &format!("{}_plane", axis_name(kernel, flat)), plane)?;
+    let plane_flat = add_axis(kernel, &format!("{}_plane", axis_name(kernel, flat)), &plane)?;
 
     // Where each window's row and phase are found: in the copy, and by the stage that reads it.
     let mut over = Vec::new();
@@ -330,7 +330,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
     for s in &found.slides {
         let name = format!("{}_phase", axis_name(kernel, s.kept));
         let phase = match s.phase(kernel) {
-            Some(phase) => Some((phase, add_axis(kernel, &name, Size::from(s.stride))?)),
+            Some(phase) => Some((phase, add_axis(kernel, &name, &Size::from(s.stride))?)),
             None => None,
         };
         phase_of_columns = phase.as_ref().map(|(_, axis)| *axis);
@@ -342,11 +342,8 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
         }
     }
     for (s, place) in outer.iter().zip(&mut places) {
-        let axis = add_axis(
-            kernel,
-            &format!("{}_plane", axis_name(kernel, s.kept)),
-            kernel.axes[s.kept.index()].extent.clone() + s.reach,
-        )?;
+        let extent = extent(kernel, s) + s.reach;
+        let axis = add_axis(kernel, &format!("{}_plane", axis_name(kernel, s.kept)), &extent)?;
         over.push(axis);
         index.push(point(kernel, s.kept) + s.offset(kernel));
         place.1 = point(kernel, axis);
@@ -450,14 +447,4 @@ fn point(kernel: &Kernel, axis: AxisId) -> Size {
 
 fn axis_name(kernel: &Kernel, axis: AxisId) -> &str {
     kernel.axes[axis.index()].var.name()
-}
-
-/// A new axis, named like `name`.
-fn add_axis(kernel: &mut Kernel, name: &str, extent: Size) -> Result<AxisId, &'static str> {
-    let last = extent.upper_bound().ok_or("a window over an axis without an upper bound")? - 1;
-    let numbered = (1..).map(|i| format!("{name}{i}"));
-    let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !kernel.has_counter(n)).unwrap_or_default();
-    let var = Variable::internal(&name, 0, last.max(0)).map_err(|_| "an axis's name that is no identifier")?;
-    kernel.axes.push(Axis { var, extent });
-    Ok(AxisId(kernel.axes.len() as u32 - 1))
 }

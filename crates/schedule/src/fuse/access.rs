@@ -71,8 +71,6 @@ pub(super) struct Reads {
     pub many: bool,
     /// It is read at different positions by one point of the kernel.
     pub scattered: bool,
-    /// Kernels, or places of one, that want it.
-    pub readers: u32,
     /// Positions at which one point of a kernel computes it, if it is computed where it is read: so often it
     /// is in the kernel's code.
     pub variants: u32,
@@ -222,23 +220,20 @@ impl Fuse<'_> {
     fn want(&mut self, node: NodeIndex, kernel: NodeIndex, access: Access, reads: Reads) {
         let output = self.kernels[kernel as usize].over.len() as u32;
         let slot = &mut self.wanted[node as usize];
-        let (is, exactly) = (fingerprint(&access), &access);
+        let is = fingerprint(&access);
         let Some(wanted) = slot else {
             *slot = Some(Wanted { kernel, access, reads, passes: 1, seen: smallvec![is] });
             return;
         };
         let known = &mut wanted.reads;
-        let readers = known.readers.max(reads.readers);
         known.many |= reads.many;
         known.scattered |= reads.scattered;
-        known.readers = readers;
         if wanted.kernel != kernel {
             known.many = true;
-            known.readers = readers.saturating_add(1);
             known.points += reads.points;
             return;
         }
-        if wanted.access == *exactly || wanted.seen.contains(&is) {
+        if wanted.access == access || wanted.seen.contains(&is) {
             known.variants = known.variants.max(reads.variants);
             known.points = known.points.max(reads.points);
             return;
@@ -246,7 +241,6 @@ impl Fuse<'_> {
         if wanted.seen.len() < MOST_SEEN {
             wanted.seen.push(is);
         }
-        known.readers = readers.saturating_add(1);
         known.variants = known.variants.saturating_add(reads.variants);
         known.points += reads.points;
         let reduced = |d: &Dim| d.exact && d.axes >> output.min(63) != 0;
