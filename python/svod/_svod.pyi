@@ -411,6 +411,10 @@ class Variable:
     def __hash__(self, /) -> builtins.int: ...
     def __int__(self, /) -> builtins.int:
         """The value; raises unless every variable has one."""
+    def __index__(self, /) -> builtins.int:
+        """As `int`."""
+    def __float__(self, /) -> builtins.float:
+        """The value as a float; raises unless every variable has one."""
     def __new__(cls, name: str, min: builtins.int, max: builtins.int) -> Self: ...
     def __reduce__(self, /) -> tuple[type[Variable], tuple[str, builtins.int, builtins.int]]: ...
     def bind(self, /, value: builtins.int) -> Size:
@@ -430,7 +434,9 @@ class Size:
     """An integer expression over variables: an extent of a tensor of symbolic shape.
 
     Arithmetic gives sizes, `//` and `%` floor; with floats, and where it divides by `/`, a 0-d tensor. A
-    comparison answers where the bounds of the variables decide it, and raises `ShapeError` where they do not.
+    size whose variables have values is an integer to Python, and is compared as one. Else an order is known
+    where the bounds of the variables decide it, and raises `ShapeError` where they do not; sizes that may differ
+    are not equal.
 
     >>> import svod
     >>> n = svod.Variable("n", 1, 512)
@@ -442,6 +448,8 @@ class Size:
     Traceback (most recent call last):
         ...
     svod.ShapeError: n > 5 is true or false as n in 1..512 is chosen
+    >>> n == 5, n.bind(5) == 5, n.bind(5) > 4, list(range(n.bind(2)))
+    (False, True, True, [0, 1])
     """
 
     def __add__(self, other: Any, /) -> Any: ...
@@ -474,6 +482,10 @@ class Size:
     def __hash__(self, /) -> builtins.int: ...
     def __int__(self, /) -> builtins.int:
         """The value; raises unless every variable has one."""
+    def __index__(self, /) -> builtins.int:
+        """As `int`."""
+    def __float__(self, /) -> builtins.float:
+        """The value as a float; raises unless every variable has one."""
     @property
     def min(self) -> builtins.int:
         """The least value that it may have, as far as that is known."""

@@ -37,7 +37,9 @@ pub struct PyVariable(Variable);
 /// An integer expression over variables: an extent of a tensor of symbolic shape.
 ///
 /// Arithmetic gives sizes, `//` and `%` floor; with floats, and where it divides by `/`, a 0-d tensor. A
-/// comparison answers where the bounds of the variables decide it, and raises `ShapeError` where they do not.
+/// size whose variables have values is an integer to Python, and is compared as one. Else an order is known
+/// where the bounds of the variables decide it, and raises `ShapeError` where they do not; sizes that may differ
+/// are not equal.
 ///
 /// >>> import svod
 /// >>> n = svod.Variable("n", 1, 512)
@@ -49,6 +51,8 @@ pub struct PyVariable(Variable);
 /// Traceback (most recent call last):
 ///     ...
 /// svod.ShapeError: n > 5 is true or false as n in 1..512 is chosen
+/// >>> n == 5, n.bind(5) == 5, n.bind(5) > 4, list(range(n.bind(2)))
+/// (False, True, True, [0, 1])
 #[pyclass(name = "Size", module = "svod", frozen)]
 #[derive(Clone)]
 pub struct PySize {
@@ -188,15 +192,23 @@ fn made<'py>(py: Python<'py>, size: Size, a: &AnySize, b: &AnySize) -> Result<Bo
     Ok(PySize { size, values }.into_bound_py_any(py)?)
 }
 
+/// The size where its variables have their values, as far as they have.
+fn at_values(AnySize { size, values }: &AnySize) -> Size {
+    let value = |v: &Variable| values.iter().find(|bound| bound.variable() == v).map(|bound| bound.value().into());
+    if values.is_empty() { size.clone() } else { size.substitute(&value) }
+}
+
+/// The order of two sizes. Whether they are equal is always answered, for they are compared in shapes and
+/// looked for in lists: sizes of which that depends on the variables are not.
 fn compared(a: &AnySize, op: CompareOp, b: &AnySize) -> Result<bool> {
-    let (a, b) = (&a.size, &b.size);
+    let (a, b) = (&at_values(a), &at_values(b));
     let (sign, answer) = match op {
         CompareOp::Lt => ("<", a.lt(b)),
         CompareOp::Le => ("<=", a.le(b)),
         CompareOp::Gt => (">", a.gt(b)),
         CompareOp::Ge => (">=", a.ge(b)),
-        CompareOp::Eq => ("==", Size::eq(a, b)),
-        CompareOp::Ne => ("!=", Size::eq(a, b).map(|equal| !equal)),
+        CompareOp::Eq => return Ok(Size::eq(a, b) == Some(true)),
+        CompareOp::Ne => return Ok(Size::eq(a, b) != Some(true)),
     };
     answer.ok_or_else(|| {
         let mut variables = [a.variables(), b.variables()].concat();
@@ -315,16 +327,31 @@ macro_rules! operators {
                 }
             }
 
-            fn __hash__(&self) -> u64 {
+            fn __hash__(&self, py: Python<'_>) -> Result<isize> {
+                let size = at_values(&self.any());
+                // Equal numbers have equal hashes.
+                if let Some(number) = size.as_const() {
+                    return Ok(number.into_bound_py_any(py)?.hash()?);
+                }
                 let mut hasher = DefaultHasher::new();
-                self.any().size.hash(&mut hasher);
-                hasher.finish()
+                size.hash(&mut hasher);
+                Ok(hasher.finish() as isize)
             }
 
             /// The value; raises unless every variable has one.
             fn __int__(&self) -> Result<i64> {
                 let own = self.any();
                 Ok(own.size.eval_bound(&own.values).map_err(TensorError::Size)?)
+            }
+
+            /// As `int`.
+            fn __index__(&self) -> Result<i64> {
+                self.__int__()
+            }
+
+            /// The value as a float; raises unless every variable has one.
+            fn __float__(&self) -> Result<f64> {
+                Ok(self.__int__()? as f64)
             }
         }
     };

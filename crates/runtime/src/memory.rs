@@ -53,13 +53,18 @@ impl Memory {
     }
 
     /// This, with elements of these extents, which variables may give.
-    pub(crate) fn with_shape(self, shape: Option<&Shape>) -> Self {
+    pub fn with_shape(self, shape: Option<&Shape>) -> Self {
         Memory { shape: shape.cloned(), ..self }
     }
 
-    /// The extents of a plan's output in its last run, where variables give them.
+    /// The extents as they were computed with, where variables give them.
+    pub fn symbolic_shape(&self) -> Option<&Shape> {
+        self.shape.as_ref().filter(|s| s.iter().any(|n| n.as_const().is_none()))
+    }
+
+    /// The extents of what was computed, in a plan's last run, where variables give them.
     pub fn bound_shape(&self) -> Option<Shape> {
-        let shape = self.shape.as_ref().filter(|s| s.iter().any(|n| n.as_const().is_none()))?;
+        let shape = self.symbolic_shape()?;
         let bindings = self.bindings.lock().clone();
         shape.iter().map(|n| n.eval_bound(&bindings).ok().map(Size::from)).collect()
     }

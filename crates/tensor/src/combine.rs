@@ -5,6 +5,7 @@ use svod_ir::graph::UOp;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
+use crate::memory::as_computed;
 use crate::movement::part;
 use crate::operand::{axis_of, sizes};
 use crate::tensor::Tensor;
@@ -13,32 +14,44 @@ impl Tensor {
     /// The tensors one after the other along `axis`; their other extents are equal.
     pub fn cat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
         let op = "cat";
-        let nodes: Vec<UOp> = tensors.iter().map(|t| t.uop()).collect();
+        let mut nodes: Vec<UOp> = tensors.iter().map(|t| t.uop()).collect();
         let Some(first) = nodes.first() else { return Err(TensorError::value(op, "no tensor was given")) };
         let axis = axis_of(op, axis, first.rank())?;
-        let fits =
-            |n: &UOp| n.rank() == first.rank() && (0..n.rank()).all(|i| i == axis || n.shape()[i] == first.shape()[i]);
-        if !nodes.iter().all(fits) {
+        let fit = |nodes: &[UOp]| {
+            let first = nodes[0].shape();
+            let fits =
+                |n: &UOp| n.rank() == first.len() && (0..n.rank()).all(|i| i == axis || n.shape()[i] == first[i]);
+            nodes.iter().all(fits)
+        };
+        if !fit(&nodes) {
+            nodes = as_computed(&nodes).filter(|nodes| fit(nodes)).unwrap_or(nodes);
+        }
+        if !fit(&nodes) {
             let message = format!("extents off axis {axis} differ: {}", show_operands(&nodes));
             return Err(TensorError::shape(op, message));
         }
-        let dtype = nodes[1..].iter().try_fold(first.dtype(), |d, n| promote(d, n.dtype()));
-        let dtype =
-            dtype.ok_or_else(|| TensorError::dtype(op, format!("no common type: {}", show_operands(&nodes))))?;
-        let nodes: Vec<UOp> = nodes.iter().map(|n| n.cast(dtype)).collect::<Result<_, _>>()?;
-        Ok(Tensor::from_uop(UOp::concat(&nodes, axis)?))
+        joined(op, nodes, axis)
     }
 
     /// The tensors, of equal shape, along a new dimension.
     pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
-        let nodes: Vec<UOp> = tensors.iter().map(|t| t.uop()).collect();
-        if nodes.windows(2).any(|w| w[0].shape() != w[1].shape()) {
+        let mut nodes: Vec<UOp> = tensors.iter().map(|t| t.uop()).collect();
+        let fit = |nodes: &[UOp]| nodes.windows(2).all(|w| w[0].shape() == w[1].shape());
+        if !fit(&nodes) {
+            nodes = as_computed(&nodes).filter(|nodes| fit(nodes)).unwrap_or(nodes);
+        }
+        if !fit(&nodes) {
             return Err(TensorError::shape("stack", format!("shapes differ: {}", show_operands(&nodes))));
         }
         let rank = nodes.first().map_or(0, UOp::rank);
-        let axis = axis_of("stack", axis, rank + 1)? as i64;
-        let tensors: Vec<Tensor> = tensors.iter().map(|t| t.unsqueeze(axis)).collect::<Result<_>>()?;
-        Tensor::cat(&tensors.iter().collect::<Vec<_>>(), axis)
+        let axis = axis_of("stack", axis, rank + 1)?;
+        let layer = |node: &UOp| {
+            let mut shape = node.shape().to_vec();
+            shape.insert(axis, Size::ONE);
+            node.reshape(shape)
+        };
+        let layers = nodes.iter().map(layer).collect::<Result<Vec<_>, _>>()?;
+        joined("stack", layers, axis)
     }
 
     /// Parts of these extents along `axis`, whose sum is its extent.
@@ -131,4 +144,14 @@ impl Tensor {
         let parts = self.split(&[extent - moved, moved], axis)?;
         Tensor::cat(&[&parts[1], &parts[0]], axis)
     }
+}
+
+/// Values that differ in the extent of `axis` only, one after the other, in their common type.
+fn joined(op: &'static str, nodes: Vec<UOp>, axis: usize) -> Result<Tensor> {
+    let mut types = nodes.iter().map(UOp::dtype);
+    let first = types.next().ok_or_else(|| TensorError::value(op, "no tensor was given"))?;
+    let dtype = types.try_fold(first, promote);
+    let dtype = dtype.ok_or_else(|| TensorError::dtype(op, format!("no common type: {}", show_operands(&nodes))))?;
+    let nodes: Vec<UOp> = nodes.iter().map(|n| n.cast(dtype)).collect::<Result<_, _>>()?;
+    Ok(Tensor::from_uop(UOp::concat(&nodes, axis)?))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svod_device::{Buffer, Device as OpenDevice, DeviceSpec};
 use svod_dtype::Const;
-use svod_ir::graph::{Leaf, LeafClass, Shape, UOp};
+use svod_ir::graph::{Leaf, LeafClass, Op, Shape, UOp};
 use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::{Context, Memory, PrepareConfig};
 
@@ -49,8 +49,32 @@ pub(crate) fn leaf_over(buffer: Arc<Buffer>, class: LeafClass, shape: Shape) -> 
 /// variables say.
 pub(crate) fn bound_leaf(buffer: Arc<Buffer>, class: LeafClass, shape: Shape, values: &[BoundVariable]) -> Result<UOp> {
     let (dtype, offset) = (buffer.dtype(), buffer.offset() as u64);
-    let memory = Memory::new(buffer, class).with_bindings(values);
+    let memory = Memory::new(buffer, class).with_bindings(values).with_shape(Some(&shape));
     Ok(UOp::leaf(Leaf::new(Arc::new(memory), offset, dtype, shape))?)
+}
+
+/// The values, memory or casts of it, with the extents that they were computed with, such as `n`, where these
+/// are others than in memory: an operand of symbolic size then fits them, and is of the size that they have.
+/// Nothing where none are.
+pub(crate) fn as_computed(nodes: &[UOp]) -> Option<Vec<UOp>> {
+    let mut any = false;
+    let mut one = |node: &UOp| {
+        let symbolic = symbolic_leaf(node)?;
+        any = true;
+        if node.dtype() == symbolic.dtype() { Some(symbolic) } else { symbolic.cast(node.dtype()).ok() }
+    };
+    let nodes: Vec<UOp> = nodes.iter().map(|node| one(node).unwrap_or_else(|| node.clone())).collect();
+    any.then_some(nodes)
+}
+
+/// The leaf of memory, or of what is cast, with the extents that it was computed with, if others.
+fn symbolic_leaf(node: &UOp) -> Option<UOp> {
+    let from = if let Op::Cast(_) = node.op() { node.source()? } else { node.clone() };
+    let leaf = from.op().leaf()?;
+    let memory = leaf.downcast::<Memory>()?;
+    let same = memory.bound_shape().is_some_and(|shape| shape == *leaf.shape());
+    let shape = memory.symbolic_shape().filter(|_| same && leaf.version() == leaf.data().version())?;
+    UOp::leaf(Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), shape.clone())).ok()
 }
 
 /// The extents of a leaf's elements in memory.

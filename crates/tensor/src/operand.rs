@@ -5,6 +5,7 @@ use svod_ir::graph::{Shape, UOp};
 use svod_ir::size::{BoundVariable, Size};
 
 use crate::error::{Result, TensorError, show, show_operands, show_typed};
+use crate::memory::as_computed;
 use crate::tensor::Tensor;
 
 /// A tensor, or a scalar that takes the type of the tensor it meets.
@@ -142,8 +143,14 @@ pub(crate) fn aligned(op: &'static str, operands: &[Operand], dtype: DType) -> R
 
 /// Nodes expanded to their common shape.
 pub(crate) fn broadcast(op: &'static str, nodes: Vec<UOp>) -> Result<Vec<UOp>> {
-    let shape = broadcast_shape(op, &nodes)?;
-    nodes.into_iter().map(|n| Ok(n.expand(shape.clone())?)).collect()
+    let to = |shape: Shape, nodes: Vec<UOp>| nodes.into_iter().map(|n| Ok(n.expand(shape.clone())?)).collect();
+    match broadcast_shape(op, &nodes) {
+        Ok(shape) => to(shape, nodes),
+        Err(misfit) => {
+            let Some(nodes) = as_computed(&nodes) else { return Err(misfit) };
+            to(broadcast_shape(op, &nodes).map_err(|_| misfit)?, nodes)
+        }
+    }
 }
 
 /// The common shape by NumPy's rules: aligned at the last dimension, 1 meets anything.

@@ -12,6 +12,7 @@ use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_typed};
 use crate::feeds::{Content, Input};
 use crate::lookups::Lookups;
+use crate::memory::as_computed;
 use crate::realize::{check_leaves, viewed, without_kernel};
 use crate::tensor::Tensor;
 
@@ -109,13 +110,13 @@ fn solve(extent: &Size, value: i64) -> Option<(String, i64)> {
 
 fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
     let (mut given, mut leaves, mut constant) = (Vec::with_capacity(inputs.len()), Vec::new(), Vec::new());
-    for (i, tensor) in inputs.iter().enumerate() {
+    for (i, (tensor, node)) in inputs.iter().zip(read_inputs(tensors, inputs)?).enumerate() {
         let start = leaves.len();
         if tensor.uop().uniform().is_some() {
             constant.push((i, start));
         }
-        leaves.extend(input_leaves(i, tensor)?);
-        let (dtype, shape) = (tensor.dtype(), tensor.uop().shape_arc().clone());
+        leaves.extend(input_leaves(i, &node)?);
+        let (dtype, shape) = (tensor.dtype(), node.shape_arc().clone());
         given.push(Input { dtype, shape, sharding: tensor.sharding(), parts: start..leaves.len() });
     }
     let mut roots = Vec::with_capacity(tensors.len());
@@ -158,14 +159,23 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
     Ok(Plan { plan, inputs: given, outputs, lookups, flags })
 }
 
+/// The nodes of inputs, in memory: of symbolic extents where these are what the expressions read.
+fn read_inputs(tensors: &[&Tensor], inputs: &[&Tensor]) -> Result<Vec<UOp>> {
+    inputs.iter().try_for_each(|input| input.realize())?;
+    let nodes: Vec<UOp> = inputs.iter().map(|input| input.uop()).collect();
+    let Some(symbolic) = as_computed(&nodes) else { return Ok(nodes) };
+    let graph = Graph::new(&tensors.iter().map(|t| t.uop()).collect::<Vec<_>>());
+    let reads = |node: &UOp| graph.nodes().contains(node);
+    Ok(nodes.into_iter().zip(symbolic).map(|(node, other)| if reads(&other) { other } else { node }).collect())
+}
+
 /// The leaves of an input, one for each device that has some of it.
-fn input_leaves(i: usize, tensor: &Tensor) -> Result<Vec<Leaf>> {
-    tensor.realize()?;
+fn input_leaves(i: usize, node: &UOp) -> Result<Vec<Leaf>> {
     let leaf = |part: &UOp| match part.op() {
         Op::Leaf(leaf) => Ok(leaf.clone()),
         _ => Err(TensorError::value("prepare", format!("input {i} is not in memory"))),
     };
-    tensor.uop().parts()?.iter().map(leaf).collect()
+    node.parts()?.iter().map(leaf).collect()
 }
 
 fn output_leaf(memory: &Arc<Memory>, shape: &Shape) -> Result<UOp> {

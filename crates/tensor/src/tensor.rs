@@ -83,6 +83,7 @@ impl Tensor {
     /// let part = x.narrow(0, 0, &n)?.with_values(&[n.bind(3)?])?;
     /// assert_eq!(part.shape(), [Size::from(&n)]);
     /// assert_eq!(part.to_vec::<f32>()?, [1.0, 2.0, 3.0]);
+    /// assert_eq!(part.shape(), [Size::from(3)]);
     /// # Ok::<(), svod_tensor::TensorError>(())
     /// ```
     pub fn with_values(&self, values: &[BoundVariable]) -> Result<Tensor> {
@@ -143,14 +144,13 @@ impl Tensor {
     }
 }
 
-/// The leaf of a forced node; that of a plan's output at its present version, with the extents of
-/// the run that wrote it.
+/// The leaf of a forced node, with the extents that its elements have in memory; that of a plan's output at
+/// its present version.
 fn latest(node: &UOp) -> UOp {
     let node = node.resolved();
     match node.op() {
-        Op::Leaf(leaf) if leaf.class() == LeafClass::Output && leaf.version() != leaf.data().version() => {
-            let run = leaf.downcast::<Memory>().and_then(Memory::bound_shape);
-            let shape = run.unwrap_or_else(|| leaf.shape().clone());
+        Op::Leaf(leaf) => {
+            let Some(shape) = present_shape(leaf) else { return node };
             let leaf = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), shape);
             UOp::leaf(leaf).expect("the type is that of a leaf that was accepted, the extents are those of a run")
         }
@@ -163,6 +163,23 @@ fn latest(node: &UOp) -> UOp {
             UOp::multi(&now, of).expect("parts of a run have the extents of the parts before")
         }
         _ => node,
+    }
+}
+
+/// The extents of a leaf's elements, where they are not those that it says, or where it is at an earlier
+/// version. Memory that is to be given when a plan runs has none yet.
+fn present_shape(leaf: &Leaf) -> Option<Shape> {
+    let numbers = |shape: &Shape| shape.iter().all(|n| n.as_const().is_some());
+    match leaf.class() {
+        LeafClass::Output if leaf.version() != leaf.data().version() => {
+            let run = leaf.downcast::<Memory>().and_then(Memory::bound_shape);
+            Some(run.unwrap_or_else(|| leaf.shape().clone()))
+        }
+        LeafClass::Data if !numbers(leaf.shape()) => {
+            let values = leaf.bindings();
+            leaf.shape().iter().map(|n| n.eval_bound(&values).ok().map(Size::from)).collect()
+        }
+        _ => None,
     }
 }
 
