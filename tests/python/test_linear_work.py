@@ -80,3 +80,74 @@ def test_folds_of_a_plan_that_is_given_other_values() -> None:
         a[at] = 2
         plan.execute(a)
         assert [out.item() for out in plan.outputs] == [at, 2, 4]
+
+
+N, CLASSES, COLUMNS = 20_000, 50_000, 3
+
+
+def one_hot_products(ids: svod.Tensor, table: svod.Tensor) -> list[svod.Tensor]:
+    """Rows of a table at some indices, in spellings that compare each index with each class."""
+    classes = svod.arange(table.shape[0])
+    hot = ids[:, None] == classes
+    return [
+        ids.one_hot(table.shape[0]).cast("float32") @ table,
+        hot.cast("float32") @ table,
+        (hot[:, :, None] * table).sum(1),
+        svod.einsum("nk,kj->nj", hot.cast("float32"), table),
+        svod.where(hot[:, :, None], table, 0.0).sum(1),
+        svod.where((ids[:, None] != classes)[:, :, None], 0.0, table).sum(1),
+        svod.where(hot[:, :, None], table, -np.inf).max(1).maximum(-1e30)
+        * (ids >= 0)[:, None]
+        * (ids < CLASSES)[:, None],
+    ]
+
+
+@pytest.mark.parametrize("spelling", range(7))
+def test_products_with_one_hot_rows_are_lookups(spelling: int) -> None:
+    ids, table = RNG.integers(-2, CLASSES + 2, N), RNG.standard_normal((CLASSES, COLUMNS)).astype(np.float32)
+    inside = (ids >= 0) & (ids < CLASSES)
+    expected = table[np.where(inside, ids, 0)] * inside[:, None]
+    # All pairs would be 3e9 products.
+    plan = svod.prepare(one_hot_products(svod.Tensor(ids), svod.Tensor(table))[spelling])
+    assert [kernel.name for kernel in plan.kernels] == [f"map_{N}x{COLUMNS}"]
+    plan.execute()
+    np.testing.assert_allclose(plan.outputs[0].numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("spelling", range(4))
+def test_products_with_one_hot_columns_add_at_indices(spelling: int) -> None:
+    ids, rows = RNG.integers(-2, CLASSES + 2, N), RNG.standard_normal((N, COLUMNS)).astype(np.float32)
+    inside = (ids >= 0) & (ids < CLASSES)
+    expected = np.zeros((CLASSES, COLUMNS))
+    np.add.at(expected, ids[inside], rows[inside])
+    i, g = svod.Tensor(ids), svod.Tensor(rows)
+    hot = svod.arange(CLASSES)[:, None] == i
+    result = [
+        lambda: i.one_hot(CLASSES).cast("float32").T @ g,
+        lambda: hot.cast("float32") @ g,
+        lambda: (hot[:, :, None] * g).sum(1),
+        lambda: svod.where(hot[:, :, None], g, 0.0).sum(1),
+    ][spelling]()
+    plan = svod.prepare(result)
+    assert [kernel.name for kernel in plan.kernels] == [f"scatter_{N}x{COLUMNS}"]
+    plan.execute()
+    np.testing.assert_allclose(plan.outputs[0].numpy(), expected, rtol=1e-5, atol=1e-5)
+    counts = hot.sum(1).numpy()
+    np.testing.assert_array_equal(counts, np.bincount(ids[inside], minlength=CLASSES))
+
+
+def test_what_is_not_selected_does_not_reach_a_one_hot_product() -> None:
+    table = np.arange(12, dtype=np.float32).reshape(4, 3)
+    table[2] = [np.nan, np.inf, -np.inf]
+    ids, t = svod.Tensor([3, 2, 9, 0]), svod.Tensor(table)
+    np.testing.assert_array_equal((ids.one_hot(4).cast("float32") @ t).numpy(), [table[3], table[2], [0] * 3, table[0]])
+    with svod.PrepareConfig(strict=True):
+        exact = (ids.one_hot(4).cast("float32") @ t).numpy()
+    np.testing.assert_array_equal(exact, [[np.nan] * 3, [np.nan, np.inf, -np.inf], [np.nan] * 3, [np.nan] * 3])
+    # Triangles, bands and sums of several equations stay what they are.
+    a = RNG.standard_normal((20, 20)).astype(np.float32)
+    x, at = svod.Tensor(a), svod.arange(20)
+    np.testing.assert_allclose((svod.where(at[:, None] <= at, x, 0.0)).sum(0).numpy(), np.triu(a).sum(0), rtol=1e-5)
+    np.testing.assert_allclose(svod.where(at[:, None] == at, x, 0.0).sum().numpy(), np.trace(a), rtol=1e-5)
+    band = (at[:, None] == at) | (at[:, None] == at + 1)
+    np.testing.assert_allclose((band * x).sum(1).numpy(), (a * (np.eye(20) + np.eye(20, k=-1))).sum(1), rtol=1e-5)

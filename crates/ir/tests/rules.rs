@@ -257,3 +257,118 @@ fn work_is_linear_in_the_graph() {
     let (before, after) = sizes(&permuted);
     assert!(before > 900 && after == 2, "{before} {after}");
 }
+
+/// Rules that take factors of zeros for finite keep the value of finite data; gives the elements of the
+/// largest node that is computed: in no leaf, and no repetition.
+fn selected(node: &UOp) -> i64 {
+    let roots = rewrite(std::slice::from_ref(node), &SIMPLIFY_FINITE).unwrap().roots;
+    verify(&Graph::new(&roots), Phase::Simplified).unwrap();
+    assert!(same(&value(node, &[]), &value(&roots[0], &[])), "{}", Graph::new(&[node.clone(), roots[0].clone()]));
+    let graph = Graph::new(&roots);
+    let computed = graph.nodes().iter().filter(|n| n.op().is_elementwise());
+    computed.map(|n| n.numel().as_const().unwrap()).max().unwrap_or(0)
+}
+
+/// A value in dimensions of `shape`: those of `dims`, repeated along the others.
+fn spread(x: &UOp, dims: &[usize], to: &[i64]) -> UOp {
+    let mut extents = vec![1; to.len()];
+    dims.iter().zip(x.shape()).for_each(|(d, n)| extents[*d] = n.as_const().unwrap());
+    x.reshape(shape(&extents)).unwrap().expand(shape(to)).unwrap()
+}
+
+#[test]
+fn folds_with_one_term_are_lookups() {
+    let alu = |op, operands: &[&UOp]| UOp::alu(op, &operands.iter().map(|x| (*x).clone()).collect::<Vec<_>>()).unwrap();
+    let ids = |count: i64| {
+        let values = [3, 0, 19, -1, 20, 7, 7, 500];
+        leaf(HostBuffer::from_i64(DType::I32, (0..count).map(|i| values[i as usize % values.len()])), &[count])
+    };
+    // 8 indices, 20 classes, rows of 3.
+    let whole = [8, 20, 3];
+    let index = spread(&ids(8), &[0], &whole).cast(DType::I64).unwrap();
+    let class = spread(&UOp::range(20).unwrap(), &[1], &whole);
+    let hot = alu(Alu::Eq, &[&index, &class]);
+    let table = spread(&numbers(&[20, 3]), &[1, 2], &whole);
+    let by_index = spread(&numbers(&[8, 3]), &[0, 2], &whole);
+    let zero = UOp::full(Const::zero(DType::F32), &shape(&whole)).unwrap();
+    let least = UOp::full(Const::min_value(DType::F32), &shape(&whole)).unwrap();
+    let number = hot.cast(DType::F32).unwrap();
+    let cold = alu(Alu::Ne, &[&class, &index]);
+    let picked = alu(Alu::Where, &[&hot, &table, &zero]);
+
+    // Rows of a table, in several spellings, and with what depends on the index besides.
+    for element in [
+        alu(Alu::Mul, &[&number, &table]),
+        alu(Alu::Mul, &[&table, &alu(Alu::Neg, &[&number])]),
+        picked.clone(),
+        alu(Alu::Where, &[&cold, &zero, &table]),
+        alu(Alu::Mul, &[&alu(Alu::Mul, &[&number, &by_index]), &table]),
+        alu(Alu::Mul, &[&number, &alu(Alu::Exp, &[&alu(Alu::Sub, &[&by_index, &table])])]),
+        hot.cast(DType::I64).unwrap(),
+    ] {
+        assert!(selected(&element.reduce(Monoid::Sum, &[1]).unwrap()) <= 24);
+        assert!(selected(&element.reduce(Monoid::Sum, &[1, 2]).unwrap()) <= 24);
+        assert!(selected(&element.reduce(Monoid::Sum, &[0, 1, 2]).unwrap()) <= 24);
+    }
+    let masked = alu(Alu::Where, &[&hot, &table, &least]);
+    assert!(selected(&masked.reduce(Monoid::Max, &[1]).unwrap()) <= 24);
+    assert!(selected(&hot.reduce(Monoid::Any, &[1]).unwrap()) <= 24);
+    assert!(selected(&cold.reduce(Monoid::All, &[1]).unwrap()) <= 24);
+    // The table depends on the index's dimension.
+    let own = alu(Alu::Mul, &[&number, &numbers(&whole)]);
+    assert!(selected(&own.reduce(Monoid::Sum, &[1]).unwrap()) <= 24);
+    // Other ranges: a part, from another number, downwards, of a narrow type.
+    let counted = |class: UOp| {
+        let class = spread(&class, &[1], &whole).cast(DType::I64).unwrap();
+        let hot = alu(Alu::Eq, &[&index, &class]).cast(DType::F32).unwrap();
+        alu(Alu::Mul, &[&hot, &table]).reduce(Monoid::Sum, &[1]).unwrap()
+    };
+    let full = |v| UOp::full(Const::i64(DType::I64, v), &shape(&[20])).unwrap();
+    let range = UOp::range(20).unwrap();
+    let part = UOp::range(30).unwrap().shrink(vec![(Size::from(4), Size::from(24))]).unwrap();
+    for class in [
+        part.clone(),
+        alu(Alu::Neg, &[&part]),
+        alu(Alu::Sub, &[&full(19), &range]),
+        alu(Alu::Add, &[&full(-7), &range.cast(DType::I8).unwrap().cast(DType::I64).unwrap()]),
+        alu(Alu::Sub, &[&range, &full(3)]),
+    ] {
+        assert!(selected(&counted(class)) <= 24);
+    }
+    // Numbers that the narrow type cannot hold wrap, and a triangle is no equation.
+    let wrapping = UOp::range(300).unwrap().cast(DType::I8).unwrap().cast(DType::I64).unwrap();
+    let wide = [8, 300];
+    let hot = alu(Alu::Eq, &[&spread(&ids(8), &[0], &wide).cast(DType::I64).unwrap(), &spread(&wrapping, &[1], &wide)]);
+    assert_eq!(selected(&hot.cast(DType::I64).unwrap().reduce(Monoid::Sum, &[1]).unwrap()), 2400);
+    let triangle = alu(Alu::Where, &[&alu(Alu::Lt, &[&class, &index]), &table, &zero]);
+    assert_eq!(selected(&triangle.reduce(Monoid::Sum, &[1]).unwrap()), 480);
+    // A diagonal.
+    let square = [20, 20];
+    let (row, column) = (spread(&range, &[0], &square), spread(&range, &[1], &square));
+    let hot = alu(Alu::Eq, &[&row, &column]).cast(DType::F32).unwrap();
+    let trace = alu(Alu::Mul, &[&hot, &numbers(&square)]);
+    assert!(selected(&trace.reduce(Monoid::Sum, &[0, 1]).unwrap()) <= 20);
+}
+
+#[test]
+fn folds_with_one_place_for_each_term_are_scatters() {
+    let alu = |op, operands: &[&UOp]| UOp::alu(op, &operands.iter().map(|x| (*x).clone()).collect::<Vec<_>>()).unwrap();
+    // 6 by 5 indices, 40 places, rows of 3.
+    let whole = [6, 40, 5, 3];
+    let ids = leaf(HostBuffer::from_i64(DType::I64, (0..30).map(|i| i * i % 43 - 1)), &[6, 5]);
+    let index = spread(&ids, &[0, 2], &whole);
+    let place = spread(&UOp::range(40).unwrap(), &[1], &whole);
+    let hot = alu(Alu::Eq, &[&place, &index]);
+    let number = hot.cast(DType::F32).unwrap();
+    let values = spread(&numbers(&[6, 5, 3]), &[0, 2, 3], &whole);
+    let table = spread(&numbers(&[40, 3]), &[1, 3], &whole);
+    for (element, axes, most) in [
+        (alu(Alu::Mul, &[&number, &values]), &[0, 2][..], 90),
+        (alu(Alu::Mul, &[&number, &values]), &[0], 90),
+        (alu(Alu::Mul, &[&number, &values]), &[0, 2, 3], 90),
+        (alu(Alu::Mul, &[&alu(Alu::Mul, &[&number, &values]), &table]), &[2], 90),
+        (hot.cast(DType::I64).unwrap(), &[0, 2, 3], 30),
+    ] {
+        assert!(selected(&element.reduce(Monoid::Sum, axes).unwrap()) <= most);
+    }
+}

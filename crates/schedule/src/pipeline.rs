@@ -12,7 +12,7 @@ use crate::shard::lower_shards;
 use svod_ir::graph::{Graph, GraphError, Leaf, Op, UOp};
 use svod_ir::kernel::Kernel;
 use svod_ir::pass::Pass;
-use svod_ir::rewrite::{RuleSet, SIMPLIFY, rewrite};
+use svod_ir::rewrite::{RuleSet, SIMPLIFY, SIMPLIFY_FINITE, rewrite};
 
 /// What graphs are rewritten for.
 struct About<'a> {
@@ -25,7 +25,9 @@ type GraphPass = fn(&Graph, &About) -> Result<Option<Rewritten>, GraphError>;
 
 const GRAPH: &[(Pass, GraphPass)] = &[
     (Pass::Shard, |graph, _| lower_shards(graph)),
-    (Pass::Algebra, |graph, about| Ok(rewritten(graph, &SIMPLIFY, about))),
+    (Pass::Algebra, |graph, about| {
+        Ok(rewritten(graph, if about.how.strict { &SIMPLIFY } else { &SIMPLIFY_FINITE }, about))
+    }),
     (Pass::Blocks, blocks),
     (Pass::Place, |graph, _| place(graph)),
 ];

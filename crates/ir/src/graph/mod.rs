@@ -31,6 +31,7 @@ mod parse;
 mod place;
 pub mod print;
 mod random;
+pub mod shape;
 pub mod sharding;
 mod uop;
 pub mod verify;

@@ -13,6 +13,7 @@ pub mod elementwise;
 pub mod folding;
 pub mod movement;
 pub mod pattern;
+pub mod selection;
 
 use crate::alu::Alu;
 use crate::graph::{GraphError, Op, Sources, Thunk, UOp};
@@ -26,6 +27,7 @@ pub use elementwise::{ANY, BITS, FLOATS_REASSOCIATED, INTEGERS, SIGNED};
 pub use folding::FOLDING;
 pub use movement::MOVEMENT;
 pub use pattern::{Bindings, Equation, Pattern};
+pub use selection::SELECTION;
 
 /// A rule written as a function: the name of what applied, and the replacement.
 pub type RuleFn = fn(&UOp) -> Result<Option<(&'static str, UOp)>, GraphError>;
@@ -68,6 +70,10 @@ pub struct RuleSet {
 /// What every graph goes through: exact for every type, NaN, infinities and -0 included.
 pub static SIMPLIFY: LazyLock<RuleSet> =
     LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, ANY, SIGNED, BITS, INTEGERS]));
+
+/// As [`SIMPLIFY`], and what takes factors of zeros for finite.
+pub static SIMPLIFY_FINITE: LazyLock<RuleSet> =
+    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, SELECTION, ANY, SIGNED, BITS, INTEGERS]));
 
 impl RuleSet {
     /// The rules of these families. Functions are tried first, then equations, in this order.

@@ -1,13 +1,14 @@
 //! How kernels read nodes: from each node to its operands, through the axes of the kernel that wants it.
 
 use super::costs::elements;
-use super::shapes::{merged, squeezed};
+use super::shapes::merged;
 use super::{Fuse, bound, is_order};
 use rustc_hash::FxHasher;
 use smallvec::{SmallVec, smallvec};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use svod_ir::graph::Op;
+use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::size::Size;
 

@@ -7,8 +7,9 @@
 //! along one row and at least one reduction of it.
 
 use super::is_contraction;
-use super::shapes::{repeated_dims, squeezed};
+use super::shapes::repeated_dims;
 use rustc_hash::FxHashMap;
+use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
 
