@@ -112,6 +112,24 @@ def test_a_composition_of_permuted_views_is_one_kernel() -> None:
     check(mixed, reference(q, k, v))
 
 
+def test_masks_of_tokens_are_converted_once() -> None:
+    """A kernel of its own makes the bias of a mask, and layers share it; a mask of positions is never in memory."""
+    q, k, v = (data((2, 3, 40, 16), seed=seed) for seed in range(3))
+    used = (np.arange(40) < np.array([[40], [23]])).astype(np.int64)
+    key, value = svod.Tensor(k), svod.Tensor(v)
+    bias = ((svod.Tensor(used).float() - 1.0) * 1e9).reshape(2, 1, 1, 40)
+    hidden = (used[:, None, None, :] - 1.0) * 1e9
+
+    def layer(query: svod.Tensor, bias: svod.Tensor) -> svod.Tensor:
+        return (query @ key.transpose(-2, -1) / 4 + bias).softmax(-1) @ value
+
+    once = reference(q, k, v, hidden)
+    check(layer(layer(svod.Tensor(q), bias), bias), reference(once.astype(np.float32), k, v, hidden), kernels=3)
+    place = svod.arange(40)
+    both = bias + svod.where(place.reshape(40, 1) >= place, 0.0, -1e9)
+    check(layer(svod.Tensor(q), both), reference(q, k, v, hidden + np.where(causal(40, 40) < 0, -1e9, 0)), kernels=2)
+
+
 def test_no_weights_in_memory_unless_wanted() -> None:
     q, k, v = (data((1, 2, 20, 8), seed=seed) for seed in range(3))
     weights = (svod.Tensor(q) @ svod.Tensor(k).transpose(-2, -1)).softmax(-1)

@@ -95,6 +95,8 @@ pub(crate) struct Repeated {
     pub reads: f64,
     /// How often all of it would be computed.
     pub times: f64,
+    /// Whether what reads it waits for memory meanwhile.
+    pub waits: bool,
 }
 
 impl Repeated {
@@ -135,6 +137,9 @@ impl Repeated {
 
     /// Operations that an element takes while memory is waited for.
     fn hidden(&self) -> u32 {
+        if !self.waits {
+            return 0;
+        }
         (self.dtype.bytes().max(4) as f64 * OPERATIONS_PER_BYTE) as u32
     }
 }
@@ -197,7 +202,8 @@ mod tests {
     use super::*;
 
     fn twice(operations: u32, operands: i64) -> Repeated {
-        Repeated { elements: 1000, dtype: DType::F32, operands: operands * 4000, operations, reads: 2.0, times: 2.0 }
+        let operands = operands * 4000;
+        Repeated { elements: 1000, dtype: DType::F32, operands, operations, reads: 2.0, times: 2.0, waits: true }
     }
 
     #[test]
@@ -210,6 +216,10 @@ mod tests {
         // In a loop of many rounds it is moved once.
         let round = Repeated { reads: 1.0, times: f64::from(1 << 20), ..twice(12, 1) };
         assert!(round.why_once().is_some());
+        // A few operations hide behind memory, but not in a loop over what lies in cache.
+        let few = Repeated { operations: 3, ..round };
+        assert_eq!(few.why_once(), None);
+        assert!(Repeated { waits: false, ..few }.why_once().is_some());
         let estimate = twice(20, 1).estimate();
         assert_eq!((estimate.bytes, estimate.spared, estimate.repeated), (16_000, 8000, 20_000));
     }
@@ -223,6 +233,7 @@ mod tests {
             operations: 30,
             reads: 1.0,
             times: 1e12,
+            waits: true,
         };
         assert!(huge.why_once().is_some());
     }

@@ -205,7 +205,7 @@ impl Fuse<'_> {
             self.graph.sources(node).iter().for_each(|s| self.output[*s as usize] = true);
         }
         let points = elements(value) as f64;
-        let mut reads = Reads { many: false, scattered: false, variants: 1, points };
+        let mut reads = Reads { many: false, scattered: false, variants: 1, points, waits: true };
         let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {
                 let absorbed = &mut self.kernels[wanted.kernel as usize];
@@ -234,6 +234,10 @@ impl Fuse<'_> {
             if contraction && !self.roles.contains_key(&node) {
                 self.begin_chain(node, kernel);
             }
+        }
+        if matches!(self.roles.get(&node), Some(Role::Row | Role::Stage)) {
+            // What is copied for a product comes from memory, rows of scores do not.
+            reads.waits = is_contraction(self.graph, node);
         }
         if self.roles.get(&node) == Some(&Role::Stage) {
             // What is computed once a row and key is not repeated by the last product's columns.
@@ -387,14 +391,21 @@ impl Fuse<'_> {
         let unnamed = (0..kernel.extents.len().min(64)).filter(|a| wanted.access.scope & !named & (1 << a) != 0);
         let rounds = unnamed.fold(1i64, |n, a| n.saturating_mul(kernel.extents[a].max(1)));
         let several = wanted.reads.many || wanted.reads.scattered;
-        let reads = if several { wanted.reads.points / elements(value).max(1) as f64 } else { 1.0 };
+        let elements = elements(value);
+        let reads = if several { wanted.reads.points / elements.max(1) as f64 } else { 1.0 };
+        let operands = self.costs.operands[node as usize];
+        // Along a row in cache nothing hides what is done at each point; masks that are larger than what
+        // they are made of are computed there all the same, rather than read.
+        let along = named >> kernel.over.len().min(63) != 0;
+        let larger = elements.saturating_mul(value.dtype().bytes() as i64) > operands;
         Repeated {
-            elements: elements(value),
+            elements,
             dtype: value.dtype(),
-            operands: self.costs.operands[node as usize],
+            operands,
             operations: self.costs.operations[node as usize],
             reads,
             times: rounds as f64 * reads,
+            waits: wanted.reads.waits || !along || larger,
         }
     }
 

@@ -77,6 +77,8 @@ pub(super) struct Reads {
     pub variants: u32,
     /// Values that are computed then, of all points but without what repeats them.
     pub points: f64,
+    /// Whether it is read where memory is waited for, rather than along rows that lie in cache.
+    pub waits: bool,
 }
 
 /// What the users of a node want of it.
@@ -229,6 +231,7 @@ impl Fuse<'_> {
         let known = &mut wanted.reads;
         known.many |= reads.many;
         known.scattered |= reads.scattered;
+        known.waits &= reads.waits;
         if wanted.kernel != kernel {
             known.many = true;
             known.points += reads.points;
