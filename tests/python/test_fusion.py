@@ -530,3 +530,64 @@ def test_what_memory_hides_is_computed_again() -> None:
     t = svod.Tensor(x)
     e = (t * 0.1).exp()
     check([e.sum(0), e.sum(1)], [np.exp(x * 0.1).sum(0), np.exp(x * 0.1).sum(1)], kernels=2, tolerance=1e-4)
+
+
+@pytest.mark.parametrize(
+    "step", [lambda y: y.sin(), lambda y: (y + 2.0) ** 0.7, lambda y: (y + 2.0).log2(), lambda y: y.erf()]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_kernels_of_elementary_functions_stay_small(step: Function, dtype: str) -> None:
+    x = draw(16, 24).astype(dtype)
+    y, right = svod.Tensor(x), svod.Tensor(x)
+    for _ in range(30):
+        y, right = step(y) * 0.999 + 0.01, (step(right) * 0.999 + 0.01).realize()
+    plan = svod.prepare(y)
+    assert len(plan.kernels) > 1
+    # Some 400 instructions, once as vectors and once for the elements that fill none.
+    assert max(len(kernel.source) for kernel in plan.kernels) < 100_000
+    plan.execute()
+    np.testing.assert_allclose(plan.outputs[0].numpy(), right.numpy(), rtol=1e-5)
+
+
+def test_chains_of_reductions_are_kernels_of_bounded_size() -> None:
+    x = svod.Tensor(draw(70, 90))
+    y = x
+    for i in range(24):
+        y = (y * 1.0001 + i).sin().sum(0, keepdim=True) + x
+    plan = svod.prepare(y)
+    assert max(len(kernel.source) for kernel in plan.kernels) < 120_000
+    right = x.numpy().astype(np.float64)
+    for i in range(2):
+        right = np.sin(right * 1.0001 + i).sum(0, keepdims=True) + x.numpy()
+    short = (x * 1.0001).sin().sum(0, keepdim=True) + x
+    short = (short * 1.0001 + 1).sin().sum(0, keepdim=True) + x
+    np.testing.assert_allclose(short.numpy(), right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_the_first_of_an_order_and_its_value_are_one_kernel(largest: bool, dtype: str) -> None:
+    x = (draw(50, 300) * 10).astype(dtype)
+    order = np.argmax(x, 1) if largest else np.argmin(x, 1)
+    values, at = svod.Tensor(x).topk(1, largest=largest)
+    check([values, at], [x[np.arange(50), order][:, None], order[:, None]])
+    values, at = svod.Tensor(x.T.copy()).topk(1, 0, largest=largest)
+    check([values[0], at[0]], [x[np.arange(50), order], order])
+
+
+def test_the_first_of_an_order_among_nan() -> None:
+    nan, inf = np.nan, np.inf
+    x = np.array([[1, nan, 0, nan], [nan, inf, inf, nan], [nan, nan, nan, nan], [-inf, 3, nan, -inf]], np.float32)
+    for largest in (True, False):
+        values, at = svod.Tensor(x).topk(1, largest=largest)
+        several, where = svod.Tensor(x).topk(2, largest=largest)
+        np.testing.assert_array_equal(values.numpy(), several.numpy()[:, :1])
+        np.testing.assert_array_equal(at.numpy(), where.numpy()[:, :1])
+
+
+def test_positions_that_a_sort_gives_need_no_check() -> None:
+    x = draw(40, 60)
+    values, at = svod.Tensor(x).topk(3)
+    check([values, at], [-np.sort(-x, 1)[:, :3], np.argsort(-x, 1)[:, :3]], kernels=2)
+    order = svod.Tensor(x).argsort(1)
+    check([svod.Tensor(x).gather(1, order)], [np.sort(x, 1)], kernels=2)

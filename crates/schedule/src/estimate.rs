@@ -7,6 +7,10 @@
 
 use std::fmt;
 use svod_dtype::DType;
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId};
+use svod_ir::kernel::{Kernel, Stage};
+use svod_ir::lowered::cost::slots_of;
 use svod_ir::target::Target;
 
 /// Nodes of one kernel at most, twice as many with movements; operations of kernels that become one. Bounds
@@ -40,6 +44,37 @@ const OPERATIONS_PER_BYTE: f64 = 2.5;
 /// The part of the traffic of the lesser of two kernels that has to be spared for them to become one: less
 /// is not worth a larger kernel.
 const WORTH: i64 = 8;
+
+/// Vector instructions of an operation, whether they are run each time or not: those of trigonometric
+/// functions reduce large arguments apart.
+pub(crate) fn instructions_of(op: Alu, dtype: DType) -> u32 {
+    let wide = dtype == DType::F64;
+    match op {
+        Alu::Sin | Alu::Cos | Alu::Tan if wide => 200,
+        Alu::Sin | Alu::Cos | Alu::Tan => 170,
+        Alu::Pow if dtype.is_float() => 120,
+        Alu::Erf if wide => 72,
+        Alu::Log2 if wide => 52,
+        Alu::Log | Alu::Log2 => 38,
+        Alu::Exp | Alu::Exp2 => 30,
+        op => slots_of(op, dtype.is_float(), 1.0) as u32,
+    }
+}
+
+/// Vector instructions for a point of each of a kernel's stages.
+pub(crate) fn code_of(kernel: &Kernel) -> u32 {
+    kernel.stages.iter().map(|stage| code_of_stage(kernel, stage)).fold(0, u32::saturating_add)
+}
+
+/// Vector instructions for a point of a stage.
+pub(crate) fn code_of_stage(kernel: &Kernel, stage: &Stage) -> u32 {
+    let of = |e: ExprId| match kernel.exprs.get(e) {
+        Expr::Alu(op, operands) => operands.last().map_or(0, |x| instructions_of(*op, kernel.exprs.dtype(*x))),
+        Expr::Load { .. } | Expr::Cast(..) => 1,
+        _ => 0,
+    };
+    kernel.exprs.reachable(&stage.roots()).into_iter().map(of).fold(0, u32::saturating_add)
+}
 
 /// The caches that decisions go by, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -338,7 +338,8 @@ impl Fuse<'_> {
         let again = self.repeated(node, wanted);
         let code = instructions(value).saturating_mul(wanted.reads.variants);
         let full = kernel.nodes >= MAX_NODES || kernel.code.saturating_add(code) > MAX_CODE;
-        if wide || (full && !again.is_hidden()) {
+        let computed = is_barrier(value.op()) || !again.is_hidden();
+        if wide || (full && computed) {
             return self.decide(node, again.estimate(), Verdict::Realize("the kernel would be too large"));
         }
         if let Op::Reduce(..) = value.op() {

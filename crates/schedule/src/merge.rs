@@ -12,7 +12,9 @@ mod join;
 mod rows;
 
 use crate::contraction::{are_heads, recognise, window};
-use crate::estimate::{Decision, Estimate, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, MAX_PRODUCTS, Verdict};
+use crate::estimate::{
+    Decision, Estimate, MAX_CODE, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, MAX_PRODUCTS, Verdict, code_of,
+};
 use crate::heuristic::worth_a_tile;
 use crate::preschedule::Purpose;
 use crate::rangeify::Ranged;
@@ -175,7 +177,8 @@ impl<'g> Merger<'g> {
         let operations = [first, second].map(|r| operations(&r.kernel)).iter().sum::<usize>();
         let params = first.params.len() + second.params.iter().filter(|n| !first.params.contains(n)).count();
         let outputs = first.outputs.len() + second.outputs.len();
-        let too_large = operations > MAX_NODES || params > MAX_PARAMS || outputs > MAX_OUTPUTS;
+        let code = [first, second].map(|r| code_of(&r.kernel)).iter().sum::<u32>();
+        let too_large = operations > MAX_NODES || code > MAX_CODE || params > MAX_PARAMS || outputs > MAX_OUTPUTS;
         let why = match (&rows, estimate.why_apart(each[0].min(each[1]))) {
             (None, _) => Some("they have no rows in common"),
             (_, None) if too_large => Some("the kernel would be too large"),

@@ -203,6 +203,7 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
                 let source = &graph.nodes()[sources[0] as usize];
                 Some((0, count(&source.shape()[axes[0]]) - 1))
             }
+            Op::ArgSort(axis, ..) => Some((0, count(&graph.nodes()[sources[0] as usize].shape()[*axis]) - 1)),
             Op::Cast(_) => fits(of(0).or(type_bounds(graph.nodes()[sources[0] as usize].dtype()))),
             Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) | Op::Window(..) => of(0),
             Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) | Op::Shard(_) => of(0),

@@ -4,7 +4,8 @@
 
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::graph::UOp;
+use svod_ir::graph::{Shape, UOp};
+use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
@@ -34,8 +35,11 @@ impl Tensor {
             let given = show_operands(std::slice::from_ref(&node));
             return Err(TensorError::value(op, format!("{k} elements along axis {at} of {given}")));
         }
-        let positions = Tensor::from_uop(node.argsort(at, largest, k)?);
-        Ok((self.gather(axis, &positions)?, positions))
+        if k == 1 {
+            return first(&node, at, largest).map(|(value, at)| (Tensor::from_uop(value), Tensor::from_uop(at)));
+        }
+        let positions = node.argsort(at, largest, k)?;
+        Ok((Tensor::from_uop(node.gather(at, &positions)?), Tensor::from_uop(positions)))
     }
 
     /// The `k`-th smallest element along `axis`, counted from 1.
@@ -99,6 +103,29 @@ impl Tensor {
         let zero = UOp::full(Const::zero(weights.dtype()), &[Size::from(length)].into_iter().collect())?;
         Tensor::from_uop(zero).scatter_add(0, self, &weights)
     }
+}
+
+/// The first element in an order along an axis, which becomes 1, and where it is: folds of one pass.
+fn first(node: &UOp, axis: usize, descending: bool) -> Result<(UOp, UOp)> {
+    let mut shape = node.shape().to_vec();
+    shape[axis] = Size::ONE;
+    let shape: Shape = shape.into();
+    let fold = |x: &UOp, by: Monoid| x.reduce(by, &[axis])?.reshape(shape.clone());
+    if descending {
+        return Ok((fold(node, Monoid::Max)?, fold(node, Monoid::ArgMax)?));
+    }
+    if !node.dtype().is_float() {
+        return Ok((fold(node, Monoid::Min)?, fold(node, Monoid::ArgMin)?));
+    }
+    // NaN comes last: the least of the numbers, and the first element where there is none.
+    let numbers = UOp::alu(Alu::Eq, &[node.clone(), node.clone()])?;
+    let greatest = UOp::full(Const::max_value(node.dtype()), node.shape_arc())?;
+    let least = fold(&UOp::alu(Alu::Where, &[numbers.clone(), node.clone(), greatest])?, Monoid::Min)?;
+    let any = fold(&numbers, Monoid::Any)?;
+    let nan = UOp::full(Const::f64(node.dtype(), f64::NAN), &shape)?;
+    let value = UOp::alu(Alu::Where, &[any, least, nan])?;
+    let found = UOp::alu(Alu::Eq, &[node.clone(), value.expand(node.shape_arc().clone())?])?;
+    Ok((value, fold(&found, Monoid::ArgMax)?))
 }
 
 /// Whether an element comes before a value, or with `right` not after it; NaN is the greatest.

@@ -1,11 +1,11 @@
 //! What values are made of, if they are computed where they are read.
 
 use super::{is_barrier, is_source};
+use crate::estimate::instructions_of;
 use crate::place::is_transfer;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, UOp};
-use svod_ir::lowered::cost::slots_of;
 
 /// Of each node: counted as a tree down to memory and to what never is computed twice, saturating.
 pub(super) struct Costs {
@@ -58,12 +58,10 @@ impl Costs {
     }
 }
 
-/// Vector instructions that compute a node's operation, whether they are run each time or not: those of
-/// trigonometric functions reduce large arguments apart.
+/// Vector instructions that compute a node's operation at one position.
 pub(super) fn instructions(node: &UOp) -> u32 {
     match node.op() {
-        Op::Alu(Alu::Sin | Alu::Cos | Alu::Tan) => 64,
-        Op::Alu(op) => slots_of(*op, node.dtype().is_float(), 1.0) as u32,
+        Op::Alu(op) => instructions_of(*op, node.dtype()),
         Op::Rand(_) => 100,
         // Whether a position is inside is compared and chosen by.
         Op::Pad(..) => 2,

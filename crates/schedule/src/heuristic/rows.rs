@@ -4,6 +4,7 @@ use super::cost::{contiguous, cost, extent, loads_only_constants, round_up, step
 use super::transpose::crossed;
 use super::{Choice, TASK, is_output};
 use crate::contraction::{axes_of, scans, stage_axes};
+use crate::estimate::code_of_stage;
 use crate::lower::{LONGEST_SUM, cascades};
 use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
 use svod_ir::expr::{Expr, ExprId, Mem};
@@ -21,6 +22,8 @@ const STREAMED_ROW: i64 = 512;
 const SHORTEST: i64 = 8;
 /// Points of an axis at most that is laid out where it fills no vector.
 const LAID_OUT: i64 = 16;
+/// Instructions of a loop's body at most for it to be laid out several times.
+const UNROLLED: u32 = 320;
 /// Rows that read something for which a copy that lies better is worth making.
 const ROWS_WORTH_A_COPY: i64 = 16;
 
@@ -110,7 +113,8 @@ impl Choice<'_> {
                 self.split(block.clone(), lanes, Tail::Rest);
                 let inner = LoopRef { part: block.part + 1, ..block.clone() };
                 order.extend([block.clone(), inner.clone()]);
-                vec![Opt::Bind { at: block, to: To::Unroll }, Opt::Bind { at: inner, to: To::Vector }]
+                let unroll = (unrolled(k, out) > 1).then_some(Opt::Bind { at: block, to: To::Unroll });
+                unroll.into_iter().chain([Opt::Bind { at: inner, to: To::Vector }]).collect()
             }
             (None, Some(axis)) => {
                 let vectors = if streams.is_some() { 1 } else { unrolled(k, out) };
@@ -362,11 +366,13 @@ fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
     found
 }
 
-/// Vectors that a loop takes at once, so that each carry has an accumulator of its own for each of them.
+/// Vectors that a loop takes at once, so that each carry has an accumulator of its own for each of them. Long
+/// bodies hide what they wait for.
 pub(super) fn unrolled(k: &Kernel, stage: usize) -> i64 {
+    let room = (UNROLLED / code_of_stage(k, &k.stages[stage]).max(1)).clamp(1, 4).next_power_of_two() as i64;
     match &k.stages[stage].body {
-        Body::Fold { carries, .. } => (4 / carries.len().max(1) as i64).max(1),
-        _ => 4,
+        Body::Fold { carries, .. } => (room.min(4) / carries.len().max(1) as i64).max(1),
+        _ => room.min(4),
     }
 }
 
