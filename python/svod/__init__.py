@@ -9,7 +9,8 @@
 [1.0, 1.0]
 
 Functions of tensors have the names of the Python array API standard, methods those of
-PyTorch. Every exception is an `svod.Error`, and the built-in that one would catch.
+PyTorch. Every exception is an `svod.Error`, and the built-in that one would catch; a call that does not fit a
+signature, with too many arguments or text for a number, is Python's own `TypeError`, as anywhere.
 """
 
 from svod import nn
@@ -19,6 +20,7 @@ from svod._jit import Jitted, jit
 from svod._steps import custom, iterate
 from svod._svod import (
     ArgumentError,
+    ArgumentTypeError,
     CompileError,
     DeviceError,
     DType,
@@ -95,6 +97,7 @@ from svod._weights import MissingTensorError, Weights, load_safetensors
 
 __all__ = [
     "ArgumentError",
+    "ArgumentTypeError",
     "CompileError",
     "DType",
     "DTypeError",

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
+import os
+import re
 import sys
 import threading
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from svod import _tree
 from svod._svod import (
     ArgumentError,
     ExecutionPlan,
     Graph,
+    PrepareConfig,
     ShapeError,
     Size,
     Tensor,
     TraceError,
     Variable,
+    _is_tracing,
     _same,
     _signature,
+    _Trace,
     prepare,
 )
-from svod._tree import inlining, is_inlining, key, rebuilder, rebuilt, taken
+from svod._tree import key, rebuilder, rebuilt, taken
 from svod.nn._module import tensors_of
 
 __all__ = ["Jitted", "jit"]
@@ -38,7 +47,7 @@ _STATIC = (bool, int, float, complex, str, bytes, type(None), Variable)
 
 
 @dataclasses.dataclass(slots=True)
-class _Trace:
+class _Traced:
     """What tracing made of one kind of arguments."""
 
     plan: ExecutionPlan | None
@@ -105,11 +114,28 @@ class _Signature:
         return tuple(filled), named | rest
 
 
+_all: weakref.WeakSet[Jitted[Any, Any]] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """Locks that are free: those that another thread held are taken for good in a process that was forked."""
+    for function in _all:
+        function._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
 class Jitted(Generic[P, R]):
     """A function made by `jit`."""
 
     def __init__(
-        self, function: Callable[P, R], shapes: Mapping[str, Sequence[int | Variable | Size]], max_traces: int
+        self,
+        function: Callable[P, R],
+        shapes: Mapping[str, Sequence[int | Variable | Size]],
+        max_traces: int,
+        config: PrepareConfig | None = None,
     ) -> None:
         if not callable(function):
             raise ArgumentError(f"jit: a function is to be traced, not {function!r}")
@@ -119,10 +145,12 @@ class Jitted(Generic[P, R]):
         self._function = function
         self._shapes = {name: tuple(shape) for name, shape in shapes.items()}
         self._max_traces = max_traces
+        self._config = config
         self._parameters = _Signature(function)
-        self._traces: dict[Hashable, _Trace] = {}
+        self._traces: dict[Hashable, _Traced] = {}
         self._calls = 0
         self._lock = threading.RLock()
+        _all.add(self)
         positions = enumerate(self._parameters.positional)
         self._positions = {at: self._shapes[name] for at, name in positions if name in self._shapes}
         known = {*self._parameters.positional, *self._parameters.keyword}
@@ -130,7 +158,7 @@ class Jitted(Generic[P, R]):
             raise ArgumentError(f"jit: {self._name} has no parameter {sorted(unknown)}, whose shape is declared")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if is_inlining():
+        if _is_tracing():
             return self._function(*args, **kwargs)
         trace, arrays, sizes = self._find(args, kwargs)
         try:
@@ -141,7 +169,7 @@ class Jitted(Generic[P, R]):
             else:
                 outputs = trace.plan.run(*arrays)
         except ShapeError as error:
-            raise ShapeError(f"jit: {self._name}: {error}") from error
+            raise ShapeError(f"jit: {self._name}: {self._with_names(str(error), args, kwargs)}") from error
         results: list[Any] = outputs
         for at in trace.numbers:
             results[at] = results[at].item()
@@ -179,7 +207,19 @@ class Jitted(Generic[P, R]):
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", repr(self._function))
 
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Trace, list[Any], list[Size]]:
+    def _with_names(self, message: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """The message of the plan, with the names of parameters in place of numbers of inputs."""
+        args, kwargs = self._parameters.bound(args, kwargs)
+        names: list[str] = []
+        given = [*zip(self._parameters.positional, args, strict=False), *kwargs.items()]
+        for name, value in given:
+            arrays: list[Any] = []
+            key(value, arrays, [])
+            names += [name if len(arrays) == 1 else f"{name}, array {i}" for i in range(len(arrays))]
+        message = message.removeprefix("execute: ")
+        return re.sub(r"input (\d+)", lambda found: dict(enumerate(names)).get(int(found[1]), found[0]), message)
+
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Traced, list[Any], list[Size]]:
         """The trace of these arguments, and their arrays and sizes."""
         if kwargs or len(args) < self._parameters.enough:
             args, kwargs = self._parameters.bound(args, kwargs)
@@ -209,14 +249,14 @@ class Jitted(Generic[P, R]):
                     self._traces.pop(min(self._traces, key=lambda known: self._traces[known].used))
         return trace, arrays, sizes
 
-    def _known(self, kind: Hashable) -> _Trace | None:
+    def _known(self, kind: Hashable) -> _Traced | None:
         """The trace of a kind, if there is one whose constants still have their values."""
         trace = self._traces.get(kind)
         if trace is None or (trace.constants and not _same(trace.constants, trace.values)):
             return None
         return self._used(trace)
 
-    def _used(self, trace: _Trace) -> _Trace:
+    def _used(self, trace: _Traced) -> _Traced:
         self._calls += 1
         trace.used = self._calls
         return trace
@@ -234,37 +274,39 @@ class Jitted(Generic[P, R]):
         positional = [array(name, value) for name, value in zip(names, args, strict=False)]
         return (*positional, *args[len(positional) :]), {name: array(name, value) for name, value in kwargs.items()}
 
-    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, tuple[Any, ...]]) -> _Trace:
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, tuple[Any, ...]]) -> _Traced:
         held: list[Any] = []
+        holders: list[Any] = []
 
         def constant(value: Any) -> Any:
             if isinstance(value, Size):
                 return value._free()
             if not isinstance(value, _STATIC):
-                held.append(value)
+                held.extend(_tree.held(value))
+                holders.append(value.__self__ if isinstance(value, MethodType) else value)
             return value
 
         given: list[Any] = []
         structure = taken((args, kwargs), given, constant)
         inputs: list[Tensor] = []
+        trace = _Trace()
         slot = 0
         for i, array in enumerate(given):
             shape = shapes.get(i, tuple(array.shape))
             if isinstance(array, Tensor):
-                inputs.append(array._placeholder_for(shape, slot))
+                inputs.append(trace.placeholder_for(array, shape, slot))
                 slot += 1 if isinstance(array.device, str) else len(array.device)
             else:
-                inputs.append(Tensor._placeholder(shape, array.dtype, slot))
+                inputs.append(trace.placeholder(shape, array.dtype, slot))
                 slot += 1
         args, kwargs = rebuilt(structure, inputs)
-        holders = (holder for holder in held if not isinstance(holder, type))
-        constants = [tensor for holder in holders for tensor in tensors_of(holder)]
+        constants = [tensor for holder in holders if not isinstance(holder, type) for tensor in tensors_of(holder)]
         values = [tensor._snapshot() for tensor in constants]
-        try:
-            with inlining():
-                result = self._function(*args, **kwargs)
-        except TraceError as error:
-            raise TraceError(f"jit: {self._name}: {error}") from error
+        with contextlib.nullcontext() if self._config is None else self._config:
+            try:
+                result = trace.run(self._function, args, kwargs)
+            except TraceError as error:
+                raise TraceError(f"jit: {self._name}: {error}") from error
         found: list[Any] = []
         numbers: list[int] = []
 
@@ -279,9 +321,9 @@ class Jitted(Generic[P, R]):
         tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
         outputs = [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
         graph = str(Graph(*outputs)) if outputs else ""
-        plan = prepare(*outputs, inputs=inputs) if outputs else None
+        plan = prepare(*outputs, inputs=inputs, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
-        return _Trace(plan, variables, graph, rebuilder(shape), numbers, held, constants, values)
+        return _Traced(plan, variables, graph, rebuilder(shape), numbers, held, constants, values)
 
 
 def _values(sizes: list[Size], wanted: frozenset[str]) -> dict[str, int]:
@@ -300,7 +342,10 @@ def jit(function: Callable[P, R]) -> Jitted[P, R]: ...
 
 @overload
 def jit(
-    *, shapes: Mapping[str, Sequence[int | Variable | Size]] = ..., max_traces: int = ...
+    *,
+    shapes: Mapping[str, Sequence[int | Variable | Size]] = ...,
+    max_traces: int = ...,
+    config: PrepareConfig | None = ...,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
@@ -309,6 +354,7 @@ def jit(
     *,
     shapes: Mapping[str, Sequence[int | Variable | Size]] | None = None,
     max_traces: int = 64,
+    config: PrepareConfig | None = None,
 ) -> Any:
     """Makes of a function of tensors one that is traced once and then runs as a plan.
 
@@ -319,14 +365,18 @@ def jit(
 
     What changes from call to call without a new trace: tensors, arrays, NumPy's scalars (`np.float32(0.1)`),
     and the values of bound variables (`n.bind(5)`). What is part of the trace, so that each new value is
-    traced and compiled anew: Python's numbers, of which `np.float64` is one, and text, and other objects, by
-    identity. `shapes` declares shapes of arguments by name, whose variables any size may take.
+    traced and compiled anew: Python's numbers, of which `np.float64` is one, text, slices, ranges, sets, and whatever
+    else is equal to others by value; other objects, such as `self`, by identity and by their attributes, those of
+    objects among them included, but for what arrays and containers of over 1000 items hold. `shapes` declares
+    shapes of arguments by name, whose variables any size may take. `config` is what the function is prepared with,
+    in place of the surrounding one.
 
     Results are tensors of their own, in the structure that the function gives; sizes are the numbers that they
-    are in this call. Tensors that the function finds elsewhere are constants, and what it does besides happens
-    only while it is traced. Tensors among the attributes of an argument, such as `self`, are constants too, and
-    it is traced anew when they are replaced; its other attributes are looked at once. Looking at data there
-    (`numpy()`, `float(t)`, `if t:`) raises `TraceError`.
+    are in this call. Tensors that the function finds elsewhere are constants, and what follows from constants alone
+    is computed once. So are random numbers: those that the function draws are drawn when it is traced, and are
+    the same in each call; draw them outside, and pass them. What the function does besides also happens only while
+    it is traced. Looking at data there (`numpy()`, `float(t)`, `if t:`), and assigning to an argument or to a
+    tensor from outside, raises `TraceError`: return the new value.
 
     >>> import numpy as np, svod
     >>> n = svod.Variable("n", 1, 64)
@@ -345,5 +395,5 @@ def jit(
     if max_traces < 1:
         raise ArgumentError(f"jit: max_traces must be at least 1, not {max_traces}")
     if function is None:
-        return functools.partial(jit, shapes=shapes, max_traces=max_traces)
-    return Jitted(function, {} if shapes is None else shapes, max_traces)
+        return functools.partial(jit, shapes=shapes, max_traces=max_traces, config=config)
+    return Jitted(function, {} if shapes is None else shapes, max_traces, config)

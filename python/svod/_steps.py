@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, Size, Tensor, Variable, _custom, _iterate, float32
-from svod._tree import Slot, inlining, rebuilt, taken
+from svod._tree import Slot, rebuilt, taken
 
 __all__ = ["custom", "iterate"]
 
@@ -21,7 +21,8 @@ def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
     A number that is a value becomes a tensor; numbers inside of such structures stay as they are.
     The body is called once; the loop is part of the graph and of its plans, unrolled when a plan is made.
     `i` is a size, for indices, shapes and arithmetic. What depends neither on it nor on the values is
-    computed once.
+    computed once, random numbers among it: those that the body draws are the same in each iteration.
+    The body may assign to its values and to what it makes, not to tensors from outside (`TraceError`).
 
     >>> import svod
     >>> x = svod.Tensor([1.0, 2.0])
@@ -48,8 +49,7 @@ def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
 
     def step(at: Size, values: Sequence[Tensor]) -> list[Tensor]:
         i = numbers.start + at * numbers.step if numbers.step != 1 else at
-        with inlining():
-            results = body(i, *rebuilt(structure, values))
+        results = body(i, *rebuilt(structure, values))
         if len(init) > 1 and not isinstance(results, (tuple, list)):
             raise ArgumentError(f"iterate: the body gives one {type(results).__name__} for {len(init)} values")
         results = [results] if len(init) == 1 else results

@@ -21,6 +21,7 @@ _Axis: TypeAlias = builtins.int | Sequence[builtins.int] | None
 
 __all__ = [
     "ArgumentError",
+    "ArgumentTypeError",
     "CompileError",
     "DType",
     "DTypeError",
@@ -48,9 +49,13 @@ __all__ = [
     "TraceError",
     "UnsupportedError",
     "Variable",
+    "_Trace",
     "__version__",
+    "_after_fork",
+    "_before_fork",
     "_custom",
     "_enter_module",
+    "_is_tracing",
     "_iterate",
     "_leave_module",
     "_same",
@@ -125,6 +130,9 @@ class Error(builtins.Exception):
 
 class ArgumentError(Error, builtins.ValueError):
     """An argument that makes no sense."""
+
+class ArgumentTypeError(ArgumentError, builtins.TypeError):
+    """An argument of a wrong type."""
 
 class CompileError(Error, builtins.RuntimeError):
     """A graph cannot be compiled: a bug of svod, unless it says else."""
@@ -233,6 +241,13 @@ class HostFunction:
     @property
     def name(self) -> str:
         """Its name."""
+
+@final
+class _Trace:
+    def __new__(cls) -> Self: ...
+    def placeholder(self, shape: tuple[Any, ...], dtype: _DTypeLike, slot: builtins.int) -> Tensor: ...
+    def placeholder_for(self, tensor: Tensor, shape: tuple[Any, ...], slot: builtins.int) -> Tensor: ...
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
 @final
 class PlanInput:
@@ -500,8 +515,10 @@ class Size:
 class PrepareConfig:
     """How tensors are prepared and realized.
 
-    Made of the options given here, else of the surrounding `with`, else of the environment
-    (variables in brackets). As a context manager it holds for what the thread prepares.
+    Made of the options given here, else of `config`, which is another one, else of the surrounding `with`, else of
+    the environment (variables in brackets). As a context manager it holds for what is prepared within, in
+    this thread or task of `asyncio`. `prepare`, `realize` and `jit` take the same options, and one made before
+    as `config`.
 
     - `strategy`: how kernels are scheduled, "heuristic", "none", or the fastest found by timing
       candidates in another process, "beam" or "beam:8", whose results are kept on disk (`SVOD_STRATEGY`);
@@ -753,9 +770,6 @@ class Tensor:
     def __len__(self, /) -> builtins.int: ...
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: _Operand, /) -> None: ...
-    @staticmethod
-    def _placeholder(shape: tuple[Any, ...], dtype: _DTypeLike, slot: builtins.int) -> Tensor: ...
-    def _placeholder_for(self, shape: tuple[Any, ...], slot: builtins.int) -> Tensor: ...
     def _snapshot(self) -> Tensor: ...
     def reshape(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """The same elements in row-major order under other extents; one -1 is inferred."""
@@ -1472,6 +1486,9 @@ def arange(
     """The numbers from `start`, by default 0, before `stop`, in steps of `step`."""
 
 def _same(some: Sequence[Tensor], others: Sequence[Tensor]) -> builtins.bool: ...
+def _after_fork(child: builtins.bool) -> None: ...
+def _before_fork() -> None: ...
+def _is_tracing() -> builtins.bool: ...
 def _signature(arrays: Sequence[Any], open: Sequence[builtins.int]) -> str: ...
 def _custom(
     function: Callable[..., Any],

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import operator
-import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from svod._svod import Size, Tensor, Variable
-from svod.nn._module import Module, tensors_of
+from svod.nn._module import Module
 
-__all__ = ["Slot", "inlining", "is_inlining", "key", "rebuilder", "rebuilt", "taken"]
+__all__ = ["Slot", "held", "key", "rebuilder", "rebuilt", "taken"]
 
 _BY_VALUE = frozenset({bool, int, str, bytes, type(None)})
+_CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
+# Items of a container among an object's attributes that are looked at in each call.
+_MOST = 1000
+# Whose attributes are not looked at.
+_SHARED = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _ARRAY = "array"
-
-
-class _Inlining(threading.local):
-    depth = 0
-
-
-_inlining = _Inlining()
-
-
-@contextlib.contextmanager
-def inlining() -> Iterator[None]:
-    """While a function is traced, or the body of a loop: jitted functions are part of the graph around."""
-    _inlining.depth += 1
-    try:
-        yield
-    finally:
-        _inlining.depth -= 1
-
-
-def is_inlining() -> bool:
-    """Whether this thread traces something."""
-    return _inlining.depth > 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,8 +83,9 @@ def rebuilder(structure: Any) -> Callable[[Sequence[Any]], Any]:
 def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
     """What tells the structure of a value from others, in one pass that `jit` makes at every call.
 
-    Tensors and arrays are put into `arrays`, in the order of `taken`. Numbers and text count by value, sizes,
-    which are put into `sizes`, without the values of their variables, other objects by identity.
+    Tensors and arrays are put into `arrays`, in the order of `taken`. Numbers and text count by value, as all that
+    is equal to others and may be a key, sizes, which are put into `sizes`, without the values of their variables;
+    sets by content; other objects by identity and attributes.
     """
     kind = type(value)
     if kind is Tensor or kind is np.ndarray:
@@ -121,9 +104,8 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
         return _ARRAY
     if isinstance(value, (list, tuple)):
         return kind, tuple([key(item, arrays, sizes) for item in value])
-    if isinstance(value, (bool, int, float, complex, str, bytes)):
-        # 0.0 and -0.0 are equal, NaN is not equal to itself.
-        return kind, repr(value)
+    if (known := _by_value(value)) is not None:
+        return known
     if isinstance(value, Size):
         sizes.append(value)
         return kind, repr(value._free()), tuple(map(repr, value.variables))
@@ -132,7 +114,82 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
     if dataclasses.is_dataclass(value) and not isinstance(value, (type, Module)):
         fields = dataclasses.fields(value)
         return kind, tuple([key(getattr(value, field.name), arrays, sizes) for field in fields])
-    return kind, id(value), () if isinstance(value, type) else tuple(map(id, tensors_of(value)))
+    if kind is slice or kind is range:
+        return kind, tuple([key(end, arrays, sizes) for end in (value.start, value.stop, value.step)])
+    if isinstance(value, (set, frozenset)):
+        return kind, frozenset(map(_name, value))
+    if kind is MethodType:
+        return kind, id(value.__func__), _state(value.__self__, [])
+    if isinstance(value, type) or kind.__hash__ is object.__hash__ or kind.__hash__ is None:
+        return kind, _state(value, [])
+    # What says which others are equal to it, and may be a key: an element type, a path, a fraction.
+    return kind, value
+
+
+def held(value: Any) -> list[Any]:
+    """What `key` names by identity of a value that is neither an array nor a container: as long as they live,
+    these identities are not used again."""
+    objects = [value]
+    if isinstance(value, (set, frozenset)):
+        objects.extend(value)
+    elif not isinstance(value, type):
+        _state(value.__self__ if type(value) is MethodType else value, objects)
+    return objects
+
+
+def _by_value(value: Any) -> Hashable:
+    """What tells numbers and text from others; none for other objects."""
+    kind = type(value)
+    if kind in _BY_VALUE:
+        return kind, value
+    # 0.0 and -0.0 are equal, NaN is not equal to itself.
+    return (kind, repr(value)) if isinstance(value, (bool, int, float, complex, str, bytes)) else None
+
+
+def _state(value: Any, objects: list[Any]) -> Hashable:
+    """What tells an object from others and from what it was before: its identity, and its attributes, those of objects
+    among them included. Numbers and text count by value, containers by content, other objects by identity: these are
+    added to `objects`."""
+    state: list[Hashable] = [id(value)]
+    seen = {id(value)}
+    work = [_attributes(value)]
+    while work:
+        item = work.pop()
+        kind = type(item)
+        if kind in _BY_VALUE:
+            state.append((kind, item))
+        elif kind in _CONTAINERS and len(item) > _MOST:
+            state.append((id(item), len(item)))
+        elif kind is dict:
+            state.append(tuple(map(_name, item)))
+            work.extend(item.values())
+        elif kind is list or kind is tuple:
+            state.append((kind, len(item)))
+            work.extend(item)
+        elif kind is set or kind is frozenset:
+            state.append((kind, frozenset(map(_name, item))))
+            objects.extend(item)
+        elif (known := _by_value(item)) is not None:
+            state.append(known)
+        else:
+            state.append(id(item))
+            objects.append(item)
+            if kind is not Tensor and id(item) not in seen:
+                seen.add(id(item))
+                work.append(_attributes(item))
+    return tuple(state)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """An object's attributes, if it is one that has them for itself: not a class, a function or a module."""
+    if isinstance(value, _SHARED):
+        return {}
+    return getattr(value, "__dict__", {})
+
+
+def _name(name: Any) -> Hashable:
+    """A key of a dict, or an item of a set, of which 1, 1.0 and True are equal."""
+    return name if type(name) is str else _by_value(name) or id(name)
 
 
 def _is_array(value: Any) -> bool:

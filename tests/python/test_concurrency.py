@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import os
 import random
 import signal
@@ -151,36 +152,60 @@ def test_memory_is_flat_over_many_runs() -> None:
 
 
 def test_fork_while_threads_run() -> None:
+    """A child may use whatever the process was at work on: forks wait for the other threads' work in svod."""
     x = svod.Tensor(rows(0))
     plan = model(x).prepare(inputs=[x])
+    jitted = svod.jit(model)
     stop = threading.Event()
+    sizes = itertools.count(1)
 
     def busy() -> None:
-        own = plan.instance()
         while not stop.is_set():
-            own.execute()
+            plan.execute(rows(1))
+            plan.outputs[0].numpy()
+            jitted(rows(1))
 
-    others = [threading.Thread(target=busy) for _ in range(3)]
+    def tracing() -> None:
+        while not stop.is_set():
+            jitted(np.ones((next(sizes) % 50 + 1, *rows(0).shape[1:]), np.float32))
+
+    others = [threading.Thread(target=work) for work in (busy, busy, tracing)]
     for thread in others:
         thread.start()
     try:
-        # The child has none of the threads, and may find any lock of theirs taken: it uses only
-        # what it alone owns.
-        own = plan.instance()
         for seed in range(5):
             given = rows(seed)
             expected = model(svod.Tensor(given)).numpy()
             pid = os.fork()
             if pid == 0:
                 signal.alarm(PATIENCE)
-                own.execute(given)
-                right = np.array_equal(own.outputs[0].numpy(), expected)
+                plan.execute(given)
+                right = np.array_equal(plan.outputs[0].numpy(), expected)
+                right &= np.allclose(jitted(given).numpy(), expected)
+                svod.clear_caches()
+                right &= svod.jit(lambda a: model(a) * 3)(given).shape == expected.shape
                 ctypes.CDLL(None)._exit(0 if right else 1)
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     finally:
         stop.set()
         for thread in others:
             thread.join()
+
+
+def test_fork_from_a_function_of_a_plan() -> None:
+    """The thread that forks is there in the child, with the locks that it holds."""
+    codes = []
+
+    def forks(a: np.ndarray) -> np.ndarray:
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(PATIENCE)
+            ctypes.CDLL(None)._exit(int((svod.Tensor(a) + 1).sum().item()))
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        return a
+
+    assert svod.custom(forks, svod.Tensor([1.0, 2.0])).tolist() == [1.0, 2.0]
+    assert codes == [5]
 
 
 def test_an_error_in_one_thread_is_its_own() -> None:

@@ -274,7 +274,7 @@ def test_b4_what_a_body_may_not_do() -> None:
         svod.ArgumentError, match=r"the body gives tuple\(tuple\(tensor, tensor\)\) for tuple\(tensor\)"
     ):
         svod.iterate(2, lambda i, v: (v, v), x)
-    with pytest.raises(svod.TraceError):
+    with pytest.raises(svod.TraceError, match="no data to look at"):
         svod.iterate(2, lambda i, v: v * float(v.sum()), x)
     with pytest.raises(ZeroDivisionError):
         svod.iterate(2, lambda i, v: v * (1 // 0), x)

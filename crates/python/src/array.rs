@@ -42,6 +42,21 @@ pub fn dense<'py>(object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyUntypedArr
     Ok((copy.cast_into::<PyUntypedArray>().map_err(PyErr::from)?, dtype))
 }
 
+/// [`dense`] of what is given for `what`, which errors name.
+pub fn dense_for<'py>(what: &str, object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyUntypedArray>, DType)> {
+    dense(object).map_err(|raised| {
+        let (py, error) = (object.py(), PyErr::from(raised));
+        // Exceptions of the object's own stay as they are.
+        match Class::DType.matches(&error, py) {
+            true => {
+                let class = object.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+                Class::DType.raise(format!("{what}: {} (of {class})", error.value(py)))
+            }
+            false => error.into(),
+        }
+    })
+}
+
 /// The bytes of a dense array. Python code may write them whenever the interpreter's lock is not
 /// held; it is, as long as the array is borrowed from it.
 pub fn bytes_of<'a>(array: &'a Bound<'_, PyUntypedArray>) -> &'a [u8] {
@@ -157,6 +172,10 @@ pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]
 
 fn as_array<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray>> {
     if let Ok(array) = object.cast::<PyUntypedArray>() {
+        if is_masked(array)? {
+            let message = "a masked array has elements without a value, which a tensor has not: fill it (`filled`)";
+            return Err(Class::Argument.raise(message));
+        }
         return Ok(array.clone());
     }
     let py = object.py();
@@ -173,6 +192,15 @@ fn as_array<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray
     }
     let narrow = array.call_method1("astype", (numpy_dtype(py, DEFAULT_FLOAT)?,))?;
     Ok(narrow.cast_into().map_err(PyErr::from)?)
+}
+
+/// Whether some elements of an array are masked.
+fn is_masked(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+    let class = array.get_type();
+    if class.is(array.py().get_type::<PyUntypedArray>()) || !class.hasattr("mask")? {
+        return Ok(false);
+    }
+    array.getattr("mask")?.call_method0("any")?.is_truthy()
 }
 
 /// Whether the first number of nested lists and tuples is one of Python's own.

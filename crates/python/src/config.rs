@@ -2,16 +2,19 @@
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use svod_runtime::{PrepareConfig, Strategy};
 
 use crate::error::{Class, Result};
+use crate::scope;
 
 /// How tensors are prepared and realized.
 ///
-/// Made of the options given here, else of the surrounding `with`, else of the environment
-/// (variables in brackets). As a context manager it holds for what the thread prepares.
+/// Made of the options given here, else of `config`, which is another one, else of the surrounding `with`, else of
+/// the environment (variables in brackets). As a context manager it holds for what is prepared within, in
+/// this thread or task of `asyncio`. `prepare`, `realize` and `jit` take the same options, and one made before
+/// as `config`.
 ///
 /// - `strategy`: how kernels are scheduled, "heuristic", "none", or the fastest found by timing
 ///   candidates in another process, "beam" or "beam:8", whose results are kept on disk (`SVOD_STRATEGY`);
@@ -36,19 +39,43 @@ use crate::error::{Class, Result};
 /// >>> config
 /// PrepareConfig(strategy=heuristic planner=disabled schedule_cache=on threads=1 device=default)
 #[pyclass(name = "PrepareConfig", module = "svod", frozen)]
-pub struct PyPrepareConfig(PrepareConfig);
+pub struct PyPrepareConfig(pub PrepareConfig);
 
-/// The present configuration, changed by options.
+/// The configuration that `config` among the options is, else the present one, changed by the other options.
 pub fn configured(options: Option<&Bound<'_, PyDict>>) -> Result<PrepareConfig> {
-    let mut config = PrepareConfig::current();
-    for (name, value) in options.into_iter().flatten() {
+    let Some(options) = options else { return Ok(PrepareConfig::current()) };
+    let mut config = match options.get_item("config")?.filter(|given| !given.is_none()) {
+        None => PrepareConfig::current(),
+        Some(given) => match given.cast::<PyPrepareConfig>() {
+            Ok(given) => given.get().0.clone(),
+            Err(_) => {
+                let class = given.get_type().name()?;
+                return Err(Class::Argument.raise(format!("config: a PrepareConfig is expected, not {class}")));
+            }
+        },
+    };
+    if options.contains("beam")? && options.contains("strategy")? {
+        return Err(Class::Argument.raise("beam and strategy say the same: give one of them"));
+    }
+    for (name, value) in options {
+        let name: String = name.extract()?;
+        if name == "config" {
+            continue;
+        }
         let text = match value.cast::<PyBool>() {
             Ok(flag) => if flag.is_true() { "on" } else { "off" }.to_owned(),
             Err(_) if value.is_none() => "default".to_owned(),
             Err(_) => value.str()?.to_string(),
         };
-        let name: String = name.extract()?;
-        config.set(&name, &text).map_err(|error| Class::Argument.raise(error.to_string()))?;
+        if let Err(error) = config.set(&name, &text) {
+            // Where a device or a target is named in another way, the same is said of it.
+            match name.as_str() {
+                "device" => drop(crate::tensor::device(&text)?),
+                "target" => drop(crate::schedule::named(&text)?),
+                _ => {}
+            }
+            return Err(Class::Argument.raise(error.to_string()));
+        }
     }
     Ok(config)
 }
@@ -136,14 +163,14 @@ impl PyPrepareConfig {
         self.0.target.as_ref().map(|t| t.name.as_str())
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf.get().0.clone().enter();
-        slf
+    fn __enter__(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
+        scope::enter(slf.as_any(), slf.get().0.clone())?;
+        Ok(slf)
     }
 
     #[pyo3(signature = (*_error))]
-    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
-        PrepareConfig::leave();
+    fn __exit__(slf: &Bound<'_, Self>, _error: &Bound<'_, PyTuple>) -> Result<()> {
+        scope::leave(slf.as_any())
     }
 
     fn __eq__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -1,7 +1,7 @@
 //! Python's arguments as the core's.
 
 use numpy::PyUntypedArray;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
 use svod_tensor::{DType, Index, Operand, Size, Tensor};
@@ -109,6 +109,22 @@ pub fn either<T>(axis: Option<T>, dim: Option<T>) -> PyResult<Option<T>> {
     match (axis, dim) {
         (Some(_), Some(_)) => Err(PyTypeError::new_err("axis and dim are one argument: give only one of them")),
         (axis, dim) => Ok(axis.or(dim)),
+    }
+}
+
+/// An integer of 64 bits, which is the argument of this name.
+pub fn integer(name: &str, given: &Bound<'_, PyAny>) -> Result<i64> {
+    let unfit = |class: Class, what: String| class.raise(format!("{name}: an integer is expected, not {what}"));
+    if given.is_instance_of::<PyBool>() || !given.hasattr("__index__")? {
+        return Err(unfit(Class::ArgumentType, given.get_type().name()?.to_string()));
+    }
+    match given.extract::<i64>() {
+        Ok(number) => Ok(number),
+        Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
+            Err(Class::Argument.raise(format!("{name}: {given} does not fit 64 bits")))
+        }
+        // That of a tensor's or an array's `__index__`.
+        Err(error) => Err(error.into()),
     }
 }
 

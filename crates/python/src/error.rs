@@ -29,6 +29,8 @@ pub struct Raised(PyErr);
 pub enum Class {
     /// Any other argument: a `ValueError`.
     Argument,
+    /// An argument of a Python type that it cannot have: an `ArgumentError`, and a `TypeError`.
+    ArgumentType,
     /// Shapes and axes: a `ValueError`.
     Shape,
     /// Element types: a `TypeError`.
@@ -53,7 +55,7 @@ pub enum Class {
     Execution,
     /// Reading what a plan's run has not written, or has overwritten: an `ExecutionError`.
     Stale,
-    /// Looking at data while a function is traced: a `TypeError`.
+    /// What a function may not do while it is traced: a `TypeError`.
     Trace,
 }
 
@@ -78,6 +80,12 @@ impl Class {
         }))
     }
 
+    /// Whether an exception is of this class.
+    pub fn matches(self, error: &PyErr, py: Python<'_>) -> bool {
+        let leaf = TREE.get(py).and_then(|tree| tree.leaves.iter().find(|(class, _)| *class == self));
+        leaf.is_some_and(|(_, leaf)| error.is_instance(py, leaf.bind(py)))
+    }
+
     fn of(kind: ErrorKind) -> Class {
         match kind {
             ErrorKind::Shape => Class::Shape,
@@ -91,6 +99,7 @@ impl Class {
             ErrorKind::Unsupported => Class::Unsupported,
             ErrorKind::Schedule => Class::Schedule,
             ErrorKind::Compile => Class::Compile,
+            ErrorKind::Trace => Class::Trace,
             ErrorKind::Execution | ErrorKind::Interrupted => Class::Execution,
         }
     }
@@ -131,12 +140,18 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
     let value = py.get_type::<PyValueError>();
     let runtime = py.get_type::<PyRuntimeError>();
     let execution = class(py, "ExecutionError", &[&root, &runtime], "A run failed, or its result is read too early.")?;
+    let argument = class(py, "ArgumentError", &[&root, &value], "An argument that makes no sense.")?;
     let stale = "A plan's output is read that no run has written, or whose run was overwritten by a later one.";
     let leaf = |of, name, base: &Bound<'_, PyType>, doc| -> PyResult<(Class, Py<PyType>)> {
         Ok((of, class(py, name, &[&root, base], doc)?.unbind()))
     };
     let leaves = vec![
-        leaf(Class::Argument, "ArgumentError", &value, "An argument that makes no sense.")?,
+        (
+            Class::ArgumentType,
+            class(py, "ArgumentTypeError", &[&argument, &py.get_type::<PyTypeError>()], "An argument of a wrong type.")?
+                .unbind(),
+        ),
+        (Class::Argument, argument.unbind()),
         leaf(Class::Shape, "ShapeError", &value, "Shapes or axes that do not fit.")?,
         leaf(Class::DType, "DTypeError", &py.get_type::<PyTypeError>(), "An element type that does not fit.")?,
         leaf(Class::Index, "IndexError", &py.get_type::<PyIndexError>(), "An index outside of its dimension.")?,
@@ -161,7 +176,7 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
             Class::Trace,
             "TraceError",
             &py.get_type::<PyTypeError>(),
-            "A function that is traced by `jit` looks at the data of its arguments.",
+            "A function that is traced, or the body of a loop, looks at data, or writes what is not its own.",
         )?,
         (Class::Stale, class(py, "StaleError", &[&execution], stale)?.unbind()),
         (Class::Execution, execution.unbind()),
@@ -209,7 +224,6 @@ impl From<TensorError> for Raised {
                 None => Class::Execution,
             },
             TensorError::NotExecuted | TensorError::Stale | TensorError::Runtime(RuntimeError::Stale) => Class::Stale,
-            TensorError::Traced => Class::Trace,
             TensorError::Device(DeviceError::Safetensors(_)) => Class::Format,
             _ => Class::of(error.kind()),
         };

@@ -14,7 +14,7 @@ use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
 
 use crate::array::borrow;
 use crate::config::configured;
-use crate::convert::{AnyOperand, AnyTensor, Tensors};
+use crate::convert::{AnyOperand, AnyTensor, Tensors, integer};
 use crate::dtype::{AnyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -246,7 +246,8 @@ pub fn measure_machine(py: Python<'_>) -> Result<BTreeMap<&'static str, f64>> {
 
 /// Changes the number of threads of runs that begin from now on.
 #[pyfunction]
-pub fn set_threads(threads: i64) -> Result<()> {
+pub fn set_threads(threads: &Bound<'_, PyAny>) -> Result<()> {
+    let threads = integer("set_threads", threads)?;
     match usize::try_from(threads) {
         Ok(threads @ 1..=MAX_THREADS) => {
             Context::global().set_threads(threads);

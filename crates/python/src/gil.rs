@@ -6,6 +6,7 @@ use std::sync::Once;
 use pyo3::prelude::*;
 use svod_runtime::Context;
 
+use crate::fork;
 use crate::error::{Raised, Result, interrupted};
 
 /// Does work that may take long, or wait for a lock that another thread holds while it works.
@@ -15,5 +16,9 @@ pub fn allow<T: Send, E: Into<Raised> + Send>(
 ) -> Result<T> {
     static ASK: Once = Once::new();
     ASK.call_once(|| Context::global().set_stop_check(Some(interrupted)));
-    py.detach(work).map_err(Into::into)
+    let section = || {
+        let _section = fork::enter();
+        work()
+    };
+    py.detach(section).map_err(Into::into)
 }

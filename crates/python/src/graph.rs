@@ -63,15 +63,22 @@ impl PyGraph {
         leaves: Option<Vec<Py<PyTensor>>>,
         functions: Option<HashMap<String, Py<PyAny>>>,
     ) -> Result<Self> {
-        let leaf = |(i, t): (usize, &Py<PyTensor>)| match t.get().0.uop().op() {
+        let leaf = |(i, t): (usize, &Py<PyTensor>)| match t.get().0.in_memory()?.op() {
             Op::Leaf(leaf) => Ok(leaf.clone()),
             _ => Err(Class::Argument.raise(format!("Graph.parse: leaf {i} is not in memory: realize it"))),
         };
         let leaves = leaves.map(|given| given.iter().enumerate().map(leaf).collect::<Result<Vec<Leaf>>>());
         let declared = Declared::default();
-        let mut names = Names { leaves: leaves.transpose()?, functions, made: HashMap::new(), declared };
+        let mut names = Names { leaves: leaves.transpose()?, read: 0, functions, made: HashMap::new(), declared };
         let graph = Graph::parse(text, &mut names);
-        Ok(PyGraph(graph.map_err(|error| Class::Argument.raise(format!("Graph.parse: {error}")))?))
+        let graph = graph.map_err(|error| Class::Argument.raise(format!("Graph.parse: {error}")))?;
+        match names.leaves.as_ref().map(Vec::len) {
+            Some(given) if given > names.read => {
+                let message = format!("Graph.parse: {given} leaves are given, and the text reads {}", names.read);
+                Err(Class::Argument.raise(message))
+            }
+            _ => Ok(PyGraph(graph)),
+        }
     }
 
     /// The tensors that it computes.
@@ -127,6 +134,8 @@ impl PyHostFunction {
 /// What a text of a graph names, as it was given.
 struct Names {
     leaves: Option<Vec<Leaf>>,
+    /// How many of them the text reads.
+    read: usize,
     functions: Option<HashMap<String, Py<PyAny>>>,
     /// Callables as functions of graphs, by how they are called.
     made: HashMap<HostText, Arc<dyn HostFunction>>,
@@ -135,6 +144,7 @@ struct Names {
 
 impl Known for Names {
     fn leaf(&mut self, text: &LeafText) -> std::result::Result<Leaf, String> {
+        self.read = self.read.max(text.number + 1);
         match &self.leaves {
             Some(leaves) => Given { leaves, ..Given::default() }.leaf(text),
             None => self.declared.leaf(text),

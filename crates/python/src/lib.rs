@@ -6,30 +6,32 @@
 //! | file | subject |
 //! |---|---|
 //! | `tensor` | the class `Tensor` |
-//! | `config` | `PrepareConfig` |
+//! | `config`, `scope` | `PrepareConfig`, and what is in force where |
 //! | `size` | `Variable` and `Size` |
 //! | `plan` | `ExecutionPlan`, its inputs, kernels and times |
 //! | `schedule` | `Schedule`, and the settings `strict` and `target` |
 //! | `functions` | the module's functions |
 //! | `step` | loops, and Python functions as parts of plans |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
-//! | `trace` | what `jit` tells arguments apart by |
+//! | `trace` | functions that `jit` traces, and what it tells their arguments apart by |
 //! | `worker` | processes that run candidates of a search |
 //! | `graph` | `Graph`: pending expressions as text |
 //! | `origin` | the user's lines that operations are called from |
-//! | `error`, `gil` | exceptions; the interpreter's lock and Ctrl-C |
+//! | `error`, `gil`, `fork` | exceptions; the interpreter's lock and Ctrl-C; processes that fork |
 
 mod array;
 mod config;
 mod convert;
 mod dtype;
 mod error;
+mod fork;
 mod functions;
 mod gil;
 mod graph;
 mod origin;
 mod plan;
 mod schedule;
+mod scope;
 mod size;
 mod step;
 mod tensor;
@@ -45,6 +47,8 @@ mod _svod {
     use crate::config::PyPrepareConfig;
     #[pymodule_export]
     use crate::dtype::PyDType;
+    #[pymodule_export]
+    use crate::fork::{_after_fork, _before_fork};
     #[pymodule_export]
     use crate::functions::{
         arange, caches, cat, clear_caches, compile_times, einsum, empty, eye, from_dlpack, from_numpy, full,
@@ -66,7 +70,7 @@ mod _svod {
     #[pymodule_export]
     use crate::tensor::PyTensor;
     #[pymodule_export]
-    use crate::trace::{_same, _signature};
+    use crate::trace::{_is_tracing, _same, _signature, PyTrace};
     #[pymodule_export]
     use crate::worker::_serve;
 
@@ -79,6 +83,7 @@ mod _svod {
         // Loaded here, where an interrupt of its import is an exception of this one.
         module.py().import("numpy")?;
         numpy::dtype::<u8>(module.py());
+        crate::fork::register(module)?;
         crate::worker::register(module.py())?;
         crate::error::register(module)
     }

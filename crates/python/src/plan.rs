@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
 use svod_tensor::{Content, Plan, Tensor, named};
 
-use crate::array::{Held, array_over, bytes_of, dense};
+use crate::array::{Held, array_over, bytes_of, dense_for};
+use crate::convert::integer;
 use crate::dtype::PyDType;
-use crate::error::{Class, Raised, Result};
+use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::schedule::PySchedule;
 use crate::size::shape;
@@ -51,11 +52,12 @@ enum Given<'py> {
 }
 
 impl<'py> Given<'py> {
-    fn new(value: &Bound<'py, PyAny>) -> Result<Self> {
+    /// What is given for `what`.
+    fn new(what: &str, value: &Bound<'py, PyAny>) -> Result<Self> {
         if let Ok(tensor) = value.cast::<PyTensor>() {
             return Ok(Given::Tensor(tensor.get().0.clone()));
         }
-        let (array, dtype) = dense(value)?;
+        let (array, dtype) = dense_for(what, value)?;
         Ok(Given::Array(array, dtype))
     }
 
@@ -74,18 +76,19 @@ fn given<'py>(plan: &Plan, arrays: &Bound<'py, PyTuple>) -> Result<Vec<Given<'py
         let message = format!("execute: the plan has {expected} inputs, but {} arrays were given", arrays.len());
         return Err(Class::Argument.raise(message));
     }
-    arrays.iter().map(|value| Given::new(&value)).collect()
+    arrays.iter().enumerate().map(|(i, value)| Given::new(&format!("execute: input {i}"), &value)).collect()
 }
 
 /// New values of variables, by name.
 fn variables(given: Option<&Bound<'_, PyDict>>) -> Result<Vec<(String, i64)>> {
     let one = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| -> Result<(String, i64)> {
-        let number: Result<i64> =
-            value.extract().map_err(|error: PyErr| match error.is_instance_of::<PyOverflowError>(name.py()) {
-                true => Class::Argument.raise(format!("variable {name}: {value} does not fit 64 bits")),
-                false => Raised::from(error),
-            });
-        Ok((name.extract()?, number?))
+        let name: String = name.extract()?;
+        if value.is_instance_of::<PyUntypedArray>() || value.cast::<PyTensor>().is_ok_and(|t| t.get().0.rank() > 0) {
+            let message = format!("{name}: inputs are given by position; names are those of variables");
+            return Err(Class::ArgumentType.raise(message));
+        }
+        let value = integer(&format!("variable {name}"), &value)?;
+        Ok((name, value))
     };
     given.into_iter().flatten().map(one).collect()
 }
@@ -307,7 +310,7 @@ impl PyInput {
 
     /// Sets the content, of the input's own shape and type, for later runs.
     fn copy_(&self, value: &Bound<'_, PyAny>) -> Result<()> {
-        let given = Given::new(value)?;
+        let given = Given::new(&format!("input {}", self.at), value)?;
         let content = given.content();
         allow(value.py(), || self.plan.set_input(self.at, content))
     }
@@ -321,7 +324,10 @@ impl PyInput {
     /// Sets a part of the content, by NumPy's rules.
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
         let array = self.numpy(key.py())?;
-        array.set_item(key, value)?;
+        array.set_item(key, value).map_err(|error| match error.is_instance_of::<PyIndexError>(key.py()) {
+            true => Class::Index.raise(format!("input {}: {}", self.at, error.value(key.py()))),
+            false => error.into(),
+        })?;
         self.copy_(&array)
     }
 

@@ -9,6 +9,7 @@ use svod_runtime::{Context, GivenSchedules, KernelRef, PrepareConfig, Schedule, 
 
 use crate::config::configured;
 use crate::error::{Class, Result};
+use crate::scope;
 
 /// How a kernel is computed: a list of steps, as text one a line. See `docs/schedules.md`.
 ///
@@ -89,11 +90,12 @@ fn one(value: &Bound<'_, PyAny>) -> Result<Schedule> {
     }
 }
 
-fn named(name: &str) -> Result<Target> {
+/// The target of this name.
+pub fn named(name: &str) -> Result<Target> {
     target_named(name).map_err(|e| Class::Argument.raise(e.to_string()))
 }
 
-/// Within this, in this thread, what is prepared and realized folds from left to right and rounds
+/// Within this, in this thread or task, what is prepared and realized folds from left to right and rounds
 /// every operation on its own: sums and products are those of a loop, bit for bit, at less speed.
 ///
 /// >>> import svod
@@ -114,20 +116,20 @@ impl PyStrict {
         PyStrict { on }
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        PrepareConfig { strict: slf.get().on, ..PrepareConfig::current() }.enter();
-        slf
+    fn __enter__(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
+        scope::enter(slf.as_any(), PrepareConfig { strict: slf.get().on, ..PrepareConfig::current() })?;
+        Ok(slf)
     }
 
     #[pyo3(signature = (*_error))]
-    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
-        PrepareConfig::leave();
+    fn __exit__(slf: &Bound<'_, Self>, _error: &Bound<'_, PyTuple>) -> Result<()> {
+        scope::leave(slf.as_any())
     }
 }
 
 /// A description of the machine that kernels are made for: this one (`native`), or restricted to
 /// the instructions of `x86-64-v2` (SSE4), `x86-64-v3` (AVX2) or `x86-64-v4` (AVX-512). Without a
-/// name, what is used now. As a context manager it is what this thread uses within.
+/// name, what is used now. As a context manager it is what is used within.
 ///
 /// >>> import svod
 /// >>> with svod.target("native") as t:
@@ -193,14 +195,15 @@ impl PyTarget {
         units.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        PrepareConfig { target: Some(slf.get().target.clone()), ..PrepareConfig::current() }.enter();
-        slf
+    fn __enter__(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
+        let target = Some(slf.get().target.clone());
+        scope::enter(slf.as_any(), PrepareConfig { target, ..PrepareConfig::current() })?;
+        Ok(slf)
     }
 
     #[pyo3(signature = (*_error))]
-    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
-        PrepareConfig::leave();
+    fn __exit__(slf: &Bound<'_, Self>, _error: &Bound<'_, PyTuple>) -> Result<()> {
+        scope::leave(slf.as_any())
     }
 
     fn __repr__(&self) -> String {

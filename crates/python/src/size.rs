@@ -10,6 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_tensor::{Operand, Tensor, TensorError};
 
+use crate::convert::integer;
 use crate::error::{Class, Result};
 use crate::tensor::{Made, PyTensor};
 
@@ -381,12 +382,15 @@ impl PySize {
 #[pymethods]
 impl PyVariable {
     #[new]
-    fn new(name: &str, min: i64, max: i64) -> Result<PyVariable> {
+    fn new(name: &str, min: &Bound<'_, PyAny>, max: &Bound<'_, PyAny>) -> Result<PyVariable> {
+        let bound = |which, given| integer(&format!("Variable '{name}', {which}"), given);
+        let (min, max) = (bound("min", min)?, bound("max", max)?);
         Ok(PyVariable(Variable::new(name, min, max).map_err(TensorError::Size)?))
     }
 
     /// The size that it is, with a value until a run says otherwise.
-    fn bind(&self, value: i64) -> Result<PySize> {
+    fn bind(&self, value: &Bound<'_, PyAny>) -> Result<PySize> {
+        let value = integer(&format!("{}.bind", self.0.name()), value)?;
         let bound = self.0.bind(value).map_err(TensorError::Size)?;
         Ok(PySize { size: Size::from(&self.0), values: vec![bound] })
     }

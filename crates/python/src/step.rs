@@ -13,7 +13,7 @@ use svod_runtime::plan::CustomError;
 use svod_runtime::{Function, HostArgs};
 use svod_tensor::Tensor;
 
-use crate::array::{Held, array_over, bytes_of, dense};
+use crate::array::{Held, array_over, bytes_of, dense_for};
 use crate::convert::AnyOperand;
 use crate::dtype::AnyDType;
 use crate::error::{Class, Raised, Result};
@@ -94,7 +94,7 @@ impl Call {
                 Ok(tensor) => tensor.call_method0("numpy")?,
                 Err(_) => given,
             };
-            let (array, dtype) = dense(&given)?;
+            let (array, dtype) = dense_for(&self.name, &given)?;
             let expected = result.buffer.dtype();
             if dtype != expected {
                 return Err(Class::DType.raise(format!("{}: {expected} was declared, {dtype} given", self.name)));

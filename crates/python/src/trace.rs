@@ -1,15 +1,58 @@
-//! What `jit` tells arguments apart by.
+//! Tracing: functions that are called with placeholders, and what `jit` tells their arguments apart by.
 
 use std::fmt::{Arguments, Write};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use svod_device::DeviceSpec;
 use svod_runtime::PrepareConfig;
-use svod_tensor::Tensor;
+use svod_tensor::{Tensor, Trace, Traced};
 
 use crate::array::dtype_of;
+use crate::dtype::AnyDType;
 use crate::error::Result;
-use crate::tensor::PyTensor;
+use crate::size::Extents;
+use crate::tensor::{Made, PyTensor};
+
+/// A call of a function by `jit`, with placeholders for its arrays.
+#[pyclass(name = "_Trace", module = "svod._svod", frozen)]
+pub struct PyTrace(Trace);
+
+#[pymethods]
+impl PyTrace {
+    #[new]
+    fn new() -> PyTrace {
+        PyTrace(Trace::new(Traced::Function))
+    }
+
+    /// What stands for an array of this shape and type.
+    fn placeholder(&self, shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32) -> Made {
+        let shape = Extents::positive(shape)?;
+        Ok(Tensor::placeholder(&DeviceSpec::CPU, &shape.sizes, dtype.0, slot, &self.0)?.into())
+    }
+
+    /// What stands for a tensor of this shape.
+    fn placeholder_for(&self, tensor: &PyTensor, shape: &Bound<'_, PyTuple>, slot: u32) -> Made {
+        Ok(tensor.0.placeholder_for(&Extents::positive(shape)?.sizes, slot, &self.0)?.into())
+    }
+
+    /// What the function gives.
+    fn run<'py>(
+        &self,
+        function: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> Result<Bound<'py, PyAny>> {
+        Ok(self.0.run(|| function.call(args, Some(kwargs)))?)
+    }
+}
+
+/// Whether this thread traces a function or the body of a loop.
+#[pyfunction]
+pub fn _is_tracing() -> bool {
+    Trace::is_active()
+}
 
 /// The element types, extents and devices of tensors and arrays, and the present configuration, as text;
 /// without the extents of those at the positions `open`.

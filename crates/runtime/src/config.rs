@@ -260,7 +260,14 @@ impl PrepareConfig {
 
     /// The configuration of the scope that this thread is in, else that of the environment.
     pub fn current() -> Self {
-        SCOPES.with_borrow(|scopes| scopes.last().cloned()).unwrap_or_else(PrepareConfig::from_env)
+        let entered = SCOPES.with_borrow(|scopes| scopes.last().cloned());
+        entered.or_else(|| OUTER.get().and_then(|outer| outer())).unwrap_or_else(PrepareConfig::from_env)
+    }
+
+    /// Makes `outer` say which configuration holds, if one does, where no scope of [`PrepareConfig::enter`] says:
+    /// for programs whose scopes are not those of a thread. The first one stays.
+    pub fn set_scopes(outer: fn() -> Option<PrepareConfig>) {
+        OUTER.get_or_init(|| outer);
     }
 
     /// Makes this the configuration of what this thread prepares until [`PrepareConfig::leave`].
@@ -324,6 +331,8 @@ impl PrepareConfig {
         Err(ConfigError { option: option.to_owned(), value: value.to_owned(), expected })
     }
 }
+
+static OUTER: OnceLock<fn() -> Option<PrepareConfig>> = OnceLock::new();
 
 thread_local! {
     static SCOPES: RefCell<Vec<PrepareConfig>> = const { RefCell::new(Vec::new()) };

@@ -134,6 +134,12 @@ pub enum Error {
     /// A function that a plan calls comes back to what is being computed by it.
     #[error("a function uses the plan or the value that it is called to compute")]
     Reentrant,
+    /// A plan that another thread ran when the process was forked: this process does not have that thread.
+    #[error(
+        "the plan was running in another thread when this process was forked, so that its state is lost here: use an \
+         instance() made before, or prepare it anew"
+    )]
+    Forked,
     /// Something that is not supported.
     #[error("unsupported: {0}")]
     Unsupported(String),

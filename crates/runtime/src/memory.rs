@@ -1,7 +1,7 @@
 //! Memory of tensors, as the leaves of graphs.
 
-use crate::plan::is_running;
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use crate::plan::Content;
+use parking_lot::{Mutex, RwLockReadGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use svod_device::{Block, Buffer};
@@ -21,7 +21,8 @@ pub struct Memory {
     valid: AtomicBool,
     bindings: Mutex<Arc<[BoundVariable]>>,
     shape: Option<Shape>,
-    content: Arc<RwLock<()>>,
+    content: Arc<Content>,
+    trace: u64,
 }
 
 impl Memory {
@@ -43,6 +44,7 @@ impl Memory {
             bindings: Mutex::default(),
             shape: None,
             content: Arc::default(),
+            trace: 0,
         }
     }
 
@@ -50,6 +52,11 @@ impl Memory {
     pub fn with_bindings(self, bindings: &[BoundVariable]) -> Self {
         self.set_bindings(bindings.into());
         self
+    }
+
+    /// This, as a placeholder of the trace with this number.
+    pub fn of_trace(self, trace: u64) -> Self {
+        Memory { trace, ..self }
     }
 
     /// This, with elements of these extents, which variables may give.
@@ -70,7 +77,7 @@ impl Memory {
     }
 
     /// This, as memory whose content is only accessed under a lock that is shared with others.
-    pub(crate) fn with_lock(self, content: &Arc<RwLock<()>>) -> Self {
+    pub(crate) fn with_lock(self, content: &Arc<Content>) -> Self {
         Memory { content: content.clone(), ..self }
     }
 
@@ -80,10 +87,9 @@ impl Memory {
 
     /// Keeps runs of the plan whose output this is from writing it. It waits for one that is at it.
     /// A thread may hold several. One that runs the plan itself, and waits for a function that the plan
-    /// calls, need not: the content is not valid for it.
+    /// calls, need not, nor one of a process that was forked while the plan ran: the content is not valid for it.
     pub fn hold(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        // Recursive: a writer that waits must not come between two holds of one thread.
-        (!is_running(&self.content)).then(|| self.content.read_recursive())
+        self.content.read()
     }
 
     /// The buffer.
@@ -126,6 +132,10 @@ impl LeafData for Memory {
 
     fn alignment(&self) -> u64 {
         self.alignment
+    }
+
+    fn trace(&self) -> u64 {
+        self.trace
     }
 
     fn bindings(&self) -> Vec<BoundVariable> {

@@ -18,7 +18,7 @@
 
 mod affinity;
 mod crew;
-mod fork;
+pub(crate) mod fork;
 
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;

@@ -18,15 +18,14 @@ impl Tensor {
     pub fn assign(&self, value: impl Into<Operand>) -> Result<()> {
         let shape = self.shape_arc();
         let value = self.converted("assign", value.into(), &shape)?;
-        self.stand_for(value)
+        self.stand_for("assign", value)
     }
 
     /// Makes the tensor stand for new elements, given as their memory.
     pub fn copy_in(&self, bytes: &[u8]) -> Result<()> {
         let device = device_of(&self.uop())?;
         let fresh = Tensor::from_bytes_on(device.spec(), bytes, self.dtype(), &self.dims()?)?;
-        self.rebind(fresh.uop());
-        Ok(())
+        self.write("copy_in", fresh.uop())
     }
 
     /// `self[index] = value`, the value broadcast and cast. Where tensors of positions name an element
@@ -50,13 +49,13 @@ impl Tensor {
         if selection.has_lookups() {
             let at = Tensor::from_uop(UOp::full(Const::bool(true), &self.shape_arc())?).get(index)?;
             let value = self.converted(op, value.into(), &at.shape_arc())?;
-            return self.stand_for(self.with_set(op, index, &value)?);
+            return self.stand_for(op, self.with_set(op, index, &value)?);
         }
         let slices: Vec<&Slice> = selection.slices().collect();
         let sliced: Vec<Size> = slices.iter().zip(node.shape()).map(|(s, n)| s.len(n)).collect();
         let value = self.converted(op, value.into(), &selection.result(&sliced).into())?.reshape(sliced.clone())?;
         if slices.iter().all(|s| s.is_full()) {
-            return self.stand_for(value);
+            return self.stand_for(op, value);
         }
         let place = |mut part: UOp| -> Result<UOp> {
             for (axis, slice) in slices.iter().enumerate() {
@@ -65,7 +64,7 @@ impl Tensor {
             Ok(part)
         };
         let written = place(UOp::full(Const::bool(true), &sliced.into())?)?;
-        self.stand_for(UOp::alu(Alu::Where, &[written, place(value)?, node.clone()])?)
+        self.stand_for(op, UOp::alu(Alu::Where, &[written, place(value)?, node.clone()])?)
     }
 
     fn set_masked(&self, op: &'static str, mask: &Tensor, value: Operand) -> Result<()> {
@@ -78,16 +77,16 @@ impl Tensor {
         let ones = vec![Size::ONE; shape.len() - mask_shape.len()];
         let mask = mask.reshape(&[mask_shape, ones].concat())?.expand(&shape)?;
         let value = value.reshape([])?.expand(self.shape_arc())?;
-        self.stand_for(UOp::alu(Alu::Where, &[mask.uop(), value, self.uop()])?)
+        self.stand_for(op, UOp::alu(Alu::Where, &[mask.uop(), value, self.uop()])?)
     }
 
     /// Makes the tensor stand for a value, spread over devices as it is.
-    fn stand_for(&self, value: UOp) -> Result<()> {
-        self.rebind(match self.sharding() {
+    fn stand_for(&self, op: &'static str, value: UOp) -> Result<()> {
+        let value = match self.sharding() {
             Some(of) => value.shard(&of)?,
             None => value,
-        });
-        Ok(())
+        };
+        self.write(op, value)
     }
 
     /// A value in this tensor's type and in a shape, on its device or devices.

@@ -10,14 +10,15 @@ use svod_device::safetensors::Safetensors;
 use svod_device::{Buffer, DeviceSpec, Storage};
 use svod_dtype::{Const, DEFAULT_FLOAT, DEFAULT_INT, DType};
 use svod_ir::alu::Alu;
-use svod_ir::graph::{Device, LeafClass, UOp};
+use svod_ir::graph::{Device, Leaf, LeafClass, UOp};
 use svod_ir::size::{BoundVariable, Size};
-use svod_runtime::Context;
+use svod_runtime::{Context, Memory};
 
 use crate::error::{Result, TensorError, show};
 use crate::memory::{bound_leaf, host, leaf_over};
 use crate::operand::{Operand, checked_shape, size_value, sizes};
 use crate::tensor::Tensor;
+use crate::trace::Trace;
 
 /// A Rust type whose values tensors hold.
 pub trait Element: Copy {
@@ -157,15 +158,17 @@ impl Tensor {
         dtype: DType,
         values: &[BoundVariable],
     ) -> Result<Tensor> {
-        Tensor::reserved("empty", device, sizes(shape), dtype, LeafClass::Data, values)
+        let shape = checked_shape("empty", sizes(shape))?;
+        let buffer = Tensor::reserved("empty", device, &shape, dtype)?;
+        Ok(Tensor::from_uop(bound_leaf(buffer, LeafClass::Data, shape, values)?))
     }
 
     /// What a function is traced with in place of this argument, from its `slot`-th on: an input of the plan
     /// that is made of it, without a value until then. It is spread over devices as the argument is, and takes
     /// as many slots as there are parts.
-    pub fn placeholder_for(&self, shape: &[Size], slot: u32) -> Result<Tensor> {
+    pub fn placeholder_for(&self, shape: &[Size], slot: u32, trace: &Trace) -> Result<Tensor> {
         let Some(of) = self.sharding() else {
-            return Tensor::placeholder(&self.device().name().parse()?, shape, self.dtype(), slot);
+            return Tensor::placeholder(&self.device().name().parse()?, shape, self.dtype(), slot, trace);
         };
         if let Some(split) = of.split()
             && shape.get(split.axis).and_then(Size::as_usize) != Some(split.extent())
@@ -175,7 +178,8 @@ impl Tensor {
         }
         let part = |(i, device): (usize, &Device)| -> Result<UOp> {
             let shape = of.part_shape(shape, i);
-            Ok(Tensor::placeholder(&device.name().parse()?, &shape, self.dtype(), slot + i as u32)?.uop())
+            let slot = slot + i as u32;
+            Ok(Tensor::placeholder(&device.name().parse()?, &shape, self.dtype(), slot, trace)?.uop())
         };
         let parts = of.devices().iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
         Ok(Tensor::from_uop(UOp::multi(&parts, &of)?))
@@ -188,27 +192,23 @@ impl Tensor {
         shape: &[S],
         dtype: DType,
         slot: u32,
+        trace: &Trace,
     ) -> Result<Tensor> {
-        Tensor::reserved("placeholder", device, sizes(shape), dtype, LeafClass::Input(slot), &[])
+        let shape = checked_shape("placeholder", sizes(shape))?;
+        let buffer = Tensor::reserved("placeholder", device, &shape, dtype)?;
+        let memory = Memory::new(buffer, LeafClass::Input(slot)).of_trace(trace.number());
+        Ok(Tensor::from_uop(UOp::leaf(Leaf::new(Arc::new(memory), 0, dtype, shape))?))
     }
 
-    fn reserved(
-        op: &'static str,
-        device: &DeviceSpec,
-        shape: Vec<Size>,
-        dtype: DType,
-        class: LeafClass,
-        values: &[BoundVariable],
-    ) -> Result<Tensor> {
-        let shape = checked_shape(op, shape)?;
+    /// Memory for a shape at its variables' maxima.
+    fn reserved(op: &'static str, device: &DeviceSpec, shape: &[Size], dtype: DType) -> Result<Arc<Buffer>> {
         let count = if shape.contains(&Size::ZERO) { Size::ZERO } else { shape.iter().product() };
         let most = count
             .upper_bound()
             .and_then(|n| usize::try_from(n).ok())
             .ok_or_else(|| TensorError::shape(op, format!("{count} elements have no upper bound")))?;
         let device = Context::global().devices().get(device)?;
-        let buffer = Arc::new(Buffer::new(device.allocator(), dtype, most)?);
-        Ok(Tensor::from_uop(bound_leaf(buffer, class, shape, values)?))
+        Ok(Arc::new(Buffer::new(device.allocator(), dtype, most)?))
     }
 
     /// One value in this tensor's shape and type, where this tensor is.

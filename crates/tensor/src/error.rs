@@ -7,6 +7,8 @@ use svod_dtype::DType;
 use svod_ir::graph::{GraphError, Origin, Reason, UOp};
 use svod_ir::size::{Size, SizeError};
 
+use crate::trace::Traced;
+
 /// The result of a tensor operation.
 pub type Result<T, E = TensorError> = std::result::Result<T, E>;
 
@@ -99,10 +101,27 @@ pub enum TensorError {
     Stale,
     /// Data that is looked at while a function is traced, when there is none.
     #[error(
-        "a value inside of a traced function, or of the body of a loop, has no data to look at or to write: it differs \
-         from call to call (`where` chooses by data, `custom` calls a function; a number as argument is part of the trace)"
+        "a value inside of a traced function, or of the body of a loop, has no data to look at: it differs from call to \
+         call (`where` chooses by data, `custom` calls a function; a number as argument is part of the trace)"
     )]
     Traced,
+    /// A value of a trace that is used after it.
+    #[error(
+        "a value of a traced function, or of the body of a loop, is used after that has ended: it has no data outside; \
+         return it, and use what the call gives"
+    )]
+    Leaked,
+    /// A tensor that is written by a function which does not own it, while that is traced.
+    #[error(
+        "{op}: {what} writes an argument or a tensor from outside of it, which would happen once, when it is traced, and not \
+         with each call: return the new value, and assign it where the function is called (or write a `clone()`)"
+    )]
+    Outside {
+        /// The operation.
+        op: &'static str,
+        /// What is traced.
+        what: Traced,
+    },
     /// An operation that the graph rejects.
     #[error(transparent)]
     Graph(#[from] GraphError),
@@ -144,6 +163,8 @@ pub enum ErrorKind {
     Compile,
     /// Running, and reading what did not run.
     Execution,
+    /// What a function that is traced may not do.
+    Trace,
     /// The user asked to stop.
     Interrupted,
 }
@@ -159,7 +180,8 @@ impl TensorError {
             }
             TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
-            TensorError::NotExecuted | TensorError::Stale | TensorError::Traced => ErrorKind::Execution,
+            TensorError::NotExecuted | TensorError::Stale => ErrorKind::Execution,
+            TensorError::Traced | TensorError::Leaked | TensorError::Outside { .. } => ErrorKind::Trace,
             TensorError::Graph(error) => of_graph(error),
             TensorError::Runtime(error) => of_runtime(error),
             TensorError::Device(error) => of_device(error),
@@ -200,7 +222,7 @@ fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
         Error::UnknownShape(_) => ErrorKind::Shape,
         Error::UnknownDevice { .. } => ErrorKind::Device,
         Error::Graph(error) => of_graph(error),
-        Error::Execute { .. } | Error::Raised { .. } | Error::Stale | Error::Reentrant => ErrorKind::Execution,
+        Error::Execute { .. } | Error::Raised { .. } | Error::Stale | Error::Reentrant | Error::Forked => ErrorKind::Execution,
         Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
         Error::Unsupported(_) | Error::ScheduleGraph(ScheduleGraphError::TooLong { .. }) => ErrorKind::Unsupported,
         Error::Interrupted => ErrorKind::Interrupted,

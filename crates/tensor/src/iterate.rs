@@ -1,6 +1,5 @@
 //! Loops over tensors, and functions of the host on them.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,28 +12,7 @@ use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_operands};
 use crate::memory::device_of;
 use crate::tensor::Tensor;
-
-thread_local! {
-    /// How many bodies are being traced, one inside of the other.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-}
-
-/// A body that is being traced.
-struct Depth(usize);
-
-impl Depth {
-    fn enter() -> Depth {
-        let depth = DEPTH.get();
-        DEPTH.set(depth + 1);
-        Depth(depth)
-    }
-}
-
-impl Drop for Depth {
-    fn drop(&mut self) {
-        DEPTH.set(self.0);
-    }
-}
+use crate::trace::{Trace, Traced};
 
 impl Tensor {
     /// What `init` becomes when `body` computes it anew for each number of `times`, from the number and the
@@ -61,23 +39,25 @@ impl Tensor {
         if times.is_empty() || init.is_empty() {
             return Ok(init.iter().map(|t| Tensor::from_uop(t.uop())).collect());
         }
-        let depth = Depth::enter();
         // With a dot, no user's variable is of this name.
-        let name = format!("loop.{}", depth.0);
+        let name = format!("loop.{}", Trace::depth());
         let var = Variable::internal(&name, times.start, times.end - 1).map_err(TensorError::from)?;
         let begin: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
         let (carried, places) = spread(&begin)?;
+        let trace = Trace::new(Traced::Body);
         let mut params = Vec::with_capacity(carried.len());
         for (slot, value) in (0u32..).zip(&carried) {
-            params.push(parameter(value, slot)?);
+            params.push(parameter(value, slot, &trace)?);
         }
-        let mut inside = Vec::with_capacity(init.len());
-        for (value, place) in begin.iter().zip(&places) {
+        let inside = |(value, place): (&UOp, &Range<usize>)| -> Result<Tensor> {
             let leaves = params[place.clone()].iter().map(|p| UOp::leaf(p.clone()));
-            let leaves = leaves.collect::<Result<Vec<_>, GraphError>>().map_err(TensorError::from)?;
-            inside.push(Tensor::from_uop(joined(value, leaves)?));
-        }
-        let results = body(Size::from(&var), inside)?;
+            Ok(Tensor::from_uop(joined(value, leaves.collect::<Result<Vec<_>, GraphError>>()?)?))
+        };
+        let results = trace.run(|| {
+            // Handles of the body's own, which it may assign to.
+            let inside = begin.iter().zip(&places).map(inside).collect::<Result<Vec<_>>>()?;
+            body(Size::from(&var), inside)
+        })?;
         if results.len() != init.len() {
             let message = format!("{} values are carried, but the body gives {}", init.len(), results.len());
             return Err(TensorError::value("iterate", message).into());
@@ -97,7 +77,7 @@ impl Tensor {
             }
             next.extend(result.shard(of).and_then(|result| result.parts()).map_err(TensorError::from)?);
         }
-        let mut outside = |node: &UOp, slot: u32| parameter(node, slot);
+        let mut outside = |node: &UOp, slot: u32| parameter(node, slot, &trace);
         let outputs = UOp::iterate(&var, &carried, params, &next, &mut outside)?;
         let whole = |(value, place): (&UOp, Range<usize>)| joined(value, outputs[place].to_vec()).map(Tensor::from_uop);
         Ok(begin.iter().zip(places).map(whole).collect::<Result<_>>()?)
@@ -133,8 +113,9 @@ impl Tensor {
 }
 
 /// What stands for a value in the body of a loop.
-fn parameter(value: &UOp, slot: u32) -> Result<Leaf> {
-    let placeholder = Tensor::placeholder(device_of(value)?.spec(), value.shape(), value.dtype(), slot)?.uop();
+fn parameter(value: &UOp, slot: u32, trace: &Trace) -> Result<Leaf> {
+    let device = device_of(value)?;
+    let placeholder = Tensor::placeholder(device.spec(), value.shape(), value.dtype(), slot, trace)?.uop();
     match placeholder.op() {
         Op::Leaf(leaf) => Ok(leaf.clone()),
         _ => Err(TensorError::value("iterate", "a value without memory")),

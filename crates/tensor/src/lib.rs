@@ -15,12 +15,14 @@
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
 //! | `devices` | values on devices, one or several |
 //! | `iterate` | loops, and functions of the host |
+//! | `trace` | functions that are called once to learn their graph |
 //! | `random` | values drawn from the counter-based generator |
-//! | `memory`, `realize`, `plan`, `lookups`, `read` | what is in memory: running, and taking values out |
+//! | `memory`, `realize`, `plan`, `constants`, `lookups`, `read` | what is in memory: running, and taking values out |
 
 mod assign;
 mod attention;
 mod combine;
+mod constants;
 mod conv;
 mod create;
 mod devices;
@@ -47,6 +49,7 @@ mod realize;
 mod reduce;
 mod scatter;
 mod tensor;
+mod trace;
 mod window;
 
 pub use attention::Attention;
@@ -67,4 +70,5 @@ pub use svod_ir::size::{BoundVariable, Size, Variable};
 pub use svod_runtime::beam::serve_if_worker;
 pub use svod_runtime::{Feed, Function, Memory, PrepareConfig};
 pub use tensor::Tensor;
+pub use trace::{Trace, Traced};
 pub use window::Padding;

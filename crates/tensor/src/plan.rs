@@ -8,6 +8,7 @@ use svod_ir::graph::{Graph, Leaf, LeafClass, LeafData, Op, Shape, UOp};
 use svod_ir::size::Size;
 use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile};
 
+use crate::constants;
 use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_typed};
 use crate::feeds::{Content, Input};
@@ -129,6 +130,7 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
         }
         roots.push(value.unwrap_or(node));
     }
+    constants::settle(&roots, &leaves, config)?;
     let graph = Graph::new(&roots);
     check_leaves(&graph, &leaves)?;
     let reads = |leaf: &Leaf| graph.nodes().iter().any(|n| matches!(n.op(), Op::Leaf(l) if l == leaf));

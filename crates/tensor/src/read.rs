@@ -5,13 +5,15 @@ use std::sync::Arc;
 use svod_device::Buffer;
 use svod_dtype::Const;
 use svod_ir::buffer::HostBuffer;
-use svod_ir::graph::{Leaf, LeafClass, Op};
+use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
 use svod_runtime::Memory;
 
 use crate::create::Element;
 use crate::error::{Result, TensorError};
 use crate::memory::{extents_of, host, output_of};
+use crate::realize::without_kernel;
 use crate::tensor::Tensor;
+use crate::trace;
 
 impl Tensor {
     /// The elements in row-major order; realizes the tensor.
@@ -93,6 +95,12 @@ impl Tensor {
         }
     }
 
+    /// The value in memory, of a constant too; what is pending stays so.
+    pub fn in_memory(&self) -> Result<UOp> {
+        let node = self.uop();
+        Ok(if node.uniform().is_some() { without_kernel(&node)?.unwrap_or(node) } else { node })
+    }
+
     /// The buffer that holds exactly the elements; realizes the tensor.
     pub fn buffer(&self) -> Result<Arc<Buffer>> {
         self.realize()?;
@@ -103,14 +111,16 @@ impl Tensor {
     }
 }
 
+const NO_MEMORY: &str = "a graph that was read from a text without its leaves can be looked at, but not run: give them";
+
 /// The buffer that holds exactly a leaf's elements.
 pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
-    let memory = leaf.downcast::<Memory>().ok_or_else(|| TensorError::unsupported("read", "memory of another kind"))?;
+    let memory = leaf.downcast::<Memory>().ok_or_else(|| TensorError::unsupported("read", NO_MEMORY))?;
     if leaf.class() == LeafClass::Output && (leaf.data().version() == 0 || !memory.is_valid()) {
         return Err(TensorError::NotExecuted);
     }
     if matches!(leaf.class(), LeafClass::Input(_)) {
-        return Err(TensorError::Traced);
+        return Err(trace::unknown(leaf.data().trace()));
     }
     let base = memory.buffer();
     let count = extents_of(leaf)?.iter().product();

@@ -12,6 +12,7 @@ use crate::lookups::Lookups;
 use crate::memory::{bound_leaf, device_of, filled, leaf_over, output_of};
 use crate::read::buffer_of;
 use crate::tensor::Tensor;
+use crate::trace;
 
 impl Tensor {
     /// Computes the value, unless that is done. All tensors that share the expression have the
@@ -50,7 +51,7 @@ impl Tensor {
 
 /// Computes several values as one graph, by a configuration that is asked for only if there is anything to
 /// compute: every read of a tensor comes here.
-fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfig) -> Result<()> {
+pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfig) -> Result<()> {
     let mut pending = Vec::new();
     for tensor in tensors {
         let node = tensor.uop();
@@ -128,7 +129,7 @@ pub(crate) fn check_leaves(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
             }
         }
         if matches!(leaf.class(), LeafClass::Input(_)) && !inputs.contains(leaf) {
-            return Err(TensorError::Traced);
+            return Err(trace::unknown(leaf.data().trace()));
         }
         if !leaf.class().is_constant() {
             volatile.push(leaf.storage());

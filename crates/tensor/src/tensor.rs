@@ -10,6 +10,7 @@ use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::Memory;
 
 use crate::error::{Result, TensorError};
+use crate::trace;
 
 /// A tensor: a handle to a lazy expression, which realizing and assigning rebind.
 ///
@@ -25,18 +26,24 @@ use crate::error::{Result, TensorError};
 /// # Ok::<(), svod_tensor::TensorError>(())
 /// ```
 #[derive(Clone)]
-pub struct Tensor(Arc<RwLock<UOp>>);
+pub struct Tensor(Arc<Handle>);
+
+struct Handle {
+    node: RwLock<UOp>,
+    /// The number of the trace in which the handle was made; 0 outside of any.
+    trace: u64,
+}
 
 impl Tensor {
     /// The tensor of a graph node.
     pub fn from_uop(node: UOp) -> Tensor {
-        Tensor(Arc::new(RwLock::new(node)))
+        Tensor(Arc::new(Handle { node: RwLock::new(node), trace: trace::current() }))
     }
 
     /// The tensor's node: its leaf once it is realized. That of a plan's output is at the latest
     /// run.
     pub fn uop(&self) -> UOp {
-        let node = self.0.read().clone();
+        let node = self.0.node.read().clone();
         let now = latest(&node);
         if now != node {
             self.rebind_from(&node, &now);
@@ -46,7 +53,7 @@ impl Tensor {
 
     /// Element type.
     pub fn dtype(&self) -> DType {
-        self.0.read().dtype()
+        self.0.node.read().dtype()
     }
 
     /// Extents.
@@ -66,7 +73,7 @@ impl Tensor {
 
     /// Number of dimensions.
     pub fn rank(&self) -> usize {
-        self.0.read().rank()
+        self.0.node.read().rank()
     }
 
     /// Number of elements.
@@ -105,12 +112,12 @@ impl Tensor {
 
     /// Notes the line of the user's program that made the tensor.
     pub fn set_origin(&self, origin: &Origin) {
-        self.0.read().set_origin(origin);
+        self.0.node.read().set_origin(origin);
     }
 
     /// Whether the tensor is pending and nobody has noted yet which line made it.
     pub fn wants_origin(&self) -> bool {
-        let node = self.0.read();
+        let node = self.0.node.read();
         !node.is_value() && node.origin().is_none()
     }
 
@@ -121,19 +128,30 @@ impl Tensor {
 
     /// Looks at the node as it is, without asking for the latest run.
     pub(crate) fn with_node<T>(&self, get: impl FnOnce(&UOp) -> T) -> T {
-        get(&self.0.read())
+        get(&self.0.node.read())
     }
 
     /// Makes the handle stand for another node.
     pub(crate) fn rebind(&self, node: UOp) {
-        let old = std::mem::replace(&mut *self.0.write(), node);
+        let old = std::mem::replace(&mut *self.0.node.write(), node);
         // Outside of the lock: the last handle to a large graph takes a while.
         drop(old);
     }
 
+    /// Makes the handle stand for what `op` assigns to it.
+    ///
+    /// # Errors
+    /// Where a function is traced and the handle is from outside of it, and where the value belongs to a trace
+    /// that has ended.
+    pub(crate) fn write(&self, op: &'static str, node: UOp) -> Result<()> {
+        trace::check_write(op, self.0.trace, &node)?;
+        self.rebind(node);
+        Ok(())
+    }
+
     /// Rebinds unless another thread has done so since the handle stood for `from`.
     fn rebind_from(&self, from: &UOp, to: &UOp) {
-        let mut node = self.0.write();
+        let mut node = self.0.node.write();
         let old = (*node == *from).then(|| std::mem::replace(&mut *node, to.clone()));
         drop(node);
         drop(old);

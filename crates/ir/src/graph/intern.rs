@@ -60,6 +60,10 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
     }
     let (dtype, shape) = op.infer(&sources)?;
     let place = place(&op, &sources).map_err(|reason| GraphError::new(&op, &sources, reason))?;
+    let trace = match &op {
+        Op::Leaf(leaf) => leaf.data().trace(),
+        _ => sources.iter().map(UOp::trace).max().unwrap_or(0),
+    };
     let node = Arc::new(Node {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         hash,
@@ -67,6 +71,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         dtype,
         shape,
         place,
+        trace,
         forced: OnceLock::new(),
         state: Mutex::new(State { sources, claimed: None }),
         released: Condvar::new(),

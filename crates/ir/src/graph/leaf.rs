@@ -85,6 +85,10 @@ pub trait LeafData: Any + Send + Sync + fmt::Debug {
     fn device(&self) -> Device;
     /// Alignment of the storage's first byte.
     fn alignment(&self) -> u64;
+    /// The number of the trace whose placeholder this is, larger for later ones; 0 of all other memory.
+    fn trace(&self) -> u64 {
+        0
+    }
     /// The values of the shape's variables at which the elements lie in memory; none where all
     /// extents are numbers.
     fn bindings(&self) -> Vec<BoundVariable> {

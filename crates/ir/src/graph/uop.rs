@@ -42,6 +42,7 @@ pub(super) struct Node {
     pub dtype: DType,
     pub shape: Shape,
     pub place: Option<Place>,
+    pub trace: u64,
     pub forced: OnceLock<UOp>,
     pub state: Mutex<State>,
     /// Signalled when a claim ends.
@@ -120,6 +121,14 @@ impl UOp {
     /// The device of a value that is on one.
     pub fn device(&self) -> Option<&Device> {
         if let Some(Place::One(device)) = self.place() { Some(device) } else { None }
+    }
+
+    /// The latest of the traces ([`LeafData::trace`]) whose placeholders the value depends on; 0 where there
+    /// is none.
+    ///
+    /// [`LeafData::trace`]: super::LeafData::trace
+    pub fn trace(&self) -> u64 {
+        self.0.trace
     }
 
     /// How the value is spread over devices, if it is.

@@ -24,7 +24,7 @@ use crate::dtype::{AnyDType, PyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
-use crate::size::{Extents, shape, shown};
+use crate::size::{shape, shown};
 
 /// An array whose value is computed when it is asked for.
 ///
@@ -93,17 +93,6 @@ impl PyTensor {
             },
         };
         on(device, tensor.cast(dtype.unwrap_or(tensor.dtype())))
-    }
-
-    /// What `jit` traces a function with in place of an array.
-    #[staticmethod]
-    fn _placeholder(shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32) -> Made {
-        Ok(Tensor::placeholder(&DeviceSpec::CPU, &Extents::positive(shape)?.sizes, dtype.0, slot)?.into())
-    }
-
-    /// What `jit` traces a function with in place of this tensor.
-    fn _placeholder_for(&self, shape: &Bound<'_, PyTuple>, slot: u32) -> Made {
-        Ok(self.0.placeholder_for(&Extents::positive(shape)?.sizes, slot)?.into())
     }
 
     /// Another handle to the value that this one has now.
@@ -267,7 +256,9 @@ impl PyTensor {
         Ok(array.call_method1("astype", (to,))?)
     }
 
-    /// The memory as a DLPack capsule; consumers that do not know of read-only memory get a copy.
+    /// The memory as a DLPack capsule, marked as read-only: that of a realized tensor never changes. Consumers that do not
+    /// know of read-only memory get a copy; some share it and ignore the mark, such as PyTorch: `clone()` there
+    /// what you want to write.
     #[pyo3(signature = (**options))]
     fn __dlpack__<'py>(&self, py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         let array = array_of(py, &self.0)?;

@@ -26,7 +26,7 @@ pub use builder::{BuildError, ExecutionPlanBuilder, PlanInput, Role};
 pub use inspect::{PlanKernel, Profile, Timing};
 pub use memory_plan::MemoryReport;
 pub use op::{CustomArgs, CustomError, CustomFunction, OpKind, PlanOp};
-pub(crate) use reentry::is_running;
+pub(crate) use reentry::Content;
 
 use crate::config::Planner;
 use crate::context::Context;
@@ -34,8 +34,8 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::pool::Pool;
 use order::Order;
-use parking_lot::{Mutex, MutexGuard, RwLock};
-use reentry::Running;
+use parking_lot::{Mutex, MutexGuard};
+use reentry::{Running, is_running};
 use run::Run;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -92,8 +92,7 @@ pub struct ExecutionPlan {
     outputs: Vec<Arc<Memory>>,
     inputs: Vec<Arc<Memory>>,
     run: Mutex<Run>,
-    /// Held exclusively while a run writes the outputs, shared by those who read them.
-    content: Arc<RwLock<()>>,
+    content: Arc<Content>,
     valid: AtomicBool,
     profile: Mutex<Option<Profile>>,
 }
@@ -351,10 +350,16 @@ impl ExecutionPlan {
 
     /// Holds the instance exclusively.
     fn hold(&self) -> Result<MutexGuard<'_, Run>> {
-        match is_running(&self.content) {
-            true => Err(Error::Reentrant),
-            false => Ok(self.run.lock()),
+        if is_running(&self.content) {
+            return Err(Error::Reentrant);
         }
+        let run = match self.run.try_lock() {
+            Some(run) => run,
+            None if self.content.is_lost() => return Err(Error::Forked),
+            None => self.run.lock(),
+        };
+        self.content.claim();
+        Ok(run)
     }
 
     fn release(&self, which: impl Fn(Role) -> bool) -> Result<usize> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 
 /// The number of forks between the first process and this one, plus 1. Valid after [`watch`].
-pub(super) fn generation() -> u64 {
+pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 

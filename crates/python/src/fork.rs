@@ -1,0 +1,106 @@
+//! `os.fork` waits until no other thread is at work in svod.
+//!
+//! A child has only the thread that forked. A lock that another one held stays taken in it for good, and what
+//! the lock protects may be half-changed: of svod, its compiler and their allocators. svod's locks are taken
+//! within *sections* ([`enter`]), in which the interpreter's lock is free, or while it is held, as it is at
+//! a fork. So it is enough that no section of another thread lasts, and that none begins, while a process forks.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// How long a fork waits. Then it goes on: a section may itself wait for the thread that forks.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a thread sleeps that waits.
+const NAP: Duration = Duration::from_micros(50);
+
+/// Threads in a section.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a thread forks.
+static FORKING: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Sections that this thread is in, one inside of the other: a function of the host may use svod.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A section of this thread, until it is dropped.
+pub struct Section(());
+
+/// Begins a section, once nobody forks. The interpreter's lock is not held.
+pub fn enter() -> Section {
+    let depth = DEPTH.get();
+    while depth == 0 {
+        // Said before it is asked whether somebody forks, who first says so and then asks.
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+        if !FORKING.load(Ordering::SeqCst) {
+            break;
+        }
+        INSIDE.fetch_sub(1, Ordering::SeqCst);
+        while FORKING.load(Ordering::SeqCst) {
+            sleep(NAP);
+        }
+    }
+    DEPTH.set(depth + 1);
+    Section(())
+}
+
+impl Drop for Section {
+    fn drop(&mut self) {
+        let depth = DEPTH.get() - 1;
+        DEPTH.set(depth);
+        if depth == 0 {
+            INSIDE.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Number of threads in a section, as far as this one can tell on its own.
+fn own() -> usize {
+    usize::from(DEPTH.get() > 0)
+}
+
+/// Waits until no other thread is in a section, and keeps them from beginning one.
+#[pyfunction]
+pub fn _before_fork(py: Python<'_>) {
+    py.detach(|| {
+        let start = Instant::now();
+        while FORKING.swap(true, Ordering::SeqCst) && start.elapsed() < PATIENCE {
+            sleep(NAP);
+        }
+        while INSIDE.load(Ordering::SeqCst) > own() && start.elapsed() < PATIENCE {
+            sleep(NAP);
+        }
+    });
+}
+
+/// Lets sections begin, in the parent, or in the child, which has one thread.
+#[pyfunction]
+pub fn _after_fork(child: bool) {
+    if child {
+        INSIDE.store(own(), Ordering::SeqCst);
+    }
+    FORKING.store(false, Ordering::SeqCst);
+}
+
+/// Makes the interpreter call these, where processes fork.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let os = py.import("os")?;
+    if !os.hasattr("register_at_fork")? {
+        return Ok(());
+    }
+    let after = |child: bool| py.import("functools")?.call_method1("partial", (module.getattr("_after_fork")?, child));
+    let hooks = PyDict::new(py);
+    hooks.set_item("before", module.getattr("_before_fork")?)?;
+    hooks.set_item("after_in_parent", after(false)?)?;
+    hooks.set_item("after_in_child", after(true)?)?;
+    os.call_method("register_at_fork", (), Some(&hooks))?;
+    Ok(())
+}
