@@ -148,8 +148,13 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
     let leaves = vec![
         (
             Class::ArgumentType,
-            class(py, "ArgumentTypeError", &[&argument, &py.get_type::<PyTypeError>()], "An argument of a wrong type.")?
-                .unbind(),
+            class(
+                py,
+                "ArgumentTypeError",
+                &[&argument, &py.get_type::<PyTypeError>()],
+                "An argument of a wrong type.",
+            )?
+            .unbind(),
         ),
         (Class::Argument, argument.unbind()),
         leaf(Class::Shape, "ShapeError", &value, "Shapes or axes that do not fit.")?,

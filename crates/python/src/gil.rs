@@ -6,8 +6,8 @@ use std::sync::Once;
 use pyo3::prelude::*;
 use svod_runtime::Context;
 
-use crate::fork;
 use crate::error::{Raised, Result, interrupted};
+use crate::fork;
 
 /// Does work that may take long, or wait for a lock that another thread holds while it works.
 pub fn allow<T: Send, E: Into<Raised> + Send>(
