@@ -33,18 +33,22 @@ thread_local! {
 /// A section of this thread, until it is dropped.
 pub struct Section(());
 
-/// Begins a section, once nobody forks. The interpreter's lock is not held.
-pub fn enter() -> Section {
+/// Begins a section, once nobody forks, with the interpreter's lock held: it may be given back within.
+pub fn enter(py: Python<'_>) -> Section {
     let depth = DEPTH.get();
-    while depth == 0 {
-        // Said before it is asked whether somebody forks, who first says so and then asks.
-        INSIDE.fetch_add(1, Ordering::SeqCst);
-        if !FORKING.load(Ordering::SeqCst) {
-            break;
-        }
-        INSIDE.fetch_sub(1, Ordering::SeqCst);
-        while FORKING.load(Ordering::SeqCst) {
-            sleep(NAP);
+    if depth == 0 {
+        loop {
+            // Said before it is asked whether somebody forks, who first says so and then asks.
+            INSIDE.fetch_add(1, Ordering::SeqCst);
+            if !FORKING.load(Ordering::SeqCst) {
+                break;
+            }
+            INSIDE.fetch_sub(1, Ordering::SeqCst);
+            py.detach(|| {
+                while FORKING.load(Ordering::SeqCst) {
+                    sleep(NAP);
+                }
+            });
         }
     }
     DEPTH.set(depth + 1);

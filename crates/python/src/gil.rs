@@ -16,9 +16,8 @@ pub fn allow<T: Send, E: Into<Raised> + Send>(
 ) -> Result<T> {
     static ASK: Once = Once::new();
     ASK.call_once(|| Context::global().set_stop_check(Some(interrupted)));
-    let section = || {
-        let _section = fork::enter();
-        work()
-    };
-    py.detach(section).map_err(Into::into)
+    let section = fork::enter(py);
+    let done = py.detach(work);
+    drop(section);
+    done.map_err(Into::into)
 }
