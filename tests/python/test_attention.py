@@ -130,6 +130,59 @@ def test_masks_of_tokens_are_converted_once() -> None:
     check(layer(svod.Tensor(q), both), reference(q, k, v, hidden + np.where(causal(40, 40) < 0, -1e9, 0)), kernels=2)
 
 
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("queries", [1, 2, 5])
+def test_b4_few_queries_are_one_kernel(spelling: str, queries: int) -> None:
+    """As a decoder has them: the keys so far, and the last query or the last few; with an epilogue, too."""
+    q, k, v = (data((2, 6, n, 20), seed=seed) for seed, n in enumerate((queries, 131, 131)))
+    bias, residual = data((2, 1, 1, 131), seed=3), data((2, queries, 120), seed=4)
+    scores = svod.Tensor(q) @ svod.Tensor(k).mT * 0.25 + svod.Tensor(bias)
+    mixed = SPELLINGS[spelling](scores) @ svod.Tensor(v)
+    expected = reference(q, k, v, bias, scale=0.25)
+    check(mixed, expected)
+    joined = mixed.transpose(1, 2).reshape(2, queries, 120) * 0.5 + svod.Tensor(residual)
+    check(joined, expected.transpose(0, 2, 1, 3).reshape(2, queries, 120) * 0.5 + residual)
+
+
+def test_b4_one_query_of_grouped_heads_and_any_number_of_keys() -> None:
+    q, k, v = data((1, 12, 1, 16)), data((1, 4, 90, 16), seed=1), data((1, 4, 90, 24), seed=2)
+    n = svod.Variable("n", 1, 90)
+    for heads in (12, 4):
+        query = svod.Tensor(q[:, :heads])
+        key, value = (svod.Tensor(x)[:, :, : n.bind(37)] for x in (k, v))
+        mine = query.scaled_dot_product_attention(key, value, enable_gqa=heads > 4)
+        group = heads // 4
+        keys, values = (np.repeat(x[:, :, :37], group, axis=1) for x in (k, v))
+        plan = mine.prepare()
+        assert len(plan.kernels) == 1
+        plan.execute()
+        np.testing.assert_allclose(mine.numpy(), reference(q[:, :heads], keys, values), rtol=2e-5, atol=2e-5)
+
+
+def test_b4_one_query_that_sees_nothing_is_nan_and_hidden_infinities_do_not_matter() -> None:
+    q, k, v = data((1, 8, 1, 8)), data((1, 8, 20, 8), seed=1), data((1, 8, 20, 8), seed=2)
+    seen = np.arange(20) < 11
+    mine = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v), svod.Tensor(seen[None]))
+    check(mine, reference(q, k[:, :, seen], v[:, :, seen]))
+    none = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v), svod.Tensor(seen[None] & False))
+    assert np.isnan(none.numpy()).all()
+
+
+@pytest.mark.parametrize("size", [(2, 3, 50, 70, 16, 24), (1, 1, 33, 9, 5, 40), (1, 2, 130, 129, 64, 64)])
+def test_b4_a_softmax_over_queries_is_one_kernel_of_tiles(size: tuple[int, ...]) -> None:
+    b, h, queries, keys, depth, columns = size
+    q, k, v = data((b, h, queries, depth)), data((b, h, keys, depth), seed=1), data((b, h, queries, columns), seed=2)
+    expected = reference(k, q, v, scale=0.3)
+    for scale, offset in ((1.0, 0.0), (2.0, 1.0)):
+        mixed = (svod.Tensor(q) @ svod.Tensor(k).mT * 0.3).softmax(-2).mT @ svod.Tensor(v) * scale + offset
+        plan = mixed.prepare()
+        (kernel,) = plan.kernels
+        steps = str(kernel.schedule).splitlines()
+        assert sum(step.startswith("micro") for step in steps) == (2 if keys >= 16 else 0), steps
+        plan.execute()
+        np.testing.assert_allclose(mixed.numpy(), expected * scale + offset, rtol=2e-5, atol=2e-5)
+
+
 def test_no_weights_in_memory_unless_wanted() -> None:
     q, k, v = (data((1, 2, 20, 8), seed=seed) for seed in range(3))
     weights = (svod.Tensor(q) @ svod.Tensor(k).transpose(-2, -1)).softmax(-1)

@@ -66,6 +66,8 @@ struct Absorbed {
     /// The extents of its output axes.
     over: Shape,
     contraction: bool,
+    /// Whether it has a chain of two products.
+    chained: bool,
     /// The output axes that index its fused reductions, once there is one.
     rows: Option<u64>,
 }
@@ -77,6 +79,8 @@ pub(crate) struct Cut {
     pub fates: Vec<Fate>,
     /// Per kernel, by its output node, the axes that index its fused reductions, a bit each.
     pub rows: Vec<u64>,
+    /// Per kernel, by its output node, whether it computes rows of weights between two products.
+    pub chained: Vec<bool>,
     /// Per kernel, by its output node, the extents of its output axes: those of the output's
     /// dimensions, or of several axes that a dimension merges.
     pub over: Vec<Shape>,
@@ -105,8 +109,9 @@ pub(crate) fn fuse(graph: &Graph, caches: Caches) -> Cut {
         fuse.visit(node);
     }
     let rows = fuse.kernels.iter().map(|k| k.rows.unwrap_or(0)).collect();
+    let chained = fuse.kernels.iter().map(|k| k.chained).collect();
     let over = fuse.kernels.into_iter().map(|k| k.over).collect();
-    Cut { fates: fuse.fates, rows, over, decisions: fuse.decisions }
+    Cut { fates: fuse.fates, rows, chained, over, decisions: fuse.decisions }
 }
 
 /// Whether a node is memory already, or costs nothing.
@@ -224,22 +229,24 @@ impl Fuse<'_> {
             }
         };
         if matches!(value.op(), Op::Reduce(..)) {
-            let contraction = is_contraction(self.graph, node);
+            let product = match self.roles.get(&node) {
+                Some(role) => *role == Role::Scores,
+                None => self.begin_chain(node, kernel),
+            };
+            let contraction = product || is_contraction(self.graph, node);
             let rows = access.dims.iter().fold(0, |r, d| r | d.axes);
             let absorbed = &mut self.kernels[kernel as usize];
             absorbed.contraction |= contraction;
             if kernel != node && !contraction {
                 absorbed.rows = Some(rows);
             }
-            if contraction && !self.roles.contains_key(&node) {
-                self.begin_chain(node, kernel);
-            }
         }
-        if matches!(self.roles.get(&node), Some(Role::Row | Role::Stage)) {
+        let role = self.roles.get(&node).copied();
+        if matches!(role, Some(Role::Row | Role::Stage | Role::Scores)) {
             // What is copied for a product comes from memory, rows of scores do not.
-            reads.waits = is_contraction(self.graph, node);
+            reads.waits = role == Some(Role::Scores) || is_contraction(self.graph, node);
         }
-        if self.roles.get(&node) == Some(&Role::Stage) {
+        if matches!(role, Some(Role::Stage | Role::Scores)) {
             // What is computed once a row and key is not repeated by the last product's columns.
             let named = access.dims.iter().fold(0, |n, d| n | d.axes);
             access.scope &= named;
@@ -309,20 +316,25 @@ impl Fuse<'_> {
         reshape && !is_source(below) && !self.output[source as usize] && self.users[source as usize].len() == 1
     }
 
-    /// Takes the rows that are an operand of a contraction into its kernel, if that has room.
-    fn begin_chain(&mut self, node: NodeIndex, kernel: NodeIndex) {
+    /// Takes the rows that are an operand of a sum of products into its kernel, if that has room; says whether it
+    /// did.
+    fn begin_chain(&mut self, node: NodeIndex, kernel: NodeIndex) -> bool {
         let absorbed = &self.kernels[kernel as usize];
         let room = MAX_NODES.saturating_sub(absorbed.nodes);
         if absorbed.extents.len() < 40 && self.graph.nodes()[kernel as usize].rank() < 32 {
             let found = chain(self.graph, &self.users, node).filter(|c| 2 * c.len() <= room);
+            let any = found.is_some();
             self.roles.extend(found.into_iter().flatten());
+            self.kernels[kernel as usize].chained |= any;
+            return any;
         }
+        false
     }
 
     fn fate(&mut self, node: NodeIndex, wanted: &Wanted) -> Fate {
         let value = &self.graph.nodes()[node as usize];
         match self.roles.get(&node) {
-            Some(Role::Stage) => return Fate::Stage,
+            Some(Role::Stage | Role::Scores) => return Fate::Stage,
             Some(Role::Row) if wanted.passes > 1 && is_transcendental(value.op()) => return Fate::Stage,
             Some(_) => return Fate::Inline,
             None => {}

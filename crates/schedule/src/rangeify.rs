@@ -523,6 +523,12 @@ impl Build<'_> {
     }
 
     fn add_stage(&mut self, node: NodeIndex, over: Vec<AxisId>, dims: Vec<usize>, body: Body) {
+        let mut places: Vec<(AxisId, usize)> = over.into_iter().zip(dims).collect();
+        if self.cut.chained[self.root as usize] {
+            // Weights between two products have their rows first, whichever way the scores lie.
+            places.sort_by_key(|(axis, _)| !self.rows.contains(axis));
+        }
+        let (over, dims) = places.into_iter().unzip();
         let id = TempId(self.kernel.stages.len() as u32);
         let name = format!("s{}", id.0);
         self.kernel.stages.push(Stage { name, over, body, outs: vec![Out::Temp] });

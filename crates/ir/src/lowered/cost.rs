@@ -57,8 +57,8 @@ pub struct Traffic {
     /// Bytes that are touched in turn before any is touched again: whichever cache holds as much serves
     /// the rest.
     pub footprint: f64,
-    /// Whether few bytes lie side by side, or addresses depend on data.
-    pub scattered: bool,
+    /// Bytes that lie side by side; none where addresses depend on data.
+    pub run: f64,
     /// Whether lines are read before they are written.
     pub allocates: bool,
 }
@@ -175,7 +175,7 @@ impl Machine {
         let at = self.levels.iter().position(|l| footprint <= l.bytes).unwrap_or(last);
         let Some(level) = self.levels.get(at) else { return 0.0 };
         let rate = (level.single * threads).min(level.all);
-        let share = if traffic.scattered && at > 0 { SCATTERED } else { 1.0 };
+        let share = if at > 0 { (traffic.run / (traffic.run + RUN_UP)).max(SCATTERED) } else { 1.0 };
         let bytes = match at == last {
             true if traffic.allocates => 2.0 * traffic.lines,
             true => traffic.lines,
@@ -207,6 +207,9 @@ impl Machine {
 
 /// The share of a stream's rate at which lines that do not follow one another are moved.
 const SCATTERED: f64 = 0.5;
+
+/// Bytes of a stream that could be moved until a processor fetches ahead in it.
+const RUN_UP: f64 = 512.0;
 
 #[cfg(test)]
 mod tests {
@@ -277,6 +280,20 @@ mod tests {
         assert!(cost.chain >= 8000.0 && cost.slots < 5000.0, "{cost:?}");
         assert_eq!(cost.flops, 2001.0);
         assert_eq!(cost.bytes(false), 4004.0);
+    }
+
+    #[test]
+    fn e4_what_unrolled_rounds_share_is_counted_once() {
+        // Sums of two rows and eight columns, of four steps a round: each column is loaded once for both rows, and
+        // sums are loaded and stored once a round.
+        let text = "lowered few\nparam p0: f32[2, 400]\nparam p1: f32[400, 8]\nparam p2: f32[2, 8]\n\nphase\n\
+                    temp acc: f32[2, 8] scratch\n{\n  serial k < 100 {\n    unroll i < 2 {\n      unroll u < 4 {\n        \
+                    vector j < 8 {\n          acc[i, j] = acc[i, j] + p0[i, 4*k + u] * p1[4*k + u, j]\n        }\n      \
+                    }\n    }\n  }\n}\n";
+        let cost = cost(text);
+        // A round: 1.5, 8 elements of rows and multiply-adds, 4 columns, and 2 sums, whose stores count twice.
+        let round = 1.5 + 8.0 + 8.0 + 4.0 + 2.0 + 4.0;
+        assert_eq!((cost.slots, cost.flops), (100.0 * round, 12_800.0));
     }
 
     #[test]

@@ -4,14 +4,18 @@
 //! rows at a time: by the row's reductions, and by the product with `v`. One kernel therefore holds
 //! both contractions, and the scores of all rows are never in memory (Rabe and Staats 2021; Dao et
 //! al. 2022). What is looked for is structure only: two contractions, and between them operations
-//! along one row and at least one reduction of it.
+//! along one row and at least one reduction of it. With one row, one query of a decoder, each of the two
+//! is a product of a matrix and a vector.
 
 use super::is_contraction;
 use super::shapes::repeated_dims;
+use crate::estimate::{FEWEST_ROWS, ONE_TASK};
 use rustc_hash::FxHashMap;
+use svod_ir::alu::Alu;
 use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
+use svod_ir::kernel::Monoid;
 
 /// Nodes below the weights, masks included, at most.
 const LONGEST: usize = 96;
@@ -26,30 +30,38 @@ pub(super) enum Role {
     Path,
     /// An operation along the row.
     Row,
-    /// The weights or the scores, or a reduction of a row.
+    /// The weights, or a reduction of a row.
     Stage,
+    /// The scores.
+    Scores,
 }
 
 /// The dimension of the weights that each dimension of a node is.
 type Dims = Vec<Option<usize>>;
 
-/// The nodes that the kernel of contraction `node` computes row by row; none where its operands
+/// The nodes that the kernel of the sum of products `node` computes row by row; none where its operands
 /// are no such rows, or where something else wants one of them.
 pub(super) fn chain(graph: &Graph, users: &[Vec<NodeIndex>], node: NodeIndex) -> Option<Vec<(NodeIndex, Role)>> {
     let Op::Reduce(_, axes) = graph.nodes()[node as usize].op() else { return None };
-    let ([axis], true) = (&axes[..], has_tile(graph, node)) else { return None };
+    let (&[axis], Some(lacks)) = (&axes[..], lacking(graph, node)) else { return None };
     let product = graph.sources(node)[0];
     let factors = graph.sources(product);
-    (0..2).find_map(|side| rows_below(graph, users, product, factors[side], *axis))
+    // The weights lack the columns.
+    let mut sides = (0..2).filter(|side| lacks[*side] != 0);
+    sides.find_map(|side| {
+        let tile = lacks[1 - side] != 0;
+        rows_below(graph, users, product, factors[side], axis, tile)
+    })
 }
 
-/// The chain below one factor of a product that is summed over `axis`.
+/// The chain below one factor of a product that is summed over `axis`: of several rows in a `tile`, or of one.
 fn rows_below(
     graph: &Graph,
     users: &[Vec<NodeIndex>],
     product: NodeIndex,
     factor: NodeIndex,
     axis: usize,
+    tile: bool,
 ) -> Option<Vec<(NodeIndex, Role)>> {
     let op = |n: NodeIndex| graph.nodes()[n as usize].op();
     let mut found = Vec::new();
@@ -88,7 +100,7 @@ fn rows_below(
         let full = (0..shape.len()).all(covers);
         known.insert(n, Some(dims.clone()));
         match value.op() {
-            _ if full && is_contraction(graph, n) => {
+            _ if full && lacking(graph, n).is_some() => {
                 if scores.replace(n).is_some() {
                     return None;
                 }
@@ -106,7 +118,11 @@ fn rows_below(
             }
         }
     }
-    let scores = scores.filter(|s| has_tile(graph, *s))?;
+    let scores = scores?;
+    let several = lacking(graph, scores)?.iter().all(|lacks| *lacks != 0);
+    if several != tile || !(tile || worth_a_kernel(graph, scores, shape[keys].upper_bound()?)) {
+        return None;
+    }
 
     // Those that the scores lead to; the others (masks, say) are read as anywhere else.
     let mut inside: Vec<NodeIndex> = known.keys().copied().filter(|n| *n > scores).collect();
@@ -125,7 +141,8 @@ fn rows_below(
     }
     found.extend(members.iter().map(|n| {
         let stage = *n == weights || matches!(op(*n), Op::Reduce(..));
-        (*n, if stage { Role::Stage } else { Role::Row })
+        let role = if stage { Role::Stage } else { Role::Row };
+        (*n, if *n == scores { Role::Scores } else { role })
     }));
     let own = |n: &NodeIndex| *n == product || found.iter().any(|(f, _)| f == n);
     let closed = found.iter().all(|(n, _)| users[*n as usize].iter().all(own) && !graph.roots().contains(n));
@@ -159,19 +176,28 @@ fn below(graph: &Graph, node: NodeIndex, dims: &Dims) -> Option<(NodeIndex, Dims
     Some((source, dims))
 }
 
-/// Whether each operand of a contraction has a kept dimension that the other lacks.
-fn has_tile(graph: &Graph, node: NodeIndex) -> bool {
-    if !is_contraction(graph, node) {
-        return false;
-    }
-    let Op::Reduce(_, axes) = graph.nodes()[node as usize].op() else { return false };
+/// The kept dimensions, a bit each, that either operand of a sum of products lacks, if that is what a node is and
+/// one lacks any.
+fn lacking(graph: &Graph, node: NodeIndex) -> Option<[u64; 2]> {
+    let value = &graph.nodes()[node as usize];
+    let Op::Reduce(Monoid::Sum, axes) = value.op() else { return None };
     let product = graph.sources(node)[0];
     let shape = graph.nodes()[product as usize].shape();
+    let multiplies = matches!(graph.nodes()[product as usize].op(), Op::Alu(Alu::Mul));
+    if !multiplies || !value.dtype().is_float() || shape.len() >= 64 {
+        return None;
+    }
     let kept = (0..shape.len()).filter(|d| !axes.contains(d) && shape[*d].as_const() != Some(1));
     let kept = kept.fold(0u64, |bits, d| bits | 1 << d);
     let factors = graph.sources(product);
-    let [a, b] = [0, 1].map(|f| repeated_dims(graph, factors[f]) & kept);
-    a & !b != 0 && b & !a != 0
+    let lacks = [0, 1].map(|f| repeated_dims(graph, factors[f]) & kept);
+    (lacks != [0, 0]).then_some(lacks)
+}
+
+/// Whether the heads of single rows keep threads busy, or are little work.
+fn worth_a_kernel(graph: &Graph, scores: NodeIndex, keys: i64) -> bool {
+    let most = |node: NodeIndex| graph.nodes()[node as usize].numel().upper_bound().unwrap_or(i64::MAX);
+    most(scores) / keys.max(1) >= FEWEST_ROWS || most(graph.sources(scores)[0]) <= ONE_TASK
 }
 
 /// Elements of a row's values and keys.

@@ -4,6 +4,9 @@
 //! once; then, for a few rows at a time, it computes their scores into scratch that stays in the
 //! second-level cache, softens them there, and multiplies them by the values. The scores of all rows
 //! are never in memory. Panels and tile as for any contraction (Goto and van de Geijn 2008).
+//!
+//! Few rows, the last queries of a decoder, are not worth copies of keys and values: these are read where they lie,
+//! once for all rows of a head, where the cost model finds that faster.
 
 use super::contraction::most_vectors;
 use super::cost::{contiguous, extent, round, round_up};
@@ -21,6 +24,9 @@ const MANY_TASKS: i64 = 32;
 /// Rows of scores that are computed at once: a few tiles. More would fetch keys and values less often,
 /// and push the scores out of the caches; measured from 128 to 16384 keys, neither matters much.
 const BLOCK: i64 = 24;
+
+/// Rows of a head from which on tiles are always worth copies of keys and values.
+const FEW_ROWS: i64 = 16;
 
 /// Rows of a task at least.
 const MIN_TASK_ROWS: i64 = 128;
@@ -45,6 +51,13 @@ pub(super) fn attention(kernel: &Kernel) -> Option<Attention> {
     let between = weights.index() > scores && weights.index() < mixed && mixed + 1 == out;
     let map = matches!(kernel.stages[out].body, Body::Map(_));
     (same && own && between && map && s.m == o.m).then_some(Attention { scores, mixed, s, o })
+}
+
+impl Attention {
+    /// Whether copying keys and values may cost more than reading them once for each row.
+    pub(super) fn has_few_rows(&self, kernel: &Kernel) -> bool {
+        extent(kernel, self.s.m) < FEW_ROWS
+    }
 }
 
 /// Rows and columns of a tile.
@@ -115,6 +128,45 @@ impl Choice<'_> {
             self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: here.clone() });
             self.row_stage(stage, s.m, rows, lanes);
         }
+    }
+
+    /// A few rows of each head: its keys and values are read where they lie, once for all rows. Says whether they can
+    /// be.
+    pub(super) fn attention_of_few(&mut self, found: &Attention) -> bool {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let Attention { scores, mixed, s, o } = found;
+        let lanes = self.lanes(*mixed);
+        let along = [s.b, s.a, o.b].map(|operand| contiguous(k, &[operand], &[], 0));
+        let dots = along[0] == Some(s.k) && along[1] == Some(s.k) && extent(k, s.k) >= lanes;
+        let columns = along[0] == Some(s.n) && extent(k, s.n) >= lanes;
+        let plain = |stage: usize| k.stages[stage].body.inner().len() == 1;
+        if !(dots || columns) || along[2] != Some(o.n) || extent(k, o.n) < lanes || !plain(*scores) || !plain(*mixed) {
+            return false;
+        }
+        let heads: Vec<AxisId> = k.stages[out].over.iter().copied().filter(|a| *a != s.m && *a != o.n).collect();
+        let tasks: Vec<LoopRef> = heads.iter().map(|a| self.at(out, *a, 0)).collect();
+        let Some(here) = tasks.last().cloned() else { return false };
+        let on = self.at(out, o.n, 0);
+        let lane = LoopRef { part: 1, ..on.clone() };
+        self.split(on.clone(), lanes, Tail::Rest);
+        let order = tasks.iter().cloned().chain([self.at(out, s.m, 0), on, lane.clone()]).collect();
+        self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
+        tasks.into_iter().for_each(|task| self.bind(task, To::Task));
+        self.bind(lane, To::Vector);
+        let rows: Vec<AxisId> = heads.into_iter().chain([s.m]).collect();
+        for stage in 0..out {
+            self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: here.clone() });
+            match stage {
+                _ if stage == *scores && dots => self.dot_loops(stage, [s.m, s.n, s.k]),
+                _ if stage == *scores => self.column_loops(stage, [s.m, s.n, s.k]),
+                _ if stage == *mixed => self.column_loops(stage, [o.m, o.n, o.k]),
+                _ => {
+                    self.stage_of_row(stage, &rows, None);
+                }
+            }
+        }
+        true
     }
 
     /// The tile with the least surplus in both products, among those that fill the registers.

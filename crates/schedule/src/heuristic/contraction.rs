@@ -17,10 +17,10 @@ const MAX_COLUMNS: i64 = 512;
 /// Panels after which an epilogue follows, where it can: their sums are still in the first-level cache.
 const PANELS_AT_ONCE: i64 = 2;
 /// What it costs to copy an element of a block of rows, in multiply-adds.
-pub(super) const COPY: f64 = 4.0;
+const COPY: f64 = 4.0;
 /// What it costs to fetch an element of a panel, in multiply-adds: of a copy that the kernel has just made,
 /// and of one that lies in memory.
-pub(super) const FETCH: [f64; 2] = [1.0, 6.0];
+const FETCH: [f64; 2] = [1.0, 6.0];
 /// Tasks of a contraction at most, if blocks can be made small enough.
 const MAX_TASKS: i64 = 32;
 /// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels

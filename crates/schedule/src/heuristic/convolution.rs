@@ -15,8 +15,8 @@ use svod_ir::target::Target;
 /// Bytes of a line of the caches, of which a row of the plane touches one more than it fills.
 const LINE: i64 = 64;
 
-/// Tiles of rows that must read a panel for it to be worth a copy.
-const PANEL_TILES: i64 = 8;
+/// Rows of the tiles that must read a panel for it to be worth a copy.
+const PANEL_ROWS: i64 = 48;
 
 /// Multiply-adds for which an element of the plane is copied at least, where there are as many.
 const MULTIPLIED: i64 = 512;
@@ -289,7 +289,7 @@ impl Choice<'_> {
 
         // What tiles read again and again, panel or plane, and the weights that stream past it, take
         // three quarters of the first-level cache.
-        let panels = c.depth.len() > 1 && m >= PANEL_TILES * rows;
+        let panels = c.depth.len() > 1 && m >= PANEL_ROWS;
         let taps: i64 = c.depth[1..].iter().map(|a| extent(k, *a)).product();
         let run = c.depth[1..].last().map_or(1, |a| extent(k, *a));
         let columns = if panels { taps * cols * element } else { (taps / run) * ((cols + run) * element + LINE) };

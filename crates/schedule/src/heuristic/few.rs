@@ -3,10 +3,9 @@
 //!
 //! The large operand is read as it lies, once: along its kept axis in vectors of results ([`super::columns`]), or,
 //! where memory runs along the depth, as dot products, a few of its lines at a time. All rows of the small
-//! operand take part in turn. For dot products the cost model decides whether that beats the tile; it counts
-//! accumulators of columns as if none stayed in a register, so that for those the number of rows decides.
+//! operand take part in turn. The cost model decides whether that beats the tile.
 
-use super::contraction::{COPY, FETCH};
+use super::contraction::most_vectors;
 use super::cost::{contiguous, extent, loads_only_constants, round_up};
 use super::variants::time;
 use super::{Choice, TASK};
@@ -21,46 +20,36 @@ const MOST: i64 = 16;
 /// Dot products that are computed side by side, as far as rows allow; and lines of memory that are read at a time.
 const TOGETHER: i64 = 8;
 const LINES: i64 = 4;
-/// What a load beside a multiply-add costs, and what goes with it, in multiply-adds.
-const LOAD: f64 = 1.0;
 /// Tasks at most.
 const MAX_TASKS: i64 = 256;
 
-/// How the large operand is read.
-enum Few {
-    /// In vectors of results.
-    Columns,
-    /// Along the depth.
-    Dots,
-}
-
-/// The faster one of `chosen` and a schedule that reads the large operand where it lies, if there is one. Where
-/// others go by the cost model, columns, of which it is no judge, are left out: `columns` says whether to try them.
+/// The faster one of `chosen` and a schedule that reads the large operand where it lies, if there is one.
 pub(super) fn or_in_place(
     kernel: &Kernel,
     target: &Target,
     stage: usize,
     c: &Contraction,
     chosen: Schedule,
-    columns: bool,
 ) -> Schedule {
     let mut choice = Choice { kernel, target, strict: false, panels: None, opts: Vec::new() };
-    let found = choice.few(stage, c);
-    let new = Schedule(choice.opts);
+    match choice.few(stage, c) {
+        true => faster(kernel, target, Schedule(choice.opts), chosen),
+        false => chosen,
+    }
+}
+
+/// The first of two schedules where the cost model is sure that it is the faster one.
+pub(super) fn faster(kernel: &Kernel, target: &Target, new: Schedule, chosen: Schedule) -> Schedule {
     let seconds = |schedule: &Schedule| Some(time(&lower(kernel, schedule).ok()?.lowered, target, &[]));
-    match found {
-        Some(Few::Columns) if columns && lower(kernel, &new).is_ok() => new,
-        Some(Few::Dots) => match (seconds(&new), seconds(&chosen)) {
-            (Some(time), Some(known)) if time < known => new,
-            _ => chosen,
-        },
+    match (seconds(&new), seconds(&chosen)) {
+        (Some(time), Some(known)) if time < known => new,
         _ => chosen,
     }
 }
 
 impl Choice<'_> {
     /// Chooses for a product with few rows or columns, if the kernel is one.
-    fn few(&mut self, stage: usize, c: &Contraction) -> Option<Few> {
+    fn few(&mut self, stage: usize, c: &Contraction) -> bool {
         let k = self.kernel;
         let (m, n) = (extent(k, c.m), extent(k, c.n));
         let (few, many, [small, large]) = if m <= n { (c.m, c.n, [c.a, c.b]) } else { (c.n, c.m, [c.b, c.a]) };
@@ -70,17 +59,12 @@ impl Choice<'_> {
         let mapped = k.stages.len() == 2 && stage == 0 && matches!(k.stages[1].body, Body::Map(_));
         let same = mapped && k.stages[0].over == k.stages[1].over;
         if !(2..=MOST).contains(&rows) || prepared || !folds || !same {
-            return None;
+            return false;
         }
         match [large, small].map(|operand| contiguous(k, &[operand], &[], 0)) {
-            // Beside each multiply-add is a load, in place of one copy and one fetch for all rows.
-            [Some(along), _] if along == many && rows as f64 * LOAD < COPY + FETCH[0] => {
-                self.columns(Some(few)).then_some(Few::Columns)
-            }
-            [Some(along), other] if along == c.k && other == Some(along) => {
-                self.dots(stage, few, many, c.k).then_some(Few::Dots)
-            }
-            _ => None,
+            [Some(along), _] if along == many => self.columns(Some(few)),
+            [Some(along), other] if along == c.k && other == Some(along) => self.dots(stage, few, many, c.k),
+            _ => false,
         }
     }
 
@@ -97,7 +81,6 @@ impl Choice<'_> {
         let outer: i64 = others.iter().map(|a| extent(k, *a)).product();
         let work = [extent(k, many), points, outer].into_iter().fold(rows, i64::saturating_mul);
         let tasks = (work / TASK / outer.max(1)).clamp(1, MAX_TASKS);
-        let lines = (TOGETHER / rows).clamp(1, LINES);
 
         // The output: blocks of what is many are tasks.
         let at = self.at(out, many, 0);
@@ -110,7 +93,18 @@ impl Choice<'_> {
         tasks.into_iter().for_each(|task| self.bind(task, To::Task));
 
         let name = k.stages[stage].name.clone();
-        self.opts.push(Opt::At { stage: name.clone(), at });
+        self.opts.push(Opt::At { stage: name, at });
+        self.dot_loops(stage, [few, many, depth]);
+        true
+    }
+
+    /// The loops of a stage that are dot products along the depth, of some lines of what is many with all rows of what
+    /// is few.
+    pub(super) fn dot_loops(&mut self, stage: usize, [few, many, depth]: [AxisId; 3]) {
+        let k = self.kernel;
+        let lanes = self.lanes(stage);
+        let rows = extent(k, few);
+        let lines = (TOGETHER / rows).clamp(1, LINES);
         let part = |at: &LoopRef, part| LoopRef { part, ..at.clone() };
         let (row, line, mut step) = (self.at(stage, few, 0), self.at(stage, many, 0), self.at(stage, depth, 0));
         self.split(row.clone(), rows, Tail::Mask);
@@ -118,7 +112,7 @@ impl Choice<'_> {
         let outer = stage_axes(k, stage).into_iter().filter(|a| ![few, many, depth].contains(a));
         let mut order: Vec<LoopRef> = outer.map(|a| self.at(stage, a, 0)).collect();
         order.extend([row.clone(), line.clone(), step.clone()]);
-        let rounds = points / lanes;
+        let rounds = extent(k, depth) / lanes;
         if rounds > LONGEST_SUM {
             // Blocks of steps, at whose ends accumulators cascade.
             self.split(step.clone(), (rounds.isqrt() as u64).next_power_of_two() as i64 * lanes, Tail::Rest);
@@ -129,10 +123,39 @@ impl Choice<'_> {
         step.part += 1;
         let unrolled = [part(&row, 1), part(&line, 1)];
         order.extend(unrolled.iter().cloned().chain([step.clone()]));
-        self.opts.push(Opt::Reorder { stage: name, order });
+        self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
         unrolled.into_iter().for_each(|at| self.bind(at, To::Unroll));
         self.bind(step.clone(), To::Vector);
         self.opts.push(Opt::Rfactor { at: step });
-        true
+    }
+
+    /// The loops of a stage that reads what is many along its kept axis: sums of all rows of what is few, and of some
+    /// vectors of columns, are in registers while the depth goes by.
+    pub(super) fn column_loops(&mut self, stage: usize, [few, many, depth]: [AxisId; 3]) {
+        let k = self.kernel;
+        let lanes = self.lanes(stage);
+        let (rows, vectors) = (extent(k, few), round_up(extent(k, many), lanes) / lanes);
+        let most = most_vectors(self.target, rows).max(1);
+        let parts = (vectors + most - 1) / most;
+        let (row, line, mut step) = (self.at(stage, few, 0), self.at(stage, many, 0), self.at(stage, depth, 0));
+        let part = |at: &LoopRef, part| LoopRef { part, ..at.clone() };
+        self.split(row.clone(), rows, Tail::Mask);
+        self.split(line.clone(), (vectors + parts - 1) / parts * lanes, Tail::Rest);
+        self.split(part(&line, 1), lanes, Tail::Rest);
+        let outer = stage_axes(k, stage).into_iter().filter(|a| ![few, many, depth].contains(a));
+        let mut order: Vec<LoopRef> = outer.map(|a| self.at(stage, a, 0)).collect();
+        order.extend([row.clone(), line.clone(), step.clone()]);
+        let points = extent(k, depth);
+        if points > LONGEST_SUM {
+            // Blocks of steps, at whose ends accumulators cascade.
+            self.split(step.clone(), (points.isqrt() as u64).next_power_of_two() as i64, Tail::Rest);
+            step.part += 1;
+            order.push(step);
+        }
+        let unrolled = [part(&row, 1), part(&line, 1)];
+        order.extend(unrolled.iter().cloned().chain([part(&line, 2)]));
+        self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
+        unrolled.into_iter().for_each(|at| self.bind(at, To::Unroll));
+        self.bind(part(&line, 2), To::Vector);
     }
 }

@@ -35,19 +35,14 @@ const TASK: i64 = 1 << 16;
 
 /// Chooses a schedule from the kernel's structure and the target's description.
 pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {
-    in_place(kernel, target, choose(kernel, target, false, None), true)
+    heuristic_for_panels(kernel, target, None)
 }
 
-/// As [`heuristic`], as far as the cost model is a judge of it, with tiles for panels of a constant operand that are
-/// as wide as those there are.
+/// As [`heuristic`], with tiles for panels of a constant operand that are as wide as those there are.
 fn heuristic_for_panels(kernel: &Kernel, target: &Target, panels: Option<i64>) -> Schedule {
-    in_place(kernel, target, choose(kernel, target, false, panels), false)
-}
-
-fn in_place(kernel: &Kernel, target: &Target, (chosen, product): (Schedule, Product), columns: bool) -> Schedule {
-    match product {
-        Some((stage, c)) => few::or_in_place(kernel, target, stage, &c, chosen, columns),
-        None => chosen,
+    match choose(kernel, target, false, panels) {
+        (chosen, Some((stage, c))) => few::or_in_place(kernel, target, stage, &c, chosen),
+        (chosen, None) => chosen,
     }
 }
 
@@ -63,11 +58,21 @@ pub fn strict_heuristic(kernel: &Kernel, target: &Target) -> Schedule {
 fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -> (Schedule, Product) {
     let opts = if strict { vec![Opt::Strict] } else { Vec::new() };
     let mut choice = Choice { kernel, target, strict, panels, opts };
+    let last = kernel.stages.len().saturating_sub(1);
     if let Some(found) = attention::attention(kernel) {
         choice.attention(&found);
-        return (Schedule(choice.opts), None);
+        let tiles = Schedule(choice.opts);
+        if strict || !found.has_few_rows(kernel) {
+            return (tiles, None);
+        }
+        let mut choice = Choice { kernel, target, strict, panels, opts: Vec::new() };
+        if !choice.attention_of_few(&found) {
+            // One row after the other.
+            choice.opts.clear();
+            choice.stage(last);
+        }
+        return (few::faster(kernel, target, Schedule(choice.opts), tiles), None);
     }
-    let last = kernel.stages.len().saturating_sub(1);
     let mut found: Vec<(usize, Contraction)> = (0..last).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
     if let Some(schedule) =
         (0..last).find_map(|s| convolution::schedule(kernel, s, target)).filter(|_| found.len() <= 1 && !strict)

@@ -94,7 +94,7 @@ impl Choice<'_> {
         if cut.writes(stages[last]) {
             inner.stage(last);
         } else {
-            inner.stage_of_row(last, None);
+            inner.stage_of_row(last, &kernel.stages[last].over, None);
         }
         self.opts.append(&mut inner.opts);
     }

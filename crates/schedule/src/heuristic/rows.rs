@@ -36,7 +36,10 @@ impl Choice<'_> {
         // A row is what is folded into one value, and what other outputs have in common with this one.
         let has = |s: &usize, a: &AxisId| k.stages[*s].over.contains(a);
         let common = |a: &AxisId| (0..out).all(|s| has(&s, a) || !(folds.is_empty() || is_output(k, s)));
-        let is_row = |a: &AxisId| common(a) && (folds.is_empty() || folds.iter().any(|s| has(s, a)));
+        // Of what is folded with columns of its own, such as weights times values, only rows are.
+        let by_row = |s: &&usize| !k.stages[**s].over.is_empty();
+        let folded = |a: &AxisId| folds.iter().any(|s| has(s, a)) && folds.iter().filter(by_row).all(|s| has(s, a));
+        let is_row = |a: &AxisId| common(a) && (folds.is_empty() || folded(a));
         let (rows, inner): (Vec<AxisId>, Vec<AxisId>) =
             if out == 0 { (Vec::new(), over.clone()) } else { over.iter().copied().partition(is_row) };
         // Rows are computed one by one, unless their folds read memory across them.
@@ -140,13 +143,13 @@ impl Choice<'_> {
         // The stages of a row are computed where the last row loop has been entered.
         let Some(at) = row_loops.last().cloned() else {
             for stage in 0..out {
-                self.stage_of_row(stage, None);
+                self.stage_of_row(stage, &rows, None);
             }
             return;
         };
         for stage in 0..out {
             self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: at.clone() });
-            let vector = self.stage_of_row(stage, across);
+            let vector = self.stage_of_row(stage, &rows, across);
             if let (Some(vector), false) = (vector, self.strict) {
                 self.copy_strided(stage, vector, &rows);
             }
@@ -230,16 +233,17 @@ impl Choice<'_> {
         }
     }
 
-    /// The loops of a stage that is computed for one row, or for a block of them along `across`. Gives
-    /// the axis that is cut into vectors.
-    pub(super) fn stage_of_row(&mut self, stage: usize, across: Option<AxisId>) -> Option<AxisId> {
+    /// The loops of a stage that is computed for one row, a point of each of `rows`, or for a block of them along
+    /// `across`. Gives the axis that is cut into vectors.
+    pub(super) fn stage_of_row(&mut self, stage: usize, rows: &[AxisId], across: Option<AxisId>) -> Option<AxisId> {
         let k = self.kernel;
         let own = stage_axes(k, stage);
         let lanes = self.lanes(stage);
         let mut order: Vec<LoopRef> = own.iter().map(|a| self.at(stage, *a, 0)).collect();
         let folded = |a: &AxisId| matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(a));
         let map = matches!(k.stages[stage].body, Body::Map(_));
-        let free = |a: &AxisId| map || Some(*a) == across || (folded(a) && !scans(k, stage, *a));
+        let kept = |a: &AxisId| k.is_plain_fold(stage) && k.stages[stage].over.contains(a) && !rows.contains(a);
+        let free = |a: &AxisId| map || Some(*a) == across || (folded(a) && !scans(k, stage, *a)) || kept(a);
         let vector = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes);
         if let Some(axis) = vector {
             let binds = self.vectorize(stage, axis, &mut order, lanes, unrolled(k, stage));

@@ -72,7 +72,7 @@ impl Choice<'_> {
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
         self.opts.extend(bound);
         for row in 0..stage {
-            self.stage_of_row(row, None);
+            self.stage_of_row(row, &k.stages[row].over, None);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use crate::kernel::Param;
 use crate::lowered::{Home, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
 use crate::size::{Size, Variable};
-use memory::{Access, How, RUN, Touch};
+use memory::{Access, How, STREAM, Touch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use svod_dtype::DType;
 
@@ -181,6 +181,14 @@ impl<'a> Counter<'a> {
         mask
     }
 
+    /// The frames around a statement that are laid out, with nothing but others of their kind inside: what is the same
+    /// in all their rounds is computed, loaded and stored once.
+    fn laid_out(&self) -> Mask {
+        let inner = self.frames.iter().enumerate().rev();
+        let inner = inner.take_while(|(_, f)| !f.grid && matches!(f.kind, LoopKind::Unroll | LoopKind::Vector));
+        inner.filter(|(_, f)| f.kind == LoopKind::Unroll).fold(0, |m, (at, _)| m | 1 << at.min(62))
+    }
+
     /// Lanes and runs a task of what depends on these frames.
     fn extent_of(&self, mask: Mask) -> (f64, f64) {
         let own = |at: &usize| mask >> at & 1 == 1;
@@ -188,7 +196,10 @@ impl<'a> Counter<'a> {
         let vector = (0..self.frames.len()).filter(own).filter(|at| frame(*at).kind == LoopKind::Vector);
         let lanes: f64 = vector.map(|at| frame(at).extent).product();
         let depth = (0..self.frames.len()).filter(own).filter(|at| frame(*at).kind != LoopKind::Vector).max();
-        (lanes, self.times(depth.map_or(0, |at| at + 1)))
+        let depth = depth.map_or(0, |at| at + 1);
+        let same = self.laid_out() & !mask;
+        let again: f64 = (0..depth).filter(|at| same >> at & 1 == 1).map(|at| frame(at).extent).product();
+        (lanes, self.times(depth) / again.max(1.0))
     }
 
     fn vectors(&self, lanes: f64, bytes: usize) -> f64 {
@@ -214,6 +225,7 @@ impl<'a> Counter<'a> {
         for &id in &ordered {
             let node = pool.get(id);
             let mut mask: Mask = node.operands().iter().map(|o| masks[o]).fold(0, |a, b| a | b);
+            let named = mask;
             match node {
                 Expr::Index(size) => {
                     mask |= self.frames_of(size);
@@ -266,14 +278,19 @@ impl<'a> Counter<'a> {
                 _ => {}
             }
             masks.insert(id, mask);
+            let times = match node {
+                // What is updated in rounds that are laid out stays in a register between them.
+                Expr::Load { from: Mem::Temp(..), .. } => self.extent_of(mask & !LANES & !(self.laid_out() & !named)).1,
+                _ => times,
+            };
             if !fused.contains(&id) {
                 self.cost.slots += self.share * times * slots;
             }
         }
-        let mask = all;
-        let (lanes, times) = self.extent_of(mask);
-        let dtype = pool.dtype(value);
         let own = index.iter().fold(0, |m, i| m | masks.get(i).copied().unwrap_or(0));
+        let once = if matches!(to, Mem::Temp(..)) { self.laid_out() & !own } else { 0 };
+        let (lanes, times) = self.extent_of(all & !once);
+        let dtype = pool.dtype(value);
         let slots = self.access(to, index, dtype, How { mask: own & !LANES, lanes, bound: 1.0, written: true });
         self.cost.slots += self.share * times * slots;
         self.pack(to, value, times * lanes * dtype.bytes() as f64);
@@ -393,7 +410,7 @@ impl<'a> Counter<'a> {
             let size = self.param(param).shape.iter().map(|n| self.value(n)).product::<f64>() * dtype.bytes() as f64;
             let own = operand.index.iter().fold(0, |m, i| m | self.frames_of(i));
             let steps = vec![block; self.frames.len()];
-            self.note(Touch { param, written: n == 2, random: false, run: RUN, steps, block, own, dtype, size });
+            self.note(Touch { param, written: n == 2, random: false, run: STREAM, steps, block, own, dtype, size });
         }
     }
 

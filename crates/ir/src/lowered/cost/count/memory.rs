@@ -10,8 +10,8 @@ use svod_dtype::DType;
 /// Bytes that memory moves at once.
 const LINE: f64 = 64.0;
 
-/// Bytes side by side from which on what is moved is a stream.
-pub(super) const RUN: f64 = 512.0;
+/// Bytes side by side of what is one stream.
+pub(super) const STREAM: f64 = 1e9;
 
 /// Bytes that a cache next to the processor holds for the next loop.
 const NEAR: f64 = 262_144.0;
@@ -116,7 +116,7 @@ impl Counter<'_> {
             bytes,
             lines,
             footprint: if random { size } else { bytes },
-            scattered: random || run < RUN,
+            run: if random { 0.0 } else { run },
             // A line that is written is read first, unless it goes past the caches.
             allocates: written && !self.phase.streams.contains(&param),
         };
