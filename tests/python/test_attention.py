@@ -168,7 +168,7 @@ def test_b4_one_query_that_sees_nothing_is_nan_and_hidden_infinities_do_not_matt
     assert np.isnan(none.numpy()).all()
 
 
-@pytest.mark.parametrize("size", [(2, 3, 50, 70, 16, 24), (1, 1, 33, 9, 5, 40), (1, 2, 130, 129, 64, 64)])
+@pytest.mark.parametrize("size", [(2, 3, 50, 70, 16, 24), (1, 1, 33, 20, 5, 40), (1, 2, 130, 129, 64, 64)])
 def test_b4_a_softmax_over_queries_is_one_kernel_of_tiles(size: tuple[int, ...]) -> None:
     b, h, queries, keys, depth, columns = size
     q, k, v = data((b, h, queries, depth)), data((b, h, keys, depth), seed=1), data((b, h, queries, columns), seed=2)
@@ -178,7 +178,7 @@ def test_b4_a_softmax_over_queries_is_one_kernel_of_tiles(size: tuple[int, ...])
         plan = mixed.prepare()
         (kernel,) = plan.kernels
         steps = str(kernel.schedule).splitlines()
-        assert sum(step.startswith("micro") for step in steps) == (2 if keys >= 16 else 0), steps
+        assert sum(step.startswith("micro") for step in steps) == 2, steps
         plan.execute()
         np.testing.assert_allclose(mixed.numpy(), expected * scale + offset, rtol=2e-5, atol=2e-5)
 
