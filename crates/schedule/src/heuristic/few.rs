@@ -17,6 +17,9 @@ use svod_ir::target::Target;
 
 /// Rows, or columns, at most.
 const MOST: i64 = 16;
+/// Rows at most that take the same vectors of results: elements of more do not stay in registers from one vector to
+/// the next, which estimates do not see.
+const MOST_OF_COLUMNS: i64 = 8;
 /// Dot products that are computed side by side, as far as rows allow; and lines of memory that are read at a time.
 const TOGETHER: i64 = 8;
 const LINES: i64 = 4;
@@ -62,7 +65,7 @@ impl Choice<'_> {
             return false;
         }
         match [large, small].map(|operand| contiguous(k, &[operand], &[], 0)) {
-            [Some(along), _] if along == many => self.columns(Some(few)),
+            [Some(along), _] if along == many => rows <= MOST_OF_COLUMNS && self.columns(Some(few)),
             [Some(along), other] if along == c.k && other == Some(along) => self.dots(stage, few, many, c.k),
             _ => false,
         }
