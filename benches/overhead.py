@@ -77,6 +77,21 @@ def runs() -> dict[str, float]:
     return found
 
 
+def kernels() -> dict[str, float]:
+    """Seconds a kernel of a run of so many small ones, each of which reads what the one before wrote."""
+    found = {}
+    for count in (1, 10, 100):
+        x = svod.Tensor(np.ones(64, np.float32))
+        y = x
+        for _ in range(count):
+            y = (y + x).contiguous()
+        plan = svod.prepare(y, inputs=[x])
+        if len(plan.kernels) != count:
+            raise RuntimeError(f"{len(plan.kernels)} kernels, not {count}")
+        found[f"`plan.execute()`, {count} kernels of 64 elements"] = best(plan.execute, 1000 // count) / count
+    return found
+
+
 def preparing() -> dict[str, float]:
     """Seconds an operation to prepare a chain of 10,000, whose kernels are known."""
     x = svod.Tensor(np.ones(64, np.float32))
@@ -113,7 +128,7 @@ def rust() -> dict[str, float]:
         name = own or name
         if timed:
             seconds = float(timed[1]) * UNITS[timed[2]]
-            each = re.match(r"(?:build|prepare/.*)/(\d+)$", name)
+            each = re.match(r"(?:build|prepare/.*|run/kernel)/(\d+)$", name)
             found[name] = seconds / int(each[1]) if each else seconds
     return found
 
@@ -130,11 +145,12 @@ def main() -> None:
     options = parser.parse_args()
     parts = [
         table("one run, from Python", runs()),
+        table("a run, a kernel of a chain, from Python", kernels()),
         table("building, an operation, from Python", operations()),
         table("preparing, an operation of a chain of 10,000, from Python", preparing()),
     ]
     if options.rust:
-        parts.append(table("from Rust: building and preparing an operation, a run", rust()))
+        parts.append(table("from Rust: building and preparing an operation, a run, a kernel of one", rust()))
     command = " ".join(["python", "benches/overhead.py", *sys.argv[1:]])
     head = f"# Overhead\n\n`{command}`\n\n{machine(svod.get_threads())}; {time.strftime('%Y-%m-%d')}; best times.\n"
     text = "\n".join([head, *parts])

@@ -120,7 +120,8 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
         return kind, frozenset(map(_name, value))
     if kind is MethodType:
         return kind, id(value.__func__), _state(value.__self__, [])
-    if isinstance(value, type) or kind.__hash__ is object.__hash__ or kind.__hash__ is None:
+    by_value: Any = kind.__hash__
+    if isinstance(value, type) or by_value is None or by_value is object.__hash__:
         return kind, _state(value, [])
     # What says which others are equal to it, and may be a key: an element type, a path, a fraction.
     return kind, value
@@ -152,10 +153,10 @@ def _state(value: Any, objects: list[Any]) -> Hashable:
     added to `objects`."""
     state: list[Hashable] = [id(value)]
     seen = {id(value)}
-    work = [_attributes(value)]
+    work: list[Any] = [_attributes(value)]
     while work:
         item = work.pop()
-        kind = type(item)
+        kind: Any = type(item)
         if kind in _BY_VALUE:
             state.append((kind, item))
         elif kind in _CONTAINERS and len(item) > _MOST:

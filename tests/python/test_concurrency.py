@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -280,3 +281,46 @@ def test_ctrl_c_while_other_threads_run() -> None:
         long.execute()
     other.join(PATIENCE)
     assert not other.is_alive() and len(results) == RUNS and all(results)
+
+
+@pytest.mark.parametrize("kept", ["tensor", "sum", "several", "plan", "both", "nested"])
+def test_cycles_through_functions_are_collected(kept: str) -> None:
+    """Issue 6: an object that keeps what its own function computes, and a plan with it."""
+
+    class Owner:
+        def __init__(self) -> None:
+            self.x = svod.Tensor(rows(0)).realize()
+            computed = svod.custom(self.work, self.x)
+            if kept == "sum":
+                self.kept: object = (computed + 1).sum()
+            elif kept == "several":
+                self.kept = svod.custom(self.work, self.x, shape=[(8, 16)])[0]
+            elif kept == "plan":
+                self.kept = (computed + svod.custom(self.work, computed)).prepare(inputs=[self.x])
+            elif kept == "both":
+                self.kept = (computed, (computed + 1).prepare(inputs=[self.x]))
+            elif kept == "nested":
+                self.kept = svod.custom(self.work, svod.custom(lambda a: self.work(a), self.x))
+            else:
+                self.kept = computed
+
+        def work(self, a: np.ndarray) -> np.ndarray:
+            return a
+
+    Owner()
+    gc.collect()
+    before = live_bytes()
+    owners = [weakref.ref(Owner()) for _ in range(3)]
+    gc.collect()
+    assert all(owner() is None for owner in owners)
+    assert live_bytes() == before
+    # What others hold as well lives on.
+    owner = Owner()
+    shared = svod.custom(owner.work, owner.x) + 1
+    last = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert last() is not None
+    np.testing.assert_array_equal(shared.numpy(), rows(0) + 1)
+    gc.collect()
+    assert last() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -475,3 +477,76 @@ def test_a_missing_tensor_names_file_and_name(tmp_path):
     with pytest.raises(svod.MissingTensorError, match=r"weights\.safetensors holds no tensor 'b'.*: a") as error:
         weights["b"]
     assert isinstance(error.value, svod.Error) and isinstance(error.value, KeyError)
+
+
+def test_d4_arguments_of_wrong_types_are_named() -> None:
+    """Issue 6: they are errors of svod's, and say which argument it is."""
+    n = svod.Variable("n", 1, 8)
+    x = svod.empty(n, 2)
+    plan = (x * 2).prepare(inputs=[x])
+    rows = np.ones((2, 2), np.float32)
+    for call, message in [
+        (lambda: plan.execute(rows, n=2.0), "variable n: an integer is expected, not float"),
+        (lambda: plan.execute(rows, n="2"), "variable n: an integer is expected, not str"),
+        (lambda: plan.execute(rows, n=True), "variable n: an integer is expected, not bool"),
+        (lambda: plan.execute(x=rows), "x: inputs are given by position"),
+        (lambda: n.bind("3"), "n.bind: an integer is expected, not str"),
+        (lambda: n.bind(True), "n.bind: an integer is expected, not bool"),
+        (lambda: svod.Variable("m", 1.5, 3), "Variable 'm', min: an integer is expected, not float"),
+        (lambda: svod.set_threads("2"), "set_threads: an integer is expected, not str"),
+    ]:
+        with pytest.raises(svod.ArgumentTypeError, match=message) as raised:
+            call()
+        assert isinstance(raised.value, TypeError) and isinstance(raised.value, svod.ArgumentError)
+    for call, message in [
+        (lambda: n.bind(2**70), "n.bind: .* does not fit 64 bits"),
+        (lambda: svod.Variable("m", 1, 2**70), "Variable 'm', max: .* does not fit 64 bits"),
+        (lambda: svod.set_threads(2**70), "set_threads: .* does not fit 64 bits"),
+        (lambda: svod.set_threads(10**9), "set_threads: from 1 to 1024 threads"),
+        (lambda: plan.execute(np.ma.masked_equal(rows, 1)), "a masked array has elements without a value"),
+    ]:
+        with pytest.raises(svod.ArgumentError, match=message):
+            call()
+    plan.execute(np.ma.masked_equal(rows, 0), n=np.int32(2))
+    assert plan.outputs[0].tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    for given in (plan.inputs[0], {"x": 1}, None):
+        with pytest.raises(svod.DTypeError, match=f"execute: input 0: .*of {type(given).__name__}"):
+            plan.execute(given)
+    with pytest.raises(svod.IndexError, match="input 0: index 99 is out of bounds"):
+        plan.inputs[0][99] = 1
+
+
+def test_c8_functions_are_named_where_they_give_no_array() -> None:
+    def forgets(a: np.ndarray) -> None:
+        return None
+
+    async def waits(a: np.ndarray) -> np.ndarray:
+        return a
+
+    for function in (forgets, waits):
+        with pytest.raises(svod.DTypeError, match=f"{function.__name__}: an array of object"):
+            svod.custom(function, svod.ones(2)).numpy()
+    with warnings.catch_warnings():
+        # Of the coroutine that nobody waits for.
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
+def test_jit_names_the_parameter_that_does_not_fit() -> None:
+    n = svod.Variable("n", 1, 8)
+    f = svod.jit(shapes={"b": (n, 2)})(lambda a, b, *, c: a["x"].sum() + b + c.sum())
+    x = np.ones((3, 3), np.float32)
+    with pytest.raises(svod.ShapeError, match=r"jit: .*<lambda>: b is float32\[n, 2\], but float32\[3, 3\] was given"):
+        f({"x": x, "y": x}, x, c=x[:, :2])
+
+
+def test_e2_leaves_of_a_text_are_as_many_as_it_reads() -> None:
+    x = svod.Tensor([1.0, 2.0])
+    graph = svod.Graph(x * x + svod.Tensor([1.0, 3.0]))
+    text = str(graph)
+    with pytest.raises(svod.ArgumentError, match="3 leaves are given, and the text reads 2"):
+        svod.Graph.parse(text, [*graph.leaves, x])
+    assert svod.Graph.parse(text, [svod.Tensor([2.0, 2.0]), svod.full((2,), 1.0)]).roots[0].tolist() == [5.0, 5.0]
+    for use in (lambda t: t.numpy(), lambda t: t.prepare().execute()):
+        with pytest.raises(svod.Error, match="without its leaves"):
+            use(svod.Graph.parse(text).roots[0])

@@ -70,6 +70,11 @@ fn own() -> usize {
     usize::from(DEPTH.get() > 0)
 }
 
+/// Whether a thread is in a section. None can begin one as long as the interpreter's lock is held.
+pub fn is_busy() -> bool {
+    INSIDE.load(Ordering::SeqCst) > 0
+}
+
 /// Waits until no other thread is in a section, and keeps them from beginning one.
 #[pyfunction]
 pub fn _before_fork(py: Python<'_>) {

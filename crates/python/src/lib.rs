@@ -18,8 +18,10 @@
 //! | `graph` | `Graph`: pending expressions as text |
 //! | `origin` | the user's lines that operations are called from |
 //! | `error`, `gil`, `fork` | exceptions; the interpreter's lock and Ctrl-C; processes that fork |
+//! | `collect` | what the garbage collector is told |
 
 mod array;
+mod collect;
 mod config;
 mod convert;
 mod dtype;

@@ -7,11 +7,13 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
 use svod_tensor::{Content, Plan, Tensor, named};
 
 use crate::array::{Held, array_over, bytes_of, dense_for};
+use crate::collect;
 use crate::convert::integer;
 use crate::dtype::PyDType;
 use crate::error::{Class, Result};
@@ -108,6 +110,14 @@ fn feeding<T: Send>(
 
 #[pymethods]
 impl PyPlan {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        collect::tell(&visit, |held| {
+            if Arc::strong_count(&self.plan) == 1 {
+                self.plan.execution().hold_functions(held);
+            }
+        })
+    }
+
     /// Runs the plan. `arrays` are new contents of all inputs, in order, or none of them, when they
     /// stay as they are; `variables` are new values of symbolic sizes, which later runs keep. Those
     /// of inputs' shapes follow from the arrays.

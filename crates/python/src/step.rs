@@ -58,17 +58,30 @@ pub fn _custom(
 
 /// A Python function as one that graphs may call, which gives values of these types and shapes.
 pub fn declared_call(function: Py<PyAny>, name: String, results: Vec<(DType, Shape)>) -> Arc<Function> {
+    crate::collect::watch();
     let call = Call { function, name: name.clone() };
-    Function::new(name, move |_: &[(DType, &[Size])]| Ok(results.clone()), move |args| call.run(args))
+    Function::holding(name, call, move |_: &[(DType, &[Size])]| Ok(results.clone()), Call::run)
 }
 
 /// A Python function that a plan calls.
-struct Call {
+pub struct Call {
     function: Py<PyAny>,
     name: String,
 }
 
+/// Holds the Python function once more.
+impl Clone for Call {
+    fn clone(&self) -> Call {
+        Python::attach(|py| Call { function: self.function.clone_ref(py), name: self.name.clone() })
+    }
+}
+
 impl Call {
+    /// The Python function.
+    pub fn function(&self) -> &Py<PyAny> {
+        &self.function
+    }
+
     fn run(&self, args: &HostArgs) -> std::result::Result<(), CustomError> {
         Python::attach(|py| self.attached(py, args))
             .map_err(|raised| CustomError::Raised(Arc::new(Exception(raised.into()))))

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::plan::{CustomArgs, CustomError, CustomFunction};
+use std::any::Any;
 use std::sync::Arc;
 use svod_device::Buffer;
 use svod_dtype::DType;
@@ -11,8 +12,20 @@ use svod_ir::size::{Size, Variable};
 /// Types and shapes of the results over types and shapes of the operands.
 pub type HostRule = dyn Fn(&[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> + Send + Sync;
 
-/// What a function does with its arguments.
-pub type HostWork = dyn Fn(&HostArgs) -> std::result::Result<(), CustomError> + Send + Sync;
+/// What a function does with what it holds and its arguments.
+type HostWork = dyn Fn(&dyn Any, &HostArgs) -> std::result::Result<(), CustomError> + Send + Sync;
+
+/// What a function holds.
+trait State: Any + Send + Sync {
+    /// The same, held once more.
+    fn another(&self) -> Box<dyn State>;
+}
+
+impl<T: Any + Clone + Send + Sync> State for T {
+    fn another(&self) -> Box<dyn State> {
+        Box::new(self.clone())
+    }
+}
 
 /// What a function is called with: an operand or a result, dense and row-major.
 #[derive(Debug)]
@@ -45,8 +58,9 @@ impl HostArgs<'_> {
 /// executing excepted.
 pub struct Function {
     name: String,
-    rule: Box<HostRule>,
-    call: Box<HostWork>,
+    rule: Arc<HostRule>,
+    call: Arc<HostWork>,
+    state: Box<dyn State>,
 }
 
 impl Function {
@@ -56,7 +70,31 @@ impl Function {
         rule: impl Fn(&[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> + Send + Sync + 'static,
         call: impl Fn(&HostArgs) -> std::result::Result<(), CustomError> + Send + Sync + 'static,
     ) -> Arc<Function> {
-        Arc::new(Function { name: name.into(), rule: Box::new(rule), call: Box::new(call) })
+        Function::holding(name, (), rule, move |(), args| call(args))
+    }
+
+    /// A function that is called with what it holds. A plan holds it once more, as a clone.
+    pub fn holding<T: Any + Clone + Send + Sync>(
+        name: impl Into<String>,
+        state: T,
+        rule: impl Fn(&[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> + Send + Sync + 'static,
+        call: impl Fn(&T, &HostArgs) -> std::result::Result<(), CustomError> + Send + Sync + 'static,
+    ) -> Arc<Function> {
+        let call = move |state: &dyn Any, args: &HostArgs| {
+            call(state.downcast_ref().expect("a function is called with a clone of the state it was made with"), args)
+        };
+        Arc::new(Function { name: name.into(), rule: Arc::new(rule), call: Arc::new(call), state: Box::new(state) })
+    }
+
+    /// What it holds, if that is of this type.
+    pub fn state<T: Any>(&self) -> Option<&T> {
+        (&*self.state as &dyn Any).downcast_ref()
+    }
+
+    /// The same function under another identity, with a clone of what it holds.
+    fn another(&self) -> Function {
+        let (rule, call, state) = (self.rule.clone(), self.call.clone(), self.state.another());
+        Function { name: self.name.clone(), rule, call, state }
     }
 }
 
@@ -70,6 +108,14 @@ impl HostFunction for Function {
     }
 }
 
+/// A function for a plan to hold, apart from the graph that it was made of: what both hold, each holds for itself.
+pub(crate) fn owned(call: &HostCall) -> Result<HostCall> {
+    match call.downcast::<Function>() {
+        Some(function) => Ok(HostCall::new(Arc::new(function.another()))),
+        None => Err(Error::Unsupported(format!("host function {call}, which is declared only"))),
+    }
+}
+
 /// A function as a step of a plan, with the shapes of its arguments.
 pub(crate) struct HostStep {
     call: HostCall,
@@ -78,17 +124,19 @@ pub(crate) struct HostStep {
 }
 
 impl HostStep {
-    pub(crate) fn new(call: HostCall, outputs: usize, shapes: Arc<[Shape]>) -> Result<HostStep> {
-        match call.downcast::<Function>() {
-            Some(_) => Ok(HostStep { call, outputs, shapes }),
-            None => Err(Error::Unsupported(format!("host function {call}, which is declared only"))),
-        }
+    /// A call of a function that the plan [`owned`].
+    pub(crate) fn new(call: HostCall, outputs: usize, shapes: Arc<[Shape]>) -> HostStep {
+        HostStep { call, outputs, shapes }
     }
 }
 
 impl CustomFunction for HostStep {
     fn kind(&self) -> &str {
         self.call.function().name()
+    }
+
+    fn host(&self) -> Option<&HostCall> {
+        Some(&self.call)
     }
 
     fn variables(&self) -> Vec<Variable> {
@@ -110,6 +158,9 @@ impl CustomFunction for HostStep {
             values.push(HostValue { buffer, extents });
         }
         let operands = values.split_off(self.outputs);
-        (function.call)(&HostArgs { operands, results: values, var: &|name| args.var(name) })
+        (function.call)(
+            &*function.state as &dyn Any,
+            &HostArgs { operands, results: values, var: &|name| args.var(name) },
+        )
     }
 }

@@ -5,7 +5,7 @@ use crate::code::{Job, KernelCode, Optimizer, compile_all};
 use crate::config::{KernelRef, PrepareConfig, Strategy, debug_level};
 use crate::context::{Context, max_count};
 use crate::error::{Error, Result};
-use crate::host::HostStep;
+use crate::host::{self, HostStep};
 use crate::interrupt::Watch;
 use crate::memory::Memory;
 use crate::plan::{BuildError, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Role};
@@ -178,6 +178,7 @@ fn attach(
     if let Some(threads) = config.threads {
         builder.threads(threads);
     }
+    let functions = key.functions.iter().map(host::owned).collect::<Result<Vec<_>>>()?;
     let mut table = Table { at: FxHashMap::default(), buffers: Vec::new() };
     for (i, buffer) in leaves.iter().enumerate() {
         let role = if matches!(key.leaves[i].class(), LeafClass::Input(_)) { Role::Input } else { Role::Given };
@@ -240,8 +241,8 @@ fn attach(
             Step::Host { function, outputs, shapes } => {
                 let (function, count) = (*function, key.functions.len());
                 let missing = || Error::BufferNotFound(format!("function {function} of {count}"));
-                let call = key.functions.get(function).ok_or_else(missing)?;
-                let step = HostStep::new(call.clone(), *outputs, shapes.clone())?;
+                let call = functions.get(function).ok_or_else(missing)?;
+                let step = HostStep::new(call.clone(), *outputs, shapes.clone());
                 PlanOp::custom(Arc::new(step), args, (0..*outputs).collect())
             }
             Step::Kernel(code) => {

@@ -31,7 +31,7 @@ pub use code::KernelCode;
 pub use config::{ConfigError, GivenSchedules, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};
 pub use context::{Context, ContextStats};
 pub use error::{Error, Result, VariableError};
-pub use host::{Function, HostArgs, HostRule, HostValue, HostWork};
+pub use host::{Function, HostArgs, HostRule, HostValue};
 pub use instantiate::{create_schedule, instantiate_schedule};
 pub use interrupt::StopCheck;
 pub use machine::MachineSpeed;

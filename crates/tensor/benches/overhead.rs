@@ -69,10 +69,25 @@ fn running(c: &mut Criterion) {
     group.finish();
 }
 
+/// A run of so many small kernels, each of which reads what the one before wrote.
+fn kernels(c: &mut Criterion) {
+    let mut group = c.benchmark_group("run/kernel");
+    for count in [1, 10, 100] {
+        let x = input(64);
+        let y = (0..count).try_fold(x.clone(), |y, _| y.add(&x)?.contiguous()).expect("shapes are equal");
+        let plan = y.prepare(&[&x]).expect("it compiles");
+        assert_eq!(plan.execution().kernels().len(), count as usize, "a kernel an operation");
+        group.throughput(Throughput::Elements(count));
+        group.bench_function(BenchmarkId::from_parameter(count), |b| b.iter(|| plan.execute().expect("it runs")));
+    }
+    group.finish();
+}
+
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     building(&mut criterion);
     preparing(&mut criterion);
     running(&mut criterion);
+    kernels(&mut criterion);
     criterion.final_summary();
 }

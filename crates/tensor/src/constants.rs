@@ -26,12 +26,12 @@ const WORTH: u64 = 10;
 /// Part of the machine's memory that a value may fill to be kept.
 const SHARE: usize = 8;
 
-/// Computes what is worth it of what is below the roots, which read `inputs` anew in each run.
-pub(crate) fn settle(roots: &[UOp], inputs: &[Leaf], config: &PrepareConfig) -> Result<()> {
-    let graph = Graph::new(roots);
-    let found = found(&graph, inputs)?;
+/// Computes what is worth it of a graph that reads `inputs` anew in each run, and says whether there was anything: then
+/// the graph is another one.
+pub(crate) fn settle(graph: &Graph, inputs: &[Leaf], config: &PrepareConfig) -> Result<bool> {
+    let found = found(graph, inputs)?;
     if found.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let strategy = match config.strategy {
         // What runs once is not searched for.
@@ -42,8 +42,8 @@ pub(crate) fn settle(roots: &[UOp], inputs: &[Leaf], config: &PrepareConfig) -> 
     let values: Vec<Tensor> = found.into_iter().map(Tensor::from_uop).collect();
     match realize(&values.iter().collect::<Vec<_>>(), || config) {
         // A function that is called to compute one of them prepares this: its runs compute it.
-        Err(TensorError::Runtime(svod_runtime::Error::Reentrant)) => Ok(()),
-        done => done,
+        Err(TensorError::Runtime(svod_runtime::Error::Reentrant)) => Ok(false),
+        done => done.map(|()| true),
     }
 }
 
@@ -75,8 +75,9 @@ fn found(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<UOp>> {
         return Ok(Vec::new());
     }
     let (mut all, most) = (Vec::new(), (host_memory() / SHARE) as u64);
-    for at in (0..graph.len()).rev().filter(|at| facts[*at].constant) {
-        if !wanted[at] {
+    for at in (0..graph.len()).rev() {
+        // An output is what runs compute.
+        if !wanted[at] || graph.roots().contains(&(at as NodeIndex)) {
             continue;
         }
         let (node, sources) = (&graph.nodes()[at], graph.sources(at as NodeIndex));
@@ -103,7 +104,6 @@ fn is_constant(node: &UOp, inputs: &[Leaf]) -> bool {
 
 /// [`Fact::kept`] of a constant.
 fn kept(node: &UOp, sources: &[NodeIndex], facts: &[Fact], graph: &Graph) -> Option<u64> {
-    let own = bytes(node);
     let work = match node.op() {
         Op::Rand(_) | Op::Scan(..) | Op::Scatter(..) | Op::Sort(..) | Op::ArgSort(..) | Op::Loop(..) => true,
         Op::Reduce(..) => {
@@ -111,15 +111,15 @@ fn kept(node: &UOp, sources: &[NodeIndex], facts: &[Fact], graph: &Graph) -> Opt
             folded as u64 >= WORTH.saturating_mul(node.numel().as_const().unwrap_or(0).max(1) as u64)
         }
         // Of memory: what is computed is computed where it is wanted.
-        Op::Copy(_) | Op::Shard(_) | Op::Contiguous => true,
+        Op::Copy(_) | Op::Shard(_) | Op::Contiguous => node.uniform().is_none(),
         _ => false,
     };
     if work {
-        return Some(own);
+        return Some(bytes(node));
     }
     let below = sources.iter().filter_map(|s| facts[*s as usize].kept).reduce(u64::saturating_add)?;
     let moves = node.op().is_movement() && !matches!(node.op(), Op::Shrink(_));
-    Some(if moves { below } else { own.min(below) })
+    Some(if moves { below } else { bytes(node).min(below) })
 }
 
 /// Whether a constant itself is kept, and not what it is computed from.

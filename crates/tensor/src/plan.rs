@@ -130,8 +130,10 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
         }
         roots.push(value.unwrap_or(node));
     }
-    constants::settle(&roots, &leaves, config)?;
-    let graph = Graph::new(&roots);
+    let mut graph = Graph::new(&roots);
+    if constants::settle(&graph, &leaves, config)? {
+        graph = Graph::new(&roots);
+    }
     check_leaves(&graph, &leaves)?;
     let reads = |leaf: &Leaf| graph.nodes().iter().any(|n| matches!(n.op(), Op::Leaf(l) if l == leaf));
     if let Some((i, _)) = constant.iter().find(|(_, leaf)| !reads(&leaves[*leaf])) {

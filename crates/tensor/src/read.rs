@@ -111,7 +111,9 @@ impl Tensor {
     }
 }
 
-const NO_MEMORY: &str = "a graph that was read from a text without its leaves can be looked at, but not run: give them";
+/// Why leaves that are only declared cannot be read.
+pub(crate) const NO_MEMORY: &str =
+    "a graph that was read from a text without its leaves can be looked at, but not run: give them";
 
 /// The buffer that holds exactly a leaf's elements.
 pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {

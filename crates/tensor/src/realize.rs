@@ -10,7 +10,7 @@ use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError};
 use crate::lookups::Lookups;
 use crate::memory::{bound_leaf, device_of, filled, leaf_over, output_of};
-use crate::read::buffer_of;
+use crate::read::{NO_MEMORY, buffer_of};
 use crate::tensor::Tensor;
 use crate::trace;
 
@@ -127,6 +127,9 @@ pub(crate) fn check_leaves(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
                 _ if leaf.downcast::<Memory>().is_some_and(|m| !m.is_valid()) => return Err(TensorError::NotExecuted),
                 _ => {}
             }
+        }
+        if leaf.downcast::<Memory>().is_none() {
+            return Err(TensorError::unsupported("realize", NO_MEMORY));
         }
         if matches!(leaf.class(), LeafClass::Input(_)) && !inputs.contains(leaf) {
             return Err(trace::unknown(leaf.data().trace()));

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use svod_dtype::DType;
-use svod_ir::graph::{Leaf, LeafClass, Op, Origin, Shape, UOp, print};
+use svod_ir::graph::{HeldFunctions, Leaf, LeafClass, Op, Origin, Shape, UOp, print};
 use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::Memory;
 
 use crate::error::{Result, TensorError};
+use crate::read::is_known;
 use crate::trace;
 
 /// A tensor: a handle to a lazy expression, which realizing and assigning rebind.
@@ -121,6 +122,15 @@ impl Tensor {
         !node.is_value() && node.origin().is_none()
     }
 
+    /// Notes the functions of the host that this handle holds, if it has no second name.
+    pub fn hold_functions(&self, held: &mut HeldFunctions) {
+        if Arc::strong_count(&self.0) == 1
+            && let Some(node) = self.0.node.try_read()
+        {
+            held.hold_node(&node);
+        }
+    }
+
     /// Whether the two are one handle.
     pub fn same(&self, other: &Tensor) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -185,7 +195,7 @@ fn latest(node: &UOp) -> UOp {
 }
 
 /// The extents of a leaf's elements, where they are not those that it says, or where it is at an earlier
-/// version. Memory that is to be given when a plan runs has none yet.
+/// version. Memory that nothing was written to, such as that which plans are given when they run, has none yet.
 fn present_shape(leaf: &Leaf) -> Option<Shape> {
     let numbers = |shape: &Shape| shape.iter().all(|n| n.as_const().is_some());
     match leaf.class() {
@@ -193,7 +203,7 @@ fn present_shape(leaf: &Leaf) -> Option<Shape> {
             let run = leaf.downcast::<Memory>().and_then(Memory::bound_shape);
             Some(run.unwrap_or_else(|| leaf.shape().clone()))
         }
-        LeafClass::Data if !numbers(leaf.shape()) => {
+        LeafClass::Data if !numbers(leaf.shape()) && is_known(leaf) => {
             let values = leaf.bindings();
             leaf.shape().iter().map(|n| n.eval_bound(&values).ok().map(Size::from)).collect()
         }

@@ -7,7 +7,7 @@ mod support;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use support::*;
-use svod_tensor::{Content, DType, ErrorKind, Index, Tensor, TensorError};
+use svod_tensor::{Content, DType, ErrorKind, Index, Tensor, TensorError, Traced};
 
 fn read(t: &Tensor) -> Vec<f32> {
     t.to_vec::<f32>().unwrap()
@@ -87,6 +87,29 @@ fn c2_plans_have_inputs() {
     let zeros = Tensor::zeros(&[3], DType::F32).unwrap();
     let late = zeros.add(&x).unwrap();
     assert_eq!(late.prepare(&[&zeros]).unwrap_err().kind(), ErrorKind::Value);
+}
+
+#[test]
+fn b4_a_body_writes_only_what_is_its_own() {
+    let (x, outside) = (iota(&[2]), iota(&[2]));
+    let error = Tensor::iterate(0..3, &[&x], |_, v| {
+        outside.assign(&v[0])?;
+        Ok::<_, TensorError>(v)
+    });
+    assert!(matches!(error, Err(TensorError::Outside { op: "assign", what: Traced::Body })));
+    let mut leaked = Vec::new();
+    let last = Tensor::iterate(0..3, &[&x], |_, v| {
+        leaked.push(v[0].clone());
+        let next = v[0].add(1)?;
+        v[0].assign(&next)?;
+        Ok::<_, TensorError>(v)
+    });
+    assert_eq!(read(&last.unwrap()[0]), [3.0, 4.0]);
+    assert!(matches!(outside.assign(&leaked[0]), Err(TensorError::Leaked)));
+    assert!(matches!(leaked[0].realize(), Err(TensorError::Leaked)));
+    let error = leaked[0].add(1).unwrap().prepare(&[]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Trace);
+    assert_eq!((read(&outside), read(&x)), (vec![0.0, 1.0], vec![0.0, 1.0]));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::error::Reason;
 use super::op::Shape;
 use super::uop::UOp;
 use crate::size::Size;
+use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -64,6 +65,49 @@ impl HostCall {
         let outputs = self.outputs(sources)?;
         let count = outputs.len();
         outputs.into_iter().nth(at).ok_or(Reason::Axis { axis: at, rank: count })
+    }
+}
+
+/// The functions that one owner keeps alive alone, for collectors of garbage that ask it what it holds: a function with
+/// another owner may not count as this one's.
+#[derive(Default)]
+pub struct HeldFunctions {
+    /// By identity: the function, and how often the owner holds it.
+    found: FxHashMap<usize, (HostCall, usize)>,
+}
+
+impl HeldFunctions {
+    /// Notes that the owner, and nobody else, holds what holds this.
+    pub fn hold(&mut self, call: &HostCall) {
+        self.found.entry(call.address()).or_insert_with(|| (call.clone(), 0)).1 += 1;
+    }
+
+    /// Notes what the owner of this handle holds by it: all that is reached by nodes without another owner.
+    pub fn hold_node(&mut self, node: &UOp) {
+        let alone = |node: &UOp| node.0.calls && Arc::strong_count(&node.0) == 1;
+        let mut work: Vec<UOp> = Vec::new();
+        let mut look = |node: &UOp, work: &mut Vec<UOp>| {
+            if let super::Op::Host(call, ..) = node.op() {
+                self.hold(call);
+            }
+            // Somebody who is at work on the node is another owner.
+            if let Some(state) = node.0.state.try_lock() {
+                work.extend(state.sources.iter().filter(|s| alone(s)).cloned());
+            }
+        };
+        if alone(node) {
+            look(node, &mut work);
+        }
+        while let Some(node) = work.pop() {
+            look(&node, &mut work);
+        }
+    }
+
+    /// The functions that nobody else holds, each once.
+    pub fn alone(&self) -> impl Iterator<Item = &HostCall> {
+        // One more is held here.
+        let alone = |(call, held): &&(HostCall, usize)| Arc::strong_count(&call.0) == held + 1;
+        self.found.values().filter(alone).map(|(call, _)| call)
     }
 }
 

@@ -64,6 +64,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         Op::Leaf(leaf) => leaf.data().trace(),
         _ => sources.iter().map(UOp::trace).max().unwrap_or(0),
     };
+    let calls = matches!(op, Op::Host(..)) || sources.iter().any(|s| s.0.calls);
     let node = Arc::new(Node {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         hash,
@@ -72,6 +73,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         shape,
         place,
         trace,
+        calls,
         forced: OnceLock::new(),
         state: Mutex::new(State { sources, claimed: None }),
         released: Condvar::new(),

@@ -39,7 +39,7 @@ pub mod walk;
 
 pub use claim::{Claim, Claimed};
 pub use error::{GraphError, Reason};
-pub use host::{HostCall, HostFunction};
+pub use host::{HeldFunctions, HostCall, HostFunction};
 pub use iterate::LoopBody;
 pub use known::{Declared, Given, HostText, Known, LeafText};
 pub use leaf::{Device, Leaf, LeafClass, LeafData};

@@ -43,6 +43,8 @@ pub(super) struct Node {
     pub shape: Shape,
     pub place: Option<Place>,
     pub trace: u64,
+    /// Whether it is, or follows from, what a function of the host computes.
+    pub calls: bool,
     pub forced: OnceLock<UOp>,
     pub state: Mutex<State>,
     /// Signalled when a claim ends.

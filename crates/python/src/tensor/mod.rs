@@ -9,15 +9,16 @@ mod operators;
 mod reduce;
 mod window;
 
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use svod_device::DeviceSpec;
 use svod_runtime::Context;
 use svod_tensor::Tensor;
 
 use crate::array::{array_of, copy_of, scalar, tensor_of};
+use crate::collect;
 use crate::config::configured;
 use crate::convert::{Names, Tensors, operand};
 use crate::dtype::{AnyDType, PyDType, numpy};
@@ -93,6 +94,10 @@ impl PyTensor {
             },
         };
         on(device, tensor.cast(dtype.unwrap_or(tensor.dtype())))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        collect::tell(&visit, |held| self.0.hold_functions(held))
     }
 
     /// Another handle to the value that this one has now.

@@ -1,6 +1,6 @@
 //! Looking at plans.
 
-use super::ExecutionPlan;
+use super::{ExecutionPlan, OpKind};
 use crate::code::KernelCode;
 use crate::error::Result;
 use std::fmt::{self, Write};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use svod_device::program::ProgramSpec;
 use svod_device::{DeviceSpec, LaunchSizes, Listing};
-use svod_ir::graph::Origin;
+use svod_ir::graph::{HeldFunctions, Origin};
 
 /// One compiled kernel of a plan.
 #[derive(Clone, Debug)]
@@ -92,6 +92,21 @@ impl PlanKernel {
 }
 
 impl ExecutionPlan {
+    /// Notes the functions of the host that this plan holds, if no other instance does.
+    pub fn hold_functions(&self, held: &mut HeldFunctions) {
+        if Arc::strong_count(&self.shared) > 1 {
+            return;
+        }
+        for op in &self.shared.ops {
+            if let OpKind::Custom(function) = &op.kind
+                && Arc::strong_count(function) == 1
+                && let Some(call) = function.host()
+            {
+                held.hold(call);
+            }
+        }
+    }
+
     /// The compiled kernels, in the order in which they run.
     pub fn kernels(&self) -> Vec<PlanKernel> {
         let kernel = |&at: &usize| {

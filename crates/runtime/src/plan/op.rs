@@ -4,7 +4,7 @@ use crate::code::KernelCode;
 use std::fmt;
 use std::sync::Arc;
 use svod_device::Buffer;
-use svod_ir::graph::Origin;
+use svod_ir::graph::{HostCall, Origin};
 use svod_ir::size::Variable;
 
 /// One step of a plan, on buffers that it names by their position in the plan.
@@ -54,6 +54,11 @@ pub trait CustomFunction: Send + Sync {
     /// The variables that it asks for, besides those of the plan's kernels and shapes.
     fn variables(&self) -> Vec<Variable> {
         Vec::new()
+    }
+
+    /// The function of a graph that it calls, if it is one.
+    fn host(&self) -> Option<&HostCall> {
+        None
     }
 
     /// Does it.
