@@ -119,10 +119,10 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
     if isinstance(value, (set, frozenset)):
         return kind, frozenset(map(_name, value))
     if kind is MethodType:
-        return kind, id(value.__func__), _state(value.__self__, [])
+        return kind, id(value.__func__), _state(value.__self__)
     by_value: Any = kind.__hash__
     if isinstance(value, type) or by_value is None or by_value is object.__hash__:
-        return kind, _state(value, [])
+        return kind, _state(value)
     # What says which others are equal to it, and may be a key: an element type, a path, a fraction.
     return kind, value
 
@@ -147,45 +147,53 @@ def _by_value(value: Any) -> Hashable:
     return (kind, repr(value)) if isinstance(value, (bool, int, float, complex, str, bytes)) else None
 
 
-def _state(value: Any, objects: list[Any]) -> Hashable:
+def _state(value: Any, objects: list[Any] | None = None) -> Hashable:
     """What tells an object from others and from what it was before: its identity, and its attributes, those of objects
     among them included. Numbers and text count by value, containers by content, other objects by identity: these are
-    added to `objects`."""
+    added to `objects`. `jit` asks at every call."""
     state: list[Hashable] = [id(value)]
     seen = {id(value)}
-    work: list[Any] = [_attributes(value)]
+    own = _attributes(value)
+    state.append(tuple(own))
+    work: list[Any] = list(own.values())
     while work:
         item = work.pop()
         kind: Any = type(item)
         if kind in _BY_VALUE:
-            state.append((kind, item))
-        elif kind in _CONTAINERS and len(item) > _MOST:
-            state.append((id(item), len(item)))
-        elif kind is dict:
-            state.append(tuple(map(_name, item)))
-            work.extend(item.values())
-        elif kind is list or kind is tuple:
+            state.append(kind)
+            state.append(item)
+            continue
+        if kind in _CONTAINERS:
             state.append((kind, len(item)))
-            work.extend(item)
-        elif kind is set or kind is frozenset:
-            state.append((kind, frozenset(map(_name, item))))
-            objects.extend(item)
-        elif (known := _by_value(item)) is not None:
+            if len(item) > _MOST:
+                state.append(id(item))
+            elif kind is dict:
+                state.append(tuple(map(_name, item)))
+                work.extend(item.values())
+            elif kind is list or kind is tuple:
+                work.extend(item)
+            else:
+                state.append(frozenset(map(_name, item)))
+                if objects is not None:
+                    objects.extend(item)
+            continue
+        if kind is not Tensor and (known := _by_value(item)) is not None:
             state.append(known)
-        else:
-            state.append(id(item))
+            continue
+        state.append(id(item))
+        if objects is not None:
             objects.append(item)
-            if kind is not Tensor and id(item) not in seen:
-                seen.add(id(item))
-                work.append(_attributes(item))
+        if kind is not Tensor and id(item) not in seen:
+            seen.add(id(item))
+            own = _attributes(item)
+            state.append(tuple(own))
+            work.extend(own.values())
     return tuple(state)
 
 
 def _attributes(value: Any) -> dict[str, Any]:
     """An object's attributes, if it is one that has them for itself: not a class, a function or a module."""
-    if isinstance(value, _SHARED):
-        return {}
-    return getattr(value, "__dict__", {})
+    return {} if isinstance(value, _SHARED) else getattr(value, "__dict__", {})
 
 
 def _name(name: Any) -> Hashable:

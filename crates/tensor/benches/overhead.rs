@@ -71,11 +71,13 @@ fn running(c: &mut Criterion) {
 
 /// A run of so many small kernels, each of which reads what the one before wrote.
 fn kernels(c: &mut Criterion) {
+    let mut apart = PrepareConfig::default().for_plan();
+    apart.set("skip", "merge").expect("it is an optional pass");
     let mut group = c.benchmark_group("run/kernel");
     for count in [1, 10, 100] {
         let x = input(64);
         let y = (0..count).try_fold(x.clone(), |y, _| y.add(&x)?.contiguous()).expect("shapes are equal");
-        let plan = y.prepare(&[&x]).expect("it compiles");
+        let plan = y.prepare_with(&[&x], &apart).expect("it compiles");
         assert_eq!(plan.execution().kernels().len(), count as usize, "a kernel an operation");
         group.throughput(Throughput::Elements(count));
         group.bench_function(BenchmarkId::from_parameter(count), |b| b.iter(|| plan.execute().expect("it runs")));
