@@ -88,6 +88,14 @@ def test_products_of_pairs_are_those_of_their_halves(dtype: str, shape: tuple[in
     np.testing.assert_array_equal(plan.outputs[0].numpy(), a @ b)
 
 
+def test_b4_a_tile_of_another_stage_says_which_stage_is_a_contraction():
+    x = svod.Tensor(rows(32, 32))
+    with pytest.raises(svod.ScheduleError, match=r"stage `out` is not a contraction of two operands; `s0` is"):
+        (x @ x).prepare(schedules={0: "TC out 6 16"})
+    with pytest.raises(svod.ScheduleError, match=r"no stage of this kernel is"):
+        (x + 1).prepare(schedules={0: "TC out 6 16"})
+
+
 def test_pairs_are_refused_where_nothing_is_widened():
     x = svod.Tensor(rows(32, 32))
     kernel = (x @ x).prepare().kernels[0]

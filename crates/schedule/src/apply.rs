@@ -575,8 +575,17 @@ impl Scheduled {
     }
 
     fn contraction(&self, stage: usize) -> Step<Contraction> {
-        contraction::recognise(&self.kernel, stage)
-            .ok_or_else(|| "the stage is not a contraction of two operands".into())
+        let found = |s: usize| contraction::recognise(&self.kernel, s);
+        found(stage).ok_or_else(|| {
+            let names = |s: usize| format!("`{}`", self.kernel.stages[s].name);
+            let others: Vec<String> =
+                (0..self.kernel.stages.len()).filter(|s| found(*s).is_some()).map(names).collect();
+            let others = match &others[..] {
+                [] => "no stage of this kernel is".to_owned(),
+                others => format!("{} is", others.join(", ")),
+            };
+            format!("stage {} is not a contraction of two operands; {others}", names(stage))
+        })
     }
 
     /// A stage's load, by the parameter or stage that it reads.
