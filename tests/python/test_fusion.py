@@ -591,3 +591,52 @@ def test_positions_that_a_sort_gives_need_no_check() -> None:
     check([values, at], [-np.sort(-x, 1)[:, :3], np.argsort(-x, 1)[:, :3]], kernels=2)
     order = svod.Tensor(x).argsort(1)
     check([svod.Tensor(x).gather(1, order)], [np.sort(x, 1)], kernels=2)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_the_statistics_of_a_row_decide_is_computed_once_a_row(axis: int) -> None:
+    x = draw(70, 90)
+    e = np.exp(x - x.max(axis, keepdims=True))
+    right = x - x.max(axis, keepdims=True) - np.log(e.sum(axis, keepdims=True))
+    t = svod.Tensor(x)
+    check([t.log_softmax(axis)], [right], moves=2 * x.nbytes)
+    loops = svod.prepare(t.log_softmax(axis)).kernels[0].loops
+    assert "log(" in loops and not any("log(" in line for line in loops.splitlines() if "p1[" in line)
+    centred = t - t.mean(axis, keepdim=True)
+    normal = centred * ((centred * centred).mean(axis, keepdim=True) + 1e-5).rsqrt()
+    plan = svod.prepare(normal)
+    assert not any("sqrt(" in line for line in plan.kernels[0].loops.splitlines() if "p1[" in line)
+    plan.execute()
+    right = (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(plan.outputs[0].numpy(), right, rtol=1e-4, atol=1e-4)
+
+
+def test_of_no_element_a_log_sum_exp_is_minus_infinity() -> None:
+    np.testing.assert_array_equal(svod.zeros(3, 0).logsumexp(1).numpy(), [-np.inf] * 3)
+    assert svod.zeros(0, 3).logsumexp(1).shape == (0,)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("spelling", range(3))
+def test_a_greatest_element_and_where_it_is_in_three_spellings(spelling: int, axis: int) -> None:
+    x = draw(60, 130)
+    t = svod.Tensor(x)
+    value, at = [
+        lambda: tuple(y.squeeze(axis) for y in t.topk(1, axis)),
+        lambda: (t.max(axis), t.argmax(axis)),
+        lambda: (-(-t).min(axis), first(t, (axis,), "max")),
+    ][spelling]()
+    check([value, at], [x.max(axis), x.argmax(axis)], moves=x.nbytes + 12 * x.shape[1 - axis])
+
+
+@pytest.mark.parametrize("spelling", range(3))
+def test_batch_statistics_in_three_spellings(spelling: int) -> None:
+    x = draw(6, 12, 10, 11)
+    t, axis = svod.Tensor(x), (0, 2, 3)
+    average = t.mean(axis, keepdim=True)
+    variance = [
+        lambda: svod.var(t, axis=axis),
+        lambda: ((t - average) ** 2).mean(axis),
+        lambda: (t * t).mean(axis) - t.mean(axis) ** 2,
+    ][spelling]()
+    check([t.mean(axis), variance], [x.mean(axis), x.var(axis)], moves=x.nbytes + 8 * 12, tolerance=1e-4)

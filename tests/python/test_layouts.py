@@ -115,3 +115,16 @@ def test_large_chains_are_one_copy(shape: tuple[int, ...]) -> None:
     last = len(shape) - 1
     t, a = svod.Tensor(x).transpose(0, last).flip(0), np.flip(np.swapaxes(x, 0, last), 0)
     check(svod.cat([t, t], last).contiguous(), np.concatenate([a, a], last), moves=3 * x.nbytes)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_many_alike_parts_are_joined_by_the_same_code(axis: int) -> None:
+    parts = [np.full((3, 5), i, np.float32) for i in range(700)]
+    plan = svod.prepare(svod.cat([svod.Tensor(part) for part in parts], axis))
+    # Groups of 32, of which the last is shorter, and the groups.
+    assert len(plan.kernels) == 23 and len({kernel.source for kernel in plan.kernels}) == 3
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), np.concatenate(parts, axis))
+    ragged = [np.full((3, i % 4), i, np.float32) for i in range(150)]
+    joined = svod.cat([svod.Tensor(part) for part in ragged], 1)
+    np.testing.assert_array_equal(joined.numpy(), np.concatenate(ragged, 1))

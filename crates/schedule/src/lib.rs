@@ -24,6 +24,7 @@ mod provenance;
 mod quotient;
 mod rangeify;
 pub mod schedule_graph;
+mod settle;
 mod shard;
 mod threefry;
 mod variants;

@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph};
 use svod_ir::kernel::{Body, Emit, Kernel, Out, Stage};
@@ -300,14 +300,18 @@ fn drop_output(ranged: &mut Ranged, node: NodeIndex) {
     let Some(param) = ranged.params.iter().position(|n| *n == node).map(|p| ParamId(p as u32)) else { return };
     let kernel = &mut ranged.kernel;
     let Some((of, value)) = join::written_by(kernel, param) else { return };
-    let stage = &mut kernel.stages[of.index()];
-    if stage.outs.len() < 2 {
-        return;
+    if kernel.stages[of.index()].outs.len() >= 2 {
+        drop_value(kernel, of, value);
+        ranged.outputs.retain(|n| *n != node);
     }
+}
+
+/// No longer computes a value of a stage, one of several, that nothing reads.
+pub(crate) fn drop_value(kernel: &mut Kernel, of: TempId, value: usize) {
+    let stage = &mut kernel.stages[of.index()];
     let (Body::Map(values) | Body::Fold { results: values, .. }) = &mut stage.body else { return };
     values.remove(value);
     stage.outs.remove(value);
-    ranged.outputs.retain(|n| *n != node);
     // The values after it have moved up.
     let renumber = |pool: &mut ExprPool, node: Expr, dtype| match node {
         Expr::Load { from: Mem::Temp(t, n), ref index, valid, other } if t == of && usize::from(n) > value => {

@@ -8,6 +8,7 @@ use crate::place::place;
 use crate::preschedule::Purpose;
 use crate::provenance::Rewritten;
 use crate::quotient::postpone_divisions;
+use crate::settle::settle;
 use crate::shard::lower_shards;
 use svod_ir::graph::{Graph, GraphError, Leaf, Op, UOp};
 use svod_ir::kernel::Kernel;
@@ -36,6 +37,7 @@ type KernelPass = fn(Kernel, Purpose) -> Kernel;
 
 const KERNEL: &[(Pass, KernelPass)] = &[
     (Pass::Quotient, |kernel, how| if how.strict { kernel } else { postpone_divisions(kernel) }),
+    (Pass::Settle, |kernel, _| settle(kernel)),
     (Pass::Normalize, |kernel, _| normalize(kernel)),
 ];
 

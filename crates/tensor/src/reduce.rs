@@ -108,7 +108,8 @@ impl Tensor {
     pub fn logsumexp(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
         let x = self.as_float()?;
         let wide = x.widened()?;
-        let greatest = wide.max(axes, true)?;
+        // Of nothing it is -inf, the logarithm of 0.
+        let greatest = Tensor::from_uop(fold("logsumexp", &wide.uop(), Monoid::Max, axes, true)?);
         // Infinities stay out of the difference, which would be NaN.
         let shift = Tensor::select(&greatest.isfinite()?, &greatest, 0.0)?;
         let sum = wide.sub(&shift)?.exp()?.sum(axes, true)?.log()?.add(&shift)?;

@@ -13,6 +13,9 @@ use smallvec::smallvec;
 use std::sync::Arc;
 use svod_dtype::{Const, DType};
 
+/// Values that one operation puts one after the other at most: each is another branch of its code.
+const MOST_JOINED: usize = 32;
+
 impl UOp {
     /// A 0-d constant of a type that tensors may have.
     pub fn constant(value: Const) -> Result<UOp, GraphError> {
@@ -209,8 +212,14 @@ impl UOp {
         (0..of.devices().len()).map(|i| self.unary(Op::Part(of.clone(), i))).collect()
     }
 
-    /// Values of one type, whose extents differ along `axis` only, one after the other; at least one.
+    /// Values of one type, whose extents differ along `axis` only, one after the other; at least one. Many are
+    /// joined by groups, in memory: alike ones by the same code.
     pub fn concat(parts: &[UOp], axis: usize) -> Result<UOp, GraphError> {
+        if parts.len() > MOST_JOINED {
+            let group = |parts: &[UOp]| UOp::concat(parts, axis)?.contiguous();
+            let groups = parts.chunks(MOST_JOINED).map(group).collect::<Result<Vec<UOp>, GraphError>>()?;
+            return UOp::concat(&groups, axis);
+        }
         let axis_extent = |n: &UOp| n.shape().get(axis).cloned().unwrap_or(Size::ZERO);
         let mut some = parts.iter().filter(|n| axis_extent(n) != Size::ZERO);
         let (Some(first), true) = (some.next().or(parts.first()), parts.iter().all(|p| axis < p.rank())) else {
