@@ -46,26 +46,23 @@ pub fn exp<B: Ops>(b: &mut B, x: B::V) -> B::V {
     let x = clamp(b, x, lo, hi);
     let bias = two_step_bias(b.float());
     let (n, r) = reduce_ln2(b, x, bias);
-    let q = exp_quotient(b, r);
-    let one = b.fconst(1.0);
-    let p = b.mul_add(q, r, one);
-    let p = b.mul_add(p, r, one);
-    scale_by_power(b, p, n)
+    let em1 = expm1_reduced(b, r);
+    scale_by_power(b, em1, n)
 }
 
 /// 2^x
 pub fn exp2<B: Ops>(b: &mut B, x: B::V) -> B::V {
     let (n, r) = reduce_exp2(b, x);
-    let p = exp2_reduced(b, r);
-    scale_by_power(b, p, n)
+    let em1 = exp2m1_reduced(b, r);
+    scale_by_power(b, em1, n)
 }
 
 /// 2^(hi + lo), where lo is small beside hi.
 pub(super) fn exp2_sum<B: Ops>(b: &mut B, hi: B::V, lo: B::V) -> B::V {
     let (n, r) = reduce_exp2(b, hi);
     let r = b.fadd(r, lo);
-    let p = exp2_reduced(b, r);
-    scale_by_power(b, p, n)
+    let em1 = exp2m1_reduced(b, r);
+    scale_by_power(b, em1, n)
 }
 
 /// e^x - 1
@@ -157,17 +154,17 @@ fn reduce_exp2<B: Ops>(b: &mut B, x: B::V) -> (B::V, B::V) {
     (b.as_int(z), r)
 }
 
-/// 2^r for |r| <= 1/2.
-fn exp2_reduced<B: Ops>(b: &mut B, r: B::V) -> B::V {
+/// 2^r - 1 for |r| <= 1/2.
+fn exp2m1_reduced<B: Ops>(b: &mut B, r: B::V) -> B::V {
     let q = match b.float() {
         Float::F32 => poly(b, r, &EXP2_F32),
         Float::F64 => poly(b, r, &EXP2_F64),
     };
-    let one = b.fconst(1.0);
-    b.mul_add(r, q, one)
+    b.fmul(r, q)
 }
 
-/// p * 2^n, as two products with the two halves of n: the first is exact, the second rounds.
+/// (1 + p) * 2^n, as two products with the two halves of n: the first rounds as 1 + p does, the second where
+/// the result is subnormal.
 /// `n` is an integer whose low bits are n + `two_step_bias`; bits above the exponent field fall out.
 fn scale_by_power<B: Ops>(b: &mut B, p: B::V, n: B::V) -> B::V {
     let one = b.iconst(1);
@@ -175,6 +172,6 @@ fn scale_by_power<B: Ops>(b: &mut B, p: B::V, n: B::V) -> B::V {
     let second = b.isub(n, first);
     let first = power_of_two(b, first);
     let second = power_of_two(b, second);
-    let p = b.fmul(p, first);
-    b.fmul(p, second)
+    let scaled = b.mul_add(p, first, first);
+    b.fmul(scaled, second)
 }
