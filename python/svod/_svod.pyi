@@ -1617,7 +1617,9 @@ def prepare(
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""
 
 def rand(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
-    """Uniformly distributed in [0, 1)."""
+    """Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and
+    so has a function of `jit` in each call, or a loop in each iteration, in which it is called.
+    """
 
 def randint(
     low: builtins.int,

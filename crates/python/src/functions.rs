@@ -112,7 +112,8 @@ pub fn eye(n_rows: AnySize, n_cols: Option<AnySize>, dtype: Option<AnyDType>, de
     on(device, made.and_then(|eye| eye.with_values(&values)))
 }
 
-/// Uniformly distributed in [0, 1).
+/// Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and so
+/// has a function of `jit` in each call, or a loop in each iteration, in which it is called.
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None, device=None))]
 pub fn rand(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {

@@ -111,9 +111,11 @@ fn solve(extent: &Size, value: i64) -> Option<(String, i64)> {
 
 fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
     let (mut given, mut leaves, mut constant) = (Vec::with_capacity(inputs.len()), Vec::new(), Vec::new());
+    // Asked before they are realized.
+    let uniform: Vec<bool> = inputs.iter().map(|t| t.uop().uniform().is_some()).collect();
     for (i, (tensor, node)) in inputs.iter().zip(read_inputs(tensors, inputs)?).enumerate() {
         let start = leaves.len();
-        if tensor.uop().uniform().is_some() {
+        if uniform[i] {
             constant.push((i, start));
         }
         leaves.extend(input_leaves(i, &node)?);
