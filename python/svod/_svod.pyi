@@ -3,7 +3,7 @@
 import builtins
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeAlias, final
+from typing import Any, Self, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -269,6 +269,9 @@ class PlanInput:
 class Kernel:
     """A compiled kernel of a plan."""
 
+    @property
+    def op(self) -> builtins.int:
+        """The number of its operation in the plan."""
     @property
     def device(self) -> str:
         """Where it runs."""
@@ -629,10 +632,14 @@ class ExecutionPlan:
         """The variables that runs may give a value, and their present values; none where they have
         none yet.
         """
-    def explain(self) -> str:
-        """What the plan is and costs, as a table: a line per item with its origin, tasks, work, estimated
-        and measured time (once `execute_profiled` has run) and share of the roofline; then totals,
-        memory, the critical path (items marked with `*`), and what might be fused."""
+    def explain(self, op: builtins.int | None = None) -> str:
+        """What the plan is and costs at its present sizes, as a table: a line per operation with its number
+        (as in `print(plan)`, `kernels` and profiles), origin, device, tasks, share of the threads that have work,
+        registers, work, estimated and measured time (once `execute_profiled` has run) and share of the roofline;
+        then totals, memory, the critical path (marked with `*`), and what might be fused.
+
+        With the number of an operation, all of it: axes and the loops over them, tasks, reductions, hints,
+        registers, scratch, buffers with their layouts, and the schedule."""
     def analysis(self) -> Analysis:
         """As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes; see `svod.analysis`."""
     def instance(self, /) -> ExecutionPlan:
@@ -679,7 +686,10 @@ class Profile:
     """The times of a run."""
 
     def __len__(self, /) -> builtins.int: ...
+    @overload
     def __getitem__(self, key: builtins.int, /) -> Timing: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> list[Timing]: ...
     @property
     def others(self) -> list[Timing]:
         """Copies, views and custom functions."""
@@ -694,6 +704,9 @@ class Profile:
 class Timing:
     """The time of one step of a run."""
 
+    @property
+    def op(self) -> builtins.int:
+        """The number of the operation in the plan."""
     @property
     def device(self) -> str:
         """Where it ran."""
@@ -1591,14 +1604,15 @@ def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
 def manual_seed(seed: builtins.int) -> None:
     """Starts the generator of random numbers anew, so that what it draws can be repeated."""
 
-def measure_machine() -> dict[str, builtins.float]:
-    """Measures how fast the machine is, in about a second: `flops`, operations on 32-bit floats a
-    second, and `bandwidth`, bytes a second to and from memory. `ExecutionPlan.explain` then tells by
-    these figures, in later processes too."""
+def measure_machine(*, forget: builtins.bool = False) -> dict[str, builtins.float]:
+    """Measures how fast the machine is, in a second or two where nothing else runs: `flops`, operations on 32-bit
+    floats a second, `bandwidth`, bytes a second to and from memory, and `noise`, the share by which times varied: of
+    some 0.25 and more where the machine did other things. `ExecutionPlan.explain` then tells by these figures, in later
+    processes too, until they are measured again or, with `forget`, given up for what is assumed of the machine."""
 
-def memory() -> dict[str, dict[str, builtins.int]]:
+def memory(*, reset_peak: builtins.bool = False) -> dict[str, dict[str, builtins.int]]:
     """Bytes of memory of each device that is in use: `live`, held by tensors and plans; `cached`, freed
-    and kept for reuse; `peak`, the most that was live at one time.
+    and kept for reuse; `peak`, the most that was live at one time, which `reset_peak` begins anew after it is told.
 
     >>> import svod
     >>> sorted(svod.memory()["CPU"])

@@ -173,9 +173,11 @@ class ItemAnalysis(TypedDict):
 
 
 class Item(TypedDict):
-    """A step: the buffers that it reads and writes, the earlier items whose results it reads (`data`) or that it
-    follows for another reason (`control`), and the lines of the program that it computes."""
+    """A step: the number of the plan's operation (none of a barrier), the buffers that it reads and writes, the
+    earlier items whose results it reads (`data`) or that it follows for another reason (`control`), and the lines of
+    the program that it computes."""
 
+    op: int | None
     name: str
     what: What
     context: Context
@@ -213,13 +215,14 @@ class Buffer(TypedDict):
 
 
 class Machine(TypedDict):
-    """How fast the machine is at most: threads, operations on 32-bit floats and bytes of main memory a second, and
-    whether the rates were measured here."""
+    """How fast the machine is at most: threads, operations on 32-bit floats and bytes of main memory a second,
+    whether the rates were measured here, and by what share times varied then."""
 
     threads: int
     flops: float
     bandwidth: float
     measured: bool
+    noise: float
 
 
 class Opportunity(TypedDict):

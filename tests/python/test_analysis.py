@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import platform
+import subprocess
+import sys
 import threading
 import types
 from pathlib import Path
@@ -383,3 +387,89 @@ def test_e6_estimates_follow_the_values_of_variables() -> None:
         flops.append(plan.analysis()["items"][0]["analysis"]["flops"])
     assert flops[1] >= 64 * flops[0]
     assert any(axis["extent"] == "n" for axis in plan.analysis()["items"][0]["what"]["kernel"]["space"]["axes"])
+
+
+def test_e3_one_number_of_an_operation_everywhere() -> None:
+    x = svod.Tensor(np.ones((6, 4), np.float32)).shard(["CPU", "CPU:1"], 0)
+    plan = ((x * 2).sum(0).sort()[0].cumsum(0) @ svod.ones(4, 3).to("CPU").shard(["CPU", "CPU:1"])).prepare(inputs=[x])
+    profile = plan.execute_profiled()
+    items = [item for item in plan.analysis()["items"] if item["op"] is not None]
+    by_op = {item["op"]: item["name"] for item in items}
+    assert sorted(by_op) == list(range(len(items)))
+    listed = [line.split() for line in str(plan).splitlines() if line.strip()[:1].isdigit()]
+    assert {int(cells[0]): cells[2] for cells in listed} == by_op
+    assert {kernel.op: kernel.name for kernel in plan.kernels}.items() <= by_op.items()
+    assert {timing.op: timing.name for timing in [*profile.kernels, *profile.others]} == by_op
+    table = [line.split() for line in plan.explain().splitlines()[1 : len(items) + 1]]
+    assert [int(cells[0].lstrip("*")) for cells in table] == [item["op"] for item in items]
+    assert {"CPU", "CPU:1"} <= {cell for cells in table for cell in cells}
+    assert [profile[-1].op, *(t.op for t in profile[:2])] == [profile.kernels[i].op for i in (-1, 0, 1)]
+    with pytest.raises(svod.IndexError):
+        profile[-len(profile) - 1]
+
+
+def test_e3_explain_tells_all_of_an_operation() -> None:
+    n = svod.Variable("n", 1, 512)
+    x, w = svod.empty(n, 64), svod.Tensor(np.ones((64, 96), np.float32))
+    plan = ((x @ w).softmax(-1) * 2).prepare(inputs=[x], skip="merge")
+    plan.execute(np.ones((5, 64), np.float32))
+    texts = [plan.explain(kernel.op) for kernel in plan.kernels]
+    for label in ("from", "axis", "tasks", "reduces", "hints", "uses", "work", "time", "reads", "writes", "schedule"):
+        assert any(f"\n  {label} " in text for text in texts), label
+    assert "strides [" in texts[0] and "registers" in texts[0] and "on CPU, level 0" in texts[0]
+    with pytest.raises(svod.IndexError, match="op 99 of a plan with"):
+        plan.explain(99)
+
+
+def test_e4_everything_follows_the_present_sizes() -> None:
+    n = svod.Variable("n", 1, 4096)
+    x = svod.empty(n, 64)
+    plan = (x.cumsum(1).sort(1)[0] * 2).prepare(inputs=[x])
+    found: dict[int, tuple[float, list[int]]] = {}
+    for count in (4, 4096):
+        plan.execute(np.ones((count, 64), np.float32))
+        analysis = plan.analysis()
+        tasks = [
+            int(np.prod([int(size) for size in launch]))
+            for item in analysis["items"]
+            if isinstance(item["what"], dict) and "kernel" in item["what"]
+            for launch in item["what"]["kernel"]["launches"]
+        ]
+        found[count] = (sum(pair["bytes_saved"] for pair in analysis["opportunities"]), tasks)
+    assert found[4096][0] == 1024 * found[4][0] > 0
+    assert sum(found[4][1]) < sum(found[4096][1])
+
+
+def test_c5_the_environment_is_told() -> None:
+    def run(**variables: str) -> subprocess.CompletedProcess[str]:
+        program = "import svod; print(svod.PrepareConfig()); svod.ones(3).exp().numpy()"
+        environment = {**os.environ, **variables}
+        return subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+
+    known = "aarch64" if platform.machine() == "aarch64" else "x86-64-v2"
+    done = run(SVOD_TARGET=known)
+    assert f"target={known}" in done.stdout and not done.stderr
+    done = run(SVOD_DISABLE_SCHEDULE_CACHE="true", SVOD_AMX="x", SVOD_PROGRESS="yes")
+    assert "target" not in done.stdout
+    assert [done.stderr.count(name) for name in ("SVOD_DISABLE_SCHEDULE_CACHE", "SVOD_AMX", "SVOD_PROGRESS")] == [
+        1,
+        1,
+        1,
+    ]
+
+
+def test_e4_rates_of_the_machine_are_measured_and_forgotten(tmp_path: Path) -> None:
+    program = """
+import svod, sys
+x = svod.ones(64)
+plan = (x + 1).prepare(inputs=[x])
+assumed = svod.measure_machine(forget=True)
+assert assumed["noise"] == 0 and "assumed" in plan.explain()
+found = svod.measure_machine()
+assert found["flops"] > 0 and found["bandwidth"] > 0 and found["noise"] >= 0
+assert plan.analysis()["machine"]["noise"] == found["noise"] and "machine, measured" in plan.explain()
+assert svod.measure_machine(forget=True) == assumed and "assumed" in plan.explain()
+"""
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {"SVOD_CACHE_DIR": str(tmp_path)}, check=True)

@@ -506,3 +506,64 @@ def test_b5_parts_of_several_roots_share_work():
         assert root.is_realized
         check(root, expected)
     assert len(list(itertools.chain(*(r.shards for r in roots)))) == 5
+
+
+@pytest.mark.parametrize("devices", [TWO, THREE])
+@pytest.mark.parametrize("parallel", ["data", "tensor"])
+def test_e2_one_plan_of_a_spread_mlp_serves_all_batches(devices, parallel):
+    n = svod.Variable("n", 3, 40)
+    x, target = svod.empty(n, 10), svod.empty(n, 4)
+    w1, b1, w2, b2 = (svod.Tensor(w) for w in mlp())
+    if parallel == "data":
+        inputs = [x.shard(devices, 0), target.shard(devices, 0)]
+        weights = [w.shard(devices) for w in (w1, b1, w2, b2)]
+    else:
+        inputs = [x.shard(devices), target.shard(devices)]
+        weights = [w1.shard(devices, 1), b1.shard(devices, 0), w2.shard(devices, 0), b2.shard(devices)]
+    ones = svod.ones(n, 1).shard(devices, 0 if parallel == "data" else None)
+    spread = gradients(*inputs, *weights, ones)
+    rows = (inputs[0] @ weights[0] + weights[1]).maximum(0) @ weights[2]
+    plan = svod.prepare(*spread, rows, inputs=inputs)
+    for count in (13, 3, 40, 4, 7):
+        a, t = data(count, 10, seed=count), data(count, 4, seed=count + 1)
+        plan.execute(a, t)
+        alone = gradients(svod.Tensor(a), svod.Tensor(t), w1, b1, w2, b2, 1.0)
+        np.testing.assert_array_equal(plan.inputs[0].numpy(), a)
+        for one, many in zip(alone, plan.outputs[:5], strict=True):
+            np.testing.assert_allclose(many.numpy(), one.numpy(), rtol=1e-3, atol=1e-3)
+        active = np.maximum(a @ w1.numpy() + b1.numpy(), 0)
+        assert plan.outputs[5].shape == (count, 4)
+        np.testing.assert_allclose(plan.outputs[5].numpy(), active @ w2.numpy(), rtol=1e-4, atol=1e-4)
+        # A tensor that is spread in the same way is fed in its parts.
+        given = (svod.Tensor(a).shard(devices, 0 if parallel == "data" else None), svod.Tensor(t))
+        (_, *_, again) = plan.run(*given)
+        np.testing.assert_array_equal(again.numpy(), plan.outputs[5].numpy())
+
+
+def test_e2_symbolic_axes_in_parts():
+    n = svod.Variable("n", 1, 20)
+    a = data(20, 3)
+    x = svod.Tensor(a)[: n.bind(7)].shard(THREE, 0)
+    assert str(x.shape) == "(n, 3)"
+    for make, expected in [
+        (lambda x: x * 2 + 1, lambda a: a * 2 + 1),
+        (lambda x: x.sum(0), lambda a: a.sum(0)),
+        (lambda x: x.T @ x, lambda a: a.T @ a),
+        (lambda x: x.reshape(-1), lambda a: a.reshape(-1)),
+        (lambda x: x.pad([(1, 2), (0, 0)]), lambda a: np.pad(a, [(1, 2), (0, 0)])),
+        (lambda x: x[:, 1:], lambda a: a[:, 1:]),
+        (lambda x: x.cumsum(0), lambda a: a.cumsum(0)),
+        (lambda x: x.to("CPU:1"), lambda a: a),
+        (lambda x: x.shard(THREE, 1), lambda a: a),
+        (lambda x: x.shard(THREE), lambda a: a),
+        (lambda x: x.softmax(0), lambda a: np.exp(a) / np.exp(a).sum(0)),
+    ]:
+        y = make(x)
+        np.testing.assert_allclose(y.numpy(), expected(a[:7]), rtol=1e-5, atol=1e-5)
+        plan = make(svod.Tensor(a)[: n.bind(7)].shard(THREE, 0)).prepare()
+        for count in (1, 2, 20):
+            plan.execute(n=count)
+            np.testing.assert_allclose(plan.outputs[0].numpy(), expected(a[:count]), rtol=1e-5, atol=1e-5)
+    y = (svod.Tensor(a)[: n.bind(7)].shard(THREE, 0) * 2).realize()
+    assert y.shape == (7, 3) and [part.shape for part in y.shards] == [(3, 3), (2, 3), (2, 3)]
+    np.testing.assert_allclose((y + svod.ones(7, 3).shard(THREE, 0)).numpy(), a[:7] * 2 + 1)

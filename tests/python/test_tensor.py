@@ -604,3 +604,18 @@ def test_statistics_of_a_vector_are_computed_once() -> None:
         loops = y.prepare().kernels[0].loops  # the first stage's value is stored outside of every loop
         depths = [len(line) - len(line.lstrip()) for line in loops.splitlines() if "s0[0] = " in line]
         assert depths == [2], loops
+
+
+def test_d6_the_peak_begins_anew() -> None:
+    x = svod.ones(1 << 20).contiguous().realize()
+    svod.memory(reset_peak=True)
+    before = svod.memory()["CPU"]
+    assert before["peak"] == before["live"] >= 1 << 22
+    y = (x + 1).realize()
+    assert svod.memory()["CPU"]["peak"] >= before["peak"] + (1 << 22)
+    del x, y
+    assert svod.memory(reset_peak=True)["CPU"]["peak"] >= before["peak"] + (1 << 22)
+    after = svod.memory()["CPU"]
+    assert after["peak"] == after["live"] <= before["live"]
+    with pytest.raises(svod.OutOfMemoryError, match="more bytes than can be addressed"):
+        svod.zeros(1 << 62).contiguous().realize()

@@ -72,6 +72,9 @@ pub trait Allocator: Debug + Send + Sync {
     /// Bytes in use.
     fn stats(&self) -> MemoryStats;
 
+    /// Makes the most that was in use at one time what is in use now, for allocators that know it.
+    fn reset_peak(&self) {}
+
     /// Gives memory that is kept for reuse back to the system.
     fn trim(&self);
 }
@@ -193,6 +196,10 @@ impl Allocator for CpuAllocator {
 
     fn stats(&self) -> MemoryStats {
         MemoryStats { live: self.live.load(Ordering::Relaxed), cached: 0, peak: self.peak.load(Ordering::Relaxed) }
+    }
+
+    fn reset_peak(&self) {
+        self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     fn trim(&self) {}

@@ -146,6 +146,11 @@ impl Allocator for CachingAllocator {
         MemoryStats { live, cached, peak: self.peak.load(Ordering::Relaxed).max(live) }
     }
 
+    fn reset_peak(&self) {
+        self.inner.reset_peak();
+        self.peak.store(self.stats().live, Ordering::Relaxed);
+    }
+
     fn trim(&self) {
         self.evict_to(0);
         self.inner.trim();

@@ -23,7 +23,7 @@ pub enum DeviceError {
         expected: String,
     },
     /// The allocation cannot be had.
-    #[error("out of memory on {device}: cannot allocate {bytes} bytes")]
+    #[error("out of memory on {device}: cannot allocate {text}", text = bytes_text(*bytes))]
     OutOfMemory {
         /// Size of the allocation; `usize::MAX` where it overflows.
         bytes: usize,
@@ -136,4 +136,9 @@ pub enum DeviceError {
     /// A file is not what the safetensors format allows.
     #[error(transparent)]
     Safetensors(#[from] SafetensorsError),
+}
+
+/// A size of memory in messages, where the greatest number stands for more than numbers of bytes go.
+pub fn bytes_text(bytes: usize) -> String {
+    if bytes == usize::MAX { "more bytes than can be addressed".to_owned() } else { format!("{bytes} bytes") }
 }

@@ -234,15 +234,21 @@ pub fn get_threads() -> usize {
     Context::global().threads()
 }
 
-/// Measures how fast the machine is, in about a second: `flops`, operations on 32-bit floats a second,
-/// and `bandwidth`, bytes a second to and from memory. `ExecutionPlan.explain` then tells by these
-/// figures, in later processes too.
+/// Measures how fast the machine is, in a second or two where nothing else runs: `flops`, operations on 32-bit
+/// floats a second, `bandwidth`, bytes a second to and from memory, and `noise`, the share by which times varied: of
+/// some 0.25 and more where the machine did other things. `ExecutionPlan.explain` then tells by these figures, in later
+/// processes too, until they are measured again or, with `forget`, given up for what is assumed of the machine.
 #[pyfunction]
-pub fn measure_machine(py: Python<'_>) -> Result<BTreeMap<&'static str, f64>> {
+#[pyo3(signature = (*, forget=false))]
+pub fn measure_machine(py: Python<'_>, forget: bool) -> Result<BTreeMap<&'static str, f64>> {
     let context = Context::global();
-    let speed = allow(py, || context.measure_machine(context.threads()).map_err(TensorError::from))?;
+    let threads = context.threads();
+    let speed = match forget {
+        true => allow(py, || Ok::<_, TensorError>(context.forget_machine(threads)))?,
+        false => allow(py, || context.measure_machine(threads).map_err(TensorError::from))?,
+    };
     let bandwidth = speed.machine.levels.last().map_or(0.0, |level| level.all);
-    Ok([("flops", speed.machine.peak(4)), ("bandwidth", bandwidth)].into())
+    Ok([("flops", speed.machine.peak(4)), ("bandwidth", bandwidth), ("noise", speed.noise)].into())
 }
 
 /// Changes the number of threads of runs that begin from now on.
@@ -259,14 +265,18 @@ pub fn set_threads(threads: &Bound<'_, PyAny>) -> Result<()> {
 }
 
 /// Bytes of memory of each device that is in use: `live`, held by tensors and plans; `cached`, freed
-/// and kept for reuse; `peak`, the most that was live at one time.
+/// and kept for reuse; `peak`, the most that was live at one time, which `reset_peak` begins anew after it is told.
 ///
 /// >>> import svod
 /// >>> sorted(svod.memory()["CPU"])
 /// ['cached', 'live', 'peak']
 #[pyfunction]
-pub fn memory() -> BTreeMap<String, BTreeMap<&'static str, usize>> {
+#[pyo3(signature = (*, reset_peak=false))]
+pub fn memory(reset_peak: bool) -> BTreeMap<String, BTreeMap<&'static str, usize>> {
     let devices = Context::global().stats().memory.into_iter();
+    if reset_peak {
+        Context::global().reset_peaks();
+    }
     devices.map(|(name, m)| (name, [("live", m.live), ("cached", m.cached), ("peak", m.peak)].into())).collect()
 }
 

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::slice::PySliceIndices;
+use pyo3::types::{PyDict, PySlice, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
@@ -198,11 +200,21 @@ impl PyPlan {
         Ok(all)
     }
 
-    /// What the plan is and costs, as a table: a line per item with its origin, tasks, work, estimated
-    /// and measured time (once `execute_profiled` has run) and share of the roofline; then totals,
-    /// memory, the critical path (items marked with `*`), and what might be fused.
-    fn explain(&self, py: Python<'_>) -> Result<String> {
-        allow(py, || self.plan.execution().explain().map_err(svod_tensor::TensorError::from))
+    /// What the plan is and costs at its present sizes, as a table: a line per operation with its number
+    /// (as in `print(plan)`, `kernels` and profiles), origin, device, tasks, share of the threads that have work,
+    /// registers, work, estimated and measured time (once `execute_profiled` has run) and share of the roofline;
+    /// then totals, memory, the critical path (marked with `*`), and what might be fused.
+    ///
+    /// With the number of an operation, all of it: axes and the loops over them, tasks, reductions, hints,
+    /// registers, scratch, buffers with their layouts, and the schedule.
+    #[pyo3(signature = (op=None))]
+    fn explain(&self, py: Python<'_>, op: Option<usize>) -> Result<String> {
+        let execution = self.plan.execution();
+        let Some(op) = op else {
+            return allow(py, || execution.explain().map_err(svod_tensor::TensorError::from));
+        };
+        let detail = allow(py, || execution.explain_op(op).map_err(svod_tensor::TensorError::from))?;
+        detail.ok_or_else(|| Class::Index.raise(format!("op {op} of a plan with {}", execution.ops().len())))
     }
 
     /// As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes; see `svod.analysis`.
@@ -385,6 +397,12 @@ impl PyKernel {
         allow(py, || self.kernel.linear())
     }
 
+    /// The number of its operation in the plan.
+    #[getter]
+    fn op(&self) -> usize {
+        self.kernel.op
+    }
+
     /// The loops, and what they compute.
     #[getter]
     fn loops(&self) -> String {
@@ -466,9 +484,19 @@ impl PyProfile {
         self.profile.kernels.len()
     }
 
-    fn __getitem__(&self, at: usize) -> Result<PyTiming> {
-        let timing = self.profile.kernels.get(at).cloned().map(PyTiming);
-        timing.ok_or_else(|| Class::Index.raise(format!("kernel {at} of {}", self.__len__())))
+    fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let kernels = &self.profile.kernels;
+        if let Ok(slice) = at.cast::<PySlice>() {
+            let PySliceIndices { start, step, slicelength, .. } = slice.indices(kernels.len() as isize)?;
+            let each = (0..slicelength as isize).map(|i| PyTiming(kernels[(start + i * step) as usize].clone()));
+            return Ok(each.collect::<Vec<_>>().into_bound_py_any(at.py())?);
+        }
+        let given: isize = at.extract()?;
+        let from_start = if given < 0 { given + kernels.len() as isize } else { given };
+        match usize::try_from(from_start).ok().and_then(|i| kernels.get(i)) {
+            Some(timing) => Ok(PyTiming(timing.clone()).into_bound_py_any(at.py())?),
+            None => Err(Class::Index.raise(format!("kernel {given} of {}", kernels.len()))),
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -480,6 +508,12 @@ impl PyProfile {
 
 #[pymethods]
 impl PyTiming {
+    /// The number of the operation in the plan.
+    #[getter]
+    fn op(&self) -> usize {
+        self.0.op
+    }
+
     /// The kernel's name, or what it is.
     #[getter]
     fn name(&self) -> &str {

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 use svod_codegen::host::named as target_named;
 use svod_device::DeviceSpec;
@@ -213,6 +213,27 @@ options! {
     "target"         ""                    "native, the name of a target, or default"          |c, v| or_default(v, |v| target_named(v).ok()).map(|t| c.target = t);
 }
 
+/// Variables that are on where they are exactly `1`.
+const SWITCHES: [&str; 3] = ["SVOD_DISABLE_SCHEDULE_CACHE", "SVOD_AMX", "SVOD_PROGRESS"];
+
+/// Warns of switches that are neither on nor off.
+fn check_switches(variable: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
+    let wrong = |name: &&str| variable(name).is_some_and(|v| !matches!(v.as_str(), "" | "0" | "1"));
+    let wrong: Vec<&str> = SWITCHES.into_iter().filter(wrong).collect();
+    for name in &wrong {
+        let text = variable(name).unwrap_or_default();
+        warn_once(name, &format!("{name}={text:?} is not understood, expected 1 or 0; it counts as 0"));
+    }
+    wrong
+}
+
+/// The target that `SVOD_TARGET` names, which is the context's: it warns of a name that is none.
+fn env_target() -> Option<Target> {
+    static TARGET: OnceLock<Option<Target>> = OnceLock::new();
+    let read = || target_named(&std::env::var("SVOD_TARGET").ok().filter(|v| !v.is_empty())?).ok();
+    TARGET.get_or_init(read).clone()
+}
+
 fn number<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
     text.parse().ok().filter(|n| range.contains(n))
 }
@@ -237,10 +258,13 @@ fn or_default<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option
 impl PrepareConfig {
     /// The default, changed by the environment: `SVOD_STRATEGY` or `SVOD_BEAM`, `BEAM_TIMEOUT_SEC`,
     /// `BEAM_UOPS_MAX`, `SVOD_SEARCH_SECS`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, `SVOD_SKIP`, and
-    /// `SVOD_DISABLE_SCHEDULE_CACHE`, exactly `1`. A value that cannot be parsed leaves the default, with
+    /// `SVOD_DISABLE_SCHEDULE_CACHE`, exactly `1`; the target is that of `SVOD_TARGET`. A value that cannot be parsed leaves the default, with
     /// one warning.
     pub fn from_env() -> Self {
-        PrepareConfig::from_variables(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+        static CHECKED: Once = Once::new();
+        let variable = |name: &str| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned());
+        CHECKED.call_once(|| drop(check_switches(variable)));
+        PrepareConfig { target: env_target(), ..PrepareConfig::from_variables(variable) }
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
@@ -519,5 +543,11 @@ mod tests {
             OPTIONS.iter().filter(|o| !o.variable.is_empty()).map(|o| (o.variable, "?")).collect();
         assert_eq!(read(&wrong), PrepareConfig::default());
         assert!(!read(&[("SVOD_DISABLE_SCHEDULE_CACHE", "true")]).disable_schedule_cache);
+        let switches = |name: &str| match name {
+            "SVOD_AMX" => Some("x".to_owned()),
+            "SVOD_PROGRESS" => Some("0".to_owned()),
+            _ => Some("true".to_owned()),
+        };
+        assert_eq!(check_switches(switches), ["SVOD_DISABLE_SCHEDULE_CACHE", "SVOD_AMX"]);
     }
 }

@@ -140,6 +140,11 @@ impl Context {
         ContextStats { memory, schedules, kernels, packs: self.packs.len() }
     }
 
+    /// Begins the peaks of [`ContextStats::memory`] anew.
+    pub fn reset_peaks(&self) {
+        self.devices.opened().iter().for_each(|device| device.allocator().reset_peak());
+    }
+
     /// Empties all caches in memory, and gives freed memory back to the system. Plans live on.
     pub fn clear_caches(&self) {
         self.schedules.clear();

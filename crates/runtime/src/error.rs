@@ -2,7 +2,7 @@
 
 use crate::plan::BuildError;
 use std::sync::Arc;
-use svod_device::{DeviceError, DeviceSpec};
+use svod_device::{DeviceError, DeviceSpec, bytes_text};
 use svod_ir::graph::key::BindMismatch;
 use svod_ir::graph::{GraphError, Origin};
 use svod_schedule::{LowerError, PreScheduleError, RangeifyError, ScheduleGraphError};
@@ -121,7 +121,7 @@ pub enum Error {
         error: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// An allocation that cannot be had.
-    #[error("out of memory on {device}: cannot allocate {bytes} bytes")]
+    #[error("out of memory on {device}: cannot allocate {text}", text = bytes_text(*bytes))]
     OutOfMemory {
         /// Its size; `usize::MAX` where that overflows.
         bytes: usize,

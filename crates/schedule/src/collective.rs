@@ -37,7 +37,7 @@ pub(crate) fn all_reduce(by: Alu, addends: &[UOp], on: &[Device], route: Route) 
         return on.iter().map(|to| combined(by, addends, to)).collect();
     }
     let (shape, count) = (addends[0].shape_arc().clone(), addends[0].numel());
-    let chunks = Split::even(0, count.as_usize().unwrap_or(0), on.len());
+    let chunks = Split::even(0, count.clone(), on.len());
     let flat: Vec<UOp> = addends.iter().map(|a| a.contiguous()?.reshape([count.clone()])).collect::<Result<_, _>>()?;
     let scattered = reduce_scatter(by, &flat, on, &chunks, route)?;
     let gathered = all_gather(&scattered, on, 0, route)?;
@@ -92,7 +92,7 @@ pub(crate) fn all_gather(parts: &[UOp], on: &[Device], axis: usize, route: Route
 pub(crate) fn shrunk(value: &UOp, split: &Split, i: usize) -> Result<UOp, GraphError> {
     let mut to: Vec<(Size, Size)> = value.shape().iter().map(|n| (Size::ZERO, n.clone())).collect();
     let range = split.range(i);
-    to[split.axis] = (range.start.into(), range.end.into());
+    to[split.axis] = (range.start, range.end);
     value.shrink(to)
 }
 

@@ -245,9 +245,15 @@ fn of_part(op: &Op, node: &UOp, of: &Sharding, from: Option<&Split>, i: usize) -
         }
         Op::Shrink(to) => {
             let (mut to, part) = (to.to_vec(), from.range(i));
-            let within = |bound: &Size| bound.as_usize().map_or(0, |b| b.clamp(part.start, part.end) - part.start);
             let (first, end) = &to[from.axis];
-            to[from.axis] = (within(first).into(), within(end).into());
+            to[from.axis] = match (part.start.as_usize(), part.end.as_usize()) {
+                (Some(start), Some(last)) => {
+                    let within = |bound: &Size| bound.as_usize().map_or(0, |b| b.clamp(start, last) - start);
+                    (within(first).into(), within(end).into())
+                }
+                // All of an axis of symbolic extent: of others it was checked before.
+                _ => (Size::ZERO, from.extents[i].clone()),
+            };
             Op::Shrink(to.into())
         }
         op => op.clone(),

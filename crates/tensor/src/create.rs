@@ -171,7 +171,7 @@ impl Tensor {
             return Tensor::placeholder(&self.device().name().parse()?, shape, self.dtype(), slot, trace);
         };
         if let Some(split) = of.split()
-            && shape.get(split.axis).and_then(Size::as_usize) != Some(split.extent())
+            && shape.get(split.axis) != Some(&split.extent())
         {
             let message = format!("shape {} for what is spread over {of}", show(shape));
             return Err(TensorError::shape("placeholder", message));

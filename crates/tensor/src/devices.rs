@@ -49,7 +49,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Unknown devices, one twice, none; a symbolic extent; a value that is spread over others.
+    /// Unknown devices, one twice, none; a value that is spread over others.
     pub fn shard(&self, devices: &[&str], axis: Option<i64>) -> Result<Tensor> {
         let (op, node) = ("shard", self.uop());
         let devices: Vec<Device> = devices.iter().map(|name| device_named(op, name)).collect::<Result<_>>()?;
@@ -57,11 +57,7 @@ impl Tensor {
             None => None,
             Some(axis) => {
                 let axis = axis_of(op, axis, node.rank())?;
-                let extent = &node.shape()[axis];
-                let Some(known) = extent.as_usize() else {
-                    return Err(TensorError::shape(op, format!("extent {extent} of axis {axis} is symbolic")));
-                };
-                Some(Split::even(axis, known, devices.len()))
+                Some(Split::even(axis, node.shape()[axis].clone(), devices.len()))
             }
         };
         let to = Sharding::new(devices, split).map_err(|e| TensorError::value(op, e.to_string()))?;
@@ -124,11 +120,12 @@ pub(crate) fn spread(nodes: &[UOp]) -> Result<(Vec<UOp>, Vec<Range<usize>>)> {
     Ok((roots, places))
 }
 
-/// The value of `node`, of which these are the parts, or the only one.
+/// The value of `node`, of which these are the parts, or the only one; parts may have other extents than the node
+/// says, those of a run.
 pub(crate) fn joined(node: &UOp, parts: Vec<UOp>) -> Result<UOp> {
     match (node.sharding(), &parts[..]) {
         (None, [value]) => Ok(value.clone()),
-        (Some(sharding), parts) => Ok(UOp::multi(parts, sharding)?),
+        (Some(sharding), parts) => Ok(UOp::multi(parts, &sharding.with_parts(parts))?),
         (None, _) => Err(TensorError::NotExecuted),
     }
 }

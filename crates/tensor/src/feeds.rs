@@ -6,9 +6,10 @@ use std::sync::Arc;
 use svod_device::Buffer;
 use svod_dtype::DType;
 use svod_ir::graph::{Shape, Sharding, Split};
+use svod_ir::size::{Size, Variable};
 use svod_runtime::Feed;
 
-use crate::error::Result;
+use crate::error::{Result, TensorError};
 use crate::memory::host;
 use crate::plan::{Given, Plan, named};
 use crate::tensor::Tensor;
@@ -68,19 +69,21 @@ impl<'a> Taken<'a> {
         };
         tensor.realize()?;
         let mut taken = Taken { memory: Vec::new(), dtype, extents: Vec::new(), in_parts: true };
+        let mut along = 0;
         for part in tensor.uop().parts()? {
             let (buffer, extents) = Tensor::from_uop(part).snapshot()?;
             taken.memory.push(Held::Buffer(buffer));
+            along += of.split().map_or(0, |split| extents[split.axis]);
             taken.extents = extents;
         }
         if let Some(split) = of.split() {
-            taken.extents[split.axis] = split.extent();
+            taken.extents[split.axis] = along;
         }
         Ok(taken)
     }
 
-    /// The memory for the parts of an input.
-    fn spread(self, sharding: Option<&Arc<Sharding>>) -> Result<Vec<Held<'a>>> {
+    /// The memory for the parts of an input, where variables have these values.
+    fn spread(self, sharding: Option<&Arc<Sharding>>, values: &[(String, i64)]) -> Result<Vec<Held<'a>>> {
         let Some(of) = sharding.filter(|_| !self.in_parts) else { return Ok(self.memory) };
         let devices = of.devices().len();
         let mut parts = Vec::with_capacity(devices);
@@ -89,7 +92,8 @@ impl<'a> Taken<'a> {
                 parts.extend(vec![whole; devices]);
                 continue;
             };
-            let part = |bytes: &[u8], i| Held::Copy(cut(bytes, self.dtype, &self.extents, split, i));
+            let cuts = Cuts::new(split.axis, &counts(split, values)?);
+            let part = |bytes: &[u8], i| Held::Copy(cut(bytes, self.dtype, &self.extents, &cuts, i));
             let all = |bytes: &[u8]| (0..devices).map(|i| part(bytes, i)).collect::<Vec<_>>();
             parts.extend(match &whole {
                 Held::Bytes(bytes) => all(bytes),
@@ -115,13 +119,26 @@ impl Plan {
         work: impl FnOnce(&[Feed], &[(&str, i64)]) -> Result<T>,
     ) -> Result<T> {
         let sharding = |i: usize| self.inputs().get(first + i).and_then(|input| input.sharding.as_ref());
+        // Values of variables that no content tells, where a cut needs them.
+        let with_present = |variables: &[(String, i64)]| -> Result<Vec<(String, i64)>> {
+            let present = self.execution().values()?;
+            let other =
+                present.iter().filter(|bound| !variables.iter().any(|(name, _)| name == bound.variable().name()));
+            let other = other.map(|bound| (bound.variable().name().to_owned(), bound.value()));
+            Ok(variables.iter().cloned().chain(other).collect())
+        };
         let all = contents.iter().enumerate();
         let taken = all.map(|(i, content)| Taken::new(*content, sharding(i))).collect::<Result<Vec<_>>>()?;
         let given = |(i, t): (usize, &Taken)| Given { input: first + i, dtype: t.dtype, extents: t.extents.clone() };
         let variables = self.variables_of(&taken.iter().enumerate().map(given).collect::<Vec<_>>(), variables)?;
         let mut held = Vec::with_capacity(contents.len());
+        let is_cut = |i: usize| sharding(i).is_some_and(|of| of.split().is_some_and(|split| split.counts().is_none()));
+        let values = match (0..contents.len()).any(is_cut) {
+            true => with_present(&variables)?,
+            false => Vec::new(),
+        };
         for (i, taken) in taken.into_iter().enumerate() {
-            held.extend(taken.spread(sharding(i))?);
+            held.extend(taken.spread(sharding(i), &values)?);
         }
         let feed = |held| match held {
             &Held::Bytes(bytes) => Feed::Bytes(bytes),
@@ -150,37 +167,66 @@ impl Plan {
             return Ok(read(input.parts.start)?);
         };
         let (mut parts, mut extents) = (Vec::with_capacity(input.parts.len()), Vec::new());
+        let mut counts = Vec::with_capacity(input.parts.len());
         for part in input.parts.clone() {
             let (buffer, own) = read(part)?;
             parts.push(buffer.to_vec()?);
+            counts.push(own[split.axis]);
             extents = own;
         }
-        extents[split.axis] = split.extent();
+        extents[split.axis] = counts.iter().sum();
         let whole = Buffer::new(host()?.allocator(), input.dtype, extents.iter().product())?;
-        whole.copy_in(&join(&parts, input.dtype, &extents, split))?;
+        whole.copy_in(&join(&parts, input.dtype, &extents, &Cuts::new(split.axis, &counts)))?;
         Ok((whole, extents))
     }
 }
 
+/// The positions along an axis that each part has.
+struct Cuts {
+    axis: usize,
+    parts: Vec<Range<usize>>,
+}
+
+impl Cuts {
+    fn new(axis: usize, counts: &[usize]) -> Cuts {
+        let mut start = 0;
+        let part = |count: &usize| {
+            start += count;
+            start - count..start
+        };
+        Cuts { axis, parts: counts.iter().map(part).collect() }
+    }
+}
+
+/// The extents of parts where variables have these values.
+fn counts(split: &Split, values: &[(String, i64)]) -> Result<Vec<usize>> {
+    let value = |v: &Variable| values.iter().find(|(name, _)| name == v.name()).map(|(_, value)| *value);
+    let count = |n: &Size| {
+        let count = n.eval(&value)?;
+        usize::try_from(count).map_err(|_| TensorError::shape("execute", format!("extent {n} of a part is {count}")))
+    };
+    split.extents.iter().map(count).collect()
+}
+
 /// Bytes that lie side by side of part `i`, in the whole, in the order in which the part has them.
-fn runs(dtype: DType, extents: &[usize], split: &Split, i: usize) -> impl Iterator<Item = Range<usize>> {
-    let rows = extents[..split.axis].iter().product();
-    let inner = extents[split.axis + 1..].iter().product::<usize>() * dtype.bytes();
-    let (row, part) = (extents[split.axis] * inner, split.range(i));
+fn runs(dtype: DType, extents: &[usize], cuts: &Cuts, i: usize) -> impl Iterator<Item = Range<usize>> {
+    let rows = extents[..cuts.axis].iter().product();
+    let inner = extents[cuts.axis + 1..].iter().product::<usize>() * dtype.bytes();
+    let (row, part) = (extents[cuts.axis] * inner, cuts.parts[i].clone());
     (0..rows).map(move |at| at * row + part.start * inner..at * row + part.end * inner)
 }
 
 /// Part `i` of elements in row-major order.
-fn cut(whole: &[u8], dtype: DType, extents: &[usize], split: &Split, i: usize) -> Vec<u8> {
-    runs(dtype, extents, split, i).flat_map(|run| &whole[run]).copied().collect()
+fn cut(whole: &[u8], dtype: DType, extents: &[usize], cuts: &Cuts, i: usize) -> Vec<u8> {
+    runs(dtype, extents, cuts, i).flat_map(|run| &whole[run]).copied().collect()
 }
 
 /// The whole, in row-major order, of which these are the parts.
-fn join(parts: &[Vec<u8>], dtype: DType, extents: &[usize], split: &Split) -> Vec<u8> {
+fn join(parts: &[Vec<u8>], dtype: DType, extents: &[usize], cuts: &Cuts) -> Vec<u8> {
     let mut whole = vec![0; extents.iter().product::<usize>() * dtype.bytes()];
     for (i, part) in parts.iter().enumerate() {
         let mut rest = &part[..];
-        for run in runs(dtype, extents, split, i) {
+        for run in runs(dtype, extents, cuts, i) {
             let (own, next) = rest.split_at(run.len());
             whole[run].copy_from_slice(own);
             rest = next;

@@ -9,7 +9,7 @@ use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
-use crate::operand::{Operand, axis_of, common_dtype};
+use crate::operand::{Operand, axis_of, common_dtype, size_value};
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -64,22 +64,28 @@ impl Tensor {
         if sorted.rank() != 1 {
             return Err(misfit());
         }
-        let Some(n) = sorted.shape()[0].as_const() else {
-            return Err(TensorError::unsupported(op, "an extent that is not known"));
+        let n = sorted.shape()[0].clone();
+        let Some(most) = n.upper_bound() else {
+            return Err(TensorError::shape(op, format!("{n} elements have no upper bound")));
         };
         let both = [Operand::from(self), Operand::from(&Tensor::from_uop(values.clone()))];
         let common = common_dtype(op, &both)?;
         let (sorted, values) = (sorted.cast(common)?, values.cast(common)?);
+        // Behind a number of elements that runs choose, as many as make it a number that is known: all lookups
+        // are inside then.
+        let sorted = sorted.pad([(Size::ZERO, Size::from(most) - &n)], Const::zero(common))?;
         let shape = values.shape_arc().clone();
         let number = |i: i64| UOp::full(Const::i64(DType::I64, i), &shape);
+        let count = size_value(&n)?.expand(shape.clone())?;
         let mut at = number(0)?;
-        let mut step = if n > 0 { 1i64 << n.ilog2() } else { 0 };
+        let mut step = if most > 0 { 1i64 << most.ilog2() } else { 0 };
         // Before `at` all elements belong in front of the value.
         while step > 0 {
             let next = UOp::alu(Alu::Add, &[at.clone(), number(step)?])?;
-            let inside = UOp::alu(Alu::Le, &[next.clone(), number(n)?])?;
-            let last = UOp::alu(Alu::Min, &[next.clone(), number(n)?])?;
+            let inside = UOp::alu(Alu::Le, &[next.clone(), count.clone()])?;
+            let last = UOp::alu(Alu::Min, &[next.clone(), count.clone()])?;
             let last = UOp::alu(Alu::Sub, &[last, number(1)?])?;
+            let last = if n.bounds().0 > 0 { last } else { UOp::alu(Alu::Max, &[last, number(0)?])? };
             let element = sorted.take(0, &last)?;
             let passed = goes_before(&element, &values, right)?;
             let moves = UOp::alu(Alu::And, &[inside, passed])?;

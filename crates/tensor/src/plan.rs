@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use svod_dtype::DType;
 use svod_ir::graph::{Graph, Leaf, LeafClass, LeafData, Op, Shape, UOp};
-use svod_ir::size::Size;
+use svod_ir::size::{Size, Variable};
 use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile};
 
 use crate::constants;
@@ -302,7 +302,16 @@ impl Plan {
         for (_, one, extent, value) in open {
             let now = with(&with(extent, &found), &present);
             if now.as_const() != Some(value) {
-                let why = format!("{}; extent {extent} is {now}, not {value}", self.misfit(one));
+                let why = match &now.variables()[..] {
+                    [] => format!("{}; extent {extent} is {now}, not {value}", self.misfit(one)),
+                    open => {
+                        let names: Vec<&str> = open.iter().map(Variable::name).collect();
+                        let given: Vec<String> = names.iter().map(|name| format!("{name}=...")).collect();
+                        let (names, given) = (names.join(" and "), given.join(", "));
+                        let input = one.input;
+                        format!("input {input}: {value} for {extent} does not tell {names}; give {given}")
+                    }
+                };
                 return Err(TensorError::shape("execute", why));
             }
         }

@@ -9,7 +9,7 @@ use svod_runtime::{Context, Memory, PrepareConfig};
 use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError};
 use crate::lookups::Lookups;
-use crate::memory::{bound_leaf, device_of, filled, leaf_over, output_of};
+use crate::memory::{bound_leaf, device_of, extents_of, filled, leaf_over, output_of};
 use crate::read::{NO_MEMORY, buffer_of};
 use crate::tensor::Tensor;
 use crate::trace;
@@ -150,6 +150,9 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
     if let Some(part) = node.stacked_part().filter(UOp::is_memory) {
         return Ok(Some(part));
     }
+    if let Some(elsewhere) = unwritten(node)? {
+        return Ok(Some(elsewhere));
+    }
     if node.sharding().is_some() {
         return Ok(None);
     }
@@ -176,6 +179,22 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         buffer.to_device(buffer.storage().allocator())?
     };
     leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone()).map(Some)
+}
+
+/// Memory of symbolic extents that no run has given a value, nor anybody an element, on the devices to which the
+/// node takes it: there is nothing to move.
+fn unwritten(node: &UOp) -> Result<Option<UOp>> {
+    let Some(source) = node.source().filter(|_| matches!(node.op(), Op::Shard(_) | Op::Copy(_))) else {
+        return Ok(None);
+    };
+    let Some(leaf) = source.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data) else { return Ok(None) };
+    let written = leaf.downcast::<Memory>().is_none_or(|memory| memory.buffer().is_allocated());
+    if written || source.numel().as_const().is_some() || extents_of(leaf).is_ok() {
+        return Ok(None);
+    }
+    let parts = node.parts()?;
+    let anew = |part: &UOp| Ok(Tensor::empty_on(device_of(part)?.spec(), part.shape(), part.dtype(), &[])?.uop());
+    joined(node, parts.iter().map(anew).collect::<Result<_>>()?).map(Some)
 }
 
 /// The leaf of which the node is another shape.

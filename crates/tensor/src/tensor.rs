@@ -188,7 +188,7 @@ fn latest(node: &UOp) -> UOp {
             if now[..] == parts[..] {
                 return node;
             }
-            UOp::multi(&now, of).expect("parts of a run have the extents of the parts before")
+            UOp::multi(&now, &of.with_parts(&now)).expect("parts of a run differ along the axis that is cut only")
         }
         _ => node,
     }

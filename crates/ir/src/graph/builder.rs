@@ -231,23 +231,25 @@ impl UOp {
         shape[axis] = total.clone();
         let shape: Shape = shape.into();
         let zero = Const::zero(first.dtype());
-        let placed = |part: &UOp, start: &Size| {
+        // What is behind a part is the sum of the others, of which bounds show that it is not negative.
+        let rest: Vec<UOp> = some.cloned().collect();
+        let placed = |part: &UOp, start: &Size, behind: &[UOp]| {
             let mut by = vec![(Size::ZERO, Size::ZERO); shape.len()];
-            by[axis] = (start.clone(), &total - start - axis_extent(part));
+            by[axis] = (start.clone(), behind.iter().map(axis_extent).sum());
             part.pad(by, zero)
         };
-        let mut joined = placed(first, &Size::ZERO)?;
+        let mut joined = placed(first, &Size::ZERO, &rest)?;
         let mut start = axis_extent(first);
         let mut along = vec![Size::ONE; shape.len()];
         along[axis] = total.clone();
         let position = UOp::range(total.clone())?.reshape(along)?.expand(shape.clone())?;
-        for part in some {
+        for (i, part) in rest.iter().enumerate() {
             let boundary = match start.as_const() {
                 Some(start) => UOp::constant(Const::i64(DType::I64, start))?,
                 None => UOp::size(start.clone())?,
             };
             let is_before = UOp::alu(Alu::Lt, &[position.clone(), boundary.expand(shape.clone())?])?;
-            joined = UOp::alu(Alu::Where, &[is_before, joined, placed(part, &start)?])?;
+            joined = UOp::alu(Alu::Where, &[is_before, joined, placed(part, &start, &rest[i + 1..])?])?;
             start = start + axis_extent(part);
         }
         Ok(joined)

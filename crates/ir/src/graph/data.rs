@@ -155,7 +155,7 @@ impl Datum for Arc<Sharding> {
             device.write(f)?;
         }
         match self.split() {
-            Some(Split { axis, extents }) => write!(f, "] along {axis} as {extents:?}"),
+            Some(Split { axis, extents }) => write!(f, "] along {axis} as {}", ShowShape(extents)),
             None => f.write_str("] whole"),
         }
     }
@@ -170,7 +170,7 @@ impl Datum for Arc<Sharding> {
                 let axis = usize::read(p)?;
                 p.lex.expect_word("as")?;
                 p.lex.expect("[")?;
-                Some(Split { axis, extents: p.list("]", usize::read)? })
+                Some(Split { axis, extents: p.list("]", |p| p.size())? })
             }
         };
         Sharding::new(devices, split).or_else(|e| p.lex.error(e.to_string()))

@@ -231,7 +231,7 @@ pub(super) fn joined(s: &[UOp], of: &Sharding) -> Ruled<Shape> {
     if let Some(split) = of.split() {
         let rank = shape.len();
         let extent = shape.get_mut(split.axis).ok_or(Reason::Axis { axis: split.axis, rank })?;
-        *extent = split.extent().into();
+        *extent = split.extent();
     }
     match (0..s.len()).find(|i| *s[*i].shape() != *of.part_shape(&shape, *i)) {
         None => checked(shape.into()),

@@ -7,6 +7,7 @@ use super::iterate::LoopBody;
 use super::leaf::Leaf;
 use super::op::Op;
 use super::random::random_bits;
+use super::sharding::Split;
 use super::walk::Graph;
 use crate::alu::Alu;
 use crate::buffer::HostBuffer;
@@ -91,6 +92,11 @@ struct Context<'a> {
 impl Context<'_> {
     fn extents(&self, shape: &[Size]) -> Result<Vec<usize>, InterpError> {
         shape.iter().map(|s| self.size(s)?.try_into().map_err(|_| InterpError::Negative(s.clone()))).collect()
+    }
+
+    /// The first position of each part.
+    fn starts(&self, split: &Split) -> Result<Vec<usize>, InterpError> {
+        self.extents(&(0..split.extents.len()).map(|i| split.range(i).start).collect::<Vec<_>>())
     }
 
     fn size(&self, size: &Size) -> Result<i64, InterpError> {
@@ -249,14 +255,20 @@ impl Context<'_> {
             }
             Op::Multi(of) => match of.split() {
                 None => Ok(s[0].data.clone()),
-                Some(split) => build(&mut |at| {
-                    let i = (0..s.len()).find(|i| split.range(*i).contains(&at[split.axis]))?;
-                    s[i].at(&with(at, split.axis, at[split.axis] - split.range(i).start))
-                }),
+                Some(split) => {
+                    let starts = self.starts(split)?;
+                    build(&mut |at| {
+                        let i = starts.iter().rposition(|start| *start <= at[split.axis])?;
+                        s[i].at(&with(at, split.axis, at[split.axis] - starts[i]))
+                    })
+                }
             },
             Op::Part(of, i) => match of.split() {
                 None => Ok(s[0].data.clone()),
-                Some(split) => build(&mut |at| s[0].at(&with(at, split.axis, at[split.axis] + split.range(*i).start))),
+                Some(split) => {
+                    let start = self.starts(split)?[*i];
+                    build(&mut |at| s[0].at(&with(at, split.axis, at[split.axis] + start)))
+                }
             },
         }
     }

@@ -9,7 +9,7 @@
 use super::error::{GraphError, Reason};
 use super::iterate::LoopBody;
 use super::leaf::LeafClass;
-use super::op::{Op, Shape};
+use super::op::{Op, Shape, ShowShape};
 use super::sharding::{Place, Sharding, Split};
 use super::uop::{Sources, UOp};
 use crate::size::Size;
@@ -99,10 +99,9 @@ fn of_loop(body: &LoopBody, output: usize, sources: &[UOp]) -> Result<Place, Rea
 fn laid_out(to: &Arc<Sharding>, sources: &[UOp]) -> Result<Place, Reason> {
     let place = Place::Many(to.clone());
     if let Some(split) = to.split() {
-        let extent = sources[0].shape().get(split.axis).and_then(Size::as_usize);
-        if extent != Some(split.extent()) {
-            let extents = &split.extents;
-            return Err(Reason::Sharding(format!("parts {extents:?} are not those of axis {}", split.axis)));
+        if sources[0].shape().get(split.axis) != Some(&split.extent()) {
+            let extents = ShowShape(&split.extents);
+            return Err(Reason::Sharding(format!("parts {extents} are not those of axis {}", split.axis)));
         }
     }
     match sources[0].sharding() {
@@ -135,8 +134,8 @@ fn split(op: &Op, s: &[UOp], splits: &[Option<&Split>]) -> Result<Option<Split>,
     let together = || match splits.iter().flatten().find(|other| **other != first) {
         None => Ok(Some(first.clone())),
         Some(other) => {
-            let (a, b) = ((axis, &first.extents), (other.axis, &other.extents));
-            let message = format!("operands have parts {:?} of axis {} and {:?} of axis {}", a.1, a.0, b.1, b.0);
+            let (a, b) = (ShowShape(&first.extents), ShowShape(&other.extents));
+            let message = format!("operands have parts {a} of axis {axis} and {b} of axis {}", other.axis);
             Err(Reason::Sharding(message))
         }
     };
@@ -152,25 +151,26 @@ fn split(op: &Op, s: &[UOp], splits: &[Option<&Split>]) -> Result<Option<Split>,
             None => Err(across("the parts are no parts of one axis after a reshape of")),
         },
         Op::Pad(by, _) => {
-            let (Some(before), Some(after)) = (by[axis].0.as_usize(), by[axis].1.as_usize()) else {
-                return Err(across("a symbolic padding of"));
-            };
+            let (before, after) = &by[axis];
             let mut split = first.clone();
             if let [first, ..] = &mut split.extents[..] {
-                *first += before;
+                *first = before + &*first;
             }
             if let [.., last] = &mut split.extents[..] {
-                *last += after;
+                *last = &*last + after;
             }
             Ok(Some(split))
         }
-        Op::Shrink(to) => match (to[axis].0.as_usize(), to[axis].1.as_usize()) {
-            (Some(from), Some(to)) => {
-                let kept = |i| {
-                    let part = first.range(i);
-                    part.end.min(to).saturating_sub(part.start.max(from))
+        Op::Shrink(to) if to[axis].0 == Size::ZERO && to[axis].1 == s[0].shape()[axis] => same(),
+        Op::Shrink(to) => match (to[axis].0.as_usize(), to[axis].1.as_usize(), first.counts()) {
+            (Some(from), Some(to), Some(counts)) => {
+                let mut start = 0;
+                let kept = |count: usize| {
+                    let part = start..start + count;
+                    start = part.end;
+                    Size::from(part.end.min(to).saturating_sub(part.start.max(from)))
                 };
-                Ok(Some(Split { axis, extents: (0..first.extents.len()).map(kept).collect() }))
+                Ok(Some(Split { axis, extents: counts.into_iter().map(kept).collect() }))
             }
             _ => Err(across("a symbolic part of")),
         },
@@ -218,9 +218,9 @@ fn reshaped(from: &[Size], to: &Shape, split: &Split) -> Option<Split> {
         if rest == inner {
             return Some(split.along(axis));
         }
-        let (rest, inner) = (rest.as_usize()?, inner.as_usize()?);
-        let rows = |n: &usize| {
-            n.checked_mul(inner)?.checked_div(rest).filter(|rows| Some(rows * rest) == n.checked_mul(inner))
+        let rows = |n: &Size| {
+            let elements = n * &inner;
+            Some(elements.floordiv(&rest)).filter(|rows| rows.fault().is_none() && rows * &rest == elements)
         };
         Some(Split { axis, extents: split.extents.iter().map(rows).collect::<Option<_>>()? })
     })

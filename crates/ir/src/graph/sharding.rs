@@ -1,7 +1,8 @@
 //! Where values are: on one device, or spread over several.
 
 use super::leaf::Device;
-use super::op::Shape;
+use super::op::{Shape, ShowShape};
+use super::uop::UOp;
 use crate::size::Size;
 use std::fmt;
 use std::ops::Range;
@@ -29,7 +30,7 @@ pub struct Split {
     /// The axis.
     pub axis: usize,
     /// The extent of each device's part, in order.
-    pub extents: Vec<usize>,
+    pub extents: Vec<Size>,
 }
 
 /// Devices and parts that are no sharding.
@@ -53,20 +54,26 @@ pub enum ShardingError {
 
 impl Split {
     /// Parts of an axis whose extents differ by at most 1, the larger ones first.
-    pub fn even(axis: usize, extent: usize, parts: usize) -> Split {
-        let (least, more) = (extent / parts.max(1), extent % parts.max(1));
-        Split { axis, extents: (0..parts).map(|i| least + usize::from(i < more)).collect() }
+    pub fn even(axis: usize, extent: impl Into<Size>, parts: usize) -> Split {
+        let (extent, count) = (extent.into(), parts.max(1));
+        let share = |i: usize| (&extent + Size::from(count - 1 - i)).floordiv(count);
+        Split { axis, extents: (0..parts).map(share).collect() }
     }
 
     /// The extent of the axis.
-    pub fn extent(&self) -> usize {
+    pub fn extent(&self) -> Size {
         self.extents.iter().sum()
     }
 
     /// The positions that part `i` covers.
-    pub fn range(&self, i: usize) -> Range<usize> {
-        let start = self.extents[..i].iter().sum();
-        start..start + self.extents[i]
+    pub fn range(&self, i: usize) -> Range<Size> {
+        let start: Size = self.extents[..i].iter().sum();
+        start.clone()..start + &self.extents[i]
+    }
+
+    /// The extents where they are numbers.
+    pub fn counts(&self) -> Option<Vec<usize>> {
+        self.extents.iter().map(Size::as_usize).collect()
     }
 
     /// The same parts of another axis.
@@ -103,7 +110,7 @@ impl Sharding {
     /// Whether each part has elements: those that have none are there for the devices' sake.
     pub fn real(&self) -> Vec<bool> {
         match &self.split {
-            Some(split) => split.extents.iter().map(|n| *n > 0).collect(),
+            Some(split) => split.extents.iter().map(|n| *n != Size::ZERO).collect(),
             None => vec![true; self.devices.len()],
         }
     }
@@ -112,9 +119,16 @@ impl Sharding {
     pub fn part_shape(&self, shape: &[Size], i: usize) -> Shape {
         let mut part = shape.to_vec();
         if let Some(split) = &self.split {
-            part[split.axis] = split.extents[i].into();
+            part[split.axis].clone_from(&split.extents[i]);
         }
         part.into()
+    }
+
+    /// The same devices, where their parts have these extents along the axis that is cut.
+    pub fn with_parts(self: &Arc<Self>, parts: &[UOp]) -> Arc<Sharding> {
+        let Some(Split { axis, .. }) = self.split else { return self.clone() };
+        let extents = parts.iter().map(|part| part.shape().get(axis).cloned().unwrap_or(Size::ONE)).collect();
+        self.with_split(Some(Split { axis, extents }))
     }
 
     /// The same devices with another cut into as many parts.
@@ -129,7 +143,7 @@ impl fmt::Display for Sharding {
             write!(f, "{}{device}", if i == 0 { "[" } else { ", " })?;
         }
         match &self.split {
-            Some(Split { axis, extents }) => write!(f, "] along axis {axis} as {extents:?}"),
+            Some(Split { axis, extents }) => write!(f, "] along axis {axis} as {}", ShowShape(extents)),
             None => f.write_str("] each whole"),
         }
     }

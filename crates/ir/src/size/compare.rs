@@ -7,9 +7,10 @@
 //!  min(x, y) >= 0  if x >= 0 and y >= 0        -min(x, y) >= 0  if -x >= 0 or -y >= 0
 //!  max(x, y) >= 0  if x >= 0 or  y >= 0        -max(x, y) >= 0  if -x >= 0 and -y >= 0
 //!  x//k      >= 0  if (x - k + 1)/k >= 0       -(x//k)    >= 0  if -x/k >= 0
+//!  x - x//k  >= 0  if the other shares of x, (x+1)//k to (x+k-1)//k, are
 //! ```
 
-use super::poly::atom;
+use super::poly::{MAX_SHARES, atom};
 use super::{Atom, Size, Term};
 
 /// Differences that one comparison may look at.
@@ -54,6 +55,16 @@ fn never_negative(size: &Size, budget: &mut u32) -> bool {
         Atom::Min(x, y) | Atom::Max(x, y) => [x, y].into_iter().any(|by| never_negative(&with(size, term, by), budget)),
         Atom::FloorDiv(x, k) => {
             let Some(k) = k.as_const().filter(|k| *k > 0) else { return false };
+            // What a share leaves of the whole are the other shares.
+            let constant = x.split_constant().map_or(0, |(constant, _)| constant);
+            if term.coefficient() < 0 && k <= MAX_SHARES {
+                let whole = x - constant;
+                let share = |i: i64| (&whole + i).floordiv(k) * -term.coefficient();
+                let others = (0..k).fold(size + &whole * term.coefficient(), |sum, i| sum + share(i));
+                if others.bounds().0 >= 0 {
+                    return true;
+                }
+            }
             let least = if term.coefficient() > 0 { x - (k - 1) } else { x.clone() };
             let rest = with(size, term, &Size::ZERO);
             never_negative(&(rest * k + least * term.coefficient()), budget)

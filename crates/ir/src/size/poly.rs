@@ -354,7 +354,8 @@ fn canonical(terms: Vec<Term>) -> Result<Vec<Term>, Fault> {
         if !terms.iter().any(quotients) {
             break;
         }
-        match join_remainder(&terms).or_else(|| join_digits(&terms)).or_else(|| make_remainder(&terms)) {
+        let next = join_remainder(&terms).or_else(|| join_digits(&terms)).or_else(|| make_remainder(&terms));
+        match next.or_else(|| join_shares(&terms)) {
             Some(next) => terms = merge(next?)?,
             None => break,
         }
@@ -465,6 +466,61 @@ fn make_remainder(terms: &[Term]) -> Rewritten {
     }
     None
 }
+
+/// Shares of a whole that differ by 1 at most (Hermite's identity), for a number c:
+///
+/// ```text
+/// k*(x//c) + k*((x+1)//c) + … + k*((x+c-1)//c) => k*x
+/// k*x - k*((x+i)//c) - …                      => k*((x+j)//c) + …    with the other shares, if they are fewer
+/// ```
+fn join_shares(terms: &[Term]) -> Rewritten {
+    let has_quotient = |t: &&Term| t.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..)));
+    // One quotient alone is no whole, and what is made below are single ones.
+    let quotients = terms.iter().filter(has_quotient).count();
+    for term in terms {
+        for factor in &term.factors {
+            let Atom::FloorDiv(x, c) = factor else { continue };
+            let Some(c) = c.as_const().filter(|c| (2..=MAX_SHARES).contains(c)) else { continue };
+            let Some((constant, _)) = x.split_constant() else { continue };
+            let (whole, scale) = (combine(x, &constant.into(), -1), term.without(factor));
+            let Ok(opposite) = scale.times(-1, &[]) else { continue };
+            let mut next = terms.to_vec();
+            // All of the whole, taken out, where it is there.
+            let is_less = whole.expr_terms().iter().all(|t| taken(&mut next, t, &opposite));
+            if !is_less {
+                next = terms.to_vec();
+            }
+            if !is_less && quotients < 2 {
+                continue;
+            }
+            let share = |i: i64| divide::floordiv(&combine(&whole, &i.into(), 1), &c.into());
+            let (found, missing): (Vec<Size>, Vec<Size>) =
+                (0..c).map(share).partition(|s| s.as_term().is_some_and(|s| taken(&mut next, &s, &scale)));
+            match is_less {
+                false if missing.is_empty() => return Some(with_multiple(next, &scale, &whole)),
+                true if missing.len() <= found.len() => {
+                    let mut others = Ok(next);
+                    for share in &missing {
+                        others = others.and_then(|terms| with_multiple(terms, &opposite, share));
+                    }
+                    return Some(others);
+                }
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+/// Removes `scale * term` from `terms`, and says whether it was there.
+fn taken(terms: &mut Vec<Term>, term: &Term, scale: &Term) -> bool {
+    let wanted = term.times(scale.coefficient, &scale.factors).ok();
+    let found = wanted.and_then(|w| terms.iter().position(|t| *t == w));
+    found.map(|at| terms.remove(at)).is_some()
+}
+
+/// Shares of a whole that are looked for.
+pub(super) const MAX_SHARES: i64 = 64;
 
 /// `terms + scale * x`
 fn with_multiple(mut terms: Vec<Term>, scale: &Term, x: &Size) -> Result<Vec<Term>, Fault> {

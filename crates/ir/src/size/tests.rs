@@ -52,6 +52,13 @@ fn simplifies() {
     check("(n*130 + m*2 + 1)//260", "n//2");
     check("(n//4)*8 + (n%4)*2 + 1", "n*2 + 1");
     check("n - (n//4)*4", "n%4");
+    check("n//2 + (n + 1)//2", "n");
+    check("(n//3)*m*2 + (n + 1)//3*m*2 + (n + 2)//3*m*2 + 5", "m*n*2 + 5");
+    check("n//3 + (n + 2)//3", "(n + 2)//3 + n//3");
+    check("z - z//2 - (z + 1)//2", "0");
+    check("n - (n + 1)//2", "n//2");
+    check("n*m*2 - (n//3)*m*2 - (n + 2)//3*m*2", "m*((n + 1)//3)*2");
+    check("n - (n + 2)//3", "n - (n + 2)//3");
     check("(n + 3)//4*4 - n", "-((n + 3)%4) + 3");
     check("m//65", "0");
     check("m%65", "m");
@@ -326,4 +333,18 @@ proptest! {
             prop_assert!(replaced.as_const() == Some(value) || replaced.fault() == Some(Fault::Overflow));
         }
     }
+}
+
+#[test]
+fn shares_of_a_whole_are_within_it() {
+    for parts in 2..9i64 {
+        let share = |i: i64| (size("m") + (parts - 1 - i)).floordiv(parts);
+        let mut start = Size::ZERO;
+        for i in 0..parts {
+            assert!(share(i).bounds().0 >= 0 && start.surely_le(&size("m")), "{start} of m");
+            start = start + share(i);
+        }
+        assert_eq!(start, size("m"));
+    }
+    assert!(!(size("z//2") + 1).surely_le(&size("z")));
 }

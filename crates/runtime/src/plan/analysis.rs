@@ -9,10 +9,10 @@ use crate::machine::MachineSpeed;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use svod_device::StorageId;
+use svod_device::{Buffer, LaunchSizes, StorageId};
 use svod_ir::kernel::{Body, Kernel};
 use svod_ir::lowered::cost::{Cost, Machine};
-use svod_ir::lowered::{LoopKind, Stmt};
+use svod_ir::lowered::{LoopKind, Phase, Stmt};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_schedule::analysis::{
     Analysis, BufferInfo, Fusion, Item, ItemAnalysis, ItemContext, KernelInfo, Layout, MachineInfo, MemoryScope,
@@ -52,6 +52,7 @@ impl ExecutionPlan {
                 list.dedup();
             });
             Item {
+                op: Some(at),
                 name: op.name().to_owned(),
                 what: what(op, &values),
                 context: self.item_context(at, op, &values),
@@ -79,12 +80,14 @@ impl ExecutionPlan {
             );
         }
         let buffers = self.buffer_infos(&items);
+        let present: Vec<f64> =
+            self.buffers.iter().zip(&buffers).map(|(b, info)| present_bytes(b, &info.layout.shape, &values)).collect();
         let (critical_path, estimated_total_ns) = Analysis::longest(&items)
             .expect("a plan that was built has an order, and items wait for those that run before them");
         let storages: FxHashMap<StorageId, usize> =
             self.buffers.iter().map(|b| (b.storage_id(), b.storage().bytes())).collect();
         Ok(Analysis {
-            opportunities: self.opportunities(&items, &kernels, &speed, estimated_total_ns),
+            opportunities: self.opportunities(&items, &kernels, &present, &speed, estimated_total_ns),
             critical_path,
             estimated_total_ns,
             measured_total_ns: profile.map(|p| nanoseconds(p.total)),
@@ -95,6 +98,7 @@ impl ExecutionPlan {
                 flops: speed.machine.peak(4),
                 bandwidth: speed.machine.levels.last().map_or(0.0, |l| l.all),
                 measured: speed.measured,
+                noise: speed.noise,
             },
             items,
             buffers,
@@ -107,6 +111,19 @@ impl ExecutionPlan {
     /// As [`ExecutionPlan::values`].
     pub fn explain(&self) -> Result<String> {
         Ok(self.analysis()?.to_string())
+    }
+
+    /// What the analysis says of one operation, by its number in [`ExecutionPlan`]'s listing: iteration
+    /// space, mapping, reductions, hints, resources, buffers and schedule.
+    ///
+    /// Nothing where no operation has the number.
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::values`].
+    pub fn explain_op(&self, op: usize) -> Result<Option<String>> {
+        let analysis = self.analysis()?;
+        let item = analysis.items.iter().position(|item| item.op == Some(op));
+        Ok(item.map(|item| analysis.detail(item)))
     }
 
     fn item_context(&self, at: usize, op: &PlanOp, values: &[BoundVariable]) -> ItemContext {
@@ -203,11 +220,13 @@ impl ExecutionPlan {
         found.unwrap_or_else(|| vec![Size::from(self.buffers[buffer].count())])
     }
 
-    /// Pairs of kernels: all that one passes through memory to the other, and to nobody else.
+    /// Pairs of kernels: all that one passes through memory to the other, and to nobody else. Buffers have
+    /// these numbers of bytes.
     fn opportunities(
         &self,
         items: &[Item],
         kernels: &[Option<&Kernel>],
+        bytes: &[f64],
         speed: &MachineSpeed,
         total: f64,
     ) -> Vec<Opportunity> {
@@ -223,7 +242,7 @@ impl ExecutionPlan {
             for &buffer in item.writes.iter().filter(|b| self.shared.roles[**b] == Role::Intermediate) {
                 let Some(readers) = readers.get(&buffer).filter(|r| r.len() == 1) else { continue };
                 let Some(&consumer) = readers.iter().next().filter(|c| **c > producer) else { continue };
-                *passed.entry((producer, consumer)).or_default() += 2.0 * self.buffers[buffer].bytes() as f64;
+                *passed.entry((producer, consumer)).or_default() += 2.0 * bytes[buffer];
             }
         }
         let opportunity = |((producer, consumer), bytes_saved): ((usize, usize), f64)| {
@@ -242,6 +261,15 @@ impl ExecutionPlan {
     }
 }
 
+/// The bytes of a buffer that elements of this shape take at these values; variables without one count with
+/// their upper bounds.
+fn present_bytes(buffer: &Buffer, shape: &[Size], values: &[BoundVariable]) -> f64 {
+    let value = |v: &Variable| values.iter().find(|b| b.variable() == v).map(|b| Size::from(b.value()));
+    let count: Size = shape.iter().map(|n| n.substitute(&value)).product();
+    let bytes = count.upper_bound().map(|n| n.max(0) as f64 * buffer.dtype().bytes() as f64);
+    bytes.unwrap_or(f64::INFINITY).min(buffer.bytes() as f64)
+}
+
 /// Whether a kernel only maps.
 fn is_map(kernel: &Kernel) -> bool {
     kernel.stages.iter().all(|s| matches!(s.body, Body::Map(_)))
@@ -254,6 +282,7 @@ fn barrier(items: &[Item], level: usize) -> Item {
     let device = before[0].context.device.clone();
     let scope = if before.iter().all(|item| item.context.device == device) { Scope::Device } else { Scope::System };
     Item {
+        op: None,
         name: "barrier".into(),
         what: What::Synchronization { what: Synchronization::Barrier, scope },
         context: ItemContext { device, stream: level, dims: 0, upcasted: 0 },
@@ -269,8 +298,7 @@ fn barrier(items: &[Item], level: usize) -> Item {
 fn what(op: &PlanOp, values: &[BoundVariable]) -> What {
     match &op.kind {
         OpKind::Kernel(code) => {
-            let launches = code.spec().launches.iter().map(|l| l.global.each_ref().map(ToString::to_string)).collect();
-            let mut info = KernelInfo { launches, ..KernelInfo::default() };
+            let mut info = KernelInfo { launches: launches(code, op, values), ..KernelInfo::default() };
             if let (Some(kernel), Some(variants)) = (code.kernel(), code.variants()) {
                 let schedule = variants.get(variant(code, op, values));
                 info.space = iteration_space(kernel, schedule);
@@ -284,6 +312,29 @@ fn what(op: &PlanOp, values: &[BoundVariable]) -> What {
         OpKind::View { offset } => What::View { offset: *offset },
         OpKind::Custom(_) => What::HostCallback,
     }
+}
+
+/// The tasks of the phases that run at these values: numbers, where these give them.
+fn launches(code: &KernelCode, op: &PlanOp, values: &[BoundVariable]) -> Vec<[String; 3]> {
+    let (ast, variant) = (&code.spec().ast, variant(code, op, values));
+    let phases = ast.phases.iter().zip(&code.spec().launches).filter(|(phase, _)| phase.variant == variant);
+    let texts = |(phase, launch): (&Phase, &LaunchSizes)| {
+        let named = |name: &str| {
+            let variable = ast.vars.iter().find(|v| v.name() == name)?;
+            value_of(variable, op, values)
+        };
+        let mut dims = launch.global.each_ref().map(|size| match size.eval(&named) {
+            Ok(number) => number.to_string(),
+            Err(_) => size.to_string(),
+        });
+        // Tasks that are addressed directly are those of the grid, which reads as sizes do.
+        if launch.local.is_none() && launch.global[0].eval(&named).is_err() {
+            let known = |v: &Variable| value_of(v, op, values).map(Size::from);
+            dims[0] = phase.grid.iter().map(|l| l.extent.substitute(&known)).product::<Size>().to_string();
+        }
+        dims
+    };
+    phases.map(texts).collect()
 }
 
 /// The value of a variable of an op, if it has one.
@@ -314,11 +365,16 @@ fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: 
         packed_bytes: PACKING_CORES.map(|cores| total(&|c| c.packed_per_core(cores))),
         registers: costs.iter().map(|c| c.registers).max().unwrap_or(0),
         scratch_bytes: costs.iter().map(|c| c.scratch).max().unwrap_or(0).max(code.scratch() as u64),
-        occupancy: (busy / (seconds - machine.call).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0),
+        occupancy: rounded((busy / (seconds - machine.call).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)),
         estimated_ns: seconds * 1e9,
         measured_ns: None,
         least_ns: total(&|c| machine.least(c)) * 1e9,
     }
+}
+
+/// A share, without digits that say nothing.
+fn rounded(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
 }
 
 fn nanoseconds(time: Duration) -> f64 {

@@ -153,7 +153,7 @@ impl fmt::Display for ExecutionPlan {
         writeln!(f)?;
         let width = self.ops().iter().map(|op| op.name().len()).max().unwrap_or(0).max(2);
         write!(f, "{:>4} {:>5} {:width$} {:8}", "op", "level", "name", "device")?;
-        writeln!(f, "{} buffers, =written", if profile.is_some() { "       time" } else { "" })?;
+        writeln!(f, "{} buffers read, and =written", if profile.is_some() { "       time" } else { "" })?;
         for &at in self.order() {
             let op = &self.ops()[at];
             let device = op.buffers.first().map_or(DeviceSpec::CPU, |b| self.buffers[*b].device().clone());

@@ -14,6 +14,7 @@ use crate::config::Planner;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use spans::{Spans, Taken};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use svod_device::{Block, Buffer, DeviceSpec, Storage, StorageId};
@@ -228,22 +229,69 @@ fn remap(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) 
     (shared, total)
 }
 
-/// One storage for all, in which buffers that are needed at one time lie apart: the largest first,
-/// each in the smallest gap between those it meets that are placed already (Pisarchyk and Lee 2020,
-/// "greedy by size"). Each is compared with those that it meets only. Gives how many buffers lie where another one does at another time, and the
+/// What decides which tenants are placed before which others: the larger number first.
+const ORDERS: [fn(&Tenant) -> usize; 4] = [
+    |tenant| tenant.bytes,
+    |tenant| tenant.bytes.saturating_mul(tenant.last + 1 - tenant.first),
+    |tenant| tenant.last - tenant.first,
+    |tenant| usize::MAX - tenant.first,
+];
+
+/// A total that is near enough to the bound for no other order to be tried.
+fn is_near(total: usize, bound: usize) -> bool {
+    total <= bound + bound / 20
+}
+
+/// Where tenants lie in one storage, and its bytes.
+struct Packing {
+    offsets: Vec<usize>,
+    total: usize,
+    /// How many lie where another one does at another time.
+    shared: usize,
+}
+
+/// One storage for all, in which buffers that are needed at one time lie apart. The largest are placed first; where
+/// that leaves more than a twentieth of the bytes that are needed at one time unused, other orders are tried,
+/// and the best is taken. Gives how many buffers lie where another one does at another time, and the
 /// bytes of the storage.
 fn arena(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) {
     let Some(allocator) = tenants.first().map(|t| buffers[t.buffers[0]].storage().allocator().clone()) else {
         return (0, 0);
     };
-    tenants.sort_by_key(|t| (std::cmp::Reverse(t.bytes), t.first, t.buffers[0]));
-    let mut offsets: Vec<usize> = Vec::with_capacity(tenants.len());
+    let bound = most_alive(tenants, tenants.iter().map(|t| t.last + 1).max().unwrap_or(0));
+    let mut best: Option<Packing> = None;
+    for first in ORDERS {
+        if best.as_ref().is_some_and(|known| is_near(known.total, bound)) {
+            break;
+        }
+        let mut order: Vec<usize> = (0..tenants.len()).collect();
+        order.sort_by_key(|at| {
+            let tenant = &tenants[*at];
+            (Reverse(first(tenant)), Reverse(tenant.bytes), tenant.first, tenant.buffers[0])
+        });
+        let packing = packed(tenants, &order);
+        if best.as_ref().is_none_or(|known| packing.total < known.total) {
+            best = Some(packing);
+        }
+    }
+    let Some(Packing { offsets, total, shared }) = best else { return (0, 0) };
+    let storage = Storage::new(&allocator, total);
+    for (offset, tenant) in offsets.into_iter().zip(tenants.iter()) {
+        settle(tenant, &storage, offset, buffers);
+    }
+    (shared, total)
+}
+
+/// Tenants placed in this order, each in the smallest gap between those it meets that are placed already
+/// (Pisarchyk and Lee 2020, "greedy by size"). Each is compared with those that it meets only.
+fn packed(tenants: &[Tenant], order: &[usize]) -> Packing {
+    let mut packing = Packing { offsets: vec![0; tenants.len()], total: 0, shared: 0 };
     let mut spans = Spans::new(tenants.iter().map(|t| t.last + 1).max().unwrap_or(0));
     let mut taken = Taken::default();
-    let (mut total, mut shared) = (0, 0);
-    for (at, tenant) in tenants.iter().enumerate() {
+    for &at in order {
+        let tenant = &tenants[at];
         let met = spans.meeting(tenant.first, tenant.last).into_iter();
-        let mut met: Vec<(usize, usize)> = met.map(|other| (offsets[other], tenants[other].bytes)).collect();
+        let mut met: Vec<(usize, usize)> = met.map(|other| (packing.offsets[other], tenants[other].bytes)).collect();
         visit(met.len() + 1);
         met.sort_unstable();
         let (mut end, mut best) = (0usize, None);
@@ -255,16 +303,12 @@ fn arena(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) 
             end = end.max(offset + bytes);
         }
         let offset = best.map_or(end, |(_, offset)| offset);
-        shared += usize::from(taken.take(offset, offset + tenant.bytes));
-        total = total.max(offset + tenant.bytes);
+        packing.shared += usize::from(taken.take(offset, offset + tenant.bytes));
+        packing.total = packing.total.max(offset + tenant.bytes);
+        packing.offsets[at] = offset;
         spans.insert(at, tenant.first, tenant.last);
-        offsets.push(offset);
     }
-    let storage = Storage::new(&allocator, total);
-    for (offset, tenant) in offsets.into_iter().zip(tenants.iter()) {
-        settle(tenant, &storage, offset, buffers);
-    }
-    (shared, total)
+    packing
 }
 
 #[cfg(test)]
@@ -307,6 +351,7 @@ mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             ((state >> 33) % below) as usize
         };
+        let (mut near, mut ratios) = (0, 0.0);
         for _ in 0..200 {
             let needs: Vec<(usize, usize, usize)> = (0..1 + next(24))
                 .map(|_| {
@@ -318,7 +363,11 @@ mod tests {
             let (remapped, _) = planned(&needs, remap);
             let before: usize = needs.iter().map(|n| n.0.next_multiple_of(64)).sum();
             assert!(bound <= arena && arena <= before && remapped <= before, "{bound} {arena} {before}");
+            near += usize::from(is_near(arena, bound));
+            ratios += arena as f64 / bound as f64;
         }
+        // The largest first alone is near the bound in 155 of 200.
+        assert!(near >= 180 && ratios / 200.0 < 1.02, "{near} near, mean {}", ratios / 200.0);
     }
 
     #[test]

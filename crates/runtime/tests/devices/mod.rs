@@ -226,7 +226,7 @@ fn e2_values_spread_over_devices_are_ordinary_graphs() {
 fn b5_parts_of_a_stack_are_what_was_stacked() {
     let (context, gpu, _) = with_gpus();
     let parts = [leaf_on(&context, "CUDA:0", &[1., 2.]), leaf_on(&context, "CUDA:1", &[3.])];
-    let of = Split { axis: 0, extents: vec![2, 1] };
+    let of = Split { axis: 0, extents: vec![2.into(), 1.into()] };
     let of = Sharding::new(vec![on("CUDA:0"), on("CUDA:1")], Some(of)).unwrap();
     let stack = UOp::multi(&parts, &of).unwrap();
     assert!(stack.is_memory() && stack.is_value());
@@ -246,7 +246,7 @@ fn b5_parts_of_a_stack_are_what_was_stacked() {
     assert!(error(&[parts[0].clone(), three]).contains("part 1"));
     assert_eq!(Sharding::new(vec![], None).unwrap_err(), ShardingError::NoDevice);
     assert_eq!(Sharding::new(vec![on("CPU"), on("CPU")], None).unwrap_err(), ShardingError::Twice(on("CPU")));
-    let uneven = Some(Split { axis: 0, extents: vec![1] });
+    let uneven = Some(Split { axis: 0, extents: vec![1.into()] });
     assert_eq!(
         Sharding::new(of.devices().to_vec(), uneven).unwrap_err(),
         ShardingError::Parts { parts: 1, devices: 2 }

@@ -2,6 +2,7 @@
 
 use super::model::{Analysis, Fusion, Item, MachineInfo, PACKING_CORES};
 use std::fmt::{self, Write};
+use svod_ir::graph::Origin;
 
 /// The longest name and list of lines that a table shows in full.
 const WIDTH: usize = 36;
@@ -10,7 +11,7 @@ const WIDTH: usize = 36;
 /// critical path and what might be fused.
 impl fmt::Display for Analysis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows: Vec<[String; 10]> = vec![HEAD.map(str::to_owned)];
+        let mut rows: Vec<Row> = vec![HEAD.map(str::to_owned)];
         let shown = self.items.iter().enumerate().filter(|(_, item)| !item.is_synchronization());
         rows.extend(shown.map(|(at, item)| self.row(at, item)));
         let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
@@ -31,33 +32,53 @@ impl fmt::Display for Analysis {
     }
 }
 
-const HEAD: [&str; 10] = ["", "item", "from", "tasks", "flops", "read", "written", "estimate", "measured", "roofline"];
+/// The cells of a line.
+type Row = [String; HEAD.len()];
+
+const HEAD: [&str; 13] = [
+    "op",
+    "name",
+    "from",
+    "device",
+    "tasks",
+    "threads",
+    "registers",
+    "flops",
+    "read",
+    "written",
+    "estimate",
+    "measured",
+    "roofline",
+];
 
 /// The columns of words.
-const LEFT: [usize; 2] = [1, 2];
+const LEFT: [usize; 3] = [1, 2, 3];
 
 impl Analysis {
-    fn row(&self, at: usize, item: &Item) -> [String; 10] {
+    fn row(&self, at: usize, item: &Item) -> Row {
         let critical = if self.critical_path.contains(&at) { "*" } else { "" };
-        let mut row: [String; 10] = Default::default();
+        let mut row = Row::default();
         row[0] = format!("{critical}{}", self.number(at));
         row[1] = clipped(&item.name);
         row[2] = origins(item);
-        row[3] = item.kernel().map(tasks).unwrap_or_default();
+        row[3].clone_from(&item.context.device);
+        row[4] = item.kernel().map(tasks).unwrap_or_default();
         if let Some(a) = &item.analysis {
-            row[4] = count(a.flops);
-            row[5] = bytes(a.bytes_read);
-            row[6] = bytes(a.bytes_written);
-            row[7] = time(a.estimated_ns);
-            row[8] = a.measured_ns.map(time).unwrap_or_default();
-            row[9] = format!("{:.0}%", a.roofline() * 100.0);
+            row[5] = format!("{:.0}%", a.occupancy * 100.0);
+            row[6] = if item.kernel().is_some() { a.registers.to_string() } else { String::new() };
+            row[7] = count(a.flops);
+            row[8] = bytes(a.bytes_read);
+            row[9] = bytes(a.bytes_written);
+            row[10] = time(a.estimated_ns);
+            row[11] = a.measured_ns.map(time).unwrap_or_default();
+            row[12] = format!("{:.0}%", a.roofline() * 100.0);
         }
         row
     }
 
-    /// The number of an item in the table.
+    /// The number of an item in the table, which is its operation's where it has one.
     fn number(&self, at: usize) -> usize {
-        self.items[..at].iter().filter(|item| !item.is_synchronization()).count()
+        self.items[at].op.unwrap_or(at)
     }
 
     fn totals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,8 +102,12 @@ impl Analysis {
             Some(ns) => writeln!(f, ", {} measured", time(ns))?,
             None => writeln!(f)?,
         }
-        let MachineInfo { threads, flops, bandwidth, measured } = self.machine;
-        let source = if measured { "measured" } else { "assumed (svod.measure_machine() measures it)" };
+        let MachineInfo { threads, flops, bandwidth, measured, noise } = self.machine;
+        let source = match measured {
+            true if noise > NOISY => format!("measured while it was busy (times varied by {:.0}%)", noise * 100.0),
+            true => "measured".to_owned(),
+            false => "assumed (svod.measure_machine() measures it)".to_owned(),
+        };
         writeln!(f, "machine, {source}: {threads} threads, {}flop/s, {}/s", count(flops), bytes(bandwidth))?;
         writeln!(f, "memory: {} held, {} at the peak", bytes(self.held_bytes as f64), bytes(self.peak_bytes as f64))?;
         let packed: [f64; 3] = std::array::from_fn(|i| {
@@ -122,6 +147,9 @@ impl Analysis {
     }
 }
 
+/// The share by which times vary on a machine that does other things as well.
+const NOISY: f64 = 0.25;
+
 /// Opportunities that are listed.
 const SHOWN: usize = 5;
 
@@ -134,12 +162,17 @@ fn clipped(text: &str) -> String {
 
 /// The line that the item is for, and how many others: `model.py:12 (Net.head) +2`.
 fn origins(item: &Item) -> String {
-    let Some(origin) = item.origins.first() else { return String::new() };
-    let file = origin.file.rsplit(['/', '\\']).next().unwrap_or_default();
-    let module = origin.module.as_ref().map(|m| format!(" ({m})")).unwrap_or_default();
+    let Some(first) = item.origins.first() else { return String::new() };
     let others = item.origins.len() - 1;
     let more = if others > 0 { format!(" +{others}") } else { String::new() };
-    format!("{file}:{}{module}{more}", origin.line)
+    format!("{}{more}", origin(first))
+}
+
+/// A line of the program: `model.py:12 (Net.head)`.
+pub(super) fn origin(origin: &Origin) -> String {
+    let file = origin.file.rsplit(['/', '\\']).next().unwrap_or_default();
+    let module = origin.module.as_ref().map(|m| format!(" ({m})")).unwrap_or_default();
+    format!("{file}:{}{module}", origin.line)
 }
 
 fn tasks(kernel: &super::KernelInfo) -> String {
@@ -151,7 +184,7 @@ fn tasks(kernel: &super::KernelInfo) -> String {
 }
 
 /// A number with three digits and its thousands as a letter: `1.23 M`.
-fn count(n: f64) -> String {
+pub(super) fn count(n: f64) -> String {
     let (scale, unit) = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
         .into_iter()
         .find(|(scale, _)| n >= *scale)
@@ -159,13 +192,13 @@ fn count(n: f64) -> String {
     format!("{} {unit}", digits(n / scale)).trim_end().to_owned()
 }
 
-fn bytes(n: f64) -> String {
+pub(super) fn bytes(n: f64) -> String {
     let units = [(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB")];
     let (scale, unit) = units.into_iter().find(|(scale, _)| n >= *scale).unwrap_or((1.0, "B"));
     format!("{} {unit}", digits(n / scale))
 }
 
-fn time(ns: f64) -> String {
+pub(super) fn time(ns: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
     let (scale, unit) = units.into_iter().find(|(scale, _)| ns >= *scale).unwrap_or((1.0, "ns"));
     format!("{} {unit}", digits(ns / scale))

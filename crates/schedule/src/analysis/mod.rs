@@ -5,10 +5,11 @@
 //! * [`space`] derives a kernel's iteration space, hints and reduction plans from kernel and schedule;
 //! * [`path`] finds the critical path and the peak of memory;
 //! * [`validate`] checks every invariant that the model's types leave open;
-//! * [`explain`] writes it all as a table.
+//! * [`explain`] writes it all as a table, [`detail`] one item in full.
 //!
 //! Nothing here changes what runs.
 
+mod detail;
 mod explain;
 mod model;
 mod path;

@@ -38,11 +38,16 @@ pub struct MachineInfo {
     pub bandwidth: f64,
     /// Whether the rates were measured here, rather than taken from the target's description.
     pub measured: bool,
+    /// By what share times varied as they were measured.
+    pub noise: f64,
 }
 
 /// One step of a schedule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Item {
+    /// The number of the plan's operation, by which its listing and its profiles name it too; none of what only
+    /// waits.
+    pub op: Option<usize>,
     /// For listings.
     pub name: String,
     /// What it does.
@@ -137,7 +142,7 @@ pub struct ItemContext {
 pub struct KernelInfo {
     /// Its axes, and how they are visited.
     pub space: IterationSpace,
-    /// Tasks in three dimensions, of each phase.
+    /// Tasks in three dimensions, of each phase that runs, at the present sizes.
     pub launches: Vec<[String; 3]>,
     /// How its reductions are combined.
     pub reductions: Vec<Reduction>,

@@ -7,6 +7,7 @@ use svod_ir::size::{Size, Variable};
 fn item(data: &[usize], control: &[usize], ns: Option<f64>) -> Item {
     let analysis = ns.map(|estimated_ns| ItemAnalysis { estimated_ns, ..ItemAnalysis::default() });
     Item {
+        op: None,
         name: "item".into(),
         what: What::HostCallback,
         context: ItemContext { device: "CPU".into(), stream: 0, dims: 0, upcasted: 0 },
