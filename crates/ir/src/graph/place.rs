@@ -98,11 +98,11 @@ fn of_loop(body: &LoopBody, output: usize, sources: &[UOp]) -> Result<Place, Rea
 
 fn laid_out(to: &Arc<Sharding>, sources: &[UOp]) -> Result<Place, Reason> {
     let place = Place::Many(to.clone());
-    if let Some(split) = to.split() {
-        if sources[0].shape().get(split.axis) != Some(&split.extent()) {
-            let extents = ShowShape(&split.extents);
-            return Err(Reason::Sharding(format!("parts {extents} are not those of axis {}", split.axis)));
-        }
+    if let Some(split) = to.split()
+        && sources[0].shape().get(split.axis) != Some(&split.extent())
+    {
+        let extents = ShowShape(&split.extents);
+        return Err(Reason::Sharding(format!("parts {extents} are not those of axis {}", split.axis)));
     }
     match sources[0].sharding() {
         Some(from) if from.devices() != to.devices() => {
