@@ -295,11 +295,14 @@ def test_d4_what_an_array_leaves_open_is_to_be_named() -> None:
         assert plan.outputs[0].item() == 6
 
 
-@pytest.mark.xfail(strict=True, reason="a tile without a step of depth leaves what its memory held")
-def test_e6_a_product_of_depth_0_at_a_run_is_0() -> None:
-    n = svod.Variable("n", 0, 40)
-    x = svod.empty(n, 16)
-    plan = (x.T @ x).prepare(inputs=[x])
-    for count in (5, 0):
-        plan.execute(np.ones((count, 16), np.float32))
-        np.testing.assert_array_equal(plan.outputs[0].numpy(), np.full((16, 16), count, np.float32))
+@pytest.mark.parametrize("most", [40, 900])
+@pytest.mark.parametrize("width", [16, 37])
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_e6_a_product_of_depth_0_at_a_run_is_0(most: int, width: int, epilogue: bool) -> None:
+    n = svod.Variable("n", 0, most)
+    x = svod.empty(n, width)
+    product = x.T @ x
+    plan = (product.relu() + 1.0 if epilogue else product).prepare(inputs=[x])
+    for count in (5, 0, most, 0):
+        plan.execute(np.ones((count, width), np.float32))
+        np.testing.assert_array_equal(plan.outputs[0].numpy(), np.full((width, width), count + epilogue, np.float32))

@@ -392,11 +392,14 @@ impl<'s> Lowerer<'s> {
         let span = nest.env[&head.axis].clone();
         let step = Size::from(head.step as i64);
         let exact = span.remaining.divisible_by(head.step as i64) == Some(true);
+        // A tile's sums begin at the first step of the depth: there is one round, of no step, where a run has none.
+        let begins = self.s.stages[nest.stage].micro.is_some() && self.folds(nest.stage, head.axis);
+        let count = |rounds: Size| if begins && rounds.bounds().0 < 1 { rounds.max(1) } else { rounds };
         if head.step == 1 {
             return self.rounds(
                 &nest,
                 &head,
-                span.remaining.clone(),
+                count(span.remaining.clone()),
                 &mut |s, c| inner_span(s, c, &Size::from(1)),
                 inside,
             );
@@ -407,13 +410,13 @@ impl<'s> Lowerer<'s> {
                 masked: s.masked || !exact,
                 ..inner_span(s, c, &step)
             };
-            return self.rounds(&nest, &head, span.remaining.ceil_div(&step), &mut { full }, inside);
+            return self.rounds(&nest, &head, count(span.remaining.ceil_div(&step)), &mut { full }, inside);
         }
         if exact || !self.needs_full(nest.stage, &head, &nest.loops[1..]) {
             return self.rounds(
                 &nest,
                 &head,
-                span.remaining.ceil_div(&step),
+                count(span.remaining.ceil_div(&step)),
                 &mut |s, c| inner_span(s, c, &step),
                 inside,
             );
