@@ -139,8 +139,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.one:
         (case,) = (case for case in CASES if case.name == options.one)
-        row = measured(case, options.width, options.threads, options.seconds, options.limit)
-        print(json.dumps(asdict(row)))
+        alone = measured(case, options.width, options.threads, options.seconds, options.limit)
+        print(json.dumps(asdict(alone)))
         return
     raw = options.output.with_suffix(".json") if options.output else None
     known: dict[str, Row] = {}
