@@ -244,7 +244,7 @@ impl Fuse<'_> {
         let role = self.roles.get(&node).copied();
         if matches!(role, Some(Role::Row | Role::Stage | Role::Scores)) {
             // What is copied for a product comes from memory, rows of scores do not.
-            reads.waits = role == Some(Role::Scores) || is_contraction(self.graph, node);
+            reads.waits = role == Some(Role::Scores);
         }
         if matches!(role, Some(Role::Stage | Role::Scores)) {
             // What is computed once a row and key is not repeated by the last product's columns.

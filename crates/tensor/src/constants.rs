@@ -28,7 +28,7 @@ const SHARE: usize = 8;
 
 /// Computes what is worth it of a graph that reads `inputs` anew in each run, and says whether there was anything: then
 /// the graph is another one.
-pub(crate) fn settle(graph: &Graph, inputs: &[Leaf], config: &PrepareConfig) -> Result<bool> {
+pub(crate) fn compute(graph: &Graph, inputs: &[Leaf], config: &PrepareConfig) -> Result<bool> {
     let found = found(graph, inputs)?;
     if found.is_empty() {
         return Ok(false);
@@ -118,14 +118,19 @@ fn kept(node: &UOp, sources: &[NodeIndex], facts: &[Fact], graph: &Graph) -> Opt
         return Some(bytes(node));
     }
     let below = sources.iter().filter_map(|s| facts[*s as usize].kept).reduce(u64::saturating_add)?;
-    let moves = node.op().is_movement() && !matches!(node.op(), Op::Shrink(_));
-    Some(if moves { below } else { bytes(node).min(below) })
+    Some(if repeats_or_moves(node.op()) { below } else { bytes(node).min(below) })
 }
 
 /// Whether a constant itself is kept, and not what it is computed from.
 fn is_kept(node: &UOp, fact: Fact) -> bool {
-    let free = node.op().is_movement() && !matches!(node.op(), Op::Shrink(_));
-    !free && !matches!(node.op(), Op::Detach | Op::ContiguousBackward) && fact.kept == Some(bytes(node))
+    !repeats_or_moves(node.op())
+        && !matches!(node.op(), Op::Detach | Op::ContiguousBackward)
+        && fact.kept == Some(bytes(node))
+}
+
+/// Whether a value has its operand's elements, all of them.
+fn repeats_or_moves(op: &Op) -> bool {
+    op.is_movement() && !matches!(op, Op::Shrink(_))
 }
 
 /// Bytes of a value of constant extents.

@@ -133,7 +133,7 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
         roots.push(value.unwrap_or(node));
     }
     let mut graph = Graph::new(&roots);
-    if constants::settle(&graph, &leaves, config)? {
+    if constants::compute(&graph, &leaves, config)? {
         graph = Graph::new(&roots);
     }
     check_leaves(&graph, &leaves)?;

@@ -11,7 +11,6 @@ use super::rows::stage_vector;
 use super::{Choice, TASK};
 use crate::apply::cut_in_parts;
 use crate::contraction::stage_axes;
-use crate::lower::LONGEST_SUM;
 use crate::opt::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Emit, Out};
 
@@ -190,10 +189,8 @@ impl Choice<'_> {
         self.split(vectors.clone(), lanes, Tail::Rest);
         let (mut rows, vector) = (row.clone(), LoopRef { part: part + 2, ..at.clone() });
         let depth = extent(k, axis);
-        if depth > LONGEST_SUM {
-            // Blocks of rows, at whose ends accumulators cascade.
-            self.split(rows.clone(), (depth.isqrt() as u64).next_power_of_two() as i64, Tail::Rest);
-            rows = LoopRef { part: 1, ..row };
+        if let Some(inside) = self.blocks_of_sums(&row, depth, 1) {
+            rows = inside;
             folded.push(rows.clone());
         }
         self.split(rows.clone(), ROWS, Tail::Rest);

@@ -10,7 +10,7 @@ use super::cost::{contiguous, extent, loads_only_constants, round_up};
 use super::variants::time;
 use super::{Choice, TASK};
 use crate::contraction::{Contraction, stage_axes};
-use crate::lower::{LONGEST_SUM, lower};
+use crate::lower::lower;
 use crate::opt::{LoopRef, Opt, Schedule, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Kernel};
 use svod_ir::target::Target;
@@ -115,11 +115,8 @@ impl Choice<'_> {
         let outer = stage_axes(k, stage).into_iter().filter(|a| ![few, many, depth].contains(a));
         let mut order: Vec<LoopRef> = outer.map(|a| self.at(stage, a, 0)).collect();
         order.extend([row.clone(), line.clone(), step.clone()]);
-        let rounds = extent(k, depth) / lanes;
-        if rounds > LONGEST_SUM {
-            // Blocks of steps, at whose ends accumulators cascade.
-            self.split(step.clone(), (rounds.isqrt() as u64).next_power_of_two() as i64 * lanes, Tail::Rest);
-            step.part += 1;
+        if let Some(inside) = self.blocks_of_sums(&step, extent(k, depth) / lanes, lanes) {
+            step = inside;
             order.push(step.clone());
         }
         self.split(step.clone(), lanes, Tail::Rest);
@@ -140,7 +137,7 @@ impl Choice<'_> {
         let (rows, vectors) = (extent(k, few), round_up(extent(k, many), lanes) / lanes);
         let most = most_vectors(self.target, rows).max(1);
         let parts = (vectors + most - 1) / most;
-        let (row, line, mut step) = (self.at(stage, few, 0), self.at(stage, many, 0), self.at(stage, depth, 0));
+        let (row, line, step) = (self.at(stage, few, 0), self.at(stage, many, 0), self.at(stage, depth, 0));
         let part = |at: &LoopRef, part| LoopRef { part, ..at.clone() };
         self.split(row.clone(), rows, Tail::Mask);
         self.split(line.clone(), (vectors + parts - 1) / parts * lanes, Tail::Rest);
@@ -148,13 +145,7 @@ impl Choice<'_> {
         let outer = stage_axes(k, stage).into_iter().filter(|a| ![few, many, depth].contains(a));
         let mut order: Vec<LoopRef> = outer.map(|a| self.at(stage, a, 0)).collect();
         order.extend([row.clone(), line.clone(), step.clone()]);
-        let points = extent(k, depth);
-        if points > LONGEST_SUM {
-            // Blocks of steps, at whose ends accumulators cascade.
-            self.split(step.clone(), (points.isqrt() as u64).next_power_of_two() as i64, Tail::Rest);
-            step.part += 1;
-            order.push(step);
-        }
+        order.extend(self.blocks_of_sums(&step, extent(k, depth), 1));
         let unrolled = [part(&row, 1), part(&line, 1)];
         order.extend(unrolled.iter().cloned().chain([part(&line, 2)]));
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });

@@ -274,7 +274,7 @@ impl Choice<'_> {
         if total <= LONGEST_SUM {
             return;
         }
-        let block = (total.isqrt() as u64).next_power_of_two() as i64;
+        let block = middle(total);
         let mut inside = 1;
         for (at, rounds) in loops.into_iter().rev() {
             let by = block / inside;
@@ -286,6 +286,16 @@ impl Choice<'_> {
             }
             inside *= rounds;
         }
+    }
+
+    /// Cuts a loop of many rounds, each of `step` points, into blocks at whose ends accumulators cascade; the loop
+    /// inside of them, if it was cut.
+    pub(super) fn blocks_of_sums(&mut self, at: &LoopRef, rounds: i64, step: i64) -> Option<LoopRef> {
+        if rounds <= LONGEST_SUM {
+            return None;
+        }
+        self.split(at.clone(), middle(rounds) * step, Tail::Rest);
+        Some(LoopRef { part: at.part + 1, ..at.clone() })
     }
 
     /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few
@@ -393,4 +403,9 @@ pub(super) fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
     let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
     let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
     best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })
+}
+
+/// Rounds of a block, of which there are about as many.
+fn middle(rounds: i64) -> i64 {
+    (rounds.isqrt() as u64).next_power_of_two() as i64
 }
