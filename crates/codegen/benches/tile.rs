@@ -110,8 +110,16 @@ fn main() {
     for (rows, vectors) in shapes {
         for a_panel in [false, true] {
             let cols = vectors * lanes;
-            let spec =
-                TileSpec { rows, cols, dtype: DType::F32, pairs: false, acc: DType::F32, a_panel, b_offsets: false };
+            let spec = TileSpec {
+                rows,
+                cols,
+                dtype: DType::F32,
+                pairs: false,
+                acc: DType::F32,
+                a_panel,
+                b_offsets: false,
+                fetches: 0,
+            };
             let start = Instant::now();
             let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
             let compile = start.elapsed();

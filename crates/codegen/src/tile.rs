@@ -8,7 +8,8 @@
 //!
 //! Signature: `(c, a, b: ptr, depth, start, c_stride, a_stride, b_stride: i64)`, strides in elements; or,
 //! where the rows of B are at offsets, those (`i32`, in elements) in place of `b_stride`. Of pairs, the words
-//! are the elements.
+//! are the elements. A tile that brings memory into the caches has two more, `(fetch: ptr, fetch_step: i64)`,
+//! a step in bytes.
 
 mod amx;
 mod product;
@@ -18,7 +19,7 @@ use crate::llvm::attributes;
 use product::{Factor, Product};
 use std::fmt::Write as _;
 use svod_dtype::DType;
-use svod_ir::linear::TileSpec;
+use svod_ir::linear::{LINE, TileSpec};
 use svod_ir::target::Target;
 
 /// Steps of the depth in one round of the main loop, where a step is short. Longer steps are one a
@@ -34,8 +35,22 @@ pub fn symbol(spec: &TileSpec) -> String {
     let layout = if spec.a_panel { "panel" } else { "row" };
     let rows_of_b = if spec.b_offsets { "_offsets" } else { "" };
     let (dtype, acc, pairs) = (spec.dtype.short(), spec.acc.short(), if spec.pairs { "_pairs" } else { "" });
-    format!("svod_tile_{dtype}{pairs}_{acc}_{}x{}_{layout}{rows_of_b}", spec.rows, spec.cols)
+    let fetches = if spec.fetches > 0 { format!("_fetch{}", spec.fetches) } else { String::new() };
+    format!("svod_tile_{dtype}{pairs}_{acc}_{}x{}_{layout}{rows_of_b}{fetches}", spec.rows, spec.cols)
 }
+
+/// The parameters of a tile's function: types, attributes and names.
+fn parameters(spec: &TileSpec) -> String {
+    let rows_of_b = if spec.b_offsets { "ptr noalias readonly %b_offsets" } else { "i64 %b_stride" };
+    let fetch = if spec.fetches > 0 { ", ptr %fetch, i64 %fetch_step" } else { "" };
+    format!(
+        "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b, i64 %depth, i64 %start, \
+         i64 %c_stride, i64 %a_stride, {rows_of_b}{fetch}"
+    )
+}
+
+/// Brings a line into the caches.
+const PREFETCH: &str = "void @llvm.prefetch.p0(ptr, i32, i32, i32)";
 
 /// Whether there is a tile of these types; lowering lays out the others as loops.
 pub fn supports(spec: &TileSpec, target: &Target) -> bool {
@@ -95,6 +110,8 @@ struct Pointers {
     a: Vec<String>,
     /// The row of B, where no table says so.
     b: String,
+    /// What is brought into the caches.
+    fetch: Option<String>,
 }
 
 impl Writer<'_> {
@@ -125,14 +142,10 @@ impl Writer<'_> {
     }
 
     fn module(&mut self) {
-        let rows_of_b = if self.spec.b_offsets { "ptr noalias readonly %b_offsets" } else { "i64 %b_stride" };
-        let args = format!(
-            "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b, i64 %depth, i64 %start, \
-             i64 %c_stride, i64 %a_stride, {rows_of_b}"
-        );
-        let _ = writeln!(self.text, "define void @{}({args}) #0 {{\nentry:", symbol(self.spec));
+        let _ = writeln!(self.text, "define void @{}({}) #0 {{\nentry:", symbol(self.spec), parameters(self.spec));
         let starts = self.row_addresses();
-        let unroll = if self.spec.rows * self.vectors() > FEW_SUMS { 1 } else { UNROLL };
+        let short = self.spec.rows * self.vectors() <= FEW_SUMS && self.spec.fetches == 0;
+        let unroll = if short { UNROLL } else { 1 };
         self.line(format_args!("%steps = call i64 @llvm.smax.i64(i64 %depth, i64 0)"));
         let main = self.value(format_args!("and i64 %steps, {}", -i64::from(unroll)));
         let some = self.value(format_args!("icmp sgt i64 {main}, 0"));
@@ -153,6 +166,9 @@ impl Writer<'_> {
         self.line(format_args!("%mid_b = phi ptr [ %b, %entry ], [ %main_b_next, %main ]"));
         for (i, start) in starts.iter().enumerate() {
             self.line(format_args!("%mid_a{i} = phi ptr [ {start}, %entry ], [ %main_a{i}_next, %main ]"));
+        }
+        if self.spec.fetches > 0 {
+            self.line(format_args!("%mid_fetch = phi ptr [ %fetch, %entry ], [ %main_fetch_next, %main ]"));
         }
         let more = self.value(format_args!("icmp slt i64 {main}, %steps"));
         self.line(format_args!("br i1 {more}, label %rest, label %done"));
@@ -175,6 +191,9 @@ impl Writer<'_> {
             self.store(add);
         }
         self.text.push_str("}\ndeclare i64 @llvm.smax.i64(i64, i64)\n");
+        if self.spec.fetches > 0 {
+            let _ = writeln!(self.text, "declare {PREFETCH}");
+        }
         self.declare_product();
         let _ = writeln!(self.text, "attributes #0 = {}", attributes(self.target));
     }
@@ -207,6 +226,11 @@ impl Writer<'_> {
             self.line(format_args!("%{label}_a{i} = phi ptr [ {start}, %{from} ], [ %{label}_a{i}_next, %{label} ]"));
             a.push(format!("%{label}_a{i}"));
         }
+        let fetch = (self.spec.fetches > 0).then(|| {
+            let start = if entry { "%fetch" } else { "%mid_fetch" };
+            self.line(format_args!("%{label}_fetch = phi ptr [ {start}, %{from} ], [ %{label}_fetch_next, %{label} ]"));
+            format!("%{label}_fetch")
+        });
         let sums = self.names(label);
         for (r, row) in sums.iter().enumerate() {
             for (v, name) in row.iter().enumerate() {
@@ -216,7 +240,7 @@ impl Writer<'_> {
                 ));
             }
         }
-        (sums, Pointers { a, b: format!("%{label}_b") })
+        (sums, Pointers { a, b: format!("%{label}_b"), fetch })
     }
 
     /// `n` steps of the depth, and where the next one begins.
@@ -225,6 +249,7 @@ impl Writer<'_> {
         for step in 0..n {
             let k = if step == 0 { k.to_string() } else { self.value(format_args!("add i64 {k}, {step}")) };
             let row = if self.spec.b_offsets { self.row_of_b(&k) } else { at.b.clone() };
+            at.fetch = at.fetch.map(|fetch| self.fetch(&fetch));
             let columns: Vec<Factor> = (0..self.vectors()).map(|v| self.load_b(&row, v)).collect();
             for (r, row) in sums.iter_mut().enumerate() {
                 let a = self.load_a(&at.a, r as u32);
@@ -241,6 +266,15 @@ impl Writer<'_> {
             }
         }
         (sums, at)
+    }
+
+    /// Brings a step's lines into the caches; gives where the next step's begin.
+    fn fetch(&mut self, pointer: &str) -> String {
+        for line in 0..self.spec.fetches {
+            let at = self.value(format_args!("getelementptr i8, ptr {pointer}, i64 {}", line * LINE));
+            self.line(format_args!("call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)"));
+        }
+        self.value(format_args!("getelementptr i8, ptr {pointer}, i64 %fetch_step"))
     }
 
     /// Where step `k` finds its row of B by the table.
@@ -283,6 +317,9 @@ impl Writer<'_> {
         self.line(format_args!("%{label}_b_next = getelementptr i8, ptr {}, i64 0", at.b));
         for (i, a) in at.a.iter().enumerate() {
             self.line(format_args!("%{label}_a{i}_next = getelementptr i8, ptr {a}, i64 0"));
+        }
+        if let Some(fetch) = &at.fetch {
+            self.line(format_args!("%{label}_fetch_next = getelementptr i8, ptr {fetch}, i64 0"));
         }
         self.line(format_args!("%{label}_k_next = add i64 %{label}_k, {step}"));
         let more = self.value(format_args!("icmp slt i64 %{label}_k_next, {end}"));

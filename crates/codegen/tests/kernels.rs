@@ -175,7 +175,9 @@ grid r < n
 
 #[test]
 fn contraction_tiles() {
-    for (panel, a_shape, a_at, a_stride) in [("", "12, 19", "r*6, 0", 19), (" panel", "19, 12", "0, r*6", 12)] {
+    let fetches = [String::new()].into_iter().chain([24, 64, 100].map(|step| format!(" fetch p1[r*16, 0] by {step}")));
+    let operands = [("", "12, 19", "r*6, 0", 19), (" panel", "19, 12", "0, r*6", 12)];
+    for (fetch, (panel, a_shape, a_at, a_stride)) in fetches.flat_map(|f| operands.map(|o| (f.clone(), o))) {
         let text = format!(
             "lowered matmul
 param p0: f32[{a_shape}]
@@ -185,8 +187,8 @@ param p2: f32[12, 16]
 phase
 grid r < 2
 {{
-  micro 6 x 16 f32 -> f32 depth 10 start 0 (p2[r*6, 0] stride 16) (p0[{a_at}] stride {a_stride}{panel}) (p1[0, 0] stride 16)
-  micro 6 x 16 f32 -> f32 depth 9 start 1 (p2[r*6, 0] stride 16) (p0[{}] stride {a_stride}{panel}) (p1[10, 0] stride 16)
+  micro 6 x 16 f32 -> f32 depth 10 start 0 (p2[r*6, 0] stride 16) (p0[{a_at}] stride {a_stride}{panel}) (p1[0, 0] stride 16){fetch}
+  micro 6 x 16 f32 -> f32 depth 9 start 1 (p2[r*6, 0] stride 16) (p0[{}] stride {a_stride}{panel}) (p1[10, 0] stride 16){fetch}
 }}
 ",
             if panel.is_empty() { "r*6, 10" } else { "10, r*6" }

@@ -125,6 +125,7 @@ fn a8_a_tile_reads_its_result_unless_it_starts_from_zero() {
             b: operand(2),
             c: operand(0),
             b_offsets: None,
+            fetch: None,
         };
         let ast = kernel(&[], vec![Phase { body: vec![Stmt::Micro(micro)], ..Phase::default() }]);
         derive(&ast, Metadata::default()).unwrap().ins

@@ -90,7 +90,7 @@ temp panel: f32[5, 4] scratch
     }
   }
   serial s < 5 {
-    micro 4 x 6 f32 -> f32 depth 1 start s (p2[0, 0] stride 6) (panel[s, 0] stride 4 panel) (p1[s, 0] stride 6)
+    micro 4 x 6 f32 -> f32 depth 1 start s (p2[0, 0] stride 6) (panel[s, 0] stride 4 panel) (p1[s, 0] stride 6) fetch p1[s + 1, 0] by 24
   }
 }
 ";

@@ -187,8 +187,8 @@ impl std::fmt::Display for Header {
         for (entry, scratch) in &self.phases {
             writeln!(f, "phase {entry} {scratch}")?;
         }
-        for TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets } in &self.tiles {
-            writeln!(f, "tile {rows} {cols} {dtype} {pairs} {acc} {a_panel} {b_offsets}")?;
+        for TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets, fetches } in &self.tiles {
+            writeln!(f, "tile {rows} {cols} {dtype} {pairs} {acc} {a_panel} {b_offsets} {fetches}")?;
         }
         writeln!(f)
     }
@@ -202,7 +202,7 @@ impl Header {
         for line in std::str::from_utf8(&bytes[..end]).ok()?.lines() {
             match line.split(' ').collect::<Vec<_>>()[..] {
                 ["phase", entry, scratch] => header.phases.push((entry.to_owned(), scratch.parse().ok()?)),
-                ["tile", rows, cols, dtype, pairs, acc, a_panel, b_offsets] => header.tiles.push(TileSpec {
+                ["tile", rows, cols, dtype, pairs, acc, a_panel, b_offsets, fetches] => header.tiles.push(TileSpec {
                     rows: rows.parse().ok()?,
                     cols: cols.parse().ok()?,
                     dtype: dtype.parse().ok()?,
@@ -210,6 +210,7 @@ impl Header {
                     acc: acc.parse().ok()?,
                     a_panel: a_panel.parse().ok()?,
                     b_offsets: b_offsets.parse().ok()?,
+                    fetches: fetches.parse().ok()?,
                 }),
                 _ => return None,
             }
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn headers_come_back_as_they_were() {
         let (dtype, acc) = (DType::F16, DType::F32);
-        let tile = TileSpec { rows: 6, cols: 16, dtype, pairs: true, acc, a_panel: true, b_offsets: false };
+        let tile = TileSpec { rows: 6, cols: 16, dtype, pairs: true, acc, a_panel: true, b_offsets: false, fetches: 2 };
         let header = Header { phases: vec![("mm".into(), 64), ("mm_1".into(), 0)], tiles: vec![tile] };
         let bytes = [header.to_string().as_bytes(), b"\x7fELF\n\n"].concat();
         assert_eq!(Header::parse(&bytes), Some((header, &b"\x7fELF\n\n"[..])));

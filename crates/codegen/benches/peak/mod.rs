@@ -22,8 +22,16 @@ pub fn peak() -> f64 {
     const CALLS: u32 = 2000;
     let target = host::target();
     let (rows, cols, depth) = (4u32, 3 * target.lanes(4) as u32, 128usize);
-    let spec =
-        TileSpec { rows, cols, dtype: DType::F32, pairs: false, acc: DType::F32, a_panel: false, b_offsets: false };
+    let spec = TileSpec {
+        rows,
+        cols,
+        dtype: DType::F32,
+        pairs: false,
+        acc: DType::F32,
+        a_panel: false,
+        b_offsets: false,
+        fetches: 0,
+    };
     let object = machine::object("tile", &tile::render(&spec, &target), &target).expect("the tile compiles");
     let code = Code::load("tile", &object, &|_| None).expect("the tile loads");
     let address = code.address(&tile::symbol(&spec)).expect("it holds the tile").0;

@@ -146,7 +146,7 @@ impl Function<'_> {
         self.scopes[n].clone()
     }
 
-    fn pointer(&mut self, place: Place, at: Val) -> String {
+    pub(super) fn pointer(&mut self, place: Place, at: Val) -> String {
         let (element, at) = (element(self.dtype(place)), self.typed(at));
         self.temporary(format_args!("getelementptr {element}, ptr {}, {at}", base(place)))
     }

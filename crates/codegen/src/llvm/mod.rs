@@ -423,10 +423,15 @@ impl Function<'_> {
         }
         let [c, a, b] = tile.operands;
         pointers.extend([tile.depth, tile.start, c.stride, a.stride].map(|v| self.typed(v)));
-        let last = tile.offsets.map_or_else(|| self.typed(b.stride), |table| format!("ptr {}", base(table)));
-        self.line(format_args!("call void @{symbol}({}, {last})", pointers.join(", ")));
+        pointers.push(tile.offsets.map_or_else(|| self.typed(b.stride), |table| format!("ptr {}", base(table))));
+        if let Some(fetch) = tile.fetch {
+            pointers.push(format!("ptr {}", self.pointer(fetch.place, fetch.at)));
+            pointers.push(format!("i64 {}", fetch.step));
+        }
+        self.line(format_args!("call void @{symbol}({})", pointers.join(", ")));
         let rows_of_b = if tile.offsets.is_some() { "ptr" } else { "i64" };
-        self.declare(format!("void @{symbol}(ptr, ptr, ptr, i64, i64, i64, i64, {rows_of_b}) nounwind"));
+        let fetch = if tile.fetch.is_some() { ", ptr, i64" } else { "" };
+        self.declare(format!("void @{symbol}(ptr, ptr, ptr, i64, i64, i64, i64, {rows_of_b}{fetch}) nounwind"));
     }
 
     fn dtype(&self, place: Place) -> DType {

@@ -252,11 +252,21 @@ impl Lowering<'_> {
 
     /// Fetches an element of a parameter.
     pub(super) fn prefetch(&mut self, from: ParamId, index: &[Size]) -> Result<(), LowerError> {
-        let Memory::Flat { place, strides } = self.memory(Mem::Param(from)) else { return Ok(()) };
-        let (place, at) = (*place, index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>());
-        let at = self.size(&at)?;
-        self.b.effect(Inst::Prefetch(place, at));
+        if let Some((place, at)) = self.position_of_param(from, index)? {
+            self.b.effect(Inst::Prefetch(place, at));
+        }
         Ok(())
+    }
+
+    /// Where an element of a parameter is, if that is in memory.
+    pub(super) fn position_of_param(
+        &mut self,
+        from: ParamId,
+        index: &[Size],
+    ) -> Result<Option<(Place, Val)>, LowerError> {
+        let Memory::Flat { place, strides } = self.memory(Mem::Param(from)) else { return Ok(None) };
+        let (place, at) = (*place, index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>());
+        Ok(Some((place, self.size(&at)?)))
     }
 
     /// Consecutive elements, of which the first is the last.

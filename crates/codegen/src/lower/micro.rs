@@ -7,18 +7,20 @@ use smallvec::{SmallVec, smallvec};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::Mem;
-use svod_ir::linear::{Inst, Place, Slot, Tile, TileOperand, TileSpec, Ty, Val};
-use svod_ir::lowered::{self, Micro};
+use svod_ir::linear::{Inst, Place, Slot, Tile, TileFetch, TileOperand, TileSpec, Ty, Val};
+use svod_ir::lowered::{self, Fetch, Micro};
 use svod_ir::size::Size;
 
 impl Lowering<'_> {
     pub(super) fn micro(&mut self, m: &Micro) -> Result<(), LowerError> {
         let Micro { rows, cols, dtype, pairs, acc, a_panel, b_offsets, .. } = *m;
-        let spec = TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets: b_offsets.is_some() };
+        let fetch = m.fetch.as_ref().map(|f| self.tile_fetch(f)).transpose()?.flatten();
+        let fetches = fetch.map_or(0, |f| f.lines());
+        let spec = TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets: b_offsets.is_some(), fetches };
         let operands = [self.operand(&m.c)?, self.operand(&m.a)?, self.operand(&m.b)?];
         let (depth, start) = (self.size(&m.depth)?, self.size(&m.start)?);
         let offsets = b_offsets.map(|t| self.flat(Mem::Temp(t, 0)).map(|(place, _)| place)).transpose()?;
-        let tile = Tile { spec, depth, start, operands, offsets };
+        let tile = Tile { spec, depth, start, operands, offsets, fetch };
         if rows == 0 || cols == 0 {
             return Ok(());
         }
@@ -35,6 +37,11 @@ impl Lowering<'_> {
         let (place, strides) = self.flat(t.mem)?;
         let at = t.index.iter().zip(strides).map(|(i, s)| i * s).sum::<Size>();
         Ok(TileOperand { place, at: self.size(&at)?, stride: self.size(&t.stride)? })
+    }
+
+    fn tile_fetch(&mut self, f: &Fetch) -> Result<Option<TileFetch>, LowerError> {
+        let position = self.position_of_param(f.from, &f.index)?;
+        Ok(position.map(|(place, at)| TileFetch { place, at, step: f.step }))
     }
 
     /// A memory that is no register, and its strides.

@@ -12,11 +12,11 @@
 //!
 //! The process needs the system's leave to use these registers; see [`crate::host::native`].
 
-use super::symbol;
+use super::{PREFETCH, parameters, symbol};
 use crate::llvm::attributes;
 use std::fmt::{self, Write as _};
 use svod_dtype::DType;
-use svod_ir::linear::TileSpec;
+use svod_ir::linear::{LINE, TileSpec};
 use svod_ir::target::Target;
 
 /// Lines of a register, and words of a line.
@@ -35,16 +35,12 @@ pub(super) fn fits(spec: &TileSpec, target: &Target) -> bool {
 }
 
 pub(super) fn render(spec: &TileSpec, target: &Target) -> String {
-    let mut w = Writer { rows: parts(spec.rows), columns: parts(spec.cols), text: String::new(), next: 0 };
-    let _ = writeln!(
-        w.text,
-        "define void @{}(ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b, i64 %depth, i64 %start, \
-         i64 %c_stride, i64 %a_stride, i64 %b_stride) #0 {{",
-        symbol(spec)
-    );
+    let (rows, columns, fetches) = (parts(spec.rows), parts(spec.cols), spec.fetches);
+    let mut w = Writer { rows, columns, fetches, text: String::new(), next: 0 };
+    let _ = writeln!(w.text, "define void @{}({}) #0 {{", symbol(spec), parameters(spec));
     w.body();
     w.text.push_str("}\n");
-    for declaration in DECLARATIONS {
+    for declaration in DECLARATIONS.into_iter().chain((spec.fetches > 0).then_some(PREFETCH)) {
         let _ = writeln!(w.text, "declare {declaration}");
     }
     let _ = writeln!(w.text, "attributes #0 = {}", attributes(target));
@@ -69,6 +65,7 @@ fn parts(side: u32) -> Vec<u32> {
 struct Writer {
     rows: Vec<u32>,
     columns: Vec<u32>,
+    fetches: u32,
     text: String,
     next: u32,
 }
@@ -87,6 +84,23 @@ impl Writer {
 
     fn label(&mut self, name: &str) {
         let _ = writeln!(self.text, "{name}:");
+    }
+
+    /// Brings the lines of a round of the main loop into the caches.
+    fn fetch(&mut self) {
+        if self.fetches == 0 {
+            return;
+        }
+        let steps = self.value(format_args!("mul i64 %k, {SIDE}"));
+        for word in 0..SIDE {
+            let step = self.value(format_args!("add i64 {steps}, {word}"));
+            let distance = self.value(format_args!("mul i64 {step}, %fetch_step"));
+            for line in 0..self.fetches {
+                let at = self.value(format_args!("getelementptr i8, ptr %fetch, i64 {distance}"));
+                let at = self.value(format_args!("getelementptr i8, ptr {at}, i64 {}", line * LINE));
+                self.line(format_args!("call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)"));
+            }
+        }
     }
 
     fn body(&mut self) {
@@ -119,6 +133,7 @@ impl Writer {
         self.line(format_args!("%k = phi i64 [ 0, %begin ], [ %k_next, %main ]"));
         self.line(format_args!("%main_a = phi ptr [ %a, %begin ], [ %main_a_next, %main ]"));
         self.line(format_args!("%main_b = phi ptr [ %b, %begin ], [ %main_b_next, %main ]"));
+        self.fetch();
         self.step("%main_a", "%main_b");
         self.line(format_args!("%main_a_next = getelementptr i8, ptr %main_a, i64 {}", SIDE * WORD));
         let by = self.value(format_args!("mul i64 %b_stride_bytes, {SIDE}"));

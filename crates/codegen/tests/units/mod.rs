@@ -26,7 +26,7 @@ fn amx() -> Target {
 
 fn pairs(rows: u32, cols: u32) -> TileSpec {
     let (dtype, acc) = (DType::BF16, DType::F32);
-    TileSpec { rows, cols, dtype, pairs: true, acc, a_panel: false, b_offsets: false }
+    TileSpec { rows, cols, dtype, pairs: true, acc, a_panel: false, b_offsets: false, fetches: 0 }
 }
 
 fn count(text: &str, word: &str) -> usize {
@@ -74,6 +74,9 @@ fn c10_tiles_of_registers_checked_as_text() {
         // The loop and the last step; sums are loaded at the start and for the last step.
         assert_eq!(found, [2 * sums, sums, 2 * sums, 2 * operands + 2 * sums, 2, 1], "{rows} x {cols}\n{text}");
     }
+    let fetching = TileSpec { fetches: 2, ..pairs(16, 16) };
+    let text = assembly(&tile::render(&fetching, &amx()), &amx()).unwrap();
+    assert_eq!(count(&text, "prefetcht0"), 2 * 16, "two lines for each word of a round\n{text}");
     for spec in
         [TileSpec { a_panel: true, ..pairs(16, 32) }, pairs(8, 48), TileSpec { b_offsets: true, ..pairs(8, 32) }]
     {

@@ -130,6 +130,9 @@ pub enum Special {
     Workgroup,
 }
 
+/// Bytes of a line of the caches, or less: an address in each such piece brings all.
+pub const LINE: u32 = 64;
+
 /// The shape and types of a contraction tile; see [`crate::lowered::Micro`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TileSpec {
@@ -147,6 +150,8 @@ pub struct TileSpec {
     pub a_panel: bool,
     /// Whether a table says where B's rows lie, else they are a stride apart.
     pub b_offsets: bool,
+    /// Lines that it brings into the caches at each step of the depth.
+    pub fetches: u32,
 }
 
 impl TileSpec {
@@ -181,6 +186,26 @@ pub struct Tile {
     /// Where B's rows lie, in elements from its position, for each step of the depth; there if and
     /// only if the specification says so.
     pub offsets: Option<Place>,
+    /// What it brings into the caches; there if and only if the specification says so.
+    pub fetch: Option<TileFetch>,
+}
+
+/// Memory that a tile brings into the caches while it computes; see [`crate::lowered::Fetch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TileFetch {
+    /// The memory.
+    pub place: Place,
+    /// Position of its first element.
+    pub at: Val,
+    /// Bytes of a step.
+    pub step: u32,
+}
+
+impl TileFetch {
+    /// Lines that a step brings, whose bytes come together.
+    pub fn lines(&self) -> u32 {
+        self.step.div_ceil(LINE)
+    }
 }
 
 /// An instruction. Those that give a value are so marked; [`Linear::values`] holds its type.
@@ -295,6 +320,7 @@ impl Inst {
                     visit(&mut operand.at);
                     visit(&mut operand.stride);
                 }
+                t.fetch.iter_mut().for_each(|fetch| visit(&mut fetch.at));
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The linear list from its text form; see [`super::text`].
 
-use super::{Inst, Linear, Param, Place, Scratch, ScratchId, Slot, Special, Tile, TileOperand, TileSpec, Ty, Val};
+use super::{
+    Inst, Linear, Param, Place, Scratch, ScratchId, Slot, Special, Tile, TileFetch, TileOperand, TileSpec, Ty, Val,
+};
 use crate::alu::Alu;
 use crate::expr::ParamId;
 use crate::size::Variable;
@@ -212,8 +214,16 @@ impl Parser<'_> {
         let start = self.val()?;
         let operands = [self.operand()?, self.operand()?, self.operand()?];
         let offsets = if self.lexer.eat_word("at") { Some(self.place()?) } else { None };
-        let spec = TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets: offsets.is_some() };
-        Ok(Tile { spec, depth, start, operands, offsets })
+        let fetch = if self.lexer.eat_word("fetch") { Some(self.fetch()?) } else { None };
+        let fetches = fetch.map_or(0, |fetch| fetch.lines());
+        let spec = TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets: offsets.is_some(), fetches };
+        Ok(Tile { spec, depth, start, operands, offsets, fetch })
+    }
+
+    fn fetch(&mut self) -> Result<TileFetch> {
+        let (place, at) = self.element()?;
+        self.lexer.expect_word("by")?;
+        Ok(TileFetch { place, at, step: self.number()? })
     }
 
     fn operand(&mut self) -> Result<TileOperand> {

@@ -117,7 +117,8 @@ fn write_tile(f: &mut fmt::Formatter<'_>, tile: &Tile) -> fmt::Result {
     f.write_str(if s.a_panel { " panel" } else { "" })?;
     write!(f, " depth {} start {}", tile.depth, tile.start)?;
     tile.operands.iter().try_for_each(|o| write!(f, ", {}[{}] stride {}", o.place, o.at, o.stride))?;
-    tile.offsets.map_or(Ok(()), |table| write!(f, " at {table}"))
+    tile.offsets.map_or(Ok(()), |table| write!(f, " at {table}"))?;
+    tile.fetch.map_or(Ok(()), |fetch| write!(f, " fetch {}[{}] by {}", fetch.place, fetch.at, fetch.step))
 }
 
 struct List<'a, T>(&'a [T]);

@@ -121,6 +121,20 @@ pub struct Micro {
     /// A temporary `i32[depth]` that says for each step how far B's row lies from `b`, in elements;
     /// where absent, rows are `b.stride` apart.
     pub b_offsets: Option<TempId>,
+    /// What it brings into the caches meanwhile.
+    pub fetch: Option<Fetch>,
+}
+
+/// Memory that a tile brings into the caches while it computes, a part at each step of the depth, so that it waits
+/// for none. No value depends on it, and the memory need not exist.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fetch {
+    /// The argument.
+    pub from: ParamId,
+    /// Where it begins: one index per dimension.
+    pub index: Vec<Size>,
+    /// Bytes of a step.
+    pub step: u32,
 }
 
 impl Micro {

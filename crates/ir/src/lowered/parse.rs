@@ -1,7 +1,8 @@
 //! A loop tree from its text form; see [`super::text`].
 
-use super::{Guard, Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
+use super::{Fetch, Guard, Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, Temp, TileOperand};
 use crate::expr::{ExprPool, Mem, ParamId, TempId};
+use crate::size::Size;
 use crate::text::{ParseError, Parser, Token, is_name};
 
 impl Lowered {
@@ -116,9 +117,7 @@ fn stmt(p: &mut Parser<'_>, exprs: &mut ExprPool) -> Result<Stmt, ParseError> {
         }
         "micro" => return micro(p),
         "prefetch" => {
-            let from = param(p)?;
-            p.lex.expect("[")?;
-            let index = p.list("]", |p| p.size())?;
+            let (from, index) = element(p)?;
             return Ok(Stmt::Prefetch { from, index });
         }
         _ => return p.lex.error(format!("expected a statement, not '{word}', before this")),
@@ -126,6 +125,13 @@ fn stmt(p: &mut Parser<'_>, exprs: &mut ExprPool) -> Result<Stmt, ParseError> {
     let (var, extent) = p.range()?;
     let body = block(p, exprs)?;
     Ok(Stmt::Loop(Loop { var, extent, kind }, body))
+}
+
+/// Reads the place of an element of a buffer argument.
+fn element(p: &mut Parser<'_>) -> Result<(ParamId, Vec<Size>), ParseError> {
+    let from = param(p)?;
+    p.lex.expect("[")?;
+    Ok((from, p.list("]", |p| p.size())?))
 }
 
 /// Reads the name of a buffer argument.
@@ -159,11 +165,18 @@ fn micro(p: &mut Parser<'_>) -> Result<Stmt, ParseError> {
             Mem::Param(_) => p.lex.error("offsets are a temporary"),
         }
     })?;
-    Ok(Stmt::Micro(Micro { rows, cols, dtype, pairs, acc, depth, start, a_panel, a, b, c, b_offsets }))
+    let mut fetch = None;
+    if p.lex.peek() == Token::Word("fetch") && !p.lex.starts_line() {
+        p.lex.next();
+        let (from, index) = element(p)?;
+        p.lex.expect_word("by")?;
+        fetch = Some(Fetch { from, index, step: count(p)? });
+    }
+    Ok(Stmt::Micro(Micro { rows, cols, dtype, pairs, acc, depth, start, a_panel, a, b, c, b_offsets, fetch }))
 }
 
 fn count(p: &mut Parser<'_>) -> Result<u32, ParseError> {
-    u32::try_from(p.lex.int()?).or_else(|_| p.lex.error("a tile's sides are 32-bit numbers"))
+    u32::try_from(p.lex.int()?).or_else(|_| p.lex.error("what a tile counts are 32-bit numbers"))
 }
 
 /// Reads an operand, and what `more` reads at its end.

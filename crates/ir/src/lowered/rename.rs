@@ -19,7 +19,8 @@ impl Phase {
                 Stmt::Loop(_, body) | Stmt::If(_, body) => open.extend(body),
                 Stmt::Store { to, .. } => rename(to),
                 Stmt::Micro(micro) => {
-                    [&mut micro.a, &mut micro.b, &mut micro.c].map(|o| &mut o.mem).into_iter().for_each(rename)
+                    [&mut micro.a, &mut micro.b, &mut micro.c].map(|o| &mut o.mem).into_iter().for_each(rename);
+                    micro.fetch.iter_mut().for_each(|fetch| fetch.from = of(fetch.from));
                 }
                 Stmt::Prefetch { from, .. } => *from = of(*from),
             }

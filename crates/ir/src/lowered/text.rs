@@ -27,12 +27,13 @@
 //!
 //! A conditional is `if cond { … }`; a contraction tile is
 //! `micro 6 x 16 f32 -> f32 depth 64 start k (c[0, 0] stride 16) (a[0, 0] stride 64 panel) (b[0, 0] stride 16)`,
-//! naming C, A and B in this order; `micro 6 x 16 pairs bf16 -> f32` has words of pairs. `prefetch p0[i, 0]` fetches
+//! naming C, A and B in this order; `micro 6 x 16 pairs bf16 -> f32` has words of pairs; `fetch p3[0, k] by 24` at the
+//! end brings 24 bytes from there on into the caches at each step of the depth. `prefetch p0[i, 0]` fetches
 //! ahead. `lowered matmul strict` is a strict tree; lines `variant n <= 8` and, for what runs when no condition
 //! holds, `variant` stand before the phases of a variant; a line `stream p2` after the grid names arguments that are
 //! written past the caches.
 
-use super::{Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
+use super::{Fetch, Home, Loop, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
 use crate::expr::{Expr, ExprId, ExprPool, Mem};
 use crate::kernel::text::{fresh_prefix, renamed};
 use crate::size::{Size, Variable};
@@ -114,8 +115,7 @@ fn write_body(out: &mut String, phase: &Phase, names: &[String], body: &[Stmt], 
                 let _ = writeln!(out, "{indent}{} = {}{valid}", printer.place(*to, index), printer.expr(*value));
             }
             Stmt::Prefetch { from, index } => {
-                let index: Vec<String> = index.iter().map(Size::to_string).collect();
-                let _ = writeln!(out, "{indent}prefetch {from}[{}]", index.join(", "));
+                let _ = writeln!(out, "{indent}prefetch {from}{}", element(index));
             }
             Stmt::Micro(m) => {
                 let (a_panel, operand) = (if m.a_panel { " panel" } else { "" }, |t| tile(&printer, t));
@@ -124,15 +124,22 @@ fn write_body(out: &mut String, phase: &Phase, names: &[String], body: &[Stmt], 
                 let _ = write!(out, "{} -> {}", m.dtype.short(), m.acc.short());
                 let _ = write!(out, " depth {} start {}", m.depth, m.start);
                 let offsets = m.b_offsets.map_or(String::new(), |t| format!(" at {}", printer.mem(Mem::Temp(t, 0))));
-                let _ = writeln!(out, " ({}) ({}{a_panel}) ({}{offsets})", operand(&m.c), operand(&m.a), operand(&m.b));
+                let _ = write!(out, " ({}) ({}{a_panel}) ({}{offsets})", operand(&m.c), operand(&m.a), operand(&m.b));
+                let fetch = m.fetch.as_ref().map(|f| format!(" fetch {}{} by {}", f.from, element(&f.index), f.step));
+                let _ = writeln!(out, "{}", fetch.unwrap_or_default());
             }
         }
     }
 }
 
 fn tile(printer: &Printer<'_>, operand: &TileOperand) -> String {
-    let index: Vec<String> = operand.index.iter().map(Size::to_string).collect();
-    format!("{}[{}] stride {}", printer.mem(operand.mem), index.join(", "), operand.stride)
+    format!("{}{} stride {}", printer.mem(operand.mem), element(&operand.index), operand.stride)
+}
+
+/// The place of an element in its memory.
+fn element(index: &[Size]) -> String {
+    let index: Vec<String> = index.iter().map(Size::to_string).collect();
+    format!("[{}]", index.join(", "))
 }
 
 impl Stmt {
@@ -216,15 +223,14 @@ impl Canonical {
                     value: self.exprs(phase, &[*value], prefix)[0],
                     valid: valid.map(|v| self.exprs(phase, &[v], prefix)[0]),
                 },
-                Stmt::Prefetch { from, index } => {
-                    Stmt::Prefetch { from: *from, index: index.iter().map(|i| self.size(i)).collect() }
-                }
+                Stmt::Prefetch { from, index } => Stmt::Prefetch { from: *from, index: self.sizes(index) },
                 Stmt::Micro(m) => Stmt::Micro(Micro {
                     depth: self.size(&m.depth),
                     start: self.size(&m.start),
                     a: self.tile(&m.a),
                     b: self.tile(&m.b),
                     c: self.tile(&m.c),
+                    fetch: m.fetch.as_ref().map(|f| Fetch { index: self.sizes(&f.index), ..*f }),
                     ..*m
                 }),
             });
@@ -233,7 +239,10 @@ impl Canonical {
     }
 
     fn tile(&self, t: &TileOperand) -> TileOperand {
-        let index = t.index.iter().map(|i| self.size(i)).collect();
-        TileOperand { mem: t.mem, index, stride: self.size(&t.stride) }
+        TileOperand { mem: t.mem, index: self.sizes(&t.index), stride: self.size(&t.stride) }
+    }
+
+    fn sizes(&self, sizes: &[Size]) -> Vec<Size> {
+        sizes.iter().map(|s| self.size(s)).collect()
     }
 }

@@ -238,12 +238,7 @@ impl Scope<'_> {
                     self.verify_store(*to, index, *value)?;
                 }
                 Stmt::Micro(m) => self.verify_micro(m)?,
-                Stmt::Prefetch { from, index } => {
-                    index.iter().try_for_each(|i| self.check_size("prefetch", i, &self.vars))?;
-                    if self.memory(Mem::Param(*from)).is_none_or(|(_, rank)| rank != index.len()) {
-                        return Err(PhaseError::Argument(*from));
-                    }
-                }
+                Stmt::Prefetch { from, index } => self.verify_fetch(*from, index)?,
             }
         }
         Ok(())
@@ -300,6 +295,12 @@ impl Scope<'_> {
         }
     }
 
+    fn verify_fetch(&self, from: ParamId, index: &[Size]) -> Result<(), PhaseError> {
+        index.iter().try_for_each(|i| self.check_size("prefetch", i, &self.vars))?;
+        let fits = self.memory(Mem::Param(from)).is_some_and(|(_, rank)| rank == index.len());
+        if fits { Ok(()) } else { Err(PhaseError::Argument(from)) }
+    }
+
     fn verify_micro(&self, m: &Micro) -> Result<(), PhaseError> {
         self.check_size("micro depth", &m.depth, &self.vars)?;
         self.check_size("micro start", &m.start, &self.vars)?;
@@ -319,6 +320,7 @@ impl Scope<'_> {
                 return Err(PhaseError::Tile(mem));
             }
         }
+        m.fetch.as_ref().map_or(Ok(()), |f| self.verify_fetch(f.from, &f.index))?;
         let constant = matches!(m.c.mem, Mem::Param(p) if self.lowered.params[p.index()].constant);
         if constant { Err(PhaseError::Tile(m.c.mem)) } else { Ok(()) }
     }

@@ -11,11 +11,8 @@ use crate::opt::Layout;
 use svod_dtype::DType;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::AxisId;
-use svod_ir::lowered::{Home, Loop, LoopKind, Micro, Stmt, TileOperand};
+use svod_ir::lowered::{Fetch, Home, Loop, LoopKind, Micro, Stmt, TileOperand};
 use svod_ir::size::{Size, Variable};
-
-/// Bytes of a line of the caches.
-const LINE: i64 = 64;
 
 impl Lowerer<'_> {
     /// Where the tile's sums are, in a temporary.
@@ -60,37 +57,46 @@ impl Lowerer<'_> {
             b: self.tile_operand(found.b, nest, b_stride.unwrap_or(Size::ZERO))?,
             c,
             b_offsets,
+            fetch: self.panels_ahead(nest)?,
         })
     }
 
-    /// Fetches a part of the panel that the tile's loop over panels will come to: each tile of rows that
-    /// reads the present one fetches as many lines, so that none waits for them.
-    pub(super) fn panels_ahead(&mut self, nest: &Nest) -> Step {
+    /// The part that a tile fetches of the panel that the loop over panels will come to: the tiles of rows that read
+    /// the present one share it.
+    fn panels_ahead(&self, nest: &Nest) -> Step<Option<Fetch>> {
         let s = self.s;
         let state = &s.stages[nest.stage];
-        let (Some(tile), Some(fetch)) = (state.micro, state.prefetches.first()) else { return Ok(Vec::new()) };
+        let (Some(tile), Some(fetch)) = (state.micro, state.prefetches.first()) else { return Ok(None) };
         let found = recognise(&s.kernel, nest.stage).ok_or("not a contraction")?;
-        let ahead = Size::from(i64::from(fetch.ahead) * i64::from(tile.cols));
-        let column = &s.kernel.axes[found.n.index()].var;
-        let next = |v: &Variable| self.axis_value(v, nest).map(|at| if v == column { &at + &ahead } else { at });
-        let (Mem::Param(from), mut index) = self.address(found.b, &next)? else { return Ok(Vec::new()) };
-        let Some(last) = index.pop() else { return Ok(Vec::new()) };
-
+        let placed = self.placed.get(&nest.stage).ok_or("a tile outside the loop its stage is computed in")?;
+        let side =
+            |axis: AxisId| s.kernel.stages[nest.stage].over.iter().position(|a| *a == axis).ok_or("no such side");
+        let (row, column) = (side(found.m)?, side(found.n)?);
         let mut steps = nest.loops[2..].iter().map(|l| nest.env[&l.axis].remaining.upper_bound());
         let depth = steps.try_fold(1, |n: i64, d| Some(n.saturating_mul(d?))).ok_or("no bound of the depth")?;
-        let per_line = (LINE / s.kernel.params[from.index()].dtype.bytes().max(1) as i64).max(1);
-        let lines = (depth.saturating_mul(i64::from(tile.cols)) + per_line - 1) / per_line;
-        let placed = self.placed.get(&nest.stage).ok_or("a tile outside the loop its stage is computed in")?;
-        let row = s.kernel.stages[nest.stage].over.iter().position(|a| *a == found.m).ok_or("no rows")?;
+
+        // After the last panel of a block of the depth comes the first of the next block.
+        let mut there = nest.clone();
+        let mut ahead = &nest.env[&found.n].base + i64::from(fetch.ahead) * i64::from(tile.cols);
+        if let ([deep], Some(columns @ 1..)) = (&nest.loops[2..], placed.extents[column].as_const()) {
+            let blocks = (&ahead - &placed.base[column]).floordiv(Size::from(columns));
+            there.advance(deep.axis, &blocks * depth);
+            ahead = ahead - blocks * columns;
+        }
+        there.advance(found.n, ahead - &nest.env[&found.n].base);
+        let (Mem::Param(from), mut index) = self.address(found.b, &|v| self.axis_value(v, &there))? else {
+            return Ok(None);
+        };
+
+        let element = s.kernel.params[from.index()].dtype.bytes().max(1) as i64;
         let rows = i64::from(tile.rows);
         let tiles = placed.extents[row].ceil_div(rows).as_const().unwrap_or(1).max(1);
-        let each = (lines + tiles - 1) / tiles;
+        let share = depth.saturating_mul(i64::from(tile.cols)) / tiles;
         let which = (&nest.env[&found.m].base - &placed.base[row]).floordiv(Size::from(rows));
-        let line = self.fresh("line", each)?;
-        let at = (which * each + Size::from(&line)) * per_line;
-        index.push(last + at);
-        let loop_ = Loop { var: line, extent: Size::from(each), kind: LoopKind::Serial };
-        Ok(vec![Stmt::Loop(loop_, vec![Stmt::Prefetch { from, index }])])
+        let Some(last) = index.pop() else { return Ok(None) };
+        index.push(last + which * share);
+        let step = (share.saturating_mul(element) + depth - 1) / depth.max(1);
+        Ok(u32::try_from(step).ok().filter(|step| *step > 0).map(|step| Fetch { from, index, step }))
     }
 
     /// A new counter of `n` rounds, unique in the phase.

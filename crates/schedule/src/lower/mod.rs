@@ -209,6 +209,15 @@ struct Nest {
     entered: Vec<((AxisId, u32), Size)>,
 }
 
+impl Nest {
+    /// Moves the point along an axis.
+    fn advance(&mut self, axis: AxisId, by: Size) {
+        if let Some(span) = self.env.get_mut(&axis) {
+            span.base = &span.base + by;
+        }
+    }
+}
+
 impl<'s> Lowerer<'s> {
     fn new(s: &'s Scheduled) -> Self {
         Lowerer { s, phase: Phase::default(), placed: FxHashMap::default(), counters: 0 }
@@ -376,9 +385,7 @@ impl<'s> Lowerer<'s> {
         }
         if self.s.stages[nest.stage].micro.is_some() {
             if self.s.stages[nest.stage].micro.is_some_and(|m| nest.loops.len() == 2 + m.depth) {
-                let mut body = self.panels_ahead(&nest)?;
-                body.extend(self.tile(&nest)?);
-                return Ok(body);
+                return self.tile(&nest);
             }
         } else if self.folds(nest.stage, head.axis) {
             return self.fold(nest);
