@@ -29,13 +29,15 @@ from svod._svod import (
     Tensor,
     TraceError,
     Variable,
+    _Decisions,
     _is_tracing,
     _same,
     _signature,
     _Trace,
+    _values_of,
     prepare,
 )
-from svod._tree import key, rebuilder, rebuilt, taken
+from svod._tree import key, places, rebuilder, rebuilt, taken
 from svod.nn._module import tensors_of
 
 __all__ = ["Jitted", "jit"]
@@ -63,6 +65,9 @@ class _Traced:
     # Parameters of modules that it was traced with, as constants, and their values then.
     constants: list[Tensor]
     values: list[Tensor]
+    # The shapes that its arrays have, as declared, and what it was told of sizes: it serves calls where that is true.
+    shapes: list[tuple[Any, ...]]
+    decisions: _Decisions | None
     # The number of the call that used it last.
     used: int = 0
 
@@ -79,6 +84,8 @@ class _Signature:
         of: defaultdict[Any, list[str]] = defaultdict(list)
         for parameter in parameters:
             of[parameter.kind].append(parameter.name)
+        # What arguments beyond the others by position are called together.
+        self.rest = "".join(of[inspect.Parameter.VAR_POSITIONAL])
         self.unnamed = len(of[inspect.Parameter.POSITIONAL_ONLY])
         self.positional = of[inspect.Parameter.POSITIONAL_ONLY] + of[inspect.Parameter.POSITIONAL_OR_KEYWORD]
         self.keyword = of[inspect.Parameter.KEYWORD_ONLY]
@@ -86,6 +93,12 @@ class _Signature:
         # So many arguments by position alone are as they should be.
         self.enough = sys.maxsize if self.keyword else len(self.positional)
         self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+
+    def names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+        """What the function calls each tensor among arguments whose structures these are, in their order."""
+        more = [f"{self.rest}[{i}]" for i in range(len(args) - len(self.positional))]
+        given = [*zip([*self.positional, *more], args, strict=False), *kwargs.items()]
+        return [place for name, structure in given for place in places(structure, name)]
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same arguments, by position where that is possible, and defaults where none are given.
@@ -147,7 +160,8 @@ class Jitted(Generic[P, R]):
         self._max_traces = max_traces
         self._config = config
         self._parameters = _Signature(function)
-        self._traces: dict[Hashable, _Traced] = {}
+        # Several of a kind where the function asked how sizes compare.
+        self._traces: dict[Hashable, list[_Traced]] = {}
         self._calls = 0
         self._lock = threading.RLock()
         _all.add(self)
@@ -193,7 +207,7 @@ class Jitted(Generic[P, R]):
     @property
     def traces(self) -> int:
         """Number of kinds of arguments that were traced and are kept."""
-        return len(self._traces)
+        return sum(map(len, self._traces.values()))
 
     def clear(self) -> None:
         """Forgets all traces."""
@@ -209,13 +223,8 @@ class Jitted(Generic[P, R]):
 
     def _with_names(self, message: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """The message of the plan, with the names of parameters in place of numbers of inputs."""
-        args, kwargs = self._parameters.bound(args, kwargs)
-        names: list[str] = []
-        given = [*zip(self._parameters.positional, args, strict=False), *kwargs.items()]
-        for name, value in given:
-            arrays: list[Any] = []
-            key(value, arrays, [])
-            names += [name if len(arrays) == 1 else f"{name}, array {i}" for i in range(len(arrays))]
+        structures = taken(self._parameters.bound(args, kwargs), [], lambda value: value)
+        names = self._parameters.names(*structures)
         message = message.removeprefix("execute: ")
         return re.sub(r"input (\d+)", lambda found: dict(enumerate(names)).get(int(found[1]), found[0]), message)
 
@@ -239,22 +248,39 @@ class Jitted(Generic[P, R]):
                 shapes[len(arrays)] = self._shapes[name]
             parts.append((name, key(value, arrays, sizes)))
         kind = (tuple(parts), _signature(arrays, [*shapes]))
-        trace = self._known(kind)
+        trace = self._known(kind, arrays, sizes)
         if trace is None:
             with self._lock:
                 # Another thread may have traced it meanwhile.
-                trace = self._known(kind) or self._trace(args, kwargs, shapes)
-                self._traces[kind] = self._used(trace)
-                while len(self._traces) > self._max_traces:
-                    self._traces.pop(min(self._traces, key=lambda known: self._traces[known].used))
+                trace = self._known(kind, arrays, sizes)
+                if trace is None:
+                    trace = self._used(self._trace(args, kwargs, shapes, sizes))
+                    current = [known for known in self._traces.get(kind, ()) if _is_current(known)]
+                    self._traces[kind] = [*current, trace]
+                    self._forget()
         return trace, arrays, sizes
 
-    def _known(self, kind: Hashable) -> _Traced | None:
-        """The trace of a kind, if there is one whose constants still have their values."""
-        trace = self._traces.get(kind)
-        if trace is None or (trace.constants and not _same(trace.constants, trace.values)):
-            return None
-        return self._used(trace)
+    def _known(self, kind: Hashable, arrays: list[Any], sizes: list[Size]) -> _Traced | None:
+        """The trace of a kind for these arrays and sizes, if there is one whose constants still have their values."""
+        for trace in self._traces.get(kind, ()):
+            if not _is_current(trace):
+                continue
+            if trace.decisions is None or trace.decisions.hold(_values_of(sizes, trace.shapes, arrays)):
+                return self._used(trace)
+        return None
+
+    def _forget(self) -> None:
+        """Lets the traces go that were used least recently, as far as there are too many."""
+        while self.traces > self._max_traces:
+            kind, oldest = min(
+                ((kind, trace) for kind, traces in self._traces.items() for trace in traces),
+                key=lambda known: known[1].used,
+            )
+            rest = [trace for trace in self._traces[kind] if trace is not oldest]
+            if rest:
+                self._traces[kind] = rest
+            else:
+                del self._traces[kind]
 
     def _used(self, trace: _Traced) -> _Traced:
         self._calls += 1
@@ -274,7 +300,9 @@ class Jitted(Generic[P, R]):
         positional = [array(name, value) for name, value in zip(names, args, strict=False)]
         return (*positional, *args[len(positional) :]), {name: array(name, value) for name, value in kwargs.items()}
 
-    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, tuple[Any, ...]]) -> _Traced:
+    def _trace(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, tuple[Any, ...]], sizes: list[Size]
+    ) -> _Traced:
         held: list[Any] = []
         holders: list[Any] = []
 
@@ -289,15 +317,16 @@ class Jitted(Generic[P, R]):
         given: list[Any] = []
         structure = taken((args, kwargs), given, constant)
         inputs: list[Tensor] = []
-        trace = _Trace()
+        declared = [shapes.get(i, tuple(array.shape)) for i, array in enumerate(given)]
+        trace = _Trace(_values_of(sizes, declared, given))
         slot = 0
-        for i, array in enumerate(given):
-            shape = shapes.get(i, tuple(array.shape))
+        for array, shape, name in zip(given, declared, self._parameters.names(*structure), strict=True):
+            called = f"argument `{name}`"
             if isinstance(array, Tensor):
-                inputs.append(trace.placeholder_for(array, shape, slot))
+                inputs.append(trace.placeholder_for(array, shape, slot, called))
                 slot += 1 if isinstance(array.device, str) else len(array.device)
             else:
-                inputs.append(trace.placeholder(shape, array.dtype, slot))
+                inputs.append(trace.placeholder(shape, array.dtype, slot, called))
                 slot += 1
         args, kwargs = rebuilt(structure, inputs)
         constants = [tensor for holder in holders if not isinstance(holder, type) for tensor in tensors_of(holder)]
@@ -323,7 +352,13 @@ class Jitted(Generic[P, R]):
         graph = str(Graph(*outputs)) if outputs else ""
         plan = prepare(*outputs, inputs=inputs, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
-        return _Traced(plan, variables, graph, rebuilder(shape), numbers, held, constants, values)
+        make, told = rebuilder(shape), trace.decisions()
+        return _Traced(plan, variables, graph, make, numbers, held, constants, values, declared, told)
+
+
+def _is_current(trace: _Traced) -> bool:
+    """Whether the constants that a trace was made with still have their values."""
+    return not trace.constants or _same(trace.constants, trace.values)
 
 
 def _values(sizes: list[Size], wanted: frozenset[str]) -> dict[str, int]:
@@ -368,7 +403,9 @@ def jit(
     traced and compiled anew: Python's numbers, of which `np.float64` is one, text, slices, ranges, sets, and whatever
     else is equal to others by value; other objects, such as `self`, by identity and by their attributes, those of
     objects among them included, but for what arrays and containers of over 1000 items hold. `shapes` declares
-    shapes of arguments by name, whose variables any size may take. `config` is what the function is prepared with,
+    shapes of arguments by name, whose variables any size may take. Where the function asks how sizes compare
+    (`if x.shape[0] > 100`), it is told what is so in the call that it is traced for, and is traced anew for a call
+    in which another answer is true. `config` is what the function is prepared with,
     in place of the surrounding one.
 
     Results are tensors of their own, in the structure that the function gives; sizes are the numbers that they

@@ -95,6 +95,10 @@ def custom(
 
     An exception of the function reaches whoever computes the result, as it is.
 
+    The tensor holds the function, and the function whatever it refers to. An object that holds a tensor whose function
+    refers to the object (`self.y = svod.custom(self.f, self.x)`) is collected as other cycles are, unless several
+    tensors or plans that live on share the function: then set these to `None`, or refer to the object weakly.
+
     >>> import numpy as np, svod
     >>> x = svod.Tensor([3.0, 1.0, 2.0])
     >>> y = svod.custom(np.sort, x + 1)

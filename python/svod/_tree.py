@@ -5,23 +5,18 @@ from __future__ import annotations
 import copy
 import dataclasses
 import operator
-from collections.abc import Callable, Hashable, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
 
-from svod._svod import Size, Tensor, Variable
+from svod._svod import Size, Tensor, Variable, _state
 from svod.nn._module import Module
 
-__all__ = ["Slot", "held", "key", "rebuilder", "rebuilt", "taken"]
+__all__ = ["Slot", "held", "key", "places", "rebuilder", "rebuilt", "taken"]
 
 _BY_VALUE = frozenset({bool, int, str, bytes, type(None)})
-_CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
-# Items of a container among an object's attributes that are looked at in each call.
-_MOST = 1000
-# Whose attributes are not looked at.
-_SHARED = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _ARRAY = "array"
 
 
@@ -49,6 +44,24 @@ def taken(value: Any, arrays: list[Any], other: Callable[[Any], Any]) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _mapped(value, lambda item: taken(item, arrays, other))
     return other(value)
+
+
+def places(structure: Any, name: str) -> Iterator[str]:
+    """What a program calls each slot of a structure of this name, in their order: `x`, `x[0]`, `x['a']`."""
+    if isinstance(structure, Slot):
+        yield name
+    elif isinstance(structure, dict):
+        for key, item in structure.items():
+            yield from places(item, f"{name}[{key!r}]")
+    elif isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        for field in structure._fields:
+            yield from places(getattr(structure, field), f"{name}.{field}")
+    elif isinstance(structure, (list, tuple)):
+        for i, item in enumerate(structure):
+            yield from places(item, f"{name}[{i}]")
+    elif dataclasses.is_dataclass(structure) and not isinstance(structure, type):
+        for one in dataclasses.fields(structure):
+            yield from places(getattr(structure, one.name), f"{name}.{one.name}")
 
 
 def rebuilt(structure: Any, tensors: Sequence[Any]) -> Any:
@@ -145,55 +158,6 @@ def _by_value(value: Any) -> Hashable:
         return kind, value
     # 0.0 and -0.0 are equal, NaN is not equal to itself.
     return (kind, repr(value)) if isinstance(value, (bool, int, float, complex, str, bytes)) else None
-
-
-def _state(value: Any, objects: list[Any] | None = None) -> Hashable:
-    """What tells an object from others and from what it was before: its identity, and its attributes, those of objects
-    among them included. Numbers and text count by value, containers by content, other objects by identity: these are
-    added to `objects`. `jit` asks at every call."""
-    state: list[Hashable] = [id(value)]
-    seen = {id(value)}
-    own = _attributes(value)
-    state.append(tuple(own))
-    work: list[Any] = list(own.values())
-    while work:
-        item = work.pop()
-        kind: Any = type(item)
-        if kind in _BY_VALUE:
-            state.append(kind)
-            state.append(item)
-            continue
-        if kind in _CONTAINERS:
-            state.append((kind, len(item)))
-            if len(item) > _MOST:
-                state.append(id(item))
-            elif kind is dict:
-                state.append(tuple(map(_name, item)))
-                work.extend(item.values())
-            elif kind is list or kind is tuple:
-                work.extend(item)
-            else:
-                state.append(frozenset(map(_name, item)))
-                if objects is not None:
-                    objects.extend(item)
-            continue
-        if kind is not Tensor and (known := _by_value(item)) is not None:
-            state.append(known)
-            continue
-        state.append(id(item))
-        if objects is not None:
-            objects.append(item)
-        if kind is not Tensor and id(item) not in seen:
-            seen.add(id(item))
-            own = _attributes(item)
-            state.append(tuple(own))
-            work.extend(own.values())
-    return tuple(state)
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """An object's attributes, if it is one that has them for itself: not a class, a function or a module."""
-    return {} if isinstance(value, _SHARED) else getattr(value, "__dict__", {})
 
 
 def _name(name: Any) -> Hashable:

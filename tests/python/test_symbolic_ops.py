@@ -306,3 +306,55 @@ def test_e6_a_product_of_depth_0_at_a_run_is_0(most: int, width: int, epilogue: 
     for count in (5, 0, most, 0):
         plan.execute(np.ones((count, width), np.float32))
         np.testing.assert_array_equal(plan.outputs[0].numpy(), np.full((width, width), count + epilogue, np.float32))
+
+
+EMPTY: list[tuple[str, Callable[[svod.Tensor], svod.Tensor]]] = [
+    ("max", lambda x: x.max(0)),
+    ("min", lambda x: x.min(0, keepdim=True)),
+    ("max", lambda x: (x > 0).max(0)),
+    ("max", lambda x: (x * 2).max().exp()),
+    ("argmax", lambda x: x.argmax(0)),
+    ("argmin", lambda x: x.argmin()),
+    ("max", lambda x: F.relu(x[:, 1:3].max((0, 1)))),
+    ("max", lambda x: svod.iterate(2, lambda i, v: v + x.max(0), svod.zeros(4))),
+    ("max", lambda x: svod.iterate(2, lambda i, v: v * x.max(), x).sum(0)),
+]
+
+
+@pytest.mark.parametrize(("op", "fold"), EMPTY)
+def test_d4_a_fold_of_nothing_is_refused_by_the_run_as_when_it_is_built(
+    op: str, fold: Callable[[svod.Tensor], svod.Tensor]
+) -> None:
+    z = svod.Variable("z", 0, 9)
+    x = svod.empty(z, 4)
+    plan = fold(x).prepare(inputs=[x])
+    for size in (9, 1):
+        given = svod.Tensor(FIXED[:size])
+        plan.execute(FIXED[:size])
+        np.testing.assert_allclose(plan.outputs[0].numpy(), fold(given).numpy(), rtol=1e-6)
+    before = plan.outputs[0].numpy()
+    refused = rf"^{op}.*: no element along axis [01] of \w+\[.*z.*\], where z = 0$"
+    for run in (plan.execute, plan.run, plan.execute_profiled):
+        with pytest.raises(svod.ArgumentError, match=refused):
+            run(FIXED[:0])
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), before)
+    assert plan.variables == {"z": 1}
+    with pytest.raises(svod.ArgumentError, match=f"{op}: no element along axis"):
+        fold(svod.zeros(0, 4))
+    with pytest.raises(svod.ArgumentError, match=refused):
+        fold(svod.arange(36).cast("float32").reshape(9, 4)[: z.bind(0)]).numpy()
+
+
+def test_d4_a_fold_of_nothing_that_has_a_value_runs() -> None:
+    z = svod.Variable("z", 0, 9)
+    x = svod.empty(z, 4)
+    folds = (lambda x: x.softmax(0), lambda x: x.logsumexp(0), lambda x: x.sum(0), lambda x: x.cummax(0))
+    plan = svod.prepare(*(fold(x) for fold in folds), inputs=[x])
+    for size in (0, 5, 0):
+        plan.execute(FIXED[:size])
+        for output, fold in zip(plan.outputs, folds, strict=True):
+            np.testing.assert_allclose(output.numpy(), fold(svod.Tensor(FIXED[:size])).numpy(), rtol=1e-5)
+    # Of rows that are not folded there may be none.
+    plan = x.max(1).prepare(inputs=[x])
+    plan.execute(FIXED[:0])
+    assert plan.outputs[0].shape == (0,)

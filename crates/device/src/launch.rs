@@ -280,6 +280,36 @@ impl LaunchExpr {
         Ok(value)
     }
 
+    /// The size with the same value, where there is one: only what is proven not negative is divided alike.
+    pub fn to_size(&self) -> Option<Size> {
+        let mut sizes: Vec<Size> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let size = match node {
+                Node::Const(c) if c.dtype().is_int() => Size::from(i64::try_from(c.as_i128()).ok()?),
+                Node::Var(v) => Size::from(v),
+                Node::Alu(op, operands) => {
+                    let operand = |at: usize| operands.get(at).map(|i| &sizes[*i as usize]);
+                    let (a, b) = (operand(0)?, operand(1));
+                    let positive = || a.bounds().0 >= 0 && b.is_some_and(|b| b.bounds().0 >= 0);
+                    match op {
+                        Alu::Neg => -a,
+                        Alu::Add => a + b?,
+                        Alu::Sub => a - b?,
+                        Alu::Mul => a * b?,
+                        Alu::Max => a.max(b?.clone()),
+                        Alu::IDiv if positive() => a.floordiv(b?),
+                        Alu::Rem if positive() => a.modulo(b?),
+                        _ => return None,
+                    }
+                }
+                Node::After(i) => sizes[*i as usize].clone(),
+                _ => return None,
+            };
+            sizes.push(size);
+        }
+        sizes.pop().filter(|size| size.fault().is_none())
+    }
+
     fn ones() -> [LaunchExpr; 3] {
         [1.into(), 1.into(), 1.into()]
     }
@@ -380,8 +410,12 @@ impl fmt::Display for Dimension {
     }
 }
 
+/// As the size with the same value is written, where there is one.
 impl fmt::Display for LaunchExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(size) = self.to_size() {
+            return size.fmt(f);
+        }
         let mut texts: Vec<String> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             let operand = |i: &u32| texts[*i as usize].as_str();

@@ -295,6 +295,7 @@ fn e2_the_text_parses_back_to_the_same_nodes() {
         x.take(1, &index).unwrap(),
         x.scan(Monoid::Max, 0, false).unwrap().flip(&[1]).unwrap(),
         x.window(1, 2, 1, 1).unwrap(),
+        UOp::range(Size::from(&n) - 1).unwrap().non_empty(Monoid::Max, &[0]).unwrap(),
         disk,
         x.clone(),
     ];

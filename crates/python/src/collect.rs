@@ -2,7 +2,10 @@
 //!
 //! A tensor holds a function of `svod.custom` by its graph, which other tensors may share. The collector has to be told of
 //! each reference once, and of none that somebody else holds: an object tells of those functions that it alone
-//! keeps alive ([`HeldFunctions`]). While a thread is at work in svod, which may share them for a moment, nothing is
+//! keeps alive ([`HeldFunctions`]). Of a function that several of them share none may tell: if the one that does is
+//! garbage and another is not, the collector would clear a function that is in use, for the other one has said
+//! nothing of it; and if all do, its references are counted more often than there are. A cycle through a function that
+//! several live tensors share is therefore not collected, which `svod.custom` says. While a thread is at work in svod, which may share them for a moment, nothing is
 //! told; that thread began with the interpreter's lock held ([`crate::fork`]), which the collector holds now.
 
 use std::sync::atomic::{AtomicBool, Ordering};

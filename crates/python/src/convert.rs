@@ -32,7 +32,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Tensors {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match given.cast::<PyTensor>() {
             Ok(one) => Ok(Tensors(vec![one.to_owned().unbind()])),
-            Err(_) => given.extract().map(Tensors),
+            Err(_) => given.extract().map(Tensors).map_err(|error| of_type("a tensor, or several,", &given, error)),
         }
     }
 }
@@ -43,7 +43,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Names {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match given.extract::<String>() {
             Ok(one) => Ok(Names(vec![one])),
-            Err(_) => given.extract().map(Names),
+            Err(_) => given.extract().map(Names).map_err(|error| of_type("a name, or several,", &given, error)),
         }
     }
 }
@@ -64,7 +64,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyOperand {
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         operand(&given)?.map(AnyOperand).ok_or_else(|| {
-            let class = given.get_type().name().map_or_else(|_| "object".into(), |n| n.to_string());
+            let class = class_of(&given);
             PyErr::from(Class::DType.raise(format!("expected a tensor, an array or a number, not {class}")))
         })
     }
@@ -74,10 +74,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axes {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match given.cast::<PySequence>() {
+        let axes = match given.cast::<PySequence>() {
             Ok(several) => several.extract().map(Axes),
             Err(_) => given.extract().map(|one| Axes(vec![one])),
-        }
+        };
+        axes.map_err(|error| of_type("an integer, or several,", &given, error))
     }
 }
 
@@ -107,7 +108,9 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
 /// The one of two names for an argument that was used.
 pub fn either<T>(axis: Option<T>, dim: Option<T>) -> PyResult<Option<T>> {
     match (axis, dim) {
-        (Some(_), Some(_)) => Err(PyTypeError::new_err("axis and dim are one argument: give only one of them")),
+        (Some(_), Some(_)) => {
+            Err(Class::ArgumentType.raise("axis and dim are one argument: give only one of them").into())
+        }
         (axis, dim) => Ok(axis.or(dim)),
     }
 }
@@ -130,12 +133,22 @@ pub fn integer(name: &str, given: &Bound<'_, PyAny>) -> Result<i64> {
 
 /// Integers given one by one or as one sequence.
 pub fn integers(given: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
-    if given.len() == 1
-        && let Ok(sequence) = given.get_item(0)?.cast::<PySequence>()
-    {
-        return sequence.extract();
+    let one = if given.len() == 1 { Some(given.get_item(0)?) } else { None };
+    let all = one.filter(|one| one.cast::<PySequence>().is_ok()).unwrap_or_else(|| given.as_any().clone());
+    all.extract().map_err(|error| of_type("an integer, or several,", &all, error))
+}
+
+/// The error of an argument, which says what is expected where its type is another one. PyO3 notes which argument it is.
+fn of_type(expected: &str, given: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    match error.is_instance_of::<PyTypeError>(given.py()) {
+        true => Class::ArgumentType.raise(format!("{expected} is expected, not {given:?}")).into(),
+        false => error,
     }
-    given.extract()
+}
+
+/// The name of an object's class.
+pub fn class_of(given: &Bound<'_, PyAny>) -> String {
+    given.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string())
 }
 
 /// What stands between the brackets, and the values for this run of the variables there.

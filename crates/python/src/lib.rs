@@ -35,6 +35,7 @@ mod plan;
 mod schedule;
 mod scope;
 mod size;
+mod state;
 mod step;
 mod tensor;
 mod trace;
@@ -68,11 +69,13 @@ mod _svod {
     #[pymodule_export]
     use crate::size::{PySize, PyVariable};
     #[pymodule_export]
+    use crate::state::_state;
+    #[pymodule_export]
     use crate::step::{_custom, _iterate};
     #[pymodule_export]
     use crate::tensor::PyTensor;
     #[pymodule_export]
-    use crate::trace::{_is_tracing, _same, _signature, PyTrace};
+    use crate::trace::{_is_tracing, _same, _signature, _values_of, PyDecisions, PyTrace};
     #[pymodule_export]
     use crate::worker::_serve;
 

@@ -1,6 +1,5 @@
 //! Symbolic sizes: the classes `Variable` and `Size`, and arguments that may be either or a number.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBool, PyFloat, PySequence, PyTuple, PyType};
@@ -8,10 +7,10 @@ use pyo3::{IntoPyObjectExt, PyTypeInfo};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use svod_ir::size::{BoundVariable, Size, Variable};
-use svod_tensor::{Operand, Tensor, TensorError};
+use svod_tensor::{Comparison, Operand, Tensor, TensorError, Trace};
 
-use crate::convert::integer;
-use crate::error::{Class, Result};
+use crate::convert::{class_of, integer};
+use crate::error::{Class, Raised, Result};
 use crate::tensor::{Made, PyTensor};
 
 /// A named integer between two bounds, both included: a size that each run of a plan may choose.
@@ -40,7 +39,8 @@ pub struct PyVariable(Variable);
 /// Arithmetic gives sizes, `//` and `%` floor; with floats, and where it divides by `/`, a 0-d tensor. A
 /// size whose variables have values is an integer to Python, and is compared as one. Else an order is known
 /// where the bounds of the variables decide it, and raises `ShapeError` where they do not; sizes that may differ
-/// are not equal.
+/// are not equal. While `jit` traces a function, sizes compare as they do in the call that it traces for; what is
+/// compiled serves the calls in which they compare alike.
 ///
 /// >>> import svod
 /// >>> n = svod.Variable("n", 1, 512)
@@ -141,8 +141,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnySize {
         let data = given.is_instance_of::<PyBool>() || given.cast::<PyTensor>().is_ok();
         let number = if data { None } else { given.extract().ok() };
         let number: i64 = number.ok_or_else(|| {
-            let class = given.get_type().name().map_or_else(|_| "object".into(), |n| n.to_string());
-            PyTypeError::new_err(format!("a size is an integer, a svod.Variable or a svod.Size, not {class}"))
+            let class = class_of(&given);
+            let message = format!("a size is an integer, a svod.Variable or a svod.Size, not {class}");
+            PyErr::from(Class::ArgumentType.raise(message))
         })?;
         Ok(AnySize { size: number.into(), values: Vec::new() })
     }
@@ -199,25 +200,61 @@ fn at_values(AnySize { size, values }: &AnySize) -> Size {
     if values.is_empty() { size.clone() } else { size.substitute(&value) }
 }
 
-/// The order of two sizes. Whether they are equal is always answered, for they are compared in shapes and
-/// looked for in lists: sizes of which that depends on the variables are not.
+/// Whether a comparison holds: at all sizes that the variables may have, or in the call that a function is traced for.
+///
+/// # Errors
+/// Where that differs from iteration to iteration of a loop whose body is traced.
+fn decided(a: &Size, by: Comparison, b: &Size, text: &dyn Fn() -> String) -> Result<Option<bool>> {
+    let known = by.decided(a, b).or_else(|| Trace::decide(a, by, b));
+    if known.is_none()
+        && let Some(of) = [a.variables(), b.variables()].concat().iter().find(|v| v.is_internal())
+    {
+        return Err(Class::Trace.raise(format!(
+            "{}: the body of a loop runs once, to be recorded, and {of}, the number of the iteration, has no value to \
+             look at (`where` chooses by it, `custom` calls a function with it)",
+            text()
+        )));
+    }
+    Ok(known)
+}
+
+/// What says that a comparison has no answer.
+fn undecided(a: &Size, b: &Size, text: &str) -> Raised {
+    let mut variables = [a.variables(), b.variables()].concat();
+    variables.sort();
+    variables.dedup();
+    let ranges: Vec<String> = variables.iter().map(|v| format!("{v} in {}..{}", v.min(), v.max())).collect();
+    Class::Shape.raise(format!("{text} is true or false as {} is chosen", ranges.join(", ")))
+}
+
+/// The order of two sizes. Whether they are equal is answered also where that depends on the variables, for sizes are
+/// compared in shapes and looked for in lists: then they are not.
 fn compared(a: &AnySize, op: CompareOp, b: &AnySize) -> Result<bool> {
     let (a, b) = (&at_values(a), &at_values(b));
-    let (sign, answer) = match op {
-        CompareOp::Lt => ("<", a.lt(b)),
-        CompareOp::Le => ("<=", a.le(b)),
-        CompareOp::Gt => (">", a.gt(b)),
-        CompareOp::Ge => (">=", a.ge(b)),
-        CompareOp::Eq => return Ok(Size::eq(a, b) == Some(true)),
-        CompareOp::Ne => return Ok(Size::eq(a, b) != Some(true)),
+    let (sign, by, is) = match op {
+        CompareOp::Lt => ("<", Comparison::Less, true),
+        CompareOp::Ge => (">=", Comparison::Less, false),
+        CompareOp::Le => ("<=", Comparison::LessEqual, true),
+        CompareOp::Gt => (">", Comparison::LessEqual, false),
+        CompareOp::Eq => ("==", Comparison::Equal, true),
+        CompareOp::Ne => ("!=", Comparison::Equal, false),
     };
-    answer.ok_or_else(|| {
-        let mut variables = [a.variables(), b.variables()].concat();
-        variables.sort();
-        variables.dedup();
-        let ranges: Vec<String> = variables.iter().map(|v| format!("{v} in {}..{}", v.min(), v.max())).collect();
-        Class::Shape.raise(format!("{a} {sign} {b} is true or false as {} is chosen", ranges.join(", ")))
-    })
+    let text = || format!("{a} {sign} {b}");
+    match decided(a, by, b, &text)? {
+        Some(answer) => Ok(answer == is),
+        None if by == Comparison::Equal => Ok(!is),
+        None => Err(undecided(a, b, &text())),
+    }
+}
+
+/// Whether a size is not 0.
+fn is_some(size: &AnySize) -> Result<bool> {
+    let (size, zero) = (&at_values(size), &Size::ZERO);
+    let text = || format!("{size} != 0");
+    match decided(size, Comparison::Equal, zero, &text)? {
+        Some(answer) => Ok(!answer),
+        None => Err(undecided(size, zero, &text())),
+    }
 }
 
 /// What an operator of tensors makes of a size and a float; other objects know for themselves.
@@ -339,6 +376,11 @@ macro_rules! operators {
                 Ok(hasher.finish() as isize)
             }
 
+            /// Whether it is not 0.
+            fn __bool__(&self) -> Result<bool> {
+                is_some(&self.any())
+            }
+
             /// The value; raises unless every variable has one.
             fn __int__(&self) -> Result<i64> {
                 let own = self.any();
@@ -448,7 +490,7 @@ impl PySize {
     }
 
     /// The values of its variables, by name, as far as they have one.
-    fn _values(&self) -> BTreeMap<String, i64> {
+    pub fn _values(&self) -> BTreeMap<String, i64> {
         self.values.iter().map(|bound| (bound.variable().name().to_owned(), bound.value())).collect()
     }
 

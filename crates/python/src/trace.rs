@@ -1,5 +1,6 @@
 //! Tracing: functions that are called with placeholders, and what `jit` tells their arguments apart by.
 
+use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
@@ -7,12 +8,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_device::DeviceSpec;
 use svod_runtime::PrepareConfig;
-use svod_tensor::{Tensor, Trace, Traced};
+use svod_tensor::{Decision, Size, SizeValues, Tensor, Trace, Traced};
 
 use crate::array::dtype_of;
 use crate::dtype::AnyDType;
 use crate::error::Result;
-use crate::size::Extents;
+use crate::gil::allow;
+use crate::size::{Extents, PySize};
 use crate::tensor::{Made, PyTensor};
 
 /// A call of a function by `jit`, with placeholders for its arrays.
@@ -21,19 +23,22 @@ pub struct PyTrace(Trace);
 
 #[pymethods]
 impl PyTrace {
+    /// A trace for a call in which variables have these values.
     #[new]
-    fn new() -> PyTrace {
-        PyTrace(Trace::new(Traced::Function))
+    fn new(values: BTreeMap<String, i64>) -> PyTrace {
+        PyTrace(Trace::new(Traced::Function, SizeValues::new(values)))
     }
 
-    /// What stands for an array of this shape and type.
-    fn placeholder(&self, shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32) -> Made {
+    /// What stands for an array of this shape and type, which errors call so.
+    fn placeholder(&self, shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32, name: &str) -> Made {
         let shape = Extents::positive(shape)?;
+        self.0.name(slot, name);
         Ok(Tensor::placeholder(&DeviceSpec::CPU, &shape.sizes, dtype.0, slot, &self.0)?.into())
     }
 
-    /// What stands for a tensor of this shape.
-    fn placeholder_for(&self, tensor: &PyTensor, shape: &Bound<'_, PyTuple>, slot: u32) -> Made {
+    /// What stands for a tensor of this shape, which errors call so.
+    fn placeholder_for(&self, tensor: &PyTensor, shape: &Bound<'_, PyTuple>, slot: u32, name: &str) -> Made {
+        self.0.name(slot, name);
         Ok(tensor.0.placeholder_for(&Extents::positive(shape)?.sizes, slot, &self.0)?.into())
     }
 
@@ -46,6 +51,57 @@ impl PyTrace {
     ) -> Result<Bound<'py, PyAny>> {
         Ok(self.0.run(|| function.call(args, Some(kwargs)))?)
     }
+
+    /// What the function was told of sizes, which other calls share or not; none where it did not ask.
+    fn decisions(&self) -> Option<PyDecisions> {
+        let decisions = self.0.decisions();
+        (!decisions.is_empty()).then_some(PyDecisions(decisions))
+    }
+}
+
+/// What a traced function was told of sizes.
+#[pyclass(name = "_Decisions", module = "svod._svod", frozen)]
+pub struct PyDecisions(Vec<Decision>);
+
+#[pymethods]
+impl PyDecisions {
+    /// Whether all of it is so where variables have these values.
+    fn hold(&self, values: BTreeMap<String, i64>) -> bool {
+        let values = SizeValues::new(values);
+        self.0.iter().all(|decision| decision.holds(&values))
+    }
+
+    fn __repr__(&self) -> String {
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        texts.join(", ")
+    }
+}
+
+/// The values that variables have in a call with these sizes, and with arrays whose declared shapes these are.
+#[pyfunction]
+pub fn _values_of(
+    sizes: Vec<Py<PySize>>,
+    shapes: Vec<Bound<'_, PyTuple>>,
+    arrays: Vec<Bound<'_, PyAny>>,
+) -> Result<BTreeMap<String, i64>> {
+    let mut values = SizeValues::new(sizes.iter().flat_map(|size| size.get()._values()));
+    let mut known: Vec<(Size, i64)> = Vec::new();
+    for (shape, array) in shapes.iter().zip(&arrays) {
+        let declared = Extents::of(shape)?.sizes;
+        if declared.iter().all(|n| n.as_const().is_some()) {
+            continue;
+        }
+        let extents = match array.cast::<PyTensor>() {
+            Ok(tensor) => {
+                let tensor = &tensor.get().0;
+                allow(array.py(), || tensor.extents())?
+            }
+            Err(_) => array.cast::<PyUntypedArray>().map_err(PyErr::from)?.shape().to_vec(),
+        };
+        known.extend(declared.into_iter().zip(extents.into_iter().map(|n| n as i64)));
+    }
+    values.solve(known.iter().map(|(extent, number)| (extent, *number)));
+    Ok(values.into_pairs().into_iter().collect())
 }
 
 /// Whether this thread traces a function or the body of a loop.

@@ -7,7 +7,7 @@ use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::{StopCheck, Watch};
 use crate::machine::MachineSpeed;
 use crate::memory::Memory;
-use crate::plan::{ExecutionPlan, PlanInput};
+use crate::plan::{ExecutionPlan, PlanInput, Required};
 use crate::pool::Pool;
 use crate::prepack::PackCache;
 use crate::scalars::{self, Seen};
@@ -175,7 +175,8 @@ impl Context {
         let bodies = graph.bodies();
         let graphs = || iter::once(&graph).chain(bodies.iter().map(|(_, graph, _)| graph));
         let origins: Vec<_> = Pass::Trace.time(|| graphs().flat_map(Graph::origins).collect());
-        let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &origins };
+        let required = Required::of(&graph, &bodies);
+        let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &origins, required: &required };
         let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &used, config, &watch);
         let chosen = plan(&scheduled)?;
         if config.schedules.is_empty() {

@@ -89,6 +89,9 @@ pub enum Error {
         /// The kernels there are.
         known: String,
     },
+    /// A fold that has no value of nothing, at sizes at which there is nothing to fold.
+    #[error(transparent)]
+    NoElement(Box<NoElement>),
     /// A renderer failed.
     #[error(transparent)]
     Render(DeviceError),
@@ -151,6 +154,22 @@ pub enum Error {
     Device(DeviceError),
 }
 
+/// A fold that has no value of nothing, at sizes at which there is nothing to fold.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{op}{}: no element along axis {axis} of {operand}{}", at(line), where_values(values))]
+pub struct NoElement {
+    /// The fold.
+    pub op: String,
+    /// The axis.
+    pub axis: usize,
+    /// Type and extents of what is folded.
+    pub operand: String,
+    /// The values of the extent's variables, each as `n = 0`.
+    pub values: Vec<String>,
+    /// The line of the user's program that folds, where it is known.
+    pub line: Option<Origin>,
+}
+
 /// A value for a variable that it cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VariableError {
@@ -194,6 +213,16 @@ pub enum VariableError {
 /// `, from a.py:3`: the first line, as a message goes on.
 fn from_lines(origins: &[Origin]) -> String {
     origins.first().map(|origin| format!(", from {origin}")).unwrap_or_default()
+}
+
+/// ` at a.py:3`, as a message goes on.
+fn at(line: &Option<Origin>) -> String {
+    line.as_ref().map(|line| format!(" at {line}")).unwrap_or_default()
+}
+
+/// `, where n = 0`.
+fn where_values(values: &[String]) -> String {
+    if values.is_empty() { String::new() } else { format!(", where {}", values.join(" and ")) }
 }
 
 impl From<DeviceError> for Error {

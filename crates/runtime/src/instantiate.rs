@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::host::{self, HostStep};
 use crate::interrupt::Watch;
 use crate::memory::Memory;
-use crate::plan::{BuildError, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Role};
+use crate::plan::{BuildError, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Required, Role};
 use crate::prepack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
@@ -124,6 +124,8 @@ pub(crate) struct Use<'a> {
     pub inputs: &'a [PlanInput],
     /// Where its nodes were made.
     pub origins: &'a [Option<&'a Origin>],
+    /// What sizes have to satisfy.
+    pub required: &'a [Required],
 }
 
 /// A plan that runs `scheduled` for a graph.
@@ -172,9 +174,9 @@ fn attach(
     graph: &Use,
     config: &PrepareConfig,
 ) -> Result<ExecutionPlanBuilder> {
-    let Use { key, shapes, inputs, origins } = *graph;
+    let Use { key, shapes, inputs, origins, required } = *graph;
     let mut builder = ExecutionPlanBuilder::new(context);
-    builder.planner(config.planner);
+    builder.planner(config.planner).require(required.to_vec());
     if let Some(threads) = config.threads {
         builder.threads(threads);
     }
@@ -302,7 +304,7 @@ pub fn instantiate_schedule(
         Slot::Buffer(i) => pre.buffers[i].shape.clone().into(),
     };
     let shapes: Vec<Shape> = pre.outputs.iter().map(shape).collect();
-    let graph = Use { key, shapes: &shapes, inputs, origins: &[] };
+    let graph = Use { key, shapes: &shapes, inputs, origins: &[], required: &[] };
     instantiate(context, &scheduled, &graph, config, &Watch::new(context.stop_check()))
 }
 

@@ -142,8 +142,7 @@ fn is_transcendental(op: &Op) -> bool {
 /// Whether a movement is never worth a buffer: what is below it has no more elements, or a window's
 /// few more, so that a wish for memory is passed on.
 fn passes_on(op: &Op) -> bool {
-    let mark = matches!(op, Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_));
-    mark || (op.is_movement() && !matches!(op, Op::Shrink(_)))
+    op.is_mark() || matches!(op, Op::Copy(_)) || (op.is_movement() && !matches!(op, Op::Shrink(_)))
 }
 
 /// Whether a reduction is a contraction with a tile to it: a float sum of products in which each

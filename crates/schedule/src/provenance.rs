@@ -139,7 +139,7 @@ impl Provenance {
 
 /// Whether an operation is more than arithmetic on elements, or moving them.
 fn is_main(op: &Op) -> bool {
-    let marks = matches!(op, Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_));
+    let marks = op.is_mark() || matches!(op, Op::Contiguous | Op::Copy(_));
     !(op.is_elementwise() || op.is_movement() || marks || matches!(op, Op::Const(_) | Op::Leaf(_) | Op::Size(_)))
 }
 

@@ -269,9 +269,8 @@ impl Build<'_> {
                 let v = self.value(sources[0], context.clone())?;
                 Ok(self.kernel.exprs.add(Expr::Bitcast(*to, v), *to))
             }
-            Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Contiguous | Op::Copy(_) => {
-                self.value(sources[0], context.clone())
-            }
+            op if op.is_mark() => self.value(sources[0], context.clone()),
+            Op::Contiguous | Op::Copy(_) => self.value(sources[0], context.clone()),
             Op::Reshape(_) => {
                 let below = self.graph.nodes()[sources[0] as usize].shape_arc().clone();
                 let index = self.reshape(&context.index, value.shape(), &below);

@@ -123,9 +123,7 @@ fn kept(node: &UOp, sources: &[NodeIndex], facts: &[Fact], graph: &Graph) -> Opt
 
 /// Whether a constant itself is kept, and not what it is computed from.
 fn is_kept(node: &UOp, fact: Fact) -> bool {
-    !repeats_or_moves(node.op())
-        && !matches!(node.op(), Op::Detach | Op::ContiguousBackward)
-        && fact.kept == Some(bytes(node))
+    !repeats_or_moves(node.op()) && !node.op().is_mark() && fact.kept == Some(bytes(node))
 }
 
 /// Whether a value has its operand's elements, all of them.

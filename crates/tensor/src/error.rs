@@ -101,10 +101,20 @@ pub enum TensorError {
     Stale,
     /// Data that is looked at while a function is traced, when there is none.
     #[error(
-        "a value inside of a traced function, or of the body of a loop, has no data to look at: it differs from call to \
-         call (`where` chooses by data, `custom` calls a function; a number as argument is part of the trace)"
+        "{op} of {value}{}: {what} runs once, to be recorded, and has no data to look at, which differs from {} \
+         (`where` chooses by data, `custom` calls a function with it{})",
+        following(from), what.differs(), what.static_hint()
     )]
-    Traced,
+    Traced {
+        /// What looks.
+        op: &'static str,
+        /// Type and extents of what is looked at.
+        value: String,
+        /// The placeholders that it follows from, as far as they have names.
+        from: Vec<String>,
+        /// What is traced.
+        what: Traced,
+    },
     /// A value of a trace that is used after it.
     #[error(
         "a value of a traced function, or of the body of a loop, is used after that has ended: it has no data outside; \
@@ -113,12 +123,14 @@ pub enum TensorError {
     Leaked,
     /// A tensor that is written by a function which does not own it, while that is traced.
     #[error(
-        "{op}: {what} writes an argument or a tensor from outside of it, which would happen once, when it is traced, and not \
-         with each call: return the new value, and assign it where the function is called (or write a `clone()`)"
+        "{op}: {what} writes {tensor}, which would happen once, when it is recorded, and not with each call: return the \
+         new value, and assign it where the function is called (or write a `clone()`)"
     )]
     Outside {
         /// The operation.
         op: &'static str,
+        /// What is written.
+        tensor: String,
         /// What is traced.
         what: Traced,
     },
@@ -181,7 +193,7 @@ impl TensorError {
             TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
             TensorError::NotExecuted | TensorError::Stale => ErrorKind::Execution,
-            TensorError::Traced | TensorError::Leaked | TensorError::Outside { .. } => ErrorKind::Trace,
+            TensorError::Traced { .. } | TensorError::Leaked | TensorError::Outside { .. } => ErrorKind::Trace,
             TensorError::Graph(error) => of_graph(error),
             TensorError::Runtime(error) => of_runtime(error),
             TensorError::Device(error) => of_device(error),
@@ -218,7 +230,7 @@ fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
     use svod_runtime::{Error, ScheduleGraphError};
     match error {
         Error::BindMismatch(_) | Error::BatchMismatch { .. } | Error::Variable(_) => ErrorKind::Value,
-        Error::BufferNotFound(_) => ErrorKind::Value,
+        Error::BufferNotFound(_) | Error::NoElement(_) => ErrorKind::Value,
         Error::UnknownShape(_) => ErrorKind::Shape,
         Error::UnknownDevice { .. } => ErrorKind::Device,
         Error::Graph(error) => of_graph(error),
@@ -251,6 +263,11 @@ fn of_device(error: &DeviceError) -> ErrorKind {
 /// ` at a.py:3`, as a message goes on.
 fn at(line: &Option<Origin>) -> String {
     line.as_ref().map(|line| format!(" at {line}")).unwrap_or_default()
+}
+
+/// `, which follows from argument `x``, as a message goes on.
+fn following(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(", which follows from {},", names.join(" and ")) }
 }
 
 fn axes_of_rank(rank: usize) -> String {

@@ -101,6 +101,7 @@ pub(crate) fn positions(op: &'static str, of: &Tensor, index: &[Index]) -> Resul
                     let given = show_operands(&[mask.uop()]);
                     return Err(TensorError::shape(op, format!("a mask of {given} over dimensions of {}", show(over))));
                 }
+                mask.check_known("indexing by a mask")?;
                 all.extend(mask.nonzero()?.into_iter().map(Index::Tensor));
             }
             other => all.push(other.clone()),

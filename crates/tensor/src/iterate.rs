@@ -12,7 +12,7 @@ use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_operands};
 use crate::memory::device_of;
 use crate::tensor::Tensor;
-use crate::trace::{Trace, Traced};
+use crate::trace::{SizeValues, Trace, Traced};
 
 impl Tensor {
     /// What `init` becomes when `body` computes it anew for each number of `times`, from the number and the
@@ -44,7 +44,11 @@ impl Tensor {
         let var = Variable::internal(&name, times.start, times.end - 1).map_err(TensorError::from)?;
         let begin: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
         let (carried, places) = spread(&begin)?;
-        let trace = Trace::new(Traced::Body);
+        let trace = Trace::new(Traced::Body, SizeValues::default());
+        places
+            .iter()
+            .enumerate()
+            .for_each(|(i, place)| trace.name(place.start as u32, format!("value {i} of the loop")));
         let mut params = Vec::with_capacity(carried.len());
         for (slot, value) in (0u32..).zip(&carried) {
             params.push(parameter(value, slot, &trace)?);

@@ -206,7 +206,8 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
             Op::ArgSort(axis, ..) => Some((0, count(&graph.nodes()[sources[0] as usize].shape()[*axis]) - 1)),
             Op::Cast(_) => fits(of(0).or(type_bounds(graph.nodes()[sources[0] as usize].dtype()))),
             Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) | Op::Window(..) => of(0),
-            Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) | Op::Shard(_) => of(0),
+            op if op.is_mark() => of(0),
+            Op::Contiguous | Op::Copy(_) | Op::Shard(_) => of(0),
             Op::Pad(_, fill) if !node.dtype().is_float() => {
                 of(0).map(|(a, b)| (a.min(fill.as_i128()), b.max(fill.as_i128())))
             }

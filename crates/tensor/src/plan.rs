@@ -16,6 +16,7 @@ use crate::lookups::Lookups;
 use crate::memory::as_computed;
 use crate::realize::{check_leaves, viewed, without_kernel};
 use crate::tensor::Tensor;
+use crate::trace::SizeValues;
 
 impl Tensor {
     /// Prepares the computation of this value: schedules, compiles and allocates, but does not run.
@@ -95,20 +96,6 @@ pub fn named(variables: &[(String, i64)]) -> Vec<(&str, i64)> {
     variables.iter().map(|(name, value)| (name.as_str(), *value)).collect()
 }
 
-/// An extent where these variables have these values.
-fn with(extent: &Size, values: &[(String, i64)]) -> Size {
-    extent.substitute(&|v| values.iter().find(|(name, _)| name == v.name()).map(|(_, value)| Size::from(*value)))
-}
-
-/// The value of the only variable of an extent, where it appears linearly and a value fits.
-fn solve(extent: &Size, value: i64) -> Option<(String, i64)> {
-    let [variable] = &extent.variables()[..] else { return None };
-    let at = |n: i64| extent.substitute(&|_| Some(Size::from(n))).as_const();
-    let (start, step) = (at(0)?, at(1)?.checked_sub(at(0)?)?);
-    let n = value.checked_sub(start)?.checked_div(step)?;
-    (at(n) == Some(value)).then(|| (variable.name().to_owned(), n))
-}
-
 fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
     let (mut given, mut leaves, mut constant) = (Vec::with_capacity(inputs.len()), Vec::new(), Vec::new());
     // Asked before they are realized.
@@ -136,7 +123,7 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
     if constants::compute(&graph, &leaves, config)? {
         graph = Graph::new(&roots);
     }
-    check_leaves(&graph, &leaves)?;
+    check_leaves("prepare", &graph, &leaves)?;
     let reads = |leaf: &Leaf| graph.nodes().iter().any(|n| matches!(n.op(), Op::Leaf(l) if l == leaf));
     if let Some((i, _)) = constant.iter().find(|(_, leaf)| !reads(&leaves[*leaf])) {
         let message = format!("input {i} was a constant when the expression was built; realize it before that");
@@ -264,10 +251,9 @@ impl Plan {
     /// A type or extents that do not fit the input. What does not follow from the extents keeps
     /// its present value.
     pub fn variables_of(&self, given: &[Given], variables: &[(&str, i64)]) -> Result<Vec<(String, i64)>> {
-        let mut found: Vec<(String, i64)> =
-            variables.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        let mut open: Vec<(usize, &Given, &Size, i64)> = Vec::new();
-        for (at, one) in given.iter().enumerate() {
+        let mut found = SizeValues::new(variables.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        let mut open: Vec<(&Given, Size, i64)> = Vec::new();
+        for one in given {
             let Some(Input { dtype, shape, .. }) = self.inputs.get(one.input) else {
                 let message = format!("input {} was given, but the plan has {}", one.input, self.inputs.len());
                 return Err(TensorError::value("execute", message));
@@ -280,27 +266,18 @@ impl Plan {
                 return Err(TensorError::shape("execute", self.misfit(one)));
             }
             let symbolic = shape.iter().zip(&one.extents).filter(|(n, _)| n.as_const().is_none());
-            open.extend(symbolic.map(|(n, extent)| (at, one, n, *extent as i64)));
+            open.extend(symbolic.map(|(n, extent)| (one, n.clone(), *extent as i64)));
         }
-        // An extent with one variable that is not known yet gives it, and maybe others with it.
-        loop {
-            let before = found.len();
-            for (_, _, extent, value) in &open {
-                found.extend(solve(&with(extent, &found), *value));
-            }
-            if found.len() == before {
-                break;
-            }
+        if open.is_empty() {
+            return Ok(found.into_pairs());
         }
-        let mut present: Vec<(String, i64)> = Vec::new();
+        found.solve(open.iter().map(|(_, extent, number)| (extent, *number)));
+        let mut present = found.clone();
         for bound in self.plan.values()? {
-            let name = bound.variable().name();
-            if !found.iter().any(|(known, _)| known == name) {
-                present.push((name.to_owned(), bound.value()));
-            }
+            present.add(bound.variable().name(), bound.value());
         }
-        for (_, one, extent, value) in open {
-            let now = with(&with(extent, &found), &present);
+        for (one, extent, value) in open {
+            let now = present.apply(&extent);
             if now.as_const() != Some(value) {
                 let why = match &now.variables()[..] {
                     [] => format!("{}; extent {extent} is {now}, not {value}", self.misfit(one)),
@@ -315,7 +292,7 @@ impl Plan {
                 return Err(TensorError::shape("execute", why));
             }
         }
-        Ok(found)
+        Ok(found.into_pairs())
     }
 
     fn misfit(&self, given: &Given) -> String {

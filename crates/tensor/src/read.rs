@@ -38,7 +38,7 @@ impl Tensor {
 
     /// The only element as a constant; realizes the tensor.
     pub fn item_const(&self) -> Result<Const> {
-        match *self.read(host_elements)? {
+        match *self.read("item", host_elements)? {
             [value] => Ok(value),
             ref values => Err(TensorError::value("item", format!("takes 1 element, not {}", values.len()))),
         }
@@ -46,7 +46,7 @@ impl Tensor {
 
     /// The memory of the elements, little endian, in row-major order; realizes the tensor.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.read(|leaf| Ok(buffer_of(leaf)?.to_vec()?))
+        self.read("to_vec", |leaf| Ok(buffer_of(leaf)?.to_vec()?))
     }
 
     /// Extents in memory; realizes the tensor, so that symbolic ones have a value.
@@ -54,6 +54,7 @@ impl Tensor {
         if let Ok(dims) = self.dims() {
             return Ok(dims);
         }
+        self.check_known("extents")?;
         self.realize()?;
         match self.uop().op() {
             Op::Leaf(leaf) => extents_of(leaf),
@@ -64,7 +65,7 @@ impl Tensor {
     /// The memory and the extents of the elements at one moment: of a plan's output, whose later
     /// runs overwrite it, a copy.
     pub fn snapshot(&self) -> Result<(Arc<Buffer>, Vec<usize>)> {
-        self.read(|leaf| {
+        self.read("snapshot", |leaf| {
             let (buffer, extents) = (buffer_of(leaf)?, extents_of(leaf)?);
             match output_of(leaf) {
                 Some(_) => Ok((Arc::new(buffer.to_device(buffer.storage().allocator())?), extents)),
@@ -75,16 +76,17 @@ impl Tensor {
 
     /// A copy of the elements in the host's memory and their extents, at one moment.
     pub fn copied(&self) -> Result<(Buffer, Vec<usize>)> {
-        self.read(|leaf| Ok((buffer_of(leaf)?.to_device(host()?.allocator())?, extents_of(leaf)?)))
+        self.read("copied", |leaf| Ok((buffer_of(leaf)?.to_device(host()?.allocator())?, extents_of(leaf)?)))
     }
 
     /// Realizes the tensor and reads its leaf, which no run of a plan writes meanwhile. What is spread
     /// over devices is gathered on the first of them.
-    fn read<T>(&self, get: impl FnOnce(&Leaf) -> Result<T>) -> Result<T> {
+    fn read<T>(&self, op: &'static str, get: impl FnOnce(&Leaf) -> Result<T>) -> Result<T> {
+        self.check_known(op)?;
         self.realize()?;
         if self.sharding().is_some() {
             let whole = Tensor::from_uop(self.uop().copy_to(&self.device())?);
-            return whole.read(get);
+            return whole.read(op, get);
         }
         let node = self.uop();
         let _held = node.op().leaf().and_then(output_of).and_then(Memory::hold);
@@ -103,6 +105,7 @@ impl Tensor {
 
     /// The buffer that holds exactly the elements; realizes the tensor.
     pub fn buffer(&self) -> Result<Arc<Buffer>> {
+        self.check_known("buffer")?;
         self.realize()?;
         match self.uop().op() {
             Op::Leaf(leaf) => buffer_of(leaf),
@@ -122,7 +125,7 @@ pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
         return Err(TensorError::NotExecuted);
     }
     if matches!(leaf.class(), LeafClass::Input(_)) {
-        return Err(trace::unknown(leaf.data().trace()));
+        return Err(trace::unknown("read", &UOp::leaf(leaf.clone())?, leaf.data().trace()));
     }
     let base = memory.buffer();
     let count = extents_of(leaf)?.iter().product();

@@ -55,6 +55,9 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfi
     let mut pending = Vec::new();
     for tensor in tensors {
         let node = tensor.uop();
+        if !node.is_memory() {
+            trace::check_known("realize", &node)?;
+        }
         match without_kernel(&node)? {
             Some(value) => tensor.settle(&node, value)?,
             None => pending.push(node),
@@ -81,7 +84,7 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     let mut nodes: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
     let graph = Graph::new(&nodes);
     let _held = hold_outputs(&graph);
-    let volatile = check_leaves(&graph, &[])?;
+    let volatile = check_leaves("realize", &graph, &[])?;
     let (lookups, flags) = Lookups::of(&graph, &[])?;
     nodes.extend(flags);
     let (roots, places) = spread(&nodes)?;
@@ -111,12 +114,12 @@ fn hold_outputs(graph: &Graph) -> Vec<impl Drop> {
     graph.nodes().iter().filter_map(|node| node.op().leaf()).filter_map(output_of).filter_map(Memory::hold).collect()
 }
 
-/// The storages of a graph that may change later.
+/// The storages of a graph that may change later; `op` is what wants them.
 ///
 /// # Errors
 /// Outputs of plans that were not executed, or that were executed again since; what a function is
 /// being traced for, except as one of `inputs`.
-pub(crate) fn check_leaves(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
+pub(crate) fn check_leaves(op: &'static str, graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
     let mut volatile = Vec::new();
     for node in graph.nodes() {
         let Op::Leaf(leaf) = node.op() else { continue };
@@ -132,7 +135,7 @@ pub(crate) fn check_leaves(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
             return Err(TensorError::unsupported("realize", NO_MEMORY));
         }
         if matches!(leaf.class(), LeafClass::Input(_)) && !inputs.contains(leaf) {
-            return Err(trace::unknown(leaf.data().trace()));
+            return Err(trace::unknown(op, node, leaf.data().trace()));
         }
         if !leaf.class().is_constant() {
             volatile.push(leaf.storage());
@@ -173,7 +176,7 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         return Ok(Some(UOp::leaf(same)?));
     }
     let _held = output_of(&leaf).and_then(Memory::hold);
-    check_leaves(&Graph::new(std::slice::from_ref(node)), &[])?;
+    check_leaves("realize", &Graph::new(std::slice::from_ref(node)), &[])?;
     let copy: Buffer = {
         let buffer = buffer_of(&leaf)?;
         buffer.to_device(buffer.storage().allocator())?

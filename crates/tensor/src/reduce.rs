@@ -160,7 +160,10 @@ impl Tensor {
     fn below_greatest(&self, op: &'static str, axis: i64) -> Result<Tensor> {
         let wide = self.widened()?;
         let at = axis_of(op, axis, wide.shape().len())?;
-        if wide.shape()[at] == Size::ZERO { Ok(wide) } else { wide.sub(wide.max(Some(&[axis]), true)?) }
+        if wide.shape()[at] == Size::ZERO {
+            return Ok(wide);
+        }
+        wide.sub(Tensor::from_uop(fold(op, &wide.uop(), Monoid::Max, Some(&[axis]), true)?))
     }
 
     fn total(&self, op: &'static str, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
@@ -176,7 +179,14 @@ impl Tensor {
             let given = show_typed(node.dtype(), node.shape());
             return Err(TensorError::value(op, format!("no element along axis {axis} of {given}")));
         }
-        fold(op, &node, by, axes, keepdim).map(Tensor::from_uop)
+        // Of bools the greatest is whether any is true.
+        let called = match by {
+            Monoid::Any => Monoid::Max,
+            Monoid::All => Monoid::Min,
+            by => by,
+        };
+        let some = node.non_empty(called, &axes_of(op, axes, node.rank())?)?;
+        fold(op, &some, by, axes, keepdim).map(Tensor::from_uop)
     }
 
     fn position(&self, op: &'static str, by: Monoid, axis: Option<i64>, keepdim: bool) -> Result<Tensor> {
@@ -190,7 +200,7 @@ impl Tensor {
             let given = show_typed(node.dtype(), node.shape());
             return Err(TensorError::value(op, format!("no element along axis {at} of {given}")));
         }
-        fold(op, &node, by, Some(&[axis]), keepdim).map(Tensor::from_uop)
+        fold(op, &node.non_empty(by, &[at])?, by, Some(&[axis]), keepdim).map(Tensor::from_uop)
     }
 
     fn scan(&self, op: &'static str, by: Monoid, axis: i64) -> Result<Tensor> {

@@ -97,6 +97,7 @@ impl Tensor {
     /// order. The result's extent depends on the values: they are computed now, and looked at by the
     /// host.
     pub fn nonzero(&self) -> Result<Vec<Tensor>> {
+        self.check_known("nonzero")?;
         let extents = self.dims()?;
         let mask = self.to_bool()?;
         let mut found: Vec<Vec<i64>> = vec![Vec::new(); extents.len()];

@@ -154,7 +154,7 @@ impl Tensor {
     /// Where a function is traced and the handle is from outside of it, and where the value belongs to a trace
     /// that has ended.
     pub(crate) fn write(&self, op: &'static str, node: UOp) -> Result<()> {
-        trace::check_write(op, self.0.trace, &node)?;
+        self.with_node(|old| trace::check_write(op, self.0.trace, old, &node))?;
         self.rebind(node);
         Ok(())
     }

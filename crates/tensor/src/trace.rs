@@ -4,15 +4,27 @@
 //! from outside would be written once, not with each call. So handles know the trace in which they were
 //! made, values ([`UOp::trace`]) that of the placeholders they depend on, and an assignment asks both.
 //!
+//! Sizes have no value either, but a function may ask how they compare, as in `if x.shape[0] > 100`. A trace of
+//! a function is told the sizes of the call that it is made for: it answers with these, and notes what it
+//! answered ([`Decision`]). Its plan serves all calls for which the answers are the same.
+//!
 //! [`UOp::trace`]: svod_ir::graph::UOp::trace
+
+mod decision;
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use svod_ir::graph::UOp;
+use parking_lot::Mutex;
+use svod_ir::graph::{Graph, LeafClass, Op, UOp};
+use svod_ir::size::Size;
 
-use crate::error::{Result, TensorError};
+pub use decision::{Comparison, Decision, SizeValues};
+
+use crate::error::{Result, TensorError, show_operands};
+use crate::tensor::Tensor;
 
 /// What is traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +33,24 @@ pub enum Traced {
     Function,
     /// The body of a loop.
     Body,
+}
+
+impl Traced {
+    /// From what to what else data differs.
+    pub(crate) fn differs(self) -> &'static str {
+        match self {
+            Traced::Function => "call to call",
+            Traced::Body => "iteration to iteration",
+        }
+    }
+
+    /// What else a program may do, as a message goes on.
+    pub(crate) fn static_hint(self) -> &'static str {
+        match self {
+            Traced::Function => "; a Python number as argument is part of what is recorded",
+            Traced::Body => "",
+        }
+    }
 }
 
 impl fmt::Display for Traced {
@@ -33,28 +63,43 @@ impl fmt::Display for Traced {
 }
 
 /// A call of a function that is traced, with the placeholders that were made for it.
+#[derive(Clone, Debug)]
+pub struct Trace(Arc<State>);
+
 #[derive(Debug)]
-pub struct Trace {
+struct State {
     /// From 1 on; larger for later ones.
     number: u64,
     what: Traced,
+    /// What the program calls a placeholder, by its first slot.
+    names: Mutex<Vec<(u32, String)>>,
+    /// The sizes of the call that it is made for.
+    values: SizeValues,
+    decisions: Mutex<Vec<Decision>>,
 }
 
 thread_local! {
     /// The traces that this thread is in, the innermost last.
-    static ACTIVE: RefCell<Vec<(u64, Traced)>> = const { RefCell::new(Vec::new()) };
+    static ACTIVE: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Trace {
-    /// A trace of this kind, which [`Trace::run`] begins.
-    pub fn new(what: Traced) -> Trace {
+    /// A trace of this kind, which [`Trace::run`] begins, for a call with these sizes.
+    pub fn new(what: Traced, values: SizeValues) -> Trace {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Trace { number: NEXT.fetch_add(1, Ordering::Relaxed), what }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (names, decisions) = (Mutex::default(), Mutex::default());
+        Trace(Arc::new(State { number, what, names, values, decisions }))
     }
 
     /// Whether this thread traces something.
     pub fn is_active() -> bool {
         ACTIVE.with_borrow(|active| !active.is_empty())
+    }
+
+    /// What errors call the placeholder that takes slots from this one on, such as "argument `x`".
+    pub fn name(&self, slot: u32, name: impl Into<String>) {
+        self.0.names.lock().push((slot, name.into()));
     }
 
     /// Calls the function that is traced.
@@ -65,48 +110,134 @@ impl Trace {
                 ACTIVE.with_borrow_mut(Vec::pop);
             }
         }
-        ACTIVE.with_borrow_mut(|active| active.push((self.number, self.what)));
+        ACTIVE.with_borrow_mut(|active| active.push(self.clone()));
         let _active = Active;
         function()
     }
 
+    /// How sizes compare in the call that the innermost function is traced for; none outside of any, and where
+    /// that call does not tell.
+    pub fn decide(a: &Size, by: Comparison, b: &Size) -> Option<bool> {
+        let function = ACTIVE.with_borrow(|active| {
+            let mut functions = active.iter().rev().filter(|trace| trace.0.what == Traced::Function);
+            functions.next().cloned()
+        })?;
+        let decision = Decision::new(a, by, b, &function.0.values)?;
+        let answer = decision.answer();
+        let mut known = function.0.decisions.lock();
+        if !known.contains(&decision) {
+            known.push(decision);
+        }
+        Some(answer)
+    }
+
+    /// What was answered about sizes.
+    pub fn decisions(&self) -> Vec<Decision> {
+        self.0.decisions.lock().clone()
+    }
+
     pub(crate) fn number(&self) -> u64 {
-        self.number
+        self.0.number
     }
 
     /// How many bodies of loops this thread is in.
     pub(crate) fn depth() -> usize {
-        ACTIVE.with_borrow(|active| active.iter().filter(|(_, what)| *what == Traced::Body).count())
+        ACTIVE.with_borrow(|active| active.iter().filter(|trace| trace.0.what == Traced::Body).count())
+    }
+
+    /// The name of a placeholder.
+    fn name_of(&self, slot: u32) -> Option<String> {
+        let names = self.0.names.lock();
+        let first = names.iter().filter(|(first, _)| *first <= slot).max_by_key(|(first, _)| *first);
+        first.map(|(_, name)| name.clone())
     }
 }
 
 /// The number of the trace that this thread is in; 0 outside of any.
 pub(crate) fn current() -> u64 {
-    ACTIVE.with_borrow(|active| active.last().map_or(0, |(number, _)| *number))
+    ACTIVE.with_borrow(|active| active.last().map_or(0, Trace::number))
 }
 
-/// Why a value that depends on a placeholder of a trace cannot be looked at: the trace goes on, or has ended.
-pub(crate) fn unknown(trace: u64) -> TensorError {
-    let active = ACTIVE.with_borrow(|active| active.iter().any(|(number, _)| *number == trace));
-    if active { TensorError::Traced } else { TensorError::Leaked }
+/// The trace of this number, if this thread is in it.
+fn active(number: u64) -> Option<Trace> {
+    ACTIVE.with_borrow(|active| active.iter().find(|trace| trace.number() == number).cloned())
 }
 
-/// Checks that a handle which was made in the trace `home` may be made to stand for a value.
+/// The names of the placeholders that a value depends on, of traces that this thread is in.
+fn names(value: &UOp) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for node in Graph::new(std::slice::from_ref(value)).nodes() {
+        let Op::Leaf(leaf) = node.op() else { continue };
+        let LeafClass::Input(slot) = leaf.class() else { continue };
+        names.extend(active(leaf.data().trace()).and_then(|trace| trace.name_of(slot)));
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Why `op` cannot look at a value that depends on a placeholder of the trace of this number: it goes on, or has ended.
+pub(crate) fn unknown(op: &'static str, value: &UOp, number: u64) -> TensorError {
+    match active(number) {
+        Some(trace) => TensorError::Traced {
+            op,
+            value: show_operands(std::slice::from_ref(value)),
+            from: names(value),
+            what: trace.0.what,
+        },
+        None => TensorError::Leaked,
+    }
+}
+
+/// Checks that a value has data, now or when it is computed.
+///
+/// # Errors
+/// [`TensorError::Traced`] and [`TensorError::Leaked`] where it depends on a placeholder.
+pub(crate) fn check_known(op: &'static str, value: &UOp) -> Result<()> {
+    match value.trace() {
+        0 => Ok(()),
+        number => Err(unknown(op, value, number)),
+    }
+}
+
+/// Checks that a handle to `old` which was made in the trace `home` may be made to stand for `new`.
 ///
 /// # Errors
 /// [`TensorError::Outside`] where the handle is from outside of the trace that the thread is in, and
 /// [`TensorError::Leaked`] where the value's trace has ended.
-pub(crate) fn check_write(op: &'static str, home: u64, value: &UOp) -> Result<()> {
-    ACTIVE.with_borrow(|active| {
-        if let Some((number, what)) = active.last()
-            && home < *number
-        {
-            return Err(TensorError::Outside { op, what: *what });
-        }
-        match value.trace() {
-            0 => Ok(()),
-            of if active.iter().any(|(number, _)| *number == of) => Ok(()),
-            _ => Err(TensorError::Leaked),
-        }
-    })
+pub(crate) fn check_write(op: &'static str, home: u64, old: &UOp, new: &UOp) -> Result<()> {
+    let innermost = ACTIVE.with_borrow(|active| active.last().cloned());
+    if let Some(trace) = innermost
+        && home < trace.number()
+    {
+        let argument = if old.trace() == trace.number() { names(old).into_iter().next() } else { None };
+        let tensor = match argument {
+            Some(name) => name,
+            None => format!("{}, a tensor from outside of it", show_operands(std::slice::from_ref(old))),
+        };
+        return Err(TensorError::Outside { op, what: trace.0.what, tensor });
+    }
+    match new.trace() {
+        0 => Ok(()),
+        number if active(number).is_some() => Ok(()),
+        _ => Err(TensorError::Leaked),
+    }
+}
+
+impl Tensor {
+    /// Checks that the tensor has data to look at, now or when it is computed; `op` is what looks.
+    ///
+    /// # Errors
+    /// [`TensorError::Traced`] where it depends on what a function is traced with, [`TensorError::Leaked`] where
+    /// that trace has ended.
+    pub fn check_known(&self, op: &'static str) -> Result<()> {
+        self.with_node(|node| check_known(op, node))
+    }
+
+    /// What a tensor that depends on a placeholder follows from: the names of the placeholders; none where their trace
+    /// has ended. Nothing of any other tensor.
+    pub fn traced_from(&self) -> Option<Vec<String>> {
+        let value = self.uop();
+        (value.trace() != 0).then(|| names(&value))
+    }
 }

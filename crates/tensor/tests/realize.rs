@@ -96,7 +96,7 @@ fn b4_a_body_writes_only_what_is_its_own() {
         outside.assign(&v[0])?;
         Ok::<_, TensorError>(v)
     });
-    assert!(matches!(error, Err(TensorError::Outside { op: "assign", what: Traced::Body })));
+    assert!(matches!(error, Err(TensorError::Outside { op: "assign", what: Traced::Body, .. })));
     let mut leaked = Vec::new();
     let last = Tensor::iterate(0..3, &[&x], |_, v| {
         leaked.push(v[0].clone());

@@ -188,6 +188,13 @@ impl UOp {
         values.iter().try_fold(self.clone(), |node, value| node.unary(Op::Let(value.clone())))
     }
 
+    /// To be folded by `by` along `axes`, which must have an element where it is computed: the node itself where
+    /// they have one at all sizes.
+    pub fn non_empty(&self, by: Monoid, axes: &[usize]) -> Result<UOp, GraphError> {
+        let open: Axes = axes.iter().copied().filter(|axis| self.shape()[*axis].bounds().0 < 1).collect();
+        if open.is_empty() { Ok(self.clone()) } else { self.unary(Op::NonEmpty(by, open)) }
+    }
+
     /// On another device; the node itself when it is there.
     pub fn copy_to(&self, to: &Device) -> Result<UOp, GraphError> {
         if self.device() == Some(to) { Ok(self.clone()) } else { self.unary(Op::Copy(to.clone())) }

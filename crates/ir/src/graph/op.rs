@@ -156,6 +156,8 @@ graph_ops! { |op, s|
         "Asks for a contiguous gradient.";
     Let(var: BoundVariable)                            "let"           [1]            [s[0].dtype()]              [infer::same_shape(s)]
         "The source, of whose variables one has this value for this run. The value is no part of the structure.";
+    NonEmpty(by: Monoid, axes: Axes)                   "nonempty"      [1]            [s[0].dtype()]              [infer::same_shape(s)]
+        "The source, of which `by` folds `axes`: a run at sizes at which they have no element is refused, for the fold has no value then.";
     Copy(to: Device)                                   "copy"          [1]            [s[0].dtype()]              [infer::same_shape(s)]
         "The value on another device.";
     // Values that are spread over devices.
@@ -195,6 +197,11 @@ impl Op {
     /// Whether element `i` of the result depends on elements `i` of the sources only.
     pub fn is_elementwise(&self) -> bool {
         matches!(self, Op::Alu(_) | Op::Cast(_) | Op::Bitcast(_))
+    }
+
+    /// Whether it only says something of its source, which tensor algebra drops.
+    pub fn is_mark(&self) -> bool {
+        matches!(self, Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::NonEmpty(..))
     }
 
     /// The data in the text form: ` axes=[0] by=sum`.

@@ -54,7 +54,7 @@ pub fn verify(graph: &Graph, phase: Phase) -> Result<(), VerifyError> {
             return Err(VerifyError::Inferred { node: i, op: op.name() });
         }
         let idle = matches!(op, Op::Reshape(_) | Op::Expand(_) | Op::Shrink(_)) && shape == *sources[0].shape_arc();
-        if phase == Phase::Simplified && (idle || matches!(op, Op::Detach | Op::ContiguousBackward | Op::Let(_))) {
+        if phase == Phase::Simplified && (idle || op.is_mark()) {
             return Err(VerifyError::Phase { node: i, op: op.name(), phase });
         }
     }

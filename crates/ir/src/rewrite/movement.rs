@@ -22,6 +22,8 @@ fn apply(node: &UOp) -> Found {
         Op::Detach => Ok(Some(("detach", source))),
         Op::Let(_) => Ok(Some(("let", source))),
         Op::ContiguousBackward => Ok(Some(("contiguous-backward", source))),
+        // The plan has what it asks for from the graph that was given.
+        Op::NonEmpty(..) => Ok(Some(("non-empty", source))),
         Op::Contiguous if matches!(source.op(), Op::Contiguous | Op::Leaf(_) | Op::Copy(_)) => {
             Ok(Some(("contiguous-already", source)))
         }

@@ -70,6 +70,11 @@ impl Variable {
         self.max
     }
 
+    /// Whether it is one of svod's own, such as the number of a loop's iteration, whose name no user's variable can have.
+    pub fn is_internal(&self) -> bool {
+        self.name.contains('.')
+    }
+
     /// The variable with a value.
     ///
     /// # Errors

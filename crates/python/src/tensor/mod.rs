@@ -192,6 +192,7 @@ impl PyTensor {
     #[pyo3(signature = (**options))]
     fn realize<'py>(slf: Bound<'py, Self>, options: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, Self>> {
         let (tensor, config) = (&slf.get().0, configured(options)?);
+        tensor.check_known("realize()")?;
         allow(slf.py(), || tensor.realize_with(&config))?;
         Ok(slf)
     }
@@ -222,17 +223,20 @@ impl PyTensor {
     /// The memory of a realized tensor never changes, and the array shares it, read-only: `copy()`
     /// what you want to write. Of a plan's output, and of a borrowed array, it is a writable copy.
     fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.0.check_known("numpy()")?;
         array_of(py, &self.0)
     }
 
     /// The only element as a Python scalar; realizes the tensor.
     fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.0.check_known("item()")?;
         let value = allow(py, || self.0.item_const())?;
         scalar(py, value)
     }
 
     /// The elements as nested lists; realizes the tensor.
     fn tolist<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.0.check_known("tolist()")?;
         Ok(array_of(py, &self.0)?.call_method0("tolist")?)
     }
 
@@ -247,6 +251,7 @@ impl PyTensor {
         dtype: Option<Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> Result<Bound<'py, PyAny>> {
+        self.0.check_known("a NumPy array")?;
         let array = if copy == Some(true) { copy_of(py, &self.0)? } else { array_of(py, &self.0)? };
         let Some(dtype) = dtype.filter(|d| !d.is_none()) else { return Ok(array) };
         let to = numpy(py)?.getattr("dtype")?.call1((dtype,))?;
@@ -266,6 +271,7 @@ impl PyTensor {
     /// what you want to write.
     #[pyo3(signature = (**options))]
     fn __dlpack__<'py>(&self, py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
+        self.0.check_known("DLPack's view")?;
         let array = array_of(py, &self.0)?;
         if let Ok(capsule) = array.call_method("__dlpack__", (), options.as_ref()) {
             return Ok(capsule);
@@ -287,6 +293,7 @@ impl PyTensor {
         view: *mut pyo3::ffi::Py_buffer,
         flags: std::ffi::c_int,
     ) -> Result<()> {
+        slf.get().0.check_known("the buffer")?;
         let array = array_of(slf.py(), &slf.get().0)?;
         // SAFETY: the interpreter gives a view to fill, which then holds the array and is released
         // through it.
@@ -353,14 +360,17 @@ impl PyTensor {
     }
 
     fn __bool__(&self, py: Python<'_>) -> Result<bool> {
+        self.0.check_known("the truth (as `if`, `and` and `not` ask for it)")?;
         Ok(allow(py, || self.0.item_const())?.as_bool())
     }
 
     fn __float__(&self, py: Python<'_>) -> Result<f64> {
+        self.0.check_known("float()")?;
         Ok(allow(py, || self.0.item_const())?.as_f64())
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.0.check_known("int()")?;
         let value = allow(py, || self.0.item_const())?;
         let number = scalar(py, value)?;
         match number.is_instance_of::<PyFloat>() {
@@ -373,6 +383,7 @@ impl PyTensor {
         if !self.0.dtype().is_int() {
             return Err(Class::DType.raise(format!("an index is an integer, not {}", self.0.dtype())));
         }
+        self.0.check_known("an index")?;
         Ok(allow(py, || self.0.item_const())?.as_i128())
     }
 
@@ -387,8 +398,11 @@ impl PyTensor {
             self.0.dtype(),
             self.device(py)?.str()?
         );
-        if !self.0.is_realized() {
-            return Ok(format!("Tensor({about}, lazy)"));
+        match self.0.traced_from().as_deref() {
+            Some([]) => return Ok(format!("Tensor({about}, traced)")),
+            Some(names) => return Ok(format!("Tensor({about}, traced from {})", names.join(" and "))),
+            None if !self.0.is_realized() => return Ok(format!("Tensor({about}, lazy)")),
+            None => {}
         }
         let array = match array_of(py, &self.0) {
             Ok(array) => array,
@@ -407,6 +421,7 @@ impl PyTensor {
     /// The elements, and where they are.
     fn __reduce__<'py>(slf: Bound<'py, Self>, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Kept<'py>)> {
         let tensor = &slf.get().0;
+        tensor.check_known("a copy (as by `copy` and `pickle`)")?;
         let devices = match tensor.sharding() {
             Some(sharding) => sharding.devices().iter().map(|device| device.name().to_owned()).collect(),
             None => vec![tensor.device().name().to_owned()],

@@ -318,21 +318,15 @@ fn what(op: &PlanOp, values: &[BoundVariable]) -> What {
 fn launches(code: &KernelCode, op: &PlanOp, values: &[BoundVariable]) -> Vec<[String; 3]> {
     let (ast, variant) = (&code.spec().ast, variant(code, op, values));
     let phases = ast.phases.iter().zip(&code.spec().launches).filter(|(phase, _)| phase.variant == variant);
-    let texts = |(phase, launch): (&Phase, &LaunchSizes)| {
+    let texts = |(_, launch): (&Phase, &LaunchSizes)| {
         let named = |name: &str| {
             let variable = ast.vars.iter().find(|v| v.name() == name)?;
             value_of(variable, op, values)
         };
-        let mut dims = launch.global.each_ref().map(|size| match size.eval(&named) {
+        launch.global.each_ref().map(|size| match size.eval(&named) {
             Ok(number) => number.to_string(),
             Err(_) => size.to_string(),
-        });
-        // Tasks that are addressed directly are those of the grid, which reads as sizes do.
-        if launch.local.is_none() && launch.global[0].eval(&named).is_err() {
-            let known = |v: &Variable| value_of(v, op, values).map(Size::from);
-            dims[0] = phase.grid.iter().map(|l| l.extent.substitute(&known)).product::<Size>().to_string();
-        }
-        dims
+        })
     };
     phases.map(texts).collect()
 }

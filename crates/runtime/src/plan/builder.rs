@@ -2,6 +2,7 @@
 
 use super::lend::Lending;
 use super::op::{OpKind, PlanOp};
+use super::required::Required;
 use super::run::{self, Run};
 use super::{ExecutionPlan, Shared, instance, memory_plan, order};
 use crate::config::Planner;
@@ -41,6 +42,7 @@ pub struct ExecutionPlanBuilder {
     bindings: Vec<BoundVariable>,
     fixed: Vec<BoundVariable>,
     leaves: Vec<Leaf>,
+    required: Vec<Required>,
 }
 
 /// What runs are given anew.
@@ -176,6 +178,7 @@ impl ExecutionPlanBuilder {
             bindings: Vec::new(),
             fixed: Vec::new(),
             leaves: Vec::new(),
+            required: Vec::new(),
         }
     }
 
@@ -240,6 +243,12 @@ impl ExecutionPlanBuilder {
         self
     }
 
+    /// Sets what sizes have to satisfy in each run.
+    pub(crate) fn require(&mut self, required: Vec<Required>) -> &mut Self {
+        self.required = required;
+        self
+    }
+
     /// The plan: checked, ordered, its memory allocated. Without ops it does nothing.
     pub fn build(mut self) -> Result<ExecutionPlan, BuildError> {
         for (i, op) in self.ops.iter().enumerate() {
@@ -256,7 +265,9 @@ impl ExecutionPlanBuilder {
         let report = memory_plan::plan(self.planner, &self.ops, &order, &self.roles, &mut self.buffers);
         let lending = Lending::new(&self.ops, &order, &self.buffers, &self.roles, &self.inputs, &outputs);
         let shapes = self.inputs.iter().map(|i| &i.shape).chain(&self.output_shapes);
-        let (vars, sources) = run::variables(&self.ops, shapes)?;
+        let sized = shapes.flat_map(|shape| shape.iter()).flat_map(Size::variables);
+        let required = self.required.iter().flat_map(|one| one.variables().iter().cloned());
+        let (vars, sources) = run::variables(&self.ops, sized.chain(required))?;
         let of_shape = |input: &PlanInput| -> Vec<usize> {
             let named = input.shape.iter().flat_map(Size::variables);
             named.filter_map(|var| vars.iter().position(|v: &Variable| v.name() == var.name())).collect()
@@ -275,6 +286,7 @@ impl ExecutionPlanBuilder {
             input_vars,
             fixed: self.fixed,
             vars,
+            required: self.required,
             sources,
             scratch,
             planner: self.planner,

@@ -1,6 +1,6 @@
 //! Looking at plans.
 
-use super::{ExecutionPlan, OpKind};
+use super::{ExecutionPlan, OpKind, Role};
 use crate::code::KernelCode;
 use crate::error::Result;
 use std::fmt::{self, Write};
@@ -131,6 +131,45 @@ impl ExecutionPlan {
     }
 }
 
+/// Columns of a plan's table, beyond which its legend goes on in another line.
+const WIDTH: usize = 100;
+
+impl ExecutionPlan {
+    /// Whose the buffers are that ops name, with their types and most elements.
+    fn write_legend(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut named = vec![false; self.buffers.len()];
+        self.ops().iter().flat_map(|op| &op.buffers).for_each(|at| named[*at] = true);
+        for (role, what) in [
+            (Role::Input, "inputs"),
+            (Role::Given, "constants"),
+            (Role::Intermediate, "intermediates"),
+            (Role::Output, "outputs"),
+        ] {
+            let mut line = format!("{what:13}");
+            let (indent, mut any) = (line.len(), false);
+            for (at, buffer) in self.buffers.iter().enumerate().filter(|(at, _)| named[*at]) {
+                if self.shared.roles[at] != role {
+                    continue;
+                }
+                let text = format!(" {at}: {} x {}", buffer.dtype(), buffer.count());
+                if any {
+                    line.push(',');
+                }
+                if line.len() + text.len() > WIDTH {
+                    writeln!(f, "{line}")?;
+                    line = " ".repeat(indent);
+                }
+                line.push_str(&text);
+                any = true;
+            }
+            if any {
+                writeln!(f, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A table: one line per op, in the order in which they run, with times once profiled.
 impl fmt::Display for ExecutionPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -176,7 +215,7 @@ impl fmt::Display for ExecutionPlan {
         if let Some(profile) = &profile {
             writeln!(f, "total {}", show_time(profile.total))?;
         }
-        Ok(())
+        self.write_legend(f)
     }
 }
 

@@ -190,7 +190,10 @@ fn most_alive(tenants: &[Tenant], levels: usize) -> usize {
     alive.max().unwrap_or(0)
 }
 
-/// Whole storages, used again by the next buffer that fits. Gives how many buffers have an earlier
+/// Whole storages, used again by the next buffer that fits. They cannot be divided, so that more is needed than is
+/// alive at one time: where six small buffers are alive at once, and at another time two of them and one that is four
+/// times as large (MiniLM's attention and feed-forward layer), there are five small storages and a large one, 1.5
+/// times the bytes of either. Gives how many buffers have an earlier
 /// one's, and the bytes of all storages.
 fn remap(tenants: &mut [Tenant], buffers: &mut [Arc<Buffer>]) -> (usize, usize) {
     tenants.sort_unstable_by_key(|t| (t.first, t.last, t.buffers[0]));

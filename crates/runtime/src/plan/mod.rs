@@ -20,6 +20,7 @@ mod memory_plan;
 mod op;
 mod order;
 mod reentry;
+mod required;
 mod run;
 
 pub use builder::{BuildError, ExecutionPlanBuilder, PlanInput, Role};
@@ -27,6 +28,7 @@ pub use inspect::{PlanKernel, Profile, Timing};
 pub use memory_plan::MemoryReport;
 pub use op::{CustomArgs, CustomError, CustomFunction, OpKind, PlanOp};
 pub(crate) use reentry::Content;
+pub(crate) use required::Required;
 
 use crate::config::Planner;
 use crate::context::Context;
@@ -62,6 +64,8 @@ pub(crate) struct Shared {
     vars: Vec<Variable>,
     /// Values that the memory of constants has fixed.
     fixed: Vec<BoundVariable>,
+    /// What sizes have to satisfy.
+    required: Vec<Required>,
     /// Where each op's kernel gets its variables' values from.
     sources: Vec<Vec<run::Value>>,
     /// Scratch bytes that a task of any kernel needs.
@@ -436,6 +440,7 @@ impl ExecutionPlan {
         let one = |(i, feed): (usize, &Feed)| self.check_feed(run, i, *feed, vars);
         let bytes = inputs.iter().enumerate().map(one).collect::<Result<_>>()?;
         run.check_kept(&self.shared, inputs, vars)?;
+        run.check_required(&self.shared, vars)?;
         Ok(bytes)
     }
 

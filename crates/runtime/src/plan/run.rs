@@ -221,6 +221,15 @@ impl Run {
         Ok(())
     }
 
+    /// Checks what else sizes have to satisfy.
+    pub(super) fn check_required(&self, shared: &Shared, new: &[(&str, i64)]) -> Result<()> {
+        let value = |var: &Variable| {
+            let at = shared.vars.iter().position(|known| known.name() == var.name())?;
+            self.value(shared, at, new)
+        };
+        shared.required.iter().try_for_each(|required| required.check(&value))
+    }
+
     /// Sets values of variables, which were checked.
     pub(super) fn set_vars(&mut self, shared: &Shared, new: &[(&str, i64)]) {
         for (name, value) in new {

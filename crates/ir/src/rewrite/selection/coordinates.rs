@@ -45,7 +45,7 @@ pub(super) fn below(node: &UOp, map: &Map) -> Option<Map> {
             let dims = squeezed(node.shape(), source.shape())?;
             Some(dims.into_iter().map(|d| d.and_then(|d| map[d])).collect())
         }
-        Op::Detach | Op::ContiguousBackward | Op::Let(_) => Some(map.clone()),
+        op if op.is_mark() => Some(map.clone()),
         _ => None,
     }
 }

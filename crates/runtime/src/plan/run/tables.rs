@@ -11,8 +11,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use svod_device::program::CORE_ID;
 use svod_device::{Block, Buffer, resolve_launch_dims};
-use svod_ir::graph::Shape;
-use svod_ir::size::{Size, Variable};
+use svod_ir::size::Variable;
 
 /// Makes `var` one of `vars`, with bounds that suit all of its name, and gives its position.
 fn join(vars: &mut Vec<Variable>, var: &Variable) -> Result<usize, BuildError> {
@@ -26,10 +25,10 @@ fn join(vars: &mut Vec<Variable>, var: &Variable) -> Result<usize, BuildError> {
     Ok(at)
 }
 
-/// The free variables of all kernels and of these shapes, and where each kernel's values come from.
-pub(in crate::plan) fn variables<'a>(
+/// The free variables of all kernels and these, and where each kernel's values come from.
+pub(in crate::plan) fn variables(
     ops: &[PlanOp],
-    shapes: impl Iterator<Item = &'a Shape>,
+    others: impl Iterator<Item = Variable>,
 ) -> Result<(Vec<Variable>, Vec<Vec<Value>>), BuildError> {
     let mut vars: Vec<Variable> = Vec::new();
     let mut sources = Vec::with_capacity(ops.len());
@@ -54,7 +53,7 @@ pub(in crate::plan) fn variables<'a>(
             join(&mut vars, &var)?;
         }
     }
-    for var in shapes.flat_map(|s| s.iter()).flat_map(Size::variables) {
+    for var in others {
         join(&mut vars, &var)?;
     }
     Ok((vars, sources))
