@@ -65,8 +65,7 @@ class _Traced:
     # Parameters of modules that it was traced with, as constants, and their values then.
     constants: list[Tensor]
     values: list[Tensor]
-    # The shapes that its arrays have, as declared, and what it was told of sizes: it serves calls where that is true.
-    shapes: list[tuple[Any, ...]]
+    # What it was told of sizes: it serves the calls where that is true.
     decisions: _Decisions | None
     # The number of the call that used it last.
     used: int = 0
@@ -248,26 +247,38 @@ class Jitted(Generic[P, R]):
                 shapes[len(arrays)] = self._shapes[name]
             parts.append((name, key(value, arrays, sizes)))
         kind = (tuple(parts), _signature(arrays, [*shapes]))
-        trace = self._known(kind, arrays, sizes)
+        trace = self._only(kind)
         if trace is None:
-            with self._lock:
-                # Another thread may have traced it meanwhile.
-                trace = self._known(kind, arrays, sizes)
-                if trace is None:
-                    trace = self._used(self._trace(args, kwargs, shapes, sizes))
-                    current = [known for known in self._traces.get(kind, ()) if _is_current(known)]
-                    self._traces[kind] = [*current, trace]
-                    self._forget()
+            # Before they are asked how large they are: what is lazy is computed for that, and then has another shape.
+            declared = [shapes.get(i, tuple(array.shape)) for i, array in enumerate(arrays)]
+            values = _values_of(sizes, declared, arrays)
+            trace = self._known(kind, values)
+            if trace is None:
+                with self._lock:
+                    # Another thread may have traced it meanwhile.
+                    trace = self._known(kind, values) or self._added(kind, self._trace(args, kwargs, declared, values))
         return trace, arrays, sizes
 
-    def _known(self, kind: Hashable, arrays: list[Any], sizes: list[Size]) -> _Traced | None:
-        """The trace of a kind for these arrays and sizes, if there is one whose constants still have their values."""
+    def _only(self, kind: Hashable) -> _Traced | None:
+        """The trace of a kind, where that serves calls of all sizes."""
+        traces = self._traces.get(kind)
+        if traces is None or traces[0].decisions is not None or not _is_current(traces[0]):
+            return None
+        return self._used(traces[0])
+
+    def _known(self, kind: Hashable, values: dict[str, int]) -> _Traced | None:
+        """The trace of a kind for a call with these sizes, if there is one whose constants still have their values."""
         for trace in self._traces.get(kind, ()):
-            if not _is_current(trace):
-                continue
-            if trace.decisions is None or trace.decisions.hold(_values_of(sizes, trace.shapes, arrays)):
+            if _is_current(trace) and (trace.decisions is None or trace.decisions.hold(values)):
                 return self._used(trace)
         return None
+
+    def _added(self, kind: Hashable, trace: _Traced) -> _Traced:
+        """A new trace, with which those that are of no use any more, and those that are too many, go."""
+        current = [known for known in self._traces.get(kind, ()) if _is_current(known)]
+        self._traces[kind] = [*current, self._used(trace)]
+        self._forget()
+        return trace
 
     def _forget(self) -> None:
         """Lets the traces go that were used least recently, as far as there are too many."""
@@ -301,8 +312,9 @@ class Jitted(Generic[P, R]):
         return (*positional, *args[len(positional) :]), {name: array(name, value) for name, value in kwargs.items()}
 
     def _trace(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, tuple[Any, ...]], sizes: list[Size]
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], declared: list[tuple[Any, ...]], values: dict[str, int]
     ) -> _Traced:
+        """Traces the function for arrays of these shapes, in a call in which variables have these values."""
         held: list[Any] = []
         holders: list[Any] = []
 
@@ -317,8 +329,7 @@ class Jitted(Generic[P, R]):
         given: list[Any] = []
         structure = taken((args, kwargs), given, constant)
         inputs: list[Tensor] = []
-        declared = [shapes.get(i, tuple(array.shape)) for i, array in enumerate(given)]
-        trace = _Trace(_values_of(sizes, declared, given))
+        trace = _Trace(values)
         slot = 0
         for array, shape, name in zip(given, declared, self._parameters.names(*structure), strict=True):
             called = f"argument `{name}`"
@@ -330,7 +341,7 @@ class Jitted(Generic[P, R]):
                 slot += 1
         args, kwargs = rebuilt(structure, inputs)
         constants = [tensor for holder in holders if not isinstance(holder, type) for tensor in tensors_of(holder)]
-        values = [tensor._snapshot() for tensor in constants]
+        snapshots = [tensor._snapshot() for tensor in constants]
         with contextlib.nullcontext() if self._config is None else self._config:
             try:
                 result = trace.run(self._function, args, kwargs)
@@ -353,7 +364,7 @@ class Jitted(Generic[P, R]):
         plan = prepare(*outputs, inputs=inputs, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
         make, told = rebuilder(shape), trace.decisions()
-        return _Traced(plan, variables, graph, make, numbers, held, constants, values, declared, told)
+        return _Traced(plan, variables, graph, make, numbers, held, constants, snapshots, told)
 
 
 def _is_current(trace: _Traced) -> bool:

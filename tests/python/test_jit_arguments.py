@@ -284,7 +284,7 @@ def test_a9_a_function_may_ask_how_sizes_compare() -> None:
     for n, k in ((3, 3), (4, 3), (3, 4), (5, 0), (3, 3)):
         assert g(data[: N.bind(n)], m.bind(k)).item() == n + (k == 3) + 50 * (k == 0)
     assert g.traces == 3
-    h = svod.jit(lambda x: x * (2 if x.shape == (5,) else 1))
+    h = svod.jit(lambda x: x * 2 if x.shape == (5,) else x + 0)
     assert [h(data[: N.bind(n)]).tolist() for n in (4, 5, 6)] == [[1] * 4, [2] * 5, [1] * 6]
     # Where nothing tells, as for a text of the graph, sizes that may differ are not equal.
     assert "mul" not in h.lower(svod.empty(N))

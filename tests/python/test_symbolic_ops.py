@@ -315,7 +315,7 @@ EMPTY: list[tuple[str, Callable[[svod.Tensor], svod.Tensor]]] = [
     ("max", lambda x: (x * 2).max().exp()),
     ("argmax", lambda x: x.argmax(0)),
     ("argmin", lambda x: x.argmin()),
-    ("max", lambda x: F.relu(x[:, 1:3].max((0, 1)))),
+    ("max", lambda x: x[:, 1:3].max((0, 1)).relu()),
     ("max", lambda x: svod.iterate(2, lambda i, v: v + x.max(0), svod.zeros(4))),
     ("max", lambda x: svod.iterate(2, lambda i, v: v * x.max(), x).sum(0)),
 ]

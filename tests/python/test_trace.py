@@ -37,13 +37,13 @@ def test_a_look_at_data_is_refused_by_name(name: str, look: Callable[[svod.Tenso
         return batch["x"][0]
 
     jitted = svod.jit(normalized)
-    whose = r"of \w+\[3?\], which follows from argument `batch\['x'\]\[0\]`, a traced function"
+    whose = r"of \w+\[3?\], which follows from argument `batch\['x'\]\[0\]`: a traced function"
     with pytest.raises(svod.TraceError, match=rf"jit: .*normalized: {name}.*{whose}") as caught:
         jitted(2.0, {"x": [np.ones(3, np.float32)]})
     assert isinstance(caught.value, TypeError) and jitted.traces == 0
     for part in ("no data to look at, which differs from call to call", "`where` chooses", "`custom`", "Python number"):
         assert part in str(caught.value)
-    with pytest.raises(svod.TraceError, match=rf"{name}.* of .*, which follows from value 1 of the loop, the body"):
+    with pytest.raises(svod.TraceError, match=rf"{name}.* of .*, which follows from value 1 of the loop: the body"):
         svod.iterate(3, lambda i, a, x: (look(x * 2), (a, x))[1], svod.zeros(2), svod.ones(3))
 
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use svod_device::DeviceSpec;
 use svod_runtime::PrepareConfig;
-use svod_tensor::{Decision, Size, SizeValues, Tensor, Trace, Traced};
+use svod_tensor::{Decision, ErrorKind, Size, SizeValues, Tensor, TensorError, Trace, Traced};
 
 use crate::array::dtype_of;
 use crate::dtype::AnyDType;
@@ -94,7 +94,11 @@ pub fn _values_of(
         let extents = match array.cast::<PyTensor>() {
             Ok(tensor) => {
                 let tensor = &tensor.get().0;
-                allow(array.py(), || tensor.extents())?
+                match allow(array.py(), || Ok::<_, TensorError>(tensor.extents()))? {
+                    // It has no elements yet, nor a size.
+                    Err(error) if error.kind() == ErrorKind::Value => continue,
+                    extents => extents?,
+                }
             }
             Err(_) => array.cast::<PyUntypedArray>().map_err(PyErr::from)?.shape().to_vec(),
         };

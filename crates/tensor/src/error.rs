@@ -267,7 +267,7 @@ fn at(line: &Option<Origin>) -> String {
 
 /// `, which follows from argument `x``, as a message goes on.
 fn following(names: &[String]) -> String {
-    if names.is_empty() { String::new() } else { format!(", which follows from {},", names.join(" and ")) }
+    if names.is_empty() { String::new() } else { format!(", which follows from {}", names.join(" and ")) }
 }
 
 fn axes_of_rank(rank: usize) -> String {
