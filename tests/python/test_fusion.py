@@ -640,3 +640,64 @@ def test_batch_statistics_in_three_spellings(spelling: int) -> None:
         lambda: (t * t).mean(axis) - t.mean(axis) ** 2,
     ][spelling]()
     check([t.mean(axis), variance], [x.mean(axis), x.var(axis)], moves=x.nbytes + 8 * 12, tolerance=1e-4)
+
+
+def row_log_softmax(x: Any) -> Any:
+    peak = keep(x, "max", 1)
+    return x - peak - (x - peak).exp().sum(1, keepdim=True).log()
+
+
+TWO_SOFTMAXES: dict[str, tuple[list[Function], Function]] = {
+    "KL divergence": (
+        [
+            lambda x, z: (x.softmax(1) * (x.log_softmax(1) - z.log_softmax(1))).sum(1),
+            lambda x, z: (row_log_softmax(x).exp() * (row_log_softmax(x) - row_log_softmax(z))).sum(1),
+            lambda x, z: (NAMED[1](x, 1) * (x.log_softmax(1) - (z - z.logsumexp(1, keepdim=True)))).sum(1),
+        ],
+        lambda p, q: (p * np.log(p / q)).sum(1),
+    ),
+    "distance": (
+        [
+            lambda x, z: (x.softmax(1) - z.softmax(1)).abs().sum(1),
+            lambda x, z: (NAMED[1](x, 1) - NAMED[1](z, 1)).abs().sum(1),
+            lambda x, z: svod.where(x.softmax(1) > z.softmax(1), x.softmax(1) - z.softmax(1), z.softmax(1) - x.softmax(1)).sum(1),
+        ],
+        lambda p, q: np.abs(p - q).sum(1),
+    ),
+    "overlap": (
+        [
+            lambda x, z: (x.softmax(1) * z.softmax(1)).sum(1),
+            lambda x, z: (row_log_softmax(x) + row_log_softmax(z)).exp().sum(1),
+            lambda x, z: (NAMED[1](x, 1) * NAMED[1](z, 1)).sum(1),
+        ],
+        lambda p, q: (p * q).sum(1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWO_SOFTMAXES)
+@pytest.mark.parametrize("spelling", range(3))
+def test_two_softmaxes_that_meet_in_a_sum_are_one_kernel(name: str, spelling: int) -> None:
+    x, z = draw(40, 130), draw(40, 130, seed=1)
+    mine, right = TWO_SOFTMAXES[name]
+    p, q = (np.exp(a) / np.exp(a).sum(1, keepdims=True) for a in (x.astype(np.float64), z.astype(np.float64)))
+    result = mine[spelling](svod.Tensor(x), svod.Tensor(z))
+    check([result], [right(p, q)], moves=2 * x.nbytes + 4 * 40)
+
+
+@pytest.mark.parametrize("spelling", range(3))
+def test_label_smoothing_reads_its_logits_once(spelling: int) -> None:
+    x, labels = draw(40, 130), np.random.default_rng(1).integers(0, 130, 40)
+    t, y = svod.Tensor(x), svod.Tensor(labels)
+    logs = row_log_softmax(t) if spelling == 1 else t.log_softmax(1)
+    picked = logs.gather(1, y.unsqueeze(1)).squeeze(1)
+    hot = svod.arange(130).reshape(1, -1) == y.unsqueeze(1)
+    loss = [
+        -0.9 * picked - 0.1 * logs.mean(1),
+        0.9 * -picked + 0.1 * -(logs.sum(1) / 130),
+        -(logs * (hot * 0.9 + 0.1 / 130)).sum(1),
+    ][spelling]
+    right = x.astype(np.float64) - np.log(np.exp(x.astype(np.float64)).sum(1, keepdims=True))
+    expected = -0.9 * right[np.arange(40), labels] - 0.1 * right.mean(1)
+    # Logits are looked up in the rows that the kernel reads.
+    check([loss], [expected], moves=x.nbytes + 8 * 40 + 4 * 40)

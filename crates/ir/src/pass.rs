@@ -104,6 +104,7 @@ passes! {
     Normalize "normalize" Kernel   => Kernel,   needed:   "Gives equal kernels equal texts; last on kernels.";
     Identify  "identify"  Kernel   => Kernel,   needed:   "Names each kernel and finds its equals, by the text in normal form.";
     Order     "order"     Kernel   => Calls,    needed:   "Orders the calls, and opens loops, once all kernels are there.";
+    Unify     "unify"     Calls    => Calls,    optional: "Makes numbers in which kernels differ arguments of one kernel, once all kernels are there.";
     Heuristic "heuristic" Kernel   => Schedule, needed:   "Chooses a schedule for each distinct kernel.";
     Lower     "lower"     Schedule => Loops,    needed:   "Applies the schedule and makes the loops.";
     Render    "render"    Loops    => Loops,    needed:   "Prints the loops, by whose text code is found on disk, and derives the arguments.";

@@ -13,10 +13,12 @@ use crate::prepack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec};
+use svod_dtype::DType;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
 use svod_ir::pass::{Pass, visit};
+use svod_ir::size::Size;
 use svod_ir::target::Target;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, Slot, Variants, create_pre_schedule, pre_schedule};
 
@@ -234,6 +236,15 @@ fn attach(
                 table.add(&mut builder, *slot, Arc::new(buffer), role);
             }
         }
+        for slot in &invocation.args {
+            if let (Slot::Numbers(i), false) = (*slot, table.at.contains_key(slot)) {
+                let numbers = &pre.numbers[i];
+                let dtype = numbers.first().map_or(DType::F32, |number| number.dtype());
+                let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()[..dtype.bytes()].to_vec()).collect();
+                let buffer = Buffer::from_bytes(device.allocator(), dtype, &bytes)?;
+                table.add(&mut builder, *slot, Arc::new(buffer), Role::Given);
+            }
+        }
         visit(invocation.args.len());
         let mut args = invocation.args.iter().map(|a| table.get(*a)).collect::<Result<Vec<_>>>()?;
         let mut op = match step {
@@ -302,6 +313,7 @@ pub fn instantiate_schedule(
     let shape = |slot: &Slot| match *slot {
         Slot::Leaf(i) => key.leaves[i].shape().clone(),
         Slot::Buffer(i) => pre.buffers[i].shape.clone().into(),
+        Slot::Numbers(i) => vec![Size::from(pre.numbers[i].len() as i64)].into(),
     };
     let shapes: Vec<Shape> = pre.outputs.iter().map(shape).collect();
     let graph = Use { key, shapes: &shapes, inputs, origins: &[], required: &[] };
@@ -368,7 +380,7 @@ impl Table {
 fn leaf_of(key: &GraphKey, slot: Slot) -> Option<&Leaf> {
     match slot {
         Slot::Leaf(i) => key.leaves.get(i).filter(|l| l.class().is_constant()),
-        Slot::Buffer(_) => None,
+        Slot::Buffer(_) | Slot::Numbers(_) => None,
     }
 }
 
@@ -446,7 +458,7 @@ fn steps(
         for out in pre.written(invocation) {
             empty &= match *out {
                 Slot::Buffer(i) => max_count(&pre.buffers[i].shape)? == 0,
-                Slot::Leaf(_) => false,
+                Slot::Leaf(_) | Slot::Numbers(_) => false,
             };
         }
         plan.push(match &invocation.item {

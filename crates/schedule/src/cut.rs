@@ -26,7 +26,15 @@ pub(crate) fn cut(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<Schedul
     let functions = key.functions.iter().enumerate().map(|(i, function)| (function, i)).collect();
     let schedule = ScheduleGraph::default();
     let bodies = graph.bodies().into_iter().map(|(body, _, first)| (*body.structure(), first)).collect();
-    let mut cutter = Cutter { schedule, functions, known: FxHashMap::default(), computes: Vec::new(), bodies, how };
+    let mut cutter = Cutter {
+        schedule,
+        functions,
+        known: FxHashMap::default(),
+        came: FxHashMap::default(),
+        computes: Vec::new(),
+        bodies,
+        how,
+    };
     let mut places = FxHashMap::default();
     for (i, leaf) in key.leaves.iter().enumerate() {
         let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
@@ -67,7 +75,10 @@ struct Cutter<'k> {
     schedule: ScheduleGraph,
     /// Positions of the functions of the host.
     functions: FxHashMap<&'k HostCall, usize>,
+    /// The numbers of kernels in normal form.
     known: FxHashMap<Key, usize>,
+    /// The numbers of kernels as they came.
+    came: FxHashMap<Key, usize>,
     /// The nodes that the next call computes, numbered as in [`Graph::bodies`].
     computes: Vec<NodeIndex>,
     /// The first number of each body's nodes, by its structure.
@@ -142,8 +153,7 @@ impl Cutter<'_> {
                 Step::Copy(from, _) => self.step(Item::Copy, &[spec(about[0], loops)], &[values[&from]], loops),
                 Step::Kernel(ranged) => {
                     let Ranged { kernel, params, .. } = ranged.arranged();
-                    let kernel = pipeline::kernel(kernel, self.how);
-                    let at = Pass::Identify.time(|| self.kernel(kernel));
+                    let at = self.kernel(kernel);
                     let read: Vec<NodeId> = params.iter().filter(|p| !outputs.contains(p)).map(|p| values[p]).collect();
                     let written: Vec<BufferSpec> = about.iter().map(|node| spec(node, loops)).collect();
                     self.step(Item::Kernel(at), &written, &read, loops)
@@ -172,14 +182,24 @@ impl Cutter<'_> {
         Ok(graph.roots().iter().map(|r| values[&memory[*r as usize]]).collect())
     }
 
-    /// The number of a kernel among the distinct ones.
-    fn kernel(&mut self, mut kernel: Kernel) -> usize {
-        kernel.name = names::name(&kernel);
-        let next = self.schedule.kernels.len();
-        let at = *self.known.entry(kernel.key()).or_insert(next);
-        if at == next {
-            self.schedule.kernels.push(Arc::new(kernel));
+    /// The number among the distinct kernels of what becomes of a kernel.
+    fn kernel(&mut self, kernel: Kernel) -> usize {
+        // Most are equal as they come, and what becomes of them was found before.
+        let came = Pass::Identify.time(|| kernel.key());
+        if let Some(at) = self.came.get(&came) {
+            return *at;
         }
+        let mut kernel = pipeline::kernel(kernel, self.how);
+        let at = Pass::Identify.time(|| {
+            kernel.name = names::name(&kernel);
+            let next = self.schedule.kernels.len();
+            let at = *self.known.entry(kernel.key()).or_insert(next);
+            if at == next {
+                self.schedule.kernels.push(Arc::new(kernel));
+            }
+            at
+        });
+        self.came.insert(came, at);
         at
     }
 

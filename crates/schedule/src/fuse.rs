@@ -209,7 +209,7 @@ impl Fuse<'_> {
             self.graph.sources(node).iter().for_each(|s| self.output[*s as usize] = true);
         }
         let points = elements(value) as f64;
-        let mut reads = Reads { many: false, scattered: false, variants: 1, points, waits: true };
+        let mut reads = Reads { many: false, scattered: 0, variants: 1, points, waits: true };
         let (kernel, mut access) = match (fate, wanted) {
             (Fate::Inline | Fate::Stage, Some(wanted)) => {
                 let absorbed = &mut self.kernels[wanted.kernel as usize];
@@ -359,7 +359,7 @@ impl Fuse<'_> {
         }
         let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
         let repeats = wanted.access.scope & !named != 0;
-        let several = wanted.reads.many || wanted.reads.scattered;
+        let several = wanted.reads.many || wanted.reads.scattered != 0;
         if (several || repeats) && self.is_epilogue(node) {
             let verdict = Verdict::Realize("it is computed with the contraction below it");
             return self.decide(node, again.estimate(), verdict);
@@ -402,7 +402,7 @@ impl Fuse<'_> {
         let named = wanted.access.dims.iter().fold(0, |n, d| n | d.axes);
         let unnamed = (0..kernel.extents.len().min(64)).filter(|a| wanted.access.scope & !named & (1 << a) != 0);
         let rounds = unnamed.fold(1i64, |n, a| n.saturating_mul(kernel.extents[a].max(1)));
-        let several = wanted.reads.many || wanted.reads.scattered;
+        let several = wanted.reads.many || wanted.reads.scattered != 0;
         let elements = elements(value);
         let reads = if several { wanted.reads.points / elements.max(1) as f64 } else { 1.0 };
         let operands = self.costs.operands[node as usize];
@@ -491,7 +491,7 @@ impl Fuse<'_> {
             }
             rows |= dim.axes;
         }
-        if wanted.reads.many || wanted.reads.scattered || wanted.kernel == node {
+        if wanted.reads.many || wanted.reads.scattered != 0 || wanted.kernel == node {
             return Some("it is wanted in several places");
         }
         let is_fold =

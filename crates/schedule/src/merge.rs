@@ -5,7 +5,9 @@
 //! neither depends on the other through a third. Instead of looking for such a path, every group has
 //! a depth, one more than the largest of those it reads from: a kernel may join a group that is deeper
 //! than all other groups that it reads from, because a group that depends on the joined one is deeper
-//! still. So the work is linear in the graph.
+//! still. So it may where no other group reads from the joined one, which then becomes as deep as it has to be.
+//! A group that has grown may join one that it reads from in turn: two softmaxes that meet in a sum. So the
+//! work is linear in the graph.
 
 mod folds;
 mod join;
@@ -38,6 +40,10 @@ struct Group {
     step: Step,
     depth: u32,
     device: Option<Device>,
+    /// Whether another group reads what it writes.
+    followed: bool,
+    /// Whether it has become a part of another.
+    absorbed: bool,
 }
 
 /// What a group does.
@@ -96,23 +102,38 @@ impl<'g> Merger<'g> {
         {
             merge_folds(&mut ranged.kernel);
         }
-        let inputs = step.inputs();
         let device = step.outputs().first().and_then(|n| self.graph.nodes()[*n as usize].device().cloned());
-        let producers: Vec<usize> = inputs.iter().filter_map(|n| self.writers.get(n).copied()).collect();
-        let joined = match &step {
-            Step::Kernel(ranged) if self.how.runs(Pass::Merge) && may_merge(&ranged.kernel) => {
-                self.best(ranged, &inputs, &producers, &device)
-            }
-            _ => None,
-        };
-        let (at, outputs) = (joined.as_ref().map_or(self.groups.len(), |(at, _)| *at), step.outputs().to_vec());
-        match joined {
-            Some((at, ranged)) => self.groups[at].step = Step::Kernel(Box::new(ranged)),
-            None => {
-                let depth = 1 + producers.iter().map(|p| self.groups[*p].depth).max().unwrap_or(0);
-                self.groups.push(Group { step, depth, device });
-            }
+        // The group that it is part of by now.
+        let mut at: Option<usize> = None;
+        while let Step::Kernel(ranged) = &step
+            && self.how.runs(Pass::Merge)
+            && may_merge(&ranged.kernel)
+            && at.is_none_or(|at| !self.groups[at].followed)
+            && let Some((into, merged)) = self.best(ranged, at, &device)
+        {
+            at.into_iter().for_each(|part| self.absorb(part));
+            (step, at) = (Step::Kernel(Box::new(merged)), Some(into));
         }
+        self.put(step, at, device);
+    }
+
+    /// Makes a step that of a group, or a new group.
+    fn put(&mut self, step: Step, at: Option<usize>, device: Option<Device>) {
+        let (inputs, outputs) = (step.inputs(), step.outputs().to_vec());
+        let producers = self.writers_of(&inputs, at);
+        let depth = 1 + producers.iter().map(|p| self.groups[*p].depth).max().unwrap_or(0);
+        producers.into_iter().for_each(|p| self.groups[p].followed = true);
+        let at = match at {
+            Some(at) => {
+                let group = &mut self.groups[at];
+                (group.step, group.depth) = (step, group.depth.max(depth));
+                at
+            }
+            None => {
+                self.groups.push(Group { step, depth, device, followed: false, absorbed: false });
+                self.groups.len() - 1
+            }
+        };
         outputs.into_iter().for_each(|n| {
             self.writers.insert(n, at);
         });
@@ -127,18 +148,29 @@ impl<'g> Merger<'g> {
         }
     }
 
-    /// The group that a kernel best joins, and what they are then.
-    fn best(
-        &mut self,
-        ranged: &Ranged,
-        inputs: &[NodeIndex],
-        producers: &[usize],
-        device: &Option<Device>,
-    ) -> Option<(usize, Ranged)> {
-        let mut candidates: Vec<usize> = Vec::new();
-        for node in inputs {
-            let readers = self.readers.get(node).into_iter().flatten();
-            candidates.extend(self.writers.get(node).into_iter().chain(readers));
+    /// Forgets a group that has become a part of another.
+    fn absorb(&mut self, part: usize) {
+        self.groups[part].absorbed = true;
+        for node in self.groups[part].step.inputs() {
+            if let Some(recent) = self.readers.get_mut(&node) {
+                recent.retain(|reader| *reader != part);
+            }
+        }
+    }
+
+    /// The groups that write some nodes, but for one.
+    fn writers_of(&self, nodes: &[NodeIndex], but: Option<usize>) -> Vec<usize> {
+        nodes.iter().filter_map(|n| self.writers.get(n).copied()).filter(|p| Some(*p) != but).collect()
+    }
+
+    /// The group that a kernel best joins, and what they are then. Where it is part of a group already, this is one
+    /// that it reads from.
+    fn best(&mut self, ranged: &Ranged, at: Option<usize>, device: &Option<Device>) -> Option<(usize, Ranged)> {
+        let inputs: Vec<NodeIndex> = ranged.params.iter().copied().filter(|n| !ranged.outputs.contains(n)).collect();
+        let producers = self.writers_of(&inputs, at);
+        let mut candidates = producers.clone();
+        if at.is_none() {
+            candidates.extend(inputs.iter().flat_map(|node| self.readers.get(node).into_iter().flatten()));
         }
         candidates.sort_unstable();
         candidates.dedup();
@@ -146,9 +178,10 @@ impl<'g> Merger<'g> {
         let ahead = |at: &usize| {
             let group = &self.groups[*at];
             let deeper = producers.iter().all(|p| p == at || self.groups[*p].depth < group.depth);
+            let free = deeper || !group.followed;
             let alike = |r: &Ranged| may_merge(&r.kernel) && are_products(&r.kernel) == products;
             let same = matches!(&group.step, Step::Kernel(r) if alike(r)) && group.device == *device;
-            deeper && same
+            free && same
         };
         visit(candidates.len());
         candidates.retain(ahead);
@@ -210,7 +243,7 @@ impl<'g> Merger<'g> {
     /// The steps, producers before consumers, else in the order in which they were begun, and why they are
     /// what they are. What only the kernel that computes it reads is not written, unless `keep` says so.
     pub fn finish(self, keep: impl Fn(NodeIndex) -> bool) -> (Vec<Step>, Vec<Decision>) {
-        let mut groups = self.groups;
+        let mut groups: Vec<Group> = self.groups.into_iter().filter(|group| !group.absorbed).collect();
         let mut read: FxHashMap<NodeIndex, ()> = FxHashMap::default();
         groups.iter().flat_map(|g| g.step.inputs()).for_each(|n| {
             read.insert(n, ());

@@ -5,9 +5,10 @@ use crate::cut::cut;
 use crate::estimate::{Caches, Decision};
 use crate::rangeify::RangeifyError;
 use crate::schedule_graph::{ScheduleGraph, ScheduleGraphError};
+use crate::unify::unify;
 use std::ops::Range;
 use std::sync::Arc;
-use svod_dtype::DType;
+use svod_dtype::{Const, DType};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph, GraphError, Shape};
@@ -22,6 +23,8 @@ pub enum Slot {
     Leaf(usize),
     /// A buffer of the schedule's own, by its position in [`PreSchedule::buffers`].
     Buffer(usize),
+    /// Numbers that a call gives to its kernel, by their position in [`PreSchedule::numbers`].
+    Numbers(usize),
 }
 
 /// A buffer that the schedule needs: dense, row-major, sized for its variables' maxima.
@@ -97,6 +100,8 @@ pub struct PreSchedule {
     pub kernels: Vec<Arc<Kernel>>,
     /// Intermediate buffers and outputs.
     pub buffers: Vec<BufferSpec>,
+    /// Lists of numbers of one type, in which calls of a kernel differ.
+    pub numbers: Vec<Vec<Const>>,
     /// Steps, producers before consumers, loops unrolled.
     pub invocations: Vec<KernelInvocation>,
     /// Where each root of the graph is, in order.
@@ -169,7 +174,8 @@ pub fn create_pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Resul
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
 pub fn pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<PreSchedule, PreScheduleError> {
     let calls = create_schedule_graph(graph, key, how)?;
-    Ok(Pass::Order.run(&(), || calls.linearize())?)
+    let schedule = Pass::Order.run(&(), || calls.linearize())?;
+    Ok(if how.runs(Pass::Unify) { Pass::Unify.run_on(schedule, unify) } else { schedule })
 }
 
 /// Cuts a graph into kernels, as calls that are still to be ordered.

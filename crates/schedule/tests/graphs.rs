@@ -11,7 +11,7 @@ use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::{Graph, UOp};
 use svod_ir::kernel::Monoid;
-use svod_ir::size::Size;
+use svod_ir::size::{BoundVariable, Size};
 use svod_ir::target::Target;
 use svod_schedule::{
     Item, PreSchedule, Purpose, Schedule, Slot, create_pre_schedule, heuristic, lower, strict_heuristic,
@@ -107,10 +107,18 @@ fn check(roots: &[UOp]) -> PreSchedule {
             let get = |slot: &Slot, buffers: &[HostBuffer]| match slot {
                 Slot::Leaf(i) => key.leaves[*i].downcast::<Memory>().unwrap().data.clone(),
                 Slot::Buffer(i) => buffers[*i].clone(),
+                Slot::Numbers(i) => {
+                    let numbers = &schedule.numbers[*i];
+                    HostBuffer::from_f64(numbers[0].dtype(), numbers.iter().map(|n| n.as_f64()))
+                }
             };
+            let value = |(name, value): &(String, i64)| {
+                kernel.vars.iter().find(|v| v.name() == name).unwrap().bind(*value).unwrap()
+            };
+            let values: Vec<BoundVariable> = step.fixed.iter().map(value).collect();
             let args: Vec<HostBuffer> = step.args.iter().map(|s| get(s, &buffers)).collect();
             let mut direct = args.clone();
-            kernel.interpret(&[], &mut direct).unwrap_or_else(|e| panic!("{e}\n{kernel}"));
+            kernel.interpret(&values, &mut direct).unwrap_or_else(|e| panic!("{e}\n{kernel}"));
             let chosen = heuristic(kernel, &Target::named("x86-64-v3").unwrap());
             let program = lower(kernel, &chosen).unwrap_or_else(|e| panic!("{e}\n{kernel}\n{chosen}"));
             program.lowered.verify().unwrap_or_else(|e| panic!("{e}\n{}", program.lowered));
@@ -120,13 +128,13 @@ fn check(roots: &[UOp]) -> PreSchedule {
                 let mut inputs = args.clone();
                 inputs.push(HostBuffer::zeros(param.dtype, count));
                 if let Some(pack) = program.packs.iter().find(|p| p.packed.index() == at) {
-                    lower(&pack.kernel, &Schedule::default()).unwrap().lowered.interpret(&[], &mut inputs).unwrap();
+                    lower(&pack.kernel, &Schedule::default()).unwrap().lowered.interpret(&values, &mut inputs).unwrap();
                 }
                 all.push(inputs.pop().unwrap());
             }
             program
                 .lowered
-                .interpret(&[], &mut all)
+                .interpret(&values, &mut all)
                 .unwrap_or_else(|e| panic!("{e}\n{kernel}\n{chosen}\n{}", program.lowered));
             for out in kernel.written() {
                 let out = out.index();
@@ -437,6 +445,44 @@ fn a_48_layer_network_has_few_kernels() {
     assert!(whole.invocations.len() as f64 <= 2.2 * half.invocations.len() as f64);
     assert!(whole.kernels.len() <= 3, "{} distinct kernels", whole.kernels.len());
     assert!(whole.invocations.len() <= 49, "{} invocations", whole.invocations.len());
+}
+
+/// Layers that differ in float constants, and parts of one tensor at other offsets, are calls of one kernel with
+/// other arguments.
+#[test]
+fn kernels_that_differ_only_in_numbers_are_one() {
+    let kernels = |roots: &[UOp]| {
+        let schedule = check(roots);
+        (schedule.kernels.len(), schedule.invocations.len(), schedule)
+    };
+    let mut y = random(&[6, 40], 1);
+    for i in 0..10 {
+        let scaled = op(Alu::Mul, &[&y, &float(0.3 + 0.1 * f64::from(i))]);
+        let moved = op(Alu::Add, &[&scaled, &float(0.7 - 0.01 * f64::from(i * i))]);
+        y = op(Alu::Sub, &[&moved, &keep(&moved, Monoid::Max, 0)]);
+        y = op(Alu::Mul, &[&y, &y.permute(&[1, 0]).unwrap().reshape(shape(&[6, 40])).unwrap()]);
+    }
+    let (distinct, calls, schedule) = kernels(&[y]);
+    assert!(distinct <= 3 && calls >= 10, "{distinct} kernels in {calls} calls");
+    assert!(!schedule.numbers.is_empty());
+
+    let x = random(&[120, 8], 2);
+    let part = |i: i64, rows: i64| {
+        let part = x.shrink(vec![((i * rows).into(), ((i + 1) * rows).into()), (0i64.into(), 8i64.into())]).unwrap();
+        op(Alu::Mul, &[&part, &keep(&part, Monoid::Sum, 0)])
+    };
+    let parts: Vec<UOp> = (0..30).map(|i| part(i, 4)).collect();
+    let (distinct, calls, schedule) = kernels(&parts);
+    assert!(distinct <= 2 && calls > distinct, "{distinct} kernels in {calls} calls");
+    assert!(schedule.invocations.iter().all(|call| !call.fixed.is_empty()));
+
+    // What occurs once stays as it is, and so does what all have.
+    let alone = op(Alu::Mul, &[&random(&[5, 7], 3), &float(0.3)]);
+    assert!(kernels(&[alone]).2.numbers.is_empty());
+    let same =
+        |seed: u64, by: f64| op(Alu::Div, &[&op(Alu::Mul, &[&random(&[300, 7], seed), &float(0.3)]), &float(by)]);
+    let (_, _, schedule) = kernels(&[same(4, 3.0), same(5, 7.0)]);
+    assert!(schedule.numbers.iter().all(|numbers| numbers.len() == 1), "{:?}", schedule.numbers);
 }
 
 /// A generator of graphs: xorshift64 numbers choose operations on earlier values.

@@ -7,9 +7,9 @@ use rustc_hash::FxHasher;
 use smallvec::{SmallVec, smallvec};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use svod_ir::graph::Op;
 use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Op, UOp};
 use svod_ir::size::Size;
 
 /// Accesses of a node that are remembered: any more count as different ones.
@@ -70,8 +70,8 @@ pub(super) struct Access {
 pub(super) struct Reads {
     /// Several kernels want it.
     pub many: bool,
-    /// It is read at different positions by one point of the kernel.
-    pub scattered: bool,
+    /// The dimensions along which one point of the kernel reads it at different positions, a bit each.
+    pub scattered: u64,
     /// Positions at which one point of a kernel computes it, if it is computed where it is read: so often it
     /// is in the kernel's code.
     pub variants: u32,
@@ -96,6 +96,39 @@ pub(super) struct Wanted {
 /// A dimension that is a group of axes.
 pub(super) fn exact_dim(over: &[Size], group: Range<usize>) -> Dim {
     Dim::exact(group.filter(|d| over[*d] != Size::ONE).fold(0, |axes, d| axes | 1 << d))
+}
+
+/// The dimensions of an operand, of shape `below`, along which a point reads it at different positions, given those
+/// of the value.
+fn scattered_below(value: &UOp, operand: usize, below: &[Size], scattered: u64) -> u64 {
+    let bit = |d: usize| scattered >> d.min(63) & 1;
+    let pick = |from: &mut dyn Iterator<Item = Option<usize>>| {
+        from.enumerate().fold(0, |bits, (to, d)| bits | d.map_or(0, bit) << to.min(63))
+    };
+    match value.op() {
+        // A sort reads its keys several times.
+        op if is_order(op) => u64::MAX,
+        _ if scattered == 0 => 0,
+        op if op.is_elementwise() => scattered,
+        Op::Pad(..) | Op::Shrink(_) | Op::Flip(_) | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) => {
+            scattered
+        }
+        Op::Permute(axes) => axes.iter().enumerate().fold(0, |bits, (d, a)| bits | bit(d) << a.min(&63)),
+        Op::Expand(_) => {
+            let new = value.rank() - below.len();
+            pick(&mut (0..below.len()).map(|d| (below[d] == value.shape()[d + new]).then_some(d + new)))
+        }
+        Op::Reshape(_) => match squeezed(value.shape(), below) {
+            Some(map) => pick(&mut map.into_iter()),
+            None => u64::MAX,
+        },
+        Op::Reduce(_, axes) => {
+            let mut kept = 0..value.rank();
+            pick(&mut (0..below.len()).map(|d| if axes.contains(&d) { None } else { kept.next() }))
+        }
+        Op::Gather(axis) => scattered | u64::from(operand == 0) << axis.min(&63),
+        _ => u64::MAX,
+    }
 }
 
 impl Fuse<'_> {
@@ -182,7 +215,11 @@ impl Fuse<'_> {
                     dims[*axis] = Dim::exact(bit);
                     dims
                 }
-                Op::Gather(_) if operand == 0 => access.dims.iter().map(|d| Dim::other(d.axes, (node, d))).collect(),
+                Op::Gather(axis) if operand == 0 => {
+                    let mut dims = access.dims.clone();
+                    dims[*axis] = Dim::other(all, (node, &access.dims));
+                    dims
+                }
                 Op::Rand(_) => SmallVec::new(),
                 _ => access.dims.clone(),
             };
@@ -193,8 +230,7 @@ impl Fuse<'_> {
                 Op::Take(_) | Op::Gather(_) if operand == 0 => 1.0,
                 _ => share.min(1.0),
             };
-            // A sort reads its keys several times.
-            let scattered = reads.scattered || is_order(value.op());
+            let scattered = scattered_below(&value, operand, below, reads.scattered);
             let reads = Reads { scattered, points: reads.points * more, ..reads };
             self.want(source, kernel, Access { dims, scope }, reads);
         }
@@ -248,15 +284,15 @@ impl Fuse<'_> {
         known.variants = known.variants.saturating_add(reads.variants);
         known.points += reads.points;
         let reduced = |d: &Dim| d.exact && d.axes >> output.min(63) != 0;
-        for (known, new) in wanted.access.dims.iter_mut().zip(&access.dims) {
+        for (d, (known, new)) in wanted.access.dims.iter_mut().zip(&access.dims).enumerate() {
             if known.axes == new.axes {
-                wanted.reads.scattered |= known.moved != new.moved;
+                wanted.reads.scattered |= u64::from(known.moved != new.moved) << d.min(63);
                 known.exact &= new.exact;
                 continue;
             }
             // The same row in another pass over it, or another position altogether.
             if !(known.exact && new.exact && (reduced(known) || reduced(new))) {
-                wanted.reads.scattered = true;
+                wanted.reads.scattered |= 1 << d.min(63);
             }
             if reduced(known) && !reduced(new) {
                 *known = *new;

@@ -174,7 +174,7 @@ impl Choice<'_> {
 
     /// Whether what a map writes is not found in a cache by whoever reads it: larger than the last one. It is
     /// written past them, if in whole lines one after the other.
-    fn goes_past_caches(&self, out: usize, vector: Option<AxisId>) -> bool {
+    pub(super) fn goes_past_caches(&self, out: usize, vector: Option<AxisId>) -> bool {
         let k = self.kernel;
         let Some(vector) = vector.filter(|_| matches!(k.stages[out].body, Body::Map(_))) else { return false };
         k.stages[out].outs.iter().all(|o| match o {

@@ -65,7 +65,7 @@ pub(super) fn unroll(mut graph: ScheduleGraph, order: &Order) -> Result<PreSched
     let invocations = run(&graph, &order.events, &resolved)?;
     let outputs = graph.outputs.iter().map(|node| graph.memory(*node)).collect::<Result<_, _>>()?;
     let ScheduleGraph { kernels, buffers, decisions, .. } = graph;
-    Ok(PreSchedule { kernels, buffers, invocations, outputs, bindings, decisions })
+    Ok(PreSchedule { kernels, buffers, numbers: Vec::new(), invocations, outputs, bindings, decisions })
 }
 
 /// Follows the events, each loop as often as it says.
