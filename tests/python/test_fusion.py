@@ -701,3 +701,60 @@ def test_label_smoothing_reads_its_logits_once(spelling: int) -> None:
     expected = -0.9 * right[np.arange(40), labels] - 0.1 * right.mean(1)
     # Logits are looked up in the rows that the kernel reads.
     check([loss], [expected], moves=x.nbytes + 8 * 40 + 4 * 40)
+
+
+def compiled(work: Callable[[], object]) -> int:
+    """Kernels that are compiled for some work."""
+    svod.clear_caches()
+    work()
+    return svod.caches()["kernels"]
+
+
+def test_layers_that_differ_in_numbers_are_compiled_once() -> None:
+    rng = np.random.default_rng(0)
+    x, numbers = draw(20, 30), rng.uniform(0.9, 1.1, (100, 2))
+    mine, right = svod.Tensor(x), x.astype(np.float64)
+    for scale, shift in numbers:
+        mine = mine * float(scale) + float(shift)
+        mine = (mine - mine.mean(0)).contiguous()
+        right = right * scale + shift
+        right = right - right.mean(0)
+    assert compiled(mine.realize) <= 4
+    np.testing.assert_allclose(mine.numpy(), right, rtol=1e-3, atol=1e-3 * np.abs(right).max())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_constants_of_every_type_are_arguments(dtype: str) -> None:
+    x = (np.arange(12).reshape(3, 4) / 8).astype(dtype)
+    scales = [0.25, 3.0, -7.5, 1e-3]
+    t = [svod.Tensor(x + i) for i in range(4)]
+    results = [(a * scale).maximum(0.75 - scale).sum(1) for a, scale in zip(t, scales, strict=True)]
+    plan = svod.prepare(*results)
+    plan.execute()
+    for i, (mine, scale) in enumerate(zip(plan.outputs, scales, strict=True)):
+        value = np.maximum((x + np.array(i, dtype)) * np.array(scale, dtype), np.array(0.75 - scale, dtype))
+        np.testing.assert_allclose(mine.numpy(), value.astype(np.float64).sum(1), rtol=2e-3)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_parts_of_one_tensor_are_compiled_once(axis: int) -> None:
+    x = draw(96, 96)
+    t = svod.Tensor(x)
+    parts = [part * part.sum(axis, keepdim=True) for part in t.split(4, axis)]
+    assert compiled(lambda: svod.realize(*parts)) <= 2
+    for mine, right in zip(parts, np.split(x, 24, axis), strict=True):
+        np.testing.assert_allclose(mine.numpy(), right * right.sum(axis, keepdims=True), rtol=1e-4, atol=1e-4)
+
+
+def test_plans_of_unified_kernels_run_on_other_inputs_and_sizes() -> None:
+    x, n = draw(64, 12), svod.Variable("n", 1, 64)
+    t = svod.Tensor(x)
+    rows = t[: n.bind(40)]
+    results = [(part * scale).sum(0) for part, scale in ((rows[:, :4], 0.3), (rows[:, 4:8], 0.7), (rows[:, 8:], 1.9))]
+    plan = svod.prepare(*results, inputs=[t])
+    for size in (40, 7, 64):
+        y = draw(64, 12, seed=size)
+        plan.execute(y, n=size)
+        for i, scale in enumerate((0.3, 0.7, 1.9)):
+            right = (y[:size, 4 * i : 4 * i + 4] * scale).sum(0)
+            np.testing.assert_allclose(plan.outputs[i].numpy(), right, rtol=1e-4, atol=1e-4)

@@ -9,6 +9,7 @@
 //! A constant makes better code than an argument, so that only numbers in which kernels of one schedule differ are
 //! arguments: a kernel that has no equal but for its numbers stays what it is.
 
+use crate::contraction::{recognise, window};
 use crate::preschedule::{Item, PreSchedule, Slot};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -103,7 +104,7 @@ fn argument(n: usize, values: &[Number]) -> Option<Argument> {
 }
 
 /// The numbers among the operands of a node, with the positions of those operands.
-fn numbers_of(pool: &ExprPool, node: &Expr, params: &[Param]) -> SmallVec<[(usize, Number); 4]> {
+fn numbers_of(pool: &ExprPool, node: &Expr, movable: &dyn Fn(ParamId) -> bool) -> SmallVec<[(usize, Number); 4]> {
     let float = |operand: &ExprId| match pool.get(*operand) {
         Expr::Const(value) if value.dtype().is_float() && !is_common(value.as_f64()) => Some(Number::Float(*value)),
         _ => None,
@@ -118,10 +119,7 @@ fn numbers_of(pool: &ExprPool, node: &Expr, params: &[Param]) -> SmallVec<[(usiz
     match node {
         // What is a power of a constant is computed in other ways.
         Expr::Alu(op, operands) if *op != Alu::Pow => all(&float, operands),
-        // Constant parameters may be packed once, each part apart.
-        Expr::Load { from: Mem::Param(p), index, valid: None, .. } if !params[p.index()].constant => {
-            all(&offset, index)
-        }
+        Expr::Load { from: Mem::Param(p), index, valid: None, .. } if movable(*p) => all(&offset, index),
         _ => SmallVec::new(),
     }
 }
@@ -136,9 +134,17 @@ fn roots(kernel: &Kernel) -> Vec<ExprId> {
     kernel.stages.iter().flat_map(Stage::roots).collect()
 }
 
+/// Whether a kernel may read a parameter at offsets that vary. Of constant operands of a product each part is packed,
+/// once.
+fn movable(kernel: &Kernel) -> impl Fn(ParamId) -> bool + '_ {
+    let packs = (0..kernel.stages.len()).any(|s| recognise(kernel, s).is_some() || window::is_convolution(kernel, s));
+    move |p| !(packs && kernel.params[p.index()].constant)
+}
+
 /// All numbers of a kernel that could be arguments, in the order in which [`lifted`] meets them.
 fn numbers(kernel: &Kernel) -> Vec<Number> {
-    let of = |e: ExprId| numbers_of(&kernel.exprs, kernel.exprs.get(e), &kernel.params);
+    let movable = movable(kernel);
+    let of = |e: ExprId| numbers_of(&kernel.exprs, kernel.exprs.get(e), &movable);
     kernel.exprs.reachable(&roots(kernel)).into_iter().flat_map(of).map(|(_, number)| number).collect()
 }
 
@@ -159,9 +165,10 @@ fn lifted(kernel: &Kernel, arguments: &[Option<Argument>]) -> Kernel {
     let moved = |p: ParamId| if p.index() < first { p } else { ParamId(p.0 + elements.len() as u32) };
     let mut next: Vec<i64> = vec![0; elements.len()];
     let mut arguments_left = arguments.iter();
+    let movable = movable(kernel);
     let mut pool = ExprPool::new();
     let place = |pool: &mut ExprPool, mut node: Expr, dtype: DType| {
-        for (at, number) in numbers_of(pool, &node, &kernel.params) {
+        for (at, number) in numbers_of(pool, &node, &movable) {
             let mut operands = node.operands();
             operands[at] = match (number, arguments_left.next()) {
                 (Number::Float(value), Some(Some(Argument::Element))) => {
