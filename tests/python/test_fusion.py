@@ -660,7 +660,9 @@ TWO_SOFTMAXES: dict[str, tuple[list[Function], Function]] = {
         [
             lambda x, z: (x.softmax(1) - z.softmax(1)).abs().sum(1),
             lambda x, z: (NAMED[1](x, 1) - NAMED[1](z, 1)).abs().sum(1),
-            lambda x, z: svod.where(x.softmax(1) > z.softmax(1), x.softmax(1) - z.softmax(1), z.softmax(1) - x.softmax(1)).sum(1),
+            lambda x, z: svod.where(
+                x.softmax(1) > z.softmax(1), x.softmax(1) - z.softmax(1), z.softmax(1) - x.softmax(1)
+            ).sum(1),
         ],
         lambda p, q: np.abs(p - q).sum(1),
     ),
