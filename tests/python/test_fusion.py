@@ -621,11 +621,12 @@ def test_of_no_element_a_log_sum_exp_is_minus_infinity() -> None:
 def test_a_greatest_element_and_where_it_is_in_three_spellings(spelling: int, axis: int) -> None:
     x = draw(60, 130)
     t = svod.Tensor(x)
-    value, at = [
+    spellings: list[Callable[[], Any]] = [
         lambda: tuple(y.squeeze(axis) for y in t.topk(1, axis)),
         lambda: (t.max(axis), t.argmax(axis)),
         lambda: (-(-t).min(axis), first(t, (axis,), "max")),
-    ][spelling]()
+    ]
+    value, at = spellings[spelling]()
     check([value, at], [x.max(axis), x.argmax(axis)], moves=x.nbytes + 12 * x.shape[1 - axis])
 
 
