@@ -206,7 +206,7 @@ class Jitted(Generic[P, R]):
     @property
     def traces(self) -> int:
         """Number of kinds of arguments that were traced and are kept."""
-        return sum(map(len, self._traces.values()))
+        return sum(map(len, list(self._traces.values())))
 
     def clear(self) -> None:
         """Forgets all traces."""

@@ -496,6 +496,21 @@ def test_d4_arguments_of_wrong_types_are_named() -> None:
         with pytest.raises(svod.ArgumentTypeError, match=message) as raised:
             call()
         assert isinstance(raised.value, TypeError) and isinstance(raised.value, svod.ArgumentError)
+    for argument, wrong, message in [
+        ("axis", lambda: x.sum("a"), "an integer, or several, is expected, not 'a'"),
+        ("axis", lambda: x.softmax(0).sum(0.5), "an integer, or several, is expected, not 0.5"),
+        ("devices", lambda: x.shard(3, 0), "a name, or several, is expected, not 3"),
+        ("inputs", lambda: (x * 2).prepare(inputs=[3]), r"a tensor, or several, is expected, not \[3\]"),
+        ("n_rows", lambda: svod.eye("3"), "a size is an integer, .*, not str"),
+        ("start", lambda: x.narrow(0, 1.5, 2), "a size is an integer, .*, not float"),
+        (None, lambda: x.reshape(2, "a"), "a size is an integer, .*, not str"),
+        (None, lambda: x.permute("a", 1), r"an integer, or several, is expected, not \('a', 1\)"),
+        (None, lambda: svod.zeros(2, 2.5), "a size is an integer, .*, not float"),
+    ]:
+        with pytest.raises(svod.ArgumentTypeError, match=message) as raised:
+            wrong()
+        noted = getattr(raised.value, "__notes__", [])
+        assert argument is None or f"while processing '{argument}'" in noted
     for call, message in [
         (lambda: n.bind(2**70), "n.bind: .* does not fit 64 bits"),
         (lambda: svod.Variable("m", 1, 2**70), "Variable 'm', max: .* does not fit 64 bits"),

@@ -285,9 +285,12 @@ impl LaunchExpr {
         let mut sizes: Vec<Size> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             let size = match node {
-                Node::Const(c) if c.dtype().is_int() => Size::from(i64::try_from(c.as_i128()).ok()?),
+                // In a narrower type arithmetic overflows earlier than in sizes.
+                Node::Const(c) if matches!(c.dtype(), DType::Index | DType::I64) => {
+                    i64::try_from(c.as_i128()).ok()?.into()
+                }
                 Node::Var(v) => Size::from(v),
-                Node::Alu(op, operands) => {
+                Node::Alu(op, operands) if operands.len() == op.arity() => {
                     let operand = |at: usize| operands.get(at).map(|i| &sizes[*i as usize]);
                     let (a, b) = (operand(0)?, operand(1));
                     let positive = || a.bounds().0 >= 0 && b.is_some_and(|b| b.bounds().0 >= 0);

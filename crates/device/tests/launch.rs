@@ -48,7 +48,18 @@ fn a9_expressions_are_evaluated() {
     }
     let sum = LaunchExpr::alu(Alu::Add, &[LaunchExpr::var(n()), 1.into()]);
     assert_eq!(sum.eval(&|name| (name == "n").then_some(41)), Ok(42));
-    assert_eq!(sum.to_string(), "add(n, 1)");
+    // As sizes are written, where the value is that of one.
+    assert_eq!(sum.to_string(), "n + 1");
+    let tasks = Size::from(&Variable::new("m", 1, 9).unwrap()).ceil_div(4) * 3;
+    let launch = LaunchExpr::from_size(&tasks).unwrap();
+    assert_eq!((launch.to_string(), launch.to_size()), (tasks.to_string(), Some(tasks)));
+    for (expr, text) in [
+        (LaunchExpr::alu(Alu::IDiv, &[LaunchExpr::var(n()), 2.into()]), "idiv(n, 2)"),
+        (LaunchExpr::alu(Alu::Abs, &[LaunchExpr::var(n())]), "abs(n)"),
+        (LaunchExpr::bind(n(), 3), "n=3"),
+    ] {
+        assert_eq!((expr.to_string().as_str(), expr.to_size()), (text, None));
+    }
 }
 
 #[test]

@@ -138,10 +138,18 @@ pub fn integers(given: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
     all.extract().map_err(|error| of_type("an integer, or several,", &all, error))
 }
 
+/// Letters of an argument that an error shows.
+const MOST_SHOWN: usize = 100;
+
 /// The error of an argument, which says what is expected where its type is another one. PyO3 notes which argument it is.
 fn of_type(expected: &str, given: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     match error.is_instance_of::<PyTypeError>(given.py()) {
-        true => Class::ArgumentType.raise(format!("{expected} is expected, not {given:?}")).into(),
+        true => {
+            let text = format!("{given:?}");
+            let shown =
+                text.char_indices().nth(MOST_SHOWN).map_or(text.clone(), |(at, _)| format!("{}...", &text[..at]));
+            Class::ArgumentType.raise(format!("{expected} is expected, not {shown}")).into()
+        }
         false => error,
     }
 }

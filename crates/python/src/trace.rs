@@ -5,7 +5,7 @@ use std::fmt::{Arguments, Write};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use svod_device::DeviceSpec;
 use svod_runtime::PrepareConfig;
 use svod_tensor::{Decision, ErrorKind, Size, SizeValues, Tensor, TensorError, Trace, Traced};
@@ -166,7 +166,12 @@ fn put(text: &mut String, what: Arguments) {
 
 /// Whether each of these tensors stands for the same value, computed or not, as the other one in its place.
 #[pyfunction]
-pub fn _same(some: Vec<Py<PyTensor>>, others: Vec<Py<PyTensor>>) -> bool {
-    let same = |(a, b): (&Py<PyTensor>, &Py<PyTensor>)| a.get().0.uop() == b.get().0.uop();
-    some.len() == others.len() && some.iter().zip(&others).all(same)
+pub fn _same(some: &Bound<'_, PyList>, others: &Bound<'_, PyList>) -> Result<bool> {
+    for (a, b) in some.iter().zip(others.iter()) {
+        let (a, b) = (a.cast::<PyTensor>().map_err(PyErr::from)?, b.cast::<PyTensor>().map_err(PyErr::from)?);
+        if a.get().0.uop() != b.get().0.uop() {
+            return Ok(false);
+        }
+    }
+    Ok(some.len() == others.len())
 }

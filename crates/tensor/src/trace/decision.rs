@@ -134,3 +134,43 @@ fn solved(extent: &Size, number: i64) -> Option<(String, i64)> {
     let n = number.checked_sub(start)?.checked_div(step)?;
     (at(n) == Some(number)).then(|| (variable.name().to_owned(), n))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a9_extents_tell_variables_one_after_the_other() {
+        let (n, m) = (Variable::new("n", 0, 64).unwrap(), Variable::new("m", 0, 64).unwrap());
+        let (n, m) = (Size::from(&n), Size::from(&m));
+        let mut values = SizeValues::default();
+        let extents = [(&n + &m, 7), (&n * 2 + 1, 9), (&n * &m, 12)];
+        values.solve(extents.iter().map(|(extent, number)| (extent, *number)));
+        assert_eq!(values.clone().into_pairs(), [("n".to_owned(), 4), ("m".to_owned(), 3)]);
+        assert_eq!(values.apply(&(&n + &m)), Size::from(7));
+        // A value that does not fit tells nothing.
+        let mut values = SizeValues::default();
+        values.solve([(&(&n * 2), 9)].into_iter());
+        assert_eq!(values, SizeValues::default());
+    }
+
+    #[test]
+    fn a9_a_decision_holds_where_the_answer_is_the_same() {
+        let n = Size::from(&Variable::new("n", 0, 64).unwrap());
+        let at = |value: i64| SizeValues::new([("n".to_owned(), value)]);
+        let five = Size::from(5);
+        for (by, at_4, text) in [
+            (Comparison::Equal, false, "n != 5"),
+            (Comparison::Less, true, "n < 5"),
+            (Comparison::LessEqual, true, "n <= 5"),
+        ] {
+            assert_eq!(by.decided(&n, &five), None);
+            let decision = Decision::new(&n, by, &five, &at(4)).unwrap();
+            assert_eq!((decision.answer(), decision.to_string().as_str()), (at_4, text));
+            assert!(decision.holds(&at(3)) && !decision.holds(&SizeValues::default()));
+            assert_eq!(decision.holds(&at(6)), by == Comparison::Equal);
+        }
+        assert_eq!(Decision::new(&n, Comparison::Less, &five, &SizeValues::default()), None);
+    }
+}
