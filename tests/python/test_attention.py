@@ -294,3 +294,27 @@ def test_what_needs_whole_rows_between_two_contractions(between: str, residual: 
     e = np.exp(expected(x @ w) - expected(x @ w).max(1, keepdims=True))
     rows = e / e.sum(1, keepdims=True) + (x @ w if residual else 0)
     np.testing.assert_allclose((weights @ svod.Tensor(u)).numpy(), rows @ u, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("scores", "mixed", "axis", "q", "k"),
+    [
+        ("bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd", -1, (2, 20, 6, 24), (2, 32, 6, 24)),
+        ("bqhd,bkhd->bqkh", "bqkh,bkhd->bqhd", 2, (2, 20, 6, 24), (2, 32, 6, 24)),
+        ("bqhd,bkhd->bqhk", "bqhk,bkhd->bqhd", -1, (2, 20, 6, 24), (2, 32, 6, 24)),
+        ("bqhd,bkhd->bkqh", "bkqh,bkhd->bqhd", 1, (2, 20, 6, 24), (2, 32, 6, 24)),
+        ("qbd,kbd->qkb", "qkb,kbd->qbd", 1, (20, 6, 24), (32, 6, 24)),
+        ("tbhd,sbhd->tsbh", "tsbh,sbhd->tbhd", 1, (20, 2, 6, 24), (32, 2, 6, 24)),
+        ("bqd,bkd->bqk", "bqk,bkd->qdb", -1, (6, 20, 24), (6, 32, 24)),
+    ],
+)
+def test_axes_of_scores_in_any_order(
+    scores: str, mixed: str, axis: int, q: tuple[int, ...], k: tuple[int, ...]
+) -> None:
+    a, b, c = data(q), data(k, seed=1), data(k, seed=2)
+    plan = svod.einsum(mixed, (svod.einsum(scores, a, b) * 0.2).softmax(axis), c).prepare()
+    plan.execute()
+    assert len(plan.kernels) == 1
+    e = np.exp(np.einsum(scores, a.astype("float64"), b.astype("float64")) * 0.2)
+    exact = np.einsum(mixed, e / e.sum(axis, keepdims=True), c.astype("float64"))
+    np.testing.assert_allclose(plan.outputs[0].numpy(), exact, rtol=1e-4, atol=1e-5)

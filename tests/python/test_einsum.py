@@ -64,6 +64,32 @@ def test_a_contraction_is_one_kernel() -> None:
     assert len((svod.einsum("bhik,bhjk->bhij", q, k) * 0.5).relu().prepare().kernels) == 1
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        ("aij,ajk->ika", (5, 33, 24), (5, 24, 40)),
+        ("aij,ajk->kia", (5, 33, 24), (5, 24, 40)),
+        ("bqhd,bkhd->bqkh", (2, 20, 6, 24), (2, 32, 6, 24)),
+        ("bixy,ioxy->boxy", (20, 32, 4, 5), (32, 32, 4, 5)),
+        ("tbhd,sbhd->tsbh", (20, 2, 4, 16), (30, 2, 4, 16)),
+        ("nchw,ochw->nohw", (16, 32, 7, 7), (24, 32, 7, 7)),
+        ("bts,bsd->tdb", (3, 20, 16), (3, 16, 24)),
+    ],
+)
+def test_axes_after_rows_and_columns(text: str, first: tuple[int, ...], second: tuple[int, ...], dtype: str) -> None:
+    """A batch may be the last axis of the result, or lie between its rows and columns."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in (first, second))
+    exact = np.einsum(text, a.astype("float64"), b.astype("float64"))
+    np.testing.assert_allclose(svod.einsum(text, a, b).numpy(), exact, rtol=1e-4, atol=1e-4)
+    # An axis that neither operand has.
+    wide = svod.Tensor(a.reshape(-1, a.shape[-1])[:20]).reshape(1, 20, -1).expand(6, 20, a.shape[-1])
+    tall = svod.Tensor(np.ones((6, a.shape[-1], 1), dtype)).expand(6, a.shape[-1], 32)
+    result = (wide @ tall).numpy()
+    np.testing.assert_allclose(result, wide.numpy().sum(-1, keepdims=True).repeat(32, -1), rtol=1e-3, atol=1e-4)
+
+
 def test_errors_name_subscripts_and_shapes() -> None:
     a, b = svod.zeros(2, 3), svod.zeros(3, 2)
     for text, operands, kind, words in [

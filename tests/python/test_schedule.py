@@ -138,8 +138,26 @@ PRODUCT = [
     ("STAGE s0 1 panels:8 shared", ""),
     ("STREAM out", ""),
     ("PREFETCH s0.a2.0 p0 4", ""),
-    ("LOCAL s0.a1.0 8", "step 2 of the schedule, `bind s0.a1.1 lane`: the target has no groups of threads"),
-    ("GROUP s0.a2.0 8", "step 2 of the schedule, `bind s0.a2.1 lane`: the target has no groups of threads"),
+    ("LOCAL s0.a1.0 8", ""),
+    ("GROUP s0.a2.0 8", ""),
+    ("bind out.a0.0 block\nLOCAL out.a1.0 16\nat s0 out.a1.0\nGROUP s0.a2.0 16", ""),
+    ("LOCAL s0.a2.0 8", "step 2 of the schedule, `bind s0.a2.1 lane`: lanes of a fold need accumulators of their own"),
+    ("LOCAL s0.a1.0 2048", "a group of 2048 lanes; at most 1024"),
+    ("STREAM out\nSTREAM out", "step 2 of the schedule, `stream out`: the outputs of `out` go past the caches already"),
+    ("STREAM s0", "only outputs"),
+    ("GROUP s0.a2.0 8\nrfactor s0.a2.1", "step 4 of the schedule, `rfactor s0.a2.1`: its rounds have accumulators"),
+    ("PREFETCH s0.a2.0 p0 0", "fetch 1 round ahead at least"),
+    ("PREFETCH s0.a1.0 p0 1", "every round of the loop reads the same, for no index of it names `a1`"),
+    ("PREFETCH s0.a2.0 p0 48", "of 48 rounds none is 48 ahead of another"),
+    ("PREFETCH s0.a2.0 p0 4\nsplit s0.a2.0 by 16 rest", "step 1 of the schedule, `prefetch s0.a2.0 p0 4`: of 3 rounds"),
+    ("PREFETCH s0.a2.0 p0 4\nUNROLL s0.a2.0 4", ""),
+    ("PREFETCH s0.a2.0 p0 4\nbind s0.a2.0 unroll", "only a serial loop fetches ahead"),
+    (
+        "PREFETCH s0.a2.0 p0 4\nPREFETCH s0.a2.0 p0 2",
+        "step 2 of the schedule, `prefetch s0.a2.0 p0 2`: `p0` is fetched",
+    ),
+    ("PREFETCH s0.a2.0 p0 4\nSTAGE s0 p0 rows task", "the stage reads a copy of it instead"),
+    ("PREFETCH s0.a2.0 1 1", "of operands only the panels of 1"),
     ("THREAD s0.a2.0 8", "step 2 of the schedule, `bind s0.a2.0 task`: stage `s0` folds axis `a2`, and tasks share no"),
     ("THREAD s0.a0.0 8", "stage `s0` writes no output"),
     ("TC s0 4 8", "step 1 of the schedule, `micro s0 4 8`: rows and columns must be split by 4 and 8"),
@@ -150,7 +168,7 @@ PRODUCT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "says"), PRODUCT, ids=[text.split()[0] + "-" + text[-6:] for text, _ in PRODUCT])
+@pytest.mark.parametrize(("text", "says"), PRODUCT, ids=[text.replace("\n", "; ") for text, _ in PRODUCT])
 def test_every_spelling_is_taken_or_says_why_not(text: str, says: str):
     a, b = rows(40, 48), rows(48, 64)
     y = svod.Tensor(a) @ svod.Tensor(b)
@@ -159,8 +177,11 @@ def test_every_spelling_is_taken_or_says_why_not(text: str, says: str):
             y.prepare(schedules={0: text})
         assert says in str(raised.value)
     else:
-        y.prepare(schedules={0: text}).execute()
-        np.testing.assert_allclose(y.numpy(), a @ b, rtol=1e-4, atol=1e-4)
+        plan = y.prepare(schedules={0: text})
+        plan.execute()
+        np.testing.assert_allclose(plan.outputs[0].numpy(), a @ b, rtol=1e-4, atol=1e-4)
+        again = (svod.Tensor(a) @ svod.Tensor(b)).prepare(schedules={0: plan.kernels[0].schedule})
+        assert again.kernels[0].schedule == svod.Schedule(text) and again.kernels[0].loops == plan.kernels[0].loops
 
 
 def test_a_kernel_that_there_is_not_is_named():

@@ -15,7 +15,7 @@ use svod_device::{Device, DeviceSpec, HostEntry, Listing, ProgramSpec, Programs}
 use svod_ir::Key;
 use svod_ir::kernel::Kernel;
 use svod_ir::lowered::Phase;
-use svod_ir::lowered::cost::Cost;
+use svod_ir::lowered::cost::{Cost, Registers};
 use svod_ir::pass::Pass;
 use svod_ir::size::Variable;
 use svod_ir::target::Target;
@@ -104,7 +104,7 @@ impl KernelCode {
     /// Loaded programs, one per phase, with their spec.
     pub fn new(device: Arc<Device>, spec: ProgramSpec, programs: Programs) -> Self {
         let hosts = programs.iter().map(|p| p.host_entry()).collect();
-        let work = work(&spec, VECTOR_BYTES);
+        let work = work(&spec, REGISTERS);
         KernelCode {
             device,
             spec,
@@ -194,16 +194,16 @@ impl fmt::Debug for KernelCode {
 }
 
 /// Vectors of machines that nothing is known of.
-const VECTOR_BYTES: usize = 16;
+const REGISTERS: Registers = Registers { bytes: 16, count: 16 };
 
 /// Slots of a task of each phase, at the largest sizes of its variant. One without statements does not tell, so
 /// that it counts as very much.
-fn work(spec: &ProgramSpec, vector_bytes: usize) -> Vec<f64> {
+fn work(spec: &ProgramSpec, registers: Registers) -> Vec<f64> {
     let of_variant = |variant: usize| {
         let guard = spec.ast.guards.get(variant);
         let most = guard.and_then(|guard| Some(values_at(&guard.left, guard.right.as_const()?)));
         let value = |v: &Variable| most.iter().flatten().find(|(known, _)| known == v).map(|(_, value)| *value);
-        spec.ast.costs(&value, vector_bytes)
+        spec.ast.costs(&value, registers)
     };
     let costs: Vec<Vec<Cost>> = (0..=spec.ast.guards.len()).map(of_variant).collect();
     let slots = |(at, phase): (usize, &Phase)| match phase.body.is_empty() {
@@ -239,7 +239,7 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
         let compile_time = start.elapsed();
         let variants = Some(variants);
         let code = KernelCode::new(device.clone(), spec, programs);
-        let work = work(&code.spec, target.vector_bytes);
+        let work = work(&code.spec, target.into());
         let replaceable = svod_schedule::replaceable(kernel);
         let what = Some(kernel.clone());
         let code = KernelCode { variants, packs, workspaces, replaceable, compile_time, work, kernel: what, ..code };

@@ -5,9 +5,11 @@
 //!
 //! Invariants of a [`Scheduled`]: the loops of one axis appear outer to inner; the steps of an
 //! axis's loops divide one another; a vector loop is the last of its stage; task loops are the
-//! first; a stage is placed in a loop of a later stage, or nowhere.
+//! first; lanes of a group are a known number, and each folds into an accumulator of its own; a stage is
+//! placed in a loop of a later stage, or nowhere.
 
 mod copies;
+mod fetch;
 mod into;
 mod mend;
 mod parts;
@@ -17,7 +19,7 @@ pub(crate) use into::copied_by;
 pub(crate) use parts::cut as cut_in_parts;
 
 use crate::contraction::{self, Contraction};
-use crate::opt::{Layout, LoopRef, Opt, Read, Schedule, Tail, To};
+use crate::opt::{Layout, LoopRef, Opt, Schedule, Tail, To};
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Stage};
 use svod_ir::size::Size;
@@ -29,6 +31,8 @@ pub(crate) enum Runs {
     Unroll,
     Vector,
     Task,
+    /// Lanes of a group, which is a task: side by side where a target has groups of threads, else in order.
+    Lane,
 }
 
 /// One loop of a stage.
@@ -102,6 +106,8 @@ pub(crate) struct Prefetch {
     pub load: ExprId,
     /// Rounds ahead.
     pub ahead: u32,
+    /// The schedule's step that asks for it.
+    pub step: usize,
 }
 
 /// A copy of a constant operand that is made once, when a plan is prepared.
@@ -159,6 +165,8 @@ const LARGEST_STEP: u64 = 1 << 48;
 const MAX_UNROLLED: u64 = 1024;
 /// Lanes of a vector loop at most.
 const MAX_LANES: u64 = 64;
+/// Lanes of a group at most, of all loops of a stage.
+const MAX_GROUP: u64 = 1024;
 /// Rows or columns of a tile at most.
 const MAX_TILE: u32 = 256;
 /// Accumulators of a carry at most.
@@ -214,7 +222,7 @@ impl Scheduled {
             Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
             Opt::Into { stage, output } => self.write_output(number, stage, output),
             Opt::Stream { stage } => self.stream(stage),
-            Opt::Prefetch { at, read, ahead } => self.prefetch(at, read, *ahead),
+            Opt::Prefetch { at, read, ahead } => self.prefetch(number, at, read, *ahead),
             Opt::Strict if number > 0 => Err("it is the first step of a schedule".into()),
             Opt::Strict => {
                 self.strict = true;
@@ -322,18 +330,22 @@ impl Scheduled {
     }
 
     fn bind(&mut self, at: &LoopRef, to: To, number: usize) -> Step {
-        if let To::Block | To::Warp | To::Lane = to {
-            return Err("the target has no groups of threads, only tasks: `task` divides work among threads".into());
-        }
+        let runs = match to {
+            To::Unroll => Runs::Unroll,
+            To::Vector => Runs::Vector,
+            // A task is a group of lanes.
+            To::Task | To::Block => Runs::Task,
+            To::Warp | To::Lane => Runs::Lane,
+        };
         let (stage, l) = self.find(at)?;
         let old = self.stages[stage].loops[l].clone();
         if old.runs != Runs::Serial {
             return Err("the loop is bound already".into());
         }
-        if self.stages.iter().any(|s| s.at == Some((stage, old.axis, old.part))) && to != To::Task {
+        if self.stages.iter().any(|s| s.at == Some((stage, old.axis, old.part))) && runs != Runs::Task {
             return Err("a stage is computed inside the loop".into());
         }
-        if to == To::Task {
+        if runs == Runs::Task {
             let (name, axis) = (&self.kernel.stages[stage].name, self.kernel.axes[old.axis.index()].var.name());
             if self.folds(stage, old.axis) {
                 return Err(format!(
@@ -368,29 +380,36 @@ impl Scheduled {
                 let extent = &self.kernel.axes[old.axis.index()].extent;
                 return Err(format!("the loop's extent {extent} is not a constant; split it first"));
             };
-            let unrolled = |s: &StageState| {
-                let all = (0..s.loops.len()).filter(|i| s.loops[*i].runs == Runs::Unroll);
-                all.map(|i| self.rounds(stage, i).as_const().unwrap_or(1).max(1) as u64).product::<u64>()
+            let all = || {
+                let loops = &self.stages[stage].loops;
+                let same = (0..loops.len()).filter(|i| loops[*i].runs == runs);
+                let known = same.map(|i| self.rounds(stage, i).as_const().unwrap_or(1).max(1) as u64);
+                known.fold(rounds, u64::saturating_mul)
             };
-            if to == To::Unroll && unrolled(&self.stages[stage]).saturating_mul(rounds) > MAX_UNROLLED {
-                return Err(format!("the stage's body would be laid out more than {MAX_UNROLLED} times"));
-            }
-            if to == To::Vector && rounds > MAX_LANES {
-                return Err(format!("a vector of {rounds} lanes; at most {MAX_LANES} are possible"));
-            }
-            if to == To::Vector && self.may_meet(stage, old.axis) {
-                return Err("lanes of a scatter may meet in one element".into());
+            match runs {
+                Runs::Unroll if all() > MAX_UNROLLED => {
+                    return Err(format!("the stage's body would be laid out more than {MAX_UNROLLED} times"));
+                }
+                Runs::Vector if rounds > MAX_LANES => {
+                    return Err(format!("a vector of {rounds} lanes; at most {MAX_LANES} are possible"));
+                }
+                Runs::Lane if all() > MAX_GROUP => {
+                    return Err(format!("a group of {} lanes; at most {MAX_GROUP} are possible", all()));
+                }
+                Runs::Lane if matches!(self.kernel.stages[stage].body, Body::Sort { .. }) => {
+                    return Err("a sort brings its own loops".into());
+                }
+                Runs::Vector | Runs::Lane if self.may_meet(stage, old.axis) => {
+                    return Err("lanes of a scatter may meet in one element".into());
+                }
+                _ => {}
             }
         }
         if to == To::Vector && l + 1 != self.stages[stage].loops.len() {
             return Err("a vector loop is the innermost of its stage".into());
         }
         let loops = &mut self.stages[stage].loops;
-        loops[l].runs = match to {
-            To::Unroll => Runs::Unroll,
-            To::Vector => Runs::Vector,
-            To::Task | To::Block | To::Warp | To::Lane => Runs::Task,
-        };
+        loops[l].runs = runs;
         loops[l].bound = number;
         Ok(())
     }
@@ -430,6 +449,9 @@ impl Scheduled {
         }
         if self.strict {
             return Err(STRICT.into());
+        }
+        if target.rfactor {
+            return Err("its rounds have accumulators of their own already".into());
         }
         let accumulators = |i: usize| self.rounds(stage, i).upper_bound().unwrap_or(i64::MAX).max(1);
         let loops = &self.stages[stage].loops;
@@ -474,7 +496,8 @@ impl Scheduled {
     /// What no later step has mended: the step's number and the reason.
     fn check(&self) -> Result<(), (usize, String)> {
         for (stage, state) in self.stages.iter().enumerate() {
-            let alone = |l: &&LoopState| l.runs == Runs::Vector && self.folds(stage, l.axis) && !l.rfactor;
+            let lane = |l: &LoopState| matches!(l.runs, Runs::Vector | Runs::Lane);
+            let alone = |l: &&LoopState| lane(l) && self.folds(stage, l.axis) && !l.rfactor;
             if let Some(l) = state.loops.iter().find(alone) {
                 return Err((l.bound, "lanes of a fold need accumulators of their own: rfactor the loop".into()));
             }
@@ -492,6 +515,9 @@ impl Scheduled {
             }
             if let Some(into) = &state.into {
                 self.check_into(stage, into.output).map_err(|why| (into.step, why))?;
+            }
+            for (i, fetch) in state.prefetches.iter().enumerate() {
+                self.check_prefetch(stage, i).map_err(|why| (fetch.step, why))?;
             }
         }
         Ok(())
@@ -586,53 +612,5 @@ impl Scheduled {
             };
             format!("stage {} is not a contraction of two operands; {others}", names(stage))
         })
-    }
-
-    /// A stage's load, by the parameter or stage that it reads.
-    fn load(&self, stage: usize, read: &Read) -> Step<ExprId> {
-        let Read::Load { from, nth } = read else { return Err("expected a parameter or a stage".into()) };
-        let mem = |m: &Mem| match m {
-            Mem::Param(p) => p.to_string(),
-            Mem::Temp(t, _) => self.kernel.stages[t.index()].name.clone(),
-        };
-        let exprs = &self.kernel.exprs;
-        let loads = exprs.loads(&self.kernel.stages[stage].roots());
-        let of = |id: &ExprId| matches!(exprs.get(*id), Expr::Load { from: m, .. } if mem(m) == *from);
-        let found: Vec<ExprId> = loads.into_iter().filter(of).collect();
-        found.get(*nth as usize).copied().ok_or_else(|| match found.len() {
-            0 => format!("the stage does not read `{from}`"),
-            n => format!("the stage has {n} loads of `{from}`, counted from 0"),
-        })
-    }
-
-    fn stream(&mut self, stage: &str) -> Step {
-        let index = self.stage(stage)?;
-        let outs = &self.kernel.stages[index].outs;
-        let map = !matches!(self.kernel.stages[index].body, Body::Scatter { .. });
-        if !map || !outs.iter().any(|o| matches!(o, Out::Param { .. })) {
-            return Err("only outputs that are no scatter can go past the caches".into());
-        }
-        self.stages[index].stream = true;
-        Ok(())
-    }
-
-    fn prefetch(&mut self, at: &LoopRef, read: &Read, ahead: u32) -> Step {
-        let (stage, l) = self.find(at)?;
-        let load = match read {
-            Read::Load { .. } => self.load(stage, read)?,
-            Read::Operand(_) => self.panels_of_a_tile(stage, l, read)?,
-        };
-        let known = |i: &ExprId| matches!(self.kernel.exprs.get(*i), Expr::Index(_));
-        match self.kernel.exprs.get(load) {
-            Expr::Load { from: Mem::Param(_), index, .. } if index.iter().all(known) => {}
-            _ => return Err("only a parameter read at indices that do not depend on data can be fetched ahead".into()),
-        }
-        let l = &self.stages[stage].loops[l];
-        if l.runs != Runs::Serial {
-            return Err("only a serial loop fetches ahead".into());
-        }
-        let new = Prefetch { axis: l.axis, part: l.part, load, ahead };
-        self.stages[stage].prefetches.push(new);
-        Ok(())
     }
 }

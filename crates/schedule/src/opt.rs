@@ -61,11 +61,12 @@ pub enum To {
     Vector,
     /// A dimension of the grid of tasks.
     Task,
-    /// A dimension of the grid of groups of threads, on targets that have them.
+    /// A dimension of the grid of groups of threads: a task is such a group.
     Block,
-    /// A group of threads in lockstep, on targets that have them.
+    /// Threads of a group that are in lockstep, on targets that have them; elsewhere as lanes.
     Warp,
-    /// A thread of a group, on targets that have them.
+    /// The threads of a group. Where a task is a single thread, it takes them in order. Lanes share no
+    /// accumulators.
     Lane,
 }
 
@@ -215,7 +216,8 @@ pub enum Opt {
         /// The stage.
         stage: String,
     },
-    /// Fetches what a stage's load will read `ahead` rounds of a serial loop later into the caches.
+    /// Fetches what a stage's load will read `ahead` rounds of a serial loop later into the caches; the
+    /// loop has more rounds than that, and moves what is read.
     /// Of a tile's operands it is the panels of 1, by the loop over those; comes after `Micro`.
     Prefetch {
         /// The loop.

@@ -9,6 +9,7 @@ mod random;
 mod values;
 
 use random::{arguments, compare};
+use std::collections::BTreeMap;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::{Kernel, samples};
 use svod_ir::lowered::{Guard, Lowered};
@@ -513,6 +514,7 @@ fn c10_every_described_target_gets_a_schedule() {
 #[test]
 fn random_schedules_are_refused_or_right() {
     let (mut steps, mut refused) = (0, 0);
+    let mut taken = BTreeMap::<String, usize>::new();
     for case in random::cases(300) {
         let _case = random::Case(case);
         let mut rng = random::Rng::new(case + 1);
@@ -520,7 +522,21 @@ fn random_schedules_are_refused_or_right() {
         kernel.verify().unwrap_or_else(|e| panic!("{e}\n{kernel}"));
         let (schedule, not) = random::schedule(&mut rng, &kernel);
         (steps, refused) = (steps + schedule.0.len(), refused + not);
+        for line in schedule.to_string().lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let kind = if words[0] == "bind" { words[words.len() - 1] } else { words[0] };
+            *taken.entry(kind.into()).or_default() += 1;
+        }
         check_within(&kernel, &schedule, &vars, random::tolerance(&kernel, &schedule));
     }
-    println!("{steps} steps accepted, {refused} refused");
+    println!("{steps} steps accepted, {refused} refused: {taken:?}");
+    for kind in EVERY_KIND.iter().filter(|_| std::env::var_os("SVOD_SEED").is_none()) {
+        assert!(taken.contains_key(*kind), "no random schedule had a legal `{kind}`: {taken:?}");
+    }
 }
+
+/// Every step of the language, a binding by what it binds to.
+const EVERY_KIND: &[&str] = &[
+    "split", "reorder", "unroll", "vector", "task", "block", "warp", "lane", "at", "stage", "rfactor", "parts",
+    "pairs", "micro", "into", "stream", "prefetch", "strict",
+];

@@ -133,7 +133,7 @@ fn job(subject: &Subject, schedule: &Schedule) -> Result<Job, Dropped> {
 
 /// What all tasks do, in slots, at the variables' maxima.
 fn work(lowered: &Lowered, target: &Target) -> u64 {
-    let costs = lowered.costs(&|_| None, target.vector_bytes);
+    let costs = lowered.costs(&|_| None, target.into());
     costs.iter().map(|c| c.tasks * c.slots).sum::<f64>() as u64
 }
 

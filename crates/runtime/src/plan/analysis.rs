@@ -345,7 +345,7 @@ fn variant(code: &KernelCode, op: &PlanOp, values: &[BoundVariable]) -> usize {
 
 fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: &Machine) -> ItemAnalysis {
     let variant = variant(code, op, values);
-    let costs = code.spec().ast.costs(&|v| value_of(v, op, values), machine.vector_bytes);
+    let costs = code.spec().ast.costs(&|v| value_of(v, op, values), machine.registers);
     let phases = code.spec().ast.phases.iter().zip(costs);
     let costs: Vec<Cost> = phases.filter(|(phase, _)| phase.variant == variant).map(|(_, cost)| cost).collect();
     let total = |of: &dyn Fn(&Cost) -> f64| -> f64 { costs.iter().map(of).sum() };

@@ -12,6 +12,9 @@ impl Scheduled {
         if self.strict {
             return Err(STRICT.into());
         }
+        if self.stages[index].into.is_some() {
+            return Err(format!("`{stage}` writes an output already"));
+        }
         self.stages[index].into = Some(Into { output, step });
         self.check_into(index, output)
     }

@@ -25,6 +25,9 @@ impl Scheduled {
         if self.strict {
             return Err(STRICT.into());
         }
+        if self.stages[index].micro.is_some() {
+            return Err(format!("`{stage}` has a tile already"));
+        }
         let depth = self.check_micro(index, rows, cols)?;
         self.stages[index].micro = Some(MicroTile { rows, cols, depth, step });
         Ok(())
@@ -97,17 +100,20 @@ impl Scheduled {
         Ok(depth)
     }
 
-    /// The first operand where it is what another stage computes, rows by depth: that needs no copy.
+    /// The first operand where it is what another stage computes, rows by depth: that needs no copy. Whatever other
+    /// axes it has are outside of the tile.
     pub(super) fn rows_of_a_stage(&self, operand: usize, value: ExprId, found: &Contraction) -> Option<Operand> {
         let Expr::Load { from: mem @ Mem::Temp(t, _), index, .. } = self.kernel.exprs.get(value) else { return None };
-        let [.., row, step] = &index[..] else { return None };
-        let along = |e: ExprId, a: AxisId| match self.kernel.exprs.get(e) {
-            Expr::Index(size) => *size == Size::from(&self.kernel.axes[a.index()].var),
-            _ => false,
+        let var = |a: AxisId| &self.kernel.axes[a.index()].var;
+        let along = |a: AxisId| {
+            let own = |e: &ExprId| *self.kernel.exprs.get(*e) == Expr::Index(Size::from(var(a)));
+            let named = |e: &ExprId| self.kernel.exprs.variables_used(&[*e]).contains(var(a));
+            let only = index.iter().filter(|e| named(e)).count() == 1;
+            index.iter().position(own).filter(|_| only)
         };
         let layout = self.stages[t.index()].layout;
-        let plain = operand == 0 && layout == Layout::Rows && along(*row, found.m) && along(*step, found.k);
-        plain.then_some(Operand { mem: *mem, layout })
+        let plain = operand == 0 && layout == Layout::Rows && found.depth == [found.k];
+        (plain && along(found.m)? < along(found.k)?).then_some(Operand { mem: *mem, layout })
     }
 
     /// The operand whose panels a tile's loop `l` goes through.

@@ -21,6 +21,8 @@ const COPY: f64 = 4.0;
 /// What it costs to fetch an element of a panel, in multiply-adds: of a copy that the kernel has just made,
 /// and of one that lies in memory.
 const FETCH: [f64; 2] = [1.0, 6.0];
+/// Tiles of columns of a task at least, of all contractions that it computes.
+const FEWEST_TILES: i64 = 3;
 /// Tasks of a contraction at most, if blocks can be made small enough.
 const MAX_TASKS: i64 = 32;
 /// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
@@ -214,7 +216,7 @@ impl Choice<'_> {
         // A panel that comes from memory is fetched while the one before it is read.
         let bytes = extent(k, c.k).saturating_mul(extent(k, c.n)).saturating_mul(c.acc.bytes() as i64);
         let far = home == StageHome::Prepared || (home == StageHome::Shared && bytes > self.target.l3 as i64 / 2);
-        if far && !by_panels {
+        if far && !by_panels && extent(k, c.n) > cols {
             self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
         }
     }
@@ -348,9 +350,9 @@ impl Grid {
         let across = tiles(self.n, self.cols);
         let tallest = (self.tall / self.rows).clamp(1, tiles(self.m, self.rows));
         let widest = (self.widest / self.cols).clamp(1, across);
-        // Widths that cut the columns in equal parts, and are a few tiles at least.
-        let parts =
-            (tiles(across, widest)..=tiles(across, widest).max(across * self.several / 8)).take(MAX_TASKS as usize);
+        // Widths that cut the columns in equal parts, and are some tiles at least.
+        let fewest = tiles(across, widest);
+        let parts = (fewest..=fewest.max(across * self.several / FEWEST_TILES)).take(MAX_TASKS as usize);
         let choices = parts.flat_map(|p| (1..=tallest).map(move |t| (t, tiles(across, p))));
         let few = self.symbolic.then_some(self.m.min(self.tall));
         let cost = |&(t, w): &(i64, i64)| self.cost(self.m, t, w) + few.map_or(0.0, |m| self.cost(m, t, w));

@@ -126,7 +126,7 @@ fn fixed(kernel: &Kernel, values: &[(Variable, i64)]) -> Kernel {
 /// The logarithm of the time that a kernel takes at these values.
 pub(super) fn time(lowered: &Lowered, target: &Target, values: &[(Variable, i64)]) -> f64 {
     let value = |v: &Variable| values.iter().find(|(known, _)| known == v).map(|(_, value)| *value);
-    let costs = lowered.costs(&value, target.vector_bytes);
+    let costs = lowered.costs(&value, target.into());
     let seconds = |threads: usize| {
         let machine = Machine::described(target, threads);
         machine.call + costs.iter().map(|cost| cost.seconds(&machine)).sum::<f64>()

@@ -20,7 +20,13 @@ pub(super) fn result_types(kernel: &Kernel, stage: usize) -> Vec<DType> {
 impl Lowerer<'_> {
     /// Whether the current point lies inside the axes that are masked; `None` where none is.
     pub(super) fn guard(&mut self, nest: &Nest) -> Option<ExprId> {
-        let mut guard = None;
+        let guards = self.guards(nest);
+        all_of(&mut self.phase.exprs, guards.into_iter().map(|(_, inside)| inside))
+    }
+
+    /// Where the current point stands along the axes that are masked, and whether that is inside of each.
+    fn guards(&mut self, nest: &Nest) -> Vec<(Size, ExprId)> {
+        let mut guards = Vec::new();
         for l in &self.s.stages[nest.stage].loops {
             let span = &nest.env[&l.axis];
             if l.step != 1 || !span.masked {
@@ -30,11 +36,10 @@ impl Lowerer<'_> {
             if (&at + 1).le(&end) == Some(true) {
                 continue;
             }
-            let (at, end) = (self.phase.exprs.index(at), self.phase.exprs.index(end));
-            let inside = self.phase.exprs.alu(Alu::Lt, &[at, end]);
-            guard = Some(guard.map_or(inside, |g| self.phase.exprs.alu(Alu::And, &[g, inside])));
+            let (index, end) = (self.phase.exprs.index(at.clone()), self.phase.exprs.index(end));
+            guards.push((at, self.phase.exprs.alu(Alu::Lt, &[index, end])));
         }
-        guard
+        guards
     }
 
     /// Where an axis of the kernel stands.
@@ -45,7 +50,7 @@ impl Lowerer<'_> {
 
     /// An expression of the kernel at the current point of a stage's axes.
     pub(super) fn convert(&mut self, root: ExprId, nest: &Nest, bound: &[Bound]) -> Step<ExprId> {
-        let guard = self.guard(nest);
+        let guards = self.guards(nest);
         let mut error = None;
         let mut pool = std::mem::take(&mut self.phase.exprs);
         let s = self.s;
@@ -54,7 +59,8 @@ impl Lowerer<'_> {
             Expr::Load { from: Mem::Temp(t, field), ref index, .. } => match self.temp_load(to, t, field, index) {
                 Ok((temp, index)) => {
                     let placed = &self.placed[&t.index()];
-                    let valid = guard.filter(|_| placed.whole || placed.overrun.is_some());
+                    let outside = placed.whole || placed.overrun.is_some();
+                    let valid = if outside { guard_of(to, &guards, &index) } else { None };
                     let other = svod_dtype::Const::zero(dtype);
                     to.load_valid(dtype, Mem::Temp(temp, 0), &index, valid, other)
                 }
@@ -64,10 +70,8 @@ impl Lowerer<'_> {
                 }
             },
             Expr::Load { from, ref index, valid, other } => {
-                let valid = match (valid, guard) {
-                    (Some(a), Some(b)) => Some(to.alu(Alu::And, &[a, b])),
-                    (a, b) => a.or(b),
-                };
+                let guard = guard_of(to, &guards, index);
+                let valid = all_of(to, valid.into_iter().chain(guard));
                 to.load_valid(dtype, from, index, valid, other)
             }
             node => match bound.iter().find(|(e, _)| *e == node) {
@@ -114,4 +118,21 @@ impl Lowerer<'_> {
         }
         Ok((temp, relative))
     }
+}
+
+/// Whether all conditions hold; `None` where there is none.
+fn all_of(pool: &mut ExprPool, conditions: impl IntoIterator<Item = ExprId>) -> Option<ExprId> {
+    conditions.into_iter().reduce(|all, one| pool.alu(Alu::And, &[all, one]))
+}
+
+/// Whether a load's index lies inside the masked axes that it names. What names none of an axis's counters is the
+/// same at points inside of it, so that it may be loaded at all points.
+fn guard_of(pool: &mut ExprPool, guards: &[(Size, ExprId)], index: &[ExprId]) -> Option<ExprId> {
+    let used = pool.variables_used(index);
+    let named = |at: &Size| {
+        let counters = at.variables();
+        counters.is_empty() || counters.iter().any(|v| used.contains(v))
+    };
+    let inside: Vec<ExprId> = guards.iter().filter(|(at, _)| named(at)).map(|(_, inside)| *inside).collect();
+    all_of(pool, inside)
 }

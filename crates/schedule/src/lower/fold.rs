@@ -63,7 +63,7 @@ impl Lowerer<'_> {
 
     fn accumulators(&mut self, nest: &Nest, carries: &[Carry]) -> Step<Accumulators> {
         let linked = !self.s.kernel.is_plain_fold(nest.stage);
-        let walked = |l: &LoopState| !self.folds(nest.stage, l.axis) && l.runs == Runs::Serial;
+        let walked = |l: &LoopState| !self.folds(nest.stage, l.axis) && matches!(l.runs, Runs::Serial | Runs::Lane);
         if self.is_scan(nest.stage) && nest.loops.iter().any(walked) {
             return self.line(nest, carries, linked);
         }
@@ -204,7 +204,7 @@ impl Lowerer<'_> {
             let kind = match l.runs {
                 Runs::Unroll => LoopKind::Unroll,
                 Runs::Vector => LoopKind::Vector,
-                Runs::Serial | Runs::Task => LoopKind::Serial,
+                Runs::Serial | Runs::Task | Runs::Lane => LoopKind::Serial,
             };
             entered.push(Loop { var, extent, kind });
         }

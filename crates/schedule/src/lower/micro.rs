@@ -15,14 +15,24 @@ use svod_ir::lowered::{Fetch, Home, Loop, LoopKind, Micro, Stmt, TileOperand};
 use svod_ir::size::{Size, Variable};
 
 impl Lowerer<'_> {
-    /// Where the tile's sums are, in a temporary.
+    /// Where the tile's sums are, in a temporary: its columns side by side, whatever axes have a single point there.
     pub(super) fn scratch_of_tile(&self, nest: &Nest) -> Step<TileOperand> {
+        let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
         let over = &self.s.kernel.stages[nest.stage].over;
         let point: Vec<Size> = over.iter().map(|x| nest.env[x].base.clone()).collect();
         let index = self.temp_index(nest.stage, &point)?;
         let mem = Mem::Temp(self.placed[&nest.stage].temp(0)?, 0);
         let shape = self.shape(mem);
-        Ok(TileOperand { mem, index, stride: shape[shape.len() - 1].clone() })
+        let apart = |axis: AxisId| {
+            let d = over.iter().position(|a| *a == axis).ok_or("no such axis")?;
+            Ok::<Size, String>(shape[d + 1..].iter().fold(Size::ONE, |n, extent| n * extent))
+        };
+        if apart(found.n)?.as_const() != Some(1) {
+            return Err(
+                "the tile's columns would not lie side by side; compute it for a point of the later axes".into()
+            );
+        }
+        Ok(TileOperand { mem, index, stride: apart(found.m)? })
     }
 
     /// The tile that computes a contraction's innermost loops, with its sums in `c`.
@@ -34,8 +44,17 @@ impl Lowerer<'_> {
         let depth: Vec<AxisId> = nest.loops[2..].iter().map(|l| l.axis).collect();
         let a_panel = self.panel(found.a) == Some(i64::from(tile.rows));
         let a_stride = self.distance(found.a, nest, if a_panel { found.k } else { found.m })?;
-        if self.depth_stride(found.a, nest, &depth)?.is_none() {
+        let Some(a_step) = self.depth_stride(found.a, nest, &depth)? else {
             return Err("the operand with the rows does not lie in the order of the loops over the depth".into());
+        };
+        let side_by_side = |distance: &Size, extent: u64| extent == 1 || distance.as_const() == Some(1);
+        let steps = depth.iter().map(|a| nest.env[a].remaining.upper_bound().unwrap_or(i64::MAX).max(1) as u64);
+        let a_runs = match a_panel {
+            true => side_by_side(&self.distance(found.a, nest, found.m)?, u64::from(tile.rows)),
+            false => side_by_side(&a_step, steps.fold(1, u64::saturating_mul)),
+        };
+        if !a_runs || !side_by_side(&self.distance(found.b, nest, found.n)?, u64::from(tile.cols)) {
+            return Err("the operands of a tile run along the depth, or in panels along rows and columns".into());
         }
         let b_stride = self.depth_stride(found.b, nest, &depth)?;
         let b_offsets = match b_stride {

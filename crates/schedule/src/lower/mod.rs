@@ -252,11 +252,10 @@ impl<'s> Lowerer<'s> {
         }
         body.extend(self.nest(Nest { stage: root, loops: loops[tasks..].to_vec(), env, entered: Vec::new() })?);
         self.phase.body = body;
-        if self.s.stages[root].stream {
-            let outs = self.s.kernel.stages[root].outs.iter();
-            self.phase.streams =
-                outs.filter_map(|o| if let Out::Param { param, .. } = o { Some(*param) } else { None }).collect();
-        }
+        let streams = self.needed(root).into_iter().filter(|stage| self.s.stages[*stage].stream);
+        let outs = streams.flat_map(|stage| &self.s.kernel.stages[stage].outs);
+        self.phase.streams =
+            outs.filter_map(|o| if let Out::Param { param, .. } = o { Some(*param) } else { None }).collect();
         Ok(self.phase)
     }
 
@@ -481,7 +480,7 @@ impl<'s> Lowerer<'s> {
             return Ok(Vec::new());
         }
         let kind = match head.runs {
-            Runs::Serial | Runs::Task => LoopKind::Serial,
+            Runs::Serial | Runs::Task | Runs::Lane => LoopKind::Serial,
             _ if constant.is_none() => return Err(format!("an unrolled or vector loop of {count} rounds")),
             Runs::Unroll => LoopKind::Unroll,
             Runs::Vector => LoopKind::Vector,

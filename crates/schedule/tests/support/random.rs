@@ -286,18 +286,18 @@ fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> 
             _ => format!("p{}:{}", rng.below(kernel.params.len()), rng.below(2)),
         }
     };
-    let line = match rng.below(24) {
+    let line = match rng.below(31) {
         0..=5 => format!("split {at} by {by} {}", rng.pick(&["exact", "rest", "rest", "mask", "pad"])),
         6 => format!("reorder {stage} {at} {}", named(rng)),
         7 => format!("SWAP {at} {}", named(rng)),
         8 => format!("bind {at} unroll"),
         9 | 10 => format!("VECTORIZE {at} {by}"),
-        11 => format!("bind {at} {}", rng.pick(&["task", "task", "vector", "lane"])),
+        11 => format!("bind {at} {}", rng.pick(&["task", "task", "vector", "block", "lane", "warp"])),
         12 | 13 => format!("at {} {at}", rng.pick(stages).0),
         14 => format!("rfactor {at}"),
         15 => format!("UPCAST {at} {by}"),
         16 | 17 => {
-            let (read, home) = (read(rng), rng.pick(&["task", "task", "prepared"]));
+            let (read, home) = (read(rng), rng.pick(&["task", "task", "shared", "prepared"]));
             let layout = if rng.below(2) == 0 { "rows".to_owned() } else { format!("panels:{by}") };
             let suffix = match read.split_once(':') {
                 Some((from, "0")) => from.to_owned(),
@@ -320,9 +320,39 @@ fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> 
             let pair = |a: &String| if a == "k" { "k_pair".to_owned() } else { a.clone() };
             return (format!("pairs {stage}"), vec![(stage.clone(), axes.iter().map(pair).collect())]);
         }
+        24 => format!("LOCAL {at} {by}"),
+        25 => format!("GROUP {at} {by}"),
+        26 => format!("THREAD {at} {by}"),
+        27 if axes.len() > 1 => {
+            let first = rng.below(axes.len());
+            let second = (first + 1 + rng.below(axes.len() - 1)) % axes.len();
+            format!("TILE {stage}.{}.0 {stage}.{}.0 {by} {}", axes[first], axes[second], rng.pick(&[1, 2, 4]))
+        }
+        28 => format!("PADTO {at} {by}"),
+        29 | 30 if axes.len() >= 3 => return (tile(rng, &stage, &axes), Vec::new()),
         _ => format!("prefetch {at} {} {}", read(rng), rng.below(5)),
     };
     (line, Vec::new())
+}
+
+/// A contraction's loops, its operands' copies and its tile, and what may follow that.
+fn tile(rng: &mut Rng, stage: &str, axes: &[String]) -> String {
+    let [.., i, j, k] = axes else { return String::new() };
+    let (rows, cols) = (*rng.pick(&[1, 2, 4]), *rng.pick(&[4, 8]));
+    let home = rng.pick(&["task", "shared"]);
+    let mut lines = vec![
+        format!("split {stage}.{i}.0 by {rows} pad"),
+        format!("split {stage}.{j}.0 by {cols} pad"),
+        format!("reorder {stage} {stage}.{j}.0 {stage}.{i}.0 {stage}.{i}.1 {stage}.{j}.1 {stage}.{k}.0"),
+        format!("stage {stage} 0 {} task", rng.pick(&["rows".to_owned(), format!("panels:{rows}")])),
+        format!("split {stage}.a.{i}.0 by {rows} pad"),
+        format!("stage {stage} 1 panels:{cols} {home}"),
+        format!("TC {stage} {rows} {cols}"),
+    ];
+    if *home == "shared" && rng.below(2) == 0 {
+        lines.push(format!("prefetch {stage}.{j}.0 1 1"));
+    }
+    lines.join("\n")
 }
 
 /// By how much a result may differ from the kernel's own, relative to 1 and to the value: 0 where

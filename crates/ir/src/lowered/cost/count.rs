@@ -2,7 +2,8 @@
 
 mod memory;
 
-use super::Cost;
+use super::ports::{Port, Ports};
+use super::{Cost, Registers};
 use crate::alu::Alu;
 use crate::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use crate::kernel::Param;
@@ -30,6 +31,9 @@ const SCALAR: f64 = 0.5;
 /// Slots of one round of a serial loop, besides its body.
 const ROUND: f64 = 1.5;
 
+/// Vector registers that a loop works with, besides those for its sums and for what it needs from outside.
+const WORKING: f64 = 2.0;
+
 /// Slots to call a contraction tile.
 const TILE_CALL: f64 = 40.0;
 
@@ -46,6 +50,8 @@ pub(super) struct Counter<'a> {
     lowered: &'a Lowered,
     phase: &'a Phase,
     vector_bytes: f64,
+    /// Vector registers for values that loops need from outside, and for sums.
+    registers: f64,
     /// Values of variables, and of counters the middle.
     at: FxHashMap<Variable, i64>,
     frames: Vec<Frame>,
@@ -60,6 +66,8 @@ pub(super) struct Counter<'a> {
     /// How often the innermost condition holds.
     share: f64,
     accesses: Vec<Access>,
+    /// What each serial loop takes by itself, and, first, what is in none.
+    blocks: Vec<Ports>,
     cost: Cost,
 }
 
@@ -72,13 +80,14 @@ impl<'a> Counter<'a> {
         lowered: &'a Lowered,
         phase: &'a Phase,
         values: &dyn Fn(&Variable) -> Option<i64>,
-        vector_bytes: usize,
+        registers: Registers,
     ) -> Self {
         let value = |v: &Variable| (v.clone(), values(v).unwrap_or(Variable::max(v)));
         Counter {
             lowered,
             phase,
-            vector_bytes: vector_bytes.max(1) as f64,
+            vector_bytes: registers.bytes.max(1) as f64,
+            registers: (registers.count as f64 - WORKING).max(1.0),
             at: lowered.vars.iter().map(value).collect(),
             frames: Vec::new(),
             numbers: Vec::new(),
@@ -88,6 +97,7 @@ impl<'a> Counter<'a> {
             copies: FxHashSet::default(),
             share: 1.0,
             accesses: Vec::new(),
+            blocks: Vec::new(),
             cost: Cost::default(),
         }
     }
@@ -109,6 +119,7 @@ impl<'a> Counter<'a> {
             }
         }
         self.body(&phase.body);
+        self.cost.slots = self.blocks.iter().map(Ports::slots).sum();
         self.cost.flops *= self.cost.tasks;
         self.cost.traffic = self.traffic();
         self.cost
@@ -120,6 +131,21 @@ impl<'a> Counter<'a> {
         self.frames.push(Frame { var: var.clone(), extent, kind, grid });
         self.numbers.push(self.loops);
         self.loops += 1;
+    }
+
+    /// Adds slots to what is done inside of the first `depth` frames.
+    fn add(&mut self, port: Port, depth: usize, slots: f64) {
+        let at = self.block(depth);
+        if self.blocks.len() <= at {
+            self.blocks.resize(at + 1, Ports::default());
+        }
+        self.blocks[at].add(port, self.share * slots);
+    }
+
+    /// The innermost serial loop among the first `depth` frames, counted from 1.
+    fn block(&self, depth: usize) -> usize {
+        let serial = |at: &usize| !self.frames[*at].grid && self.frames[*at].kind == LoopKind::Serial;
+        (0..depth).rev().find(serial).map_or(0, |at| self.numbers[at] + 1)
     }
 
     /// A size where counters are at their middle; never negative.
@@ -138,7 +164,7 @@ impl<'a> Counter<'a> {
                 Stmt::Loop(l, inner) => {
                     self.enter(&l.var, &l.extent, l.kind, false);
                     if l.kind == LoopKind::Serial {
-                        self.cost.slots += self.share * self.times(self.frames.len()) * ROUND;
+                        self.add(Port::Scalar, self.frames.len(), self.times(self.frames.len()) * ROUND);
                     }
                     self.body(inner);
                     self.frames.pop();
@@ -159,7 +185,7 @@ impl<'a> Counter<'a> {
                     self.store(*to, index, *value, &roots);
                 }
                 Stmt::Micro(micro) => self.tile(micro),
-                Stmt::Prefetch { .. } => self.cost.slots += self.share * self.times(self.frames.len()),
+                Stmt::Prefetch { .. } => self.add(Port::Load, self.frames.len(), self.times(self.frames.len())),
             }
             self.statements += 1;
         }
@@ -195,11 +221,18 @@ impl<'a> Counter<'a> {
         let frame = |at: usize| &self.frames[at];
         let vector = (0..self.frames.len()).filter(own).filter(|at| frame(*at).kind == LoopKind::Vector);
         let lanes: f64 = vector.map(|at| frame(at).extent).product();
-        let depth = (0..self.frames.len()).filter(own).filter(|at| frame(*at).kind != LoopKind::Vector).max();
-        let depth = depth.map_or(0, |at| at + 1);
-        let same = self.laid_out() & !mask;
-        let again: f64 = (0..depth).filter(|at| same >> at & 1 == 1).map(|at| frame(at).extent).product();
-        (lanes, self.times(depth) / again.max(1.0))
+        let laid_out = self.laid_out() & mask;
+        let copies: f64 =
+            (0..self.frames.len()).filter(|at| laid_out >> at & 1 == 1).map(|at| frame(at).extent).product();
+        (lanes, self.times(self.depth_of(mask)) * copies)
+    }
+
+    /// The number of frames, from the outermost on, inside of which is what depends on these. Whatever is laid out can
+    /// be computed outside of loops on which it does not depend.
+    fn depth_of(&self, mask: Mask) -> usize {
+        let mask = mask & !self.laid_out();
+        let own = |at: &usize| mask >> at & 1 == 1 && self.frames[*at].kind != LoopKind::Vector;
+        (0..self.frames.len()).rev().find(own).map_or(0, |at| at + 1)
     }
 
     fn vectors(&self, lanes: f64, bytes: usize) -> f64 {
@@ -251,7 +284,7 @@ impl<'a> Counter<'a> {
             let widest = operands.iter().map(|o| pool.dtype(*o)).filter(|t| *t != DType::Index);
             let bytes = widest.map(DType::bytes).fold(dtype.bytes(), usize::max);
             let vectors = self.vectors(lanes, bytes);
-            let mut slots = 0.0;
+            let (mut slots, mut port) = (0.0, Port::Vector);
             match node {
                 Expr::Alu(op, args) => {
                     let float = args.iter().any(|a| pool.dtype(*a).is_float());
@@ -260,10 +293,11 @@ impl<'a> Counter<'a> {
                     }
                     let address = dtype == DType::Index && mask & LANES == 0;
                     let scalar = if float || lanes > 1.0 { 1.0 } else { SCALAR };
+                    port = if float || lanes > 1.0 { Port::Vector } else { Port::Scalar };
                     slots = if address { 0.0 } else { slots_of(*op, float, lanes) * vectors * scalar };
                 }
                 Expr::Cast(_, from) if lanes <= 1.0 && !dtype.is_float() && !pool.dtype(*from).is_float() => {
-                    slots = SCALAR
+                    (slots, port) = (SCALAR, Port::Scalar);
                 }
                 Expr::Cast(_, from) if pool.dtype(*from) != DType::Index => slots = 1.5 * vectors,
                 Expr::Cast(..) => slots = vectors,
@@ -274,27 +308,71 @@ impl<'a> Counter<'a> {
                 Expr::Load { from, index, .. } => {
                     let (from, index) = (*from, index.clone());
                     slots = self.access(from, &index, dtype, How { mask, lanes, bound: lanes_of, written: false });
+                    port = Port::Load;
                 }
                 _ => {}
             }
             masks.insert(id, mask);
-            let times = match node {
-                // What is updated in rounds that are laid out stays in a register between them.
-                Expr::Load { from: Mem::Temp(..), .. } => self.extent_of(mask & !LANES & !(self.laid_out() & !named)).1,
-                _ => times,
+            // What is updated in rounds that are laid out stays in a register between them.
+            let of = match node {
+                Expr::Load { from: Mem::Temp(..), .. } => mask & !LANES & !(self.laid_out() & !named),
+                _ => mask & !LANES,
             };
             if !fused.contains(&id) {
-                self.cost.slots += self.share * times * slots;
+                let times = self.extent_of(of).1;
+                self.add(port, self.depth_of(of), times * slots);
             }
         }
+        self.reload(&ordered, &masks);
         let own = index.iter().fold(0, |m, i| m | masks.get(i).copied().unwrap_or(0));
         let once = if matches!(to, Mem::Temp(..)) { self.laid_out() & !own } else { 0 };
         let (lanes, times) = self.extent_of(all & !once);
         let dtype = pool.dtype(value);
         let slots = self.access(to, index, dtype, How { mask: own & !LANES, lanes, bound: 1.0, written: true });
-        self.cost.slots += self.share * times * slots;
+        self.add(Port::Store, self.depth_of(all & !once), times * slots);
         self.pack(to, value, times * lanes * dtype.bytes() as f64);
         self.chain(to, own, &ordered);
+    }
+
+    /// Counts what a statement's innermost loop loads again in each round, since there are more values that it needs
+    /// from outside, or sums, than registers.
+    fn reload(&mut self, ids: &[ExprId], masks: &FxHashMap<ExprId, Mask>) {
+        let pool = &self.phase.exprs;
+        let Some(round) = (0..self.frames.len()).rev().find(|at| self.frames[*at].kind == LoopKind::Serial) else {
+            return;
+        };
+        if self.frames[round].grid || self.frames[round].extent <= 1.0 {
+            return;
+        }
+        let copies = |mask: Mask| -> f64 {
+            let own = (round + 1..self.frames.len()).filter(|at| mask >> at & 1 == 1);
+            own.filter(|at| self.frames[*at].kind == LoopKind::Unroll).map(|at| self.frames[at].extent).product()
+        };
+        let (mut outside, mut sums) = (0.0, 0.0);
+        for id in ids {
+            match pool.get(*id) {
+                Expr::Load { from: Mem::Temp(t, _), index, .. }
+                    if self.phase.temps[t.index()].home == Home::Register
+                        && self.stored[t.index()].contains(&self.numbers[round]) =>
+                {
+                    sums += copies(index.iter().fold(0, |m, i| m | masks[i]));
+                }
+                Expr::Load { .. } if masks[id] >> round & 1 == 0 => outside += copies(masks[id]),
+                _ => {}
+            }
+        }
+        let excess = outside + sums - self.registers;
+        if excess > 0.0 {
+            let times = self.times(round + 1);
+            self.add(Port::Load, round + 1, times * excess.min(outside));
+        }
+        // Sums that have no register are stored as well.
+        let spilled = sums - self.registers;
+        if spilled > 0.0 {
+            let times = self.times(round + 1);
+            self.add(Port::Load, round + 1, times * spilled);
+            self.add(Port::Store, round + 1, times * 2.0 * spilled);
+        }
     }
 
     /// Whether no other phase of its variant follows.
@@ -396,8 +474,12 @@ impl<'a> Counter<'a> {
         // What is narrower than the sum is widened first. Pairs are chosen where one instruction takes both.
         let widened = if micro.stored().bytes() < micro.acc.bytes() { 2.0 * (vectors + rows) } else { 0.0 };
         let products = if micro.pairs { 2.0 } else { 1.0 };
-        let step = (rows * vectors + 0.5 * vectors + widened).max(LATENCY);
-        self.cost.slots += times * (depth * step + 3.0 * rows * vectors + TILE_CALL);
+        let mut ports = Ports::default();
+        ports.add(Port::Vector, depth * (rows * vectors + widened).max(LATENCY) + rows * vectors);
+        ports.add(Port::Load, depth * (rows + vectors) + rows * vectors);
+        ports.add(Port::Store, 2.0 * rows * vectors);
+        // The call waits for its sums.
+        self.add(Port::Vector, self.frames.len(), self.times(self.frames.len()) * (ports.slots() + TILE_CALL));
         self.cost.flops += times * 2.0 * products * rows * cols * depth;
         self.cost.registers = self.cost.registers.max((rows * vectors + vectors) as u32 + 1);
         let blocks = [

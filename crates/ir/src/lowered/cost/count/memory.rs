@@ -13,6 +13,9 @@ const LINE: f64 = 64.0;
 /// Bytes side by side of what is one stream.
 pub(super) const STREAM: f64 = 1e9;
 
+/// Bytes that a first-level cache holds.
+const FIRST: f64 = 32_768.0;
+
 /// Bytes that a cache next to the processor holds for the next loop.
 const NEAR: f64 = 262_144.0;
 
@@ -108,6 +111,10 @@ impl Counter<'_> {
         let around = self.numbers.iter().enumerate();
         let around = around.map(|(at, number)| (*number, touched(own & !((2u64 << at) - 1), width))).collect();
         let bytes = self.share * touched(own, width);
+        let again = |at: &usize| own >> at & 1 == 0 && touched(own & !((2u64 << at) - 1), width) > FIRST;
+        let serial = |at: &usize| self.frames[*at].grid || self.frames[*at].kind == LoopKind::Serial;
+        let rounds = (0..self.frames.len()).filter(serial).filter(again).map(|at| self.frames[at].extent.max(1.0));
+        let repeats = if random { 1.0 } else { rounds.product() };
         // Of what does not lie side by side, whole lines are moved.
         let lines = self.share * touched(own, width * (LINE / run.max(width)).max(1.0));
         let traffic = Traffic {
@@ -116,6 +123,7 @@ impl Counter<'_> {
             bytes,
             lines,
             footprint: if random { size } else { bytes },
+            repeats,
             run: if random { 0.0 } else { run },
             // A line that is written is read first, unless it goes past the caches.
             allocates: written && !self.phase.streams.contains(&param),
@@ -198,6 +206,7 @@ impl Counter<'_> {
                 Some(m) => {
                     m.traffic.bytes = m.traffic.bytes.max(access.traffic.bytes);
                     m.traffic.footprint = m.traffic.footprint.max(access.traffic.footprint);
+                    m.traffic.repeats = m.traffic.repeats.max(access.traffic.repeats);
                 }
                 None => moved.push(access.clone()),
             }
