@@ -1,6 +1,6 @@
 //! What a stage does about caches: outputs that go past them, and loads that are fetched ahead.
 
-use super::{LoopRef, Prefetch, Runs, Scheduled, Step};
+use super::{LoopRef, LoopState, Prefetch, Runs, Scheduled, Step};
 use crate::opt::Read;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{Body, Out};
@@ -63,8 +63,11 @@ impl Scheduled {
         if !self.kernel.exprs.variables_used(index).contains(var) {
             return Err(format!("every round of the loop reads the same, for no index of it names `{}`", var.name()));
         }
+        // After the last panel of a block of the depth comes the first of the next block.
+        let deep = |o: &LoopState| o.step > 1 && self.folds(stage, o.axis);
+        let goes_on = state.micro.is_some() && state.loops[..l].iter().any(deep);
         let rounds = self.rounds(stage, l);
-        if rounds.upper_bound().is_some_and(|most| most <= i64::from(ahead)) {
+        if !goes_on && rounds.upper_bound().is_some_and(|most| most <= i64::from(ahead)) {
             return Err(format!("of {rounds} rounds none is {ahead} ahead of another"));
         }
         // A tile reads panels, a part of which each of its calls fetches.

@@ -216,7 +216,7 @@ impl Choice<'_> {
         // A panel that comes from memory is fetched while the one before it is read.
         let bytes = extent(k, c.k).saturating_mul(extent(k, c.n)).saturating_mul(c.acc.bytes() as i64);
         let far = home == StageHome::Prepared || (home == StageHome::Shared && bytes > self.target.l3 as i64 / 2);
-        if far && !by_panels && extent(k, c.n) > cols {
+        if far && !by_panels && (extent(k, c.n) > cols || extent(k, c.k) > block_k) {
             self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
         }
     }
