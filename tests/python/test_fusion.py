@@ -496,6 +496,26 @@ def test_long_reductions_of_everything_read_memory_once(name: str, shape: tuple[
         np.testing.assert_allclose(plan.outputs[0].numpy(), expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("softmax", NAMED)
+def test_a_softmax_of_few_rows_that_no_cache_holds_reads_them_twice(softmax: Callable[[svod.Tensor, int], Any]) -> None:
+    x = draw(4, LONG // 4)
+    e = np.exp(x - x.max(1, keepdims=True))
+    result = softmax(svod.Tensor(x), 1)
+    check([result], [e / e.sum(1, keepdims=True, dtype=np.float64)], kernels=2)
+    # Beside them, statistics of the rows' parts.
+    assert 3 * x.nbytes < moved(svod.prepare(result)) < 3.01 * x.nbytes
+
+
+def test_columns_that_no_cache_holds() -> None:
+    # Wide enough to be read in long runs, and no multiple of them.
+    x = draw(2100, 521) * 4
+    e = np.exp(x - x.max(0, keepdims=True))
+    check([svod.Tensor(x).softmax(0)], [e / e.sum(0, keepdims=True)], moves=2 * x.nbytes)
+    x[7, 3], x[:, 5], x[11, 500] = np.nan, -np.inf, np.inf
+    mine = svod.Tensor(x).softmax(0).numpy()
+    assert np.isnan(mine[:, [3, 5, 500]]).all() and np.isfinite(np.delete(mine, [3, 5, 500], 1)).all()
+
+
 def test_of_a_single_element_a_fold_is_that_element() -> None:
     x = svod.Tensor(np.full((1, 1), -3.0, np.float32))
     results = [x.sum(), x.max(), x.argmax(), x.argmin(), svod.var(x), x.logsumexp(), x.softmax(0)]
