@@ -112,6 +112,26 @@ def test_a_composition_of_permuted_views_is_one_kernel() -> None:
     check(mixed, reference(q, k, v))
 
 
+def test_b4_the_axes_of_scores_and_result_may_have_any_order() -> None:
+    extents = {"b": 2, "q": 20, "h": 3, "k": 33, "d": 8, "e": 24}
+    rng = np.random.default_rng(3)
+
+    def order(axes: str) -> str:
+        return "".join(rng.permutation(list(axes)))
+
+    for _ in range(12):
+        terms = [order(axes) for axes in ("bqhd", "bkhd", "bkhe", "bqhk", "bqhe")]
+        query, key, value, scores, result = terms
+        arrays = [rng.standard_normal([extents[c] for c in term]).astype("float32") for term in terms[:3]]
+        exact = [array.astype("float64") for array in arrays]
+        products, mixed, along = f"{query},{key}->{scores}", f"{scores},{value}->{result}", scores.index("k")
+        weights = np.exp(np.einsum(products, exact[0], exact[1]))
+        weights /= weights.sum(along, keepdims=True)
+        tensors = [svod.Tensor(array) for array in arrays]
+        mine = svod.einsum(mixed, svod.einsum(products, tensors[0], tensors[1]).softmax(along), tensors[2])
+        check(mine, np.einsum(mixed, weights, exact[2]))
+
+
 def test_masks_of_tokens_are_converted_once() -> None:
     """A kernel of its own makes the bias of a mask, and layers share it; a mask of positions is never in memory."""
     q, k, v = (data((2, 3, 40, 16), seed=seed) for seed in range(3))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,30 @@ def test_like_numpy(text: str) -> None:
     result = svod.einsum(text, *arrays)
     assert result.shape == expected.shape
     np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("operands", ["aij,ajk", "jai,kja", "bixy,ioxy", "bqhd,bkhd"])
+def test_axes_of_products_are_kept_in_any_order(operands: str) -> None:
+    """Also axes that both operands have after those of one: rows of a tile are then no neighbours."""
+    extents = {"a": 3, "b": 5, "i": 20, "j": 24, "k": 33, "x": 3, "y": 2, "o": 30, "q": 21, "h": 3, "d": 24}
+    terms = operands.split(",")
+    left, right = (rng.standard_normal([extents[c] for c in term]).astype("float32") for term in terms)
+    summed = {"aij,ajk": "j", "jai,kja": "a", "bixy,ioxy": "i", "bqhd,bkhd": "d"}[operands]
+    for kept in permutations(sorted({*"".join(terms)} - {summed})):
+        text = f"{operands}->{''.join(kept)}"
+        expected = np.einsum(text, left.astype("float64"), right.astype("float64"))
+        np.testing.assert_allclose(svod.einsum(text, left, right).numpy(), expected, rtol=1e-4, atol=1e-4, err_msg=text)
+
+
+def test_axes_that_no_operand_reads_repeat_the_product() -> None:
+    a, b = (rng.standard_normal(shape).astype("float32") for shape in ((1, 20, 24), (6, 24, 1)))
+    product = svod.Tensor(a).expand(6, 20, 24) @ svod.Tensor(b).expand(6, 24, 32)
+    expected = np.broadcast_to(a, (6, 20, 24)).astype("float64") @ np.broadcast_to(b, (6, 24, 32))
+    np.testing.assert_allclose(product.numpy(), expected, rtol=1e-5, atol=1e-5)
+    x, w = (rng.standard_normal(shape).astype("float32") for shape in ((3, 33, 1), (40, 33, 3)))
+    row = np.einsum("bc,oc->bo", x[:, :, 0].astype("float64"), w.sum(2).astype("float64"))
+    same = svod.Tensor(x).expand(3, 33, 50).conv1d(svod.Tensor(w)).numpy()
+    np.testing.assert_allclose(same, np.broadcast_to(row[:, :, None], (3, 40, 48)), rtol=1e-4, atol=1e-4)
 
 
 def test_extents_of_one_repeat() -> None:

@@ -4,8 +4,9 @@
 //! the first operand has (rows, m), one that only the second has (columns, n) and one that is
 //! summed over and that both have (depth, k): a matrix product, plain, batched or transposed. The
 //! operands may be any expressions. See Goto and van de Geijn (2008) for why they are packed.
-//! A convolution becomes one by [`window`], one of pairs by [`pairs`].
+//! A convolution becomes one by [`window`], one of pairs by [`pairs`]; [`order`] is of two that are chained.
 
+pub(crate) mod order;
 pub(crate) mod pairs;
 pub(crate) mod window;
 
