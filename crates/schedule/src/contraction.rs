@@ -213,6 +213,13 @@ pub(crate) fn pack_kernel(
         }
     }
     let extents: Vec<Size> = over.iter().map(|a| kernel.axes[a.index()].extent.clone()).collect();
+    let own_axis = |v: &Variable| over.iter().any(|a| kernel.axes[a.index()].var == *v);
+    let known = extents.iter().all(|n| n.as_const().is_some());
+    if !known || !kernel.exprs.variables_used(&[value]).iter().all(own_axis) {
+        return Err(
+            "what is prepared is the same at every run; a variable changes the size or position of this operand",
+        );
+    }
     let shape = layout_shape(&extents, layout);
     let name = format!("{}_pack", kernel.name);
     let params = kernel.params[..own].to_vec();

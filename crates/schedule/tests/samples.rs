@@ -319,6 +319,16 @@ fn a_tile_that_runs_over_an_end_is_refused() {
     assert!(why(&long).contains("full rounds of more than a tile run over the end of operand 1"));
 }
 
+/// A prepared copy serves every run, whatever sizes these have.
+#[test]
+fn a_prepared_copy_has_known_sizes() {
+    let n = Variable::new("n", 1, 64).unwrap();
+    let mut kernel = samples::matmul_bias(&Size::from(17), &Size::from(&n), &Size::from(12), false);
+    kernel.params[1].constant = true;
+    let error = lower(&kernel, &"stage product 1 panels:8 prepared".parse().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("step 1") && error.contains("a variable changes the size"), "{error}");
+}
+
 /// Rounds of a reader that always run in full go beyond what was computed for it: what lies there is
 /// not read.
 #[test]
