@@ -112,6 +112,58 @@ def test_transposed_like_torch(case: tuple[Any, ...], extra: int) -> None:
     close(getattr(F, name)(*map(svod.Tensor, (x, w, b)), *how), expected, 1e-4)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf], ids=str)
+@pytest.mark.parametrize(
+    ("extents", "kernel", "stride", "padding", "dilation", "extra", "groups"),
+    [
+        ((7,), (1,), 3, 0, 1, 2, 1),
+        ((7,), (2,), 3, 1, 1, 0, 2),
+        ((7,), (5,), 3, 1, 1, 1, 1),
+        ((7,), (5,), 3, 1, 2, 2, 1),
+        ((7,), (4,), 2, 2, 3, 1, 2),
+        ((5,), (3,), 3, 0, 3, 2, 1),
+        ((5,), (5,), 4, 3, 6, 5, 1),
+        ((1,), (1,), 1, 2, 5, 4, 1),
+        ((9, 8), (3, 3), 2, 1, 1, 1, 1),
+        ((5, 4), (5, 2), (3, 2), (2, 0), 1, (1, 0), 2),
+        ((5, 4), (3, 3), 2, 0, 2, 1, 1),
+        ((4, 3), (1, 4), (2, 3), 0, (1, 2), 0, 1),
+        ((3, 4, 3), (3, 2, 3), (2, 3, 1), (1, 0, 1), 1, 0, 1),
+    ],
+)
+def test_transposed_reads_only_what_its_taps_reach(
+    extents: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    extra: Any,
+    groups: int,
+    value: float,
+) -> None:
+    torch = pytest.importorskip("torch")
+    x, w, b = data(2, 4, *extents), data(4, 6 // groups, *kernel), data(6)
+    # At a corner, and inside.
+    x[0, 0][(0,) * len(extents)] = value
+    x[1, 3][tuple(n // 2 for n in extents)] = value
+    name, how = f"conv_transpose{len(extents)}d", (stride, padding, extra, groups, dilation)
+    expected = getattr(torch.nn.functional, name)(*map(torch.tensor, (x, w, b)), *how).numpy()
+    close(getattr(F, name)(*map(svod.Tensor, (x, w, b)), *how), expected, 1e-4)
+    if value is np.nan and groups == 1:
+        without = getattr(torch.nn.functional, name)(torch.tensor(x[0]), torch.tensor(w), None, *how).numpy()
+        close(getattr(F, name)(svod.Tensor(x[0]), svod.Tensor(w), None, *how), without, 1e-4)
+
+
+def test_transposed_has_two_convolutions_a_dimension_at_most() -> None:
+    x = svod.Tensor(data(1, 4, 5, 5))
+
+    def contractions(kernel: int, stride: int, dilation: int = 1) -> int:
+        return kernels(x.conv_transpose2d(svod.Tensor(data(4, 6, kernel, kernel)), None, 1, stride, dilation)) - 1
+
+    assert [contractions(k, 2) for k in (1, 2, 3, 4)] == [1, 1, 4, 1]
+    assert contractions(7, 5, 3) == 4 and contractions(3, 2, 2) == 1
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int32", "int8"])
 def test_types(dtype: str) -> None:
     x, w = data(2, 3, 6, 5, dtype=dtype), data(4, 3, 3, 3, dtype=dtype)
