@@ -567,3 +567,19 @@ def test_e2_symbolic_axes_in_parts():
     y = (svod.Tensor(a)[: n.bind(7)].shard(THREE, 0) * 2).realize()
     assert y.shape == (7, 3) and [part.shape for part in y.shards] == [(3, 3), (2, 3), (2, 3)]
     np.testing.assert_allclose((y + svod.ones(7, 3).shard(THREE, 0)).numpy(), a[:7] * 2 + 1)
+
+
+def test_two_products_of_spread_rows_with_a_softmax_between() -> None:
+    """Each device's attention is one kernel, as on one device."""
+    q, w, u = (
+        np.random.default_rng(n).standard_normal(s).astype("float32")
+        for n, s in enumerate(((9, 16), (16, 32), (32, 24)))
+    )
+    scores = q.astype("float64") @ w
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    expected = weights / weights.sum(1, keepdims=True) @ u
+    for between, want in ((lambda x: x.softmax(-1), expected), (lambda x: x / x.abs().sum(-1, keepdim=True), None)):
+        mixed = between(svod.Tensor(q).shard(TWO, 0) @ svod.Tensor(w).shard(TWO)) @ svod.Tensor(u).shard(TWO)
+        if want is None:
+            want = scores / np.abs(scores).sum(1, keepdims=True) @ u
+        np.testing.assert_allclose(mixed.numpy(), want, rtol=1e-4, atol=1e-4)

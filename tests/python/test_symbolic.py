@@ -337,3 +337,19 @@ def test_a10_variables_and_sizes_are_copied_and_pickled() -> None:
     for again in (copy.deepcopy((n, bound)), copy.copy((n, bound)), pickle.loads(pickle.dumps((n, bound)))):
         assert [repr(one) for one in again] == [repr(n), repr(bound)]
         assert again[0] == n and again[1] == bound
+
+
+def test_a9_rows_of_two_sizes_of_which_one_may_be_0() -> None:
+    z, length = svod.Variable("z", 0, 6), svod.Variable("length", 1, 9)
+    x = svod.empty(z, length, 16)
+    programs = [
+        (x.softmax(-1), lambda a: np.exp(a) / np.exp(a).sum(-1, keepdims=True)),
+        (x - x.mean(-1, keepdim=True), lambda a: a - a.mean(-1, keepdims=True)),
+        (x.layer_norm(), lambda a: (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5)),
+    ]
+    for result, expected in programs:
+        plan = result.prepare(inputs=[x])
+        for shape in ((3, 4, 16), (0, 9, 16), (6, 1, 16)):
+            data = np.random.default_rng(1).standard_normal(shape).astype("float32")
+            plan.execute(data)
+            np.testing.assert_allclose(plan.outputs[0].numpy(), expected(data.astype("float64")), rtol=1e-4, atol=1e-5)

@@ -467,15 +467,29 @@ impl Build<'_> {
         Ok(fold(counter, at, Monoid::Min, result))
     }
 
-    /// A reduction inside the kernel: a stage over the axes that index it.
+    /// A reduction inside the kernel: a stage over the axes that index it, and over axes of its own where an index is
+    /// made of several.
     fn reduction(&mut self, node: NodeIndex, context: &Context) -> Step {
         let Op::Reduce(by, axes) = self.graph.nodes()[node as usize].op().clone() else {
             return Err(RangeifyError::Unsupported("a reduction of no axes"));
         };
         if !self.stages.contains_key(&node) {
-            let index = Context { valid: None, ..context.clone() };
-            let (over, dims) = self.axes_of(context);
-            let body = self.fold(node, by, &axes, &index)?;
+            let shape = self.graph.nodes()[node as usize].shape_arc().clone();
+            let (mut over, mut dims, mut index) = (Vec::new(), Vec::new(), context.index.clone());
+            for (d, extent) in shape.iter().enumerate() {
+                let axis = match self.own_axis(index[d]) {
+                    None if !self.moves(index[d]) => continue,
+                    None => {
+                        let (axis, at) = self.axis(extent)?;
+                        index[d] = at;
+                        axis
+                    }
+                    Some(axis) => axis,
+                };
+                over.push(axis);
+                dims.push(d);
+            }
+            let body = self.fold(node, by, &axes, &Context { index, valid: None })?;
             self.add_stage(node, over, dims, body);
         }
         Ok(self.stage_load(node, context))
@@ -513,6 +527,12 @@ impl Build<'_> {
         let Expr::Index(size) = self.kernel.exprs.get(i) else { return None };
         let at = self.kernel.axes.iter().position(|a| *size == Size::from(&a.var))?;
         Some(AxisId(at as u32))
+    }
+
+    /// Whether an index names an axis.
+    fn moves(&self, i: ExprId) -> bool {
+        let Expr::Index(size) = self.kernel.exprs.get(i) else { return false };
+        size.variables().iter().any(|v| self.kernel.axes.iter().any(|a| a.var == *v))
     }
 
     /// The axes that an index is made of, and at which dimensions.

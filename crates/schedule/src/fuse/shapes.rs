@@ -87,7 +87,8 @@ pub(super) fn repeated_dims(graph: &Graph, node: NodeIndex) -> u64 {
                 dims.pop();
                 dims[*axis] = None;
             }
-            Op::Cast(_) => {}
+            // A part of what repeats repeats.
+            Op::Shrink(_) | Op::Flip(_) | Op::Cast(_) => {}
             op if op.is_mark() => {}
             _ => return repeated,
         }

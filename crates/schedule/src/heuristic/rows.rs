@@ -172,11 +172,13 @@ impl Choice<'_> {
         vec![Opt::Bind { at, to: To::Unroll }]
     }
 
-    /// Whether what a map writes is not found in a cache by whoever reads it: larger than the last one. It is
-    /// written past them, if in whole lines one after the other.
+    /// Whether what a map or a scan writes is not found in a cache by whoever reads it: larger than the last one. It
+    /// is written past them, if in whole lines one after the other.
     pub(super) fn goes_past_caches(&self, out: usize, vector: Option<AxisId>) -> bool {
         let k = self.kernel;
-        let Some(vector) = vector.filter(|_| matches!(k.stages[out].body, Body::Map(_))) else { return false };
+        let body = &k.stages[out].body;
+        let each_once = matches!(body, Body::Map(_) | Body::Fold { emit: Emit::Inclusive | Emit::Exclusive, .. });
+        let Some(vector) = vector.filter(|_| each_once) else { return false };
         k.stages[out].outs.iter().all(|o| match o {
             Out::Param { param, index } => {
                 let param = &k.params[param.index()];

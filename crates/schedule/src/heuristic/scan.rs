@@ -18,6 +18,8 @@ const ROWS: i64 = 4;
 /// Running values of one task, at least and at most: they stay in the first-level cache, and each step
 /// reads and writes as many contiguous elements.
 const LINE: (i64, i64) = (256, 2048);
+/// The least where they come from memory and go there: longer runs are read in fewer pages.
+const STREAMED_LINE: i64 = 512;
 
 impl Choice<'_> {
     /// The loops of a scan along `axis`.
@@ -26,6 +28,7 @@ impl Choice<'_> {
         let over = &k.stages[stage].over;
         let lanes = self.lanes(stage);
         let line = stage_vector(k, stage).filter(|a| *a != axis && extent(k, *a) >= lanes);
+        let streamed = self.goes_past_caches(stage, line);
         let rows = over.iter().copied().filter(|a| Some(*a) != line);
         let points = over.iter().map(|a| extent(k, *a)).fold(extent(k, axis), i64::saturating_mul);
         let mut left = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
@@ -54,7 +57,8 @@ impl Choice<'_> {
         if let Some(line) = line {
             let n = extent(k, line);
             let at = self.at(stage, line, 0);
-            let block = round_up(((n + left - 1) / left).clamp(LINE.0, LINE.1), 4 * lanes);
+            let least = if streamed { STREAMED_LINE } else { LINE.0 };
+            let block = round_up(((n + left - 1) / left).clamp(least, LINE.1), 4 * lanes);
             self.split(at.clone(), block, Tail::Rest);
             let [part, lane] = [1, 2].map(|part| LoopRef { part, ..at.clone() });
             self.split(part.clone(), lanes, Tail::Rest);
@@ -71,6 +75,9 @@ impl Choice<'_> {
         let order = tasks.into_iter().chain(outer).chain([scanned]).chain(inner).collect();
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
         self.opts.extend(bound);
+        if streamed {
+            self.opts.push(Opt::Stream { stage: k.stages[stage].name.clone() });
+        }
         for row in 0..stage {
             self.stage_of_row(row, &k.stages[row].over, None);
         }

@@ -122,8 +122,8 @@ impl Build<'_> {
             let (first_o, first_i) = (o, i);
             let (mut left, mut right) = (Size::from(1), Size::from(1));
             loop {
-                let grow_left = i == inner.len()
-                    || (o < outer.len() && left.le(&right) == Some(true) && (left != right || i > first_i));
+                let grow_left =
+                    i == inner.len() || (o < outer.len() && no_larger(&left, &right) && (left != right || i > first_i));
                 if grow_left {
                     left = left * &outer[o];
                     o += 1;
@@ -167,4 +167,9 @@ impl Build<'_> {
         index.reverse();
         index
     }
+}
+
+/// Whether one product of extents is no larger than another; where an extent may be 0, as if none were.
+fn no_larger(a: &Size, b: &Size) -> bool {
+    a.le(b).unwrap_or_else(|| a.upper_bound() <= b.upper_bound())
 }
