@@ -15,7 +15,7 @@ mod amx;
 mod product;
 
 use crate::host::has_half;
-use crate::llvm::attributes;
+use crate::llvm::{PREFETCH, attributes, prefetch};
 use product::{Factor, Product};
 use std::fmt::Write as _;
 use svod_dtype::DType;
@@ -48,9 +48,6 @@ fn parameters(spec: &TileSpec) -> String {
          i64 %c_stride, i64 %a_stride, {rows_of_b}{fetch}"
     )
 }
-
-/// Brings a line into the caches.
-const PREFETCH: &str = "void @llvm.prefetch.p0(ptr, i32, i32, i32)";
 
 /// Whether there is a tile of these types; lowering lays out the others as loops.
 pub fn supports(spec: &TileSpec, target: &Target) -> bool {
@@ -272,7 +269,7 @@ impl Writer<'_> {
     fn fetch(&mut self, pointer: &str) -> String {
         for line in 0..self.spec.fetches {
             let at = self.value(format_args!("getelementptr i8, ptr {pointer}, i64 {}", line * LINE));
-            self.line(format_args!("call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)"));
+            self.line(format_args!("{}", prefetch(&at)));
         }
         self.value(format_args!("getelementptr i8, ptr {pointer}, i64 %fetch_step"))
     }

@@ -1,6 +1,7 @@
 //! Loads and stores.
 
 use super::{Function, base, constant, lanes_of, suffix, ty};
+use super::{PREFETCH, prefetch};
 use svod_dtype::{Const, DType};
 use svod_ir::linear::{Place, Ty, Val};
 use svod_ir::target::Arch;
@@ -127,8 +128,8 @@ impl Function<'_> {
     /// Fetches a position into all levels of the cache.
     pub(super) fn prefetch(&mut self, from: Place, at: Val) {
         let pointer = self.pointer(from, at);
-        self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
-        self.line(format_args!("call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)"));
+        self.declare(PREFETCH.into());
+        self.line(format_args!("{}", prefetch(&pointer)));
     }
 
     fn vector_pointer(&self, vector: bool, lanes: u32) -> (String, String) {

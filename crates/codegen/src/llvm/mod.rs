@@ -192,6 +192,14 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// The function that [`prefetch`] calls.
+pub(crate) const PREFETCH: &str = "void @llvm.prefetch.p0(ptr, i32, i32, i32)";
+
+/// The call that brings the line of a pointer into all levels of the cache.
+pub(crate) fn prefetch(pointer: &str) -> String {
+    format!("call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+}
+
 /// The attributes of every function: without the widths, LLVM halves 512-bit vectors.
 pub(crate) fn attributes(target: &Target) -> String {
     let width = target.vector_bytes * 8;

@@ -12,8 +12,8 @@
 //!
 //! The process needs the system's leave to use these registers; see [`crate::host::native`].
 
-use super::{PREFETCH, parameters, symbol};
-use crate::llvm::attributes;
+use super::{parameters, symbol};
+use crate::llvm::{PREFETCH, attributes, prefetch};
 use std::fmt::{self, Write as _};
 use svod_dtype::DType;
 use svod_ir::linear::{LINE, TileSpec};
@@ -95,10 +95,10 @@ impl Writer {
         for word in 0..SIDE {
             let step = self.value(format_args!("add i64 {steps}, {word}"));
             let distance = self.value(format_args!("mul i64 {step}, %fetch_step"));
+            let begin = self.value(format_args!("getelementptr i8, ptr %fetch, i64 {distance}"));
             for line in 0..self.fetches {
-                let at = self.value(format_args!("getelementptr i8, ptr %fetch, i64 {distance}"));
-                let at = self.value(format_args!("getelementptr i8, ptr {at}, i64 {}", line * LINE));
-                self.line(format_args!("call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)"));
+                let at = self.value(format_args!("getelementptr i8, ptr {begin}, i64 {}", line * LINE));
+                self.line(format_args!("{}", prefetch(&at)));
             }
         }
     }

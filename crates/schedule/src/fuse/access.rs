@@ -110,9 +110,8 @@ fn scattered_below(value: &UOp, operand: usize, below: &[Size], scattered: u64) 
         op if is_order(op) => u64::MAX,
         _ if scattered == 0 => 0,
         op if op.is_elementwise() => scattered,
-        Op::Pad(..) | Op::Shrink(_) | Op::Flip(_) | Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::Copy(_) => {
-            scattered
-        }
+        op if op.is_mark() => scattered,
+        Op::Pad(..) | Op::Shrink(_) | Op::Flip(_) | Op::Copy(_) => scattered,
         Op::Permute(axes) => axes.iter().enumerate().fold(0, |bits, (d, a)| bits | bit(d) << a.min(&63)),
         Op::Expand(_) => {
             let new = value.rank() - below.len();
