@@ -302,7 +302,7 @@ def test_c2_outputs_are_read_under_the_lock_of_the_plan() -> None:
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
         reader.start()
-    for i in range(200):
+    for i in range(3000):
         n = i % 64 + 1
         plan.execute(np.full((n, 256), (n - 1) / 1000, np.float32))
     stop.set()

@@ -76,11 +76,19 @@ impl Memory {
         shape.iter().map(|n| n.eval_bound(&bindings).ok().map(Size::from)).collect()
     }
 
+    /// The version, and the extents of what was computed then. A run that begins meanwhile may have told later
+    /// extents already: never earlier ones, so that those of the present version are right.
+    pub fn latest(&self) -> (u64, Option<Shape>) {
+        let version = self.version.load(Ordering::Acquire);
+        (version, if version > 0 { self.bound_shape() } else { None })
+    }
+
     /// This, as memory whose content is only accessed under a lock that is shared with others.
     pub(crate) fn with_lock(self, content: &Arc<Content>) -> Self {
         Memory { content: content.clone(), ..self }
     }
 
+    /// Tells where the elements of the next version lie: before it is counted, see [`Memory::latest`].
     pub(crate) fn set_bindings(&self, bindings: Arc<[BoundVariable]>) {
         *self.bindings.lock() = bindings;
     }

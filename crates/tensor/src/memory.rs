@@ -74,7 +74,7 @@ fn symbolic_leaf(node: &UOp) -> Option<UOp> {
     let memory = leaf.downcast::<Memory>()?;
     let same = memory.bound_shape().is_some_and(|shape| shape == *leaf.shape());
     let shape = memory.symbolic_shape().filter(|_| same && leaf.version() == leaf.data().version())?;
-    UOp::leaf(Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), shape.clone())).ok()
+    UOp::leaf(Leaf::at(leaf.data().clone(), leaf.version(), leaf.offset(), leaf.dtype(), shape.clone())).ok()
 }
 
 /// The extents of a leaf's elements in memory.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use svod_dtype::DType;
-use svod_ir::graph::{Graph, Leaf, LeafClass, LeafData, Op, Shape, UOp};
+use svod_ir::graph::{Graph, Leaf, LeafClass, Op, Shape, UOp};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile};
 
@@ -173,9 +173,9 @@ fn input_leaves(i: usize, node: &UOp) -> Result<Vec<Leaf>> {
 
 fn output_leaf(memory: &Arc<Memory>, shape: &Shape) -> Result<UOp> {
     let buffer = memory.buffer();
-    let run = if memory.version() > 0 { memory.bound_shape() } else { None };
+    let (version, run) = memory.latest();
     let shape = run.unwrap_or_else(|| shape.clone());
-    Ok(UOp::leaf(Leaf::new(memory.clone(), buffer.offset() as u64, buffer.dtype(), shape))?)
+    Ok(UOp::leaf(Leaf::at(memory.clone(), version, buffer.offset() as u64, buffer.dtype(), shape))?)
 }
 
 impl Plan {

@@ -178,8 +178,8 @@ fn latest(node: &UOp) -> UOp {
     let node = node.resolved();
     match node.op() {
         Op::Leaf(leaf) => {
-            let Some(shape) = present_shape(leaf) else { return node };
-            let leaf = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), shape);
+            let Some((version, shape)) = present_shape(leaf) else { return node };
+            let leaf = Leaf::at(leaf.data().clone(), version, leaf.offset(), leaf.dtype(), shape);
             UOp::leaf(leaf).expect("the type is that of a leaf that was accepted, the extents are those of a run")
         }
         Op::Multi(of) => {
@@ -194,18 +194,20 @@ fn latest(node: &UOp) -> UOp {
     }
 }
 
-/// The extents of a leaf's elements, where they are not those that it says, or where it is at an earlier
-/// version. Memory that nothing was written to, such as that which plans are given when they run, has none yet.
-fn present_shape(leaf: &Leaf) -> Option<Shape> {
+/// The version and extents of a leaf's elements, where they are not those that it says. Memory that nothing was
+/// written to, such as that which plans are given when they run, has none yet.
+fn present_shape(leaf: &Leaf) -> Option<(u64, Shape)> {
     let numbers = |shape: &Shape| shape.iter().all(|n| n.as_const().is_some());
     match leaf.class() {
         LeafClass::Output if leaf.version() != leaf.data().version() => {
-            let run = leaf.downcast::<Memory>().and_then(Memory::bound_shape);
-            Some(run.unwrap_or_else(|| leaf.shape().clone()))
+            let (version, run) = leaf.downcast::<Memory>().map_or((leaf.data().version(), None), Memory::latest);
+            Some((version, run.unwrap_or_else(|| leaf.shape().clone())))
         }
         LeafClass::Data if !numbers(leaf.shape()) && is_known(leaf) => {
             let values = leaf.bindings();
-            leaf.shape().iter().map(|n| n.eval_bound(&values).ok().map(Size::from)).collect()
+            let shape: Option<Shape> =
+                leaf.shape().iter().map(|n| n.eval_bound(&values).ok().map(Size::from)).collect();
+            Some((leaf.version(), shape?))
         }
         _ => None,
     }

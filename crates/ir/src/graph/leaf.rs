@@ -114,7 +114,13 @@ pub struct Leaf {
 impl Leaf {
     /// A leaf over the present version of `data`, from `offset` bytes on.
     pub fn new(data: Arc<dyn LeafData>, offset: u64, dtype: DType, shape: Shape) -> Self {
-        let (storage, version, class) = (data.storage_id(), data.version(), data.class());
+        let version = data.version();
+        Leaf::at(data, version, offset, dtype, shape)
+    }
+
+    /// A leaf over `data` as it was at a version.
+    pub fn at(data: Arc<dyn LeafData>, version: u64, offset: u64, dtype: DType, shape: Shape) -> Self {
+        let (storage, class) = (data.storage_id(), data.class());
         Leaf { data, storage, version, class, offset, dtype, shape }
     }
 

@@ -408,10 +408,10 @@ impl ExecutionPlan {
         }
         let writing = self.content.write();
         self.set_valid(false);
-        self.outputs.iter().for_each(|m| m.bump_version());
         if run.tell() {
             self.tell_outputs(&run);
         }
+        self.outputs.iter().for_each(|m| m.bump_version());
         let running = Running::enter(&self.content);
         let done = run_it(&mut run, &self.buffers)?;
         drop(running);
