@@ -21,6 +21,8 @@ import numpy as np
 from svod import _tree
 from svod._svod import (
     ArgumentError,
+    ArgumentTypeError,
+    Error,
     ExecutionPlan,
     Graph,
     PrepareConfig,
@@ -29,7 +31,7 @@ from svod._svod import (
     Tensor,
     TraceError,
     Variable,
-    _Decisions,
+    _Facts,
     _is_tracing,
     _same,
     _signature,
@@ -66,7 +68,7 @@ class _Traced:
     constants: list[Tensor]
     values: list[Tensor]
     # What it was told of sizes: it serves the calls where that is true.
-    decisions: _Decisions | None
+    facts: _Facts | None
     # The number of the call that used it last.
     used: int = 0
 
@@ -178,7 +180,7 @@ class Jitted(Generic[P, R]):
             if trace.plan is None:
                 outputs = []
             elif sizes:
-                outputs = trace.plan.run(*arrays, **_values(sizes, trace.variables))
+                outputs = trace.plan.run(*arrays, **_values(sizes, trace))
             else:
                 outputs = trace.plan.run(*arrays)
         except ShapeError as error:
@@ -262,14 +264,14 @@ class Jitted(Generic[P, R]):
     def _only(self, kind: Hashable) -> _Traced | None:
         """The trace of a kind, where that serves calls of all sizes."""
         traces = self._traces.get(kind)
-        if traces is None or traces[0].decisions is not None or not _is_current(traces[0]):
+        if traces is None or traces[0].facts is not None or not _is_current(traces[0]):
             return None
         return self._used(traces[0])
 
     def _known(self, kind: Hashable, values: dict[str, int]) -> _Traced | None:
         """The trace of a kind for a call with these sizes, if there is one whose constants still have their values."""
         for trace in self._traces.get(kind, ()):
-            if _is_current(trace) and (trace.decisions is None or trace.decisions.hold(values)):
+            if _is_current(trace) and (trace.facts is None or trace.facts.hold(values)):
                 return self._used(trace)
         return None
 
@@ -306,7 +308,13 @@ class Jitted(Generic[P, R]):
             raise ArgumentError(f"jit: {self._name} got no argument {missing}, whose shape is declared")
 
         def array(name: str, value: Any) -> Any:
-            return value if name not in self._shapes or isinstance(value, Tensor) else np.asarray(value)
+            if name not in self._shapes or isinstance(value, Tensor):
+                return value
+            given = np.asarray(value)
+            if given.dtype == object:
+                what = f"jit: {self._name}: argument `{name}`, whose shape is declared"
+                raise ArgumentTypeError(f"{what}, is a tensor or an array, not {type(value).__name__}")
+            return given
 
         positional = [array(name, value) for name, value in zip(names, args, strict=False)]
         return (*positional, *args[len(positional) :]), {name: array(name, value) for name, value in kwargs.items()}
@@ -314,7 +322,43 @@ class Jitted(Generic[P, R]):
     def _trace(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], declared: list[tuple[Any, ...]], values: dict[str, int]
     ) -> _Traced:
-        """Traces the function for arrays of these shapes, in a call in which variables have these values."""
+        """Traces the function for arrays of these shapes, in a call in which variables have these values.
+
+        A trace that fails is made again with what it was told of sizes, as long as that is more than it was told
+        before: what a function asks before a branch is true in it.
+        """
+        facts: _Facts | None = None
+        while True:
+            trace = _Trace(values, facts)
+            try:
+                with contextlib.nullcontext() if self._config is None else self._config:
+                    return self._traced(trace, args, kwargs, declared)
+            except (Error, TypeError) as error:
+                # A size that is no number may be NumPy's TypeError.
+                why = trace.refused()
+                if not isinstance(error, Error) and why is None:
+                    raise
+                told = trace.told()
+                if told is None or told.agree(facts):
+                    failed = error if isinstance(error, Error) else TraceError(why)
+                    raise self._failed(failed, told) from error.__cause__
+                facts = told
+
+    def _failed(self, error: Error, told: _Facts | None) -> Error:
+        """The error of a trace with the function's name, and what it was told of sizes."""
+        named = error
+        if isinstance(error, TraceError):
+            named = TraceError(f"jit: {self._name}: {error}").with_traceback(error.__traceback__)
+            for note in getattr(error, "__notes__", ()):
+                named.add_note(note)
+        if told is not None:
+            named.add_note(f"jit: {self._name} is traced for a call in which {told!r}")
+        return named
+
+    def _traced(
+        self, trace: _Trace, args: tuple[Any, ...], kwargs: dict[str, Any], declared: list[tuple[Any, ...]]
+    ) -> _Traced:
+        """What a trace of the function for arrays of these shapes makes."""
         held: list[Any] = []
         holders: list[Any] = []
 
@@ -329,7 +373,6 @@ class Jitted(Generic[P, R]):
         given: list[Any] = []
         structure = taken((args, kwargs), given, constant)
         inputs: list[Tensor] = []
-        trace = _Trace(values)
         slot = 0
         for array, shape, name in zip(given, declared, self._parameters.names(*structure), strict=True):
             called = f"argument `{name}`"
@@ -342,19 +385,18 @@ class Jitted(Generic[P, R]):
         args, kwargs = rebuilt(structure, inputs)
         constants = [tensor for holder in holders if not isinstance(holder, type) for tensor in tensors_of(holder)]
         snapshots = [tensor._snapshot() for tensor in constants]
-        with contextlib.nullcontext() if self._config is None else self._config:
-            try:
-                result = trace.run(self._function, args, kwargs)
-            except TraceError as error:
-                raise TraceError(f"jit: {self._name}: {error}") from error
+        result = trace.run(self._function, args, kwargs)
         found: list[Any] = []
         numbers: list[int] = []
 
         def number(value: Any) -> Any:
             if not isinstance(value, Size):
                 return constant(value)
+            size = trace.size(value)
+            if isinstance(size, int):
+                return size
             numbers.append(len(found))
-            return taken(Tensor(value), found, constant)
+            return taken(Tensor(size), found, constant)
 
         shape = taken(result, found, number)
         # Handles of its own: preparing makes a tensor stand for the plan's output.
@@ -363,8 +405,8 @@ class Jitted(Generic[P, R]):
         graph = str(Graph(*outputs)) if outputs else ""
         plan = prepare(*outputs, inputs=inputs, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
-        make, told = rebuilder(shape), trace.decisions()
-        return _Traced(plan, variables, graph, make, numbers, held, constants, snapshots, told)
+        make = rebuilder(shape)
+        return _Traced(plan, variables, graph, make, numbers, held, constants, snapshots, trace.told())
 
 
 def _is_current(trace: _Traced) -> bool:
@@ -372,14 +414,16 @@ def _is_current(trace: _Traced) -> bool:
     return not trace.constants or _same(trace.constants, trace.values)
 
 
-def _values(sizes: list[Size], wanted: frozenset[str]) -> dict[str, int]:
-    """The values of these sizes' variables, as far as a plan has them."""
+def _values(sizes: list[Size], trace: _Traced) -> dict[str, int]:
+    """The values of these sizes' variables, as far as a trace's plan has them."""
     values: dict[str, int] = {}
     for size in sizes:
         for name, value in size._values().items():
             if values.setdefault(name, value) != value:
                 raise ArgumentError(f"bind mismatch: {name}={values[name]} and {name}={value} in one call")
-    return {name: value for name, value in values.items() if name in wanted}
+    if trace.facts is not None:
+        values = trace.facts.values(values)
+    return {name: value for name, value in values.items() if name in trace.variables}
 
 
 @overload
@@ -416,7 +460,8 @@ def jit(
     objects among them included, but for what arrays and containers of over 1000 items hold. `shapes` declares
     shapes of arguments by name, whose variables any size may take. Where the function asks how sizes compare
     (`if x.shape[0] > 100`), it is told what is so in the call that it is traced for, and is traced anew for a call
-    in which another answer is true. `config` is what the function is prepared with,
+    in which another answer is true. What it asks is known in the branch, if the branch needs it: after
+    `if x.shape[0] == x.shape[1]` both are one size. `config` is what the function is prepared with,
     in place of the surrounding one.
 
     Results are tensors of their own, in the structure that the function gives; sizes are the numbers that they

@@ -49,7 +49,7 @@ __all__ = [
     "TraceError",
     "UnsupportedError",
     "Variable",
-    "_Decisions",
+    "_Facts",
     "_Trace",
     "__version__",
     "_after_fork",
@@ -247,15 +247,19 @@ class HostFunction:
 
 @final
 class _Trace:
-    def __new__(cls, values: dict[str, builtins.int]) -> Self: ...
+    def __new__(cls, values: dict[str, builtins.int], facts: _Facts | None = None) -> Self: ...
     def placeholder(self, shape: tuple[Any, ...], dtype: _DTypeLike, slot: builtins.int, name: str) -> Tensor: ...
     def placeholder_for(self, tensor: Tensor, shape: tuple[Any, ...], slot: builtins.int, name: str) -> Tensor: ...
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
-    def decisions(self) -> _Decisions | None: ...
+    def size(self, size: Size) -> builtins.int | Size: ...
+    def refused(self) -> str | None: ...
+    def told(self) -> _Facts | None: ...
 
 @final
-class _Decisions:
+class _Facts:
     def hold(self, values: dict[str, builtins.int]) -> builtins.bool: ...
+    def agree(self, other: _Facts | None) -> builtins.bool: ...
+    def values(self, values: dict[str, builtins.int]) -> dict[str, builtins.int]: ...
 
 @final
 class PlanInput:
@@ -441,6 +445,8 @@ class Variable:
         """As `int`."""
     def __float__(self, /) -> builtins.float:
         """The value as a float; raises unless every variable has one."""
+    def __format__(self, spec: str, /) -> str:
+        """As an integer where it has a value, else as text."""
     def __new__(cls, name: str, min: builtins.int, max: builtins.int) -> Self: ...
     def __reduce__(self, /) -> tuple[type[Variable], tuple[str, builtins.int, builtins.int]]: ...
     def bind(self, /, value: builtins.int) -> Size:
@@ -512,6 +518,8 @@ class Size:
         """As `int`."""
     def __float__(self, /) -> builtins.float:
         """The value as a float; raises unless every variable has one."""
+    def __format__(self, spec: str, /) -> str:
+        """As an integer where it has a value, else as text."""
     @property
     def min(self) -> builtins.int:
         """The least value that it may have, as far as that is known."""
@@ -618,7 +626,8 @@ class ExecutionPlan:
         """
     def run(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> list[Tensor]:
         """Runs the plan on `arrays` (without any, on its own inputs), and gives the outputs as tensors
-        of their own, which no later run overwrites. The plan's own inputs and outputs stay.
+        of their own, which no later run overwrites. The plan's own inputs, outputs and values of
+        variables stay, where all of it is kernels of the CPU; another plan runs as by `execute`, and copies.
 
         >>> import svod
         >>> x = svod.empty(2)

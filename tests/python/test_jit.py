@@ -221,6 +221,25 @@ def test_run_leaves_the_plans_own_memory_alone() -> None:
     assert given.tolist() == [4, 5, 6] and [s.tolist() for s in sums] == [[5, 6, 7]] * 2
 
 
+def test_d4_a_run_of_another_size_is_that_run_s_alone() -> None:
+    y = svod.empty(N, 2)
+    plan = (y * 2).prepare(inputs=[y])
+    for own, other in ((3, 5), (5, 2), (2, 2)):
+        plan.execute(np.ones((own, 2), np.float32))
+        for _ in range(2):
+            (fresh,) = plan.run(np.ones((other, 2), np.float32))
+            assert fresh.tolist() == [[2.0, 2.0]] * other
+            assert plan.variables == {"n": own} and plan.inputs[0].numpy().shape == (own, 2)
+        plan.execute()
+        assert plan.outputs[0].tolist() == [[2.0, 2.0]] * own and plan.variables == {"n": own}
+        assert [run.shape for run in plan.run()] == [(own, 2)]
+    never = (y * 3).prepare(inputs=[y])
+    never.run(np.ones((4, 2), np.float32))
+    assert never.variables == {"n": None}
+    with pytest.raises(svod.ArgumentError, match="variable 'n' has no value"):
+        never.execute()
+
+
 def test_a9_sizes_that_a_function_gives_are_those_of_the_call() -> None:
     n, m = svod.Variable("n", 1, 64), svod.Variable("m", 0, 9)
 

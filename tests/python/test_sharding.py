@@ -583,3 +583,20 @@ def test_two_products_of_spread_rows_with_a_softmax_between() -> None:
         if want is None:
             want = scores / np.abs(scores).sum(1, keepdims=True) @ u
         np.testing.assert_allclose(mixed.numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+def test_a_spread_argument_may_have_a_declared_shape() -> None:
+    """One trace for all sizes that are cut evenly, on whichever axis is cut."""
+    n = svod.Variable("n", 1, 16)
+    devices = ["CPU", "CPU:1"]
+    f = svod.jit(shapes={"x": (n, 4)})(lambda x: (x * 2).softmax(-1).sum(0) if x.shape[0] > 3 else x[0])
+    for rows in (5, 16, 4, 7, 2, 1):
+        x = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+        expected = (svod.Tensor(x) * 2).softmax(-1).sum(0) if rows > 3 else svod.Tensor(x[0])
+        for axis in (0, 1, None):
+            np.testing.assert_allclose(f(svod.Tensor(x).shard(devices, axis)).to("CPU"), expected, rtol=1e-6)
+    assert f.traces == 6
+    uneven = svod.ones(8, 4).shard(devices, 0)[3:]
+    assert [part.shape[0] for part in uneven.shards] == [1, 4]
+    with pytest.raises(svod.ShapeError, match=r"differ by at most 1"):
+        f(uneven)

@@ -70,8 +70,14 @@ def test_a_traced_tensor_says_so() -> None:
 def test_the_number_of_an_iteration_has_no_value() -> None:
     x = svod.ones(4)
     for question in (lambda i: i == 0, lambda i: i != 2, lambda i: i > 1, lambda i: bool(i), lambda i: i in (1, 2)):
-        with pytest.raises(svod.TraceError, match=r"the number of the iteration, has no value to look at \(`where`"):
+        with pytest.raises(
+            svod.TraceError,
+            match=r"the number of the iteration, has no value to look at \(a tensor of it does: `where\(svod",
+        ):
             svod.iterate(3, lambda i, v, question=question: v + 1 if question(i) else v, x)
+    # What the error says to do.
+    chosen = svod.iterate(3, lambda i, v: svod.where(svod.Tensor(i) > 1, v * 2, v + 1), x)
+    assert chosen.tolist() == [6, 6, 6, 6]
     assert svod.iterate(3, lambda i, v: v + 1 if i < 3 and i + 1 else v, x).tolist() == [4, 4, 4, 4]
 
 

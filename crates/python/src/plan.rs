@@ -135,7 +135,8 @@ impl PyPlan {
     }
 
     /// Runs the plan on `arrays` (without any, on its own inputs), and gives the outputs as tensors
-    /// of their own, which no later run overwrites. The plan's own inputs and outputs stay.
+    /// of their own, which no later run overwrites. The plan's own inputs, outputs and values of
+    /// variables stay, where all of it is kernels of the CPU; another plan runs as by `execute`, and copies.
     ///
     /// >>> import svod
     /// >>> x = svod.empty(2)

@@ -2,11 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBool, PyFloat, PySequence, PyTuple, PyType};
+use pyo3::types::{PyBool, PyFloat, PyInt, PySequence, PyTuple, PyType};
 use pyo3::{IntoPyObjectExt, PyTypeInfo};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use svod_ir::size::{BoundVariable, Size, Variable};
+use svod_ir::size::{BoundVariable, Size, SizeError, Variable};
 use svod_tensor::{Comparison, Operand, Tensor, TensorError, Trace};
 
 use crate::convert::{class_of, integer};
@@ -40,7 +40,8 @@ pub struct PyVariable(Variable);
 /// size whose variables have values is an integer to Python, and is compared as one. Else an order is known
 /// where the bounds of the variables decide it, and raises `ShapeError` where they do not; sizes that may differ
 /// are not equal. While `jit` traces a function, sizes compare as they do in the call that it traces for; what is
-/// compiled serves the calls in which they compare alike.
+/// compiled serves the calls in which they compare alike. There they are no numbers (`int(n)`, `range(n)`), nor keys of
+/// dicts, unless a comparison says which.
 ///
 /// >>> import svod
 /// >>> n = svod.Variable("n", 1, 512)
@@ -152,11 +153,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnySize {
 /// The object as a size, if it is a variable or a size.
 pub fn symbolic(given: &Bound<'_, PyAny>) -> Option<AnySize> {
     if let Ok(size) = given.cast::<PySize>() {
-        let PySize { size, values } = size.get().clone();
-        return Some(AnySize { size, values });
+        return Some(size.get().any());
     }
-    let variable = given.cast::<PyVariable>().ok()?;
-    Some(AnySize { size: Size::from(&variable.get().0), values: Vec::new() })
+    Some(given.cast::<PyVariable>().ok()?.get().any())
 }
 
 /// A size as Python sees it: an `int` where it is a number.
@@ -207,15 +206,58 @@ fn at_values(AnySize { size, values }: &AnySize) -> Size {
 fn decided(a: &Size, by: Comparison, b: &Size, text: &dyn Fn() -> String) -> Result<Option<bool>> {
     let known = by.decided(a, b).or_else(|| Trace::decide(a, by, b));
     if known.is_none()
-        && let Some(of) = [a.variables(), b.variables()].concat().iter().find(|v| v.is_internal())
+        && let Some(error) = within_body(&[a.variables(), b.variables()].concat(), &text())
     {
-        return Err(Class::Trace.raise(format!(
-            "{}: the body of a loop runs once, to be recorded, and {of}, the number of the iteration, has no value to \
-             look at (`where` chooses by it, `custom` calls a function with it)",
-            text()
-        )));
+        return Err(error);
     }
     Ok(known)
+}
+
+/// The error of what looks at sizes with the number of an iteration of a loop whose body is traced.
+fn within_body(variables: &[Variable], what: &str) -> Option<Raised> {
+    let of = variables.iter().find(|v| v.is_internal())?;
+    Some(Class::Trace.raise(format!(
+        "{what}: the body of a loop runs once, to be recorded, and {of}, the number of the iteration, has no value to \
+         look at (a tensor of it does: `where(svod.Tensor(i) > 1, a, b)` chooses by it, `custom` calls a function with \
+         it)"
+    )))
+}
+
+/// The error of `what`, which looks at a size that has no value, if this thread traces something where it may have.
+pub fn without_value(size: &Size, what: &str) -> Option<Raised> {
+    let of_body = within_body(&size.variables(), what);
+    if of_body.is_some() {
+        return of_body;
+    }
+    let why = format!(
+        "{what}: a traced function runs once, to be recorded, for all sizes, and {size} is another number from call to \
+         call (arithmetic with it gives sizes, and 0-d tensors with floats, as `{size} ** 0.5` does; shapes, slices and \
+         `arange` take it; after `if {size} == 4:` it is a number; `custom` calls a function with it)"
+    );
+    Trace::refuse(&why).then(|| Class::Trace.raise(why))
+}
+
+/// The value of a size, for `what`.
+fn number(AnySize { size, values }: &AnySize, what: &str) -> Result<i64> {
+    size.eval_bound(values).map_err(|error| match (&error, without_value(size, &format!("{what} of {size}"))) {
+        (SizeError::Unbound(_), Some(traced)) => traced,
+        _ => TensorError::Size(error).into(),
+    })
+}
+
+/// A size times itself.
+fn power(base: &Size, exponent: u32) -> Size {
+    let (mut product, mut square, mut rest) = (Size::ONE, base.clone(), exponent);
+    while rest > 0 && product.fault().is_none() {
+        if rest % 2 == 1 {
+            product = &product * &square;
+        }
+        rest /= 2;
+        if rest > 0 {
+            square = &square * &square;
+        }
+    }
+    product
 }
 
 /// What says that a comparison has no answer.
@@ -296,6 +338,27 @@ macro_rules! operators {
                 as_tensor(self.any(), "__rtruediv__", other)
             }
 
+            fn __pow__<'py>(
+                &self,
+                other: &Bound<'py, PyAny>,
+                modulo: Option<&Bound<'py, PyAny>>,
+            ) -> Result<Bound<'py, PyAny>> {
+                let (own, py) = (self.any(), other.py());
+                if modulo.is_some() {
+                    return Ok(py.NotImplemented().into_bound(py));
+                }
+                match other.cast::<PyInt>() {
+                    Ok(exponent) if other.ge(0)? => {
+                        let fits = exponent.extract::<u32>().map_err(|_| {
+                            Class::Argument.raise(format!("{} ** {exponent}: a size overflows 64 bits", own.size))
+                        })?;
+                        made(py, power(&own.size, fits), &own, &own)
+                    }
+                    Ok(exponent) => as_tensor(own, "__pow__", &exponent.call_method0("__float__")?),
+                    Err(_) => as_tensor(own, "__pow__", other),
+                }
+            }
+
             fn __rpow__<'py>(
                 &self,
                 other: &Bound<'py, PyAny>,
@@ -365,11 +428,15 @@ macro_rules! operators {
                 }
             }
 
+            /// Equal numbers have equal hashes; what is equal to a number in some calls only has none.
             fn __hash__(&self, py: Python<'_>) -> Result<isize> {
                 let size = at_values(&self.any());
-                // Equal numbers have equal hashes.
                 if let Some(number) = size.as_const() {
                     return Ok(number.into_bound_py_any(py)?.hash()?);
+                }
+                let what = format!("{size} as a key of a dict or item of a set");
+                if let Some(error) = without_value(&size, &what) {
+                    return Err(error);
                 }
                 let mut hasher = DefaultHasher::new();
                 size.hash(&mut hasher);
@@ -383,18 +450,29 @@ macro_rules! operators {
 
             /// The value; raises unless every variable has one.
             fn __int__(&self) -> Result<i64> {
-                let own = self.any();
-                Ok(own.size.eval_bound(&own.values).map_err(TensorError::Size)?)
+                number(&self.any(), "int()")
             }
 
             /// As `int`.
             fn __index__(&self) -> Result<i64> {
-                self.__int__()
+                number(&self.any(), "a Python integer (as `range`, lists and NumPy ask for it)")
             }
 
             /// The value as a float; raises unless every variable has one.
             fn __float__(&self) -> Result<f64> {
-                Ok(self.__int__()? as f64)
+                Ok(number(&self.any(), "float() (as `math.sqrt` asks for it)")? as f64)
+            }
+
+            /// As an integer where it has a value, else as text.
+            fn __format__<'py>(&self, py: Python<'py>, spec: &str) -> Result<Bound<'py, PyAny>> {
+                let size = at_values(&self.any());
+                Ok(match size.as_const() {
+                    Some(number) => number.into_bound_py_any(py)?.call_method1("__format__", (spec,))?,
+                    None => {
+                        let spec = spec.strip_suffix('d').unwrap_or(spec);
+                        size.to_string().into_bound_py_any(py)?.call_method1("__format__", (spec,))?
+                    }
+                })
             }
         }
     };
@@ -411,13 +489,15 @@ impl From<AnySize> for PySize {
 
 impl PyVariable {
     fn any(&self) -> AnySize {
-        AnySize { size: Size::from(&self.0), values: Vec::new() }
+        AnySize { size: Trace::known(&Size::from(&self.0)), values: Vec::new() }
     }
 }
 
 impl PySize {
-    fn any(&self) -> AnySize {
-        AnySize { size: self.size.clone(), values: self.values.clone() }
+    /// The size as a trace has it that this thread is in; one with values of its own is what it is.
+    pub fn any(&self) -> AnySize {
+        let PySize { size, values } = self.clone();
+        AnySize { size: if values.is_empty() { Trace::known(&size) } else { size }, values }
     }
 }
 

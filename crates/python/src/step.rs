@@ -103,6 +103,11 @@ impl Call {
             return Err(Class::Shape.raise(message));
         }
         for (result, given) in args.results.iter().zip(given) {
+            if given.is_none() {
+                let (dtype, extents) = (result.buffer.dtype(), &result.extents);
+                let message = format!("{}: {dtype}{extents:?} was declared, but the function gave None", self.name);
+                return Err(Class::DType.raise(message));
+            }
             let given = match given.cast::<PyTensor>() {
                 Ok(tensor) => tensor.call_method0("numpy")?,
                 Err(_) => given,

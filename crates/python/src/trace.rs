@@ -8,13 +8,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use svod_device::DeviceSpec;
 use svod_runtime::PrepareConfig;
-use svod_tensor::{Decision, ErrorKind, Size, SizeValues, Tensor, TensorError, Trace, Traced};
+use svod_tensor::{ErrorKind, Facts, Size, SizeValues, Tensor, TensorError, Trace};
 
 use crate::array::dtype_of;
 use crate::dtype::AnyDType;
 use crate::error::Result;
 use crate::gil::allow;
-use crate::size::{Extents, PySize};
+use crate::size::{AnySize, Extents, PySize, shown};
 use crate::tensor::{Made, PyTensor};
 
 /// A call of a function by `jit`, with placeholders for its arrays.
@@ -23,23 +23,31 @@ pub struct PyTrace(Trace);
 
 #[pymethods]
 impl PyTrace {
-    /// A trace for a call in which variables have these values.
+    /// A trace for a call in which variables have these values, where these facts hold.
     #[new]
-    fn new(values: BTreeMap<String, i64>) -> PyTrace {
-        PyTrace(Trace::new(Traced::Function, SizeValues::new(values)))
+    #[pyo3(signature = (values, facts=None))]
+    fn new(values: BTreeMap<String, i64>, facts: Option<&PyFacts>) -> PyTrace {
+        PyTrace(Trace::of_function(SizeValues::new(values), facts.map(|facts| facts.0.clone()).unwrap_or_default()))
     }
 
     /// What stands for an array of this shape and type, which errors call so.
     fn placeholder(&self, shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32, name: &str) -> Made {
-        let shape = Extents::positive(shape)?;
+        let shape = self.shape(shape)?;
         self.0.name(slot, name);
-        Ok(Tensor::placeholder(&DeviceSpec::CPU, &shape.sizes, dtype.0, slot, &self.0)?.into())
+        Ok(Tensor::placeholder(&DeviceSpec::CPU, &shape, dtype.0, slot, &self.0)?.into())
     }
 
     /// What stands for a tensor of this shape, which errors call so.
     fn placeholder_for(&self, tensor: &PyTensor, shape: &Bound<'_, PyTuple>, slot: u32, name: &str) -> Made {
+        let shape = self.shape(shape)?;
         self.0.name(slot, name);
-        Ok(tensor.0.placeholder_for(&Extents::positive(shape)?.sizes, slot, &self.0)?.into())
+        Ok(tensor.0.placeholder_for(&shape, slot, &self.0)?.into())
+    }
+
+    /// A size as the function has it; one with values of its own is what it is.
+    fn size<'py>(&self, size: Bound<'py, PySize>) -> Result<Bound<'py, PyAny>> {
+        let AnySize { size: own, values } = size.get().any();
+        if values.is_empty() { shown(size.py(), &self.0.facts().apply(&own)) } else { Ok(size.into_any()) }
     }
 
     /// What the function gives.
@@ -52,27 +60,47 @@ impl PyTrace {
         Ok(self.0.run(|| function.call(args, Some(kwargs)))?)
     }
 
-    /// What the function was told of sizes, which other calls share or not; none where it did not ask.
-    fn decisions(&self) -> Option<PyDecisions> {
-        let decisions = self.0.decisions();
-        (!decisions.is_empty()).then_some(PyDecisions(decisions))
+    /// Why the function was last refused the number that a size is.
+    fn refused(&self) -> Option<String> {
+        self.0.refused()
+    }
+
+    /// What the result depends on: what the function took for granted of sizes, and was told; none where it did not ask.
+    fn told(&self) -> Option<PyFacts> {
+        let told = self.0.told();
+        (!told.decisions().is_empty()).then_some(PyFacts(told))
+    }
+}
+
+impl PyTrace {
+    fn shape(&self, given: &Bound<'_, PyTuple>) -> Result<Vec<Size>> {
+        Ok(Extents::positive(given)?.sizes.iter().map(|size| self.0.facts().apply(size)).collect())
     }
 }
 
 /// What a traced function was told of sizes.
-#[pyclass(name = "_Decisions", module = "svod._svod", frozen)]
-pub struct PyDecisions(Vec<Decision>);
+#[pyclass(name = "_Facts", module = "svod._svod", frozen)]
+pub struct PyFacts(Facts);
 
 #[pymethods]
-impl PyDecisions {
+impl PyFacts {
     /// Whether all of it is so where variables have these values.
     fn hold(&self, values: BTreeMap<String, i64>) -> bool {
-        let values = SizeValues::new(values);
-        self.0.iter().all(|decision| decision.holds(&values))
+        self.0.hold(&SizeValues::new(values))
+    }
+
+    /// Whether another trace had no other variables by what it was told.
+    fn agree(&self, other: Option<&PyFacts>) -> bool {
+        self.0.agree(other.map_or(&Facts::default(), |other| &other.0))
+    }
+
+    /// These values of variables, and with them those of the variables that the trace has in their place.
+    fn values(&self, values: BTreeMap<String, i64>) -> BTreeMap<String, i64> {
+        self.0.values(&SizeValues::new(values)).into_pairs().into_iter().collect()
     }
 
     fn __repr__(&self) -> String {
-        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = self.0.decisions().iter().map(ToString::to_string).collect();
         texts.join(", ")
     }
 }
@@ -154,6 +182,11 @@ fn of_tensor(text: &mut String, tensor: &Tensor, open: bool) -> Result<()> {
         }
     }
     match value.sharding() {
+        // The parts follow from the extent.
+        Some(sharding) if open && tensor.is_sharded_evenly() => {
+            let axis = sharding.split().map_or(0, |split| split.axis);
+            put(text, format_args!("@{:?} along axis {axis};", sharding.devices()));
+        }
         Some(sharding) => put(text, format_args!("@{sharding};")),
         None => put(text, format_args!("@{};", tensor.device().name())),
     }

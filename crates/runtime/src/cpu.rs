@@ -24,6 +24,9 @@ use svod_ir::target::Target;
 /// Part of the memory that this process may use which is kept for reuse once it is freed.
 const KEPT: usize = 8;
 
+/// Devices of this kind at most: a larger number is a mistake.
+const MOST: u32 = 1024;
+
 /// A description of this machine.
 pub(crate) fn host_target() -> Target {
     host::target()
@@ -34,6 +37,12 @@ pub(crate) fn register(devices: &Devices, target: &Target) {
     let cache = DiskCache::user("code").map(Arc::new);
     let shared = Arc::new(Shared { target: target.clone(), cache, tiles: Mutex::default() });
     devices.register("CPU", move |spec| {
+        if let DeviceSpec::Cpu(number) = spec
+            && *number >= MOST
+        {
+            let expected = format!("CPU:0 to CPU:{}", MOST - 1);
+            return Err(DeviceError::UnknownDevice { given: spec.to_string(), expected });
+        }
         let memory = CachingAllocator::new(Arc::new(CpuAllocator::new(spec.clone())), host_memory() / KEPT);
         let cpu = Arc::new(Cpu { device: spec.clone(), shared: shared.clone() });
         Ok(Device::new(Arc::new(memory)).with_backend(cpu.clone(), cpu.clone()).with_runtime(cpu))

@@ -69,12 +69,20 @@ fn blocks(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError>
     Ok(if chains { rewritten(graph, &BLOCKS, about) } else { None })
 }
 
+/// What a root that is to be dense is made of, where that is written to a buffer of its own, as all roots are: a copy
+/// would be no denser.
+fn dense(root: &UOp) -> Option<UOp> {
+    let source = if *root.op() == Op::Contiguous { root.source()? } else { return None };
+    matches!(source.op(), Op::Scan(..) | Op::Sort(..) | Op::ArgSort(..) | Op::Scatter(..)).then_some(source)
+}
+
 /// The graph after some rules. A root that turns out to be memory stays as it was: a plan's output is a
 /// buffer of its own. Nothing, where no rule applies, or where another thread has forced a part of the
 /// graph meanwhile, so that it would read other leaves.
 fn rewritten(graph: &Graph, rules: &RuleSet, about: &About) -> Option<Rewritten> {
-    let roots: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
-    let done = rewrite(&roots, rules).ok().filter(|done| !done.applied.is_empty())?;
+    let given: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
+    let roots: Vec<UOp> = given.iter().map(|root| dense(root).unwrap_or_else(|| root.clone())).collect();
+    let done = rewrite(&roots, rules).ok().filter(|done| !done.applied.is_empty() || roots != given)?;
     let kept = |(new, old): (UOp, &UOp)| if matches!(new.op(), Op::Leaf(_)) { old.clone() } else { new };
     let new = Graph::new(&done.roots.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
     let known = |node: &UOp| match node.op() {

@@ -14,6 +14,7 @@ use svod_ir::graph::{Device, Leaf, LeafClass, UOp};
 use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::{Context, Memory};
 
+use crate::devices::even_cut;
 use crate::error::{Result, TensorError, show};
 use crate::memory::{bound_leaf, host, leaf_over};
 use crate::operand::{Operand, checked_shape, size_value, sizes};
@@ -170,12 +171,15 @@ impl Tensor {
         let Some(of) = self.sharding() else {
             return Tensor::placeholder(&self.device().name().parse()?, shape, self.dtype(), slot, trace);
         };
-        if let Some(split) = of.split()
-            && shape.get(split.axis) != Some(&split.extent())
-        {
-            let message = format!("shape {} for what is spread over {of}", show(shape));
-            return Err(TensorError::shape("placeholder", message));
-        }
+        let of = match of.split() {
+            Some(split) if shape.get(split.axis) != Some(&split.extent()) => even_cut(&of, shape.get(split.axis))
+                .ok_or_else(|| {
+                    let parts = "the parts of an axis whose extent is declared differ by at most 1, as `shard` cuts it";
+                    let message = format!("shape {} for what is spread over {of}; {parts}", show(shape));
+                    TensorError::shape("placeholder", message)
+                })?,
+            _ => of,
+        };
         let part = |(i, device): (usize, &Device)| -> Result<UOp> {
             let shape = of.part_shape(shape, i);
             let slot = slot + i as u32;

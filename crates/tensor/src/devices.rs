@@ -5,11 +5,30 @@ use std::sync::Arc;
 
 use svod_device::DeviceSpec;
 use svod_ir::graph::{Device, Place, Sharding, Split, UOp};
+use svod_ir::size::Size;
 use svod_runtime::{Context, PrepareConfig};
 
 use crate::error::{Result, TensorError};
 use crate::operand::axis_of;
 use crate::tensor::Tensor;
+
+/// Whether parts of an axis are those that [`Tensor::shard`] makes.
+fn is_even(split: &Split) -> bool {
+    *split == Split::even(split.axis, split.extent(), split.extents.len())
+}
+
+/// The same devices, for a value of this extent along the axis that is cut, if they have even parts of it.
+pub(crate) fn even_cut(of: &Sharding, extent: Option<&Size>) -> Option<Arc<Sharding>> {
+    let split = of.split().filter(|split| is_even(split))?;
+    let split = Split::even(split.axis, extent?.clone(), split.extents.len());
+    Sharding::new(of.devices().to_vec(), Some(split)).ok()
+}
+
+/// Whether two values whose extents are the same are cut at the same positions for the same devices.
+pub(crate) fn is_cut_alike(a: &Sharding, b: &Sharding) -> bool {
+    let even = |split: Option<&Split>| split.filter(|split| is_even(split)).map(|split| split.axis);
+    a == b || a.devices() == b.devices() && even(a.split()).is_some() && even(a.split()) == even(b.split())
+}
 
 impl Tensor {
     /// The value on a device, by its name: a copy where it is on another one; what is on none, such as
@@ -62,6 +81,11 @@ impl Tensor {
         };
         let to = Sharding::new(devices, split).map_err(|e| TensorError::value(op, e.to_string()))?;
         Ok(Tensor::from_uop(node.shard(&to)?))
+    }
+
+    /// Whether the value is spread in the parts that [`Tensor::shard`] makes of an axis, which follow from its extent.
+    pub fn is_sharded_evenly(&self) -> bool {
+        self.sharding().is_some_and(|of| of.split().is_some_and(is_even))
     }
 
     /// How the value is spread over devices, if it is.

@@ -9,6 +9,7 @@ use svod_ir::graph::{Shape, Sharding, Split};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::Feed;
 
+use crate::devices::is_cut_alike;
 use crate::error::{Result, TensorError};
 use crate::memory::host;
 use crate::plan::{Given, Plan, named};
@@ -63,7 +64,8 @@ impl<'a> Taken<'a> {
             Content::Tensor(tensor) => tensor,
         };
         let dtype = tensor.dtype();
-        let Some(of) = sharding.filter(|of| tensor.sharding().as_ref() == Some(of)) else {
+        let own = tensor.sharding();
+        let Some(of) = sharding.filter(|of| own.as_ref().is_some_and(|own| is_cut_alike(own, of))) else {
             let (buffer, extents) = tensor.snapshot()?;
             return Ok(Taken { memory: vec![Held::Buffer(buffer)], dtype, extents, in_parts: false });
         };

@@ -308,7 +308,7 @@ impl Slice {
 /// One position as a slice.
 fn position(op: &'static str, i: &Size, axis: usize, extent: &Size) -> Result<Slice> {
     let first = from_front(op, i, extent)?;
-    if first.bounds().0 >= 0 && first.lt(extent) == Some(true) {
+    if Size::ZERO.surely_le(&first) && (&first + 1).surely_le(extent) {
         return Ok(Slice::Range(first.clone(), first + 1));
     }
     Err(match i.as_const() {
@@ -321,10 +321,10 @@ fn position(op: &'static str, i: &Size, axis: usize, extent: &Size) -> Result<Sl
 
 /// A position counted from the front; a negative one counts from the end.
 fn from_front(op: &'static str, i: &Size, extent: &Size) -> Result<Size> {
-    match i.bounds() {
-        (0.., _) => Ok(i.clone()),
-        (_, ..=-1) => Ok(extent + i),
-        _ => Err(TensorError::shape(op, format!("whether index {i} is negative cannot be decided"))),
+    match () {
+        () if Size::ZERO.surely_le(i) => Ok(i.clone()),
+        () if i.surely_le(&Size::from(-1)) => Ok(extent + i),
+        () => Err(TensorError::shape(op, format!("whether index {i} is negative cannot be decided"))),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_operands};
 use crate::memory::device_of;
 use crate::tensor::Tensor;
-use crate::trace::{SizeValues, Trace, Traced};
+use crate::trace::Trace;
 
 impl Tensor {
     /// What `init` becomes when `body` computes it anew for each number of `times`, from the number and the
@@ -44,7 +44,7 @@ impl Tensor {
         let var = Variable::internal(&name, times.start, times.end - 1).map_err(TensorError::from)?;
         let begin: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
         let (carried, places) = spread(&begin)?;
-        let trace = Trace::new(Traced::Body, SizeValues::default());
+        let trace = Trace::of_body();
         places
             .iter()
             .enumerate()

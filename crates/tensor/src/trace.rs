@@ -6,11 +6,13 @@
 //!
 //! Sizes have no value either, but a function may ask how they compare, as in `if x.shape[0] > 100`. A trace of
 //! a function is told the sizes of the call that it is made for: it answers with these, and notes what it
-//! answered ([`Decision`]). Its plan serves all calls for which the answers are the same.
+//! answered ([`Decision`]). Its plan serves all calls for which the answers are the same. A trace that fails may be
+//! made again with what the answers say of variables ([`Facts`]).
 //!
 //! [`UOp::trace`]: svod_ir::graph::UOp::trace
 
 mod decision;
+mod facts;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,6 +24,7 @@ use svod_ir::graph::{Graph, LeafClass, Op, UOp};
 use svod_ir::size::Size;
 
 pub use decision::{Comparison, Decision, SizeValues};
+pub use facts::Facts;
 
 use crate::error::{Result, TensorError, show_operands};
 use crate::tensor::Tensor;
@@ -75,7 +78,12 @@ struct State {
     names: Mutex<Vec<(u32, String)>>,
     /// The sizes of the call that it is made for.
     values: SizeValues,
+    /// What it takes for granted, over whose variables its placeholders are.
+    facts: Facts,
+    /// What it was told beyond that.
     decisions: Mutex<Vec<Decision>>,
+    /// Why it was last refused the number that a size is.
+    refused: Mutex<Option<String>>,
 }
 
 thread_local! {
@@ -84,17 +92,37 @@ thread_local! {
 }
 
 impl Trace {
-    /// A trace of this kind, which [`Trace::run`] begins, for a call with these sizes.
-    pub fn new(what: Traced, values: SizeValues) -> Trace {
+    /// The trace of a function, which [`Trace::run`] begins, for a call with these sizes, where these facts hold.
+    pub fn of_function(values: SizeValues, facts: Facts) -> Trace {
+        Trace::new(Traced::Function, values, facts)
+    }
+
+    /// The trace of a loop's body, which [`Trace::run`] begins.
+    pub(crate) fn of_body() -> Trace {
+        Trace::new(Traced::Body, SizeValues::default(), Facts::default())
+    }
+
+    fn new(what: Traced, values: SizeValues, facts: Facts) -> Trace {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (names, decisions) = (Mutex::default(), Mutex::default());
-        Trace(Arc::new(State { number, what, names, values, decisions }))
+        let (names, decisions, refused) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Trace(Arc::new(State { number, what, names, values, facts, decisions, refused }))
     }
 
     /// Whether this thread traces something.
     pub fn is_active() -> bool {
         ACTIVE.with_borrow(|active| !active.is_empty())
+    }
+
+    /// Notes why a size gives no number to the function that this thread traces; whether there is one. Who asks may
+    /// say something else in its place, as NumPy does.
+    pub fn refuse(why: &str) -> bool {
+        function().map(|function| *function.0.refused.lock() = Some(why.to_owned())).is_some()
+    }
+
+    /// Why it was last refused the number that a size is.
+    pub fn refused(&self) -> Option<String> {
+        self.0.refused.lock().clone()
     }
 
     /// What errors call the placeholder that takes slots from this one on, such as "argument `x`".
@@ -118,22 +146,32 @@ impl Trace {
     /// How sizes compare in the call that the innermost function is traced for; none outside of any, and where
     /// that call does not tell.
     pub fn decide(a: &Size, by: Comparison, b: &Size) -> Option<bool> {
-        let function = ACTIVE.with_borrow(|active| {
-            let mut functions = active.iter().rev().filter(|trace| trace.0.what == Traced::Function);
-            functions.next().cloned()
-        })?;
-        let decision = Decision::new(a, by, b, &function.0.values)?;
+        let State { values, facts, decisions, .. } = &*function()?.0;
+        let decision = Decision::new(&facts.original(a), by, &facts.original(b), values)?;
         let answer = decision.answer();
-        let mut known = function.0.decisions.lock();
+        let mut known = decisions.lock();
         if !known.contains(&decision) {
             known.push(decision);
         }
         Some(answer)
     }
 
-    /// What was answered about sizes.
-    pub fn decisions(&self) -> Vec<Decision> {
-        self.0.decisions.lock().clone()
+    /// A size as the innermost function that is traced has it: over the variables that its facts leave.
+    pub fn known(size: &Size) -> Size {
+        function().map_or_else(|| size.clone(), |function| function.0.facts.apply(size))
+    }
+
+    /// What it takes for granted.
+    pub fn facts(&self) -> &Facts {
+        &self.0.facts
+    }
+
+    /// What it took for granted and was told about sizes: what its result depends on.
+    pub fn told(&self) -> Facts {
+        let State { values, facts, decisions, .. } = &*self.0;
+        let new: Vec<Decision> =
+            decisions.lock().iter().filter(|new| !facts.decisions().contains(new)).cloned().collect();
+        if new.is_empty() { facts.clone() } else { Facts::new([facts.decisions(), &new].concat(), values) }
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -151,6 +189,11 @@ impl Trace {
         let first = names.iter().filter(|(first, _)| *first <= slot).max_by_key(|(first, _)| *first);
         first.map(|(_, name)| name.clone())
     }
+}
+
+/// The trace of the innermost function that this thread is in.
+fn function() -> Option<Trace> {
+    ACTIVE.with_borrow(|active| active.iter().rev().find(|trace| trace.0.what == Traced::Function).cloned())
 }
 
 /// The number of the trace that this thread is in; 0 outside of any.

@@ -25,7 +25,7 @@ use crate::dtype::{AnyDType, PyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
-use crate::size::{shape, shown};
+use crate::size::{shape, shown, without_value};
 
 /// An array whose value is computed when it is asked for.
 ///
@@ -342,10 +342,13 @@ impl PyTensor {
     }
 
     fn __len__(&self) -> Result<usize> {
-        match self.0.dims()?.first() {
-            Some(n) => Ok(*n),
-            None => Err(PyTypeError::new_err("len() of a 0-d tensor").into()),
-        }
+        let shape = self.0.shape();
+        let Some(first) = shape.first() else { return Err(PyTypeError::new_err("len() of a 0-d tensor").into()) };
+        first.as_usize().ok_or_else(|| {
+            let what = format!("len() of a tensor of shape {shape:?} (as iteration asks for it)");
+            let outside = || Class::Shape.raise(format!("{what}: its first extent is symbolic; `shape[0]` is a size"));
+            without_value(first, &what).unwrap_or_else(outside)
+        })
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {

@@ -93,9 +93,9 @@ impl Lending {
 
 impl ExecutionPlan {
     /// Runs all ops on these inputs (those not given are the plan's own), and gives outputs in
-    /// memory of their own, with their extents. Values of variables stay for later runs.
+    /// memory of their own, with their extents.
     ///
-    /// The plan's own inputs and outputs stay as they were, unless
+    /// The plan's own inputs, outputs and values of variables stay as they were, unless
     /// [`ExecutionPlan::gives_fresh_outputs`] denies it: then they are as after
     /// [`ExecutionPlan::execute_with`].
     ///
@@ -108,7 +108,7 @@ impl ExecutionPlan {
         }
         let mut run = self.hold()?;
         self.check(&run, inputs, vars)?;
-        run.set_vars(&self.shared, vars);
+        run.lend_vars(&self.shared, vars);
         let mut memory: SmallVec<[(usize, *mut u8); 8]> = SmallVec::new();
         let mut pinned: SmallVec<[Pinned; 8]> = SmallVec::new();
         let mut copies: Vec<Buffer> = Vec::new();
@@ -137,7 +137,7 @@ impl ExecutionPlan {
         let fresh = |(i, at): (usize, &usize)| {
             let own = &self.buffers[*at];
             let extents = match self.shared.output_shapes.get(i) {
-                Some(shape) => run.extents(&self.shared, shape, &[])?,
+                Some(shape) => run.extents(&self.shared, shape, vars)?,
                 None => vec![own.count()],
             };
             let buffer = Buffer::new(own.storage().allocator(), own.dtype(), extents.iter().product())?;

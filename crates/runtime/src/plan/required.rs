@@ -11,6 +11,9 @@ use svod_ir::graph::{Graph, LoopBody, Op, Origin};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::{Size, Variable};
 
+/// Iterations that are looked at for an error.
+const MAX_ITERATIONS: usize = 1 << 16;
+
 /// An axis that must have an element.
 #[derive(Clone, Debug)]
 pub(crate) struct Required {
@@ -62,12 +65,30 @@ impl Required {
             return Ok(());
         }
         let chosen = self.variables.iter().filter_map(|v| Some(format!("{v} = {}", value(v)?)));
+        let iteration = first_empty(&now).into_iter().map(|(v, number)| format!("{v} = {number} (an iteration)"));
         Err(Error::NoElement(Box::new(NoElement {
             op: self.by.to_string(),
             axis: self.axis,
             operand: self.operand.clone(),
-            values: chosen.collect(),
+            values: chosen.chain(iteration).collect(),
             line: self.line.clone(),
         })))
     }
+}
+
+/// The numbers of the first iteration, of as many as [`MAX_ITERATIONS`], in which an extent is not positive.
+fn first_empty(extent: &Size) -> Vec<(Variable, i64)> {
+    let loops = extent.variables();
+    let mut numbers: Vec<i64> = loops.iter().map(Variable::min).collect();
+    for _ in 0..MAX_ITERATIONS {
+        let number = |v: &Variable| loops.iter().position(|known| known == v).map(|at| numbers[at]);
+        if extent.eval(&number).is_ok_and(|extent| extent <= 0) {
+            return loops.into_iter().zip(numbers).collect();
+        }
+        // The innermost loop, which is the last one by name, goes first.
+        let Some(at) = (0..loops.len()).rev().find(|at| numbers[*at] < Variable::max(&loops[*at])) else { break };
+        numbers[at] += 1;
+        (at + 1..loops.len()).for_each(|inner| numbers[inner] = Variable::min(&loops[inner]));
+    }
+    Vec::new()
 }

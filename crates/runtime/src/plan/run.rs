@@ -38,8 +38,10 @@ pub(crate) enum Value {
 
 /// What a run changes.
 pub(crate) struct Run {
-    /// The variables' values, as [`Shared::vars`].
+    /// The variables' values, as [`Shared::vars`]: those that this run sees.
     vars: Vec<Option<i64>>,
+    /// Those that stay for later runs, which are not told others.
+    own: Vec<Option<i64>>,
     /// Of each input that has a content, the values at which its elements lie.
     fed: Vec<Option<Vec<Option<i64>>>>,
     kernels: Vec<Option<KernelRun>>,
@@ -59,7 +61,7 @@ pub(crate) struct Run {
     ready: bool,
     /// Whether replaceable buffers are, too.
     owning: bool,
-    /// Whether the outputs know `vars`.
+    /// Whether the outputs know `own`.
     told: bool,
     /// Whether `vals`, `phases` and `steps` suit `vars`.
     laid_out: bool,
@@ -141,12 +143,13 @@ impl Run {
 
     /// The state of another instance, with the same values.
     pub(super) fn another(&self) -> Run {
-        Run { fed: self.fed.clone(), ..Run::with_vars(self.vars.clone()) }
+        Run { fed: self.fed.clone(), ..Run::with_vars(self.own.clone()) }
     }
 
-    fn with_vars(vars: Vec<Option<i64>>) -> Run {
+    fn with_vars(own: Vec<Option<i64>>) -> Run {
         Run {
-            vars,
+            vars: own.clone(),
+            own,
             fed: Vec::new(),
             kernels: Vec::new(),
             ptrs: Vec::new(),
@@ -230,14 +233,22 @@ impl Run {
         shared.required.iter().try_for_each(|required| required.check(&value))
     }
 
-    /// Sets values of variables, which were checked.
+    /// Sets values of variables, which were checked, for this run and later ones.
     pub(super) fn set_vars(&mut self, shared: &Shared, new: &[(&str, i64)]) {
         for (name, value) in new {
             let Some(at) = shared.vars.iter().position(|v| v.name() == *name) else { continue };
-            let same = self.vars[at] == Some(*value);
-            self.laid_out &= same;
-            self.told &= same;
-            self.vars[at] = Some(*value);
+            self.told &= self.own[at] == Some(*value);
+            self.own[at] = Some(*value);
+        }
+        self.lend_vars(shared, &[]);
+    }
+
+    /// Sets values of variables, which were checked, for this run alone.
+    pub(super) fn lend_vars(&mut self, shared: &Shared, new: &[(&str, i64)]) {
+        for at in 0..self.vars.len() {
+            let value = self.value(shared, at, new);
+            self.laid_out &= self.vars[at] == value;
+            self.vars[at] = value;
         }
     }
 
@@ -250,14 +261,14 @@ impl Run {
     /// Notes that an input has a content at the present values.
     pub(super) fn note_feed(&mut self, shared: &Shared, input: usize) {
         if !shared.vars.is_empty() {
-            self.fed[input] = Some(self.vars.clone());
+            self.fed[input] = Some(self.own.clone());
         }
     }
 
     /// The variables that have a value.
     pub(super) fn values(&self, shared: &Shared) -> Vec<BoundVariable> {
         let bound = |(var, value): (&Variable, &Option<i64>)| var.bind((*value)?).ok();
-        shared.vars.iter().zip(&self.vars).filter_map(bound).collect()
+        shared.vars.iter().zip(&self.own).filter_map(bound).collect()
     }
 
     /// The extents of a shape at the present values and these new ones.
@@ -287,7 +298,7 @@ impl Run {
 
     fn value(&self, shared: &Shared, at: usize, new: &[(&str, i64)]) -> Option<i64> {
         let given = new.iter().rfind(|(name, _)| *name == shared.vars[at].name());
-        given.map(|(_, value)| *value).or(self.vars[at])
+        given.map(|(_, value)| *value).or(self.own[at])
     }
 
     /// Runs all ops.

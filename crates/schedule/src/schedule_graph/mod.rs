@@ -295,11 +295,22 @@ pub enum ScheduleGraphError {
         range: usize,
     },
     /// More invocations than a plan should have.
-    #[error("unrolled loops have more than {limit} invocations")]
+    #[error(
+        "iterate: loops are unrolled when a plan is made, of {} iterations, with more than {limit} steps; make a plan of \
+         one iteration, or of some, and run that",
+        products(iterations)
+    )]
     TooLong {
-        /// The most there may be.
+        /// The most steps there may be.
         limit: usize,
+        /// Of the loops that are too long, outermost first.
+        iterations: Vec<i64>,
     },
+}
+
+/// Counts of loops inside of each other, as text.
+fn products(counts: &[i64]) -> String {
+    counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ")
 }
 
 impl ScheduleGraph {

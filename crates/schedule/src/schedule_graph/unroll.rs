@@ -102,7 +102,12 @@ fn run(
                 let fixed = loops.iter().filter_map(|(name, range)| Some((name.clone(), value(*range)?))).collect();
                 invocations.push(KernelInvocation { fixed, ..invocation.clone() });
                 if invocations.len() > MAX_INVOCATIONS {
-                    return Err(ScheduleGraphError::TooLong { limit: MAX_INVOCATIONS });
+                    let iterations = open.iter().map(|(range, ..)| {
+                        let (min, max) = bounds(*range);
+                        max.saturating_sub(min).saturating_add(1)
+                    });
+                    let iterations = iterations.collect();
+                    return Err(ScheduleGraphError::TooLong { limit: MAX_INVOCATIONS, iterations });
                 }
             }
         }

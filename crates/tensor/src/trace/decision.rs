@@ -37,10 +37,10 @@ impl Comparison {
 /// What a traced function was told of two sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    a: Size,
-    by: Comparison,
-    b: Size,
-    answer: bool,
+    pub(super) a: Size,
+    pub(super) by: Comparison,
+    pub(super) b: Size,
+    pub(super) answer: bool,
 }
 
 impl Decision {
@@ -102,7 +102,7 @@ impl SizeValues {
 
     /// With the value of a variable, unless it has one.
     pub fn add(&mut self, name: &str, value: i64) {
-        if !self.0.iter().any(|(known, _)| known == name) {
+        if !self.has(name) {
             self.0.push((name.to_owned(), value));
         }
     }
@@ -117,11 +117,16 @@ impl SizeValues {
         self.0
     }
 
-    fn eval(&self, size: &Size) -> Option<i64> {
+    pub(super) fn eval(&self, size: &Size) -> Option<i64> {
         size.eval(&|v| self.get(v)).ok()
     }
 
-    fn get(&self, variable: &Variable) -> Option<i64> {
+    /// Whether a variable of this name has a value.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+
+    pub(super) fn get(&self, variable: &Variable) -> Option<i64> {
         self.0.iter().find(|(name, _)| name == variable.name()).map(|(_, value)| *value)
     }
 }
