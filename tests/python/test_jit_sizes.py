@@ -152,7 +152,7 @@ def test_a9_a_size_is_no_number_in_a_trace(name: str) -> None:
         svod.jit(shapes=ANY)(named)(np.ones(4, np.float32))
     # NumPy says in its own words that it got no integer.
     error = TypeError if name == "NumPy" else svod.TraceError
-    says = "" if name == "NumPy" else rf"{what}.*the body of a loop.*loop\.0.*where\(svod\.Tensor"
+    says = "single integer" if name == "NumPy" else rf"{what}.*the body of a loop.*loop\.0.*where\(svod\.Tensor"
     with pytest.raises(error, match=says):
         svod.iterate(3, lambda i, v: (use(i), v)[1], svod.ones(2))
     # After a comparison it is one, and where it has a value.
