@@ -66,7 +66,7 @@ class _Traced:
     held: list[Any]
     # Parameters of modules that it was traced with, as constants, and their values then.
     constants: list[Tensor]
-    values: list[Tensor]
+    values: list[Tensor | int]
     # What it was told of sizes: it serves the calls where that is true.
     facts: _Facts | None
     # The number of the call that used it last.

@@ -87,3 +87,14 @@ def test_a_wrong_result_is_seen() -> None:
     assert error([np.array([1.0, np.nan])], exact) == np.inf
     assert error([np.array([[1.0, 2.0]])], exact) == np.inf
     assert error([], exact) == np.inf
+
+
+def test_what_a_search_says_of_its_pairs_is_read() -> None:
+    from beam import paired
+
+    log = """svod: map_64: 12.500µs to 10.000µs, taken
+svod: rows_64: 1.500ms to 1.400ms, not taken
+svod: a kernel: no time, not taken
+"""
+    assert paired(log) == pytest.approx((10e-6 + 1.5e-3) / (12.5e-6 + 1.5e-3))
+    assert paired("") is None

@@ -283,7 +283,10 @@ def test_ctrl_c_while_other_threads_run() -> None:
     assert not other.is_alive() and len(results) == RUNS and all(results)
 
 
-@pytest.mark.parametrize("kept", ["tensor", "sum", "several", "plan", "both", "nested"])
+CYCLES = ["tensor", "sum", "several", "plan", "both", "nested", "twice", "loop", "loops", "graph", "trace"]
+
+
+@pytest.mark.parametrize("kept", CYCLES)
 def test_cycles_through_functions_are_collected(kept: str) -> None:
     """Issue 6: an object that keeps what its own function computes, and a plan with it."""
 
@@ -301,6 +304,19 @@ def test_cycles_through_functions_are_collected(kept: str) -> None:
                 self.kept = (computed, (computed + 1).prepare(inputs=[self.x]))
             elif kept == "nested":
                 self.kept = svod.custom(self.work, svod.custom(lambda a: self.work(a), self.x))
+            elif kept == "twice":
+                self.kept = computed * computed + svod.custom(self.work, computed.exp())
+            elif kept == "loop":
+                self.kept = svod.iterate(2, lambda i, v: v + svod.custom(self.work, v), self.x)
+            elif kept == "loops":
+                inner = lambda v: svod.iterate(2, lambda i, w: w * svod.custom(self.work, w), v)  # noqa: E731
+                self.kept = svod.iterate(2, lambda i, v: inner(v) + 1, self.x)
+            elif kept == "graph":
+                self.kept = svod.Graph(computed * computed + computed.exp())
+            elif kept == "trace":
+                self.kept = computed
+                self.traced = svod.jit(lambda a, own=self: a * own.x)
+                self.traced(self.x)
             else:
                 self.kept = computed
 

@@ -53,6 +53,11 @@ BRANCHES: dict[str, tuple[Callable[..., Any], dict[str, tuple[Any, ...]], list[l
         {"x": (N,), "y": (M,)},
         [[(4,), (3,)], [(9,), (8,)], [(3,), (4,)]],
     ),
+    "an order": (
+        lambda x, y: x + y[: x.shape[0]] if x.shape[0] <= y.shape[0] else y,
+        {"x": (N,), "y": (M,)},
+        [[(4,), (6,)], [(9,), (9,)], [(64,), (64,)], [(4,), (3,)]],
+    ),
     "ends": (lambda x: x[-7:-2].reshape(5) if x.shape[0] >= 7 else x, ANY, [[(7,)], [(9,)], [(3,)]]),
     "pooling": (
         lambda x: x.max_pool2d(2) if x.shape[2] >= 2 else x,

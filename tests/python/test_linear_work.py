@@ -151,3 +151,21 @@ def test_what_is_not_selected_does_not_reach_a_one_hot_product() -> None:
     np.testing.assert_allclose(svod.where(at[:, None] == at, x, 0.0).sum().numpy(), np.trace(a), rtol=1e-5)
     band = (at[:, None] == at) | (at[:, None] == at + 1)
     np.testing.assert_allclose((band * x).sum(1).numpy(), (a * (np.eye(20) + np.eye(20, k=-1))).sum(1), rtol=1e-5)
+
+
+def test_c1_a_scan_or_a_sort_that_is_asked_to_be_dense_is_written_once() -> None:
+    a = svod.Tensor(np.arange(64 * 65, dtype=np.float32).reshape(64, 65)[::-1].copy())
+    for expression in (a.cumsum(0), a.sort(0)[0], a.argsort(1), a.cumsum(1)):
+        dense = expression.contiguous()
+        (plan, plain) = (dense.prepare(inputs=[a]), expression.prepare(inputs=[a]))
+        assert len(plan.kernels) == len(plain.kernels)
+        plan.execute()
+        plain.execute()
+        np.testing.assert_array_equal(dense.numpy(), expression.numpy())
+    # Both are results, and one is used besides.
+    sums = a.cumsum(0)
+    both = svod.prepare(sums, sums.contiguous(), sums.contiguous() + 1, inputs=[a])
+    both.execute()
+    first, second, third = (output.numpy() for output in both.outputs)
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first + 1, third)

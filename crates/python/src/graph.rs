@@ -5,9 +5,11 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use svod_ir::graph::{Declared, Given, Graph, HostCall, HostFunction, HostText, Known, Leaf, LeafText, Op, UOp};
 use svod_tensor::Tensor;
 
+use crate::collect;
 use crate::error::{Class, Result};
 use crate::step::declared_call;
 use crate::tensor::PyTensor;
@@ -48,6 +50,10 @@ impl Hash for PyGraph {
 
 #[pymethods]
 impl PyGraph {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        collect::tell(&visit, |held| held.hold_graph(&self.0))
+    }
+
     #[new]
     #[pyo3(signature = (*tensors))]
     fn new(tensors: Vec<Py<PyTensor>>) -> Self {

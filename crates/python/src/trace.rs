@@ -197,12 +197,16 @@ fn put(text: &mut String, what: Arguments) {
     text.write_fmt(what).expect("a String takes any text");
 }
 
-/// Whether each of these tensors stands for the same value, computed or not, as the other one in its place.
+/// Whether each of these tensors stands for the same value, computed or not, as the snapshot in its place.
 #[pyfunction]
 pub fn _same(some: &Bound<'_, PyList>, others: &Bound<'_, PyList>) -> Result<bool> {
     for (a, b) in some.iter().zip(others.iter()) {
-        let (a, b) = (a.cast::<PyTensor>().map_err(PyErr::from)?, b.cast::<PyTensor>().map_err(PyErr::from)?);
-        if a.get().0.uop() != b.get().0.uop() {
+        let a = a.cast::<PyTensor>().map_err(PyErr::from)?.get().0.uop();
+        let same = match b.cast::<PyTensor>() {
+            Ok(b) => a == b.get().0.uop(),
+            Err(_) => a.id() == b.extract::<u64>()?,
+        };
+        if !same {
             return Ok(false);
         }
     }

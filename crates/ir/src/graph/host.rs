@@ -1,8 +1,10 @@
 //! Functions of the host as nodes of the graph.
 
 use super::error::Reason;
-use super::op::Shape;
+use super::iterate::LoopBody;
+use super::op::{Op, Shape};
 use super::uop::UOp;
+use super::walk::Graph;
 use crate::size::Size;
 use rustc_hash::FxHashMap;
 use std::any::Any;
@@ -70,44 +72,73 @@ impl HostCall {
 
 /// The functions that one owner keeps alive alone, for collectors of garbage that ask it what it holds: a function with
 /// another owner may not count as this one's.
+///
+/// References are counted as the owner is walked: what a node holds is the owner's once it has been reached by as many
+/// references as there are, so that a value which is used twice within one graph counts as one that is used once.
 #[derive(Default)]
 pub struct HeldFunctions {
-    /// By identity: the function, and how often the owner holds it.
-    found: FxHashMap<usize, (HostCall, usize)>,
+    /// By identity, as the others: the function, and how often the owner holds it.
+    calls: FxHashMap<usize, (HostCall, usize)>,
+    nodes: FxHashMap<usize, (UOp, usize)>,
+    bodies: FxHashMap<usize, (LoopBody, usize)>,
 }
 
 impl HeldFunctions {
     /// Notes that the owner, and nobody else, holds what holds this.
     pub fn hold(&mut self, call: &HostCall) {
-        self.found.entry(call.address()).or_insert_with(|| (call.clone(), 0)).1 += 1;
+        self.calls.entry(call.address()).or_insert_with(|| (call.clone(), 0)).1 += 1;
     }
 
-    /// Notes what the owner of this handle holds by it: all that is reached by nodes without another owner.
+    /// Notes what the owner of this handle holds by it.
     pub fn hold_node(&mut self, node: &UOp) {
-        let alone = |node: &UOp| node.0.calls && Arc::strong_count(&node.0) == 1;
-        let mut work: Vec<UOp> = Vec::new();
-        let mut look = |node: &UOp, work: &mut Vec<UOp>| {
-            if let super::Op::Host(call, ..) = node.op() {
-                self.hold(call);
+        let mut work: Vec<usize> = self.count(node).into_iter().collect();
+        while let Some(address) = work.pop() {
+            let node = self.nodes[&address].0.clone();
+            match node.op() {
+                Op::Host(call, ..) => self.hold(call),
+                Op::Loop(body, _) => self.hold_body(body, &mut work),
+                _ => {}
             }
             // Somebody who is at work on the node is another owner.
             if let Some(state) = node.0.state.try_lock() {
-                work.extend(state.sources.iter().filter(|s| alone(s)).cloned());
+                work.extend(state.sources.iter().filter_map(|source| self.count(source)));
             }
-        };
-        if alone(node) {
-            look(node, &mut work);
         }
-        while let Some(node) = work.pop() {
-            look(&node, &mut work);
-        }
+    }
+
+    /// Notes what the owner of this graph holds by its list of nodes.
+    pub fn hold_graph(&mut self, graph: &Graph) {
+        graph.nodes().iter().for_each(|node| self.hold_node(node));
     }
 
     /// The functions that nobody else holds, each once.
     pub fn alone(&self) -> impl Iterator<Item = &HostCall> {
         // One more is held here.
         let alone = |(call, held): &&(HostCall, usize)| Arc::strong_count(&call.0) == held + 1;
-        self.found.values().filter(alone).map(|(call, _)| call)
+        self.calls.values().filter(alone).map(|(call, _)| call)
+    }
+
+    /// Counts a reference to a node, and gives its address if that was the last one.
+    fn count(&mut self, node: &UOp) -> Option<usize> {
+        if !node.0.calls {
+            return None;
+        }
+        let address = Arc::as_ptr(&node.0) as usize;
+        let (node, found) = self.nodes.entry(address).or_insert_with(|| (node.clone(), 0));
+        *found += 1;
+        (Arc::strong_count(&node.0) == *found + 1).then_some(address)
+    }
+
+    /// Counts a reference to the body of a loop, and what that holds if it was the last one.
+    fn hold_body(&mut self, body: &LoopBody, work: &mut Vec<usize>) {
+        let (body, found) = self.bodies.entry(body.address()).or_insert_with(|| (body.clone(), 0));
+        *found += 1;
+        if body.owners() != *found + 1 {
+            return;
+        }
+        let body = body.clone();
+        body.key().functions.iter().for_each(|call| self.hold(call));
+        work.extend(body.results().iter().filter_map(|result| self.count(result)));
     }
 }
 
@@ -141,7 +172,7 @@ impl UOp {
     /// The results of a function of the host on these operands.
     pub fn host(function: Arc<dyn HostFunction>, operands: &[UOp]) -> Result<Vec<UOp>, super::GraphError> {
         let call = HostCall::new(function);
-        let op = |output| super::Op::Host(call.clone(), operands.len(), output);
+        let op = |output| Op::Host(call.clone(), operands.len(), output);
         let resolved: Vec<UOp> = operands.iter().map(UOp::resolved).collect();
         let count = call.outputs(&resolved).map_err(|reason| super::GraphError::new(&op(0), &resolved, reason))?.len();
         (0..count).map(|output| UOp::new(op(output), operands)).collect()

@@ -64,7 +64,8 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         Op::Leaf(leaf) => leaf.data().trace(),
         _ => sources.iter().map(UOp::trace).max().unwrap_or(0),
     };
-    let calls = matches!(op, Op::Host(..)) || sources.iter().any(|s| s.0.calls);
+    let within = |op: &Op| matches!(op, Op::Loop(body, _) if !body.key().functions.is_empty());
+    let calls = matches!(op, Op::Host(..)) || within(&op) || sources.iter().any(|s| s.0.calls);
     let node = Arc::new(Node {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         hash,

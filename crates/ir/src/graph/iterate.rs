@@ -77,6 +77,16 @@ impl LoopBody {
         Ok(Graph::new(&roots))
     }
 
+    /// Where it is: its identity, as long as it lives.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>() as usize
+    }
+
+    /// How many handles there are to this one.
+    pub(super) fn owners(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
     /// The structure of the graph of the results.
     pub fn key(&self) -> &GraphKey {
         &self.0.key

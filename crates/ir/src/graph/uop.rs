@@ -153,6 +153,11 @@ impl UOp {
         }
     }
 
+    /// Whether it is, or follows from, what a function of the host computes.
+    pub fn calls(&self) -> bool {
+        self.0.calls
+    }
+
     /// A number that no other node ever has; smaller for nodes built earlier.
     pub fn id(&self) -> u64 {
         self.0.id

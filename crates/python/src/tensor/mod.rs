@@ -100,9 +100,14 @@ impl PyTensor {
         collect::tell(&visit, |held| self.0.hold_functions(held))
     }
 
-    /// Another handle to the value that this one has now.
-    fn _snapshot(&self) -> PyTensor {
-        Tensor::from_uop(self.0.uop()).into()
+    /// What tells the value that this one has now from others: another handle to it, but for what a function of the
+    /// host computes, whose number is enough: the collector is told of functions by their only handle.
+    fn _snapshot<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let value = self.0.uop();
+        Ok(match value.calls() && !value.is_memory() {
+            true => value.id().into_bound_py_any(py)?,
+            false => Bound::new(py, PyTensor::from(Tensor::from_uop(value)))?.into_any(),
+        })
     }
 
     /// Extents.

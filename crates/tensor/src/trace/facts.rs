@@ -8,6 +8,7 @@
 //!  n == 4                      4
 //!  n == m                      m in the place of n
 //!  n % 2 == 0                  n_by_2*2, with a variable n_by_2
+//!  n <= m                      n + m_more in the place of m, with a variable m_more from 0 on
 //! ```
 //!
 //! Bounds come from shaving (Lhomme 1993; Benhamou et al. 1999): the ends of a variable's interval go on which the
@@ -121,11 +122,21 @@ impl Facts {
         tighter
     }
 
-    /// Writes a variable by others where two sizes are equal; whether that was possible.
+    /// Writes a variable by others where two sizes are equal or one is larger; whether that was possible.
     fn replace(&mut self, decision: &Decision, values: &SizeValues) -> bool {
         let difference = self.apply(&decision.a) - self.apply(&decision.b);
-        if decision.by != Comparison::Equal || difference.as_const().is_some() {
+        if difference.as_const().is_some() {
             return false;
+        }
+        let excess = match (decision.by, decision.answer) {
+            (Comparison::Equal, _) => None,
+            (Comparison::Less, true) => Some(-&difference - 1),
+            (Comparison::LessEqual, true) => Some(-&difference),
+            (Comparison::Less, false) => Some(difference.clone()),
+            (Comparison::LessEqual, false) => Some(&difference - 1),
+        };
+        if let Some(excess) = excess {
+            return self.exceed(&excess, values);
         }
         let variables = if decision.answer { difference.variables() } else { Vec::new() };
         for variable in variables.iter().rev() {
@@ -146,6 +157,31 @@ impl Facts {
             if of.variables().iter().any(|variable| self.divide(decision, variable, by, values)) {
                 return true;
             }
+        }
+        false
+    }
+
+    /// Writes a variable as what makes a size 0 and a new variable, where the size is not negative but its bounds do not
+    /// say so; whether that was possible.
+    fn exceed(&mut self, size: &Size, values: &SizeValues) -> bool {
+        let (least, most) = size.bounds();
+        if least >= 0 || most <= 0 || most == i64::MAX {
+            return false;
+        }
+        for variable in size.variables() {
+            let own = Size::from(&variable);
+            let at_least = &own - size;
+            // An upper bound that is lost costs memory, a lower one might make an extent negative.
+            if at_least.variables().is_empty()
+                || at_least.variables().contains(&variable)
+                || at_least.bounds().0 < Variable::min(&variable)
+            {
+                continue;
+            }
+            let name = self.unused(&format!("{}_more", variable.name()), values);
+            let Ok(more) = Variable::new(&name, 0, most) else { continue };
+            self.set(&variable, &(at_least + &more), self.original(size));
+            return true;
         }
         false
     }
@@ -278,7 +314,9 @@ mod tests {
             (vec![("n", Equal, "4")], [4, 1, 1], "n = 4"),
             (vec![("1", Less, "n//2"), ("1", Less, "n//4"), ("1", Less, "n//8")], [9, 1, 1], "n = n, n in 8..15"),
             (vec![("n*n", LessEqual, "10")], [2, 1, 1], "n = n, n in 1..3"),
-            (vec![("n", Less, "m")], [2, 9, 1], "m = m, m in 2..64; n = n, n in 1..63"),
+            (vec![("n", Less, "m")], [2, 9, 1], "m = m_more + n + 1, m_more in 0..62, n in 1..63; n = n, n in 1..63"),
+            (vec![("m", LessEqual, "n")], [9, 9, 1], "m = m, m in 1..64; n = m + n_more, m in 1..64, n_more in 0..63"),
+            (vec![("2*n", LessEqual, "3*m")], [2, 9, 1], "m = m, m in 1..64; n = n, n in 1..64"),
             (vec![("n", Equal, "m"), ("m", Less, "9")], [4, 4, 1], "m = m, m in 1..8; n = m, m in 1..8"),
             (
                 vec![("n", Equal, "m + k")],
