@@ -132,6 +132,37 @@ def test_errors_are_no_worse_than_those_of_numpy(name: str, depth: int, draw: Ca
         assert as_good(mine, other), (dtype, mine, other)
 
 
+PRODUCTS: dict[str, Callable[[int], tuple[tuple[int, ...], tuple[int, ...]]]] = {
+    "row": lambda k: ((1, k), (k, 50)),
+    "column": lambda k: ((50, k), (k, 1)),
+    "vectors": lambda k: ((k,), (k, 50)),
+    "few rows": lambda k: ((4, k), (k, 200)),
+    "few columns": lambda k: ((100, k), (k, 7)),
+    "small": lambda k: ((16, k), (k, 16)),
+    "middling": lambda k: ((40, k), (k, 60)),
+    "batch": lambda k: ((3, 16, k), (3, k, 16)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("depth", [32, 100, 130, 300, 520])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_err_no_more_than_those_of_numpy_in_the_mean(name: str, depth: int, dtype: str) -> None:
+    rng = np.random.default_rng(depth)
+    wide: Any = np.longdouble if dtype == "float64" else np.float64
+    squares = np.zeros(2)
+    for draw in range(12):
+        # Errors of what is positive grow faster with the depth.
+        numbers = rng.standard_normal if draw % 2 else rng.random
+        a, b = (numbers(shape).astype(dtype) for shape in PRODUCTS[name](depth))
+        exact = a.astype(wide) @ b.astype(wide)
+        of_draw = [np.mean((given - exact) ** 2) for given in ((svod.Tensor(a) @ svod.Tensor(b)).numpy(), a @ b)]
+        squares += np.array(of_draw, float) / np.mean(exact.astype(float) ** 2)
+    # By chance the one or the other is a little better.
+    mine, other = np.sqrt(squares)
+    assert mine <= 1.15 * other, (mine, other)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("depth", [3, 100, 5000])
 def test_narrow_products_are_those_of_float32_rounded_once(dtype: str, depth: int) -> None:

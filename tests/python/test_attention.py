@@ -99,6 +99,46 @@ def test_a_composition_is_one_kernel(spelling: str) -> None:
     check(SPELLINGS[spelling](scores) @ svod.Tensor(v), reference(q, k, v, bias))
 
 
+def test_b4_weights_divided_by_their_sum_after_the_product_are_one_kernel() -> None:
+    q, k, v = data((2, 3, 33, 16), seed=1), data((2, 3, 70, 16), seed=2), data((2, 3, 70, 24), seed=3)
+    query, key, value = (svod.Tensor(x) for x in (q, k, v))
+    scores = query @ key.mT * 0.25
+    powers = (scores - scores.max(-1, keepdim=True)).exp()
+    expected = reference(q, k, v)
+    check(powers @ value / powers.sum(-1, keepdim=True), expected)
+    check(powers @ value * (1 / powers.sum(-1, keepdim=True)), expected)
+    check(svod.einsum("bhqk,bhkd->bhqd", powers, value) / powers.sum(-1)[..., None], expected)
+    check((scores.exp() @ value) / scores.exp().sum(-1, keepdim=True), expected)
+    weights = np.maximum(q.astype(float) @ k.swapaxes(-1, -2) * 0.25, 0)
+    relu = scores.relu()
+    check(relu @ value / (relu.sum(-1, keepdim=True) + 1), weights @ v / (weights.sum(-1, keepdims=True) + 1))
+    # Of what is in memory there is nothing to gain.
+    given = svod.Tensor(np.abs(data((40, 50))))
+    plan = (given @ svod.Tensor(data((50, 30))) / given.sum(1, keepdim=True)).prepare()
+    assert not any(kernel.name.startswith("attention") for kernel in plan.kernels)
+
+
+def test_b4_weights_without_a_reduction_are_not_in_memory() -> None:
+    q, k, v = data((2, 3, 65, 8), seed=1), data((2, 3, 70, 8), seed=2), data((2, 3, 70, 24), seed=3)
+    query, key, value = (svod.Tensor(x) for x in (q, k, v))
+    exact = q.astype(float) @ k.swapaxes(-1, -2)
+    check((query @ key.mT).sigmoid() @ value, (1 / (1 + np.exp(-exact))) @ v)
+    check((query @ key.mT).relu() @ value, np.maximum(exact, 0) @ v)
+    # Two layers of a network are two products: the weights of both are for all rows.
+    first, second = svod.Tensor(data((8, 70))), svod.Tensor(data((70, 24)))
+    assert len(((svod.Tensor(q) @ first).relu() @ second).prepare().kernels) == 2
+
+
+@pytest.mark.parametrize("hides", ["== 0", "== False", "!= 1", "~"])
+def test_b4_a_compared_mask_is_not_in_memory(hides: str) -> None:
+    q, k, v = data((1, 4, 66, 8), seed=1), data((1, 4, 70, 8), seed=2), data((1, 4, 70, 24), seed=3)
+    seen = data((66, 70), seed=4) > -1
+    mask = svod.Tensor(seen)
+    hidden = {"== 0": mask == 0, "== False": mask == False, "!= 1": mask != 1, "~": ~mask}[hides]  # noqa: E712
+    scores = (svod.Tensor(q) @ svod.Tensor(k).mT * 8**-0.5).masked_fill(hidden, -np.inf)
+    check(scores.softmax(-1) @ svod.Tensor(v), reference(q, k, v, np.where(seen, 0.0, -np.inf)))
+
+
 def test_a_composition_of_permuted_views_is_one_kernel() -> None:
     """As models have it: heads split off the width, and joined again."""
     q, k, v = (data((2, 40, 48), seed=seed) for seed in range(3))

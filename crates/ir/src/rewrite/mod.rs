@@ -14,6 +14,7 @@ pub mod folding;
 pub mod movement;
 pub mod pattern;
 pub mod selection;
+pub mod weights;
 
 use crate::alu::Alu;
 use crate::graph::{GraphError, Op, Sources, Thunk, UOp};
@@ -28,6 +29,7 @@ pub use folding::FOLDING;
 pub use movement::MOVEMENT;
 pub use pattern::{Bindings, Equation, Pattern};
 pub use selection::SELECTION;
+pub use weights::WEIGHTS;
 
 /// A rule written as a function: the name of what applied, and the replacement.
 pub type RuleFn = fn(&UOp) -> Result<Option<(&'static str, UOp)>, GraphError>;
@@ -71,9 +73,9 @@ pub struct RuleSet {
 pub static SIMPLIFY: LazyLock<RuleSet> =
     LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, ANY, SIGNED, BITS, INTEGERS]));
 
-/// As [`SIMPLIFY`], and what takes factors of zeros for finite.
+/// As [`SIMPLIFY`], and what takes factors of zeros for finite, or holds up to rounding.
 pub static SIMPLIFY_FINITE: LazyLock<RuleSet> =
-    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, SELECTION, ANY, SIGNED, BITS, INTEGERS]));
+    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, SELECTION, WEIGHTS, ANY, SIGNED, BITS, INTEGERS]));
 
 impl RuleSet {
     /// The rules of these families. Functions are tried first, then equations, in this order.

@@ -13,7 +13,7 @@
 //! conversions and movement. The element is rewritten in coordinates of its own dimensions, with the one
 //! that the equation determines at extent 1: what is repeated along others is looked up before it is repeated.
 
-mod coordinates;
+pub(super) mod coordinates;
 
 use super::Family;
 use crate::alu::Alu;

@@ -4,7 +4,7 @@
 //! rows at a time: by the row's reductions, and by the product with `v`. One kernel therefore holds
 //! both contractions, and the scores of all rows are never in memory (Rabe and Staats 2021; Dao et
 //! al. 2022). What is looked for is structure only: two contractions, and between them operations
-//! along one row and at least one reduction of it. With one row, one query of a decoder, each of the two
+//! along one row and a reduction of it, or scores of several heads that outgrow what they are made of. With one row, one query of a decoder, each of the two
 //! is a product of a matrix and a vector.
 
 use super::is_contraction;
@@ -136,7 +136,8 @@ fn rows_below(
     let reduces = |n: &NodeIndex| *n != scores && matches!(op(*n), Op::Reduce(..));
     let fits =
         |n: &NodeIndex| known[n].as_ref().is_some_and(|dims| !reduces(n) || dims.iter().flatten().all(|d| *d != keys));
-    if !members.contains(&weights) || !members.iter().any(reduces) || !members.iter().all(fits) {
+    let rows = members.iter().any(reduces) || (tile && outgrow_operands(graph, scores));
+    if !members.contains(&weights) || !rows || !members.iter().all(fits) {
         return None;
     }
     found.extend(members.iter().map(|n| {
@@ -198,6 +199,25 @@ fn lacking(graph: &Graph, node: NodeIndex) -> Option<[u64; 2]> {
 fn worth_a_kernel(graph: &Graph, scores: NodeIndex, keys: i64) -> bool {
     let most = |node: NodeIndex| graph.nodes()[node as usize].numel().upper_bound().unwrap_or(i64::MAX);
     most(scores) / keys.max(1) >= FEWEST_ROWS || most(graph.sources(scores)[0]) <= ONE_TASK
+}
+
+/// Whether scores without a reduction of their rows are those of an attention all the same: of several heads, each
+/// with keys of its own, and more than queries and keys together. Two products with the same weights for all rows
+/// are two layers of a network, whose values between are worth their memory.
+fn outgrow_operands(graph: &Graph, scores: NodeIndex) -> bool {
+    let (Op::Reduce(_, axes), Some([left, right])) = (graph.nodes()[scores as usize].op(), lacking(graph, scores))
+    else {
+        return false;
+    };
+    let shape = graph.nodes()[graph.sources(scores)[0] as usize].shape();
+    let count = |dims: &dyn Fn(usize) -> bool| {
+        let of = (0..shape.len()).filter(|d| dims(*d)).map(|d| shape[d].upper_bound().unwrap_or(i64::MAX));
+        of.fold(1, i64::saturating_mul)
+    };
+    let has = |bits: u64, d: usize| bits >> d & 1 != 0;
+    let heads = count(&|d| !axes.contains(&d) && !has(left | right, d));
+    let operands = count(&|d| !has(left, d)).saturating_add(count(&|d| !has(right, d)));
+    heads > 1 && count(&|d| !axes.contains(&d)) > operands
 }
 
 /// Elements of a row's values and keys.

@@ -8,7 +8,7 @@
 //! Few rows, the last queries of a decoder, are not worth copies of keys and values: these are read where they lie,
 //! once for all rows of a head, where the cost model finds that faster.
 
-use super::contraction::most_vectors;
+use super::contraction::{deepest, most_vectors};
 use super::cost::{contiguous, extent, round, round_up};
 use super::rows::unrolled;
 use super::{Choice, TASK};
@@ -192,7 +192,8 @@ impl Choice<'_> {
     fn tiles(&mut self, stage: usize, c: &Contraction, (rows, cols): Tile, here: &LoopRef) {
         let k = self.kernel;
         let name = k.stages[stage].name.clone();
-        let panel = (self.target.l1 as i64 * 3 / 4 / (cols * c.acc.bytes() as i64)).clamp(64, 512);
+        let bytes = c.acc.bytes() as i64;
+        let panel = (self.target.l1 as i64 * 3 / 4 / (cols * bytes)).clamp(64, deepest(bytes));
         let depth = round(extent(k, c.k), panel, 8);
         self.opts.push(Opt::At { stage: name.clone(), at: here.clone() });
         let (m, n, d) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.k, 0));

@@ -29,8 +29,16 @@ const MAX_TASKS: i64 = 32;
 /// that each has a line in the first-level cache.
 const COPIED_AT_ONCE: i64 = 192;
 /// Depth of a block at most: so many products are summed one after the other. The error of a sum grows with the
-/// longest chain of roundings, and no chain is longer than in other libraries.
-const DEEPEST: i64 = 320;
+/// longest chain of roundings, and no chain is longer than in other libraries, which have fewer of wide elements.
+pub(super) const fn deepest(bytes: i64) -> i64 {
+    if bytes > 4 { 256 } else { 320 }
+}
+/// Rows, columns and results up to which a product's depth is in two blocks at least: libraries have registers for
+/// two chains of sums at the edges of a result, which so few are. And that depth: a block takes a call of the tile.
+const FEW_ROWS: i64 = 10;
+const FEW_COLUMNS: i64 = 24;
+const FEW_RESULTS: i64 = 1024;
+const DEEP: i64 = 32;
 /// Rows of panels narrower than a cache line that a copy writes at a time, and that width.
 const ROWS_AT_ONCE: i64 = 8;
 const FEWEST_AT_ONCE: i64 = 16;
@@ -98,7 +106,11 @@ impl Choice<'_> {
         // of the depth reads and writes all sums once more, which is worth a panel twice as large as the
         // first-level cache. A block of rows should be tall, since each panel of B is fetched once for it.
         let steps = if c.pairs.is_some() { 2 } else { 1 };
-        let deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, DEEPEST / steps);
+        let mut deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, self::deepest(element) / steps);
+        let few = m <= FEW_ROWS || n <= FEW_COLUMNS || m.saturating_mul(n) <= FEW_RESULTS;
+        if few && depth >= DEEP {
+            deepest = (deepest / 2).min((depth + 1) / 2);
+        }
         let of = if in_tiles { IN_TILES / 2 } else { 8 };
         let block_k = if depth <= deepest { round_up(depth, of) } else { round(depth, deepest, of) };
         // What several contractions read stays for all of the depth.

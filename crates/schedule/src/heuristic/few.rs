@@ -155,7 +155,7 @@ impl Choice<'_> {
         let outer = stage_axes(k, stage).into_iter().filter(|a| ![few, many, depth].contains(a));
         let mut order: Vec<LoopRef> = outer.map(|a| self.at(stage, a, 0)).collect();
         order.extend([row.clone(), line.clone(), step.clone()]);
-        order.extend(self.blocks_of_sums(&step, extent(k, depth), 1));
+        order.extend(self.blocks_of_sums(&step, extent(k, depth), 1).or_else(|| self.halves(&step, extent(k, depth))));
         let unrolled = [part(&row, 1), part(&line, 1)];
         order.extend(unrolled.iter().cloned().chain([part(&line, 2)]));
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });

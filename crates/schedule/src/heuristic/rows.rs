@@ -22,6 +22,8 @@ const STREAMED_ROW: i64 = 512;
 const SHORTEST: i64 = 8;
 /// Points of an axis at most that is laid out where it fills no vector.
 const LAID_OUT: i64 = 16;
+/// Steps of a sum that is worth two accumulators, one for each half.
+const FEWEST_STEPS: i64 = 16;
 /// Instructions of a loop's body at most for it to be laid out several times.
 const UNROLLED: u32 = 320;
 /// Rows that read something for which a copy that lies better is worth making.
@@ -297,6 +299,16 @@ impl Choice<'_> {
             return None;
         }
         self.split(at.clone(), middle(rounds) * step, Tail::Rest);
+        Some(LoopRef { part: at.part + 1, ..at.clone() })
+    }
+
+    /// Cuts a loop of some rounds in two, which have accumulators of their own, as a tile's few results do; the loop
+    /// inside.
+    pub(super) fn halves(&mut self, at: &LoopRef, rounds: i64) -> Option<LoopRef> {
+        if rounds < FEWEST_STEPS {
+            return None;
+        }
+        self.split(at.clone(), (rounds + 1) / 2, Tail::Rest);
         Some(LoopRef { part: at.part + 1, ..at.clone() })
     }
 

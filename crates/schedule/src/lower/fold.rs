@@ -47,25 +47,41 @@ impl Lowerer<'_> {
         let Body::Fold { carries, emit, results, .. } = &self.s.kernel.stages[nest.stage].body else {
             return Err("a reduction loop outside a fold".into());
         };
-        let accumulators = self.accumulators(&nest, carries)?;
-        let mut body = self.initial(&nest, carries, &accumulators);
-        let cascade = if *emit == Emit::Last { self.cascade(&nest, carries, &accumulators) } else { None };
-        if let Some(cascade) = &cascade {
-            body.extend(self.initial(&nest, carries, &cascade.totals));
-        }
+        let loops = self.accumulated(&nest)?;
+        let cascade = if *emit == Emit::Last { self.cascade(&nest, carries, &loops) } else { None };
+        let inside = |l: &LoopState, of: &Cascade| {
+            nest.loops[of.position + 1..].iter().any(|i| (i.axis, i.part) == (l.axis, l.part))
+        };
+        let own = loops.into_iter().filter(|(l, _)| cascade.as_ref().is_none_or(|of| inside(l, of))).collect();
+        let accumulators = self.accumulators(&nest, carries, own)?;
+        let totals = cascade.as_ref().map_or(&accumulators, |c| &c.totals);
+        let mut body = self.initial(&nest, carries, totals);
         body.extend(self.steps(nest.clone(), carries, *emit, results, &accumulators, cascade.as_ref())?);
         if *emit == Emit::Last {
-            let totals = cascade.as_ref().map_or(&accumulators, |c| &c.totals);
             body.extend(self.results(nest, carries, results, totals)?);
         }
         Ok(body)
     }
 
-    fn accumulators(&mut self, nest: &Nest, carries: &[Carry]) -> Step<Accumulators> {
+    /// Accumulators over `loops`, or over the line that a scan walks.
+    fn accumulators(&mut self, nest: &Nest, carries: &[Carry], loops: Vec<(LoopState, u64)>) -> Step<Accumulators> {
         let linked = !self.s.kernel.is_plain_fold(nest.stage);
-        let walked = |l: &LoopState| !self.folds(nest.stage, l.axis) && matches!(l.runs, Runs::Serial | Runs::Lane);
-        if self.is_scan(nest.stage) && nest.loops.iter().any(walked) {
+        if self.walks_a_line(nest) {
             return self.line(nest, carries, linked);
+        }
+        Ok(self.allocate(nest, carries, loops, linked, ["_acc", "_tail", "_new"]))
+    }
+
+    /// Whether a fold is a scan with kept loops inside it.
+    fn walks_a_line(&self, nest: &Nest) -> bool {
+        let walked = |l: &LoopState| !self.folds(nest.stage, l.axis) && matches!(l.runs, Runs::Serial | Runs::Lane);
+        self.is_scan(nest.stage) && nest.loops.iter().any(walked)
+    }
+
+    /// The loops of a fold that index accumulators, with their number of rounds; none where they are a line.
+    fn accumulated(&self, nest: &Nest) -> Step<Vec<(LoopState, u64)>> {
+        if self.walks_a_line(nest) {
+            return Ok(Vec::new());
         }
         let mut loops = Vec::new();
         for (i, l) in nest.loops.iter().enumerate() {
@@ -80,7 +96,7 @@ impl Lowerer<'_> {
             }
             loops.push((l.clone(), bound.div_ceil(l.step)));
         }
-        Ok(self.allocate(nest, carries, loops, linked, ["_acc", "_tail", "_new"]))
+        Ok(loops)
     }
 
     pub(super) fn is_scan(&self, stage: usize) -> bool {
@@ -229,12 +245,20 @@ impl Lowerer<'_> {
         acc: &Accumulators,
         cascade: Option<&Cascade>,
     ) -> Step {
-        let Some(head) = nest.loops.first() else { return self.step(&nest, carries, emit, results, acc) };
-        let block = cascade.filter(|c| c.at == (head.axis, head.part));
+        if nest.loops.is_empty() {
+            return self.step(&nest, carries, emit, results, acc);
+        }
+        // A tail may have the loop of blocks as its own rounds.
+        let outside = |nest: &Nest, c: &Cascade| nest.loops.iter().any(|l| (l.axis, l.part) == c.at);
+        let around = cascade.filter(|c| outside(&nest, c));
         self.each(nest, &mut |this, inner| {
-            let end = block.map(|c| this.end_of_block(&inner, carries, acc, &c.totals));
-            let mut body = this.steps(inner, carries, emit, results, acc, cascade)?;
-            body.extend(end.into_iter().flatten());
+            let Some(block) = around.filter(|c| !outside(&inner, c)) else {
+                return this.steps(inner, carries, emit, results, acc, cascade);
+            };
+            let end = this.end_of_block(&inner, carries, acc, &block.totals);
+            let mut body = this.initial(&inner, carries, acc);
+            body.extend(this.steps(inner, carries, emit, results, acc, cascade)?);
+            body.extend(end);
             Ok(body)
         })
     }
@@ -464,8 +488,8 @@ fn current<'a>(nest: &Nest, acc: &'a Accumulators) -> (&'a [TempId], Vec<Size>) 
     (if narrowed { &acc.tails } else { &acc.temps }, at)
 }
 
-/// The counter of a kept loop.
-fn entered(nest: &Nest, l: &LoopState) -> Size {
+/// The counter of a kept loop, or 0.
+pub(super) fn entered(nest: &Nest, l: &LoopState) -> Size {
     let key: (AxisId, u32) = (l.axis, l.part);
     nest.entered.iter().rev().find(|(k, _)| *k == key).map_or(Size::from(0), |(_, c)| c.clone())
 }

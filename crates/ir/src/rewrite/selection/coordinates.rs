@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use svod_dtype::Const;
 
 /// Per dimension of a node, the dimension of the whole that it is; none for one of extent 1.
-pub(super) type Map = SmallVec<[Option<usize>; 6]>;
+pub(in crate::rewrite) type Map = SmallVec<[Option<usize>; 6]>;
 
 /// Nodes that are rewritten at most, which bounds the depth of recursion too.
 const MOST: usize = 64;
@@ -28,7 +28,7 @@ impl From<GraphError> for Stop {
 }
 
 /// The dimensions of a node's operand, below a movement that keeps positions, or a mark.
-pub(super) fn below(node: &UOp, map: &Map) -> Option<Map> {
+pub(in crate::rewrite) fn below(node: &UOp, map: &Map) -> Option<Map> {
     let source = node.source()?;
     match node.op() {
         Op::Expand(_) => {
