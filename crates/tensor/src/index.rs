@@ -353,7 +353,8 @@ fn slice(op: &'static str, start: Option<&Size>, stop: Option<&Size>, step: i64,
         let clip = |i: &Size| {
             let i = from_front(op, i, extent)?;
             let i = if backward { extent - 1 - i } else { i };
-            Ok::<_, TensorError>(lesser(&i.max(0), extent))
+            let i = if Size::ZERO.surely_le(&i) { i } else { i.max(0) };
+            Ok::<_, TensorError>(lesser(&i, extent))
         };
         let first = start.map_or(Ok(Size::ZERO), clip)?;
         let last = stop.map_or(Ok(extent.clone()), clip)?;
