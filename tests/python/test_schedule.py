@@ -1,5 +1,7 @@
 """Schedules, targets and strictness, as a user sees them."""
 
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,13 @@ def test_the_chosen_schedule_is_read_and_given_back():
     assert len(chosen) > 0 and chosen.steps == str(chosen).splitlines()
     plan = x.softmax(-1).prepare(schedules={0: chosen})
     assert plan.kernels[0].schedule == chosen
+
+
+def test_b1_a_schedule_is_a_value_that_is_copied_pickled_and_iterated():
+    chosen = svod.Tensor(rows(64, 100)).softmax(-1).prepare().kernels[0].schedule
+    for again in (copy.copy(chosen), copy.deepcopy(chosen), pickle.loads(pickle.dumps(chosen))):
+        assert again == chosen and hash(again) == hash(chosen) and str(again) == str(chosen)
+    assert list(chosen) == chosen.steps
 
 
 def test_a_schedule_by_name_or_position_makes_the_kernel():

@@ -3,8 +3,9 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
 use svod_runtime::{Context, GivenSchedules, KernelRef, PrepareConfig, Schedule, Target, target_named};
 
 use crate::config::configured;
@@ -43,8 +44,16 @@ impl PySchedule {
         self.0.0.len()
     }
 
+    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>> {
+        Ok(PyList::new(py, self.steps())?.try_iter()?)
+    }
+
     fn __str__(&self) -> String {
         self.steps().join("\n")
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (String,)) {
+        (PySchedule::type_object(py), (self.__str__(),))
     }
 
     fn __repr__(&self) -> String {
