@@ -240,6 +240,36 @@ def test_division(dtype: str) -> None:
     check(abs(x) ** y, np.abs(a) ** b, rtol=1e-5)
 
 
+@pytest.mark.parametrize("target", ["native", "x86-64-v2"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_are_exact(dtype: str, target: str) -> None:
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2 ** (8 * np.dtype(dtype).itemsize) - 1, (2, 4000), dtype="uint64")
+    any_bits = bits.astype("uint32" if dtype == "float32" else "uint64").view(dtype)
+    near = (rng.standard_normal((2, 4000)) * 100).astype(dtype)
+    special = rng.choice(
+        [0.0, -0.0, 1.0, -1.0, 3.0, 0.1, 2.0**24, 2.0**53, 1e20, -1e30, np.inf, -np.inf, np.nan, 1e-40], (2, 4000)
+    )
+    a, b = np.concatenate([any_bits, near, near.round(), special.astype(dtype)], 1)
+    b = rng.permutation(b)
+    with np.errstate(all="ignore"):
+        rest, quotient = np.where(b == 0, np.nan, np.mod(a, b)), np.floor_divide(a, b)
+    plan = svod.prepare(svod.Tensor(a) % svod.Tensor(b), svod.Tensor(a) // svod.Tensor(b), target=target)
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), rest)
+    zeros = rest == 0
+    np.testing.assert_array_equal(np.signbit(plan.outputs[0].numpy())[zeros], np.signbit(rest)[zeros])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(plan.outputs[1].numpy(), quotient, rtol=2 * np.finfo(dtype).eps)
+
+
+def test_erf_is_1_where_it_rounds_to_it() -> None:
+    a = np.float32([3.93, 10, 1e30, np.inf, -3.93, -1e30, -np.inf])
+    np.testing.assert_array_equal(svod.Tensor(a).erf().numpy(), np.sign(a))
+    assert (svod.Tensor(np.float32([-10, -129, -1e6, -1e30])).gelu().numpy() == 0).all()
+    assert np.isnan(svod.Tensor(np.float32([np.nan])).erf().numpy()).all()
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integer_division_floors_and_survives_zero(dtype: str) -> None:
     a, b = data((64,), dtype), data((64,), dtype, seed=1)
@@ -543,6 +573,10 @@ def test_random() -> None:
     assert abs(first[1].mean()) < 0.15 and abs(first[1].std() - 1) < 0.1
     integers = svod.randint(-2, 3, (500,)).numpy()
     assert set(integers.tolist()) == {-2, -1, 0, 1, 2}
+    for narrow in ("float16", "bfloat16"):
+        assert svod.rand(100_000, dtype=narrow).max().item() < 1
+    with pytest.raises(svod.ArgumentError, match=r"randint: 0..300 is outside of int8's -128..=127"):
+        svod.randint(0, 300, (3,), dtype="int8")
     np.testing.assert_array_equal(a.numpy(), (a + 0).numpy())
 
 

@@ -22,6 +22,11 @@ fn format(dtype: DType) -> Option<Format> {
     Some(Format { mantissa, exponent, infinite })
 }
 
+/// Bits of the significand of a float type, the leading one included.
+pub fn significand(dtype: DType) -> Option<u32> {
+    if dtype == DType::F64 { Some(f64::MANTISSA_DIGITS) } else { format(dtype).map(|f| f.mantissa + 1) }
+}
+
 /// Rounds `value` to the float type `dtype` and gives its bits.
 ///
 /// Too large values become infinite, or NaN in a format without infinities. A NaN keeps its sign.

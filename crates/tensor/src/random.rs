@@ -38,29 +38,35 @@ impl Tensor {
     /// Uniformly distributed in [0, 1).
     pub fn rand<S: Clone + Into<Size>>(shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
         let (dtype, carried) = float("rand", dtype)?;
-        uniform(draw("rand", sizes(shape), carried)?, carried)?.cast(dtype)
+        uniform(draw("rand", sizes(shape), carried)?, carried, dtype)?.cast(dtype)
     }
 
     /// Normally distributed with mean 0 and deviation 1 (Box and Muller 1958).
     pub fn randn<S: Clone + Into<Size>>(shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
         let (dtype, carried) = float("randn", dtype)?;
         let shape = sizes(shape);
-        let pair = uniform(draw("randn", [&[2.into()], &*shape].concat(), carried)?, carried)?;
+        let pair = uniform(draw("randn", [&[2.into()], &*shape].concat(), carried)?, carried, carried)?;
         let part = |i: i64| pair.narrow(0, i, 1)?.reshape(&shape);
         // In (0, 1], whose logarithm is finite.
         let radius = part(0)?.rsub(1)?.log()?.mul(-2)?.sqrt()?;
         radius.mul(part(1)?.mul(consts::TAU)?.cos()?)?.cast(dtype)
     }
 
-    /// Integers uniformly distributed in `low..high`.
+    /// Integers uniformly distributed in `low..high`, at most 2^32 of them.
+    ///
+    /// # Errors
+    /// Of a range that is empty, larger, or outside of the type's; of a type that is not one of integers.
     pub fn randint<S: Clone + Into<Size>>(low: i64, high: i64, shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
         let (op, dtype) = ("randint", dtype.unwrap_or(DEFAULT_INT));
         let span = high
             .checked_sub(low)
             .filter(|s| (1..=1 << 32).contains(s))
             .ok_or_else(|| TensorError::value(op, format!("{low}..{high} must hold between 1 and 2^32 integers")))?;
-        if !dtype.is_int() {
+        let Some((least, most)) = dtype.int_range().filter(|_| dtype.is_int()) else {
             return Err(TensorError::dtype(op, format!("gives integers, not {dtype}")));
+        };
+        if i128::from(low) < least || i128::from(high) - 1 > most {
+            return Err(TensorError::value(op, format!("{low}..{high} is outside of {dtype}'s {least}..={most}")));
         }
         // The high half of bits * span is in 0..span, uniform up to span / 2^32.
         let bits = draw(op, sizes(shape), DType::F32)?.cast(DType::U64)?;
@@ -123,11 +129,10 @@ fn draw(op: &'static str, shape: Vec<Size>, carried: DType) -> Result<Tensor> {
     half(0)?.shl(32)?.bitwise_or(half(1)?)
 }
 
-/// Bits as floats in [0, 1): as many leading ones as the significand holds.
-fn uniform(bits: Tensor, carried: DType) -> Result<Tensor> {
-    let (unused, scale) = match carried {
-        DType::F64 => (11, (-53f64).exp2()),
-        _ => (8, (-24f64).exp2()),
-    };
-    bits.shr(unused)?.cast(carried)?.mul(scale)
+/// Bits as floats in [0, 1): as many leading ones as the significand of `dtype` holds, so that rounding to it does not
+/// give 1.
+fn uniform(bits: Tensor, carried: DType, dtype: DType) -> Result<Tensor> {
+    let held = svod_dtype::float::significand(dtype).expect("the type of random floats is a float");
+    let drawn = if carried == DType::F64 { 64 } else { 32 };
+    bits.shr(drawn - i64::from(held))?.cast(carried)?.mul((-f64::from(held)).exp2())
 }

@@ -120,45 +120,6 @@ impl Lowering<'_> {
         self.b.alu(Alu::Where, &[negative, inverse, value])
     }
 
-    /// The floored quotient and its remainder; exact while the quotient has no more digits than
-    /// the type.
-    fn float_divmod(&mut self, x: Val, y: Val) -> (Val, Val) {
-        let dtype = self.b.ty(x).dtype;
-        let b = &mut self.b;
-        let (zero, one) = (b.constant(Const::zero(dtype)), b.constant(Const::one(dtype)));
-        let exact = b.alu(Alu::Div, &[x, y]);
-        let floor = b.alu(Alu::Floor, &[exact]);
-        let minus = b.alu(Alu::Neg, &[floor]);
-        let rest = b.alu(Alu::MulAdd, &[minus, y, x]);
-        // The quotient may have been rounded up to an integer or past one.
-        let negative = b.alu(Alu::Lt, &[y, zero]);
-        let (below, above) = (b.alu(Alu::Lt, &[rest, zero]), b.alu(Alu::Lt, &[zero, rest]));
-        let short = b.alu(Alu::Where, &[negative, above, below]);
-        let nonzero = b.alu(Alu::Ne, &[y, zero]);
-        let short = b.alu(Alu::And, &[short, nonzero]);
-        let (less, more) = (b.alu(Alu::Sub, &[floor, one]), b.alu(Alu::Add, &[rest, y]));
-        let quotient = b.alu(Alu::Where, &[short, less, floor]);
-        let rest = b.alu(Alu::Where, &[short, more, rest]);
-        // By an infinite divisor: 0 or -1, and the dividend or the divisor.
-        let infinity = b.constant(Const::f64(dtype, f64::INFINITY));
-        let (magnitude, size) = (b.alu(Alu::Abs, &[y]), b.alu(Alu::Abs, &[x]));
-        let infinite = b.alu(Alu::Eq, &[magnitude, infinity]);
-        let finite = b.alu(Alu::Lt, &[size, infinity]);
-        let special = b.alu(Alu::And, &[infinite, finite]);
-        let (x_negative, x_zero) = (b.alu(Alu::Lt, &[x, zero]), b.alu(Alu::Eq, &[x, zero]));
-        let opposite = b.alu(Alu::Ne, &[x_negative, negative]);
-        let nonzero = b.alu(Alu::Not, &[x_zero]);
-        let opposite = b.alu(Alu::And, &[opposite, nonzero]);
-        let minus_one = b.constant(Const::f64(dtype, -1.0));
-        let (q, r) = (b.alu(Alu::Where, &[opposite, minus_one, exact]), b.alu(Alu::Where, &[opposite, y, x]));
-        let quotient = b.alu(Alu::Where, &[special, q, quotient]);
-        let rest = b.alu(Alu::Where, &[special, r, rest]);
-        // A remainder of 0 has the divisor's sign.
-        let (none, minus_zero) = (b.alu(Alu::Eq, &[rest, zero]), b.constant(Const::f64(dtype, -0.0)));
-        let signed = b.alu(Alu::Where, &[negative, minus_zero, zero]);
-        (quotient, b.alu(Alu::Where, &[none, signed, rest]))
-    }
-
     /// A value in another type.
     pub(super) fn convert(&mut self, to: DType, v: Val) -> Val {
         let from = self.b.ty(v).dtype;

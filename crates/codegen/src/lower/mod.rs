@@ -13,6 +13,7 @@ mod math_ops;
 mod memory;
 mod micro;
 mod narrow;
+mod remainder;
 mod size;
 
 pub use error::LowerError;

@@ -38,6 +38,8 @@ const LARGE_F32: [f64; 13] = [
 ];
 const CENTRE_F32: f64 = 2.4749999046325684;
 const LIMIT_F32: f64 = 3.950000047683716;
+/// erf of all that is greater rounds to 1 in f32
+const LAST_F32: f64 = 3.92;
 /// (1 - erf(x)) e^(x²) (1 + 2x) in powers of (x - 2) / (x + 2), from 1 to 6
 const LARGE_F64: [f64; 13] = [
     1.2769783815525289,
@@ -74,12 +76,16 @@ pub fn erf<B: Ops>(b: &mut B, x: B::V) -> B::V {
     b.as_float(y)
 }
 
-fn large_f32<B: Ops>(b: &mut B, a: B::V) -> B::V {
+fn large_f32<B: Ops>(b: &mut B, x: B::V) -> B::V {
     let limit = b.fconst(LIMIT_F32);
-    let a = b.fmin(limit, a);
+    let a = b.fmin(limit, x);
     let u = add_const(b, a, -CENTRE_F32);
     let p = poly(b, u, &LARGE_F32);
-    add_const(b, p, 1.0)
+    let y = add_const(b, p, 1.0);
+    // Exactly, so that 1 + erf(-x) is 0.
+    let (one, last) = (b.fconst(1.0), b.fconst(LAST_F32));
+    let beyond = b.flt(last, x);
+    b.select(beyond, one, y)
 }
 
 fn large_f64<B: Ops>(b: &mut B, a: B::V) -> B::V {

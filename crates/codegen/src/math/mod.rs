@@ -92,7 +92,7 @@ impl Float {
     }
 
     /// Least positive normal number.
-    const fn min_normal(self) -> f64 {
+    pub(crate) const fn min_normal(self) -> f64 {
         match self {
             Float::F32 => f32::MIN_POSITIVE as f64,
             Float::F64 => f64::MIN_POSITIVE,
@@ -267,14 +267,14 @@ fn clamp<B: Ops>(b: &mut B, x: B::V, lo: f64, hi: f64) -> B::V {
 }
 
 /// The sign bit of x, as an integer.
-fn sign_bit<B: Ops>(b: &mut B, x: B::V) -> B::V {
+pub(crate) fn sign_bit<B: Ops>(b: &mut B, x: B::V) -> B::V {
     let mask = b.iconst(i64::MIN >> (64 - b.float().bits()));
     let x = b.as_int(x);
     b.iand(x, mask)
 }
 
 /// x with its sign flipped where the integer `sign` has its top bit set; `sign` has no other bit.
-fn flip_sign<B: Ops>(b: &mut B, x: B::V, sign: B::V) -> B::V {
+pub(crate) fn flip_sign<B: Ops>(b: &mut B, x: B::V, sign: B::V) -> B::V {
     let x = b.as_int(x);
     let x = b.ixor(x, sign);
     b.as_float(x)
@@ -298,7 +298,7 @@ fn fast_two_sum<B: Ops>(b: &mut B, x: B::V, y: B::V) -> (B::V, B::V) {
 }
 
 /// x * y as a rounded product and its error, exactly unless it underflows.
-fn two_prod<B: Ops>(b: &mut B, x: B::V, y: B::V) -> (B::V, B::V) {
+pub(crate) fn two_prod<B: Ops>(b: &mut B, x: B::V, y: B::V) -> (B::V, B::V) {
     let p = b.fmul(x, y);
     let np = b.fneg(p);
     if b.fused() {
