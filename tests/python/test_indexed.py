@@ -238,3 +238,45 @@ def test_where_the_extrema_are(axis: int) -> None:
     check(svod.Tensor(x).argmin(axis), np.argmin(x, axis))
     y = np.zeros((70, 130), "int16")
     check(svod.Tensor(y).argmax(axis), np.argmax(y, axis))
+
+
+@pytest.mark.parametrize("strategy", ["heuristic", "none"])
+def test_one_of_several_values_of_one_fold(strategy: str) -> None:
+    # Each read has an index of its own, of which those of parts that are not chosen lie outside.
+    a, b = np.arange(1, 5, dtype=np.float32), np.arange(2, 6, dtype=np.float32)
+    x, y = svod.Tensor(a), svod.Tensor(b)
+    parts: list[tuple[str, Any, Any]] = [
+        ("dot", x @ y, a @ b),
+        ("matrix", svod.Tensor(a[None]) @ y, a[None] @ b),
+        ("window", x.reshape(1, 1, 4).max_pool1d(4, 4).reshape(()), np.float32(4)),
+        ("mean", x.mean(), a.mean()),
+    ]
+    for name, value, expected in parts:
+        many, all_of = svod.stack([value, value * 2, value * 3]), np.stack([expected, expected * 2, expected * 3])
+        for i in range(3):
+            part = many[i].prepare(strategy=strategy)
+            part.execute()
+            np.testing.assert_allclose(part.outputs[0].numpy(), all_of[i], rtol=1e-6, err_msg=f"{name} {i}")
+        np.testing.assert_allclose(many.flip(0)[0].numpy(), all_of[2], rtol=1e-6)
+        np.testing.assert_allclose(many[1:].numpy(), all_of[1:], rtol=1e-6)
+        np.testing.assert_allclose(many[svod.Tensor([2, 0, 1])].numpy(), all_of[[2, 0, 1]], rtol=1e-6)
+        flat = value.reshape(1)
+        np.testing.assert_allclose(flat[svod.Tensor([0, 0, 0])].numpy(), np.full(3, expected), rtol=1e-6)
+        np.testing.assert_allclose((svod.cat([x, flat])[4] * value).numpy(), expected**2, rtol=1e-6)
+        np.testing.assert_allclose((flat.pad([(0, 2)])[2] + value).numpy(), expected, rtol=1e-6)
+
+
+def test_parts_of_one_fold_at_other_indices() -> None:
+    a = np.random.default_rng(3).standard_normal((8, 33)).astype(np.float32)
+    sums = svod.Tensor(a).sum(1)
+    np.testing.assert_allclose((sums[:4] * sums[4:]).numpy(), a.sum(1)[:4] * a.sum(1)[4:], rtol=1e-4)
+    np.testing.assert_allclose((sums[3] + sums[5]).numpy(), a.sum(1)[3] + a.sum(1)[5], rtol=1e-4)
+    order = np.array([7, 0, 3])
+    np.testing.assert_allclose((sums[svod.Tensor(order)] + sums[2]).numpy(), a.sum(1)[order] + a.sum(1)[2], rtol=1e-4)
+
+
+def test_nothing_is_written_to_a_part_without_elements() -> None:
+    a = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
+    x = svod.Tensor(a).clone()
+    x[:-3, 2:5:-3, 1] = svod.zeros(0, 1)
+    np.testing.assert_array_equal(x.numpy(), a)

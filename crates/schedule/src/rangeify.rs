@@ -8,8 +8,10 @@
 mod chains;
 mod index;
 mod ranged;
+mod stages;
 
 pub(crate) use ranged::Ranged;
+use stages::Staged;
 
 use crate::contraction::window;
 use crate::fuse::{Cut, Fate, merged};
@@ -37,10 +39,13 @@ pub enum RangeifyError {
 
 type Step<T = ExprId> = Result<T, RangeifyError>;
 
+/// An index, an expression for each dimension.
+type Index = SmallVec<[ExprId; 6]>;
+
 /// Where a node is read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Context {
-    index: SmallVec<[ExprId; 6]>,
+    index: Index,
     /// Loads happen only where this holds.
     valid: Option<ExprId>,
 }
@@ -105,8 +110,8 @@ struct Build<'g> {
     params: FxHashMap<NodeIndex, ParamId>,
     order: Vec<NodeIndex>,
     memo: FxHashMap<(NodeIndex, Context), ExprId>,
-    /// The stages made of nodes, and which of a node's dimensions they range over.
-    stages: FxHashMap<NodeIndex, (TempId, Vec<usize>)>,
+    /// The stages made of nodes: one, but for indices of which no stage has all.
+    stages: FxHashMap<NodeIndex, Vec<Staged>>,
 }
 
 /// Replaced by the output's number once all inputs are known.
@@ -171,7 +176,7 @@ impl Build<'_> {
     }
 
     /// New axes over a shape; dimensions of extent 1 get none.
-    fn open(&mut self, shape: &[Size]) -> Step<(Vec<AxisId>, SmallVec<[ExprId; 6]>)> {
+    fn open(&mut self, shape: &[Size]) -> Step<(Vec<AxisId>, Index)> {
         let mut over = Vec::new();
         let mut index = SmallVec::new();
         for extent in shape {
@@ -210,6 +215,10 @@ impl Build<'_> {
         let (node, context) = (key.0, &key.1);
         let value = &self.graph.nodes()[node as usize];
         let result = match (value.op(), self.cut.fates[node as usize]) {
+            // Of no elements none is read.
+            _ if value.shape().iter().any(|n| n.as_const() == Some(0)) => {
+                self.kernel.exprs.constant(Const::zero(value.dtype()))
+            }
             (Op::Leaf(_), _) => self.load(node, context),
             (_, Fate::Realize | Fate::Alias) if node != self.root => self.load(node, context),
             (Op::Reduce(..), _) => self.reduction(node, context)?,
@@ -236,7 +245,7 @@ impl Build<'_> {
     fn operation(&mut self, node: NodeIndex, context: &Context) -> Step {
         let value = self.graph.nodes()[node as usize].clone();
         let sources: SmallVec<[NodeIndex; 3]> = self.graph.sources(node).into();
-        let at = |index: SmallVec<[ExprId; 6]>| Context { index, valid: context.valid };
+        let at = |index: Index| Context { index, valid: context.valid };
         match value.op() {
             Op::Const(value) => Ok(self.kernel.exprs.constant(*value)),
             Op::Size(size) => Ok(self.integer(size.clone())),
@@ -248,6 +257,15 @@ impl Build<'_> {
                 let key = self.value(sources[0], at(SmallVec::new()))?;
                 let offset = self.value(sources[1], at(SmallVec::new()))?;
                 Ok(threefry::bits(&mut self.kernel.exprs, key, offset, position))
+            }
+            Op::Alu(Alu::Where) => {
+                let condition = self.value(sources[0], context.clone())?;
+                if let Some(holds) = self.truth(condition) {
+                    return self.value(sources[if holds { 1 } else { 2 }], context.clone());
+                }
+                let chosen = self.value(sources[1], context.clone())?;
+                let other = self.value(sources[2], context.clone())?;
+                Ok(self.kernel.exprs.alu(Alu::Where, &[condition, chosen, other]))
             }
             Op::Alu(op) => {
                 let operands =
@@ -321,6 +339,9 @@ impl Build<'_> {
                     index.push(i);
                 }
                 let Some(inside) = inside else { return self.value(sources[0], at(index)) };
+                if self.truth(inside) == Some(false) {
+                    return Ok(self.kernel.exprs.constant(*fill));
+                }
                 let valid = context.valid.map_or(inside, |v| self.kernel.exprs.alu(Alu::And, &[v, inside]));
                 let v = self.value(sources[0], Context { index, valid: Some(valid) })?;
                 // A masked load gives the fill itself. What is read outside of the context's own mask
@@ -340,7 +361,7 @@ impl Build<'_> {
             Op::Take(axis) => {
                 let rank = self.graph.nodes()[sources[1] as usize].rank();
                 let position = self.value(sources[1], at(context.index[*axis..*axis + rank].into()))?;
-                let mut index: SmallVec<[ExprId; 6]> = context.index[..*axis].into();
+                let mut index: Index = context.index[..*axis].into();
                 index.push(position);
                 index.extend_from_slice(&context.index[*axis + rank..]);
                 self.indexed(sources[0], *axis, index, context)
@@ -356,7 +377,7 @@ impl Build<'_> {
     }
 
     /// `source` at an index of which dimension `axis` is data; 0 where that is out of range.
-    fn indexed(&mut self, source: NodeIndex, axis: usize, mut index: SmallVec<[ExprId; 6]>, context: &Context) -> Step {
+    fn indexed(&mut self, source: NodeIndex, axis: usize, mut index: Index, context: &Context) -> Step {
         let value = self.graph.nodes()[source as usize].clone();
         let i = self.kernel.exprs.cast(DType::Index, index[axis]);
         index[axis] = i;
@@ -465,99 +486,5 @@ impl Build<'_> {
         let result = pool.add(Expr::Carry(0, counter), counter);
         let result = pool.cast(DType::I64, result);
         Ok(fold(counter, at, Monoid::Min, result))
-    }
-
-    /// A reduction inside the kernel: a stage over the axes that index it, and over axes of its own where an index is
-    /// made of several.
-    fn reduction(&mut self, node: NodeIndex, context: &Context) -> Step {
-        let Op::Reduce(by, axes) = self.graph.nodes()[node as usize].op().clone() else {
-            return Err(RangeifyError::Unsupported("a reduction of no axes"));
-        };
-        if !self.stages.contains_key(&node) {
-            let shape = self.graph.nodes()[node as usize].shape_arc().clone();
-            let (mut over, mut dims, mut index) = (Vec::new(), Vec::new(), context.index.clone());
-            for (d, extent) in shape.iter().enumerate() {
-                let axis = match self.own_axis(index[d]) {
-                    None if !self.moves(index[d]) => continue,
-                    None => {
-                        let (axis, at) = self.axis(extent)?;
-                        index[d] = at;
-                        axis
-                    }
-                    Some(axis) => axis,
-                };
-                over.push(axis);
-                dims.push(d);
-            }
-            let body = self.fold(node, by, &axes, &Context { index, valid: None })?;
-            self.add_stage(node, over, dims, body);
-        }
-        Ok(self.stage_load(node, context))
-    }
-
-    /// A value that several passes over a row want: a stage over its own dimensions.
-    fn staged(&mut self, node: NodeIndex, context: &Context) -> Step {
-        if !self.stages.contains_key(&node) {
-            // Rows are the axes of the kernel's output; other dimensions get axes of their own.
-            let shape = self.graph.nodes()[node as usize].shape_arc().clone();
-            let (mut over, mut dims, mut index) = (Vec::new(), Vec::new(), SmallVec::new());
-            for (d, extent) in shape.iter().enumerate() {
-                match self.own_axis(context.index[d]) {
-                    _ if extent.as_const() == Some(1) => index.push(self.kernel.exprs.index(0i64)),
-                    Some(axis) if self.rows.contains(&axis) => {
-                        over.push(axis);
-                        dims.push(d);
-                        index.push(context.index[d]);
-                    }
-                    _ => {
-                        let (axis, at) = self.axis(extent)?;
-                        over.push(axis);
-                        dims.push(d);
-                        index.push(at);
-                    }
-                }
-            }
-            let value = self.operation(node, &Context { index, valid: None })?;
-            self.add_stage(node, over, dims, Body::map(value));
-        }
-        Ok(self.stage_load(node, context))
-    }
-
-    fn own_axis(&self, i: ExprId) -> Option<AxisId> {
-        let Expr::Index(size) = self.kernel.exprs.get(i) else { return None };
-        let at = self.kernel.axes.iter().position(|a| *size == Size::from(&a.var))?;
-        Some(AxisId(at as u32))
-    }
-
-    /// Whether an index names an axis.
-    fn moves(&self, i: ExprId) -> bool {
-        let Expr::Index(size) = self.kernel.exprs.get(i) else { return false };
-        size.variables().iter().any(|v| self.kernel.axes.iter().any(|a| a.var == *v))
-    }
-
-    /// The axes that an index is made of, and at which dimensions.
-    fn axes_of(&self, context: &Context) -> (Vec<AxisId>, Vec<usize>) {
-        let found = context.index.iter().enumerate().filter_map(|(d, i)| self.own_axis(*i).map(|a| (a, d)));
-        found.unzip()
-    }
-
-    fn add_stage(&mut self, node: NodeIndex, over: Vec<AxisId>, dims: Vec<usize>, body: Body) {
-        let mut places: Vec<(AxisId, usize)> = over.into_iter().zip(dims).collect();
-        if self.cut.chained[self.root as usize] {
-            // Weights between two products have their rows first, whichever way the scores lie.
-            places.sort_by_key(|(axis, _)| !self.rows.contains(axis));
-        }
-        let (over, dims) = places.into_iter().unzip();
-        let id = TempId(self.kernel.stages.len() as u32);
-        let name = format!("s{}", id.0);
-        self.kernel.stages.push(Stage { name, over, body, outs: vec![Out::Temp] });
-        self.stages.insert(node, (id, dims));
-    }
-
-    fn stage_load(&mut self, node: NodeIndex, context: &Context) -> ExprId {
-        let (id, dims) = &self.stages[&node];
-        let dtype = self.graph.nodes()[node as usize].dtype();
-        let index: Vec<ExprId> = dims.iter().map(|d| context.index[*d]).collect();
-        self.kernel.exprs.load(dtype, Mem::Temp(*id, 0), &index)
     }
 }

@@ -1,6 +1,6 @@
 //! Arithmetic on indices: a [`Size`] wherever it is known, else operations on data.
 
-use super::Build;
+use super::{Build, Index};
 use smallvec::SmallVec;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
@@ -30,6 +30,20 @@ impl Build<'_> {
             and(pool, c);
         }
         inside
+    }
+
+    /// Whether a condition on positions holds, where it is the same everywhere.
+    pub(super) fn truth(&self, condition: ExprId) -> Option<bool> {
+        let Expr::Alu(op, of) = self.kernel.exprs.get(condition) else { return None };
+        match (op, &of[..]) {
+            (Alu::And, [a, b]) => match (self.truth(*a), self.truth(*b)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (a, b) => Some(a? && b?),
+            },
+            (Alu::Lt, [a, b]) => self.size_of(*a)?.lt(&self.size_of(*b)?),
+            (Alu::Le, [a, b]) => self.size_of(*a)?.le(&self.size_of(*b)?),
+            _ => None,
+        }
     }
 
     pub(super) fn integer(&mut self, size: Size) -> ExprId {
@@ -114,8 +128,8 @@ impl Build<'_> {
     }
 
     /// An index into `outer` as one into `inner`, a shape of the same elements.
-    pub(super) fn reshape(&mut self, index: &[ExprId], outer: &[Size], inner: &[Size]) -> SmallVec<[ExprId; 6]> {
-        let mut result: SmallVec<[ExprId; 6]> = SmallVec::new();
+    pub(super) fn reshape(&mut self, index: &[ExprId], outer: &[Size], inner: &[Size]) -> Index {
+        let mut result: Index = SmallVec::new();
         let (mut o, mut i) = (0, 0);
         // Groups of dimensions with equal products are independent of each other.
         while i < inner.len() || o < outer.len() {
@@ -147,7 +161,7 @@ impl Build<'_> {
         result
     }
 
-    fn unflat(&mut self, position: ExprId, shape: &[Size]) -> SmallVec<[ExprId; 6]> {
+    fn unflat(&mut self, position: ExprId, shape: &[Size]) -> Index {
         let mut index = SmallVec::new();
         let mut left = position;
         for (d, extent) in shape.iter().enumerate().rev() {

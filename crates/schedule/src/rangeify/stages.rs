@@ -1,0 +1,129 @@
+//! Stages of a kernel: reductions, and values that several passes over a row want.
+
+use super::{Build, Context, Index, RangeifyError, Step};
+use svod_ir::expr::{Expr, ExprId, Mem, TempId};
+use svod_ir::graph::Op;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::kernel::{AxisId, Body, Out, Stage};
+use svod_ir::size::Size;
+
+/// A stage that was made of a node.
+pub(super) struct Staged {
+    id: TempId,
+    /// The node's dimensions that it ranges over.
+    dims: Vec<usize>,
+    /// Where each of the node's dimensions is read.
+    index: Index,
+}
+
+impl Build<'_> {
+    /// A reduction inside the kernel: a stage over the axes that index it, and over axes of its own where an index is
+    /// made of several.
+    pub(super) fn reduction(&mut self, node: NodeIndex, context: &Context) -> Step {
+        let Op::Reduce(by, axes) = self.graph.nodes()[node as usize].op().clone() else {
+            return Err(RangeifyError::Unsupported("a reduction of no axes"));
+        };
+        if let Some(known) = self.stage_load(node, &context.index) {
+            return Ok(known);
+        }
+        let shape = self.graph.nodes()[node as usize].shape_arc().clone();
+        let (mut axes_of, mut index) = (vec![None; shape.len()], context.index.clone());
+        for (d, extent) in shape.iter().enumerate() {
+            axes_of[d] = match self.own_axis(index[d]) {
+                // Indices that a mask hides may be outside.
+                _ if extent.as_const() == Some(1) => {
+                    index[d] = self.kernel.exprs.index(0i64);
+                    None
+                }
+                None if self.moves(index[d]) => {
+                    let (axis, at) = self.axis(extent)?;
+                    index[d] = at;
+                    Some(axis)
+                }
+                own => own,
+            };
+        }
+        let body = self.fold(node, by, &axes, &Context { index: index.clone(), valid: None })?;
+        Ok(self.add_stage(node, &axes_of, index, body, &context.index))
+    }
+
+    /// A value that several passes over a row want: a stage over its own dimensions.
+    pub(super) fn staged(&mut self, node: NodeIndex, context: &Context) -> Step {
+        if let Some(known) = self.stage_load(node, &context.index) {
+            return Ok(known);
+        }
+        // Rows are the axes of the kernel's output; other dimensions get axes of their own.
+        let shape = self.graph.nodes()[node as usize].shape_arc().clone();
+        let (mut axes, mut index) = (vec![None; shape.len()], context.index.clone());
+        for (d, extent) in shape.iter().enumerate() {
+            axes[d] = match self.own_axis(index[d]) {
+                _ if extent.as_const() == Some(1) => {
+                    index[d] = self.kernel.exprs.index(0i64);
+                    None
+                }
+                Some(axis) if self.rows.contains(&axis) => Some(axis),
+                _ => {
+                    let (axis, at) = self.axis(extent)?;
+                    index[d] = at;
+                    Some(axis)
+                }
+            };
+        }
+        let value = self.operation(node, &Context { index: index.clone(), valid: None })?;
+        Ok(self.add_stage(node, &axes, index, Body::map(value), &context.index))
+    }
+
+    pub(super) fn own_axis(&self, i: ExprId) -> Option<AxisId> {
+        let Expr::Index(size) = self.kernel.exprs.get(i) else { return None };
+        let at = self.kernel.axes.iter().position(|a| *size == Size::from(&a.var))?;
+        Some(AxisId(at as u32))
+    }
+
+    /// Whether an index names an axis, or is data.
+    fn moves(&self, i: ExprId) -> bool {
+        let Expr::Index(size) = self.kernel.exprs.get(i) else { return true };
+        size.variables().iter().any(|v| self.kernel.axes.iter().any(|a| a.var == *v))
+    }
+
+    /// The axes that an index is made of, and at which dimensions.
+    pub(super) fn axes_of(&self, context: &Context) -> (Vec<AxisId>, Vec<usize>) {
+        let found = context.index.iter().enumerate().filter_map(|(d, i)| self.own_axis(*i).map(|a| (a, d)));
+        found.unzip()
+    }
+
+    /// Adds a stage of a node, with the axis of each of its dimensions that has one, at an index; the read of it.
+    fn add_stage(
+        &mut self,
+        node: NodeIndex,
+        axes: &[Option<AxisId>],
+        index: Index,
+        body: Body,
+        read: &[ExprId],
+    ) -> ExprId {
+        let mut places: Vec<(AxisId, usize)> = axes.iter().enumerate().filter_map(|(d, a)| Some(((*a)?, d))).collect();
+        if self.cut.chained[self.root as usize] {
+            // Weights between two products have their rows first, whichever way the scores lie.
+            places.sort_by_key(|(axis, _)| !self.rows.contains(axis));
+        }
+        let (over, dims): (Vec<AxisId>, Vec<usize>) = places.into_iter().unzip();
+        let id = TempId(self.kernel.stages.len() as u32);
+        self.kernel.stages.push(Stage { name: format!("s{}", id.0), over, body, outs: vec![Out::Temp] });
+        self.stages.entry(node).or_default().push(Staged { id, dims, index });
+        self.stage_load(node, read).expect("the stage was made for this index")
+    }
+
+    /// The read of a node's stage that has its value at an index, if there is one.
+    fn stage_load(&mut self, node: NodeIndex, index: &[ExprId]) -> Option<ExprId> {
+        let value = &self.graph.nodes()[node as usize];
+        // All of a dimension is in the stage, or what it was made for.
+        let has = |stage: &Staged, d: usize| {
+            let extent = &value.shape()[d];
+            let whole = self.own_axis(stage.index[d]).is_some_and(|a| self.kernel.axes[a.index()].extent == *extent);
+            whole || index[d] == stage.index[d] || extent.as_const() == Some(1)
+        };
+        let stages = self.stages.get(&node)?;
+        let stage = stages.iter().find(|stage| (0..index.len()).all(|d| has(stage, d)))?;
+        let at: Vec<ExprId> = stage.dims.iter().map(|d| index[*d]).collect();
+        Some(self.kernel.exprs.load(value.dtype(), Mem::Temp(stage.id, 0), &at))
+    }
+}
