@@ -1007,10 +1007,10 @@ class Tensor:
         /,
         weight: _ArrayLike,
         bias: _ArrayLike | None = None,
-        groups: builtins.int = 1,
         stride: _Numbers = 1,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
+        dilation: _Numbers = 1,
+        groups: builtins.int = 1,
     ) -> Tensor:
         """The convolution over the last 1 of `[batch, in, ..]` with weights `[out, in / groups, ..]`.
 
@@ -1021,11 +1021,11 @@ class Tensor:
         /,
         weight: _ArrayLike,
         bias: _ArrayLike | None = None,
-        groups: builtins.int = 1,
         stride: _Numbers = 1,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
         output_padding: _Numbers = 0,
+        groups: builtins.int = 1,
+        dilation: _Numbers = 1,
     ) -> Tensor:
         """The transposed convolution over the last 1 of `[batch, in, ..]` with weights `[in, out / groups, ..]`.
 
@@ -1036,8 +1036,8 @@ class Tensor:
         /,
         kernel_size: _Numbers,
         stride: _Numbers | None = None,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
+        dilation: _Numbers = 1,
         ceil_mode: builtins.bool = False,
     ) -> Tensor:
         """The maximum of each window over the last 1; NaN where there is one."""
@@ -1046,10 +1046,10 @@ class Tensor:
         /,
         kernel_size: _Numbers,
         stride: _Numbers | None = None,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
         ceil_mode: builtins.bool = False,
         count_include_pad: builtins.bool = True,
+        dilation: _Numbers = 1,
     ) -> Tensor:
         """The mean of each window over the last 1."""
     def adaptive_avg_pool1d(self, /, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
@@ -1059,10 +1059,10 @@ class Tensor:
         /,
         weight: _ArrayLike,
         bias: _ArrayLike | None = None,
-        groups: builtins.int = 1,
         stride: _Numbers = 1,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
+        dilation: _Numbers = 1,
+        groups: builtins.int = 1,
     ) -> Tensor:
         """The convolution over the last 2 of `[batch, in, ..]` with weights `[out, in / groups, ..]`.
 
@@ -1073,11 +1073,11 @@ class Tensor:
         /,
         weight: _ArrayLike,
         bias: _ArrayLike | None = None,
-        groups: builtins.int = 1,
         stride: _Numbers = 1,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
         output_padding: _Numbers = 0,
+        groups: builtins.int = 1,
+        dilation: _Numbers = 1,
     ) -> Tensor:
         """The transposed convolution over the last 2 of `[batch, in, ..]` with weights `[in, out / groups, ..]`.
 
@@ -1088,8 +1088,8 @@ class Tensor:
         /,
         kernel_size: _Numbers,
         stride: _Numbers | None = None,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
+        dilation: _Numbers = 1,
         ceil_mode: builtins.bool = False,
     ) -> Tensor:
         """The maximum of each window over the last 2; NaN where there is one."""
@@ -1098,10 +1098,10 @@ class Tensor:
         /,
         kernel_size: _Numbers,
         stride: _Numbers | None = None,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
         ceil_mode: builtins.bool = False,
         count_include_pad: builtins.bool = True,
+        dilation: _Numbers = 1,
     ) -> Tensor:
         """The mean of each window over the last 2."""
     def adaptive_avg_pool2d(self, /, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
@@ -1111,10 +1111,10 @@ class Tensor:
         /,
         weight: _ArrayLike,
         bias: _ArrayLike | None = None,
-        groups: builtins.int = 1,
         stride: _Numbers = 1,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
+        dilation: _Numbers = 1,
+        groups: builtins.int = 1,
     ) -> Tensor:
         """The convolution over the last 3 of `[batch, in, ..]` with weights `[out, in / groups, ..]`.
 
@@ -1125,11 +1125,11 @@ class Tensor:
         /,
         weight: _ArrayLike,
         bias: _ArrayLike | None = None,
-        groups: builtins.int = 1,
         stride: _Numbers = 1,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
         output_padding: _Numbers = 0,
+        groups: builtins.int = 1,
+        dilation: _Numbers = 1,
     ) -> Tensor:
         """The transposed convolution over the last 3 of `[batch, in, ..]` with weights `[in, out / groups, ..]`.
 
@@ -1140,8 +1140,8 @@ class Tensor:
         /,
         kernel_size: _Numbers,
         stride: _Numbers | None = None,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
+        dilation: _Numbers = 1,
         ceil_mode: builtins.bool = False,
     ) -> Tensor:
         """The maximum of each window over the last 3; NaN where there is one."""
@@ -1150,10 +1150,10 @@ class Tensor:
         /,
         kernel_size: _Numbers,
         stride: _Numbers | None = None,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
         ceil_mode: builtins.bool = False,
         count_include_pad: builtins.bool = True,
+        dilation: _Numbers = 1,
     ) -> Tensor:
         """The mean of each window over the last 3."""
     def adaptive_avg_pool3d(self, /, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
@@ -1165,8 +1165,8 @@ class Tensor:
         /,
         kernel_size: Sequence[builtins.int],
         stride: _Numbers = 1,
-        dilation: _Numbers = 1,
         padding: _Padding = 0,
+        dilation: _Numbers = 1,
     ) -> Tensor:
         """The windows of a convolution over `[batch, channels, ..]` as columns.
 

@@ -158,7 +158,7 @@ def test_transposed_has_two_convolutions_a_dimension_at_most() -> None:
     x = svod.Tensor(data(1, 4, 5, 5))
 
     def contractions(kernel: int, stride: int, dilation: int = 1) -> int:
-        return kernels(x.conv_transpose2d(svod.Tensor(data(4, 6, kernel, kernel)), None, 1, stride, dilation)) - 1
+        return kernels(x.conv_transpose2d(svod.Tensor(data(4, 6, kernel, kernel)), None, stride, dilation=dilation)) - 1
 
     assert [contractions(k, 2) for k in (1, 2, 3, 4)] == [1, 1, 4, 1]
     assert contractions(7, 5, 3) == 4 and contractions(3, 2, 2) == 1
@@ -285,3 +285,20 @@ def test_modules_take_torch_state_dicts() -> None:
         state = {k: svod.Tensor(v.numpy()) for k, v in theirs.state_dict().items() if v.ndim}
         ours.load_state_dict(state)
         close(ours(svod.Tensor(x)), theirs(torch.tensor(x)).detach())
+
+
+def test_a_convolution_of_a_reshaped_signal_is_wanted_twice() -> None:
+    a = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
+    y = svod.Tensor(a).reshape(1, 1, 8).conv1d(svod.Tensor(np.float32([[[1, -2, 1]]])), padding=1)
+    repeated = y[None].expand(3, *y.shape)
+    svod.realize(y, repeated)
+    expected = np.convolve(a.ravel(), [1, -2, 1], "same")[None, None]
+    np.testing.assert_allclose(y.numpy(), expected, atol=1e-6)
+    np.testing.assert_allclose(repeated.numpy(), np.stack([expected] * 3), atol=1e-6)
+
+
+def test_arguments_come_in_the_order_of_pytorch() -> None:
+    x, w = svod.rand(1, 2, 9, 9), svod.rand(4, 2, 3, 3)
+    assert x.conv2d(w, None, 2, 1).shape == x.conv2d(w, stride=2, padding=1).shape == (1, 4, 5, 5)
+    assert x.max_pool2d(3, 2, 1).shape == x.avg_pool2d(3, 2, 1).shape == (1, 2, 5, 5)
+    assert x.conv_transpose2d(svod.rand(2, 4, 3, 3), None, 2, 1, 1).shape == (1, 4, 18, 18)

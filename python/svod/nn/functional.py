@@ -150,7 +150,7 @@ def unfold(
 ) -> Tensor:
     """The windows of `(batch, channels, height, width)` as columns: `(batch, channels * elements, windows)`."""
     kernel = [kernel_size, kernel_size] if isinstance(kernel_size, int) else list(kernel_size)
-    return x.im2col(kernel, stride, dilation, padding)
+    return x.im2col(kernel, stride, padding, dilation)
 
 
 def conv1d(
@@ -166,7 +166,7 @@ def conv1d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return x.conv1d(weight, bias, groups, stride, dilation, padding)
+    return x.conv1d(weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
@@ -183,7 +183,7 @@ def conv_transpose1d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return x.conv_transpose1d(weight, bias, groups, stride, dilation, padding, output_padding)
+    return x.conv_transpose1d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def max_pool1d(
@@ -195,7 +195,7 @@ def max_pool1d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The maximum of each window over `(.., length)`, side by side unless `stride` is given."""
-    return x.max_pool1d(kernel_size, stride, dilation, padding, ceil_mode)
+    return x.max_pool1d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def avg_pool1d(
@@ -207,7 +207,7 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window over `(.., length)`, side by side unless `stride` is given."""
-    return x.avg_pool1d(kernel_size, stride, 1, padding, ceil_mode, count_include_pad)
+    return x.avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 def adaptive_avg_pool1d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
@@ -228,7 +228,7 @@ def conv2d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return x.conv2d(weight, bias, groups, stride, dilation, padding)
+    return x.conv2d(weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose2d(
@@ -245,7 +245,7 @@ def conv_transpose2d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return x.conv_transpose2d(weight, bias, groups, stride, dilation, padding, output_padding)
+    return x.conv_transpose2d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def max_pool2d(
@@ -257,7 +257,7 @@ def max_pool2d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The maximum of each window over `(.., height, width)`, side by side unless `stride` is given."""
-    return x.max_pool2d(kernel_size, stride, dilation, padding, ceil_mode)
+    return x.max_pool2d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def avg_pool2d(
@@ -269,7 +269,7 @@ def avg_pool2d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window over `(.., height, width)`, side by side unless `stride` is given."""
-    return x.avg_pool2d(kernel_size, stride, 1, padding, ceil_mode, count_include_pad)
+    return x.avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 def adaptive_avg_pool2d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
@@ -290,7 +290,7 @@ def conv3d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return x.conv3d(weight, bias, groups, stride, dilation, padding)
+    return x.conv3d(weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose3d(
@@ -307,7 +307,7 @@ def conv_transpose3d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return x.conv_transpose3d(weight, bias, groups, stride, dilation, padding, output_padding)
+    return x.conv_transpose3d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def max_pool3d(
@@ -319,7 +319,7 @@ def max_pool3d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The maximum of each window over `(.., depth, height, width)`, side by side unless `stride` is given."""
-    return x.max_pool3d(kernel_size, stride, dilation, padding, ceil_mode)
+    return x.max_pool3d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def avg_pool3d(
@@ -331,7 +331,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window over `(.., depth, height, width)`, side by side unless `stride` is given."""
-    return x.avg_pool3d(kernel_size, stride, 1, padding, ceil_mode, count_include_pad)
+    return x.avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:

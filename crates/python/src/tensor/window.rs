@@ -79,16 +79,16 @@ macro_rules! windowed {
                     "The convolution over the last ", $spatial, " of `[batch, in, ..]` with weights `[out, in / groups, ..]`.\n\n",
                     "`padding` is a number, one for each dimension, a pair for each, `\"same\"` or `\"valid\"`."
                 )]
-                #[pyo3(signature = (weight, bias=None, groups=1, stride=None, dilation=None, padding=None),
-                    text_signature = "($self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0)")]
+                #[pyo3(signature = (weight, bias=None, stride=None, padding=None, dilation=None, groups=1),
+                    text_signature = "($self, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)")]
                 fn $conv(
                     &self,
                     weight: AnyTensor,
                     bias: Option<AnyTensor>,
-                    groups: i64,
                     stride: Option<Numbers>,
-                    dilation: Option<Numbers>,
                     padding: Option<AnyPadding>,
+                    dilation: Option<Numbers>,
+                    groups: i64,
                 ) -> Made {
                     check_spatial(stringify!($conv), self, &weight.0, $spatial)?;
                     let how = conv_of(groups, stride, dilation, padding);
@@ -101,19 +101,19 @@ macro_rules! windowed {
                     "`padding` is cut off the result, `output_padding` added at its end."
                 )]
                 #[pyo3(signature = (
-                    weight, bias=None, groups=1, stride=None, dilation=None, padding=None, output_padding=None),
+                    weight, bias=None, stride=None, padding=None, output_padding=None, groups=1, dilation=None),
                     text_signature =
-                        "($self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, output_padding=0)")]
+                        "($self, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)")]
                 #[allow(clippy::too_many_arguments)]
                 fn $conv_transpose(
                     &self,
                     weight: AnyTensor,
                     bias: Option<AnyTensor>,
-                    groups: i64,
                     stride: Option<Numbers>,
-                    dilation: Option<Numbers>,
                     padding: Option<AnyPadding>,
                     output_padding: Option<Numbers>,
+                    groups: i64,
+                    dilation: Option<Numbers>,
                 ) -> Made {
                     check_spatial(stringify!($conv_transpose), self, &weight.0, $spatial)?;
                     let how = conv_of(groups, stride, dilation, padding);
@@ -122,14 +122,14 @@ macro_rules! windowed {
                 }
 
                 #[doc = concat!("The maximum of each window over the last ", $spatial, "; NaN where there is one.")]
-                #[pyo3(signature = (kernel_size, stride=None, dilation=None, padding=None, ceil_mode=false),
-                    text_signature = "($self, kernel_size, stride=None, dilation=1, padding=0, ceil_mode=False)")]
+                #[pyo3(signature = (kernel_size, stride=None, padding=None, dilation=None, ceil_mode=false),
+                    text_signature = "($self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False)")]
                 fn $max_pool(
                     &self,
                     kernel_size: Numbers,
                     stride: Option<Numbers>,
-                    dilation: Option<Numbers>,
                     padding: Option<AnyPadding>,
+                    dilation: Option<Numbers>,
                     ceil_mode: bool,
                 ) -> Made {
                     let kernel = kernel(stringify!($max_pool), kernel_size, $spatial)?;
@@ -140,17 +140,17 @@ macro_rules! windowed {
 
                 #[doc = concat!("The mean of each window over the last ", $spatial, ".")]
                 #[pyo3(signature = (
-                    kernel_size, stride=None, dilation=None, padding=None, ceil_mode=false, count_include_pad=true),
-                    text_signature = "($self, kernel_size, stride=None, dilation=1, padding=0, ceil_mode=False, \
-                        count_include_pad=True)")]
+                    kernel_size, stride=None, padding=None, ceil_mode=false, count_include_pad=true, dilation=None),
+                    text_signature = "($self, kernel_size, stride=None, padding=0, ceil_mode=False, \
+                        count_include_pad=True, dilation=1)")]
                 fn $avg_pool(
                     &self,
                     kernel_size: Numbers,
                     stride: Option<Numbers>,
-                    dilation: Option<Numbers>,
                     padding: Option<AnyPadding>,
                     ceil_mode: bool,
                     count_include_pad: bool,
+                    dilation: Option<Numbers>,
                 ) -> Made {
                     let kernel = kernel(stringify!($avg_pool), kernel_size, $spatial)?;
                     let (stride, dilation, padding) = (stride.map(|n| n.0), or_ones(dilation), pads(padding));
@@ -201,14 +201,14 @@ impl PyTensor {
 
     /// The windows of a convolution over `[batch, channels, ..]` as columns: `[batch, channels *
     /// elements of a window, windows]`. `kernel_size` has a number for each spatial dimension.
-    #[pyo3(signature = (kernel_size, stride=None, dilation=None, padding=None),
-        text_signature = "($self, kernel_size, stride=1, dilation=1, padding=0)")]
+    #[pyo3(signature = (kernel_size, stride=None, padding=None, dilation=None),
+        text_signature = "($self, kernel_size, stride=1, padding=0, dilation=1)")]
     fn im2col(
         &self,
         kernel_size: Vec<i64>,
         stride: Option<Numbers>,
-        dilation: Option<Numbers>,
         padding: Option<AnyPadding>,
+        dilation: Option<Numbers>,
     ) -> Made {
         Ok(self.0.im2col(&kernel_size, &or_ones(stride), &pads(padding), &or_ones(dilation))?.into())
     }

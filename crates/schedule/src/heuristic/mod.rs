@@ -74,12 +74,16 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
         return (few::faster(kernel, target, Schedule(choice.opts), tiles), None);
     }
     let mut found: Vec<(usize, Contraction)> = (0..last).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
-    if let Some(schedule) =
-        (0..last).find_map(|s| convolution::schedule(kernel, s, target)).filter(|_| found.len() <= 1 && !strict)
+    // Tiles are computed in the loops of the last output; another one has loops of its own.
+    let tiles = !strict && !(0..last).any(|s| is_output(kernel, s));
+    let convolution = || (0..last).find_map(|s| convolution::schedule(kernel, s, target));
+    if tiles
+        && found.len() <= 1
+        && let Some(schedule) = convolution()
     {
         return (schedule, None);
     }
-    if strict || !are_heads(kernel, &found) {
+    if !tiles || !are_heads(kernel, &found) {
         found.clear();
     }
     match &found[..] {
