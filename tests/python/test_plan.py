@@ -189,3 +189,15 @@ def test_settings() -> None:
     svod.clear_caches()
     assert {"live", "cached", "peak"} == svod.memory()["CPU"].keys()
     assert svod.caches() == {"kernels": 0, "schedules": 0, "packs": svod.caches()["packs"]}
+
+
+def test_d1_instances_share_what_comes_from_outside() -> None:
+    x = svod.Tensor([1.0, 2.0])
+    plan = svod.prepare(x + 1, x)
+    other = plan.instance()
+    other.execute()
+    assert other.outputs[0].tolist() == [2, 3] and other.outputs[1].tolist() == [1, 2]
+    with pytest.raises(svod.StaleError):
+        plan.outputs[0].tolist()
+    plan.execute()
+    assert plan.outputs[1].tolist() == [1, 2]

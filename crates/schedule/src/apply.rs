@@ -178,7 +178,9 @@ type Step<T = ()> = Result<T, String>;
 
 impl StageState {
     fn new(stage: &Stage) -> Self {
-        let own = contraction::axes_of_stage(stage);
+        let mut own = contraction::axes_of_stage(stage);
+        // The rows of a sort come before what is sorted.
+        own.sort_by_key(|axis| stage.sorts(*axis));
         let serial = |&axis| LoopState {
             axis,
             part: 0,
@@ -311,6 +313,10 @@ impl Scheduled {
         for (i, a) in new.iter().enumerate() {
             if new[i + 1..].iter().any(|b| b.axis == a.axis && b.step > a.step) {
                 return Err("an inner part of a split axis would run outside its outer part".into());
+            }
+            let sorted = |l: &LoopState| self.kernel.stages[index].sorts(l.axis);
+            if sorted(a) && a.runs != Runs::Task && !new[i + 1..].iter().all(sorted) {
+                return Err("the rows of a sort are outside of what is sorted".into());
             }
             if a.runs == Runs::Task && new[..i].iter().any(|b| b.runs != Runs::Task) {
                 return Err("task loops come first".into());

@@ -282,6 +282,13 @@ pub struct Kernel {
     pub stages: Vec<Stage>,
 }
 
+impl Stage {
+    /// Whether this is a sort, and an axis that of its points or of their places: all others are around them.
+    pub fn sorts(&self, axis: AxisId) -> bool {
+        matches!(self.body, Body::Sort { along, to, .. } if axis == along || axis == to)
+    }
+}
+
 impl Kernel {
     /// Whether a stage is a fold of which parts can be computed apart, and combined by one scalar operation
     /// for each carry.

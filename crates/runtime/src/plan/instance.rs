@@ -13,13 +13,14 @@ use svod_device::{Buffer, Storage, StorageId};
 use svod_ir::graph::{LeafClass, LeafData};
 
 /// An instance with these buffers, allocated; those that runs may replace only if it is to `own`
-/// them from the start.
+/// them from the start. Another one `of` a plan shares with it what comes from outside.
 pub(super) fn plan(
     shared: Arc<Shared>,
     buffers: Vec<Arc<Buffer>>,
     inputs: Vec<Arc<Memory>>,
     mut run: Run,
     own: bool,
+    of: Option<&ExecutionPlan>,
 ) -> Result<ExecutionPlan> {
     // Values that are still to come are asked for at the first run.
     match run.prepare(&shared, &buffers, shared.pool().threads()) {
@@ -31,6 +32,9 @@ pub(super) fn plan(
     }
     let content = Arc::default();
     let output = |(i, at): (usize, &usize)| {
+        if let Some(plan) = of.filter(|_| shared.roles[*at] == Role::Given) {
+            return plan.outputs[i].clone();
+        }
         let memory = Memory::new(buffers[*at].clone(), LeafClass::Output);
         Arc::new(memory.with_lock(&content).with_shape(shared.output_shapes.get(i)))
     };
@@ -87,5 +91,5 @@ pub(super) fn another(plan: &ExecutionPlan) -> Result<ExecutionPlan> {
             false => own(buffer),
         })
         .collect::<Result<Vec<_>>>()?;
-    self::plan(plan.shared.clone(), buffers, inputs, run.another(), true)
+    self::plan(plan.shared.clone(), buffers, inputs, run.another(), true, Some(plan))
 }

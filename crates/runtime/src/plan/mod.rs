@@ -43,7 +43,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use svod_device::{Buffer, DeviceSpec};
-use svod_ir::graph::{Leaf, LeafClass, LeafData, Shape};
+use svod_ir::graph::{Leaf, Shape};
 use svod_ir::size::{BoundVariable, Variable};
 
 /// What all instances of a plan share.
@@ -389,8 +389,9 @@ impl ExecutionPlan {
 
     fn set_valid(&self, valid: bool) {
         self.valid.store(valid, Ordering::Release);
-        let own = self.outputs.iter().filter(|m| m.class() == LeafClass::Output);
-        own.for_each(|m| m.set_valid(valid));
+        // What comes from outside no run writes.
+        let written = self.outputs.iter().zip(&self.shared.outputs).filter(|(_, at)| self.shared.roles[**at] != Role::Given);
+        written.for_each(|(memory, _)| memory.set_valid(valid));
     }
 
     /// Holds the instance, sets inputs and variables, and runs.

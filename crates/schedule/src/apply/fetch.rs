@@ -56,7 +56,7 @@ impl Scheduled {
         let Some(l) = named.filter(|l| state.loops[*l].runs == Runs::Serial) else {
             return Err("only a serial loop fetches ahead".into());
         };
-        if matches!(own.body, Body::Sort { along, to, .. } if axis == along || axis == to) {
+        if own.sorts(axis) {
             return Err("a sort brings its own loops".into());
         }
         let var = &self.kernel.axes[axis.index()].var;

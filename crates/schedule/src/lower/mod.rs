@@ -379,7 +379,7 @@ impl<'s> Lowerer<'s> {
             return Ok(Vec::new());
         }
         let Some(head) = nest.loops.first() else { return self.point(&nest) };
-        if self.sorts(nest.stage, head.axis) {
+        if self.s.kernel.stages[nest.stage].sorts(head.axis) {
             return self.sort_row(&nest);
         }
         if self.s.stages[nest.stage].micro.is_some() {

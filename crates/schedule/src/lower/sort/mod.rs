@@ -168,11 +168,6 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Whether a loop is over the points or places of a sort.
-    pub(super) fn sorts(&self, stage: usize, axis: AxisId) -> bool {
-        matches!(self.s.kernel.stages[stage].body, Body::Sort { along, to, .. } if axis == along || axis == to)
-    }
-
     /// Sorts one row in scratch memory.
     pub(super) fn sort_row(&mut self, nest: &Nest) -> Step {
         let order = self.order(nest.stage)?;
