@@ -388,3 +388,25 @@ def test_analysis_tells_of_the_schedule_of_the_present_size():
         item = next(i for i in plan.analysis()["items"] if i["analysis"] and i["analysis"]["flops"])
         flops.append(item["analysis"]["flops"])
     assert flops[0] < 8 * 2 * 512 * 1000 and flops[1] >= 2 * 512 * 512 * 1000
+
+
+def test_rows_of_a_sort_are_around_it() -> None:
+    a = np.random.default_rng(0).integers(-99, 99, (40, 30)).astype(np.float32)
+    x = svod.Tensor(a)
+    for options in ({"strategy": "none"}, {"schedules": {0: svod.Schedule("")}}, {"beam": 1}):
+        plan = svod.prepare(x.sort(0)[0], x.argsort(0), **options)
+        plan.execute()
+        np.testing.assert_array_equal(plan.outputs[0].numpy(), np.sort(a, 0))
+        np.testing.assert_array_equal(plan.outputs[1].numpy(), np.argsort(a, 0, kind="stable"))
+    with pytest.raises(svod.ScheduleError, match="the rows of a sort are outside of what is sorted"):
+        x.sort(0)[0].prepare(schedules={0: "reorder out out.a0.0 out.a1.0 out.a2.0"})
+
+
+def test_a_long_chain_takes_several_vectors_at_once() -> None:
+    x = svod.rand(8192).realize()
+    y, short = x, (x + x) * 0.5
+    for _ in range(80):
+        y = (y + x) * 0.5
+    text = str(y.prepare(target="x86-64-v3").kernels[0].schedule)
+    assert "by 32 rest" in text and "vector" in text, text
+    assert "by 8 rest" in str(short.prepare(target="x86-64-v3").kernels[0].schedule)

@@ -9,14 +9,16 @@
 //! A *slot* is the time of one vector addition, two of which begin in a cycle on most processors;
 //! other instructions count as so many slots. Units of different kinds, for arithmetic of vectors and of scalars,
 //! loads and stores, work side by side, in each loop on its own ([`ports`]). What a loop needs of values from
-//! outside stays in registers as far as there are some. The time of a phase has a part for instructions, for
-//! the longest chain of those that wait for one another, and for memory; memory costs by the cache in
+//! outside stays in registers as far as there are some. Rounds of a loop overlap as far as a processor looks ahead, so
+//! that a body which is one long chain waits for its results. The time of a phase has a part for instructions, for the
+//! longest chain of those that wait for one another in all rounds, and for memory; memory costs by the cache in
 //! which what is touched fits, as in the roofline model (Williams et al. 2009).
 
 mod count;
+mod ops;
 mod ports;
 
-pub use count::slots_of;
+pub use ops::slots_of;
 
 use super::Lowered;
 use crate::expr::ParamId;
@@ -181,7 +183,7 @@ impl Machine {
             registers: target.into(),
             levels: vec![
                 level(target.l2 * 3 / 4, width * 2e9, width * 2e9 * each),
-                level(target.l3, 30e9, 25e9 * each),
+                level(target.l3, 40e9, 32e9 * each),
                 Level { bytes: f64::INFINITY, single: 20e9, all: 20e9 * each.sqrt() },
             ],
             hand_over: 2e-6,

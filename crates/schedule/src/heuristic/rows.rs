@@ -4,7 +4,7 @@ use super::cost::{contiguous, cost, extent, loads_only_constants, round_up, step
 use super::transpose::crossed;
 use super::{Choice, TASK, is_output};
 use crate::contraction::{axes_of, scans, stage_axes};
-use crate::estimate::code_of_stage;
+use crate::estimate::{code_of_stage, longest_chain};
 use crate::lower::{LONGEST_SUM, cascades};
 use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
 use svod_ir::expr::{Expr, ExprId, Mem};
@@ -26,6 +26,16 @@ const LAID_OUT: i64 = 16;
 const FEWEST_STEPS: i64 = 16;
 /// Instructions of a loop's body at most for it to be laid out several times.
 const UNROLLED: u32 = 320;
+/// Operations of a body that is laid out several times wherever it fits.
+const SHORT: i64 = 12;
+/// Vectors whose long chains of operations are computed side by side.
+const CHAINS: i64 = 4;
+/// Operations that two units of a processor begin while one of them is computed.
+const LATENCY: i64 = 8;
+/// Instructions that a processor has in flight.
+const AHEAD: i64 = 256;
+/// Instructions of a map at least for which more code is worth the time to compile it.
+const WORTH_MORE_CODE: i64 = 1 << 18;
 /// Rows that read something for which a copy that lies better is worth making.
 const ROWS_WORTH_A_COPY: i64 = 16;
 
@@ -313,7 +323,7 @@ impl Choice<'_> {
     }
 
     /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few
-    /// (`vectors`) of them at once where that fills the pipeline: folds, and bodies of few operations.
+    /// (`vectors`) of them at once where that fills the pipeline: folds, bodies of few operations, and long chains.
     /// Gives the steps that bind the new loops, to be taken once they are in order.
     pub(super) fn vectorize(
         &mut self,
@@ -349,7 +359,11 @@ impl Choice<'_> {
                 binds.push(Opt::Rfactor { at: outer.clone() });
             }
         };
-        if extent(k, axis) >= vectors * lanes && (fold || cost(k) <= 12 || k.is_plain_fold(stage)) && vectors > 1 {
+        let short = fold || cost(k) <= SHORT || k.is_plain_fold(stage);
+        // Operation by operation: a processor does not see the next of several long chains that follow one another.
+        let chains = !short && extent(k, axis) >= CHAINS * lanes && waits(k, stage);
+        let lanes = if chains { CHAINS * lanes } else { lanes };
+        if extent(k, axis) >= vectors * lanes && short && vectors > 1 {
             cut(self, vectors * lanes, To::Unroll);
         }
         cut(self, lanes, To::Vector);
@@ -402,6 +416,17 @@ pub(super) fn unrolled(k: &Kernel, stage: usize) -> i64 {
         Body::Fold { carries, .. } => (room.min(4) / carries.len().max(1) as i64).max(1),
         _ => room.min(4),
     }
+}
+
+/// Whether a map of much work computes values that wait for one another, in a body so long that a processor does not
+/// see enough of the next round meanwhile.
+fn waits(k: &Kernel, stage: usize) -> bool {
+    let points = stage_axes(k, stage).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+    let code = i64::from(code_of_stage(k, &k.stages[stage]));
+    // Of `1 + AHEAD / code` rounds at once, a round takes longer than twice its instructions.
+    let waits = i64::from(longest_chain(k, stage)) * LATENCY > 2 * (code + AHEAD);
+    let map = matches!(k.stages[stage].body, Body::Map(_));
+    map && waits && points.saturating_mul(code) >= WORTH_MORE_CODE
 }
 
 /// The axis along which most of a stage's reads and writes are contiguous.

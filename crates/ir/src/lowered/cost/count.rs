@@ -2,7 +2,8 @@
 
 mod memory;
 
-use super::ports::{Port, Ports};
+use super::ops::{FORWARD, LATENCY, latency, slots_of};
+use super::ports::{AHEAD, Port, Ports};
 use super::{Cost, Registers};
 use crate::alu::Alu;
 use crate::expr::{Expr, ExprId, Mem, ParamId, TempId};
@@ -12,15 +13,6 @@ use crate::size::{Size, Variable};
 use memory::{Access, How, STREAM, Touch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use svod_dtype::DType;
-
-/// Slots from the start of a float addition to its result: four cycles.
-const LATENCY: f64 = 8.0;
-
-/// Slots until what was stored to scratch can be loaded again.
-const FORWARD: f64 = 10.0;
-
-/// Instructions that a processor has in flight.
-const AHEAD: f64 = 256.0;
 
 /// The share in which a condition on data holds.
 const LIKELY: f64 = 1.0 / 16.0;
@@ -142,10 +134,20 @@ impl<'a> Counter<'a> {
         self.blocks[at].add(port, self.share * slots);
     }
 
+    /// Notes a chain of instructions inside of the first `depth` frames.
+    fn wait(&mut self, depth: usize, chain: f64) {
+        let (at, rounds) = (self.block(depth), self.times(self.innermost(depth).map_or(0, |at| at + 1)));
+        self.blocks[at].wait(chain, self.share * rounds);
+    }
+
     /// The innermost serial loop among the first `depth` frames, counted from 1.
     fn block(&self, depth: usize) -> usize {
-        let serial = |at: &usize| !self.frames[*at].grid && self.frames[*at].kind == LoopKind::Serial;
-        (0..depth).rev().find(serial).map_or(0, |at| self.numbers[at] + 1)
+        self.innermost(depth).map_or(0, |at| self.numbers[at] + 1)
+    }
+
+    /// The frame of the innermost serial loop among the first `depth`.
+    fn innermost(&self, depth: usize) -> Option<usize> {
+        (0..depth).rev().find(|at| !self.frames[*at].grid && self.frames[*at].kind == LoopKind::Serial)
     }
 
     /// A size where counters are at their middle; never negative.
@@ -250,6 +252,8 @@ impl<'a> Counter<'a> {
             }
         }
         let mut masks: FxHashMap<ExprId, Mask> = FxHashMap::default();
+        // The longest chain of instructions that ends with a node, in the loop in which it is computed.
+        let mut chains: FxHashMap<ExprId, (usize, f64)> = FxHashMap::default();
         let mut ordered = ids;
         // Operands have smaller numbers than their users.
         ordered.sort_unstable();
@@ -318,10 +322,17 @@ impl<'a> Counter<'a> {
                 Expr::Load { from: Mem::Temp(..), .. } => mask & !LANES & !(self.laid_out() & !named),
                 _ => mask & !LANES,
             };
+            let depth = self.depth_of(of);
+            let block = self.block(depth);
+            let before = operands.iter().filter_map(|o| chains.get(o)).filter(|(at, _)| *at == block);
+            let mut chain = before.fold(0.0, |longest: f64, (_, chain)| longest.max(*chain));
             if !fused.contains(&id) {
                 let times = self.extent_of(of).1;
-                self.add(port, self.depth_of(of), times * slots);
+                self.add(port, depth, times * slots);
+                chain += latency(self.phase, node);
+                self.wait(depth, chain);
             }
+            chains.insert(id, (block, chain));
         }
         self.reload(&ordered, &masks);
         let own = index.iter().fold(0, |m, i| m | masks.get(i).copied().unwrap_or(0));
@@ -567,24 +578,4 @@ fn stores(phase: &Phase) -> Vec<FxHashSet<usize>> {
     let mut found = vec![FxHashSet::default(); phase.temps.len()];
     walk(&phase.body, &mut phase.grid.len(), &mut Vec::new(), &mut found);
     found
-}
-
-/// Slots of one vector of an operation; of some, of each lane.
-pub fn slots_of(op: Alu, float: bool, lanes: f64) -> f64 {
-    match op {
-        Alu::Div | Alu::Recip => 10.0,
-        Alu::Sqrt => 14.0,
-        // Integers are divided lane by lane.
-        Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod if !float => 10.0 * lanes.clamp(1.0, 16.0),
-        Alu::FloorDiv | Alu::FloorMod | Alu::Rem => 14.0,
-        Alu::Exp | Alu::Exp2 => 22.0,
-        Alu::Log | Alu::Log2 => 28.0,
-        Alu::Sin | Alu::Cos => 34.0,
-        Alu::Tanh => 34.0,
-        Alu::Erf => 38.0,
-        Alu::Tan => 50.0,
-        Alu::Pow => 70.0,
-        Alu::Max | Alu::Min if float => 2.0,
-        _ => 1.0,
-    }
 }
