@@ -390,7 +390,8 @@ impl ExecutionPlan {
     fn set_valid(&self, valid: bool) {
         self.valid.store(valid, Ordering::Release);
         // What comes from outside no run writes.
-        let written = self.outputs.iter().zip(&self.shared.outputs).filter(|(_, at)| self.shared.roles[**at] != Role::Given);
+        let written =
+            self.outputs.iter().zip(&self.shared.outputs).filter(|(_, at)| self.shared.roles[**at] != Role::Given);
         written.for_each(|(memory, _)| memory.set_valid(valid));
     }
 
