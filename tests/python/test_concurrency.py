@@ -276,8 +276,8 @@ def test_ctrl_c_while_other_threads_run() -> None:
 
     other = threading.Thread(target=work)
     other.start()
-    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         long.execute()
     other.join(PATIENCE)
     assert not other.is_alive() and len(results) == RUNS and all(results)

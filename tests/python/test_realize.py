@@ -151,10 +151,11 @@ def test_d3_an_interrupted_run_leaves_no_result() -> None:
     plan.execute()
     before = signal.signal(signal.SIGALRM, stop)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.02)
         with pytest.raises(Stop):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
             plan.execute()
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     for read in (plan.outputs[0].numpy, lambda: (plan.outputs[0] + 1).numpy()):
         with pytest.raises(svod.StaleError):
