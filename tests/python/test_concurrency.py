@@ -276,9 +276,13 @@ def test_ctrl_c_while_other_threads_run() -> None:
 
     other = threading.Thread(target=work)
     other.start()
-    with pytest.raises(KeyboardInterrupt):
+
+    def interrupted() -> None:
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         long.execute()
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     other.join(PATIENCE)
     assert not other.is_alive() and len(results) == RUNS and all(results)
 

@@ -149,11 +149,15 @@ def test_d3_an_interrupted_run_leaves_no_result() -> None:
     x = svod.Tensor(np.eye(256, dtype=np.float32))
     plan = svod.iterate(1000, lambda _, v: (v @ x).contiguous(), x).prepare(inputs=[x], threads=1)
     plan.execute()
+
+    def interrupted() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        plan.execute()
+
     before = signal.signal(signal.SIGALRM, stop)
     try:
         with pytest.raises(Stop):
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
-            plan.execute()
+            interrupted()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
