@@ -158,10 +158,10 @@ def test_products_err_no_more_than_those_of_numpy_in_the_mean(name: str, depth: 
         exact = a.astype(wide) @ b.astype(wide)
         of_draw = [np.mean((given - exact) ** 2) for given in ((svod.Tensor(a) @ svod.Tensor(b)).numpy(), a @ b)]
         squares += np.array(of_draw, float) / np.mean(exact.astype(float) ** 2)
-    # NumPy's own error depends on the processor, for which its BLAS has other kernels, by up to two thirds. Beside those
-    # for AVX2 it is 1.15 times as much at most.
+    # NumPy's own error depends on the processor, for which its BLAS has kernels of its own. Beside those for AVX2 it is
+    # 1.15 times as much at most, beside those for SSE2 nearly twice.
     mine, other = np.sqrt(squares)
-    assert mine <= 1.8 * other, (mine, other)
+    assert mine <= 2 * other, (mine, other)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
