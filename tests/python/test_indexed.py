@@ -130,6 +130,30 @@ def test_the_first_few() -> None:
     assert svod.Tensor(x).topk(0)[0].shape == (3, 0)
 
 
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int8", "uint16", "int32", "uint32", "int64", "uint64"]
+)
+def test_short_rows_are_sorted_by_counting(dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    for shape in ((5, 9), (3, 1), (1, 64), (7, 63), (4, 65), (2, 3, 17), (33, 8), (0, 9), (3, 0)):
+        if dtype.startswith("float"):
+            a = rng.standard_normal(shape).round(1).astype(dtype)
+            a.flat[: min(a.size, 4)] = [np.nan, -np.inf, -0.0, 0.0][: a.size]
+        else:
+            ends = np.iinfo(dtype)
+            a = rng.integers(ends.min, ends.max, shape, dtype=dtype, endpoint=True)
+            a.flat[::2] = a.flat[-1] if a.size else 0
+        x = svod.Tensor(a)
+        for axis in range(a.ndim):
+            np.testing.assert_array_equal(x.sort(axis)[0].numpy(), np.sort(a, axis))
+            np.testing.assert_array_equal(x.argsort(axis).numpy(), np.argsort(a, axis, kind="stable"))
+        if a.shape[-1] > 3:
+            np.testing.assert_array_equal(
+                x.sort(-1, descending=True)[0][..., :3].numpy()[..., ::-1], np.sort(a)[..., -3:]
+            )
+            np.testing.assert_array_equal(x.cast("float64").topk(3)[0].isnan().sum().item(), min(np.isnan(a).sum(), 3))
+
+
 def test_searchsorted_and_unique() -> None:
     x = np.sort(data((1000,), "int32"))
     v = data((7, 9), "int32", 3)

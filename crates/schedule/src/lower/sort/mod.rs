@@ -3,8 +3,10 @@
 //! A pass counts how often each digit occurs, and moves each point to where those with its digit
 //! go. A row is sorted by one task in scratch memory, or, in blocks, by several: then each block
 //! counts in one phase and, knowing the counts of all, moves in the next. Of a row much longer than
-//! the places wanted, only the points that may be among the first are sorted ([`select`]).
+//! the places wanted, only the points that may be among the first are sorted ([`select`]); few points are counted
+//! instead ([`rank`]).
 
+mod rank;
 mod select;
 
 use super::{Lowerer, Nest, Span, Step};
@@ -171,6 +173,9 @@ impl Lowerer<'_> {
     /// Sorts one row in scratch memory.
     pub(super) fn sort_row(&mut self, nest: &Nest) -> Step {
         let order = self.order(nest.stage)?;
+        if rank::is_worth_it(&order) {
+            return self.rank(&order, nest);
+        }
         if select::is_worth_it(&order) {
             return self.select(&order, nest);
         }
