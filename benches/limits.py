@@ -26,7 +26,7 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 @dataclass(frozen=True)
 class Limits:
-    """FLOP/s, and bytes/s where results are written and where they are few; 0 where unknown."""
+    """FLOP/s in f32, and bytes/s where results are written and where they are few; 0 where unknown."""
 
     flops: float
     source: str
@@ -36,7 +36,8 @@ class Limits:
 
     def seconds(self, case: Case) -> float | None:
         """No program can be faster; None where neither bound applies, as the operands stay in cache."""
-        bounds = [case.flops / self.flops] if self.flops and case.flops else []
+        flops = self.flops / 2 if case.doubles else self.flops
+        bounds = [case.flops / flops] if flops and case.flops else []
         total = case.reads + case.writes
         rate = self.copy if case.writes > case.reads / 16 else self.read
         if rate and total > self.cache:

@@ -21,7 +21,7 @@ class Case:
     constants that follow them. `flops` counts additions and multiplications of contractions, `reads`
     and `writes` bytes of memory: operands read once, results written once. A result may be off by
     `tolerance` times the largest value of the reference. `compiling` cases are there for the time of
-    their first result.
+    their first result. A vector holds half as many numbers where `doubles` are computed with.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Case:
     writes: float = 0
     tolerance: float = 1e-4
     compiling: bool = False
+    doubles: bool = False
 
     def matches(self, wanted: Sequence[str]) -> bool:
         """Whether a word is one of the groups or the beginning of the name."""

@@ -51,6 +51,7 @@ def typed(dtype: str, n: int, tolerance: float) -> Case:
         reads=2 * size * n**2,
         writes=size * n**2,
         tolerance=tolerance,
+        doubles=dtype == "float64",
     )
 
 
