@@ -302,3 +302,21 @@ def test_arguments_come_in_the_order_of_pytorch() -> None:
     assert x.conv2d(w, None, 2, 1).shape == x.conv2d(w, stride=2, padding=1).shape == (1, 4, 5, 5)
     assert x.max_pool2d(3, 2, 1).shape == x.avg_pool2d(3, 2, 1).shape == (1, 2, 5, 5)
     assert x.conv_transpose2d(svod.rand(2, 4, 3, 3), None, 2, 1, 1).shape == (1, 4, 18, 18)
+
+
+@pytest.mark.parametrize(
+    "case", [(4, 16, 32, 28, 3, 1), (3, 9, 12, 13, 3, 1), (8, 32, 20, 14, 5, 2), (2, 3, 16, 17, 3, 0)]
+)
+def test_gradients_of_kernels_are_products_of_channels(case: tuple[int, ...]) -> None:
+    batch, channels, out, size, kernel, padding = case
+    x, after = data(batch, channels, size, size), size + 2 * padding - kernel + 1
+    dy = data(batch, out, after, after)
+    images, of_result = svod.Tensor(x), svod.Tensor(dy)
+    gradient = images.permute(1, 0, 2, 3).conv2d(of_result.permute(1, 0, 2, 3), padding=padding)
+    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding))).astype(np.float64)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (after, after), (2, 3))
+    expected = np.einsum("bcijyx,boyx->coij", windows, dy.astype(np.float64))
+    plan = gradient.prepare(inputs=[images, of_result])
+    plan.execute()
+    np.testing.assert_allclose(plan.outputs[0].numpy(), expected, rtol=1e-3, atol=1e-3)
+    assert len(plan.kernels) == 1 and plan.kernels[0].name.startswith("matmul")

@@ -17,16 +17,19 @@ use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::kernel::{Axis, AxisId, Body, Emit, Kernel, Monoid, Out, Param, Stage};
 use svod_ir::size::{Size, Variable};
 
+/// Points of an axis that fill a tile's rows or columns.
+pub(crate) const NARROWEST: i64 = 8;
+
 /// The roles of a contraction stage's operands and axes. Axes with no role here are outer loops.
 #[derive(Clone, Debug)]
 pub(crate) struct Contraction {
     /// The operand with the rows.
     pub a: ExprId,
-    /// The operand with the columns; the stage's last axis of all is its own.
+    /// The operand with the columns, which come after the rows.
     pub b: ExprId,
-    /// The innermost axis that only `a` has.
+    /// The innermost axis that only `a` has, of those that fill a tile if any does.
     pub m: AxisId,
-    /// The innermost axis that only `b` has.
+    /// The innermost axis that only `b` has, likewise.
     pub n: AxisId,
     /// The innermost summed axis that both have.
     pub k: AxisId,
@@ -49,14 +52,19 @@ pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
     let stage = &kernel.stages[stage];
     let Body::Fold { axes, carries, .. } = &stage.body else { return None };
     let (mut a_axes, mut b_axes) = (axes_of(kernel, a), axes_of(kernel, b));
-    let last_kept =
-        |of: &[AxisId], other: &[AxisId]| stage.over.iter().rposition(|x| of.contains(x) && !other.contains(x));
-    if last_kept(&a_axes, &b_axes)? > last_kept(&b_axes, &a_axes)? {
+    // Taps of a kernel's gradient, or a few heads, fill no tile: the channels beside them may.
+    let wide = |x: &AxisId| kernel.axes[x.index()].extent.upper_bound() >= Some(NARROWEST);
+    let innermost = |of: &[AxisId], other: &[AxisId]| {
+        let own = |x: &AxisId| of.contains(x) && !other.contains(x);
+        stage.over.iter().rposition(|x| own(x) && wide(x)).or_else(|| stage.over.iter().rposition(own))
+    };
+    let (mut m, mut n) = (innermost(&a_axes, &b_axes)?, innermost(&b_axes, &a_axes)?);
+    if m > n {
         std::mem::swap(&mut a, &mut b);
         std::mem::swap(&mut a_axes, &mut b_axes);
+        std::mem::swap(&mut m, &mut n);
     }
-    let m = stage.over[last_kept(&a_axes, &b_axes)?];
-    let n = stage.over[last_kept(&b_axes, &a_axes)?];
+    let (m, n) = (stage.over[m], stage.over[n]);
     let depth: Vec<AxisId> = axes.iter().copied().filter(|x| a_axes.contains(x) && b_axes.contains(x)).collect();
     let k = *depth.last()?;
     Some(Contraction { a, b, m, n, k, depth, acc: carries[0].dtype, pairs, a_axes, b_axes })

@@ -16,7 +16,7 @@
 //! whose depth is channels and taps. The points that lie between rows (fewer than there are taps) are
 //! computed and read by nobody.
 
-use super::{add_axis, axes_of, factors};
+use super::{Contraction, add_axis, axes_of, factors, recognise};
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
@@ -61,10 +61,15 @@ pub(crate) fn windows(kernel: &Kernel, stage: usize) -> Option<Windows> {
 const MAX_WASTE: i64 = 4;
 
 /// Whether a stage is a convolution whose flat axis is mostly points of its own: so it is not where
-/// the taps are the larger image, as in the gradient of a kernel.
+/// the taps are the larger image, as in the gradient of a kernel, which is a product of channels for each of its points.
 pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
     let Some(found) = windows(kernel, stage) else { return false };
     let extent = |s: &Slide| kernel.axes[s.kept.index()].extent.upper_bound();
+    let by_channels = |c: Contraction| found.slides.iter().all(|s| s.kept != c.m && s.kept != c.n);
+    let few = |s: &Slide| s.tap.is_some_and(|tap| extent(s) < kernel.axes[tap.index()].extent.upper_bound());
+    if found.slides.iter().all(few) && recognise(kernel, stage).is_some_and(by_channels) {
+        return false;
+    }
     match &found.slides[..] {
         [.., rows, columns] => {
             let (Some(rows), Some(own)) = (extent(rows), extent(columns)) else { return true };

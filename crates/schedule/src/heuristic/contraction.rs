@@ -3,7 +3,7 @@
 use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
 use super::{Choice, TASK};
 use crate::apply::copied_by;
-use crate::contraction::{Contraction, pairs, recognise};
+use crate::contraction::{Contraction, NARROWEST, pairs, recognise};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use svod_dtype::DType;
 use svod_ir::kernel::{AxisId, Kernel};
@@ -53,7 +53,7 @@ const SUMS_IN_FLIGHT: i64 = 12;
 
 pub(crate) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
     let depth = c.depth.iter().fold(1, |n: i64, a| n.saturating_mul(extent(kernel, *a)));
-    extent(kernel, c.m) >= 2 && extent(kernel, c.n) >= 8 && depth >= 4
+    extent(kernel, c.m) >= 2 && extent(kernel, c.n) >= NARROWEST && depth >= 4
 }
 
 /// The schedule of contractions of widened bf16 whose depth goes in pairs, where the target has instructions
