@@ -57,8 +57,8 @@ impl MathOps<'_> {
         (q, self.select(is_none, none, rest))
     }
 
-    /// The whole quotient of numbers that are not negative, and the exact remainder, given the rounded quotient: less
-    /// than 2^mantissa.
+    /// The whole quotient of numbers that are not negative, and the exact remainder, given the rounded
+    /// quotient, which is less than 2^mantissa.
     fn step(&mut self, a: Val, d: Val, quotient: Val) -> (Val, Val) {
         let (zero, one) = (self.fconst(0.0), self.fconst(1.0));
         let q = self.b.alu(Alu::Floor, &[quotient]);
@@ -71,8 +71,8 @@ impl MathOps<'_> {
         (self.select(short, less, q), self.select(short, more, rest))
     }
 
-    /// The remainder of finite a by d > 0: that by d 2^k, with less of k in each round, as many digits of the quotient at
-    /// a time as are exact.
+    /// The remainder of finite a by d > 0: that by d 2^k, with less of k in each round, as many digits of the
+    /// quotient at a time as are exact.
     fn long_remainder(&mut self, a: Val, d: Val) -> Val {
         let digits = i64::from(self.float().mantissa_bits());
         let (bias, at_once) = (self.float().exponent_bias(), digits - 2);

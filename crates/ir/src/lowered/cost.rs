@@ -18,7 +18,8 @@ mod count;
 mod ops;
 mod ports;
 
-pub use ops::slots_of;
+pub use ops::{LATENCY, slots_of};
+pub use ports::AHEAD;
 
 use super::Lowered;
 use crate::expr::ParamId;

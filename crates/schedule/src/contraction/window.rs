@@ -262,6 +262,8 @@ pub(crate) struct Plane {
     pub rows: Option<AxisId>,
     /// The other flat axis.
     pub columns: AxisId,
+    /// The stage's flat axis.
+    pub flat: AxisId,
     /// The axis of the columns' phases, where there are several.
     pub phase: Option<AxisId>,
     /// Elements of a row.
@@ -416,7 +418,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
     let copy = Stage { name, over, body: Body::map(value), outs: vec![Out::Temp] };
     let (rows, reach) = rows.map_or((None, columns.reach), |r| (Some(r.kept), r.reach));
     let (overhang, width) = (columns.reach, width.as_const().unwrap_or(0));
-    Ok(Plane { copy, rows, columns: columns.kept, phase: phase_of_columns, width, reach, overhang })
+    Ok(Plane { copy, rows, columns: columns.kept, flat, phase: phase_of_columns, width, reach, overhang })
 }
 
 /// Changes the index at which every stage reads the value of stage `of`.

@@ -4,8 +4,8 @@
 //! rows at a time: by the row's reductions, and by the product with `v`. One kernel therefore holds
 //! both contractions, and the scores of all rows are never in memory (Rabe and Staats 2021; Dao et
 //! al. 2022). What is looked for is structure only: two contractions, and between them operations
-//! along one row and a reduction of it, or scores of several heads that outgrow what they are made of. With one row, one query of a decoder, each of the two
-//! is a product of a matrix and a vector.
+//! along one row and a reduction of it, or scores of several heads that outgrow what they are made of.
+//! With one row, one query of a decoder, each of the two is a product of a matrix and a vector.
 
 use super::is_contraction;
 use super::shapes::repeated_dims;

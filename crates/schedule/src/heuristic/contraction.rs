@@ -377,7 +377,9 @@ impl Grid {
     fn cost(&self, m: i64, t: i64, w: i64) -> f64 {
         let (down, across) = (tiles(m, self.rows), tiles(self.n, self.cols));
         let work = m.saturating_mul(self.n).saturating_mul(self.depth).saturating_mul(self.outer * self.several);
-        let wanted = (work / (8 * TASK)).clamp(1, 8).max((work / (128 * TASK)).min(MAX_TASKS));
+        // Two threads share what takes some microseconds.
+        let few = (work / (2 * TASK)).clamp(1, 2);
+        let wanted = (work / (8 * TASK)).clamp(few, 8).max((work / (128 * TASK)).min(MAX_TASKS));
         let copies =
             COPY / (w * self.cols * self.several) as f64 + FETCH[usize::from(self.constant)] / (t * self.rows) as f64;
         let columns = self.outer.saturating_mul(tiles(across, w));

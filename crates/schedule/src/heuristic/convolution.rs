@@ -41,7 +41,7 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
     if ![plane.columns].into_iter().chain(plane.rows).all(|a| over.contains(&a)) {
         return None;
     }
-    let fits = |c: &Contraction| worth_a_tile(&flat, c) && over.contains(&c.m) && c.n == plane.columns;
+    let fits = |c: &Contraction| worth_a_tile(&flat, c) && over.contains(&c.m) && c.n == plane.flat;
     let tiled = recognise(&flat, stage).filter(fits);
     if tiled.is_none() {
         // Nothing but rows is computed, so they may be whole vectors.

@@ -9,6 +9,7 @@ use crate::lower::{LONGEST_SUM, cascades};
 use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
+use svod_ir::lowered::cost::{AHEAD, LATENCY};
 
 /// Tasks of one kernel at most: more only cost time to hand out.
 pub(super) const MAX_TASKS: i64 = 256;
@@ -30,10 +31,6 @@ const UNROLLED: u32 = 320;
 const SHORT: i64 = 12;
 /// Vectors whose long chains of operations are computed side by side.
 const CHAINS: i64 = 4;
-/// Operations that two units of a processor begin while one of them is computed.
-const LATENCY: i64 = 8;
-/// Instructions that a processor has in flight.
-const AHEAD: i64 = 256;
 /// Instructions of a map at least for which more code is worth the time to compile it.
 const WORTH_MORE_CODE: i64 = 1 << 18;
 /// Rows that read something for which a copy that lies better is worth making.
@@ -424,7 +421,7 @@ fn waits(k: &Kernel, stage: usize) -> bool {
     let points = stage_axes(k, stage).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
     let code = i64::from(code_of_stage(k, &k.stages[stage]));
     // Of `1 + AHEAD / code` rounds at once, a round takes longer than twice its instructions.
-    let waits = i64::from(longest_chain(k, stage)) * LATENCY > 2 * (code + AHEAD);
+    let waits = f64::from(longest_chain(k, stage)) * LATENCY > 2.0 * (code as f64 + AHEAD);
     let map = matches!(k.stages[stage].body, Body::Map(_));
     map && waits && points.saturating_mul(code) >= WORTH_MORE_CODE
 }

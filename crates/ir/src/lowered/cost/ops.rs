@@ -5,7 +5,7 @@ use crate::expr::{Expr, Mem};
 use crate::lowered::{Home, Phase};
 
 /// Slots from the start of a float addition to its result: four cycles.
-pub(super) const LATENCY: f64 = 8.0;
+pub const LATENCY: f64 = 8.0;
 
 /// Slots until what was stored to scratch can be loaded again.
 pub(super) const FORWARD: f64 = 10.0;

@@ -5,7 +5,7 @@
 const APART: f64 = 0.25;
 
 /// Instructions that a processor has in flight.
-pub(super) const AHEAD: f64 = 256.0;
+pub const AHEAD: f64 = 256.0;
 
 /// A kind of unit of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
