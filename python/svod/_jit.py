@@ -468,8 +468,9 @@ def jit(
     are in this call. Tensors that the function finds elsewhere are constants, and what follows from constants alone
     is computed once. So are random numbers: those that the function draws are drawn when it is traced, and are
     the same in each call; draw them outside, and pass them. What the function does besides also happens only while
-    it is traced, which is more than once where what is known in a branch is needed. Looking at data there (`numpy()`, `float(t)`, `if t:`), and assigning to an argument or to a
-    tensor from outside, raises `TraceError`: return the new value.
+    it is traced, which is more than once where what is known in a branch is needed. Looking at data there (`numpy()`,
+    `float(t)`, `if t:`), and assigning to an argument or to a tensor from outside, raises `TraceError`: return
+    the new value.
 
     >>> import numpy as np, svod
     >>> n = svod.Variable("n", 1, 64)
