@@ -98,7 +98,7 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
                 in_order(axes) && !scan
             }
             Body::Map(_) | Body::Scatter { .. } => true,
-            Body::Sort { along, to, .. } => [a, b].iter().all(|x| *x != *along && *x != *to),
+            Body::Sort { .. } => !stage.sorts(a) && !stage.sorts(b),
         };
         if !fold_ok || !in_order(&stage.over) {
             return false;

@@ -439,7 +439,7 @@ impl Build<'_> {
     /// be cut in parts.
     fn two_passes(&self, element: ExprId, folded: &[AxisId], context: &Context) -> bool {
         let axis = crate::heuristic::contiguous(&self.kernel, &[element], &[], 0);
-        let inside = axis.is_some_and(|a| folded.contains(&a)) || self.axes_of(context).0.is_empty();
+        let inside = axis.is_some_and(|a| folded.contains(&a)) || self.axes_of(context).is_empty();
         inside && self.kernel.exprs.dtype(element) != DType::Bool
     }
 
@@ -452,7 +452,7 @@ impl Build<'_> {
         folded: Vec<AxisId>,
         context: &Context,
     ) -> Step<Body> {
-        let (over, _) = self.axes_of(context);
+        let over = self.axes_of(context);
         let dtype = self.kernel.exprs.dtype(element);
         let order = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };
         let fold = |dtype, element, op, result| Body::Fold {

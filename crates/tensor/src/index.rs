@@ -321,11 +321,13 @@ fn position(op: &'static str, i: &Size, axis: usize, extent: &Size) -> Result<Sl
 
 /// A position counted from the front; a negative one counts from the end.
 fn from_front(op: &'static str, i: &Size, extent: &Size) -> Result<Size> {
-    match () {
-        () if Size::ZERO.surely_le(i) => Ok(i.clone()),
-        () if i.surely_le(&Size::from(-1)) => Ok(extent + i),
-        () => Err(TensorError::shape(op, format!("whether index {i} is negative cannot be decided"))),
+    if Size::ZERO.surely_le(i) {
+        return Ok(i.clone());
     }
+    if i.surely_le(&Size::from(-1)) {
+        return Ok(extent + i);
+    }
+    Err(TensorError::shape(op, format!("whether index {i} is negative cannot be decided")))
 }
 
 /// The lesser of two sizes, where that is clear one of them.

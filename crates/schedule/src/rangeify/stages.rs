@@ -16,6 +16,16 @@ pub(super) struct Staged {
     index: Index,
 }
 
+/// What a dimension of a stage ranges over.
+enum Over {
+    /// An axis that there is.
+    Axis(AxisId),
+    /// An axis of its own, over all of the dimension.
+    Own,
+    /// The reader's index alone.
+    Nothing,
+}
+
 impl Build<'_> {
     /// A reduction inside the kernel: a stage over the axes that index it, and over axes of its own where an index is
     /// made of several.
@@ -26,25 +36,13 @@ impl Build<'_> {
         if let Some(known) = self.stage_load(node, &context.index) {
             return Ok(known);
         }
-        let shape = self.graph.nodes()[node as usize].shape_arc().clone();
-        let (mut axes_of, mut index) = (vec![None; shape.len()], context.index.clone());
-        for (d, extent) in shape.iter().enumerate() {
-            axes_of[d] = match self.own_axis(index[d]) {
-                // Indices that a mask hides may be outside.
-                _ if extent.as_const() == Some(1) => {
-                    index[d] = self.kernel.exprs.index(0i64);
-                    None
-                }
-                None if self.moves(index[d]) => {
-                    let (axis, at) = self.axis(extent)?;
-                    index[d] = at;
-                    Some(axis)
-                }
-                own => own,
-            };
-        }
+        let (over, index) = self.place(node, context, |this, at| match this.own_axis(at) {
+            Some(axis) => Over::Axis(axis),
+            None if this.moves(at) => Over::Own,
+            None => Over::Nothing,
+        })?;
         let body = self.fold(node, by, &axes, &Context { index: index.clone(), valid: None })?;
-        Ok(self.add_stage(node, &axes_of, index, body, &context.index))
+        Ok(self.add_stage(node, &over, index, body, &context.index))
     }
 
     /// A value that several passes over a row want: a stage over its own dimensions.
@@ -53,24 +51,40 @@ impl Build<'_> {
             return Ok(known);
         }
         // Rows are the axes of the kernel's output; other dimensions get axes of their own.
+        let (over, index) = self.place(node, context, |this, at| {
+            this.own_axis(at).filter(|axis| this.rows.contains(axis)).map_or(Over::Own, Over::Axis)
+        })?;
+        let value = self.operation(node, &Context { index: index.clone(), valid: None })?;
+        Ok(self.add_stage(node, &over, index, Body::map(value), &context.index))
+    }
+
+    /// The axis of each dimension of a node's stage, if it has one, and the index that these make; `of` says which axis
+    /// goes with a reader's index.
+    fn place(
+        &mut self,
+        node: NodeIndex,
+        context: &Context,
+        of: impl Fn(&Self, ExprId) -> Over,
+    ) -> Step<(Vec<Option<AxisId>>, Index)> {
         let shape = self.graph.nodes()[node as usize].shape_arc().clone();
-        let (mut axes, mut index) = (vec![None; shape.len()], context.index.clone());
+        let (mut over, mut index) = (vec![None; shape.len()], context.index.clone());
         for (d, extent) in shape.iter().enumerate() {
-            axes[d] = match self.own_axis(index[d]) {
-                _ if extent.as_const() == Some(1) => {
-                    index[d] = self.kernel.exprs.index(0i64);
-                    None
-                }
-                Some(axis) if self.rows.contains(&axis) => Some(axis),
-                _ => {
+            // Indices that a mask hides may be outside.
+            if extent.as_const() == Some(1) {
+                index[d] = self.kernel.exprs.index(0i64);
+                continue;
+            }
+            over[d] = match of(self, index[d]) {
+                Over::Axis(axis) => Some(axis),
+                Over::Nothing => None,
+                Over::Own => {
                     let (axis, at) = self.axis(extent)?;
                     index[d] = at;
                     Some(axis)
                 }
             };
         }
-        let value = self.operation(node, &Context { index: index.clone(), valid: None })?;
-        Ok(self.add_stage(node, &axes, index, Body::map(value), &context.index))
+        Ok((over, index))
     }
 
     pub(super) fn own_axis(&self, i: ExprId) -> Option<AxisId> {
@@ -85,10 +99,9 @@ impl Build<'_> {
         size.variables().iter().any(|v| self.kernel.axes.iter().any(|a| a.var == *v))
     }
 
-    /// The axes that an index is made of, and at which dimensions.
-    pub(super) fn axes_of(&self, context: &Context) -> (Vec<AxisId>, Vec<usize>) {
-        let found = context.index.iter().enumerate().filter_map(|(d, i)| self.own_axis(*i).map(|a| (a, d)));
-        found.unzip()
+    /// The axes that an index is made of.
+    pub(super) fn axes_of(&self, context: &Context) -> Vec<AxisId> {
+        context.index.iter().filter_map(|i| self.own_axis(*i)).collect()
     }
 
     /// Adds a stage of a node, with the axis of each of its dimensions that has one, at an index; the read of it.

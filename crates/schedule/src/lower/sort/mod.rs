@@ -16,7 +16,7 @@ use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Out, Param};
 use svod_ir::lowered::{Home, Loop, LoopKind, Phase, Stmt};
-use svod_ir::size::Size;
+use svod_ir::size::{Size, Variable};
 
 /// Bits of a digit of few points: its histogram costs less than they do, and fits a first-level
 /// cache together with the lines that a pass writes.
@@ -306,6 +306,14 @@ impl Lowerer<'_> {
     fn read(&mut self, array: &Array, at: Option<ExprId>) -> ExprId {
         let index = self.place(array, at);
         self.phase.exprs.load(array.dtype, array.mem, &index)
+    }
+
+    /// The elements of a vector in a register, combined.
+    fn all_lanes(&mut self, array: &Array, lanes: i64, op: Alu) -> Step<ExprId> {
+        let lanes = Variable::internal(&self.numbered("lanes"), 0, lanes - 1).map_err(|e| e.to_string())?;
+        let at = self.phase.exprs.index(&lanes);
+        let value = self.read(array, Some(at));
+        Ok(self.phase.exprs.add(Expr::Lanes { op, lanes, value }, array.dtype))
     }
 
     fn write(&mut self, array: &Array, at: Option<ExprId>, value: ExprId, valid: Option<ExprId>) -> Stmt {

@@ -6,7 +6,7 @@ use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::lowered::{Home, LoopKind};
-use svod_ir::size::{Size, Variable};
+use svod_ir::size::Size;
 
 /// So many points are few: each is compared with all others, which beyond takes longer than the histograms of a
 /// radix sort.
@@ -75,11 +75,7 @@ impl Lowerer<'_> {
                     Ok(vec![this.write(&before, Some(lane), new, None)])
                 })
             })?);
-            let name = this.numbered("lanes");
-            let var = Variable::internal(&name, 0, LANES - 1).map_err(|e| e.to_string())?;
-            let lane = this.phase.exprs.index(&var);
-            let value = this.read(&before, Some(lane));
-            let place = this.phase.exprs.add(Expr::Lanes { op: Alu::Add, lanes: var, value }, DType::I64);
+            let place = this.all_lanes(&before, LANES, Alu::Add)?;
             let place = this.phase.exprs.cast(DType::Index, place);
             let key = this.key_at(order, nest, &i)?;
             let position = this.phase.exprs.cast(order.position, own);

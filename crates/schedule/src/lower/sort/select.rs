@@ -7,9 +7,9 @@ use super::{Array, NARROW, Order, Range};
 use crate::lower::{Lowerer, Nest, Step};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId};
+use svod_ir::expr::ExprId;
 use svod_ir::lowered::{Home, LoopKind, Stmt};
-use svod_ir::size::{Size, Variable};
+use svod_ir::size::Size;
 
 /// Points of a block.
 const BLOCK: i64 = 64;
@@ -90,11 +90,7 @@ impl Lowerer<'_> {
                     Ok(vec![this.write(&acc, Some(at), new, None)])
                 })
             })?);
-            let name = this.numbered("lanes");
-            let var = Variable::internal(&name, 0, LANES - 1).map_err(|e| e.to_string())?;
-            let at = this.phase.exprs.index(&var);
-            let value = this.read(&acc, Some(at));
-            let value = this.phase.exprs.add(Expr::Lanes { op: Alu::Min, lanes: var, value }, order.dtype);
+            let value = this.all_lanes(&acc, LANES, Alu::Min)?;
             let at = this.phase.exprs.index(b);
             inner.push(this.write(least, Some(at), value, None));
             Ok(inner)
