@@ -415,8 +415,12 @@ impl Lowering<'_> {
         let along = |(var, count, now): &(Variable, i64, i64)| {
             let at = |n: i64| size.substitute(&|v: &Variable| (v == var).then(|| Size::from(n)));
             let first = now - now % lanes;
-            let visited = first + lanes <= *count && (at(1) - at(0)).as_const() == Some(1);
-            visited.then(|| (at(first), (now % lanes) as u32))
+            if first + lanes > *count {
+                return None;
+            }
+            let start = at(first);
+            let consecutive = (1..lanes).all(|n| (at(first + n) - &start).as_const() == Some(n));
+            consecutive.then(|| (start, (now % lanes) as u32))
         };
         self.laid_out.iter().find_map(along)
     }

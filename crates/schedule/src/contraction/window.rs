@@ -36,6 +36,8 @@ pub(crate) struct Slide {
     step: i64,
     /// `dilation * tap // stride` at least: below 0 for a tap that slides backwards.
     low: i64,
+    /// `dilation * tap` of the last tap.
+    last: i64,
 }
 
 /// The windows of a contraction stage.
@@ -165,7 +167,7 @@ fn slide(kernel: &Kernel, sizes: &[Size], kept: AxisId, summed: &[AxisId]) -> Op
     let last = tap.map_or(Some(0), |k| kernel.axes[k.index()].extent.as_const().map(|n| dilation * (n - 1).max(0)))?;
     let low = last.min(0).div_euclid(stride);
     let reach = last.max(0).div_euclid(stride) - low;
-    Some(Slide { kept, tap, stride, dilation, reach, step: per_kept, low })
+    Some(Slide { kept, tap, stride, dilation, reach, step: per_kept, low, last })
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
@@ -202,6 +204,27 @@ impl Slide {
     }
 }
 
+/// Where whole rows of the plane, in all phases, begin before the first place that a window reads or go on behind
+/// the last one, and the operand's mask does not say that it has nothing there: conditions on the place
+/// `stride * row + phase`, of which both sides are given, the smaller first.
+fn within(kernel: &Kernel, value: ExprId, s: &Slide, row: &Size, phase: &Size) -> Vec<(Size, Size)> {
+    let phases = if s.phase(kernel).is_some() { s.stride } else { 1 };
+    let extent = &kernel.axes[s.kept.index()].extent;
+    let place = (row + s.low) * s.stride + phase;
+    let masked =
+        |row: &Size, phases: std::ops::Range<i64>| phases.into_iter().all(|p| is_masked(kernel, value, s, row, p));
+    let mut found = Vec::new();
+    let first = s.last.min(0);
+    if !masked(&Size::ZERO, 0..first - s.low * s.stride) {
+        found.push((Size::from(first), place.clone()));
+    }
+    let after = s.last.max(0);
+    if !masked(&(extent + (s.reach - 1)), after % s.stride + 1..phases) {
+        found.push((place, (extent - 1) * s.stride + after));
+    }
+    found
+}
+
 /// How many columns at both ends of a plane's rows are 0 in all rows.
 fn shared_zeros(kernel: &Kernel, value: ExprId, columns: &Slide, width: i64) -> i64 {
     let zero = |column: i64| is_zero(kernel, value, columns, column);
@@ -213,10 +236,10 @@ fn shared_zeros(kernel: &Kernel, value: ExprId, columns: &Slide, width: i64) -> 
 /// all phases.
 fn is_zero(kernel: &Kernel, value: ExprId, slide: &Slide, row: i64) -> bool {
     let phases = if slide.phase(kernel).is_some() { slide.stride } else { 1 };
-    (0..phases).all(|phase| is_masked(kernel, value, slide, row, phase))
+    (0..phases).all(|phase| is_masked(kernel, value, slide, &Size::from(row), phase))
 }
 
-fn is_masked(kernel: &Kernel, value: ExprId, slide: &Slide, row: i64, phase: i64) -> bool {
+fn is_masked(kernel: &Kernel, value: ExprId, slide: &Slide, row: &Size, phase: i64) -> bool {
     let pool = &kernel.exprs;
     let zero = |c: &Const| *c == Const::zero(c.dtype());
     let mut value = value;
@@ -229,7 +252,7 @@ fn is_masked(kernel: &Kernel, value: ExprId, slide: &Slide, row: i64, phase: i64
         _ => return false,
     };
     let at = |id: ExprId| match pool.get(id) {
-        Expr::Index(size) => Some(slide.at(kernel, size, &Size::from(row), &Size::from(phase))),
+        Expr::Index(size) => Some(slide.at(kernel, size, row, &Size::from(phase))),
         _ => None,
     };
     let mut all = vec![mask];
@@ -375,11 +398,19 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
         let moved = |kernel: &Kernel, size: &Size| {
             places.iter().fold(size.clone(), |size, (s, row, phase)| s.at(kernel, &size, row, phase))
         };
+        let sides: Vec<(Size, Size)> =
+            places.iter().flat_map(|(s, row, phase)| within(kernel, found.value, s, row, phase)).collect();
         let mut pool = std::mem::take(&mut kernel.exprs);
-        let inside = empty.then(|| {
+        let mut inside: Vec<ExprId> = Vec::new();
+        if empty {
             let (column, end) = (pool.index(at.modulo(&width)), pool.index(read));
-            pool.alu(Alu::Lt, &[column, end])
-        });
+            inside.push(pool.alu(Alu::Lt, &[column, end]));
+        }
+        for (least, most) in sides {
+            let (least, most) = (pool.index(least), pool.index(most));
+            inside.push(pool.alu(Alu::Le, &[least, most]));
+        }
+        let inside = inside.into_iter().reduce(|a, b| pool.alu(Alu::And, &[a, b]));
         let value =
             pool.copy_with(&old, &[found.value], &|_| None, |to: &mut ExprPool, node, dtype| match (node, inside) {
                 (Expr::Index(size), _) => to.index(moved(kernel, &size)),

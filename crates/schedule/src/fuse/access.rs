@@ -256,7 +256,10 @@ impl Fuse<'_> {
     }
 
     fn want(&mut self, node: NodeIndex, kernel: NodeIndex, access: Access, reads: Reads) {
-        let output = self.kernels[kernel as usize].over.len() as u32;
+        let absorbed = &self.kernels[kernel as usize];
+        let output = absorbed.over.len() as u32;
+        // A chain without reductions of its rows has them along any axis of the output.
+        let rows = absorbed.rows.unwrap_or(if absorbed.chained { (1 << output.min(63)) - 1 } else { 0 });
         let slot = &mut self.wanted[node as usize];
         let is = fingerprint(&access);
         let Some(wanted) = slot else {
@@ -289,8 +292,10 @@ impl Fuse<'_> {
                 known.exact &= new.exact;
                 continue;
             }
-            // The same row in another pass over it, or another position altogether.
-            if !(known.exact && new.exact && (reduced(known) || reduced(new))) {
+            // The same row in another pass over it, or another position altogether: all of what rows are read at.
+            let pass = reduced(known) || reduced(new);
+            let of_rows = |d: &Dim| d.axes & rows != 0;
+            if !(known.exact && new.exact && pass && of_rows(known) == of_rows(new)) {
                 wanted.reads.scattered |= 1 << d.min(63);
             }
             if reduced(known) && !reduced(new) {

@@ -5,7 +5,7 @@
 //! scratch, from which what lies inside is stored.
 
 use super::{Lowerer, Nest, Step};
-use crate::contraction::recognise;
+use crate::contraction::{Contraction, recognise};
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem};
@@ -26,13 +26,32 @@ impl Lowerer<'_> {
         })
     }
 
-    /// The tile at the innermost loops of a contraction.
+    /// The tile at the innermost loops of a contraction, where that is inside of the region along the axes that the
+    /// tile does not cover.
     pub(super) fn tile(&mut self, nest: &Nest) -> Step {
+        let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
+        let kept = |axis: &&AxisId| **axis != found.m && **axis != found.n;
+        let mut inside = Vec::new();
+        for axis in self.s.kernel.stages[nest.stage].over.iter().filter(kept).filter(|axis| nest.env[axis].masked) {
+            let left = self.left(nest, *axis)?;
+            if left.bounds().0 < 1 {
+                let (zero, left) = (self.phase.exprs.index(0i64), self.phase.exprs.index(left));
+                inside.push(self.phase.exprs.alu(Alu::Lt, &[zero, left]));
+            }
+        }
+        let body = self.tile_inside(nest, &found)?;
+        let all = inside.into_iter().reduce(|a, b| self.phase.exprs.alu(Alu::And, &[a, b]));
+        Ok(match all {
+            Some(all) => vec![Stmt::If(all, body)],
+            None => body,
+        })
+    }
+
+    fn tile_inside(&mut self, nest: &Nest, found: &Contraction) -> Step {
         let Some(into) = self.s.stages[nest.stage].into else {
             let c = self.scratch_of_tile(nest)?;
             return Ok(vec![Stmt::Micro(self.micro(nest, c)?)]);
         };
-        let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
         let to = &self.s.kernel.stages[into.output].outs[0];
         let Out::Param { param, index } = to else { return Err("the tile's output is no parameter".into()) };
         let (param, index) = (*param, index.clone());
@@ -125,7 +144,7 @@ impl Lowerer<'_> {
     /// Points of an axis from the tile's first one to the end of the region.
     fn left(&self, nest: &Nest, axis: AxisId) -> Step<Size> {
         let placed = self.placed.get(&nest.stage).ok_or("a tile outside the loop its stage is computed in")?;
-        let ends = placed.ends.as_ref().ok_or("a tile that writes no output")?;
+        let ends = placed.ends.as_ref().ok_or("a stage without a tile")?;
         let over = &self.s.kernel.stages[nest.stage].over;
         let d = over.iter().position(|a| *a == axis).ok_or("no such axis")?;
         Ok(&ends[d] - &nest.env[&axis].base)

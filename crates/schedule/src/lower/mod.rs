@@ -342,7 +342,7 @@ impl<'s> Lowerer<'s> {
             let Span { base, remaining, masked } = &region[a];
             if *masked { (base + remaining).min(self.axis_extent(*a)) } else { base + remaining }
         };
-        let ends = into.then(|| over.iter().map(end).collect());
+        let ends = state.micro.is_some().then(|| over.iter().map(end).collect());
         let placed = Placed { temps, base, extents, ends, layout: state.layout, whole, overrun: None, offsets: None };
         self.placed.insert(stage, placed);
         let mut body = self.nest(Nest { stage, loops: state.loops.clone(), env: region, entered: Vec::new() })?;
