@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -378,3 +379,22 @@ def test_axes_of_scores_in_any_order(
     e = np.exp(np.einsum(scores, a.astype("float64"), b.astype("float64")) * 0.2)
     exact = np.einsum(mixed, e / e.sum(axis, keepdims=True), c.astype("float64"))
     np.testing.assert_allclose(plan.outputs[0].numpy(), exact, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["softmax(y yT) y", "softmax(y yT) x", "softmax(y xT) y", "softmax(x yT) y", "relu(y yT) y"]
+)
+@pytest.mark.parametrize("shape", [(33, 20), (2, 3, 128, 64)], ids=str)
+def test_operands_that_are_one_computed_value(shape: tuple[int, ...], spelling: str) -> None:
+    a = data(shape)
+    x = svod.Tensor(a).realize()
+    name, first, second, third = re.findall(r"\w+", spelling)
+    second = second[0]
+    y, exact = x.tanh(), np.tanh(a.astype(np.float64))
+    values, exacts = {"x": x, "y": y}, {"x": a.astype(np.float64), "y": exact}
+    scores = values[first] @ values[second].mT
+    product = exacts[first] @ np.swapaxes(exacts[second], -1, -2)
+    e = np.exp(product - product.max(-1, keepdims=True))
+    weights = e / e.sum(-1, keepdims=True) if name == "softmax" else np.maximum(product, 0)
+    found = (scores.softmax(-1) if name == "softmax" else scores.relu()) @ values[third]
+    np.testing.assert_allclose(found.numpy(), weights @ exacts[third], rtol=2e-5, atol=2e-4)

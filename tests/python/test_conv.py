@@ -320,3 +320,14 @@ def test_gradients_of_kernels_are_products_of_channels(case: tuple[int, ...]) ->
     plan.execute()
     np.testing.assert_allclose(plan.outputs[0].numpy(), expected, rtol=1e-3, atol=1e-3)
     assert len(plan.kernels) == 1 and plan.kernels[0].name.startswith("matmul")
+
+
+@pytest.mark.parametrize(
+    "case", [(1, 3, 8, (20, 20), (16, 16), 4), (2, 2, 4, (9, 8, 8), (7, 7, 7), 1), (1, 5, 6, (300,), (250,), 3)]
+)
+def test_kernels_of_many_taps_that_are_no_constants(case: tuple[Any, ...]) -> None:
+    batch, ins, outs, extents, taps, stride = case
+    x, w = data(batch, ins, *extents), data(outs, ins, *taps)
+    convolve = getattr(F, f"conv{len(extents)}d")
+    expected = reference(x, w, stride, [(0, 0)] * len(extents), 1, 1)
+    close(convolve(svod.Tensor(x), svod.Tensor(w), stride=stride), expected, atol=2e-4)

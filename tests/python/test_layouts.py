@@ -128,3 +128,17 @@ def test_many_alike_parts_are_joined_by_the_same_code(axis: int) -> None:
     ragged = [np.full((3, i % 4), i, np.float32) for i in range(150)]
     joined = svod.cat([svod.Tensor(part) for part in ragged], 1)
     np.testing.assert_array_equal(joined.numpy(), np.concatenate(ragged, 1))
+
+
+@pytest.mark.parametrize("fold", ["sum", "mean", "max", "argmax"])
+@pytest.mark.parametrize("parts", [2, 3, 4])
+@pytest.mark.parametrize("shape", [(64, 64), (40, 33)], ids=str)
+def test_folds_of_what_lies_alternately(shape: tuple[int, int], parts: int, fold: str) -> None:
+    rng = np.random.default_rng(parts)
+    arrays = [rng.integers(-99, 100, shape).astype(np.float32) for _ in range(parts)]
+    rows = svod.stack([svod.Tensor(a) for a in arrays], 2).flatten(1)
+    expected = np.stack(arrays, 2).reshape(shape[0], -1)
+    np.testing.assert_allclose(getattr(rows, fold)(1).numpy(), getattr(expected, fold)(1), rtol=1e-6)
+    weights = rng.integers(-9, 10, rows.shape[1]).astype(np.float32)
+    np.testing.assert_array_equal((rows @ svod.Tensor(weights)).numpy(), expected @ weights)
+    np.testing.assert_array_equal(rows.reshape(*shape, parts).sum(2).numpy(), np.sum(arrays, axis=0))

@@ -410,3 +410,16 @@ def test_a_long_chain_takes_several_vectors_at_once() -> None:
     text = str(y.prepare(target="x86-64-v3").kernels[0].schedule)
     assert "by 32 rest" in text and "vector" in text, text
     assert "by 8 rest" in str(short.prepare(target="x86-64-v3").kernels[0].schedule)
+
+
+@pytest.mark.parametrize("tail", ["mask", "pad", "rest"])
+@pytest.mark.parametrize("by", [2, 3])
+def test_b1_full_rounds_of_a_batch_write_nothing_beyond_it(tail: str, by: int) -> None:
+    a, b = rows(16, 40).reshape(2, 8, 40), rows(80, 31).reshape(2, 40, 31)
+    x, y = svod.Tensor(a), svod.Tensor(b)
+    chosen = str((x @ y).prepare().kernels[0].schedule)
+    assert "into" in chosen
+    plan = (x @ y).prepare(schedules={0: f"{chosen}\nsplit s0.a0.0 by {by} {tail}"})
+    for _ in range(20):
+        plan.execute()
+    np.testing.assert_allclose(plan.outputs[0].numpy(), a @ b, rtol=1e-5, atol=1e-5)

@@ -158,6 +158,10 @@ fn tiles_write_an_output_that_only_copies_them() {
             assert!(!uneven || error.is_some_and(|e| e.contains("run over the end of a copy")));
             let text = format!("{text}split s.a.i.0 by 4 pad\n");
             check(&kernel, &text.parse().unwrap(), &vars);
+            // Full rounds of a batch: what is beyond its end is neither read nor written.
+            for tail in ["mask", "pad"] {
+                check(&kernel, &format!("{text}split s.b.0 by 3 {tail}\n").parse().unwrap(), &vars);
+            }
         }
     }
     let (kernel, _) = products(1, [8, 48, 16], false);

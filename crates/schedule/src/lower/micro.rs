@@ -227,7 +227,9 @@ impl Lowerer<'_> {
     fn depth_stride(&self, operand: ExprId, nest: &Nest, depth: &[AxisId]) -> Step<Option<Size>> {
         let mut stride = None;
         let mut whole = Size::ONE;
-        for axis in depth.iter().rev() {
+        // An axis of a single step is no loop.
+        let steps = |axis: &&AxisId| nest.env[axis].remaining.as_const() != Some(1);
+        for axis in depth.iter().rev().filter(steps) {
             let step = self.distance(operand, nest, *axis)?;
             let first = stride.get_or_insert_with(|| step.clone());
             if step != &*first * &whole || !self.steps_evenly(operand, nest, *axis, &step)? {
@@ -235,6 +237,8 @@ impl Lowerer<'_> {
             }
             whole = &whole * &nest.env[axis].remaining;
         }
+        let alone = || depth.last().map(|axis| self.distance(operand, nest, *axis)).transpose();
+        let stride = if stride.is_some() { stride } else { alone()? };
         Ok(stride)
     }
 
