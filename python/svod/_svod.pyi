@@ -3,7 +3,7 @@
 import builtins
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeAlias, final, overload
+from typing import Any, Literal, Self, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -846,9 +846,16 @@ class Tensor:
     def repeat(self, /, *repeats: _Extent | Sequence[_Extent]) -> Tensor:
         """The whole repeated along each dimension; new dimensions come first."""
     def repeat_interleave(
-        self, /, repeats: builtins.int, axis: builtins.int | None = None, *, dim: builtins.int | None = None
+        self,
+        /,
+        repeats: builtins.int | _ArrayLike,
+        axis: builtins.int | None = None,
+        *,
+        dim: builtins.int | None = None,
     ) -> Tensor:
-        """Each element repeated in place, along an axis or of the flat tensor."""
+        """Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
+        each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
+        """
     def split(self, /, split_size: builtins.int | Sequence[_Extent], dim: builtins.int = 0) -> list[Tensor]:
         """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
     def chunk(self, /, chunks: builtins.int, dim: builtins.int = 0) -> list[Tensor]:
@@ -884,10 +891,13 @@ class Tensor:
         """With the slices of `source` added, each at its element of a 1-d index."""
     def index_copy(self, /, dim: builtins.int, index: _ArrayLike, source: _ArrayLike) -> Tensor:
         """With the slices of `source` written, each at its element of a 1-d index."""
-    def nonzero(self, /) -> list[Tensor]:
+    @overload
+    def nonzero(self, /, *, as_tuple: Literal[True] = True) -> list[Tensor]:
         """The indices, along each dimension, of the elements that are not zero. Computed now: their
-        number depends on the values.
+        number depends on the values. Without `as_tuple` one tensor, with a row for each element.
         """
+    @overload
+    def nonzero(self, /, *, as_tuple: Literal[False]) -> Tensor: ...
     def masked_select(self, /, mask: _ArrayLike) -> Tensor:
         """The elements where a mask of the same shape holds, 1-d. Computed now, as `nonzero` is."""
     def unique(self, /) -> Tensor:
@@ -901,9 +911,10 @@ class Tensor:
         descending: builtins.bool = False,
         *,
         dim: builtins.int | None = None,
+        stable: builtins.bool = True,
     ) -> tuple[Tensor, Tensor]:
-        """The elements along an axis in order, and where they were. The order is stable; NaN is the
-        greatest value.
+        """The elements along an axis in order, and where they were. The order is stable, whatever `stable`
+        asks for; NaN is the greatest value.
         """
     def argsort(
         self,
@@ -912,6 +923,7 @@ class Tensor:
         descending: builtins.bool = False,
         *,
         dim: builtins.int | None = None,
+        stable: builtins.bool = True,
     ) -> Tensor:
         """Where the elements along an axis are, in order; see `sort`."""
     def topk(
@@ -922,8 +934,11 @@ class Tensor:
         largest: builtins.bool = True,
         *,
         dim: builtins.int | None = None,
+        sorted: builtins.bool = True,
     ) -> tuple[Tensor, Tensor]:
-        """The `k` largest elements along an axis, or the smallest, in order, and where they are."""
+        """The `k` largest elements along an axis, or the smallest, and where they are: in order, whatever
+        `sorted` asks for.
+        """
     def kthvalue(
         self, /, k: builtins.int, axis: builtins.int | None = None, *, dim: builtins.int | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -1221,10 +1236,24 @@ class Tensor:
         later keys; `scale` is `1 / sqrt(depth)` unless given. With `enable_gqa` each head of keys and
         values (axis -3) serves a group of heads of queries. One kernel; the scores are never in memory.
         """
-    def cumsum(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
-        """The sums of the elements up to each one along an axis."""
-    def cumprod(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
-        """The products of the elements up to each one along an axis."""
+    def cumsum(
+        self,
+        /,
+        axis: builtins.int | None = None,
+        *,
+        dim: builtins.int | None = None,
+        dtype: _DTypeLike | None = None,
+    ) -> Tensor:
+        """The sums of the elements up to each one along an axis; of integers and bools in `int64`."""
+    def cumprod(
+        self,
+        /,
+        axis: builtins.int | None = None,
+        *,
+        dim: builtins.int | None = None,
+        dtype: _DTypeLike | None = None,
+    ) -> Tensor:
+        """The products of the elements up to each one along an axis; of integers and bools in `int64`."""
     def cummax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """The maxima of the elements up to each one along an axis."""
     def cummin(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:

@@ -225,3 +225,40 @@ def test_results_are_the_same_bits_for_any_number_of_threads(case: Case) -> None
         plan.execute()
         seen.append([output.numpy().tobytes() for output in plan.outputs])
     assert all(one == seen[0] for one in seen)
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.0, -8.0, 1e-40, -1e-30, 1e38, -1e38, 5e19, -5e19, 1e20]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 4, -1, -2, 0.5, -0.5, 1.5, 2.5, 7, -3])
+@pytest.mark.parametrize("strict", [False, True])
+def test_powers_by_constants(exponent: float, dtype: str, strict: bool) -> None:
+    """As NumPy's of two arrays, special values and signs included, and within 1.5 units of the last place."""
+    rng = np.random.default_rng(5)
+    wide: Any = np.longdouble if dtype == "float64" else np.float64
+    spread = 10 ** rng.uniform(-30, 30, 2000) * rng.choice([-1, 1], 2000)
+    with np.errstate(all="ignore"):
+        x = np.concatenate([SPECIAL, rng.standard_normal(2000), spread]).astype(dtype)
+        by = np.full_like(x, exponent)
+        right, exact = np.power(x, by), np.power(x.astype(wide), by.astype(wide))
+        plan = (svod.Tensor(x) ** exponent).prepare(strict=strict)
+        plan.execute()
+        mine = plan.outputs[0].numpy()
+    assert mine.dtype == dtype
+    number = ~np.isnan(right)
+    np.testing.assert_array_equal(np.isnan(mine), ~number)
+    np.testing.assert_array_equal(np.signbit(mine)[number], np.signbit(right)[number])
+    np.testing.assert_array_equal(np.isinf(mine), np.isinf(right))
+    finite = np.isfinite(right)
+    unit = np.spacing(np.abs(right[finite])).astype(wide)
+    assert np.max(np.abs(mine[finite] - exact[finite]) / unit) <= 1.5
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 4, 5, 31, 63, 100])
+def test_powers_of_integers_wrap(exponent: int, dtype: str) -> None:
+    x = np.arange(-6, 7).astype(dtype)
+    with np.errstate(all="ignore"):
+        right = np.multiply.reduce(np.broadcast_to(x, (exponent, x.size)), axis=0, dtype=dtype)
+    np.testing.assert_array_equal((svod.Tensor(x) ** exponent).numpy(), right)

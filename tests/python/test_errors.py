@@ -71,7 +71,7 @@ BUILD: list[tuple[str, Callable[[], Any], type[Exception], type[Exception], str]
     ("device", lambda: x.to("TPU"), svod.DeviceError, RuntimeError, "unknown device 'TPU'"),
     ("device argument", lambda: svod.Tensor([1], device="gpu7"), svod.DeviceError, RuntimeError, "gpu7"),
     ("absent device", lambda: x.to("CUDA:0"), svod.DeviceError, RuntimeError, "CUDA"),
-    ("item", lambda: x.item(), svod.Error, ValueError, "12"),
+    ("item", lambda: x.item(), svod.Error, ValueError, r"not the 12 of float32\[3, 4\]"),
     ("truth", lambda: bool(x), svod.Error, ValueError, "1 element"),
     ("float as index", lambda: [1][svod.Tensor(0.0)], svod.DTypeError, TypeError, "float32"),
     ("axis and dim", lambda: x.sum(0, dim=1), TypeError, TypeError, "axis and dim"),
@@ -307,6 +307,66 @@ def test_nothing_is_half_changed() -> None:
     with pytest.raises(svod.DTypeError):
         p.execute(np.zeros((3, 4), np.int32))
     assert p.outputs[0].tolist() == [[2] * 4] * 3
+
+
+# Operations made of others are named by their own names, and take PyTorch's keywords
+
+nine = svod.Tensor([0, 9])
+NAMES: dict[str, Callable[[], Any]] = {
+    "index_add": lambda: x.index_add(0, nine, zeros(2, 4)),
+    "index_copy": lambda: x.index_copy(0, nine, zeros(2, 4)),
+    "index_select": lambda: x.index_select(0, nine),
+    "embedding": lambda: x.embedding(nine),
+    "bincount": lambda: nine.bincount(minlength=3),
+    "take_along_dim": lambda: x.take_along_dim(svod.Tensor([[9]]), 1),
+    "scatter_add": lambda: x.scatter_add(0, svod.Tensor([[9]]), zeros(1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_indices_outside_are_told_by_the_operation_that_was_called(name: str) -> None:
+    with pytest.raises(svod.IndexError, match=rf"^{name}: index 9 is out of range for axis \d with extent [34]"):
+        NAMES[name]()
+
+
+def test_late_indices_outside_are_told_with_their_line() -> None:
+    ids = svod.Tensor([0, 1])
+    plan = x.index_select(0, ids).prepare(inputs=[ids])
+    with pytest.raises(svod.IndexError, match=r"^lookup at .*test_errors.py:\d+: index 7"):
+        plan.execute(np.array([0, 7]))
+    with pytest.raises(svod.IndexError, match=r"^write at .*test_errors.py:\d+: a computed index"):
+        x.index_add(0, ids + 5, zeros(2, 4)).realize()
+
+
+MISFITS: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: x.index_copy(0, svod.Tensor([0, 1]), zeros(2, 5)), svod.ShapeError, r"index_copy of float32\[3, 4\]"),
+    (lambda: x.repeat_interleave(svod.Tensor([1, 2]), 0), svod.ShapeError, r"each of 3 elements .*int64\[2\]"),
+    (lambda: x.repeat_interleave([1, -2, 3], 0), svod.ArgumentError, "-2 times"),
+    (lambda: x.repeat_interleave(svod.Tensor([0.5]), 0), svod.Error, r"1-d integers, not float32\[1\]"),
+    (lambda: x.repeat_interleave(1.5, 0), svod.ArgumentTypeError, "an integer is expected, not float"),  # type: ignore[arg-type]
+    (lambda: x.cumsum(), svod.ArgumentError, r"along which axis of float32\[3, 4\]"),
+    (lambda: x.pad([(1, 1)]), svod.ShapeError, r"a pair for each axis of float32\[3, 4\], not 1"),
+    (lambda: x.argmax((0, 1)), svod.ArgumentTypeError, r"an integer is expected, not \(0, 1\)"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("at", range(len(MISFITS)))
+def test_misfits_name_what_was_given(at: int) -> None:
+    act, kind, message = MISFITS[at]
+    with pytest.raises(kind, match=message):
+        act()
+
+
+def test_keywords_of_pytorch() -> None:
+    t = svod.Tensor([[3, 1, 2], [0, 5, 0]])
+    assert t.sort(1, stable=True)[1].tolist() == t.argsort(dim=1, stable=False).tolist() == [[1, 2, 0], [0, 2, 1]]
+    assert t.topk(2, dim=1, sorted=False)[0].tolist() == [[3, 2], [5, 0]]
+    assert t.cumsum(1, dtype="float64").dtype == t.cumprod(1, dtype="float64").dtype == "float64"
+    assert t.nonzero(as_tuple=False).tolist() == [list(at) for at in zip(*np.nonzero(t.numpy()), strict=True)]
+    assert [svod.Tensor(n).nonzero(as_tuple=False).shape for n in (0, 3)] == [(0, 0), (1, 0)]
+    assert t.repeat_interleave(svod.Tensor([2, 0, 1]), 1).tolist() == [[3, 3, 2], [0, 0, 0]]
+    assert t.repeat_interleave([2, 1], dim=0).tolist() == [[3, 1, 2], [3, 1, 2], [0, 5, 0]]
+    assert t.repeat_interleave([2]).tolist() == np.repeat(t.numpy(), 2).tolist()
 
 
 # Indices that are known late

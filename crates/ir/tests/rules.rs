@@ -112,6 +112,44 @@ fn equations_hold() {
     check_family(FLOATS_REASSOCIATED, &[DType::F32, DType::F64], true);
 }
 
+/// How many floats of their type lie between two, NaN with any NaN being none.
+fn distance(dtype: DType, a: Const, b: Const) -> u64 {
+    if a.as_f64().is_nan() || b.as_f64().is_nan() {
+        return if a.as_f64().is_nan() == b.as_f64().is_nan() { 0 } else { u64::MAX };
+    }
+    // Floats of one sign are ordered as their bits are; the zeros are two.
+    let sign = 1u64 << (dtype.bits() - 1);
+    let (a, b) = (a.bits(), b.bits());
+    if (a ^ b) & sign == 0 { a.abs_diff(b) } else { u64::MAX }
+}
+
+/// The powers of constant exponents, as they are rewritten, are those that the reference gives within two steps
+/// of their type, over all magnitudes and signs.
+#[test]
+fn powers_hold_up_to_rounding() {
+    assert_eq!(POWERS.lines().count(), POWERS.read().count());
+    let mut dice = Dice(77);
+    for dtype in element_types().into_iter().filter(|t| t.is_float()) {
+        for exponent in [3.0, 4.0, -1.0, -2.0, 0.5, -0.5, 1.5] {
+            let mut data = HostBuffer::zeros(dtype, 500);
+            let special = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 2.0, -8.0];
+            for i in 0..500 {
+                let any = Const::from_bits(dtype, dice.next());
+                data.set(i, special.get(i).map_or(any, |v| Const::f64(dtype, *v)));
+            }
+            let c = UOp::full(Const::f64(dtype, exponent), &shape(&[500])).unwrap();
+            let node = UOp::alu(Alu::Pow, &[leaf(data, &[500]), c]).unwrap();
+            let simple = simplify(&node);
+            assert!(!format!("{}", Graph::new(&[simple.clone()])).contains("pow"), "{dtype} {exponent}");
+            let (a, b) = (value(&node, &[]), value(&simple, &[]));
+            for i in 0..500 {
+                let (a, b) = (a.get(i), b.get(i));
+                assert!(distance(dtype, a, b) <= 2, "{dtype} ** {exponent}: {a:?} became {b:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn constants_fold() {
     let mut dice = Dice(7);

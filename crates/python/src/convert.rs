@@ -17,6 +17,9 @@ pub struct AnyTensor(pub Tensor);
 /// A tensor, an array, or a Python scalar, which takes the type of the tensor it meets.
 pub struct AnyOperand(pub Operand);
 
+/// One axis.
+pub struct Axis(pub i64);
+
 /// One axis, or several.
 pub struct Axes(pub Vec<i64>);
 
@@ -70,6 +73,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyOperand {
     }
 }
 
+impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        given.extract().map(Axis).map_err(|error| of_type("an integer", &given, error))
+    }
+}
+
 impl<'a, 'py> FromPyObject<'a, 'py> for Axes {
     type Error = PyErr;
 
@@ -113,6 +124,11 @@ pub fn either<T>(axis: Option<T>, dim: Option<T>) -> PyResult<Option<T>> {
         }
         (axis, dim) => Ok(axis.or(dim)),
     }
+}
+
+/// The axis of the two names, if either was used.
+pub fn one_axis(axis: Option<Axis>, dim: Option<Axis>) -> PyResult<Option<i64>> {
+    Ok(either(axis, dim)?.map(|axis| axis.0))
 }
 
 /// An integer of 64 bits, which is the argument of this name.

@@ -6,7 +6,7 @@
 //! longest ago goes first. No failure is an error: it costs a compilation, and one warning a process.
 
 use crate::config::warn_once;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -55,9 +55,11 @@ impl DiskCache {
     /// caches. None where that cannot be used.
     pub(crate) fn user(kind: &str) -> Option<DiskCache> {
         let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        // The system's folders are absolute, or they count as not set.
+        let system = |name| set(name).filter(|p| p.is_absolute());
         let base = set("SVOD_CACHE_DIR")
-            .or_else(|| Some(set("XDG_CACHE_HOME")?.join("svod")))
-            .or_else(|| Some(set("HOME")?.join(".cache").join("svod")));
+            .or_else(|| Some(system("XDG_CACHE_HOME")?.join("svod")))
+            .or_else(|| Some(system("HOME")?.join(".cache").join("svod")));
         let Some(base) = base else {
             warn_once("disk cache", "no cache on disk: neither SVOD_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set");
             return None;
@@ -165,10 +167,14 @@ impl DiskCache {
 
 /// An entry's file, whose time says when it was last used.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    // Nothing waits for who writes to a pipe.
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let found = file.metadata()?;
-    let mut entry = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
-    file.read_to_end(&mut entry)?;
+    if !found.is_file() || found.len() > MOST {
+        return Err(io::Error::new(ErrorKind::InvalidData, "no file, or a larger one than an entry may be"));
+    }
+    let mut entry = Vec::with_capacity(found.len() as usize);
+    (&mut file).take(found.len()).read_to_end(&mut entry)?;
     if found.modified()?.elapsed().is_ok_and(|age| age > RECENT) {
         // A folder that may only be read serves as well.
         let _ = file.set_modified(SystemTime::now());
@@ -193,6 +199,7 @@ fn content(entry: &[u8], key: DiskKey) -> Option<&[u8]> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
 
     struct Folder(PathBuf);
@@ -245,6 +252,25 @@ mod tests {
         assert_eq!(cache.get(other), None);
         cache.put(key, b"new");
         assert_eq!(cache.get(key).unwrap(), b"new");
+    }
+
+    #[test]
+    fn c6_what_is_no_file_is_a_miss() {
+        let folder = Folder::new("pipes");
+        let cache = DiskCache::open(&folder.0).unwrap();
+        let (pipe, endless, own) = (DiskKey::new(&["p"]), DiskKey::new(&["e"]), DiskKey::new(&["d"]));
+        let name = std::ffi::CString::new(cache.path(pipe).to_str().unwrap()).unwrap();
+        // SAFETY: the name ends with 0 and outlives the call.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        std::os::unix::fs::symlink("/dev/zero", cache.path(endless)).unwrap();
+        fs::create_dir(cache.path(own)).unwrap();
+        for key in [pipe, endless, own] {
+            assert_eq!(cache.get(key), None);
+        }
+        for key in [pipe, endless] {
+            cache.put(key, b"code");
+            assert_eq!(cache.get(key).unwrap(), b"code");
+        }
     }
 
     #[test]

@@ -86,6 +86,27 @@ struct Cutter<'k> {
     how: Purpose,
 }
 
+/// Orders that are wanted both as positions and as elements, which one kernel writes: both nodes, by the first of them.
+fn orders_with_elements(graph: &Graph, fates: &[Fate]) -> FxHashMap<NodeIndex, [NodeIndex; 2]> {
+    let mut sorts: FxHashMap<(NodeIndex, usize, bool), [Option<NodeIndex>; 2]> = FxHashMap::default();
+    let mut both = FxHashMap::default();
+    for node in (0..graph.len() as NodeIndex).filter(|n| fates[*n as usize] == Fate::Realize) {
+        let ((axis, descending), place) = match graph.nodes()[node as usize].op() {
+            Op::ArgSort(axis, descending, _) => ((*axis, *descending), 0),
+            Op::Sort(axis, descending, _) => ((*axis, *descending), 1),
+            _ => continue,
+        };
+        let pair = sorts.entry((graph.sources(node)[0], axis, descending)).or_default();
+        pair[place] = Some(node);
+        if let [Some(positions), Some(elements)] = *pair
+            && graph.nodes()[positions as usize].shape() == graph.nodes()[elements as usize].shape()
+        {
+            both.insert(positions.min(elements), [positions, elements]);
+        }
+    }
+    both
+}
+
 impl Cutter<'_> {
     /// The values of a graph's roots.
     fn graph(
@@ -108,6 +129,8 @@ impl Cutter<'_> {
                 shared.entry(step).or_default().push(node);
             }
         }
+        let mut elements = orders_with_elements(graph, &cut.fates);
+        let mut written: FxHashSet<NodeIndex> = FxHashSet::default();
         let mut merger = Merger::new(graph, self.how);
         // The node whose buffer a node is: its own, or that of which it is a reshape.
         let mut memory: Vec<NodeIndex> = (0..graph.len() as NodeIndex).collect();
@@ -124,12 +147,17 @@ impl Cutter<'_> {
                         let inputs = sources.iter().map(|s| memory[*s as usize]).collect();
                         merger.add(Step::Shared { inputs, outputs });
                     }
-                    None if is_step(graph, node) => {}
+                    None if is_step(graph, node) || written.contains(&node) => {}
                     None => {
                         let mut ranged = Pass::Rangeify.run(&(), || {
-                            let ranged = rangeify(graph, &cut, &constant, node)?;
+                            let ranged = match elements.remove(&node) {
+                                Some([positions, sorted]) => rangeify(graph, &cut, &constant, positions, Some(sorted))
+                                    .or_else(|_| rangeify(graph, &cut, &constant, node, None)),
+                                None => rangeify(graph, &cut, &constant, node, None),
+                            }?;
                             Ok::<_, RangeifyError>(Ranged { kernel: squeeze(ranged.kernel), ..ranged })
                         })?;
+                        written.extend(&ranged.outputs);
                         ranged.params.iter_mut().for_each(|p| *p = memory[*p as usize]);
                         Pass::Merge.time(|| merger.add(Step::Kernel(Box::new(ranged))));
                     }

@@ -342,7 +342,10 @@ fn drop_output(ranged: &mut Ranged, node: NodeIndex) {
 /// No longer computes a value of a stage, one of several, that nothing reads.
 pub(crate) fn drop_value(kernel: &mut Kernel, of: TempId, value: usize) {
     let stage = &mut kernel.stages[of.index()];
-    let (Body::Map(values) | Body::Fold { results: values, .. }) = &mut stage.body else { return };
+    let (Body::Map(values) | Body::Fold { results: values, .. } | Body::Sort { results: values, .. }) = &mut stage.body
+    else {
+        return;
+    };
     values.remove(value);
     stage.outs.remove(value);
     // The values after it have moved up.

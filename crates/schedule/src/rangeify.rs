@@ -50,12 +50,16 @@ struct Context {
     valid: Option<ExprId>,
 }
 
-/// The kernel that computes `root`.
+/// The kernel that computes `root`; with `elements`, the positions of an order, and these, what is sorted by it.
+///
+/// # Errors
+/// Also where the elements in that order cannot be told from the positions: each is a kernel of its own then.
 pub(crate) fn rangeify(
     graph: &Graph,
     cut: &Cut,
     constant: &dyn Fn(NodeIndex) -> bool,
     root: NodeIndex,
+    elements: Option<NodeIndex>,
 ) -> Step<Ranged> {
     let mut build = Build {
         graph,
@@ -63,6 +67,7 @@ pub(crate) fn rangeify(
         rows: Vec::new(),
         constant,
         root,
+        with_elements: elements.is_some(),
         kernel: Kernel::default(),
         params: FxHashMap::default(),
         order: Vec::new(),
@@ -71,19 +76,22 @@ pub(crate) fn rangeify(
     };
     build.root()?;
     let Build { mut kernel, mut order, .. } = build;
-    let value = &graph.nodes()[root as usize];
-    order.push(root);
-    let param = ParamId(order.len() as u32 - 1);
-    kernel.params.push(Param { dtype: value.dtype(), shape: value.shape().to_vec(), constant: false });
+    let first = order.len() as u32;
+    let outputs: Vec<NodeIndex> = std::iter::once(root).chain(elements).collect();
+    for output in &outputs {
+        let value = &graph.nodes()[*output as usize];
+        kernel.params.push(Param { dtype: value.dtype(), shape: value.shape().to_vec(), constant: false });
+        order.push(*output);
+    }
     name_variables(&mut kernel);
-    for stage in &mut kernel.stages {
-        for out in &mut stage.outs {
-            if let Out::Param { param: p, .. } = out {
-                *p = param;
-            }
+    for out in kernel.stages.iter_mut().flat_map(|stage| &mut stage.outs) {
+        match out {
+            Out::Param { param, .. } if *param == OUTPUT => *param = ParamId(first),
+            Out::Param { param, .. } if *param == ELEMENTS => *param = ParamId(first + 1),
+            _ => {}
         }
     }
-    Ok(Ranged { kernel, params: order, outputs: vec![root] })
+    Ok(Ranged { kernel, params: order, outputs })
 }
 
 /// Adds the variables that indices and arguments' extents mention to those of the kernel.
@@ -106,6 +114,8 @@ struct Build<'g> {
     rows: Vec<AxisId>,
     constant: &'g dyn Fn(NodeIndex) -> bool,
     root: NodeIndex,
+    /// Whether the kernel writes what is sorted by the positions that it writes, too.
+    with_elements: bool,
     kernel: Kernel,
     params: FxHashMap<NodeIndex, ParamId>,
     order: Vec<NodeIndex>,
@@ -116,6 +126,9 @@ struct Build<'g> {
 
 /// Replaced by the output's number once all inputs are known.
 const OUTPUT: ParamId = ParamId(u32::MAX);
+
+/// The same for the second output.
+const ELEMENTS: ParamId = ParamId(u32::MAX - 1);
 
 impl Build<'_> {
     fn root(&mut self) -> Step<()> {

@@ -1,6 +1,6 @@
 //! Tensors joined, split and repeated.
 
-use svod_dtype::promote;
+use svod_dtype::{DType, promote};
 use svod_ir::graph::UOp;
 use svod_ir::size::Size;
 
@@ -125,6 +125,33 @@ impl Tensor {
         expanded.insert(axis + 1, times.clone());
         shape[axis] = &shape[axis] * times;
         self.unsqueeze(axis as i64 + 1)?.expand(&expanded)?.reshape(&shape)
+    }
+
+    /// Each element of `axis` repeated in place as often as the number at its place in a 1-d `times` says, or
+    /// the only one there. The result's extent depends on these numbers: they are computed now.
+    pub fn repeat_interleave_each(&self, times: &Tensor, axis: i64) -> Result<Tensor> {
+        let (op, extent) =
+            ("repeat_interleave", self.shape()[axis_of("repeat_interleave", axis, self.rank())?].clone());
+        let given = show_operands(&[times.uop()]);
+        times.check_known(op)?;
+        if times.rank() > 1 || !times.dtype().is_int() {
+            return Err(TensorError::shape(op, format!("the numbers of times must be 1-d integers, not {given}")));
+        }
+        let numbers = times.cast(DType::I64)?.to_vec::<i64>()?;
+        if let Some(negative) = numbers.iter().find(|n| **n < 0) {
+            return Err(TensorError::value(op, format!("{negative} times, among those of {given}")));
+        }
+        if let [same] = numbers[..] {
+            return self.repeat_interleave(same, axis);
+        }
+        if extent != Size::from(numbers.len()) {
+            let message = format!("a number of times for each of {extent} elements along axis {axis}, not {given}");
+            return Err(TensorError::shape(op, message));
+        }
+        let each = |(at, n): (usize, &i64)| std::iter::repeat_n(at as i64, *n as usize);
+        let places: Vec<i64> = numbers.iter().enumerate().flat_map(each).collect();
+        let bytes: Vec<u8> = places.iter().flat_map(|at| at.to_le_bytes()).collect();
+        self.taken(op, &Tensor::literal(&bytes, DType::I64, &[places.len()])?, axis)
     }
 
     /// The elements of `axis` moved by `by` towards its end, those beyond it to its start.

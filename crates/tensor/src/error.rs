@@ -44,7 +44,7 @@ pub enum TensorError {
         rank: usize,
     },
     /// An index outside of its dimension.
-    #[error("{op}: index {index} is out of range for axis {axis} with extent {extent}")]
+    #[error("{op}{}: index {index} is out of range for axis {axis} with extent {extent}", at(line))]
     Index {
         /// The operation.
         op: &'static str,
@@ -54,6 +54,8 @@ pub enum TensorError {
         axis: usize,
         /// Its extent.
         extent: Size,
+        /// The line of the user's program that looks up, where that is not the one that raises.
+        line: Option<Origin>,
     },
     /// An index that a run computed, outside of its dimension; the value read there was 0.
     #[error("{op}{}: a computed index is out of range for axis {axis} with extent {extent}", at(line))]

@@ -16,7 +16,12 @@ use crate::tensor::Tensor;
 impl Tensor {
     /// `axis` indexed by `index` of any shape, which takes its place.
     pub fn take(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
-        let (op, node) = ("take", self.uop());
+        self.taken("take", index, axis)
+    }
+
+    /// [`Tensor::take`] for `op`, which errors name.
+    pub(crate) fn taken(&self, op: &'static str, index: &Tensor, axis: i64) -> Result<Tensor> {
+        let node = self.uop();
         let axis = axis_of(op, axis, node.rank())?;
         let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;
         Ok(Tensor::from_uop(node.take(axis, &index)?))
@@ -24,11 +29,12 @@ impl Tensor {
 
     /// The slices of `axis` at a 1-d `index`.
     pub fn index_select(&self, axis: i64, index: &Tensor) -> Result<Tensor> {
+        let op = "index_select";
         if index.rank() != 1 {
             let given = show_operands(&[index.uop()]);
-            return Err(TensorError::shape("index_select", format!("the index must be 1-d, not {given}")));
+            return Err(TensorError::shape(op, format!("the index must be 1-d, not {given}")));
         }
-        self.take(index, axis)
+        self.taken(op, index, axis)
     }
 
     /// For each element of `index` the element of `self` at its position but, along `axis`, at its
@@ -59,6 +65,7 @@ impl Tensor {
             shape[at] = n.shape()[at].clone();
             n.expand(shape)
         };
+        check(op, &index, at, &node.shape()[at])?;
         Tensor::from_uop(expanded(&node)?).gather(axis, &Tensor::from_uop(expanded(&index)?))
     }
 }
@@ -80,7 +87,7 @@ pub(crate) fn from_start(op: &'static str, index: &UOp, axis: usize, extent: &Si
 }
 
 /// An error where a known index is outside of its dimension.
-fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<()> {
+pub(crate) fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<()> {
     let values = match (index.uniform(), index.op()) {
         (Some(value), _) if index.numel() != Size::ZERO => vec![value],
         (_, Op::Leaf(leaf)) if is_known(leaf) => host_elements(leaf)?,
@@ -89,7 +96,7 @@ fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<()
     let Some(known) = extent.upper_bound() else { return Ok(()) };
     let outside = values.into_iter().map(Const::as_i64).find(|&i| i >= known || i < -known);
     match outside {
-        Some(index) => Err(TensorError::Index { op, index, axis, extent: extent.clone() }),
+        Some(index) => Err(TensorError::Index { op, index, axis, extent: extent.clone(), line: None }),
         None => Ok(()),
     }
 }

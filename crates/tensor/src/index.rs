@@ -312,7 +312,7 @@ fn position(op: &'static str, i: &Size, axis: usize, extent: &Size) -> Result<Sl
         return Ok(Slice::Range(first.clone(), first + 1));
     }
     Err(match i.as_const() {
-        Some(index) => TensorError::Index { op, index, axis, extent: extent.clone() },
+        Some(index) => TensorError::Index { op, index, axis, extent: extent.clone(), line: None },
         None => {
             TensorError::shape(op, format!("index {i} is or may be out of range for axis {axis} with extent {extent}"))
         }

@@ -25,6 +25,7 @@ pub(crate) struct Lookups {
 
 #[derive(Clone, Debug)]
 struct Lookup {
+    /// What it does; by which of the operations that do so, the graph does not know.
     op: &'static str,
     axis: usize,
     extent: Size,
@@ -53,7 +54,8 @@ impl Lookups {
                 continue;
             }
             let line = origins.get_or_insert_with(|| graph.origins())[at].cloned();
-            let lookup = |wraps| Lookup { op: node.op().name(), axis, extent: extent.clone(), wraps, line };
+            let op = if matches!(node.op(), Op::Scatter(..)) { "write" } else { "lookup" };
+            let lookup = |wraps| Lookup { op, axis, extent: extent.clone(), wraps, line };
             if let Some((at, wraps)) = origin(graph, sources[1])
                 && let Op::Leaf(leaf) = graph.nodes()[at as usize].op()
             {
@@ -120,8 +122,9 @@ impl Lookup {
         match indices.find(|i| !(least..extent).contains(i)) {
             None => Ok(()),
             Some(index) => {
-                let (op, axis, extent) = (self.op, self.axis, self.extent.clone());
-                Err(TensorError::Index { op, index: index as i64, axis, extent })
+                let Lookup { op, axis, ref extent, ref line, .. } = *self;
+                let (extent, line) = (extent.clone(), line.clone());
+                Err(TensorError::Index { op, index: index as i64, axis, extent, line })
             }
         }
     }

@@ -83,11 +83,12 @@ impl Tensor {
 
     /// Rows of the table `self` by index; `ids` of any shape.
     pub fn embedding(&self, ids: &Tensor) -> Result<Tensor> {
+        let op = "embedding";
         if self.rank() != 2 {
             let given = show_operands(&[self.uop()]);
-            return Err(TensorError::shape("embedding", format!("the table must be [rows, columns], not {given}")));
+            return Err(TensorError::shape(op, format!("the table must be [rows, columns], not {given}")));
         }
-        self.take(ids, 0)
+        self.taken(op, ids, 0)
     }
 
     /// 1 at each index along a new last dimension of `classes`, else 0; `int64`.

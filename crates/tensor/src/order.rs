@@ -10,6 +10,7 @@ use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::{Operand, axis_of, common_dtype, size_value};
+use crate::scatter::Reduction;
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -107,7 +108,7 @@ impl Tensor {
             None => Tensor::from_uop(UOp::full(Const::one(DType::I64), node.shape_arc())?),
         };
         let zero = UOp::full(Const::zero(weights.dtype()), &[Size::from(length)].into_iter().collect())?;
-        Tensor::from_uop(zero).scatter_add(0, self, &weights)
+        Tensor::from_uop(zero).scatter_reduce_as(op, 0, self, (&weights).into(), Reduction::Sum, true)
     }
 }
 

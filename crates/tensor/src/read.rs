@@ -32,7 +32,7 @@ impl Tensor {
     pub fn item<T: Element>(&self) -> Result<T> {
         match *self.to_vec::<T>()? {
             [value] => Ok(value),
-            ref values => Err(TensorError::value("item", format!("takes 1 element, not {}", values.len()))),
+            ref values => Err(self.several(values.len())),
         }
     }
 
@@ -40,8 +40,12 @@ impl Tensor {
     pub fn item_const(&self) -> Result<Const> {
         match *self.read("item", host_elements)? {
             [value] => Ok(value),
-            ref values => Err(TensorError::value("item", format!("takes 1 element, not {}", values.len()))),
+            ref values => Err(self.several(values.len())),
         }
+    }
+
+    fn several(&self, elements: usize) -> TensorError {
+        TensorError::value("item", format!("takes 1 element, not the {elements} of {}", self.described()))
     }
 
     /// The memory of the elements, little endian, in row-major order; realizes the tensor.

@@ -10,7 +10,7 @@ use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_operands};
-use crate::gather::from_start;
+use crate::gather::{check, from_start};
 use crate::index::Index;
 use crate::operand::{Operand, axis_of};
 use crate::reduce::carried_in;
@@ -159,6 +159,8 @@ impl Tensor {
             let given = show_operands(&[self.uop(), index.uop(), source.uop()]);
             return Err(TensorError::shape(op, format!("a slice of the source for each of a 1-d index: {given}")));
         }
+        // Spread over the slices, its values are not known any more.
+        check(op, &index.uop(), at, &self.shape()[at])?;
         let mut one = vec![Size::ONE; shape.len()];
         one[at] = shape[at].clone();
         index.reshape(&one)?.expand(&shape)
@@ -177,10 +179,12 @@ impl Tensor {
         let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;
         let values = values.in_type(op, node.dtype())?;
         let values = if values.rank() == 0 { values.expand(index.shape_arc().clone())? } else { values };
-        Ok(Tensor::from_uop(node.scatter(axis, &index, &values, by)?))
+        let written = node.scatter(axis, &index, &values, by);
+        Ok(Tensor::from_uop(written.map_err(|error| error.of(op))?))
     }
 
-    fn scatter_reduce_as(
+    /// [`Tensor::scatter_reduce`] for `op`, which errors name.
+    pub(crate) fn scatter_reduce_as(
         &self,
         op: &'static str,
         axis: i64,

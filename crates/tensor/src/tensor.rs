@@ -9,7 +9,7 @@ use svod_ir::graph::{HeldFunctions, Leaf, LeafClass, Op, Origin, Shape, UOp, pri
 use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::Memory;
 
-use crate::error::{Result, TensorError};
+use crate::error::{Result, TensorError, show_operands};
 use crate::read::is_known;
 use crate::trace;
 
@@ -55,6 +55,11 @@ impl Tensor {
     /// Element type.
     pub fn dtype(&self) -> DType {
         self.0.node.read().dtype()
+    }
+
+    /// Type and extents as errors show them: `float32[3, n]`.
+    pub fn described(&self) -> String {
+        show_operands(&[self.uop()])
     }
 
     /// Extents.

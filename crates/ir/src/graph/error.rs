@@ -60,6 +60,11 @@ impl GraphError {
         GraphError { op: op.name(), operands, reason }
     }
 
+    /// The error under the name by which the user knows the operation.
+    pub fn of(self, op: &'static str) -> Self {
+        GraphError { op, ..self }
+    }
+
     /// Whether the types are at fault, rather than shapes or structure.
     pub fn is_dtype(&self) -> bool {
         matches!(self.reason, Reason::DType { .. })

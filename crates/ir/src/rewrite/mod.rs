@@ -3,8 +3,8 @@
 //! A family holds rules that are sound for the same reason: `any` type, types with a
 //! sign, bits, integers, floats when re-association is allowed. Elementwise rules are [equations](pattern), read once and
 //! indexed by the operation at the top; rules about shapes and marks are functions that match on
-//! the operation. The law of rule-writing: a rule never makes an expression larger or slower, and
-//! no two rules undo each other.
+//! the operation. The law of rule-writing: a rule never makes an expression slower, nor larger but for what is much
+//! faster, and no two rules undo each other.
 //!
 //! The engine works bottom-up with a memo. A node is visited once; what a rule puts in its place
 //! is visited too, but of that only the nodes that are new.
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use svod_dtype::DType;
 
-pub use elementwise::{ANY, BITS, FLOATS_REASSOCIATED, INTEGERS, SIGNED};
+pub use elementwise::{ANY, BITS, FLOATS_REASSOCIATED, INTEGERS, POWERS, SIGNED};
 pub use folding::FOLDING;
 pub use movement::MOVEMENT;
 pub use pattern::{Bindings, Equation, Pattern};
@@ -69,13 +69,14 @@ pub struct RuleSet {
     functions: Vec<RuleFn>,
 }
 
-/// What every graph goes through: exact for every type, NaN, infinities and -0 included.
+/// What every graph goes through: exact for every type, NaN, infinities and -0 included; but for [`POWERS`], which
+/// no arithmetic gives exactly.
 pub static SIMPLIFY: LazyLock<RuleSet> =
-    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, ANY, SIGNED, BITS, INTEGERS]));
+    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, ANY, SIGNED, BITS, INTEGERS, POWERS]));
 
 /// As [`SIMPLIFY`], and what takes factors of zeros for finite, or holds up to rounding.
 pub static SIMPLIFY_FINITE: LazyLock<RuleSet> =
-    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, SELECTION, WEIGHTS, ANY, SIGNED, BITS, INTEGERS]));
+    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, SELECTION, WEIGHTS, ANY, SIGNED, BITS, INTEGERS, POWERS]));
 
 impl RuleSet {
     /// The rules of these families. Functions are tried first, then equations, in this order.

@@ -1,10 +1,10 @@
 //! Lookups, writes at positions, and orders.
 
 use pyo3::prelude::*;
-use svod_tensor::{Reduction, Tensor};
+use svod_tensor::{DType, Reduction, Tensor};
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyOperand, AnyTensor, either};
+use crate::convert::{AnyOperand, AnyTensor, Axis, one_axis};
 use crate::error::{Class, Result};
 
 /// A tensor and the positions that go with it.
@@ -71,9 +71,20 @@ impl PyTensor {
     }
 
     /// The indices, along each dimension, of the elements that are not zero. Computed now: their
-    /// number depends on the values.
-    fn nonzero(&self) -> Result<Vec<PyTensor>> {
-        Ok(self.0.nonzero()?.into_iter().map(Into::into).collect())
+    /// number depends on the values. Without `as_tuple` one tensor, with a row for each element.
+    #[pyo3(signature = (*, as_tuple=true))]
+    fn nonzero<'py>(&self, py: Python<'py>, as_tuple: bool) -> Result<Bound<'py, PyAny>> {
+        let found = self.0.nonzero()?;
+        if as_tuple {
+            let found: Vec<PyTensor> = found.into_iter().map(Into::into).collect();
+            return Ok(found.into_pyobject(py)?.into_any());
+        }
+        let columns: Vec<&Tensor> = found.iter().collect();
+        let rows = match columns.is_empty() {
+            true => Tensor::zeros(&[i64::from(self.0.to_bool()?.item::<bool>()?), 0], DType::I64)?,
+            false => Tensor::stack(&columns, 1)?,
+        };
+        Ok(Bound::new(py, PyTensor::from(rows))?.into_any())
     }
 
     /// The elements where a mask of the same shape holds, 1-d. Computed now, as `nonzero` is.
@@ -92,30 +103,33 @@ impl PyTensor {
         Ok(self.0.bincount(weights.as_ref().map(|w| &w.0), minlength)?.into())
     }
 
-    /// The elements along an axis in order, and where they were. The order is stable; NaN is the
-    /// greatest value.
-    #[pyo3(signature = (axis=None, descending=false, *, dim=None))]
-    fn sort(&self, axis: Option<i64>, descending: bool, dim: Option<i64>) -> Pair {
-        let axis = either(axis, dim)?.unwrap_or(-1);
+    /// The elements along an axis in order, and where they were. The order is stable, whatever `stable`
+    /// asks for; NaN is the greatest value.
+    #[pyo3(signature = (axis=None, descending=false, *, dim=None, stable=true))]
+    fn sort(&self, axis: Option<Axis>, descending: bool, dim: Option<Axis>, stable: bool) -> Pair {
+        let (axis, _always) = (one_axis(axis, dim)?.unwrap_or(-1), stable);
         Ok(pair((self.0.sort(axis, descending)?, self.0.argsort(axis, descending)?)))
     }
 
     /// Where the elements along an axis are, in order; see `sort`.
-    #[pyo3(signature = (axis=None, descending=false, *, dim=None))]
-    fn argsort(&self, axis: Option<i64>, descending: bool, dim: Option<i64>) -> Made {
-        Ok(self.0.argsort(either(axis, dim)?.unwrap_or(-1), descending)?.into())
+    #[pyo3(signature = (axis=None, descending=false, *, dim=None, stable=true))]
+    fn argsort(&self, axis: Option<Axis>, descending: bool, dim: Option<Axis>, stable: bool) -> Made {
+        let (axis, _always) = (one_axis(axis, dim)?.unwrap_or(-1), stable);
+        Ok(self.0.argsort(axis, descending)?.into())
     }
 
-    /// The `k` largest elements along an axis, or the smallest, in order, and where they are.
-    #[pyo3(signature = (k, axis=None, largest=true, *, dim=None))]
-    fn topk(&self, k: i64, axis: Option<i64>, largest: bool, dim: Option<i64>) -> Pair {
-        Ok(pair(self.0.topk(k, either(axis, dim)?.unwrap_or(-1), largest)?))
+    /// The `k` largest elements along an axis, or the smallest, and where they are: in order, whatever
+    /// `sorted` asks for.
+    #[pyo3(signature = (k, axis=None, largest=true, *, dim=None, sorted=true))]
+    fn topk(&self, k: i64, axis: Option<Axis>, largest: bool, dim: Option<Axis>, sorted: bool) -> Pair {
+        let (axis, _always) = (one_axis(axis, dim)?.unwrap_or(-1), sorted);
+        Ok(pair(self.0.topk(k, axis, largest)?))
     }
 
     /// The `k`-th smallest element along an axis, counted from 1, and where it is.
     #[pyo3(signature = (k, axis=None, *, dim=None))]
-    fn kthvalue(&self, k: i64, axis: Option<i64>, dim: Option<i64>) -> Pair {
-        Ok(pair(self.0.kthvalue(k, either(axis, dim)?.unwrap_or(-1))?))
+    fn kthvalue(&self, k: i64, axis: Option<Axis>, dim: Option<Axis>) -> Pair {
+        Ok(pair(self.0.kthvalue(k, one_axis(axis, dim)?.unwrap_or(-1))?))
     }
 
     /// Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,

@@ -1,11 +1,11 @@
 //! Shapes, parts, lookups.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PySequence, PyTuple};
 use svod_tensor::{Size, Tensor};
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyOperand, AnyTensor, Axes, either, integers};
+use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, either, integer, integers, one_axis};
 use crate::error::{Class, Result};
 use crate::size::{AnySize, Extents};
 
@@ -44,7 +44,7 @@ impl PyTensor {
     fn t(&self) -> Made {
         if self.0.rank() > 2 {
             return Err(
-                Class::Shape.raise(format!("t: at most 2 dimensions, not {}; see mT and permute", self.0.rank()))
+                Class::Shape.raise(format!("t: at most 2 dimensions, not {}; see mT and permute", self.0.described()))
             );
         }
         Ok(self.0.t()?.into())
@@ -108,7 +108,7 @@ impl PyTensor {
     #[pyo3(signature = (padding, value=None))]
     fn pad(&self, padding: Vec<(AnySize, AnySize)>, value: Option<AnyOperand>) -> Made {
         if padding.len() != self.0.rank() {
-            let message = format!("pad: {} pairs for a tensor of rank {}", padding.len(), self.0.rank());
+            let message = format!("pad: a pair for each axis of {}, not {}", self.0.described(), padding.len());
             return Err(Class::Shape.raise(message));
         }
         let (padding, extents) = pairs(padding);
@@ -136,8 +136,8 @@ impl PyTensor {
 
     /// The elements of an axis moved towards its end, those beyond it to its start.
     #[pyo3(signature = (shifts, axis=None, *, dims=None))]
-    fn roll(&self, shifts: i64, axis: Option<i64>, dims: Option<i64>) -> Made {
-        match either(axis, dims)? {
+    fn roll(&self, shifts: i64, axis: Option<Axis>, dims: Option<Axis>) -> Made {
+        match one_axis(axis, dims)? {
             Some(axis) => Ok(self.0.roll(shifts, axis)?.into()),
             None => Ok(self.0.flatten(0, -1)?.roll(shifts, 0)?.reshape(&self.0.shape())?.into()),
         }
@@ -162,13 +162,18 @@ impl PyTensor {
         repeats.bind(self.0.repeat(&repeats.sizes))
     }
 
-    /// Each element repeated in place, along an axis or of the flat tensor.
+    /// Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
+    /// each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
     #[pyo3(signature = (repeats, axis=None, *, dim=None))]
-    fn repeat_interleave(&self, repeats: i64, axis: Option<i64>, dim: Option<i64>) -> Made {
-        match either(axis, dim)? {
-            Some(axis) => Ok(self.0.repeat_interleave(repeats, axis)?.into()),
-            None => Ok(self.0.flatten(0, -1)?.repeat_interleave(repeats, 0)?.into()),
+    fn repeat_interleave(&self, repeats: &Bound<'_, PyAny>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+        let (source, axis) = match one_axis(axis, dim)? {
+            Some(axis) => (self.0.clone(), axis),
+            None => (self.0.flatten(0, -1)?, 0),
+        };
+        if repeats.cast::<PyTensor>().is_ok() || repeats.cast::<PySequence>().is_ok() || repeats.hasattr("__array__")? {
+            return Ok(source.repeat_interleave_each(&repeats.extract::<AnyTensor>()?.0, axis)?.into());
         }
+        Ok(source.repeat_interleave(integer("repeat_interleave", repeats)?, axis)?.into())
     }
 
     /// Parts along an axis: of this extent, the last one maybe smaller, or of these extents.

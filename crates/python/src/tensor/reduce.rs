@@ -1,12 +1,15 @@
 //! Folds, scans, products of matrices, layers.
 
 use pyo3::prelude::*;
-use svod_tensor::{Attention, Size};
+use svod_tensor::{Attention, Size, Tensor, TensorError};
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyTensor, Axes, either};
+use crate::convert::{AnyTensor, Axes, Axis, either, one_axis};
 use crate::dtype::AnyDType;
-use crate::error::Class;
+use crate::error::{Class, Result};
+
+/// What the core makes.
+type Computed = std::result::Result<Tensor, TensorError>;
 
 macro_rules! folds {
     ($($name:ident $doc:literal;)*) => {
@@ -39,8 +42,8 @@ macro_rules! positions {
             $(
                 #[doc = $doc]
                 #[pyo3(signature = (axis=None, keepdim=false, *, dim=None))]
-                fn $name(&self, axis: Option<i64>, keepdim: bool, dim: Option<i64>) -> Made {
-                    Ok(self.0.$name(either(axis, dim)?, keepdim)?.into())
+                fn $name(&self, axis: Option<Axis>, keepdim: bool, dim: Option<Axis>) -> Made {
+                    Ok(self.0.$name(one_axis(axis, dim)?, keepdim)?.into())
                 }
             )*
         }
@@ -59,11 +62,8 @@ macro_rules! along {
             $(
                 #[doc = $doc]
                 #[pyo3(signature = (axis=None, *, dim=None))]
-                fn $name(&self, axis: Option<i64>, dim: Option<i64>) -> Made {
-                    match either(axis, dim)? {
-                        Some(axis) => Ok(self.0.$name(axis)?.into()),
-                        None => Err(Class::Argument.raise(concat!(stringify!($name), ": which axis?"))),
-                    }
+                fn $name(&self, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+                    Ok(self.0.$name(self.named_axis(stringify!($name), axis, dim)?)?.into())
                 }
             )*
         }
@@ -71,23 +71,32 @@ macro_rules! along {
 }
 
 along! {
-    cumsum "The sums of the elements up to each one along an axis.";
-    cumprod "The products of the elements up to each one along an axis.";
     cummax "The maxima of the elements up to each one along an axis.";
     cummin "The minima of the elements up to each one along an axis.";
 }
 
 #[pymethods]
 impl PyTensor {
+    /// The sums of the elements up to each one along an axis; of integers and bools in `int64`.
+    #[pyo3(signature = (axis=None, *, dim=None, dtype=None))]
+    fn cumsum(&self, axis: Option<Axis>, dim: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+        let axis = self.named_axis("cumsum", axis, dim)?;
+        self.in_type(dtype, |x| x.cumsum(axis))
+    }
+
+    /// The products of the elements up to each one along an axis; of integers and bools in `int64`.
+    #[pyo3(signature = (axis=None, *, dim=None, dtype=None))]
+    fn cumprod(&self, axis: Option<Axis>, dim: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+        let axis = self.named_axis("cumprod", axis, dim)?;
+        self.in_type(dtype, |x| x.cumprod(axis))
+    }
+
     /// The sum along axes, by default all; of integers and bools in `int64`.
     #[pyo3(signature = (axis=None, keepdim=false, *, dim=None, dtype=None))]
     fn sum(&self, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>, dtype: Option<AnyDType>) -> Made {
         let axes = either(axis, dim)?;
         let axes = axes.as_ref().map(|a| &*a.0);
-        match dtype {
-            Some(dtype) => Ok(self.0.cast(dtype.0)?.sum(axes, keepdim)?.cast(dtype.0)?.into()),
-            None => Ok(self.0.sum(axes, keepdim)?.into()),
-        }
+        self.in_type(dtype, |x| x.sum(axes, keepdim))
     }
 
     /// The product along axes, by default all; of integers and bools in `int64`.
@@ -95,10 +104,7 @@ impl PyTensor {
     fn prod(&self, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>, dtype: Option<AnyDType>) -> Made {
         let axes = either(axis, dim)?;
         let axes = axes.as_ref().map(|a| &*a.0);
-        match dtype {
-            Some(dtype) => Ok(self.0.cast(dtype.0)?.prod(axes, keepdim)?.cast(dtype.0)?.into()),
-            None => Ok(self.0.prod(axes, keepdim)?.into()),
-        }
+        self.in_type(dtype, |x| x.prod(axes, keepdim))
     }
 
     /// The variance along axes, the sum divided by the number of elements less `correction`.
@@ -121,14 +127,14 @@ impl PyTensor {
 
     /// `exp(x)` divided by its sum along an axis.
     #[pyo3(signature = (axis=None, *, dim=None))]
-    fn softmax(&self, axis: Option<i64>, dim: Option<i64>) -> Made {
-        Ok(self.0.softmax(either(axis, dim)?.unwrap_or(-1))?.into())
+    fn softmax(&self, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+        Ok(self.0.softmax(one_axis(axis, dim)?.unwrap_or(-1))?.into())
     }
 
     /// The logarithm of `softmax`.
     #[pyo3(signature = (axis=None, *, dim=None))]
-    fn log_softmax(&self, axis: Option<i64>, dim: Option<i64>) -> Made {
-        Ok(self.0.log_softmax(either(axis, dim)?.unwrap_or(-1))?.into())
+    fn log_softmax(&self, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+        Ok(self.0.log_softmax(one_axis(axis, dim)?.unwrap_or(-1))?.into())
     }
 
     /// The matrix product, by NumPy's rules.
@@ -196,8 +202,22 @@ impl PyTensor {
 }
 
 impl PyTensor {
+    /// The axis of an operation that has no default one.
+    fn named_axis(&self, op: &str, axis: Option<Axis>, dim: Option<Axis>) -> Result<i64> {
+        let missing = || Class::Argument.raise(format!("{op}: along which axis of {}?", self.0.described()));
+        one_axis(axis, dim)?.ok_or_else(missing)
+    }
+
+    /// What `compute` gives of the elements in `dtype`, in that type; without one, of the elements as they are.
+    fn in_type(&self, dtype: Option<AnyDType>, compute: impl FnOnce(&Tensor) -> Computed) -> Made {
+        match dtype {
+            Some(dtype) => Ok(compute(&self.0.cast(dtype.0)?)?.cast(dtype.0)?.into()),
+            None => Ok(compute(&self.0)?.into()),
+        }
+    }
+
     /// The shape of the axes that a layer normalizes.
-    fn normalized(&self, weight: Option<&svod_tensor::Tensor>) -> Vec<Size> {
+    fn normalized(&self, weight: Option<&Tensor>) -> Vec<Size> {
         match weight {
             Some(weight) => weight.shape(),
             None => self.0.shape().last().cloned().into_iter().collect(),

@@ -1,10 +1,11 @@
 //! Kernels whose last stage is no map or reduction: scans, scatters and sorts.
 
-use super::{Build, Context, OUTPUT, RangeifyError, Step};
+use super::{Build, Context, ELEMENTS, Index, OUTPUT, RangeifyError, Step};
 use crate::order_key::OrderKey;
 use svod_dtype::{Const, DType};
-use svod_ir::expr::{Expr, ExprId};
+use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::graph::Op;
+use svod_ir::graph::walk::NodeIndex;
 use svod_ir::kernel::{Body, Carry, Emit, Monoid, Out, Stage};
 use svod_ir::size::Size;
 
@@ -36,9 +37,12 @@ impl Build<'_> {
         let below = &self.graph.nodes()[source as usize];
         let (extent, order) = (below.shape()[axis].clone(), OrderKey { dtype: below.dtype(), descending });
         let (mut over, to) = self.open(value.shape())?;
-        let outs = vec![Out::Param { param: OUTPUT, index: to.to_vec() }];
+        let mut outs = vec![Out::Param { param: OUTPUT, index: to.to_vec() }];
         let mut index = to.clone();
         if extent.as_const() == Some(1) {
+            if self.with_elements {
+                return Err(RangeifyError::Unsupported("an order of one element with the element"));
+            }
             // A single element is in order.
             let body = if positions {
                 Body::map(self.kernel.exprs.constant(Const::zero(DType::I64)))
@@ -59,15 +63,45 @@ impl Build<'_> {
         };
         let (along, at) = self.axis(&extent)?;
         index[axis] = at;
-        let element = self.value(source, Context { index, valid: None })?;
+        let element = self.value(source, Context { index: index.clone(), valid: None })?;
         let pool = &mut self.kernel.exprs;
         let key = order.encode(pool, element, positions);
         let carry = if positions { Expr::Carry(1, DType::I64) } else { Expr::Carry(0, order.key()) };
         let carry = pool.add(carry, if positions { DType::I64 } else { order.key() });
         let result = if positions { carry } else { order.decode(pool, carry) };
-        let body = Body::Sort { along, to, key, results: vec![result] };
+        let mut results = vec![result];
+        if self.with_elements {
+            let Out::Param { index: to, .. } = &outs[0] else { return Ok(()) };
+            outs.push(Out::Param { param: ELEMENTS, index: to.clone() });
+            results.push(self.element_in_order(source, axis, index, order)?);
+        }
+        let body = Body::Sort { along, to, key, results };
         self.kernel.stages.push(Stage { name: "out".into(), over, body, outs });
         Ok(())
+    }
+
+    /// The element at a place of an order by positions. Keys of floats do not tell the zeros apart: these elements
+    /// are read again, which takes memory that has them.
+    fn element_in_order(&mut self, source: NodeIndex, axis: usize, mut index: Index, order: OrderKey) -> Step {
+        let pool = &mut self.kernel.exprs;
+        if !order.dtype.is_float() {
+            let key = pool.add(Expr::Carry(0, order.key()), order.key());
+            return Ok(order.decode(pool, key));
+        }
+        let position = pool.add(Expr::Carry(1, DType::I64), DType::I64);
+        index[axis] = pool.cast(DType::Index, position);
+        let stages = self.kernel.stages.len();
+        let element = self.value(source, Context { index, valid: None })?;
+        let pool = &self.kernel.exprs;
+        let moves = |index: &[ExprId]| pool.reachable(index).iter().any(|e| matches!(pool.get(*e), Expr::Carry(..)));
+        let staged = |load: &ExprId| match pool.get(*load) {
+            Expr::Load { from: Mem::Temp(..), index, .. } => moves(index),
+            _ => false,
+        };
+        if self.kernel.stages.len() > stages || pool.loads(&[element]).iter().any(staged) {
+            return Err(RangeifyError::Unsupported("elements of an order that are computed once a row"));
+        }
+        Ok(element)
     }
 
     pub(super) fn scan(&mut self, by: Monoid, axis: usize, inclusive: bool) -> Step<()> {

@@ -176,8 +176,8 @@ impl Lowerer<'_> {
         if rank::is_worth_it(&order) {
             return self.rank(&order, nest);
         }
-        if select::is_worth_it(&order) {
-            return self.select(&order, nest);
+        if let Some(block) = select::block_of(&order) {
+            return self.select(&order, nest, block);
         }
         let count = order.points.clone();
         let copies = [self.copy_of_points(&order)?, self.copy_of_points(&order)?];

@@ -11,25 +11,30 @@ use svod_ir::expr::ExprId;
 use svod_ir::lowered::{Home, LoopKind, Stmt};
 use svod_ir::size::Size;
 
-/// Points of a block.
-const BLOCK: i64 = 64;
+/// Points of a block: as many as leave enough blocks.
+const BLOCKS: [i64; 3] = [64, 32, LANES];
+
+/// Blocks for each place wanted, so that few of the other points are below the threshold.
+const ENOUGH: i64 = 4;
 
 /// Lanes in which the least of a block is found.
 const LANES: i64 = 16;
 
-/// Whether blocks outnumber the places enough for a threshold to rule out most points.
-pub(super) fn is_worth_it(order: &Order) -> bool {
-    let (points, places) = (order.points.as_const(), order.places.as_const());
-    points.zip(places).is_some_and(|(n, k)| k > 0 && n / BLOCK >= 4 * k)
+/// The points of a block, if blocks of some size outnumber the places enough for a threshold to rule out most points.
+pub(super) fn block_of(order: &Order) -> Option<i64> {
+    let (points, places) = (order.points.as_const()?, order.places.as_const()?);
+    BLOCKS.into_iter().find(|block| places > 0 && points / block >= ENOUGH * places)
 }
 
 impl Lowerer<'_> {
-    pub(super) fn select(&mut self, order: &Order, nest: &Nest) -> Step {
+    /// Sorts the first few of a row, in blocks of so many points.
+    pub(super) fn select(&mut self, order: &Order, nest: &Nest, block: i64) -> Step {
         // What is sorted in the end are few.
         let order = &Order { bits: NARROW, ..order.clone() };
-        let blocks = order.points.ceil_div(Size::from(BLOCK));
+        let block = Size::from(block);
+        let blocks = order.points.ceil_div(&block);
         let least = self.scratch("least", order.dtype, blocks.clone());
-        let mut body = self.least_of_blocks(order, nest, &least)?;
+        let mut body = self.least_of_blocks(order, nest, &block, &least)?;
         let threshold = self.register("threshold", order.dtype);
         body.extend(self.threshold(order, &least, &blocks, &threshold)?);
 
@@ -41,8 +46,8 @@ impl Lowerer<'_> {
             let at = this.phase.exprs.index(b.clone());
             let low = this.read(&least, Some(at));
             let low = this.at_most(low, &threshold);
-            let first = &b * &Size::from(BLOCK);
-            let points = (&order.points - &first).min(Size::from(BLOCK));
+            let first = &b * &block;
+            let points = (&order.points - &first).min(&block);
             let inner = this.repeat(order, &points, LoopKind::Serial, &mut |this, i| {
                 let [key, position] = this.point_of(order, nest, None, &(&first + &i))?;
                 let stays = this.at_most(key, &threshold);
@@ -69,19 +74,19 @@ impl Lowerer<'_> {
     }
 
     /// The least key of each block.
-    fn least_of_blocks(&mut self, order: &Order, nest: &Nest, least: &Array) -> Step {
+    fn least_of_blocks(&mut self, order: &Order, nest: &Nest, block: &Size, least: &Array) -> Step {
         let lanes = Size::from(LANES);
         let temp = self.temp("lanes".into(), order.dtype, vec![lanes.clone()], Home::Register);
         let acc = Array { mem: svod_ir::expr::Mem::Temp(temp, 0), dtype: order.dtype, row: Vec::new() };
         let greatest = self.phase.exprs.constant(Const::max_value(order.dtype));
-        let whole = order.points.floordiv(Size::from(BLOCK));
+        let whole = order.points.floordiv(block);
         let mut body = self.repeat(order, &whole, LoopKind::Serial, &mut |this, b| {
             let mut inner = this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
                 let at = this.phase.exprs.index(lane);
                 Ok(vec![this.write(&acc, Some(at), greatest, None)])
             })?;
-            inner.extend(this.repeat(order, &Size::from(BLOCK / LANES), LoopKind::Unroll, &mut |this, part| {
-                let first = &(&b * &Size::from(BLOCK)) + &(&part * &Size::from(LANES));
+            inner.extend(this.repeat(order, &block.floordiv(LANES), LoopKind::Unroll, &mut |this, part| {
+                let first = &(&b * block) + &(&part * &Size::from(LANES));
                 this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
                     let key = this.key_at(order, nest, &(&first + &lane))?;
                     let at = this.phase.exprs.index(lane);
@@ -95,12 +100,12 @@ impl Lowerer<'_> {
             inner.push(this.write(least, Some(at), value, None));
             Ok(inner)
         })?;
-        let rest = order.points.modulo(Size::from(BLOCK));
+        let rest = order.points.modulo(block);
         if rest.as_const() != Some(0) {
             let last = self.phase.exprs.index(whole.clone());
             body.push(self.write(least, Some(last), greatest, None));
             body.extend(self.repeat(order, &rest, LoopKind::Serial, &mut |this, i| {
-                let key = this.key_at(order, nest, &(&(&whole * &Size::from(BLOCK)) + &i))?;
+                let key = this.key_at(order, nest, &(&(&whole * block) + &i))?;
                 let old = this.read(least, Some(last));
                 let new = this.phase.exprs.alu(Alu::Min, &[old, key]);
                 Ok(vec![this.write(least, Some(last), new, None)])
