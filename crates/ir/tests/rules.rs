@@ -140,7 +140,8 @@ fn powers_hold_up_to_rounding() {
             let c = UOp::full(Const::f64(dtype, exponent), &shape(&[500])).unwrap();
             let node = UOp::alu(Alu::Pow, &[leaf(data, &[500]), c]).unwrap();
             let simple = simplify(&node);
-            assert!(!format!("{}", Graph::new(&[simple.clone()])).contains("pow"), "{dtype} {exponent}");
+            let text = Graph::new(std::slice::from_ref(&simple)).to_string();
+            assert!(!text.contains("pow"), "{dtype} {exponent}");
             let (a, b) = (value(&node, &[]), value(&simple, &[]));
             for i in 0..500 {
                 let (a, b) = (a.data.get(i), b.data.get(i));
