@@ -193,9 +193,122 @@ def test_every_spelling_is_taken_or_says_why_not(text: str, says: str):
         assert again.kernels[0].schedule == svod.Schedule(text) and again.kernels[0].loops == plan.kernels[0].loops
 
 
+# A tile of 4 rows and 24 columns, of a product of two matrices and of several.
+TILED = """split s0.a0.0 by 4 pad
+split s0.a1.0 by 24 pad
+reorder s0 s0.a0.0 s0.a1.0 s0.a0.1 s0.a1.1 s0.a2.0
+stage s0 0 rows task
+stage s0 1 panels:24 HOME
+micro s0 4 24
+"""
+BLOCKS = TILED.replace("HOME\n", "task\n").replace("s0.a2.0\n", "s0.a2.1\n").replace("r s0 ", "r s0 s0.a2.0 ")
+ROWS_LAST = "split out.a1.0 by 8 rest\nreorder out out.a1.0 out.a0.0 out.a1.1\n"
+BATCH = """split s0.a1.0 by 4 pad
+split s0.a2.0 by 24 pad
+reorder s0 s0.a0.0 s0.a1.0 s0.a2.0 s0.a1.1 s0.a2.1 s0.a3.0
+stage s0 0 rows task
+stage s0 1 panels:24 task
+micro s0 4 24"""
+LAST = """split s0.a0.0 by 4 pad
+split s0.a1.0 by 24 pad
+reorder s0 s0.a2.0 s0.a0.0 s0.a1.0 s0.a0.1 s0.a1.1 s0.a3.0
+stage s0 0 rows task
+stage s0 1 panels:24 task
+at s0.a s0.a0.0
+at s0.b s0.a2.0
+split s0.a.a0.0 by 4 pad
+micro s0 4 24
+"""
+
+# What only the loops show: a shape or einsum, the schedule, the step that is named, and the reason.
+BY_LOOPS = [
+    (
+        "sum",
+        "TILE out.a1.0 out.a0.0 4 3",
+        "step 3 of the schedule, `reorder out",
+        "inside of a reduction, the last round of",
+    ),
+    (
+        "map",
+        "split out.a0.0 by 3 rest\nbind out.a0.0 task\nbind out.a0.1 unroll",
+        "step 3 of the schedule, `bind out.a0.1 unroll`",
+        "the last task of `out.a0.0` has fewer points",
+    ),
+    (
+        "map",
+        "split out.a0.0 by 3 rest\nbind out.a0.1 unroll\nbind out.a0.0 task",
+        "step 3 of the schedule, `bind out.a0.0 task`",
+        "the last task of `out.a0.0` has fewer points",
+    ),
+    (
+        "ik,kj->ij",
+        f"split s0.a2.0 by 48 rest\n{BLOCKS}at s0.b s0.a2.0\nbind s0.b.a2.0 unroll\nstream out",
+        "step 9 of the schedule, `bind s0.b.a2.0 unroll`",
+        "`s0.b.a2.0` has up to 48 rounds there",
+    ),
+    (
+        "ik,kj->ij",
+        f"split s0.a2.0 by 48 rest\n{BLOCKS}bind s0.b.a2.0 unroll\nat s0.b s0.a2.0",
+        "step 9 of the schedule, `at s0.b s0.a2.0`",
+        "`s0.b.a2.0` has up to 48 rounds there",
+    ),
+    (
+        "map",
+        "PADTO out.a0.0 100000000",
+        "step 1 of the schedule, `split out.a0.0 by",
+        "full rounds of `out` would visit",
+    ),
+    ("map", "split out.a0.0 by 100000000 mask", "step 1 of the schedule, `split out", "1024 is the most"),
+    (
+        "ik,kj->ij",
+        "PADTO s0.a0.0 4096\nat s0 out.a0.0",
+        "step 2 of the schedule, `at s0 out",
+        "full rounds of `s0` would",
+    ),
+    (
+        "ik,kj->ij",
+        f"{ROWS_LAST}{TILED.replace('HOME', 'prepared')}at s0 out.a1.0",
+        "step 9 of the schedule, `at s0 out.a1.0`",
+        "run over the end of the copy",
+    ),
+    (
+        "ik,kj->ij",
+        f"{ROWS_LAST}{TILED.replace('HOME', 'task')}at s0 out.a1.0",
+        "step 9 of the schedule, `at s0 out.a1.0`",
+        "inside of a panel",
+    ),
+    ("bik,bkj->bij", BATCH, "step 6 of the schedule, `micro s0 4 24`", "the tile would run over the end of a copy"),
+    ("bik,bkj->ijb", LAST, "step 9 of the schedule, `micro s0 4 24`", "columns would not lie side by side"),
+]
+
+
+@pytest.mark.parametrize(("of", "text", "step", "why"), BY_LOOPS, ids=[why for *_, why in BY_LOOPS])
+def test_what_only_the_loops_show_names_the_step_it_is_due_to(of: str, text: str, step: str, why: str):
+    """Issue 4: an illegal one is an error that says which step and why."""
+    shapes = {"ik": (64, 200), "kj": (200, 96), "bik": (3, 5, 40), "bkj": (3, 40, 30)}
+    if of == "sum":
+        y = svod.Tensor(rows(5, 13)).sum(1)
+    elif of == "map":
+        y = svod.Tensor(rows(8, 2)) + 1
+    else:
+        y = svod.einsum(of, *(svod.Tensor(RNG.random(shapes[name])) for name in of.split("->")[0].split(",")))
+    with pytest.raises(svod.ScheduleError) as raised:
+        y.prepare(schedules={0: text})
+    assert step in str(raised.value) and why in str(raised.value)
+
+
+def test_a_padding_to_some_rounds_is_taken():
+    x = svod.Tensor(rows(13, 5))
+    plan = (x + 1).prepare(schedules={0: "PADTO out.a0.0 64"})
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), x.numpy() + 1)
+
+
 def test_a_kernel_that_there_is_not_is_named():
-    with pytest.raises(svod.ScheduleError, match="kernel 3, but the plan has 1 kernels"):
+    with pytest.raises(svod.ScheduleError, match="kernel 3, but the plan has one kernel: "):
         (svod.Tensor(rows(8, 8)) + 1).prepare(schedules={3: ""})
+    with pytest.raises(svod.ScheduleError, match=r"kernel 'sum', but the plan has no kernels$"):
+        svod.Tensor(rows(8, 8)).prepare(schedules={"sum": ""})
 
 
 def test_schedules_are_values():

@@ -81,10 +81,12 @@ impl Scheduled {
             };
             if chosen.is_empty() {
                 let names: Vec<&str> = order.iter().map(|k| self.pre.kernels[*k].name.as_str()).collect();
-                return Err(Error::UnknownKernel {
-                    given,
-                    known: format!("{} kernels: {}", names.len(), names.join(", ")),
-                });
+                let known = match names.len() {
+                    0 => "no kernels".into(),
+                    1 => format!("one kernel: {}", names[0]),
+                    n => format!("{n} kernels: {}", names.join(", ")),
+                };
+                return Err(Error::UnknownKernel { given, known });
             }
             for k in chosen {
                 optimizers[k] = Optimizer::Given(schedules.variants(&self.pre.kernels[k], config.strict)?);

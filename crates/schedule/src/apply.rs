@@ -138,7 +138,7 @@ pub(crate) struct Scheduled {
 
 /// Why a step of a schedule is illegal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("step {step} of the schedule, `{opt}`: {why}")]
+#[error("{}: {why}", self.place())]
 pub struct ScheduleError {
     /// Counted from 1.
     pub step: usize,
@@ -148,10 +148,22 @@ pub struct ScheduleError {
     pub why: String,
 }
 
+impl ScheduleError {
+    /// That of the step at a position.
+    pub(crate) fn new(schedule: &Schedule, step: usize, why: String) -> Self {
+        ScheduleError { step: step + 1, opt: schedule.0[step].to_string(), why }
+    }
+
+    /// The step by its number and text.
+    pub(crate) fn place(&self) -> String {
+        format!("step {} of the schedule, `{}`", self.step, self.opt)
+    }
+}
+
 /// Applies every step in order, then checks what only the whole can tell.
 pub(crate) fn apply(kernel: &Kernel, schedule: &Schedule) -> Result<Scheduled, ScheduleError> {
     let mut state = Scheduled::new(kernel.clone());
-    let error = |step: usize, why| ScheduleError { step: step + 1, opt: schedule.0[step].to_string(), why };
+    let error = |step: usize, why| ScheduleError::new(schedule, step, why);
     for (i, opt) in schedule.0.iter().enumerate() {
         state.step(i, opt).map_err(|why| error(i, why))?;
     }

@@ -92,7 +92,10 @@ impl Lowerer<'_> {
             let points = points(nest, i);
             let bound = points.upper_bound().ok_or("a kept loop inside a reduction has no upper bound")?.max(1) as u64;
             if kept && l.step > 1 && points.divisible_by(l.step as i64) != Some(true) {
-                return Err("a split kept axis with a tail must have its outer part outside the reduction".into());
+                let name = self.name_of(nest.stage, l);
+                return Err(format!(
+                    "inside of a reduction, the last round of `{name}` may not be shorter than the others"
+                ));
             }
             loops.push((l.clone(), bound.div_ceil(l.step)));
         }

@@ -10,6 +10,7 @@
 //! narrower ones), or masks, as the split says.
 
 mod cascade;
+mod cause;
 mod convert;
 mod fold;
 mod index_sets;
@@ -28,7 +29,7 @@ pub(crate) use region::reads;
 use crate::apply::{LoopState, Prefetch, Runs, Scheduled, apply};
 use crate::apply::{PackJob, ScheduleError};
 use crate::contraction::{layout_index, layout_shape};
-use crate::opt::{Layout, Schedule, Tail};
+use crate::opt::{Layout, LoopRef, Schedule, Tail};
 use crate::variants::MAX_VARIANTS;
 use rustc_hash::FxHashMap;
 use svod_ir::alu::Alu;
@@ -44,11 +45,13 @@ pub enum LowerError {
     /// A step of the schedule is illegal.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// The loops break a rule of loop trees, as listed there.
-    #[error("kernel `{kernel}`: under this schedule {fault}")]
+    /// The loops break a rule of loop trees, as listed there: a bug of the compiler, since no step was refused.
+    #[error("kernel `{kernel}`, under {cause}: {fault}")]
     Loops {
         /// The kernel's name.
         kernel: String,
+        /// The step without which they would not.
+        cause: String,
         /// Which rule.
         fault: VerifyError,
     },
@@ -68,7 +71,7 @@ pub enum LowerError {
         /// Number given.
         given: usize,
     },
-    /// The loops that the schedule asks for cannot be made.
+    /// Loops that cannot be made, whatever the schedule.
     #[error("stage `{stage}` of kernel `{kernel}`: {why}")]
     Stage {
         /// The kernel's name.
@@ -104,8 +107,19 @@ impl Artifact for Program {
 /// Applies a schedule to a kernel.
 ///
 /// # Errors
-/// [`LowerError`] names the step of the schedule, or the stage, and the reason.
+/// [`LowerError`] names the step of the schedule and the reason.
 pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
+    loops(kernel, schedule).map_err(|fault| match (cause::cause(kernel, schedule, &fault), fault) {
+        (Some(step), LowerError::Stage { why, .. }) => ScheduleError::new(schedule, step, why).into(),
+        (Some(step), LowerError::Loops { kernel, fault, .. }) => {
+            LowerError::Loops { kernel, cause: ScheduleError::new(schedule, step, String::new()).place(), fault }
+        }
+        (_, fault) => fault,
+    })
+}
+
+/// The loops of a kernel under a schedule. Of a fault that only they show, the step that it is due to is not known.
+fn loops(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
     let scheduled = apply(kernel, schedule)?;
     let roots: Vec<usize> = scheduled.order.iter().copied().filter(|s| is_root(&scheduled, *s)).collect();
     let (mut phases, mut shared) = (Vec::new(), Vec::new());
@@ -131,9 +145,14 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
     workspaces.extend((params.len()..params.len() + shared.len()).map(|p| ParamId(p as u32)));
     params.extend(shared);
     let lowered = Lowered { name, params, vars, strict, guards: Vec::new(), phases };
-    lowered.verify().map_err(|fault| LowerError::Loops { kernel: lowered.name.clone(), fault })?;
+    let broken = |fault| LowerError::Loops { kernel: lowered.name.clone(), cause: "no step".into(), fault };
+    lowered.verify().map_err(broken)?;
     Ok(Program { lowered, packs, workspaces })
 }
+
+/// Points that the full rounds of a stage visit, for each that there is, at most: more than any tile needs, and few enough
+/// to compute.
+const MAX_PADDING: f64 = 1024.0;
 
 fn is_root(s: &Scheduled, stage: usize) -> bool {
     let read = s.kernel.stages[stage].outs.contains(&Out::Temp);
@@ -225,6 +244,7 @@ impl<'s> Lowerer<'s> {
 
     fn phase(mut self, root: usize) -> Step<Phase> {
         let mut env = self.full_env(root);
+        self.check_padding(root, &env)?;
         let loops = &self.s.stages[root].loops;
         let tasks = loops.iter().take_while(|l| l.runs == Runs::Task).count();
         for at in 0..tasks {
@@ -233,7 +253,10 @@ impl<'s> Lowerer<'s> {
             if span.remaining.divisible_by(loops[at].step as i64) != Some(true)
                 && self.needs_full(root, &loops[at], &loops[at + 1..])
             {
-                return Err("a task loop with a tail needs a serial loop inside it".into());
+                let task = self.name_of(root, &loops[at]);
+                return Err(format!(
+                    "the last task of `{task}` has fewer points than the others: the loop over them is serial, and outside of reductions"
+                ));
             }
             let count = span.remaining.ceil_div(&step);
             let counter = self.counter(root, &loops[at], &count);
@@ -285,6 +308,12 @@ impl<'s> Lowerer<'s> {
         matches!(&self.s.kernel.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis))
     }
 
+    /// A loop, as schedules name it.
+    fn name_of(&self, stage: usize, l: &LoopState) -> LoopRef {
+        let axis = self.s.kernel.axes[l.axis.index()].var.name();
+        LoopRef::new(&self.s.kernel.stages[stage].name, axis, l.part)
+    }
+
     /// A new counter for a loop, unique in the phase.
     fn counter(&mut self, stage: usize, l: &LoopState, count: &Size) -> Variable {
         let stage = self.s.kernel.stages[stage].name.replace('.', "_");
@@ -316,6 +345,7 @@ impl<'s> Lowerer<'s> {
 
     /// Computes a temporary stage over a region of its axes.
     fn stage(&mut self, stage: usize, region: Env) -> Step {
+        self.check_padding(stage, &region)?;
         let state = &self.s.stages[stage];
         let over = &self.s.kernel.stages[stage].dims();
         let mut extents = Vec::new();
@@ -355,6 +385,23 @@ impl<'s> Lowerer<'s> {
         let loops = self.s.stages[stage].loops.iter();
         let full = loops.filter(|l| l.axis == axis && matches!(l.tail, Tail::PadScratch | Tail::Mask));
         full.map(|l| l.step).max().unwrap_or(1)
+    }
+
+    /// Refuses full rounds that visit far more points than the region of a stage has: its work and scratch grow with them.
+    fn check_padding(&self, stage: usize, region: &Env) -> Step<()> {
+        let of_axis = |(axis, span): (&AxisId, &Span)| {
+            let points = span.remaining.upper_bound().unwrap_or(i64::MAX).max(1) as f64;
+            let round = self.round(stage, *axis) as f64;
+            (points / round).ceil() * round / points
+        };
+        let times: f64 = region.iter().map(of_axis).product();
+        if times <= MAX_PADDING {
+            return Ok(());
+        }
+        let name = &self.s.kernel.stages[stage].name;
+        Err(format!(
+            "full rounds of `{name}` would visit {times:.0} times the points there are; {MAX_PADDING} is the most"
+        ))
     }
 
     /// The stages placed at loop `l` of `consumer`, each for the region read inside.
@@ -481,7 +528,12 @@ impl<'s> Lowerer<'s> {
         }
         let kind = match head.runs {
             Runs::Serial | Runs::Task | Runs::Lane => LoopKind::Serial,
-            _ if constant.is_none() => return Err(format!("an unrolled or vector loop of {count} rounds")),
+            _ if constant.is_none() => {
+                let (name, most) = (self.name_of(nest.stage, head), count.bounds().1);
+                return Err(format!(
+                    "`{name}` has up to {most} rounds there, and not always as many, as what is unrolled or a vector has"
+                ));
+            }
             Runs::Unroll => LoopKind::Unroll,
             Runs::Vector => LoopKind::Vector,
         };
