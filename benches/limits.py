@@ -64,6 +64,7 @@ def peak(cores: Sequence[int]) -> float | None:
         return None
     command = ["cargo", "bench", "--quiet", "-p", "svod-codegen", "--bench", "tile"]
     # Built first, on all cores.
+    print("building the bench of the peak (cargo bench -p svod-codegen --bench tile)", file=sys.stderr, flush=True)
     if subprocess.run([*command, "--no-run"], cwd=ROOT, capture_output=True).returncode != 0:
         return None
     run = subprocess.run(

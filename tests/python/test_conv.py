@@ -226,7 +226,16 @@ def test_errors_name_shapes() -> None:
         ),
         (lambda: x.conv2d(w, dilation=(1, -2)), svod.ArgumentError, "dilation [1, -2]"),
         (lambda: x.conv2d(w, padding=-1), svod.ArgumentError, "must not be negative"),
-        (lambda: x.conv2d(w, padding="full"), svod.ArgumentError, '"same" or "valid"'),
+        (lambda: x.conv2d(w, padding="full"), svod.ArgumentError, 'conv2d: padding: numbers, "same" or "valid" are'),
+        (
+            lambda: x.conv2d(w, stride=1.5),
+            svod.ArgumentTypeError,
+            "conv2d: stride: an integer, or several, is expected",
+        ),
+        (lambda: x.conv2d(w, groups=1.5), svod.ArgumentTypeError, "conv2d: groups: an integer is expected, not float"),
+        (lambda: x.conv_transpose2d(w, dilation="a"), svod.ArgumentTypeError, "conv_transpose2d: dilation: an integer"),
+        (lambda: x.max_pool2d(2.5), svod.ArgumentTypeError, "max_pool2d: kernel_size: an integer, or several, is"),
+        (lambda: x.avg_pool2d(2, stride="a"), svod.ArgumentTypeError, "avg_pool2d: stride: an integer, or several, is"),
         (lambda: x.conv2d(w, stride=(1, 1, 1)), svod.ArgumentError, "3 numbers for 2 spatial"),
         (
             lambda: x.conv2d(w, dilation=3),
@@ -247,6 +256,42 @@ def test_errors_name_shapes() -> None:
         with pytest.raises(kind) as error:
             call()
         assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (lambda: nn.Conv2d(4, 6, 0), "Conv2d: kernel_size 0 must be at least 1"),
+        (lambda: nn.Conv1d(4, 6, 3, stride=0), "Conv1d: stride 0 must be at least 1"),
+        (lambda: nn.Conv2d(4, 6, 3, dilation=(1, -1)), r"Conv2d: dilation \(1, -1\) must be at least 1"),
+        (lambda: nn.Conv2d(4, 6, (3, 3, 3)), "Conv2d: kernel_size has 3 numbers for 2 spatial dimensions"),
+        (lambda: nn.Conv2d(4, 6, 3, stride=1.5), "Conv2d: stride: an integer, or several, is expected, not 1.5"),
+        (lambda: nn.Conv2d(4, 6, 3, padding="full"), 'Conv2d: padding: numbers, "same" or "valid" are expected'),
+        (lambda: nn.Conv2d(4, 6, 3, padding=-1), "Conv2d: padding -1 must be at least 0"),
+        (lambda: nn.Conv2d(4, 6, 3, padding=[(1, 2), (0, -1)]), r"Conv2d: padding \(2, -1\) must be at least 0"),
+        (lambda: nn.Conv2d(4, 6, 3, padding=[(1, 2), 3]), "Conv2d: padding: a pair for each dimension"),
+        (lambda: nn.Conv2d(-4, 6, 3), "Conv2d: -4 input and 6 output channels must not be negative"),
+        (lambda: nn.ConvTranspose2d(4, 6, 3, stride=0), "ConvTranspose2d: stride 0 must be at least 1"),
+        (lambda: nn.ConvTranspose2d(4, 6, 3, output_padding=-1), "ConvTranspose2d: output_padding -1 must be"),
+        (lambda: nn.MaxPool2d(0), "MaxPool2d: kernel_size 0 must be at least 1"),
+        (lambda: nn.AvgPool3d(2, stride=(1, 2)), "AvgPool3d: stride has 2 numbers for 3 spatial dimensions"),
+    ],
+)
+def test_layers_refuse_what_makes_no_sense_when_they_are_built(layer: Callable[[], Any], message: str) -> None:
+    with pytest.raises(svod.ArgumentError, match=message):
+        layer()
+
+
+def test_layers_take_all_paddings() -> None:
+    x = svod.zeros(1, 2, 7, 7)
+    for padding, shape in [
+        ("same", (7, 7)),
+        ("valid", (5, 5)),
+        (1, (7, 7)),
+        ((1, 2), (7, 9)),
+        ([(1, 0), (0, 2)], (6, 7)),
+    ]:
+        assert nn.Conv2d(2, 3, 3, padding=padding)(x).shape == (1, 3, *shape)
 
 
 def test_normalisations_like_torch() -> None:

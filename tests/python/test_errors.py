@@ -30,6 +30,12 @@ def plan() -> svod.ExecutionPlan:
     return (given + 1).prepare(inputs=[given])
 
 
+def twice_prepared() -> svod.ExecutionPlan:
+    y = x + 1
+    y.prepare()
+    return y.prepare()
+
+
 BUILD: list[tuple[str, Callable[[], Any], type[Exception], type[Exception], str]] = [
     ("broadcast", lambda: x + np.zeros((2, 4), np.float32), svod.ShapeError, ValueError, r"\[3, 4\].*\[2, 4\]"),
     ("matmul", lambda: x @ x, svod.ShapeError, ValueError, r"matmul.*4 and 3 differ"),
@@ -77,6 +83,9 @@ BUILD: list[tuple[str, Callable[[], Any], type[Exception], type[Exception], str]
     ("axis and dim", lambda: x.sum(0, dim=1), TypeError, TypeError, "axis and dim"),
     ("gelu", lambda: x.gelu("exact"), svod.Error, ValueError, "exact"),
     ("no inputs in memory", lambda: svod.prepare(x), svod.Error, ValueError, "nothing is pending"),
+    ("number as matrix", lambda: x @ 3, svod.ShapeError, ValueError, "a number has no dimension to sum over"),
+    ("matrix of a number", lambda: 3 @ x, svod.ShapeError, ValueError, r"`\*` multiplies by one"),
+    ("prepared twice", lambda: twice_prepared(), svod.StaleError, RuntimeError, "`execute` that plan, or build"),
     ("threads", lambda: svod.set_threads(0), svod.Error, ValueError, "not 0"),
     ("threads", lambda: svod.set_threads(-1), svod.ArgumentError, ValueError, "not -1"),
     ("threads", lambda: svod.set_threads(10**12), svod.ArgumentError, ValueError, "from 1 to 1024 threads"),

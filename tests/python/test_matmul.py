@@ -60,3 +60,12 @@ def test_products_with_few_rows_or_columns(
     got = plan.outputs[0].numpy()
     assert np.isnan(got[:, n - 1]).all() and not np.isfinite(got[m - 1]).any()
     assert np.isfinite(got[: m - 1, : n - 1]).all()
+
+
+def test_factors_are_lists_and_no_numbers() -> None:
+    column = svod.Tensor([[1], [2]])
+    for product in (column @ [[3, 4]], column.matmul([[3, 4]]), column @ ((3, 4),)):
+        assert product.tolist() == [[3, 4], [6, 8]]
+    assert ([[3, 4]] @ column).tolist() == [[11]]
+    with pytest.raises(svod.ShapeError, match="a number has no dimension to sum over"):
+        column @ 3

@@ -131,6 +131,20 @@ pub fn one_axis(axis: Option<Axis>, dim: Option<Axis>) -> PyResult<Option<i64>> 
     Ok(either(axis, dim)?.map(|axis| axis.0))
 }
 
+/// An argument converted to what it has to be; errors name it and the operation.
+pub fn argument<'py, T>(op: &str, name: &str, given: &Bound<'py, PyAny>) -> Result<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    given.extract::<T>().map_err(|error| {
+        let class = [Class::ArgumentType, Class::Argument].into_iter().find(|class| class.matches(&error, given.py()));
+        class.map_or_else(
+            || error.clone_ref(given.py()).into(),
+            |class| class.raise(format!("{op}: {name}: {}", error.value(given.py()))),
+        )
+    })
+}
+
 /// An integer of 64 bits, which is the argument of this name.
 pub fn integer(name: &str, given: &Bound<'_, PyAny>) -> Result<i64> {
     let unfit = |class: Class, what: String| class.raise(format!("{name}: an integer is expected, not {what}"));

@@ -96,7 +96,10 @@ pub enum TensorError {
         message: String,
     },
     /// A plan's output that no run has written yet.
-    #[error("the output of a plan is read before the plan was executed, or after a run that failed")]
+    #[error(
+        "the output of a plan is read before the plan was executed, or after a run that failed: `execute` that plan, \
+         or build the expression anew"
+    )]
     NotExecuted,
     /// A pending expression over what a plan's earlier run wrote.
     #[error("stale: the expression reads the output of an earlier run of a plan that ran again since; build it anew")]

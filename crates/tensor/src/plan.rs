@@ -55,7 +55,9 @@ impl Tensor {
     /// [`Tensor::prepare_batch`] by this configuration.
     pub fn prepare_batch_with(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
         if tensors.iter().all(|t| t.is_realized()) {
-            return Err(TensorError::value("prepare", "nothing is pending: all tensors are in memory"));
+            let message = "nothing is pending: all tensors are in memory, or the outputs of an earlier plan, which \
+                           its `execute` computes; build an expression anew to prepare it again";
+            return Err(TensorError::value("prepare", message));
         }
         prepare(tensors, inputs, config)
     }

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod, sqrt
+from typing import Protocol, SupportsIndex, cast
 
-from svod._svod import ArgumentError, Tensor, ones, rand, zeros
+from svod._svod import ArgumentError, ArgumentTypeError, Tensor, ones, rand, zeros
 from svod.nn import functional
 from svod.nn._module import Module
 
@@ -58,9 +59,12 @@ class _Conv(Module):
         groups: int = 1,
         bias: bool = True,
     ) -> None:
-        _check_groups(self, groups, in_channels, out_channels)
+        _check_channels(self, groups, in_channels, out_channels)
+        kernel = _numbers(self, "kernel_size", kernel_size)
+        _numbers(self, "stride", stride)
+        _numbers(self, "dilation", dilation)
+        _check_padding(self, padding)
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
-        kernel = _each(kernel_size, self.spatial)
         self.weight, self.bias = _parameters((out_channels, in_channels // groups, *kernel), out_channels, bias)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -113,21 +117,19 @@ class _ConvTranspose(Module):
         bias: bool = True,
         dilation: _Numbers = 1,
     ) -> None:
-        _check_groups(self, groups, in_channels, out_channels)
+        _check_channels(self, groups, in_channels, out_channels)
+        kernel = _numbers(self, "kernel_size", kernel_size)
+        _numbers(self, "stride", stride)
+        _numbers(self, "dilation", dilation)
+        _numbers(self, "padding", padding, least=0)
+        _numbers(self, "output_padding", output_padding, least=0)
         self.stride, self.padding, self.output_padding = stride, padding, output_padding
         self.groups, self.dilation = groups, dilation
-        kernel = _each(kernel_size, self.spatial)
         self.weight, self.bias = _parameters((in_channels, out_channels // groups, *kernel), out_channels, bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
         return self._function(x, self.weight, self.bias, *how)
-
-
-def _check_groups(layer: Module, groups: int, in_channels: int, out_channels: int) -> None:
-    if groups < 1 or in_channels % groups or out_channels % groups:
-        channels = f"{in_channels} input and {out_channels} output channels"
-        raise ArgumentError(f"{type(layer).__name__}: {groups} groups do not divide {channels}")
 
 
 class ConvTranspose1d(_ConvTranspose):
@@ -157,6 +159,7 @@ class ConvTranspose3d(_ConvTranspose):
 
 
 class _MaxPool(Module):
+    spatial: int
     _function: Callable[..., Tensor]
 
     def __init__(
@@ -167,6 +170,8 @@ class _MaxPool(Module):
         dilation: _Numbers = 1,
         ceil_mode: bool = False,
     ) -> None:
+        _check_pool(self, kernel_size, stride, padding)
+        _numbers(self, "dilation", dilation)
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
         self.dilation, self.ceil_mode = dilation, ceil_mode
 
@@ -177,6 +182,7 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The maximum of each window over the last axis; the windows are side by side unless `stride` is given."""
 
+    spatial = 1
     _function = staticmethod(functional.max_pool1d)
 
 
@@ -188,16 +194,19 @@ class MaxPool2d(_MaxPool):
     [[[[4]]]]
     """
 
+    spatial = 2
     _function = staticmethod(functional.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
     """The maximum of each window over the last three axes."""
 
+    spatial = 3
     _function = staticmethod(functional.max_pool3d)
 
 
 class _AvgPool(Module):
+    spatial: int
     _function: Callable[..., Tensor]
 
     def __init__(
@@ -208,6 +217,7 @@ class _AvgPool(Module):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
+        _check_pool(self, kernel_size, stride, padding)
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
@@ -219,18 +229,21 @@ class _AvgPool(Module):
 class AvgPool1d(_AvgPool):
     """The mean of each window over the last axis; the windows are side by side unless `stride` is given."""
 
+    spatial = 1
     _function = staticmethod(functional.avg_pool1d)
 
 
 class AvgPool2d(_AvgPool):
     """The mean of each window over the last two axes."""
 
+    spatial = 2
     _function = staticmethod(functional.avg_pool2d)
 
 
 class AvgPool3d(_AvgPool):
     """The mean of each window over the last three axes."""
 
+    spatial = 3
     _function = staticmethod(functional.avg_pool3d)
 
 
@@ -296,8 +309,51 @@ class InstanceNorm3d(_InstanceNorm):
     """Each channel of each item of `(batch, num_features, depth, height, width)`, likewise."""
 
 
-def _each(given: _Numbers, spatial: int) -> tuple[int, ...]:
-    return (given,) * spatial if isinstance(given, int) else tuple(given)
+class _Windowed(Protocol):
+    spatial: int
+
+
+def _numbers(layer: _Windowed, name: str, given: _Numbers, least: int = 1) -> tuple[int, ...]:
+    """A number for each spatial dimension of a layer, at least `least`, of one for all or of one for each."""
+    what = f"{type(layer).__name__}: {name}"
+    several = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not all(isinstance(number, SupportsIndex) for number in several):
+        raise ArgumentTypeError(f"{what}: an integer, or several, is expected, not {given!r}")
+    if len(several) not in (1, layer.spatial):
+        raise ArgumentError(f"{what} has {len(several)} numbers for {layer.spatial} spatial dimensions")
+    if any(number < least for number in several):
+        raise ArgumentError(f"{what} {given} must be at least {least}")
+    return several if len(several) == layer.spatial else several * layer.spatial
+
+
+def _check_padding(layer: _Windowed, given: _Padding) -> None:
+    what = f"{type(layer).__name__}: padding"
+    if isinstance(given, str):
+        if given not in ("same", "valid"):
+            raise ArgumentError(f'{what}: numbers, "same" or "valid" are expected, not {given!r}')
+    elif isinstance(given, Sequence) and any(isinstance(pair, Sequence) for pair in given):
+        if not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in given):
+            raise ArgumentError(f"{what}: a pair for each dimension is expected, not {given!r}")
+        for side in zip(*given, strict=True):
+            _numbers(layer, "padding", side, least=0)
+    else:
+        _numbers(layer, "padding", cast(_Numbers, given), least=0)
+
+
+def _check_pool(layer: _Windowed, kernel_size: _Numbers, stride: _Numbers | None, padding: _Numbers) -> None:
+    _numbers(layer, "kernel_size", kernel_size)
+    if stride is not None:
+        _numbers(layer, "stride", stride)
+    _numbers(layer, "padding", padding, least=0)
+
+
+def _check_channels(layer: _Windowed, groups: int, in_channels: int, out_channels: int) -> None:
+    name = type(layer).__name__
+    if in_channels < 0 or out_channels < 0:
+        raise ArgumentError(f"{name}: {in_channels} input and {out_channels} output channels must not be negative")
+    if groups < 1 or in_channels % groups or out_channels % groups:
+        channels = f"{in_channels} input and {out_channels} output channels"
+        raise ArgumentError(f"{name}: {groups} groups do not divide {channels}")
 
 
 def _parameters(weight: tuple[int, ...], channels: int, bias: bool) -> tuple[Tensor, Tensor | None]:

@@ -5,9 +5,11 @@
 
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use svod_tensor::{Operand, Tensor};
+use pyo3::types::{PyList, PyTuple};
+use svod_tensor::{Operand, Tensor, TensorError};
 
 use super::{Made, PyTensor};
+use crate::array::literal;
 use crate::convert::{AnyOperand, index, operand};
 use crate::error::{Raised, Result};
 
@@ -71,11 +73,11 @@ impl PyTensor {
     }
 
     fn __matmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        with(other, |other| self.0.matmul(&whole(other)?))
+        factor(other, |other| self.0.matmul(other))
     }
 
     fn __rmatmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        with(other, |other| whole(other)?.matmul(&self.0))
+        factor(other, |other| other.matmul(&self.0))
     }
 
     fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Result<Bound<'py, PyAny>> {
@@ -120,10 +122,19 @@ impl PyTensor {
     }
 }
 
-/// A scalar as a 0-d tensor, for the error that the product of one gives.
-fn whole(operand: Operand) -> svod_tensor::Result<Tensor> {
-    match operand {
-        Operand::Tensor(tensor) => Ok(tensor),
-        number => Tensor::scalar(number, None),
+/// [`with`] a factor of a matrix product: it may be a list, as an argument of `matmul` may, and is no number.
+fn factor<'py>(
+    other: &Bound<'py, PyAny>,
+    apply: impl FnOnce(&Tensor) -> svod_tensor::Result<Tensor>,
+) -> Result<Bound<'py, PyAny>> {
+    if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
+        return Ok(Bound::new(other.py(), PyTensor::from(apply(&literal(other)?)?))?.into_any());
     }
+    with(other, |other| match other {
+        Operand::Tensor(tensor) => apply(&tensor),
+        _ => {
+            let message = "a number has no dimension to sum over; `*` multiplies by one".into();
+            Err(TensorError::Shape { op: "matmul", message })
+        }
+    })
 }

@@ -5,11 +5,8 @@ use pyo3::types::{PySequence, PyString};
 use svod_tensor::{Conv, Padding, Pool, Tensor, TensorError};
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyTensor, Axes};
+use crate::convert::{AnyTensor, Axes, argument, integer};
 use crate::error::{Class, Result};
-
-/// A number for every spatial dimension, or one for each.
-type Numbers = Axes;
 
 /// `"same"`, `"valid"`, a number, one for each dimension, or a pair for each.
 pub struct AnyPadding(Padding);
@@ -22,7 +19,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyPadding {
             return match name.to_string().as_str() {
                 "same" => Ok(AnyPadding(Padding::Same)),
                 "valid" => Ok(AnyPadding(Padding::Valid)),
-                other => Err(Class::Argument.raise(format!("padding is \"same\" or \"valid\", not {other:?}")).into()),
+                other => {
+                    let message = format!("numbers, \"same\" or \"valid\" are expected, not {other:?}");
+                    Err(Class::Argument.raise(message).into())
+                }
             };
         }
         if given.cast::<PySequence>().is_ok()
@@ -30,20 +30,52 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyPadding {
         {
             return Ok(AnyPadding(Padding::Pairs(pairs)));
         }
-        given.extract::<Numbers>().map(|numbers| AnyPadding(Padding::both(&numbers.0)))
+        given.extract::<Axes>().map(|numbers| AnyPadding(Padding::both(&numbers.0)))
     }
 }
 
-fn or_ones(numbers: Option<Numbers>) -> Vec<i64> {
-    numbers.map_or_else(|| vec![1], |n| n.0)
-}
+/// What an operation was given, by the names of its arguments. Errors name both.
+struct Given(&'static str);
 
-fn pads(padding: Option<AnyPadding>) -> Padding {
-    padding.map_or_else(|| Padding::both(&[0]), |p| p.0)
-}
+impl Given {
+    /// A number for every spatial dimension, or one for each.
+    fn numbers(&self, name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<Vec<i64>>> {
+        given.map(|given| argument::<Axes>(self.0, name, given).map(|numbers| numbers.0)).transpose()
+    }
 
-fn conv_of(groups: i64, stride: Option<Numbers>, dilation: Option<Numbers>, padding: Option<AnyPadding>) -> Conv {
-    Conv { stride: or_ones(stride), padding: pads(padding), dilation: or_ones(dilation), groups }
+    /// Likewise; 1 where there is none.
+    fn or_ones(&self, name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Vec<i64>> {
+        Ok(self.numbers(name, given)?.unwrap_or_else(|| vec![1]))
+    }
+
+    fn padding(&self, given: Option<&Bound<'_, PyAny>>) -> Result<Padding> {
+        given.map_or(Ok(Padding::both(&[0])), |given| Ok(argument::<AnyPadding>(self.0, "padding", given)?.0))
+    }
+
+    fn conv(
+        &self,
+        groups: Option<&Bound<'_, PyAny>>,
+        stride: Option<&Bound<'_, PyAny>>,
+        dilation: Option<&Bound<'_, PyAny>>,
+        padding: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Conv> {
+        Ok(Conv {
+            stride: self.or_ones("stride", stride)?,
+            padding: self.padding(padding)?,
+            dilation: self.or_ones("dilation", dilation)?,
+            groups: groups.map_or(Ok(1), |groups| integer(&format!("{}: groups", self.0), groups))?,
+        })
+    }
+
+    /// The extents of a window; a single one counts for all dimensions.
+    fn kernel(&self, given: &Bound<'_, PyAny>, spatial: usize) -> Result<Vec<i64>> {
+        let extents = argument::<Axes>(self.0, "kernel_size", given)?.0;
+        match extents.len() {
+            1 => Ok(vec![extents[0]; spatial]),
+            n if n == spatial => Ok(extents),
+            n => Err(Class::Argument.raise(format!("{}: the kernel has {n} extents for {spatial} dimensions", self.0))),
+        }
+    }
 }
 
 /// An error unless a weight has this number of spatial dimensions.
@@ -61,15 +93,6 @@ fn shown(tensor: &Tensor) -> String {
     format!("{}[{}]", tensor.dtype(), extents.join(", "))
 }
 
-/// The extents of a window; a single one counts for all dimensions.
-fn kernel(op: &'static str, given: Numbers, spatial: usize) -> Result<Vec<i64>> {
-    match given.0.len() {
-        1 => Ok(vec![given.0[0]; spatial]),
-        n if n == spatial => Ok(given.0),
-        n => Err(Class::Argument.raise(format!("{op}: the kernel has {n} extents for {spatial} dimensions"))),
-    }
-}
-
 macro_rules! windowed {
     ($($spatial:literal $conv:ident $conv_transpose:ident $max_pool:ident $avg_pool:ident $adaptive:ident;)*) => {
         #[pymethods]
@@ -79,19 +102,19 @@ macro_rules! windowed {
                     "The convolution over the last ", $spatial, " of `[batch, in, ..]` with weights `[out, in / groups, ..]`.\n\n",
                     "`padding` is a number, one for each dimension, a pair for each, `\"same\"` or `\"valid\"`."
                 )]
-                #[pyo3(signature = (weight, bias=None, stride=None, padding=None, dilation=None, groups=1),
+                #[pyo3(signature = (weight, bias=None, stride=None, padding=None, dilation=None, groups=None),
                     text_signature = "($self, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)")]
                 fn $conv(
                     &self,
                     weight: AnyTensor,
                     bias: Option<AnyTensor>,
-                    stride: Option<Numbers>,
-                    padding: Option<AnyPadding>,
-                    dilation: Option<Numbers>,
-                    groups: i64,
+                    stride: Option<&Bound<'_, PyAny>>,
+                    padding: Option<&Bound<'_, PyAny>>,
+                    dilation: Option<&Bound<'_, PyAny>>,
+                    groups: Option<&Bound<'_, PyAny>>,
                 ) -> Made {
                     check_spatial(stringify!($conv), self, &weight.0, $spatial)?;
-                    let how = conv_of(groups, stride, dilation, padding);
+                    let how = Given(stringify!($conv)).conv(groups, stride, dilation, padding)?;
                     Ok(self.0.conv(&weight.0, bias.as_ref().map(|b| &b.0), &how)?.into())
                 }
 
@@ -101,7 +124,7 @@ macro_rules! windowed {
                     "`padding` is cut off the result, `output_padding` added at its end."
                 )]
                 #[pyo3(signature = (
-                    weight, bias=None, stride=None, padding=None, output_padding=None, groups=1, dilation=None),
+                    weight, bias=None, stride=None, padding=None, output_padding=None, groups=None, dilation=None),
                     text_signature =
                         "($self, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)")]
                 #[allow(clippy::too_many_arguments)]
@@ -109,15 +132,16 @@ macro_rules! windowed {
                     &self,
                     weight: AnyTensor,
                     bias: Option<AnyTensor>,
-                    stride: Option<Numbers>,
-                    padding: Option<AnyPadding>,
-                    output_padding: Option<Numbers>,
-                    groups: i64,
-                    dilation: Option<Numbers>,
+                    stride: Option<&Bound<'_, PyAny>>,
+                    padding: Option<&Bound<'_, PyAny>>,
+                    output_padding: Option<&Bound<'_, PyAny>>,
+                    groups: Option<&Bound<'_, PyAny>>,
+                    dilation: Option<&Bound<'_, PyAny>>,
                 ) -> Made {
                     check_spatial(stringify!($conv_transpose), self, &weight.0, $spatial)?;
-                    let how = conv_of(groups, stride, dilation, padding);
-                    let added = output_padding.map_or_else(|| vec![0], |n| n.0);
+                    let given = Given(stringify!($conv_transpose));
+                    let how = given.conv(groups, stride, dilation, padding)?;
+                    let added = given.numbers("output_padding", output_padding)?.unwrap_or_else(|| vec![0]);
                     Ok(self.0.conv_transpose(&weight.0, bias.as_ref().map(|b| &b.0), &how, &added)?.into())
                 }
 
@@ -126,14 +150,16 @@ macro_rules! windowed {
                     text_signature = "($self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False)")]
                 fn $max_pool(
                     &self,
-                    kernel_size: Numbers,
-                    stride: Option<Numbers>,
-                    padding: Option<AnyPadding>,
-                    dilation: Option<Numbers>,
+                    kernel_size: &Bound<'_, PyAny>,
+                    stride: Option<&Bound<'_, PyAny>>,
+                    padding: Option<&Bound<'_, PyAny>>,
+                    dilation: Option<&Bound<'_, PyAny>>,
                     ceil_mode: bool,
                 ) -> Made {
-                    let kernel = kernel(stringify!($max_pool), kernel_size, $spatial)?;
-                    let (stride, dilation, padding) = (stride.map(|n| n.0), or_ones(dilation), pads(padding));
+                    let given = Given(stringify!($max_pool));
+                    let kernel = given.kernel(kernel_size, $spatial)?;
+                    let (stride, padding) = (given.numbers("stride", stride)?, given.padding(padding)?);
+                    let dilation = given.or_ones("dilation", dilation)?;
                     let how = Pool { stride, padding, dilation, ceil_mode, ..Pool::default() };
                     Ok(self.0.max_pool(&kernel, &how)?.into())
                 }
@@ -145,15 +171,17 @@ macro_rules! windowed {
                         count_include_pad=True, dilation=1)")]
                 fn $avg_pool(
                     &self,
-                    kernel_size: Numbers,
-                    stride: Option<Numbers>,
-                    padding: Option<AnyPadding>,
+                    kernel_size: &Bound<'_, PyAny>,
+                    stride: Option<&Bound<'_, PyAny>>,
+                    padding: Option<&Bound<'_, PyAny>>,
                     ceil_mode: bool,
                     count_include_pad: bool,
-                    dilation: Option<Numbers>,
+                    dilation: Option<&Bound<'_, PyAny>>,
                 ) -> Made {
-                    let kernel = kernel(stringify!($avg_pool), kernel_size, $spatial)?;
-                    let (stride, dilation, padding) = (stride.map(|n| n.0), or_ones(dilation), pads(padding));
+                    let given = Given(stringify!($avg_pool));
+                    let kernel = given.kernel(kernel_size, $spatial)?;
+                    let (stride, padding) = (given.numbers("stride", stride)?, given.padding(padding)?);
+                    let dilation = given.or_ones("dilation", dilation)?;
                     let how = Pool { stride, padding, dilation, ceil_mode, count_include_pad };
                     Ok(self.0.avg_pool(&kernel, &how)?.into())
                 }
@@ -206,11 +234,13 @@ impl PyTensor {
     fn im2col(
         &self,
         kernel_size: Vec<i64>,
-        stride: Option<Numbers>,
-        padding: Option<AnyPadding>,
-        dilation: Option<Numbers>,
+        stride: Option<&Bound<'_, PyAny>>,
+        padding: Option<&Bound<'_, PyAny>>,
+        dilation: Option<&Bound<'_, PyAny>>,
     ) -> Made {
-        Ok(self.0.im2col(&kernel_size, &or_ones(stride), &pads(padding), &or_ones(dilation))?.into())
+        let given = Given("im2col");
+        let (stride, dilation) = (given.or_ones("stride", stride)?, given.or_ones("dilation", dilation)?);
+        Ok(self.0.im2col(&kernel_size, &stride, &given.padding(padding)?, &dilation)?.into())
     }
 
     /// Each channel of `[batch, channels, ..]` less its mean and divided by the root of its variance,
