@@ -600,3 +600,39 @@ def test_a_spread_argument_may_have_a_declared_shape() -> None:
     assert [part.shape[0] for part in uneven.shards] == [1, 4]
     with pytest.raises(svod.ShapeError, match=r"differ by at most 1"):
         f(uneven)
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda x: x * 0,
+        lambda x: x & 0,
+        lambda x: svod.where(svod.arange(4) >= 2, 3, x),
+        lambda x: svod.where(svod.arange(4) < 2, 3, x),
+        lambda x: svod.where(svod.arange(4) >= 0, 3, x),
+        lambda x: x[:0].sum(),
+    ],
+)
+def test_e2_what_turns_out_to_be_constant_stays_on_its_device(fill):
+    whole = svod.Tensor([0, 1, 2, 3])
+    expected = fill(whole).numpy()
+    there = fill(whole.to("CPU:1"))
+    assert there.realize().device == "CPU:1"
+    np.testing.assert_array_equal(there.numpy(), expected)
+    again = fill(whole.to("CPU:1"))
+    again.prepare().execute()
+    assert again.device == "CPU:1"
+    spread = fill(whole.shard(["CPU", "CPU:1"], 0))
+    placed = spread.device
+    np.testing.assert_array_equal(spread.numpy(), expected)
+    assert spread.device == placed
+    inside = svod.iterate(2, lambda i, x: fill(x) + x * 0, whole.to("CPU:1"))
+    assert inside.realize().device == "CPU:1"
+
+
+def test_e2_a_part_of_a_spread_tensor_is_set():
+    for part in (slice(2, None), slice(0, 2), 3, slice(1, 3), slice(None)):
+        x, expected = svod.Tensor([0.0, 1.0, 2.0, 3.0]).shard(["CPU", "CPU:1"], 0), np.arange(4, dtype=np.float32)
+        x[part] = 3.0
+        expected[part] = 3.0
+        check(x, expected, devices=["CPU", "CPU:1"], axis=0)

@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlic
 use svod_tensor::{DType, Index, Operand, Size, Tensor};
 
 use crate::array::literal;
-use crate::error::{Class, Result};
+use crate::error::{Class, Raised, Result};
 use crate::size::{AnySize, Extents, symbolic};
 use crate::tensor::PyTensor;
 
@@ -55,10 +55,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyTensor {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match given.cast::<PyTensor>() {
-            Ok(tensor) => Ok(AnyTensor(tensor.get().0.clone())),
-            Err(_) => Ok(AnyTensor(literal(&given)?)),
+        if let Ok(tensor) = given.cast::<PyTensor>() {
+            return Ok(AnyTensor(tensor.get().0.clone()));
         }
+        let made = match symbolic(&given) {
+            Some(AnySize { size, values }) => Tensor::scalar(Operand::Size(size, values), None).map_err(Raised::from),
+            None => literal(&given),
+        };
+        Ok(AnyTensor(made?))
     }
 }
 

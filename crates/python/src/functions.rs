@@ -98,8 +98,9 @@ pub fn arange(
 /// `num` numbers at equal distances from `start` to `stop`, both included.
 #[pyfunction]
 #[pyo3(signature = (start, stop, num, *, dtype=None, device=None))]
-pub fn linspace(start: f64, stop: f64, num: usize, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
-    on(device, Tensor::linspace(start, stop, num, dtype.map(|d| d.0)))
+pub fn linspace(start: f64, stop: f64, num: AnySize, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+    let made = Tensor::linspace(start, stop, &num.size, dtype.map(|d| d.0));
+    on(device, made.and_then(|numbers| numbers.with_values(&num.values)))
 }
 
 /// Ones on the diagonal, zeros elsewhere.

@@ -131,6 +131,19 @@ impl Extents {
     }
 }
 
+impl AnySize {
+    /// What an operation with this number gives, where its variables have these values.
+    pub fn bind(&self, made: svod_tensor::Result<Tensor>) -> Made {
+        Ok(made?.with_values(&self.values)?.into())
+    }
+}
+
+impl From<i64> for AnySize {
+    fn from(number: i64) -> AnySize {
+        AnySize { size: number.into(), values: Vec::new() }
+    }
+}
+
 impl<'a, 'py> FromPyObject<'a, 'py> for AnySize {
     type Error = PyErr;
 
@@ -146,7 +159,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnySize {
             let message = format!("a size is an integer, a svod.Variable or a svod.Size, not {class}");
             PyErr::from(Class::ArgumentType.raise(message))
         })?;
-        Ok(AnySize { size: number.into(), values: Vec::new() })
+        Ok(number.into())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::provenance::Rewritten;
 use crate::quotient::postpone_divisions;
 use crate::settle::settle;
 use crate::shard::lower_shards;
+use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, GraphError, Leaf, Op, UOp};
 use svod_ir::kernel::Kernel;
 use svod_ir::pass::Pass;
@@ -51,10 +52,33 @@ pub(crate) fn graph(
     let mut rewritten = None;
     for (pass, work) in GRAPH.iter().filter(|(pass, _)| how.runs(*pass)) {
         let now = rewritten.as_ref().map_or(graph, |r: &Rewritten| &r.graph);
-        let next = pass.run(now, || work(now, &about))?;
+        let next = pass.run(now, || work(now, &about)?.map(|next| on_devices(now, next)).transpose())?;
         rewritten = Rewritten::then(rewritten, next);
     }
     Ok(rewritten)
+}
+
+/// The same with its roots on the devices where they were: what turned out to be a constant is on none by itself.
+fn on_devices(before: &Graph, mut after: Rewritten) -> Result<Rewritten, GraphError> {
+    let root = |graph: &Graph, at: NodeIndex| graph.nodes()[at as usize].clone();
+    let pairs = before.roots().iter().zip(after.graph.roots());
+    let pairs: Vec<(UOp, UOp)> = pairs.map(|(old, new)| (root(before, *old), root(&after.graph, *new))).collect();
+    let mut roots = Vec::with_capacity(pairs.len());
+    for (old, new) in &pairs {
+        let placed = match (old.device(), new.device()) {
+            (Some(device), None) => new.copy_to(device)?,
+            _ => new.clone(),
+        };
+        if let Some(became) = after.became.last_mut().filter(|_| placed != *new) {
+            became.add(old.id(), std::slice::from_ref(&placed));
+        }
+        placed.inherit_origin(old);
+        roots.push(placed);
+    }
+    if pairs.iter().zip(&roots).any(|((_, new), placed)| new != placed) {
+        after.graph = Graph::new(&roots);
+    }
+    Ok(after)
 }
 
 /// What becomes of a kernel.

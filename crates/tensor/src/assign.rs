@@ -24,7 +24,7 @@ impl Tensor {
     /// Makes the tensor stand for new elements, given as their memory.
     pub fn copy_in(&self, bytes: &[u8]) -> Result<()> {
         let device = device_of(&self.uop())?;
-        let fresh = Tensor::from_bytes_on(device.spec(), bytes, self.dtype(), &self.dims()?)?;
+        let fresh = Tensor::from_bytes_on(device.spec(), bytes, self.dtype(), &self.dims_for("copy_in")?)?;
         self.write("copy_in", fresh.uop())
     }
 

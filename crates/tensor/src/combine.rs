@@ -74,33 +74,43 @@ impl Tensor {
     }
 
     /// Parts of `extent` along `axis`, the last one maybe smaller.
-    pub fn split_every(&self, extent: usize, axis: i64) -> Result<Vec<Tensor>> {
-        let total = self.known_extent("split", axis)?;
-        if extent == 0 {
-            return Err(TensorError::value("split", "the extent of the parts must not be 0"));
-        }
-        let count = total.div_ceil(extent).max(1);
-        let extents: Vec<usize> = (0..count).map(|i| extent.min(total - i * extent)).collect();
-        self.split(&extents, axis)
+    ///
+    /// # Errors
+    /// An extent below 1, and symbolic ones of which it cannot be decided how many parts they make.
+    pub fn split_every(&self, extent: impl Into<Size>, axis: i64) -> Result<Vec<Tensor>> {
+        self.in_parts("split", extent.into(), axis)
     }
 
     /// At most `count` parts of equal extent along `axis`, the last one maybe smaller.
+    ///
+    /// # Errors
+    /// As [`Tensor::split_every`].
     pub fn chunk(&self, count: usize, axis: i64) -> Result<Vec<Tensor>> {
-        let total = self.known_extent("chunk", axis)?;
+        let (op, shape) = ("chunk", self.shape());
+        let total = &shape[axis_of(op, axis, shape.len())?];
         if count == 0 {
-            return Err(TensorError::value("chunk", "the number of parts must not be 0"));
+            return Err(TensorError::value(op, "the number of parts must not be 0"));
         }
-        self.split_every(total.div_ceil(count).max(1), axis)
+        self.in_parts(op, total.ceil_div(count).max(1), axis)
     }
 
-    /// The extent of an axis that is cut in parts, of which there is a number only where it is one.
-    fn known_extent(&self, op: &'static str, axis: i64) -> Result<usize> {
-        let node = self.uop();
-        let axis = axis_of(op, axis, node.rank())?;
-        let extent = &node.shape()[axis];
-        let unknown =
-            || TensorError::shape(op, format!("extent {extent} of axis {axis} is symbolic: name the parts' extents"));
-        extent.as_usize().ok_or_else(unknown)
+    fn in_parts(&self, op: &'static str, extent: Size, axis: i64) -> Result<Vec<Tensor>> {
+        let shape = self.shape();
+        let at = axis_of(op, axis, shape.len())?;
+        let total = &shape[at];
+        if extent.bounds().0 < 1 {
+            return Err(TensorError::value(op, format!("parts of extent {extent}, which must be at least 1")));
+        }
+        let whole = count_of_parts(total, &extent).ok_or_else(|| {
+            let message = format!(
+                "how many parts of extent {extent} axis {at} of {} has cannot be decided: name each part's extent",
+                show_operands(&[self.uop()])
+            );
+            TensorError::shape(op, message)
+        })? - 1;
+        let mut extents = vec![extent.clone(); whole];
+        extents.push(total - extent * Size::from(whole));
+        self.split(&extents, axis)
     }
 
     /// The whole repeated along each dimension; new dimensions come first.
@@ -161,11 +171,11 @@ impl Tensor {
     }
 
     /// The elements of `axis` moved by `by` towards its end, those beyond it to its start.
-    pub fn roll(&self, by: i64, axis: i64) -> Result<Tensor> {
-        let node = self.uop();
+    pub fn roll(&self, by: impl Into<Size>, axis: i64) -> Result<Tensor> {
+        let (node, by) = (self.uop(), by.into());
         let axis_at = axis_of("roll", axis, node.rank())?;
         let size = &node.shape()[axis_at];
-        let Some(extent) = size.as_const() else {
+        let (Some(extent), Some(by)) = (size.as_const(), by.as_const()) else {
             // How many elements come first is a number of the run.
             let place = Tensor::from_uop(UOp::range(size.clone())?).sub(by)?.modulo(size.clone())?;
             return Ok(Tensor::from_uop(node.take(axis_at, &place.uop())?));
@@ -177,6 +187,17 @@ impl Tensor {
         let parts = self.split(&[extent - moved, moved], axis)?;
         Tensor::cat(&[&parts[1], &parts[0]], axis)
     }
+}
+
+/// The number of parts of an extent that a total has, at least 1, if it is the same for all values of the variables:
+/// that where all are greatest.
+fn count_of_parts(total: &Size, extent: &Size) -> Option<usize> {
+    let greatest = |size: &Size| size.eval(&|v| Some(v.max())).ok();
+    let count = usize::try_from(total.as_const().or_else(|| greatest(total))?).ok()?;
+    let count = count.div_ceil(usize::try_from(greatest(extent)?).ok()?).max(1);
+    let fits = total.le(&(extent * Size::from(count))) == Some(true);
+    let all = count == 1 || (extent * Size::from(count - 1)).lt(total) == Some(true);
+    (fits && all).then_some(count)
 }
 
 /// Values that differ in the extent of `axis` only, one after the other, in their common type.

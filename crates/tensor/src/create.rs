@@ -267,17 +267,24 @@ impl Tensor {
         numbers.mul(step)?.add(start)?.cast(dtype.unwrap_or(DEFAULT_FLOAT))
     }
 
-    /// `count` numbers at equal distances from `start` to `stop`, both included.
-    pub fn linspace(start: f64, stop: f64, count: usize, dtype: Option<DType>) -> Result<Tensor> {
-        let step = if count > 1 { (stop - start) / (count - 1) as f64 } else { 0.0 };
-        let index = Tensor::from_uop(UOp::range(count)?);
-        let numbers = index.cast(DType::F64)?.mul(step)?.add(start)?;
-        // The last number is `stop` to the bit.
-        let exact = match count {
-            0 | 1 => numbers,
-            _ => Tensor::select(&index.eq(count as i64 - 1)?, stop, numbers)?,
+    /// `count` numbers at equal distances from `start` to `stop`, both included; a single one is `start`.
+    pub fn linspace(start: f64, stop: f64, count: impl Into<Size>, dtype: Option<DType>) -> Result<Tensor> {
+        let count = count.into();
+        checked_shape("linspace", vec![count.clone()])?;
+        let step = match count.as_const() {
+            Some(0 | 1) => Tensor::scalar(0.0, Some(DType::F64))?,
+            Some(count) => Tensor::scalar((stop - start) / (count - 1) as f64, Some(DType::F64))?,
+            None => {
+                let steps = Tensor::from_uop(size_value(&(&count - 1).max(1))?);
+                Tensor::scalar(stop - start, Some(DType::F64))?.div(steps.cast(DType::F64)?)?
+            }
         };
-        exact.cast(dtype.unwrap_or(DEFAULT_FLOAT))
+        let index = Tensor::from_uop(UOp::range(count.clone())?);
+        let numbers = index.cast(DType::F64)?.mul(step)?.add(start)?;
+        // The last number is `stop` to the bit, unless it is the first one.
+        let last = index.eq(&count - 1)?;
+        let last = if count.bounds().0 > 1 { last } else { last.logical_and(index.gt(0)?)? };
+        Tensor::select(&last, stop, numbers)?.cast(dtype.unwrap_or(DEFAULT_FLOAT))
     }
 
     /// Ones on the diagonal, zeros elsewhere.

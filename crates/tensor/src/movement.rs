@@ -178,17 +178,17 @@ impl Tensor {
     }
 
     /// The elements on and below diagonal `k`, zeros above, of the last two dimensions.
-    pub fn tril(&self, k: i64) -> Result<Tensor> {
-        self.triangle("tril", |row, column| Ok(UOp::alu(Alu::Le, &[column, row])?), k)
+    pub fn tril(&self, k: impl Into<Size>) -> Result<Tensor> {
+        self.triangle("tril", |row, column| Ok(UOp::alu(Alu::Le, &[column, row])?), k.into())
     }
 
     /// The elements on and above diagonal `k`, zeros below, of the last two dimensions.
-    pub fn triu(&self, k: i64) -> Result<Tensor> {
-        self.triangle("triu", |row, column| Ok(UOp::alu(Alu::Le, &[row, column])?), k)
+    pub fn triu(&self, k: impl Into<Size>) -> Result<Tensor> {
+        self.triangle("triu", |row, column| Ok(UOp::alu(Alu::Le, &[row, column])?), k.into())
     }
 
     /// Keeps the elements for which `keep(row + k, column)`.
-    fn triangle(&self, op: &'static str, keep: impl Fn(UOp, UOp) -> Result<UOp>, k: i64) -> Result<Tensor> {
+    fn triangle(&self, op: &'static str, keep: impl Fn(UOp, UOp) -> Result<UOp>, k: Size) -> Result<Tensor> {
         let shape = self.shape();
         let [.., rows, columns] = shape.as_slice() else {
             return Err(TensorError::shape(op, format!("needs at least 2 dimensions, not {}", show(&shape))));

@@ -29,14 +29,18 @@ impl Tensor {
     }
 
     /// The `k` largest elements along `axis`, or the smallest, in order, and where they are.
-    pub fn topk(&self, k: i64, axis: i64, largest: bool) -> Result<(Tensor, Tensor)> {
-        let (op, node) = ("topk", self.uop());
+    pub fn topk(&self, k: impl Into<Size>, axis: i64, largest: bool) -> Result<(Tensor, Tensor)> {
+        self.first_in_order("topk", k.into(), axis, largest)
+    }
+
+    fn first_in_order(&self, op: &'static str, k: Size, axis: i64, largest: bool) -> Result<(Tensor, Tensor)> {
+        let node = self.uop();
         let at = axis_of(op, axis, node.rank())?;
-        if k < 0 || Size::from(k).le(&node.shape()[at]) != Some(true) {
+        if k.bounds().0 < 0 || k.le(&node.shape()[at]) != Some(true) {
             let given = show_operands(std::slice::from_ref(&node));
             return Err(TensorError::value(op, format!("{k} elements along axis {at} of {given}")));
         }
-        if k == 1 {
+        if k == Size::ONE {
             return first(&node, at, largest).map(|(value, at)| (Tensor::from_uop(value), Tensor::from_uop(at)));
         }
         let positions = node.argsort(at, largest, k)?;
@@ -44,13 +48,16 @@ impl Tensor {
     }
 
     /// The `k`-th smallest element along `axis`, counted from 1.
-    pub fn kthvalue(&self, k: i64, axis: i64) -> Result<(Tensor, Tensor)> {
-        let at = axis_of("kthvalue", axis, self.rank())? as i64;
-        if k < 1 {
-            return Err(TensorError::value("kthvalue", format!("element {k}: they are counted from 1")));
+    pub fn kthvalue(&self, k: impl Into<Size>, axis: i64) -> Result<(Tensor, Tensor)> {
+        let (op, k) = ("kthvalue", k.into());
+        let at = axis_of(op, axis, self.rank())? as i64;
+        if k.bounds().0 < 1 {
+            return Err(TensorError::value(op, format!("element {k}: they are counted from 1")));
         }
-        let (values, positions) = self.topk(k, at, false)?;
-        Ok((values.narrow(at, k - 1, 1)?.squeeze(Some(&[at]))?, positions.narrow(at, k - 1, 1)?.squeeze(Some(&[at]))?))
+        let last = &k - 1;
+        let (values, positions) = self.first_in_order(op, k, at, false)?;
+        let last = |of: Tensor| of.narrow(at, &last, 1)?.squeeze(Some(&[at]));
+        Ok((last(values)?, last(positions)?))
     }
 
     /// For each of `values` where it would be put into this sorted 1-d tensor to keep it sorted: before

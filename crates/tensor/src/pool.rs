@@ -88,36 +88,47 @@ impl Tensor {
     /// them and are as equal as can be; `None` keeps an extent.
     ///
     /// # Errors
-    /// An extent below 1, or a symbolic one.
+    /// An extent below 1; a symbolic one of which it cannot be decided whether the parts, if not one, are alike.
     pub fn adaptive_avg_pool(&self, output: &[Option<i64>]) -> Result<Tensor> {
-        let op = "adaptive_avg_pool";
-        let (rank, dims) = (self.rank(), self.dims()?);
-        let Some(first) = rank.checked_sub(output.len()) else {
+        let op = ["adaptive_avg_pool", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"]
+            [output.len() % 4];
+        let shape = self.shape();
+        let Some(first) = shape.len().checked_sub(output.len()) else {
             let given = show_operands(&[self.uop()]);
             return Err(TensorError::shape(op, format!("{given} has fewer than {} dimensions", output.len())));
         };
         let x = self.as_float()?;
         let mut pooled = x.widened()?;
         for (axis, parts) in (first..).zip(output) {
-            let extent = dims[axis] as i64;
-            let parts = parts.unwrap_or(extent);
-            if parts < 1 || extent < 1 {
+            let extent = &shape[axis];
+            let Some(parts) = parts else { continue };
+            if *parts < 1 || extent.bounds().0 < 1 {
                 let given = show_operands(&[self.uop()]);
                 let message = format!("dimension {axis} of {given} has no {parts} parts of at least one element");
                 return Err(TensorError::shape(op, message));
             }
-            pooled = pooled.mean_of_parts(axis, extent, parts)?;
+            pooled = match (extent.divisible_by(*parts), extent.as_const()) {
+                (Some(true), _) => {
+                    let parts = [Size::from(*parts), extent.floordiv(*parts)];
+                    pooled.unflatten(axis as i64, &parts)?.mean(Some(&[axis as i64 + 1]), false)?
+                }
+                (_, Some(extent)) => pooled.mean_of_parts(axis, extent, *parts)?,
+                _ => {
+                    let given = show_operands(&[self.uop()]);
+                    let message = format!(
+                        "whether dimension {axis} of {given} has {parts} parts of one extent cannot be decided: a \
+                         symbolic one is pooled to 1, or to what divides it"
+                    );
+                    return Err(TensorError::shape(op, message));
+                }
+            };
         }
         pooled.cast(x.dtype())
     }
 
-    /// The means of parts of one axis: part `i` goes from `floor(i * extent / parts)` to
+    /// The means of parts of one axis that do not divide it: part `i` goes from `floor(i * extent / parts)` to
     /// `ceil((i + 1) * extent / parts)`.
     fn mean_of_parts(&self, axis: usize, extent: i64, parts: i64) -> Result<Tensor> {
-        let axis_at = axis as i64;
-        if extent % parts == 0 {
-            return self.unflatten(axis_at, &[parts, extent / parts])?.mean(Some(&[axis_at + 1]), false);
-        }
         let start = |i: i64| i * extent / parts;
         let end = |i: i64| ((i + 1) * extent + parts - 1) / parts;
         let longest = (0..parts).map(|i| end(i) - start(i)).max().unwrap_or(1);
@@ -134,7 +145,7 @@ impl Tensor {
         let kept = Tensor::select(&aligned(&inside)?, &elements, 0.0)?;
         let length =
             Tensor::from_uop(length.uop().reshape([&[Size::from(parts)], &vec![Size::ONE; after][..]].concat())?);
-        kept.sum(Some(&[axis_at + 1]), false)?.div(length.cast(self.dtype())?)
+        kept.sum(Some(&[axis as i64 + 1]), false)?.div(length.cast(self.dtype())?)
     }
 }
 

@@ -98,7 +98,7 @@ impl Tensor {
     /// host.
     pub fn nonzero(&self) -> Result<Vec<Tensor>> {
         self.check_known("nonzero")?;
-        let extents = self.dims()?;
+        let extents = self.dims_for("nonzero")?;
         let mask = self.to_bool()?;
         let mut found: Vec<Vec<i64>> = vec![Vec::new(); extents.len()];
         for (i, _) in mask.to_vec::<bool>()?.into_iter().enumerate().filter(|(_, holds)| *holds) {
@@ -130,7 +130,7 @@ impl Tensor {
     /// The values, each once, sorted; see [`Tensor::nonzero`]. Every NaN is a value of its own.
     pub fn unique(&self) -> Result<Tensor> {
         let sorted = self.flatten(0, -1)?.sort(0, false)?;
-        let n = sorted.dims()?[0] as i64;
+        let n = sorted.dims_for("unique")?[0] as i64;
         if n < 2 {
             return Ok(sorted);
         }

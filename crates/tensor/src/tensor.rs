@@ -72,9 +72,14 @@ impl Tensor {
     /// # Errors
     /// Where one is symbolic.
     pub fn dims(&self) -> Result<Vec<usize>> {
+        self.dims_for("shape")
+    }
+
+    /// [`Tensor::dims`] for an operation, which errors name.
+    pub(crate) fn dims_for(&self, op: &'static str) -> Result<Vec<usize>> {
         let node = self.uop();
         let dims: Option<Vec<usize>> = node.shape().iter().map(Size::as_usize).collect();
-        dims.ok_or_else(|| TensorError::shape("shape", format!("{} is symbolic", crate::error::show(node.shape()))))
+        dims.ok_or_else(|| TensorError::shape(op, format!("{} is symbolic", crate::error::show(node.shape()))))
     }
 
     /// Number of dimensions.

@@ -6,12 +6,18 @@ use svod_tensor::{DType, Reduction, Tensor};
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axis, one_axis};
 use crate::error::{Class, Result};
+use crate::size::AnySize;
 
 /// A tensor and the positions that go with it.
 type Pair = Result<(PyTensor, PyTensor)>;
 
 fn pair((values, positions): (Tensor, Tensor)) -> (PyTensor, PyTensor) {
     (values.into(), positions.into())
+}
+
+/// [`pair`] of an operation with this number, where its variables have these values.
+fn bound_pair(number: &AnySize, (values, positions): (Tensor, Tensor)) -> Pair {
+    Ok((number.bind(Ok(values))?, number.bind(Ok(positions))?))
 }
 
 fn reduction(name: &str) -> Result<Reduction> {
@@ -121,15 +127,15 @@ impl PyTensor {
     /// The `k` largest elements along an axis, or the smallest, and where they are: in order, whatever
     /// `sorted` asks for.
     #[pyo3(signature = (k, axis=None, largest=true, *, dim=None, sorted=true))]
-    fn topk(&self, k: i64, axis: Option<Axis>, largest: bool, dim: Option<Axis>, sorted: bool) -> Pair {
+    fn topk(&self, k: AnySize, axis: Option<Axis>, largest: bool, dim: Option<Axis>, sorted: bool) -> Pair {
         let (axis, _always) = (one_axis(axis, dim)?.unwrap_or(-1), sorted);
-        Ok(pair(self.0.topk(k, axis, largest)?))
+        bound_pair(&k, self.0.topk(&k.size, axis, largest)?)
     }
 
     /// The `k`-th smallest element along an axis, counted from 1, and where it is.
     #[pyo3(signature = (k, axis=None, *, dim=None))]
-    fn kthvalue(&self, k: i64, axis: Option<Axis>, dim: Option<Axis>) -> Pair {
-        Ok(pair(self.0.kthvalue(k, one_axis(axis, dim)?.unwrap_or(-1))?))
+    fn kthvalue(&self, k: AnySize, axis: Option<Axis>, dim: Option<Axis>) -> Pair {
+        bound_pair(&k, self.0.kthvalue(&k.size, one_axis(axis, dim)?.unwrap_or(-1))?)
     }
 
     /// Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,

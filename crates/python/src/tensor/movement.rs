@@ -7,7 +7,7 @@ use svod_tensor::{Size, Tensor};
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, either, integer, integers, one_axis};
 use crate::error::{Class, Result};
-use crate::size::{AnySize, Extents};
+use crate::size::{AnySize, Extents, symbolic};
 
 #[pymethods]
 impl PyTensor {
@@ -136,23 +136,23 @@ impl PyTensor {
 
     /// The elements of an axis moved towards its end, those beyond it to its start.
     #[pyo3(signature = (shifts, axis=None, *, dims=None))]
-    fn roll(&self, shifts: i64, axis: Option<Axis>, dims: Option<Axis>) -> Made {
-        match one_axis(axis, dims)? {
-            Some(axis) => Ok(self.0.roll(shifts, axis)?.into()),
-            None => Ok(self.0.flatten(0, -1)?.roll(shifts, 0)?.reshape(&self.0.shape())?.into()),
-        }
+    fn roll(&self, shifts: AnySize, axis: Option<Axis>, dims: Option<Axis>) -> Made {
+        shifts.bind(match one_axis(axis, dims)? {
+            Some(axis) => self.0.roll(&shifts.size, axis),
+            None => self.0.flatten(0, -1)?.roll(&shifts.size, 0)?.reshape(&self.0.shape()),
+        })
     }
 
     /// The elements on and below a diagonal, zeros above.
-    #[pyo3(signature = (diagonal=0))]
-    fn tril(&self, diagonal: i64) -> Made {
-        Ok(self.0.tril(diagonal)?.into())
+    #[pyo3(signature = (diagonal=0.into()), text_signature = "($self, diagonal=0)")]
+    fn tril(&self, diagonal: AnySize) -> Made {
+        diagonal.bind(self.0.tril(&diagonal.size))
     }
 
     /// The elements on and above a diagonal, zeros below.
-    #[pyo3(signature = (diagonal=0))]
-    fn triu(&self, diagonal: i64) -> Made {
-        Ok(self.0.triu(diagonal)?.into())
+    #[pyo3(signature = (diagonal=0.into()), text_signature = "($self, diagonal=0)")]
+    fn triu(&self, diagonal: AnySize) -> Made {
+        diagonal.bind(self.0.triu(&diagonal.size))
     }
 
     /// The whole repeated along each dimension; new dimensions come first.
@@ -173,22 +173,28 @@ impl PyTensor {
         if repeats.cast::<PyTensor>().is_ok() || repeats.cast::<PySequence>().is_ok() || repeats.hasattr("__array__")? {
             return Ok(source.repeat_interleave_each(&repeats.extract::<AnyTensor>()?.0, axis)?.into());
         }
-        Ok(source.repeat_interleave(integer("repeat_interleave", repeats)?, axis)?.into())
+        let times = match symbolic(repeats) {
+            Some(times) => times,
+            None => integer("repeat_interleave", repeats)?.into(),
+        };
+        times.bind(source.repeat_interleave(&times.size, axis))
     }
 
     /// Parts along an axis: of this extent, the last one maybe smaller, or of these extents.
     #[pyo3(signature = (split_size, dim=0))]
     fn split(&self, split_size: &Bound<'_, PyAny>, dim: i64) -> Result<Vec<PyTensor>> {
-        let parts = match split_size.extract::<usize>() {
-            Ok(extent) => self.0.split_every(extent, dim)?,
+        let mut extents = Extents::default();
+        let parts = match split_size.cast::<PySequence>() {
+            Ok(several) => {
+                several.extract::<Vec<AnySize>>()?.into_iter().for_each(|n| extents.push(n));
+                self.0.split(&extents.sizes, dim)?
+            }
             Err(_) => {
-                let mut extents = Extents::default();
-                split_size.extract::<Vec<AnySize>>()?.into_iter().for_each(|n| extents.push(n));
-                let parts = self.0.split(&extents.sizes, dim)?;
-                return parts.into_iter().map(|part| extents.bind(Ok(part))).collect();
+                extents.push(split_size.extract()?);
+                self.0.split_every(&extents.sizes[0], dim)?
             }
         };
-        Ok(parts.into_iter().map(Into::into).collect())
+        parts.into_iter().map(|part| extents.bind(Ok(part))).collect()
     }
 
     /// At most so many parts of equal extent along an axis, the last one maybe smaller.
@@ -199,7 +205,7 @@ impl PyTensor {
 
     /// 1 at each index along a new last dimension, else 0.
     fn one_hot(&self, num_classes: AnySize) -> Made {
-        Ok(self.0.one_hot(num_classes.size)?.with_values(&num_classes.values)?.into())
+        num_classes.bind(self.0.one_hot(&num_classes.size))
     }
 
     /// Rows of this table by index.
