@@ -14,7 +14,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MethodType
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -183,8 +183,8 @@ class Jitted(Generic[P, R]):
                 outputs = trace.plan.run(*arrays, **_values(sizes, trace))
             else:
                 outputs = trace.plan.run(*arrays)
-        except ShapeError as error:
-            raise ShapeError(f"jit: {self._name}: {self._with_names(str(error), args, kwargs)}") from error
+        except (ShapeError, ArgumentError) as error:
+            self._raise_named(error, args, kwargs)
         results: list[Any] = outputs
         for at in trace.numbers:
             results[at] = results[at].item()
@@ -222,12 +222,16 @@ class Jitted(Generic[P, R]):
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", repr(self._function))
 
-    def _with_names(self, message: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """The message of the plan, with the names of parameters in place of numbers of inputs."""
+    def _raise_named(self, error: Error, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+        """Raises the error of arguments that do not fit with the names of parameters in place of numbers of inputs."""
+        if not isinstance(error, ShapeError) and error.kind != "variable out of range":
+            raise error
         structures = taken(self._parameters.bound(args, kwargs), [], lambda value: value)
-        names = self._parameters.names(*structures)
-        message = message.removeprefix("execute: ")
-        return re.sub(r"input (\d+)", lambda found: dict(enumerate(names)).get(int(found[1]), found[0]), message)
+        names = dict(enumerate(self._parameters.names(*structures)))
+        message = re.sub(r"input (\d+)", lambda found: names.get(int(found[1]), found[0]), str(error))
+        named = type(error)(f"jit: {self._name}: {message.removeprefix('execute: ')}")
+        named.kind = error.kind
+        raise named from error
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Traced, list[Any], list[Size]]:
         """The trace of these arguments, and their arrays and sizes."""
@@ -253,7 +257,10 @@ class Jitted(Generic[P, R]):
         if trace is None:
             # Before they are asked how large they are: what is lazy is computed for that, and then has another shape.
             declared = [shapes.get(i, tuple(array.shape)) for i, array in enumerate(arrays)]
-            values = _values_of(sizes, declared, arrays)
+            try:
+                values = _values_of(sizes, declared, arrays)
+            except (ShapeError, ArgumentError) as error:
+                self._raise_named(error, args, kwargs)
             trace = self._known(kind, values)
             if trace is None:
                 with self._lock:
@@ -420,7 +427,9 @@ def _values(sizes: list[Size], trace: _Traced) -> dict[str, int]:
     for size in sizes:
         for name, value in size._values().items():
             if values.setdefault(name, value) != value:
-                raise ArgumentError(f"bind mismatch: {name}={values[name]} and {name}={value} in one call")
+                mismatch = ArgumentError(f"bind mismatch: {name}={values[name]} and {name}={value} in one call")
+                mismatch.kind = "bind mismatch"
+                raise mismatch
     if trace.facts is not None:
         values = trace.facts.values(values)
     return {name: value for name, value in values.items() if name in trace.variables}

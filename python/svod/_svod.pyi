@@ -129,7 +129,18 @@ float8_e4m3fn: DType
 float8_e5m2: DType
 
 class Error(builtins.Exception):
-    """Base of every exception that svod raises."""
+    """Base of every exception that svod raises.
+
+    `kind` says in a few words, which stay, what went wrong, where one class has several sorts of failures:
+    "no kernels", "empty schedule", "cycle", "buffer not found", "unsupported argument", "bind without variable",
+    "unsized scratch", "build", "bind mismatch", "batch mismatch", "unknown shape", "unknown variable",
+    "unbound variable", "variable out of range", "fixed variable", "input of another size", "nothing pending",
+    "unknown device", "unknown kernel", "rangeify", "optimize", "render", "compile", "load", "not executed",
+    "reentrant", "forked"; else it is that of the class, such as "shape", "execute", "out of memory", "stale" or
+    "unsupported".
+    """
+
+    kind: str
 
 class ArgumentError(Error, builtins.ValueError):
     """An argument that makes no sense."""
@@ -792,6 +803,7 @@ class Tensor:
     def __ror__(self, other: _Operand, /) -> Tensor: ...
     def __int__(self, /) -> builtins.int: ...
     def __float__(self, /) -> builtins.float: ...
+    def __format__(self, spec: str, /) -> str: ...
     def __floordiv__(self, other: _Operand, /) -> Tensor: ...
     def __rfloordiv__(self, other: _Operand, /) -> Tensor: ...
     def __truediv__(self, other: _Operand, /) -> Tensor: ...
@@ -837,18 +849,18 @@ class Tensor:
         """`length` elements of `dim` from `start` on."""
     def flip(self, /, axis: _Axis = None, *, dims: _Axis = None) -> Tensor:
         """These dimensions in reverse order, by default all."""
-    def roll(self, /, shifts: builtins.int, axis: builtins.int | None = None, *, dims: _Axis = None) -> Tensor:
+    def roll(self, /, shifts: _Extent, axis: builtins.int | None = None, *, dims: _Axis = None) -> Tensor:
         """The elements of an axis moved towards its end, those beyond it to its start."""
-    def tril(self, /, diagonal: builtins.int = 0) -> Tensor:
+    def tril(self, /, diagonal: _Extent = 0) -> Tensor:
         """The elements on and below a diagonal, zeros above."""
-    def triu(self, /, diagonal: builtins.int = 0) -> Tensor:
+    def triu(self, /, diagonal: _Extent = 0) -> Tensor:
         """The elements on and above a diagonal, zeros below."""
     def repeat(self, /, *repeats: _Extent | Sequence[_Extent]) -> Tensor:
         """The whole repeated along each dimension; new dimensions come first."""
     def repeat_interleave(
         self,
         /,
-        repeats: builtins.int | _ArrayLike,
+        repeats: _Extent | _ArrayLike,
         axis: builtins.int | None = None,
         *,
         dim: builtins.int | None = None,
@@ -856,7 +868,7 @@ class Tensor:
         """Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
         each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
         """
-    def split(self, /, split_size: builtins.int | Sequence[_Extent], dim: builtins.int = 0) -> list[Tensor]:
+    def split(self, /, split_size: _Extent | Sequence[_Extent], dim: builtins.int = 0) -> list[Tensor]:
         """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
     def chunk(self, /, chunks: builtins.int, dim: builtins.int = 0) -> list[Tensor]:
         """At most so many parts of equal extent along an axis, the last one maybe smaller."""
@@ -929,7 +941,7 @@ class Tensor:
     def topk(
         self,
         /,
-        k: builtins.int,
+        k: _Extent,
         axis: builtins.int | None = None,
         largest: builtins.bool = True,
         *,
@@ -940,7 +952,7 @@ class Tensor:
         `sorted` asks for.
         """
     def kthvalue(
-        self, /, k: builtins.int, axis: builtins.int | None = None, *, dim: builtins.int | None = None
+        self, /, k: _Extent, axis: builtins.int | None = None, *, dim: builtins.int | None = None
     ) -> tuple[Tensor, Tensor]:
         """The `k`-th smallest element along an axis, counted from 1, and where it is."""
     def searchsorted(self, /, values: _ArrayLike, *, right: builtins.bool = False) -> Tensor:
@@ -1643,7 +1655,7 @@ def get_threads() -> builtins.int:
 def linspace(
     start: builtins.float,
     stop: builtins.float,
-    num: builtins.int,
+    num: _Extent,
     *,
     dtype: _DTypeLike | None = None,
     device: str | None = None,

@@ -12,6 +12,8 @@ from svod._svod import Error, Tensor
 class MissingTensorError(Error, KeyError):
     """A name that a file of tensors does not hold."""
 
+    kind = "missing tensor"
+
     def __str__(self) -> str:
         return str(self.args[0])
 

@@ -98,3 +98,11 @@ svod: a kernel: no time, not taken
 """
     assert paired(log) == pytest.approx((10e-6 + 1.5e-3) / (12.5e-6 + 1.5e-3))
     assert paired("") is None
+
+
+def test_plans_without_a_changed_kernel_are_one() -> None:
+    from beam import Row
+
+    assert Row("a", 1, 0, 1e-3, 2e-3, 1.0).ratio == 1.0
+    assert Row("a", 2, 1, 1e-3, 2e-3, 1.0, 0.9).ratio == 0.9
+    assert Row("a", 2, 1, 1e-3, 2e-3, 1.0).ratio == 2.0

@@ -129,3 +129,21 @@ def test_c5_configuration_by_environment() -> None:
     )
     assert "planner=remap schedule_cache=off threads=default" in done.stdout
     assert done.stderr.count("SVOD_PLAN_THREADS") == 1 and "expected a number" in done.stderr
+
+
+def test_c5_a_device_that_there_is_not_is_none() -> None:
+    """Issue 6: a device that no value can be on is refused, and one that the environment names is warned of."""
+    for name in ("GPU:0", "CUDA", "DISK:/tmp/x"):
+        with pytest.raises(svod.Error):
+            svod.PrepareConfig(device=name)
+    assert "device=CPU:1" in repr(svod.PrepareConfig(device="cpu:1"))
+    program = "import svod; print(svod.PrepareConfig(), (svod.ones(2) + 1).tolist())"
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"SVOD_DEVICE": "GPU:0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "device=default" in run.stdout and "[2.0, 2.0]" in run.stdout
+    assert run.stderr.count("SVOD_DEVICE") == 1, run.stderr

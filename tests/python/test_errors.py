@@ -248,7 +248,7 @@ CONTRACTIONS: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
         "pooling, no parts",
         lambda: F.adaptive_avg_pool2d(image, 0),
         svod.ShapeError,
-        "adaptive_avg_pool: dimension 2 of float32[1, 4, 5, 5] has no 0 parts of at least one element",
+        "adaptive_avg_pool2d: dimension 2 of float32[1, 4, 5, 5] has no 0 parts of at least one element",
     ),
 ]
 
@@ -631,3 +631,116 @@ def test_e2_leaves_of_a_text_are_as_many_as_it_reads() -> None:
     for use in (lambda t: t.numpy(), lambda t: t.prepare().execute()):
         with pytest.raises(svod.Error, match="without its leaves"):
             use(svod.Graph.parse(text).roots[0])
+
+
+n8 = svod.Variable("n", 1, 8)
+
+
+def failed_custom() -> None:
+    def wrong(a: Any) -> Any:
+        return a[:1]
+
+    svod.custom(wrong, svod.ones(3)).realize()
+
+
+def unwritten() -> None:
+    value = svod.ones(3) * 2
+    value.prepare()
+    value.numpy()
+
+
+def stale() -> None:
+    given = svod.Tensor([1.0, 2.0])
+    value = given * 2
+    plan = value.prepare(inputs=[given])
+    plan.execute()
+    later = value + 1
+    plan.execute()
+    later.numpy()
+
+
+KINDS: list[tuple[str, type[Exception], Callable[[], Any]]] = [
+    ("argument", svod.ArgumentError, lambda: svod.set_threads(0)),
+    ("argument type", svod.ArgumentTypeError, lambda: svod.zeros("a")),  # type: ignore[arg-type]
+    ("shape", svod.ShapeError, lambda: zeros(2) + zeros(3)),
+    ("dtype", svod.DTypeError, lambda: svod.zeros(2, dtype="float31")),
+    ("index", svod.IndexError, lambda: zeros(2)[3]),
+    ("file", svod.FileError, lambda: svod.load_safetensors("/no/such")),
+    ("nothing pending", svod.ArgumentError, lambda: svod.prepare(x)),
+    ("unknown device", svod.DeviceError, lambda: x.to("TPU")),
+    ("unknown device", svod.DeviceError, lambda: svod.PrepareConfig(device="GPU:0")),
+    ("variable out of range", svod.ArgumentError, lambda: n8.bind(9)),
+    ("variable out of range", svod.ArgumentError, lambda: bound_plan().execute(n=9)),
+    ("variable out of range", svod.ArgumentError, lambda: bound_plan().execute(np.ones(9, np.float32))),
+    ("unknown variable", svod.ArgumentError, lambda: bound_plan().execute(q=1)),
+    ("unbound variable", svod.ArgumentError, lambda: svod.arange(8)[:n8].realize()),
+    ("unbound variable", svod.ArgumentError, lambda: int(n8)),
+    ("bind mismatch", svod.ArgumentError, lambda: n8.bind(2) + n8.bind(3)),
+    (
+        "bind mismatch",
+        svod.ArgumentError,
+        lambda: (svod.arange(8)[: n8.bind(3)].sum() + svod.arange(8)[: n8.bind(4)].sum()).realize(),
+    ),
+    ("bind mismatch", svod.ArgumentError, lambda: svod.jit(lambda a, b: zeros(a) + b)(n8.bind(1), n8.bind(2))),
+    ("unknown kernel", svod.ScheduleError, lambda: (x + 1).prepare(schedules={"other": ""})),
+    ("not executed", svod.StaleError, unwritten),
+    ("stale", svod.StaleError, stale),
+    ("trace", svod.TraceError, lambda: svod.jit(lambda a: a.item())(svod.ones(1))),
+    ("out of memory", svod.OutOfMemoryError, lambda: svod.zeros(1 << 30, 1 << 30).contiguous().realize()),
+]
+
+
+def bound_plan() -> svod.ExecutionPlan:
+    given = svod.empty(n8)
+    return (given + 1).prepare(inputs=[given])
+
+
+@pytest.mark.parametrize(("kind", "of", "act"), KINDS, ids=[f"{i}-{kind}" for i, (kind, *_) in enumerate(KINDS)])
+def test_kinds_tell_failures_of_one_class_apart(kind: str, of: type[Exception], act: Callable[[], Any]) -> None:
+    with pytest.raises(of) as raised:
+        act()
+    assert isinstance(raised.value, svod.Error) and raised.value.kind == kind, str(raised.value)
+
+
+def test_the_kinds_of_classes() -> None:
+    assert svod.Error.kind == "error" and svod.MissingTensorError.kind == "missing tensor"
+    classes = [c for c in vars(svod).values() if isinstance(c, type) and issubclass(c, svod.Error)]
+    assert len({c.kind for c in classes}) == len(classes), "each class has a kind of its own"
+
+
+def test_a_prepared_tensor_that_was_not_run_is_named_with_its_line() -> None:
+    value = svod.ones(3) * svod.arange(3)
+    plan = svod.prepare(value)
+    for use in (value.numpy, lambda: (value + 1).numpy(), lambda: value.tolist()):
+        with pytest.raises(svod.StaleError, match=r"float32\[3\] at .*test_errors\.py:\d+ .*prepared.*executed"):
+            use()
+    plan.execute()
+    assert value.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_numbers_are_formatted_and_other_tensors_are_text() -> None:
+    assert f"{svod.ones(3).sum():.2f} {svod.arange(3).sum():03d} {svod.Tensor(True):d}" == "3.00 003 1"
+    row = svod.Tensor([1.0, 2.0])
+    assert f"{row}" == str(row)
+    with pytest.raises(svod.ArgumentTypeError, match=r"format: '\.2f' is for a number, which Tensor\("):
+        f"{row:.2f}"
+    with pytest.raises(svod.TraceError, match=r"format\(\)"):
+        svod.jit(lambda a: f"{a:.1f}")(svod.ones(2).sum())
+
+
+def test_steps_are_called_what_users_call_them() -> None:
+    whole = svod.Tensor([3.0, 1.0]).shard(["CPU", "CPU:1"])
+    with pytest.raises(svod.DeviceError, match=r"custom of float32\[2\]: it takes values of one device.*with `to`"):
+        svod.custom(np.sort, whole)
+    outside = svod.Tensor([True] * 4)
+    with pytest.raises(
+        svod.ShapeError, match=r"^iterate of float32\[3\], float32\[4\]: carried value 0 is float32\[3\]"
+    ):
+        svod.iterate(3, lambda i, u, v: (u.sum() + outside.sum(), v), svod.ones(3), svod.ones(4))
+    given = svod.empty(n8)
+    with pytest.raises(svod.ArgumentError, match=r"prepare: input 0, float32\[n\], is no memory but an expression"):
+        (given * 2).prepare(inputs=[given + 1])
+    with pytest.raises(svod.ShapeError, match=r"^copy_: input 0 is float32\[3, 4\], but float32\[3\] was given"):
+        plan().inputs[0].copy_(np.ones(3, np.float32))
+    a, b = svod.Tensor([1.0, 2.0]), svod.Tensor([1, 2, 3])
+    assert "inputs        0: float32 x 2, unused input 1: int64 x 3" in str((a * 2).prepare(inputs=[a, b]))

@@ -204,3 +204,25 @@ def test_a9_powers_of_sizes() -> None:
 
 def test_sizes_are_formatted() -> None:
     assert f"{N:d} {N + 1:>6} {N.bind(4):03d} {N}" == "n  n + 1 004 n"
+
+
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize("traced", [True, False])
+def test_a9_arguments_that_do_not_fit_name_function_argument_size_and_bounds(asks: bool, traced: bool) -> None:
+    def halves(x: Any, scale: Any = 1.0) -> Any:
+        return x * 2 if not asks or x.shape[0] > 3 else x
+
+    f = svod.jit(shapes={"x": (N,)})(halves)
+    if traced:
+        f(np.ones(7, np.float32))
+    name = r"^jit: .*halves: x is float32\[n\]"
+    with pytest.raises(
+        svod.ArgumentError, match=name + r", but float32\[65\] was given; variable n: 65 .*\[1, 64\]"
+    ) as error:
+        f(np.ones(65, np.float32))
+    assert error.value.kind == "variable out of range"
+    with pytest.raises(svod.ShapeError, match=name + r", but float32\[5, 5\] was given$"):
+        f(np.ones((5, 5), np.float32))
+    with pytest.raises(svod.ArgumentError, match=name + r", but float32\[0\] was given; variable n: 0"):
+        f(x=svod.Tensor(np.ones(0, np.float32)))
+    assert f(np.ones(2, np.float32)).shape == (2,)

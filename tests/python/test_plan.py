@@ -201,3 +201,16 @@ def test_d1_instances_share_what_comes_from_outside() -> None:
         plan.outputs[0].tolist()
     plan.execute()
     assert plan.outputs[1].tolist() == [1, 2]
+
+
+def test_c2_outputs_may_be_inputs() -> None:
+    given = np.float32([7.0, 8.0, 9.0])
+    for outputs in (lambda y: [y], lambda y: [y[0:]], lambda y: [y, y], lambda y: [y, y.reshape(3, 1)]):
+        y = svod.Tensor([1.0, 2.0, 3.0])
+        plan = svod.prepare(*outputs(y), inputs=[y])
+        plan.execute(given)
+        assert all(out.numpy().ravel().tolist() == given.tolist() for out in plan.outputs)
+        plan.execute()
+        assert plan.outputs[0].numpy().ravel().tolist() == given.tolist()
+    with pytest.raises(svod.ArgumentError, match="nothing is pending"):
+        svod.prepare(svod.Tensor([1.0]), inputs=[svod.Tensor([1.0])])

@@ -559,3 +559,35 @@ def test_c8_copies_from_files_in_loops(tmp_path: Any) -> None:
     w = svod.load_safetensors(path)["w"]
     close(svod.iterate(3, lambda i, v: v + w, w), a * 4)
     close(w, a)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5, 6])
+def test_b4_results_of_iterations_are_carried_on_without_copies(times: int) -> None:
+    """Issue 6: two buffers in turn."""
+    a, b = floats(40), floats(40) + 1
+
+    def body(i: Any, u: Any, v: Any) -> Any:
+        return u.cumsum(0) * 0.1 + v, v.flip(0) + u
+
+    x, y = a.copy(), b.copy()
+    for _ in range(times):
+        x, y = np.cumsum(x, dtype=np.float32) * np.float32(0.1) + y, y[::-1] + x
+    given = svod.Tensor(a)
+    u, v = svod.iterate(times, body, given, svod.Tensor(b))
+    for planner in ("arena", "remap", "disabled"):
+        plan = svod.prepare(u + 0, v * 1, u, v, inputs=[given], planner=planner)
+        for _ in range(2):
+            profile = plan.execute_profiled()
+            for out, expected in zip(plan.outputs, (x, y, x, y), strict=True):
+                np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4)
+        assert len(profile.others) <= 2, "copies of what the loop begins with, which is not its own"
+        u, v = svod.iterate(times, body, given, svod.Tensor(b))
+    swapped = svod.iterate(5, lambda i, p, q: (q, p), svod.Tensor(a), svod.Tensor(b))
+    np.testing.assert_array_equal(swapped[0].numpy(), b)
+    np.testing.assert_array_equal(swapped[1].numpy(), a)
+    nested = svod.iterate(3, lambda i, p: svod.iterate(2, lambda j, q: q.cumsum(0) * 0.1 + j, p), svod.Tensor(a))
+    expected = a
+    for _ in range(3):
+        for j in range(2):
+            expected = np.cumsum(expected, dtype=np.float32) * np.float32(0.1) + j
+    np.testing.assert_allclose(nested.numpy(), expected, rtol=1e-4)

@@ -24,6 +24,30 @@ fn special(dtype: DType) -> Vec<Const> {
     values
 }
 
+/// Floats beside the bounds of integer types, where a conversion begins to saturate, a multiple of 8; none of integers.
+fn edges(dtype: DType) -> Vec<Const> {
+    if !dtype.is_float() {
+        return Vec::new();
+    }
+    let bounds = [0.0, 7.0, 8.0, 15.0, 16.0, 31.0, 32.0, 63.0, 64.0].map(f64::exp2);
+    let beside = |x: f64| {
+        let steps = [
+            0.5,
+            0.9,
+            1.0,
+            1.1,
+            x.abs() * f64::EPSILON,
+            x.abs() * f64::from(f32::EPSILON) / 2.0,
+            x.abs() * f64::from(f32::EPSILON),
+        ];
+        [vec![x], steps.iter().flat_map(|d| [x - d, x + d]).collect()].concat()
+    };
+    let all = bounds.into_iter().flat_map(|b| [b, -b]).chain([0.0, -0.0]).flat_map(beside);
+    let mut values: Vec<Const> = all.map(|v| Const::f64(dtype, v)).collect();
+    values.truncate(values.len() / 8 * 8);
+    values
+}
+
 fn buffer(values: &[Const]) -> HostBuffer {
     let dtype = values[0].dtype();
     let mut buffer = HostBuffer::zeros(dtype, values.len());
@@ -127,7 +151,7 @@ fn conversions() {
     let dtypes: Vec<DType> = DType::ALL.iter().copied().filter(|d| !matches!(d, DType::Void | DType::Index)).collect();
     for &from in &dtypes {
         for &to in &dtypes {
-            let values = special(from);
+            let values = [special(from), edges(from)].concat();
             let n = values.len();
             let text = format!(
                 "lowered op\nparam p0: {}[{n}]\nparam p1: {}[{n}]\nparam p2: {}[{n}]\n\nphase\n{{\n  serial i < {} {{\n    vector j < 8 {{\n      \

@@ -17,6 +17,9 @@ use svod_tensor::{ErrorKind, TensorError};
 use crate::origin;
 use crate::step::Exception;
 
+/// The attribute of an exception that says of which kind it is.
+const KIND: &str = "kind";
+
 /// The result of what Python calls.
 pub type Result<T> = std::result::Result<T, Raised>;
 
@@ -69,12 +72,25 @@ static TREE: PyOnceLock<Tree> = PyOnceLock::new();
 impl Class {
     /// An exception of this class.
     pub fn raise(self, message: impl Into<String>) -> Raised {
+        self.raise_of(None, message)
+    }
+
+    /// An exception of this class and of a kind that is finer than the class's own.
+    pub fn raise_as(self, kind: &'static str, message: impl Into<String>) -> Raised {
+        self.raise_of(Some(kind), message)
+    }
+
+    fn raise_of(self, kind: Option<&'static str>, message: impl Into<String>) -> Raised {
         let message = message.into();
         Raised(Python::attach(|py| match TREE.get_or_try_init(py, || tree(py)) {
             Ok(tree) => {
                 let leaf = tree.leaves.iter().find(|(class, _)| *class == self);
                 let class = leaf.map_or(&tree.root, |(_, leaf)| leaf);
-                noted(py, PyErr::from_type(class.bind(py).clone(), message))
+                let error = PyErr::from_type(class.bind(py).clone(), message);
+                match kind.map_or(Ok(()), |kind| error.value(py).setattr(KIND, kind)) {
+                    Ok(()) => noted(py, error),
+                    Err(failed) => failed,
+                }
             }
             Err(error) => error,
         }))
@@ -126,23 +142,49 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// A class made as the statement `class name(*bases)` makes it.
-fn class<'py>(py: Python<'py>, name: &str, bases: &[&Bound<'py, PyType>], doc: &str) -> PyResult<Bound<'py, PyType>> {
+/// A class made as the statement `class name(*bases)` makes it; `kind` is that of its instances that have no finer one.
+fn class<'py>(
+    py: Python<'py>,
+    (name, kind): (&str, &str),
+    bases: &[&Bound<'py, PyType>],
+    doc: &str,
+) -> PyResult<Bound<'py, PyType>> {
     let body = PyDict::new(py);
     body.set_item("__module__", "svod")?;
     body.set_item("__doc__", doc)?;
+    body.set_item(KIND, kind)?;
     let made = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, body))?;
     Ok(made.cast_into()?)
 }
 
+/// What `svod.Error` says of itself.
+const ROOT: &str = r#"Base of every exception that svod raises.
+
+`kind` says in a few words, which stay, what went wrong, where one class has several sorts of failures:
+"no kernels", "empty schedule", "cycle", "buffer not found", "unsupported argument", "bind without variable",
+"unsized scratch", "build", "bind mismatch", "batch mismatch", "unknown shape", "unknown variable",
+"unbound variable", "variable out of range", "fixed variable", "input of another size", "nothing pending",
+"unknown device", "unknown kernel", "rangeify", "optimize", "render", "compile", "load", "not executed",
+"reentrant", "forked"; else it is that of the class, such as "shape", "execute", "out of memory", "stale" or
+"unsupported".
+
+>>> import svod
+>>> try:
+...     svod.Variable('n', 1, 8).bind(9)
+... except svod.Error as error:
+...     error.kind, str(error)
+('variable out of range', 'variable n: 9 is outside [1, 8]')
+"#;
+
 fn tree(py: Python<'_>) -> PyResult<Tree> {
-    let root = class(py, "Error", &[&py.get_type::<PyException>()], "Base of every exception that svod raises.")?;
+    let root = class(py, ("Error", "error"), &[&py.get_type::<PyException>()], ROOT)?;
     let value = py.get_type::<PyValueError>();
     let runtime = py.get_type::<PyRuntimeError>();
-    let execution = class(py, "ExecutionError", &[&root, &runtime], "A run failed, or its result is read too early.")?;
-    let argument = class(py, "ArgumentError", &[&root, &value], "An argument that makes no sense.")?;
+    let execution =
+        class(py, ("ExecutionError", "execute"), &[&root, &runtime], "A run failed, or its result is read too early.")?;
+    let argument = class(py, ("ArgumentError", "argument"), &[&root, &value], "An argument that makes no sense.")?;
     let stale = "A plan's output is read that no run has written, or whose run was overwritten by a later one.";
-    let leaf = |of, name, base: &Bound<'_, PyType>, doc| -> PyResult<(Class, Py<PyType>)> {
+    let leaf = |of, name: (&str, &str), base: &Bound<'_, PyType>, doc| -> PyResult<(Class, Py<PyType>)> {
         Ok((of, class(py, name, &[&root, base], doc)?.unbind()))
     };
     let leaves = vec![
@@ -150,40 +192,60 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
             Class::ArgumentType,
             class(
                 py,
-                "ArgumentTypeError",
+                ("ArgumentTypeError", "argument type"),
                 &[&argument, &py.get_type::<PyTypeError>()],
                 "An argument of a wrong type.",
             )?
             .unbind(),
         ),
         (Class::Argument, argument.unbind()),
-        leaf(Class::Shape, "ShapeError", &value, "Shapes or axes that do not fit.")?,
-        leaf(Class::DType, "DTypeError", &py.get_type::<PyTypeError>(), "An element type that does not fit.")?,
-        leaf(Class::Index, "IndexError", &py.get_type::<PyIndexError>(), "An index outside of its dimension.")?,
-        leaf(Class::Device, "DeviceError", &runtime, "An unknown device, or one that failed.")?,
-        leaf(Class::File, "FileError", &py.get_type::<PyOSError>(), "A file that cannot be read.")?,
-        leaf(Class::Format, "FormatError", &value, "A file whose content is not what its format allows.")?,
-        leaf(Class::OutOfMemory, "OutOfMemoryError", &py.get_type::<PyMemoryError>(), "No memory is left.")?,
+        leaf(Class::Shape, ("ShapeError", "shape"), &value, "Shapes or axes that do not fit.")?,
+        leaf(
+            Class::DType,
+            ("DTypeError", "dtype"),
+            &py.get_type::<PyTypeError>(),
+            "An element type that does not fit.",
+        )?,
+        leaf(
+            Class::Index,
+            ("IndexError", "index"),
+            &py.get_type::<PyIndexError>(),
+            "An index outside of its dimension.",
+        )?,
+        leaf(Class::Device, ("DeviceError", "device"), &runtime, "An unknown device, or one that failed.")?,
+        leaf(Class::File, ("FileError", "file"), &py.get_type::<PyOSError>(), "A file that cannot be read.")?,
+        leaf(Class::Format, ("FormatError", "format"), &value, "A file whose content is not what its format allows.")?,
+        leaf(
+            Class::OutOfMemory,
+            ("OutOfMemoryError", "out of memory"),
+            &py.get_type::<PyMemoryError>(),
+            "No memory is left.",
+        )?,
         leaf(
             Class::Unsupported,
-            "UnsupportedError",
+            ("UnsupportedError", "unsupported"),
             &py.get_type::<PyNotImplementedError>(),
             "Something that svod does not do.",
         )?,
-        leaf(Class::Schedule, "ScheduleError", &value, "A schedule with a step that is illegal, and why.")?,
+        leaf(
+            Class::Schedule,
+            ("ScheduleError", "schedule"),
+            &value,
+            "A schedule with a step that is illegal, and why.",
+        )?,
         leaf(
             Class::Compile,
-            "CompileError",
+            ("CompileError", "compile"),
             &runtime,
             "A graph cannot be compiled: a bug of svod, unless it says else.",
         )?,
         leaf(
             Class::Trace,
-            "TraceError",
+            ("TraceError", "trace"),
             &py.get_type::<PyTypeError>(),
             "A function that is traced, or the body of a loop, looks at data, or writes what is not its own.",
         )?,
-        (Class::Stale, class(py, "StaleError", &[&execution], stale)?.unbind()),
+        (Class::Stale, class(py, ("StaleError", "stale"), &[&execution], stale)?.unbind()),
         (Class::Execution, execution.unbind()),
     ];
     Ok(Tree { root: root.unbind(), leaves })
@@ -228,11 +290,14 @@ impl From<TensorError> for Raised {
                 Some(exception) => return exception.raised(),
                 None => Class::Execution,
             },
-            TensorError::NotExecuted | TensorError::Stale | TensorError::Runtime(RuntimeError::Stale) => Class::Stale,
+            TensorError::NotExecuted
+            | TensorError::Unwritten { .. }
+            | TensorError::Stale
+            | TensorError::Runtime(RuntimeError::Stale) => Class::Stale,
             TensorError::Device(DeviceError::Safetensors(_)) => Class::Format,
             _ => Class::of(error.kind()),
         };
-        class.raise(error.to_string())
+        class.raise_of(error.kind_text(), error.to_string())
     }
 }
 

@@ -107,7 +107,7 @@ fn feeding<T: Send>(
     work: impl FnOnce(&[Feed], &[(&str, i64)]) -> svod_tensor::Result<T> + Send,
 ) -> Result<T> {
     let contents: Vec<Content> = given.iter().map(Given::content).collect();
-    allow(py, || plan.feeding(first, &contents, &named(variables), work))
+    allow(py, || plan.feeding("execute", first, &contents, &named(variables), work))
 }
 
 #[pymethods]

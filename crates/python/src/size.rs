@@ -198,7 +198,10 @@ fn made<'py>(py: Python<'py>, size: Size, a: &AnySize, b: &AnySize) -> Result<Bo
         match values.iter().find(|v| v.variable() == bound.variable()) {
             None => values.push(bound.clone()),
             Some(known) if known == bound => {}
-            Some(known) => return Err(Class::Argument.raise(format!("bind mismatch: {known} and {bound} in one size"))),
+            Some(known) => {
+                let message = format!("bind mismatch: {known} and {bound} in one size");
+                return Err(Class::Argument.raise_as("bind mismatch", message));
+            }
         }
     }
     let named = size.variables();
@@ -254,6 +257,10 @@ pub fn without_value(size: &Size, what: &str) -> Option<Raised> {
 fn number(AnySize { size, values }: &AnySize, what: &str) -> Result<i64> {
     size.eval_bound(values).map_err(|error| match (&error, without_value(size, &format!("{what} of {size}"))) {
         (SizeError::Unbound(_), Some(traced)) => traced,
+        (SizeError::Unbound(name), None) => Class::Argument.raise_as(
+            svod_runtime::UNBOUND,
+            format!("{what} of {size}: variable {name} is not bound: `bind` gives it a value"),
+        ),
         _ => TensorError::Size(error).into(),
     })
 }

@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use svod_device::DeviceSpec;
 use svod_runtime::PrepareConfig;
-use svod_tensor::{ErrorKind, Facts, Size, SizeValues, Tensor, TensorError, Trace};
+use svod_tensor::{ErrorKind, Facts, Size, SizeValues, Tensor, TensorError, Trace, misfit};
 
 use crate::array::dtype_of;
 use crate::dtype::AnyDType;
-use crate::error::Result;
+use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::size::{AnySize, Extents, PySize, shown};
 use crate::tensor::{Made, PyTensor};
@@ -105,7 +105,8 @@ impl PyFacts {
     }
 }
 
-/// The values that variables have in a call with these sizes, and with arrays whose declared shapes these are.
+/// The values that variables have in a call with these sizes, and with arrays whose declared shapes these are. Errors
+/// name an array that does not fit by its number, as an input.
 #[pyfunction]
 pub fn _values_of(
     sizes: Vec<Py<PySize>>,
@@ -114,25 +115,38 @@ pub fn _values_of(
 ) -> Result<BTreeMap<String, i64>> {
     let mut values = SizeValues::new(sizes.iter().flat_map(|size| size.get()._values()));
     let mut known: Vec<(Size, i64)> = Vec::new();
-    for (shape, array) in shapes.iter().zip(&arrays) {
+    let mut given: Vec<(Vec<Size>, String)> = Vec::new();
+    for (at, (shape, array)) in shapes.iter().zip(&arrays).enumerate() {
         let declared = Extents::of(shape)?.sizes;
-        if declared.iter().all(|n| n.as_const().is_some()) {
-            continue;
-        }
-        let extents = match array.cast::<PyTensor>() {
+        let (dtype, extents) = match array.cast::<PyTensor>() {
+            Ok(_) if declared.iter().all(|n| n.as_const().is_some()) => continue,
             Ok(tensor) => {
                 let tensor = &tensor.get().0;
                 match allow(array.py(), || Ok::<_, TensorError>(tensor.extents()))? {
                     // It has no elements yet, nor a size.
                     Err(error) if error.kind() == ErrorKind::Value => continue,
-                    extents => extents?,
+                    extents => (tensor.dtype(), extents?),
                 }
             }
-            Err(_) => array.cast::<PyUntypedArray>().map_err(PyErr::from)?.shape().to_vec(),
+            Err(_) => {
+                let array = array.cast::<PyUntypedArray>().map_err(PyErr::from)?;
+                (dtype_of(array)?, array.shape().to_vec())
+            }
         };
-        known.extend(declared.into_iter().zip(extents.into_iter().map(|n| n as i64)));
+        let told = misfit(at, (dtype, &declared), (dtype, &extents));
+        let fits = |(n, given): (&Size, &usize)| n.as_usize().is_none_or(|n| n == *given);
+        if declared.len() != extents.len() || !declared.iter().zip(&extents).all(fits) {
+            return Err(Class::Shape.raise(told));
+        }
+        known.extend(declared.iter().cloned().zip(extents.into_iter().map(|n| n as i64)));
+        given.push((declared, told));
     }
     values.solve(known.iter().map(|(extent, number)| (extent, *number)));
+    for (extents, told) in &given {
+        if let Err(why) = extents.iter().try_for_each(|extent| values.check(extent)) {
+            return Err(Class::Argument.raise_as(svod_runtime::OUT_OF_RANGE, format!("{told}; {why}")));
+        }
+    }
     Ok(values.into_pairs().into_iter().collect())
 }
 

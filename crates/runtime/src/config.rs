@@ -207,7 +207,7 @@ options! {
     "planner"        "SVOD_MEMORY_PLANNER" "arena, remap or disabled"                          |c, v| v.parse().map(|p| c.planner = p).ok();
     "schedule_cache" ""                    "on or off"                                         |c, v| on_off(v).map(|on| c.disable_schedule_cache = !on);
     "threads"        "SVOD_PLAN_THREADS"   "a number from 1 to 1024, or default"               |c, v| or_default(v, |v| number(v, 1..=1024)).map(|n| c.threads = n);
-    "device"         "SVOD_DEVICE"         "a device's name, or default"                       |c, v| or_default(v, |v| v.parse().ok()).map(|d| c.device = d);
+    "device"         "SVOD_DEVICE"         "the name of a device that there is, or default"    |c, v| or_default(v, existing_device).map(|d| c.device = d);
     "strict"         "SVOD_STRICT"         "on or off"                                         |c, v| on_off(v).map(|on| c.strict = on);
     "skip"           "SVOD_SKIP"           "optional passes, separated by commas: algebra, blocks, merge, quotient, settle, unify; or none, or all" |c, v| PassSet::named(v, |p| p.optional).map(|s| c.skip = s).ok();
     "target"         ""                    "native, the name of a target, or default"          |c, v| or_default(v, |v| target_named(v).ok()).map(|t| c.target = t);
@@ -249,6 +249,12 @@ fn on_off(text: &str) -> Option<bool> {
         "off" | "0" | "false" => Some(false),
         _ => None,
     }
+}
+
+/// The device of this name, if there is one of which programs make values.
+fn existing_device(name: &str) -> Option<DeviceSpec> {
+    let spec: DeviceSpec = name.parse().ok()?;
+    (!spec.is_disk() && Context::global().devices().get(&spec).is_ok()).then_some(spec)
 }
 
 fn or_default<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
@@ -517,6 +523,8 @@ mod tests {
             ("search_secs", "0"),
             ("threads", "0"),
             ("device", "TPU"),
+            ("device", "GPU:0"),
+            ("device", "DISK:/tmp/x"),
             ("strict", "maybe"),
             ("skip", "fuse"),
             ("target", "pdp-11"),

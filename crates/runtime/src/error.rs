@@ -154,6 +154,66 @@ pub enum Error {
     Device(DeviceError),
 }
 
+/// [`Error::kind_text`] of a value outside of its variable's bounds.
+pub const OUT_OF_RANGE: &str = "variable out of range";
+
+/// [`Error::kind_text`] of a variable without a value.
+pub const UNBOUND: &str = "unbound variable";
+
+impl Error {
+    /// The kind in a few words that stay, by which callers tell failures of one sort apart; none where the sort says
+    /// it all.
+    pub fn kind_text(&self) -> Option<&'static str> {
+        use ScheduleGraphError as Graph;
+        Some(match self {
+            Error::NoKernels => "no kernels",
+            Error::EmptySchedule => "empty schedule",
+            Error::Build(BuildError::Cycle { .. }) | Error::ScheduleGraph(Graph::Cycle(_)) => "cycle",
+            Error::BufferNotFound(_) | Error::ScheduleGraph(Graph::BufferNotFound { .. }) => "buffer not found",
+            Error::ScheduleGraph(Graph::UnsupportedArgument { .. }) => "unsupported argument",
+            Error::ScheduleGraph(Graph::BindWithoutDefineVar { .. }) => "bind without variable",
+            Error::ScheduleGraph(Graph::UnsizedScratch(_)) => "unsized scratch",
+            Error::ScheduleGraph(Graph::TooLong { .. }) | Error::Unsupported(_) => "unsupported",
+            Error::Build(_) | Error::ScheduleGraph(_) => "build",
+            Error::BindMismatch(_) => "bind mismatch",
+            Error::BatchMismatch { .. } => "batch mismatch",
+            Error::UnknownShape(_) => "unknown shape",
+            Error::Variable(VariableError::Unknown(..)) => "unknown variable",
+            Error::Variable(VariableError::OutOfRange { .. }) => OUT_OF_RANGE,
+            Error::Variable(VariableError::Fixed(_)) => "fixed variable",
+            Error::Variable(VariableError::Input { .. }) => "input of another size",
+            Error::Variable(VariableError::Unbound(_)) => UNBOUND,
+            Error::UnknownDevice { .. } => "unknown device",
+            Error::Rangeify(_) => "rangeify",
+            Error::Optimize(_) => "optimize",
+            Error::UnknownKernel { .. } => "unknown kernel",
+            Error::Render(_) => "render",
+            Error::Compile(_) => "compile",
+            Error::Load(_) => "load",
+            Error::Execute { .. } | Error::Raised { .. } => "execute",
+            Error::OutOfMemory { .. } => "out of memory",
+            Error::Stale => "not executed",
+            Error::Reentrant => "reentrant",
+            Error::Forked => "forked",
+            Error::Interrupted => "interrupted",
+            Error::Device(error) => return device_kind_text(error),
+            Error::Graph(_) | Error::Schedule { .. } | Error::Guard { .. } | Error::NoElement(_) => return None,
+        })
+    }
+}
+
+/// [`Error::kind_text`] of what a device says.
+pub fn device_kind_text(error: &DeviceError) -> Option<&'static str> {
+    Some(match error {
+        DeviceError::UnknownDevice { .. } => "unknown device",
+        DeviceError::Render { .. } | DeviceError::Program(_) => "render",
+        DeviceError::Compile { .. } => "compile",
+        DeviceError::Load { .. } => "load",
+        DeviceError::Execute { .. } => "execute",
+        _ => return None,
+    })
+}
+
 /// A fold that has no value of nothing, at sizes at which there is nothing to fold.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{op}{}: no element along axis {axis} of {operand}{}", at(line), where_values(values))]

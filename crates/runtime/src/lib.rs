@@ -30,7 +30,7 @@ mod scalars;
 pub use code::KernelCode;
 pub use config::{ConfigError, GivenSchedules, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};
 pub use context::{Context, ContextStats};
-pub use error::{Error, NoElement, Result, VariableError};
+pub use error::{Error, NoElement, OUT_OF_RANGE, Result, UNBOUND, VariableError, device_kind_text};
 pub use host::{Function, HostArgs, HostRule, HostValue};
 pub use instantiate::{create_schedule, instantiate_schedule};
 pub use interrupt::StopCheck;

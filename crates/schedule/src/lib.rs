@@ -27,6 +27,7 @@ pub mod schedule_graph;
 mod settle;
 mod shard;
 mod threefry;
+mod trade;
 mod unify;
 mod variants;
 mod views;

@@ -5,6 +5,7 @@ use crate::cut::cut;
 use crate::estimate::{Caches, Decision};
 use crate::rangeify::RangeifyError;
 use crate::schedule_graph::{ScheduleGraph, ScheduleGraphError};
+use crate::trade::trade;
 use crate::unify::unify;
 use std::ops::Range;
 use std::sync::Arc;
@@ -174,7 +175,7 @@ pub fn create_pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Resul
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
 pub fn pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<PreSchedule, PreScheduleError> {
     let calls = create_schedule_graph(graph, key, how)?;
-    let schedule = Pass::Order.run(&(), || calls.linearize())?;
+    let schedule = Pass::Order.run(&(), || calls.linearize().map(trade))?;
     Ok(if how.runs(Pass::Unify) { Pass::Unify.run_on(schedule, unify) } else { schedule })
 }
 

@@ -95,12 +95,38 @@ pub enum TensorError {
         /// What was asked for, and what to do instead.
         message: String,
     },
+    /// Several values to prepare, none of which has to be computed.
+    #[error(
+        "prepare: nothing is pending: all tensors are in memory, or the outputs of an earlier plan, which its `execute` \
+         computes; build an expression anew to prepare it again"
+    )]
+    NothingPending,
+    /// What an input is given, which has a variable of its extents outside of the bounds.
+    #[error("{op}: {message}")]
+    Bounds {
+        /// The operation.
+        op: &'static str,
+        /// What was given and what was expected.
+        message: String,
+    },
     /// A plan's output that no run has written yet.
     #[error(
         "the output of a plan is read before the plan was executed, or after a run that failed: `execute` that plan, \
          or build the expression anew"
     )]
     NotExecuted,
+    /// The same of a known tensor.
+    #[error(
+        "{value}{} stands for the output of a plan since it was prepared, and is read before the plan was executed, or \
+         after a run that failed",
+        at(line)
+    )]
+    Unwritten {
+        /// Type and extents.
+        value: String,
+        /// The line of the user's program that made it, where it is known.
+        line: Option<Origin>,
+    },
     /// A pending expression over what a plan's earlier run wrote.
     #[error("stale: the expression reads the output of an earlier run of a plan that ran again since; build it anew")]
     Stale,
@@ -196,12 +222,36 @@ impl TensorError {
                 ErrorKind::Index
             }
             TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
+            TensorError::NothingPending | TensorError::Bounds { .. } => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
-            TensorError::NotExecuted | TensorError::Stale => ErrorKind::Execution,
+            TensorError::NotExecuted | TensorError::Unwritten { .. } | TensorError::Stale => ErrorKind::Execution,
             TensorError::Traced { .. } | TensorError::Leaked | TensorError::Outside { .. } => ErrorKind::Trace,
             TensorError::Graph(error) => of_graph(error),
             TensorError::Runtime(error) => of_runtime(error),
             TensorError::Device(error) => of_device(error),
+        }
+    }
+
+    /// The kind in a few words that stay, such as `bind mismatch`, where it is a finer one than [`TensorError::kind`].
+    pub fn kind_text(&self) -> Option<&'static str> {
+        match self {
+            TensorError::NothingPending => Some("nothing pending"),
+            TensorError::Bounds { .. } => Some(svod_runtime::OUT_OF_RANGE),
+            TensorError::Size(SizeError::OutOfRange { .. }) => Some(svod_runtime::OUT_OF_RANGE),
+            TensorError::Size(SizeError::Unbound(_)) => Some(svod_runtime::UNBOUND),
+            TensorError::NotExecuted | TensorError::Unwritten { .. } => Some("not executed"),
+            TensorError::Runtime(error) => error.kind_text(),
+            TensorError::Device(error) => svod_runtime::device_kind_text(error),
+            _ => None,
+        }
+    }
+
+    /// The error of an operation on nodes, by the name that users call it by.
+    pub(crate) fn of_step(op: &'static str, own: usize) -> impl Fn(GraphError) -> TensorError {
+        move |mut error| {
+            error.op = op;
+            error.operands.truncate(own);
+            TensorError::Graph(error)
         }
     }
 
@@ -226,7 +276,7 @@ fn of_graph(error: &GraphError) -> ErrorKind {
     match error.reason {
         Reason::DType { .. } => ErrorKind::DType,
         Reason::Shape(_) | Reason::Axis { .. } => ErrorKind::Shape,
-        Reason::Device(..) | Reason::Sharding(_) => ErrorKind::Device,
+        Reason::Device(..) | Reason::Sharding(_) | Reason::Spread(_) => ErrorKind::Device,
         Reason::Arity { .. } | Reason::Node(_) => ErrorKind::Value,
     }
 }

@@ -112,9 +112,10 @@ impl Plan {
     /// of the contents' extents. The contents are those of the inputs from number `first` on.
     ///
     /// # Errors
-    /// A type or extents that do not fit the input, and those of `work`.
+    /// A type or extents that do not fit the input, which name `op`, and those of `work`.
     pub fn feeding<T>(
         &self,
+        op: &'static str,
         first: usize,
         contents: &[Content],
         variables: &[(&str, i64)],
@@ -132,7 +133,7 @@ impl Plan {
         let all = contents.iter().enumerate();
         let taken = all.map(|(i, content)| Taken::new(*content, sharding(i))).collect::<Result<Vec<_>>>()?;
         let given = |(i, t): (usize, &Taken)| Given { input: first + i, dtype: t.dtype, extents: t.extents.clone() };
-        let variables = self.variables_of(&taken.iter().enumerate().map(given).collect::<Vec<_>>(), variables)?;
+        let variables = self.variables_of(op, &taken.iter().enumerate().map(given).collect::<Vec<_>>(), variables)?;
         let mut held = Vec::with_capacity(contents.len());
         let is_cut = |i: usize| sharding(i).is_some_and(|of| of.split().is_some_and(|split| split.counts().is_none()));
         let values = match (0..contents.len()).any(is_cut) {
@@ -152,7 +153,7 @@ impl Plan {
 
     /// Sets an input for later runs, and the variables of its extents.
     pub fn set_input(&self, i: usize, value: Content) -> Result<()> {
-        self.feeding(i, &[value], &[], |feeds, variables| {
+        self.feeding("copy_", i, &[value], &[], |feeds, variables| {
             let first = self.inputs().get(i).map_or(i, |input| input.parts.start);
             feeds.iter().enumerate().try_for_each(|(part, feed)| self.set_feed(first + part, *feed, variables))
         })

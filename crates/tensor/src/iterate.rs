@@ -82,7 +82,11 @@ impl Tensor {
             next.extend(result.shard(of).and_then(|result| result.parts()).map_err(TensorError::from)?);
         }
         let mut outside = |node: &UOp, slot: u32| parameter(node, slot, &trace);
-        let outputs = UOp::iterate(&var, &carried, params, &next, &mut outside)?;
+        let outputs =
+            UOp::iterate(&var, &carried, params, &next, &mut outside).map_err(|error: TensorError| match error {
+                TensorError::Graph(error) => TensorError::of_step("iterate", carried.len())(error),
+                error => error,
+            })?;
         let whole = |(value, place): (&UOp, Range<usize>)| joined(value, outputs[place].to_vec()).map(Tensor::from_uop);
         Ok(begin.iter().zip(places).map(whole).collect::<Result<_>>()?)
     }
@@ -112,7 +116,8 @@ impl Tensor {
     /// Operands that the function's rule refuses.
     pub fn host(function: Arc<Function>, operands: &[&Tensor]) -> Result<Vec<Tensor>> {
         let operands: Vec<UOp> = operands.iter().map(|t| t.uop()).collect();
-        Ok(UOp::host(function, &operands)?.into_iter().map(Tensor::from_uop).collect())
+        let results = UOp::host(function, &operands).map_err(TensorError::of_step("custom", operands.len()))?;
+        Ok(results.into_iter().map(Tensor::from_uop).collect())
     }
 }
 

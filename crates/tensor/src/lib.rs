@@ -60,7 +60,7 @@ pub use error::{ErrorKind, Result, TensorError};
 pub use feeds::{Content, Input};
 pub use index::Index;
 pub use operand::Operand;
-pub use plan::{Given, Plan, named};
+pub use plan::{Given, Plan, misfit, named};
 pub use pool::Pool;
 pub use random::manual_seed;
 pub use scatter::Reduction;

@@ -10,7 +10,7 @@ use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile}
 
 use crate::constants;
 use crate::devices::{joined, spread};
-use crate::error::{Result, TensorError, show_typed};
+use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::feeds::{Content, Input};
 use crate::lookups::Lookups;
 use crate::memory::as_computed;
@@ -47,17 +47,20 @@ impl Tensor {
     /// Prepares several values as one plan, shared work once.
     ///
     /// # Errors
-    /// Also where nothing is pending.
+    /// Also where nothing is pending: all values are in memory, and none is that of an input.
     pub fn prepare_batch(tensors: &[&Tensor], inputs: &[&Tensor]) -> Result<Plan> {
         Tensor::prepare_batch_with(tensors, inputs, &PrepareConfig::current())
     }
 
     /// [`Tensor::prepare_batch`] by this configuration.
     pub fn prepare_batch_with(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
-        if tensors.iter().all(|t| t.is_realized()) {
-            let message = "nothing is pending: all tensors are in memory, or the outputs of an earlier plan, which \
-                           its `execute` computes; build an expression anew to prepare it again";
-            return Err(TensorError::value("prepare", message));
+        let leaves = |t: &Tensor| Ok::<_, TensorError>(t.uop().parts()?.iter().filter_map(viewed).collect::<Vec<_>>());
+        let given: Vec<Leaf> = inputs.iter().map(|t| leaves(t)).collect::<Result<Vec<_>>>()?.concat();
+        let pending = |t: &&Tensor| -> Result<bool> {
+            Ok(!t.is_realized() || leaves(t)?.iter().any(|leaf| given.contains(leaf)))
+        };
+        if !tensors.iter().map(pending).collect::<Result<Vec<bool>>>()?.contains(&true) {
+            return Err(TensorError::NothingPending);
         }
         prepare(tensors, inputs, config)
     }
@@ -91,6 +94,12 @@ pub struct Given {
     pub dtype: DType,
     /// Extents.
     pub extents: Vec<usize>,
+}
+
+/// That an input of this type and shape was given another one.
+pub fn misfit(input: usize, (dtype, shape): (DType, &[Size]), (given, extents): (DType, &[usize])) -> String {
+    let extents: Vec<Size> = extents.iter().map(|n| Size::from(*n)).collect();
+    format!("input {input} is {}, but {} was given", show_typed(dtype, shape), show_typed(given, &extents))
 }
 
 /// Names and values, borrowed.
@@ -148,6 +157,7 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
     let outputs = roots.iter().zip(places).map(|(r, p)| bare(r, p)).collect::<Result<Vec<_>>>()?;
     for ((tensor, root), output) in tensors.iter().zip(&roots).zip(&outputs) {
         if !root.is_memory() {
+            output.node.inherit_origin(root);
             tensor.rebind(output.node.clone());
         }
     }
@@ -156,12 +166,30 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
 
 /// The nodes of inputs, in memory: of symbolic extents where these are what the expressions read.
 fn read_inputs(tensors: &[&Tensor], inputs: &[&Tensor]) -> Result<Vec<UOp>> {
-    inputs.iter().try_for_each(|input| input.realize())?;
+    for (i, input) in inputs.iter().enumerate() {
+        input.realize().map_err(|error| without_size(i, input, error))?;
+    }
     let nodes: Vec<UOp> = inputs.iter().map(|input| input.uop()).collect();
     let Some(symbolic) = as_computed(&nodes) else { return Ok(nodes) };
     let graph = Graph::new(&tensors.iter().map(|t| t.uop()).collect::<Vec<_>>());
     let reads = |node: &UOp| graph.nodes().contains(node);
     Ok(nodes.into_iter().zip(symbolic).map(|(node, other)| if reads(&other) { other } else { node }).collect())
+}
+
+/// The error of an input that is an expression of which nobody says how large it is.
+fn without_size(i: usize, input: &Tensor, error: TensorError) -> TensorError {
+    use svod_runtime::{Error, VariableError};
+    match error {
+        TensorError::Runtime(Error::Variable(VariableError::Unbound(name))) => {
+            let given = show_operands(&[input.uop()]);
+            let message = format!(
+                "input {i}, {given}, is no memory but an expression, which cannot be computed, for variable {name} has \
+                 no value: name what it is made of as the input, or bind {name}"
+            );
+            TensorError::value("prepare", message)
+        }
+        error => error,
+    }
 }
 
 /// The leaves of an input, one for each device that has some of it.
@@ -195,7 +223,7 @@ impl Plan {
     /// Symbolic extents of inputs that are given follow from what is given.
     pub fn execute_on(&self, inputs: &[&Tensor], variables: &[(&str, i64)]) -> Result<()> {
         let contents: Vec<Content> = inputs.iter().map(|t| Content::Tensor(t)).collect();
-        self.feeding(0, &contents, variables, |feeds, variables| self.execute_feeds(feeds, variables))
+        self.feeding("execute", 0, &contents, variables, |feeds, variables| self.execute_feeds(feeds, variables))
     }
 
     /// [`Plan::execute_on`] with inputs given as memory, in their parts, and all variables of their extents.
@@ -252,20 +280,25 @@ impl Plan {
     /// # Errors
     /// A type or extents that do not fit the input. What does not follow from the extents keeps
     /// its present value.
-    pub fn variables_of(&self, given: &[Given], variables: &[(&str, i64)]) -> Result<Vec<(String, i64)>> {
+    pub fn variables_of(
+        &self,
+        op: &'static str,
+        given: &[Given],
+        variables: &[(&str, i64)],
+    ) -> Result<Vec<(String, i64)>> {
         let mut found = SizeValues::new(variables.iter().map(|(name, value)| ((*name).to_owned(), *value)));
         let mut open: Vec<(&Given, Size, i64)> = Vec::new();
         for one in given {
             let Some(Input { dtype, shape, .. }) = self.inputs.get(one.input) else {
                 let message = format!("input {} was given, but the plan has {}", one.input, self.inputs.len());
-                return Err(TensorError::value("execute", message));
+                return Err(TensorError::value(op, message));
             };
             let fits = |(n, given): (&Size, &usize)| n.as_usize().is_none_or(|n| n == *given);
             if *dtype != one.dtype {
-                return Err(TensorError::dtype("execute", self.misfit(one)));
+                return Err(TensorError::dtype(op, self.misfit(one)));
             }
             if shape.len() != one.extents.len() || !shape.iter().zip(&one.extents).all(fits) {
-                return Err(TensorError::shape("execute", self.misfit(one)));
+                return Err(TensorError::shape(op, self.misfit(one)));
             }
             let symbolic = shape.iter().zip(&one.extents).filter(|(n, _)| n.as_const().is_none());
             open.extend(symbolic.map(|(n, extent)| (one, n.clone(), *extent as i64)));
@@ -274,6 +307,11 @@ impl Plan {
             return Ok(found.into_pairs());
         }
         found.solve(open.iter().map(|(_, extent, number)| (extent, *number)));
+        for (one, extent, _) in &open {
+            if let Err(why) = found.check(extent) {
+                return Err(TensorError::Bounds { op, message: format!("{}; {why}", self.misfit(one)) });
+            }
+        }
         let mut present = found.clone();
         for bound in self.plan.values()? {
             present.add(bound.variable().name(), bound.value());
@@ -291,7 +329,7 @@ impl Plan {
                         format!("input {input}: {value} for {extent} does not tell {names}; give {given}")
                     }
                 };
-                return Err(TensorError::shape("execute", why));
+                return Err(TensorError::shape(op, why));
             }
         }
         Ok(found.into_pairs())
@@ -299,9 +337,7 @@ impl Plan {
 
     fn misfit(&self, given: &Given) -> String {
         let Input { dtype, shape, .. } = &self.inputs[given.input];
-        let extents: Vec<Size> = given.extents.iter().map(|n| Size::from(*n)).collect();
-        let (expected, given_text) = (show_typed(*dtype, shape), show_typed(given.dtype, &extents));
-        format!("input {} is {expected}, but {given_text} was given", given.input)
+        misfit(given.input, (*dtype, shape), (given.dtype, &given.extents))
     }
 
     /// Another instance, which shares code and constants, for concurrent use.

@@ -11,7 +11,7 @@ use svod_runtime::Memory;
 use crate::create::Element;
 use crate::error::{Result, TensorError};
 use crate::memory::{extents_of, host, output_of};
-use crate::realize::without_kernel;
+use crate::realize::{unwritten_output, without_kernel};
 use crate::tensor::Tensor;
 use crate::trace;
 
@@ -126,7 +126,7 @@ pub(crate) const NO_MEMORY: &str =
 pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
     let memory = leaf.downcast::<Memory>().ok_or_else(|| TensorError::unsupported("read", NO_MEMORY))?;
     if leaf.class() == LeafClass::Output && (leaf.data().version() == 0 || !memory.is_valid()) {
-        return Err(TensorError::NotExecuted);
+        return Err(unwritten_output(&UOp::leaf(leaf.clone())?));
     }
     if matches!(leaf.class(), LeafClass::Input(_)) {
         return Err(trace::unknown("read", &UOp::leaf(leaf.clone())?, leaf.data().trace()));

@@ -7,7 +7,7 @@ use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, Op, UOp};
 use svod_runtime::{Context, Memory, PrepareConfig};
 
 use crate::devices::{joined, spread};
-use crate::error::{Result, TensorError};
+use crate::error::{Result, TensorError, show_typed};
 use crate::lookups::Lookups;
 use crate::memory::{bound_leaf, device_of, extents_of, filled, leaf_over, output_of};
 use crate::read::{NO_MEMORY, buffer_of};
@@ -125,9 +125,9 @@ pub(crate) fn check_leaves(op: &'static str, graph: &Graph, inputs: &[Leaf]) -> 
         let Op::Leaf(leaf) = node.op() else { continue };
         if leaf.class() == LeafClass::Output {
             match (leaf.version(), leaf.data().version()) {
-                (0, 0) => return Err(TensorError::NotExecuted),
+                (0, 0) => return Err(unwritten_output(node)),
                 (then, now) if then != now => return Err(TensorError::Stale),
-                _ if leaf.downcast::<Memory>().is_some_and(|m| !m.is_valid()) => return Err(TensorError::NotExecuted),
+                _ if leaf.downcast::<Memory>().is_some_and(|m| !m.is_valid()) => return Err(unwritten_output(node)),
                 _ => {}
             }
         }
@@ -142,6 +142,11 @@ pub(crate) fn check_leaves(op: &'static str, graph: &Graph, inputs: &[Leaf]) -> 
         }
     }
     Ok(volatile)
+}
+
+/// The error of a plan's output that no run has written.
+pub(crate) fn unwritten_output(node: &UOp) -> TensorError {
+    TensorError::Unwritten { value: show_typed(node.dtype(), node.shape()), line: node.origin().cloned() }
 }
 
 /// The value of what needs no kernel: memory, constants, nothing at all, and memory under another

@@ -232,13 +232,7 @@ impl Function<'_> {
             }
             (Kind::Float, Kind::Float) if to.dtype == DType::F64 => format!("fpext {source} {value} to {target}"),
             (Kind::Float, Kind::Float) => format!("fptrunc {source} {value} to {target}"),
-            (Kind::Float, _) if to.dtype.bytes() < 4 => return self.narrow_int(&value, of, to),
-            (Kind::Float, to_kind) => {
-                let sign = if to_kind == Kind::Signed { "s" } else { "u" };
-                let intrinsic = format!("llvm.fpto{sign}i.sat.{}.{}", suffix(to), suffix(of));
-                self.declare(format!("{target} @{intrinsic}({source})"));
-                format!("call {target} @{intrinsic}({source} {value})")
-            }
+            (Kind::Float, _) => return self.float_to_int(&value, of, to),
             (Kind::Signed, Kind::Float) => format!("sitofp {source} {value} to {target}"),
             (_, Kind::Float) => format!("uitofp {source} {value} to {target}"),
             _ if source == target => return value,
@@ -250,17 +244,41 @@ impl Function<'_> {
         self.temporary(format_args!("{text}"))
     }
 
-    /// A float to an integer of fewer than 32 bits: saturated at 32 bits, then at its own range.
-    fn narrow_int(&mut self, value: &str, of: Ty, to: Ty) -> String {
-        let wide = to.with(DType::I32);
-        let (source, whole) = (ty(of), ty(wide));
-        let intrinsic = format!("llvm.fptosi.sat.{}.{}", suffix(wide), suffix(of));
-        self.declare(format!("{whole} @{intrinsic}({source})"));
-        let value = self.temporary(format_args!("call {whole} @{intrinsic}({source} {value})"));
+    /// A float to an integer: towards zero, saturated, NaN gives 0.
+    ///
+    /// Selects around the plain conversion: LLVM's saturating one is done lane by lane on x86. A lane that the plain
+    /// one cannot convert is poison, and not chosen.
+    fn float_to_int(&mut self, value: &str, of: Ty, to: Ty) -> String {
+        let wide = if to.dtype.bytes() < 4 { to.with(DType::I32) } else { to };
+        let (source, whole, mask) = (ty(of), ty(wide), lanes_of("i1", of.lanes));
         let (least, most) = to.dtype.int_range().unwrap_or((0, 1));
-        let [least, most] = [least, most].map(|n| constant(wide, Const::i64(DType::I32, n as i64)));
-        let value = self.intrinsic("smax", wide, &[&value, &least]);
-        let value = self.intrinsic("smin", wide, &[&value, &most]);
-        self.temporary(format_args!("trunc {whole} {value} to {}", ty(to)))
+        let float = |n: i128| Const::f64(of.dtype, n as f64);
+        let low = constant(of, float(least));
+        // NaN becomes the least number.
+        let above = self.temporary(format_args!("fcmp ogt {source} {value}, {low}"));
+        let mut inside = self.temporary(format_args!("select {mask} {above}, {source} {value}, {source} {low}"));
+        let exact = float(most).as_f64() as i128 == most;
+        if exact {
+            let high = constant(of, float(most));
+            let below = self.temporary(format_args!("fcmp olt {source} {inside}, {high}"));
+            inside = self.temporary(format_args!("select {mask} {below}, {source} {inside}, {source} {high}"));
+        }
+        let verb = if wide.dtype.is_signed() { "fptosi" } else { "fptoui" };
+        let mut number = self.temporary(format_args!("{verb} {source} {inside} to {whole}"));
+        if !exact {
+            let beyond = constant(of, float(most + 1));
+            let over = self.temporary(format_args!("fcmp oge {source} {value}, {beyond}"));
+            let greatest = constant(wide, Const::max_value(wide.dtype));
+            number = self.temporary(format_args!("select {mask} {over}, {whole} {greatest}, {whole} {number}"));
+        }
+        if least != 0 {
+            let known = self.temporary(format_args!("fcmp ord {source} {value}, {value}"));
+            let zero = constant(wide, Const::zero(wide.dtype));
+            number = self.temporary(format_args!("select {mask} {known}, {whole} {number}, {whole} {zero}"));
+        }
+        match wide == to {
+            true => number,
+            false => self.temporary(format_args!("trunc {whole} {number} to {}", ty(to))),
+        }
     }
 }

@@ -48,6 +48,9 @@ pub enum Reason {
     /// Parts on several devices that do not go together, or that an operation would have to move.
     #[error("{0}; gather it first, with `to` or by sharding it along no axis")]
     Sharding(String),
+    /// A value on several devices where one of a single device is needed.
+    #[error("it takes values of one device, not of {0}; copy it to one, with `to`")]
+    Spread(String),
     /// A node that is not what the operation needs, such as a thunk forced to an expression.
     #[error("{0}")]
     Node(&'static str),

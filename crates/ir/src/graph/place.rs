@@ -78,7 +78,7 @@ pub(super) fn place(op: &Op, sources: &[UOp]) -> Result<Option<Place>, Reason> {
         return Err(Reason::Device(first.to_string(), other.to_string()));
     }
     if matches!(op, Op::Loop(..) | Op::Host(..)) {
-        return Err(Reason::Sharding(format!("it takes values of one device, not of {sharding}")));
+        return Err(Reason::Spread(sharding.to_string()));
     }
     let splits: Splits = sources.iter().map(|s| s.sharding()?.split()).collect();
     let split = if splits.iter().all(Option::is_none) { None } else { split(op, sources, &splits)? };

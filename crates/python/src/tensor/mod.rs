@@ -399,6 +399,21 @@ impl PyTensor {
         slf.as_ptr() as isize >> 4
     }
 
+    /// As its number, of a 0-d tensor; any other one is shown as text.
+    fn __format__<'py>(slf: &Bound<'py, Self>, spec: &str) -> Result<Bound<'py, PyAny>> {
+        let (py, tensor) = (slf.py(), slf.get());
+        if spec.is_empty() {
+            return Ok(slf.str()?.into_any());
+        }
+        if tensor.0.rank() > 0 {
+            let message = format!("format: '{spec}' is for a number, which {} is not", slf.repr()?);
+            return Err(Class::ArgumentType.raise(message));
+        }
+        tensor.0.check_known("format()")?;
+        let value = allow(py, || tensor.0.item_const())?;
+        Ok(scalar(py, value)?.call_method1("__format__", (spec,))?)
+    }
+
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         let about = format!(
             "shape={}, dtype={}, device={}",

@@ -3,6 +3,7 @@
 use super::{ExecutionPlan, OpKind, Role};
 use crate::code::KernelCode;
 use crate::error::Result;
+use crate::memory::Memory;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,6 +162,18 @@ impl ExecutionPlan {
                 }
                 line.push_str(&text);
                 any = true;
+            }
+            if role == Role::Input {
+                let read = |memory: &Arc<Memory>| {
+                    let mut buffers = self.buffers.iter().zip(&named).filter(|(_, named)| **named);
+                    buffers.any(|(buffer, _)| buffer.storage_id() == memory.buffer().storage_id())
+                };
+                for (i, memory) in self.inputs.iter().enumerate().filter(|(_, memory)| !read(memory)) {
+                    let buffer = memory.buffer();
+                    let comma = if any { "," } else { "" };
+                    write!(line, "{comma} unused input {i}: {} x {}", buffer.dtype(), buffer.count())?;
+                    any = true;
+                }
             }
             if any {
                 writeln!(f, "{line}")?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use svod_ir::size::{Size, Variable};
+use svod_ir::size::{Size, SizeError, Variable};
 
 /// How two sizes are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +110,11 @@ impl SizeValues {
     /// The size where its variables have these values, as far as they are known.
     pub fn apply(&self, size: &Size) -> Size {
         size.substitute(&|v| self.get(v).map(Size::from))
+    }
+
+    /// An error where a variable of this size has a value that is none of its own.
+    pub fn check(&self, size: &Size) -> std::result::Result<(), SizeError> {
+        size.variables().iter().try_for_each(|v| self.get(v).map_or(Ok(()), |value| v.check(value)))
     }
 
     /// All of them.
