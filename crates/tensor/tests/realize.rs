@@ -64,7 +64,7 @@ fn c2_plans_have_inputs() {
     let other = x.mul(10).unwrap();
     let plan = y.prepare(&[&x]).unwrap();
     assert!(!other.is_realized());
-    assert!(matches!(y.to_bytes(), Err(TensorError::NotExecuted)));
+    assert!(matches!(y.to_bytes(), Err(TensorError::Unwritten { .. })));
     plan.execute().unwrap();
     assert_eq!(read(&y), [0.0, 10.0, 20.0]);
     let pending = y.add(1).unwrap();
