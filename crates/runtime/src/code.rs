@@ -84,7 +84,9 @@ impl Optimizer {
     fn lower(&self, kernel: &Kernel, target: &Target) -> Result<(Program, Variants)> {
         let variants = Pass::Heuristic.time(|| self.variants(kernel, target));
         let program = match (Pass::Lower.run(kernel, || lower_variants(kernel, &variants)), self) {
-            (Err(why), Optimizer::Given(_)) => return Err(Error::Schedule { kernel: kernel.name.clone(), why }),
+            (Err(why), Optimizer::Given(_)) => {
+                return Err(Error::Schedule { kernel: kernel.name.clone(), why: Box::new(why) });
+            }
             (program, _) => program?,
         };
         Ok((program, variants))

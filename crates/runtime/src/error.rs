@@ -69,7 +69,7 @@ pub enum Error {
         /// The kernel's name.
         kernel: String,
         /// The step and the reason.
-        why: LowerError,
+        why: Box<LowerError>,
     },
     /// Schedules that were given with conditions that cannot be, or not in this order.
     #[error("kernel {kernel}: schedule for '{when}': {why}")]
