@@ -336,7 +336,7 @@ def test_e2_loops_carry_what_is_spread():
         last, sums = svod.iterate(range(1, 4), step, x, begin)
         check(last, expected, devices=THREE, axis=axis, rtol=1e-4, atol=1e-4)
         check(sums, total, devices=THREE, rtol=1e-4, atol=1e-4)
-    with pytest.raises(svod.DeviceError, match=r"loop.*carried value 0 is on one device and becomes spread over"):
+    with pytest.raises(svod.DeviceError, match=r"iterate.*carried value 0 is on one device and becomes spread over"):
         svod.iterate(2, lambda i, t: t.shard(TWO, 0), svod.Tensor(a))
     with pytest.raises(svod.ShapeError, match=r"carried value 0 is .*\[7, 4\] and becomes .*\[4, 7\]"):
         svod.iterate(2, lambda i, t: t.T, svod.Tensor(a).shard(TWO, 0))

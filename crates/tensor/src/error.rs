@@ -118,7 +118,7 @@ pub enum TensorError {
     /// The same of a known tensor.
     #[error(
         "{value}{} stands for the output of a plan since it was prepared, and is read before the plan was executed, or \
-         after a run that failed",
+         after a run that failed: `execute` that plan, or build the expression anew",
         at(line)
     )]
     Unwritten {

@@ -168,7 +168,7 @@ fn indices_out_of_range() {
     let later = i(&[1], &[1]).mul(5).unwrap();
     let rows = table.take(&later, 0).unwrap();
     later.realize().unwrap();
-    assert_eq!(rows.realize().unwrap_err().to_string(), "take: index 5 is out of range for axis 0 with extent 3");
+    assert_eq!(rows.realize().unwrap_err().to_string(), "lookup: index 5 is out of range for axis 0 with extent 3");
     // Given to a plan: before the run.
     let ids = i(&[0, -1], &[2]);
     let rows = table.embedding(&ids).unwrap();
