@@ -298,3 +298,81 @@ def test_a9_of_too_many_answers_the_oldest_is_forgotten() -> None:
     for n in (1, 2, 3, 4, 1, 2, 3):
         assert f(np.zeros(n, np.float32)).tolist() == [n if n < 4 else 0] * n
         assert f.traces <= 2
+
+
+def test_calls_that_were_seen_before_are_told_apart() -> None:
+    traced: list[Any] = []
+
+    @svod.jit
+    def scaled(x: svod.Tensor, by: Any = 2, more: Any = ()) -> svod.Tensor:
+        traced.append(by)
+        for one in more:
+            x = x + one
+        return x * (by["a"] if isinstance(by, dict) else by)
+
+    x = np.float32([1.0, 2.0])
+    calls: list[tuple[Any, ...]] = [
+        (x,), (x, 2), (x, 2.0), (x, True), (x, 3), (svod.Tensor(x),), (svod.Tensor(x).to("CPU:1"),),
+        (x.astype(np.float64),), (x[:1],), (x, {"a": 2}), (x, {"a": 3.0}),
+        (x, 2, (1,)), (x, 2, [1]), (x, 2, (x, 1.5)), (x, 2, (1.5, x)),
+    ]  # fmt: skip
+    expected = [scaled(*call).tolist() for call in calls]
+    number = len(traced)
+    for _ in range(3):
+        assert [scaled(*call).tolist() for call in calls] == expected
+    assert len(traced) == number
+    with svod.PrepareConfig(strict=True):
+        assert scaled(x).tolist() == expected[0]
+    assert len(traced) == number + 1
+    scaled.clear()
+    assert scaled.traces == 0
+    assert scaled(x).tolist() == expected[0]
+    assert len(traced) == number + 2
+    # What a trace makes of them is part of it.
+    assert svod.jit(lambda x: scaled(x) + scaled(x))(x).tolist() == [4.0, 8.0]
+
+
+def test_defaults_that_change_are_seen() -> None:
+    scales = [1.0]
+
+    @svod.jit
+    def scaled(x: svod.Tensor, by: list[float] = scales) -> svod.Tensor:
+        return x * by[0]
+
+    x = np.float32([3.0])
+    assert [scaled(x).item(), scaled(x).item()] == [3.0, 3.0]
+    scales[0] = 2.0
+    assert scaled(x).item() == 6.0
+
+
+def test_the_least_recently_called_is_forgotten_whichever_way_it_was_found() -> None:
+    traced: list[int] = []
+
+    @svod.jit(max_traces=2)
+    def one(x: svod.Tensor, by: int) -> svod.Tensor:
+        traced.append(by)
+        return x + by
+
+    x = np.zeros(1, np.float32)
+    for by in (1, 2, 1, 1, 3, 1, 3, 2):
+        assert one(x, by).item() == by
+    assert traced == [1, 2, 3, 2]
+
+
+class Refused(svod.ShapeError):
+    """An error of a program's own, which is made of two things."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"input 0: {what}, for {why}")
+
+
+@pytest.mark.parametrize("error", [svod.ShapeError("input 0 is not to my taste"), Refused("no", "no reason")])
+def test_c8_errors_of_functions_that_a_jitted_function_calls_are_theirs(error: svod.ShapeError) -> None:
+    def refuse(a: np.ndarray) -> np.ndarray:
+        raise error
+
+    jitted = svod.jit(lambda x: svod.custom(refuse, x) + 1)
+    for _ in range(2):
+        with pytest.raises(svod.ShapeError) as raised:
+            jitted(np.zeros(3, np.float32))
+        assert raised.value is error

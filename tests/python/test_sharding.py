@@ -638,3 +638,81 @@ def test_e2_a_part_of_a_spread_tensor_is_set():
         x[part] = 3.0
         expected[part] = 3.0
         check(x, expected, devices=["CPU", "CPU:1"], axis=0)
+
+
+PLACES = {
+    "one": lambda t: t.to("CPU:1"),
+    "rows": lambda t: t.shard(["CPU", "CPU:1"], 0),
+    "columns": lambda t: t.shard(["CPU", "CPU:1"], 1),
+    "whole": lambda t: t.shard(["CPU", "CPU:1"]),
+}
+NUMBERS = {
+    "where": lambda x: svod.where(svod.arange(3) >= 1, x, 0),
+    "concatenation": lambda x: svod.cat([svod.arange(3).cumsum(0).cast(svod.float32).reshape(1, 3), x], 0),
+    "sum": lambda x: x + svod.arange(3).cumsum(0),
+    "product": lambda x: x @ svod.eye(3),
+    "scatter": lambda x: x.scatter_add(0, svod.zeros(1, 3, dtype=svod.int64), svod.ones(1, 3)),
+    "loop": lambda x: svod.iterate(2, lambda i, x: svod.where(svod.arange(3) >= 1, 3.0, x), x),
+    "loop of work": lambda x: svod.iterate(2, lambda i, x: x + svod.arange(3).cumsum(0), x),
+    "loop and its number": lambda x: svod.iterate(2, lambda i, x: x + (svod.arange(3).cumsum(0) + i), x),
+    "loop over rows": lambda x: svod.iterate(2, lambda i, x: x + svod.arange(12).cumsum(0).reshape(4, 3)[i], x),
+    "loop of two": lambda x: svod.iterate(
+        2,
+        lambda i, v: (v[0] + svod.arange(3).cumsum(0), v[1] + svod.arange(3).cumsum(0)),
+        (x, svod.ones(3).to("CPU:2")),
+    )[0],
+    "loop that forgets": lambda x: svod.iterate(
+        2, lambda i, x: svod.arange(12).cumsum(0).reshape(4, 3).cast(svod.float32), x
+    ),
+    "jit": lambda x: svod.jit(lambda x: svod.iterate(2, lambda i, x: x + svod.arange(3).cumsum(0), x))(x),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("made", NUMBERS)
+def test_what_is_on_no_device_is_computed_where_it_is_read(made: str, place: str) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    expected = NUMBERS[made](svod.Tensor(x))
+    result = NUMBERS[made](PLACES[place](svod.Tensor(x)))
+    assert result.tolist() == expected.tolist()
+    if place == "one":
+        assert result.device == "CPU:1"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_assigned_lies_where_the_tensor_is(place: str) -> None:
+    def assigned(x: svod.Tensor) -> None:
+        x.assign(svod.arange(12).reshape(4, 3))
+
+    def item(x: svod.Tensor) -> None:
+        x[1] = svod.arange(3)
+
+    def everything(x: svod.Tensor) -> None:
+        x[...] = svod.arange(3)
+
+    def masked(x: svod.Tensor) -> None:
+        x[svod.arange(4) > 1] = svod.arange(3).sum()
+
+    for write in (assigned, item, everything, masked):
+        given, plain = PLACES[place](svod.ones(4, 3)).realize(), svod.ones(4, 3).realize()
+        before = given.device
+        write(given)
+        write(plain)
+        assert given.device == before
+        assert given.tolist() == plain.tolist()
+
+
+def test_c8_functions_read_what_lies_whole_on_each_device_once() -> None:
+    calls: list[int] = []
+
+    def doubled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        calls.append(1)
+        return a * 2 + b
+
+    x = svod.Tensor([1.0, 2.0]).shard(["CPU", "CPU:1"])
+    result = svod.custom(doubled, x, svod.arange(2).cast(svod.float32))
+    assert (result + x).tolist() == [3.0, 7.0]
+    assert result.device == ("CPU", "CPU:1") and result.shard_axis is None
+    assert len(calls) == 1
+    with pytest.raises(svod.DeviceError, match="copy it to one, with `to`"):
+        svod.custom(doubled, x.shard(["CPU", "CPU:1"], 0), x)

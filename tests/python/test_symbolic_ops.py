@@ -414,3 +414,12 @@ def test_a9_numbers_with_a_value_are_numbers_of_operations() -> None:
     assert [part.shape for part in svod.empty(4, 2 * n).split(n, 1)] == [(4, n), (4, n)]
     assert [part.shape for part in svod.empty(4, 2 * n).chunk(2, 1)] == [(4, n), (4, n)]
     assert [part.shape for part in svod.empty(n, 7).split(3, 1)] == [(n, 3), (n, 3), (n, 1)]
+
+
+def test_the_number_of_chunks_is_one() -> None:
+    n, x = svod.Variable("n", 1, 8), svod.ones(6)
+    with pytest.raises(svod.ArgumentError, match="chunk: so many tensors are given, of which n is no number"):
+        x.chunk(n)
+    with pytest.raises(svod.ArgumentError, match="chunk: -1 parts"):
+        x.chunk(-1)
+    assert len(x.chunk(n.bind(3))) == 3

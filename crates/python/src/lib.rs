@@ -14,6 +14,7 @@
 //! | `step` | loops, and Python functions as parts of plans |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
 //! | `trace` | functions that `jit` traces, and what it tells their arguments apart by |
+//! | `call` | the same of the calls that nearly all are, in one pass |
 //! | `worker` | processes that run candidates of a search |
 //! | `graph` | `Graph`: pending expressions as text |
 //! | `origin` | the user's lines that operations are called from |
@@ -21,6 +22,7 @@
 //! | `collect` | what the garbage collector is told |
 
 mod array;
+mod call;
 mod collect;
 mod config;
 mod convert;
@@ -46,6 +48,8 @@ mod worker;
 mod _svod {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::call::_call;
     #[pymodule_export]
     use crate::config::PyPrepareConfig;
     #[pymodule_export]

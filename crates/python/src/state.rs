@@ -31,12 +31,19 @@ pub fn _state<'py>(value: &Bound<'py, PyAny>, objects: Option<&Bound<'py, PyList
 
 /// What comes next, so that bytes of different things are different.
 #[derive(Clone, Copy)]
-enum Tag {
+pub enum Tag {
+    /// An object by its address.
     Identity,
+    /// An object whose attributes follow.
     Object,
+    /// A container whose items follow.
     Container,
+    /// A number by its type.
     Number,
+    /// A text by its type.
     Text,
+    /// A tensor or an array.
+    Array,
 }
 
 struct State<'a, 'py> {
@@ -134,47 +141,23 @@ impl<'py> State<'_, 'py> {
 
     /// Numbers and text, by type and value, and whether it is one of them.
     fn value(&mut self, item: &Bound<'py, PyAny>) -> Result<bool> {
-        if let Ok(text) = item.cast_exact::<PyString>()
-            && let Ok(text) = text.to_cow()
-        {
-            self.text(item, text.as_bytes());
-        } else if let Ok(bytes) = item.cast_exact::<PyBytes>() {
-            self.text(item, bytes.as_bytes());
-        } else if item.is_none() || item.is_exact_instance_of::<PyBool>() {
-            // There is one object of each value.
-            self.tagged(Tag::Identity, item.as_ptr() as usize);
-        } else if item.is_exact_instance_of::<PyInt>()
-            && let Ok(number) = item.extract::<i64>()
-        {
-            self.tagged(Tag::Number, item.get_type_ptr() as usize);
-            self.number(number as usize);
-        } else if let Ok(float) = item.cast_exact::<PyFloat>() {
-            // 0.0 and -0.0 are equal, NaN is not equal to itself.
-            let number = float.value();
-            self.tagged(Tag::Number, item.get_type_ptr() as usize);
-            self.number(if number.is_nan() { f64::NAN } else { number }.to_bits() as usize);
-        } else if is_value(item) {
-            let text = item.repr()?;
-            self.text(item, text.to_string_lossy().as_bytes());
-        } else {
+        if plain(&mut self.bytes, item) {
+            return Ok(true);
+        }
+        if !is_value(item) {
             return Ok(false);
         }
+        let shown = item.repr()?;
+        text(&mut self.bytes, item, shown.to_string_lossy().as_bytes());
         Ok(true)
     }
 
-    fn text(&mut self, item: &Bound<'py, PyAny>, text: &[u8]) {
-        self.tagged(Tag::Text, item.get_type_ptr() as usize);
-        self.number(text.len());
-        self.bytes.extend_from_slice(text);
-    }
-
     fn tagged(&mut self, tag: Tag, number: usize) {
-        self.bytes.push(tag as u8);
-        self.number(number);
+        tagged(&mut self.bytes, tag, number);
     }
 
     fn number(&mut self, number: usize) {
-        self.bytes.extend_from_slice(&number.to_ne_bytes());
+        put(&mut self.bytes, number);
     }
 
     fn hold(&self, item: &Bound<'py, PyAny>) -> Result<()> {
@@ -183,6 +166,51 @@ impl<'py> State<'_, 'py> {
         }
         Ok(())
     }
+}
+
+/// Writes a number or a text of Python's own classes, by type and value, and says whether it is one.
+pub fn plain(bytes: &mut Vec<u8>, item: &Bound<'_, PyAny>) -> bool {
+    if let Ok(own) = item.cast_exact::<PyString>()
+        && let Ok(own) = own.to_cow()
+    {
+        text(bytes, item, own.as_bytes());
+    } else if let Ok(own) = item.cast_exact::<PyBytes>() {
+        text(bytes, item, own.as_bytes());
+    } else if item.is_none() || item.is_exact_instance_of::<PyBool>() {
+        // There is one object of each value.
+        tagged(bytes, Tag::Identity, item.as_ptr() as usize);
+    } else if item.is_exact_instance_of::<PyInt>()
+        && let Ok(number) = item.extract::<i64>()
+    {
+        tagged(bytes, Tag::Number, item.get_type_ptr() as usize);
+        put(bytes, number as usize);
+    } else if let Ok(float) = item.cast_exact::<PyFloat>() {
+        // 0.0 and -0.0 are equal, NaN is not equal to itself.
+        let number = float.value();
+        tagged(bytes, Tag::Number, item.get_type_ptr() as usize);
+        put(bytes, if number.is_nan() { f64::NAN } else { number }.to_bits() as usize);
+    } else {
+        return false;
+    }
+    true
+}
+
+/// Writes an object's type and a text.
+fn text(bytes: &mut Vec<u8>, item: &Bound<'_, PyAny>, text: &[u8]) {
+    tagged(bytes, Tag::Text, item.get_type_ptr() as usize);
+    put(bytes, text.len());
+    bytes.extend_from_slice(text);
+}
+
+/// Writes what comes next, and a number that says more of it.
+pub fn tagged(bytes: &mut Vec<u8>, tag: Tag, number: usize) {
+    bytes.push(tag as u8);
+    put(bytes, number);
+}
+
+/// Writes a number.
+pub fn put(bytes: &mut Vec<u8>, number: usize) {
+    bytes.extend_from_slice(&number.to_ne_bytes());
 }
 
 /// Whether an object is a number or a text of a class derived from Python's, or a rare one of these.

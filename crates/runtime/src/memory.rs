@@ -2,9 +2,9 @@
 
 use crate::plan::Content;
 use parking_lot::{Mutex, RwLockReadGuard};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use svod_device::{Block, Buffer};
+use std::sync::{Arc, LazyLock};
+use svod_device::{Block, Buffer, DeviceSpec};
 use svod_ir::graph::{Device, LeafClass, LeafData, Shape};
 use svod_ir::size::{BoundVariable, Size};
 
@@ -28,7 +28,7 @@ pub struct Memory {
 impl Memory {
     /// Memory of this class.
     pub fn new(buffer: Arc<Buffer>, class: LeafClass) -> Self {
-        let device = Device::new(&buffer.device().to_string());
+        let device = device_named_as(buffer.device());
         // Our own blocks are aligned; memory of somebody else is where it is, from the start.
         let address = if buffer.storage().is_borrowed() { buffer.storage().as_ptr() } else { None };
         let alignment = address.map_or(Block::ALIGN as u64, |ptr| {
@@ -50,7 +50,9 @@ impl Memory {
 
     /// This, with elements that lie in memory as these values of a shape's variables say.
     pub fn with_bindings(self, bindings: &[BoundVariable]) -> Self {
-        self.set_bindings(bindings.into());
+        if !bindings.is_empty() {
+            self.set_bindings(bindings.into());
+        }
         self
     }
 
@@ -119,6 +121,12 @@ impl Memory {
     pub fn bump_version(&self) {
         self.version.fetch_add(1, Ordering::Release);
     }
+}
+
+/// The device of graphs that this is. The CPU's name, which most memory is of, is there once.
+fn device_named_as(spec: &DeviceSpec) -> Device {
+    static CPU: LazyLock<Device> = LazyLock::new(|| Device::new(&DeviceSpec::CPU.to_string()));
+    if *spec == DeviceSpec::CPU { CPU.clone() } else { Device::new(&spec.to_string()) }
 }
 
 impl LeafData for Memory {

@@ -73,24 +73,21 @@ impl Tensor {
             let message = format!("a mask of {} for a tensor of {}", show(&mask_shape), show(&shape));
             return Err(TensorError::shape(op, message));
         }
-        let value = value.in_type(op, self.dtype())?;
+        let value = self.here(op, value)?;
         let ones = vec![Size::ONE; shape.len() - mask_shape.len()];
         let mask = mask.reshape(&[mask_shape, ones].concat())?.expand(&shape)?;
         let value = value.reshape([])?.expand(self.shape_arc())?;
         self.stand_for(op, UOp::alu(Alu::Where, &[mask.uop(), value, self.uop()])?)
     }
 
-    /// Makes the tensor stand for a value, spread over devices as it is.
+    /// Makes the tensor stand for a value, where it is itself.
     fn stand_for(&self, op: &'static str, value: UOp) -> Result<()> {
-        let value = match self.sharding() {
-            Some(of) => value.shard(&of)?,
-            None => value,
-        };
-        self.write(op, value)
+        let value = Tensor::from_uop(value).placed_like(self)?;
+        self.write(op, value.uop())
     }
 
-    /// A value in this tensor's type and in a shape, on its device or devices.
-    fn converted(&self, op: &'static str, value: Operand, shape: &Shape) -> Result<UOp> {
+    /// A value in this tensor's type, on its device or devices.
+    fn here(&self, op: &'static str, value: Operand) -> Result<UOp> {
         let mut value = value.in_type(op, self.dtype())?;
         if let (Some(_), Some(device)) = (value.device(), self.with_node(|node| node.device().cloned())) {
             value = value.copy_to(&device)?;
@@ -99,6 +96,12 @@ impl Tensor {
             let each = Sharding::new(of.devices().to_vec(), None).map_err(|e| TensorError::value(op, e.to_string()))?;
             value = value.shard(&each)?;
         }
+        Ok(value)
+    }
+
+    /// A value in this tensor's type and in a shape, on its device or devices.
+    fn converted(&self, op: &'static str, value: Operand, shape: &Shape) -> Result<UOp> {
+        let value = self.here(op, value)?;
         // Leading dimensions of extent 1 that the target does not have are dropped, as in NumPy.
         let excess = value.rank().saturating_sub(shape.len());
         let given = show_typed(value.dtype(), value.shape());

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use svod_ir::graph::key::BindMismatch;
-use svod_ir::graph::{GraphError, Leaf, Op, UOp};
+use svod_ir::graph::{GraphError, Leaf, Op, Place, UOp};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::Function;
 
@@ -92,7 +92,8 @@ impl Tensor {
     }
 
     /// The results of a function of the host on these operands: it is called when they are needed, each
-    /// time that a plan with it runs.
+    /// time that a plan with it runs. Of what lies whole on each of several devices it reads the first one's, and so
+    /// do its results lie.
     ///
     /// ```
     /// use svod_runtime::Function;
@@ -115,9 +116,23 @@ impl Tensor {
     /// # Errors
     /// Operands that the function's rule refuses.
     pub fn host(function: Arc<Function>, operands: &[&Tensor]) -> Result<Vec<Tensor>> {
-        let operands: Vec<UOp> = operands.iter().map(|t| t.uop()).collect();
+        let mut operands: Vec<UOp> = operands.iter().map(|t| t.uop()).collect();
+        let places = operands.iter().filter_map(UOp::place);
+        let whole = match places.clone().next() {
+            Some(Place::Many(of)) if of.split().is_none() && places.clone().all(|p| *p == Place::Many(of.clone())) => {
+                Some(of.clone())
+            }
+            _ => None,
+        };
+        if whole.is_some() {
+            for operand in &mut operands {
+                *operand = operand.parts()?.swap_remove(0);
+            }
+        }
         let results = UOp::host(function, &operands).map_err(TensorError::of_step("custom", operands.len()))?;
-        Ok(results.into_iter().map(Tensor::from_uop).collect())
+        let there =
+            |result: UOp| Ok(Tensor::from_uop(whole.as_ref().map_or(Ok(result.clone()), |of| result.shard(of))?));
+        results.into_iter().map(there).collect()
     }
 }
 

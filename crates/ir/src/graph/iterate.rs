@@ -3,16 +3,18 @@
 //! The body is a graph of its own over *parameters*, leaves of class `Input` without data. The first
 //! parameters stand for the carried values, whose next values are the body's results; the others for
 //! what the body reads from outside. The latter is computed once: nothing in a body that depends
-//! neither on a carried value nor on the loop's variable is part of the body, unless it costs nothing.
+//! neither on a carried value nor on the loop's variable is part of the body, unless it costs nothing. What is on
+//! no device is computed on each of those where the body reads it.
 
 use super::error::{GraphError, Reason};
 use super::key::{BindMismatch, GraphKey};
 use super::leaf::{Leaf, LeafClass};
 use super::op::Op;
 use super::sharding::Place;
-use super::uop::UOp;
+use super::uop::{Sources, UOp};
 use super::walk::{Graph, NodeIndex};
 use crate::size::{Size, Variable};
+use smallvec::SmallVec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -177,33 +179,46 @@ impl UOp {
         let (mut params, graph) = (params, Graph::new(results));
         let varies = varying(&graph, var, &params);
         let wanted = wanted(&graph, &varies);
-        let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
-        for (at, (node, below)) in graph.iter().enumerate() {
-            let below: Vec<UOp> = below.iter().map(|s| nodes[*s as usize].clone()).collect();
-            nodes.push(match wanted[at] {
-                Wanted::Inside if below.is_empty() => node.clone(),
-                Wanted::Inside => {
-                    let inside = UOp::new(node.op().clone(), &below)?;
-                    inside.inherit_origin(node);
-                    inside
-                }
-                Wanted::Outside => {
-                    let mut leaves = Vec::with_capacity(1);
-                    for part in node.parts()? {
-                        let param = outside(&part, params.len() as u32)?;
-                        sources.push(part);
-                        params.push(param.clone());
-                        leaves.push(UOp::leaf(param)?);
+        let places = places(&graph, &wanted, carried);
+        // Each value where it is read, one after the other as `places` has them.
+        let mut nodes: Vec<Sources> = Vec::with_capacity(graph.len());
+        let at = |nodes: &[Sources], n: NodeIndex, place: &Option<Place>| -> UOp {
+            let which = places[n as usize].iter().position(|p| p == place).unwrap_or(0);
+            nodes[n as usize][which].clone()
+        };
+        for (n, (node, below)) in graph.iter().enumerate() {
+            let mut made = Sources::new();
+            for place in &places[n] {
+                made.push(match wanted[n] {
+                    Wanted::Inside if below.is_empty() => node.clone(),
+                    Wanted::Inside => {
+                        let source = |(i, s): (usize, &NodeIndex)| at(&nodes, *s, &read_at(node, i, place.as_ref()));
+                        let below: Sources = below.iter().enumerate().map(source).collect();
+                        let inside = UOp::new(node.op().clone(), &below)?;
+                        inside.inherit_origin(node);
+                        inside
                     }
-                    match node.sharding() {
-                        Some(of) => UOp::multi(&leaves, of)?,
-                        None => leaves.swap_remove(0),
+                    Wanted::Outside => {
+                        let there = placed(node, place.as_ref())?;
+                        let mut leaves = Sources::new();
+                        for part in there.parts()? {
+                            let param = outside(&part, params.len() as u32)?;
+                            sources.push(part);
+                            params.push(param.clone());
+                            leaves.push(UOp::leaf(param)?);
+                        }
+                        match there.sharding() {
+                            Some(of) => UOp::multi(&leaves, of)?,
+                            None => leaves.swap_remove(0),
+                        }
                     }
-                }
-                Wanted::Nowhere => node.clone(),
-            });
+                    Wanted::Nowhere => node.clone(),
+                });
+            }
+            nodes.push(made);
         }
-        let results: Vec<UOp> = graph.roots().iter().map(|r| nodes[*r as usize].clone()).collect();
+        let result = |(i, r): (usize, &NodeIndex)| at(&nodes, *r, &carried.get(i).and_then(|c| c.place().cloned()));
+        let results: Vec<UOp> = graph.roots().iter().enumerate().map(result).collect();
         let body = LoopBody::new(var.clone(), params, results)?;
         let output = |i| Ok(UOp::new(Op::Loop(body.clone(), i), &sources)?);
         (0..carried.len()).map(output).collect()
@@ -261,6 +276,53 @@ fn wanted(graph: &Graph, varies: &[bool]) -> Vec<Wanted> {
         }
     }
     wanted
+}
+
+/// The places where the body reads a value; none of a place for what no reader places.
+type Places = SmallVec<[Option<Place>; 1]>;
+
+/// Where each node's value is: the only place of what has one, and all those where it is read of what is on no device.
+fn places(graph: &Graph, wanted: &[Wanted], carried: &[UOp]) -> Vec<Places> {
+    let mut places: Vec<Places> =
+        graph.nodes().iter().map(|n| n.place().cloned().map(Some).into_iter().collect()).collect();
+    let want = |places: &mut Vec<Places>, n: NodeIndex, place: Option<Place>| {
+        let list = &mut places[n as usize];
+        if graph.nodes()[n as usize].place().is_none() && !list.contains(&place) {
+            list.push(place);
+        }
+    };
+    for (i, r) in graph.roots().iter().enumerate() {
+        want(&mut places, *r, carried.get(i).and_then(|c| c.place().cloned()));
+    }
+    for n in (0..graph.len()).rev() {
+        if wanted[n] != Wanted::Inside {
+            continue;
+        }
+        for place in places[n].clone() {
+            for (i, s) in graph.sources(n as NodeIndex).iter().enumerate() {
+                want(&mut places, *s, read_at(&graph.nodes()[n], i, place.as_ref()));
+            }
+        }
+    }
+    places
+}
+
+/// Where a node at a place reads its operand `i` if that is on no device. Devices with parts have all of it each.
+fn read_at(node: &UOp, i: usize, place: Option<&Place>) -> Option<Place> {
+    match (node.op(), place) {
+        (Op::Loop(body, _), _) => body.params().get(i).map(|param| Place::One(param.data().device())),
+        (_, Some(Place::Many(of))) => Some(Place::Many(of.with_split(None))),
+        (_, place) => place.cloned(),
+    }
+}
+
+/// A value at a place, if it is on no device.
+fn placed(node: &UOp, place: Option<&Place>) -> Result<UOp, GraphError> {
+    match place {
+        Some(Place::One(device)) if node.place().is_none() => node.copy_to(device),
+        Some(Place::Many(of)) if node.place().is_none() => node.shard(of),
+        _ => Ok(node.clone()),
+    }
 }
 
 /// Checks the operands of a loop, and gives the parameter that stands for an output.

@@ -199,8 +199,14 @@ impl PyTensor {
 
     /// At most so many parts of equal extent along an axis, the last one maybe smaller.
     #[pyo3(signature = (chunks, dim=0))]
-    fn chunk(&self, chunks: usize, dim: i64) -> Result<Vec<PyTensor>> {
-        Ok(self.0.chunk(chunks, dim)?.into_iter().map(Into::into).collect())
+    fn chunk(&self, chunks: AnySize, dim: i64) -> Result<Vec<PyTensor>> {
+        let Ok(count) = chunks.size.eval_bound(&chunks.values) else {
+            let message = format!("chunk: so many tensors are given, of which {} is no number", chunks.size);
+            return Err(Class::Argument.raise(message));
+        };
+        let none = |_| Class::Argument.raise(format!("chunk: {count} parts"));
+        let count = usize::try_from(count).map_err(none)?;
+        Ok(self.0.chunk(count, dim)?.into_iter().map(Into::into).collect())
     }
 
     /// 1 at each index along a new last dimension, else 0.
