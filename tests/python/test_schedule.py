@@ -297,6 +297,17 @@ def test_what_only_the_loops_show_names_the_step_it_is_due_to(of: str, text: str
     assert step in str(raised.value) and why in str(raised.value)
 
 
+@pytest.mark.parametrize("axis", ["a0", "a1"])
+@pytest.mark.parametrize("tail", ["mask", "pad"])
+def test_a_sort_has_no_rounds_beyond_its_rows(axis: str, tail: str):
+    """They would move points of rows that there are not."""
+    order = svod.Tensor(rows(3, 5)).sort(0)[0]
+    with pytest.raises(
+        svod.ScheduleError, match=f"step 1 of the schedule, `split out.{axis}.0 by 2 {tail}`: a sort moves"
+    ):
+        order.prepare(schedules={0: f"split out.{axis}.0 by 2 {tail}"})
+
+
 def test_a_padding_to_some_rounds_is_taken():
     x = svod.Tensor(rows(13, 5))
     plan = (x + 1).prepare(schedules={0: "PADTO out.a0.0 64"})

@@ -293,8 +293,12 @@ impl Scheduled {
             }
         }
         let full = old.step * by;
+        let full_rounds = matches!(tail, Tail::Mask | Tail::PadScratch);
+        if full_rounds && matches!(self.kernel.stages[stage].body, Body::Sort { .. }) {
+            return Err("a sort moves what is there; its rounds cannot run over the end".into());
+        }
         let short = |l: &&LoopState| l.axis == old.axis && !l.step.is_multiple_of(full);
-        if let (Tail::Mask | Tail::PadScratch, Some(outer)) = (tail, loops[..at].iter().rev().find(short)) {
+        if let (true, Some(outer)) = (full_rounds, loops[..at].iter().rev().find(short)) {
             let round = outer.step;
             return Err(format!("full rounds of {full} points would run over the end of the outer loop's {round}"));
         }

@@ -12,6 +12,7 @@
 use super::mend::{Local, local};
 use super::{LARGEST_STEP, STRICT, Scheduled, StageState, Step};
 use crate::contraction;
+use crate::lower::reads;
 use crate::opt::{Layout, LoopRef};
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
@@ -235,8 +236,20 @@ impl Scheduled {
             let exprs = &mut self.kernel.exprs;
             let mut change = |root: &mut ExprId| *root = exprs.copy_with(&old, &[*root], &|_| None, renamed)[0];
             self.kernel.stages[stage].for_each_root(&mut change);
+            self.drop_unread(of);
         }
         Ok(())
+    }
+
+    /// Of a fold that no stage reads any more, what it writes to memory is left: a stage with readers waits for them.
+    fn drop_unread(&mut self, fold: usize) {
+        if (0..self.kernel.stages.len()).any(|reader| reads(&self.kernel, reader, fold)) || !self.writes(fold) {
+            return;
+        }
+        let Stage { body: Body::Fold { results, .. }, outs, .. } = &mut self.kernel.stages[fold] else { return };
+        let mut written = outs.iter().map(|out| matches!(out, Out::Param { .. }));
+        results.retain(|_| written.next() == Some(true));
+        outs.retain(|out| matches!(out, Out::Param { .. }));
     }
 
     /// Folds parts as they are with the value of the whole.

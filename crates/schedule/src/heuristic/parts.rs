@@ -35,8 +35,7 @@ impl Choice<'_> {
         if self.strict || long.is_empty() || !long.iter().all(few) {
             return false;
         }
-        let chained = long.len() > 1;
-        let steps: Vec<Opt> = long.iter().filter_map(|s| self.part(*s, chained)).collect();
+        let steps: Vec<Opt> = long.iter().filter_map(|s| self.part(*s, &long)).collect();
         let Ok(cut) = apply(k, &Schedule([self.opts.clone(), steps.clone()].concat())) else { return false };
         if steps.is_empty() {
             return false;
@@ -55,16 +54,18 @@ impl Choice<'_> {
         true
     }
 
-    /// Where a long fold is cut: the outermost axis that has as many points, else the longest.
-    fn part(&self, stage: usize, chained: bool) -> Option<Opt> {
+    /// Where a long fold is cut: the outermost axis that has as many points, else the longest. Folds of the same points,
+    /// which are among all `long` ones, are cut alike, whatever types they read: parts of one size share a pass.
+    fn part(&self, stage: usize, long: &[usize]) -> Option<Opt> {
         let k = self.kernel;
         let axes = k.stages[stage].body.inner();
         let kept = product(k, &k.stages[stage].over).max(1);
         let points = product(k, axes);
         let mut each = TASK / kept;
         let mut parts = points / each.max(1);
-        if chained {
-            each = each.min(self.target.l2 as i64 / 2 / self.bytes(stage)).max(1);
+        if long.len() > 1 {
+            let bytes = long.iter().map(|s| self.bytes(*s)).max().unwrap_or(1);
+            each = each.min(self.target.l2 as i64 / 2 / bytes).max(1);
             parts = points / each;
         } else {
             parts = parts.min(MAX_PARTS);
@@ -73,7 +74,8 @@ impl Choice<'_> {
         let axis = axes.iter().copied().find(|a| extent(k, *a) >= parts).unwrap_or(longest);
         let n = extent(k, axis);
         let parts = parts.clamp(1, n);
-        let whole = if stage_vector(k, stage) == Some(axis) { 4 * self.lanes(stage) } else { 1 };
+        let lanes = long.iter().map(|s| self.lanes(*s)).max().unwrap_or(1);
+        let whole = if stage_vector(k, stage) == Some(axis) { 4 * lanes } else { 1 };
         let by = round(n, (n + parts - 1) / parts, whole);
         (by < n).then(|| Opt::Parts { at: self.at(stage, axis, 0), by: by as u64 })
     }

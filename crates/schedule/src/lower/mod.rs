@@ -122,8 +122,9 @@ pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError
 fn loops(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
     let scheduled = apply(kernel, schedule)?;
     let roots: Vec<usize> = scheduled.order.iter().copied().filter(|s| is_root(&scheduled, *s)).collect();
-    let (mut phases, mut shared) = (Vec::new(), Vec::new());
+    let (mut phases, mut shared, mut computed) = (Vec::new(), Vec::new(), Vec::new());
     for root in roots {
+        computed.extend(Lowerer::new(&scheduled).needed(root));
         let emitted = if sort::in_blocks(&scheduled, root) {
             sort::blocks(&scheduled, root).map(|(emitted, used)| {
                 shared.extend(used);
@@ -137,6 +138,10 @@ fn loops(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
             stage: scheduled.kernel.stages[root].name.clone(),
             why,
         })?);
+    }
+    if let Some(stage) = scheduled.order.iter().copied().find(|s| scheduled.writes(*s) && !computed.contains(s)) {
+        let (kernel, stage) = (kernel.name.clone(), scheduled.kernel.stages[stage].name.clone());
+        return Err(LowerError::Stage { kernel, stage, why: "an output that no loops compute".into() });
     }
     phases.iter_mut().for_each(index_sets::cut);
     let strict = scheduled.strict;
