@@ -72,6 +72,41 @@ def others() -> Iterator[tuple[str, Program, list[tuple[int, ...]]]]:
         yield f"pool {shape}", lambda x: x.reshape(1, 1, *x.shape).max_pool2d(2, 2, 1), [shape]
 
 
+def movements() -> Iterator[tuple[str, Program, list[tuple[int, ...]]]]:
+    """Some arrays stacked or concatenated, and then steps that move elements, drawn at random."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shape = tuple(int(n) for n in rng.integers(1, (40, 12)[seed % 2], 1 + seed % 3))
+        steps = [(int(kind), int(which)) for kind, which in rng.integers(0, [8, 1 << 20], (4, 2))]
+        yield f"{shape} {steps}", partial(moved, steps), [shape] * (1 + seed % 3)
+
+
+def moved(steps: list[tuple[int, int]], *parts: svod.Tensor) -> svod.Tensor:
+    axis = steps[0][1] % parts[0].ndim
+    x = svod.stack(list(parts), axis + 1).flatten(axis, axis + 1) if len(parts) > 1 else parts[0]
+    for kind, which in steps:
+        axis = which % x.ndim
+        extent, by = x.shape[axis], 2 + which % 3
+        if kind == 0:
+            x = svod.stack([x] * by, axis + 1).flatten(axis, axis + 1)
+        elif kind == 1 and extent > 3:
+            x = x.permute([axis, *(d for d in range(x.ndim) if d != axis)])[which % 3 : extent - 1 : by]
+        elif kind == 2:
+            x = x.flip(axis)
+        elif kind == 3:
+            x = x.permute(list(range(x.ndim))[::-1])
+        elif kind == 4:
+            x = x.pad([(which % 2, by)] * x.ndim)
+        elif kind == 5 and x.ndim > 1:
+            x = x.flatten(0, 1)
+        elif kind == 6:
+            x = svod.cat([x, x.flip(axis)], axis)
+        elif kind == 7:
+            wide = (svod.arange(extent) % by < 1).reshape([extent if d == axis else 1 for d in range(x.ndim)])
+            x = svod.where(wide, x, x.flip(axis))
+    return x + 1 if steps[0][0] % 2 else x.sum(x.ndim - 1)
+
+
 def run(name: str, program: Program, shapes: list[tuple[int, ...]], first: bool) -> None:
     rng = np.random.default_rng(1)
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
@@ -83,14 +118,14 @@ def run(name: str, program: Program, shapes: list[tuple[int, ...]], first: bool)
 
 
 def main(kind: str) -> None:
-    for name, program, shapes in {"convolutions": convolutions, "others": others}[kind]():
+    for name, program, shapes in {"convolutions": convolutions, "others": others, "movements": movements}[kind]():
         for first in (False, True):
             print(name, "behind a guard" if first else "before a guard", flush=True)
             run(name, program, shapes, first)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pages are guarded by mprotect")
-@pytest.mark.parametrize("kind", ["convolutions", "others"])
+@pytest.mark.parametrize("kind", ["convolutions", "others", "movements"])
 def test_nothing_beside_an_operand_is_read(kind: str) -> None:
     done = subprocess.run([sys.executable, __file__, kind], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout.splitlines()[-1:]} {done.stderr[-2000:]}"

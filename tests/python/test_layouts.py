@@ -142,3 +142,20 @@ def test_folds_of_what_lies_alternately(shape: tuple[int, int], parts: int, fold
     weights = rng.integers(-9, 10, rows.shape[1]).astype(np.float32)
     np.testing.assert_array_equal((rows @ svod.Tensor(weights)).numpy(), expected @ weights)
     np.testing.assert_array_equal(rows.reshape(*shape, parts).sum(2).numpy(), np.sum(arrays, axis=0))
+
+
+@pytest.mark.parametrize("width", [2, 3, 4])
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.__name__)
+def test_arrays_are_interleaved_in_vectors(dtype: Any, width: int) -> None:
+    arrays = [draw(7, 67 + 5 * width, dtype=dtype)[:, i : 67 + i].copy() for i in range(width)]
+    tensors = [svod.Tensor(a) for a in arrays]
+    expected = np.stack(arrays, 2).reshape(7, -1)
+    joined = svod.stack(tensors, 2).flatten(1)
+    check(joined.contiguous(), expected, moves=2 * expected.nbytes)
+    plan = svod.prepare(svod.where(joined.cast("bool"), joined, joined), inputs=tensors)
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), expected)
+    for start in (1, 2):
+        np.testing.assert_array_equal(joined[:, start:-1].contiguous().numpy(), expected[:, start:-1])
+    if width != 3 and dtype != np.bool_:
+        assert "gather" not in plan.kernels[0].source

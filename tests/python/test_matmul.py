@@ -69,3 +69,17 @@ def test_factors_are_lists_and_no_numbers() -> None:
     assert ([[3, 4]] @ column).tolist() == [[11]]
     with pytest.raises(svod.ShapeError, match="a number has no dimension to sum over"):
         column @ 3
+
+
+@pytest.mark.parametrize("m", [1, 4, 16, 40])
+@pytest.mark.parametrize("constant", [False, True])
+def test_weights_of_four_bits_that_are_packed_along_the_depth(m: int, constant: bool) -> None:
+    rng = np.random.default_rng(0)
+    packed = rng.integers(0, 256, (70, 96)).astype(np.uint8)
+    x = rng.integers(-8, 8, (m, 192)).astype(np.float32)
+    p, t = svod.Tensor(packed), svod.Tensor(x)
+    w = svod.stack([p & 15, p >> 4], 2).reshape(70, 192).cast("float32")
+    plan = svod.prepare(t @ w.T, inputs=[t] if constant else [t, p])
+    plan.execute()
+    expected = x @ np.stack([packed & 15, packed >> 4], 2).reshape(70, 192).T.astype(np.float32)
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), expected)

@@ -124,6 +124,45 @@ grid i < 16
 }
 
 #[test]
+fn lanes_that_lie_close_together() {
+    // Two arrays interleaved; what repeats; three lanes for each element; positions that only
+    // some lanes visit in the last round; and a mask that is the same in all lanes.
+    let text = "lowered close
+var n = 1..=16
+param p0: f32[n, 8]
+param p1: u8[n, 8]
+param p2: f32[n, 16]
+param p3: f32[n, 16]
+param p4: f32[n, 12]
+param p5: f32[n, 16]
+
+phase
+grid r < n
+{
+  serial i < 2 {
+    vector j < 8 {
+      e0 = {j%2} < 1
+      e1 = 0 <= {j%2 - 1}
+      p2[r, i*8 + j] = where(e0, p0[r, i*4 + j//2 if e0 else f32(0.0)], where(e1, cast(f32, p1[r, i*4 + j//2 if e1 else u8(0)]), f32(7.0)))
+      p3[r, i*8 + j] = p0[r, i*4 + j%4]
+      p5[r, i*8 + j] = p0[r, i*4 + j//4 + (j//4)*2 if {i + j%2} < 2 else f32(9.0)] + p0[r, i*4 + j//2 if {r} < 2 else f32(5.0)]
+    }
+  }
+  serial k < 2 {
+    vector l < 6 {
+      p4[r, k*6 + l] = p0[r, k*2 + l//3]
+    }
+  }
+}
+";
+    for n in [1, 3] {
+        let given = [ramp(DType::F32, n * 8), ramp(DType::U8, n * 8)];
+        let results = [16, 16, 12, 16].map(|width| zeros(n * width));
+        check(text, &[n as i64], given.into_iter().chain(results).collect(), 0.0);
+    }
+}
+
+#[test]
 fn scratch_and_phases() {
     let text = "lowered softmax
 var n = 1..=16
@@ -175,7 +214,9 @@ grid r < n
 
 #[test]
 fn contraction_tiles() {
-    let fetches = [String::new()].into_iter().chain([24, 64, 100].map(|step| format!(" fetch p1[r*16, 0] by {step}")));
+    let fetches = [String::new()]
+        .into_iter()
+        .chain(["24", "64", "100", "100//(r + 1)"].map(|step| format!(" fetch p1[r*16, 0] by {step}")));
     let operands = [("", "12, 19", "r*6, 0", 19), (" panel", "19, 12", "0, r*6", 12)];
     for (fetch, (panel, a_shape, a_at, a_stride)) in fetches.flat_map(|f| operands.map(|o| (f.clone(), o))) {
         let text = format!(

@@ -349,7 +349,9 @@ impl Build<'_> {
                 for (d, (before, _)) in by.iter().enumerate() {
                     let i = self.plus(context.index[d], -before);
                     inside = self.within(inside, i, &below[d]);
-                    index.push(i);
+                    // Inside of a single point there is no other position.
+                    let single = below[d].as_const() == Some(1);
+                    index.push(if single { self.kernel.exprs.index(0i64) } else { i });
                 }
                 let Some(inside) = inside else { return self.value(sources[0], at(index)) };
                 if self.truth(inside) == Some(false) {

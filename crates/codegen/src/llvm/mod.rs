@@ -434,7 +434,7 @@ impl Function<'_> {
         pointers.push(tile.offsets.map_or_else(|| self.typed(b.stride), |table| format!("ptr {}", base(table))));
         if let Some(fetch) = tile.fetch {
             pointers.push(format!("ptr {}", self.pointer(fetch.place, fetch.at)));
-            pointers.push(format!("i64 {}", fetch.step));
+            pointers.push(self.typed(fetch.step));
         }
         self.line(format_args!("call void @{symbol}({})", pointers.join(", ")));
         let rows_of_b = if tile.offsets.is_some() { "ptr" } else { "i64" };

@@ -54,7 +54,7 @@ impl Lowering<'_> {
             Expr::Bitcast(to, v) => Ok(self.reinterpret(*to, values[v])),
             Expr::Load { from, index, valid, other } => {
                 let at: Vec<Val> = index.iter().map(|i| values[i]).collect();
-                self.load(pool.dtype(id), *from, index, &at, valid.map(|v| values[&v]), *other)
+                self.load(pool.dtype(id), *from, index, &at, valid.map(|v| (v, values[&v])), *other)
             }
             Expr::Lanes { op, lanes, value } => {
                 let (op, lanes, value) = (*op, lanes.clone(), *value);

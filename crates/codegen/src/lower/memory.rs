@@ -179,21 +179,25 @@ impl Lowering<'_> {
         }
     }
 
-    /// `from[index] where valid, else other`; `values` are those of the index.
+    /// `from[index] where valid, else other`; `values` are those of the index, and the mask is a node and its value.
     pub(super) fn load(
         &mut self,
         dtype: DType,
         from: Mem,
         index: &[ExprId],
         values: &[Val],
-        valid: Option<Val>,
+        valid: Option<(ExprId, Val)>,
         other: Const,
     ) -> Result<Val, LowerError> {
-        let mask = match valid.and_then(|m| self.b.as_const(m)) {
+        let valid = match valid.and_then(|(_, mask)| self.b.as_const(mask)) {
             Some(c) if !c.as_bool() => return Ok(self.b.constant(other)),
             Some(_) => None,
             None => valid,
         };
+        let mask = valid.map(|(_, mask)| mask);
+        if let Some(window) = self.window(from, index, valid) {
+            return self.load_window(dtype, window, mask, other);
+        }
         let Memory::Flat { place, .. } = self.memory(from) else {
             let value = self.read_register(from, index)?;
             let Some(mask) = mask else { return Ok(value) };

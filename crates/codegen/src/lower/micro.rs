@@ -15,7 +15,7 @@ impl Lowering<'_> {
     pub(super) fn micro(&mut self, m: &Micro) -> Result<(), LowerError> {
         let Micro { rows, cols, dtype, pairs, acc, a_panel, b_offsets, .. } = *m;
         let fetch = m.fetch.as_ref().map(|f| self.tile_fetch(f)).transpose()?.flatten();
-        let fetches = fetch.map_or(0, |f| f.lines());
+        let fetches = m.fetch.as_ref().filter(|_| fetch.is_some()).map_or(0, |f| f.lines());
         let spec = TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets: b_offsets.is_some(), fetches };
         let operands = [self.operand(&m.c)?, self.operand(&m.a)?, self.operand(&m.b)?];
         let (depth, start) = (self.size(&m.depth)?, self.size(&m.start)?);
@@ -41,7 +41,7 @@ impl Lowering<'_> {
 
     fn tile_fetch(&mut self, f: &Fetch) -> Result<Option<TileFetch>, LowerError> {
         let position = self.position_of_param(f.from, &f.index)?;
-        Ok(position.map(|(place, at)| TileFetch { place, at, step: f.step }))
+        position.map(|(place, at)| Ok(TileFetch { place, at, step: self.size(&f.step)? })).transpose()
     }
 
     /// A memory that is no register, and its strides.

@@ -15,6 +15,7 @@ mod micro;
 mod narrow;
 mod remainder;
 mod size;
+mod window;
 
 pub use error::LowerError;
 

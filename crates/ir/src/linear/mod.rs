@@ -198,14 +198,7 @@ pub struct TileFetch {
     /// Position of its first element.
     pub at: Val,
     /// Bytes of a step.
-    pub step: u32,
-}
-
-impl TileFetch {
-    /// Lines that a step brings, whose bytes come together.
-    pub fn lines(&self) -> u32 {
-        self.step.div_ceil(LINE)
-    }
+    pub step: Val,
 }
 
 /// An instruction. Those that give a value are so marked; [`Linear::values`] holds its type.
@@ -320,7 +313,10 @@ impl Inst {
                     visit(&mut operand.at);
                     visit(&mut operand.stride);
                 }
-                t.fetch.iter_mut().for_each(|fetch| visit(&mut fetch.at));
+                if let Some(fetch) = &mut t.fetch {
+                    visit(&mut fetch.at);
+                    visit(&mut fetch.step);
+                }
             }
         }
     }

@@ -215,15 +215,18 @@ impl Parser<'_> {
         let operands = [self.operand()?, self.operand()?, self.operand()?];
         let offsets = if self.lexer.eat_word("at") { Some(self.place()?) } else { None };
         let fetch = if self.lexer.eat_word("fetch") { Some(self.fetch()?) } else { None };
-        let fetches = fetch.map_or(0, |fetch| fetch.lines());
+        let (fetches, fetch) = fetch.map_or((0, None), |(lines, fetch)| (lines, Some(fetch)));
         let spec = TileSpec { rows, cols, dtype, pairs, acc, a_panel, b_offsets: offsets.is_some(), fetches };
         Ok(Tile { spec, depth, start, operands, offsets, fetch })
     }
 
-    fn fetch(&mut self) -> Result<TileFetch> {
+    /// Lines of a step, and where they are.
+    fn fetch(&mut self) -> Result<(u32, TileFetch)> {
+        let lines = self.number()?;
+        self.lexer.expect(":")?;
         let (place, at) = self.element()?;
         self.lexer.expect_word("by")?;
-        Ok(TileFetch { place, at, step: self.number()? })
+        Ok((lines, TileFetch { place, at, step: self.val()? }))
     }
 
     fn operand(&mut self) -> Result<TileOperand> {

@@ -20,7 +20,7 @@
 //! `load p0[v1] if v5 else f32(0.0)` and `store p1[v1] = v4 if v5` have a mask. A
 //! parameter that is `written stream` is written past the caches. A `#` starts a comment.
 
-use super::{Inst, Linear, Special, Tile};
+use super::{Inst, Linear, Special, Tile, TileFetch};
 use std::fmt::{self, Write};
 
 impl fmt::Display for Special {
@@ -118,7 +118,9 @@ fn write_tile(f: &mut fmt::Formatter<'_>, tile: &Tile) -> fmt::Result {
     write!(f, " depth {} start {}", tile.depth, tile.start)?;
     tile.operands.iter().try_for_each(|o| write!(f, ", {}[{}] stride {}", o.place, o.at, o.stride))?;
     tile.offsets.map_or(Ok(()), |table| write!(f, " at {table}"))?;
-    tile.fetch.map_or(Ok(()), |fetch| write!(f, " fetch {}[{}] by {}", fetch.place, fetch.at, fetch.step))
+    tile.fetch.map_or(Ok(()), |TileFetch { place, at, step }| {
+        write!(f, " fetch {}: {place}[{at}] by {step}", tile.spec.fetches)
+    })
 }
 
 struct List<'a, T>(&'a [T]);

@@ -177,14 +177,14 @@ impl Linear {
                 return Err(Fault::Memory);
             }
         }
-        let fetches = tile.fetch.map_or(0, |fetch| fetch.lines());
-        let said = tile.spec.b_offsets == tile.offsets.is_some() && tile.spec.fetches == fetches;
+        let fetches = tile.spec.fetches > 0;
+        let said = tile.spec.b_offsets == tile.offsets.is_some() && fetches == tile.fetch.is_some();
         if !said || (tile.spec.pairs && tile.spec.dtype.bytes() != 2) {
             return Err(Fault::Operands);
         }
         if let Some(fetch) = tile.fetch {
             self.place(fetch.place)?;
-            scalars.push(fetch.at);
+            scalars.extend([fetch.at, fetch.step]);
         }
         if let Some(offsets) = tile.offsets.map(|t| self.place(t)).transpose()?
             && offsets != DType::I32

@@ -192,6 +192,15 @@ impl Machine {
         }
     }
 
+    /// This machine with caches so many times as fast.
+    pub fn with_caches(mut self, times: f64) -> Machine {
+        for level in self.levels.iter_mut().filter(|level| level.bytes.is_finite()) {
+            level.single *= times;
+            level.all *= times;
+        }
+        self
+    }
+
     /// Seconds that so many threads need to move what is touched, where so many bytes are touched in turn.
     fn moves(&self, traffic: &Traffic, footprint: f64, threads: f64) -> f64 {
         let last = self.levels.len().max(1) - 1;
@@ -352,6 +361,16 @@ mod tests {
         let repeats = |n: u32| cost(&text(n)).traffic.iter().map(|t| t.repeats).collect::<Vec<_>>();
         assert_eq!(repeats(8000), [1.0, 1.0]);
         assert_eq!(repeats(9000), [9.0, 1.0]);
+    }
+
+    #[test]
+    fn e4_the_branch_that_runs_is_the_one_that_moves_memory() {
+        let cost = cost(
+            "lowered either\nparam p0: f32[4096]\nparam p1: f32[4096]\n\nphase\n{\n  serial i < 2 {\n    if 8 <= {i} {\n      \
+             vector j < 8 {\n        p1[8*i + j] = p0[8*i + j]\n      }\n    }\n    if !(8 <= {i}) {\n      vector j < 8 {\n        \
+             p1[8*i + j] = p0[8*i + j]\n      }\n    }\n  }\n}\n",
+        );
+        assert_eq!(cost.traffic.iter().map(|t| (t.bytes, t.lines)).collect::<Vec<_>>(), [(64.0, 64.0); 2]);
     }
 
     #[test]

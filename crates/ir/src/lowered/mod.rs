@@ -134,7 +134,14 @@ pub struct Fetch {
     /// Where it begins: one index per dimension.
     pub index: Vec<Size>,
     /// Bytes of a step.
-    pub step: u32,
+    pub step: Size,
+}
+
+impl Fetch {
+    /// Lines that a step brings, whose bytes come together: as many as the shortest one has.
+    pub fn lines(&self) -> u32 {
+        u32::try_from(self.step.bounds().0.max(1)).map_or(u32::MAX, |bytes| bytes.div_ceil(crate::linear::LINE))
+    }
 }
 
 impl Micro {

@@ -170,7 +170,7 @@ fn micro(p: &mut Parser<'_>) -> Result<Stmt, ParseError> {
         p.lex.next();
         let (from, index) = element(p)?;
         p.lex.expect_word("by")?;
-        fetch = Some(Fetch { from, index, step: count(p)? });
+        fetch = Some(Fetch { from, index, step: p.size()? });
     }
     Ok(Stmt::Micro(Micro { rows, cols, dtype, pairs, acc, depth, start, a_panel, a, b, c, b_offsets, fetch }))
 }

@@ -230,7 +230,11 @@ impl Canonical {
                     a: self.tile(&m.a),
                     b: self.tile(&m.b),
                     c: self.tile(&m.c),
-                    fetch: m.fetch.as_ref().map(|f| Fetch { index: self.sizes(&f.index), ..*f }),
+                    fetch: m.fetch.as_ref().map(|f| Fetch {
+                        from: f.from,
+                        index: self.sizes(&f.index),
+                        step: self.size(&f.step),
+                    }),
                     ..*m
                 }),
             });

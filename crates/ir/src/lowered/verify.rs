@@ -320,7 +320,10 @@ impl Scope<'_> {
                 return Err(PhaseError::Tile(mem));
             }
         }
-        m.fetch.as_ref().map_or(Ok(()), |f| self.verify_fetch(f.from, &f.index))?;
+        if let Some(fetch) = &m.fetch {
+            self.verify_fetch(fetch.from, &fetch.index)?;
+            self.check_size("fetch", &fetch.step, &self.vars)?;
+        }
         let constant = matches!(m.c.mem, Mem::Param(p) if self.lowered.params[p.index()].constant);
         if constant { Err(PhaseError::Tile(m.c.mem)) } else { Ok(()) }
     }

@@ -36,6 +36,9 @@ pub(super) fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
 /// How much more another operand has to be read for one not to matter.
 const LITTLE: i64 = 16;
 
+/// Arrays that are interleaved, element by element, where a vector of them is some elements of each.
+const INTERLEAVED: [i64; 3] = [2, 4, 8];
+
 /// Points below which an axis fills no vector.
 const NARROW: i64 = 8;
 
@@ -78,9 +81,19 @@ pub(super) fn strided(k: &Kernel, roots: &[ExprId], axis: AxisId) -> Vec<ExprId>
     k.exprs.reachable(roots).into_iter().filter(found).collect()
 }
 
-/// Whether an index grows by one with each point of an axis.
+/// Whether an index grows by one with each point of an axis, or each few points: two arrays that are interleaved are
+/// read at `u//2`.
 pub(super) fn steps_along(k: &Kernel, index: ExprId, axis: AxisId) -> bool {
-    step_along(k, index, axis) == Some(1)
+    step_along(k, index, axis) == Some(1) || INTERLEAVED.iter().any(|of| steps_every(k, index, axis, *of))
+}
+
+/// Whether an index grows by one with every so many points of an axis, and is the same between.
+fn steps_every(k: &Kernel, index: ExprId, axis: AxisId, points: i64) -> bool {
+    let Expr::Index(size) = k.exprs.get(index) else { return false };
+    let var = &k.axes[axis.index()].var;
+    let at = |n: i64| size.substitute(&|v| (v == var).then(|| Size::from(var) * points + n));
+    let first = at(0);
+    (at(points) - &first).as_const() == Some(1) && (1..points).all(|n| at(n) == first)
 }
 
 /// By how much an index grows with each point of an axis, if always by as much.

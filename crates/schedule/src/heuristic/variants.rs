@@ -23,6 +23,9 @@ const CERTAIN: f64 = 0.1;
 const WORTH_ITS_CODE: f64 = 0.15;
 /// Threads that times are estimated for, as a mean. The machine's own number must not enter.
 const THREADS: [usize; 2] = [1, 4];
+/// By how much caches may be faster than described, as a mean as well: what waits for them in one machine waits for
+/// its instructions in another.
+const CACHES: [f64; 2] = [1.0, 2.0];
 
 /// Chooses schedules from the kernel's structure and the target's description: one, or several by size.
 pub fn heuristic_variants(kernel: &Kernel, target: &Target) -> Variants {
@@ -127,9 +130,11 @@ fn fixed(kernel: &Kernel, values: &[(Variable, i64)]) -> Kernel {
 pub(super) fn time(lowered: &Lowered, target: &Target, values: &[(Variable, i64)]) -> f64 {
     let value = |v: &Variable| values.iter().find(|(known, _)| known == v).map(|(_, value)| *value);
     let costs = lowered.costs(&value, target.into());
-    let seconds = |threads: usize| {
-        let machine = Machine::described(target, threads);
+    let seconds = |threads: usize, caches: f64| {
+        let machine = Machine::described(target, threads).with_caches(caches);
         machine.call + costs.iter().map(|cost| cost.seconds(&machine)).sum::<f64>()
     };
-    THREADS.iter().map(|threads| seconds(*threads).ln()).sum::<f64>() / THREADS.len() as f64
+    let machines = THREADS.iter().flat_map(|threads| CACHES.iter().map(|caches| (*threads, *caches)));
+    let times: Vec<f64> = machines.map(|(threads, caches)| seconds(threads, caches).ln()).collect();
+    times.iter().sum::<f64>() / times.len() as f64
 }

@@ -80,8 +80,8 @@ impl Lowerer<'_> {
         })
     }
 
-    /// The part that a tile fetches of the panel that the loop over panels will come to: the tiles of rows that read
-    /// the present one share it.
+    /// The part that a tile fetches of the panel that the loop over panels will come to: all tiles of rows that read
+    /// the present one, as many as there are in a run, share it.
     fn panels_ahead(&self, nest: &Nest) -> Step<Option<Fetch>> {
         let s = self.s;
         let state = &s.stages[nest.stage];
@@ -109,13 +109,15 @@ impl Lowerer<'_> {
 
         let element = s.kernel.params[from.index()].dtype.bytes().max(1) as i64;
         let rows = i64::from(tile.rows);
-        let tiles = placed.extents[row].ceil_div(rows).as_const().unwrap_or(1).max(1);
-        let share = depth.saturating_mul(i64::from(tile.cols)) / tiles;
+        let left = self.axis_extent(found.m) - &placed.base[row];
+        let tiles = placed.extents[row].min(left).ceil_div(rows).max(1);
+        let panel = Size::from(depth.saturating_mul(i64::from(tile.cols)));
+        let share = panel.floordiv(tiles);
         let which = (&nest.env[&found.m].base - &placed.base[row]).floordiv(Size::from(rows));
         let Some(last) = index.pop() else { return Ok(None) };
+        let step = (&share * element).ceil_div(depth.max(1));
         index.push(last + which * share);
-        let step = (share.saturating_mul(element) + depth - 1) / depth.max(1);
-        Ok(u32::try_from(step).ok().filter(|step| *step > 0).map(|step| Fetch { from, index, step }))
+        Ok(Some(Fetch { from, index, step }))
     }
 
     /// A new counter of `n` rounds, unique in the phase.

@@ -205,6 +205,7 @@ impl Counter<'_> {
             match near {
                 Some(m) => {
                     m.traffic.bytes = m.traffic.bytes.max(access.traffic.bytes);
+                    m.traffic.lines = m.traffic.lines.max(access.traffic.lines);
                     m.traffic.footprint = m.traffic.footprint.max(access.traffic.footprint);
                     m.traffic.repeats = m.traffic.repeats.max(access.traffic.repeats);
                 }
