@@ -186,6 +186,11 @@ impl ExprPool {
         self.add(Expr::Alu(op, operands.into()), dtype)
     }
 
+    /// Whether all conditions hold; `None` where there is none.
+    pub fn all_of(&mut self, conditions: impl IntoIterator<Item = ExprId>) -> Option<ExprId> {
+        conditions.into_iter().reduce(|all, one| self.alu(Alu::And, &[all, one]))
+    }
+
     /// A conversion; the operand itself when it has the type already.
     pub fn cast(&mut self, to: DType, value: ExprId) -> ExprId {
         if self.dtype(value) == to { value } else { self.add(Expr::Cast(to, value), to) }

@@ -410,13 +410,13 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
             let (least, most) = (pool.index(least), pool.index(most));
             inside.push(pool.alu(Alu::Le, &[least, most]));
         }
-        let inside = inside.into_iter().reduce(|a, b| pool.alu(Alu::And, &[a, b]));
+        let inside = pool.all_of(inside);
         let value =
             pool.copy_with(&old, &[found.value], &|_| None, |to: &mut ExprPool, node, dtype| match (node, inside) {
                 (Expr::Index(size), _) => to.index(moved(kernel, &size)),
                 (Expr::Load { from, index, valid, other }, Some(inside)) => {
-                    let valid = valid.map_or(inside, |valid| to.alu(Alu::And, &[inside, valid]));
-                    to.load_valid(dtype, from, &index, Some(valid), other)
+                    let valid = to.all_of([inside].into_iter().chain(valid));
+                    to.load_valid(dtype, from, &index, valid, other)
                 }
                 (node, _) => to.add(node, dtype),
             })[0];

@@ -36,7 +36,7 @@ impl Lowerer<'_> {
     /// Whether the current point lies inside the axes that are masked; `None` where none is.
     pub(super) fn guard(&mut self, nest: &Nest) -> Option<ExprId> {
         let guards = self.guards(nest);
-        all_of(&mut self.phase.exprs, guards.into_iter().map(|guard| guard.inside))
+        self.phase.exprs.all_of(guards.into_iter().map(|guard| guard.inside))
     }
 
     /// Whether the current point lies inside each of the axes that are masked.
@@ -100,7 +100,7 @@ impl Lowerer<'_> {
                 },
                 Expr::Load { from, ref index, valid, other } => {
                     let guard = guard_of(to, &guards, index, &[]);
-                    let valid = all_of(to, valid.into_iter().chain(guard));
+                    let valid = to.all_of(valid.into_iter().chain(guard));
                     to.load_valid(dtype, from, index, valid, other)
                 }
                 node => match bound.iter().find(|(e, _)| *e == node) {
@@ -173,11 +173,6 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether all conditions hold; `None` where there is none.
-fn all_of(pool: &mut ExprPool, conditions: impl IntoIterator<Item = ExprId>) -> Option<ExprId> {
-    conditions.into_iter().reduce(|all, one| pool.alu(Alu::And, &[all, one]))
-}
-
 /// An index with its variables replaced; anything else as it is.
 fn substituted(pool: &mut ExprPool, id: ExprId, by: &dyn Fn(&Variable) -> Option<Size>) -> ExprId {
     let Expr::Index(size) = pool.get(id) else { return id };
@@ -195,5 +190,5 @@ fn guard_of(pool: &mut ExprPool, guards: &[Guard], index: &[ExprId], clamped: &[
     };
     let open = |guard: &&Guard| clamped.iter().all(|c| c.axis != guard.axis) && named(&guard.at);
     let inside: Vec<ExprId> = guards.iter().filter(open).map(|guard| guard.inside).collect();
-    all_of(pool, inside)
+    pool.all_of(inside)
 }

@@ -40,8 +40,7 @@ impl Lowerer<'_> {
             }
         }
         let body = self.tile_inside(nest, &found)?;
-        let all = inside.into_iter().reduce(|a, b| self.phase.exprs.alu(Alu::And, &[a, b]));
-        Ok(match all {
+        Ok(match self.phase.exprs.all_of(inside) {
             Some(all) => vec![Stmt::If(all, body)],
             None => body,
         })
@@ -74,7 +73,7 @@ impl Lowerer<'_> {
             exprs.alu(Alu::Le, &[side, left])
         };
         let inside: Vec<ExprId> = over.into_iter().map(|(left, side)| inside(left, side)).collect();
-        let all = inside.into_iter().reduce(|a, b| self.phase.exprs.alu(Alu::And, &[a, b])).ok_or("no edge")?;
+        let all = self.phase.exprs.all_of(inside).ok_or("no edge")?;
         let not_all = self.phase.exprs.alu(Alu::Not, &[all]);
         let edge = self.edge(nest, &whole, [found.m, found.n], [&rows, &cols], &index)?;
         Ok(vec![Stmt::If(all, vec![Stmt::Micro(whole)]), Stmt::If(not_all, edge)])
