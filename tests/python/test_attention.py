@@ -113,10 +113,50 @@ def test_b4_weights_divided_by_their_sum_after_the_product_are_one_kernel() -> N
     weights = np.maximum(q.astype(float) @ k.swapaxes(-1, -2) * 0.25, 0)
     relu = scores.relu()
     check(relu @ value / (relu.sum(-1, keepdim=True) + 1), weights @ v / (weights.sum(-1, keepdims=True) + 1))
+    narrowed = (powers.cast("bfloat16") @ value.cast("bfloat16")).cast("float32") / powers.sum(-1, keepdim=True)
+    check(narrowed, expected, tolerance=2e-2)
     # Of what is in memory there is nothing to gain.
     given = svod.Tensor(np.abs(data((40, 50))))
     plan = (given @ svod.Tensor(data((50, 30))) / given.sum(1, keepdim=True)).prepare()
     assert not any(kernel.name.startswith("attention") for kernel in plan.kernels)
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("bfloat16", 8), ("float16", 11)])
+@pytest.mark.parametrize("sum_of", ["wide", "narrow", "reciprocal"])
+def test_narrow_weights_divided_after_the_product_are_one_kernel(dtype: str, bits: int, sum_of: str) -> None:
+    tensors = [svod.Tensor(data((2, 3, n, 16), seed=n)).cast(dtype).realize() for n in (33, 70, 70)]
+    query, key, value = tensors
+    scores = (query @ key.mT).cast("float32") * 0.25
+    powers = (scores - scores.max(-1, keepdim=True)).exp()
+    narrow = powers.cast(dtype)
+    if sum_of == "wide":
+        mixed = (narrow @ value) / powers.sum(-1, keepdim=True).cast(dtype)
+    elif sum_of == "narrow":
+        mixed = (narrow @ value) / narrow.sum(-1, keepdim=True)
+    else:
+        mixed = (narrow @ value) * (1 / powers.sum(-1, keepdim=True)).cast(dtype)
+    q, k, v = (t.cast("float32").numpy().astype("float64") for t in tensors)
+    # As large as the scores' own rounding makes the weights' error, in the last place of the narrow type.
+    check(mixed.cast("float32"), reference(q, k, v, scale=0.25), tolerance=8 * 2.0**-bits)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_narrow_weights_are_rows_of_a_tile(dtype: str) -> None:
+    q, k, v = (svod.Tensor(data((2, 3, 130, 16), seed=seed)).cast(dtype).realize() for seed in range(3))
+    powers = ((q @ k.mT).cast("float32") * 0.25).exp()
+    total = powers.sum(-1, keepdim=True)
+    for mixed in ((powers / total).cast(dtype) @ v, (powers.cast(dtype) @ v) / total.cast(dtype)):
+        (kernel,) = mixed.prepare().kernels
+        assert str(kernel.schedule).count("micro") == 2
+
+
+@pytest.mark.parametrize("shift", [0, 20, -30])
+def test_weights_beyond_the_range_of_float16_are_divided_first(shift: int) -> None:
+    q, k, v = (3 * data((2, 3, 70, 16), seed=1), 3 * data((2, 3, 70, 16), seed=2), data((2, 3, 70, 16), seed=3))
+    query, key, value = (svod.Tensor(x) for x in (q, k, v))
+    powers = (query @ key.mT * 0.25 + shift).exp()
+    mixed = (powers / powers.sum(-1, keepdim=True)).cast("float16") @ value.cast("float16")
+    check(mixed.cast("float32"), reference(q, k, v, scale=0.25), tolerance=4e-3)
 
 
 def test_b4_weights_without_a_reduction_are_not_in_memory() -> None:

@@ -3,11 +3,13 @@
 //!
 //! * Dimensions of extent 1 of the parameters are dropped ([`squeeze`]), before kernels are compared.
 //! * Parameters get the shape in which they are read ([`crate::views`]).
-//! * Temporaries between two products keep their axes in the order that tiles want ([`crate::contraction::order`]).
+//! * Temporaries between two products keep their axes in the order that tiles want ([`crate::contraction::order`]), and
+//!   their elements in the type that these multiply ([`crate::contraction::widen`]).
 //! * Two adjacent axes that every access names together, `[.., a, b, ..]` or `[.., a*extent(b) + b, ..]`,
 //!   become one. A row of a batch of matrices is then a row of one tall matrix.
 
 use crate::contraction::order::rows_first;
+use crate::contraction::widen::widen;
 use crate::views::reshape_params;
 use rustc_hash::FxHashMap;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
@@ -16,7 +18,7 @@ use svod_ir::size::{Size, Variable};
 
 /// The same computation, squeezed already, in normal form; axes are renumbered in the order of use.
 pub(crate) fn normalize(kernel: Kernel) -> Kernel {
-    let mut kernel = rows_first(reshape_params(kernel));
+    let mut kernel = rows_first(widen(reshape_params(kernel)));
     while let Some((a, b)) = mergeable(&kernel) {
         kernel = merge(kernel, a, b);
     }

@@ -52,7 +52,10 @@ fn quotient(kernel: &mut Kernel, sum: usize) -> Option<Quotient> {
         return None;
     }
     let Expr::Alu(Alu::Mul, factors) = kernel.exprs.get(carry.element) else { return None };
-    let (stage, at) = factors.iter().find_map(|f| only_read(kernel, sum, uncast(kernel, *f)))?;
+    let (stage, at, range) = factors.iter().find_map(|f| {
+        let (load, range) = uncast(kernel, *f);
+        only_read(kernel, sum, load).map(|(stage, at)| (stage, at, range))
+    })?;
     let value = kernel.stages[stage].body.mapped()?;
     let place: Vec<(Variable, Size)> =
         kernel.stages[stage].over.iter().zip(at).map(|(a, size)| (kernel.axes[a.index()].var.clone(), size)).collect();
@@ -62,7 +65,11 @@ fn quotient(kernel: &mut Kernel, sum: usize) -> Option<Quotient> {
             |v: &Variable| place.iter().any(|(p, at)| p == v && at.variables().iter().any(|x| inner.contains(x)));
         kernel.exprs.variables_used(&[e]).iter().any(along)
     };
-    let (op, dividend, by) = match kernel.exprs.get(uncast(kernel, value)) {
+    let (quotient, narrowed) = uncast(kernel, value);
+    if range.min(narrowed) < exponent_bits(kernel.exprs.dtype(quotient)) {
+        return None;
+    }
+    let (op, dividend, by) = match kernel.exprs.get(quotient) {
         Expr::Alu(Alu::Div, of) if varies(of[0]) && !varies(of[1]) => (Alu::Div, of[0], of[1]),
         Expr::Alu(Alu::Mul, of) if varies(of[0]) && !varies(of[1]) => (Alu::Mul, of[0], of[1]),
         Expr::Alu(Alu::Mul, of) if varies(of[1]) && !varies(of[0]) => (Alu::Mul, of[1], of[0]),
@@ -76,15 +83,29 @@ fn quotient(kernel: &mut Kernel, sum: usize) -> Option<Quotient> {
     Some(Quotient { stage, dividend, op, by })
 }
 
-/// An expression below conversions from float to float.
-fn uncast(kernel: &Kernel, mut e: ExprId) -> ExprId {
+/// An expression below conversions from float to float, and the exponent bits of the narrowest range among its type and
+/// theirs: a quotient may be inside of a range in which the dividend is not.
+fn uncast(kernel: &Kernel, mut e: ExprId) -> (ExprId, u32) {
+    let mut range = exponent_bits(kernel.exprs.dtype(e));
     while let Expr::Cast(to, from) = kernel.exprs.get(e) {
-        if !to.is_float() || !kernel.exprs.dtype(*from).is_float() {
+        let of = kernel.exprs.dtype(*from);
+        if !to.is_float() || !of.is_float() {
             break;
         }
         e = *from;
+        range = range.min(exponent_bits(of));
     }
-    e
+    (e, range)
+}
+
+/// How wide the range of a type of floats is.
+fn exponent_bits(dtype: DType) -> u32 {
+    match dtype {
+        DType::F64 => 11,
+        DType::F32 | DType::BF16 => 8,
+        DType::F16 | DType::F8E5M2 => 5,
+        _ => 4,
+    }
 }
 
 /// The stage that `factor` is a load of, and at which index, if this is the only load of it.
@@ -155,7 +176,7 @@ fn sizes(pool: &ExprPool, index: &[ExprId]) -> Option<Vec<Size>> {
 }
 
 /// Every expression of a kernel anew.
-fn rewrite(mut kernel: Kernel, mut change: impl FnMut(&mut ExprPool, Expr, DType) -> ExprId) -> Kernel {
+pub(crate) fn rewrite(mut kernel: Kernel, mut change: impl FnMut(&mut ExprPool, Expr, DType) -> ExprId) -> Kernel {
     let old = std::mem::take(&mut kernel.exprs);
     let mut pool = ExprPool::new();
     let ids: Vec<ExprId> = kernel.stages.iter().flat_map(Stage::roots).collect();

@@ -135,15 +135,15 @@ fn move_to(kernel: &mut Kernel, fold: usize, settled: &[ExprId]) {
     }
 }
 
-/// Drops results of a fold that nothing reads.
-fn drop_unread(kernel: &mut Kernel, fold: usize) {
-    let of = TempId(fold as u32);
-    for value in (0..kernel.stages[fold].outs.len()).rev() {
+/// Drops values of a stage that nothing reads.
+pub(crate) fn drop_unread(kernel: &mut Kernel, stage: usize) {
+    let of = TempId(stage as u32);
+    for value in (0..kernel.stages[stage].outs.len()).rev() {
         let roots: Vec<ExprId> = kernel.stages.iter().flat_map(Stage::roots).collect();
         let reads =
             |e: &ExprId| matches!(kernel.exprs.get(*e), Expr::Load { from, .. } if *from == Mem::Temp(of, value as u8));
         let read = kernel.exprs.loads(&roots).iter().any(reads);
-        if !read && kernel.stages[fold].outs[value] == Out::Temp {
+        if !read && kernel.stages[stage].outs[value] == Out::Temp {
             drop_value(kernel, of, value);
         }
     }

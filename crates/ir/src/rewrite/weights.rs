@@ -1,7 +1,8 @@
 //! Weights that are divided by their sum after the product: `(w @ v) / sum(w)` becomes `(w / sum(w)) @ v`.
 //!
 //! An equation up to rounding. Of weights that follow from a product, as in an attention, the second is what is
-//! recognised as one kernel, whatever the spelling; there the division goes after the sum again.
+//! recognised as one kernel, whatever the spelling; there the division goes after the sum again. Conversions between
+//! types of floats are seen through: weights are often narrowed for the product, and the sum is not.
 
 use super::Family;
 use super::selection::coordinates::{Map, below};
@@ -9,6 +10,7 @@ use crate::alu::Alu;
 use crate::graph::{Axes, GraphError, Op, UOp};
 use crate::kernel::Monoid;
 use crate::size::Size;
+use svod_dtype::promote;
 
 /// Sound up to rounding; not in the exact set.
 pub const WEIGHTS: Family = Family { name: "weights", holds_for: |_| true, equations: "", function: Some(apply) };
@@ -16,8 +18,8 @@ pub const WEIGHTS: Family = Family { name: "weights", holds_for: |_| true, equat
 /// Nodes that are looked at below a divisor, and below weights.
 const SEARCHED: usize = 48;
 
-/// A value seen through movements: they, outermost first, what is below them, and which dimensions of the whole
-/// its own are.
+/// A value seen through movements and conversions from float to float: they, outermost first, what is below them, and
+/// which dimensions of the whole its own are.
 struct Seen {
     path: Vec<UOp>,
     node: UOp,
@@ -27,8 +29,13 @@ struct Seen {
 impl Seen {
     fn through(value: &UOp, map: Map) -> Seen {
         let mut seen = Seen { path: Vec::new(), node: value.clone(), map };
-        while seen.node.op().is_movement() {
-            let (Some(source), Some(map)) = (seen.node.source(), below(&seen.node, &seen.map)) else { break };
+        loop {
+            let converts = converts_floats(&seen.node);
+            if !converts && !seen.node.op().is_movement() {
+                break;
+            }
+            let map = if converts { Some(seen.map.clone()) } else { below(&seen.node, &seen.map) };
+            let (Some(source), Some(map)) = (seen.node.source(), map) else { break };
             let node = std::mem::replace(&mut seen.node, source);
             seen.path.push(node);
             seen.map = map;
@@ -82,7 +89,7 @@ fn inside(node: &UOp, sum: &UOp, by: &UOp) -> Result<Option<UOp>, GraphError> {
         if !computed || !fewer || !by.map.iter().all(own) || !is_sum_of(&by.node, &weights.node, *op == Alu::Mul) {
             continue;
         }
-        if !follows_from_a_product(&weights.node) {
+        if follows_from_a_product(&weights.node) != Some(true) {
             continue;
         }
         let mut order: Axes = (0..by.map.len()).collect();
@@ -94,7 +101,10 @@ fn inside(node: &UOp, sum: &UOp, by: &UOp) -> Result<Option<UOp>, GraphError> {
             .map(|(d, n)| if d.is_some() && by.map.contains(d) { n.clone() } else { Size::ONE })
             .collect();
         let divisor = by.node.permute(&order)?.reshape(shape)?.expand(weights.node.shape_arc().clone())?;
-        let quotient = UOp::alu(*op, &[weights.node.clone(), divisor])?;
+        let (narrow, Some(wide)) = (weights.node.dtype(), promote(weights.node.dtype(), divisor.dtype())) else {
+            continue;
+        };
+        let quotient = UOp::alu(*op, &[weights.node.cast(wide)?, divisor.cast(wide)?])?.cast(narrow)?;
         let mut factors = factors.clone();
         factors[side] = weights.with(quotient)?;
         let product = UOp::new(product.op().clone(), &factors)?;
@@ -119,25 +129,34 @@ fn is_sum_of(by: &UOp, weights: &UOp, inverse: bool) -> bool {
             Op::Alu(Alu::Div) => work.push((sources[1].clone(), !inverse)),
             Op::Alu(Alu::Recip) => work.push((sources[0].clone(), !inverse)),
             Op::Alu(Alu::Add | Alu::Max) => work.extend(sources.into_iter().map(|s| (s, inverse))),
-            op if op.is_movement() => work.extend(sources.into_iter().map(|s| (s, inverse))),
+            op if op.is_movement() || converts_floats(&node) => {
+                work.extend(sources.into_iter().map(|s| (s, inverse)));
+            }
             _ => {}
         }
     }
     false
 }
 
-/// Whether weights are made of sums of products, by elementwise operations, movements and folds.
-fn follows_from_a_product(weights: &UOp) -> bool {
-    let mut work = vec![weights.clone()];
+/// Whether a node is a conversion from float to float.
+fn converts_floats(node: &UOp) -> bool {
+    let from_float = || node.source().is_some_and(|source| source.dtype().is_float());
+    matches!(node.op(), Op::Cast(to) if to.is_float()) && from_float()
+}
+
+/// Whether a value is made of sums of products, by elementwise operations, movements and folds; unknown where too many
+/// nodes would have to be looked at.
+pub fn follows_from_a_product(value: &UOp) -> Option<bool> {
+    let mut work = vec![value.clone()];
     for _ in 0..SEARCHED {
-        let Some(node) = work.pop() else { return false };
+        let Some(node) = work.pop() else { return Some(false) };
         let sources = node.sources();
         match node.op() {
-            Op::Reduce(Monoid::Sum, _) if matches!(sources[0].op(), Op::Alu(Alu::Mul)) => return true,
+            Op::Reduce(Monoid::Sum, _) if matches!(sources[0].op(), Op::Alu(Alu::Mul)) => return Some(true),
             Op::Reduce(..) => work.extend(sources),
             op if op.is_elementwise() || op.is_movement() => work.extend(sources),
             _ => {}
         }
     }
-    false
+    None
 }

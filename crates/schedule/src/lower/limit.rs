@@ -80,9 +80,10 @@ impl Search<'_> {
             Expr::Alu(Alu::Mul, of) if hidden == Hidden::Weight => of.iter().find_map(|x| below(*x, hidden)),
             Expr::Alu(Alu::Div, of) if hidden == Hidden::Weight => below(of[0], hidden),
             Expr::Cast(to, x) if to.is_float() && exprs.dtype(*x).is_float() => below(*x, hidden),
-            Expr::Load { from: Mem::Temp(t, _), index, valid: None, .. } => {
+            Expr::Load { from: Mem::Temp(t, n), index, valid: None, .. } => {
                 let stage = &self.kernel.stages[t.index()];
-                let value = stage.body.mapped()?;
+                let Body::Map(values) = &stage.body else { return None };
+                let value = *values.get(usize::from(*n))?;
                 let size = |i: &ExprId| self.size(*i, place);
                 let at: Vec<Size> = index.iter().map(size).collect::<Option<_>>()?;
                 let inner = |v: &Variable| {

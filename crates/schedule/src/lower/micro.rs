@@ -201,10 +201,13 @@ impl Lowerer<'_> {
         match *from {
             // The index of a prepared copy has the layout in it already.
             Mem::Param(_) => Ok((*from, point)),
-            Mem::Temp(stage, _) => {
+            Mem::Temp(stage, value) => {
                 let placed =
                     self.placed.get(&stage.index()).ok_or("an operand is read outside the loop it is staged in")?;
-                Ok((Mem::Temp(placed.temp(0)?, 0), layout_index(&placed.relative(&point), placed.layout)))
+                Ok((
+                    Mem::Temp(placed.temp(usize::from(value))?, 0),
+                    layout_index(&placed.relative(&point), placed.layout),
+                ))
             }
         }
     }
