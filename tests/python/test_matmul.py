@@ -83,3 +83,42 @@ def test_weights_of_four_bits_that_are_packed_along_the_depth(m: int, constant: 
     plan.execute()
     expected = x @ np.stack([packed & 15, packed >> 4], 2).reshape(70, 192).T.astype(np.float32)
     np.testing.assert_array_equal(plan.outputs[0].numpy(), expected)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 20000), (16, 100, 40009), (9, 24, 9000), (128, 128, 16411)])
+def test_few_results_of_a_long_depth_are_summed_in_blocks(m: int, n: int, k: int) -> None:
+    a, b, bias = numbers(k, m), numbers(k, n), numbers(n)
+    x, y, z = map(svod.Tensor, (a, b, bias))
+    want, terms = a.T.astype(np.float64) @ b + bias, np.abs(a.T.astype(np.float64)) @ np.abs(b)
+    assert len((x.T @ y + z).prepare().kernels) == 2
+    before = svod.get_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            svod.set_threads(threads)
+            results.append((x.T @ y + z).numpy())
+    finally:
+        svod.set_threads(before)
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+    assert (np.abs(results[0] - want) <= 2e-6 * terms + 1e-5).all()
+    with svod.strict():
+        assert len((x.T @ y).prepare().kernels) == 1
+    given = numbers(5, k, m), numbers(5, k, n)
+    batch = svod.Tensor(given[0]).mT @ svod.Tensor(given[1])
+    np.testing.assert_allclose(
+        batch.numpy(), given[0].swapaxes(1, 2).astype(np.float64) @ given[1], rtol=1e-3, atol=1e-2
+    )
+
+
+def test_products_of_several_long_axes_are_summed_in_blocks() -> None:
+    """The gradient of a layer's weights: over a batch, and over positions."""
+    a, b = (np.random.default_rng(n).integers(-4, 5, (12, 700, n)).astype(np.float32) for n in (24, 40))
+    x, y = svod.Tensor(a), svod.Tensor(b)
+    plan = svod.einsum("bti,bto->io", x, y).prepare()
+    assert len(plan.kernels) == 2
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), np.einsum("bti,bto->io", a, b))
+    centred = x - x.mean(1, keepdim=True)
+    found = (centred.mT @ centred).numpy()
+    moved = a - a.mean(1, keepdims=True, dtype=np.float64)
+    np.testing.assert_allclose(found, moved.swapaxes(1, 2) @ moved, rtol=1e-4, atol=1e-2)

@@ -4,17 +4,20 @@
 //!   that starts from what precedes it (reduce, then scan; Merrill and Garland 2016).
 //! * A scatter of many points into few elements: each block of points is combined into elements of
 //!   its own, which are combined in turn.
+//! * A contraction with few results and a long depth: each block of the depth gives sums of its own, which
+//!   are added (split-K).
 //!
 //! Where the blocks lie follows from the shapes alone, so that results do not depend on the number
 //! of threads.
 
+use crate::contraction::NARROWEST;
 use smallvec::SmallVec;
 use std::sync::LazyLock;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::{GraphError, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
-use svod_ir::rewrite::{Family, RuleSet};
+use svod_ir::rewrite::{Family, RuleSet, follows_from_a_product, own_dimensions};
 use svod_ir::size::Size;
 
 /// The rules, tried once tensor algebra has nothing left to simplify.
@@ -34,15 +37,30 @@ const SCATTERED: i64 = 1 << 16;
 /// Blocks of a scatter at most: each has elements of its own, to be initialised and combined.
 const PRIVATE: i64 = 8;
 
+/// Rows and columns of a contraction whose depth is cut, at most: one task has all of those of a block, and reads its
+/// operands once.
+const NARROW: i64 = 256;
+
+/// Depth of a block of a contraction at least.
+const MULTIPLIED: i64 = 1 << 9;
+
+/// Blocks of contractions at least, and at most, where those of a batch count together.
+const FEWEST_SUMS: i64 = 8;
+const MOST_SUMS: i64 = 32;
+
+/// How much more a contraction has to read than the blocks' sums are.
+const MORE: i64 = 8;
+
 /// Whether a rule may apply to a node.
 pub(crate) fn is_chain(op: &Op) -> bool {
-    matches!(op, Op::Scan(..) | Op::Scatter(..))
+    matches!(op, Op::Scan(..) | Op::Scatter(..) | Op::Reduce(Monoid::Sum, _))
 }
 
 fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
     let found = match node.op() {
         Op::Scan(by, axis, inclusive) => scan(node, *by, *axis, *inclusive)?.map(|n| ("scan in blocks", n)),
         Op::Scatter(axis, Some(by)) => scatter(node, *axis, *by)?.map(|n| ("scatter in blocks", n)),
+        Op::Reduce(Monoid::Sum, axes) => contraction(node, axes)?.map(|n| ("contraction in blocks", n)),
         _ => None,
     };
     Ok(found)
@@ -134,4 +152,47 @@ fn scatter(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphErro
     let parts = start.scatter(axis + 1, &index, &values, Some(by))?;
     let total = parts.reduce(by, &[axis])?;
     Ok(Some(UOp::alu(op, &[base.clone(), total])?))
+}
+
+fn contraction(node: &UOp, folded: &[usize]) -> Result<Option<UOp>, GraphError> {
+    let Some(product) = node.source().filter(|p| *p.op() == Op::Alu(Alu::Mul) && p.dtype().is_float()) else {
+        return Ok(None);
+    };
+    let (Some(extents), factors) = (constant(product.shape()), product.sources()) else { return Ok(None) };
+    let own: Vec<Vec<usize>> = factors.iter().map(own_dimensions).collect();
+    let points =
+        |of: &dyn Fn(&usize) -> bool| (0..extents.len()).filter(of).map(|d| extents[d]).fold(1, i64::saturating_mul);
+    let [rows, columns] = [0, 1].map(|side| points(&|d| own[side].contains(d) && !own[1 - side].contains(d)));
+    let outer = points(&|d| !folded.contains(d) && own.iter().all(|own| own.contains(d)));
+    let depth = points(&|d| folded.contains(d));
+    let whole = folded.iter().all(|d| own.iter().all(|own| own.contains(d)));
+    let Some(&axis) = folded.iter().max_by_key(|d| extents[**d]).filter(|_| whole) else { return Ok(None) };
+    let (few, many) = (rows.min(columns), rows.max(columns));
+    // A few rows are read where they lie.
+    if few <= NARROWEST || many > NARROW {
+        return Ok(None);
+    }
+    let little = depth.saturating_mul(rows + columns) / (MORE * rows * columns);
+    let most = (depth / MULTIPLIED).min(MOST_SUMS / outer.max(1)).min(little).min(extents[axis]);
+    // What another product gives may make one kernel with this one.
+    let chained = |factor: &UOp| follows_from_a_product(factor) != Some(false);
+    if most < FEWEST_SUMS || factors.iter().any(chained) {
+        return Ok(None);
+    }
+    let count = blocks(extents[axis], most);
+    if count < 2 {
+        return Ok(None);
+    }
+    let length = (extents[axis] + count - 1) / count;
+    let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); extents.len()];
+    by_end[axis].1 = Size::from(count * length - extents[axis]);
+    let cut = shape(&[&extents[..axis], &[count, length], &extents[axis + 1..]].concat());
+    let zero = Const::zero(product.dtype());
+    let in_blocks = |factor: &UOp| factor.pad(by_end.clone(), zero)?.reshape(cut.clone());
+    let factors = factors.iter().map(in_blocks).collect::<Result<Vec<UOp>, _>>()?;
+    let inside: Vec<usize> = folded.iter().map(|d| d + usize::from(*d >= axis)).collect();
+    let sums = UOp::alu(Alu::Mul, &factors)?.reduce(Monoid::Sum, &inside)?;
+    let block = (0..axis).filter(|d| !folded.contains(d)).count();
+    let order: Vec<usize> = [block].into_iter().chain((0..sums.rank()).filter(|d| *d != block)).collect();
+    Ok(Some(sums.permute(&order)?.contiguous()?.reduce(Monoid::Sum, &[0])?))
 }

@@ -29,7 +29,8 @@ pub use folding::FOLDING;
 pub use movement::MOVEMENT;
 pub use pattern::{Bindings, Equation, Pattern};
 pub use selection::SELECTION;
-pub use weights::WEIGHTS;
+pub use selection::coordinates::own_dimensions;
+pub use weights::{WEIGHTS, follows_from_a_product};
 
 /// A rule written as a function: the name of what applied, and the replacement.
 pub type RuleFn = fn(&UOp) -> Result<Option<(&'static str, UOp)>, GraphError>;

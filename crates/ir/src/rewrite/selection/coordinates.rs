@@ -50,6 +50,17 @@ pub(in crate::rewrite) fn below(node: &UOp, map: &Map) -> Option<Map> {
     }
 }
 
+/// The dimensions of a value along which movements do not repeat it.
+pub fn own_dimensions(value: &UOp) -> Vec<usize> {
+    let (mut node, mut map): (UOp, Map) = (value.clone(), (0..value.rank()).map(Some).collect());
+    while node.op().is_movement() {
+        let (Some(source), Some(inner)) = (node.source(), below(&node, &map)) else { break };
+        (node, map) = (source, inner);
+    }
+    let long = map.iter().zip(node.shape()).filter(|(_, n)| **n != Size::ONE);
+    long.filter_map(|(d, _)| *d).collect()
+}
+
 /// Two values of one rank, repeated to each other's extents.
 pub(super) fn broadcast<const N: usize>(values: [&UOp; N]) -> Result<[UOp; N], GraphError> {
     let shape = common(values);
