@@ -132,6 +132,99 @@ def test_errors_are_no_worse_than_those_of_numpy(name: str, depth: int, draw: Ca
         assert as_good(mine, other), (dtype, mine, other)
 
 
+def kept(x: Any, fold: str, axis: Any) -> Any:
+    return getattr(x, fold)(axis, **{"keepdims" if isinstance(x, np.ndarray) else "keepdim": True})
+
+
+def by_mean(x: Any, axis: Any) -> Any:
+    centred = x - kept(x, "mean", axis)
+    return (centred * centred).mean(axis)
+
+
+def by_sum(x: Any, axis: Any) -> Any:
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    count = int(np.prod([x.shape[a] for a in axes]))
+    return ((kept(x, "sum", axis) * (1 / count) - x) ** 2).sum(axis) / count
+
+
+SPREADS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "named": (lambda x, axis: svod.var(x, axis=axis), lambda x, axis: x.var(axis)),
+    "deviation": (lambda x, axis: x.std(axis, correction=0), lambda x, axis: x.std(axis)),
+    "by mean": (by_mean, by_mean),
+    "by sum": (by_sum, by_sum),
+}
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((2, 200_000), 1),
+        ((300, 700), 1),
+        ((40_000, 3), 0),
+        ((20_000, 24), 0),
+        ((700, 300), 0),
+        ((4, 16, 700), (0, 2)),
+        ((30_000,), 0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("far", [0, 1e3, 1e5, -1e6])
+def test_variances_far_from_zero_are_those_of_numpy(spread: str, shape: Any, axis: Any, far: float) -> None:
+    x = (np.random.default_rng(0).standard_normal(shape) + far).astype(np.float32)
+    mine, theirs = SPREADS[spread]
+    right = theirs(x.astype(np.float64), axis)
+    errors = [np.abs(of - right).max() / right.max() for of in (mine(svod.Tensor(x), axis).numpy(), theirs(x, axis))]
+    assert as_good(*(error / np.finfo(np.float32).eps for error in errors)), errors
+
+
+def test_variances_of_what_is_constant_or_not_finite() -> None:
+    x = np.full((5, 5000), 1e6 + 0.3, np.float32)
+    x[1] = 0.1
+    x[2, 7] = np.inf
+    x[3, 7] = np.nan
+    x[4] = 1e30
+    x[4, :9] = -3e30
+    variance = svod.var(svod.Tensor(x), axis=1).numpy()
+    # The mean is off by a few units in its last place.
+    assert (0 <= variance[:2]).all() and (variance[:2] <= (4 * np.spacing(x[:2, 0])) ** 2).all()
+    np.testing.assert_array_equal(variance[2:], [np.nan, np.nan, np.inf])
+
+
+def normal_numpy(x: Array, axes: tuple[int, ...]) -> Array:
+    return np.asarray((x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + x.dtype.type(1e-5)))
+
+
+@pytest.mark.parametrize("far", [1e3, 1e5, 1e6])
+def test_normalisations_far_from_zero_are_those_of_numpy(far: float) -> None:
+    rng = np.random.default_rng(0)
+    norms: list[tuple[tuple[int, ...], Callable[[svod.Tensor], svod.Tensor], Callable[[Array], Array]]] = [
+        ((2, 100_000), lambda t: F.layer_norm(t, (100_000,)), lambda a: normal_numpy(a, (1,))),
+        ((50, 768), lambda t: F.layer_norm(t, (768,)), lambda a: normal_numpy(a, (1,))),
+        (
+            (2, 8, 40, 40),
+            lambda t: F.group_norm(t, 4),
+            lambda a: normal_numpy(a.reshape(2, 4, -1), (2,)).reshape(a.shape),
+        ),
+        ((8, 6, 30, 30), lambda t: F.batch_norm(t, None, None, training=True), lambda a: normal_numpy(a, (0, 2, 3))),
+    ]
+    for shape, mine, theirs in norms:
+        x = (rng.standard_normal(shape) + far).astype(np.float32)
+        right = theirs(x.astype(np.float64))
+        errors = [np.abs(of - right).max() for of in (mine(svod.Tensor(x)).numpy(), theirs(x))]
+        # The mean that is subtracted is rounded: half a unit in its last place by the best of methods.
+        assert errors[0] <= 3 * errors[1] + np.spacing(np.float32(far)), (shape, errors)
+
+
+@pytest.mark.parametrize("shape", [(3, 200_000), (200_000, 3), (20_000, 24), (1000, 1000)], ids=str)
+@pytest.mark.parametrize("far", [1e3, 1e6])
+def test_means_of_long_rows_far_from_zero_are_within_two_roundings(shape: tuple[int, int], far: float) -> None:
+    x = (np.random.default_rng(0).standard_normal(shape) + far).astype(np.float32)
+    axis = int(shape[1] > shape[0])
+    error = np.abs(svod.Tensor(x).mean(axis).numpy() - x.mean(axis, dtype=np.float64)).max()
+    assert error <= 2 * np.spacing(np.float32(far)) + np.spacing(np.float32(far)) * (shape[0] == shape[1])
+
+
 PRODUCTS: dict[str, Callable[[int], tuple[tuple[int, ...], tuple[int, ...]]]] = {
     "row": lambda k: ((1, k), (k, 50)),
     "column": lambda k: ((50, k), (k, 1)),

@@ -84,6 +84,40 @@ def test_a_long_chain_is_one_copy() -> None:
     check(t.contiguous(), a, moves=moved(x, a))
 
 
+@pytest.mark.parametrize("steps", [2, 5, 30])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rolls_of_a_roll_are_one_copy(steps: int, axis: int) -> None:
+    x = draw(37, 66)
+    t, a = svod.Tensor(x), x
+    for step in range(steps):
+        t, a = t.roll(step % 3 - 5, axis), np.roll(a, step % 3 - 5, axis)
+    check(t.contiguous(), a, moves=moved(x, a))
+
+
+def test_parts_of_what_was_joined_are_parts_of_what_it_was_joined_from() -> None:
+    x, y = draw(20, 30), draw(20, 10) + 1
+    t, u = svod.Tensor(x), svod.Tensor(y)
+    both, right = svod.cat([t, u], 1), np.concatenate([x, y], 1)
+    check(both[3:9, 5:20] + 1, right[3:9, 5:20] + 1, moves=x.nbytes + 4 * 6 * 15)
+    check(both[:, 32:] + 1, right[:, 32:] + 1, moves=y.nbytes + 4 * 20 * 8)
+    again = svod.cat([both[:, 30:], both[:, :30], both[:, 35:]], 1)
+    check(again, np.concatenate([y, x, y[:, 5:]], 1), moves=x.nbytes + y.nbytes + 4 * 20 * 45)
+    other = svod.cat([both[:7], both[7:]], 0)
+    check(other + 1, right + 1, moves=x.nbytes + y.nbytes + right.nbytes)
+
+
+@pytest.mark.parametrize("steps", [4, 9])
+def test_a_chain_that_reads_twice_at_each_step_is_cut_where_a_kernel_is_full(steps: int) -> None:
+    x = draw(37, 66)
+    t, a = svod.Tensor(x), x
+    for _ in range(steps):
+        t, a = svod.cat([t, t], 1)[:, ::2], np.concatenate([a, a], 1)[:, ::2]
+    plan = svod.prepare(t)
+    assert len(plan.kernels) <= 1 + steps // 3
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), a)
+
+
 @pytest.mark.parametrize("movement", MOVEMENTS, ids=lambda m: m[0])
 def test_maps_and_reductions_absorb_movements(movement: Movement) -> None:
     _, mine, theirs = movement

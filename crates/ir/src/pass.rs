@@ -100,6 +100,7 @@ passes! {
     Rangeify  "rangeify"  Cut      => Kernel,   needed:   "Evaluates the nodes of a kernel at its indices, so that movement vanishes.";
     Merge     "merge"     Kernel   => Kernel,   optional: "Makes one kernel of those that share what they read; on kernels, where reads can be compared.";
     Quotient  "quotient"  Kernel   => Kernel,   optional: "Divides after a sum; before normal form, as a stage may go away.";
+    Recentre  "recentre"  Kernel   => Kernel,   optional: "Corrects sums of squared deviations for the rounding of the mean; before `settle`, which makes results of it.";
     Settle    "settle"    Kernel   => Kernel,   optional: "Computes what a fold's results alone decide with them, once a row; after `quotient`, which moves divisions.";
     Normalize "normalize" Kernel   => Kernel,   needed:   "Gives equal kernels equal texts; last on kernels.";
     Identify  "identify"  Kernel   => Kernel,   needed:   "Names each kernel and finds its equals, by the text in normal form.";

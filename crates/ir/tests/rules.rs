@@ -316,6 +316,44 @@ fn spread(x: &UOp, dims: &[usize], to: &[i64]) -> UOp {
 }
 
 #[test]
+fn parts_of_what_was_joined_are_read_from_what_it_was_joined_from() {
+    let part = |x: &UOp, axis: usize, begin: i64, end: i64| {
+        let mut to: Vec<(Size, Size)> = x.shape().iter().map(|n| (Size::ZERO, n.clone())).collect();
+        to[axis] = (Size::from(begin), Size::from(end));
+        x.shrink(to).unwrap()
+    };
+    let join = |parts: &[UOp], axis| UOp::concat(parts, axis).unwrap();
+    let (x, y) = (numbers(&[6, 10]), UOp::alu(Alu::Neg, &[numbers(&[6, 4])]).unwrap());
+    let both = join(&[x.clone(), y.clone()], 1);
+    for (of, is) in [
+        // Cut out of one, of the other, and all of both.
+        (part(&both, 1, 2, 7), part(&x, 1, 2, 7)),
+        (part(&part(&both, 1, 11, 14), 0, 1, 3), part(&part(&y, 1, 1, 4), 0, 1, 3)),
+        (join(&[part(&both, 1, 0, 3), part(&both, 1, 3, 14)], 1), both.clone()),
+        // The other way round.
+        (join(&[part(&both, 1, 10, 14), part(&both, 1, 0, 10)], 1), join(&[y.clone(), x.clone()], 1)),
+        (join(&[part(&x, 0, 0, 2), part(&x, 0, 2, 6)], 0), x.clone()),
+    ] {
+        let simple = simplify(&of);
+        assert_eq!(simple, simplify(&is));
+        assert!(same(&value(&simple, &[]), &value(&of, &[])));
+    }
+    // A roll of a roll is a roll, and a long chain of them takes linear work.
+    let roll = |x: &UOp, axis: usize, by: i64| {
+        let n = x.shape()[axis].as_const().unwrap();
+        join(&[part(x, axis, n - by, n), part(x, axis, 0, n - by)], axis)
+    };
+    let rolls = |n: usize| (0..n).fold(x.clone(), |x, _| roll(&x, 1, 3));
+    assert!(same(&value(&simplify(&rolls(7)), &[]), &value(&rolls(7), &[])));
+    assert_eq!(simplify(&rolls(7)), simplify(&roll(&x, 1, 1)));
+    let work = |n: usize| rewrite(&[rolls(n)], &SIMPLIFY).unwrap().visited;
+    assert!(work(400) < 3 * work(200));
+    // What is joined along another axis stays.
+    let crossed = join(&[part(&both, 0, 3, 6), part(&both, 0, 0, 3)], 0);
+    assert!(same(&value(&simplify(&crossed), &[]), &value(&crossed, &[])));
+}
+
+#[test]
 fn folds_with_one_term_are_lookups() {
     let alu = |op, operands: &[&UOp]| UOp::alu(op, &operands.iter().map(|x| (*x).clone()).collect::<Vec<_>>()).unwrap();
     let ids = |count: i64| {

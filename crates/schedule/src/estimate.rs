@@ -27,7 +27,7 @@ pub(crate) const MAX_OUTPUTS: usize = 8;
 /// Contractions of one kernel at most: their sums are in a task's scratch at once.
 pub(crate) const MAX_PRODUCTS: usize = 4;
 /// Operations, counted as a tree, of a value that is computed again: code size, where kernels are small.
-const MAX_REPEATED: u32 = 32;
+pub(crate) const MAX_REPEATED: u32 = 32;
 /// Kernels that one is compared with at most, for each argument: so the work stays linear.
 pub(crate) const MAX_COMPARED: usize = 4;
 /// Ways at most in which the axes of two kernels are taken for the same.
@@ -98,18 +98,20 @@ fn code_of_node(kernel: &Kernel, e: ExprId) -> u32 {
 pub struct Caches {
     /// The second level: rows stay in half of it from one reading to the next.
     pub l2: usize,
+    /// The last level: more is waited for from memory, and some operations hide behind that.
+    pub l3: usize,
 }
 
 impl From<&Target> for Caches {
     fn from(target: &Target) -> Self {
-        Caches { l2: target.l2 }
+        Caches { l2: target.l2, l3: target.l3 }
     }
 }
 
 impl Default for Caches {
     /// Those of the frozen descriptions of CPUs.
     fn default() -> Self {
-        Caches { l2: 1 << 19 }
+        Caches { l2: 1 << 19, l3: 1 << 24 }
     }
 }
 
@@ -117,6 +119,11 @@ impl Caches {
     /// Whether a row stays in a cache beside what is written meanwhile.
     pub(crate) fn holds(self, row_bytes: i64) -> bool {
         row_bytes <= self.l2 as i64 / 2
+    }
+
+    /// Whether so much is read from memory each time.
+    pub(crate) fn stream(self, bytes: i64) -> bool {
+        bytes > self.l3 as i64
     }
 }
 

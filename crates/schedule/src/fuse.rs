@@ -92,12 +92,13 @@ impl Artifact for Cut {}
 
 /// Cuts a graph into kernels.
 pub(crate) fn fuse(graph: &Graph, caches: Caches) -> Cut {
+    let users = graph.users();
     let mut fuse = Fuse {
         graph,
         caches,
-        costs: Costs::of(graph),
+        costs: Costs::of(graph, &users),
         decisions: Vec::new(),
-        users: graph.users(),
+        users,
         roles: FxHashMap::default(),
         wanted: vec![None; graph.len()],
         kernels: vec![Absorbed::default(); graph.len()],

@@ -23,6 +23,7 @@ mod preschedule;
 mod provenance;
 mod quotient;
 mod rangeify;
+mod recentre;
 pub mod schedule_graph;
 mod settle;
 mod shard;

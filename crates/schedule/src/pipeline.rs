@@ -8,6 +8,7 @@ use crate::place::place;
 use crate::preschedule::Purpose;
 use crate::provenance::Rewritten;
 use crate::quotient::postpone_divisions;
+use crate::recentre::recentre;
 use crate::settle::settle;
 use crate::shard::lower_shards;
 use svod_ir::graph::walk::NodeIndex;
@@ -38,6 +39,7 @@ type KernelPass = fn(Kernel, Purpose) -> Kernel;
 
 const KERNEL: &[(Pass, KernelPass)] = &[
     (Pass::Quotient, |kernel, how| if how.strict { kernel } else { postpone_divisions(kernel) }),
+    (Pass::Recentre, |kernel, how| if how.strict { kernel } else { recentre(kernel, how.caches) }),
     (Pass::Settle, |kernel, _| settle(kernel)),
     (Pass::Normalize, |kernel, _| normalize(kernel)),
 ];

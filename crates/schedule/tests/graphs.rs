@@ -10,11 +10,11 @@ use svod_ir::alu::Alu;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::{Graph, UOp};
-use svod_ir::kernel::Monoid;
+use svod_ir::kernel::{Body, Monoid, Stage};
 use svod_ir::size::{BoundVariable, Size};
 use svod_ir::target::Target;
 use svod_schedule::{
-    Item, PreSchedule, Purpose, Schedule, Slot, create_pre_schedule, heuristic, lower, strict_heuristic,
+    Caches, Item, PreSchedule, Purpose, Schedule, Slot, create_pre_schedule, heuristic, lower, strict_heuristic,
 };
 
 fn random(extents: &[i64], seed: u64) -> UOp {
@@ -676,4 +676,26 @@ fn sorts_are_stable_and_total() {
     }
     let equal = UOp::full(Const::f64(DType::F32, 1.5), &shape(&[3001])).unwrap().contiguous().unwrap();
     check(&[equal.argsort(0, true, 5).unwrap()]);
+}
+
+/// Running values of the folds of a variance's kernel, on a machine with a last cache of so many bytes.
+fn running_values(x: &UOp, l3: usize) -> Vec<usize> {
+    let variance = layer_norm(x, &float(1.0), &float(0.0));
+    let graph = Graph::new(&[variance]);
+    let key = GraphKey::new(&graph).unwrap();
+    let how = Purpose { caches: Caches { l3, ..Caches::default() }, ..Purpose::default() };
+    let schedule = create_pre_schedule(&graph, &key, how).unwrap();
+    assert_eq!(schedule.kernels.len(), 1);
+    let carries = |stage: &Stage| match &stage.body {
+        Body::Fold { carries, .. } => Some(carries.len()),
+        _ => None,
+    };
+    schedule.kernels[0].stages.iter().filter_map(carries).collect()
+}
+
+#[test]
+fn deviations_are_summed_where_that_hides_behind_memory() {
+    let x = random(&[8, 64], 3);
+    assert_eq!(running_values(&x, 8 * 64 * 4), [1, 1]);
+    assert_eq!(running_values(&x, 8 * 64 * 4 - 1), [1, 2]);
 }

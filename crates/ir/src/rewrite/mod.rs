@@ -11,6 +11,7 @@
 
 pub mod elementwise;
 pub mod folding;
+pub mod joined;
 pub mod movement;
 pub mod pattern;
 pub mod selection;
@@ -26,6 +27,7 @@ use svod_dtype::DType;
 
 pub use elementwise::{ANY, BITS, FLOATS_REASSOCIATED, INTEGERS, POWERS, SIGNED};
 pub use folding::FOLDING;
+pub use joined::JOINED;
 pub use movement::MOVEMENT;
 pub use pattern::{Bindings, Equation, Pattern};
 pub use selection::SELECTION;
@@ -73,11 +75,12 @@ pub struct RuleSet {
 /// What every graph goes through: exact for every type, NaN, infinities and -0 included; but for [`POWERS`], which
 /// no arithmetic gives exactly.
 pub static SIMPLIFY: LazyLock<RuleSet> =
-    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, ANY, SIGNED, BITS, INTEGERS, POWERS]));
+    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, JOINED, ANY, SIGNED, BITS, INTEGERS, POWERS]));
 
 /// As [`SIMPLIFY`], and what takes factors of zeros for finite, or holds up to rounding.
-pub static SIMPLIFY_FINITE: LazyLock<RuleSet> =
-    LazyLock::new(|| RuleSet::new(&[FOLDING, MOVEMENT, SELECTION, WEIGHTS, ANY, SIGNED, BITS, INTEGERS, POWERS]));
+pub static SIMPLIFY_FINITE: LazyLock<RuleSet> = LazyLock::new(|| {
+    RuleSet::new(&[FOLDING, MOVEMENT, JOINED, SELECTION, WEIGHTS, ANY, SIGNED, BITS, INTEGERS, POWERS])
+});
 
 impl RuleSet {
     /// The rules of these families. Functions are tried first, then equations, in this order.

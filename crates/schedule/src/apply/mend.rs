@@ -4,8 +4,9 @@
 //!
 //! * `sum g exp(x - m)   = sum_b exp(m_b - m) sum g exp(x - m_b)`, where `m` is the maximum of `x`
 //!   (Milakov and Gimelshein 2018);
-//! * `sum (x - m)^2      = sum_b (sum (x - m_b)^2 + n_b (m_b - m)^2)`, for any `m`, where `m_b` is the mean of
-//!   `x` (Chan, Golub and LeVeque 1979);
+//! * `sum (x - m)         = sum_b (r_b + n_b (m_b - m))`, where `r_b = sum (x - m_b)`, for any `m` and `m_b`;
+//! * `sum (x - m)^2       = sum_b (sum (x - m_b)^2 + (m_b - m) (2 r_b + n_b (m_b - m)))`, where `m_b` is near the mean
+//!   of `x`; where nobody sums `x - m`, `r_b` is taken for the 0 that it nearly is (Chan, Golub and LeVeque 1979);
 //! * `first p: x(p) = m  = min over the b with m_b = m of the first p in b: x(p) = m_b`, where `m` is an
 //!   extremum.
 
@@ -32,10 +33,20 @@ enum Mend {
     Nothing,
     /// A sum of exponentials: the maximum of a part and of the whole, and what is subtracted for each.
     Exponentials { maxima: [ExprId; 2], subtracted: [ExprId; 2], exp: Alu },
-    /// A sum of squared deviations: the part's mean, that from which points deviate, and their number.
-    Squares { mean: ExprId, from: ExprId, points: ExprId },
+    /// A sum of deviations.
+    Deviations(Moved),
+    /// A sum of squared deviations, and which running value of the fold sums the deviations.
+    Squares(Moved, Option<usize>),
     /// A first position: the extremum of a part and of the whole.
     Position([ExprId; 2]),
+}
+
+/// By how much a point deviates more from the whole's centre than from the part's, as a difference of two; and the
+/// part's points.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    by: [ExprId; 2],
+    points: ExprId,
 }
 
 /// The running values of the fold `stage` with the statistics that `cut`, of the same points, gives for
@@ -62,7 +73,8 @@ pub(super) fn local(kernel: &mut Kernel, stage: usize, cut: &Cut) -> Option<Vec<
     };
     let statistics = results.iter().enumerate().filter_map(statistic).collect();
     let folded = axes.iter().map(|a| var(kernel, a)).collect();
-    let mut fold = Fold { kernel, cut, statistics, folded };
+    let sums = carries.iter().map(|c| (c.op == Monoid::Sum && c.dtype.is_float()).then_some(c.element)).collect();
+    let mut fold = Fold { kernel, cut, statistics, folded, sums };
     carries.iter().map(|carry| fold.local(carry)).collect()
 }
 
@@ -83,6 +95,8 @@ struct Fold<'k> {
     statistics: Vec<Statistic>,
     /// The axes that it folds.
     folded: Vec<Variable>,
+    /// What each of its running values sums, if it does.
+    sums: Vec<Option<ExprId>>,
 }
 
 /// Where the statistics of a part are read.
@@ -101,7 +115,10 @@ impl Fold<'_> {
         }
         let float = carry.dtype.is_float();
         match carry.op {
-            Monoid::Sum if float => self.squares(carry.element).or_else(|| self.exponentials(carry.element)),
+            Monoid::Sum if float => {
+                let deviations = self.squares(carry.element).or_else(|| self.deviations(carry.element));
+                deviations.or_else(|| self.exponentials(carry.element))
+            }
             Monoid::Min => self.position(carry.element),
             _ => None,
         }
@@ -214,12 +231,30 @@ impl Fold<'_> {
     /// `sum (x - m)^2`.
     fn squares(&mut self, element: ExprId) -> Option<Local> {
         let [deviation, same] = self.binary(Alu::Mul, element)?;
+        if deviation != same {
+            return None;
+        }
+        let (own, moved) = self.centred(deviation)?;
+        let of_them = self.sums.iter().position(|sum| *sum == Some(deviation));
+        let element = self.kernel.exprs.alu(Alu::Mul, &[own, own]);
+        Some(Local { element, mend: Mend::Squares(moved, of_them) })
+    }
+
+    /// `sum (x - m)`.
+    fn deviations(&mut self, element: ExprId) -> Option<Local> {
+        let (element, moved) = self.centred(element)?;
+        Some(Local { element, mend: Mend::Deviations(moved) })
+    }
+
+    /// The deviation from the part's mean in place of one from something else.
+    fn centred(&mut self, deviation: ExprId) -> Option<(ExprId, Moved)> {
         let [x, from] = self.binary(Alu::Sub, deviation)?;
-        let (x, from) = if self.varies(from) { (from, x) } else { (x, from) };
+        let reversed = self.varies(from);
+        let (x, from) = if reversed { (from, x) } else { (x, from) };
         let dtype = self.kernel.exprs.dtype(deviation);
         let of_x = |s: &&Statistic| s.op == Monoid::Sum && s.of == x;
         let sum = *self.statistics.iter().find(of_x)?;
-        if deviation != same || self.varies(from) || !self.statistics_read(x).is_empty() {
+        if self.varies(from) || !self.statistics_read(x).is_empty() {
             return None;
         }
         let points = self.cut.done.points.clone();
@@ -229,9 +264,9 @@ impl Fold<'_> {
             let sum = self.of_part(sum, of);
             self.kernel.exprs.alu(Alu::Div, &[sum, points])
         });
-        let deviation = self.kernel.exprs.alu(Alu::Sub, &[x, mean]);
-        let element = self.kernel.exprs.alu(Alu::Mul, &[deviation, deviation]);
-        Some(Local { element, mend: Mend::Squares { mean: stored, from, points } })
+        let (own, by) = if reversed { ([mean, x], [from, stored]) } else { ([x, mean], [stored, from]) };
+        let own = self.kernel.exprs.alu(Alu::Sub, &own);
+        Some((own, Moved { by, points }))
     }
 
     /// The least `p` at which `x = m`, or `x` is NaN.
@@ -254,9 +289,10 @@ impl Fold<'_> {
 }
 
 impl Local {
-    /// What a part's value is with the statistics of the whole.
-    pub fn mended(&self, kernel: &mut Kernel, part: ExprId) -> ExprId {
+    /// What the value `own` of a part is with the statistics of the whole, in a fold of which `parts` are all values.
+    pub fn mended(&self, kernel: &mut Kernel, own: usize, parts: &[ExprId]) -> ExprId {
         let pool = &mut kernel.exprs;
+        let part = parts[own];
         let dtype = pool.dtype(part);
         match self.mend {
             Mend::Nothing => part,
@@ -273,10 +309,19 @@ impl Local {
                 let same = pool.alu(Alu::Eq, &[of_part, of_whole]);
                 pool.alu(Alu::Where, &[same, part, scaled])
             }
-            Mend::Squares { mean, from, points } => {
-                let moved = pool.alu(Alu::Sub, &[mean, from]);
-                let moved = pool.alu(Alu::Mul, &[moved, moved]);
-                let moved = pool.alu(Alu::Mul, &[points, moved]);
+            Mend::Deviations(Moved { by, points }) => {
+                let by = pool.alu(Alu::Sub, &by);
+                let moved = pool.alu(Alu::Mul, &[points, by]);
+                pool.alu(Alu::Add, &[part, moved])
+            }
+            Mend::Squares(Moved { by, points }, deviations) => {
+                let by = pool.alu(Alu::Sub, &by);
+                let mut moved = pool.alu(Alu::Mul, &[points, by]);
+                if let Some(sum) = deviations.map(|n| parts[n]) {
+                    let twice = pool.alu(Alu::Add, &[sum, sum]);
+                    moved = pool.alu(Alu::Add, &[twice, moved]);
+                }
+                let moved = pool.alu(Alu::Mul, &[by, moved]);
                 pool.alu(Alu::Add, &[part, moved])
             }
             Mend::Position([of_part, of_whole]) => {

@@ -12,7 +12,7 @@
 use super::mend::{Local, local};
 use super::{LARGEST_STEP, STRICT, Scheduled, StageState, Step};
 use crate::contraction;
-use crate::lower::reads;
+use crate::lower::{reads, totalled_in};
 use crate::opt::{Layout, LoopRef};
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
@@ -149,6 +149,10 @@ impl Scheduled {
         }
         let before = self.kernel.stages[stage].clone();
         let place = before.body.inner().iter().position(|a| *a == axis).ok_or("the axis is not folded")?;
+        let wide = match &before.body {
+            Body::Fold { carries, .. } => totalled_in(&self.kernel.exprs, carries),
+            _ => Vec::new(),
+        };
         let (found, along) = match self.same_parts(stage, place, by) {
             Some((cut, found)) => (found, Some(cut)),
             None => {
@@ -162,6 +166,7 @@ impl Scheduled {
         let block = along.map(|c| self.cuts[c].done.block);
         let done = cut_along(&mut self.kernel, stage, axis, by, block)?;
         self.mend(stage, &found);
+        self.widen(stage, &wide);
         self.workspaces.extend(&done.workspaces);
         self.stages[stage].loops = StageState::new(&self.kernel.stages[stage]).loops;
         let parts = self.kernel.stages.len();
@@ -256,10 +261,33 @@ impl Scheduled {
     fn mend(&mut self, stage: usize, found: &[Local]) {
         let Body::Fold { carries, .. } = &self.kernel.stages[stage].body else { return };
         let parts: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
-        let mended: Vec<ExprId> =
-            found.iter().zip(parts).map(|(local, part)| local.mended(&mut self.kernel, part)).collect();
+        let each = found.iter().enumerate();
+        let mended: Vec<ExprId> = each.map(|(own, local)| local.mended(&mut self.kernel, own, &parts)).collect();
         if let Body::Fold { carries, .. } = &mut self.kernel.stages[stage].body {
             carries.iter_mut().zip(mended).for_each(|(c, value)| c.element = value);
         }
+    }
+
+    /// Adds up parts in the types in which totals of such sums are added up.
+    fn widen(&mut self, stage: usize, dtypes: &[DType]) {
+        let Body::Fold { carries, results, .. } = &mut self.kernel.stages[stage].body else { return };
+        let exprs = &mut self.kernel.exprs;
+        let narrow: Vec<ExprId> = carries
+            .iter_mut()
+            .zip(dtypes)
+            .enumerate()
+            .map(|(n, (c, &dtype))| {
+                let own = c.dtype;
+                (c.dtype, c.element) = (dtype, exprs.cast(dtype, c.element));
+                let value = exprs.add(Expr::Carry(n as u8, dtype), dtype);
+                exprs.cast(own, value)
+            })
+            .collect();
+        let old = exprs.clone();
+        let swap = |pool: &mut ExprPool, node: Expr, dtype: DType| match node {
+            Expr::Carry(n, _) => narrow[usize::from(n)],
+            node => pool.add(node, dtype),
+        };
+        *results = exprs.copy_with(&old, results, &|_| None, swap);
     }
 }

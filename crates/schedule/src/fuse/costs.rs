@@ -1,13 +1,14 @@
 //! What values are made of, if they are computed where they are read.
 
 use super::{is_barrier, is_source};
-use crate::estimate::instructions_of;
+use crate::estimate::{MAX_REPEATED, instructions_of};
 use crate::place::is_transfer;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, UOp};
 
-/// Of each node: counted as a tree down to memory and to what never is computed twice, saturating.
+/// Of each node: counted as a tree down to memory and to what never is computed twice, saturating. Memory is also
+/// what its users are expected to find there: what they read at several positions, and takes too long for that.
 pub(super) struct Costs {
     /// Operations that an element takes.
     pub operations: Vec<u32>,
@@ -21,10 +22,18 @@ pub(super) fn elements(value: &UOp) -> i64 {
 }
 
 impl Costs {
-    pub fn of(graph: &Graph) -> Costs {
+    pub fn of(graph: &Graph, users: &[Vec<NodeIndex>]) -> Costs {
         const MANY: u32 = 1 << 20;
         let mut costs =
             Costs { operations: Vec::with_capacity(graph.len()), operands: Vec::with_capacity(graph.len()) };
+        let expected = |costs: &Costs, node: NodeIndex| {
+            let users = &users[node as usize];
+            let moves = |user: &NodeIndex| {
+                let op = graph.nodes()[*user as usize].op();
+                matches!(op, Op::Shrink(_) | Op::Pad(..) | Op::Flip(_) | Op::Permute(_) | Op::Window(..))
+            };
+            costs.operations[node as usize] > MAX_REPEATED && users.len() > 1 && users.iter().any(moves)
+        };
         for (at, (node, sources)) in graph.iter().enumerate() {
             let memory = is_source(node.op()) || is_barrier(node.op()) || is_transfer(graph, at as NodeIndex);
             let own = match node.op() {
@@ -35,10 +44,15 @@ impl Costs {
                 op if op.is_movement() && !matches!(op, Op::Pad(..)) => 0,
                 _ => 1,
             };
-            let below = sources.iter().map(|s| costs.operations[*s as usize]).fold(own, u32::saturating_add);
+            let operations = |s: &NodeIndex| if expected(&costs, *s) { 0 } else { costs.operations[*s as usize] };
+            let below = sources.iter().map(operations).fold(own, u32::saturating_add);
             costs.operations.push(if memory { 0 } else { below.min(MANY) });
             let read = |s: &NodeIndex| {
-                let (bytes, of) = (costs.operands[*s as usize], elements(&graph.nodes()[*s as usize]));
+                let of = elements(&graph.nodes()[*s as usize]);
+                let bytes = match expected(&costs, *s) {
+                    true => of.saturating_mul(graph.nodes()[*s as usize].dtype().bytes() as i64),
+                    false => costs.operands[*s as usize],
+                };
                 // Of what has more elements than are read, a part.
                 let part = (elements(node) as f64 / of.max(1) as f64).min(1.0);
                 if node.op().is_movement() || matches!(node.op(), Op::Take(_) | Op::Gather(_)) {

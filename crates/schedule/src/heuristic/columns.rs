@@ -123,7 +123,7 @@ impl Choice<'_> {
             order.push(at);
         }
         let how = Across { column, together: None };
-        let block = round(n, (n / left.max(1)).clamp(FEWEST_VECTORS * lanes, self.most_columns(&how) / 2), lanes);
+        let block = chunk(n, (n / left.max(1)).clamp(FEWEST_VECTORS * lanes, self.most_columns(&how) / 2), lanes);
         let at = self.at(out, column, 0);
         self.split(at.clone(), block, Tail::Rest);
         let inner = LoopRef { part: 1, ..at.clone() };
@@ -195,7 +195,7 @@ impl Choice<'_> {
         let most = self.most_columns(how);
         let fewest = (FEWEST_VECTORS * lanes).min(round_up(n, lanes));
         let each = if first.is_some() { most } else { n / left.max(1) };
-        let block = round(n, each.clamp(fewest, most.max(fewest)), lanes);
+        let block = chunk(n, each.clamp(fewest, most.max(fewest)), lanes);
         let at = self.at(out, column, 0);
         self.split(at.clone(), block, Tail::Rest);
         if left > 1 && serial.is_empty() {
@@ -271,4 +271,16 @@ impl Choice<'_> {
         self.bind(rows, To::Unroll);
         self.bind(vector, To::Vector);
     }
+}
+
+/// Columns of a chunk, of about `each`: an equal share, or whole vectors, so many that fewer vectors than there are
+/// chunks are left over. Those are read vector by vector, across memory.
+fn chunk(n: i64, each: i64, lanes: i64) -> i64 {
+    let share = round(n, each, lanes);
+    if n % share == 0 {
+        return share;
+    }
+    let vectors = (n / lanes).max(1);
+    let chunks = ((n + each - 1) / each).clamp(1, vectors);
+    vectors / chunks * lanes
 }

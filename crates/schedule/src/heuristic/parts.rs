@@ -30,7 +30,11 @@ impl Choice<'_> {
         let long: Vec<usize> = (0..k.stages.len()).filter(|s| points(*s) >= LONG).collect();
         let few = |s: &usize| {
             let fold = matches!(&k.stages[*s].body, Body::Fold { emit: Emit::Last, .. }) && k.is_plain_fold(*s);
-            fold && product(k, &k.stages[*s].over) < FEW_RESULTS && recognise(k, *s).is_none()
+            let few = match self.narrow_columns(*s) {
+                Some(_) => self.fewest_wide(*s),
+                None => FEW_RESULTS,
+            };
+            fold && product(k, &k.stages[*s].over) < few && recognise(k, *s).is_none()
         };
         if self.strict || long.is_empty() || !long.iter().all(few) {
             return false;
@@ -93,10 +97,11 @@ impl Choice<'_> {
         let kernel = only(&cut.kernel, stages);
         let mut inner = Choice { kernel: &kernel, opts: Vec::new(), ..*self };
         let last = stages.len() - 1;
-        if cut.writes(stages[last]) {
-            inner.stage(last);
-        } else {
-            inner.stage_of_row(last, &kernel.stages[last].over, None);
+        let part = stages[last] >= self.kernel.stages.len();
+        match cut.writes(stages[last]) {
+            _ if part && inner.narrow_parts() => {}
+            true => inner.stage(last),
+            false => _ = inner.stage_of_row(last, &kernel.stages[last].over, None),
         }
         self.opts.append(&mut inner.opts);
     }

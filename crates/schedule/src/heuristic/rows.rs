@@ -31,6 +31,8 @@ const UNROLLED: u32 = 320;
 const SHORT: i64 = 12;
 /// Vectors whose long chains of operations are computed side by side.
 const CHAINS: i64 = 4;
+/// Accumulators in registers that additions need not wait for, beside what they add.
+pub(super) const ACCUMULATORS: i64 = 8;
 /// Instructions of a map at least for which more code is worth the time to compile it.
 const WORTH_MORE_CODE: i64 = 1 << 18;
 /// Rows that read something for which a copy that lies better is worth making.
@@ -410,7 +412,7 @@ fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
 pub(super) fn unrolled(k: &Kernel, stage: usize) -> i64 {
     let room = (UNROLLED / code_of_stage(k, &k.stages[stage]).max(1)).clamp(1, 4).next_power_of_two() as i64;
     match &k.stages[stage].body {
-        Body::Fold { carries, .. } => (room.min(4) / carries.len().max(1) as i64).max(1),
+        Body::Fold { carries, .. } => room.min(1 << (ACCUMULATORS / carries.len().max(1) as i64).max(1).ilog2()),
         _ => room.min(4),
     }
 }

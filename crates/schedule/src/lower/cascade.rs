@@ -4,15 +4,18 @@
 //! cascade of two levels loses about 2 √n: an accumulator takes the numbers of one block, and its
 //! sum is added to a total where the block ends. With the lanes of a vectorized fold that makes
 //! sums as accurate as pairwise ones. See Higham, The accuracy of floating point summation (1993).
+//!
+//! Sums of numbers far from zero are all off in one direction, by up to an eighth of a unit for each
+//! addition: totals of binary32 are binary64, which costs something only at the end of a block.
 
-use super::fold::{Accumulators, entered, points};
+use super::fold::{Accumulators, entered, places, points, rounds};
 use super::{Lowerer, Nest};
 use crate::apply::{LoopState, Runs};
+use svod_dtype::DType;
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, Mem};
+use svod_ir::expr::{Expr, ExprPool, Mem};
 use svod_ir::kernel::{AxisId, Carry, Monoid};
 use svod_ir::lowered::Stmt;
-use svod_ir::size::Size;
 
 /// Additions that one accumulator takes without a cascade.
 pub(crate) const LONGEST_SUM: i64 = 128;
@@ -35,6 +38,18 @@ pub(crate) fn cascades(carries: &[Carry]) -> bool {
     carries.iter().any(long) && carries.iter().all(Carry::is_plain)
 }
 
+/// The types in which long sums, or sums of parts, of carries are added up. Products of two operands differ, so that
+/// those stay.
+pub(crate) fn totalled_in(exprs: &ExprPool, carries: &[Carry]) -> Vec<DType> {
+    let products = are_products(exprs, carries);
+    let wide = |c: &Carry| !products && c.op == Monoid::Sum && c.dtype == DType::F32;
+    carries.iter().map(|c| if wide(c) { DType::F64 } else { c.dtype }).collect()
+}
+
+fn are_products(exprs: &ExprPool, carries: &[Carry]) -> bool {
+    carries.iter().all(|c| matches!(exprs.get(c.element), Expr::Alu(Alu::Mul, _)))
+}
+
 impl Lowerer<'_> {
     /// The cascade that the loops of a fold allow, if it is worth one: at the loop that leaves the
     /// fewest additions to its busiest accumulator. Inside of a kept loop there, each of whose rounds then has
@@ -55,8 +70,8 @@ impl Lowerer<'_> {
             .collect();
         let product = |of: &[i64]| of.iter().fold(1, |n: i64, r| n.saturating_mul(*r));
         let total = product(&rounds);
-        let of_products = |c: &Carry| matches!(self.s.kernel.exprs.get(c.element), Expr::Alu(Alu::Mul, _));
-        let longest = if carries.iter().all(of_products) { LONGEST_SUM_OF_PRODUCTS } else { LONGEST_SUM };
+        let exprs = &self.s.kernel.exprs;
+        let longest = if are_products(exprs, carries) { LONGEST_SUM_OF_PRODUCTS } else { LONGEST_SUM };
         if total <= longest {
             return None;
         }
@@ -76,7 +91,10 @@ impl Lowerer<'_> {
         }
         let at = &nest.loops[position];
         let at = (at.axis, at.part);
-        let totals = self.allocate(nest, carries, loops.to_vec(), false, ["_total", "_total_tail", ""]);
+        let dtypes = totalled_in(exprs, carries);
+        // A block's sums side by side become one first: fewer totals, that need not leave their registers.
+        let of_totals = loops.iter().filter(|l| !(l.0.rfactor && own(l))).cloned().collect();
+        let totals = self.allocate(nest, dtypes, of_totals, false, ["_total", "_total_tail", ""]);
         Some(Cascade { position, at, totals })
     }
 
@@ -90,24 +108,25 @@ impl Lowerer<'_> {
     ) -> Vec<Stmt> {
         let mut body = Vec::new();
         for ((parts, inner), (wholes, all)) in acc.sets().zip(totals.sets()) {
-            body.extend(self.over(nest.stage, &inner, &mut |this, at| {
-                let counter = |l: &LoopState| {
-                    let inside = inner.iter().position(|(i, _)| (i.axis, i.part) == (l.axis, l.part));
-                    inside.map_or_else(|| entered(nest, l), |i| at[i].clone())
-                };
-                let mut place: Vec<Size> = all.iter().map(|(l, _)| counter(l)).collect();
-                if place.is_empty() {
-                    place.push(Size::ZERO);
-                }
-                let [from, to] = [at, &place].map(|at| this.indices(at));
-                let add = |((part, whole), carry): ((&_, &_), &Carry)| {
+            let place_in = |of: &[(LoopState, u64)], l: &LoopState| {
+                of.iter().position(|(i, _)| (i.axis, i.part) == (l.axis, l.part))
+            };
+            let kept: Vec<(LoopState, u64)> =
+                inner.iter().filter(|(l, _)| place_in(&all, l).is_some()).cloned().collect();
+            body.extend(self.over(nest.stage, &kept, &mut |this, at| {
+                let counter = |l: &LoopState| place_in(&kept, l).map(|i| at[i].clone());
+                let from = places(&inner, |l, n| counter(l).map_or_else(|| rounds(n), |at| vec![at]));
+                let to = places(&all, |l, _| vec![counter(l).unwrap_or_else(|| entered(nest, l))]).swap_remove(0);
+                let to = this.indices(&to);
+                let add = |(((part, whole), carry), dtype): (((&_, &_), &Carry), &DType)| {
+                    let part = this.tree(carry, carry.dtype, *part, &from);
                     let pool = &mut this.phase.exprs;
-                    let part = pool.load(carry.dtype, Mem::Temp(*part, 0), &from);
-                    let old = pool.load(carry.dtype, Mem::Temp(*whole, 0), &to);
+                    let part = pool.cast(*dtype, part);
+                    let old = pool.load(*dtype, Mem::Temp(*whole, 0), &to);
                     let value = pool.alu(carry.op.alu().unwrap_or(Alu::Add), &[old, part]);
                     Stmt::Store { to: Mem::Temp(*whole, 0), index: to.clone(), value, valid: None }
                 };
-                parts.iter().zip(wholes).zip(carries).map(add).collect()
+                parts.iter().zip(wholes).zip(carries).zip(&totals.dtypes).map(add).collect()
             }));
         }
         body

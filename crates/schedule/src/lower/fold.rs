@@ -21,6 +21,8 @@ use svod_ir::size::{Size, Variable};
 pub(super) struct Accumulators {
     /// The loops that index them, outermost first, with their number of rounds.
     pub(super) loops: Vec<(LoopState, u64)>,
+    /// The type in which each carry is accumulated.
+    pub(super) dtypes: Vec<DType>,
     /// One temporary a carry.
     pub(super) temps: Vec<TempId>,
     /// One scalar (per kept loop) temporary a carry, for tails of a vector loop.
@@ -69,7 +71,8 @@ impl Lowerer<'_> {
         if self.walks_a_line(nest) {
             return self.line(nest, carries, linked);
         }
-        Ok(self.allocate(nest, carries, loops, linked, ["_acc", "_tail", "_new"]))
+        let dtypes = carries.iter().map(|c| c.dtype).collect();
+        Ok(self.allocate(nest, dtypes, loops, linked, ["_acc", "_tail", "_new"]))
     }
 
     /// Whether a fold is a scan with kept loops inside it.
@@ -128,14 +131,15 @@ impl Lowerer<'_> {
         };
         let (temps, news) = (temps("_acc"), if linked { temps("_new") } else { Vec::new() });
         let line = axes.into_iter().map(|a| (a, nest.env[&a].base.clone())).collect();
-        Ok(Accumulators { loops: Vec::new(), temps, tails: Vec::new(), news, line })
+        let dtypes = carries.iter().map(|c| c.dtype).collect();
+        Ok(Accumulators { loops: Vec::new(), dtypes, temps, tails: Vec::new(), news, line })
     }
 
-    /// Accumulators over `loops`; `suffixes` end the names of the three kinds.
+    /// Accumulators of some types over `loops`; `suffixes` end the names of the three kinds.
     pub(super) fn allocate(
         &mut self,
         nest: &Nest,
-        carries: &[Carry],
+        dtypes: Vec<DType>,
         loops: Vec<(LoopState, u64)>,
         linked: bool,
         suffixes: [&str; 3],
@@ -150,8 +154,8 @@ impl Lowerer<'_> {
         let kept = shape_of(&mut loops.iter().filter(|(l, _)| !l.rfactor));
         let name = self.s.kernel.stages[nest.stage].name.clone();
         let mut temps = |suffix: &str, shape: &[Size]| -> Vec<TempId> {
-            let new = |c: &Carry| self.temp(format!("{name}{suffix}"), c.dtype, shape.to_vec(), home);
-            carries.iter().map(new).collect()
+            let new = |dtype: &DType| self.temp(format!("{name}{suffix}"), *dtype, shape.to_vec(), home);
+            dtypes.iter().map(new).collect()
         };
         let has_tail = loops.iter().any(|(l, _)| l.rfactor && l.runs == Runs::Vector);
         Accumulators {
@@ -159,6 +163,7 @@ impl Lowerer<'_> {
             tails: if has_tail { temps(suffixes[1], &kept) } else { Vec::new() },
             news: if linked { temps(suffixes[2], &whole) } else { Vec::new() },
             loops,
+            dtypes,
             line: Vec::new(),
         }
     }
@@ -171,12 +176,12 @@ impl Lowerer<'_> {
         }
         for (temps, over) in acc.sets() {
             body.extend(self.over(nest.stage, &over, &mut |this, at| {
-                let store = |(t, c): (&TempId, &Carry)| {
-                    let value = this.phase.exprs.constant(c.op.identity(c.dtype));
+                let store = |((t, c), dtype): ((&TempId, &Carry), &DType)| {
+                    let value = this.phase.exprs.constant(c.op.identity(*dtype));
                     let index = this.indices(at);
                     Stmt::Store { to: Mem::Temp(*t, 0), index, value, valid: None }
                 };
-                temps.iter().zip(carries).map(store).collect()
+                temps.iter().zip(carries).zip(&acc.dtypes).map(store).collect()
             }));
         }
         body
@@ -428,42 +433,55 @@ impl Lowerer<'_> {
         acc: &Accumulators,
         lanes: Option<&Variable>,
     ) -> ExprId {
-        let mut points: Vec<Vec<Size>> = vec![Vec::new()];
-        for (l, n) in &acc.loops {
-            let choices: Vec<Size> = if !l.rfactor {
-                vec![entered(nest, l)]
-            } else if let (Runs::Vector, Some(var)) = (l.runs, lanes) {
-                vec![Size::from(var)]
-            } else {
-                (0..*n).map(|c| Size::from(c as i64)).collect()
-            };
-            let extended = points.iter().flat_map(|p| choices.iter().map(|c| p.iter().chain([c]).cloned().collect()));
-            points = extended.collect();
+        let points = places(&acc.loops, |l, n| match lanes {
+            _ if !l.rfactor => vec![entered(nest, l)],
+            Some(var) if l.runs == Runs::Vector => vec![Size::from(var)],
+            _ => rounds(n),
+        });
+        let dtype = acc.dtypes[i];
+        let mut value = self.tree(carry, dtype, acc.temps[i], &points);
+        let Some(op) = carry.op.alu() else { return value };
+        if let Some(lanes) = lanes {
+            let zero = Size::from(0);
+            value = self.phase.exprs.add(Expr::Lanes { op, lanes: lanes.clone(), value }, dtype);
+            let kept: Vec<Size> = acc.loops.iter().filter(|(l, _)| !l.rfactor).map(|(l, _)| entered(nest, l)).collect();
+            let index = self.indices(if kept.is_empty() { std::slice::from_ref(&zero) } else { &kept });
+            let tail = self.phase.exprs.load(dtype, Mem::Temp(acc.tails[i], 0), &index);
+            value = self.phase.exprs.alu(op, &[value, tail]);
         }
-        if acc.loops.is_empty() {
-            points = vec![vec![Size::from(0)]];
-        }
-        let mut values: Vec<ExprId> = Vec::new();
-        for point in points {
-            let index = self.indices(&point);
-            values.push(self.phase.exprs.load(carry.dtype, Mem::Temp(acc.temps[i], 0), &index));
+        self.phase.exprs.cast(carry.dtype, value)
+    }
+
+    /// The accumulators of a carry at some places, combined as a tree.
+    pub(super) fn tree(&mut self, carry: &Carry, dtype: DType, temp: TempId, places: &[Vec<Size>]) -> ExprId {
+        let mut values: Vec<ExprId> = Vec::with_capacity(places.len());
+        for place in places {
+            let index = self.indices(place);
+            values.push(self.phase.exprs.load(dtype, Mem::Temp(temp, 0), &index));
         }
         let Some(op) = carry.op.alu() else { return values[0] };
         while values.len() > 1 {
             let pair = |pair: &[ExprId]| if pair.len() == 2 { self.phase.exprs.alu(op, pair) } else { pair[0] };
             values = values.chunks(2).map(pair).collect();
         }
-        let mut value = values[0];
-        if let Some(lanes) = lanes {
-            let zero = Size::from(0);
-            value = self.phase.exprs.add(Expr::Lanes { op, lanes: lanes.clone(), value }, carry.dtype);
-            let kept: Vec<Size> = acc.loops.iter().filter(|(l, _)| !l.rfactor).map(|(l, _)| entered(nest, l)).collect();
-            let index = self.indices(if kept.is_empty() { std::slice::from_ref(&zero) } else { &kept });
-            let tail = self.phase.exprs.load(carry.dtype, Mem::Temp(acc.tails[i], 0), &index);
-            value = self.phase.exprs.alu(op, &[value, tail]);
-        }
-        value
+        values[0]
     }
+}
+
+/// Where accumulators over some loops are, at the points of each loop that `choices` gives.
+pub(super) fn places(loops: &[(LoopState, u64)], choices: impl Fn(&LoopState, u64) -> Vec<Size>) -> Vec<Vec<Size>> {
+    if loops.is_empty() {
+        return vec![vec![Size::ZERO]];
+    }
+    loops.iter().fold(vec![Vec::new()], |places, (l, n)| {
+        let choices = choices(l, *n);
+        places.iter().flat_map(|p| choices.iter().map(|c| p.iter().chain([c]).cloned().collect())).collect()
+    })
+}
+
+/// The points of a loop of so many rounds.
+pub(super) fn rounds(n: u64) -> Vec<Size> {
+    (0..n).map(|c| Size::from(c as i64)).collect()
 }
 
 /// The points that loop `i` of a nest covers at most.

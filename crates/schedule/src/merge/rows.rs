@@ -150,11 +150,11 @@ impl Pair<'_> {
                 }
             }
         }
-        let row_bytes = self.row_bytes(&shared, &pairs);
+        let (row_bytes, across) = self.row_bytes(&shared, &pairs);
         let whole = pairs.len() == self.rows[0].len() && pairs.len() == self.rows[1].len();
         let points = self.rows_count(&pairs);
         // Folds of few results are cut in parts, whose size is chosen so that they fit.
-        let parts = whole && points < FEWEST_ROWS;
+        let parts = whole && points < if across { COLUMNS } else { FEWEST_ROWS };
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
         let parallel = points >= FEWEST_ROWS || whole || self.points() <= ONE_TASK;
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
@@ -194,10 +194,10 @@ impl Pair<'_> {
         of(&self.first.kernel).max(of(&self.second.kernel))
     }
 
-    /// Bytes that a row, or a few side by side, have of what is shared.
-    fn row_bytes(&self, shared: &[NodeIndex], pairs: &[(AxisId, AxisId)]) -> i64 {
+    /// Bytes that a row, or a few side by side, have of what is shared; whether rows lie side by side.
+    fn row_bytes(&self, shared: &[NodeIndex], pairs: &[(AxisId, AxisId)]) -> (i64, bool) {
         let second = &self.second.kernel;
-        let mut total = 0i64;
+        let (mut total, mut any_across) = (0i64, false);
         for (p, index) in &self.reads[1] {
             let node = self.second.params[p.index()];
             if !shared.contains(&node) {
@@ -209,11 +209,12 @@ impl Pair<'_> {
             let inner = axes.iter().filter(|a| !row(a) && index.iter().any(|e| names(*e, a)));
             let count = inner.map(|a| extent(second, *a)).fold(1, i64::saturating_mul);
             let across = count > 1 && index.last().is_some_and(|e| axes.iter().any(|a| row(a) && names(*e, a)));
+            any_across |= across;
             let side = if across { COLUMNS } else { 1 };
             let each = second.params[p.index()].dtype.bytes() as i64;
             total = total.max(count.saturating_mul(side).saturating_mul(each));
         }
-        total
+        (total, any_across)
     }
 }
 
