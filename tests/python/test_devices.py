@@ -262,3 +262,12 @@ def test_a1_threads_run_shared_plans_over_two_devices():
             np.testing.assert_allclose(own.outputs[0].numpy(), (a + 1) * 2, rtol=1e-6)
 
     in_threads(work)
+
+
+def test_c8_functions_read_copies_of_files(tmp_path):
+    """Issue 6: a file is read-only, and where it is already it may be moved to."""
+    numbers = np.arange(12, dtype=np.float32).reshape(3, 4)
+    numbers.tofile(tmp_path / "numbers")
+    x = svod.empty(3, 4, device=f"DISK:{tmp_path / 'numbers'}")
+    assert svod.custom(lambda a: a * 2, x).tolist() == (numbers * 2).tolist()
+    assert x.to(x.device).device == x.device

@@ -716,3 +716,25 @@ def test_c8_functions_read_what_lies_whole_on_each_device_once() -> None:
     assert len(calls) == 1
     with pytest.raises(svod.DeviceError, match="copy it to one, with `to`"):
         svod.custom(doubled, x.shard(["CPU", "CPU:1"], 0), x)
+
+
+SYMBOLIC_PARTS = {
+    "twice": lambda x, s, n: (svod.cat([s, s], 0), lambda v: np.concatenate([v, v])),
+    "three times": lambda x, s, n: (svod.cat([s, s, s], 0), lambda v: np.concatenate([v, v, v])),
+    "half and whole": lambda x, s, n: (svod.cat([s[: n // 2], s], 0), lambda v: np.concatenate([v[: len(v) // 2], v])),
+    "every second": lambda x, s, n: (x[::2].shard(["CPU", "CPU:1"], 0) + 1, lambda v: v[::2] + 1),
+    "half": lambda x, s, n: (x[: n // 2].shard(["CPU", "CPU:1"], 0) + 1, lambda v: v[: len(v) // 2] + 1),
+    "anew": lambda x, s, n: (s[::2].shard(["CPU", "CPU:1"], 0) + 1, lambda v: v[::2] + 1),
+}
+
+
+@pytest.mark.parametrize("what", SYMBOLIC_PARTS)
+def test_e6_parts_of_symbolic_extents_that_are_shares_themselves(what: str) -> None:
+    n = svod.Variable("n", 1, 37)
+    x = svod.empty(n, 3)
+    made, expected = SYMBOLIC_PARTS[what](x, x.shard(["CPU", "CPU:1"], 0), n)
+    plan = made.prepare(inputs=[x])
+    for rows in (1, 2, 3, 7, 36, 37):
+        value = np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)
+        plan.execute(value)
+        assert plan.outputs[0].tolist() == expected(value).tolist()

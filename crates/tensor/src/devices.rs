@@ -45,9 +45,15 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// A device that there is not, or that cannot be written.
+    /// A device that there is not, or another one that cannot be written.
     pub fn to(&self, device: &str) -> Result<Tensor> {
-        Ok(Tensor::from_uop(self.uop().copy_to(&device_named("to", device)?)?))
+        let node = self.uop();
+        let spec: DeviceSpec = device.parse()?;
+        // Also where nothing can be written.
+        if node.device().is_some_and(|own| own.name() == spec.to_string()) {
+            return Ok(Tensor::from_uop(node));
+        }
+        Ok(Tensor::from_uop(node.copy_to(&device_named("to", device)?)?))
     }
 
     /// The value spread over devices: cut along an axis into one part for each, or whole on each of them

@@ -473,43 +473,75 @@ fn make_remainder(terms: &[Term]) -> Rewritten {
 /// k*(x//c) + k*((x+1)//c) + … + k*((x+c-1)//c) => k*x
 /// k*x - k*((x+i)//c) - …                      => k*((x+j)//c) + …    with the other shares, if they are fewer
 /// ```
+///
+/// The whole may be a quotient itself, y//m, whose shares are (y + i*m)//(m*c).
 fn join_shares(terms: &[Term]) -> Rewritten {
     let has_quotient = |t: &&Term| t.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..)));
-    // One quotient alone is no whole, and what is made below are single ones.
     let quotients = terms.iter().filter(has_quotient).count();
     for term in terms {
         for factor in &term.factors {
-            let Atom::FloorDiv(x, c) = factor else { continue };
-            let Some(c) = c.as_const().filter(|c| (2..=MAX_SHARES).contains(c)) else { continue };
+            let Atom::FloorDiv(x, divisor) = factor else { continue };
+            let Some(divisor) = divisor.as_const().filter(|d| (2..=MAX_SHARES).contains(d)) else { continue };
             let Some((constant, _)) = x.split_constant() else { continue };
-            let (whole, scale) = (combine(x, &constant.into(), -1), term.without(factor));
-            let Ok(opposite) = scale.times(-1, &[]) else { continue };
-            let mut next = terms.to_vec();
-            // All of the whole, taken out, where it is there.
-            let is_less = whole.expr_terms().iter().all(|t| taken(&mut next, t, &opposite));
-            if !is_less {
-                next = terms.to_vec();
-            }
-            if !is_less && quotients < 2 {
-                continue;
-            }
-            let share = |i: i64| divide::floordiv(&combine(&whole, &i.into(), 1), &c.into());
-            let (found, missing): (Vec<Size>, Vec<Size>) =
-                (0..c).map(share).partition(|s| s.as_term().is_some_and(|s| taken(&mut next, &s, &scale)));
-            match is_less {
-                false if missing.is_empty() => return Some(with_multiple(next, &scale, &whole)),
-                true if missing.len() <= found.len() => {
-                    let mut others = Ok(next);
-                    for share in &missing {
-                        others = others.and_then(|terms| with_multiple(terms, &opposite, share));
-                    }
-                    return Some(others);
+            let scale = term.without(factor);
+            // One quotient alone is no whole, nor a whole less a share if it is a quotient itself.
+            let most = if quotients < 2 { 1 } else { divisor / 2 };
+            for m in (1..=most).filter(|m| divisor % m == 0) {
+                let first = combine(x, &(constant - constant.rem_euclid(m)).into(), -1);
+                let joined = join_shares_of(terms, &scale, &first, (m, divisor / m), quotients);
+                if joined.is_some() {
+                    return joined;
                 }
-                _ => {}
             }
         }
     }
     None
+}
+
+/// The shares of `first//m` among `quotients` ones, which are multiplied by `scale`.
+fn join_shares_of(terms: &[Term], scale: &Term, first: &Size, (m, shares): (i64, i64), quotients: usize) -> Rewritten {
+    let whole = if m == 1 { first.clone() } else { divide::floordiv(first, &m.into()) };
+    if whole.expr_terms().is_empty() {
+        return None;
+    }
+    let opposite = scale.times(-1, &[]).ok()?;
+    let mut next = terms.to_vec();
+    // All of the whole, taken out, where it is there.
+    let is_less = whole.expr_terms().iter().all(|t| lessened(&mut next, t, &opposite));
+    if !is_less {
+        if quotients < 2 {
+            return None;
+        }
+        next = terms.to_vec();
+    }
+    let share = |i: i64| divide::floordiv(&combine(first, &(i * m).into(), 1), &(m * shares).into());
+    let (found, missing): (Vec<Size>, Vec<Size>) =
+        (0..shares).map(share).partition(|s| s.as_term().is_some_and(|s| taken(&mut next, &s, scale)));
+    match is_less {
+        false if missing.is_empty() => Some(with_multiple(next, scale, &whole)),
+        true if !found.is_empty() && missing.len() <= found.len() => {
+            let mut others = Ok(next);
+            for share in &missing {
+                others = others.and_then(|terms| with_multiple(terms, &opposite, share));
+            }
+            Some(others)
+        }
+        _ => None,
+    }
+}
+
+/// Takes `scale * term` from a multiple of it with the same sign in `terms`, and says whether there was one.
+fn lessened(terms: &mut [Term], term: &Term, scale: &Term) -> bool {
+    let Ok(wanted) = term.times(scale.coefficient, &scale.factors) else { return false };
+    let (sign, least) = (wanted.coefficient.signum(), wanted.coefficient.unsigned_abs());
+    let is_more = |t: &Term| t.coefficient.signum() == sign && t.coefficient.unsigned_abs() >= least;
+    match terms.iter_mut().find(|t| t.factors == wanted.factors).filter(|t| is_more(t)) {
+        Some(found) => {
+            found.coefficient -= wanted.coefficient;
+            true
+        }
+        None => false,
+    }
 }
 
 /// Removes `scale * term` from `terms`, and says whether it was there.

@@ -348,3 +348,16 @@ fn shares_of_a_whole_are_within_it() {
     }
     assert!(!(size("z//2") + 1).surely_le(&size("z")));
 }
+
+#[test]
+fn shares_of_what_is_a_share_make_it_whole() {
+    let wholes = ["n//2", "(n + 1)//2", "(n + 2)//3", "min(n, m)", "n*2", "max(n - 3, 0)//2"];
+    for whole in wholes.map(size) {
+        for parts in 2..7i64 {
+            let share = |i: i64| (&whole + (parts - 1 - i)).floordiv(parts);
+            assert_eq!((0..parts).map(share).sum::<Size>(), whole, "{parts} parts of {whole}");
+        }
+    }
+    check("n*2 - (n + 1)//2", "n + n//2");
+    assert_eq!(size("(n + 1)//2").until(&size("n*2")), size("n + n//2"));
+}
