@@ -193,3 +193,21 @@ def test_arrays_are_interleaved_in_vectors(dtype: Any, width: int) -> None:
         np.testing.assert_array_equal(joined[:, start:-1].contiguous().numpy(), expected[:, start:-1])
     if width != 3 and dtype != np.bool_:
         assert "gather" not in plan.kernels[0].source
+
+
+def test_rows_that_are_set_one_after_the_other_meet_in_few_kernels() -> None:
+    steps, extent = 200, 16
+    x = draw(steps, extent)
+    t, out, h = svod.Tensor(x), svod.zeros(steps, extent), svod.zeros(extent)
+    expected, state = np.zeros_like(x), np.zeros(extent, np.float32)
+    for step in range(steps):
+        h = (h + t[step]) * 0.5
+        out[step] = h
+        state = (state + x[step]) * np.float32(0.5)
+        expected[step] = state
+    plan = svod.prepare(out)
+    # No row is copied to all rows before they meet.
+    of_all = [kernel for kernel in plan.kernels if kernel.buffers[-1][1] == steps * extent]
+    assert len(of_all) <= 4
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), expected)

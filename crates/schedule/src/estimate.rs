@@ -14,9 +14,12 @@ use svod_ir::kernel::{Kernel, Stage};
 use svod_ir::lowered::cost::slots_of;
 use svod_ir::target::Target;
 
-/// Nodes of one kernel at most, twice as many with movements; operations of kernels that become one. Bounds
+/// Nodes of one kernel at most, without movements; operations of kernels that become one. Bounds
 /// code size, and the depth of every walk inside a kernel.
 pub(crate) const MAX_NODES: usize = 192;
+/// Nodes of one kernel at most, with movements, of which each operation has several: a pad without room would be
+/// copied to memory, at its full size.
+pub(crate) const MAX_MOVED: usize = 4 * MAX_NODES;
 /// Vector instructions for a point of a kernel at most: bounds the time that LLVM takes for a kernel,
 /// which is some 20 µs each. A cut costs memory traffic worth some tens of them.
 pub(crate) const MAX_CODE: u32 = 400;

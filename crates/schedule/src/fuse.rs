@@ -13,7 +13,8 @@
 //! * a contraction whose operand is rows of weights made from another contraction takes those rows,
 //!   and the other contraction, into its kernel ([`chain`]);
 //! * a copy between devices reads and writes memory;
-//! * a kernel never has more than [`MAX_NODES`] nodes, nor more than [`MAX_CODE`] instructions a point.
+//! * a kernel never has more than [`MAX_NODES`] nodes, or [`MAX_MOVED`] with movements, nor more than [`MAX_CODE`]
+//!   instructions a point.
 
 mod access;
 mod chain;
@@ -23,7 +24,7 @@ mod shapes;
 pub(crate) use shapes::merged;
 
 use crate::estimate::{
-    COLUMNS, Caches, Decision, Estimate, FEWEST_ROWS, MAX_CODE, MAX_NODES, ONE_TASK, Repeated, Verdict,
+    COLUMNS, Caches, Decision, Estimate, FEWEST_ROWS, MAX_CODE, MAX_MOVED, MAX_NODES, ONE_TASK, Repeated, Verdict,
 };
 use crate::place::is_transfer;
 use access::{Access, Dim, Reads, Wanted, exact_dim};
@@ -343,7 +344,7 @@ impl Fuse<'_> {
         if is_transfer(self.graph, node) || (is_barrier(value.op()) && !matches!(value.op(), Op::Reduce(..))) {
             return Fate::Realize;
         }
-        if passes_on(value.op()) && kernel.nodes < 2 * MAX_NODES {
+        if passes_on(value.op()) && kernel.nodes < MAX_MOVED {
             return Fate::Inline;
         }
         let wide = value.rank() > 60 || kernel.extents.len() > 56;

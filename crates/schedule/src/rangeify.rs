@@ -3,7 +3,7 @@
 //! A node is evaluated at an index, one expression per dimension ([`Context`]). Elementwise
 //! operations pass it on; movement operations change it and vanish; a reduction or staged value
 //! becomes a stage of its own that the index then reads; memory becomes a load. Depth is bounded by
-//! [`crate::estimate::MAX_NODES`], so the walk recurses.
+//! [`crate::estimate::MAX_MOVED`], so the walk recurses.
 
 mod chains;
 mod index;
