@@ -139,10 +139,8 @@ def page(rows: list[Row], options: argparse.Namespace) -> str:
     mean = exp(sum(log(row.ratio) for row in rows) / len(rows)) if rows else 1.0
     leads = [row.name for row in sorted(rows, key=lambda row: row.ratio) if row.ratio < LEAD]
     lines = [
-        "# A search beside the heuristic\n",
-        f"`python benches/beam.py --width {options.width} --limit {options.limit} --output {options.output}`, "
-        f"{time.strftime('%Y-%m-%d')}\n",
-        f"{report.machine(options.threads)}, svod {importlib.metadata.version('svod')}. {' '.join(NOTES.split())}\n",
+        report.heading("A search beside the heuristic", options.threads, f"svod {importlib.metadata.version('svod')}"),
+        f"{' '.join(NOTES.split())}\n",
         "| case | kernels changed | heuristic ms | beam ms | beam / heuristic | search s |",
         "|---|---:|---:|---:|---:|---:|",
         *map(str, rows),

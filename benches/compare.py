@@ -18,8 +18,6 @@ import argparse
 import importlib.metadata
 import os
 import signal
-import sys
-import time
 from pathlib import Path
 
 import limits
@@ -62,7 +60,7 @@ def head(options: argparse.Namespace, absent: dict[str, str], bounds: limits.Lim
     packages = {package for system in present for package in SYSTEMS[system].packages[:1]}
     versions = [f"{package} {importlib.metadata.version(package)}" for package in sorted(packages)]
     lines = [
-        f"`python benches/compare.py {' '.join(sys.argv[1:])}`, {time.strftime('%Y-%m-%d')}\n",
+        f"{report.command()}\n",
         f"{report.machine(options.threads)}\n",
         f"{', '.join(versions)}\n",
         f"{bounds}\n",

@@ -127,10 +127,11 @@ def main() -> None:
     machine = rows[-1][1]["machine"]
     head = "\n".join(
         [
-            "# Estimates beside measured times\n",
-            f"`python benches/estimates.py --output {options.output}`, {time.strftime('%Y-%m-%d')}\n",
-            f"{report.machine(options.threads)}; measured rates: {machine['flops'] / 1e9:.0f} GFLOP/s, "
-            f"{machine['bandwidth'] / 1e9:.1f} GB/s\n",
+            report.heading(
+                "Estimates beside measured times",
+                options.threads,
+                f"measured rates: {machine['flops'] / 1e9:.0f} GFLOP/s and {machine['bandwidth'] / 1e9:.1f} GB/s",
+            ),
             "Estimates are the sum over the kernels of `plan.analysis()`, measured is the sum of each kernel's least "
             "time in `execute_profiled`. Flops and bytes are those of the loops as they run, padding included.\n",
         ]

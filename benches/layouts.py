@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 from collections.abc import Callable, Iterator
 from itertools import permutations
 from math import exp, log
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from report import heading
 
 import svod
 
@@ -144,9 +144,7 @@ def main() -> None:
     print(text)
     if options.output:
         versions = f"svod {svod.__version__}, numpy {np.__version__}, torch {torch.__version__}"
-        head = f"# Movements of data\n\n`python benches/layouts.py --rounds {options.rounds}`\n\n"
-        machine = f"{platform.machine()}, {options.threads} threads, {versions}\n\n"
-        options.output.write_text(head + machine + text + "\n")
+        options.output.write_text(heading("Movements of data", options.threads, versions) + "\n" + text + "\n")
 
 
 if __name__ == "__main__":

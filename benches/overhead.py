@@ -13,15 +13,13 @@ import argparse
 import functools
 import re
 import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from report import machine
+from report import heading
 
 import svod
 
@@ -151,8 +149,7 @@ def main() -> None:
     ]
     if options.rust:
         parts.append(table("from Rust: building and preparing an operation, a run, a kernel of one", rust()))
-    command = " ".join(["python", "benches/overhead.py", *sys.argv[1:]])
-    head = f"# Overhead\n\n`{command}`\n\n{machine(svod.get_threads())}; {time.strftime('%Y-%m-%d')}; best times.\n"
+    head = heading("Overhead", svod.get_threads(), "best times")
     text = "\n".join([head, *parts])
     print(text)
     if options.output:

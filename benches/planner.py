@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from report import heading
 from symbolic import example
 
 import svod
@@ -59,10 +60,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="where to write the table")
     options = parser.parse_args()
     lines = [
-        "# The memory planner",
-        "",
-        "`python benches/planner.py --output docs/benchmarks/planner.md`",
-        "",
+        heading("The memory planner", svod.get_threads()),
         "Intermediates of a plan, in KiB: with a buffer for each; the most of that alive at one time; allocated as",
         "planned; and the bound, the most alive at one time as planned. *In place* are buffers that a kernel writes",
         "over what it reads, which lowers the bound. *Remap* gives buffers as wholes: the large one of MiniLM's",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
+import time
 from collections.abc import Sequence
 from html import escape
 from math import exp, log, log2
@@ -23,6 +25,17 @@ def machine(threads: int) -> str:
         names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
         model = names[0].split(":", 1)[1].strip() if names else model
     return f"{model}, {threads} threads, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+
+
+def command() -> str:
+    """The command that is running, and the day."""
+    words = ["python", f"benches/{Path(sys.argv[0]).name}", *sys.argv[1:]]
+    return f"`{' '.join(words)}`, {time.strftime('%Y-%m-%d')}"
+
+
+def heading(title: str, threads: int, *more: str) -> str:
+    """How a page begins: what made it, when, and on which machine."""
+    return f"# {title}\n\n{command()}\n\n{', '.join([machine(threads), *more])}\n"
 
 
 def milliseconds(seconds: float) -> str:

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from report import heading
 
 import svod
 
@@ -84,13 +85,10 @@ def main() -> None:
     one = prepared(model, svod.Variable("batch", 1, 32), svod.Variable("length", 1, 256))
     compiled = time.perf_counter() - start
     lines = [
-        "# One plan for all sizes",
-        "",
-        f"`python benches/{' '.join([Path(sys.argv[0]).name, *sys.argv[1:]])}`",
-        "",
+        heading("One plan for all sizes", svod.get_threads(), f"code for {svod.target().cpu}"),
         "all-MiniLM-L6-v2: a plan with symbolic batch (1 to 32) and length (1 to 256), beside a plan made for each",
-        f"size; both run in turns, least time of at least {options.rounds} runs. Threads: {svod.get_threads()},"
-        f" {svod.target().cpu}. The symbolic plan took {compiled * 1e3:.0f} ms to prepare, once.",
+        f"size; both run in turns, least time of at least {options.rounds} runs. The symbolic plan took"
+        f" {compiled * 1e3:.0f} ms to prepare, once.",
         "",
         "| batch | length | fixed, run ms | symbolic | ratio | fixed, sum of kernels ms | symbolic | ratio |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|",

@@ -476,3 +476,19 @@ assert plan.analysis()["machine"]["noise"] == found["noise"] and "machine, measu
 assert svod.measure_machine(forget=True) == assumed and "assumed" in plan.explain()
 """
     subprocess.run([sys.executable, "-c", program], env=os.environ | {"SVOD_CACHE_DIR": str(tmp_path)}, check=True)
+
+
+def test_e4_kernels_that_svod_adds_name_the_line_that_needs_them() -> None:
+    given = svod.empty(4, 8)
+    spread = given.shard(["CPU:1", "CPU:2"], 0)
+    length = svod.Variable("length", 2, 37)
+    rows = svod.empty(4, length)
+    for result, read in (
+        (spread.T @ spread, given),  # Adds up the products of the parts.
+        (spread.max(0), given),
+        (spread.sum(0) * 2, given),
+        (rows.topk(2, 1)[0], rows),  # Checks indices.
+        (rows[0].sort(0)[0].searchsorted(rows[1]), rows),
+    ):
+        plan = result.prepare(inputs=[read])
+        assert all(kernel.origins for kernel in plan.kernels), plan.kernels

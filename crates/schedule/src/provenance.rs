@@ -79,7 +79,9 @@ impl Provenance {
     /// that only rewriting made stands for what its first user stands for.
     pub fn new(graph: &Graph, rewritten: Option<&Rewritten>) -> Provenance {
         let main = graph.nodes().iter().map(|node| is_main(node.op())).collect();
-        let constant = constants(graph);
+        // Of an output there is a kernel, whatever it depends on.
+        let mut constant = constants(graph);
+        graph.roots().iter().for_each(|root| constant[*root as usize] = false);
         let counts = |i: &NodeIndex| !constant[*i as usize];
         let Some(Rewritten { graph: new, became }) = rewritten else {
             let own = |i: NodeIndex| Some(i).filter(counts).into_iter().collect();

@@ -53,7 +53,10 @@ pub(crate) fn lower_shards(graph: &Graph) -> Result<Option<Rewritten>, GraphErro
     }
     let roots = graph.roots().iter().map(|r| lowered.whole(*r)).collect::<Result<Vec<_>, _>>()?;
     let mut became = Became::default();
-    graph.nodes().iter().zip(&lowered.nodes).for_each(|(node, local)| became.add(node.id(), local.each()));
+    for (at, (node, local)) in graph.nodes().iter().zip(&lowered.nodes).enumerate() {
+        let combined = lowered.gathered.get(&(at as NodeIndex)).into_iter().flatten();
+        became.add(node.id(), &local.each().iter().chain(combined).cloned().collect::<Vec<UOp>>());
+    }
     Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became] }))
 }
 

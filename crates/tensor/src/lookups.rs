@@ -8,6 +8,7 @@ use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, Origin, UOp};
+use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError};
@@ -53,6 +54,9 @@ impl Lookups {
             if index.numel() == Size::ZERO {
                 continue;
             }
+            if positions(graph, sources[1]).is_some_and(|of| *of == extent) {
+                continue;
+            }
             let line = origins.get_or_insert_with(|| graph.origins())[at].cloned();
             let op = if matches!(node.op(), Op::Scatter(..)) { "write" } else { "lookup" };
             let lookup = |wraps| Lookup { op, axis, extent: extent.clone(), wraps, line };
@@ -77,8 +81,11 @@ impl Lookups {
             }
             let signed = Tensor::from_uop(index.cast(DType::I64)?);
             let above = signed.ge(Tensor::from_uop(size_value(&extent)?))?;
-            flags.push(signed.lt(0)?.bitwise_or(&above)?.any(None, false)?.uop());
-            lookups.computed.push(lookup(false));
+            let flag = signed.lt(0)?.bitwise_or(&above)?.any(None, false)?.uop();
+            let lookup = lookup(false);
+            lookup.line.iter().for_each(|line| flag.set_origin(line));
+            flags.push(flag);
+            lookups.computed.push(lookup);
         }
         Ok((lookups, flags))
     }
@@ -150,6 +157,25 @@ fn origin(graph: &Graph, index: NodeIndex) -> Option<(NodeIndex, bool)> {
     }
 }
 
+/// The extent of the dimension in which the indices are positions, where an operation gives them as such.
+fn positions(graph: &Graph, index: NodeIndex) -> Option<&Size> {
+    let mut at = index;
+    loop {
+        let (node, sources) = (&graph.nodes()[at as usize], graph.sources(at));
+        let extent = |axis: usize| graph.nodes()[sources[0] as usize].shape().get(axis);
+        at = match node.op() {
+            Op::Range(n) => return Some(n),
+            Op::ArgSort(axis, ..) => return extent(*axis),
+            Op::Reduce(Monoid::ArgMax | Monoid::ArgMin, axes) if axes.len() == 1 => return extent(axes[0]),
+            Op::Alu(Alu::Where) if negative(graph, at) == Some(sources[2]) => sources[2],
+            Op::Cast(to) if to.is_int() && to.bits() >= 32 => sources[0],
+            Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) => sources[0],
+            Op::Contiguous | Op::Detach | Op::Let(_) | Op::Copy(_) => sources[0],
+            _ => return None,
+        };
+    }
+}
+
 /// The node `x` of which a `where` asks whether `x < 0`.
 fn negative(graph: &Graph, choice: NodeIndex) -> Option<NodeIndex> {
     let condition = graph.sources(choice)[0];
@@ -202,7 +228,8 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
         let bounds = match node.op() {
             Op::Const(value) if !node.dtype().is_float() => Some((value.as_i128(), value.as_i128())),
             Op::Range(n) => Some((0, count(n) - 1)),
-            Op::Reduce(svod_ir::kernel::Monoid::ArgMax | svod_ir::kernel::Monoid::ArgMin, axes) => {
+            Op::Size(size) => Some((i128::from(size.bounds().0), count(size))),
+            Op::Reduce(Monoid::ArgMax | Monoid::ArgMin, axes) => {
                 let source = &graph.nodes()[sources[0] as usize];
                 Some((0, count(&source.shape()[axes[0]]) - 1))
             }

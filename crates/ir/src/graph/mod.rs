@@ -31,6 +31,7 @@ mod parse;
 mod place;
 pub mod print;
 mod random;
+mod relay;
 pub mod shape;
 pub mod sharding;
 mod uop;

@@ -3,55 +3,20 @@
 //! Operands on one device give a result there. Operands that are spread over the same devices give one
 //! that is, without moving an element, save that a fold along the split axis combines what the devices
 //! have. A copy on each device goes with parts of any axis. Where an operation needs elements of another
-//! device's part, such as a sort along the split axis, its operands are laid out anew before
-//! ([`laid_out_for`]): as parts like those of another operand, else whole on each device.
+//! device's part, such as a sort along the split axis, its operands are laid out anew before ([`super::relay`]).
 
-use super::error::{GraphError, Reason};
+use super::error::Reason;
 use super::iterate::LoopBody;
 use super::leaf::LeafClass;
-use super::op::{Op, Shape, ShowShape};
+use super::op::{Op, ShowShape};
 use super::sharding::{Place, Sharding, Split};
-use super::uop::{Sources, UOp};
+use super::uop::UOp;
 use crate::size::Size;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The operands of `op`, of which some are laid out anew so that each device can compute its share; nothing
-/// where all are as they have to be, or never will be.
-pub(super) fn laid_out_for(op: &Op, sources: &[UOp]) -> Result<Option<Sources>, GraphError> {
-    let moves = matches!(op, Op::Shard(_) | Op::Multi(_) | Op::Part(..) | Op::Copy(_) | Op::Loop(..) | Op::Host(..));
-    let Some(sharding) = sources.iter().find_map(UOp::sharding).filter(|_| !moves) else { return Ok(None) };
-    let here = |s: &UOp| s.place().is_none() || s.sharding().is_some_and(|of| of.devices() == sharding.devices());
-    let fit = |sources: &[UOp]| {
-        let splits: Splits = sources.iter().map(|s| s.sharding()?.split()).collect();
-        splits.iter().all(Option::is_none) || split(op, sources, &splits).is_ok()
-    };
-    if !sources.iter().all(here) || op.infer(sources).is_err() || fit(sources) {
-        return Ok(None);
-    }
-    let anew = |which: &dyn Fn(usize) -> bool, to: &Arc<Sharding>| -> Result<Sources, GraphError> {
-        let one = |(i, s): (usize, &UOp)| match s.sharding().and_then(|of| of.split()) {
-            Some(_) if which(i) => s.shard(to),
-            _ => Ok(s.clone()),
-        };
-        sources.iter().enumerate().map(one).collect()
-    };
-    let whole = sharding.with_split(None);
-    let first = sources.iter().filter_map(UOp::sharding).find(|of| of.split().is_some());
-    if let Some(first) = first.filter(|_| op.is_elementwise()) {
-        return anew(&|_| true, first).map(Some);
-    }
-    for i in 0..sources.len() {
-        let one = anew(&|at| at == i, &whole)?;
-        if fit(&one) {
-            return Ok(Some(one));
-        }
-    }
-    anew(&|_| true, &whole).map(Some)
-}
-
 /// How each operand is split.
-type Splits<'a> = SmallVec<[Option<&'a Split>; 3]>;
+pub(super) type Splits<'a> = SmallVec<[Option<&'a Split>; 3]>;
 
 /// Where the value of `op` over `sources` is; nothing for constants, literals, and what follows from them.
 pub(super) fn place(op: &Op, sources: &[UOp]) -> Result<Option<Place>, Reason> {
@@ -124,7 +89,7 @@ fn joined(of: &Arc<Sharding>, sources: &[UOp]) -> Result<Place, Reason> {
 }
 
 /// The split of the result, where an operand has one.
-fn split(op: &Op, s: &[UOp], splits: &[Option<&Split>]) -> Result<Option<Split>, Reason> {
+pub(super) fn split(op: &Op, s: &[UOp], splits: &[Option<&Split>]) -> Result<Option<Split>, Reason> {
     let Some(first) = splits.iter().flatten().next().copied() else { return Ok(None) };
     let axis = first.axis;
     let across = |what: &str| Reason::Sharding(format!("{what} axis {axis}, along which the devices have parts"));
@@ -207,7 +172,7 @@ fn split(op: &Op, s: &[UOp], splits: &[Option<&Split>]) -> Result<Option<Split>,
 
 /// The parts of a value in row-major order under other extents: those of the axis before which as many
 /// elements lie, where each part is whole rows of it.
-fn reshaped(from: &[Size], to: &Shape, split: &Split) -> Option<Split> {
+pub(super) fn reshaped(from: &[Size], to: &[Size], split: &Split) -> Option<Split> {
     let product = |shape: &[Size]| shape.iter().product::<Size>();
     let (before, inner) = (product(&from[..split.axis]), product(&from[split.axis + 1..]));
     (0..to.len()).find_map(|axis| {

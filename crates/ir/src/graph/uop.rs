@@ -5,7 +5,7 @@ use super::leaf::Device;
 use super::op::{Op, Shape};
 use super::origin::Origin;
 use super::sharding::{Place, Sharding};
-use super::{intern, place};
+use super::{intern, relay};
 use crate::size::Size;
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
@@ -68,7 +68,7 @@ impl UOp {
 
     /// [`UOp::new`] over sources that are resolved.
     pub(super) fn over(op: Op, sources: Sources) -> Result<UOp, GraphError> {
-        let anew = place::laid_out_for(&op, &sources)?;
+        let anew = relay::laid_out_for(&op, &sources)?;
         intern::node(op, anew.unwrap_or(sources))
     }
 
