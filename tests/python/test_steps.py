@@ -278,6 +278,8 @@ def test_b4_what_a_body_may_not_do() -> None:
         svod.iterate(2, lambda i, v: v * float(v.sum()), x)
     with pytest.raises(ZeroDivisionError):
         svod.iterate(2, lambda i, v: v * (1 // 0), x)
+    with pytest.raises(svod.DeviceError, match="carried value 0 is on CPU and becomes one on CPU:1"):
+        svod.iterate(2, lambda i, v: v.to("CPU:1"), x)
     # Nothing is left of what failed.
     assert svod.iterate(2, lambda i, v: v + i, x).tolist() == [2.0, 3.0]
 

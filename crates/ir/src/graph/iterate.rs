@@ -341,6 +341,10 @@ pub(super) fn output<'a>(body: &'a LoopBody, output: usize, sources: &[UOp]) -> 
             let message = format!("carried value {i} is on one device and becomes spread over {spread}");
             return Err(Reason::Sharding(message));
         }
+        let (was, is) = (param.data().device(), result.device());
+        if let Some(is) = is.filter(|is| **is != was) {
+            return Err(Reason::Sharding(format!("carried value {i} is on {was} and becomes one on {is}")));
+        }
         let show = |dtype, shape| format!("{dtype}{}", super::op::ShowShape(shape));
         let (was, is) = (show(param.dtype(), param.shape()), show(result.dtype(), result.shape()));
         if was != is {
