@@ -492,3 +492,13 @@ def test_e4_kernels_that_svod_adds_name_the_line_that_needs_them() -> None:
     ):
         plan = result.prepare(inputs=[read])
         assert all(kernel.origins for kernel in plan.kernels), plan.kernels
+
+
+def test_e4_a_function_of_the_host_names_its_own_line() -> None:
+    given = svod.empty(4, 8)
+    ordered = svod.custom(np.sort, given + 1)
+    at = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]
+    later = ordered.contiguous()
+    for result in (ordered, later * 2):
+        (op,) = (op for op in result.prepare(inputs=[given]).analysis()["items"] if op["name"] == "sort")
+        assert op["origins"] == [f"{__file__}:{at}"]

@@ -271,3 +271,5 @@ def test_c8_functions_read_copies_of_files(tmp_path):
     x = svod.empty(3, 4, device=f"DISK:{tmp_path / 'numbers'}")
     assert svod.custom(lambda a: a * 2, x).tolist() == (numbers * 2).tolist()
     assert x.to(x.device).device == x.device
+    for twin in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert twin.device == "CPU" and twin.tolist() == numbers.tolist()

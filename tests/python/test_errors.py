@@ -634,6 +634,7 @@ def test_e2_leaves_of_a_text_are_as_many_as_it_reads() -> None:
 
 
 n8 = svod.Variable("n", 1, 8)
+long = svod.Variable("long", 1, 1 << 62)
 
 
 def failed_custom() -> None:
@@ -682,6 +683,8 @@ KINDS: list[tuple[str, type[Exception], Callable[[], Any]]] = [
         lambda: (svod.arange(8)[: n8.bind(3)].sum() + svod.arange(8)[: n8.bind(4)].sum()).realize(),
     ),
     ("bind mismatch", svod.ArgumentError, lambda: svod.jit(lambda a, b: zeros(a) + b)(n8.bind(1), n8.bind(2))),
+    ("rangeify", svod.CompileError, lambda: zeros(long * 4).prepare()),
+    ("unknown shape", svod.ShapeError, lambda: zeros(long, 4).prepare()),
     ("unknown kernel", svod.ScheduleError, lambda: (x + 1).prepare(schedules={"other": ""})),
     ("not executed", svod.StaleError, unwritten),
     ("stale", svod.StaleError, stale),
@@ -729,9 +732,9 @@ def test_numbers_are_formatted_and_other_tensors_are_text() -> None:
 
 
 def test_steps_are_called_what_users_call_them() -> None:
-    whole = svod.Tensor([3.0, 1.0]).shard(["CPU", "CPU:1"])
+    parts = svod.Tensor([3.0, 1.0]).shard(["CPU", "CPU:1"], 0)
     with pytest.raises(svod.DeviceError, match=r"custom of float32\[2\]: it takes values of one device.*with `to`"):
-        svod.custom(np.sort, whole)
+        svod.custom(np.sort, parts)
     outside = svod.Tensor([True] * 4)
     with pytest.raises(
         svod.ShapeError, match=r"^iterate of float32\[3\], float32\[4\]: carried value 0 is float32\[3\]"

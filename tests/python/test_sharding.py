@@ -47,6 +47,14 @@ def test_e2_shard_and_gather(devices, axis):
         np.testing.assert_array_equal(whole.numpy(), a)
 
 
+@pytest.mark.parametrize("axes", [*itertools.product([0, 1, None], repeat=2)], ids=str)
+def test_e2_parts_go_over_other_devices(axes):
+    a = data(7, 5)
+    for devices in (THREE, ["CPU"], ["CPU:2", "CPU:1"]):
+        there = svod.Tensor(a).shard(TWO, axes[0]).shard(devices, axes[1])
+        check(there * 2, a * 2, devices=devices, axis=axes[1])
+
+
 def test_e2_parts_differ_by_at_most_one_and_may_be_empty():
     extents = [s.shape[0] for s in svod.Tensor(data(10)).shard(FOUR, 0).shards]
     assert extents == [3, 3, 2, 2]

@@ -53,7 +53,7 @@ pub fn _custom(
     let host = declared_call(function, name, rule);
     let operands = operands.into_iter().map(|o| Tensor::scalar(o.0, None)).collect::<svod_tensor::Result<Vec<_>>>()?;
     let results = Tensor::host(host, &operands.iter().collect::<Vec<_>>())?;
-    results.into_iter().map(|t| Ok(PyTensor(t.with_values(&values)?))).collect()
+    results.into_iter().map(|t| Ok(t.with_values(&values)?.into())).collect()
 }
 
 /// A Python function as one that graphs may call, which gives values of these types and shapes.

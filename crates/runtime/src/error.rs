@@ -318,3 +318,16 @@ impl From<PreScheduleError> for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What only a fault of the compiler's own choice brings about.
+    #[test]
+    fn c2_a_choice_that_does_not_fit_is_of_the_kind_optimize() {
+        let error = Error::from(LowerError::TooMany { kernel: "map".into(), given: 9 });
+        assert_eq!(error.kind_text(), Some("optimize"));
+        assert!(error.to_string().starts_with("optimize: kernel `map`: 9 schedules"), "{error}");
+    }
+}

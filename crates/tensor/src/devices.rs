@@ -58,7 +58,7 @@ impl Tensor {
 
     /// The value spread over devices: cut along an axis into one part for each, or whole on each of them
     /// where no axis is named. Where the extent is no multiple of the number of devices, the first parts
-    /// are larger by one. What was spread already is laid out anew.
+    /// are larger by one. What was spread already is laid out anew; over other devices, by way of the first of them.
     ///
     /// Operations on tensors that are spread run on each device, without moving an element where they can. A
     /// fold along the split axis, such as the sum of a matrix product, leaves each device with the whole
@@ -74,7 +74,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Unknown devices, one twice, none; a value that is spread over others.
+    /// Unknown devices, one twice, none.
     pub fn shard(&self, devices: &[&str], axis: Option<i64>) -> Result<Tensor> {
         let (op, node) = ("shard", self.uop());
         let devices: Vec<Device> = devices.iter().map(|name| device_named(op, name)).collect::<Result<_>>()?;
@@ -86,6 +86,11 @@ impl Tensor {
             }
         };
         let to = Sharding::new(devices, split).map_err(|e| TensorError::value(op, e.to_string()))?;
+        // From other devices it goes by way of one.
+        let node = match node.sharding() {
+            Some(from) if from.devices() != to.devices() => node.copy_to(&to.devices()[0])?,
+            _ => node,
+        };
         Ok(Tensor::from_uop(node.shard(&to)?))
     }
 

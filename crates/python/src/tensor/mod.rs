@@ -447,6 +447,8 @@ impl PyTensor {
         tensor.check_known("a copy (as by `copy` and `pickle`)")?;
         let devices = match tensor.sharding() {
             Some(sharding) => sharding.devices().iter().map(|device| device.name().to_owned()).collect(),
+            // Files are only read.
+            None if device(tensor.device().name())?.is_disk() => vec![DeviceSpec::CPU.to_string()],
             None => vec![tensor.device().name().to_owned()],
         };
         let restore = slf.get_type().getattr(pyo3::intern!(py, "_restore"))?;
