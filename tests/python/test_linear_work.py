@@ -169,3 +169,52 @@ def test_c1_a_scan_or_a_sort_that_is_asked_to_be_dense_is_written_once() -> None
     first, second, third = (output.numpy() for output in both.outputs)
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(first + 1, third)
+
+
+def cats(parts: list[np.ndarray[Any, Any]]) -> tuple[svod.Tensor, np.ndarray[Any, Any]]:
+    joined = svod.Tensor(parts[0])
+    for part in parts[1:]:
+        joined = svod.cat([joined, svod.Tensor(part)], 0)
+    return joined, np.concatenate(parts)
+
+
+def sets(parts: list[np.ndarray[Any, Any]]) -> tuple[svod.Tensor, np.ndarray[Any, Any]]:
+    whole, expected = svod.zeros(len(parts) * 2, 3), np.zeros((len(parts) * 2, 3), np.float32)
+    for step, part in enumerate(parts):
+        # Over a part of what was set before.
+        at = step * 7 % len(parts)
+        whole[at : at + len(part)] = part
+        expected[at : at + len(part)] = part
+    return whole, expected
+
+
+@pytest.mark.parametrize("make", [cats, sets])
+@pytest.mark.parametrize("alike", [True, False])
+def test_what_is_joined_step_by_step_is_written_a_few_times(make: Any, alike: bool) -> None:
+    def work(steps: int) -> tuple[int, int]:
+        rows = [4 if alike else 1 + step % 5 for step in range(steps)]
+        joined, expected = make([RNG.standard_normal((n, 3)).astype(np.float32) for n in rows])
+        plan = svod.prepare(joined)
+        plan.execute()
+        np.testing.assert_array_equal(plan.outputs[0].numpy(), expected)
+        written = sum(kernel.buffers[-1][1] for kernel in plan.kernels)
+        assert written <= 3 * expected.size
+        return len(plan.kernels), written
+
+    (kernels, _), (twice, _) = work(200), work(400)
+    assert twice <= 2.2 * kernels + 4
+
+
+def test_steps_with_symbolic_positions_stay_what_they_are() -> None:
+    n = svod.Variable("n", 1, 30)
+    whole, expected = svod.zeros(40, 3), np.zeros((40, 3), np.float32)
+    for step in range(12):
+        whole[step] = float(step)
+        whole[n.bind(9) + step % 3] = -float(step)
+        expected[step] = step
+        expected[9 + step % 3] = -step
+    np.testing.assert_array_equal(whole.numpy(), expected)
+    grown, one = svod.zeros(1, 3), svod.ones(1, 3)
+    for _ in range(12):
+        grown = svod.cat([grown, one.expand(n.bind(2), 3)], 0)
+    assert (grown.sum() == 72).item()

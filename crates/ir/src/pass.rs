@@ -92,6 +92,7 @@ passes! {
     Walk      "walk"      Tensors  => Graph,    needed:   "Takes the picture that all others read, since threads may force nodes meanwhile.";
     Key       "key"       Graph    => Graph,    needed:   "Names the structure before anything is done to it: what is known skips all up to `attach`.";
     Shard     "shard"     Graph    => Graph,    needed:   "Values spread over devices become values of single ones, which is all that the others know.";
+    Join      "join"      Graph    => Graph,    optional: "Joins at once what was joined step by step; before algebra, which looks at a few steps at a time.";
     Algebra   "algebra"   Graph    => Graph,    optional: "Simplifies before anything is decided: what vanishes needs no kernel.";
     Blocks    "blocks"    Graph    => Graph,    optional: "Cuts long scans and folds in blocks, which are kernels of their own; after algebra, which may drop them.";
     Place     "place"     Graph    => Graph,    needed:   "Gives what is on no device that of its readers; last on graphs, as rewriting makes constants.";

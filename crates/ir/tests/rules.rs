@@ -354,6 +354,57 @@ fn parts_of_what_was_joined_are_read_from_what_it_was_joined_from() {
 }
 
 #[test]
+fn what_is_joined_step_by_step_is_joined_at_once() {
+    let full = |extents: &[i64]| UOp::full(Const::bool(true), &shape(extents)).unwrap();
+    let set = |x: &UOp, begin: i64, part: &UOp| {
+        let (n, count) = (x.shape()[0].as_const().unwrap(), part.shape()[0].as_const().unwrap());
+        let by = vec![(Size::from(begin), Size::from(n - begin - count)), (Size::ZERO, Size::ZERO)];
+        let mask = full(&[count, 2]).pad(by.clone(), Const::bool(false)).unwrap();
+        UOp::alu(Alu::Where, &[mask, part.pad(by, Const::zero(DType::F32)).unwrap(), x.clone()]).unwrap()
+    };
+    let part = |count: i64, k: i64| {
+        UOp::alu(
+            Alu::Add,
+            &[numbers(&[count, 2]), UOp::full(Const::f64(DType::F32, k as f64 / 4.0), &shape(&[count, 2])).unwrap()],
+        )
+        .unwrap()
+    };
+    let at_once = |x: &UOp| {
+        let graph = Graph::new(std::slice::from_ref(x));
+        let (roots, _) = join_at_once(&graph).unwrap()?;
+        assert!(same(&value(&roots[0], &[]), &value(x, &[])));
+        Some((walk::count(&roots), graph.len()))
+    };
+    let mut dice = Dice(7);
+    for steps in [5, 12, 60] {
+        // Of unequal lengths, and over each other; later ones stay.
+        let sets = (0..steps).fold(part(40, 0), |x, k| {
+            let count = 1 + dice.below(7) as i64;
+            set(&x, dice.below(41 - count as usize) as i64, &part(count, k))
+        });
+        // On both sides, and some set in between.
+        let cats = (0..steps).fold(part(3, 0), |x, k| match dice.below(3) {
+            0 => UOp::concat(&[part(1 + dice.below(4) as i64, k), x], 0).unwrap(),
+            1 => UOp::concat(&[x, part(1 + dice.below(4) as i64, k), part(1, k)], 0).unwrap(),
+            _ => set(&x, dice.below(2) as i64, &part(2, k)),
+        });
+        assert_eq!(at_once(&sets).is_some(), steps > 8);
+        assert!(at_once(&cats).is_some() || steps < 12);
+    }
+    // One concatenation stays, and so does what something else reads.
+    assert!(at_once(&UOp::concat(&(0..20).map(|k| part(2, k)).collect::<Vec<_>>(), 0).unwrap()).is_none());
+    let read = (0..20).fold(part(40, 0), |x, k| {
+        let first = x.shrink(vec![(Size::ZERO, Size::ONE), (Size::ZERO, Size::from(2))]).unwrap();
+        set(&x, k, &first)
+    });
+    assert!(at_once(&read).is_none());
+    // As many nodes as steps, whichever the order.
+    let spread = |n: i64| (0..n).fold(part(2 * n, 0), |x, k| set(&x, (5 * k) % n * 2, &part(1, k)));
+    let ((small, before), (large, _)) = (at_once(&spread(64)).unwrap(), at_once(&spread(128)).unwrap());
+    assert!(large < small * 22 / 10 && small < 2 * before, "{before} nodes were {small}, {large} of twice as many");
+}
+
+#[test]
 fn folds_with_one_term_are_lookups() {
     let alu = |op, operands: &[&UOp]| UOp::alu(op, &operands.iter().map(|x| (*x).clone()).collect::<Vec<_>>()).unwrap();
     let ids = |count: i64| {

@@ -6,7 +6,7 @@ use crate::blocks::{BLOCKS, is_chain};
 use crate::normalize::normalize;
 use crate::place::place;
 use crate::preschedule::Purpose;
-use crate::provenance::Rewritten;
+use crate::provenance::{Became, Rewritten};
 use crate::quotient::postpone_divisions;
 use crate::recentre::recentre;
 use crate::settle::settle;
@@ -15,7 +15,7 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, GraphError, Leaf, Op, UOp};
 use svod_ir::kernel::Kernel;
 use svod_ir::pass::Pass;
-use svod_ir::rewrite::{RuleSet, SIMPLIFY, SIMPLIFY_FINITE, rewrite};
+use svod_ir::rewrite::{RuleSet, SIMPLIFY, SIMPLIFY_FINITE, join_at_once, rewrite};
 
 /// What graphs are rewritten for.
 struct About<'a> {
@@ -28,6 +28,7 @@ type GraphPass = fn(&Graph, &About) -> Result<Option<Rewritten>, GraphError>;
 
 const GRAPH: &[(Pass, GraphPass)] = &[
     (Pass::Shard, |graph, _| lower_shards(graph)),
+    (Pass::Join, join),
     (Pass::Algebra, |graph, about| {
         Ok(rewritten(graph, if about.how.strict { &SIMPLIFY } else { &SIMPLIFY_FINITE }, about))
     }),
@@ -102,18 +103,38 @@ fn dense(root: &UOp) -> Option<UOp> {
     matches!(source.op(), Op::Scan(..) | Op::Sort(..) | Op::ArgSort(..) | Op::Scatter(..)).then_some(source)
 }
 
-/// The graph after some rules. A root that turns out to be memory stays as it was: a plan's output is a
-/// buffer of its own. Nothing, where no rule applies, or where another thread has forced a part of the
-/// graph meanwhile, so that it would read other leaves.
+/// The graph after some rules. A root that turns out to be memory is a copy of that: a plan's output is a
+/// buffer of its own. Nothing, where no rule applies, or as of [`pictured`].
 fn rewritten(graph: &Graph, rules: &RuleSet, about: &About) -> Option<Rewritten> {
     let given: Vec<UOp> = graph.roots().iter().map(|r| graph.nodes()[*r as usize].clone()).collect();
     let roots: Vec<UOp> = given.iter().map(|root| dense(root).unwrap_or_else(|| root.clone())).collect();
     let done = rewrite(&roots, rules).ok().filter(|done| !done.applied.is_empty() || roots != given)?;
-    let kept = |(new, old): (UOp, &UOp)| if matches!(new.op(), Op::Leaf(_)) { old.clone() } else { new };
-    let new = Graph::new(&done.roots.into_iter().zip(&roots).map(kept).collect::<Vec<UOp>>());
+    let mut became = Became::from(done.became);
+    let mut copied = |(new, old): (UOp, &UOp)| {
+        if !matches!(new.op(), Op::Leaf(_)) || new == *old {
+            return Some(new);
+        }
+        let copy = new.contiguous().ok()?;
+        copy.inherit_origin(old);
+        became.add(old.id(), std::slice::from_ref(&copy));
+        Some(copy)
+    };
+    let new = done.roots.into_iter().zip(&roots).map(&mut copied).collect::<Option<Vec<UOp>>>()?;
+    pictured(&new, became, about)
+}
+
+/// What was joined step by step, joined at once.
+fn join(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError> {
+    Ok(join_at_once(graph)?.and_then(|(roots, became)| pictured(&roots, became.into(), about)))
+}
+
+/// The picture of rewritten roots; nothing, where another thread has forced a part of them meanwhile, so that it would
+/// read other leaves.
+fn pictured(roots: &[UOp], became: Became, about: &About) -> Option<Rewritten> {
+    let graph = Graph::new(roots);
     let known = |node: &UOp| match node.op() {
         Op::Leaf(leaf) => (about.known)(leaf),
         _ => true,
     };
-    new.nodes().iter().all(known).then_some(Rewritten { graph: new, became: vec![done.became.into()] })
+    graph.nodes().iter().all(known).then_some(Rewritten { graph, became: vec![became] })
 }

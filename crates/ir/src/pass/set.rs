@@ -80,6 +80,9 @@ mod tests {
         }
         assert_eq!(PassSet::default().to_string(), "none");
         let error = PassSet::named("fuse", |row| row.optional).unwrap_err();
-        assert_eq!(error.to_string(), "\"fuse\" is none of algebra, blocks, merge, quotient, settle, unify");
+        assert_eq!(
+            error.to_string(),
+            "\"fuse\" is none of join, algebra, blocks, merge, quotient, recentre, settle, unify"
+        );
     }
 }

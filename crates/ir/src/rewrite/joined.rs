@@ -4,6 +4,10 @@
 //! runs of positions are followed down to the values that they are in the end, and neighbours that are neighbours
 //! there become one: a roll of a roll is a roll, and half of what was put together is what it was before.
 
+mod steps;
+
+pub use steps::join_at_once;
+
 use super::Family;
 use crate::alu::Alu;
 use crate::graph::{GraphError, Op, UOp};
@@ -129,7 +133,8 @@ impl Runs {
             left.extend((begin < limit).then(|| side(1, begin, limit)));
             return;
         }
-        match self.moved(&value) {
+        let below = moved(&value, self.axis).and_then(|by| value.source().map(|source| (source, by)));
+        match below {
             Some((source, by)) if self.has(&source, begin + by, end + by) => {
                 left.push((Run { value: source, begin: begin + by, end: end + by }, true));
             }
@@ -140,22 +145,23 @@ impl Runs {
         }
     }
 
-    /// What a value is moved along the axis, and by how much the positions there are greater.
-    fn moved(&self, value: &UOp) -> Option<(UOp, i64)> {
-        let along = |bounds: &[(Size, Size)], same: &dyn Fn(usize) -> (Size, Size)| {
-            let others = (0..bounds.len()).all(|d| d == self.axis || bounds[d] == same(d));
-            if others { bounds[self.axis].0.as_const() } else { None }
-        };
-        let source = value.source()?;
-        let by = match value.op() {
-            Op::Pad(by, _) => -along(by, &|_| (Size::ZERO, Size::ZERO))?,
-            Op::Shrink(to) => along(to, &|d| (Size::ZERO, source.shape()[d].clone()))?,
-            _ => return None,
-        };
-        Some((source, by))
-    }
-
     fn has(&self, value: &UOp, begin: i64, end: i64) -> bool {
         begin >= 0 && value.shape()[self.axis].as_const().is_some_and(|n| end <= n)
+    }
+}
+
+/// By how much the positions along an axis are greater in the source of a value that is moved along that axis only.
+fn moved(value: &UOp, axis: usize) -> Option<i64> {
+    let along = |bounds: &[(Size, Size)], same: &dyn Fn(usize) -> (Size, Size)| {
+        let others = (0..bounds.len()).all(|d| d == axis || bounds[d] == same(d));
+        if others { bounds[axis].0.as_const() } else { None }
+    };
+    match value.op() {
+        Op::Pad(by, _) => along(by, &|_| (Size::ZERO, Size::ZERO)).map(|by| -by),
+        Op::Shrink(to) => {
+            let source = value.source()?;
+            along(to, &|d| (Size::ZERO, source.shape()[d].clone()))
+        }
+        _ => None,
     }
 }

@@ -27,7 +27,7 @@ use svod_dtype::DType;
 
 pub use elementwise::{ANY, BITS, FLOATS_REASSOCIATED, INTEGERS, POWERS, SIGNED};
 pub use folding::FOLDING;
-pub use joined::JOINED;
+pub use joined::{JOINED, join_at_once};
 pub use movement::MOVEMENT;
 pub use pattern::{Bindings, Equation, Pattern};
 pub use selection::SELECTION;
