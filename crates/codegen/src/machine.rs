@@ -7,13 +7,14 @@ use crate::error::CompileError;
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple,
 };
 use std::cell::RefCell;
 use std::sync::Once;
-use svod_ir::pass::Pass;
+use svod_ir::pass::{Pass, visit};
 use svod_ir::target::{Arch, Target};
 
 /// `sroa` makes registers of accumulators, `early-cse` tidies what that leaves. Measured: more
@@ -69,6 +70,14 @@ fn machine(target: &Target) -> Result<TargetMachine, CompileError> {
     .ok_or_else(|| fail("LLVM does not know the processor".into()))
 }
 
+/// Counts the instructions of a module as visited, in debug builds: LLVM's own work is in proportion to them.
+fn visit_instructions(module: &Module) {
+    if cfg!(debug_assertions) {
+        let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
+        visit(blocks.map(|block| block.get_instructions().count()).sum());
+    }
+}
+
 fn emit(name: &str, text: &str, target: &Target, kind: FileType) -> Result<Vec<u8>, CompileError> {
     with_machine(target, |machine| {
         let invalid = |why: String| CompileError::Invalid { name: name.into(), why };
@@ -78,15 +87,22 @@ fn emit(name: &str, text: &str, target: &Target, kind: FileType) -> Result<Vec<u
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, name);
         let parsed = Pass::Parse.time(|| {
             let module = context.create_module_from_ir(buffer)?;
+            visit_instructions(&module);
             module.verify().map(|()| module)
         });
         let module = parsed.map_err(|e| invalid(e.to_string()))?;
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let options = PassBuilderOptions::create();
-        let optimized = Pass::Optimize.time(|| module.run_passes(PASSES, machine, options));
+        let optimized = Pass::Optimize.time(|| {
+            visit_instructions(&module);
+            module.run_passes(PASSES, machine, options)
+        });
         optimized.map_err(|e| invalid(e.to_string()))?;
-        let code = Pass::Emit.time(|| machine.write_to_memory_buffer(&module, kind));
+        let code = Pass::Emit.time(|| {
+            visit_instructions(&module);
+            machine.write_to_memory_buffer(&module, kind)
+        });
         let code = code.map_err(|e| invalid(e.to_string()))?;
         Ok(code.as_slice().to_vec())
     })

@@ -2,32 +2,31 @@
 
 use super::support::*;
 use std::sync::Arc;
-use svod_codegen::llvm::module;
-use svod_codegen::lower::linearize;
+use svod_codegen::compile;
 use svod_ir::pass::{PIPELINE, Pass, visited};
 use svod_runtime::{Context, PrepareConfig};
-use svod_tensor::{Result, Tensor};
+use svod_tensor::{Index, Result, Tensor};
 
 /// Visits that do not count: those of one kernel, as their number is rounded up.
 const FEW: u64 = 5_000;
+
+/// Passes that do nothing for code that is on disk.
+const GENERATE: [Pass; 5] = [Pass::Linear, Pass::Text, Pass::Parse, Pass::Optimize, Pass::Emit];
 
 /// What each pass visits to prepare a value. Code is generated once more, as it may be on disk.
 fn visits(value: &Tensor) -> [u64; PIPELINE.len()] {
     let config = PrepareConfig { disable_schedule_cache: true, ..PrepareConfig::default() };
     let before = visited();
     let plan = value.prepare_with(&[], &config).unwrap();
-    let generated = [Pass::Linear, Pass::Text].map(|pass| visited()[pass as usize] - before[pass as usize]);
+    let generated = GENERATE.map(|pass| visited()[pass as usize] - before[pass as usize]);
     let codes: Vec<_> = plan.execution().ops().iter().filter_map(|op| op.code()).collect();
     for (at, code) in codes.iter().enumerate() {
         if !codes[..at].iter().any(|c| Arc::ptr_eq(c, code)) {
-            let target = Context::global().target();
-            let lists = Pass::Linear.time(|| linearize(&code.spec().ast, target)).unwrap();
-            Pass::Text.time(|| module(&lists, target));
+            compile(&code.spec().ast, Context::global().target()).unwrap();
         }
     }
     let mut after = visited();
-    after[Pass::Linear as usize] -= generated[0];
-    after[Pass::Text as usize] -= generated[1];
+    GENERATE.iter().zip(generated).for_each(|(pass, count)| after[*pass as usize] -= count);
     after.iter_mut().zip(before).for_each(|(after, before)| *after -= before);
     after
 }
@@ -47,7 +46,7 @@ fn doubles(size: usize, extents: [usize; 2], passes: &[Pass], make: impl Fn(usiz
 }
 
 /// Passes that are at work wherever something is compiled.
-const ALL: [Pass; 12] = [
+const ALL: [Pass; 13] = [
     Pass::Walk,
     Pass::Key,
     Pass::Algebra,
@@ -58,6 +57,7 @@ const ALL: [Pass; 12] = [
     Pass::Order,
     Pass::Lower,
     Pass::Linear,
+    Pass::Emit,
     Pass::Attach,
     Pass::Plan,
 ];
@@ -123,5 +123,22 @@ fn movements_of_many_dimensions_are_linear() {
             let axes: Vec<i64> = (0..9).map(|d| (d + by) % 9).chain([9]).collect();
             x.add(&x.permute(&axes)?)
         })
+    });
+}
+
+#[test]
+fn what_is_joined_step_by_step_is_linear() {
+    doubles(128, [5, 6], &ALL, |steps, extent| {
+        let part = iota(&[4, extent]);
+        (0..steps).try_fold(part.clone(), |x, _| Tensor::cat(&[&x, &part], 0))
+    });
+    // In the order 0, 3, 6, ...: many positions between others are left for the first ones.
+    doubles(128, [7, 9], &ALL, |steps, extent| {
+        let whole = iota(&[steps, extent]);
+        for step in 0..steps {
+            let at = (3 * step) % steps;
+            whole.set(&[Index::from(at as i64)], iota(&[extent]).mul(step as f64)?)?;
+        }
+        Ok(whole)
     });
 }
