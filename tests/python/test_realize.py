@@ -274,7 +274,9 @@ def test_c4_a_changing_number_compiles_no_more() -> None:
     assert kernels[1:] == [kernels[0] + 1] * 4
 
 
-@pytest.mark.parametrize("skip", ["join", "algebra", "blocks", "merge", "quotient", "recentre", "settle", "unify", "all"])
+@pytest.mark.parametrize(
+    "skip", ["join", "algebra", "blocks", "merge", "quotient", "recentre", "settle", "unify", "all"]
+)
 def test_optional_passes_can_be_left_out(skip: str) -> None:
     x = np.random.default_rng(0).standard_normal((24, 40), dtype=np.float32)
     t = svod.Tensor(x)
