@@ -18,12 +18,15 @@ use svod_dtype::{Const, DType};
 /// Steps and positions that are looked at for each node of a graph, at most.
 const MOST_LOOKS: usize = 8;
 
+/// The roots of a graph that was built anew, and what became of each node of the old one, by its id.
+pub type Rebuilt = (Vec<UOp>, FxHashMap<u64, UOp>);
+
 /// The roots of a graph with what was joined step by step joined at once, and what became of each node, by its id;
 /// nothing where there is no such value.
 ///
 /// # Errors
 /// A node that the table rejects: a fault of this function.
-pub fn join_at_once(graph: &Graph) -> Result<Option<(Vec<UOp>, FxHashMap<u64, UOp>)>, GraphError> {
+pub fn join_at_once(graph: &Graph) -> Result<Option<Rebuilt>, GraphError> {
     let mut chains = Chains::new(graph);
     let found: FxHashMap<NodeIndex, Joined> =
         (0..graph.len() as NodeIndex).rev().filter_map(|node| Some((node, chains.whole(node)?))).collect();
