@@ -62,7 +62,8 @@ param p1: f32 written
 
 v0: index = const index(0)
 v1: index = const index(2)
-tile 2 * 2 f32 -> f32 panel depth v1 start v0, p1[v0] stride v1, p0[v0] stride v1, p0[v0] stride v1 fetch p0[v1] by 100
+v2: index = const index(100)
+tile 2 * 2 f32 -> f32 panel depth v1 start v0, p1[v0] stride v1, p0[v0] stride v1, p0[v0] stride v1 fetch 7: p0[v1] by v2
 barrier
 ";
     let linear = Linear::parse(text).unwrap();
