@@ -43,9 +43,9 @@ UNITS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
 NOTES = """
 Times of plans are the best of all runs, of both plans in turn in one process. Where no kernel is changed the two are
-one plan: their ratio is 1, and only one is timed. Elsewhere it is what the search itself measured when it chose, kernel
-by kernel, both schedules in pairs: the sum of what it took, of the sum of the heuristic's, over the kernels that it
-came to. Where the search ended before it had come to all kernels, the others have the heuristic's schedule.
+one plan: their ratio is 1, and only one is timed. Of a plan of one kernel it is what the search itself measured when it
+chose, both schedules in pairs; of several kernels, most of which the search may have left as they were, it is that of
+the plans' times. Where the search ended before it had come to all kernels, the others have the heuristic's schedule.
 """
 
 
@@ -67,7 +67,7 @@ class Row:
         """Of the search's time to the heuristic's: 1 by definition where the plans are one."""
         if self.changed == 0:
             return 1.0
-        return self.paired or self.beam / self.heuristic
+        return self.paired if self.paired and self.kernels == 1 else self.beam / self.heuristic
 
     def __str__(self) -> str:
         beam = f"{self.beam * 1e3:.3f}" if self.changed else ""

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,8 @@ from systems import SYSTEMS  # noqa: E402
 from systems.base import Job, Unsupported  # noqa: E402
 from systems.numpy import reference  # noqa: E402
 
+# What explains the others, and figures of the design's proofs, each with its command.
+NO_FIGURES = ("README", "proofs")
 FULL = os.environ.get("SVOD_TEST_FULL") == "1"
 TESTED = [name for name in SYSTEMS if FULL or name in ("svod", "svod-fresh", "numpy", "torch")]
 SMALL = [
@@ -104,5 +107,17 @@ def test_plans_without_a_changed_kernel_are_one() -> None:
     from beam import Row
 
     assert Row("a", 1, 0, 1e-3, 2e-3, 1.0).ratio == 1.0
-    assert Row("a", 2, 1, 1e-3, 2e-3, 1.0, 0.9).ratio == 0.9
+    assert Row("a", 1, 1, 1e-3, 2e-3, 1.0, 0.9).ratio == 0.9
+    assert Row("a", 2, 1, 1e-3, 2e-3, 1.0, 0.9).ratio == 2.0
     assert Row("a", 2, 1, 1e-3, 2e-3, 1.0).ratio == 2.0
+
+
+PAGES = sorted(path for path in (BENCHES.parent / "docs" / "benchmarks").glob("*.md") if path.stem not in NO_FIGURES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_say_what_made_them_when_and_where(page: Path) -> None:
+    head = "\n".join(page.read_text().splitlines()[:8])
+    assert re.search(r"`python benches/\w+\.py", head), head
+    assert re.search(r"\b20\d\d-\d\d-\d\d\b", head), head
+    assert re.search(r"\d+ threads, Linux .*Python 3", head), head
