@@ -19,8 +19,9 @@ pub(crate) use into::copied_by;
 pub(crate) use parts::cut as cut_in_parts;
 
 use crate::contraction::{self, Contraction};
+use crate::lower::reads;
 use crate::opt::{Layout, LoopRef, Opt, Schedule, Tail, To};
-use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
+use svod_ir::expr::{ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Stage};
 use svod_ir::size::Size;
 
@@ -575,20 +576,13 @@ impl Scheduled {
     fn is_read_by_tasks(&self, stage: usize) -> bool {
         let mut readers = vec![stage];
         for &s in &self.order {
-            if !readers.contains(&s) && readers.iter().any(|r| self.reads(s, *r)) {
+            if !readers.contains(&s) && readers.iter().any(|r| reads(&self.kernel, s, *r)) {
                 readers.push(s);
                 // What is computed in its loops is part of the same tasks.
                 readers.extend(self.stages[s].at.map(|(consumer, ..)| consumer));
             }
         }
         readers.into_iter().any(|s| self.stages[s].loops.iter().any(|l| l.runs == Runs::Task))
-    }
-
-    /// Whether a stage reads another's values.
-    fn reads(&self, reader: usize, read: usize) -> bool {
-        let exprs = &self.kernel.exprs;
-        let of = |e: &ExprId| matches!(exprs.get(*e), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == read);
-        exprs.loads(&self.kernel.stages[reader].roots()).iter().any(of)
     }
 
     /// What is computed inside a loop is read inside it, by its stage or by what is computed in there.
@@ -605,7 +599,7 @@ impl Scheduled {
             let last = around.last().and_then(|at| self.stages[at].at);
             reader == consumer || last.is_some_and(|(of, axis, part)| of == consumer && position((axis, part)) >= here)
         };
-        match (0..self.kernel.stages.len()).find(|reader| !inside(*reader) && self.reads(*reader, stage)) {
+        match (0..self.kernel.stages.len()).find(|reader| !inside(*reader) && reads(&self.kernel, *reader, stage)) {
             Some(reader) => Err(format!("stage `{}` reads it outside of the loop", self.kernel.stages[reader].name)),
             None => Ok(()),
         }

@@ -182,15 +182,11 @@ impl Scheduled {
             axes.iter().map(|a| k.axes[a.index()].extent.clone()).collect()
         };
         let own = &self.kernel.stages[stage];
-        let is_read = |of: usize| {
-            let of_it = |e: &ExprId| matches!(self.kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == of);
-            self.kernel.exprs.loads(&own.roots()).iter().any(of_it)
-        };
         let fits = |cut: &Cut| {
             (cut.place, cut.by, cut.taken) == (place, by, false)
                 && cut.before.over == own.over
                 && extents(&self.kernel, cut.before.body.inner()) == extents(&self.kernel, own.body.inner())
-                && is_read(cut.stage)
+                && reads(&self.kernel, stage, cut.stage)
         };
         let cut = self.cuts.iter().position(fits)?;
         let found = local(&mut self.kernel, stage, &self.cuts[cut])?;

@@ -9,6 +9,7 @@ use super::rows::stage_vector;
 use super::{Choice, TASK};
 use crate::apply::{Scheduled, apply};
 use crate::contraction::{recognise, stage_axes};
+use crate::lower::reads;
 use crate::opt::{Opt, Schedule};
 use svod_ir::expr::{Expr, ExprPool, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Param, Stage};
@@ -48,9 +49,9 @@ impl Choice<'_> {
         let (own, all) = (k.stages.len(), cut.kernel.stages.len());
         for at in own..all {
             // Statistics that a later fold takes are computed in its loops.
-            let taken = (at + 1..all).any(|s| reads(&cut, s, at) && is_part(&cut, s));
+            let taken = (at + 1..all).any(|s| reads(&cut.kernel, s, at) && is_part(&cut, s));
             if !taken || !is_part(&cut, at) {
-                let inside = (own..at).filter(|s| reads(&cut, at, *s) && is_part(&cut, *s));
+                let inside = (own..at).filter(|s| reads(&cut.kernel, at, *s) && is_part(&cut, *s));
                 self.phase(&cut, &inside.chain([at]).collect::<Vec<usize>>());
             }
         }
@@ -114,11 +115,6 @@ fn product(k: &Kernel, axes: &[AxisId]) -> i64 {
 /// Whether a stage computes parts of a fold.
 fn is_part(cut: &Scheduled, stage: usize) -> bool {
     cut.writes(stage)
-}
-
-fn reads(cut: &Scheduled, reader: usize, read: usize) -> bool {
-    let of = |e: &svod_ir::expr::ExprId| matches!(cut.kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == read);
-    cut.kernel.exprs.loads(&cut.kernel.stages[reader].roots()).iter().any(of)
 }
 
 /// A kernel of some stages, to which what others give is an argument.
