@@ -376,3 +376,19 @@ def test_kernels_of_many_taps_that_are_no_constants(case: tuple[Any, ...]) -> No
     convolve = getattr(F, f"conv{len(extents)}d")
     expected = reference(x, w, stride, [(0, 0)] * len(extents), 1, 1)
     close(convolve(svod.Tensor(x), svod.Tensor(w), stride=stride), expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("taps", [(3, 3), (11,), (2, 3, 3)])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("last", [False, True])
+def test_weights_that_are_no_constants_are_packed_once_for_all_images(
+    taps: tuple[int, ...], groups: int, last: bool
+) -> None:
+    images, weights = data(3, 20, *(max(9, 2 * n) for n in taps)), data(30, 20 // groups, *taps)
+    x, w = svod.Tensor(images), svod.Tensor(weights)
+    if last:  # Channels of the output are last in memory.
+        w = svod.Tensor(np.moveaxis(weights, 0, -1).copy()).permute(len(taps) + 1, *range(len(taps) + 1))
+    plan = getattr(F, f"conv{len(taps)}d")(x, w, padding=1, groups=groups).prepare(inputs=[x, w])
+    plan.execute()
+    assert " shared" in str(plan.kernels[0].schedule)
+    close(plan.outputs[0], reference(images, weights, 1, [(1, 1)] * len(taps), 1, groups), atol=2e-4)

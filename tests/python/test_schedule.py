@@ -547,3 +547,11 @@ def test_b1_full_rounds_of_a_batch_write_nothing_beyond_it(tail: str, by: int) -
     for _ in range(20):
         plan.execute()
     np.testing.assert_allclose(plan.outputs[0].numpy(), a @ b, rtol=1e-5, atol=1e-5)
+
+
+def test_a_task_may_have_all_columns_of_a_product_with_a_short_depth() -> None:
+    """Its rows are then copied once, though the last panel is not full."""
+    a, b = svod.empty(10000, 48), svod.empty(48, 200)
+    with svod.target("x86-64-v3"):
+        plan = (a @ b).prepare(inputs=[a, b])
+    assert "split out.a1.0 by 208 rest" in str(plan.kernels[0].schedule)

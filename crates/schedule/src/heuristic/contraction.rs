@@ -117,9 +117,10 @@ impl Choice<'_> {
         let copied = if several > 1 { depth } else { block_k };
         let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).clamp(rows, MAX_ROWS);
         let direct = several == 1 && copied_by(k, *first, out);
-        // With a single block of depth, some panels at a time are all that there is to compute of their sums.
+        // With a single block of depth, some panels at a time are all that there is to compute of their sums. Then a task
+        // may have all columns: a last panel that is not full counts as one.
         let by_panels = several == 1 && !direct && block_k >= depth && c.depth.len() == 1;
-        let widest = if direct || by_panels { n } else { MAX_COLUMNS / several };
+        let widest = if direct || by_panels { round_up(n, cols) } else { MAX_COLUMNS / several };
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
         let symbolic = k.axes[c.m.index()].extent.as_const().is_none();

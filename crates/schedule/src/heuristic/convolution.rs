@@ -8,7 +8,7 @@ use super::{Choice, TASK};
 use crate::contraction::window::{Plane, flatten, is_convolution};
 use crate::contraction::{Contraction, recognise};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
-use svod_ir::expr::{Expr, ExprId};
+use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Kernel};
 use svod_ir::target::Target;
 
@@ -26,6 +26,10 @@ const MAX_VECTORS: i64 = 8;
 
 /// Vectors of a row, of all its phases, whose copies are laid out at most.
 const MAX_COPIES: i64 = 32;
+
+/// Panels of weights that one task of a shared copy makes, and taps that such a copy lays out at most.
+const PANELS_AT_ONCE: i64 = 4;
+const MAX_TAPS: i64 = 8;
 
 /// Multiply-adds that are laid out one after the other at most.
 const MAX_UNROLLED: i64 = 256;
@@ -54,6 +58,12 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
         None => choice.few_channels(stage, &plane),
     }
     Some(Schedule(choice.opts))
+}
+
+/// Whether a value is of what other stages of its kernel compute.
+fn reads_stages(kernel: &Kernel, value: ExprId) -> bool {
+    let read = |e: &ExprId| matches!(kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(..), .. });
+    kernel.exprs.reachable(&[value]).iter().any(read)
 }
 
 /// Lanes of a vector of a fold's sums.
@@ -126,13 +136,25 @@ impl Choice<'_> {
         let order = others.chain(tile).chain(taps).collect();
         self.opts.push(Opt::Reorder { stage: name.clone(), order });
 
-        let home = if loads_only_constants(k, c.a) { StageHome::Prepared } else { StageHome::Task };
+        // Every task with these channels reads the weights, one for each part of each image. What another stage
+        // computes is in a task's scratch.
+        let home = if loads_only_constants(k, c.a) {
+            StageHome::Prepared
+        } else if reads_stages(k, c.a) {
+            StageHome::Task
+        } else {
+            StageHome::Shared
+        };
         let layout = Layout::Panels(rows as u32);
         self.opts.push(Opt::Stage { stage: name.clone(), read: 0.into(), layout, home });
-        if home == StageHome::Task {
-            let a = format!("{name}.a");
-            self.opts.push(Opt::At { stage: a.clone(), at: sm });
-            self.copy_panels(&a, &c.operand_axes(k, 0, layout), rows, false, None);
+        let a = format!("{name}.a");
+        match home {
+            StageHome::Prepared => {}
+            StageHome::Shared => self.copy_weights(&a, c, rows),
+            StageHome::Task => {
+                self.opts.push(Opt::At { stage: a.clone(), at: sm });
+                self.copy_panels(&a, &c.operand_axes(k, 0, layout), rows, false, None);
+            }
         }
         self.opts.push(Opt::At { stage: plane.copy.name.clone(), at: sk });
         self.copy_plane(plane, lanes);
@@ -144,6 +166,35 @@ impl Choice<'_> {
             self.copy_panels(&b, &c.operand_axes(k, 1, layout), cols, false, None);
         }
         self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
+    }
+
+    /// The loops of a copy of weights that all tasks share: some panels a task. Where memory runs along the depth, a
+    /// panel at a time, so that each of its lines is read to its end while it is in the first-level cache.
+    fn copy_weights(&mut self, copy: &str, c: &Contraction, rows: i64) {
+        let k = self.kernel;
+        let whole = |a: &AxisId| LoopRef::new(copy, k.axes[a.index()].var.name(), 0);
+        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
+        let over = c.operand_axes(k, 0, Layout::Panels(rows as u32));
+        let (others, own) = over.split_at(over.len() - c.depth.len() - 1);
+        let [depth @ .., m] = own else { return };
+        let m = whole(m);
+        self.split(m.clone(), PANELS_AT_ONCE * rows, Tail::Rest);
+        self.split(part(&m, 1), rows, Tail::Rest);
+        let tasks: Vec<LoopRef> = others.iter().map(whole).chain([m.clone()]).collect();
+        let mut depth: Vec<LoopRef> = depth.iter().map(whole).collect();
+        let mut taps = whole(&c.k);
+        if extent(k, c.k) > MAX_TAPS {
+            self.split(taps.clone(), MAX_TAPS, Tail::Rest);
+            taps = part(&taps, 1);
+            depth.push(taps.clone());
+        }
+        let panels = if contiguous(k, &[c.a], &[], 0) == Some(c.m) { depth.len() - 1 } else { 0 };
+        depth.insert(panels, part(&m, 1));
+        let order = tasks.iter().chain(&depth).cloned().chain([part(&m, 2)]).collect();
+        self.opts.push(Opt::Reorder { stage: copy.into(), order });
+        tasks.into_iter().for_each(|task| self.bind(task, To::Task));
+        self.bind(taps, To::Unroll);
+        self.bind(part(&m, 2), To::Vector);
     }
 
     /// Every channel for itself: a row of the output at once, all taps of some vectors of it in
