@@ -122,3 +122,23 @@ def test_products_of_several_long_axes_are_summed_in_blocks() -> None:
     found = (centred.mT @ centred).numpy()
     moved = a - a.mean(1, keepdims=True, dtype=np.float64)
     np.testing.assert_allclose(found, moved.swapaxes(1, 2) @ moved, rtol=1e-4, atol=1e-2)
+
+
+def test_gradients_of_weights_are_summed_in_blocks_where_their_factors_are_products() -> None:
+    """Those of a layer whose inputs, and whose outputs' gradients, other layers of the same plan compute."""
+    x, g, w, v = numbers(8192, 24), numbers(8192, 40), numbers(24, 32), numbers(40, 48)
+    a, b, c, d = map(svod.Tensor, (x, g, w, v))
+    active, signal = (a @ c).relu(), (b @ d).softmax(-1)
+    features = active - active.mean(1, keepdim=True)
+    plan = (features.T @ signal).prepare()
+    depth = [kernel for kernel in plan.kernels if kernel.name.startswith("matmul") and "8192" not in kernel.name]
+    assert len(depth) == 1
+    plan.execute()
+    wide = np.maximum(x.astype(np.float64) @ w, 0)
+    wide -= wide.mean(1, keepdims=True)
+    likely = np.exp(g.astype(np.float64) @ v - (g.astype(np.float64) @ v).max(1, keepdims=True))
+    likely /= likely.sum(1, keepdims=True)
+    np.testing.assert_allclose(plan.outputs[0].numpy(), wide.T @ likely, rtol=1e-4, atol=1e-2)
+    # Weights that are softened along the depth are those of an attention: one kernel has both products.
+    few = svod.Tensor(numbers(12, 24)) @ a.T
+    assert len((few.softmax(-1) @ b).prepare().kernels) == 1

@@ -17,7 +17,7 @@ use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::{GraphError, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
-use svod_ir::rewrite::{Family, RuleSet, follows_from_a_product, own_dimensions};
+use svod_ir::rewrite::{Family, RuleSet, may_be_weights, own_dimensions};
 use svod_ir::size::Size;
 
 /// The rules, tried once tensor algebra has nothing left to simplify.
@@ -174,8 +174,8 @@ fn contraction(node: &UOp, folded: &[usize]) -> Result<Option<UOp>, GraphError> 
     }
     let little = depth.saturating_mul(rows + columns) / (MORE * rows * columns);
     let most = (depth / MULTIPLIED).min(MOST_SUMS / outer.max(1)).min(little).min(extents[axis]);
-    // What another product gives may make one kernel with this one.
-    let chained = |factor: &UOp| follows_from_a_product(factor) != Some(false);
+    // An attention's weights make one kernel with this product.
+    let chained = |factor: &UOp| folded.iter().any(|d| may_be_weights(factor, *d));
     if most < FEWEST_SUMS || factors.iter().any(chained) {
         return Ok(None);
     }

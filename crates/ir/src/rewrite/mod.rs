@@ -32,7 +32,7 @@ pub use movement::MOVEMENT;
 pub use pattern::{Bindings, Equation, Pattern};
 pub use selection::SELECTION;
 pub use selection::coordinates::own_dimensions;
-pub use weights::{WEIGHTS, follows_from_a_product};
+pub use weights::{WEIGHTS, may_be_weights};
 
 /// A rule written as a function: the name of what applied, and the replacement.
 pub type RuleFn = fn(&UOp) -> Result<Option<(&'static str, UOp)>, GraphError>;

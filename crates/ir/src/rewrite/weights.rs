@@ -5,7 +5,7 @@
 //! types of floats are seen through: weights are often narrowed for the product, and the sum is not.
 
 use super::Family;
-use super::selection::coordinates::{Map, below};
+use super::selection::coordinates::{Map, below, own_dimensions};
 use crate::alu::Alu;
 use crate::graph::{Axes, GraphError, Op, UOp};
 use crate::kernel::Monoid;
@@ -146,7 +146,7 @@ fn converts_floats(node: &UOp) -> bool {
 
 /// Whether a value is made of sums of products, by elementwise operations, movements and folds; unknown where too many
 /// nodes would have to be looked at.
-pub fn follows_from_a_product(value: &UOp) -> Option<bool> {
+fn follows_from_a_product(value: &UOp) -> Option<bool> {
     let mut work = vec![value.clone()];
     for _ in 0..SEARCHED {
         let Some(node) = work.pop() else { return Some(false) };
@@ -159,4 +159,48 @@ pub fn follows_from_a_product(value: &UOp) -> Option<bool> {
         }
     }
     None
+}
+
+/// Whether a value may be an attention's weights, whose keys are along dimension `keys`: elementwise operations on sums of
+/// products, and on folds of these along the keys; or on sums of products of several heads. So may a value below
+/// which too many nodes would have to be looked at.
+pub fn may_be_weights(value: &UOp, keys: usize) -> bool {
+    let along = |rank: usize, at: usize| (0..rank).map(|d| (d == at).then_some(0)).collect::<Map>();
+    let mut work = vec![(value.clone(), along(value.rank(), keys), false)];
+    let mut seen: Vec<(UOp, bool)> = Vec::new();
+    while let Some((node, map, folded)) = work.pop() {
+        if seen.contains(&(node.clone(), folded)) {
+            continue;
+        }
+        if seen.len() == SEARCHED {
+            return true;
+        }
+        seen.push((node.clone(), folded));
+        let sources = node.sources();
+        match node.op() {
+            Op::Reduce(Monoid::Sum, axes) if matches!(sources[0].op(), Op::Alu(Alu::Mul)) => {
+                if folded || has_heads(&sources[0], axes) {
+                    return true;
+                }
+            }
+            // What has keys still is a fold of something else: the features of a layer, for each example.
+            Op::Reduce(_, axes) if !map.contains(&Some(0)) => {
+                work.push((sources[0].clone(), along(sources[0].rank(), axes[0]), true));
+            }
+            op if op.is_elementwise() => work.extend(sources.into_iter().map(|s| (s, map.clone(), folded))),
+            op if op.is_movement() || op.is_mark() => match below(&node, &map) {
+                Some(map) => work.extend(sources.into_iter().map(|s| (s, map.clone(), folded))),
+                None => return true,
+            },
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether both factors of a product have a dimension that is kept.
+fn has_heads(product: &UOp, folded: &Axes) -> bool {
+    let [left, right] = &product.sources()[..] else { return false };
+    let right = own_dimensions(right);
+    own_dimensions(left).iter().any(|d| right.contains(d) && !folded.contains(d))
 }
