@@ -392,3 +392,17 @@ def test_weights_that_are_no_constants_are_packed_once_for_all_images(
     plan.execute()
     assert " shared" in str(plan.kernels[0].schedule)
     close(plan.outputs[0], reference(images, weights, 1, [(1, 1)] * len(taps), 1, groups), atol=2e-4)
+
+
+def test_rows_of_any_width_are_one_task_where_caches_hold_what_they_read() -> None:
+    height, width = svod.Variable("h", 4, 200), svod.Variable("w", 4, 200)
+    weights = data(24, 16, 3, 3)
+    x, w = svod.empty(2, 16, height, width), svod.Tensor(weights)
+    with svod.target("x86-64-v3"):
+        plan = F.conv2d(x, w, padding=1).prepare(inputs=[x])
+    blocks = [line.split() for line in str(plan.kernels[0].schedule).splitlines() if line.startswith("split out.")]
+    assert max(int(by) for _, _, _, by, _ in blocks) >= 200
+    for h, v in [(4, 4), (17, 5), (33, 200), (200, 31)]:
+        images = data(2, 16, h, v)
+        plan.execute(images)
+        close(plan.outputs[0], reference(images, weights, 1, [(1, 1), (1, 1)], 1, 1), atol=2e-4)

@@ -287,6 +287,8 @@ pub(crate) struct Plane {
     pub columns: AxisId,
     /// The stage's flat axis.
     pub flat: AxisId,
+    /// The plane's axes of rows further out, and how many of each one point of the reader needs.
+    pub outer: Vec<(AxisId, i64)>,
     /// The axis of the columns' phases, where there are several.
     pub phase: Option<AxisId>,
     /// Elements of a row.
@@ -371,9 +373,11 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
             index.push(phase);
         }
     }
+    let mut further = Vec::new();
     for (s, place) in outer.iter().zip(&mut places) {
         let extent = extent(kernel, s) + s.reach;
         let axis = add_axis(kernel, &format!("{}_plane", axis_name(kernel, s.kept)), &extent)?;
+        further.push((axis, s.reach + 1));
         over.push(axis);
         index.push(point(kernel, s.kept) + s.offset(kernel));
         place.1 = point(kernel, axis);
@@ -449,7 +453,8 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
     let copy = Stage { name, over, body: Body::map(value), outs: vec![Out::Temp] };
     let (rows, reach) = rows.map_or((None, columns.reach), |r| (Some(r.kept), r.reach));
     let (overhang, width) = (columns.reach, width.as_const().unwrap_or(0));
-    Ok(Plane { copy, rows, columns: columns.kept, flat, phase: phase_of_columns, width, reach, overhang })
+    let (columns, outer, phase) = (columns.kept, further, phase_of_columns);
+    Ok(Plane { copy, rows, columns, flat, outer, phase, width, reach, overhang })
 }
 
 /// Changes the index at which every stage reads the value of stage `of`.

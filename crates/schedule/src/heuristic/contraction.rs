@@ -95,7 +95,7 @@ impl Choice<'_> {
         let in_tiles = self.in_tiles(c);
         let (rows, vectors) = match in_tiles {
             true => (m.min(IN_TILES), vectors.unwrap_or((round_up(n, lanes) / lanes).min(IN_TILES / lanes))),
-            false => tile_shape(self.target, m, n, lanes, vectors),
+            false => tile_shape(self.target, m, &|cols| round_up(n, cols), lanes, vectors),
         };
         let cols = vectors * lanes;
         let element = c.acc.bytes() as i64;
@@ -428,8 +428,15 @@ pub(super) fn most_vectors(target: &Target, rows: i64) -> i64 {
 }
 
 /// Rows of a tile, and its columns in vectors: as many accumulators as there are registers for, in
-/// the shape that wastes the least at the edges of `m` × `n`; `settled` vectors, if that is given.
-pub(super) fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64, settled: Option<i64>) -> (i64, i64) {
+/// the shape that wastes the least at the edges of `m` rows and of the columns, of which tiles of a width compute
+/// `columns`; `settled` vectors, if that is given.
+pub(super) fn tile_shape(
+    target: &Target,
+    m: i64,
+    columns: &dyn Fn(i64) -> i64,
+    lanes: i64,
+    settled: Option<i64>,
+) -> (i64, i64) {
     let rows = 1..target.vector_registers as i64;
     let shapes = rows.flat_map(|rows| (1..=most_vectors(target, rows)).map(move |vectors| (rows, vectors)));
     let shapes = shapes.filter(|(_, vectors)| settled.is_none_or(|settled| *vectors == settled));
@@ -439,7 +446,7 @@ pub(super) fn tile_shape(target: &Target, m: i64, n: i64, lanes: i64, settled: O
         // little, and there are as many units for the ones as for the others.
         let idle = (SUMS_IN_FLIGHT - sums).max(0) as f64 / sums as f64;
         let loads = (rows + vectors) as f64 / sums as f64;
-        let padded = (round_up(m, *rows) * round_up(n, vectors * lanes)) as f64;
+        let padded = (round_up(m, *rows) * columns(vectors * lanes)) as f64;
         padded * (1.0 + idle) * (loads.max(1.0) + loads / 8.0)
     };
     shapes.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((1, 1))

@@ -60,6 +60,11 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
     Some(Schedule(choice.opts))
 }
 
+/// How many points of an axis of the plane a task copies at most, which computes one of each row further out.
+fn in_a_task(kernel: &Kernel, plane: &Plane, axis: AxisId) -> i64 {
+    plane.outer.iter().find(|(outer, _)| *outer == axis).map_or(extent(kernel, axis), |(_, rows)| *rows)
+}
+
 /// Whether a value is of what other stages of its kernel compute.
 fn reads_stages(kernel: &Kernel, value: ExprId) -> bool {
     let read = |e: &ExprId| matches!(kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(..), .. });
@@ -91,7 +96,13 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
-        let (rows, vectors) = tile_shape(self.target, extent(k, c.m), extent(k, c.n), lanes, None);
+        let columns = &k.axes[c.n.index()].extent;
+        let padded = |cols: i64| match (columns.as_const(), columns.bounds()) {
+            (Some(n), _) => round_up(n, cols),
+            // Of any number, half a tile is waste on average.
+            (None, (least, most)) => ((least.max(1) as f64 * most as f64).sqrt() as i64) + cols / 2,
+        };
+        let (rows, vectors) = tile_shape(self.target, extent(k, c.m), &padded, lanes, None);
         let cols = vectors * lanes;
         let blocks = self.blocks(c, plane, rows, cols);
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
@@ -216,7 +227,7 @@ impl Choice<'_> {
         let points = extent(k, blocked);
         let outer: Vec<AxisId> = over.iter().copied().filter(|a| *a != blocked && *a != plane.columns).collect();
         let copied = plane.copy.over.split_last().map_or(&[][..], |(_, others)| others).iter();
-        let planes: i64 = copied.filter(|a| !outer.contains(a)).map(|a| extent(k, *a)).product();
+        let planes: i64 = copied.filter(|a| !outer.contains(a)).map(|a| in_a_task(k, plane, *a)).product();
         let line = planes * plane.width.max(1) * carries[0].dtype.bytes() as i64;
         let fitting = |cache: usize| cache as i64 / 2 / line - plane.reach;
         let most = fitting(self.target.l1);
@@ -359,7 +370,7 @@ impl Choice<'_> {
         };
         let fixed = |a: &&AxisId| !c.depth.contains(a) && k.stages[k.stages.len() - 1].over.contains(a);
         let copied = plane.copy.over.split_last().map_or(&[][..], |(_, others)| others).iter();
-        let own: i64 = copied.filter(|a| !fixed(a)).map(|a| extent(k, *a)).product();
+        let own: i64 = copied.filter(|a| !fixed(a)).map(|a| in_a_task(k, plane, *a)).product();
         let of_depth: i64 = c.depth.iter().map(|a| extent(k, *a)).product();
         // What is copied for each point of the depth's first axis, and for how many channels each task
         // copies it: where few taps read an element, for many.
