@@ -257,6 +257,40 @@ def test_products_err_no_more_than_those_of_numpy_in_the_mean(name: str, depth: 
     assert mine <= 2 * other, (mine, other)
 
 
+FOLDS: dict[str, Callable[[Any, int], Any]] = {
+    "sum": lambda x, axis: x.sum(axis),
+    "mean": lambda x, axis: x.mean(axis),
+    "variance": lambda x, axis: x.var(axis) if isinstance(x, np.ndarray) else svod.var(x, axis=axis),
+}
+
+
+@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((300, 100), 1),
+        ((300, 700), 1),
+        ((100, 1000), 1),
+        ((100, 4096), 1),
+        ((20, 16_000), 1),
+        ((6, 70_000), 1),
+        ((1000, 300), 0),
+    ],
+    ids=str,
+)
+def test_long_folds_err_no_more_than_those_of_numpy_in_the_mean(name: str, shape: tuple[int, int], axis: int) -> None:
+    rng = np.random.default_rng(shape[0])
+    fold = FOLDS[name]
+    compiled = svod.jit(lambda x: fold(x, axis))
+    squares = np.zeros(2)
+    for _ in range(30):
+        x = rng.standard_normal(shape).astype(np.float32)
+        exact = fold(x.astype(np.float64), axis)
+        squares += [np.mean((of - exact) ** 2) for of in (compiled(svod.Tensor(x)).numpy(), fold(x, axis))]
+    mine, other = np.sqrt(squares)
+    assert mine <= 1.25 * other, (mine, other)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("depth", [3, 100, 5000])
 def test_narrow_products_are_those_of_float32_rounded_once(dtype: str, depth: int) -> None:

@@ -180,7 +180,7 @@ unary!(log2, f64::log2, 2.0, 2.0);
 unary!(log1p, f64::ln_1p, 2.0, 2.0);
 unary!(sin, f64::sin, 2.0, 2.0);
 unary!(cos, f64::cos, 2.0, 2.0);
-unary!(tan, f64::tan, 4.0, 4.0);
+unary!(tan, f64::tan, 1.0, 1.0);
 unary!(tanh, f64::tanh, 2.0, 3.0);
 unary!(erf, libm::erf, 2.0, 3.0);
 

@@ -1,6 +1,6 @@
 //! Argument reduction of the trigonometric functions.
 
-use super::{Float, Ops, fast_two_sum, flip_sign, mul_const, scale_add, two_prod};
+use super::{Float, Ops, fast_two_sum, flip_sign, mul_const, scale_add, two_prod, two_sum};
 
 /// 2/π after `mantissa_bits + 2` zero bits, most significant word first.
 const TWO_OVER_PI_32: [i64; 7] = [0x51, 0x7cc1b727, 0x220a94fe, 0x13abe8fa, 0x9a6ee06d, 0xb14acc9e, 0x21c820ff];
@@ -26,56 +26,75 @@ const TWO_OVER_PI_64: [u64; 19] = [
     0xed7ec47e35742158,
 ];
 
-/// a = q π/2 + r with |r| <= π/4 (hardly more), for a >= 0, as (q mod 4 in the low bits of an integer,
-/// r). NaN for infinity and NaN.
-pub(super) fn reduce_half_pi<B: Ops>(b: &mut B, a: B::V) -> (B::V, B::V) {
-    let (limit, q, r) = cody_waite(b, a);
+/// a = q π/2 + r with |r| <= π/4 (hardly more), for a >= 0, as q mod 4 in the low bits of an integer,
+/// r rounded, and what rounding it lost. NaN for infinity and NaN.
+pub(super) fn reduce_half_pi<B: Ops>(b: &mut B, a: B::V) -> [B::V; 3] {
+    let (limit, usual) = cody_waite(b, a);
     let limit = b.fconst(limit);
     let infinity = b.fconst(f64::INFINITY);
     let large = b.flt(limit, a);
     let finite = b.flt(a, infinity);
     let when = b.and(large, finite);
-    let [q, r] = b.rarely(when, [q, r], |b| payne_hanek(b, a));
-    (q, r)
+    b.rarely(when, usual, |b| payne_hanek(b, a))
 }
 
 /// The usual case, for a up to the limit given first: a - q π/2 with π/2 as a sum of parts so short
 /// that their products with q are exact, or are rounded only once by the fused operation.
-fn cody_waite<B: Ops>(b: &mut B, a: B::V) -> (f64, B::V, B::V) {
-    let (limit, parts): (f64, &[f64]) = match (b.float(), b.fused()) {
-        (Float::F32, true) => (1e5, &[1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15]),
-        (Float::F32, false) => {
-            (800.0, &[1.57073974609375, 5.657970905303955e-05, 9.920881893776823e-10, 5.390302953474238e-15])
-        }
-        (Float::F64, _) => {
-            (1.6e6, &[1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32])
-        }
-    };
+fn cody_waite<B: Ops>(b: &mut B, a: B::V) -> (f64, [B::V; 3]) {
     let magic = b.fconst(b.float().round_magic());
     let z = scale_add(b, a, std::f64::consts::FRAC_2_PI, magic);
     let n = b.fsub(z, magic);
-    let r = match *parts {
-        [p1, p2, p3, p4] => {
-            let r1 = scale_add(b, n, -p1, a);
-            let product = mul_const(b, n, p2);
-            let r2 = b.fsub(r1, product);
-            // The rounding error of r2; where |r1| is the smaller one, there is none.
-            let error = b.fsub(r1, r2);
-            let error = b.fsub(error, product);
-            let error = scale_add(b, n, -p3, error);
-            let r3 = b.fadd(r2, error);
-            scale_add(b, n, -p4, r3)
+    let (limit, (r, low)) = match (b.float(), b.fused()) {
+        (Float::F32, true) => {
+            (1e5, less_three(b, a, n, [1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15]))
         }
-        _ => parts.iter().fold(a, |r, part| scale_add(b, n, -part, r)),
+        (Float::F32, false) => {
+            let parts = [1.57073974609375, 5.657970905303955e-05, 9.920881893776823e-10, 5.390302953474238e-15];
+            (800.0, less_four(b, a, n, parts))
+        }
+        (Float::F64, _) => {
+            let parts = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32];
+            (1.6e6, less_four(b, a, n, parts))
+        }
     };
-    (limit, b.as_int(z), r)
+    (limit, [b.as_int(z), r, low])
+}
+
+/// a - n (p1 + p2 + p3), rounded, and what that lost, where each product is rounded with its sum.
+fn less_three<B: Ops>(b: &mut B, a: B::V, n: B::V, [p1, p2, p3]: [f64; 3]) -> (B::V, B::V) {
+    let r1 = scale_add(b, n, -p1, a);
+    let r2 = scale_add(b, n, -p2, r1);
+    let r = scale_add(b, n, -p3, r2);
+    let p2 = b.fconst(-p2);
+    let (product, error) = two_prod(b, n, p2);
+    let (sum, rest) = two_sum(b, r1, product);
+    let low = b.fsub(sum, r);
+    let low = b.fadd(low, rest);
+    let low = b.fadd(low, error);
+    (r, scale_add(b, n, -p3, low))
+}
+
+/// The same with four parts, of which the first two have exact products with n.
+fn less_four<B: Ops>(b: &mut B, a: B::V, n: B::V, [p1, p2, p3, p4]: [f64; 4]) -> (B::V, B::V) {
+    let r1 = scale_add(b, n, -p1, a);
+    let product = mul_const(b, n, p2);
+    let r2 = b.fsub(r1, product);
+    // The rounding error of r2; where |r1| is the smaller one, there is none.
+    let error = b.fsub(r1, r2);
+    let error = b.fsub(error, product);
+    let error = scale_add(b, n, -p3, error);
+    let (r3, error) = fast_two_sum(b, r2, error);
+    let r = scale_add(b, n, -p4, r3);
+    let last = b.fsub(r3, r);
+    let last = scale_add(b, n, -p4, last);
+    (r, b.fadd(error, last))
 }
 
 /// The same for finite a >= 1 (Payne and Hanek): only those bits of 2/π are multiplied that matter
 /// modulo 4, in integer arithmetic. The window of three words leaves an error below 2^-70 quarter
 /// turns (2^-137 in f64), while no float but zero is nearer to a multiple of π/2 than some 2^-31
 /// (2^-61).
-fn payne_hanek<B: Ops>(b: &mut B, a: B::V) -> [B::V; 2] {
+fn payne_hanek<B: Ops>(b: &mut B, a: B::V) -> [B::V; 3] {
     let float = b.float();
     let bits = i64::from(float.bits());
     let mantissa_bits = i64::from(float.mantissa_bits());
@@ -137,11 +156,11 @@ fn payne_hanek<B: Ops>(b: &mut B, a: B::V) -> [B::V; 2] {
     let (product, error) = two_prod(b, high, half_pi_value);
     let error = scale_add(b, high, half_pi_low, error);
     let error = scale_add(b, low, half_pi, error);
-    let r = b.fadd(product, error);
+    let (r, low) = fast_two_sum(b, product, error);
     let top_bit = b.iconst(1);
     let top_bit = b.ishl(top_bit, sign_shift);
     let sign = b.iand(sign, top_bit);
-    [q, flip_sign(b, r, sign)]
+    [q, flip_sign(b, r, sign), flip_sign(b, low, sign)]
 }
 
 /// Three words of the table of 2/π from bit e on.

@@ -1,11 +1,11 @@
 //! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
 
-use super::cost::{contiguous, cost, extent, loads_only_constants, round_up, steps_along, strided};
+use super::cost::{contiguous, cost, extent, loads_only_constants, round, round_up, steps_along, strided};
 use super::transpose::crossed;
 use super::{Choice, TASK, is_output};
 use crate::contraction::{axes_of, scans, stage_axes};
 use crate::estimate::{code_of_stage, longest_chain};
-use crate::lower::{LONGEST_SUM, cascades};
+use crate::lower::{LONGEST_SUM, cascades, longest_sum, totals_are_wider};
 use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
@@ -23,6 +23,8 @@ const STREAMED_ROW: i64 = 512;
 const SHORTEST: i64 = 8;
 /// Points of an axis at most that is laid out where it fills no vector.
 const LAID_OUT: i64 = 16;
+/// Steps of a block of a sum at least, at the end of which there is a total to be added to.
+const SHORTEST_BLOCK: i64 = 16;
 /// Steps of a sum that is worth two accumulators, one for each half.
 const FEWEST_STEPS: i64 = 16;
 /// Instructions of a loop's body at most for it to be laid out several times.
@@ -267,8 +269,8 @@ impl Choice<'_> {
         vector
     }
 
-    /// Cuts the loops of a long sum in two near their middle, so that its accumulators cascade:
-    /// the lowering adds up what each block gives in accumulators of their own.
+    /// Cuts the loops of a long sum in two, near their middle or where a block is long enough, so that its accumulators
+    /// cascade: the lowering adds up what each block gives in accumulators of their own.
     pub(super) fn cascade(&mut self, stage: usize, order: &[LoopRef]) {
         let k = self.kernel;
         let Body::Fold { carries, emit: Emit::Last, axes, .. } = &k.stages[stage].body else { return };
@@ -284,10 +286,12 @@ impl Choice<'_> {
         };
         let loops: Vec<(&LoopRef, i64)> = order.iter().filter(outermost).map(|l| (l, rounds(l))).collect();
         let total = loops.iter().fold(1, |n: i64, (_, rounds)| n.saturating_mul(*rounds));
-        if total <= LONGEST_SUM {
+        let longest = longest_sum(&k.exprs, carries);
+        if total <= longest {
             return;
         }
-        let block = middle(total);
+        let wider = totals_are_wider(&k.exprs, carries);
+        let block = if wider { round(total, longest, 1) } else { middle(total).max(SHORTEST_BLOCK) };
         let mut inside = 1;
         for (at, rounds) in loops.into_iter().rev() {
             let by = block / inside;
@@ -358,6 +362,7 @@ impl Choice<'_> {
                 binds.push(Opt::Rfactor { at: outer.clone() });
             }
         };
+        let vectors = if fold { self.accumulators(stage, lanes, vectors) } else { vectors };
         let short = fold || cost(k) <= SHORT || k.is_plain_fold(stage);
         // Operation by operation: a processor does not see the next of several long chains that follow one another.
         let chains = !short && extent(k, axis) >= CHAINS * lanes && waits(k, stage);
@@ -369,6 +374,18 @@ impl Choice<'_> {
         // Lanes get accumulators once all loops are bound.
         binds.sort_by_key(|o| matches!(o, Opt::Rfactor { .. }));
         binds
+    }
+
+    /// Vectors of a fold that have accumulators of their own: `few` of them, or twice as many where sums are then so
+    /// short that they need no totals.
+    fn accumulators(&self, stage: usize, lanes: i64, few: i64) -> i64 {
+        let k = self.kernel;
+        let Body::Fold { carries, axes, .. } = &k.stages[stage].body else { return few };
+        let points = axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let rounds = |vectors: i64| points / (vectors * lanes);
+        let longest = longest_sum(&k.exprs, carries);
+        let enough = cascades(carries) && rounds(few) > longest && rounds(2 * few) <= longest;
+        if enough && 2 * few * carries.len() as i64 <= ACCUMULATORS { 2 * few } else { few }
     }
 
     /// Lanes of a vector of a stage's widest values. Positions that are looked up do not count: they

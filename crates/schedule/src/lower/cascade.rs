@@ -19,6 +19,9 @@ use svod_ir::lowered::Stmt;
 
 /// Additions that one accumulator takes without a cascade.
 pub(crate) const LONGEST_SUM: i64 = 128;
+/// As [`LONGEST_SUM`], where totals are wider and so lose nothing: all of the error is that of a block, whose lanes are
+/// then no longer than those of NumPy's pairwise sums.
+const LONGEST_PART: i64 = 16;
 /// As [`LONGEST_SUM`], of products: libraries add those up in fours and eights before they are added to a sum.
 const LONGEST_SUM_OF_PRODUCTS: i64 = 12;
 /// Sums side by side for which a cascade of so few products is worth it: more have no registers in a block.
@@ -46,6 +49,20 @@ pub(crate) fn totalled_in(exprs: &ExprPool, carries: &[Carry]) -> Vec<DType> {
     carries.iter().map(|c| if wide(c) { DType::F64 } else { c.dtype }).collect()
 }
 
+/// Whether some totals are wider than what is added to them.
+pub(crate) fn totals_are_wider(exprs: &ExprPool, carries: &[Carry]) -> bool {
+    carries.iter().zip(totalled_in(exprs, carries)).any(|(carry, total)| carry.dtype != total)
+}
+
+/// Additions that one accumulator of such carries takes at most, where nothing is in the way of a cascade.
+pub(crate) fn longest_sum(exprs: &ExprPool, carries: &[Carry]) -> i64 {
+    match are_products(exprs, carries) {
+        true => LONGEST_SUM_OF_PRODUCTS,
+        false if totals_are_wider(exprs, carries) => LONGEST_PART,
+        false => LONGEST_SUM,
+    }
+}
+
 fn are_products(exprs: &ExprPool, carries: &[Carry]) -> bool {
     carries.iter().all(|c| matches!(exprs.get(c.element), Expr::Alu(Alu::Mul, _)))
 }
@@ -71,8 +88,7 @@ impl Lowerer<'_> {
         let product = |of: &[i64]| of.iter().fold(1, |n: i64, r| n.saturating_mul(*r));
         let total = product(&rounds);
         let exprs = &self.s.kernel.exprs;
-        let longest = if are_products(exprs, carries) { LONGEST_SUM_OF_PRODUCTS } else { LONGEST_SUM };
-        if total <= longest {
+        if total <= longest_sum(exprs, carries) {
             return None;
         }
         let busiest = |n: usize| product(&rounds[..=n]).max(product(&rounds[n + 1..]));

@@ -23,7 +23,7 @@ mod sort;
 
 use limit::size_of;
 
-pub(crate) use cascade::{LONGEST_SUM, cascades, totalled_in};
+pub(crate) use cascade::{LONGEST_SUM, cascades, longest_sum, totalled_in, totals_are_wider};
 pub(crate) use region::reads;
 
 use crate::apply::{LoopState, Prefetch, Runs, Scheduled, apply};
