@@ -17,10 +17,10 @@ const MAX_COLUMNS: i64 = 512;
 /// Panels after which an epilogue follows, where it can: their sums are still in the first-level cache.
 const PANELS_AT_ONCE: i64 = 2;
 /// What it costs to copy an element of a block of rows, in multiply-adds.
-const COPY: f64 = 4.0;
+pub(super) const COPY: f64 = 4.0;
 /// What it costs to fetch an element of a panel, in multiply-adds: of a copy that the kernel has just made,
 /// and of one that lies in memory.
-const FETCH: [f64; 2] = [1.0, 6.0];
+pub(super) const FETCH: [f64; 2] = [1.0, 6.0];
 /// Tiles of columns of a task at least, of all contractions that it computes.
 const FEWEST_TILES: i64 = 3;
 /// Tasks of a contraction at most, if blocks can be made small enough.
@@ -403,7 +403,7 @@ fn tiles(n: i64, side: i64) -> i64 {
 
 /// When the last of some threads is done that take tasks in order: `full` ones of length `long`, then
 /// `others` of length `short`.
-fn last_to_end(full: i64, long: i64, others: i64, short: i64, threads: i64) -> i64 {
+pub(super) fn last_to_end(full: i64, long: i64, others: i64, short: i64, threads: i64) -> i64 {
     if full.saturating_add(others) > 64 * threads {
         return (full.saturating_mul(long).saturating_add(others.saturating_mul(short))) / threads;
     }

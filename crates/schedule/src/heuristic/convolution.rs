@@ -1,7 +1,7 @@
 //! Convolutions: a contraction over a padded plane, whose depth is channels and taps; or, with too
 //! few channels for that, each row of the output in vectors of registers.
 
-use super::contraction::{MAX_ROWS, tile_shape, worth_a_tile};
+use super::contraction::{COPY, FETCH, MAX_ROWS, last_to_end, tile_shape, worth_a_tile};
 use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
 use super::rows::MAX_TASKS;
 use super::{Choice, TASK};
@@ -17,6 +17,9 @@ const LINE: i64 = 64;
 
 /// Rows of the tiles that must read a panel for it to be worth a copy.
 const PANEL_ROWS: i64 = 48;
+
+/// Threads at most that should share a convolution evenly.
+const MOST_WANTED: i64 = 8;
 
 /// Multiply-adds for which an element of the plane is copied at least, where there are as many.
 const MULTIPLIED: i64 = 512;
@@ -376,7 +379,7 @@ impl Choice<'_> {
         // copies it: where few taps read an element, for many.
         let planes = (own / first).max(1);
         let enough = (MULTIPLIED * own + of_depth - 1) / of_depth;
-        let mut channels = round(m, enough.max(weights), weights).min(round_up(m, weights));
+        let channels = round(m, enough.max(weights), weights).min(round_up(m, weights));
         let of_sums = l2 / 2 / (channels * width * element);
         let of_plane = l2 / 4 / (depth * planes * width * element) - plane.reach;
         let most = of_sums.min(of_plane).clamp(1, points);
@@ -388,29 +391,33 @@ impl Choice<'_> {
             .map(|a| extent(k, *a))
             .product();
         let work = [m, points * width, first, taps, outer].iter().fold(1i64, |a, b| a.saturating_mul(*b));
-        let wanted = (work / (8 * TASK)).clamp(1, 8);
+        let wanted = (work / (8 * TASK)).clamp(1, MOST_WANTED);
         // The columns that tiles compute in vain, between rows and at a block's end, are few.
         let tiles = |lines: i64| ((lines - 1) * width + last + cols - 1) / cols;
         let all_tiles =
             |lines: i64| points / lines * tiles(lines) + if points % lines > 0 { tiles(points % lines) } else { 0 };
-        // Blocks of all but the same size, for threads to share evenly.
-        let equal = |lines: &i64| {
-            let blocks = (points + lines - 1) / lines;
-            (points + blocks - 1) / blocks == *lines
-        };
-        let best =
-            |most: i64| ((most + 1) / 2..=most).rev().filter(equal).min_by_key(|l| all_tiles(*l)).unwrap_or(most);
-        // Blocks of one axis alone are whole tiles.
+        // Blocks of all but the same size, which threads share evenly, with little copied for each multiply-add; those
+        // of one axis alone are whole tiles.
         let whole = |lines: i64| if plane.rows.is_some() { lines } else { round_up(lines, cols) };
-        let mut lines = whole(best(most));
-        let tasks =
-            |channels: i64, lines: i64| outer * ((m + channels - 1) / channels) * ((points + lines - 1) / lines);
-        while tasks(channels, lines) < wanted && lines * width >= 8 * cols {
-            lines = whole(best(lines / 2));
-        }
-        while tasks(channels, lines) < wanted && channels >= 4 * rows {
-            channels = round_up(channels / 2, rows);
-        }
+        let blocks = |n: i64, most: i64, multiple: i64| {
+            let fewest = (n + most - 1) / most;
+            (fewest..fewest + 2 * MOST_WANTED).map(move |count| round_up((n + count - 1) / count, multiple))
+        };
+        let (widest, tallest) = (whole(most), channels);
+        let long = |lines: &i64| lines * width >= 4 * cols || *lines >= widest.min(points);
+        let high = |channels: &i64| *channels >= (2 * rows).min(tallest);
+        let choices = blocks(points, most, 1).map(whole).filter(long);
+        let choices = choices.flat_map(|lines| blocks(m, tallest, rows).filter(high).map(move |high| (high, lines)));
+        let threads: Vec<i64> = (0..).map(|p| 1 << p).take_while(|threads| *threads <= wanted).collect();
+        let cost = |&(channels, lines): &(i64, i64)| {
+            let columns = outer * ((points + lines - 1) / lines);
+            let share = |t: &i64| last_to_end(columns * (m / channels), channels, columns, m % channels, *t) as f64;
+            let time = threads.iter().map(share).sum::<f64>() * (outer * all_tiles(lines)) as f64 / columns as f64;
+            let fetch = FETCH[usize::from(loads_only_constants(k, c.a))];
+            time * (1.0 + COPY / channels as f64 + fetch / (lines * width) as f64)
+        };
+        let best = choices.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let (channels, lines) = best.unwrap_or((tallest, widest));
         weights = weights.min(channels);
         Blocks { channels, weights, lines, depth, panels }
     }
