@@ -60,6 +60,85 @@ def operations() -> dict[str, float]:
     return {name: best(functools.partial(chain, step), 1) / 1000 for name, step in steps.items()}
 
 
+def calls() -> dict[str, tuple[float, int]]:
+    """Seconds of one call that builds a graph, and the operations that it adds, by what a model says."""
+    functional = svod.nn.functional
+    x, y = (svod.Tensor(np.ones((8, 16), np.float32)) for _ in range(2))
+    w, b = svod.Tensor(np.ones((16, 16), np.float32)), svod.Tensor(np.ones(16, np.float32))
+    mask, at = svod.Tensor(np.ones((8, 16), bool)), svod.Tensor(np.zeros((8, 16), np.int64))
+    rows, many = svod.Tensor(np.zeros(5, np.int64)), svod.Tensor(np.zeros(1_000_000, np.int64))
+    heads, image = svod.Tensor(np.ones((2, 4, 16, 8), np.float32)), svod.Tensor(np.ones((2, 3, 16, 16), np.float32))
+    filters = svod.Tensor(np.ones((4, 3, 3, 3), np.float32))
+    linear = svod.nn.Linear(16, 16)
+    svod.realize(*linear.parameters())
+    known: dict[str, Callable[[], Any]] = {
+        "`x.exp()`": lambda: x.exp(),
+        "`x.relu()`": lambda: x.relu(),
+        "`x.gelu()`": lambda: x.gelu(),
+        "`x + y`": lambda: x + y,
+        "`x + b`, broadcast": lambda: x + b,
+        "`x * 0.5`": lambda: x * 0.5,
+        "`1 - x`": lambda: 1 - x,
+        "`x < y`": lambda: x < y,
+        "`x.clamp(0, 1)`": lambda: x.clamp(0, 1),
+        "`x.half()`": lambda: x.half(),
+        "`x.reshape(4, 32)`": lambda: x.reshape(4, 32),
+        "`x.view((4, -1))`": lambda: x.view((4, -1)),
+        "`x.flatten()`": lambda: x.flatten(),
+        "`heads.permute(0, 2, 1, 3)`": lambda: heads.permute(0, 2, 1, 3),
+        "`heads.transpose(1, 2)`": lambda: heads.transpose(1, 2),
+        "`x.unsqueeze(0)`": lambda: x.unsqueeze(0),
+        "`b.expand(8, 16)`": lambda: b.expand(8, 16),
+        "`x.pad(((1, 1), (0, 2)))`": lambda: x.pad(((1, 1), (0, 2))),
+        "`x.sum()`": lambda: x.sum(),
+        "`x.sum(-1)`": lambda: x.sum(-1),
+        "`x.mean(-1, keepdim=True)`": lambda: x.mean(-1, keepdim=True),
+        "`x.max(1)`": lambda: x.max(1),
+        "`x.argmax(-1)`": lambda: x.argmax(-1),
+        "`x.var(-1)`": lambda: x.var(-1),
+        "`x.softmax(-1)`": lambda: x.softmax(-1),
+        "`x.log_softmax(-1)`": lambda: x.log_softmax(-1),
+        "`layer_norm(x, (16,), b, b)`": lambda: functional.layer_norm(x, (16,), b, b),
+        "`x @ w`": lambda: x @ w,
+        "`linear(x)`": lambda: linear(x),
+        "`attention(heads, heads, heads)`": lambda: functional.scaled_dot_product_attention(heads, heads, heads),
+        "`einsum('ij,jk->ik', x, w)`": lambda: svod.einsum("ij,jk->ik", x, w),
+        "`conv2d(image, filters)`": lambda: functional.conv2d(image, filters),
+        "`max_pool2d(image, 2)`": lambda: functional.max_pool2d(image, 2),
+        "`x[3]`": lambda: x[3],
+        "`x[1:3]`": lambda: x[1:3],
+        "`x[:, ::2]`": lambda: x[:, ::2],
+        "`x[:, ::-1]`": lambda: x[:, ::-1],
+        "`x[:, None]`": lambda: x[:, None],
+        "`x[..., 0]`": lambda: x[..., 0],
+        "`heads[:, 0, 1:3, ::2]`": lambda: heads[:, 0, 1:3, ::2],
+        "`x[rows]`": lambda: x[rows],
+        "`x[many]`, a million": lambda: x[many],
+        "`x.split(4, 1)`": lambda: x.split(4, 1),
+        "`cat([x, y])`": lambda: svod.cat([x, y]),
+        "`cat([x, y, x, y], 1)`": lambda: svod.cat([x, y, x, y], 1),
+        "`stack([x, y])`": lambda: svod.stack([x, y]),
+        "`where(mask, x, y)`": lambda: svod.where(mask, x, y),
+        "`x.masked_fill(mask, -1e9)`": lambda: x.masked_fill(mask, -1e9),
+        "`x.gather(1, at)`": lambda: x.gather(1, at),
+        "`x.scatter_add(1, at, y)`": lambda: x.scatter_add(1, at, y),
+        "`w.embedding(rows)`": lambda: w.embedding(rows),
+        "`x.cumsum(1)`": lambda: x.cumsum(1),
+        "`w.tril()`": lambda: w.tril(),
+        "`x.topk(2)`": lambda: x.topk(2),
+        "`x.roll(1, 0)`": lambda: x.roll(1, 0),
+        "`zeros(8, 16)`": lambda: svod.zeros(8, 16),
+        "`arange(16)`": lambda: svod.arange(16),
+    }
+
+    def added(made: Any) -> int:
+        tensors = made if isinstance(made, list | tuple) else [made]
+        lines = {line.split("  #")[0] for tensor in tensors for line in tensor.graph().splitlines()}
+        return max(1, len([line for line in lines if line.startswith("%") and "= leaf " not in line]))
+
+    return {name: (best(call, 300), added(call())) for name, call in known.items()}
+
+
 def runs() -> dict[str, float]:
     """Seconds of a run of one kernel."""
     found = {}
@@ -136,6 +215,15 @@ def table(title: str, figures: dict[str, float]) -> str:
     return "\n".join([f"| {title} | µs |", "|---|---:|", *rows]) + "\n"
 
 
+def table_of_calls(figures: dict[str, tuple[float, int]]) -> str:
+    head = "| building, a call, from Python | µs | operations | µs an operation |\n|---|---:|---:|---:|"
+    rows = [
+        f"| {name} | {seconds * 1e6:.2f} | {count} | {seconds / count * 1e6:.2f} |"
+        for name, (seconds, count) in figures.items()
+    ]
+    return "\n".join([head, *rows]) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measures svod's overhead.")
     parser.add_argument("--rust", action="store_true", help="run the bench in Rust, too")
@@ -144,7 +232,8 @@ def main() -> None:
     parts = [
         table("one run, from Python", runs()),
         table("a run, a kernel of a chain, from Python", kernels()),
-        table("building, an operation, from Python", operations()),
+        table("building, an operation of a chain, from Python", operations()),
+        table_of_calls(calls()),
         table("preparing, an operation of a chain of 10,000, from Python", preparing()),
     ]
     if options.rust:

@@ -361,3 +361,36 @@ def test_nothing_is_written_to_a_part_without_elements() -> None:
     x = svod.Tensor(a).clone()
     x[:-3, 2:5:-3, 1] = svod.zeros(0, 1)
     np.testing.assert_array_equal(x.numpy(), a)
+
+
+def test_known_positions_are_checked_each_time_that_they_may_be_others() -> None:
+    table = svod.Tensor(np.arange(4, dtype=np.float32))
+    mine = np.array([0, 3, -4])
+    at = svod.from_numpy(mine)
+    assert table[at].tolist() == [0, 3, 0]
+    assert table[at].tolist() == [0, 3, 0]
+    mine[1] = 4
+    with pytest.raises(IndexError, match="4"):
+        table[at]
+    own = svod.Tensor([1, 2, 5])
+    # The first one outside is named, not the greatest; parts of memory are looked at by themselves.
+    for wrong in (svod.Tensor([1, 7, 9, -8]), svod.Tensor([1, 7, 9, -8])):
+        with pytest.raises(IndexError, match="7"):
+            table[wrong]
+    for _ in range(2):
+        with pytest.raises(IndexError, match="5"):
+            table[own]
+        assert table[own[:2].realize()].tolist() == [1, 2]
+    own.assign(svod.Tensor([3, 3, 3]))
+    assert table[own.realize()].tolist() == [3, 3, 3]
+
+
+def test_integers_between_brackets_are_of_any_kind() -> None:
+    x = svod.Tensor(np.arange(12).reshape(3, 4))
+    kept = x.numpy()
+    two, one = np.int32(2), np.uint8(1)
+    assert x[two].tolist() == kept[2].tolist()
+    assert x[one:two, :: np.int64(2)].tolist() == kept[1:2, ::2].tolist()
+    assert x[True:3].tolist() == kept[True:3].tolist()
+    with pytest.raises(TypeError):
+        x[1.0:]

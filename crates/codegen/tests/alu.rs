@@ -48,6 +48,28 @@ fn edges(dtype: DType) -> Vec<Const> {
     values
 }
 
+/// Numbers in the middle between two of a narrow float, and beside these, a multiple of 8: where rounding twice is not as
+/// good as rounding once.
+fn ties(dtype: DType) -> Vec<Const> {
+    const MIDDLES: [i64; 11] = [0x9, 0xb, 0x11, 0x13, 0x1d, 0x101, 0x103, 0x1ff, 0x801, 0x803, 0xfff];
+    let mut values = Vec::new();
+    for middle in MIDDLES {
+        if dtype.is_float() {
+            for exponent in [-160, -145, -142, -137, -134, -130, -126, -30, -27, -20, -14, -9, 0, 5, 20, 60, 119] {
+                let tie = middle as f64 * f64::from(exponent).exp2();
+                let beside = [1e-16, 1e-12, 1e-8, 1e-5].iter().flat_map(|by| [tie * (1.0 + by), tie * (1.0 - by)]);
+                values.extend(beside.chain([tie]).flat_map(|v| [v, -v]).map(|v| Const::f64(dtype, v)));
+            }
+        } else {
+            let shifts = 0..dtype.bits().saturating_sub(64 - middle.leading_zeros());
+            let all = shifts.flat_map(|by| (-1..=1).map(move |beside| (middle << by).wrapping_add(beside)));
+            values.extend(all.flat_map(|v| [v, v.wrapping_neg()]).map(|v| Const::i64(dtype, v)));
+        }
+    }
+    values.truncate(values.len() / 8 * 8);
+    values
+}
+
 fn buffer(values: &[Const]) -> HostBuffer {
     let dtype = values[0].dtype();
     let mut buffer = HostBuffer::zeros(dtype, values.len());
@@ -151,7 +173,7 @@ fn conversions() {
     let dtypes: Vec<DType> = DType::ALL.iter().copied().filter(|d| !matches!(d, DType::Void | DType::Index)).collect();
     for &from in &dtypes {
         for &to in &dtypes {
-            let values = [special(from), edges(from)].concat();
+            let values = [special(from), edges(from), ties(from)].concat();
             let n = values.len();
             let text = format!(
                 "lowered op\nparam p0: {}[{n}]\nparam p1: {}[{n}]\nparam p2: {}[{n}]\n\nphase\n{{\n  serial i < {} {{\n    vector j < 8 {{\n      \

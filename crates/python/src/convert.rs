@@ -2,6 +2,7 @@
 
 use numpy::PyUntypedArray;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
 use svod_tensor::{DType, Index, Operand, Size, Tensor};
@@ -89,9 +90,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axes {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let axes = match given.cast::<PySequence>() {
-            Ok(several) => several.extract().map(Axes),
-            Err(_) => given.extract().map(|one| Axes(vec![one])),
+        // Asking an integer whether it is a sequence takes longer than all the rest.
+        let axes = match given.is_instance_of::<PyInt>() || given.cast::<PySequence>().is_err() {
+            true => given.extract().map(|one| Axes(vec![one])),
+            false => given.extract().map(Axes),
         };
         axes.map_err(|error| of_type("an integer, or several,", &given, error))
     }
@@ -196,28 +198,36 @@ pub fn class_of(given: &Bound<'_, PyAny>) -> String {
 /// What stands between the brackets, and the values for this run of the variables there.
 pub fn index(given: &Bound<'_, PyAny>) -> Result<(Vec<Index>, Extents)> {
     let mut extents = Extents::default();
-    let parts: Vec<Bound<'_, PyAny>> = match given.cast::<PyTuple>() {
-        Ok(tuple) => tuple.iter().collect(),
-        Err(_) => vec![given.clone()],
+    let all = match given.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter().map(|part| one_index(&part, &mut extents)).collect::<Result<_>>()?,
+        Err(_) => vec![one_index(given, &mut extents)?],
     };
-    let mut all = Vec::with_capacity(parts.len());
-    for part in &parts {
-        if part.is_none() {
-            all.push(Index::NewAxis);
-        } else if part.is_instance_of::<PyEllipsis>() {
-            all.push(Index::Ellipsis);
-        } else if let Ok(slice) = part.cast::<PySlice>() {
-            all.push(sliced(slice, &mut extents)?);
-        } else if let Some(size) = symbolic(part) {
-            all.push(Index::Int(size.size.clone()));
-            extents.push(size);
-        } else if is_integer(part)? {
-            all.push(part.extract::<i64>()?.into());
-        } else {
-            all.push(Index::Tensor(positions(part)?));
-        }
-    }
     Ok((all, extents))
+}
+
+/// What stands between two commas.
+fn one_index(part: &Bound<'_, PyAny>, extents: &mut Extents) -> Result<Index> {
+    if let Ok(slice) = part.cast::<PySlice>() {
+        return sliced(slice, extents);
+    }
+    if part.is_exact_instance_of::<PyInt>() {
+        return Ok(part.extract::<i64>()?.into());
+    }
+    if part.is_none() {
+        return Ok(Index::NewAxis);
+    }
+    if part.is_instance_of::<PyEllipsis>() {
+        return Ok(Index::Ellipsis);
+    }
+    if let Some(size) = symbolic(part) {
+        let index = Index::Int(size.size.clone());
+        extents.push(size);
+        return Ok(index);
+    }
+    match is_integer(part)? {
+        true => Ok(part.extract::<i64>()?.into()),
+        false => Ok(Index::Tensor(positions(part)?)),
+    }
 }
 
 /// Whether an index is one integer, NumPy's included, that is known: not a tensor.
@@ -227,20 +237,18 @@ fn is_integer(part: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 fn sliced(slice: &Bound<'_, PySlice>, extents: &mut Extents) -> Result<Index> {
-    let mut end = |name: &str| -> Result<Option<Size>> {
-        let value = slice.getattr(name)?;
+    let py = slice.py();
+    let mut end = |value: Bound<'_, PyAny>| -> Result<Option<Size>> {
         if value.is_none() {
             return Ok(None);
         }
-        let Some(size) = symbolic(&value) else {
-            return Ok(Some(value.call_method0("__index__")?.extract::<i64>()?.into()));
-        };
+        let Some(size) = symbolic(&value) else { return Ok(Some(value.extract::<i64>()?.into())) };
         extents.push(size.clone());
         Ok(Some(size.size))
     };
-    let (start, stop) = (end("start")?, end("stop")?);
-    let step = slice.getattr("step")?;
-    let step = if step.is_none() { 1 } else { step.call_method0("__index__")?.extract()? };
+    let (start, stop) = (end(slice.getattr(intern!(py, "start"))?)?, end(slice.getattr(intern!(py, "stop"))?)?);
+    let step = slice.getattr(intern!(py, "step"))?;
+    let step = if step.is_none() { 1 } else { step.extract()? };
     Ok(Index::Slice { start, stop, step })
 }
 

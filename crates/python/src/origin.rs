@@ -2,13 +2,13 @@
 //! the `nn.Module` that is running.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use rustc_hash::FxHashMap;
 use svod_tensor::{Origin, Tensor};
 
 /// Code objects that are remembered; past that, all are forgotten.
@@ -24,10 +24,10 @@ struct Code {
     file: Option<Arc<str>>,
     /// Lines by the instruction that is running, as far as asked: CPython finds a line by reading a code
     /// object's table from its start, which would make a long program of straight code quadratic.
-    lines: HashMap<i32, u32>,
+    lines: FxHashMap<i32, u32>,
 }
 
-static CODES: LazyLock<Mutex<HashMap<usize, Code>>> = LazyLock::new(Mutex::default);
+static CODES: LazyLock<Mutex<FxHashMap<usize, Code>>> = LazyLock::new(Mutex::default);
 
 thread_local! {
     /// Paths of the modules that are running on this thread, outermost first.
@@ -108,7 +108,7 @@ impl Code {
         let name: String = code.getattr(pyo3::intern!(code.py(), "co_filename")).ok()?.extract().ok()?;
         let own = name.starts_with(package(code.py())?);
         let file = (!own).then(|| Arc::from(name));
-        Some(Code { _object: code.clone().unbind(), file, lines: HashMap::new() })
+        Some(Code { _object: code.clone().unbind(), file, lines: FxHashMap::default() })
     }
 }
 

@@ -89,12 +89,18 @@ pub struct Extents {
 impl Extents {
     /// Extents given one by one or as one sequence.
     pub fn of(given: &Bound<'_, PyTuple>) -> Result<Extents> {
+        // Asking an integer whether it is a sequence takes longer than all the rest.
         if given.len() == 1
-            && let Ok(sequence) = given.get_item(0)?.cast::<PySequence>()
+            && let one = given.get_item(0)?
+            && !one.is_instance_of::<PyInt>()
+            && let Ok(sequence) = one.cast::<PySequence>()
         {
-            return Extents::each(sequence.try_iter()?);
+            return match sequence.cast::<PyTuple>() {
+                Ok(tuple) => Extents::each(tuple.iter().map(Ok)),
+                Err(_) => Extents::each(sequence.try_iter()?),
+            };
         }
-        Extents::each(given.try_iter()?)
+        Extents::each(given.iter().map(Ok))
     }
 
     /// Extents given one by one or as one sequence; none is negative.

@@ -2,9 +2,11 @@
 
 use crate::plan::Content;
 use parking_lot::{Mutex, RwLockReadGuard};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use svod_device::{Block, Buffer, DeviceSpec};
+use svod_dtype::DType;
 use svod_ir::graph::{Device, LeafClass, LeafData, Shape};
 use svod_ir::size::{BoundVariable, Size};
 
@@ -23,6 +25,15 @@ pub struct Memory {
     shape: Option<Shape>,
     content: Arc<Content>,
     trace: u64,
+    extremes: Mutex<Option<Extremes>>,
+}
+
+/// The least and the greatest of the integers in a part of memory, as it was at a version.
+#[derive(Debug)]
+struct Extremes {
+    part: (Range<usize>, DType),
+    version: u64,
+    found: Option<[i128; 2]>,
 }
 
 impl Memory {
@@ -45,6 +56,7 @@ impl Memory {
             shape: None,
             content: Arc::default(),
             trace: 0,
+            extremes: Mutex::default(),
         }
     }
 
@@ -100,6 +112,29 @@ impl Memory {
     /// calls, need not, nor one of a process that was forked while the plan ran: the content is not valid for it.
     pub fn hold(&self) -> Option<RwLockReadGuard<'_, ()>> {
         self.content.read()
+    }
+
+    /// The least and the greatest of the integers in a part, which nothing writes at this version: what `find` gives,
+    /// which is asked once for the part that was last asked for.
+    ///
+    /// # Errors
+    /// Those of `find`.
+    pub fn extremes<E>(
+        &self,
+        part: &Buffer,
+        version: u64,
+        find: impl FnOnce() -> Result<Option<[i128; 2]>, E>,
+    ) -> Result<Option<[i128; 2]>, E> {
+        let part = (part.byte_range(), part.dtype());
+        if let Some(known) = &*self.extremes.lock()
+            && known.part == part
+            && known.version == version
+        {
+            return Ok(known.found);
+        }
+        let found = find()?;
+        *self.extremes.lock() = Some(Extremes { part, version, found });
+        Ok(found)
     }
 
     /// The buffer.

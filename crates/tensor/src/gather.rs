@@ -9,6 +9,7 @@ use svod_ir::graph::{Op, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
+use crate::extremes;
 use crate::operand::{axis_of, need_int, size_value};
 use crate::read::{host_elements, is_known};
 use crate::tensor::Tensor;
@@ -88,15 +89,20 @@ pub(crate) fn from_start(op: &'static str, index: &UOp, axis: usize, extent: &Si
 
 /// An error where a known index is outside of its dimension.
 pub(crate) fn check(op: &'static str, index: &UOp, axis: usize, extent: &Size) -> Result<()> {
-    let values = match (index.uniform(), index.op()) {
-        (Some(value), _) if index.numel() != Size::ZERO => vec![value],
-        (_, Op::Leaf(leaf)) if is_known(leaf) => host_elements(leaf)?,
-        _ => return Ok(()),
+    let Some(known) = extent.upper_bound().map(i128::from) else { return Ok(()) };
+    let is_outside = |i: &i128| *i >= known || *i < -known;
+    let outside = match (index.uniform(), index.op()) {
+        (Some(value), _) if index.numel() != Size::ZERO => Some(value.as_i128()).filter(is_outside),
+        (_, Op::Leaf(leaf)) if is_known(leaf) => match extremes::of_leaf(leaf)? {
+            Some(extremes) if extremes.iter().any(is_outside) => {
+                host_elements(leaf)?.into_iter().map(Const::as_i128).find(is_outside)
+            }
+            _ => None,
+        },
+        _ => None,
     };
-    let Some(known) = extent.upper_bound() else { return Ok(()) };
-    let outside = values.into_iter().map(Const::as_i64).find(|&i| i >= known || i < -known);
     match outside {
-        Some(index) => Err(TensorError::Index { op, index, axis, extent: extent.clone(), line: None }),
+        Some(index) => Err(TensorError::Index { op, index: index as i64, axis, extent: extent.clone(), line: None }),
         None => Ok(()),
     }
 }

@@ -1,5 +1,7 @@
 //! `t[…]`: integers, slices, new axes, and tensors of integers, by NumPy's rules.
 
+use std::borrow::Cow;
+
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::UOp;
@@ -62,7 +64,7 @@ impl Tensor {
     pub fn get(&self, index: &[Index]) -> Result<Tensor> {
         let op = "getitem";
         let mut node = self.uop();
-        let index = &*positions(op, self, index)?;
+        let index = &positions(op, self, index)?;
         let selection = Selection::new(op, node.shape(), index)?;
         for (axis, slice) in selection.slices().enumerate() {
             node = slice.of(&node, axis)?;
@@ -76,10 +78,10 @@ impl Tensor {
 }
 
 /// An index with the positions that masks select in the place of these.
-pub(crate) fn positions(op: &'static str, of: &Tensor, index: &[Index]) -> Result<Vec<Index>> {
+pub(crate) fn positions<'a>(op: &'static str, of: &Tensor, index: &'a [Index]) -> Result<Cow<'a, [Index]>> {
     let is_mask = |i: &Index| matches!(i, Index::Tensor(t) if t.dtype().is_bool());
     if !index.iter().any(is_mask) {
-        return Ok(index.to_vec());
+        return Ok(Cow::Borrowed(index));
     }
     let width = |i: &Index| match i {
         Index::Tensor(t) if t.dtype().is_bool() => t.rank(),
@@ -108,7 +110,7 @@ pub(crate) fn positions(op: &'static str, of: &Tensor, index: &[Index]) -> Resul
         }
         axis += if matches!(entry, Index::Ellipsis) { missing } else { width(entry) };
     }
-    Ok(all)
+    Ok(Cow::Owned(all))
 }
 
 /// An index resolved against a shape: slices of the dimensions, then other dimensions, then
@@ -151,15 +153,13 @@ impl Selection {
         if ellipses > 1 {
             return Err(TensorError::value(op, "an index takes only one ellipsis"));
         }
-        let mut index = index.to_vec();
-        if ellipses == 0 {
-            index.push(Index::Ellipsis);
-        }
+        let rest = if ellipses == 0 { Some(&Index::Ellipsis) } else { None };
         let lookups = index.iter().any(|i| matches!(i, Index::Tensor(_)));
-        let mut selection = Selection { entries: Vec::new(), advanced: Vec::new(), target: 0 };
+        let entries = Vec::with_capacity(index.len() + rank);
+        let mut selection = Selection { entries, advanced: Vec::new(), target: 0 };
         // The source's dimension, the result's, and the runs of neighbouring integers and tensors.
         let (mut axis, mut out, mut runs, mut in_run) = (0, 0, 0, false);
-        for entry in &index {
+        for entry in index.iter().chain(rest) {
             let is_advanced = lookups && matches!(entry, Index::Int(_) | Index::Tensor(_));
             if is_advanced && !in_run {
                 runs += 1;
@@ -205,9 +205,8 @@ impl Selection {
     }
 
     /// The slice of each dimension of the source.
-    pub(crate) fn slices(&self) -> impl DoubleEndedIterator<Item = &Slice> + ExactSizeIterator {
-        let slices: Vec<&Slice> = self.entries.iter().filter_map(Entry::slice).collect();
-        slices.into_iter()
+    pub(crate) fn slices(&self) -> impl DoubleEndedIterator<Item = &Slice> {
+        self.entries.iter().filter_map(Entry::slice)
     }
 
     /// The shape once integers' dimensions are gone and new ones are there, from that of the

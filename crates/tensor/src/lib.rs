@@ -29,6 +29,7 @@ mod devices;
 mod einsum;
 mod elementwise;
 mod error;
+mod extremes;
 mod feeds;
 mod gather;
 mod index;

@@ -4,7 +4,7 @@
 //! what became known since, what a plan's inputs are given, and, by an extra output of the plan for
 //! each lookup that may go wrong, what the plan computes.
 
-use svod_dtype::{Const, DType};
+use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, Origin, UOp};
@@ -12,8 +12,9 @@ use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError};
+use crate::extremes;
 use crate::operand::size_value;
-use crate::read::{host_elements, is_known};
+use crate::read::is_known;
 use crate::tensor::Tensor;
 
 /// The lookups of a graph that remain to be checked.
@@ -68,8 +69,7 @@ impl Lookups {
                     continue;
                 }
                 if is_known(leaf) {
-                    let known = host_elements(leaf)?;
-                    lookup(wraps).check(known.into_iter().map(Const::as_i128))?;
+                    lookup(wraps).check(extremes::of_leaf(leaf)?.into_iter().flatten())?;
                     continue;
                 }
             }
@@ -96,7 +96,7 @@ impl Lookups {
         if lookups.peek().is_none() {
             return Ok(());
         }
-        let Some(extremes) = extremes(dtype, content) else { return Ok(()) };
+        let Some(extremes) = extremes::of_bytes(dtype, content) else { return Ok(()) };
         lookups.try_for_each(|(_, lookup)| lookup.check(extremes.into_iter()))
     }
 
@@ -183,33 +183,6 @@ fn negative(graph: &Graph, choice: NodeIndex) -> Option<NodeIndex> {
     let is_less = *graph.nodes()[condition as usize].op() == Op::Alu(Alu::Lt);
     let is_zero = graph.nodes()[zero as usize].uniform().is_some_and(|c| c.as_i128() == 0 && !c.as_bool());
     (is_less && is_zero).then_some(x)
-}
-
-/// The least and the greatest of integers in memory; `None` of none.
-fn extremes(dtype: DType, content: &[u8]) -> Option<[i128; 2]> {
-    macro_rules! of {
-        ($t:ty) => {{
-            let all =
-                content.chunks_exact(size_of::<$t>()).filter_map(|b| Some(<$t>::from_le_bytes(b.try_into().ok()?)));
-            let (least, most) = all.fold((<$t>::MAX, <$t>::MIN), |(a, b), n| (a.min(n), b.max(n)));
-            [i128::from(least), i128::from(most)]
-        }};
-    }
-    if content.is_empty() {
-        return None;
-    }
-    let [least, most] = match dtype {
-        DType::I8 => of!(i8),
-        DType::I16 => of!(i16),
-        DType::I32 => of!(i32),
-        DType::I64 => of!(i64),
-        DType::U8 | DType::Bool => of!(u8),
-        DType::U16 => of!(u16),
-        DType::U32 => of!(u32),
-        DType::U64 => of!(u64),
-        _ => return None,
-    };
-    Some([least, most])
 }
 
 fn type_bounds(dtype: DType) -> Bounds {

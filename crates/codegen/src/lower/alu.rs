@@ -142,36 +142,10 @@ impl Lowering<'_> {
                 self.convert(to, wide)
             }
             (false, true) => {
-                let wide = match from {
-                    DType::F32 => v,
-                    DType::F64 => self.round_to_odd(v),
-                    DType::Bool | DType::I8 | DType::U8 | DType::I16 | DType::U16 => self.b.cast(DType::F32, v),
-                    _ => {
-                        let wide = self.b.cast(DType::F64, v);
-                        self.round_to_odd(wide)
-                    }
-                };
+                let wide = self.before_encoding(to, v);
                 self.encode(to, wide)
             }
         }
-    }
-
-    /// A binary64 number in binary32, rounded to odd where it is not exact, so that rounding once
-    /// more is as exact as rounding once (Boldo and Melquiond, 2008).
-    fn round_to_odd(&mut self, v: Val) -> Val {
-        let b = &mut self.b;
-        let near = b.cast(DType::F32, v);
-        let back = b.cast(DType::F64, near);
-        let (number, differs) = (b.alu(Alu::Eq, &[v, v]), b.alu(Alu::Ne, &[back, v]));
-        let inexact = b.alu(Alu::And, &[number, differs]);
-        let (size, back_size) = (b.alu(Alu::Abs, &[v]), b.alu(Alu::Abs, &[back]));
-        let away = b.alu(Alu::Lt, &[size, back_size]);
-        let (bits, one) = (b.bitcast(DType::U32, near), b.constant(Const::one(DType::U32)));
-        let less = b.alu(Alu::Sub, &[bits, one]);
-        let toward = b.alu(Alu::Where, &[away, less, bits]);
-        let odd = b.alu(Alu::Or, &[toward, one]);
-        let bits = b.alu(Alu::Where, &[inexact, odd, bits]);
-        b.bitcast(DType::F32, bits)
     }
 
     /// One instruction between binary16 and binary32.

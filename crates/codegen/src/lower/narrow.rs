@@ -78,6 +78,56 @@ impl Lowering<'_> {
         self.b.bitcast(DType::F32, value)
     }
 
+    /// A value in binary32, of which rounding to a narrow float gives the same as rounding the value itself.
+    pub(super) fn before_encoding(&mut self, to: DType, v: Val) -> Val {
+        let format = Format::of(to);
+        match self.b.ty(v).dtype {
+            DType::F32 => v,
+            DType::F64 => {
+                // Two bits more than the format's decide how it rounds. The third keeps what is subnormal in binary32 and
+                // not 0 in the format exact.
+                let bits = self.b.bitcast(DType::U64, v);
+                let odd = self.round_to_odd(52 - (format.mantissa + 3), bits);
+                let odd = self.b.bitcast(DType::F64, odd);
+                self.b.cast(DType::F32, odd)
+            }
+            // Integers that binary32 does not have are above 2^24, and beyond all numbers of a small exponent.
+            from if from.bits() <= 16 || format.exponent < 8 => self.b.cast(DType::F32, v),
+            DType::I32 => {
+                let exact = self.of_bits(24, v);
+                self.b.cast(DType::F32, exact)
+            }
+            from => {
+                let exact = if from.bits() > 32 { self.of_bits(53, v) } else { v };
+                let wide = self.b.cast(DType::F64, exact);
+                self.before_encoding(to, wide)
+            }
+        }
+    }
+
+    /// An integer as one that a float of so many significant bits has.
+    fn of_bits(&mut self, bits: u32, v: Val) -> Val {
+        let dtype = self.b.ty(v).dtype;
+        let most = self.b.constant(Const::i64(dtype, (1 << bits) - 1));
+        // That of the least integer wraps; it is a power of 2, and exact.
+        let size = if dtype.is_signed() { self.b.alu(Alu::Abs, &[v]) } else { v };
+        let is_large = self.b.alu(Alu::Lt, &[most, size]);
+        let odd = self.round_to_odd(dtype.bits() - bits, v);
+        self.b.alu(Alu::Where, &[is_large, odd, v])
+    }
+
+    /// An integer, or the bits of a float, without so many of the last bits: where these are not 0, the last one that stays
+    /// is 1. Rounding the result is as exact as rounding the value (Boldo and Melquiond, 2008).
+    fn round_to_odd(&mut self, dropped: u32, v: Val) -> Val {
+        let dtype = self.b.ty(v).dtype;
+        let low = self.b.constant(Const::i64(dtype, (1 << dropped) - 1));
+        let high = self.b.constant(Const::i64(dtype, -1 << dropped));
+        let rest = self.b.alu(Alu::And, &[v, low]);
+        let carried = self.b.alu(Alu::Add, &[rest, low]);
+        let odd = self.b.alu(Alu::Or, &[v, carried]);
+        self.b.alu(Alu::And, &[odd, high])
+    }
+
     /// A binary32 value rounded to a narrow float, to nearest even.
     pub(super) fn encode(&mut self, to: DType, v: Val) -> Val {
         if to == DType::F16 && self.half {

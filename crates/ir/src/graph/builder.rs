@@ -247,8 +247,9 @@ impl UOp {
         };
         let mut joined = placed(first, &Size::ZERO, &rest)?;
         let mut start = axis_extent(first);
-        let mut along = vec![Size::ONE; shape.len()];
-        along[axis] = total.clone();
+        // Repetition aligns at the last dimension.
+        let mut along = vec![Size::ONE; shape.len() - axis];
+        along[0] = total.clone();
         let position = UOp::range(total.clone())?.reshape(along)?.expand(shape.clone())?;
         for (i, part) in rest.iter().enumerate() {
             let boundary = match start.as_const() {

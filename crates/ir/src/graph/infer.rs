@@ -129,6 +129,10 @@ pub(super) fn extents(shape: &[Size]) -> Ruled<Shape> {
 }
 
 fn checked(shape: Shape) -> Ruled<Shape> {
+    let all = shape.iter().map(Size::as_usize).try_fold(1usize, |all, n| all.checked_mul(n?));
+    if all.is_some_and(|all| i64::try_from(all).is_ok()) {
+        return Ok(shape);
+    }
     for size in shape.iter() {
         if let Some(fault) = size.fault() {
             return shape_error(fault.to_string());
@@ -145,7 +149,12 @@ fn checked(shape: Shape) -> Ruled<Shape> {
 
 /// Number of elements. An extent of 0 makes it 0, whatever the others are.
 pub(super) fn numel(shape: &[Size]) -> Size {
-    if shape.contains(&Size::ZERO) { Size::ZERO } else { shape.iter().product() }
+    let all = shape.iter().map(Size::as_const).try_fold(1i64, |all, n| all.checked_mul(n?));
+    match all {
+        Some(all) => all.into(),
+        None if shape.contains(&Size::ZERO) => Size::ZERO,
+        None => shape.iter().product(),
+    }
 }
 
 pub(super) fn same_shape(s: &[UOp]) -> Shape {

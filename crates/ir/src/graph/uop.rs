@@ -223,7 +223,8 @@ impl Drop for Node {
     /// before it is dropped in turn.
     fn drop(&mut self) {
         intern::remove(self.hash, self.id);
-        let mut work = Vec::from_iter(mem::take(&mut self.state.get_mut().sources));
+        let mut work: SmallVec<[UOp; 8]> = SmallVec::new();
+        work.extend(mem::take(&mut self.state.get_mut().sources));
         work.extend(self.forced.take());
         while let Some(handle) = work.pop() {
             if let Some(mut node) = Arc::into_inner(handle.0) {

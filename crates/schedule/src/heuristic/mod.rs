@@ -5,10 +5,11 @@
 //! rows: [`few`]), a
 //! fold across rows of memory ([`columns`]; of narrow ones: [`narrow`]), few results of many points ([`parts`]), rows (stages that fold a
 //! row, and what is made of them), and everything else, which is one map or fold ([`rows`]; maps that read
-//! across what they write: [`transpose`]). Nothing here knows a kernel by name or a size by value: factors follow from the
+//! across what they write: [`transpose`]; folds of few points each: [`beside`]). Nothing here knows a kernel by name or a size by value: factors follow from the
 //! target's vector width, registers and caches.
 
 mod attention;
+mod beside;
 mod columns;
 mod contraction;
 mod convolution;

@@ -68,7 +68,8 @@ impl Choice<'_> {
         let lanes = short.map_or(self.lanes(out), |n| 1 << n.ilog2());
 
         // The axis that is cut into vectors, if any.
-        let vector = contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a));
+        let beside = contiguous.filter(|_| out == 0).and_then(|_| self.beside(out, contiguous));
+        let vector = beside.or(contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a)));
         let points = |s: usize| stage_axes(k, s).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let work = (0..out).map(points).fold(points(out), i64::max).saturating_mul(cost(k));
         if let (Body::Map(_), 0, Some(vector)) = (&k.stages[out].body, out, vector)
@@ -90,7 +91,7 @@ impl Choice<'_> {
         for axis in &candidates {
             let at = self.at(out, *axis, 0);
             let n = extent(k, *axis);
-            let is_vector = Some(*axis) == contiguous;
+            let is_vector = Some(*axis) == beside.or(contiguous);
             if left > 1 {
                 let points = round_up((n + left - 1) / left, if is_vector { 4 * lanes } else { together });
                 self.split(at.clone(), points, Tail::Rest);
@@ -133,8 +134,11 @@ impl Choice<'_> {
                 unroll.into_iter().chain([Opt::Bind { at: inner, to: To::Vector }]).collect()
             }
             (None, Some(axis)) => {
-                let vectors = if streams.is_some() { 1 } else { unrolled(k, out) };
-                self.vectorize(out, axis, &mut order, lanes, vectors)
+                let vectors = if streams.is_some() || beside.is_some() { 1 } else { unrolled(k, out) };
+                let laid_out = beside.and(contiguous).map(|few| Opt::Bind { at: self.at(out, few, 0), to: To::Unroll });
+                let mut binds = self.vectorize(out, axis, &mut order, lanes, vectors);
+                binds.extend(laid_out);
+                binds
             }
             (None, None) => self.narrow(out, contiguous.filter(|a| out == 0 || !rows.contains(a)), &mut order),
         };

@@ -12,9 +12,6 @@ use svod_ir::size::Size;
 /// radix sort.
 const FEW: i64 = 64;
 
-/// Bits of a point's number among few.
-const NUMBER: i64 = 6;
-
 /// Lanes in which points are compared.
 const LANES: i64 = 8;
 
@@ -23,103 +20,121 @@ pub(super) fn is_worth_it(order: &Order) -> bool {
     order.passes() > 1 && order.points.upper_bound().is_some_and(|n| n <= FEW)
 }
 
-/// What is compared, as signed numbers of 64 bits: vectors have instructions for those.
-struct Compared {
-    keys: Array,
-    /// The points' numbers, where keys have no room for them.
-    numbers: Option<Array>,
-}
-
 impl Lowerer<'_> {
-    /// Sorts one row of few points.
+    /// Sorts one row of few points. Of equal keys, earlier points come first: a point counts those earlier ones that
+    /// are not greater, and those later ones that are less. Points of its own block of lanes are told apart.
     pub(super) fn rank(&mut self, order: &Order, nest: &Nest) -> Step {
+        let dtype = compared(order.dtype);
         let most = order.points.upper_bound().unwrap_or(FEW).max(1);
         let blocks = Size::from((most + LANES - 1) / LANES);
-        let extent = blocks.clone() * LANES;
-        let keys = self.scratch("keys", DType::I64, extent.clone());
-        let wide = i64::from(order.dtype.bits()) + NUMBER >= 64;
-        let numbers = wide.then(|| self.scratch("numbers", DType::I64, extent));
-        let of = Compared { keys, numbers };
+        let lanes = Size::from(LANES);
+        let keys = self.scratch("keys", dtype, &blocks * LANES);
 
-        let mut body = self.beyond_all(order, &of, &blocks)?;
+        let greatest = self.phase.exprs.constant(Const::max_value(dtype));
+        let mut body = self.repeat(order, &blocks, LoopKind::Serial, &mut |this, b| {
+            this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
+                let at = this.phase.exprs.index(&b * LANES + lane);
+                Ok(vec![this.write(&keys, Some(at), greatest, None)])
+            })
+        })?;
         body.extend(self.repeat(order, &order.points.clone(), LoopKind::Serial, &mut |this, i| {
             let key = this.key_at(order, nest, &i)?;
             let at = this.phase.exprs.index(i);
-            let number = this.phase.exprs.cast(DType::I64, at);
-            let compared = this.compared(key, number, wide);
-            let mut stores = vec![this.write(&of.keys, Some(at), compared, None)];
-            if let Some(numbers) = &of.numbers {
-                stores.push(this.write(numbers, Some(at), number, None));
-            }
-            Ok(stores)
+            let key = this.compared(key, dtype);
+            Ok(vec![this.write(&keys, Some(at), key, None)])
         })?);
 
-        let lanes = Size::from(LANES);
-        let temp = self.temp("before".into(), DType::I64, vec![lanes.clone()], Home::Register);
-        let before = Array { mem: Mem::Temp(temp, 0), dtype: DType::I64, row: Vec::new() };
-        body.extend(self.repeat(order, &order.points.clone(), LoopKind::Serial, &mut |this, i| {
-            let mut inner = this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
-                let (lane, zero) = (this.phase.exprs.index(lane), this.number(DType::I64, 0));
-                Ok(vec![this.write(&before, Some(lane), zero, None)])
-            })?;
-            let own = this.phase.exprs.index(i.clone());
-            inner.extend(this.repeat(order, &blocks, LoopKind::Serial, &mut |this, b| {
-                this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
-                    let at = this.phase.exprs.index(b.clone() * LANES + &lane);
-                    let lane = this.phase.exprs.index(lane);
-                    let is_before = this.is_before(&of, at, own);
-                    let [one, zero] = [1, 0].map(|n| this.number(DType::I64, n));
-                    let counts = this.phase.exprs.alu(Alu::Where, &[is_before, one, zero]);
-                    let old = this.read(&before, Some(lane));
-                    let new = this.phase.exprs.alu(Alu::Add, &[old, counts]);
-                    Ok(vec![this.write(&before, Some(lane), new, None)])
-                })
-            })?);
-            let place = this.all_lanes(&before, LANES, Alu::Add)?;
-            let place = this.phase.exprs.cast(DType::Index, place);
-            let key = this.key_at(order, nest, &i)?;
-            let position = this.phase.exprs.cast(order.position, own);
-            inner.extend(this.results_at(order, nest, key, position, place)?);
-            Ok(inner)
+        let temp = self.temp("before".into(), dtype, vec![lanes.clone()], Home::Register);
+        let before = Array { mem: Mem::Temp(temp, 0), dtype, row: Vec::new() };
+        body.extend(self.repeat(order, &blocks, LoopKind::Serial, &mut |this, b| {
+            let first = &b * LANES;
+            let own = (&order.points - &first).max(0).min(&lanes);
+            this.repeat(order, &own, LoopKind::Serial, &mut |this, r| {
+                let i = &first + &r;
+                let at = this.phase.exprs.index(i.clone());
+                let limit = this.read(&keys, Some(at));
+                // All lanes of the earlier blocks, less those that are greater.
+                let mut inner = this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
+                    let [lane, earlier] = [lane, b.clone()].map(|n| this.phase.exprs.index(n));
+                    let earlier = this.phase.exprs.cast(dtype, earlier);
+                    Ok(vec![this.write(&before, Some(lane), earlier, None)])
+                })?;
+                inner.extend(this.repeat(order, &b, LoopKind::Serial, &mut |this, c| {
+                    this.counted(order, &keys, &before, &c, Alu::Sub, &mut |this, key, _| {
+                        let greater = this.phase.exprs.alu(Alu::Lt, &[limit, key]);
+                        this.as_number(greater, dtype)
+                    })
+                })?);
+                inner.extend(this.counted(order, &keys, &before, &b, Alu::Add, &mut |this, key, lane| {
+                    let [less, same] = [Alu::Lt, Alu::Eq].map(|op| this.phase.exprs.alu(op, &[key, limit]));
+                    let [lane, own] = [lane, &r].map(|n| {
+                        let n = this.phase.exprs.index(n.clone());
+                        this.phase.exprs.cast(dtype, n)
+                    });
+                    let earlier = this.phase.exprs.alu(Alu::Lt, &[lane, own]);
+                    // Numbers rather than truths: vectors hold these in the width of what was compared.
+                    let [less, earlier] = [less, earlier].map(|flag| this.as_number(flag, dtype));
+                    let zero = this.number(dtype, 0);
+                    let tie = this.phase.exprs.alu(Alu::Where, &[same, earlier, zero]);
+                    this.phase.exprs.alu(Alu::Add, &[less, tie])
+                })?);
+                inner.extend(this.repeat(order, &(&blocks - &b - 1), LoopKind::Serial, &mut |this, c| {
+                    this.counted(order, &keys, &before, &(&b + &c + 1), Alu::Add, &mut |this, key, _| {
+                        let less = this.phase.exprs.alu(Alu::Lt, &[key, limit]);
+                        this.as_number(less, dtype)
+                    })
+                })?);
+                let place = this.all_lanes(&before, LANES, Alu::Add)?;
+                let place = this.phase.exprs.cast(DType::Index, place);
+                let key = this.key_at(order, nest, &i)?;
+                let position = this.phase.exprs.cast(order.position, at);
+                inner.extend(this.results_at(order, nest, key, position, place)?);
+                Ok(inner)
+            })
         })?);
         Ok(body)
     }
 
-    /// A point's key, with its number below it, or with its highest bit flipped.
-    fn compared(&mut self, key: ExprId, number: ExprId, wide: bool) -> ExprId {
-        let by = self.number(DType::I64, NUMBER);
-        let lowest = self.phase.exprs.constant(Const::min_value(DType::I64));
+    /// A key as what is compared.
+    fn compared(&mut self, key: ExprId, dtype: DType) -> ExprId {
         let pool = &mut self.phase.exprs;
-        if wide {
-            let key = pool.add(Expr::Bitcast(DType::I64, key), DType::I64);
-            return pool.alu(Alu::Xor, &[key, lowest]);
+        if pool.dtype(key).bits() < dtype.bits() {
+            return pool.cast(dtype, key);
         }
-        let key = pool.cast(DType::I64, key);
-        let above = pool.alu(Alu::Shl, &[key, by]);
-        pool.alu(Alu::Or, &[above, number])
+        let lowest = pool.constant(Const::min_value(dtype));
+        let key = pool.add(Expr::Bitcast(dtype, key), dtype);
+        pool.alu(Alu::Xor, &[key, lowest])
     }
 
-    /// Fills what is compared with what is before nothing.
-    fn beyond_all(&mut self, order: &Order, of: &Compared, blocks: &Size) -> Step {
-        self.repeat(order, blocks, LoopKind::Serial, &mut |this, b| {
-            this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
-                let at = this.phase.exprs.index(b.clone() * LANES + lane);
-                let greatest = this.phase.exprs.constant(Const::max_value(DType::I64));
-                let arrays = [Some(&of.keys), of.numbers.as_ref()].into_iter().flatten();
-                Ok(arrays.map(|array| this.write(array, Some(at), greatest, None)).collect())
-            })
+    /// Adds to the counts of all lanes, or takes from them, what a block's keys and lanes give.
+    fn counted(
+        &mut self,
+        order: &Order,
+        keys: &Array,
+        counts: &Array,
+        block: &Size,
+        by: Alu,
+        count: &mut dyn FnMut(&mut Self, ExprId, &Size) -> ExprId,
+    ) -> Step {
+        self.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
+            let at = this.phase.exprs.index(block * LANES + &lane);
+            let key = this.read(keys, Some(at));
+            let more = count(this, key, &lane);
+            let at = this.phase.exprs.index(lane);
+            let old = this.read(counts, Some(at));
+            let new = this.phase.exprs.alu(by, &[old, more]);
+            Ok(vec![this.write(counts, Some(at), new, None)])
         })
     }
 
-    /// Whether one point comes before another: it is less, or as great and an earlier one.
-    fn is_before(&mut self, of: &Compared, point: ExprId, other: ExprId) -> ExprId {
-        let [key, limit] = [point, other].map(|at| self.read(&of.keys, Some(at)));
-        let less = self.phase.exprs.alu(Alu::Lt, &[key, limit]);
-        let Some(numbers) = &of.numbers else { return less };
-        let [number, own] = [point, other].map(|at| self.read(numbers, Some(at)));
-        let pool = &mut self.phase.exprs;
-        let (same, earlier) = (pool.alu(Alu::Eq, &[key, limit]), pool.alu(Alu::Lt, &[number, own]));
-        let tie = pool.alu(Alu::And, &[same, earlier]);
-        pool.alu(Alu::Or, &[less, tie])
+    /// 1 where it is so, else 0.
+    fn as_number(&mut self, flag: ExprId, dtype: DType) -> ExprId {
+        let [one, zero] = [1, 0].map(|n| self.number(dtype, n));
+        self.phase.exprs.alu(Alu::Where, &[flag, one, zero])
     }
+}
+
+/// What keys are compared as: signed numbers, for which vectors have instructions.
+fn compared(key: DType) -> DType {
+    if key.bits() <= 32 { DType::I32 } else { DType::I64 }
 }
