@@ -218,3 +218,30 @@ def test_steps_with_symbolic_positions_stay_what_they_are() -> None:
     for _ in range(12):
         grown = svod.cat([grown, one.expand(n.bind(2), 3)], 0)
     assert (grown.sum() == 72).item()
+
+
+@pytest.mark.parametrize("few", [2, 3, 5, 8, 9])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int8"])
+def test_folds_of_few_neighbours(few: int, dtype: str) -> None:
+    """Results side by side are lanes: ends of vectors, types, several values at once, windows that overlap."""
+    rng = np.random.default_rng(few)
+    given = rng.integers(-3, 4, (1003, few)).astype(dtype)
+    x = svod.Tensor(given)
+    assert x.sum(1).tolist() == given.sum(1).tolist()
+    assert x.max(1).tolist() == given.max(1).tolist()
+    assert x.argmin(1).tolist() == given.argmin(1).tolist()
+    assert (x.min(1) + x.prod(1)).tolist() == (given.min(1) + given.prod(1)).tolist()
+    if few < 9 and dtype.startswith("float"):
+        row = svod.Tensor(given.reshape(1, 1, -1))
+        windows = np.lib.stride_tricks.sliding_window_view(given.reshape(-1), few)[::2]
+        assert svod.nn.functional.max_pool1d(row, few, 2).flatten().tolist() == windows.max(1).tolist()
+
+
+def test_few_points_with_equal_keys_keep_their_order() -> None:
+    for dtype in ("int64", "uint64", "int32", "float32", "int16"):
+        for n in (1, 7, 8, 9, 20, 63, 64):
+            given = np.random.default_rng(n).integers(0, 4, (50, n)).astype(dtype)
+            given[::7, ::3] = np.iinfo(dtype).max if dtype != "float32" else np.inf
+            order = np.argsort(given, -1, kind="stable")
+            assert svod.Tensor(given).argsort(-1).tolist() == order.tolist()
+            assert svod.Tensor(given).sort(-1)[0].tolist() == np.take_along_axis(given, order, -1).tolist()
