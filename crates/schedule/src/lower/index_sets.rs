@@ -18,6 +18,8 @@ use svod_ir::size::{Size, Variable};
 const MAX_GROWTH: usize = 256;
 /// Rounds of a loop below which masks cost less than loops.
 const FEWEST_ROUNDS: i64 = 4;
+/// Rounds of a loop within a loop from which on bounds of the outer one that are no constants cost nothing beside them.
+const MANY_ROUNDS: i64 = 64;
 
 /// Cuts the loops of a phase.
 pub(super) fn cut(phase: &mut Phase) {
@@ -111,13 +113,15 @@ impl Cutter<'_> {
         if Variable::max(&l.var) + 1 < FEWEST_ROUNDS {
             return None;
         }
-        let (mut inner, mut roots, mut serial) = (Vec::new(), Vec::new(), false);
+        let (mut inner, mut roots, mut serial) = (Vec::new(), Vec::new(), 0);
         let mut open: Vec<&Stmt> = body.iter().collect();
         while let Some(stmt) = open.pop() {
             match stmt {
                 Stmt::Loop(l, body) => {
                     inner.push(l.var.clone());
-                    serial |= l.kind == LoopKind::Serial;
+                    if l.kind == LoopKind::Serial {
+                        serial = serial.max(Variable::max(&l.var) + 1);
+                    }
                     open.extend(body);
                 }
                 Stmt::Store { index, value, valid, .. } => {
@@ -132,12 +136,12 @@ impl Cutter<'_> {
                 inner.push(lanes.clone());
             }
         }
-        let innermost = !serial;
+        let few = (1..MANY_ROUNDS).contains(&serial);
         let mut found: Option<Cut> = None;
         for id in reachable.into_iter().filter(|id| !settled.contains(id)) {
             let Some((before, from, to)) = self.change(id, l, &inner) else { continue };
-            // Around other loops a condition costs little in each round, and bounds that are no constants much.
-            if !innermost && (from.as_const().is_none() || to.as_const().is_none()) {
+            // Around short loops a condition costs little in each round, and bounds that are no constants much.
+            if few && (from.as_const().is_none() || to.as_const().is_none()) {
                 continue;
             }
             match &mut found {
@@ -354,6 +358,30 @@ mod tests {
   }
   serial i_2 < 100 {
     p1[t, i_2 + 100] = p0[t, i_2]
+  }
+",
+        );
+    }
+
+    #[test]
+    fn a_concatenation_of_rows_is_two_loops_around_long_ones() {
+        check(
+            "  serial i < 8 {
+    serial j < 100 {
+      e0 = {t*8 + i} < 50
+      p1[t*8 + i, j] = where(e0, p0[t*8 + i, j if e0 else f32(0.0)], f32(1.0))
+    }
+  }
+",
+            "  serial i_1 < min(8, max(0, -t*8 + 50)) {
+    serial j_2 < 100 {
+      p1[i_1 + t*8, j_2] = p0[i_1 + t*8, j_2]
+    }
+  }
+  serial i_3 < -min(8, max(0, -t*8 + 50)) + 8 {
+    serial j_4 < 100 {
+      p1[i_3 + t*8 + min(8, max(0, -t*8 + 50)), j_4] = f32(1.0)
+    }
   }
 ",
         );
