@@ -55,19 +55,22 @@ def rate(result: Result, seconds: float) -> str:
 def case_table(result: Result, limits: Limits) -> str:
     """All systems' figures for one case."""
     lines = [f"### {result.case.name}", ""]
+    from_disk = any(row.warm is not None for row in result.rows.values())
     if result.rows:
         again = result.case.compiling
         lines += [
-            "| system | best ms | median ms | rate | of the limit | first result ms, cold | from disk |"
+            "| system | best ms | median ms | rate | of the limit | first result ms, cold |"
+            + (" from disk |" if from_disk else "")
             + (" in process |" if again else ""),
-            "|---|---:|---:|---:|---:|---:|---:|" + ("---:|" if again else ""),
+            "|---|---:|---:|---:|---:|---:|" + "---:|" * (from_disk + again),
         ]
     limit = limits.seconds(result.case)
     for system, row in sorted(result.rows.items(), key=lambda item: item[1].best):
         share = "" if limit is None else f"{limit / row.best:.0%}"
-        warm = "" if row.warm is None else milliseconds(row.warm)
         line = f"| {system} | {milliseconds(row.best)} | {milliseconds(row.median)} | {rate(result, row.best)} "
-        line += f"| {share} | {milliseconds(row.start['first'])} | {warm} |"
+        line += f"| {share} | {milliseconds(row.start['first'])} |"
+        if from_disk:
+            line += f" {'' if row.warm is None else milliseconds(row.warm)} |"
         if result.case.compiling:
             line += f" {milliseconds(row.start['again'])} |"
         lines.append(line)
