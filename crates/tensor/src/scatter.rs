@@ -255,6 +255,7 @@ fn places(mask: &[u8], extents: &[usize]) -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn numbers(column: &[u8]) -> Vec<i64> {

@@ -177,12 +177,10 @@ pub fn may_be_weights(value: &UOp, keys: usize) -> bool {
         }
         seen.push((node.clone(), folded));
         let sources = node.sources();
+        let product = sources.first().is_some_and(|s| matches!(s.op(), Op::Alu(Alu::Mul)));
         match node.op() {
-            Op::Reduce(Monoid::Sum, axes) if matches!(sources[0].op(), Op::Alu(Alu::Mul)) => {
-                if folded || has_heads(&sources[0], axes) {
-                    return true;
-                }
-            }
+            Op::Reduce(Monoid::Sum, axes) if product && (folded || has_heads(&sources[0], axes)) => return true,
+            Op::Reduce(Monoid::Sum, _) if product => {}
             // What has keys still is a fold of something else: the features of a layer, for each example.
             Op::Reduce(_, axes) if !map.contains(&Some(0)) => {
                 work.push((sources[0].clone(), along(sources[0].rank(), axes[0]), true));
