@@ -2,11 +2,11 @@
 //!
 //! Seven shapes of kernel are told apart by structure alone: two contractions with rows between them
 //! ([`attention`]), a convolution or a contraction with its epilogue ([`convolution`], [`contraction`]; with few
-//! rows: [`few`]), a
-//! fold across rows of memory ([`columns`]; of narrow ones: [`narrow`]), few results of many points ([`parts`]), rows (stages that fold a
-//! row, and what is made of them), and everything else, which is one map or fold ([`rows`]; maps that read
-//! across what they write: [`transpose`]; folds of few points each: [`beside`]). Nothing here knows a kernel by name or a size by value: factors follow from the
-//! target's vector width, registers and caches.
+//! rows: [`few`]), a fold across rows of memory ([`columns`]; of narrow ones: [`narrow`]), few results of many points
+//! ([`parts`]), rows (stages that fold a row, and what is made of them), and everything else, which is one map or
+//! fold ([`rows`]; maps that read across what they write: [`transpose`]; folds of few points each: [`beside`]).
+//! Nothing here knows a kernel by name or a size by value: factors follow from the target's vector width, registers
+//! and caches.
 
 mod attention;
 mod beside;
