@@ -1030,6 +1030,62 @@ class Tensor:
         """
     def rms_norm(self, /, weight: _ArrayLike | None = None, eps: builtins.float = 1e-06) -> Tensor:
         """The last axes divided by the root of their mean square, then scaled by `weight`."""
+    def conv(
+        self,
+        /,
+        weight: _ArrayLike,
+        bias: _ArrayLike | None = None,
+        stride: _Numbers = 1,
+        padding: _Padding = 0,
+        dilation: _Numbers = 1,
+        groups: builtins.int = 1,
+    ) -> Tensor:
+        """The convolution over all axes behind the channels of `[batch, in, ..]` with weights `[out, in / groups, ..]`.
+
+        `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
+        """
+    def conv_transpose(
+        self,
+        /,
+        weight: _ArrayLike,
+        bias: _ArrayLike | None = None,
+        stride: _Numbers = 1,
+        padding: _Padding = 0,
+        output_padding: _Numbers = 0,
+        groups: builtins.int = 1,
+        dilation: _Numbers = 1,
+    ) -> Tensor:
+        """The transposed convolution over all axes behind the channels of `[batch, in, ..]` with weights
+        `[in, out / groups, ..]`.
+
+        `padding` is cut off the result, `output_padding` added at its end.
+        """
+    def max_pool(
+        self,
+        /,
+        kernel_size: Sequence[builtins.int],
+        stride: _Numbers | None = None,
+        padding: _Padding = 0,
+        dilation: _Numbers = 1,
+        ceil_mode: builtins.bool = False,
+    ) -> Tensor:
+        """The maximum of each window over the last axes, as many as there are numbers; NaN where there is one."""
+    def avg_pool(
+        self,
+        /,
+        kernel_size: Sequence[builtins.int],
+        stride: _Numbers | None = None,
+        padding: _Padding = 0,
+        ceil_mode: builtins.bool = False,
+        count_include_pad: builtins.bool = True,
+        dilation: _Numbers = 1,
+    ) -> Tensor:
+        """The mean of each window over the last axes, as many as there are numbers."""
+    def adaptive_avg_pool(self, /, output_size: Sequence[builtins.int | None]) -> Tensor:
+        """The means of so many parts of the last axes, as many as there are numbers, that cover them.
+
+        None keeps an extent.
+        """
     def conv1d(
         self,
         /,

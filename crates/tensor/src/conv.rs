@@ -15,7 +15,7 @@ use crate::error::{Result, TensorError, show_operands};
 use crate::operand::{Operand, common_dtype};
 use crate::reduce::carried_in;
 use crate::tensor::Tensor;
-use crate::window::{Padding, spans, windows};
+use crate::window::{Padding, by_rank, spans, windows};
 
 /// How a kernel moves over its input. Lists have one number for each spatial dimension, or one for
 /// all.
@@ -47,12 +47,7 @@ impl Tensor {
     /// Shapes that do not fit, types without a common one, a stride or dilation below 1, negative
     /// padding, groups that do not divide the channels, and a kernel larger than the padded input.
     pub fn conv(&self, weight: &Tensor, bias: Option<&Tensor>, how: &Conv) -> Result<Tensor> {
-        let op = match weight.rank() {
-            3 => "conv1d",
-            4 => "conv2d",
-            5 => "conv3d",
-            _ => "conv",
-        };
+        let op = by_rank(weight.rank().saturating_sub(2), ["conv", "conv1d", "conv2d", "conv3d"]);
         let given = Given::new(op, self, weight, bias, how.groups)?;
         let (x, w) = (&given.x, &given.weight);
         let channels = &w.shape()[1] * Size::from(given.groups);

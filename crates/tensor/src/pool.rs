@@ -8,7 +8,7 @@ use svod_ir::size::Size;
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::size_value;
 use crate::tensor::Tensor;
-use crate::window::{Padding, Span, spans, spread, windows};
+use crate::window::{Padding, Span, by_rank, spans, spread, windows};
 
 /// How a window moves over its input. Lists have one number for each spatial dimension, or one for
 /// all.
@@ -41,7 +41,7 @@ impl Tensor {
     /// A stride or dilation below 1, padding that is negative or more than half of the kernel, and
     /// a kernel larger than the padded input.
     pub fn max_pool(&self, kernel: &[i64], how: &Pool) -> Result<Tensor> {
-        let op = ["max_pool", "max_pool1d", "max_pool2d", "max_pool3d"][kernel.len() % 4];
+        let op = by_rank(kernel.len(), ["max_pool", "max_pool1d", "max_pool2d", "max_pool3d"]);
         let x = self.uop();
         let windows_over = pool_spans(op, &x, kernel, how)?.spans;
         let by = if x.dtype().is_bool() { Monoid::Any } else { Monoid::Max };
@@ -56,7 +56,7 @@ impl Tensor {
     /// # Errors
     /// As [`Tensor::max_pool`].
     pub fn avg_pool(&self, kernel: &[i64], how: &Pool) -> Result<Tensor> {
-        let op = ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d"][kernel.len() % 4];
+        let op = by_rank(kernel.len(), ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d"]);
         let x = self.as_float()?;
         let wide = x.widened()?;
         let node = wide.uop();
@@ -90,8 +90,8 @@ impl Tensor {
     /// # Errors
     /// An extent below 1; a symbolic one of which it cannot be decided whether the parts, if not one, are alike.
     pub fn adaptive_avg_pool(&self, output: &[Option<i64>]) -> Result<Tensor> {
-        let op = ["adaptive_avg_pool", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"]
-            [output.len() % 4];
+        let names = ["adaptive_avg_pool", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"];
+        let op = by_rank(output.len(), names);
         let shape = self.shape();
         let Some(first) = shape.len().checked_sub(output.len()) else {
             let given = show_operands(&[self.uop()]);

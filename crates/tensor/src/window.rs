@@ -49,6 +49,12 @@ impl Span {
     }
 }
 
+/// The name of an operation over windows: that of its number of dimensions, where it has one, else the general one,
+/// which comes first.
+pub(crate) fn by_rank(spatial: usize, names: [&'static str; 4]) -> &'static str {
+    names.get(spatial).unwrap_or(&names[0])
+}
+
 /// The number for each of `spatial` dimensions; a single one counts for all.
 pub(crate) fn spread<T: Clone>(op: &'static str, what: &str, given: &[T], spatial: usize) -> Result<Vec<T>> {
     match given {

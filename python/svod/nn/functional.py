@@ -8,16 +8,20 @@ from math import prod
 from svod._svod import ShapeError, Tensor
 
 __all__ = [
+    "adaptive_avg_pool",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
+    "avg_pool",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
     "batch_norm",
+    "conv",
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_transpose",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
@@ -27,6 +31,7 @@ __all__ = [
     "instance_norm",
     "layer_norm",
     "linear",
+    "max_pool",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
@@ -151,6 +156,68 @@ def unfold(
     """The windows of `(batch, channels, height, width)` as columns: `(batch, channels * elements, windows)`."""
     kernel = [kernel_size, kernel_size] if isinstance(kernel_size, int) else list(kernel_size)
     return x.im2col(kernel, stride, padding, dilation)
+
+
+def conv(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Numbers = 1,
+    padding: _Padding = 0,
+    dilation: _Numbers = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of `(batch, in, ..)` with weights `(out, in / groups, ..)`, over any number of axes.
+
+    `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
+    """
+    return x.conv(weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Numbers = 1,
+    padding: _Numbers = 0,
+    output_padding: _Numbers = 0,
+    groups: int = 1,
+    dilation: _Numbers = 1,
+) -> Tensor:
+    """The transposed convolution of `(batch, in, ..)` with weights `(in, out / groups, ..)`, over any number of axes.
+
+    `padding` is cut off the result, `output_padding` added at its end.
+    """
+    return x.conv_transpose(weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def max_pool(
+    x: Tensor,
+    kernel_size: Sequence[int],
+    stride: _Numbers | None = None,
+    padding: _Numbers = 0,
+    dilation: _Numbers = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The maximum of each window over the last `len(kernel_size)` axes, side by side unless `stride` is given."""
+    return x.max_pool(kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def avg_pool(
+    x: Tensor,
+    kernel_size: Sequence[int],
+    stride: _Numbers | None = None,
+    padding: _Numbers = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window over the last `len(kernel_size)` axes, side by side unless `stride` is given."""
+    return x.avg_pool(kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def adaptive_avg_pool(x: Tensor, output_size: Sequence[int | None]) -> Tensor:
+    """The means of so many parts of the last `len(output_size)` axes that cover them; None keeps an extent."""
+    return x.adaptive_avg_pool(output_size)
 
 
 def conv1d(

@@ -67,8 +67,10 @@ impl Given {
         })
     }
 
-    /// The extents of a window; a single one counts for all dimensions.
-    fn kernel(&self, given: &Bound<'_, PyAny>, spatial: usize) -> Result<Vec<i64>> {
+    /// The extents of a window over so many dimensions, of which a single one counts for all; or over as many as there
+    /// are extents.
+    fn kernel(&self, given: &Bound<'_, PyAny>, spatial: Option<usize>) -> Result<Vec<i64>> {
+        let Some(spatial) = spatial else { return self.each("kernel_size", given) };
         let extents = argument::<Axes>(self.0, "kernel_size", given)?.0;
         match extents.len() {
             1 => Ok(vec![extents[0]; spatial]),
@@ -76,16 +78,39 @@ impl Given {
             n => Err(Class::Argument.raise(format!("{}: the kernel has {n} extents for {spatial} dimensions", self.0))),
         }
     }
-}
 
-/// An error unless a weight has this number of spatial dimensions.
-fn check_spatial(op: &'static str, x: &PyTensor, weight: &Tensor, spatial: usize) -> Result<()> {
-    if weight.rank() == spatial + 2 {
-        return Ok(());
+    /// The numbers of parts of so many dimensions, of which a single one counts for all; or of as many as there are numbers.
+    fn parts(&self, given: &Bound<'_, PyAny>, spatial: Option<usize>) -> Result<Vec<Option<i64>>> {
+        let Some(spatial) = spatial else { return self.each("output_size", given) };
+        match given.extract::<Parts>()? {
+            Parts::One(parts) => Ok(vec![Some(parts); spatial]),
+            Parts::Each(parts) if parts.len() == spatial => Ok(parts),
+            Parts::Each(parts) => {
+                let message = format!("{}: {} numbers of parts for {spatial} dimensions", self.0, parts.len());
+                Err(Class::Argument.raise(message))
+            }
+        }
     }
-    let (x, weight) = (shown(&x.0), shown(weight));
-    let message = format!("{x}, {weight}: the weight must have 2 + {spatial} dimensions");
-    Err(TensorError::Shape { op, message }.into())
+
+    /// A list, whose length is the number of dimensions.
+    fn each<'py, T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str, given: &Bound<'py, PyAny>) -> Result<Vec<T>> {
+        given.extract().map_err(|_| {
+            let message = format!("{}: {name}: a number for each dimension is expected, not {given}", self.0);
+            Class::ArgumentType.raise(message)
+        })
+    }
+
+    /// An error unless a weight has so many spatial dimensions.
+    fn check_spatial(&self, x: &PyTensor, weight: &Tensor, spatial: Option<usize>) -> Result<()> {
+        match spatial {
+            Some(spatial) if weight.rank() != spatial + 2 => {
+                let (x, weight) = (shown(&x.0), shown(weight));
+                let message = format!("{x}, {weight}: the weight must have 2 + {spatial} dimensions");
+                Err(TensorError::Shape { op: self.0, message }.into())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn shown(tensor: &Tensor) -> String {
@@ -94,12 +119,12 @@ fn shown(tensor: &Tensor) -> String {
 }
 
 macro_rules! windowed {
-    ($($spatial:literal $conv:ident $conv_transpose:ident $max_pool:ident $avg_pool:ident $adaptive:ident;)*) => {
+    ($($spatial:expr, $over:literal, $windows:literal, $conv:ident $conv_transpose:ident $max_pool:ident $avg_pool:ident $adaptive:ident;)*) => {
         #[pymethods]
         impl PyTensor {
             $(
                 #[doc = concat!(
-                    "The convolution over the last ", $spatial, " of `[batch, in, ..]` with weights `[out, in / groups, ..]`.\n\n",
+                    "The convolution over ", $over, " of `[batch, in, ..]` with weights `[out, in / groups, ..]`.\n\n",
                     "`padding` is a number, one for each dimension, a pair for each, `\"same\"` or `\"valid\"`."
                 )]
                 #[pyo3(signature = (weight, bias=None, stride=None, padding=None, dilation=None, groups=None),
@@ -113,13 +138,14 @@ macro_rules! windowed {
                     dilation: Option<&Bound<'_, PyAny>>,
                     groups: Option<&Bound<'_, PyAny>>,
                 ) -> Made {
-                    check_spatial(stringify!($conv), self, &weight.0, $spatial)?;
-                    let how = Given(stringify!($conv)).conv(groups, stride, dilation, padding)?;
+                    let given = Given(stringify!($conv));
+                    given.check_spatial(self, &weight.0, $spatial)?;
+                    let how = given.conv(groups, stride, dilation, padding)?;
                     Ok(self.0.conv(&weight.0, bias.as_ref().map(|b| &b.0), &how)?.into())
                 }
 
                 #[doc = concat!(
-                    "The transposed convolution over the last ", $spatial, " of `[batch, in, ..]` with weights ",
+                    "The transposed convolution over ", $over, " of `[batch, in, ..]` with weights ",
                     "`[in, out / groups, ..]`.\n\n",
                     "`padding` is cut off the result, `output_padding` added at its end."
                 )]
@@ -138,14 +164,14 @@ macro_rules! windowed {
                     groups: Option<&Bound<'_, PyAny>>,
                     dilation: Option<&Bound<'_, PyAny>>,
                 ) -> Made {
-                    check_spatial(stringify!($conv_transpose), self, &weight.0, $spatial)?;
                     let given = Given(stringify!($conv_transpose));
+                    given.check_spatial(self, &weight.0, $spatial)?;
                     let how = given.conv(groups, stride, dilation, padding)?;
                     let added = given.numbers("output_padding", output_padding)?.unwrap_or_else(|| vec![0]);
                     Ok(self.0.conv_transpose(&weight.0, bias.as_ref().map(|b| &b.0), &how, &added)?.into())
                 }
 
-                #[doc = concat!("The maximum of each window over the last ", $spatial, "; NaN where there is one.")]
+                #[doc = concat!("The maximum of each window over ", $windows, "; NaN where there is one.")]
                 #[pyo3(signature = (kernel_size, stride=None, padding=None, dilation=None, ceil_mode=false),
                     text_signature = "($self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False)")]
                 fn $max_pool(
@@ -164,7 +190,7 @@ macro_rules! windowed {
                     Ok(self.0.max_pool(&kernel, &how)?.into())
                 }
 
-                #[doc = concat!("The mean of each window over the last ", $spatial, ".")]
+                #[doc = concat!("The mean of each window over ", $windows, ".")]
                 #[pyo3(signature = (
                     kernel_size, stride=None, padding=None, ceil_mode=false, count_include_pad=true, dilation=None),
                     text_signature = "($self, kernel_size, stride=None, padding=0, ceil_mode=False, \
@@ -187,18 +213,10 @@ macro_rules! windowed {
                 }
 
                 #[doc = concat!(
-                    "The means of so many parts of the last ", $spatial, " that cover them; None keeps an extent."
+                    "The means of so many parts of ", $windows, ", that cover them; None keeps an extent."
                 )]
-                fn $adaptive(&self, output_size: Parts) -> Made {
-                    let parts = match output_size {
-                        Parts::One(parts) => vec![Some(parts); $spatial],
-                        Parts::Each(parts) if parts.len() == $spatial => parts,
-                        Parts::Each(parts) => {
-                            let op = stringify!($adaptive);
-                            let message = format!("{op}: {} numbers of parts for {} dimensions", parts.len(), $spatial);
-                            return Err(Class::Argument.raise(message));
-                        }
-                    };
+                fn $adaptive(&self, output_size: &Bound<'_, PyAny>) -> Made {
+                    let parts = Given(stringify!($adaptive)).parts(output_size, $spatial)?;
                     Ok(self.0.adaptive_avg_pool(&parts)?.into())
                 }
             )*
@@ -214,9 +232,11 @@ enum Parts {
 }
 
 windowed! {
-    1 conv1d conv_transpose1d max_pool1d avg_pool1d adaptive_avg_pool1d;
-    2 conv2d conv_transpose2d max_pool2d avg_pool2d adaptive_avg_pool2d;
-    3 conv3d conv_transpose3d max_pool3d avg_pool3d adaptive_avg_pool3d;
+    None, "all axes behind the channels", "the last axes, as many as there are numbers",
+        conv conv_transpose max_pool avg_pool adaptive_avg_pool;
+    Some(1), "the last 1", "the last 1", conv1d conv_transpose1d max_pool1d avg_pool1d adaptive_avg_pool1d;
+    Some(2), "the last 2", "the last 2", conv2d conv_transpose2d max_pool2d avg_pool2d adaptive_avg_pool2d;
+    Some(3), "the last 3", "the last 3", conv3d conv_transpose3d max_pool3d avg_pool3d adaptive_avg_pool3d;
 }
 
 #[pymethods]

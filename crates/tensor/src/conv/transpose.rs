@@ -18,7 +18,7 @@ use svod_ir::size::Size;
 use super::{Conv, Given};
 use crate::error::{Result, TensorError, show};
 use crate::tensor::Tensor;
-use crate::window::{Padding, Span, positive, spread, windows};
+use crate::window::{Padding, Span, by_rank, positive, spread, windows};
 
 impl Tensor {
     /// The transpose of a convolution with weights `[in, out / groups, ..]`: what gives the gradient
@@ -38,12 +38,8 @@ impl Tensor {
         how: &Conv,
         output_padding: &[i64],
     ) -> Result<Tensor> {
-        let op = match weight.rank() {
-            3 => "conv_transpose1d",
-            4 => "conv_transpose2d",
-            5 => "conv_transpose3d",
-            _ => "conv_transpose",
-        };
+        let names = ["conv_transpose", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"];
+        let op = by_rank(weight.rank().saturating_sub(2), names);
         let given = Given::new(op, self, weight, bias, how.groups)?;
         let (x, w) = (&given.x, &given.weight);
         let spatial = w.rank() - 2;
