@@ -166,6 +166,7 @@ SPREADS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         ((700, 300), 0),
         ((4, 16, 700), (0, 2)),
         ((30_000,), 0),
+        ((300_000,), 0),
     ],
     ids=str,
 )
@@ -176,6 +177,15 @@ def test_variances_far_from_zero_are_those_of_numpy(spread: str, shape: Any, axi
     right = theirs(x.astype(np.float64), axis)
     errors = [np.abs(of - right).max() / right.max() for of in (mine(svod.Tensor(x), axis).numpy(), theirs(x, axis))]
     assert as_good(*(error / np.finfo(np.float32).eps for error in errors)), errors
+
+
+@pytest.mark.parametrize("far", [0, 1e4, -5e4, 1e8])
+@pytest.mark.parametrize("shape", [(300_000,), (3, 100_000), (1_000_000,)], ids=str)
+def test_variances_of_parts_far_from_zero_are_those_of_numpy(shape: tuple[int, ...], far: float) -> None:
+    x = np.random.default_rng(0).standard_normal(shape) + far
+    exact = x.astype(np.longdouble).var(-1)
+    mine, theirs = (abs(of - exact).max() / exact.max() for of in (svod.var(svod.Tensor(x), axis=-1).numpy(), x.var(-1)))
+    assert as_good(*(float(error) / np.finfo(np.float64).eps for error in (mine, theirs))), (mine, theirs)
 
 
 def test_variances_of_what_is_constant_or_not_finite() -> None:

@@ -21,6 +21,7 @@ pub(crate) use parts::cut as cut_in_parts;
 use crate::contraction::{self, Contraction};
 use crate::lower::reads;
 use crate::opt::{Layout, LoopRef, Opt, Schedule, Tail, To};
+use crate::recentre::recentre_parts;
 use svod_ir::expr::{ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Stage};
 use svod_ir::size::Size;
@@ -161,9 +162,16 @@ impl ScheduleError {
     }
 }
 
-/// Applies every step in order, then checks what only the whole can tell.
+/// Applies every step in order to a kernel that has what parts are put together with, then checks what only the whole can tell.
 pub(crate) fn apply(kernel: &Kernel, schedule: &Schedule) -> Result<Scheduled, ScheduleError> {
     let mut state = Scheduled::new(kernel.clone());
+    for opt in &schedule.0 {
+        if let Opt::Parts { at, .. } = opt
+            && let Ok(stage) = state.stage(&at.stage)
+        {
+            recentre_parts(&mut state.kernel, stage);
+        }
+    }
     let error = |step: usize, why| ScheduleError::new(schedule, step, why);
     for (i, opt) in schedule.0.iter().enumerate() {
         state.step(i, opt).map_err(|why| error(i, why))?;

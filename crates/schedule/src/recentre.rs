@@ -3,7 +3,8 @@
 //! For any `m` near the mean of n values `x`, `sum (x - mean)^2 = sum (x - m)^2 - (sum (x - m))^2 / n`: the corrected
 //! two-pass algorithm (Chan, Golub and LeVeque 1983). A mean is rounded, and off by more after a long sum; far from
 //! zero that is as much as the values differ. The second sum is one running value more, which hides behind memory, and
-//! is left out where points are in a cache: the mean is then right to its last places, and so is what it adds.
+//! is left out where points are in a cache: the mean is then right to its last places, and so is what it adds. Folds in
+//! parts have it wherever their points are: it is with what parts that have means of their own are put together.
 
 use crate::estimate::Caches;
 use svod_dtype::Const;
@@ -31,6 +32,16 @@ pub(crate) fn recentre(mut kernel: Kernel, caches: Caches) -> Kernel {
         }
     }
     kernel
+}
+
+/// Corrects such sums of a stage that is going to be in parts, but those whose deviations it sums already.
+pub(crate) fn recentre_parts(kernel: &mut Kernel, stage: usize) {
+    for found in squares(kernel, stage) {
+        let Body::Fold { carries, .. } = &kernel.stages[stage].body else { continue };
+        if !carries.iter().any(|c| c.op == Monoid::Sum && c.element == found.deviation) {
+            correct(kernel, stage, &found);
+        }
+    }
 }
 
 /// Bytes of the arguments that a stage reads.

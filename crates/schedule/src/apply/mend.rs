@@ -5,8 +5,10 @@
 //! * `sum g exp(x - m)   = sum_b exp(m_b - m) sum g exp(x - m_b)`, where `m` is the maximum of `x`
 //!   (Milakov and Gimelshein 2018);
 //! * `sum (x - m)         = sum_b (r_b + n_b (m_b - m))`, where `r_b = sum (x - m_b)`, for any `m` and `m_b`;
-//! * `sum (x - m)^2       = sum_b (sum (x - m_b)^2 + (m_b - m) (2 r_b + n_b (m_b - m)))`, where `m_b` is near the mean
-//!   of `x`; where nobody sums `x - m`, `r_b` is taken for the 0 that it nearly is (Chan, Golub and LeVeque 1979);
+//! * `sum (x - m)^2       = sum_b (sum (x - m_b)^2 + (m_b - m) (2 r_b + n_b (m_b - m)))`, for any `m` and `m_b`, in a
+//!   fold that sums `x - m` as well. With `r_b` taken for the 0 that it nearly is (Chan, Golub and LeVeque 1979), the
+//!   rounding of each `m_b` would be multiplied by how far the means are apart: far from zero that is many units in
+//!   the last place;
 //! * `first p: x(p) = m  = min over the b with m_b = m of the first p in b: x(p) = m_b`, where `m` is an
 //!   extremum.
 
@@ -36,7 +38,7 @@ enum Mend {
     /// A sum of deviations.
     Deviations(Moved),
     /// A sum of squared deviations, and which running value of the fold sums the deviations.
-    Squares(Moved, Option<usize>),
+    Squares(Moved, usize),
     /// A first position: the extremum of a part and of the whole.
     Position([ExprId; 2]),
 }
@@ -234,8 +236,8 @@ impl Fold<'_> {
         if deviation != same {
             return None;
         }
+        let of_them = self.sums.iter().position(|sum| *sum == Some(deviation))?;
         let (own, moved) = self.centred(deviation)?;
-        let of_them = self.sums.iter().position(|sum| *sum == Some(deviation));
         let element = self.kernel.exprs.alu(Alu::Mul, &[own, own]);
         Some(Local { element, mend: Mend::Squares(moved, of_them) })
     }
@@ -316,11 +318,9 @@ impl Local {
             }
             Mend::Squares(Moved { by, points }, deviations) => {
                 let by = pool.alu(Alu::Sub, &by);
-                let mut moved = pool.alu(Alu::Mul, &[points, by]);
-                if let Some(sum) = deviations.map(|n| parts[n]) {
-                    let twice = pool.alu(Alu::Add, &[sum, sum]);
-                    moved = pool.alu(Alu::Add, &[twice, moved]);
-                }
+                let moved = pool.alu(Alu::Mul, &[points, by]);
+                let twice = pool.alu(Alu::Add, &[parts[deviations], parts[deviations]]);
+                let moved = pool.alu(Alu::Add, &[twice, moved]);
                 let moved = pool.alu(Alu::Mul, &[by, moved]);
                 pool.alu(Alu::Add, &[part, moved])
             }
