@@ -2,12 +2,13 @@
 """svod beside its peers: the same computation, each system in a process of its own.
 
 The systems of a case take turns (A B C A B C …), one computing at a time, on the same number of
-threads. Times are the best over all rounds, ratios are svod's best over the best peer's. Operands
-are given to the plan or the compiled function, weights are constants; `svod` writes a plan's own
-outputs, `svod-fresh` and all peers make new ones at each call. No time counts before the result was
-compared with NumPy's in f64. The first result is timed from after the imports and with the operands
-in memory: with empty caches on disk (cold), with those that the first process filled (from disk),
-and for some cases once more from scratch in the warm process.
+threads. Times are the best over all rounds, ratios are svod's best over the best peer's; these two are
+measured until two turns agree on each, else the ratio is marked with `~`. Operands are given to the
+plan or the compiled function, weights are constants; `svod` writes a plan's own outputs, `svod-fresh`
+and all peers make new ones at each call. No time counts before the result was compared with NumPy's in
+f64. The first result is timed from after the imports and with the operands in memory: with empty caches
+on disk (cold), with those that the first process filled (from disk), and for some cases once more from
+scratch in the warm process.
 
     python benches/compare.py [--only svod,torch] [--cases matmul,minilm] [--output docs/benchmarks/NAME.md]
 """
@@ -35,6 +36,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cases", help="groups or beginnings of names, separated by commas; --list shows them")
     parser.add_argument("--list", action="store_true", help="list the cases with their groups, and end")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each system (default: %(default)s)")
+    parser.add_argument(
+        "--most", type=int, default=9, help="turns at most, until two agree on a best time (default: %(default)s)"
+    )
     parser.add_argument("--seconds", type=float, default=0.5, help="time of a turn (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=len(cores), help="of every system (default: %(default)s)")
     parser.add_argument("--limit", type=float, default=180, help="seconds until a system is given up in a case")
@@ -84,7 +88,7 @@ def main() -> None:
     top = head(options, absent, bounds)
     print(top, flush=True)
 
-    plan = Plan(options.cores, options.rounds, options.seconds, options.limit, not options.no_warm)
+    plan = Plan(options.cores, options.rounds, options.most, options.seconds, options.limit, not options.no_warm)
     results: list[Result] = []
     try:
         for case in options.chosen:
@@ -93,6 +97,8 @@ def main() -> None:
             print(report.case_table(results[-1], bounds), flush=True)
     except KeyboardInterrupt:
         print("Interrupted; what was measured:\n")
+    bounds = bounds.or_better(limits.measure(options.cores))
+    top = head(options, absent, bounds)
     print(report.summary(results, bounds))
     if options.output:
         report.write(options.output, top, results, bounds)

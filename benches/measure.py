@@ -17,14 +17,23 @@ from systems import OURS, SYSTEMS
 
 # A pause before each turn, in which the last one's threads fall asleep.
 PAUSE = 0.2
+# A best time counts as seen twice where the next best turn's is no more than this above it.
+AGREE = 0.03
+# Peers so close to the best one may yet be the best.
+CONTENDER = 1.25
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to measure: `cores` to run on, `seconds` of a turn, `limit` seconds until a worker is given up."""
+    """How to measure: `cores` to run on, `seconds` of a turn, `limit` seconds until a worker is given up.
+
+    Each system has `rounds` turns; on a noisy machine those that a ratio is of have up to `most`, until each one's
+    best time was seen twice.
+    """
 
     cores: Sequence[int]
     rounds: int
+    most: int
     seconds: float
     limit: float
     warm: bool
@@ -41,6 +50,12 @@ class Row:
     @property
     def best(self) -> float:
         return min(r["best"] for r in self.rounds)
+
+    @property
+    def seen_twice(self) -> bool:
+        """Whether two turns agree on the best time."""
+        times = sorted(r["best"] for r in self.rounds)
+        return len(times) > 1 and times[1] <= (1 + AGREE) * times[0]
 
     @property
     def median(self) -> float:
@@ -66,6 +81,16 @@ class Result:
         if peer is None or system not in self.rows:
             return None
         return self.rows[system].best / self.rows[peer].best
+
+    def contenders(self) -> list[str]:
+        """svod, and the peers of which one is the best."""
+        peer = self.best_peer()
+        most = CONTENDER * self.rows[peer].best if peer else 0.0
+        return [system for system, row in self.rows.items() if system in OURS or row.best <= most]
+
+    def settled(self, system: str) -> bool:
+        """Whether both times that the system's ratio is of were seen twice."""
+        return all(self.rows[one].seen_twice for one in (system, self.best_peer()) if one in self.rows)
 
     def raw(self) -> dict[str, Any]:
         """Everything that was measured, for a file."""
@@ -122,8 +147,11 @@ def measure(result: Result, systems: Sequence[str], plan: Plan) -> None:
             turn("reference", lambda: start("reference").close())
             for system in systems:
                 turn(system, lambda system=system: begin(system))  # type: ignore[misc]
-            for _ in range(plan.rounds):
-                for system in list(workers):
+            for done in range(max(plan.rounds, plan.most)):
+                going = [system for system in workers if done < plan.rounds or system in result.contenders()]
+                if done >= plan.rounds and all(map(result.settled, OURS)):
+                    break
+                for system in going:
                     turn(system, lambda system=system: once(system))  # type: ignore[misc]
         finally:
             for worker in workers.values():

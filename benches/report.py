@@ -52,6 +52,14 @@ def rate(result: Result, seconds: float) -> str:
     return f"{(case.reads + case.writes) / seconds / 1e9:.1f} GB/s"
 
 
+def ratio_text(result: Result, system: str) -> str:
+    """A system's time over the best peer's; one of a time that was seen only once is marked."""
+    ratio = result.ratio(system)
+    if ratio is None:
+        return "–"
+    return f"{ratio:.2f}" if result.settled(system) else f"~{ratio:.2f}"
+
+
 def case_table(result: Result, limits: Limits) -> str:
     """All systems' figures for one case."""
     lines = [f"### {result.case.name}", ""]
@@ -77,8 +85,9 @@ def case_table(result: Result, limits: Limits) -> str:
     if result.rows:
         lines.append("")
     for system in OURS:
-        if (ratio := result.ratio(system)) is not None:
-            lines.append(f"- {system} takes **{ratio:.2f} ×** the time of the best peer ({result.best_peer()})")
+        if result.ratio(system) is not None:
+            share = ratio_text(result, system)
+            lines.append(f"- {system} takes **{share} ×** the time of the best peer ({result.best_peer()})")
     lines += [f"- {system}: {reason}" for system, reason in result.failures.items()]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -95,7 +104,7 @@ def summary(results: Sequence[Result], limits: Limits) -> str:
     ]
     for result in results:
         ours, peer, limit = result.rows.get("svod"), result.best_peer(), limits.seconds(result.case)
-        ratios = [f"{ratio:.2f}" if (ratio := result.ratio(system)) is not None else "–" for system in OURS]
+        ratios = [ratio_text(result, system) for system in OURS]
         cells = [
             result.case.name,
             milliseconds(ours.best) if ours else result.failures.get("svod", "–"),

@@ -184,7 +184,9 @@ def test_variances_far_from_zero_are_those_of_numpy(spread: str, shape: Any, axi
 def test_variances_of_parts_far_from_zero_are_those_of_numpy(shape: tuple[int, ...], far: float) -> None:
     x = np.random.default_rng(0).standard_normal(shape) + far
     exact = x.astype(np.longdouble).var(-1)
-    mine, theirs = (abs(of - exact).max() / exact.max() for of in (svod.var(svod.Tensor(x), axis=-1).numpy(), x.var(-1)))
+    mine, theirs = (
+        abs(of - exact).max() / exact.max() for of in (svod.var(svod.Tensor(x), axis=-1).numpy(), x.var(-1))
+    )
     assert as_good(*(float(error) / np.finfo(np.float64).eps for error in (mine, theirs))), (mine, theirs)
 
 
