@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -150,26 +151,32 @@ PRODUCT = [
     ("LOCAL s0.a1.0 8", ""),
     ("GROUP s0.a2.0 8", ""),
     ("bind out.a0.0 block\nLOCAL out.a1.0 16\nat s0 out.a1.0\nGROUP s0.a2.0 16", ""),
-    ("LOCAL s0.a2.0 8", "step 2 of the schedule, `bind s0.a2.1 lane`: lanes of a fold need accumulators of their own"),
+    (
+        "LOCAL s0.a2.0 8",
+        "step 1 of the schedule, `LOCAL s0.a2.0 8` (its `bind s0.a2.1 lane`): lanes of a fold need",
+    ),
     ("LOCAL s0.a1.0 2048", "a group of 2048 lanes; at most 1024"),
-    ("STREAM out\nSTREAM out", "step 2 of the schedule, `stream out`: the outputs of `out` go past the caches already"),
+    ("STREAM out\nSTREAM out", "step 2 of the schedule, `STREAM out`: the outputs of `out` go past the caches already"),
     ("STREAM s0", "only outputs"),
-    ("GROUP s0.a2.0 8\nrfactor s0.a2.1", "step 4 of the schedule, `rfactor s0.a2.1`: its rounds have accumulators"),
+    ("GROUP s0.a2.0 8\nrfactor s0.a2.1", "step 2 of the schedule, `rfactor s0.a2.1`: its rounds have accumulators"),
     ("PREFETCH s0.a2.0 p0 0", "fetch 1 round ahead at least"),
     ("PREFETCH s0.a1.0 p0 1", "every round of the loop reads the same, for no index of it names `a1`"),
     ("PREFETCH s0.a2.0 p0 48", "of 48 rounds none is 48 ahead of another"),
-    ("PREFETCH s0.a2.0 p0 4\nsplit s0.a2.0 by 16 rest", "step 1 of the schedule, `prefetch s0.a2.0 p0 4`: of 3 rounds"),
+    ("PREFETCH s0.a2.0 p0 4\nsplit s0.a2.0 by 16 rest", "step 1 of the schedule, `PREFETCH s0.a2.0 p0 4`: of 3 rounds"),
     ("PREFETCH s0.a2.0 p0 4\nUNROLL s0.a2.0 4", ""),
     ("PREFETCH s0.a2.0 p0 4\nbind s0.a2.0 unroll", "only a serial loop fetches ahead"),
     (
         "PREFETCH s0.a2.0 p0 4\nPREFETCH s0.a2.0 p0 2",
-        "step 2 of the schedule, `prefetch s0.a2.0 p0 2`: `p0` is fetched",
+        "step 2 of the schedule, `PREFETCH s0.a2.0 p0 2`: `p0` is fetched",
     ),
     ("PREFETCH s0.a2.0 p0 4\nSTAGE s0 p0 rows task", "the stage reads a copy of it instead"),
     ("PREFETCH s0.a2.0 1 1", "of operands only the panels of 1"),
-    ("THREAD s0.a2.0 8", "step 2 of the schedule, `bind s0.a2.0 task`: stage `s0` folds axis `a2`, and tasks share no"),
+    (
+        "THREAD s0.a2.0 8",
+        "step 1 of the schedule, `THREAD s0.a2.0 8` (its `bind s0.a2.0 task`): stage `s0` folds axis `a2`",
+    ),
     ("THREAD s0.a0.0 8", "stage `s0` writes no output"),
-    ("TC s0 4 8", "step 1 of the schedule, `micro s0 4 8`: rows and columns must be split by 4 and 8"),
+    ("TC s0 4 8", "step 1 of the schedule, `TC s0 4 8`: rows and columns must be split by 4 and 8"),
     ("UPCAST s0.a0.9 4", "stage `s0` has no loop `s0.a0.9`"),
     ("UPCAST s0.a0.0", "line 1 of the schedule, `UPCAST s0.a0.0`: expected `UPCAST l n`"),
     ("split s0.a0.0 by 7 exact", "7 does not provably divide the extent 40"),
@@ -225,7 +232,7 @@ BY_LOOPS = [
     (
         "sum",
         "TILE out.a1.0 out.a0.0 4 3",
-        "step 3 of the schedule, `reorder out",
+        "step 1 of the schedule, `TILE out.a1.0 out.a0.0 4 3` (its `reorder out",
         "inside of a reduction, the last round of",
     ),
     (
@@ -255,7 +262,7 @@ BY_LOOPS = [
     (
         "map",
         "PADTO out.a0.0 100000000",
-        "step 1 of the schedule, `split out.a0.0 by",
+        "step 1 of the schedule, `PADTO out.a0.0 100000000`",
         "full rounds of `out` would visit",
     ),
     ("map", "split out.a0.0 by 100000000 mask", "step 1 of the schedule, `split out", "1024 is the most"),
@@ -295,6 +302,70 @@ def test_what_only_the_loops_show_names_the_step_it_is_due_to(of: str, text: str
     with pytest.raises(svod.ScheduleError) as raised:
         y.prepare(schedules={0: text})
     assert step in str(raised.value) and why in str(raised.value)
+
+
+# Illegal lines of each name, for a product of 48 rows, a depth of 40 and 64 columns; which of the steps that it stands
+# for, where these are several; and why not.
+SPELLED = [
+    ("UPCAST s0.a0.0 0", "split s0.a0.0 by 0 rest", "a split by 0"),
+    ("UPCAST s0.a2.0 4096", "bind s0.a2.1 unroll", "laid out more than 1024 times"),
+    ("UNROLL s0.a1.7 4", "split s0.a1.7 by 4 rest", "stage `s0` has no loop `s0.a1.7`"),
+    ("VECTORIZE s0.a2.0 8", "bind s0.a2.1 vector", "lanes of a fold need accumulators of their own"),
+    ("LOCAL s0.a2.0 8", "bind s0.a2.1 lane", "lanes of a fold need accumulators of their own"),
+    ("GROUP s0.a1.0 8", "rfactor s0.a1.1", "the axis is not reduced"),
+    ("GROUP s0.a2.0 4096", "bind s0.a2.1 lane", "a group of 4096 lanes"),
+    ("THREAD s0.a2.0 8", "bind s0.a2.0 task", "stage `s0` folds axis `a2`"),
+    ("SWAP s0.a0.0 out.a1.0", "", "`out.a1.0` is of another stage"),
+    ("PADTO s0.a0.0 0", "", "a split by 0"),
+    ("TC s0 4 8", "", "rows and columns must be split by 4 and 8"),
+    ("TILE s0.a0.0 s0.a1.0 4 0", "split s0.a1.0 by 0 rest", "a split by 0"),
+    ("TILE s0.a0.0 s0.b.0 4 8", "split s0.b.0 by 8 rest", "stage `s0` has no loop `s0.b.0`"),
+    ("STAGE s0 p7 rows task", "", "the stage does not read `p7`"),
+    ("STREAM s0", "", "only outputs"),
+    ("PREFETCH s0.a2.0 p0 0", "", "fetch 1 round ahead at least"),
+]
+
+
+def test_every_spelling_has_an_illegal_line() -> None:
+    with pytest.raises(svod.ScheduleError) as raised:
+        svod.Schedule("fold out")
+    assert {text.split()[0] for text, _, _ in SPELLED} == set(re.findall(r"\b[A-Z]+\b", str(raised.value)))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("text", "part", "why"), SPELLED, ids=[text for text, _, _ in SPELLED])
+def test_an_illegal_spelling_is_named_as_it_was_written(text: str, part: str, why: str, strict: bool) -> None:
+    """By its number among the lines, whatever those before it stand for; also where strictness is asked for."""
+    a, b = svod.Tensor(rows(48, 40)), svod.Tensor(rows(40, 64))
+    before = "# Rows of the output are tasks.\nTHREAD out.a0.0 8\n\nVECTORIZE out.a1.0 8   # and columns lanes\n"
+    its = f" (its `{part}`)" if part else ""
+    for lines, number in [(text, 1), (f"{before}  {text}  # not this\nSTREAM out", 3)]:
+        with pytest.raises(svod.ScheduleError) as raised:
+            (a @ b).prepare(schedules={0: lines}, strict=strict)
+        assert f"step {number} of the schedule, `{text}`{its}: " in str(raised.value)
+        assert strict or why in str(raised.value)
+
+
+def test_schedules_of_a_spelling_and_of_its_steps_are_equal() -> None:
+    spelled, steps = (
+        svod.Schedule("VECTORIZE out.a0.0 8"),
+        svod.Schedule("split out.a0.0 by 8 rest\nbind out.a0.1 vector"),
+    )
+    assert spelled == steps and hash(spelled) == hash(steps) and str(spelled) == str(steps)
+    x = svod.Tensor(rows(1, 256)[0])
+    # What a plan gives is its steps.
+    given = (x + 1).prepare(schedules={0: spelled}).kernels[0].schedule
+    with pytest.raises(svod.ScheduleError, match=r"step 2 of the schedule, `bind out.a0.1 vector`: lanes of a fold"):
+        x.sum().prepare(schedules={0: given})
+
+
+@pytest.mark.parametrize(("first", "number"), [("", 2), ("strict\n", 3)])
+def test_strictness_that_is_asked_for_is_no_step_of_the_schedule(first: str, number: int) -> None:
+    a, b = svod.Tensor(rows(48, 40)), svod.Tensor(rows(40, 64))
+    with pytest.raises(
+        svod.ScheduleError, match=f"step {number} of the schedule, `rfactor s0.a2.1`: a strict schedule"
+    ):
+        (a @ b).prepare(schedules={0: f"{first}split s0.a2.0 by 4 rest\nrfactor s0.a2.1"}, strict=True)
 
 
 @pytest.mark.parametrize("axis", ["a0", "a1"])

@@ -414,7 +414,7 @@ impl PyKernel {
     /// that no other is for.
     #[getter]
     fn schedule(&self) -> PySchedule {
-        PySchedule(self.kernel.code.variants().map(|variants| variants.rest.clone()).unwrap_or_default())
+        self.kernel.code.variants().map(|variants| PySchedule::of(&variants.rest)).unwrap_or_default()
     }
 
     /// The schedules, each with the condition on the plan's variables under which it is used; a run takes the
@@ -422,7 +422,7 @@ impl PyKernel {
     #[getter]
     fn schedules(&self) -> Vec<(Option<String>, PySchedule)> {
         let variants = self.kernel.code.variants().into_iter().flat_map(|variants| variants.iter());
-        variants.map(|(guard, schedule)| (guard.map(ToString::to_string), PySchedule(schedule.clone()))).collect()
+        variants.map(|(guard, schedule)| (guard.map(ToString::to_string), PySchedule::of(schedule))).collect()
     }
 
     /// Number of tasks in three dimensions, of each phase; symbolic sizes as text.

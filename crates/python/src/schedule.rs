@@ -22,8 +22,15 @@ use crate::scope;
 /// >>> s == svod.Schedule(str(s)), len(s)
 /// (True, 2)
 #[pyclass(name = "Schedule", module = "svod", frozen, eq, hash)]
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct PySchedule(pub Schedule);
+
+impl PySchedule {
+    /// A kernel's schedule, whose steps are those that it prints.
+    pub fn of(schedule: &Schedule) -> Self {
+        PySchedule(schedule.0.clone().into())
+    }
+}
 
 #[pymethods]
 impl PySchedule {

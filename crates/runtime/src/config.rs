@@ -15,7 +15,6 @@ use svod_ir::kernel::Kernel;
 use svod_ir::lowered::Guard;
 use svod_ir::pass::PassSet;
 use svod_ir::target::Target;
-use svod_schedule::opt::Opt;
 use svod_schedule::{Purpose, Schedule, Variants};
 
 /// Kernels that are kept compiled, unless `SVOD_OPT_CACHE_MAX` says otherwise.
@@ -139,11 +138,8 @@ impl GivenSchedules {
             why,
         };
         let mut schedules = self.0.iter().map(|(when, schedule)| {
-            let mut schedule = schedule.clone();
-            if strict && !schedule.is_strict() {
-                schedule.0.insert(0, Opt::Strict);
-            }
-            (when, schedule)
+            let schedule = schedule.clone();
+            (when, if strict { schedule.strictly() } else { schedule })
         });
         let Some((when, rest)) = schedules.next_back() else {
             return Err(failed(&None, "a kernel needs one schedule at least".into()));

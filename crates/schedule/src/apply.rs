@@ -20,7 +20,7 @@ pub(crate) use parts::cut as cut_in_parts;
 
 use crate::contraction::{self, Contraction};
 use crate::lower::reads;
-use crate::opt::{Layout, LoopRef, Opt, Schedule, Tail, To};
+use crate::opt::{Layout, LoopRef, Opt, Schedule, Tail, To, Written};
 use crate::recentre::recentre_parts;
 use svod_ir::expr::{ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Stage};
@@ -142,10 +142,12 @@ pub(crate) struct Scheduled {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {why}", self.place())]
 pub struct ScheduleError {
-    /// Counted from 1.
+    /// Counted from 1, as the schedule was written; 0 for strictness that was asked for besides.
     pub step: usize,
-    /// The step's text.
+    /// The step's text, as it was written.
     pub opt: String,
+    /// Of several steps that it stands for, the one.
+    pub part: Option<String>,
     /// The reason.
     pub why: String,
 }
@@ -153,12 +155,17 @@ pub struct ScheduleError {
 impl ScheduleError {
     /// That of the step at a position.
     pub(crate) fn new(schedule: &Schedule, step: usize, why: String) -> Self {
-        ScheduleError { step: step + 1, opt: schedule.0[step].to_string(), why }
+        let Written { number, text, step: part } = schedule.written(step);
+        ScheduleError { step: number, opt: text, part, why }
     }
 
     /// The step by its number and text.
     pub(crate) fn place(&self) -> String {
-        format!("step {} of the schedule, `{}`", self.step, self.opt)
+        let part = self.part.as_ref().map_or(String::new(), |part| format!(" (its `{part}`)"));
+        match self.step {
+            0 => format!("`{}`, which comes before the schedule", self.opt),
+            step => format!("step {step} of the schedule, `{}`{part}", self.opt),
+        }
     }
 }
 

@@ -35,7 +35,7 @@ struct Found<'s> {
 
 impl Found<'_> {
     fn add(&mut self, opts: Vec<Opt>) {
-        let found = Schedule(opts);
+        let found = Schedule::from(opts);
         if found != *self.schedule && !self.all.contains(&found) {
             self.all.push(found);
         }

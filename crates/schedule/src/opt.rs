@@ -11,8 +11,13 @@
 //!
 //! The text may also use the spellings of [`SPELLINGS`], which stand for such steps.
 
+mod lines;
 mod text;
 
+use std::hash::{Hash, Hasher};
+
+use lines::Lines;
+pub(crate) use lines::Written;
 pub use text::ParseScheduleError;
 
 /// A loop: part `part` of axis `axis` of stage `stage`; prints as `out.k.1`.
@@ -232,14 +237,48 @@ pub enum Opt {
     Strict,
 }
 
-/// A list of steps.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Schedule(pub Vec<Opt>);
+/// A list of steps. Schedules are equal where their steps are, whatever the text was that they were read from.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule(pub Vec<Opt>, Lines);
 
 impl Schedule {
     /// Whether it begins with [`Opt::Strict`].
     pub fn is_strict(&self) -> bool {
         self.0.first() == Some(&Opt::Strict)
+    }
+
+    /// The schedule with [`Opt::Strict`] as its first step, which errors do not count where it is not its own.
+    pub fn strictly(mut self) -> Self {
+        if !self.is_strict() {
+            self.1 = self.1.after_another(&self.0);
+            self.0.insert(0, Opt::Strict);
+        }
+        self
+    }
+
+    /// The step at a position as it was written.
+    pub(crate) fn written(&self, at: usize) -> Written {
+        self.1.of(&self.0, at)
+    }
+}
+
+impl From<Vec<Opt>> for Schedule {
+    fn from(opts: Vec<Opt>) -> Self {
+        Schedule(opts, Lines::default())
+    }
+}
+
+impl PartialEq for Schedule {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Schedule {}
+
+impl Hash for Schedule {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) fn paired(
     let found: Option<Vec<_>> = found.iter().map(|(stage, _)| Some((*stage, recognise(&kernel, *stage)?))).collect();
     let mut choice = Choice { kernel: &kernel, target, strict: false, panels, opts };
     choice.contraction(&found?);
-    Some(Schedule(choice.opts))
+    Some(choice.opts.into())
 }
 
 impl Choice<'_> {

@@ -60,7 +60,7 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
         Some(c) => choice.convolution(stage, &c, &plane),
         None => choice.few_channels(stage, &plane),
     }
-    Some(Schedule(choice.opts))
+    Some(choice.opts.into())
 }
 
 /// How many points of an axis of the plane a task copies at most, which computes one of each row further out.

@@ -39,7 +39,7 @@ pub(super) fn or_in_place(
         true => choice.dots(&found),
         false => choice.columns(Some(found.few)),
     };
-    if chooses { faster(kernel, target, Schedule(choice.opts), chosen) } else { chosen }
+    if chooses { faster(kernel, target, choice.opts.into(), chosen) } else { chosen }
 }
 
 /// The first of two schedules where the cost model is sure that it is the faster one.

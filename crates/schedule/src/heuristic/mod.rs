@@ -63,7 +63,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
     let last = kernel.stages.len().saturating_sub(1);
     if let Some(found) = attention::attention(kernel) {
         choice.attention(&found);
-        let tiles = Schedule(choice.opts);
+        let tiles = Schedule::from(choice.opts);
         if strict || !found.has_few_rows(kernel) {
             return (tiles, None);
         }
@@ -73,7 +73,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
             choice.opts.clear();
             choice.stage(last);
         }
-        return (few::faster(kernel, target, Schedule(choice.opts), tiles), None);
+        return (few::faster(kernel, target, choice.opts.into(), tiles), None);
     }
     let mut found: Vec<(usize, Contraction)> = (0..last).filter_map(|s| recognise(kernel, s).map(|c| (s, c))).collect();
     // Tiles are computed in the loops of the last output; another one has loops of its own.
@@ -90,14 +90,14 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
     }
     match &found[..] {
         [(_, c), ..] if worth_a_tile(kernel, c) => match contraction::paired(kernel, &found, target, panels) {
-            Some(Schedule(opts)) => choice.opts = opts,
+            Some(schedule) => choice.opts = schedule.0,
             None => choice.contraction(&found),
         },
         _ if !strict && (choice.columns(None) || choice.long_columns() || choice.in_parts()) => {}
         _ => choice.stage(last),
     }
     let product = if found.len() == 1 { found.pop() } else { None };
-    (Schedule(choice.opts), product)
+    (choice.opts.into(), product)
 }
 
 struct Choice<'k> {

@@ -10,7 +10,7 @@ use super::{Choice, TASK};
 use crate::apply::{Scheduled, apply};
 use crate::contraction::{recognise, stage_axes};
 use crate::lower::reads;
-use crate::opt::{Opt, Schedule};
+use crate::opt::Opt;
 use svod_ir::expr::{Expr, ExprPool, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Param, Stage};
 
@@ -41,7 +41,7 @@ impl Choice<'_> {
             return false;
         }
         let steps: Vec<Opt> = long.iter().filter_map(|s| self.part(*s, &long)).collect();
-        let Ok(cut) = apply(k, &Schedule([self.opts.clone(), steps.clone()].concat())) else { return false };
+        let Ok(cut) = apply(k, &[self.opts.clone(), steps.clone()].concat().into()) else { return false };
         if steps.is_empty() {
             return false;
         }

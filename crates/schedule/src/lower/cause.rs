@@ -22,7 +22,7 @@ pub(super) fn cause(kernel: &Kernel, schedule: &Schedule, fault: &LowerError) ->
     // Of several faults the first is told.
     let another = |step: &usize| !matches!(without(step), Err(why) if why == *fault || is_of_a_step(&why));
     let alone = alone.or_else(|| (0..steps).rev().find(another));
-    let begins = |step: &usize| loops(kernel, &Schedule(schedule.0[..=*step].to_vec())).is_err_and(|why| why == *fault);
+    let begins = |step: &usize| loops(kernel, &schedule.0[..=*step].to_vec().into()).is_err_and(|why| why == *fault);
     alone.or_else(|| (0..steps).find(begins))
 }
 

@@ -1,6 +1,6 @@
 //! The text of schedules.
 
-use super::{Layout, LoopRef, Opt, Read, Schedule, StageHome, Tail, To};
+use super::{Layout, Lines, LoopRef, Opt, Read, Schedule, StageHome, Tail, To};
 use std::fmt;
 use std::str::FromStr;
 
@@ -126,7 +126,7 @@ impl FromStr for Schedule {
     /// Reads one step, or one of [`super::SPELLINGS`], a line. Empty lines, and what follows a `#`,
     /// mean nothing.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut opts: Vec<Opt> = Vec::new();
+        let (mut opts, mut lines) = (Vec::new(), Lines::default());
         for (i, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -135,12 +135,14 @@ impl FromStr for Schedule {
                 true => spelling(&words, &opts),
                 false => step(&words).map(|opt| vec![opt]),
             };
-            opts.extend(steps.map_err(|expected| {
+            let steps = steps.map_err(|expected| {
                 let expected = usage(first).filter(|_| expected == UNKNOWN).unwrap_or_else(|| expected.into());
                 ParseScheduleError { line: i + 1, text: line.into(), expected }
-            })?);
+            })?;
+            lines.push(line, steps.len());
+            opts.extend(steps);
         }
-        Ok(Schedule(opts))
+        Ok(Schedule(opts, lines))
     }
 }
 
