@@ -403,3 +403,20 @@ def test_powers_of_integers_wrap(exponent: int, dtype: str) -> None:
     with np.errstate(all="ignore"):
         right = np.multiply.reduce(np.broadcast_to(x, (exponent, x.size)), axis=0, dtype=dtype)
     np.testing.assert_array_equal((svod.Tensor(x) ** exponent).numpy(), right)
+
+
+@pytest.mark.parametrize("n", [1, 7, 32, 33, 1000, 100_001])
+@pytest.mark.parametrize(("dtype", "greatest", "units"), [("float32", 30, 1.0), ("float64", 200, 2.0)])
+def test_periodic_functions_of_few_huge_numbers_among_small_ones(
+    n: int, dtype: str, greatest: int, units: float
+) -> None:
+    rng = np.random.default_rng(n)
+    x = (rng.standard_normal(n) * 10.0 ** np.where(rng.random(n) < 0.1, rng.integers(6, greatest, n), 0)).astype(dtype)
+    x[rng.random(n) < 0.05] = np.inf
+    y = (rng.standard_normal(n) + 0.1).astype(dtype)
+    with np.errstate(invalid="ignore"):
+        for name in ("sin", "cos", "tan"):
+            right = getattr(np, name)(x.astype(np.float64))
+            mine = getattr(svod.Tensor(x), name)().numpy()
+            np.testing.assert_allclose(mine, right, rtol=units * float(np.finfo(dtype).eps), atol=0)
+        np.testing.assert_array_equal((svod.Tensor(x) % svod.Tensor(y)).numpy(), np.mod(x, y))

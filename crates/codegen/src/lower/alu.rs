@@ -2,7 +2,7 @@
 
 use super::Lowering;
 use super::math_ops::MathOps;
-use crate::math::{self, Float};
+use crate::math;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::linear::{Inst, Ty, Val};
@@ -41,12 +41,10 @@ impl Lowering<'_> {
 
     /// Transcendental functions, as [`crate::math`] decomposes them.
     fn function(&mut self, op: Alu, args: &[Val], dtype: DType) -> Option<Val> {
-        let float = match dtype {
-            DType::F32 => Float::F32,
-            DType::F64 => Float::F64,
-            _ => return None,
-        };
-        let (x, mut ops) = (args[0], MathOps { b: &mut self.b, float, fused: self.target.fma });
+        if !matches!(dtype, DType::F32 | DType::F64) {
+            return None;
+        }
+        let (x, mut ops) = (args[0], MathOps::new(&mut self.b, dtype, self.target));
         Some(match op {
             Alu::Exp => math::exp(&mut ops, x),
             Alu::Exp2 => math::exp2(&mut ops, x),

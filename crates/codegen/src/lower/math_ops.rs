@@ -2,18 +2,28 @@
 
 use super::builder::Builder;
 use crate::math::{Float, Ops};
+use smallvec::SmallVec;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::linear::Val;
+use svod_ir::linear::{Inst, Slot, Ty, Val};
+use svod_ir::target::Target;
 
 /// Emits a decomposition. Constants are scalars and widen where they meet a vector.
 pub(super) struct MathOps<'a> {
     pub b: &'a mut Builder,
-    pub float: Float,
-    pub fused: bool,
+    float: Float,
+    fused: bool,
+    /// Of a vector register.
+    lanes: u32,
 }
 
-impl MathOps<'_> {
+impl<'a> MathOps<'a> {
+    /// For floats of this type: `f64`, or else `f32`.
+    pub fn new(b: &'a mut Builder, dtype: DType, target: &Target) -> Self {
+        let float = if dtype == DType::F64 { Float::F64 } else { Float::F32 };
+        MathOps { b, float, fused: target.fma, lanes: target.lanes(dtype.bytes()) as u32 }
+    }
+
     fn dtype(&self) -> DType {
         match self.float {
             Float::F32 => DType::F32,
@@ -118,32 +128,83 @@ impl Ops for MathOps<'_> {
         self.b.bitcast(self.int(), shifted)
     }
 
-    /// Jumps around `exact` unless some lane needs it.
-    fn rarely<const N: usize>(
+    /// Jumps around `exact` unless some lane needs it, and has code for a register of lanes only: long code takes long
+    /// to compile.
+    fn rarely<const N: usize, const M: usize>(
         &mut self,
         when: Val,
         usual: [Val; N],
-        exact: impl FnOnce(&mut Self) -> [Val; N],
+        of: [Val; M],
+        exact: impl FnOnce(&mut Self, [Val; M]) -> [Val; N],
     ) -> [Val; N] {
         if self.b.as_const(when).is_some_and(|c| !c.as_bool()) {
             return usual;
         }
         let lanes = usual.iter().map(|v| self.b.ty(*v).lanes).max().unwrap_or(1).max(self.b.ty(when).lanes);
-        let slots = usual.map(|v| {
-            let v = self.b.widen(v, lanes);
-            let slot = self.b.slot(self.b.ty(v));
-            self.b.write(slot, v);
-            slot
-        });
+        let usual = usual.map(|v| self.b.widen(v, lanes));
+        let slots = usual.map(|v| self.slot_of(v));
         let any = self.b.any(when);
         self.b.condition(any, Vec::new(), slots.to_vec());
-        let exact = exact(self);
+        let exact = match lanes > self.lanes && lanes.is_multiple_of(self.lanes) {
+            true => self.by_registers(lanes, usual, of, exact),
+            false => exact(self, of),
+        };
         for (n, slot) in slots.into_iter().enumerate() {
             let value = self.select(when, exact[n], usual[n]);
-            let value = self.b.widen(value, lanes);
             self.b.write(slot, value);
         }
         self.b.close();
         slots.map(|slot| self.b.read(slot))
+    }
+}
+
+impl MathOps<'_> {
+    /// An accumulator that holds a value.
+    fn slot_of(&mut self, v: Val) -> Slot {
+        let slot = self.b.slot(self.b.ty(v));
+        self.b.write(slot, v);
+        slot
+    }
+
+    /// Lanes picked from those of two vectors.
+    fn picked(&mut self, a: Val, b: Val, lanes: impl Iterator<Item = u32>) -> Val {
+        let lanes: SmallVec<[u32; 8]> = lanes.collect();
+        let ty = Ty { lanes: lanes.len() as u32, ..self.b.ty(a) };
+        self.b.pure(ty, Inst::Shuffle(a, b, lanes))
+    }
+
+    /// `exact` in a loop, of the lanes of one register at a time; `like` are of the types of what it gives. Operands
+    /// go round by a register, and what it gives is queued: after the last round all are in their places.
+    fn by_registers<const N: usize, const M: usize>(
+        &mut self,
+        lanes: u32,
+        like: [Val; N],
+        of: [Val; M],
+        exact: impl FnOnce(&mut Self, [Val; M]) -> [Val; N],
+    ) -> [Val; N] {
+        let own = self.lanes;
+        let operands = of.map(|v| {
+            let v = self.b.widen(v, lanes);
+            self.slot_of(v)
+        });
+        let results = like.map(|v| self.slot_of(v));
+        let rounds = self.b.index(i64::from(lanes / own));
+        self.b.range(rounds, Vec::new(), [&operands[..], &results[..]].concat(), true);
+        let of = operands.map(|slot| {
+            let all = self.b.read(slot);
+            let rest = self.picked(all, all, (own..lanes).chain(0..own));
+            self.b.write(slot, rest);
+            self.picked(all, all, 0..own)
+        });
+        let exact = exact(self, of);
+        for (slot, value) in results.into_iter().zip(exact) {
+            let queue = self.b.read(slot);
+            let value = self.b.widen(value, own);
+            let value = self.picked(value, value, (0..lanes).map(|n| n % own));
+            let queue = self.picked(queue, value, own..lanes + own);
+            self.b.write(slot, queue);
+        }
+        self.b.close();
+        results.map(|slot| self.b.read(slot))
     }
 }

@@ -2,8 +2,7 @@
 
 use super::Lowering;
 use super::math_ops::MathOps;
-use crate::math::{Float, Ops, flip_sign, sign_bit, two_prod};
-use svod_dtype::DType;
+use crate::math::{Ops, flip_sign, sign_bit, two_prod};
 use svod_ir::alu::Alu;
 use svod_ir::linear::Val;
 
@@ -11,8 +10,8 @@ impl Lowering<'_> {
     /// The floored quotient and its remainder, of the divisor's sign, as Python's `divmod`: |x| mod |y| is exact,
     /// however large the quotient, and rounded once where the signs of x and y differ.
     pub(super) fn float_divmod(&mut self, x: Val, y: Val) -> (Val, Val) {
-        let float = if self.b.ty(x).dtype == DType::F64 { Float::F64 } else { Float::F32 };
-        MathOps { b: &mut self.b, float, fused: self.target.fma }.divmod(x, y)
+        let dtype = self.b.ty(x).dtype;
+        MathOps::new(&mut self.b, dtype, self.target).divmod(x, y)
     }
 }
 
@@ -29,7 +28,7 @@ impl MathOps<'_> {
         let (large, finite, divides) = (self.fle(limit, exact), self.flt(a, infinity), self.flt(zero, d));
         let when = self.and(large, finite);
         let when = self.and(when, divides);
-        let [q, m] = self.rarely(when, [q, m], |ops| {
+        let [q, m] = self.rarely(when, [q, m], [a, d], |ops, [a, d]| {
             let m = ops.long_remainder(a, d);
             let whole = ops.fsub(a, m);
             [ops.fdiv(whole, d), m]

@@ -156,13 +156,14 @@ macro_rules! eval {
                 if m { a } else { b }
             }
             #[inline]
-            fn rarely<const N: usize>(
+            fn rarely<const N: usize, const M: usize>(
                 &mut self,
                 when: bool,
                 usual: [$bits; N],
-                exact: impl FnOnce(&mut Self) -> [$bits; N],
+                of: [$bits; M],
+                exact: impl FnOnce(&mut Self, [$bits; M]) -> [$bits; N],
             ) -> [$bits; N] {
-                if when { exact(self) } else { usual }
+                if when { exact(self, of) } else { usual }
             }
         }
     };

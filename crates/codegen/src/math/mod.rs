@@ -202,18 +202,19 @@ pub trait Ops {
     /// `a` where `m` holds, else `b`
     fn select(&mut self, m: Self::M, a: Self::V, b: Self::V) -> Self::V;
 
-    /// `exact` where `when` holds, else `usual`; `when` is expected to be false in all lanes nearly
+    /// `exact` of some operands where `when` holds, else `usual`; `when` is expected to be false in all lanes nearly
     /// always, and `exact` is long.
     ///
     /// Straight-line by default. A target may jump around `exact` when no lane needs it, since it has
     /// no effect other than its value.
-    fn rarely<const N: usize>(
+    fn rarely<const N: usize, const M: usize>(
         &mut self,
         when: Self::M,
         usual: [Self::V; N],
-        exact: impl FnOnce(&mut Self) -> [Self::V; N],
+        of: [Self::V; M],
+        exact: impl FnOnce(&mut Self, [Self::V; M]) -> [Self::V; N],
     ) -> [Self::V; N] {
-        let exact = exact(self);
+        let exact = exact(self, of);
         std::array::from_fn(|i| self.select(when, exact[i], usual[i]))
     }
 }

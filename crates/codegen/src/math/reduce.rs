@@ -35,7 +35,7 @@ pub(super) fn reduce_half_pi<B: Ops>(b: &mut B, a: B::V) -> [B::V; 3] {
     let large = b.flt(limit, a);
     let finite = b.flt(a, infinity);
     let when = b.and(large, finite);
-    b.rarely(when, usual, |b| payne_hanek(b, a))
+    b.rarely(when, usual, [a], |b, [a]| payne_hanek(b, a))
 }
 
 /// The usual case, for a up to the limit given first: a - q π/2 with π/2 as a sum of parts so short
