@@ -76,6 +76,8 @@ def head(options: argparse.Namespace, absent: dict[str, str], bounds: limits.Lim
 def main() -> None:
     options = arguments()
     if options.list:
+        # Whoever reads the list may stop early.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         for case in options.chosen:
             print(f"{case.name:32} {', '.join(case.groups)}")
         return

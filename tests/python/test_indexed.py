@@ -394,3 +394,47 @@ def test_integers_between_brackets_are_of_any_kind() -> None:
     assert x[True:3].tolist() == kept[True:3].tolist()
     with pytest.raises(TypeError):
         x[1.0:]
+
+
+@pytest.mark.parametrize("counted", [svod.arange(4), np.arange(4), [0, 1, 2, 3], svod.arange(4, dtype="int32")])
+def test_lookups_in_rows_of_their_own(counted: Any) -> None:
+    """Where one of several indices counts, each lookup is in a row of its own: NumPy's places, of any layout."""
+    x = data((4, 5, 6, 3), "float32")
+    t, numbers = svod.Tensor(x), np.arange(4)
+    one = np.array([3, -1, 0, -5])
+    two = np.array([[0, -6, 5, 2], [1, 1, -2, 4]])
+    column = svod.Tensor(counted).reshape(4, 1)
+    cases: list[tuple[svod.Tensor, np.ndarray]] = [
+        (t[counted, one], x[numbers, one]),
+        (t[counted, one, one], x[numbers, one, one]),
+        (t[:, counted, one], x[:, numbers, one]),
+        (t[:, one[:, None] % 5, counted], x[:, one[:, None] % 5, numbers]),
+        (t[counted, :, two], x[numbers, :, two]),
+        (t[column, one], x[numbers[:, None], one]),
+        (t[counted, counted], x[numbers, numbers]),
+        (t[None, counted, 1:3, two], x[None, numbers, 1:3, two]),
+        (t[counted, svod.Tensor(one)] * 2, x[numbers, one] * 2),
+    ]
+    for mine, right in cases:
+        np.testing.assert_array_equal(mine.numpy(), right)
+    with pytest.raises(IndexError):
+        t[counted, svod.Tensor([0, 1, 2, 5])].realize()
+    with pytest.raises(IndexError):
+        t[:, :, [0, 0, 0, 0], svod.arange(4)].realize()
+
+
+def test_what_counts_is_looked_at_when_an_index_is_built() -> None:
+    x = data((3, 4), "float32")
+    rows = svod.Tensor([0, 1, 2]).realize()
+    before = svod.Tensor(x)[rows, [1, 1, 1]]
+    rows.assign(np.array([2, 2, 2]))
+    after = svod.Tensor(x)[rows, [1, 1, 1]]
+    np.testing.assert_array_equal(before.numpy(), x[:, 1])
+    np.testing.assert_array_equal(after.numpy(), x[[2, 2, 2], 1])
+
+    @svod.jit
+    def pick(t: svod.Tensor, at: svod.Tensor) -> svod.Tensor:
+        return t[at, [1, 2, 3]]
+
+    for at in ([0, 1, 2], [2, 0, 1], [0, 1, 2]):
+        np.testing.assert_array_equal(pick(svod.Tensor(x), svod.Tensor(at)).numpy(), x[at, [1, 2, 3]])

@@ -95,6 +95,7 @@ passes! {
     Join      "join"      Graph    => Graph,    optional: "Joins at once what was joined step by step; before algebra, which looks at a few steps at a time.";
     Algebra   "algebra"   Graph    => Graph,    optional: "Simplifies before anything is decided: what vanishes needs no kernel.";
     Blocks    "blocks"    Graph    => Graph,    optional: "Cuts long scans and folds in blocks, which are kernels of their own; after algebra, which may drop them.";
+    Totals    "totals"    Graph    => Graph,    optional: "Folds everything by rows that something else reads as well; after `blocks`, which changes what is read.";
     Place     "place"     Graph    => Graph,    needed:   "Gives what is on no device that of its readers; last on graphs, as rewriting makes constants.";
     Fuse      "fuse"      Graph    => Cut,      needed:   "Says of each node whether it is memory, once nothing changes nodes any more.";
     Trace     "trace"     Cut      => Cut,      needed:   "Notes which lines of the user each node stands for, through all that rewriting did.";

@@ -167,21 +167,23 @@ impl fmt::Debug for Pool {
 }
 
 /// The number of threads that a pool has unless it is told otherwise: `SVOD_THREADS` if that is
-/// set to a positive number, else [`available_threads`]. A value that is not one is reported once,
-/// on stderr, and ignored.
+/// set to a positive number, else [`available_threads`]. A value that is not one, and ignored, or larger than
+/// [`MAX_THREADS`], which is then used, is reported once, on stderr.
 pub fn default_threads() -> usize {
     static WARNING: Once = Once::new();
     let Some(value) = std::env::var_os("SVOD_THREADS") else {
         return available_threads();
     };
     let value = value.to_string_lossy();
-    parse_threads(&value).unwrap_or_else(|| {
-        let threads = available_threads();
-        WARNING.call_once(|| {
-            eprintln!("svod: SVOD_THREADS={value:?} is not a positive number; using {threads} threads");
-        });
-        threads
-    })
+    let (threads, fault) = match parse_threads(&value) {
+        Some(threads) if threads <= MAX_THREADS => (threads, None),
+        Some(_) => (MAX_THREADS, Some("more than a pool may have")),
+        None => (available_threads(), Some("not a positive number")),
+    };
+    if let Some(fault) = fault {
+        WARNING.call_once(|| eprintln!("svod: SVOD_THREADS={value:?} is {fault}; using {threads} threads"));
+    }
+    threads
 }
 
 /// The number of threads that this process may run at once: the smaller of its CPU affinity and
@@ -191,8 +193,7 @@ pub fn available_threads() -> usize {
 }
 
 fn parse_threads(value: &str) -> Option<usize> {
-    let threads = value.trim().parse().ok()?;
-    (threads >= 1).then(|| MAX_THREADS.min(threads))
+    value.trim().parse().ok().filter(|threads| *threads >= 1)
 }
 
 #[cfg(test)]
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn thread_numbers() {
         assert_eq!(parse_threads(" 3 "), Some(3));
-        assert_eq!(parse_threads("99999999"), Some(MAX_THREADS));
+        assert_eq!(parse_threads("99999999"), Some(99_999_999));
         for bad in ["", "0", "-1", "2.5", "many"] {
             assert_eq!(parse_threads(bad), None, "{bad:?}");
         }

@@ -11,6 +11,7 @@ use crate::preschedule::{BufferSpec, Item, PreScheduleError, Purpose, Slot};
 use crate::provenance::Provenance;
 use crate::rangeify::{Ranged, RangeifyError, rangeify};
 use crate::schedule_graph::{NodeId, ScheduleGraph};
+use crate::views::split_params;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use svod_ir::Key;
@@ -107,6 +108,26 @@ fn orders_with_elements(graph: &Graph, fates: &[Fate]) -> FxHashMap<NodeIndex, [
     both
 }
 
+/// The nodes, operands before users; those that fold what another fold gives, and what is made of them, come last: the
+/// other fold finds whatever shares its rows before.
+fn folds_of_folds_last(graph: &Graph) -> Vec<NodeIndex> {
+    let is_fold = |node: NodeIndex| matches!(graph.nodes()[node as usize].op(), Op::Reduce(..));
+    let mut waits: Vec<bool> = Vec::with_capacity(graph.len());
+    for (at, (_, sources)) in graph.iter().enumerate() {
+        let own = is_fold(at as NodeIndex) && sources.iter().any(|s| is_fold(*s));
+        waits.push(own || sources.iter().any(|s| waits[*s as usize]));
+    }
+    let (last, first): (Vec<NodeIndex>, Vec<NodeIndex>) =
+        (0..graph.len() as NodeIndex).partition(|node| waits[*node as usize]);
+    [first, last].concat()
+}
+
+/// A kernel whose parameters have the dimensions that its rows have, by which kernels are compared.
+fn in_rows(kernel: Kernel) -> Kernel {
+    let rows = kernel.stages.last().is_some_and(|out| !out.over.is_empty());
+    if rows { split_params(kernel) } else { kernel }
+}
+
 impl Cutter<'_> {
     /// The values of a graph's roots.
     fn graph(
@@ -134,7 +155,7 @@ impl Cutter<'_> {
         let mut merger = Merger::new(graph, self.how);
         // The node whose buffer a node is: its own, or that of which it is a reshape.
         let mut memory: Vec<NodeIndex> = (0..graph.len() as NodeIndex).collect();
-        for node in 0..graph.len() as NodeIndex {
+        for node in folds_of_folds_last(graph) {
             let sources = graph.sources(node);
             match (cut.fates[node as usize], graph.nodes()[node as usize].op()) {
                 (_, Op::Leaf(_)) => {}
@@ -155,7 +176,7 @@ impl Cutter<'_> {
                                     .or_else(|_| rangeify(graph, &cut, &constant, node, None)),
                                 None => rangeify(graph, &cut, &constant, node, None),
                             }?;
-                            Ok::<_, RangeifyError>(Ranged { kernel: squeeze(ranged.kernel), ..ranged })
+                            Ok::<_, RangeifyError>(Ranged { kernel: in_rows(squeeze(ranged.kernel)), ..ranged })
                         })?;
                         written.extend(&ranged.outputs);
                         ranged.params.iter_mut().for_each(|p| *p = memory[*p as usize]);
@@ -167,6 +188,7 @@ impl Cutter<'_> {
         }
         let roots: FxHashSet<NodeIndex> = graph.roots().iter().map(|r| memory[*r as usize]).collect();
         let (steps, decisions) = Pass::Merge.time(|| merger.finish(|node| roots.contains(&node)));
+        self.schedule.decisions.extend(rewritten.iter().flat_map(|r| r.decisions.clone()));
         self.schedule.decisions.extend(std::mem::take(&mut cut.decisions));
         self.schedule.decisions.extend(decisions);
 

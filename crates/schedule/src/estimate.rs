@@ -227,6 +227,8 @@ pub enum Verdict {
     Stage,
     /// It is computed by a kernel of its own, for a reason.
     Realize(&'static str),
+    /// A fold becomes two, the first of which reads what something else reads.
+    InTwo,
 }
 
 /// One proposal, and its estimate.
@@ -254,6 +256,7 @@ impl fmt::Display for Decision {
             Verdict::Inline => f.write_str("computed where it is read"),
             Verdict::Stage => f.write_str("computed once a row"),
             Verdict::Realize(why) => write!(f, "in memory, {why}"),
+            Verdict::InTwo => f.write_str("folded by rows that something else reads"),
         }
     }
 }

@@ -393,7 +393,7 @@ impl Fuse<'_> {
         match verdict {
             Verdict::Stage => Fate::Stage,
             Verdict::Inline | Verdict::Merge => Fate::Inline,
-            Verdict::Realize(_) | Verdict::Apart(_) => Fate::Realize,
+            Verdict::Realize(_) | Verdict::Apart(_) | Verdict::InTwo => Fate::Realize,
         }
     }
 

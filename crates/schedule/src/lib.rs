@@ -28,6 +28,7 @@ pub mod schedule_graph;
 mod settle;
 mod shard;
 mod threefry;
+mod totals;
 mod trade;
 mod unify;
 mod variants;

@@ -11,6 +11,7 @@ use crate::quotient::postpone_divisions;
 use crate::recentre::recentre;
 use crate::settle::settle;
 use crate::shard::lower_shards;
+use crate::totals::Totals;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, GraphError, Leaf, Op, UOp};
 use svod_ir::kernel::Kernel;
@@ -33,6 +34,7 @@ const GRAPH: &[(Pass, GraphPass)] = &[
         Ok(rewritten(graph, if about.how.strict { &SIMPLIFY } else { &SIMPLIFY_FINITE }, about))
     }),
     (Pass::Blocks, blocks),
+    (Pass::Totals, totals),
     (Pass::Place, |graph, _| place(graph)),
 ];
 
@@ -96,6 +98,27 @@ fn blocks(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError>
     Ok(if chains { rewritten(graph, &BLOCKS, about) } else { None })
 }
 
+/// Totals by rows that something else reads, unless folds keep their order.
+fn totals(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError> {
+    let found = if about.how.strict { Totals::default() } else { Totals::find(graph) };
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let mut became = Became::default();
+    let mut new: Vec<UOp> = Vec::with_capacity(graph.len());
+    for (at, (node, sources)) in graph.iter().enumerate() {
+        let same = sources.iter().all(|s| new[*s as usize] == graph.nodes()[*s as usize]);
+        let sources: Vec<UOp> = sources.iter().map(|s| new[*s as usize].clone()).collect();
+        let at = at as NodeIndex;
+        let made = if same && !found.concerns(at) { node.clone() } else { found.apply(at, node, &sources)? };
+        made.inherit_origin(node);
+        became.add(node.id(), std::slice::from_ref(&made));
+        new.push(made);
+    }
+    let roots: Vec<UOp> = graph.roots().iter().map(|r| new[*r as usize].clone()).collect();
+    Ok(pictured(&roots, became, about).map(|new| Rewritten { decisions: found.decisions, ..new }))
+}
+
 /// What a root that is to be dense is made of, where that is written to a buffer of its own, as all roots are: a copy
 /// would be no denser.
 fn dense(root: &UOp) -> Option<UOp> {
@@ -136,5 +159,5 @@ fn pictured(roots: &[UOp], became: Became, about: &About) -> Option<Rewritten> {
         Op::Leaf(leaf) => (about.known)(leaf),
         _ => true,
     };
-    graph.nodes().iter().all(known).then_some(Rewritten { graph, became: vec![became] })
+    graph.nodes().iter().all(known).then_some(Rewritten { graph, became: vec![became], decisions: Vec::new() })
 }

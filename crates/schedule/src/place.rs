@@ -69,7 +69,7 @@ pub(crate) fn place(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
     }
     let root = |r: &NodeIndex| placed[&(*r, graph.nodes()[*r as usize].device())].clone();
     let roots: Vec<UOp> = graph.roots().iter().map(root).collect();
-    Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became.into()] }))
+    Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became.into()], decisions: Vec::new() }))
 }
 
 /// Where the readers of each node that is on no device want it; `None` of a root.

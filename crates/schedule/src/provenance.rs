@@ -1,5 +1,6 @@
 //! Which nodes of the user's graph a kernel computes, through all that rewriting did to them.
 
+use crate::estimate::Decision;
 use crate::fuse::Fate;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -13,6 +14,8 @@ pub(crate) struct Rewritten {
     pub graph: Graph,
     /// By rewriting, in turn: what became of each node.
     pub became: Vec<Became>,
+    /// What was decided where there was a choice, and why.
+    pub decisions: Vec<Decision>,
 }
 
 /// What nodes became, by their ids: one node each, or, of a value that is spread over devices, several.
@@ -48,9 +51,10 @@ impl Rewritten {
     /// Both rewritings in turn, where they changed anything.
     pub fn then(earlier: Option<Rewritten>, next: Option<Rewritten>) -> Option<Rewritten> {
         match (earlier, next) {
-            (Some(Rewritten { mut became, .. }), Some(next)) => {
+            (Some(Rewritten { mut became, mut decisions, .. }), Some(next)) => {
                 became.extend(next.became);
-                Some(Rewritten { graph: next.graph, became })
+                decisions.extend(next.decisions);
+                Some(Rewritten { graph: next.graph, became, decisions })
             }
             (earlier, next) => next.or(earlier),
         }
@@ -83,7 +87,7 @@ impl Provenance {
         let mut constant = constants(graph);
         graph.roots().iter().for_each(|root| constant[*root as usize] = false);
         let counts = |i: &NodeIndex| !constant[*i as usize];
-        let Some(Rewritten { graph: new, became }) = rewritten else {
+        let Some(Rewritten { graph: new, became, .. }) = rewritten else {
             let own = |i: NodeIndex| Some(i).filter(counts).into_iter().collect();
             return Provenance { from: (0..graph.len() as NodeIndex).map(own).collect(), main };
         };

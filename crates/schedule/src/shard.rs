@@ -57,7 +57,7 @@ pub(crate) fn lower_shards(graph: &Graph) -> Result<Option<Rewritten>, GraphErro
         let combined = lowered.gathered.get(&(at as NodeIndex)).into_iter().flatten();
         became.add(node.id(), &local.each().iter().chain(combined).cloned().collect::<Vec<UOp>>());
     }
-    Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became] }))
+    Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became], decisions: Vec::new() }))
 }
 
 struct Lowering<'g> {

@@ -18,7 +18,17 @@ struct View {
 }
 
 /// The same kernel, with parameters of other shapes where that makes indices simpler.
-pub(crate) fn reshape_params(mut kernel: Kernel) -> Kernel {
+pub(crate) fn reshape_params(kernel: Kernel) -> Kernel {
+    with_views(kernel, View::simplify)
+}
+
+/// The same kernel, with dimensions of parameters in two where they are read as such: in rows that are parts of a
+/// dimension, say, which other kernels may read, too.
+pub(crate) fn split_params(kernel: Kernel) -> Kernel {
+    with_views(kernel, View::split_all)
+}
+
+fn with_views(mut kernel: Kernel, change: impl Fn(&mut View) -> bool) -> Kernel {
     let accesses = accesses(&kernel);
     let mut picked: FxHashMap<(Mem, Vec<ExprId>), Vec<ExprId>> = FxHashMap::default();
     for p in 0..kernel.params.len() {
@@ -31,7 +41,7 @@ pub(crate) fn reshape_params(mut kernel: Kernel) -> Kernel {
         let indices: Option<Vec<Vec<Size>>> = own.iter().map(|index| index.iter().map(size).collect()).collect();
         let Some(indices) = indices else { continue };
         let mut view = View { shape: kernel.params[p].shape.clone(), indices };
-        if !view.simplify() {
+        if !change(&mut view) {
             continue;
         }
         for (old, new) in own.into_iter().zip(&view.indices) {
@@ -67,6 +77,12 @@ impl View {
                 changed = true;
             }
         }
+        self.split_all() || changed
+    }
+
+    /// Splits dimensions that are two; whether there are any.
+    fn split_all(&mut self) -> bool {
+        let mut changed = false;
         for d in (0..self.shape.len()).rev() {
             while self.split(d) {
                 changed = true;

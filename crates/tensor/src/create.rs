@@ -238,7 +238,7 @@ impl Tensor {
             };
             let numbers =
                 Tensor::from_uop(UOp::range(count)?).with_values(&[start.values(), stop.values()].concat())?;
-            return numbers.mul(step)?.add(start)?.cast(dtype.unwrap_or(DEFAULT_INT));
+            return progression(numbers, start, step)?.cast(dtype.unwrap_or(DEFAULT_INT));
         }
         if let (Some(start), Some(stop), Some(step)) = (whole(&start), whole(&stop), whole(&step)) {
             let distance = i128::from(stop) - i128::from(start);
@@ -247,7 +247,7 @@ impl Tensor {
                 _ => (distance + i128::from(step) - i128::from(step.signum())) / i128::from(step),
             };
             let count = i64::try_from(count.max(0)).map_err(|_| TensorError::value(op, "too many elements"))?;
-            let numbers = Tensor::from_uop(UOp::range(count)?).mul(step)?.add(start)?;
+            let numbers = progression(Tensor::from_uop(UOp::range(count)?), start.into(), step)?;
             return numbers.cast(dtype.unwrap_or(DEFAULT_INT));
         }
         let number = |o: &Operand| match *o {
@@ -320,6 +320,12 @@ impl Tensor {
     pub fn constant(value: Const) -> Result<Tensor> {
         Ok(Tensor::from_uop(UOp::constant(value)?))
     }
+}
+
+/// `start + step * n` of numbers `n`.
+fn progression(numbers: Tensor, start: Operand, step: i64) -> Result<Tensor> {
+    let steps = if step == 1 { numbers } else { numbers.mul(step)? };
+    if matches!(start, Operand::Int(0)) { Ok(steps) } else { steps.add(start) }
 }
 
 fn too_large(op: &'static str, shape: &[usize]) -> TensorError {

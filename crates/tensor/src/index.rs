@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::graph::UOp;
+use svod_ir::graph::{Op, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_operands};
 use crate::gather::from_start;
 use crate::movement::{numel, padded, part};
 use crate::operand::{broadcast, size_value};
+use crate::read::{host_elements, is_known};
 use crate::tensor::Tensor;
 
 /// What stands between the brackets, once for each comma.
@@ -117,10 +118,18 @@ pub(crate) fn positions<'a>(op: &'static str, of: &Tensor, index: &'a [Index]) -
 /// lookups.
 pub(crate) struct Selection {
     entries: Vec<Entry>,
-    /// Dimension after the first two steps, and the positions looked up there.
-    advanced: Vec<(usize, UOp)>,
+    advanced: Vec<Lookup>,
     /// Where the lookups' dimensions go.
     target: usize,
+}
+
+/// Positions that are looked up.
+struct Lookup {
+    /// The dimension, after slices and new dimensions.
+    axis: usize,
+    positions: UOp,
+    /// The dimension of the positions along which they are 0, 1, 2 and so on, if that is all that they are.
+    counts: Option<usize>,
 }
 
 enum Entry {
@@ -154,7 +163,8 @@ impl Selection {
             return Err(TensorError::value(op, "an index takes only one ellipsis"));
         }
         let rest = if ellipses == 0 { Some(&Index::Ellipsis) } else { None };
-        let lookups = index.iter().any(|i| matches!(i, Index::Tensor(_)));
+        let tensors = index.iter().filter(|i| matches!(i, Index::Tensor(_))).count();
+        let (lookups, several) = (tensors > 0, tensors > 1);
         let entries = Vec::with_capacity(index.len() + rank);
         let mut selection = Selection { entries, advanced: Vec::new(), target: 0 };
         // The source's dimension, the result's, and the runs of neighbouring integers and tensors.
@@ -190,9 +200,11 @@ impl Selection {
                     (axis, out) = (axis + missing, out + missing);
                 }
                 Index::Tensor(t) => {
-                    let positions = from_start(op, &t.uop(), axis, &shape[axis])?;
+                    let given = t.uop();
+                    let positions = from_start(op, &given, axis, &shape[axis])?;
+                    let counts = if several { counts(&given, &shape[axis])? } else { None };
                     selection.entries.push(Entry::Slice(Slice::Full));
-                    selection.advanced.push((out, positions));
+                    selection.advanced.push(Lookup { axis: out, positions, counts });
                     (axis, out) = (axis + 1, out + 1);
                 }
             }
@@ -385,10 +397,39 @@ fn slice(op: &'static str, start: Option<&Size>, stop: Option<&Size>, step: i64,
     })
 }
 
-/// Lookups at several dimensions: they become one, indexed by the row-major position.
+/// The dimension of an index along which it counts from 0 within the extent, where it does nothing else.
+fn counts(index: &UOp, extent: &Size) -> Result<Option<usize>> {
+    let mut long = (0..index.rank()).filter(|d| index.shape()[*d] != Size::ONE);
+    let (Some(along), None) = (long.next(), long.next()) else { return Ok(None) };
+    if !index.shape()[along].surely_le(extent) {
+        return Ok(None);
+    }
+    let mut node = index.clone();
+    loop {
+        let below = match node.op() {
+            Op::Range(_) => return Ok(Some(along)),
+            Op::Leaf(leaf) if leaf.class().is_constant() && is_known(leaf) => {
+                let elements = (0..).zip(host_elements(leaf)?);
+                return Ok(elements.into_iter().all(|(n, c)| c.as_i128() == n).then_some(along));
+            }
+            Op::Cast(to) if to.is_int() && to.bits() >= 32 => node.source(),
+            // Of one dimension that is not 1.
+            Op::Reshape(_) => node.source(),
+            _ => None,
+        };
+        match below {
+            Some(below) => node = below,
+            None => return Ok(None),
+        }
+    }
+}
+
+/// Lookups at several dimensions: they become one, indexed by the row-major position. Where one of them counts, that
+/// dimension is kept, so that each lookup is in a row of its own.
 fn advanced(op: &'static str, node: UOp, selection: &Selection) -> Result<UOp> {
-    let axes: Vec<usize> = selection.advanced.iter().map(|(axis, _)| *axis).collect();
-    let mut positions: Vec<UOp> = selection.advanced.iter().map(|(_, p)| p.clone()).collect();
+    let axes: Vec<usize> = selection.advanced.iter().map(|l| l.axis).collect();
+    let mut positions: Vec<UOp> = selection.advanced.iter().map(|l| l.positions.clone()).collect();
+    let ranks: Vec<usize> = positions.iter().map(UOp::rank).collect();
     if positions.len() > 1 {
         positions = positions.into_iter().map(|p| Ok(p.cast(DType::I64)?)).collect::<Result<_>>()?;
         positions = broadcast(op, positions)?;
@@ -396,16 +437,27 @@ fn advanced(op: &'static str, node: UOp, selection: &Selection) -> Result<UOp> {
     let extents: Vec<Size> = axes.iter().map(|&a| node.shape()[a].clone()).collect();
     let rest: Vec<usize> = (0..node.rank()).filter(|a| !axes.contains(a)).collect();
     let others: Vec<Size> = rest.iter().map(|&a| node.shape()[a].clone()).collect();
-    let (index, table, at) = match axes.as_slice() {
-        [axis] => (positions.remove(0), node, *axis),
-        _ => {
+    let width = positions[0].rank();
+    let rows = selection.advanced.iter().position(|l| l.counts.is_some());
+    let (looked_up, at) = match (axes.as_slice(), rows) {
+        ([axis], _) => (node.take(*axis, &positions[0])?, *axis),
+        (_, Some(n)) => {
+            let along = selection.advanced[n].counts.unwrap_or(0) + width - ranks[n];
+            let row = axes[n];
+            let kept: Vec<usize> = axes.iter().copied().filter(|a| *a != row).collect();
+            let front = node.permute(&[&[row], &*kept, &*rest].concat())?;
+            positions.remove(n);
+            let extents: Vec<Size> = (0..axes.len()).filter(|i| *i != n).map(|i| extents[i].clone()).collect();
+            let table = front.reshape([&[node.shape()[row].clone(), numel(&extents)], &*others].concat())?;
+            let index = if positions.len() == 1 { positions.remove(0) } else { row_major(&positions, &extents)? };
+            (in_rows(&table, &index, along)?, 0)
+        }
+        (_, None) => {
             let front = node.permute(&[&*axes, &*rest].concat())?;
-            let merged = [&[numel(&extents)], &*others].concat();
-            (row_major(&positions, &extents)?, front.reshape(merged)?, 0)
+            let table = front.reshape([&[numel(&extents)], &*others].concat())?;
+            (table.take(0, &row_major(&positions, &extents)?)?, 0)
         }
     };
-    let looked_up = table.take(at, &index)?;
-    let width = index.rank();
     if at == selection.target {
         return Ok(looked_up);
     }
@@ -417,6 +469,22 @@ fn advanced(op: &'static str, node: UOp, selection: &Selection) -> Result<UOp> {
         return Err(TensorError::shape(op, format!("{} has too many dimensions", show_operands(&[looked_up]))));
     }
     Ok(looked_up.permute(&order)?)
+}
+
+/// The elements of a table of rows and columns, each of some elements, at the columns that an index gives; the rows are its
+/// dimension `along`.
+fn in_rows(table: &UOp, index: &UOp, along: usize) -> Result<UOp> {
+    let rest = &table.shape()[2..];
+    let order: Vec<usize> = [along].into_iter().chain((0..index.rank()).filter(|d| *d != along)).collect();
+    let first = index.permute(&order)?;
+    let (rows, each) = (first.shape()[0].clone(), numel(&first.shape()[1..]));
+    let ones = vec![Size::ONE; rest.len()];
+    let columns = first.reshape([&[rows.clone(), each.clone()], &*ones].concat())?;
+    let columns = columns.expand([&[rows.clone(), each], rest].concat())?;
+    let found = part(table, 0, Size::ZERO, rows)?.gather(1, &columns)?;
+    let found = found.reshape([first.shape(), rest].concat())?;
+    let back: Vec<usize> = (1..=along).chain([0]).chain(along + 1..found.rank()).collect();
+    Ok(found.permute(&back)?)
 }
 
 /// The positions in row-major order; -1 where one is outside of its dimension.
