@@ -131,6 +131,17 @@ def test_c5_configuration_by_environment() -> None:
     assert done.stderr.count("SVOD_PLAN_THREADS") == 1 and "expected a number" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("100000", "is more than a pool may have; using 1024 threads"), ("none", "not a positive number")],
+)
+def test_c5_a_number_of_threads_that_is_not_taken_is_said_once(given: str, said: str) -> None:
+    program = "import svod; [(svod.ones(9) * n).sum().item() for n in range(3)]"
+    env = os.environ | {"SVOD_THREADS": given}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    assert done.stderr.count("SVOD_THREADS") == 1 and said in done.stderr
+
+
 def test_c5_a_device_that_there_is_not_is_none() -> None:
     """Issue 6: a device that no value can be on is refused, and one that the environment names is warned of."""
     for name in ("GPU:0", "CUDA", "DISK:/tmp/x"):

@@ -6,6 +6,13 @@ use super::{Choice, TASK};
 use crate::contraction::scattered_axes;
 use crate::opt::{LoopRef, Opt, Tail, To};
 
+/// Bytes that a task reads of a row at least, where its columns are apart: shorter pieces of rows that lie far from one
+/// another are waited for one by one.
+const PIECE: i64 = 256;
+
+/// Tasks that shorter pieces are cut for.
+const FEWEST_TASKS: i64 = 8;
+
 impl Choice<'_> {
     /// The loops of a scatter. Axes that are an index of the destination by themselves come first,
     /// as tasks, and last, as lanes; the others keep their order, in which points are combined.
@@ -24,7 +31,9 @@ impl Choice<'_> {
             let (n, is_vector) = (extent(k, *axis), Some(*axis) == vector);
             let mut at = self.at(stage, *axis, 0);
             if left > 1 {
-                let block = round_up((n + left - 1) / left, if is_vector { lanes } else { 1 });
+                let even = (n + left - 1) / left;
+                let piece = (PIECE / self.target.vector_bytes as i64 * lanes).min(n / FEWEST_TASKS);
+                let block = if is_vector { round_up(even.max(piece), lanes) } else { even };
                 self.split(at.clone(), block, Tail::Rest);
                 binds.push(Opt::Bind { at: at.clone(), to: To::Task });
                 tasks.push(at.clone());
