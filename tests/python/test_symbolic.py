@@ -365,3 +365,32 @@ def test_a_single_row_reads_constant_weights_where_they_lie() -> None:
     for n in (1, 2, 5, 64):
         plan.execute(m=n)
         np.testing.assert_array_equal(plan.outputs[0].numpy(), a[:n] @ w.T)
+
+
+ROWS = svod.Variable("rows", 1, 200)
+
+
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_few_rows_of_any_number_are_those_of_many(target: str, constant: bool, transposed: bool) -> None:
+    if target == "x86-64-v4" and svod.target().vector_bytes < 64:
+        pytest.skip("no machine for its code")
+    given, weights = rows(200, 160), rows(160, 96, 1)
+    w = svod.Tensor(np.ascontiguousarray(weights.T)) if transposed else svod.Tensor(weights)
+    x = svod.empty(ROWS, 160)
+    with svod.target(target):
+        y = (x @ (w.T if transposed else w)).relu()
+        plan = y.prepare(inputs=[x] if constant else [x, w])
+    # Tiles of fewer rows, or rounds of half as many.
+    text = plan.kernels[0].loops
+    assert "micro 1 x" in text or " by 2 rest" in str(plan.kernels[0].schedules)
+    expected = np.maximum(given.astype(np.float64) @ weights, 0)
+    whole = None
+    for count in (200, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 17, 31):
+        plan.execute(given[:count], *([] if constant else [w.numpy()]))
+        result = plan.outputs[0].numpy()
+        np.testing.assert_allclose(result, expected[:count], rtol=1e-4, atol=1e-4)
+        whole = result if whole is None else whole
+        if len(plan.kernels[0].schedules) == 1:
+            np.testing.assert_array_equal(result, whole[:count])

@@ -189,10 +189,14 @@ impl Choice<'_> {
             others.chain([sk.clone(), sm.clone(), sn.clone(), part(&sm, 1), part(&sm, 2), part(&sn, 1), part(&sk, 1)]);
         self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
 
-        // Tasks that would each copy the same columns share one copy.
+        // Tasks that would each copy the same columns share one copy; but two do not wait for one task to make it.
+        let over = c.operand_axes(k, 1, Layout::Panels(cols as u32));
+        let one_task =
+            over.len() == 2 && extent(k, c.n) <= round_up(COPIED_AT_ONCE, cols) && extent(k, c.k) <= MAX_COPIED_DEPTH;
         let home = match (loads_only_constants(k, c.b), copies) {
             (true, _) => StageHome::Prepared,
             (false, 1) => StageHome::Task,
+            (false, 2) if one_task => StageHome::Task,
             (false, _) => StageHome::Shared,
         };
         // A row of a register of pairs is along the depth.
@@ -215,7 +219,6 @@ impl Choice<'_> {
             }
         }
         let b = format!("{name}.b");
-        let over = c.operand_axes(k, 1, Layout::Panels(cols as u32));
         let square = self.square_blocks(c);
         match home {
             StageHome::Task => {

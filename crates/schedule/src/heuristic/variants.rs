@@ -7,7 +7,7 @@
 use super::{heuristic, heuristic_for_panels};
 use crate::contraction::recognise;
 use crate::lower::lower;
-use crate::opt::{Layout, Opt, Schedule, StageHome};
+use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use crate::variants::{Variants, values_at};
 use svod_ir::kernel::Kernel;
 use svod_ir::lowered::cost::Machine;
@@ -19,8 +19,8 @@ use svod_ir::target::Target;
 const CANDIDATES: u32 = 4;
 /// What a variant must save, as the logarithm of a ratio of times: at each size, for estimates are not better than
 /// that, and beyond that in all, summed over sizes a factor of two apart.
-const CERTAIN: f64 = 0.1;
-const WORTH_ITS_CODE: f64 = 0.15;
+const CERTAIN: f64 = 0.05;
+const WORTH_ITS_CODE: f64 = 0.05;
 /// Threads that times are estimated for, as a mean. The machine's own number must not enter.
 const THREADS: [usize; 2] = [1, 4];
 /// By how much caches may be faster than described, as a mean as well: what waits for them in one machine waits for
@@ -69,7 +69,7 @@ fn choose(kernel: &Kernel, target: &Target, measure: &Size, rest: Schedule) -> V
     let mut candidates: Vec<(Schedule, Vec<f64>)> = Vec::new();
     for size in (0..CANDIDATES).map(|p| 1i64 << (2 * p)).filter(|n| (least..most).contains(n)) {
         let small = fixed(kernel, &values(kernel, measure, size, Variable::min));
-        let schedule = heuristic_for_panels(&small, target, panels);
+        let schedule = for_fewer(kernel, &small, heuristic_for_panels(&small, target, panels));
         if schedule == rest || candidates.iter().any(|(known, _)| *known == schedule) {
             continue;
         }
@@ -124,6 +124,50 @@ fn fixed(kernel: &Kernel, values: &[(Variable, i64)]) -> Kernel {
     let shapes = kernel.params.iter_mut().flat_map(|param| &mut param.shape);
     extents.chain(shapes).for_each(|size| *size = size.substitute(&value));
     kernel
+}
+
+/// A schedule of a kernel at a fixed size, for runs of fewer rows as well: rows that are laid out together, all of which
+/// would be computed however many there are, go in rounds of half as many, a quarter, … where fewer are left.
+fn for_fewer(kernel: &Kernel, fixed: &Kernel, schedule: Schedule) -> Schedule {
+    let steps = &schedule.0;
+    let number =
+        |at: &LoopRef| kernel.axes.iter().position(|a| a.var.name() == at.axis && a.extent.as_const().is_none());
+    let inner = |at: &LoopRef| LoopRef { part: at.part + 1, ..at.clone() };
+    let once = |at: &LoopRef| {
+        let same = |l: &LoopRef| (&l.stage, &l.axis) == (&at.stage, &at.axis);
+        steps.iter().filter(|opt| matches!(opt, Opt::Split { at, .. } if same(at))).count() == 1
+    };
+    let laid_out = |l: &LoopRef| steps.iter().any(|o| matches!(o, Opt::Bind { at, to: To::Unroll } if at == l));
+    // Loops over such rows, of which there are whole rounds at the fixed size, and the rows of a round.
+    let rows = |opt: &Opt| match opt {
+        Opt::Split { at, by, tail: Tail::Mask } if once(at) && laid_out(&inner(at)) => {
+            let full = fixed.axes[number(at)?].extent.divisible_by(*by as i64) == Some(true);
+            full.then(|| (at.clone(), *by))
+        }
+        _ => None,
+    };
+    let rounds: Vec<(LoopRef, u64)> = steps.iter().filter_map(rows).collect();
+    let mut opts = Vec::new();
+    for opt in steps {
+        let of = |at: &LoopRef| rounds.iter().find(|(outer, _)| outer == at || inner(outer) == *at);
+        match opt {
+            Opt::Split { at, by, .. } if of(at).is_some() => {
+                opts.push(Opt::Split { at: at.clone(), by: *by, tail: Tail::Rest });
+            }
+            Opt::Bind { at, to: To::Unroll } => {
+                let (mut at, mut rows) = (at.clone(), of(at).map_or(1, |(_, rows)| *rows));
+                while rows > 2 && rows % 2 == 0 {
+                    rows /= 2;
+                    opts.push(Opt::Split { at: at.clone(), by: rows, tail: Tail::Rest });
+                    opts.push(Opt::Bind { at: at.clone(), to: To::Unroll });
+                    at = inner(&at);
+                }
+                opts.push(Opt::Bind { at, to: To::Unroll });
+            }
+            opt => opts.push(opt.clone()),
+        }
+    }
+    opts.into()
 }
 
 /// The logarithm of the time that a kernel takes at these values.

@@ -1,8 +1,9 @@
-//! Tiles that write an output themselves.
+//! Tiles that write an output themselves, and tiles at the edge.
 //!
 //! A tile that lies inside of the region that its task computes stores to the output, or adds to what an
 //! earlier block of the depth has left there. One that runs over the region's end goes through a tile of
-//! scratch, from which what lies inside is stored.
+//! scratch, from which what lies inside is stored. Where the number of rows is known only at run time, the last rows of
+//! a region are computed by a tile of half, a quarter, … of the rows, if so many are left at most.
 
 use super::{Lowerer, Nest, Step};
 use crate::contraction::{Contraction, recognise};
@@ -49,7 +50,8 @@ impl Lowerer<'_> {
     fn tile_inside(&mut self, nest: &Nest, found: &Contraction) -> Step {
         let Some(into) = self.s.stages[nest.stage].into else {
             let c = self.scratch_of_tile(nest)?;
-            return Ok(vec![Stmt::Micro(self.micro(nest, c)?)]);
+            let tile = self.micro(nest, c)?;
+            return self.narrowed(nest, tile, found.m);
         };
         let to = &self.s.kernel.stages[into.output].outs[0];
         let Out::Param { param, index } = to else { return Err("the tile's output is no parameter".into()) };
@@ -137,7 +139,30 @@ impl Lowerer<'_> {
         let body = over(lane, Size::from(i64::from(lanes)), LoopKind::Vector, vec![store]);
         let body = over(vector, Size::from(i64::from(tile.cols / lanes)), LoopKind::Serial, body);
         let body = over(row, rows.min(i64::from(tile.rows)), LoopKind::Serial, body);
-        Ok(std::iter::once(Stmt::Micro(micro)).chain(body).collect())
+        let mut edge = self.narrowed(nest, micro, m)?;
+        edge.extend(body);
+        Ok(edge)
+    }
+
+    /// A tile that need not compute more than the rows that are left: for a number that is known it is the tile itself.
+    /// Each row's sums are the same in all of them.
+    fn narrowed(&mut self, nest: &Nest, tile: Micro, rows: AxisId) -> Step {
+        let left = self.left(nest, rows)?;
+        if self.axis_extent(rows).as_const().is_some() || left.bounds().0 >= i64::from(tile.rows) || tile.pairs {
+            return Ok(vec![Stmt::Micro(tile)]);
+        }
+        let widths = std::iter::successors(Some(tile.rows), |rows| Some(rows / 2).filter(|half| *half > 0));
+        let mut tiles = Vec::new();
+        for rows in widths {
+            let exprs = &mut self.phase.exprs;
+            let (left, half) = (exprs.index(left.clone()), exprs.index(i64::from(rows / 2)));
+            let more = (rows > 1).then(|| exprs.alu(Alu::Lt, &[half, left]));
+            let most = exprs.index(i64::from(rows));
+            let few = (rows < tile.rows).then(|| exprs.alu(Alu::Le, &[left, most]));
+            let Some(when) = exprs.all_of(more.into_iter().chain(few)) else { continue };
+            tiles.push(Stmt::If(when, vec![Stmt::Micro(Micro { rows, ..tile.clone() })]));
+        }
+        Ok(if tiles.is_empty() { vec![Stmt::Micro(tile)] } else { tiles })
     }
 
     /// Points of an axis from the tile's first one to the end of the region.
