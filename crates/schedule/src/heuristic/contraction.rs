@@ -229,9 +229,14 @@ impl Choice<'_> {
             StageHome::Prepared => {}
         }
         self.opts.push(Opt::Micro { stage: name.clone(), rows: height as u32, cols: cols as u32 });
-        // A panel that comes from memory is fetched while the one before it is read.
-        let bytes = extent(k, c.k).saturating_mul(extent(k, c.n)).saturating_mul(c.acc.bytes() as i64);
-        let far = home == StageHome::Prepared || (home == StageHome::Shared && bytes > self.target.l3 as i64 / 2);
+        // A panel that comes from memory is fetched while the one before it is read: where operands, copy and result pass
+        // through the last cache, none of the copy is sure to be there.
+        let matrix =
+            |a: AxisId, b: AxisId| extent(k, a).saturating_mul(extent(k, b)).saturating_mul(c.acc.bytes() as i64);
+        let all = [(c.m, c.k), (c.k, c.n), (c.k, c.n), (c.m, c.n)];
+        let passing = all.iter().map(|(a, b)| matrix(*a, *b)).fold(0, i64::saturating_add);
+        let passes = passing > self.target.l3 as i64;
+        let far = home == StageHome::Prepared || (home == StageHome::Shared && passes);
         if far && !by_panels && (extent(k, c.n) > cols || extent(k, c.k) > block_k) {
             self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
         }

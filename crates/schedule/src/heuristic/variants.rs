@@ -17,10 +17,10 @@ use svod_ir::target::Target;
 
 /// What a candidate is chosen for: sizes a factor of four apart, from 1 on.
 const CANDIDATES: u32 = 4;
-/// What a variant must save, as the logarithm of a ratio of times: at each size, for estimates are not better than
-/// that, and beyond that in all, summed over sizes a factor of two apart.
-const CERTAIN: f64 = 0.05;
-const WORTH_ITS_CODE: f64 = 0.05;
+/// Rows that are laid out together of which a part may be all that there is, at most: for more there is a candidate for fewer.
+const HALVED: u64 = 4;
+/// What a variant must save, as the logarithm of a ratio of times, at each size: estimates are not better than that.
+const CERTAIN: f64 = 0.1;
 /// Threads that times are estimated for, as a mean. The machine's own number must not enter.
 const THREADS: [usize; 2] = [1, 4];
 /// By how much caches may be faster than described, as a mean as well: what waits for them in one machine waits for
@@ -79,8 +79,7 @@ fn choose(kernel: &Kernel, target: &Target, measure: &Size, rest: Schedule) -> V
     }
     // The candidate that is best for the sizes in `from..to`, and what it saves there.
     let best = |from: usize, to: usize| -> Option<(f64, usize)> {
-        let saved =
-            |times: &[f64]| (from..to).map(|at| general[at] - times[at] - CERTAIN).sum::<f64>() - WORTH_ITS_CODE;
+        let saved = |times: &[f64]| (from..to).map(|at| general[at] - times[at] - CERTAIN).sum::<f64>();
         let all = candidates.iter().enumerate().map(|(n, (_, times))| (saved(times), n));
         all.max_by(|a, b| a.0.total_cmp(&b.0))
     };
@@ -140,7 +139,7 @@ fn for_fewer(kernel: &Kernel, fixed: &Kernel, schedule: Schedule) -> Schedule {
     let laid_out = |l: &LoopRef| steps.iter().any(|o| matches!(o, Opt::Bind { at, to: To::Unroll } if at == l));
     // Loops over such rows, of which there are whole rounds at the fixed size, and the rows of a round.
     let rows = |opt: &Opt| match opt {
-        Opt::Split { at, by, tail: Tail::Mask } if once(at) && laid_out(&inner(at)) => {
+        Opt::Split { at, by: by @ ..=HALVED, tail: Tail::Mask } if once(at) && laid_out(&inner(at)) => {
             let full = fixed.axes[number(at)?].extent.divisible_by(*by as i64) == Some(true);
             full.then(|| (at.clone(), *by))
         }
