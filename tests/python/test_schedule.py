@@ -626,3 +626,14 @@ def test_a_task_may_have_all_columns_of_a_product_with_a_short_depth() -> None:
     with svod.target("x86-64-v3"):
         plan = (a @ b).prepare(inputs=[a, b])
     assert "split out.a1.0 by 208 rest" in str(plan.kernels[0].schedule)
+
+
+def test_all_is_loaded_before_anything_is_written_past_the_caches() -> None:
+    a, b, c = (svod.Tensor(np.arange(640, dtype=np.float32) + n) for n in range(3))
+    steps = "split out.a0.0 by 8 rest\nbind out.a0.1 vector\nstream out"
+    plan = svod.prepare(a + b, b * c, a - c, inputs=[a, b, c], schedules={0: steps})
+    plan.execute()
+    moves = [word for line in plan.kernels[0].linear.splitlines() for word in ("load", "store") if f"{word} p" in line]
+    assert moves == ["load"] * 3 + ["store"] * 3
+    for got, right in zip(plan.outputs, (a + b, b * c, a - c), strict=True):
+        np.testing.assert_array_equal(got.numpy(), right.numpy())

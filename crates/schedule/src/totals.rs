@@ -23,6 +23,10 @@ use svod_ir::size::Size;
 /// would have memory read and written in turn.
 const ROW: i64 = 1 << 9;
 
+/// What a row's elements are a multiple of, if it may be: whole vectors, laid out several at once. Others have a tail
+/// each, and are rather long.
+const VECTORS: i64 = 1 << 5;
+
 /// Elements of a row at least: what is done once a row is little beside it.
 const SHORTEST: i64 = 1 << 6;
 
@@ -136,9 +140,13 @@ impl Finder<'_> {
             if made.iter().any(|m| self.level[*m as usize] != level + 1 && is_total(self.graph, *m)) {
                 return None;
             }
-            for &beside in made.iter().filter(|m| self.level[**m as usize] <= level) {
+            let before = || made.iter().copied().filter(|m| self.level[*m as usize] <= level);
+            let maps = before().filter(|m| !self.is_fold(*m)).count() as i64;
+            for beside in before() {
                 let Some((first, sums)) = self.beside(total, beside) else { continue };
-                let spared = bytes(self.graph, base) - sums;
+                // Of several maps by rows all but one are written through the caches, which read what was there.
+                let through = if self.is_fold(beside) { 0 } else { maps - 1 };
+                let spared = bytes(self.graph, base) * (1 - through) - sums;
                 if spared > KERNEL && best.as_ref().is_none_or(|(most, ..)| spared > *most) {
                     best = Some((spared, first, beside));
                 }
@@ -180,6 +188,10 @@ impl Finder<'_> {
             }
         }
         None
+    }
+
+    fn is_fold(&self, node: NodeIndex) -> bool {
+        matches!(self.graph.nodes()[node as usize].op(), Op::Reduce(..))
     }
 
     fn decision(&self, fold: NodeIndex, spared: i64) -> Decision {
@@ -240,7 +252,7 @@ impl Finder<'_> {
             seen.push(node);
             let value = &self.graph.nodes()[node as usize];
             let elementwise = value.op().is_elementwise();
-            if matches!(value.op(), Op::Reduce(..)) && node != base {
+            if self.is_fold(node) && node != base {
                 found.push(node);
                 continue;
             }
@@ -281,17 +293,19 @@ fn row(shape: &[i64]) -> Option<(First, i64)> {
         from -= 1;
         points *= shape[from];
     }
-    let (first, points) = if points >= SHORTEST {
-        (First::Row(from), points)
-    } else {
-        let axis = from.checked_sub(1)?;
-        let divides = |n: &i64| shape[axis] % n == 0;
-        let (short, long) = ((SHORTEST / points).max(1)..=ROW / points, ROW / points + 1..=LONGEST / points);
-        let length = short.rev().find(divides).or_else(|| long.into_iter().find(divides))?;
-        let whole = length == shape[axis];
-        (if whole { First::Row(axis) } else { First::Block(Cut { axis, length }) }, points * length)
+    let axis = from.checked_sub(1)?;
+    let divides = |n: &i64| shape[axis] % n == 0;
+    let fits = |n: &i64| divides(n) && n * points % VECTORS == 0;
+    let about = (ROW / 2 / points).max(1)..=ROW / points;
+    let (mut longer, any) = (ROW / points + 1..=LONGEST / points, (SHORTEST / points).max(1)..=LONGEST / points);
+    let length = about.rev().find(fits).or_else(|| longer.find(fits)).or_else(|| any.rev().find(divides))?;
+    let first = match length {
+        1 => First::Row(from),
+        n if n == shape[axis] => First::Row(axis),
+        length => First::Block(Cut { axis, length }),
     };
-    (shape.iter().product::<i64>() / points >= FEWEST_ROWS).then_some((first, points))
+    let points = points * length;
+    (points >= SHORTEST && shape.iter().product::<i64>() / points >= FEWEST_ROWS).then_some((first, points))
 }
 
 impl Totals {
