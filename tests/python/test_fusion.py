@@ -809,7 +809,7 @@ def test_plans_of_unified_kernels_run_on_other_inputs_and_sizes() -> None:
             np.testing.assert_allclose(plan.outputs[i].numpy(), right, rtol=1e-4, atol=1e-4)
 
 
-LARGE = [((100_000,), 500), ((300, 300), 300), ((3, 41, 40, 40), 400), ((400, 1, 500), 500), ((50_000, 3), 375)]
+LARGE = [((100_000,), 800), ((300, 300), 1800), ((3, 41, 40, 40), 320), ((400, 1, 500), 4000), ((50_000, 3), 3000)]
 
 
 @pytest.mark.parametrize(("shape", "row"), LARGE)
@@ -911,7 +911,7 @@ def test_what_is_folded_in_two_says_so() -> None:
     told = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | {"SVOD_DEBUG": "2"}, capture_output=True, text=True, check=True
     )
-    assert "reduce 300x300: 360000 bytes, spares 357600" in told.stderr
+    assert "reduce 300x300: 360000 bytes, spares 359600" in told.stderr
     assert "folded by rows that something else reads" in told.stderr
 
 

@@ -23,9 +23,10 @@ use svod_ir::size::Size;
 /// would have memory read and written in turn.
 const ROW: i64 = 1 << 9;
 
-/// What a row's elements are a multiple of, if it may be: whole vectors, laid out several at once. Others have a tail
-/// each, and are rather long.
+/// What a row's elements are a multiple of, if they can be: whole vectors, laid out several at once. Other rows have a
+/// tail each, and rather about this many elements.
 const VECTORS: i64 = 1 << 5;
+const LONG: i64 = 1 << 11;
 
 /// Elements of a row at least: what is done once a row is little beside it.
 const SHORTEST: i64 = 1 << 6;
@@ -297,8 +298,10 @@ fn row(shape: &[i64]) -> Option<(First, i64)> {
     let divides = |n: &i64| shape[axis] % n == 0;
     let fits = |n: &i64| divides(n) && n * points % VECTORS == 0;
     let about = (ROW / 2 / points).max(1)..=ROW / points;
-    let (mut longer, any) = (ROW / points + 1..=LONGEST / points, (SHORTEST / points).max(1)..=LONGEST / points);
-    let length = about.rev().find(fits).or_else(|| longer.find(fits)).or_else(|| any.rev().find(divides))?;
+    let (mut longer, mut long) = (ROW / points + 1..=LONGEST / points, (LONG / points).max(1)..=LONGEST / points);
+    let any = (SHORTEST / points).max(1)..=LONG / points;
+    let whole = about.rev().find(fits).or_else(|| longer.find(fits));
+    let length = whole.or_else(|| long.find(divides)).or_else(|| any.rev().find(divides))?;
     let first = match length {
         1 => First::Row(from),
         n if n == shape[axis] => First::Row(axis),
