@@ -117,18 +117,19 @@ impl<'a> Lowering<'a> {
     fn body(&mut self, body: &[Stmt]) -> Result<(), LowerError> {
         let streamed =
             |stmt: &Stmt| matches!(stmt, Stmt::Store { to: Mem::Param(p), .. } if self.phase.streams.contains(p));
-        let streamed: Vec<bool> = body.iter().map(streamed).collect();
-        for (n, stmt) in body.iter().enumerate() {
-            if streamed[n] && !(n > 0 && streamed[n - 1]) {
-                let run = streamed[n..].iter().take_while(|s| **s).count();
-                self.compute(&body[n..n + run])?;
+        let together: Vec<&[Stmt]> = body.chunk_by(|a, b| streamed(a) && streamed(b)).collect();
+        for run in together {
+            if run.len() > 1 {
+                self.compute(run)?;
             }
-            match stmt {
-                Stmt::Loop(l, inner) => self.run(l, inner)?,
-                Stmt::If(cond, inner) => self.conditional(*cond, inner)?,
-                Stmt::Store { to, index, value, valid } => self.assign(*to, index, *value, *valid)?,
-                Stmt::Micro(m) => self.micro(m)?,
-                Stmt::Prefetch { from, index } => self.prefetch(*from, index)?,
+            for stmt in run {
+                match stmt {
+                    Stmt::Loop(l, inner) => self.run(l, inner)?,
+                    Stmt::If(cond, inner) => self.conditional(*cond, inner)?,
+                    Stmt::Store { to, index, value, valid } => self.assign(*to, index, *value, *valid)?,
+                    Stmt::Micro(m) => self.micro(m)?,
+                    Stmt::Prefetch { from, index } => self.prefetch(*from, index)?,
+                }
             }
         }
         Ok(())
@@ -138,11 +139,9 @@ impl<'a> Lowering<'a> {
     /// past them makes processors give up the lines that these have begun, and several outputs take three times as long.
     /// What reads memory that one of them writes is computed anew after that.
     fn compute(&mut self, stores: &[Stmt]) -> Result<(), LowerError> {
-        if let [_, _, ..] = stores {
-            for stmt in stores {
-                if let Stmt::Store { value, .. } = stmt {
-                    self.eval(&[*value])?;
-                }
+        for stmt in stores {
+            if let Stmt::Store { value, .. } = stmt {
+                self.eval(&[*value])?;
             }
         }
         Ok(())
