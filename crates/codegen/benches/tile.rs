@@ -13,6 +13,19 @@ use svod_ir::target::Target;
 
 type Tile = unsafe extern "C" fn(*mut f32, *const f32, *const f32, i64, i64, i64, i64, i64);
 
+/// Elements of a cache line.
+const LINE: usize = 16;
+
+/// So many numbers and a cache line more.
+fn aligned(of: f32, count: usize) -> Vec<f32> {
+    vec![of; count + LINE]
+}
+
+/// Those from the first cache line on.
+fn line_of(numbers: &[f32]) -> &[f32] {
+    &numbers[numbers.as_ptr().align_offset(4 * LINE)..]
+}
+
 /// The best rate of some rounds, in GFLOP/s.
 fn best(flops: f64, rounds: usize, mut run: impl FnMut()) -> f64 {
     let time = |_| {
@@ -105,8 +118,11 @@ fn main() {
     println!("{} with vectors of {} bytes", target.cpu, target.vector_bytes);
     println!("independent multiply-adds: {:.1} GFLOP/s", peak(&target, 1));
     let lanes = target.lanes(4) as u32;
-    let shapes =
-        if target.vector_registers >= 32 { vec![(12, 2), (14, 2), (8, 3)] } else { vec![(6, 2), (4, 3), (4, 2)] };
+    let shapes = if target.vector_registers >= 32 {
+        vec![(12, 2), (14, 2), (8, 3), (6, 4)]
+    } else {
+        vec![(6, 2), (4, 3), (4, 2)]
+    };
     for (rows, vectors) in shapes {
         for a_panel in [false, true] {
             let cols = vectors * lanes;
@@ -128,8 +144,8 @@ fn main() {
             // SAFETY: the code generator gave the function this signature.
             let run = unsafe { std::mem::transmute::<usize, Tile>(address) };
             let (depth, cols) = (256usize, spec.cols as usize);
-            let a = vec![0.5f32; rows as usize * depth];
-            let b = vec![0.25f32; cols * depth];
+            let (a, b) = (aligned(0.5, rows as usize * depth), aligned(0.25, cols * depth));
+            let (a, b) = (line_of(&a), line_of(&b));
             let mut c = vec![0f32; rows as usize * cols];
             let stride = if a_panel { rows as usize } else { depth } as i64;
             let rate = |b_stride: i64, c: &mut [f32]| {

@@ -49,8 +49,8 @@ pub fn named(name: &str) -> Result<Target, TargetError> {
     Ok(Target { l1: native.l1, l2: native.l2, l3: native.l3, cores: native.cores, ..named })
 }
 
-/// This machine, as LLVM and the operating system describe it. AMX counts where `SVOD_AMX` is `1`
-/// only, since no kernel was measured to gain by it, and where the system lets the process use it.
+/// This machine, as LLVM and the operating system describe it. AMX counts where the system lets the process use it,
+/// unless `SVOD_AMX` is `0`.
 pub fn native() -> Target {
     let features = TargetMachine::get_host_cpu_features().to_string();
     let has = |f: &str| has_feature(&features, f);
@@ -66,13 +66,23 @@ pub fn native() -> Target {
     let base = Target::named(level).expect("the levels are those of `Target::named`");
     let cpu = TargetMachine::get_host_cpu_name().to_string();
     let cache = |index: usize, other: usize| cache_bytes(index).unwrap_or(other);
-    let tiles = std::env::var_os("SVOD_AMX").is_some_and(|v| v == "1") && grants_tiles();
-    // Vectors of all lengths have the instruction, where there are vectors of all lengths.
-    let bf16_dot = (level == "x86-64-v4" && has("avx512bf16")) || (level == "aarch64" && has("bf16"));
+    let tiles = std::env::var_os("SVOD_AMX").is_none_or(|v| v.is_empty() || v == "1") && grants_tiles();
+    // Processors with AMX take four times as long for a dot product in vectors as for a multiply-add.
+    let bf16_dot = has_bf16_dot() && !has("amx-bf16");
     let matrix = MatrixUnits { bf16_dot, tiles, ..MatrixUnits::default() };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let (l1, l2, l3) = (cache(0, base.l1), cache(2, base.l2), cache(3, base.l3));
     Target { name: "native".into(), cpu, features, cores, matrix, l1, l2, l3, ..base }
+}
+
+/// Whether this machine has dot products of pairs of bf16 in vectors of all lengths that it has.
+pub fn has_bf16_dot() -> bool {
+    let features = TargetMachine::get_host_cpu_features().to_string();
+    let needed: &[&str] = match cfg!(target_arch = "aarch64") {
+        true => &["bf16"],
+        false => &["avx512bf16", "avx512f", "avx512vl", "avx512bw", "avx512dq"],
+    };
+    needed.iter().all(|name| has_feature(&features, name))
 }
 
 /// Whether this machine multiplies tiles of bf16 (AMX) and the system lets this process do so, which is asked

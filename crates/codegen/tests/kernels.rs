@@ -273,7 +273,7 @@ phase
 }
 
 /// Words of pairs, of which every sum is exact: whatever multiplies them, the result is the same bit for bit.
-/// Where this machine has an instruction for pairs of bf16 it is that; with `SVOD_AMX=1`, AMX's.
+/// Where this machine has instructions for pairs of bf16 that pay it is these: AMX's, or dot products.
 #[test]
 fn contraction_tiles_of_pairs() {
     let words =

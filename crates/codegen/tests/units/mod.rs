@@ -192,7 +192,7 @@ fn sums_of_pairs_are_within_their_bound() {
     // The same, by the instructions themselves.
     let dot = MatrixUnits { bf16_dot: true, ..MatrixUnits::default() };
     let mut units = Vec::new();
-    match native.matrix.bf16_dot {
+    match host::has_bf16_dot() {
         true => units.push(dot),
         false => eprintln!("skipped, since this machine has none: dot products of bf16 in vectors"),
     }

@@ -1,7 +1,8 @@
 //! Contractions: blocks of rows, columns and depth around a tile of registers.
 
+use super::Choice;
 use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
-use super::{Choice, TASK};
+use super::grid::{Costs, Grid};
 use crate::apply::copied_by;
 use crate::contraction::{Contraction, NARROWEST, pairs, recognise};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
@@ -12,19 +13,12 @@ use svod_ir::target::Target;
 /// Rows of a contraction's task at most. More save little more fetching of the other operand, and leave
 /// too few tasks to share out evenly.
 pub(super) const MAX_ROWS: i64 = 144;
+/// Rows of a task at most, however few sets of a cache they share.
+const FEWEST_HIGH: i64 = 64;
 /// Columns of a task at most whose sums are in scratch.
 const MAX_COLUMNS: i64 = 512;
 /// Panels after which an epilogue follows, where it can: their sums are still in the first-level cache.
 const PANELS_AT_ONCE: i64 = 2;
-/// What it costs to copy an element of a block of rows, in multiply-adds.
-pub(super) const COPY: f64 = 4.0;
-/// What it costs to fetch an element of a panel, in multiply-adds: of a copy that the kernel has just made,
-/// and of one that lies in memory.
-pub(super) const FETCH: [f64; 2] = [1.0, 6.0];
-/// Tiles of columns of a task at least, of all contractions that it computes.
-const FEWEST_TILES: i64 = 3;
-/// Tasks of a contraction at most, if blocks can be made small enough.
-const MAX_TASKS: i64 = 32;
 /// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
 /// that each has a line in the first-level cache.
 const COPIED_AT_ONCE: i64 = 192;
@@ -101,12 +95,12 @@ impl Choice<'_> {
         let element = c.acc.bytes() as i64;
         let several = found.len() as i64;
 
-        // A panel of B streams through the first-level cache from the second, of which a block of A takes three
-        // eighths: with half, panels and results, or another thread of the core, push parts of it out. Each block
-        // of the depth reads and writes all sums once more, which is worth a panel twice as large as the
-        // first-level cache. A block of rows should be tall, since each panel of B is fetched once for it.
+        // A panel of B stays in three quarters of the first-level cache while a block of A goes by, from the second,
+        // of which that takes three eighths: with half, panels and results, or another thread of the core, push parts
+        // of it out. A block of rows should be tall, since each panel of B is fetched once for it.
         let steps = if c.pairs.is_some() { 2 } else { 1 };
-        let mut deepest = (2 * self.target.l1 as i64 / (cols * element)).clamp(64, self::deepest(element) / steps);
+        let panel = self.target.l1 as i64 * 3 / 4;
+        let mut deepest = (panel / (cols * element)).clamp(64, self::deepest(element) / steps);
         let few = m <= FEW_ROWS || n <= FEW_COLUMNS || m.saturating_mul(n) <= FEW_RESULTS;
         if few && depth >= DEEP {
             deepest = (deepest / 2).min((depth + 1) / 2);
@@ -115,8 +109,9 @@ impl Choice<'_> {
         let block_k = if depth <= deepest { round_up(depth, of) } else { round(depth, deepest, of) };
         // What several contractions read stays for all of the depth.
         let copied = if several > 1 { depth } else { block_k };
-        let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).clamp(rows, MAX_ROWS);
         let direct = several == 1 && copied_by(k, *first, out);
+        let most = if direct { self.rows_in_a_cache(n * element) } else { MAX_ROWS };
+        let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).min(most).max(rows);
         // With a single block of depth, some panels at a time are all that there is to compute of their sums. Then a task
         // may have all columns: a last panel that is not full counts as one.
         let by_panels = several == 1 && !direct && block_k >= depth && c.depth.len() == 1;
@@ -124,7 +119,12 @@ impl Choice<'_> {
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
         let symbolic = k.axes[c.m.index()].extent.as_const().is_none();
-        let grid = Grid { outer, m, symbolic, n, several, depth, rows, cols, tall, widest, constant };
+        let passes = self.passes_through(c, self.target.l2);
+        let costs = Costs::of(self.target, passes, constant);
+        // A block of panels of a task's own is a part of the second-level cache.
+        let own = self.target.l2 as i64 * 3 / 8 / (block_k * element);
+        let vector = self.target.vector_bytes as i64;
+        let grid = Grid { outer, m, symbolic, n, several, depth, rows, cols, tall, widest, own, vector, costs };
         let (task_m, task_n) = grid.blocks();
         let by_panels = by_panels && task_n > PANELS_AT_ONCE * cols;
 
@@ -154,7 +154,8 @@ impl Choice<'_> {
         }
         self.bind(lane, To::Vector);
 
-        let tile = Tile { rows, cols, task_m, block_k, copies: (m + task_m - 1) / task_m, by_panels };
+        let shared = grid.shares(task_m, task_n);
+        let tile = Tile { rows, cols, task_m, block_k, shared, by_panels };
         for (stage, c) in found {
             let rows = match stage == first {
                 true if several == 1 && !by_panels => RowsCopy::Own,
@@ -175,7 +176,7 @@ impl Choice<'_> {
         let k = self.kernel;
         let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
-        let &Tile { rows: height, cols, task_m, block_k, copies, by_panels } = tile;
+        let &Tile { rows: height, cols, task_m, block_k, shared, by_panels } = tile;
         self.opts.push(Opt::At { stage: name.clone(), at: at.clone() });
         let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.k, 0));
         self.split(sm.clone(), task_m, Tail::Rest);
@@ -189,15 +190,11 @@ impl Choice<'_> {
             others.chain([sk.clone(), sm.clone(), sn.clone(), part(&sm, 1), part(&sm, 2), part(&sn, 1), part(&sk, 1)]);
         self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
 
-        // Tasks that would each copy the same columns share one copy; but two do not wait for one task to make it.
         let over = c.operand_axes(k, 1, Layout::Panels(cols as u32));
-        let one_task =
-            over.len() == 2 && extent(k, c.n) <= round_up(COPIED_AT_ONCE, cols) && extent(k, c.k) <= MAX_COPIED_DEPTH;
-        let home = match (loads_only_constants(k, c.b), copies) {
+        let home = match (loads_only_constants(k, c.b), shared) {
             (true, _) => StageHome::Prepared,
-            (false, 1) => StageHome::Task,
-            (false, 2) if one_task => StageHome::Task,
-            (false, _) => StageHome::Shared,
+            (false, false) => StageHome::Task,
+            (false, true) => StageHome::Shared,
         };
         // A row of a register of pairs is along the depth.
         let along_rows = !self.in_tiles(c) && contiguous(k, &[c.a], &[], 0) == Some(c.m);
@@ -229,17 +226,26 @@ impl Choice<'_> {
             StageHome::Prepared => {}
         }
         self.opts.push(Opt::Micro { stage: name.clone(), rows: height as u32, cols: cols as u32 });
-        // A panel that comes from memory is fetched while the one before it is read: where operands, copy and result pass
-        // through the last cache, none of the copy is sure to be there.
-        let matrix =
-            |a: AxisId, b: AxisId| extent(k, a).saturating_mul(extent(k, b)).saturating_mul(c.acc.bytes() as i64);
-        let all = [(c.m, c.k), (c.k, c.n), (c.k, c.n), (c.m, c.n)];
-        let passing = all.iter().map(|(a, b)| matrix(*a, *b)).fold(0, i64::saturating_add);
-        let passes = passing > self.target.l3 as i64;
-        let far = home == StageHome::Prepared || (home == StageHome::Shared && passes);
-        if far && !by_panels && (extent(k, c.n) > cols || extent(k, c.k) > block_k) {
+        // A panel that comes from memory, or from another core's cache, is fetched while the one before it is read.
+        if home != StageHome::Task && !by_panels && (extent(k, c.n) > cols || extent(k, c.k) > block_k) {
             self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
         }
+    }
+
+    /// Whether operands, a copy and the result pass through a cache of so many bytes: none of the copy is sure to be
+    /// there when it is read.
+    fn passes_through(&self, c: &Contraction, cache: usize) -> bool {
+        let extent = |a: AxisId| extent(self.kernel, a);
+        let matrix = |a: AxisId, b: AxisId| extent(a).saturating_mul(extent(b)).saturating_mul(c.acc.bytes() as i64);
+        let all = [(c.m, c.k), (c.k, c.n), (c.k, c.n), (c.m, c.n)];
+        all.iter().map(|(a, b)| matrix(*a, *b)).fold(0, i64::saturating_add) > cache as i64
+    }
+
+    /// Rows at most that stay in the second-level cache from one block of the depth to the next, if they lie so many
+    /// bytes apart: a power of two leaves few of its sets for them.
+    fn rows_in_a_cache(&self, apart: i64) -> i64 {
+        let aligned = 1 << apart.max(1).trailing_zeros();
+        (self.target.l2 as i64 / 4 / aligned).clamp(FEWEST_HIGH, MAX_ROWS)
     }
 
     /// Whether a contraction's sums are in registers of tiles.
@@ -326,8 +332,8 @@ struct Tile {
     task_m: i64,
     /// Depth of a block.
     block_k: i64,
-    /// Tasks that want the same columns.
-    copies: i64,
+    /// Whether tasks share one copy of the columns.
+    shared: bool,
     /// Whether only some panels are computed at a time.
     by_panels: bool,
 }
@@ -340,91 +346,6 @@ enum RowsCopy {
     In(LoopRef),
     /// That of the first of several.
     Known,
-}
-
-/// The tasks of a contraction.
-struct Grid {
-    /// Products of `m` × `n`.
-    outer: i64,
-    m: i64,
-    /// Whether `m` is the most that there may be.
-    symbolic: bool,
-    n: i64,
-    /// Contractions of the same rows that a task computes.
-    several: i64,
-    depth: i64,
-    /// Rows and columns of the tile.
-    rows: i64,
-    cols: i64,
-    /// Rows and columns of a task at most.
-    tall: i64,
-    widest: i64,
-    /// Whether the copy of the columns' operand was made when the plan was prepared.
-    constant: bool,
-}
-
-impl Grid {
-    /// Rows and columns of a task: few copies and fetches for each multiply-add, and tasks that any number
-    /// of threads can share out evenly. It follows from the shape alone. Where the number of rows may be
-    /// any, a single block of rows should be shared out as well.
-    fn blocks(&self) -> (i64, i64) {
-        let across = tiles(self.n, self.cols);
-        let tallest = (self.tall / self.rows).clamp(1, tiles(self.m, self.rows));
-        let widest = (self.widest / self.cols).clamp(1, across);
-        // Widths that cut the columns in equal parts, and are some tiles at least.
-        let fewest = tiles(across, widest);
-        let parts = (fewest..=fewest.max(across * self.several / FEWEST_TILES)).take(MAX_TASKS as usize);
-        let choices = parts.flat_map(|p| (1..=tallest).map(move |t| (t, tiles(across, p))));
-        let few = self.symbolic.then_some(self.m.min(self.tall));
-        let cost = |&(t, w): &(i64, i64)| self.cost(self.m, t, w) + few.map_or(0.0, |m| self.cost(m, t, w));
-        let (t, w) = choices.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((1, 1));
-        (t * self.rows, w * self.cols)
-    }
-
-    /// The time of tasks of `t` × `w` tiles for `m` rows, in that of the multiply-adds alone, as a mean over
-    /// numbers of threads.
-    fn cost(&self, m: i64, t: i64, w: i64) -> f64 {
-        let (down, across) = (tiles(m, self.rows), tiles(self.n, self.cols));
-        let work = m.saturating_mul(self.n).saturating_mul(self.depth).saturating_mul(self.outer * self.several);
-        // Two threads share what takes some microseconds.
-        let few = (work / (2 * TASK)).clamp(1, 2);
-        let wanted = (work / (8 * TASK)).clamp(few, 8).max((work / (128 * TASK)).min(MAX_TASKS));
-        let copies =
-            COPY / (w * self.cols * self.several) as f64 + FETCH[usize::from(self.constant)] / (t * self.rows) as f64;
-        let columns = self.outer.saturating_mul(tiles(across, w));
-        let even = (self.outer.saturating_mul(down).saturating_mul(across)) as f64;
-        let powers = (1..).map(|p| 1 << p).take_while(|threads| *threads <= wanted);
-        // One thread is always even; with many, an uneven share matters where there are so many.
-        let (time, weights) = powers.fold((0.125, 0.125), |(time, weights), threads: i64| {
-            let weight = 1.0 / threads as f64;
-            let last = last_to_end(columns.saturating_mul(down / t), t, columns, down % t, threads);
-            (time + weight * last as f64 * (w * threads) as f64 / even, weights + weight)
-        });
-        (1.0 + copies) * time / weights
-    }
-}
-
-/// How many pieces of length `side` cover `n`.
-fn tiles(n: i64, side: i64) -> i64 {
-    (n + side - 1) / side
-}
-
-/// When the last of some threads is done that take tasks in order: `full` ones of length `long`, then
-/// `others` of length `short`.
-pub(super) fn last_to_end(full: i64, long: i64, others: i64, short: i64, threads: i64) -> i64 {
-    if full.saturating_add(others) > 64 * threads {
-        return (full.saturating_mul(long).saturating_add(others.saturating_mul(short))) / threads;
-    }
-    let (late, mut left) = (full % threads, if short > 0 { others } else { 0 });
-    let (mut first, mut second) = (0, if late > 0 { long } else { 0 });
-    while left > 0 {
-        if first <= second || late == 0 {
-            (first, left) = (first + short, left - (threads - late));
-        } else {
-            (second, left) = (second + short, left - late);
-        }
-    }
-    full / threads * long + first.max(second)
 }
 
 /// The most vectors of columns of a tile with these rows: accumulators and a row of B, beside an element

@@ -1,8 +1,9 @@
 //! Convolutions: a contraction over a padded plane, whose depth is channels and taps; or, with too
 //! few channels for that, each row of the output in vectors of registers.
 
-use super::contraction::{COPY, FETCH, MAX_ROWS, last_to_end, tile_shape, worth_a_tile};
+use super::contraction::{MAX_ROWS, tile_shape, worth_a_tile};
 use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
+use super::grid::{Costs, last_to_end};
 use super::rows::MAX_TASKS;
 use super::{Choice, TASK};
 use crate::contraction::window::{Plane, flatten, is_convolution};
@@ -409,12 +410,12 @@ impl Choice<'_> {
         let choices = blocks(points, most, 1).map(whole).filter(long);
         let choices = choices.flat_map(|lines| blocks(m, tallest, rows).filter(high).map(move |high| (high, lines)));
         let threads: Vec<i64> = (0..).map(|p| 1 << p).take_while(|threads| *threads <= wanted).collect();
+        let costs = Costs::of(self.target, false, loads_only_constants(k, c.a));
         let cost = |&(channels, lines): &(i64, i64)| {
             let columns = outer * ((points + lines - 1) / lines);
             let share = |t: &i64| last_to_end(columns * (m / channels), channels, columns, m % channels, *t) as f64;
             let time = threads.iter().map(share).sum::<f64>() * (outer * all_tiles(lines)) as f64 / columns as f64;
-            let fetch = FETCH[usize::from(loads_only_constants(k, c.a))];
-            time * (1.0 + COPY / channels as f64 + fetch / (lines * width) as f64)
+            time * (1.0 + costs.copy / channels as f64 + costs.fetch[1] / (lines * width) as f64)
         };
         let best = choices.min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let (channels, lines) = best.unwrap_or((tallest, widest));

@@ -15,6 +15,7 @@ mod contraction;
 mod convolution;
 mod cost;
 mod few;
+mod grid;
 mod narrow;
 mod parts;
 mod rows;
