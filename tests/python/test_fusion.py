@@ -1,63 +1,20 @@
 """Values that share what they read share a pass over it: kernels and bytes moved, whatever the spelling."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
+from passes import Array, asked_for, check, draw, moved
 
 import svod
 import svod.nn.functional as F
-
-Array = npt.NDArray[Any]
-Operands = Sequence[svod.Tensor]
-
-
-def draw(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def moved(plan: svod.ExecutionPlan, rounds: int = 1) -> int:
-    """Bytes that the kernels of a plan read and write, each argument once a kernel: their loops ask for no more, or
-    for so many times as much where they work on parts that stay in a cache."""
-    size = {"float32": 4, "int64": 8, "int32": 4, "bool": 1}
-    once = sum(size[dtype] * count for kernel in plan.kernels for dtype, count in kernel.buffers)
-    assert asked_for(plan) <= 1.001 * rounds * once
-    return once
-
-
-def asked_for(plan: svod.ExecutionPlan) -> float:
-    """Bytes that the loops of a plan's kernels ask memory for, as its analysis counts them: what is read again counts
-    again, also from a cache. What remains of an axis after its vectors may be left out."""
-    costs = [item["analysis"] for item in plan.analysis()["items"]]
-    return sum(cost["bytes_read"] + cost["bytes_written"] for cost in costs if cost is not None)
 
 
 def test_what_is_read_again_is_asked_for_again() -> None:
     x = svod.Tensor(draw(64, 4096))
     once, again = (x.softmax(1).prepare(strategy=how) for how in ("heuristic", "none"))
     assert asked_for(once) == moved(once) == 2 * 64 * 4096 * 4 < asked_for(again)
-
-
-def check(
-    results: Operands,
-    expected: Sequence[Array],
-    kernels: int = 1,
-    moves: int | None = None,
-    tolerance: float = 1e-5,
-    rounds: int = 1,
-) -> None:
-    plan = svod.prepare(*results)
-    assert len(plan.kernels) == kernels, [kernel.name for kernel in plan.kernels]
-    if moves is not None:
-        assert moved(plan, rounds) == moves
-    plan.execute()
-    for mine, right in zip(plan.outputs, expected, strict=True):
-        np.testing.assert_allclose(mine.numpy(), right, rtol=tolerance, atol=tolerance)
 
 
 def keep(x: svod.Tensor, by: str, axis: int) -> svod.Tensor:
@@ -807,112 +764,6 @@ def test_plans_of_unified_kernels_run_on_other_inputs_and_sizes() -> None:
         for i, scale in enumerate((0.3, 0.7, 1.9)):
             right = (y[:size, 4 * i : 4 * i + 4] * scale).sum(0)
             np.testing.assert_allclose(plan.outputs[i].numpy(), right, rtol=1e-4, atol=1e-4)
-
-
-LARGE = [((100_000,), 800), ((300, 300), 1800), ((3, 41, 40, 40), 320), ((400, 1, 500), 4000), ((50_000, 3), 3000)]
-
-
-@pytest.mark.parametrize(("shape", "row"), LARGE)
-def test_a_total_beside_a_map_is_folded_with_its_rows(shape: tuple[int, ...], row: int) -> None:
-    x, y = draw(*shape), draw(*shape, seed=1)
-    sums = x.size // row * 4
-
-    def both(results: Operands, expected: Sequence[Array], moves: int) -> None:
-        check(results, expected, kernels=2, moves=moves + 2 * sums + 4, tolerance=1e-4, rounds=2)
-
-    t = svod.Tensor(x)
-    both([t.sum(), t * 2], [x.sum(dtype=np.float64), x * 2], 2 * x.nbytes)
-    t = svod.Tensor(x)
-    both([t - 1, t.mean()], [x - 1, x.mean(dtype=np.float64)], 2 * x.nbytes)
-    g, p = svod.Tensor(x), svod.Tensor(y)
-    norm = np.sqrt((x.astype(np.float64) ** 2).sum())
-    both([(g * g).sum().sqrt(), p - 0.1 * g], [norm, y - 0.1 * x], 3 * x.nbytes)
-    t = svod.Tensor(x)
-    both([t * 2, (t * 2).max()], [x * 2, (x * 2).max()], 2 * x.nbytes)
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2, (0, 1), (0, 2), (1, 2)])
-def test_a_total_beside_folds_of_rows_or_columns_is_a_fold_of_theirs(axis: int | tuple[int, ...]) -> None:
-    x = draw(32, 64, 48) + 1
-    t = svod.Tensor(x)
-    few = x.sum(axis)
-    results = [x.sum(dtype=np.float64), few]
-    check([t.sum(), t.sum(axis)], results, kernels=2, moves=x.nbytes + 2 * few.nbytes + 4, tolerance=1e-4)
-    t = svod.Tensor(x)
-    results = [(x * x).sum(dtype=np.float64), few]
-    check([(t * t).sum(), t.sum(axis)], results, kernels=2, moves=x.nbytes + 3 * few.nbytes + 4, tolerance=1e-4)
-
-
-@pytest.mark.parametrize("shape", [(512, 300), (300, 7, 100), (3, 128, 600), (2048, 1024)])
-def test_folds_of_rows_and_of_columns_share_blocks_of_rows(shape: tuple[int, ...]) -> None:
-    x = draw(*shape) + 1
-    first = next(d for d, n in enumerate(shape) if n > 16)
-    rows, columns = tuple(range(first + 1, x.ndim)), first
-    right = [x.sum(columns, dtype=np.float64), x.mean(rows, dtype=np.float64)]
-    blocks = next(n for n in range(16, 3, -1) if shape[first] % n == 0)
-    sums = 4 * right[0].size * (shape[first] // blocks)
-    moves = x.nbytes + 2 * sums + 4 * (right[0].size + right[1].size)
-    t = svod.Tensor(x)
-    check([t.sum(columns), t.mean(rows)], right, kernels=2, moves=moves, tolerance=1e-4, rounds=2)
-    t = svod.Tensor(x)
-    check([t.mean(rows), (t * 1).max(columns)], [right[1], x.max(columns)], kernels=2, moves=moves, rounds=2)
-    with svod.strict():
-        t = svod.Tensor(x)
-        check([t.sum(columns), t.mean(rows)], right, kernels=2, tolerance=1e-3)
-
-
-def test_of_many_tensors_a_norm_and_updates_read_each_once() -> None:
-    g, p = ([draw(200, 400, seed=2 * i + j) for i in range(6)] for j in range(2))
-    gs, ps = [svod.Tensor(x) for x in g], [svod.Tensor(x) for x in p]
-    norm = sum(((x * x).sum() for x in gs), start=svod.zeros(())).sqrt()
-    plan = svod.prepare(norm, *(b - 0.5 * a for a, b in zip(gs, ps, strict=True)))
-    assert sum(any(count == 80_000 for _, count in k.buffers) for k in plan.kernels) == 6
-    plan.execute()
-    np.testing.assert_allclose(plan.outputs[0].item(), np.sqrt(sum((x.astype(float) ** 2).sum() for x in g)), rtol=1e-5)
-    for a, b, mine in zip(g, p, plan.outputs[1:], strict=True):
-        np.testing.assert_allclose(mine.numpy(), b - 0.5 * a, rtol=1e-6, atol=1e-6)
-
-
-def test_totals_stay_whole_where_rows_spare_nothing() -> None:
-    x = draw(300, 300)
-    # Small, of rows that have no end in common, in an order that is asked for, or wanted by the map itself.
-    small, prime = draw(100, 100), draw(100_003)
-    for y in small, prime:
-        t = svod.Tensor(y)
-        check([t.sum(), t * 2], [y.sum(), y * 2], kernels=2, moves=3 * y.nbytes + 4, tolerance=1e-3)
-    with svod.strict():
-        t = svod.Tensor(x)
-        check([t.sum(), t * 2], [x.sum(), x * 2], kernels=2, moves=3 * x.nbytes + 4, tolerance=1e-2)
-    t = svod.Tensor(x + 1)
-    check([t.sum(), t / t.sum()], [(x + 1).sum(), (x + 1) / (x + 1).sum()], kernels=2, moves=3 * x.nbytes + 8)
-
-
-def test_statistics_of_everything_beside_a_map_are_still_one_kernel() -> None:
-    x = draw(300, 300) + 3
-    t = svod.Tensor(x)
-    right = [x.mean(), x.var(dtype=np.float64), x * 2]
-    check([t.mean(), t.var(), t * 2], right, kernels=2, moves=3 * x.nbytes + 8, tolerance=1e-4, rounds=2)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "int64", "float64", "bool"])
-def test_totals_by_rows_of_every_type(dtype: str) -> None:
-    x = svod.Tensor(np.random.default_rng(0).integers(0, 2, 300_000).astype(np.int8)).cast(dtype).realize()
-    whole = x.numpy().astype(np.float64) if dtype != "bfloat16" else x.cast("float32").numpy().astype(np.float64)
-    total, most, other = x.sum(dtype="float32"), x.max(), x.cast("float32") * 3
-    plan = svod.prepare(total, most, other)
-    plan.execute()
-    assert plan.outputs[0].item() == whole.sum()
-    assert plan.outputs[1].item() == whole.max()
-    np.testing.assert_array_equal(plan.outputs[2].numpy(), whole * 3)
-
-
-def test_what_is_folded_in_two_says_so() -> None:
-    code = "import svod; t = svod.ones(300, 300).realize(); svod.prepare(t.sum(), t * 2)"
-    told = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {"SVOD_DEBUG": "2"}, capture_output=True, text=True, check=True
-    )
-    assert "reduce 300x300: 360000 bytes, spares 359600" in told.stderr
-    assert "folded by rows that something else reads" in told.stderr
 
 
 def picked(x: svod.Tensor, labels: Any) -> list[svod.Tensor]:

@@ -247,6 +247,13 @@ impl Size {
         self.modulo(k).eq(&Size::ZERO)
     }
 
+    /// The greatest number that is known to divide every value: 0 for 0, 1 where nothing is known.
+    pub fn divisor(&self) -> i64 {
+        let Some(terms) = self.terms() else { return 1 };
+        let common = terms.iter().fold(0, |g, t| poly::gcd(g, t.coefficient().unsigned_abs()));
+        i64::try_from(common).unwrap_or(1)
+    }
+
     /// The variables, each once, in order.
     pub fn variables(&self) -> Vec<Variable> {
         let mut found = Vec::new();

@@ -106,6 +106,8 @@ fn compares() {
     assert_eq!(size("n*4 + 2").divisible_by(-2), Some(true));
     assert_eq!(size("n").divisible_by(4), None);
     assert_eq!(size("n").divisible_by(0), None);
+    let divisors = ["0", "-12", "n", "n*4 + 6", "n*m*9 - 6*n", "(n//2)*8"].map(|s| size(s).divisor());
+    assert_eq!(divisors, [0, 12, 1, 2, 3, 8]);
 }
 
 #[test]
@@ -299,6 +301,7 @@ proptest! {
             prop_assert!(x.eq(&y).is_none_or(|yes| yes == (v == w)), "{} == {}", x, y);
             let divides = w != 0 && v % w == 0;
             prop_assert!(x.divisible_by(w).is_none_or(|yes| yes == divides), "{} | {}", w, x);
+            prop_assert!(if x.divisor() == 0 { v == 0 } else { v % x.divisor() == 0 }, "{} | {}", x.divisor(), x);
             if x == y && x.fault().is_none() {
                 prop_assert_eq!(v, w);
             }
