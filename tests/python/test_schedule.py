@@ -637,3 +637,21 @@ def test_all_is_loaded_before_anything_is_written_past_the_caches() -> None:
     assert moves == ["load"] * 3 + ["store"] * 3
     for got, right in zip(plan.outputs, (a + b, b * c, a - c), strict=True):
         np.testing.assert_array_equal(got.numpy(), right.numpy())
+
+
+def test_maps_of_long_bodies_fetch_ahead_what_they_read_from_memory() -> None:
+    x = np.random.default_rng(0).standard_normal((1024, 4096)).astype(np.float32)
+    t = svod.Tensor(x)
+    exps = np.exp(x - x.max(-1, keepdims=True))
+    cases = [
+        (t.tanh(), np.tanh(x), "prefetch out."),
+        (t.softmax(-1), exps / exps.sum(-1, keepdims=True), "prefetch s1."),
+        (t + 1, x + 1, None),
+        (t[:8].tanh(), np.tanh(x[:8]), None),
+    ]
+    for value, expected, fetches in cases:
+        plan = value.prepare(inputs=[t])
+        plan.execute()
+        np.testing.assert_allclose(value.numpy(), expected, rtol=2e-6, atol=1e-7)
+        text = str(plan.kernels[0].schedule)
+        assert fetches in text if fetches else "prefetch" not in text

@@ -49,6 +49,10 @@ pub fn named(name: &str) -> Result<Target, TargetError> {
     Ok(Target { l1: native.l1, l2: native.l2, l3: native.l3, cores: native.cores, ..named })
 }
 
+/// Bytes of a last-level cache for each core that uses it, at most: no processor has more. A virtual machine of a few
+/// cores is told all of what it shares with others.
+const SHARE: usize = 1 << 24;
+
 /// This machine, as LLVM and the operating system describe it. AMX counts where the system lets the process use it,
 /// unless `SVOD_AMX` is `0`.
 pub fn native() -> Target {
@@ -71,7 +75,7 @@ pub fn native() -> Target {
     let bf16_dot = has_bf16_dot() && !has("amx-bf16");
     let matrix = MatrixUnits { bf16_dot, tiles, ..MatrixUnits::default() };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let (l1, l2, l3) = (cache(0, base.l1), cache(2, base.l2), cache(3, base.l3));
+    let (l1, l2, l3) = (cache(0, base.l1), cache(2, base.l2), cache(3, base.l3).min(cores * SHARE));
     Target { name: "native".into(), cpu, features, cores, matrix, l1, l2, l3, ..base }
 }
 

@@ -8,6 +8,7 @@
 //! Nothing here knows a kernel by name or a size by value: factors follow from the target's vector width, registers
 //! and caches.
 
+mod ahead;
 mod attention;
 mod beside;
 mod columns;

@@ -151,6 +151,9 @@ impl Choice<'_> {
         }
         self.opts.extend(binds);
         self.cascade(out, &order);
+        if across.is_none() && out == 0 {
+            self.fetch_ahead(out, &order, vector);
+        }
         if across.is_none() && self.goes_past_caches(out, vector) {
             self.opts.push(Opt::Stream { stage: k.stages[out].name.clone() });
         }
@@ -270,6 +273,9 @@ impl Choice<'_> {
             self.opts.extend(binds);
         }
         self.cascade(stage, &order);
+        if across.is_none() && !rows.is_empty() {
+            self.fetch_ahead(stage, &order, vector);
+        }
         vector
     }
 
