@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,14 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// Held for reading by tests that start and end threads, for writing by those that fork: the standard library holds a lock
+/// while a thread starts or ends, which a child would find locked for ever.
+static THREADS: RwLock<()> = RwLock::new(());
+
+fn beside_others() -> RwLockReadGuard<'static, ()> {
+    THREADS.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs `tasks` tasks and checks that each ran once, under a valid worker index, and that no two
 /// at once had the same index.
@@ -68,6 +77,7 @@ const LONG: Duration = Duration::from_secs(20);
 
 #[test]
 fn every_task_runs_once() {
+    let _threads = beside_others();
     for threads in [1, 2, 3, 8] {
         let pool = Pool::new(threads);
         for round in 0..2000 {
@@ -79,6 +89,7 @@ fn every_task_runs_once() {
 
 #[test]
 fn regions_with_pauses_between() {
+    let _threads = beside_others();
     let pool = Pool::new(2);
     for round in 0..200 {
         thread::sleep(Duration::from_micros(round * 2));
@@ -88,6 +99,7 @@ fn regions_with_pauses_between() {
 
 #[test]
 fn eight_callers() {
+    let _threads = beside_others();
     let pool = Pool::new(2);
     thread::scope(|s| {
         for _ in 0..8 {
@@ -99,6 +111,7 @@ fn eight_callers() {
 
 #[test]
 fn a_second_caller_does_not_wait() {
+    let _threads = beside_others();
     let pool = Pool::new(2);
     let release = AtomicBool::new(false);
     let started = AtomicUsize::new(0);
@@ -122,6 +135,7 @@ fn a_second_caller_does_not_wait() {
 
 #[test]
 fn nested_runs_stay_on_their_thread() {
+    let _threads = beside_others();
     let (pool, other) = (Pool::new(3), Pool::new(2));
     let count = AtomicUsize::new(0);
     pool.run(50, &|_, _| {
@@ -138,6 +152,7 @@ fn nested_runs_stay_on_their_thread() {
 
 #[test]
 fn a_panic_reaches_the_caller_and_the_pool_lives_on() {
+    let _threads = beside_others();
     let pool = Pool::new(3);
     for bad in 0..100 {
         let running = AtomicUsize::new(0);
@@ -160,6 +175,7 @@ fn a_panic_reaches_the_caller_and_the_pool_lives_on() {
 
 #[test]
 fn thread_counts() {
+    let _threads = beside_others();
     assert_eq!(Pool::new(0).threads(), 1);
     assert_eq!(Pool::new(usize::MAX).threads(), MAX_THREADS);
     assert!(available_threads() >= 1);
@@ -174,6 +190,7 @@ fn thread_counts() {
 
 #[test]
 fn running_allocates_nothing() {
+    let _threads = beside_others();
     let pool = Pool::new(2);
     let counts = [0, 1].map(|_| AtomicUsize::new(0));
     let region = || {
@@ -196,6 +213,7 @@ fn running_allocates_nothing() {
 #[cfg(unix)]
 mod unix {
     use super::*;
+    use std::sync::{Barrier, RwLockWriteGuard};
 
     /// Runs `child` in a forked process and returns its exit code, or None if it did not end.
     fn in_fork(child: impl FnOnce() -> bool) -> Option<i32> {
@@ -225,6 +243,10 @@ mod unix {
         libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))
     }
 
+    fn alone() -> RwLockWriteGuard<'static, ()> {
+        THREADS.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn works(pool: &Pool) -> bool {
         check(pool, 100);
         all_workers_help(pool, LONG)
@@ -232,6 +254,7 @@ mod unix {
 
     #[test]
     fn a_forked_child_has_workers_of_its_own() {
+        let _threads = alone();
         let pool = Pool::new(2);
         assert_eq!(in_fork(|| works(&pool)), Some(0), "forked before the first run");
         assert!(works(&pool));
@@ -244,18 +267,22 @@ mod unix {
 
     #[test]
     fn a_child_forked_while_the_pool_is_busy() {
+        let _threads = alone();
         let pool = Pool::new(2);
-        let done = AtomicBool::new(false);
+        let (started, done) = (Barrier::new(3), AtomicBool::new(false));
+        assert!(works(&pool));
         thread::scope(|s| {
             for pause in [0, 120] {
-                let (pool, done) = (&pool, &done);
+                let (pool, started, done) = (&pool, &started, &done);
                 s.spawn(move || {
+                    started.wait();
                     while !done.load(Ordering::Relaxed) {
                         check(pool, 8);
                         thread::sleep(Duration::from_micros(pause));
                     }
                 });
             }
+            started.wait();
             let codes: Vec<_> = (0..100).map(|_| in_fork(|| works(&pool))).collect();
             done.store(true, Ordering::Relaxed);
             assert_eq!(codes, [Some(0); 100]);
@@ -264,6 +291,7 @@ mod unix {
 
     #[test]
     fn a_child_may_drop_its_parents_pool() {
+        let _threads = alone();
         let pool = Pool::new(3);
         assert!(works(&pool));
         let mut slot = Some(pool);
@@ -278,6 +306,7 @@ mod unix {
     /// In a child, so that no other test's threads are counted.
     #[test]
     fn an_idle_pool_uses_no_cpu() {
+        let _threads = alone();
         let child = || {
             let pool = Pool::new(4);
             let helped = all_workers_help(&pool, LONG);

@@ -42,11 +42,13 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// Starts the workers 1 to `threads - 1`, or as many as the system allows.
+    /// Starts the workers 1 to `threads - 1`, or as many as the system allows, and waits until they run: the standard
+    /// library holds a lock while a thread starts, which a fork meanwhile would leave locked in the child.
     pub(super) fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared {
             gate: Line(AtomicU64::new(0)),
             next: Line(AtomicUsize::new(0)),
+            started: AtomicUsize::new(0),
             job: UnsafeCell::new(None),
             panic: Mutex::new(None),
             spin: if threads <= available_threads() { SPIN } else { Duration::ZERO },
@@ -63,7 +65,10 @@ impl Crew {
                 .spawn(move || shared.work(worker))
                 .ok()
         };
-        let workers = (1..threads).map_while(start).collect();
+        let workers: Vec<_> = (1..threads).map_while(start).collect();
+        while shared.started.load(Ordering::Acquire) < workers.len() {
+            thread::yield_now();
+        }
         Self { generation: fork::generation(), shared, workers }
     }
 
@@ -116,6 +121,8 @@ struct Shared {
     gate: Line<AtomicU64>,
     /// The next task that nobody has taken.
     next: Line<AtomicUsize>,
+    /// Workers that run.
+    started: AtomicUsize,
     /// Written by the region's owner while the gate is closed and nobody inside; read by those
     /// inside.
     job: UnsafeCell<Option<Job>>,
@@ -195,6 +202,7 @@ impl Shared {
     /// The life of a worker.
     fn work(&self, worker: usize) {
         IN_REGION.set(true);
+        self.started.fetch_add(1, Ordering::Release);
         let mut seen = 0;
         while self.enter(&mut seen) {
             // SAFETY: this worker is inside, where the job is not written.
