@@ -192,7 +192,7 @@ const LARGEST_STEP: u64 = 1 << 48;
 /// Copies that the unrolled loops of a stage make of its body at most.
 const MAX_UNROLLED: u64 = 1024;
 /// Lanes of a vector loop at most.
-const MAX_LANES: u64 = 64;
+pub(crate) const MAX_LANES: u64 = 64;
 /// Lanes of a group at most, of all loops of a stage.
 const MAX_GROUP: u64 = 1024;
 /// Rows or columns of a tile at most.

@@ -3,7 +3,7 @@
 use super::Choice;
 use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
 use super::grid::{Costs, Grid};
-use crate::apply::copied_by;
+use crate::apply::{MAX_LANES, copied_by};
 use crate::contraction::{Contraction, NARROWEST, pairs, recognise};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use svod_dtype::DType;
@@ -33,13 +33,17 @@ const FEW_ROWS: i64 = 10;
 const FEW_COLUMNS: i64 = 24;
 const FEW_RESULTS: i64 = 1024;
 const DEEP: i64 = 32;
+
+/// Whether the depth of a product of `m` × `n` results is in two blocks at least.
+pub(super) fn in_two_blocks(m: i64, n: i64, depth: i64) -> bool {
+    depth >= DEEP && (m <= FEW_ROWS || n <= FEW_COLUMNS || m.saturating_mul(n) <= FEW_RESULTS)
+}
+
 /// Rows of panels narrower than a cache line that a copy writes at a time, and that width.
 const ROWS_AT_ONCE: i64 = 8;
 const FEWEST_AT_ONCE: i64 = 16;
 /// Depth that one task of a shared copy covers.
 const MAX_COPIED_DEPTH: i64 = 256;
-/// Lanes of a vector loop of a copy at most.
-const MAX_LANES: i64 = 64;
 /// Rows and columns of a tile in registers of its own: four of 16 × 16 sums.
 const IN_TILES: i64 = 32;
 /// Sums that hide the latency of a multiply-add, with some to spare: two units of some 4 or 5 cycles.
@@ -101,8 +105,7 @@ impl Choice<'_> {
         let steps = if c.pairs.is_some() { 2 } else { 1 };
         let panel = self.target.l1 as i64 * 3 / 4;
         let mut deepest = (panel / (cols * element)).clamp(64, self::deepest(element) / steps);
-        let few = m <= FEW_ROWS || n <= FEW_COLUMNS || m.saturating_mul(n) <= FEW_RESULTS;
-        if few && depth >= DEEP {
+        if in_two_blocks(m, n, depth) {
             deepest = (deepest / 2).min((depth + 1) / 2);
         }
         let of = if in_tiles { IN_TILES / 2 } else { 8 };
@@ -307,8 +310,8 @@ impl Choice<'_> {
             line = Some(rows);
         }
         let mut vector = inner[inner.len() - 1].clone();
-        if square.is_none() && width > MAX_LANES {
-            let lanes = (1 << width.trailing_zeros()).min(MAX_LANES);
+        if square.is_none() && width > MAX_LANES as i64 {
+            let lanes = (1 << width.trailing_zeros()).min(MAX_LANES as i64);
             self.split(vector.clone(), lanes, Tail::Rest);
             vector.part += 1;
             inner.push(vector.clone());

@@ -1,7 +1,7 @@
 //! Convolutions: a contraction over a padded plane, whose depth is channels and taps; or, with too
 //! few channels for that, each row of the output in vectors of registers.
 
-use super::contraction::{MAX_ROWS, tile_shape, worth_a_tile};
+use super::contraction::{MAX_ROWS, in_two_blocks, tile_shape, worth_a_tile};
 use super::cost::{contiguous, extent, loads_only_constants, round, round_up};
 use super::grid::{Costs, last_to_end};
 use super::rows::MAX_TASKS;
@@ -360,7 +360,11 @@ impl Choice<'_> {
         let taps: i64 = c.depth[1..].iter().map(|a| extent(k, *a)).product();
         let run = c.depth[1..].last().map_or(1, |a| extent(k, *a));
         let columns = if panels { taps * cols * element } else { (taps / run) * ((cols + run) * element + LINE) };
-        let deep = (l1 * 3 / 4 / (columns + rows * taps * element)).clamp(1, first);
+        let mut deep = (l1 * 3 / 4 / (columns + rows * taps * element)).clamp(1, first);
+        let results = plane.rows.map_or(1, |rows| extent(k, rows)).saturating_mul(extent(k, plane.columns));
+        if in_two_blocks(m, results, first * taps) {
+            deep = deep.min((first + 1) / 2);
+        }
         let rounds = (first + deep - 1) / deep;
         let depth = (first + rounds - 1) / rounds;
 

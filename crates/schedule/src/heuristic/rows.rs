@@ -3,6 +3,7 @@
 use super::cost::{contiguous, cost, extent, loads_only_constants, round, round_up, steps_along, strided};
 use super::transpose::crossed;
 use super::{Choice, TASK, is_output};
+use crate::apply::MAX_LANES;
 use crate::contraction::{axes_of, scans, stage_axes};
 use crate::estimate::{code_of_stage, longest_chain};
 use crate::lower::{LONGEST_SUM, cascades, longest_sum, totals_are_wider};
@@ -376,7 +377,7 @@ impl Choice<'_> {
         let short = fold || cost(k) <= SHORT || k.is_plain_fold(stage);
         // Operation by operation: a processor does not see the next of several long chains that follow one another.
         let chains = !short && extent(k, axis) >= CHAINS * lanes && waits(k, stage);
-        let lanes = if chains { CHAINS * lanes } else { lanes };
+        let lanes = if chains { (CHAINS * lanes).min(MAX_LANES as i64) } else { lanes };
         if extent(k, axis) >= vectors * lanes && short && vectors > 1 {
             cut(self, vectors * lanes, To::Unroll);
         }
