@@ -155,8 +155,7 @@ impl Pair<'_> {
         let points = self.rows_count(&pairs);
         // Folds of few results are cut in parts, whose size is chosen so that they fit.
         let parts = whole && points < if across { COLUMNS } else { FEWEST_ROWS };
-        let stays = pairs.len() == self.rows[0].len() || self.stays(&pairs);
-        let fits = stays && (self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold()));
+        let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
         let parallel = points >= FEWEST_ROWS || whole || self.points() <= ONE_TASK;
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
         (fits && parallel).then_some(Rows { pairs, spared, row_bytes })
@@ -197,38 +196,26 @@ impl Pair<'_> {
 
     /// Bytes that a row, or a few side by side, have of what is shared; whether rows lie side by side.
     fn row_bytes(&self, shared: &[NodeIndex], pairs: &[(AxisId, AxisId)]) -> (i64, bool) {
-        let is_row = |a: AxisId| pairs.iter().any(|(b, _)| *b == a);
-        let of = self.reads[1].iter().filter(|(p, _)| shared.contains(&self.second.params[p.index()]));
-        let each: Vec<(i64, bool)> = of.map(|read| bytes_of_row(&self.second.kernel, read, &is_row)).collect();
-        (each.iter().map(|(n, _)| *n).max().unwrap_or(0), each.iter().any(|(_, across)| *across))
+        let second = &self.second.kernel;
+        let (mut total, mut any_across) = (0i64, false);
+        for (p, index) in &self.reads[1] {
+            let node = self.second.params[p.index()];
+            if !shared.contains(&node) {
+                continue;
+            }
+            let row = |a: &AxisId| pairs.iter().any(|(b, _)| b == a);
+            let axes: Vec<AxisId> = (0..second.axes.len() as u32).map(AxisId).collect();
+            let names = |e: ExprId, a: &AxisId| second.exprs.variables_used(&[e]).contains(&second.axes[a.index()].var);
+            let inner = axes.iter().filter(|a| !row(a) && index.iter().any(|e| names(*e, a)));
+            let count = inner.map(|a| extent(second, *a)).fold(1, i64::saturating_mul);
+            let across = count > 1 && index.last().is_some_and(|e| axes.iter().any(|a| row(a) && names(*e, a)));
+            any_across |= across;
+            let side = if across { COLUMNS } else { 1 };
+            let each = second.params[p.index()].dtype.bytes() as i64;
+            total = total.max(count.saturating_mul(side).saturating_mul(each));
+        }
+        (total, any_across)
     }
-
-    /// Whether what several stages of the first kernel read, in smaller rows so far, stays in a cache from one to the
-    /// next. Rows that lie side by side do not: they would be parts of very many lines.
-    fn stays(&self, pairs: &[(AxisId, AxisId)]) -> bool {
-        let kernel = &self.first.kernel;
-        let is_row = |a: AxisId| pairs.iter().any(|(_, b)| *b == a);
-        let reads =
-            |e: &ExprId, p: ParamId| matches!(kernel.exprs.get(*e), Expr::Load { from, .. } if *from == Mem::Param(p));
-        let several = |p: ParamId| {
-            let readers = kernel.stages.iter().filter(|s| kernel.exprs.loads(&s.roots()).iter().any(|e| reads(e, p)));
-            readers.count() > 1
-        };
-        let mut again = self.reads[0].iter().filter(|(p, _)| several(*p)).map(|r| bytes_of_row(kernel, r, &is_row));
-        again.all(|(bytes, across)| !across && self.caches.holds(bytes))
-    }
-}
-
-/// Bytes of what is read that a row, or a few side by side, have; whether rows lie side by side.
-fn bytes_of_row(kernel: &Kernel, (p, index): &Read<'_>, is_row: &dyn Fn(AxisId) -> bool) -> (i64, bool) {
-    let axes: Vec<AxisId> = (0..kernel.axes.len() as u32).map(AxisId).collect();
-    let names = |e: ExprId, a: &AxisId| kernel.exprs.variables_used(&[e]).contains(&kernel.axes[a.index()].var);
-    let inner = axes.iter().filter(|a| !is_row(**a) && index.iter().any(|e| names(*e, a)));
-    let count = inner.map(|a| extent(kernel, *a)).fold(1, i64::saturating_mul);
-    let across = count > 1 && index.last().is_some_and(|e| axes.iter().any(|a| is_row(*a) && names(*e, a)));
-    let side = if across { COLUMNS } else { 1 };
-    let each = kernel.params[p.index()].dtype.bytes() as i64;
-    (count.saturating_mul(side).saturating_mul(each), across)
 }
 
 fn extent(kernel: &Kernel, axis: AxisId) -> i64 {

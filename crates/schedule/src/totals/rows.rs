@@ -1,6 +1,6 @@
 //! Rows of a shape, and blocks of rows.
 
-use super::Cut;
+use super::{Cut, First};
 use crate::estimate::FEWEST_ROWS;
 use svod_ir::size::Size;
 
@@ -30,17 +30,9 @@ pub(super) fn points(shape: &[Size]) -> i64 {
     shape.iter().map(|n| n.upper_bound().unwrap_or(i64::MAX)).fold(1, i64::saturating_mul)
 }
 
-/// Rows, which are the dimensions of a shape from one on.
-pub(super) struct Rows {
-    pub over: Vec<Size>,
-    pub from: usize,
-    /// Points of a row.
-    pub points: i64,
-}
-
-/// The rows of as many elements as a shape has, if they are many: whole dimensions, or blocks of one. How many there
-/// are need not be known before a run, how long they are has to be.
-pub(super) fn rows(shape: &[Size]) -> Option<Rows> {
+/// The rows of a shape, of many points: whole dimensions, or blocks of one; and how many points a row has. How many
+/// there are need not be known before a run, how long they are has to be.
+pub(super) fn row(shape: &[Size]) -> Option<(First, i64)> {
     let mut row = 1;
     let mut from = shape.len();
     while from > 0
@@ -59,13 +51,13 @@ pub(super) fn rows(shape: &[Size]) -> Option<Rows> {
     let any = (SHORTEST / row).max(1)..=LONG / row;
     let whole = about.rev().find(fits).or_else(|| longer.find(fits));
     let length = whole.or_else(|| long.find(divides)).or_else(|| any.rev().find(divides))?;
-    let (over, from) = match length {
-        1 => (shape.to_vec(), from),
-        n if shape[axis] == Size::from(n) => (shape.to_vec(), axis),
-        length => (Cut { axis, length }.of(shape), axis + 1),
+    let first = match length {
+        1 => First::Row(from),
+        n if shape[axis] == Size::from(n) => First::Row(axis),
+        length => First::Block(Cut { axis, length }),
     };
     let row = row * length;
-    (row >= SHORTEST && points(shape) / row >= FEWEST_ROWS).then_some(Rows { over, from, points: row })
+    (row >= SHORTEST && points(shape) / row >= FEWEST_ROWS).then_some((first, row))
 }
 
 /// The points of a block of a dimension, where it can be cut in blocks.
