@@ -1,6 +1,6 @@
-"""Kernels and bytes moved, and a check that tests of fusion share."""
+"""Kernels and bytes moved: a check that tests of fusion share, and what they compute."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import svod
 
 Array = npt.NDArray[Any]
 Operands = Sequence[svod.Tensor]
+Function = Callable[..., Any]
 
 
 def draw(*shape: int, seed: int = 0) -> Array:
@@ -47,3 +48,18 @@ def check(
     plan.execute()
     for mine, right in zip(plan.outputs, expected, strict=True):
         np.testing.assert_allclose(mine.numpy(), right, rtol=tolerance, atol=tolerance)
+
+
+def keep(x: svod.Tensor, by: str, axis: int) -> svod.Tensor:
+    result: svod.Tensor = getattr(x, by)(axis, keepdim=True)
+    return result
+
+
+def log_sum_exp(x: Any, axis: Any) -> Array:
+    peak = x.max(axis, keepdims=True)
+    return np.asarray(np.log(np.exp(x - peak).sum(axis, keepdims=True)) + peak)
+
+
+def row_log_softmax(x: Any) -> Any:
+    peak = keep(x, "max", 1)
+    return x - peak - (x - peak).exp().sum(1, keepdim=True).log()

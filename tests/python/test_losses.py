@@ -1,0 +1,82 @@
+"""Losses read their logits once, whatever the spelling: that of a label is looked up in rows that are read anyway."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from passes import asked_for, check, draw, keep, log_sum_exp, row_log_softmax
+
+import svod
+
+
+def losses(x: Any, labels: Any) -> list[Any]:
+    """The negative log-likelihood of labels, in three spellings."""
+    at = labels.unsqueeze(1)
+    peak = keep(x, "max", 1)
+    logsumexp = (x - peak).exp().sum(1, keepdim=True).log() + peak
+    hot = svod.arange(x.shape[1]).reshape(1, -1) == at
+    return [
+        -x.log_softmax(-1).gather(1, at).mean(),
+        (logsumexp - x.gather(1, at)).mean(),
+        -(x.log_softmax(-1) * hot).sum(1).mean(),
+    ]
+
+
+@pytest.mark.parametrize("spelling", [0, 1, 2])
+def test_a_loss_reads_its_logits_once(spelling: int) -> None:
+    x, labels = draw(80, 300), np.random.default_rng(1).integers(0, 300, 80)
+    e = np.log(np.exp(x.astype(np.float64)).sum(1)) - x[np.arange(80), labels]
+    plan = svod.prepare(losses(svod.Tensor(x), svod.Tensor(labels))[spelling])
+    # The second kernel looks up one logit a row.
+    rows = [kernel for kernel in plan.kernels if kernel.name == "rows_80x300"]
+    assert len(plan.kernels) == 2 and len(rows) == 1
+    assert asked_for(plan) < 1.1 * x.nbytes
+    plan.execute()
+    np.testing.assert_allclose(plan.outputs[0].numpy(), e.mean(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("spelling", range(3))
+def test_label_smoothing_reads_its_logits_once(spelling: int) -> None:
+    x, labels = draw(40, 130), np.random.default_rng(1).integers(0, 130, 40)
+    t, y = svod.Tensor(x), svod.Tensor(labels)
+    logs = row_log_softmax(t) if spelling == 1 else t.log_softmax(1)
+    picked = logs.gather(1, y.unsqueeze(1)).squeeze(1)
+    hot = svod.arange(130).reshape(1, -1) == y.unsqueeze(1)
+    loss = [
+        -0.9 * picked - 0.1 * logs.mean(1),
+        0.9 * -picked + 0.1 * -(logs.sum(1) / 130),
+        -(logs * (hot * 0.9 + 0.1 / 130)).sum(1),
+    ][spelling]
+    right = x.astype(np.float64) - np.log(np.exp(x.astype(np.float64)).sum(1, keepdims=True))
+    expected = -0.9 * right[np.arange(40), labels] - 0.1 * right.mean(1)
+    # Logits are looked up in the rows that the kernel reads.
+    check([loss], [expected], moves=x.nbytes + 8 * 40 + 4 * 40)
+
+
+def picked(x: svod.Tensor, labels: Any) -> list[svod.Tensor]:
+    """The element of each row that its label names, as PyTorch and NumPy write it, and as a gather."""
+    n = x.shape[0]
+    at = svod.Tensor(labels)
+    return [
+        x[svod.arange(n), at],
+        x[np.arange(n), at],
+        x[list(range(n)), at],
+        x[svod.arange(n, dtype="int32"), at],
+        x.gather(1, at.reshape(n, 1)).reshape(n),
+    ]
+
+
+@pytest.mark.parametrize("spelling", range(5))
+def test_a_loss_that_indexes_rows_reads_its_logits_once(spelling: int) -> None:
+    n, classes = 40, 700
+    x, labels = draw(n, classes), np.random.default_rng(1).integers(-classes, classes, n)
+    losses = log_sum_exp(x, 1)[:, 0] - x[np.arange(n), labels]
+    t = svod.Tensor(x)
+    read = x.nbytes + 8 * n
+    check([t.logsumexp(1) - picked(t, labels)[spelling]], [losses], moves=read + 4 * n, tolerance=1e-4)
+    t = svod.Tensor(x)
+    plan = svod.prepare((t.logsumexp(1) - picked(t, labels)[spelling]).mean())
+    names = [k.name for k in plan.kernels]
+    assert names == [k.name for k in svod.prepare((t.logsumexp(1) - picked(t, labels)[-1]).mean()).kernels]
+    plan.execute()
+    np.testing.assert_allclose(plan.outputs[0].item(), losses.mean(), rtol=1e-5)
