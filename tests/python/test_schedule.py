@@ -181,6 +181,8 @@ PRODUCT = [
     ("UPCAST s0.a0.0", "line 1 of the schedule, `UPCAST s0.a0.0`: expected `UPCAST l n`"),
     ("split s0.a0.0 by 7 exact", "7 does not provably divide the extent 40"),
     ("PREFETCH s0.a2.0 p9 2", "the stage does not read `p9`"),
+    ("parts s0.a2.0 by 0", "step 1 of the schedule, `parts s0.a2.0 by 0`: a split needs a factor of at least 1, not 0"),
+    (f"split s0.a2.0 by {1 << 32} rest\nsplit s0.a2.0 by {1 << 32} exact", f"at most {1 << 48} points"),
 ]
 
 
@@ -307,7 +309,7 @@ def test_what_only_the_loops_show_names_the_step_it_is_due_to(of: str, text: str
 # Illegal lines of each name, for a product of 48 rows, a depth of 40 and 64 columns; which of the steps that it stands
 # for, where these are several; and why not.
 SPELLED = [
-    ("UPCAST s0.a0.0 0", "split s0.a0.0 by 0 rest", "a split by 0"),
+    ("UPCAST s0.a0.0 0", "split s0.a0.0 by 0 rest", "a split needs a factor of at least 1, not 0"),
     ("UPCAST s0.a2.0 4096", "bind s0.a2.1 unroll", "laid out more than 1024 times"),
     ("UNROLL s0.a1.7 4", "split s0.a1.7 by 4 rest", "stage `s0` has no loop `s0.a1.7`"),
     ("VECTORIZE s0.a2.0 8", "bind s0.a2.1 vector", "lanes of a fold need accumulators of their own"),
@@ -316,9 +318,9 @@ SPELLED = [
     ("GROUP s0.a2.0 4096", "bind s0.a2.1 lane", "a group of 4096 lanes"),
     ("THREAD s0.a2.0 8", "bind s0.a2.0 task", "stage `s0` folds axis `a2`"),
     ("SWAP s0.a0.0 out.a1.0", "", "`out.a1.0` is of another stage"),
-    ("PADTO s0.a0.0 0", "", "a split by 0"),
+    ("PADTO s0.a0.0 0", "", "a split needs a factor of at least 1, not 0"),
     ("TC s0 4 8", "", "rows and columns must be split by 4 and 8"),
-    ("TILE s0.a0.0 s0.a1.0 4 0", "split s0.a1.0 by 0 rest", "a split by 0"),
+    ("TILE s0.a0.0 s0.a1.0 4 0", "split s0.a1.0 by 0 rest", "a split needs a factor of at least 1, not 0"),
     ("TILE s0.a0.0 s0.b.0 4 8", "split s0.b.0 by 8 rest", "stage `s0` has no loop `s0.b.0`"),
     ("STAGE s0 p7 rows task", "", "the stage does not read `p7`"),
     ("STREAM s0", "", "only outputs"),

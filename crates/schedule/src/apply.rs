@@ -8,6 +8,7 @@
 //! first; lanes of a group are a known number, and each folds into an accumulator of its own; a stage is
 //! placed in a loop of a later stage, or nowhere.
 
+mod check;
 mod copies;
 mod fetch;
 mod into;
@@ -19,7 +20,6 @@ pub(crate) use into::copied_by;
 pub(crate) use parts::cut as cut_in_parts;
 
 use crate::contraction::{self, Contraction};
-use crate::lower::reads;
 use crate::opt::{Layout, LoopRef, Opt, Schedule, Tail, To, Written};
 use crate::recentre::recentre_parts;
 use svod_ir::expr::{ExprId, Mem, ParamId};
@@ -204,6 +204,15 @@ const STRICT: &str = "a strict schedule keeps the order of additions, and their 
 
 type Step<T = ()> = Result<T, String>;
 
+/// What a loop may be split by: points of a round.
+fn factor(by: u64) -> Step<u64> {
+    match by {
+        0 => Err("a split needs a factor of at least 1, not 0".into()),
+        1..=LARGEST_STEP => Ok(by),
+        _ => Err(format!("a round of a split loop has at most {LARGEST_STEP} points")),
+    }
+}
+
 impl StageState {
     fn new(stage: &Stage) -> Self {
         let mut own = contraction::axes_of_stage(stage);
@@ -282,12 +291,7 @@ impl Scheduled {
 
     fn split(&mut self, at: &LoopRef, by: u64, tail: Tail) -> Step {
         let (stage, at) = self.find(at)?;
-        if by == 0 {
-            return Err("a split by 0".into());
-        }
-        if by > LARGEST_STEP {
-            return Err("the split's factor is too large".into());
-        }
+        let by = factor(by)?;
         if contraction::scans(&self.kernel, stage, self.stages[stage].loops[at].axis) {
             return Err("a scan visits its axis in order; it cannot be split".into());
         }
@@ -296,8 +300,9 @@ impl Scheduled {
         if old.runs != Runs::Serial {
             return Err("only a serial loop can be split; bind after splitting".into());
         }
+        let step = factor(old.step.saturating_mul(by))?;
         if tail == Tail::Exact {
-            let whole = (old.step * by) as i64;
+            let whole = step as i64;
             // Inside a loop whose rounds are always full, the points of a round; else all points.
             let around = loops[..at].iter().rev().find(|l| l.axis == old.axis).filter(|l| l.tail != Tail::Rest);
             let points = match around {
@@ -308,18 +313,16 @@ impl Scheduled {
                 return Err(format!("{whole} does not provably divide the extent {points}"));
             }
         }
-        let full = old.step * by;
         let full_rounds = matches!(tail, Tail::Mask | Tail::PadScratch);
         if full_rounds && matches!(self.kernel.stages[stage].body, Body::Sort { .. }) {
             return Err("a sort moves what is there; its rounds cannot run over the end".into());
         }
-        let short = |l: &&LoopState| l.axis == old.axis && !l.step.is_multiple_of(full);
+        let short = |l: &&LoopState| l.axis == old.axis && !l.step.is_multiple_of(step);
         if let (true, Some(outer)) = (full_rounds, loops[..at].iter().rev().find(short)) {
             let round = outer.step;
-            return Err(format!("full rounds of {full} points would run over the end of the outer loop's {round}"));
+            return Err(format!("full rounds of {step} points would run over the end of the outer loop's {round}"));
         }
         let part = 1 + loops.iter().filter(|l| l.axis == old.axis).map(|l| l.part).max().unwrap_or(0);
-        let step = old.step.checked_mul(by).filter(|s| *s <= LARGEST_STEP).ok_or("the split's factor is too large")?;
         loops[at] = LoopState { step, tail, ..old.clone() };
         loops.insert(at + 1, LoopState { part, ..old });
         Ok(())
@@ -531,104 +534,9 @@ impl Scheduled {
         }
     }
 
-    /// What no later step has mended: the step's number and the reason.
-    fn check(&self) -> Result<(), (usize, String)> {
-        for (stage, state) in self.stages.iter().enumerate() {
-            let lane = |l: &LoopState| matches!(l.runs, Runs::Vector | Runs::Lane);
-            let alone = |l: &&LoopState| lane(l) && self.folds(stage, l.axis) && !l.rfactor;
-            if let Some(l) = state.loops.iter().find(alone) {
-                return Err((l.bound, "lanes of a fold need accumulators of their own: rfactor the loop".into()));
-            }
-            let lanes = |i: usize| self.rounds(stage, i).as_const().unwrap_or(0);
-            let combined = |i: &usize| state.loops[*i].rfactor && state.loops[*i].runs == Runs::Vector;
-            let uneven = |i: &usize| lanes(*i) < 1 || !(lanes(*i) as u64).is_power_of_two();
-            if let Some(i) = (0..state.loops.len()).filter(combined).find(uneven) {
-                let why = format!("{} lanes cannot be combined as a tree of halves; take a power of two", lanes(i));
-                return Err((state.loops[i].bound, why));
-            }
-            self.check_inside(stage).map_err(|why| (state.placed, why))?;
-            self.check_readers(stage).map_err(|why| (state.placed, why))?;
-            if let Some(micro) = &state.micro {
-                self.check_micro(stage, micro.rows, micro.cols).map_err(|why| (micro.step, why))?;
-            }
-            if let Some(into) = &state.into {
-                self.check_into(stage, into.output).map_err(|why| (into.step, why))?;
-            }
-            for (i, fetch) in state.prefetches.iter().enumerate() {
-                self.check_prefetch(stage, i).map_err(|why| (fetch.step, why))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Whether a stage writes to memory.
     pub(crate) fn writes(&self, stage: usize) -> bool {
         self.kernel.stages[stage].outs.iter().any(|o| matches!(o, Out::Param { .. }))
-    }
-
-    /// An output is computed inside the loops of another if they visit each of its points once.
-    fn check_inside(&self, stage: usize) -> Step {
-        let own = &self.kernel.stages[stage];
-        let Some((consumer, axis, part)) = self.stages[stage].at.filter(|_| self.writes(stage)) else {
-            let shared = self.writes(stage) && own.outs.contains(&Out::Temp) && self.is_read_by_tasks(stage);
-            return if shared { Err(format!("tasks would all compute the output `{}`", own.name)) } else { Ok(()) };
-        };
-        if matches!(own.body, Body::Scatter { .. } | Body::Sort { .. }) || own.dims() != own.over {
-            return Err("scans, scatters and sorts are computed by themselves".into());
-        }
-        if self.stages[consumer].at.is_some() || !self.writes(consumer) {
-            return Err("an output is computed inside the loops of another output".into());
-        }
-        let loops = &self.stages[consumer].loops;
-        let around = loops.iter().position(|l| (l.axis, l.part) == (axis, part)).map_or(&loops[..], |l| &loops[..=l]);
-        if around.iter().all(|l| own.over.contains(&l.axis)) {
-            return Ok(());
-        }
-        Err("the loops around an output are over its own axes".into())
-    }
-
-    /// Whether a stage that is computed outside of loops is computed by each of several tasks.
-    fn is_read_by_tasks(&self, stage: usize) -> bool {
-        let mut readers = vec![stage];
-        for &s in &self.order {
-            if !readers.contains(&s) && readers.iter().any(|r| reads(&self.kernel, s, *r)) {
-                readers.push(s);
-                // What is computed in its loops is part of the same tasks.
-                readers.extend(self.stages[s].at.map(|(consumer, ..)| consumer));
-            }
-        }
-        readers.into_iter().any(|s| self.stages[s].loops.iter().any(|l| l.runs == Runs::Task))
-    }
-
-    /// What is computed inside a loop is read inside it, by its stage or by what is computed in there.
-    fn check_readers(&self, stage: usize) -> Step {
-        let Some((consumer, axis, part)) = self.stages[stage].at else { return Ok(()) };
-        let position = |(axis, part): (AxisId, u32)| {
-            self.stages[consumer].loops.iter().position(|l| (l.axis, l.part) == (axis, part))
-        };
-        let here = position((axis, part));
-        let inside = |reader: usize| {
-            let outwards = |at: &usize| self.stages[*at].at.map(|(of, ..)| of);
-            let around = std::iter::successors(Some(reader), outwards).take_while(|at| *at != consumer);
-            // The stage among those around the reader that is computed in the consumer's own loops.
-            let last = around.last().and_then(|at| self.stages[at].at);
-            reader == consumer || last.is_some_and(|(of, axis, part)| of == consumer && position((axis, part)) >= here)
-        };
-        match (0..self.kernel.stages.len()).find(|reader| !inside(*reader) && reads(&self.kernel, *reader, stage)) {
-            Some(reader) => Err(format!("stage `{}` reads it outside of the loop", self.kernel.stages[reader].name)),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses what changes a stage's axes once something else was done to the stage, or in its loops.
-    fn check_untouched(&self, stage: usize, what: &str) -> Step {
-        let state = &self.stages[stage];
-        let loops = state.loops == StageState::new(&self.kernel.stages[stage]).loops;
-        let around = self.stages.iter().any(|s| s.at.is_some_and(|(consumer, ..)| consumer == stage));
-        if loops && !around && state.operands.iter().all(Option::is_none) && state.prefetches.is_empty() {
-            return Ok(());
-        }
-        Err(format!("{what} before anything else is done to the stage"))
     }
 
     fn contraction(&self, stage: usize) -> Step<Contraction> {

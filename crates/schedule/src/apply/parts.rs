@@ -10,7 +10,7 @@
 //! task folds the earlier parts again, of which there are few.
 
 use super::mend::{Local, local};
-use super::{LARGEST_STEP, STRICT, Scheduled, StageState, Step};
+use super::{STRICT, Scheduled, StageState, Step, factor};
 use crate::contraction;
 use crate::lower::{reads, totalled_in};
 use crate::opt::{Layout, LoopRef};
@@ -65,7 +65,7 @@ fn cut_along(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64, block: Op
     if carries.iter().any(|c| !c.is_plain()) {
         return Err("only sum, prod, max, min, any and all can be folded in parts".into());
     }
-    let by = i64::try_from(by).ok().filter(|by| (1..=LARGEST_STEP as i64).contains(by)).ok_or("no such part")?;
+    let by = factor(by)? as i64;
 
     let Axis { var, extent } = kernel.axes[axis.index()].clone();
     let block = match block {
