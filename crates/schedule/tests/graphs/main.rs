@@ -1,9 +1,13 @@
 //! Graphs cut into kernels and lowered give what the graph interpreter gives.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../ir/tests/support/mod.rs"]
+mod layers;
+mod linear_work;
+mod random_graphs;
+#[path = "../../../ir/tests/support/mod.rs"]
 mod support;
 
+use layers::{conv_layer, float, keep, layer_norm, matmul, op, random, softmax};
 use support::{Memory, leaf, shape};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -11,84 +15,13 @@ use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::{Graph, UOp};
 use svod_ir::kernel::{Body, Monoid, Stage};
-use svod_ir::size::{BoundVariable, Size};
+use svod_ir::size::BoundVariable;
 use svod_ir::target::Target;
 use svod_schedule::{
     Caches, Item, PreSchedule, Purpose, Schedule, Slot, create_pre_schedule, heuristic, lower, strict_heuristic,
 };
 
-fn random(extents: &[i64], seed: u64) -> UOp {
-    let n = extents.iter().product::<i64>();
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let next = (0..n).map(|_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % 4001) as f64 / 1000.0 - 2.0
-    });
-    leaf(HostBuffer::from_f64(DType::F32, next), extents)
-}
-
-fn op(op: Alu, args: &[&UOp]) -> UOp {
-    let to = args
-        .iter()
-        .map(|a| a.shape_arc().clone())
-        .max_by_key(|s| (s.len(), s.iter().map(|e| e.as_const().unwrap()).product::<i64>()))
-        .unwrap();
-    let args: Vec<UOp> = args.iter().map(|a| a.expand(to.clone()).unwrap()).collect();
-    UOp::alu(op, &args).unwrap()
-}
-
-fn float(v: f64) -> UOp {
-    UOp::constant(Const::f64(DType::F32, v)).unwrap()
-}
-
-/// A reduction that keeps its axis, with extent 1.
-fn keep(x: &UOp, by: Monoid, axis: usize) -> UOp {
-    let mut kept: Vec<i64> = x.shape().iter().map(|e| e.as_const().unwrap()).collect();
-    kept[axis] = 1;
-    x.reduce(by, &[axis]).unwrap().reshape(shape(&kept)).unwrap()
-}
-
-fn softmax(x: &UOp) -> UOp {
-    let last = x.rank() - 1;
-    let e = op(Alu::Exp, &[&op(Alu::Sub, &[x, &keep(x, Monoid::Max, last)])]);
-    op(Alu::Div, &[&e, &keep(&e, Monoid::Sum, last)])
-}
-
-fn layer_norm(x: &UOp, gain: &UOp, bias: &UOp) -> UOp {
-    let last = x.rank() - 1;
-    let n = float(x.shape()[last].as_const().unwrap() as f64);
-    let mean = op(Alu::Div, &[&keep(x, Monoid::Sum, last), &n]);
-    let centred = op(Alu::Sub, &[x, &mean]);
-    let var = op(Alu::Div, &[&keep(&op(Alu::Mul, &[&centred, &centred]), Monoid::Sum, last), &n]);
-    let scale = op(Alu::Recip, &[&op(Alu::Sqrt, &[&op(Alu::Add, &[&var, &float(1e-5)])])]);
-    op(Alu::Add, &[&op(Alu::Mul, &[&op(Alu::Mul, &[&centred, &scale]), gain]), bias])
-}
-
-fn dims(x: &UOp) -> Vec<i64> {
-    x.shape().iter().map(|e| e.as_const().unwrap()).collect()
-}
-
-/// `[.., m, k] @ [.., k, n]` with equal batch dimensions.
-fn matmul(a: &UOp, b: &UOp) -> UOp {
-    let (da, db) = (dims(a), dims(b));
-    let r = da.len();
-    let (m, k, n) = (da[r - 2], da[r - 1], db[db.len() - 1]);
-    let mut one = da[..r - 2].to_vec();
-    let full: Vec<i64> = one.iter().copied().chain([m, n, k]).collect();
-    one.extend([m, 1, k]);
-    let wide_a = a.reshape(shape(&one)).unwrap().expand(shape(&full)).unwrap();
-    let rb = db.len();
-    let mut order: Vec<usize> = (0..rb).collect();
-    order.swap(rb - 1, rb - 2);
-    let mut bt: Vec<i64> = db[..rb - 2].to_vec();
-    bt.extend([1, n, k]);
-    let wide_b = b.permute(&order).unwrap().reshape(shape(&bt)).unwrap().expand(shape(&full)).unwrap();
-    UOp::alu(Alu::Mul, &[wide_a, wide_b]).unwrap().reduce(Monoid::Sum, &[r]).unwrap()
-}
-
-/// Schedules, lowers and interprets; gives the number of invocations.
+/// Schedules, lowers and interprets; gives the schedule.
 fn check(roots: &[UOp]) -> PreSchedule {
     let graph = Graph::new(roots);
     let key = GraphKey::new(&graph).unwrap();
@@ -212,41 +145,6 @@ fn contractions_with_epilogue() {
     assert_eq!(check(&[g]).invocations.len(), 1);
     check(&[matmul(&random(&[33, 17], 1), &random(&[17, 50], 2))]);
     check(&[matmul(&random(&[1, 64], 1), &random(&[64, 20], 2)), matmul(&random(&[20, 64], 1), &random(&[64, 1], 2))]);
-}
-
-/// A convolution as tensors build it: `[n, c, ..]` with weights `[out, c / groups, ..]`.
-fn conv(x: &UOp, w: &UOp, groups: i64, stride: usize, pad: i64, dilation: usize) -> UOp {
-    let (dx, dw) = (dims(x), dims(w));
-    let spatial = dx.len() - 2;
-    let by: Vec<(Size, Size)> =
-        (0..dx.len()).map(|d| if d < 2 { 0 } else { pad }).map(|p| (p.into(), p.into())).collect();
-    let mut windows = x.pad(by, Const::f64(DType::F32, 0.0)).unwrap();
-    for d in 0..spatial {
-        windows = windows.window(2 + d, dw[2 + d], stride, dilation).unwrap();
-    }
-    let positions = dims(&windows)[2..2 + spatial].to_vec();
-    let taps = &dw[2..];
-    let (batch, outs, ins) = (dx[0], dw[0] / groups, dx[1] / groups);
-    let split = [&[batch, groups, ins], &positions[..], taps].concat();
-    let order: Vec<usize> =
-        [0, 1].into_iter().chain(3..3 + spatial).chain([2]).chain(3 + spatial..3 + 2 * spatial).collect();
-    let one = [&[batch, groups, 1], &positions[..], &[ins], taps].concat();
-    let full = [&[batch, groups, outs], &positions[..], &[ins], taps].concat();
-    let x = windows.reshape(shape(&split)).unwrap().permute(&order).unwrap();
-    let x = x.reshape(shape(&one)).unwrap().expand(shape(&full)).unwrap();
-    let w = w.reshape(shape(&[&[1, groups, outs], &vec![1; spatial][..], &[ins], taps].concat())).unwrap();
-    let product = UOp::alu(Alu::Mul, &[x, w.expand(shape(&full)).unwrap()]).unwrap();
-    let axes: Vec<usize> = (3 + spatial..4 + 2 * spatial).collect();
-    let sum = product.reduce(Monoid::Sum, &axes).unwrap();
-    sum.reshape(shape(&[&[batch, groups * outs], &positions[..]].concat())).unwrap()
-}
-
-/// `relu(conv + bias)`.
-fn conv_layer(x: &UOp, w: &UOp, groups: i64, stride: usize, pad: i64, dilation: usize) -> UOp {
-    let y = conv(x, w, groups, stride, pad, dilation);
-    let channels = dims(w)[0];
-    let bias = random(&[channels], 9).reshape(shape(&[&[channels], &vec![1; y.rank() - 2][..]].concat())).unwrap();
-    op(Alu::Max, &[&op(Alu::Add, &[&y, &bias]), &float(0.0)])
 }
 
 /// Compares the kernels of a graph with a golden file.
@@ -482,200 +380,6 @@ fn kernels_that_differ_only_in_numbers_are_one() {
         |seed: u64, by: f64| op(Alu::Div, &[&op(Alu::Mul, &[&random(&[300, 7], seed), &float(0.3)]), &float(by)]);
     let (_, _, schedule) = kernels(&[same(4, 3.0), same(5, 7.0)]);
     assert!(schedule.numbers.iter().all(|numbers| numbers.len() == 1), "{:?}", schedule.numbers);
-}
-
-/// A generator of graphs: xorshift64 numbers choose operations on earlier values.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn pick<'v>(&mut self, values: &'v [UOp]) -> &'v UOp {
-        // Later values more often, so that graphs grow deep.
-        let n = values.len();
-        &values[n - 1 - self.roll(n).min(self.roll(n))]
-    }
-
-    fn extents(&mut self, elements: i64) -> Vec<i64> {
-        let mut left = elements;
-        let mut extents = Vec::new();
-        for factor in [2, 3, 2, 5, 7, 11] {
-            if left % factor == 0 && self.roll(2) == 0 {
-                extents.push(factor);
-                left /= factor;
-            }
-        }
-        extents.push(left);
-        let n = extents.len();
-        extents.swap(0, self.roll(n));
-        extents
-    }
-
-    /// One more value.
-    fn grow(&mut self, values: &[UOp]) -> Option<UOp> {
-        let x = self.pick(values).clone();
-        let d = dims(&x);
-        let count: i64 = d.iter().product();
-        let axis = if d.is_empty() { 0 } else { self.roll(d.len()) };
-        Some(match self.roll(16) {
-            0 => op(Alu::Neg, &[&x]),
-            1 => op(Alu::Exp, &[&op(Alu::Min, &[&x, &float(2.0)])]),
-            2 | 3 => {
-                let y = self.pick(values).clone();
-                let both = [Alu::Add, Alu::Sub, Alu::Mul, Alu::Max][self.roll(4)];
-                let same = dims(&y) == d;
-                let y = if same { y } else { y.reduce(Monoid::Max, &(0..y.rank()).collect::<Vec<_>>()).ok()? };
-                op(both, &[&x, &y])
-            }
-            4 if !d.is_empty() => {
-                let mut order: Vec<usize> = (0..d.len()).collect();
-                order.swap(axis, 0);
-                x.permute(&order).unwrap()
-            }
-            5 | 6 => {
-                let extents = self.extents(count);
-                x.reshape(shape(&extents)).unwrap()
-            }
-            7 if !d.is_empty() => x.flip(&[axis]).unwrap(),
-            8 if !d.is_empty() && count < 400 => {
-                let mut by = vec![(0i64.into(), 0i64.into()); d.len()];
-                by[axis] = ((self.roll(3) as i64).into(), (self.roll(2) as i64).into());
-                x.pad(by, Const::f64(DType::F32, 0.5)).unwrap()
-            }
-            9 if !d.is_empty() && d[axis] > 1 => {
-                let mut to: Vec<_> = d.iter().map(|n| (0i64.into(), (*n).into())).collect();
-                to[axis] = ((self.roll(2) as i64).into(), d[axis].into());
-                x.shrink(to).unwrap()
-            }
-            10 if !d.is_empty() => {
-                let by = [Monoid::Sum, Monoid::Max][self.roll(2)];
-                op([Alu::Sub, Alu::Add][self.roll(2)], &[&x, &keep(&x, by, axis)])
-            }
-            11 if !d.is_empty() => x.reduce([Monoid::Sum, Monoid::Min][self.roll(2)], &[axis]).unwrap(),
-            12 if d.len() >= 2 && count < 600 => {
-                let n = [3, 8, 17][self.roll(3)];
-                let mut w = d[..d.len() - 2].to_vec();
-                w.extend([d[d.len() - 1], n]);
-                let w = random(&[d[d.len() - 1], n], self.roll(1000) as u64).expand(shape(&w)).unwrap();
-                op(Alu::Mul, &[&matmul(&x, &w), &float(0.2)])
-            }
-            13 if !d.is_empty() && count < 400 => softmax(&x),
-            14 if !d.is_empty() && count < 400 && d[axis] > 2 => {
-                x.window(axis, 2i64, 1 + self.roll(2), 1 + self.roll(2)).unwrap()
-            }
-            _ => op(Alu::Tanh, &[&x]),
-        })
-    }
-}
-
-#[test]
-fn random_graphs() {
-    let seeds = std::env::var("SVOD_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(150u64);
-    for seed in 1..=seeds {
-        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let first = dice.extents([24, 60, 66, 35][dice.0 as usize % 4]);
-        let mut values = vec![random(&first, seed)];
-        for _ in 0..4 + dice.roll(12) {
-            values.extend(dice.grow(&values));
-        }
-        let last = values.len() - 1;
-        let several = if dice.roll(3) == 0 { 1 + dice.roll(4) } else { 0 };
-        let mut roots = vec![values[last].clone()];
-        roots.extend((0..several).map(|_| values[1 + dice.roll(last)].clone()));
-        if roots.iter().all(|r| r.sources().is_empty()) {
-            continue;
-        }
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&roots)));
-        assert!(result.is_ok(), "seed {seed}:\n{}", Graph::new(&roots));
-    }
-}
-
-fn ints(extents: &[i64], below: i64, seed: u64) -> UOp {
-    let n = extents.iter().product::<i64>() as u64;
-    let value = |i: u64| (i.wrapping_mul(seed.wrapping_mul(2) + 0x9E37_79B9_7F4A_7C15) >> 40) as i64 % below;
-    leaf(HostBuffer::from_f64(DType::I64, (0..n).map(|i| value(i) as f64)), extents)
-}
-
-#[test]
-fn scans_along_every_axis() {
-    for extents in [&[5i64, 7][..], &[1, 40], &[40, 1], &[3, 19, 37], &[70, 9], &[2, 3, 4, 5], &[300, 33]] {
-        let x = random(extents, 7);
-        for axis in 0..extents.len() {
-            for by in [Monoid::Sum, Monoid::Prod, Monoid::Max] {
-                for inclusive in [true, false] {
-                    let schedule = check(&[x.scan(by, axis, inclusive).unwrap()]);
-                    assert_eq!(schedule.kernels.len(), 1);
-                }
-            }
-        }
-    }
-    // The element may be any expression, over any layout.
-    let x = random(&[33, 40], 3);
-    check(&[op(Alu::Mul, &[&x, &x]).permute(&[1, 0]).unwrap().scan(Monoid::Sum, 1, true).unwrap()]);
-}
-
-#[test]
-fn scatters_combine_in_order() {
-    for (base, index, axis) in [
-        (&[9i64][..], &[30i64][..], 0usize),
-        (&[1], &[5], 0),
-        (&[6, 40], &[21, 40], 0),
-        (&[6, 40], &[21, 33], 0),
-        (&[5, 11], &[5, 30], 1),
-        (&[5, 11], &[3, 30], 1),
-        (&[2, 6, 9], &[2, 17, 9], 1),
-    ] {
-        let (x, at, v) = (random(base, 1), ints(index, base[axis] + 1, 5), random(index, 2));
-        for by in [Some(Monoid::Sum), Some(Monoid::Prod), Some(Monoid::Max), Some(Monoid::Min), None] {
-            check(&[x.scatter(axis, &at, &v, by).unwrap()]);
-        }
-    }
-    // Rows of a table, each added at one index.
-    let rows = ints(&[50], 12, 3).reshape(shape(&[50, 1])).unwrap().expand(shape(&[50, 24])).unwrap();
-    let zero = UOp::full(Const::zero(DType::F32), &shape(&[12, 24])).unwrap();
-    let schedule = check(&[zero.scatter(0, &rows, &random(&[50, 24], 8), Some(Monoid::Sum)).unwrap()]);
-    assert_eq!(schedule.kernels.len(), 1);
-}
-
-#[test]
-fn sorts_are_stable_and_total() {
-    for (extents, axis) in
-        [(&[1i64][..], 0usize), (&[40], 0), (&[3, 17], 1), (&[17, 3], 0), (&[2, 9, 4], 1), (&[120], 0)]
-    {
-        let x = random(extents, 4);
-        // Few values, many of them equal; NaN, infinities and both zeros among them.
-        let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0];
-        let few = ints(extents, 7, 9);
-        let n = extents.iter().product::<i64>() as usize;
-        let at = support::value(&few, &[]).data.to_f64();
-        let odd = leaf(HostBuffer::from_f64(DType::F32, (0..n).map(|i| special[at[i] as usize])), extents);
-        for value in [x, odd, few] {
-            let all = extents[axis];
-            for descending in [false, true] {
-                for count in [all, (all + 1) / 2, 1] {
-                    check(&[value.sort(axis, descending, count).unwrap()]);
-                    check(&[value.argsort(axis, descending, count).unwrap()]);
-                }
-            }
-        }
-    }
-    for dtype in [DType::Bool, DType::I8, DType::U16, DType::I64, DType::F16, DType::BF16, DType::F64] {
-        let x =
-            op(Alu::Mul, &[&random(&[60], 5), &float(if dtype.is_float() { 1.0 } else { 30.0 })]).cast(dtype).unwrap();
-        check(&[x.sort(0, false, 60).unwrap(), x.argsort(0, true, 60).unwrap()]);
-    }
-    // So many that a threshold rules most of them out.
-    let x = random(&[2, 3000], 6);
-    for (count, descending) in [(3, true), (1, false), (11, true)] {
-        check(&[x.argsort(1, descending, count).unwrap(), x.sort(1, descending, count).unwrap()]);
-    }
-    let equal = UOp::full(Const::f64(DType::F32, 1.5), &shape(&[3001])).unwrap().contiguous().unwrap();
-    check(&[equal.argsort(0, true, 5).unwrap()]);
 }
 
 /// Running values of the folds of a variance's kernel, on a machine with a last cache of so many bytes.
