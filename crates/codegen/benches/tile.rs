@@ -8,22 +8,19 @@ use std::time::Instant;
 use svod_codegen::load::Code;
 use svod_codegen::{host, machine, tile};
 use svod_dtype::DType;
-use svod_ir::linear::TileSpec;
+use svod_ir::linear::{LINE, TileSpec};
 use svod_ir::target::Target;
 
 type Tile = unsafe extern "C" fn(*mut f32, *const f32, *const f32, i64, i64, i64, i64, i64);
 
-/// Elements of a cache line.
-const LINE: usize = 16;
-
 /// So many numbers and a cache line more.
 fn aligned(of: f32, count: usize) -> Vec<f32> {
-    vec![of; count + LINE]
+    vec![of; count + LINE as usize / size_of::<f32>()]
 }
 
 /// Those from the first cache line on.
 fn line_of(numbers: &[f32]) -> &[f32] {
-    &numbers[numbers.as_ptr().align_offset(4 * LINE)..]
+    &numbers[numbers.as_ptr().align_offset(LINE as usize)..]
 }
 
 /// The best rate of some rounds, in GFLOP/s.

@@ -53,6 +53,9 @@ pub fn named(name: &str) -> Result<Target, TargetError> {
 /// cores is told all of what it shares with others.
 const SHARE: usize = 1 << 24;
 
+/// What `x86-64-v4` has of AVX-512.
+const AVX512: [&str; 4] = ["avx512f", "avx512vl", "avx512bw", "avx512dq"];
+
 /// This machine, as LLVM and the operating system describe it. AMX counts where the system lets the process use it,
 /// unless `SVOD_AMX` is `0`.
 pub fn native() -> Target {
@@ -60,7 +63,7 @@ pub fn native() -> Target {
     let has = |f: &str| has_feature(&features, f);
     let level = if cfg!(target_arch = "aarch64") {
         "aarch64"
-    } else if ["avx512f", "avx512vl", "avx512bw", "avx512dq"].iter().all(|f| has(f)) {
+    } else if AVX512.iter().all(|f| has(f)) {
         "x86-64-v4"
     } else if has("avx2") && has("fma") {
         "x86-64-v3"
@@ -82,11 +85,11 @@ pub fn native() -> Target {
 /// Whether this machine has dot products of pairs of bf16 in vectors of all lengths that it has.
 pub fn has_bf16_dot() -> bool {
     let features = TargetMachine::get_host_cpu_features().to_string();
-    let needed: &[&str] = match cfg!(target_arch = "aarch64") {
-        true => &["bf16"],
-        false => &["avx512bf16", "avx512f", "avx512vl", "avx512bw", "avx512dq"],
-    };
-    needed.iter().all(|name| has_feature(&features, name))
+    let has = |name: &str| has_feature(&features, name);
+    match cfg!(target_arch = "aarch64") {
+        true => has("bf16"),
+        false => has("avx512bf16") && AVX512.iter().all(|name| has(name)),
+    }
 }
 
 /// Whether this machine multiplies tiles of bf16 (AMX) and the system lets this process do so, which is asked

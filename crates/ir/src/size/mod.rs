@@ -27,7 +27,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use poly::Repr;
 
-pub use poly::{Atom, MAX_DEPTH, MAX_WEIGHT, Term};
+pub use poly::{Atom, MAX_DEPTH, MAX_WEIGHT, Term, gcd};
 pub use variable::{BoundVariable, CORE_ID, Variable};
 
 /// A canonical integer expression; see the [module](self).
@@ -250,7 +250,7 @@ impl Size {
     /// The greatest number that is known to divide every value: 0 for 0, 1 where nothing is known.
     pub fn divisor(&self) -> i64 {
         let Some(terms) = self.terms() else { return 1 };
-        let common = terms.iter().fold(0, |g, t| poly::gcd(g, t.coefficient().unsigned_abs()));
+        let common = terms.iter().fold(0, |g, t| gcd(g, t.coefficient().unsigned_abs()));
         i64::try_from(common).unwrap_or(1)
     }
 

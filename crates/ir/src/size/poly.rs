@@ -244,7 +244,8 @@ impl Size {
     }
 }
 
-pub(super) fn gcd(a: u64, b: u64) -> u64 {
+/// The greatest common divisor; with 0, the other number.
+pub fn gcd(a: u64, b: u64) -> u64 {
     let (mut a, mut b) = (a, b);
     while b != 0 {
         (a, b) = (b, a % b);

@@ -21,7 +21,7 @@ use svod_dtype::Const;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out, Stage};
-use svod_ir::size::{Size, Variable};
+use svod_ir::size::{Size, Variable, gcd};
 
 /// An axis that the operand alone has, and the tap that slides over it.
 #[derive(Clone, Debug)]
@@ -152,11 +152,8 @@ fn slide(kernel: &Kernel, sizes: &[Size], kept: AxisId, summed: &[AxisId]) -> Op
         [tap] => (Some(tap), steps.first()?),
         _ => return None,
     };
-    let common = steps.iter().fold(0, |g, (a, b)| gcd(g, gcd(*a, *b)));
-    let unit = match tap {
-        Some(_) => gcd(per_kept, per_tap),
-        None => common,
-    };
+    let common = |of: &[(i64, i64)]| of.iter().fold(0, |g, (a, b)| gcd(g, gcd(a.unsigned_abs(), b.unsigned_abs())));
+    let unit = common(if tap.is_some() { &steps[..1] } else { &steps }) as i64;
     if per_kept == 0 || steps.iter().any(|(a, b)| *a == 0 || a * per_tap != b * per_kept) {
         return None;
     }
@@ -168,14 +165,6 @@ fn slide(kernel: &Kernel, sizes: &[Size], kept: AxisId, summed: &[AxisId]) -> Op
     let low = last.min(0).div_euclid(stride);
     let reach = last.max(0).div_euclid(stride) - low;
     Some(Slide { kept, tap, stride, dilation, reach, step: per_kept, low, last })
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.abs(), b.abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 impl Slide {

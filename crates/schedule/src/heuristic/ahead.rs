@@ -6,20 +6,18 @@
 //! row, for which the earlier stage would wait.
 
 use super::Choice;
-use super::cost::{extent, steps_along};
+use super::cost::{extent, named_reads, steps_along};
 use crate::contraction::axes_of;
 use crate::estimate::code_of_stage;
 use crate::opt::{LoopRef, Opt, Read};
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body};
+use svod_ir::linear::LINE;
 
 /// Vector instructions of a body of which a processor does not see enough rounds.
 const LONG_BODY: u32 = 16;
 /// Bytes that are fetched ahead: as long as memory takes for a line, at the rate of a long body.
 const AHEAD: i64 = 2048;
-/// Bytes of a cache line.
-const LINE: i64 = 64;
-
 impl Choice<'_> {
     /// Fetches ahead what a stage reads along its vectors, if it is a map of a long body. The last two of the loops
     /// `order` are over vectors and over their lanes.
@@ -27,9 +25,7 @@ impl Choice<'_> {
         let k = self.kernel;
         let (Body::Map(_), Some(axis), [.., around, _]) = (&k.stages[stage].body, vector, order) else { return };
         let name = k.axes[axis.index()].var.name();
-        let of_axis = |o: &&Opt| matches!(o, Opt::Split { at, .. } if at.stage == around.stage && at.axis == name);
-        let splits: Vec<(u32, i64)> = self.opts.iter().filter(of_axis).filter_map(split).collect();
-        let by = |part: u32| splits.iter().find(|(of, _)| *of == part).map(|(_, by)| *by);
+        let by = |part: u32| self.factors(&LoopRef { part, ..around.clone() }).next();
         let (Some(step), true) = (by(around.part), around.axis == name) else { return };
         let cut = around.part.checked_sub(1).and_then(by);
         let rounds = cut.unwrap_or(extent(k, axis)) / step;
@@ -41,7 +37,7 @@ impl Choice<'_> {
             let round = step * k.params[param.index()].dtype.bytes() as i64;
             let again = (0..stage).any(|s| self.reads(s, param)) && self.is_a_row(load, axis) && cut.is_none();
             let ahead = if again { rounds - 1 } else { (AHEAD / round.max(1)).min(rounds / 2) };
-            if round <= LINE && ahead * round >= AHEAD / 2 {
+            if round <= i64::from(LINE) && ahead * round >= AHEAD / 2 {
                 let read = Read::Load { from: param.to_string(), nth: 0 };
                 self.opts.push(Opt::Prefetch { at: around.clone(), read, ahead: ahead as u32 });
             }
@@ -51,22 +47,16 @@ impl Choice<'_> {
     /// What a stage reads of memory that no second-level cache holds, contiguous along an axis, and in one way only.
     fn lines_of_memory(&self, stage: usize, axis: AxisId) -> Vec<(ParamId, ExprId)> {
         let k = self.kernel;
-        let loads = k.exprs.loads(&k.stages[stage].roots());
-        let of = |e: &ExprId| match k.exprs.get(*e) {
-            Expr::Load { from: Mem::Param(param), .. } => Some(*param),
-            _ => None,
-        };
-        let all: Vec<ParamId> = loads.iter().filter_map(of).collect();
-        let lines = |e: &ExprId| {
-            let Expr::Load { from: Mem::Param(param), index, valid: None, .. } = k.exprs.get(*e) else { return None };
-            let known = index.iter().all(|i| matches!(k.exprs.get(*i), Expr::Index(_)));
+        let lines = |(param, load): &(ParamId, ExprId)| {
+            let Expr::Load { index, .. } = k.exprs.get(*load) else { return false };
             let along = index.last().is_some_and(|last| steps_along(k, *last, axis));
-            let alone = all.iter().filter(|p| *p == param).count() == 1;
-            let points = axes_of(k, *e).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+            let points = axes_of(k, *load).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
             let bytes = points.saturating_mul(k.params[param.index()].dtype.bytes() as i64);
-            (known && along && alone && bytes > self.target.l2 as i64).then_some((*param, *e))
+            along && bytes > self.target.l2 as i64
         };
-        loads.iter().filter_map(lines).collect()
+        let mut reads = named_reads(k, &k.stages[stage].roots());
+        reads.retain(lines);
+        reads
     }
 
     /// Whether a stage reads a parameter.
@@ -82,13 +72,5 @@ impl Choice<'_> {
         let Expr::Load { from: Mem::Param(param), .. } = k.exprs.get(load) else { return false };
         let row = k.params[param.index()].shape.last().and_then(|n| n.as_const());
         row == Some(extent(k, axis)) && k.axes[axis.index()].extent.as_const() == row
-    }
-}
-
-/// The part of a loop that is cut, and the points of a round.
-fn split(opt: &Opt) -> Option<(u32, i64)> {
-    match opt {
-        Opt::Split { at, by, .. } => Some((at.part, *by as i64)),
-        _ => None,
     }
 }

@@ -122,7 +122,7 @@ impl Choice<'_> {
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
         let symbolic = k.axes[c.m.index()].extent.as_const().is_none();
-        let passes = self.passes_through(c, self.target.l2);
+        let passes = self.passes_through(c);
         let costs = Costs::of(self.target, passes, constant);
         // A block of panels of a task's own is a part of the second-level cache.
         let own = self.target.l2 as i64 * 3 / 8 / (block_k * element);
@@ -235,13 +235,13 @@ impl Choice<'_> {
         }
     }
 
-    /// Whether operands, a copy and the result pass through a cache of so many bytes: none of the copy is sure to be
+    /// Whether operands, a copy and the result pass through the second-level cache: none of the copy is sure to be
     /// there when it is read.
-    fn passes_through(&self, c: &Contraction, cache: usize) -> bool {
+    fn passes_through(&self, c: &Contraction) -> bool {
         let extent = |a: AxisId| extent(self.kernel, a);
         let matrix = |a: AxisId, b: AxisId| extent(a).saturating_mul(extent(b)).saturating_mul(c.acc.bytes() as i64);
         let all = [(c.m, c.k), (c.k, c.n), (c.k, c.n), (c.m, c.n)];
-        all.iter().map(|(a, b)| matrix(*a, *b)).fold(0, i64::saturating_add) > cache as i64
+        all.iter().map(|(a, b)| matrix(*a, *b)).fold(0, i64::saturating_add) > self.target.l2 as i64
     }
 
     /// Rows at most that stay in the second-level cache from one block of the depth to the next, if they lie so many

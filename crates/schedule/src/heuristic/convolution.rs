@@ -11,10 +11,8 @@ use crate::contraction::{Contraction, recognise};
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Kernel};
+use svod_ir::linear::LINE;
 use svod_ir::target::Target;
-
-/// Bytes of a line of the caches, of which a row of the plane touches one more than it fills.
-const LINE: i64 = 64;
 
 /// Rows of the tiles that must read a panel for it to be worth a copy.
 const PANEL_ROWS: i64 = 48;
@@ -359,7 +357,8 @@ impl Choice<'_> {
         let panels = c.depth.len() > 1 && m >= PANEL_ROWS;
         let taps: i64 = c.depth[1..].iter().map(|a| extent(k, *a)).product();
         let run = c.depth[1..].last().map_or(1, |a| extent(k, *a));
-        let columns = if panels { taps * cols * element } else { (taps / run) * ((cols + run) * element + LINE) };
+        let columns =
+            if panels { taps * cols * element } else { (taps / run) * ((cols + run) * element + i64::from(LINE)) };
         let mut deep = (l1 * 3 / 4 / (columns + rows * taps * element)).clamp(1, first);
         let results = plane.rows.map_or(1, |rows| extent(k, rows)).saturating_mul(extent(k, plane.columns));
         if in_two_blocks(m, results, first * taps) {

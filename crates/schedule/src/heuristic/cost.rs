@@ -3,7 +3,7 @@
 use crate::contraction::axes_of;
 use std::cmp::Reverse;
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Kernel};
 use svod_ir::size::{Size, Variable};
 
@@ -79,6 +79,24 @@ pub(super) fn strided(k: &Kernel, roots: &[ExprId], axis: AxisId) -> Vec<ExprId>
         _ => false,
     };
     k.exprs.reachable(roots).into_iter().filter(found).collect()
+}
+
+/// The reads of parameters below `roots` that a schedule's text can name by the parameter alone, which is read in no
+/// other way, and that copies and prefetches can take: at known indices, without a mask.
+pub(super) fn named_reads(k: &Kernel, roots: &[ExprId]) -> Vec<(ParamId, ExprId)> {
+    let loads = k.exprs.loads(roots);
+    let of = |e: &ExprId| match k.exprs.get(*e) {
+        Expr::Load { from: Mem::Param(param), .. } => Some(*param),
+        _ => None,
+    };
+    let all: Vec<ParamId> = loads.iter().filter_map(of).collect();
+    let named = |e: &ExprId| {
+        let Expr::Load { from: Mem::Param(param), index, valid: None, .. } = k.exprs.get(*e) else { return None };
+        let known = index.iter().all(|i| matches!(k.exprs.get(*i), Expr::Index(_)));
+        let alone = all.iter().filter(|p| *p == param).count() == 1;
+        (known && alone).then_some((*param, *e))
+    };
+    loads.iter().filter_map(named).collect()
 }
 
 /// Whether an index grows by one with each point of an axis, or each few points: two arrays that are interleaved are

@@ -61,6 +61,14 @@ impl Costs {
     }
 }
 
+/// Where a task reads its columns.
+struct Columns {
+    /// Whether from a copy that tasks share: it costs less than one of its own, or the task may make none.
+    shared: bool,
+    /// What that costs for each multiply-add.
+    cost: f64,
+}
+
 impl Grid {
     /// Rows and columns of a task: few copies and fetches for each multiply-add, and tasks that any number
     /// of threads can share out evenly. It follows from the shape alone. Where the number of rows may be
@@ -79,22 +87,18 @@ impl Grid {
         (t * self.rows, w * self.cols)
     }
 
-    /// What a task's columns cost for each multiply-add: copied by itself, and from a copy that tasks share.
-    fn of_columns(&self, m: i64, rows: i64) -> [f64; 2] {
+    /// Where tasks of so many rows and columns read these, of `m` rows in all.
+    fn columns(&self, m: i64, rows: i64, columns: i64) -> Columns {
         let Costs { copy, fetch: [own, other], prepared } = self.costs;
         let once = if prepared { 0.0 } else { copy / m as f64 };
-        [(copy + own) / rows as f64, once + other / rows as f64]
-    }
-
-    /// Whether so many columns may be copied by their task.
-    fn copies_itself(&self, columns: i64) -> bool {
-        !self.costs.prepared && columns <= self.own
+        let (own, other) = ((copy + own) / rows as f64, once + other / rows as f64);
+        let shared = other < own || prepared || columns > self.own;
+        Columns { shared, cost: if shared { other } else { own } }
     }
 
     /// Whether tasks of so many rows and columns share the copies of these.
     pub fn shares(&self, rows: i64, columns: i64) -> bool {
-        let [own, shared] = self.of_columns(self.m, rows);
-        rows < self.m && (shared < own || !self.copies_itself(columns))
+        rows < self.m && self.columns(self.m, rows, columns).shared
     }
 
     /// The time of tasks of `t` × `w` tiles for `m` rows, in that of the multiply-adds alone, as a mean over
@@ -107,8 +111,7 @@ impl Grid {
         let tasks = (work / TASK).saturating_mul(VECTOR) / self.vector;
         let wanted = (tasks / 8).clamp(few, 8).max((tasks / 128).min(MAX_TASKS));
         let rows = self.costs.copy / (w * self.cols * self.several) as f64;
-        let [own, shared] = self.of_columns(m, t * self.rows);
-        let copies = rows + if self.copies_itself(w * self.cols) { own.min(shared) } else { shared };
+        let copies = rows + self.columns(m, t * self.rows, w * self.cols).cost;
         let columns = self.outer.saturating_mul(tiles(across, w));
         let even = (self.outer.saturating_mul(down).saturating_mul(across)) as f64;
         let powers = (1..).map(|p| 1 << p).take_while(|threads| *threads <= wanted);

@@ -134,6 +134,14 @@ impl Choice<'_> {
         self.opts.push(Opt::Split { at, by: by as u64, tail });
     }
 
+    /// What a loop has been split by so far.
+    fn factors(&self, at: &LoopRef) -> impl Iterator<Item = i64> {
+        self.opts.iter().filter_map(move |opt| match opt {
+            Opt::Split { at: split, by, .. } if split == at => Some(*by as i64),
+            _ => None,
+        })
+    }
+
     fn bind(&mut self, at: LoopRef, to: To) {
         self.opts.push(Opt::Bind { at, to });
     }

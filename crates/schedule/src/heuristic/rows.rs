@@ -1,6 +1,6 @@
 //! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
 
-use super::cost::{contiguous, cost, extent, loads_only_constants, round, round_up, steps_along, strided};
+use super::cost::{contiguous, cost, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided};
 use super::transpose::crossed;
 use super::{Choice, TASK, is_output};
 use crate::apply::MAX_LANES;
@@ -8,7 +8,7 @@ use crate::contraction::{axes_of, scans, stage_axes};
 use crate::estimate::{code_of_stage, longest_chain};
 use crate::lower::{LONGEST_SUM, cascades, longest_sum, totals_are_wider};
 use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
-use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::expr::{Expr, ExprId};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::lowered::cost::{AHEAD, LATENCY};
 
@@ -237,16 +237,12 @@ impl Choice<'_> {
     fn copy_strided(&mut self, stage: usize, vector: AxisId, rows: &[AxisId]) {
         let k = self.kernel;
         let roots = k.stages[stage].roots();
-        for load in strided(k, &roots, vector) {
-            let Expr::Load { from: Mem::Param(param), index, valid: None, .. } = k.exprs.get(load) else { continue };
+        let across = strided(k, &roots, vector);
+        for (param, load) in named_reads(k, &roots).into_iter().filter(|(_, load)| across.contains(load)) {
             let axes = axes_of(k, load);
             let small = axes.iter().map(|a| extent(k, *a)).fold(4, i64::saturating_mul) <= self.target.l2 as i64 / 4;
             let same = rows.first().is_some_and(|row| !axes.contains(row) && extent(k, *row) >= ROWS_WORTH_A_COPY);
-            let known = index.iter().all(|i| matches!(k.exprs.get(*i), Expr::Index(_)));
-            // The schedule's text names a read by its parameter: one that is read in several ways stays.
-            let of = |e: &&ExprId| matches!(k.exprs.get(**e), Expr::Load { from, .. } if *from == Mem::Param(*param));
-            let alone = k.exprs.loads(&roots).iter().filter(of).count() == 1;
-            if axes.last() != Some(&vector) || !(small && same && known && alone) {
+            if axes.last() != Some(&vector) || !(small && same) {
                 continue;
             }
             let read = Read::Load { from: param.to_string(), nth: 0 };
@@ -291,8 +287,7 @@ impl Choice<'_> {
         let outermost = |l: &&LoopRef| l.part == 0 && axes.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
         let rounds = |l: &LoopRef| {
             let points = axes.iter().find(|a| k.axes[a.index()].var.name() == l.axis).map_or(1, |a| extent(k, *a));
-            let by = |o: &Opt| if let Opt::Split { at, by, .. } = o { (at == l).then_some(*by as i64) } else { None };
-            let step: i64 = self.opts.iter().filter_map(by).product();
+            let step: i64 = self.factors(l).product();
             (points + step - 1) / step
         };
         let loops: Vec<(&LoopRef, i64)> = order.iter().filter(outermost).map(|l| (l, rounds(l))).collect();
@@ -463,13 +458,9 @@ pub(super) fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
         Out::Param { index, .. } => index.last().copied(),
         Out::Temp => None,
     };
-    let mut stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
-    let mut weight = 3;
-    // A fold reads far more than it writes, however many its results are; one whose lanes cannot be split is cut across.
-    if k.is_plain_fold(stage) {
-        stores.dedup();
-        weight = 1;
-    }
+    let stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
+    // A fold reads far more than it writes; one whose lanes cannot be split is cut across.
+    let weight = if k.is_plain_fold(stage) { 1 } else { 3 };
     let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
     let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
     best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })

@@ -9,9 +9,7 @@ use super::{Choice, TASK};
 use crate::opt::{LoopRef, Opt, Tail, To};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Kernel};
-
-/// Bytes of a cache line.
-const LINE: i64 = 64;
+use svod_ir::linear::LINE;
 
 /// Points of the vector's axis in a block: what is read of them should stay in the first-level cache.
 const BLOCK: i64 = 256;
@@ -45,7 +43,7 @@ impl Choice<'_> {
     pub(super) fn transposed(&mut self, stage: usize, vector: AxisId, across: AxisId, work: i64) {
         let k = self.kernel;
         let full = self.lanes(stage);
-        let line = LINE * full / self.target.vector_bytes as i64;
+        let line = i64::from(LINE) * full / self.target.vector_bytes as i64;
         let lanes = full.min(1 << extent(k, vector).ilog2());
         let (v, a) = (self.at(stage, vector, 0), self.at(stage, across, 0));
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };

@@ -2,13 +2,14 @@
 
 use super::{Counter, Mask};
 use crate::expr::{Expr, ExprId, Mem, ParamId};
+use crate::linear;
 use crate::lowered::cost::Traffic;
 use crate::lowered::{Home, LoopKind};
 use crate::size::Variable;
 use svod_dtype::DType;
 
 /// Bytes that memory moves at once.
-const LINE: f64 = 64.0;
+const LINE: f64 = linear::LINE as f64;
 
 /// Bytes side by side of what is one stream.
 pub(super) const STREAM: f64 = 1e9;
