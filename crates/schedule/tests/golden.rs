@@ -61,6 +61,25 @@ fn loop_trees() {
     check("depthwise", &samples::convolution(DType::F32, &n(4), [128, 1, 1], &[window, window]));
 }
 
+/// Three folds of the same points are read along memory, as one is, however many results they write along another axis.
+#[test]
+fn folds_of_the_same_points() {
+    let stage = |over: &str, folded: &str| {
+        format!(
+            "stage out{over} = fold {folded}\n  carry.0: f32 = sum(p0[i, j])\n  carry.1: f32 = max(p0[i, j])\n  \
+             carry.2: f32 = min(p0[i, j])\n  p1{over} = carry.0\n  p2{over} = carry.1\n  p3{over} = carry.2\n"
+        )
+    };
+    for (name, shape, over, folded) in [("fold_three", "", "[]", "i, j"), ("fold_three_of_rows", "2048", "[i]", "j")] {
+        let params: String = (1..=3).map(|p| format!("param p{p}: f32[{shape}]\n")).collect();
+        let text = format!(
+            "kernel folds\nparam p0: f32[2048, 512]\n{params}axis i < 2048\naxis j < 512\n{}",
+            stage(over, folded)
+        );
+        check(name, &Kernel::parse(&text).unwrap());
+    }
+}
+
 /// A product of bf16 where machines multiply pairs, in vectors and in registers of tiles.
 #[test]
 fn pairs() {

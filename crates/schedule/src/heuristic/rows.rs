@@ -458,9 +458,13 @@ pub(super) fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
         Out::Param { index, .. } => index.last().copied(),
         Out::Temp => None,
     };
-    let stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
-    // A fold reads far more than it writes; one whose lanes cannot be split is cut across.
-    let weight = if k.is_plain_fold(stage) { 1 } else { 3 };
+    let mut stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
+    let mut weight = 3;
+    // A fold reads far more than it writes, however many its results are; one whose lanes cannot be split is cut across.
+    if k.is_plain_fold(stage) {
+        stores.dedup();
+        weight = 1;
+    }
     let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
     let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
     best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })
