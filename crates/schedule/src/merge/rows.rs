@@ -153,6 +153,10 @@ impl Pair<'_> {
         let (row_bytes, across) = self.row_bytes(&shared, &pairs);
         let whole = pairs.len() == self.rows[0].len() && pairs.len() == self.rows[1].len();
         let points = self.rows_count(&pairs);
+        // A map goes along memory: strips of columns would be read and written in parts of lines.
+        if across && points > COLUMNS && (is_map(&self.first.kernel) || is_map(&self.second.kernel)) {
+            return None;
+        }
         // Folds of few results are cut in parts, whose size is chosen so that they fit.
         let parts = whole && points < if across { COLUMNS } else { FEWEST_ROWS };
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
@@ -216,6 +220,11 @@ impl Pair<'_> {
         }
         (total, any_across)
     }
+}
+
+/// Whether a kernel folds nothing.
+fn is_map(kernel: &Kernel) -> bool {
+    kernel.stages.iter().all(|stage| matches!(stage.body, Body::Map(_)))
 }
 
 fn extent(kernel: &Kernel, axis: AxisId) -> i64 {
