@@ -11,7 +11,7 @@ from passes import Array, Operands, check, draw, moved
 
 import svod
 
-LARGE = [((100_000,), 800), ((300, 300), 1800), ((3, 41, 40, 40), 320), ((400, 1, 500), 4000), ((50_000, 3), 3000)]
+LARGE = [((100_000,), 800), ((300, 300), 1800), ((3, 41, 40, 64), 512), ((400, 1, 500), 4000), ((2000, 100), 800)]
 
 
 @pytest.mark.parametrize(("shape", "row"), LARGE)
@@ -89,11 +89,147 @@ def test_totals_stay_whole_where_rows_spare_nothing() -> None:
     check([t.sum(), t / t.sum()], [(x + 1).sum(), (x + 1) / (x + 1).sum()], kernels=2, moves=3 * x.nbytes + 8)
 
 
-def test_statistics_of_everything_beside_a_map_are_still_one_kernel() -> None:
-    x = draw(300, 300) + 3
+@pytest.mark.parametrize("offset", [0, 3, 1e4])
+@pytest.mark.parametrize("spelling", range(5))
+def test_a_variance_beside_a_map_is_that_of_rows_mended(spelling: int, offset: float) -> None:
+    x = (draw(400, 300) + offset).astype(np.float32)
     t = svod.Tensor(x)
-    right = [x.mean(), x.var(dtype=np.float64), x * 2]
-    check([t.mean(), t.var(), t * 2], right, kernels=2, moves=3 * x.nbytes + 8, tolerance=1e-4, rounds=2)
+    flat = t.reshape(-1)
+    variance = [
+        lambda: t.var(),
+        lambda: ((t - t.mean()) ** 2).mean(),
+        lambda: ((t - t.sum() / x.size) * (t - t.sum() / x.size)).sum() / x.size,
+        lambda: (flat - flat.mean()).square().mean(),
+        lambda: t.var(correction=0),
+    ][spelling]()
+    right = x.var(dtype=np.float64) * (x.size / (x.size - 1) if spelling == 0 else 1)
+    moves = 2 * x.nbytes + 2 * 3 * 4 * (x.size // 2400) + 4
+    check([variance, t * 2], [right, x * 2], kernels=2, moves=moves, tolerance=2e-5, rounds=3)
+    t = svod.Tensor(x)
+    right = [x.mean(dtype=np.float64), x.std(dtype=np.float64), x - 1]
+    check([t.mean(), t.std(correction=0), t - 1], right, kernels=2, moves=moves + 4, tolerance=2e-5, rounds=3)
+
+
+def test_variances_beside_maps_of_no_finite_number_are_none() -> None:
+    x = draw(300, 300)
+    for bad in np.inf, -np.inf, np.nan:
+        x[17, 4] = bad
+        t = svod.Tensor(x)
+        check([t.var(), t * 2], [np.array(np.nan), x * 2], kernels=2)
+
+
+def spelled(x: svod.Tensor) -> list[list[svod.Tensor]]:
+    """A total and a map of a tensor, whose elements are named in other shapes and orders."""
+    flat = x.reshape(-1)
+    return [
+        [flat.sum(), x * 2],
+        [x.sum(), flat * 2],
+        [x.sum(), (x * 2).reshape(-1)],
+        [x.T.sum(), x * 2],
+        [x.flip(0).sum(), x * 2],
+        [x.reshape(20, 30, 150).permute(1, 0, 2).sum(), x * 2],
+        [x.sum(), x.reshape(20, 30, 150) * 2],
+        [x.sum(1).sum(), x * 2],
+    ]
+
+
+@pytest.mark.parametrize("spelling", range(8))
+def test_a_total_and_a_map_in_eight_spellings(spelling: int) -> None:
+    x = draw(300, 300)
+    total, double = spelled(svod.Tensor(x))[spelling]
+    sums = 300 if spelling == 7 else x.size // 1800
+    right = [x.sum(dtype=np.float64), (x * 2).reshape(double.shape)]
+    check([total, double], right, kernels=2, moves=2 * x.nbytes + 8 * sums + 4, tolerance=1e-3, rounds=2)
+
+
+@pytest.mark.parametrize("spelling", range(4))
+def test_a_norm_of_a_flat_gradient_shares_its_update_s_rows(spelling: int) -> None:
+    g, p = draw(200, 512), draw(200, 512, seed=1)
+    a, b = svod.Tensor(g), svod.Tensor(p)
+    flat = a.reshape(-1)
+    norm = [flat.norm(), (flat * flat).sum().sqrt(), (a * a).reshape(-1).sum().sqrt(), (flat @ flat).sqrt()][spelling]
+    right = [np.sqrt((g.astype(np.float64) ** 2).sum()), p - 0.1 * g]
+    check([norm, b - 0.1 * a], right, kernels=2, moves=3 * g.nbytes + 8 * 200 + 4, rounds=2)
+
+
+REFUSED: dict[str, Callable[[svod.Tensor], list[svod.Tensor]]] = {
+    "two maps": lambda t: [t.sum(), t * 2, t - 1],
+    "a map that waits for a total": lambda t: [t.sum(), t - t.mean()],
+    "one of two maps waits": lambda t: [t.sum(), t * 2, t - t.mean()],
+    "a map that waits for columns": lambda t: [t.norm(), t - t.sum(0)],
+    "a map that waits for rows": lambda t: [t.sum(), t.softmax(1)],
+    "a map in another order": lambda t: [t.sum(), t.T * 2],
+    "maps in two orders": lambda t: [t.sum(), t - 1, t.T * 2],
+    "a map of both orders": lambda t: [t.reshape(512, 2, 512)[:, 0].sum(), t.reshape(512, 2, 512)[:, 0] * 2],
+    "a fold in another order": lambda t: [t.sum(), t.flip(0).max(1), t * 2],
+    "a part of it": lambda t: [t.sum(), t * 2, t[:300] - 1],
+    "a product": lambda t: [t.sum(), t * 2, t @ t.T],
+    "a fold of columns and a map": lambda t: [t.sum(0), t * 2],
+    "a total, a fold of columns and a map": lambda t: [t.sum(), t.sum(0), t * 2],
+    "folds of rows and columns and a total": lambda t: [t.sum(), t.sum(0), t.sum(1)],
+    "few rows": lambda t: [t.sum(), t.reshape(4, -1).max(1)],
+    "short rows": lambda t: [t.sum(), t.reshape(-1, 8) * 2, t.reshape(-1, 8) - 1],
+    "deviations from another centre": lambda t: [((t - t.max()) ** 2).mean(), t * 2],
+    "deviations that are an output": lambda t: [((t - t.mean()) ** 2).mean(), t - t.mean(), t * 2],
+    "a long body": lambda t: [t.sum(), t.tanh()],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_totals_stay_whole_where_what_else_reads_them_cannot_share(name: str) -> None:
+    t = svod.Tensor(draw(512, 1024))
+    chosen, without = (svod.prepare(*REFUSED[name](t), skip=skip) for skip in ("none", "totals"))
+    assert [kernel.name for kernel in chosen.kernels] == [kernel.name for kernel in without.kernels]
+
+
+@pytest.mark.parametrize("shape", [(50_000, 3), (3, 41, 40, 40)])
+def test_totals_stay_whole_beside_maps_of_short_rows(shape: tuple[int, ...]) -> None:
+    x = draw(*shape)
+    t = svod.Tensor(x)
+    check([t.sum(), t * 2], [x.sum(dtype=np.float64), x * 2], kernels=2, moves=3 * x.nbytes + 4, tolerance=1e-4)
+
+
+ACCEPTED: dict[str, Callable[[svod.Tensor], list[svod.Tensor]]] = {
+    "totals": lambda t: [t.sum(), t.max(), t.min(), t * 2],
+    "totals of maps": lambda t: [(t + 1).abs().sum(), t.norm(), t.maximum(0)],
+    "a total and a variance": lambda t: [t.max(), t.var(), t - 1],
+    "a bias": lambda t: [t.sum(), t + svod.Tensor(draw(512))],
+    "folds of rows": lambda t: [t.sum(), t.max(1), t.sum(1)],
+    "folds of columns": lambda t: [t.sum(), t.max(0), t.sum(0)],
+    "folds of rows and a map": lambda t: [t.sum(), t.sum(1), t * 2],
+    "a variance and folds of rows": lambda t: [t.var(), t.max(1)],
+    "rows and columns": lambda t: [t.sum(0), t.max(0), t.sum(1)],
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_one_pass_over_memory(name: str) -> None:
+    x = draw(1024, 512)
+    t = svod.Tensor(x)
+    chosen, without = (svod.prepare(*ACCEPTED[name](t), skip=skip) for skip in ("none", "totals"))
+    large = [sum(n == x.size for _, n in k.buffers) for k in chosen.kernels]
+    maps = name in ("totals", "totals of maps", "a total and a variance", "a bias", "folds of rows and a map")
+    assert sum(large) == 1 + maps, [kernel.name for kernel in chosen.kernels]
+    for plan in chosen, without:
+        plan.execute()
+    for a, b in zip(chosen.outputs, without.outputs, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-3)
+
+
+def test_maps_are_not_cut_in_the_strips_of_folds_of_columns() -> None:
+    x = draw(1024, 300)
+    t = svod.Tensor(x)
+    check([t.sum(0), t * 2], [x.sum(0, dtype=np.float64), x * 2], kernels=2, tolerance=1e-3)
+    centred = svod.Tensor(x) - svod.Tensor(x).mean(0, keepdim=True)
+    np.testing.assert_allclose(centred.numpy(), x - x.mean(0, keepdims=True), rtol=1e-3, atol=1e-4)
+
+
+def test_of_symbolic_blocks_what_divides_each_is_a_row() -> None:
+    t = svod.empty(N, 8, 100)
+    flat = t.reshape(N * 800)
+    plan = svod.prepare(flat.sum(), flat * 2, inputs=[t])
+    assert moved(plan, rounds=2) == 4 * (3000 * 800 * 2 + 2 * 3000 + 1)
+    check_sizes(plan, lambda x: [x.sum(), x.reshape(-1) * 2], (8, 100))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "int64", "float64", "bool"])
@@ -118,7 +254,7 @@ def test_what_is_folded_in_two_says_so() -> None:
 
 
 # Symbolic numbers of rows: shapes of rows, and how many points one has.
-ROWS = [((1024,), 512), ((100,), 100), ((3, 40, 40), 320), ((4099,), 4099)]
+ROWS = [((1024,), 512), ((100,), 100), ((3, 40, 64), 512), ((4099,), 4099)]
 N = svod.Variable("n", 0, 3000)
 SIZES = (1, 17, 64, 0, 1000)
 

@@ -44,7 +44,7 @@ pub(crate) const ONE_TASK: i64 = 1 << 16;
 pub(crate) const COLUMNS: i64 = 32;
 
 /// Operations that take as long as moving a byte from or to memory: ten for each f32.
-const OPERATIONS_PER_BYTE: f64 = 2.5;
+pub(crate) const OPERATIONS_PER_BYTE: f64 = 2.5;
 /// The part of the traffic of the lesser of two kernels that has to be spared for them to become one: less
 /// is not worth a larger kernel.
 const WORTH: i64 = 8;

@@ -100,7 +100,7 @@ fn blocks(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError>
 
 /// Totals by rows that something else reads, unless folds keep their order.
 fn totals(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError> {
-    let found = if about.how.strict { Totals::default() } else { Totals::find(graph) };
+    let found = if about.how.strict { Totals::default() } else { Totals::find(graph, about.how.caches) };
     if found.is_empty() {
         return Ok(None);
     }

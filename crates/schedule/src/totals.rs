@@ -8,41 +8,42 @@
 //! Folds of rows and folds of columns are alike: blocks of rows, folded across, have in common with the totals of
 //! rows that both read a block at a time.
 //!
+//! Three rules say where: all that reads the values can do so together ([`readers`]), memory is read in whole rows
+//! ([`rows`]), and what is spared is worth a kernel, and not hidden behind what is computed ([`find`]).
+//!
 //! Where rows begin and end follows from the shapes alone, so that results do not depend on the number of threads. Of
 //! dimensions that are variables all is weighed at the most that they can be, and only what divides every value cuts them.
 
 mod find;
+mod in_two;
+mod readers;
 mod rows;
 
-use crate::estimate::Decision;
+use crate::estimate::{Caches, Decision};
 use find::Finder;
+use in_two::InTwo;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, GraphError, Op, UOp};
-use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 /// What becomes of nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
-    /// The folds that become two, and what the first of them folds.
-    folds: BTreeMap<NodeIndex, First>,
-    /// What is computed by rows that are parts of a dimension: maps, and folds of other dimensions.
-    rows: FxHashMap<NodeIndex, Cut>,
+    /// The folds that become two.
+    folds: BTreeMap<NodeIndex, InTwo>,
+    /// What is computed by the same rows: maps, and folds of other dimensions.
+    rows: FxHashMap<NodeIndex, ByRows>,
     /// Why.
     pub decisions: Vec<Decision>,
 }
 
-/// What a total folds first.
+/// Something computed over a shape of as many elements; for a fold, the dimensions of it that are folded.
 #[derive(Clone, Debug)]
-enum First {
-    /// Some of its axes.
-    Axes(Vec<usize>),
-    /// All dimensions from this one on.
-    Row(usize),
-    /// What is inside of blocks of a dimension.
-    Block(Cut),
+struct ByRows {
+    over: Vec<Size>,
+    axes: Vec<usize>,
 }
 
 /// Blocks of a dimension, of so many points.
@@ -58,12 +59,17 @@ impl Cut {
         let blocks = shape[self.axis].floordiv(self.length);
         [&shape[..self.axis], &[blocks, Size::from(self.length)], &shape[self.axis + 1..]].concat()
     }
+
+    /// The dimensions as they are numbered in that shape, of this one that which counts the points of a block.
+    fn after(self, axes: &[usize]) -> Vec<usize> {
+        axes.iter().map(|a| a + usize::from(*a >= self.axis)).collect()
+    }
 }
 
 impl Totals {
     /// The totals of a graph that are better two folds.
-    pub fn find(graph: &Graph) -> Totals {
-        Finder::of(graph).map_or_else(Totals::default, Finder::find)
+    pub fn find(graph: &Graph, caches: Caches) -> Totals {
+        Finder::find(graph, caches)
     }
 
     /// Whether none is better two folds.
@@ -81,43 +87,15 @@ impl Totals {
     /// # Errors
     /// None: shapes fit.
     pub fn apply(&self, at: NodeIndex, node: &UOp, sources: &[UOp]) -> Result<UOp, GraphError> {
-        if let (Some(first), Op::Reduce(by, axes)) = (self.folds.get(&at), node.op()) {
-            return in_two(&sources[0], *by, axes, first)?.reshape(node.shape_arc().clone());
+        if let (Some(two), Op::Reduce(by, _)) = (self.folds.get(&at), node.op()) {
+            return two.of(&sources[0], *by)?.reshape(node.shape_arc().clone());
         }
-        match self.rows.get(&at) {
-            Some(cut) => {
-                let in_rows = |s: &UOp| s.reshape(cut.of(s.shape()));
-                let sources = sources.iter().map(in_rows).collect::<Result<Vec<UOp>, _>>()?;
-                let op = match node.op() {
-                    // Dimensions after the blocks have moved on by one.
-                    Op::Reduce(by, axes) => {
-                        Op::Reduce(*by, axes.iter().map(|a| a + usize::from(*a > cut.axis)).collect())
-                    }
-                    op => op.clone(),
-                };
-                UOp::new(op, &sources)?.reshape(node.shape_arc().clone())
-            }
-            None => UOp::new(node.op().clone(), sources),
-        }
+        let Some(rows) = self.rows.get(&at) else { return UOp::new(node.op().clone(), sources) };
+        let sources = sources.iter().map(|s| s.reshape(&rows.over[..])).collect::<Result<Vec<UOp>, _>>()?;
+        let op = match node.op() {
+            Op::Reduce(by, _) => Op::Reduce(*by, rows.axes.iter().copied().collect()),
+            op => op.clone(),
+        };
+        UOp::new(op, &sources)?.reshape(node.shape_arc().clone())
     }
-}
-
-/// A fold in two.
-fn in_two(source: &UOp, by: Monoid, axes: &[usize], first: &First) -> Result<UOp, GraphError> {
-    let (source, axes, inner) = match first {
-        First::Axes(inner) => (source.clone(), axes.to_vec(), inner.clone()),
-        First::Row(from) => (source.clone(), axes.to_vec(), axes.iter().copied().filter(|a| a >= from).collect()),
-        First::Block(cut) => {
-            let source = source.reshape(cut.of(source.shape()))?;
-            // Dimensions after the blocks have moved on by one.
-            let after = |a: &usize| a + usize::from(*a > cut.axis);
-            let inner: Vec<usize> = axes.iter().filter(|a| **a >= cut.axis).map(|a| a + 1).collect();
-            let mut all: Vec<usize> = axes.iter().map(after).chain([cut.axis + 1]).collect();
-            all.sort_unstable();
-            (source, all, inner)
-        }
-    };
-    let kept = |a: &usize| (0..*a).filter(|d| !inner.contains(d)).count();
-    let outer: Vec<usize> = axes.iter().filter(|a| !inner.contains(a)).map(kept).collect();
-    source.reduce(by, &inner)?.reduce(by, &outer)
 }

@@ -1,6 +1,6 @@
 //! Rows of a shape, and blocks of rows.
 
-use super::{Cut, First};
+use super::Cut;
 use crate::estimate::FEWEST_ROWS;
 use svod_ir::size::Size;
 
@@ -13,7 +13,7 @@ const ROW: i64 = 1 << 9;
 const VECTORS: i64 = 1 << 5;
 const LONG: i64 = 1 << 11;
 
-/// Elements of a row at least: what is done once a row is little beside it.
+/// Elements of a row, and side by side in it, at least: what is done once a row, or for a tail, is little beside it.
 const SHORTEST: i64 = 1 << 6;
 
 /// Elements of a row at most: its second reading finds them in a cache.
@@ -30,9 +30,15 @@ pub(super) fn points(shape: &[Size]) -> i64 {
     shape.iter().map(|n| n.upper_bound().unwrap_or(i64::MAX)).fold(1, i64::saturating_mul)
 }
 
-/// The rows of a shape, of many points: whole dimensions, or blocks of one; and how many points a row has. How many
-/// there are need not be known before a run, how long they are has to be.
-pub(super) fn row(shape: &[Size]) -> Option<(First, i64)> {
+/// Rows, which are the dimensions of a shape from one on.
+pub(super) struct Rows {
+    pub over: Vec<Size>,
+    pub from: usize,
+}
+
+/// The rows of as many elements as a shape has, if they are many: whole dimensions, or blocks of one. How many there
+/// are need not be known before a run, how long they are has to be.
+pub(super) fn rows(shape: &[Size]) -> Option<Rows> {
     let mut row = 1;
     let mut from = shape.len();
     while from > 0
@@ -51,19 +57,30 @@ pub(super) fn row(shape: &[Size]) -> Option<(First, i64)> {
     let any = (SHORTEST / row).max(1)..=LONG / row;
     let whole = about.rev().find(fits).or_else(|| longer.find(fits));
     let length = whole.or_else(|| long.find(divides)).or_else(|| any.rev().find(divides))?;
-    let first = match length {
-        1 => First::Row(from),
-        n if shape[axis] == Size::from(n) => First::Row(axis),
-        length => First::Block(Cut { axis, length }),
+    let (over, from) = match length {
+        1 => (shape.to_vec(), from),
+        n if shape[axis] == Size::from(n) => (shape.to_vec(), axis),
+        length => (Cut { axis, length }.of(shape), axis + 1),
     };
     let row = row * length;
-    (row >= SHORTEST && points(shape) / row >= FEWEST_ROWS).then_some((first, row))
+    let little_tails = are_whole(&over) || over.last()?.as_const()? >= SHORTEST;
+    (row >= SHORTEST && little_tails && points(shape) / row >= FEWEST_ROWS).then_some(Rows { over, from })
+}
+
+/// Whether what lies side by side in a shape is whole vectors, which are whole lines of memory.
+pub(super) fn are_whole(shape: &[Size]) -> bool {
+    shape.last().is_some_and(|n| n.divisor() % VECTORS == 0)
+}
+
+/// Whether some dimensions are a row that has a mean, and stays in a cache.
+pub(super) fn is_row(shape: &[Size]) -> bool {
+    shape.iter().all(|n| n.bounds().0 > 0) && (SHORTEST..=LONGEST).contains(&points(shape))
 }
 
 /// The points of a block of a dimension, where it can be cut in blocks.
 pub(super) fn block(shape: &[Size], axis: usize) -> Option<i64> {
     let (divisor, row) = (shape[axis].divisor(), points(&shape[axis + 1..]));
-    (FEWEST..=MOST).rev().find(|n| divisor % n == 0 && row.saturating_mul(*n) <= BLOCK)
+    (FEWEST..=MOST).rev().find(|n| divisor % n == 0 && row >= SHORTEST && row.saturating_mul(*n) <= BLOCK)
 }
 
 /// Whether a block holds some dimensions.
