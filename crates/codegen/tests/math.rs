@@ -6,8 +6,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use svod_codegen::math;
 use svod_codegen::math::eval::Eval;
+use svod_codegen::math::{self, Float, Ops};
 
 /// Distance of `got` from `want` in units in the last place of a float with this many significand
 /// bits and this least exponent; infinite for a wrong NaN or sign of zero.
@@ -238,5 +238,87 @@ fn pow() {
         println!("pow fused {fused}: {worst:?}");
         assert!(worst[0].0 <= 2.0, "f32, fused {fused}: {:?}", worst[0]);
         assert!(worst[1].0 <= 3.0, "f64, fused {fused}: {:?}", worst[1]);
+    }
+}
+
+/// Evaluates as [`Eval`] does, and counts the products that underflow, for which processors take long.
+struct Underflows {
+    eval: Eval<f32>,
+    count: usize,
+}
+
+macro_rules! delegate {
+    ($($name:ident($($a:ident: $t:ty),*) -> $to:ty;)*) => {$(
+        fn $name(&mut self, $($a: $t),*) -> $to {
+            self.eval.$name($($a),*)
+        }
+    )*};
+}
+
+impl Ops for Underflows {
+    type V = u32;
+    type M = bool;
+
+    delegate! {
+        fconst(value: f64) -> u32;
+        iconst(value: i64) -> u32;
+        fadd(a: u32, b: u32) -> u32;
+        fsub(a: u32, b: u32) -> u32;
+        fdiv(a: u32, b: u32) -> u32;
+        fneg(a: u32) -> u32;
+        fabs(a: u32) -> u32;
+        fmin(a: u32, b: u32) -> u32;
+        fmax(a: u32, b: u32) -> u32;
+        to_float(a: u32) -> u32;
+        as_float(a: u32) -> u32;
+        as_int(a: u32) -> u32;
+        iadd(a: u32, b: u32) -> u32;
+        isub(a: u32, b: u32) -> u32;
+        imul(a: u32, b: u32) -> u32;
+        iand(a: u32, b: u32) -> u32;
+        ior(a: u32, b: u32) -> u32;
+        ixor(a: u32, b: u32) -> u32;
+        ishl(a: u32, n: u32) -> u32;
+        lshr(a: u32, n: u32) -> u32;
+        ashr(a: u32, n: u32) -> u32;
+        flt(a: u32, b: u32) -> bool;
+        fle(a: u32, b: u32) -> bool;
+        feq(a: u32, b: u32) -> bool;
+        ieq(a: u32, b: u32) -> bool;
+        and(a: bool, b: bool) -> bool;
+        or(a: bool, b: bool) -> bool;
+        not(a: bool) -> bool;
+        select(m: bool, a: u32, b: u32) -> u32;
+    }
+
+    fn float(&self) -> Float {
+        self.eval.float()
+    }
+    fn fused(&self) -> bool {
+        self.eval.fused()
+    }
+    fn fmul(&mut self, a: u32, b: u32) -> u32 {
+        let product = f64::from(f32::from_bits(a)) * f64::from(f32::from_bits(b));
+        self.count += usize::from(product != 0.0 && product.abs() < f64::from(f32::MIN_POSITIVE));
+        self.eval.fmul(a, b)
+    }
+    fn mul_add(&mut self, a: u32, b: u32, c: u32) -> u32 {
+        let sum = self.eval.mul_add(a, b, c);
+        self.count += usize::from(f32::from_bits(sum).is_subnormal());
+        sum
+    }
+}
+
+/// A mask of attention is minus infinity, or some huge number: its exponential costs no more than another.
+#[test]
+fn exponentials_of_masks_do_not_underflow() {
+    let functions: [(&str, fn(&mut Underflows, u32) -> u32); 4] =
+        [("exp", math::exp), ("exp2", math::exp2), ("tanh", math::tanh), ("erf", math::erf)];
+    for x in [f32::NEG_INFINITY, f32::MIN, -1e9, -1e4, -300.0, -20.0, 0.0, 20.0, 1e4, 1e9, f32::INFINITY] {
+        for (name, f) in functions {
+            let mut ops = Underflows { eval: Eval::new(true), count: 0 };
+            f(&mut ops, x.to_bits());
+            assert_eq!(ops.count, 0, "{name}({x})");
+        }
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite); e^r is a polynomial; the result is scaled
 //! by 2^n in two steps, so that subnormal results are rounded once and overflow is infinity.
+//!
+//! Arguments are bounded below where both steps are products with zero, far beyond the least that gives more than
+//! zero: a processor takes some hundred cycles for a product that underflows, and masks of attention are infinite or huge.
 
 use super::{Float, Ops, add_const, clamp, poly, scale_add};
 
@@ -39,12 +42,9 @@ const EXP2_F64: [f64; 11] = [
 
 /// e^x
 pub fn exp<B: Ops>(b: &mut B, x: B::V) -> B::V {
-    let (lo, hi) = match b.float() {
-        Float::F32 => (-104.0, 89.0),
-        Float::F64 => (-746.0, 710.0),
-    };
-    let x = clamp(b, x, lo, hi);
     let bias = two_step_bias(b.float());
+    let hi = b.float().pick(89.0, 710.0);
+    let x = clamp(b, x, -bias as f64 * std::f64::consts::LN_2, hi);
     let (n, r) = reduce_ln2(b, x, bias);
     let em1 = expm1_reduced(b, r);
     scale_by_power(b, em1, n)
@@ -135,19 +135,18 @@ pub(super) fn power_of_two<B: Ops>(b: &mut B, n: B::V) -> B::V {
     b.as_float(bits)
 }
 
-/// Twice the exponent bias, so that either half of n + bias is the exponent field of a normal number.
+/// Twice the exponent bias, so that either half of n + bias is the exponent field of a normal number, or both are zero
+/// at the least n.
 const fn two_step_bias(float: Float) -> i64 {
     2 * float.exponent_bias()
 }
 
 /// x = n + r with |r| <= 1/2; the first result is an integer whose low bits are n + `two_step_bias`.
 fn reduce_exp2<B: Ops>(b: &mut B, x: B::V) -> (B::V, B::V) {
-    let (lo, hi) = match b.float() {
-        Float::F32 => (-151.0, 129.0),
-        Float::F64 => (-1076.0, 1025.0),
-    };
-    let x = clamp(b, x, lo, hi);
-    let magic = b.fconst(b.float().round_magic() + two_step_bias(b.float()) as f64);
+    let bias = two_step_bias(b.float()) as f64;
+    let hi = b.float().pick(129.0, 1025.0);
+    let x = clamp(b, x, -bias, hi);
+    let magic = b.fconst(b.float().round_magic() + bias);
     let z = b.fadd(x, magic);
     let n = b.fsub(z, magic);
     let r = b.fsub(x, n);
