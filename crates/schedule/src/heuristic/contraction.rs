@@ -15,8 +15,6 @@ use svod_ir::target::Target;
 pub(super) const MAX_ROWS: i64 = 144;
 /// Rows of a task at most, however few sets of a cache they share.
 const FEWEST_HIGH: i64 = 64;
-/// Columns of a task at most whose sums are in scratch.
-const MAX_COLUMNS: i64 = 512;
 /// Panels after which an epilogue follows, where it can: their sums are still in the first-level cache.
 const PANELS_AT_ONCE: i64 = 2;
 /// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
@@ -116,9 +114,13 @@ impl Choice<'_> {
         let most = if direct { self.rows_in_a_cache(n * element) } else { MAX_ROWS };
         let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).min(most).max(rows);
         // With a single block of depth, some panels at a time are all that there is to compute of their sums. Then a task
-        // may have all columns: a last panel that is not full counts as one.
+        // may have all columns: a last panel that is not full counts as one. Other sums in scratch are half of the
+        // second-level cache at most.
         let by_panels = several == 1 && !direct && block_k >= depth && c.depth.len() == 1;
-        let widest = if direct || by_panels { round_up(n, cols) } else { MAX_COLUMNS / several };
+        let widest = match direct || by_panels {
+            true => round_up(n, cols),
+            false => self.target.l2 as i64 / 2 / (several * tall * element),
+        };
         let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
         let outer: i64 = others.map(|a| extent(k, *a)).product();
         let symbolic = k.axes[c.m.index()].extent.as_const().is_none();

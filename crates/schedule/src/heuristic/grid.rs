@@ -9,9 +9,12 @@ use svod_ir::target::Target;
 /// What it costs to copy an element of a block of rows, in multiply-adds for each byte of a vector, which are as many
 /// as a machine does at once: one that the second-level cache holds, and one that comes from beyond.
 const COPY: [f64; 2] = [1.0 / 8.0, 1.0 / 2.0];
-/// What it costs to fetch an element of a panel, likewise: of a copy that the task has just made, and of one that lies in
-/// memory or in another core's cache.
+/// What it costs to fetch an element of a panel, likewise: of a copy that the task has just made or that is fetched ahead
+/// of its use, and of one that another core has just made.
 const FETCH: [f64; 2] = [1.0 / 32.0, 3.0 / 16.0];
+/// How long an element of a panel takes that was there before the plan ran, likewise: it is fetched ahead, beside a
+/// multiply-add for each row of the task.
+const AHEAD: f64 = 3.0 / 4.0;
 /// Tiles of columns of a task at least, of all contractions that it computes.
 const FEWEST_TILES: i64 = 3;
 /// Bytes of the vectors with which [`TASK`] multiply-adds take as long as it says.
@@ -90,7 +93,8 @@ impl Grid {
     /// Where tasks of so many rows and columns read these, of `m` rows in all.
     fn columns(&self, m: i64, rows: i64, columns: i64) -> Columns {
         let Costs { copy, fetch: [own, other], prepared } = self.costs;
-        let once = if prepared { 0.0 } else { copy / m as f64 };
+        let ahead = own + (self.vector as f64 * AHEAD - rows as f64).max(0.0);
+        let (once, other) = if prepared { (0.0, ahead) } else { (copy / m as f64, other) };
         let (own, other) = ((copy + own) / rows as f64, once + other / rows as f64);
         let shared = other < own || prepared || columns > self.own;
         Columns { shared, cost: if shared { other } else { own } }
