@@ -1,8 +1,9 @@
 //! The task pool on which kernels run.
 //!
 //! A kernel's task grid is fixed by its shapes; the pool maps tasks to threads. A run is one
-//! *region*: its tasks are taken one at a time from a shared counter by the calling thread, which
-//! is worker 0, and by the pool's own threads.
+//! *region*. The calling thread, which is worker 0, and the pool's own threads each have a share of its tasks, one after
+//! the other, and take them one at a time; who is done first helps with the shares of others. So a worker
+//! mostly finds in its core's caches what it has written for an earlier region of as many rows.
 //!
 //! Invariants:
 //!

@@ -88,6 +88,22 @@ fn every_task_runs_once() {
 }
 
 #[test]
+fn each_worker_begins_with_a_share_of_its_own() {
+    let _threads = beside_others();
+    let pool = Pool::new(3);
+    // As soon as all have begun, that is: who comes late may find its share taken by others.
+    let begun = [const { AtomicUsize::new(usize::MAX) }; 3];
+    let start = Instant::now();
+    pool.run(11, &|worker, task| {
+        let _ = begun[worker].compare_exchange(usize::MAX, task, Ordering::AcqRel, Ordering::Acquire);
+        while begun.iter().any(|b| b.load(Ordering::Acquire) == usize::MAX) && start.elapsed() < LONG {
+            thread::yield_now();
+        }
+    });
+    assert_eq!(begun.map(AtomicUsize::into_inner), [0, 4, 8]);
+}
+
+#[test]
 fn regions_with_pauses_between() {
     let _threads = beside_others();
     let pool = Pool::new(2);

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::mem::{forget, transmute};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -47,7 +48,7 @@ impl Crew {
     pub(super) fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared {
             gate: Line(AtomicU64::new(0)),
-            next: Line(AtomicUsize::new(0)),
+            next: (0..threads).map(|_| Line(AtomicUsize::new(0))).collect(),
             started: AtomicUsize::new(0),
             job: UnsafeCell::new(None),
             panic: Mutex::new(None),
@@ -87,7 +88,9 @@ impl Crew {
         let job = Job { tasks, f };
         // SAFETY: the gate is closed and nobody inside, so no worker reads the job.
         unsafe { *shared.job.get() = Some(job) };
-        shared.next.0.store(0, Ordering::Relaxed);
+        for (worker, next) in shared.next.iter().enumerate() {
+            next.0.store(job.share(worker, shared.next.len()).start, Ordering::Relaxed);
+        }
         shared.open();
         shared.drain(0, job);
         shared.close(self.generation);
@@ -113,14 +116,22 @@ struct Job {
     f: *const TaskFn<'static>,
 }
 
+impl Job {
+    /// The tasks that a worker does first: as many as the others, and one after the other.
+    fn share(&self, worker: usize, workers: usize) -> Range<usize> {
+        let start = |worker: usize| worker * (self.tasks / workers) + worker.min(self.tasks % workers);
+        start(worker)..start(worker + 1)
+    }
+}
+
 /// A value that shares its cache lines (two are fetched together) with no other.
 #[repr(align(128))]
 struct Line<T>(T);
 
 struct Shared {
     gate: Line<AtomicU64>,
-    /// The next task that nobody has taken.
-    next: Line<AtomicUsize>,
+    /// Of each worker's share, the next task that nobody has taken.
+    next: Vec<Line<AtomicUsize>>,
     /// Workers that run.
     started: AtomicUsize,
     /// Written by the region's owner while the gate is closed and nobody inside; read by those
@@ -174,21 +185,25 @@ impl Shared {
         }
     }
 
-    /// Takes and runs tasks until there are none.
+    /// Takes and runs tasks until there are none: those of the worker's own share, then those that are left of others'.
     fn drain(&self, worker: usize, job: Job) {
         let tasks = || {
             // SAFETY: the caller is inside the region, so the function is still borrowed.
             let f = unsafe { &*job.f };
-            loop {
-                let task = self.next.0.fetch_add(1, Ordering::Relaxed);
-                if task >= job.tasks {
-                    break;
+            let workers = self.next.len();
+            for of in (worker..workers).chain(0..worker) {
+                let end = job.share(of, workers).end;
+                loop {
+                    let task = self.next[of].0.fetch_add(1, Ordering::Relaxed);
+                    if task >= end {
+                        break;
+                    }
+                    f(worker, task);
                 }
-                f(worker, task);
             }
         };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(tasks)) {
-            self.next.0.store(job.tasks, Ordering::Relaxed);
+            self.next.iter().for_each(|next| next.0.store(job.tasks, Ordering::Relaxed));
             let mut first = lock(&self.panic);
             if first.is_none() {
                 *first = Some(payload);
