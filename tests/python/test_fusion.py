@@ -187,13 +187,36 @@ def test_a_chain_of_layouts_is_one_copy_or_none(mine: Function, right: Function)
 
 
 def test_columns_that_no_cache_holds() -> None:
-    # Wide enough to be read in long runs, and no multiple of them.
+    # Each pass reads memory in its order, rather than all of them strips of columns.
     x = draw(2100, 521) * 4
     e = np.exp(x - x.max(0, keepdims=True))
-    check([svod.Tensor(x).softmax(0)], [e / e.sum(0, keepdims=True)], moves=2 * x.nbytes, rounds=2)
+    check([svod.Tensor(x).softmax(0)], [e / e.sum(0, keepdims=True)], kernels=3, rounds=2)
     x[7, 3], x[:, 5], x[11, 500] = np.nan, -np.inf, np.inf
     mine = svod.Tensor(x).softmax(0).numpy()
     assert np.isnan(mine[:, [3, 5, 500]]).all() and np.isfinite(np.delete(mine, [3, 5, 500], 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernels"), [((2, 5000), 1), ((64, 5000), 1), ((400, 64), 1), ((1000, 500), 2), ((70_000, 64), 2)]
+)
+@pytest.mark.parametrize("spelling", ["plain", "turned", "returned"])
+def test_strips_of_columns_that_a_cache_holds(shape: tuple[int, int], kernels: int, spelling: str) -> None:
+    # Few rows, or rows that are strips: each strip is read from memory once. Else a map is a kernel of its own.
+    x = draw(*shape)
+    t, mean = svod.Tensor(x), x.mean(0, dtype=np.float64)
+    results, right = [t - t.mean(0)], [x - mean]
+    if spelling == "turned":
+        results = [(t.T - t.T.mean(1, keepdim=True)).T]
+    elif spelling == "returned":
+        results, right = [t - t.mean(0), t.mean(0)], [x - mean, mean]
+    check(results, right, kernels=kernels)
+
+
+def test_maps_in_different_orders_stay_apart() -> None:
+    x = draw(300, 400)
+    t = svod.Tensor(x)
+    check([t.T * 2, t * 3], [x.T * 2, x * 3], kernels=2)
+    check([t.T * 2, t.T * 3], [x.T * 2, x.T * 3])
 
 
 def test_of_a_single_element_a_fold_is_that_element() -> None:

@@ -43,6 +43,12 @@ pub(crate) const ONE_TASK: i64 = 1 << 16;
 /// Columns that are read together where a row goes across lines of memory.
 pub(crate) const COLUMNS: i64 = 32;
 
+/// Bytes of a page, and pages whose addresses a core has at hand: entries of a first-level TLB.
+const PAGE: i64 = 1 << 12;
+const PAGES: i64 = 1 << 6;
+/// Bytes of a row of memory at most that a strip of columns has all of.
+const NARROW: i64 = 1 << 8;
+
 /// Operations that take as long as moving a byte from or to memory: ten for each f32.
 pub(crate) const OPERATIONS_PER_BYTE: f64 = 2.5;
 /// The part of the traffic of the lesser of two kernels that has to be spared for them to become one: less
@@ -122,6 +128,15 @@ impl Caches {
     /// Whether a row stays in a cache beside what is written meanwhile.
     pub(crate) fn holds(self, row_bytes: i64) -> bool {
         row_bytes <= self.l2 as i64 / 2
+    }
+
+    /// Whether what folds so many rows of memory, so many bytes apart, shares a kernel with what reads these again. Both
+    /// then go through strips of a few columns, of which a cache has to hold the rows, or the pages where these are
+    /// longer. Strips that are written, and are not whole rows, have to be in so few pages that a core has their
+    /// addresses at hand.
+    pub(crate) fn hold_strips(self, rows: i64, row_bytes: i64, written: bool) -> bool {
+        let bytes = rows.saturating_mul(row_bytes.min(PAGE));
+        if written && row_bytes > NARROW { bytes <= PAGES * PAGE } else { self.holds(bytes) }
     }
 
     /// Whether so much is read from memory each time.
@@ -287,6 +302,17 @@ mod tests {
         assert!(Repeated { waits: false, ..few }.why_once().is_some());
         let estimate = twice(20, 1).estimate();
         assert_eq!((estimate.bytes, estimate.spared, estimate.repeated), (16_000, 8000, 20_000));
+    }
+
+    #[test]
+    fn strips_are_few_pages_or_whole_rows_in_cache() {
+        let caches = Caches { l2: 1 << 21, l3: 1 << 25 };
+        // Of long rows, as many as there are addresses of pages; the rows of narrow matrices are read in order.
+        assert!(caches.hold_strips(64, 1 << 20, true) && !caches.hold_strips(65, 1 << 20, true));
+        assert!(caches.hold_strips(4096, 256, true) && !caches.hold_strips(4097, 256, true));
+        // Folds that write no strips need them in the cache.
+        assert!(caches.hold_strips(256, 1 << 14, false) && !caches.hold_strips(257, 1 << 14, false));
+        assert!(!caches.hold_strips(i64::MAX, i64::MAX, true));
     }
 
     #[test]

@@ -8,8 +8,8 @@
 //! * a value that several kernels want, or that is read at several positions or many times over, is
 //!   realized, unless to compute it again costs less than to move it ([`crate::estimate`]);
 //! * a reduction joins its consumer's kernel when each of its values is read by exactly one row of
-//!   the consumer (softmax, layer norm), or when it is a contraction and the consumer an
-//!   elementwise epilogue of the same extent;
+//!   the consumer (softmax, layer norm), unless strips of columns would be read from memory again, or when it
+//!   is a contraction and the consumer an elementwise epilogue of the same extent;
 //! * a contraction whose operand is rows of weights made from another contraction takes those rows,
 //!   and the other contraction, into its kernel ([`chain`]);
 //! * a copy between devices reads and writes memory;
@@ -36,7 +36,7 @@ use smallvec::SmallVec;
 use svod_ir::alu::Alu;
 use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Graph, Op, Shape};
+use svod_ir::graph::{Graph, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::pass::Artifact;
 use svod_ir::size::Size;
@@ -168,6 +168,32 @@ pub(crate) fn is_contraction(graph: &Graph, node: NodeIndex) -> bool {
 /// The extent of a dimension at most.
 fn bound(extent: &Size) -> i64 {
     extent.upper_bound().unwrap_or(i64::MAX)
+}
+
+/// What a value is made of element by element, without the layouts in between; and the value's dimension that each of
+/// its dimensions is.
+fn in_memory_order(graph: &Graph, node: NodeIndex) -> (&UOp, Vec<usize>) {
+    let mut order: Vec<usize> = (0..graph.nodes()[node as usize].rank()).collect();
+    let mut at = node;
+    for _ in 0..MAX_NODES {
+        let value = &graph.nodes()[at as usize];
+        let below = match value.op() {
+            op if op.is_elementwise() => graph.sources(at).iter().copied().find(|s| {
+                let operand = &graph.nodes()[*s as usize];
+                operand.shape() == value.shape() && !matches!(operand.op(), Op::Expand(_) | Op::Const(_))
+            }),
+            Op::Permute(axes) => {
+                let mut turned = order.clone();
+                axes.iter().zip(&order).for_each(|(a, d)| turned[*a] = *d);
+                order = turned;
+                graph.sources(at).first().copied()
+            }
+            _ => None,
+        };
+        let Some(below) = below else { break };
+        at = below;
+    }
+    (&graph.nodes()[at as usize], order)
 }
 
 struct Fuse<'g> {
@@ -516,6 +542,23 @@ impl Fuse<'_> {
         // Folds of few results are cut in parts, if that is all there is to the kernel.
         let small = product(all) <= ONE_TASK && read <= ONE_TASK;
         let parallel = product(rows) >= FEWEST_ROWS || product(all) <= product(rows) || small;
-        (!parallel).then_some("its few rows would be all tasks")
+        if !parallel {
+            return Some("its few rows would be all tasks");
+        }
+        let strips = self.strips(node).is_none_or(|(rows, bytes)| self.caches.hold_strips(rows, bytes, true));
+        (!strips).then_some("strips of its columns would be read from memory again")
+    }
+
+    /// Of a reduction across rows of memory, how many rows it folds, and how many bytes these are apart.
+    fn strips(&self, node: NodeIndex) -> Option<(i64, i64)> {
+        let Op::Reduce(_, folded) = self.graph.nodes()[node as usize].op() else { return None };
+        let (memory, order) = in_memory_order(self.graph, self.graph.sources(node)[0]);
+        let shape = memory.shape();
+        let is_folded = |d: &usize| folded.contains(&order[*d]) && shape[*d] != Size::ONE;
+        let last = (0..shape.len()).rfind(is_folded)?;
+        let product =
+            |dims: &mut dyn Iterator<Item = usize>| dims.fold(1i64, |n, d| n.saturating_mul(bound(&shape[d])));
+        let (rows, columns) = (product(&mut (0..=last).filter(is_folded)), product(&mut (last + 1..shape.len())));
+        (columns > 1).then(|| (rows, columns.saturating_mul(memory.dtype().bytes() as i64)))
     }
 }

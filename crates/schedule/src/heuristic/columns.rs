@@ -8,10 +8,9 @@
 
 use super::cost::{cost, extent, round, round_up};
 use super::rows::stage_vector;
-use super::{Choice, TASK, is_output};
+use super::{Choice, TASK};
 use crate::apply::cut_in_parts;
 use crate::contraction::stage_axes;
-use crate::estimate::COLUMNS;
 use crate::opt::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Emit, Out};
 
@@ -88,62 +87,6 @@ impl Choice<'_> {
             }
         }
         self.across(0, out, &how, None, tasks);
-        true
-    }
-
-    /// Chooses for a map of what lies across memory and of folds along that, such as a softmax of columns, where a few
-    /// columns side by side do not stay in a cache from one pass to the next; says whether the kernel is of that
-    /// kind. Each pass then reads memory in long runs.
-    pub(super) fn long_columns(&mut self) -> bool {
-        let k = self.kernel;
-        let out = k.stages.len() - 1;
-        let Some(column) = stage_vector(k, out).filter(|_| matches!(k.stages[out].body, Body::Map(_))) else {
-            return false;
-        };
-        let Some(rows) = k.stages.first().filter(|_| out > 0).map(|s| &s.over) else { return false };
-        let across = |s: usize| {
-            k.is_plain_fold(s) && k.stages[s].over == *rows && stage_vector(k, s) == Some(column) && !is_output(k, s)
-        };
-        let over = &k.stages[out].over;
-        let inside = rows.contains(&column) && rows.iter().all(|a| over.contains(a));
-        let (n, lanes) = (extent(k, column), self.lanes(out));
-        let along: Vec<AxisId> = over.iter().copied().filter(|a| !rows.contains(a)).collect();
-        let depth: i64 = along.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let few = depth.saturating_mul(COLUMNS * self.target.vector_bytes as i64 / lanes.max(1));
-        if !inside || !(0..out).all(across) || few <= self.target.l2 as i64 / 2 || n < FEWEST_VECTORS * lanes {
-            return false;
-        }
-        let points = rows.iter().map(|a| extent(k, *a)).fold(depth, i64::saturating_mul);
-        let mut left = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
-        let (mut order, mut tasks) = (Vec::new(), Vec::new());
-        for axis in rows.iter().filter(|a| **a != column) {
-            let at = self.at(out, *axis, 0);
-            left = if left > 1 { left / extent(k, *axis) } else { left };
-            tasks.push(at.clone());
-            order.push(at);
-        }
-        let how = Across { column, together: None };
-        let block = chunk(n, (n / left.max(1)).clamp(FEWEST_VECTORS * lanes, self.most_columns(&how) / 2), lanes);
-        let at = self.at(out, column, 0);
-        self.split(at.clone(), block, Tail::Rest);
-        let inner = LoopRef { part: 1, ..at.clone() };
-        self.split(inner.clone(), lanes, Tail::Rest);
-        let vector = LoopRef { part: 2, ..at.clone() };
-        tasks.push(at.clone());
-        order.push(at.clone());
-        order.extend(along.iter().map(|a| self.at(out, *a, 0)));
-        order.extend([inner, vector.clone()]);
-        self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
-        tasks.into_iter().for_each(|task| self.bind(task, To::Task));
-        self.bind(vector, To::Vector);
-        if self.goes_past_caches(out, Some(column)) {
-            self.opts.push(Opt::Stream { stage: k.stages[out].name.clone() });
-        }
-        for fold in 0..out {
-            self.opts.push(Opt::At { stage: k.stages[fold].name.clone(), at: at.clone() });
-            let kept = rows.iter().filter(|a| **a != column).map(|a| self.at(fold, *a, 0)).collect();
-            self.fold_across(fold, &how, block, lanes, 0, kept, &[]);
-        }
         true
     }
 

@@ -95,7 +95,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
             Some(schedule) => choice.opts = schedule.0,
             None => choice.contraction(&found),
         },
-        _ if !strict && (choice.columns(None) || choice.long_columns() || choice.in_parts()) => {}
+        _ if !strict && (choice.columns(None) || choice.in_parts()) => {}
         _ => choice.stage(last),
     }
     let product = if found.len() == 1 { found.pop() } else { None };

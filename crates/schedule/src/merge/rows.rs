@@ -38,6 +38,14 @@ fn bytes(graph: &Graph, node: NodeIndex) -> i64 {
 /// What is read of a parameter: the index.
 type Read<'k> = (ParamId, &'k [ExprId]);
 
+/// What rows are of memory that both kernels read.
+struct Row {
+    /// Bytes of one, or of a few side by side.
+    bytes: i64,
+    /// Of rows side by side, across those of memory, how many of these they have, and how many bytes they are apart.
+    strips: Option<(i64, i64)>,
+}
+
 struct Pair<'a> {
     graph: &'a Graph,
     caches: Caches,
@@ -150,11 +158,19 @@ impl Pair<'_> {
                 }
             }
         }
-        let (row_bytes, across) = self.row_bytes(&shared, &pairs);
+        let Row { bytes: row_bytes, strips } = self.row(&shared, &pairs);
+        let across = strips.is_some();
         let whole = pairs.len() == self.rows[0].len() && pairs.len() == self.rows[1].len();
         let points = self.rows_count(&pairs);
-        // A map goes along memory: strips of columns would be read and written in parts of lines.
-        if across && points > COLUMNS && (is_map(&self.first.kernel) || is_map(&self.second.kernel)) {
+        let (first_is_map, second_is_map) = (is_map(&self.first.kernel), is_map(&self.second.kernel));
+        // What goes across memory from one kernel to the next would be read or written in parts of lines.
+        if first_is_map && second_is_map && self.turns(&pairs) {
+            return None;
+        }
+        // A map, or a fold that waits for another, reads memory again, in strips of columns.
+        let written = first_is_map || second_is_map;
+        let strips = strips.is_none_or(|(rows, bytes)| self.caches.hold_strips(rows, bytes, written));
+        if points > COLUMNS && (written || self.waits()) && !strips {
             return None;
         }
         // Folds of few results are cut in parts, whose size is chosen so that they fit.
@@ -165,9 +181,22 @@ impl Pair<'_> {
         (fits && parallel).then_some(Rows { pairs, spared, row_bytes })
     }
 
+    /// Whether what lies side by side in the output of one kernel lies across that of the other.
+    fn turns(&self, pairs: &[(AxisId, AxisId)]) -> bool {
+        let last = |kernel: &Kernel, axes: &[AxisId]| axes.iter().rfind(|a| extent(kernel, **a) > 1).copied();
+        let lasts = last(&self.second.kernel, &self.rows[1]).zip(last(&self.first.kernel, &self.rows[0]));
+        let Some((b, a)) = lasts else { return false };
+        pairs.iter().any(|(x, _)| *x == b) && pairs.iter().any(|(_, y)| *y == a) && !pairs.contains(&(b, a))
+    }
+
+    /// Whether the second kernel reads what the first writes.
+    fn waits(&self) -> bool {
+        self.second.params.iter().any(|n| self.first.outputs.contains(n))
+    }
+
     /// Whether both kernels are a fold of the same points, and neither waits for the other.
     fn is_one_fold(&self) -> bool {
-        if self.second.params.iter().any(|n| self.first.outputs.contains(n)) {
+        if self.waits() {
             return false;
         }
         let folded = |k: &Kernel| match &k.stages[..] {
@@ -198,10 +227,10 @@ impl Pair<'_> {
         of(&self.first.kernel).max(of(&self.second.kernel))
     }
 
-    /// Bytes that a row, or a few side by side, have of what is shared; whether rows lie side by side.
-    fn row_bytes(&self, shared: &[NodeIndex], pairs: &[(AxisId, AxisId)]) -> (i64, bool) {
+    /// A row, or a few side by side, of what is shared.
+    fn row(&self, shared: &[NodeIndex], pairs: &[(AxisId, AxisId)]) -> Row {
         let second = &self.second.kernel;
-        let (mut total, mut any_across) = (0i64, false);
+        let mut found = Row { bytes: 0, strips: None };
         for (p, index) in &self.reads[1] {
             let node = self.second.params[p.index()];
             if !shared.contains(&node) {
@@ -210,15 +239,22 @@ impl Pair<'_> {
             let row = |a: &AxisId| pairs.iter().any(|(b, _)| b == a);
             let axes: Vec<AxisId> = (0..second.axes.len() as u32).map(AxisId).collect();
             let names = |e: ExprId, a: &AxisId| second.exprs.variables_used(&[e]).contains(&second.axes[a.index()].var);
-            let inner = axes.iter().filter(|a| !row(a) && index.iter().any(|e| names(*e, a)));
-            let count = inner.map(|a| extent(second, *a)).fold(1, i64::saturating_mul);
+            let is_inner = |a: &AxisId| !row(a) && index.iter().any(|e| names(*e, a));
+            let inner: Vec<AxisId> = axes.iter().copied().filter(is_inner).collect();
+            let count = inner.iter().map(|a| extent(second, *a)).fold(1, i64::saturating_mul);
             let across = count > 1 && index.last().is_some_and(|e| axes.iter().any(|a| row(a) && names(*e, a)));
-            any_across |= across;
             let side = if across { COLUMNS } else { 1 };
-            let each = second.params[p.index()].dtype.bytes() as i64;
-            total = total.max(count.saturating_mul(side).saturating_mul(each));
+            let param = &second.params[p.index()];
+            let each = param.dtype.bytes() as i64;
+            found.bytes = found.bytes.max(count.saturating_mul(side).saturating_mul(each));
+            if across {
+                let beside = index.iter().rev().take_while(|e| !inner.iter().any(|a| names(**e, a))).count();
+                let columns = param.shape.iter().rev().take(beside).map(|n| n.upper_bound().unwrap_or(i64::MAX));
+                let strips = (count, columns.fold(each, i64::saturating_mul));
+                found.strips = found.strips.max(Some(strips));
+            }
         }
-        (total, any_across)
+        found
     }
 }
 
