@@ -1026,10 +1026,12 @@ class Tensor:
         self, /, weight: _ArrayLike | None = None, bias: _ArrayLike | None = None, eps: builtins.float = 1e-05
     ) -> Tensor:
         """The last axes, as many as `weight` has and by default one, with mean 0 and variance 1, then
-        scaled by `weight` and shifted by `bias`.
+        scaled by `weight` and shifted by `bias`; `svod.nn.functional.layer_norm` takes a shape first.
         """
     def rms_norm(self, /, weight: _ArrayLike | None = None, eps: builtins.float = 1e-06) -> Tensor:
-        """The last axes divided by the root of their mean square, then scaled by `weight`."""
+        """The last axes divided by the root of their mean square, then scaled by `weight`;
+        `svod.nn.functional.rms_norm` takes a shape first.
+        """
     def conv(
         self,
         /,

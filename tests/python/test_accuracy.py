@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -420,3 +421,105 @@ def test_periodic_functions_of_few_huge_numbers_among_small_ones(
             mine = getattr(svod.Tensor(x), name)().numpy()
             np.testing.assert_allclose(mine, right, rtol=units * float(np.finfo(dtype).eps), atol=0)
         np.testing.assert_array_equal((svod.Tensor(x) % svod.Tensor(y)).numpy(), np.mod(x, y))
+
+
+def tanh_gelu(x: Array) -> Array:
+    # 1 + tanh(u) = 2 sigmoid(2u), without cancellation.
+    return x / (1 + np.exp(-2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def erf_gelu(x: Array) -> Array:
+    return 0.5 * x * np.vectorize(math.erfc)(-x / np.sqrt(2))
+
+
+# Those of svod, of NumPy, and the error for each unit of the operand, in units of 2^-24, that a sum of numbers close to
+# 1 and -1 leaves in binary32, as it does in PyTorch's.
+ACTIVATIONS: dict[str, tuple[Callable[[svod.Tensor], svod.Tensor], Callable[[Array], Array], float]] = {
+    "sigmoid": (lambda t: t.sigmoid(), lambda x: 1 / (1 + np.exp(-x)), 0),
+    "silu": (lambda t: t.silu(), lambda x: x * (1 / (1 + np.exp(-x))), 0),
+    "softplus": (lambda t: t.softplus(), lambda x: np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0), 0),
+    "leaky_relu": (lambda t: t.leaky_relu(0.01), lambda x: np.where(x > 0, x, 0.01 * x), 0),
+    "rsqrt": (lambda t: t.rsqrt(), lambda x: 1 / np.sqrt(x), 0),
+    "gelu": (lambda t: t.gelu(), erf_gelu, 2),
+    "gelu-tanh": (lambda t: t.gelu("tanh"), tanh_gelu, 4),
+}
+NARROW: dict[str, Any] = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+
+
+def narrow_units(exact: Array, kind: Any) -> Array:
+    """The distances of neighbours of a type at these numbers."""
+    about = ml_dtypes.finfo(kind)
+    _, exponents = np.frexp(np.maximum(np.abs(exact), float(about.tiny)))
+    return np.ldexp(1.0, exponents - 1 - about.nmant)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_of_narrow_floats_are_rounded_once(name: str, dtype: str) -> None:
+    """Every number from -20 to 20, infinities and NaN."""
+    mine, right, lost = ACTIVATIONS[name]
+    kind = NARROW[dtype]
+    with np.errstate(all="ignore"):
+        every = np.arange(1 << 16, dtype=np.uint16).view(kind)
+        x = every[~(np.isfinite(every) & (np.abs(every) > 20))]
+        result = mine(svod.Tensor(x))
+        wide, given = x.astype(np.float64), result.float().numpy().astype(np.float64)
+        exact = right(wide)
+        rounded = exact.astype(kind).astype(np.float64)
+    assert result.dtype == dtype
+    special = ~(np.isfinite(wide) & np.isfinite(rounded))
+    np.testing.assert_array_equal(given[special], rounded[special])
+    tiny = float(ml_dtypes.finfo(kind).tiny)
+    normal = ~special & (np.abs(wide) >= tiny) & (np.abs(rounded) >= tiny)
+    error = np.abs(given[normal] - exact[normal]) - lost * 2.0**-24 * np.abs(wide[normal])
+    assert np.max(error / narrow_units(exact[normal], kind)) <= 0.51
+
+
+def test_activations_of_narrow_floats_are_those_of_pytorch() -> None:
+    torch: Any = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    drawn = (3 * rng.standard_normal(10_000)).astype(np.float32)
+    for dtype in ("float16", "bfloat16"):
+        t, x = svod.Tensor(drawn).cast(dtype), torch.from_numpy(drawn).to(getattr(torch, dtype))
+        functions = torch.nn.functional
+        for mine, other in [
+            (t.sigmoid(), x.sigmoid()),
+            (t.silu(), functions.silu(x)),
+            (t.gelu(), functions.gelu(x)),
+            (t.gelu("tanh"), functions.gelu(x, approximate="tanh")),
+            (t.softplus(), functions.softplus(x)),
+        ]:
+            near = 2.0 ** (-10 if dtype == "float16" else -7)
+            np.testing.assert_allclose(mine.float().numpy(), other.float().numpy(), rtol=near, atol=2e-6)
+    few = svod.Tensor(np.float16([-12, -11.09, -4]))
+    seen = [few.sigmoid()[0], few.silu()[1], few.gelu()[2]]
+    np.testing.assert_allclose([y.item() for y in seen], [6.14e-6, -1.69e-4, -1.27e-4], rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_norms_of_narrow_floats_are_rounded_once(dtype: str) -> None:
+    kind = NARROW[dtype]
+    rng = np.random.default_rng(1)
+    x = (300 * rng.choice([-1, 1], (7, 400)) * rng.uniform(0.9, 1.1, (7, 400))).astype(kind)
+    t, wide = svod.Tensor(x), x.astype(np.float64)
+    length = np.sqrt((wide**2).sum(1))
+    for mine, exact in [
+        (t.norm(axis=1), length),
+        (t.norm(3, axis=1), (np.abs(wide) ** 3).sum(1) ** (1 / 3)),
+        (t.norm(1.5, axis=1), (np.abs(wide) ** 1.5).sum(1) ** (1 / 1.5)),
+        (t.norm(float("inf"), axis=1), np.abs(wide).max(1)),
+        (t.std(1), wide.std(1, ddof=1)),
+        (t.normalize(dim=1), wide / length[:, None]),
+        (F.normalize(t), wide / length[:, None]),
+    ]:
+        assert mine.dtype == dtype
+        given = mine.float().numpy()
+        assert np.max(np.abs(given - exact) / narrow_units(exact, kind)) <= 0.51
+    # The least length is nothing in float16.
+    assert F.normalize(svod.zeros(2, 3, dtype=dtype)).tolist() == [[0.0] * 3] * 2
+    n = svod.Variable("n", 1, 8)
+    rows = svod.empty(n, 400, dtype=dtype)
+    plan = rows.norm().prepare(inputs=[rows])
+    plan.execute(svod.Tensor(x[:4]))
+    whole = np.sqrt((wide[:4] ** 2).sum())
+    assert abs(plan.outputs[0].item() - whole) <= 0.51 * narrow_units(whole, kind)

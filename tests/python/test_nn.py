@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,19 @@ def test_layer_norm_names_what_does_not_fit() -> None:
         functional.layer_norm(x, 4)
     with pytest.raises(svod.ShapeError, match=r"rms_norm: a parameter of shape \(2,\) for axes \(3,\)"):
         functional.rms_norm(x, 3, svod.ones((2,)))
+
+
+def test_layer_norm_says_that_the_weight_comes_first() -> None:
+    n = svod.Variable("n", 1, 8)
+    x = svod.zeros((5, 2))
+    shapes: list[Any] = [1024, [1024], (5, 2), n, [n, 2]]
+    for shape in shapes:
+        for norm in ("layer_norm", "rms_norm"):
+            says = (
+                rf"^{norm}: the first argument is the weight, .*, not a shape as .*: svod\.nn\.functional\.{norm}\(x, "
+            )
+            with pytest.raises(svod.ArgumentTypeError, match=says):
+                getattr(x, norm)(shape)
+    assert x.layer_norm(None).shape == x.layer_norm([1.0, 2.0]).shape == x.rms_norm(np.array([1, 2])).shape == (5, 2)
+    with pytest.raises(svod.ArgumentTypeError, match="layer_norm"):
+        x.layer_norm(2, svod.ones(2))

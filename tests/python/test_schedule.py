@@ -179,6 +179,10 @@ PRODUCT = [
     ("TC s0 4 8", "step 1 of the schedule, `TC s0 4 8`: rows and columns must be split by 4 and 8"),
     ("UPCAST s0.a0.9 4", "stage `s0` has no loop `s0.a0.9`"),
     ("UPCAST s0.a0.0", "line 1 of the schedule, `UPCAST s0.a0.0`: expected `UPCAST l n`"),
+    (
+        "bind s0.a0.0 banana",
+        "`bind s0.a0.0 banana`: unknown word `banana`, expected one of unroll, vector, task, block, warp, lane",
+    ),
     ("split s0.a0.0 by 7 exact", "7 does not provably divide the extent 40"),
     ("PREFETCH s0.a2.0 p9 2", "the stage does not read `p9`"),
     ("parts s0.a2.0 by 0", "step 1 of the schedule, `parts s0.a2.0 by 0`: a split needs a factor of at least 1, not 0"),

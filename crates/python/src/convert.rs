@@ -167,6 +167,40 @@ pub fn integer(name: &str, given: &Bound<'_, PyAny>) -> Result<i64> {
     }
 }
 
+/// Tensors that a function takes one by one.
+pub fn one_by_one(op: &str, given: &Bound<'_, PyTuple>) -> Result<Vec<Py<PyTensor>>> {
+    let tensor = |one: Bound<'_, PyAny>| match one.cast::<PyTensor>() {
+        Ok(tensor) => Ok(tensor.clone().unbind()),
+        Err(_) => {
+            let class = class_of(&one);
+            Err(Class::ArgumentType.raise(match one.is_instance_of::<PyList>() || one.is_instance_of::<PyTuple>() {
+                true => format!("{op}: pass tensors, not a {class}: {op}(*tensors)"),
+                false => format!("{op}: a tensor is expected, not {class}"),
+            }))
+        }
+    };
+    given.iter().map(tensor).collect()
+}
+
+/// The weight of a norm, in whose place PyTorch's function of this name has a shape.
+pub fn scale(op: &str, given: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let is_extent = |one: &Bound<'_, PyAny>| {
+        (one.is_instance_of::<PyInt>() && !one.is_instance_of::<PyBool>()) || symbolic(one).is_some()
+    };
+    let several = given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>();
+    let shape = match several {
+        true => given.len()? > 0 && given.try_iter()?.all(|one| one.is_ok_and(|one| is_extent(&one))),
+        false => is_extent(given),
+    };
+    match shape {
+        true => Err(Class::ArgumentType.raise(format!(
+            "{op}: the first argument is the weight, a tensor, not a shape as {given} is: \
+             svod.nn.functional.{op}(x, {given}) takes that"
+        ))),
+        false => Ok(argument::<AnyTensor>(op, "weight", given)?.0),
+    }
+}
+
 /// Integers given one by one or as one sequence.
 pub fn integers(given: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
     let one = if given.len() == 1 { Some(given.get_item(0)?) } else { None };

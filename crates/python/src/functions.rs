@@ -14,7 +14,7 @@ use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
 
 use crate::array::borrow;
 use crate::config::configured;
-use crate::convert::{AnyOperand, AnyTensor, Tensors, integer};
+use crate::convert::{AnyOperand, AnyTensor, Tensors, integer, one_by_one};
 use crate::dtype::{AnyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -206,8 +206,8 @@ pub fn load_safetensors(py: Python<'_>, path: PathBuf) -> Result<BTreeMap<String
 /// Computes several tensors at once, shared work once. `options` are those of `PrepareConfig`.
 #[pyfunction]
 #[pyo3(signature = (*tensors, **options))]
-pub fn realize(py: Python<'_>, tensors: Vec<Py<PyTensor>>, options: Option<&Bound<'_, PyDict>>) -> Result<()> {
-    let config = configured(options)?;
+pub fn realize(py: Python<'_>, tensors: &Bound<'_, PyTuple>, options: Option<&Bound<'_, PyDict>>) -> Result<()> {
+    let (tensors, config) = (one_by_one("realize", tensors)?, configured(options)?);
     let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
     allow(py, || Tensor::realize_batch_with(&tensors, &config))
 }
@@ -217,12 +217,12 @@ pub fn realize(py: Python<'_>, tensors: Vec<Py<PyTensor>>, options: Option<&Boun
 #[pyo3(signature = (*tensors, inputs=None, schedules=None, **options))]
 pub fn prepare(
     py: Python<'_>,
-    tensors: Vec<Py<PyTensor>>,
+    tensors: &Bound<'_, PyTuple>,
     inputs: Option<Tensors>,
     schedules: Option<&Bound<'_, PyDict>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> Result<PyPlan> {
-    let config = config(schedules, options)?;
+    let (tensors, config) = (one_by_one("prepare", tensors)?, config(schedules, options)?);
     let inputs = inputs.map(|given| given.0).unwrap_or_default();
     let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
     let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();

@@ -215,13 +215,13 @@ impl Tensor {
 
     /// `1 / sqrt(x)`.
     pub fn rsqrt(&self) -> Result<Tensor> {
-        self.sqrt()?.reciprocal()
+        self.rounded_once(|x| x.sqrt()?.reciprocal())
     }
 
     /// `1 / (1 + exp(-x))`, without overflow for any `x`.
     pub fn sigmoid(&self) -> Result<Tensor> {
         // exp(-x) may become infinite, then the reciprocal is 0, which is right.
-        self.as_float()?.neg()?.exp()?.add(1)?.reciprocal()
+        self.rounded_once(|x| x.neg()?.exp()?.add(1)?.reciprocal())
     }
 
     /// `max(x, 0)`.
@@ -231,36 +231,36 @@ impl Tensor {
 
     /// `x * Φ(x)` with the exact normal distribution (Hendrycks and Gimpel 2016).
     pub fn gelu(&self) -> Result<Tensor> {
-        let x = self.as_float()?;
-        x.mul(0.5)?.mul(x.mul(consts::FRAC_1_SQRT_2)?.erf()?.add(1)?)
+        self.rounded_once(|x| x.mul(0.5)?.mul(x.mul(consts::FRAC_1_SQRT_2)?.erf()?.add(1)?))
     }
 
     /// [`Tensor::gelu`] by the tanh approximation of its authors.
     pub fn gelu_tanh(&self) -> Result<Tensor> {
-        let x = self.as_float()?;
-        let inner = x.mul(x.mul(&x)?.mul(0.044715)?.add(1)?)?.mul((2.0 / consts::PI).sqrt())?;
-        x.mul(0.5)?.mul(inner.tanh()?.add(1)?)
+        self.rounded_once(|x| {
+            let inner = x.mul(x.mul(x)?.mul(0.044715)?.add(1)?)?.mul((2.0 / consts::PI).sqrt())?;
+            x.mul(0.5)?.mul(inner.tanh()?.add(1)?)
+        })
     }
 
     /// `x * sigmoid(x)`.
     pub fn silu(&self) -> Result<Tensor> {
-        self.mul(self.sigmoid()?)
+        self.rounded_once(|x| x.mul(x.sigmoid()?))
     }
 
     /// `log(1 + exp(x))`, without overflow.
     pub fn softplus(&self) -> Result<Tensor> {
-        let x = self.as_float()?;
-        let e = x.abs()?.neg()?.exp()?;
-        // log(1 + e), also where e is lost in the sum: see Goldberg (1991), theorem 4.
-        let sum = e.add(1)?;
-        let exact = sum.log()?.mul(&e)?.div(sum.sub(1)?)?;
-        Tensor::select(&sum.eq(1)?, &e, exact)?.add(x.relu()?)
+        self.rounded_once(|x| {
+            let e = x.abs()?.neg()?.exp()?;
+            // log(1 + e), also where e is lost in the sum: see Goldberg (1991), theorem 4.
+            let sum = e.add(1)?;
+            let exact = sum.log()?.mul(&e)?.div(sum.sub(1)?)?;
+            Tensor::select(&sum.eq(1)?, &e, exact)?.add(x.relu()?)
+        })
     }
 
     /// `x` for `x > 0`, else `slope * x`.
     pub fn leaky_relu(&self, slope: f64) -> Result<Tensor> {
-        let x = self.as_float()?;
-        Tensor::select(&x.gt(0)?, &x, x.mul(slope)?)
+        self.rounded_once(|x| Tensor::select(&x.gt(0)?, x, x.mul(slope)?))
     }
 
     /// Not below `min` and not above `max`; NaN stays.
@@ -345,6 +345,13 @@ impl Tensor {
     /// In memory of its own, dense and row-major, once it is realized.
     pub fn contiguous(&self) -> Result<Tensor> {
         Ok(Tensor::from_uop(self.uop().contiguous()?))
+    }
+
+    /// What several operations make of the elements as floats, in the type of these. Of narrower floats than `float32`
+    /// they are computed in that type, so that only the result is rounded.
+    pub(crate) fn rounded_once(&self, compute: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+        let x = self.as_float()?;
+        compute(&x.widened()?)?.cast(x.dtype())
     }
 
     /// Integers and bools as the default float, floats as they are.

@@ -78,7 +78,7 @@ impl Tensor {
 
     /// Divided by its `p`-norm along `axis`, or by `epsilon` where that is greater.
     pub fn normalize(&self, p: f64, axis: i64, epsilon: f64) -> Result<Tensor> {
-        self.div(self.norm(p, Some(&[axis]), true)?.maximum(epsilon)?)
+        self.rounded_once(|x| x.div(x.norm(p, Some(&[axis]), true)?.maximum(epsilon)?))
     }
 
     /// Rows of the table `self` by index; `ids` of any shape.

@@ -88,7 +88,7 @@ impl Tensor {
 
     /// The standard deviation along `axes`; see [`Tensor::var`].
     pub fn std(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
-        self.var(axes, correction, keepdim)?.sqrt()
+        self.rounded_once(|x| x.var(axes, correction, keepdim)?.sqrt())
     }
 
     /// The `p`-norm along `axes`; `p` may be infinite.
@@ -99,8 +99,9 @@ impl Tensor {
             f64::NEG_INFINITY => magnitude.min(axes, keepdim),
             0.0 => magnitude.ne(0)?.cast(magnitude.dtype())?.sum(axes, keepdim),
             1.0 => magnitude.sum(axes, keepdim),
-            2.0 => magnitude.square()?.sum(axes, keepdim)?.sqrt(),
-            _ => magnitude.pow(p)?.sum(axes, keepdim)?.pow(1.0 / p),
+            // A power, and the sum of powers, may overflow a narrow type where the root of it does not.
+            2.0 => self.rounded_once(|x| x.square()?.sum(axes, keepdim)?.sqrt()),
+            _ => magnitude.rounded_once(|x| x.pow(p)?.sum(axes, keepdim)?.pow(1.0 / p)),
         }
     }
 

@@ -84,7 +84,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 def normalize(x: Tensor, axis: int = -1, eps: float = 1e-12) -> Tensor:
     """`x` divided by its Euclidean length along `axis`; lengths below `eps` count as `eps`."""
-    return x / (x * x).sum(axis, keepdim=True).sqrt().clamp(min=eps)
+    return x.normalize(dim=axis, eps=eps)
 
 
 def mean_pool(x: Tensor, mask: Tensor) -> Tensor:

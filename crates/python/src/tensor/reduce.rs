@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use svod_tensor::{Attention, Size, Tensor, TensorError};
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyTensor, Axes, Axis, either, one_axis};
+use crate::convert::{AnyTensor, Axes, Axis, either, one_axis, scale};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 
@@ -159,18 +159,19 @@ impl PyTensor {
     }
 
     /// The last axes, as many as `weight` has and by default one, with mean 0 and variance 1, then
-    /// scaled by `weight` and shifted by `bias`.
+    /// scaled by `weight` and shifted by `bias`; `svod.nn.functional.layer_norm` takes a shape first.
     #[pyo3(signature = (weight=None, bias=None, eps=1e-5))]
-    fn layer_norm(&self, weight: Option<AnyTensor>, bias: Option<AnyTensor>, eps: f64) -> Made {
-        let (weight, bias) = (weight.map(|w| w.0), bias.map(|b| b.0));
+    fn layer_norm(&self, weight: Option<&Bound<'_, PyAny>>, bias: Option<AnyTensor>, eps: f64) -> Made {
+        let (weight, bias) = (weight.map(|w| scale("layer_norm", w)).transpose()?, bias.map(|b| b.0));
         let shape = self.normalized(weight.as_ref().or(bias.as_ref()));
         Ok(self.0.layer_norm(&shape, weight.as_ref(), bias.as_ref(), eps)?.into())
     }
 
-    /// The last axes divided by the root of their mean square, then scaled by `weight`.
+    /// The last axes divided by the root of their mean square, then scaled by `weight`;
+    /// `svod.nn.functional.rms_norm` takes a shape first.
     #[pyo3(signature = (weight=None, eps=1e-6))]
-    fn rms_norm(&self, weight: Option<AnyTensor>, eps: f64) -> Made {
-        let weight = weight.map(|w| w.0);
+    fn rms_norm(&self, weight: Option<&Bound<'_, PyAny>>, eps: f64) -> Made {
+        let weight = weight.map(|w| scale("rms_norm", w)).transpose()?;
         Ok(self.0.rms_norm(&self.normalized(weight.as_ref()), weight.as_ref(), eps)?.into())
     }
 

@@ -136,7 +136,7 @@ impl FromStr for Schedule {
                 false => step(&words).map(|opt| vec![opt]),
             };
             let steps = steps.map_err(|expected| {
-                let expected = usage(first).filter(|_| expected == UNKNOWN).unwrap_or_else(|| expected.into());
+                let expected = usage(first).filter(|_| expected == UNKNOWN).unwrap_or(expected);
                 ParseScheduleError { line: i + 1, text: line.into(), expected }
             })?;
             lines.push(line, steps.len());
@@ -146,7 +146,8 @@ impl FromStr for Schedule {
     }
 }
 
-type Parsed<T> = Result<T, &'static str>;
+/// What was read, or what was expected instead.
+type Parsed<T> = Result<T, String>;
 
 fn step(words: &[&str]) -> Parsed<Opt> {
     match *words {
@@ -167,7 +168,7 @@ fn step(words: &[&str]) -> Parsed<Opt> {
                     let (slack, multiple) = sizes.split_once(':').unwrap_or((sizes, "1"));
                     Layout::Plane { slack: number(slack)?, multiple: number(multiple)? }
                 }
-                _ => return Err("expected the layout `rows`, `panels:<width>` or `plane:<slack>:<multiple>`"),
+                _ => return Err("expected the layout `rows`, `panels:<width>` or `plane:<slack>:<multiple>`".into()),
             };
             Ok(Opt::Stage { stage: stage.into(), read: parse_read(read)?, layout, home: lookup(HOMES, home)? })
         }
@@ -183,7 +184,7 @@ fn step(words: &[&str]) -> Parsed<Opt> {
             Ok(Opt::Prefetch { at: parse_loop(at)?, read: parse_read(read)?, ahead: number(ahead)? })
         }
         ["strict"] => Ok(Opt::Strict),
-        _ => Err(UNKNOWN),
+        _ => Err(UNKNOWN.into()),
     }
 }
 
@@ -193,7 +194,7 @@ fn spelling(words: &[&str], before: &[Opt]) -> Parsed<Vec<Opt>> {
         let at = parse_loop(at)?;
         let split = |o: &&Opt| matches!(o, Opt::Split { at: l, .. } if (&l.stage, &l.axis) == (&at.stage, &at.axis));
         let inner = LoopRef { part: 1 + before.iter().filter(split).count() as u32, ..at.clone() };
-        Ok::<_, &'static str>((Opt::Split { at: at.clone(), by: number(by)?, tail }, at, inner))
+        Ok::<_, String>((Opt::Split { at: at.clone(), by: number(by)?, tail }, at, inner))
     };
     let bind = |at: &LoopRef, to| Opt::Bind { at: at.clone(), to };
     Ok(match *words {
@@ -226,7 +227,7 @@ fn spelling(words: &[&str], before: &[Opt]) -> Parsed<Vec<Opt>> {
             let (split_l, l, inner_l) = cut(l, by_l, Tail::Rest)?;
             let (split_m, m, inner_m) = cut(m, by_m, Tail::Rest)?;
             if l.axis == m.axis {
-                return Err("expected loops of two axes");
+                return Err("expected loops of two axes".into());
             }
             let stage = l.stage.clone();
             vec![split_l, split_m, Opt::Reorder { stage, order: vec![l, m, inner_l, inner_m] }]
@@ -235,16 +236,20 @@ fn spelling(words: &[&str], before: &[Opt]) -> Parsed<Vec<Opt>> {
         ["STAGE", ref rest @ ..] => vec![step(&[&["stage"], rest].concat())?],
         ["STREAM", ref rest @ ..] => vec![step(&[&["stream"], rest].concat())?],
         ["PREFETCH", ref rest @ ..] => vec![step(&[&["prefetch"], rest].concat())?],
-        _ => return Err(UNKNOWN),
+        _ => return Err(UNKNOWN.into()),
     })
 }
 
 fn number<T: FromStr>(word: &str) -> Parsed<T> {
-    word.parse().map_err(|_| "expected a number")
+    word.parse().map_err(|_| "expected a number".into())
 }
 
 fn lookup<T: Copy>(table: &[(&str, T)], word: &str) -> Parsed<T> {
-    table.iter().find(|(w, _)| *w == word).map(|(_, v)| *v).ok_or("unknown word")
+    let found = table.iter().find(|(w, _)| *w == word).map(|(_, v)| *v);
+    found.ok_or_else(|| {
+        let words: Vec<&str> = table.iter().map(|(w, _)| *w).collect();
+        format!("unknown word `{word}`, expected one of {}", words.join(", "))
+    })
 }
 
 fn parse_loop(word: &str) -> Parsed<LoopRef> {
@@ -288,6 +293,11 @@ mod tests {
         assert_eq!(why("UPCAST out.i.0"), "expected `UPCAST l n`");
         assert_eq!(why("strict 4"), "expected `strict`");
         assert!(why("FOO out.i.0").starts_with("expected split, "));
+        let targets = "unknown word `banana`, expected one of unroll, vector, task, block, warp, lane";
+        assert_eq!(why("bind out.a0.0 banana"), targets);
+        assert_eq!(why("split out.a0.0 by 4 tail"), "unknown word `tail`, expected one of exact, rest, mask, pad");
+        let homes = "unknown word `heap`, expected one of task, shared, prepared";
+        assert_eq!((why("stage out p0 rows heap"), why("STAGE out p0 rows heap")), (homes.into(), homes.into()));
     }
 
     /// What the table says is what the parser does.
