@@ -44,12 +44,19 @@ const FEWEST_AT_ONCE: i64 = 16;
 const MAX_COPIED_DEPTH: i64 = 256;
 /// Rows and columns of a tile in registers of its own: four of 16 × 16 sums.
 const IN_TILES: i64 = 32;
+/// Rows at least, and depth at most, of a product whose tiles may have few columns, and how many they have: rows that are
+/// shorter than a vector are copied for a tile, where each sum by itself would take as many instructions as it has terms.
+const TALL: i64 = 64;
+const SHALLOW: i64 = 16;
+const NARROW: i64 = 3;
 /// Sums that hide the latency of a multiply-add, with some to spare: two units of some 4 or 5 cycles.
 const SUMS_IN_FLIGHT: i64 = 12;
 
+/// Whether a contraction is better computed in tiles of registers.
 pub(crate) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
     let depth = c.depth.iter().fold(1, |n: i64, a| n.saturating_mul(extent(kernel, *a)));
-    extent(kernel, c.m) >= 2 && extent(kernel, c.n) >= NARROWEST && depth >= 4
+    let (m, n) = (extent(kernel, c.m), extent(kernel, c.n));
+    if m >= TALL && depth <= SHALLOW { n >= NARROW && depth >= 2 } else { m >= 2 && n >= NARROWEST && depth >= 4 }
 }
 
 /// The schedule of contractions of widened bf16 whose depth goes in pairs, where the target has instructions
@@ -84,11 +91,14 @@ impl Choice<'_> {
         let [(first, c), ..] = found else { return };
         let k = self.kernel;
         let out = k.stages.len() - 1;
-        let lanes = self.target.lanes(c.acc.bytes()) as i64;
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
+        let in_tiles = self.in_tiles(c);
+        // A vector has no more lanes than there are columns, to a power of two.
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        let narrow = (n.clamp(1, lanes) as u64).next_power_of_two() as i64;
+        let lanes = if in_tiles { lanes } else { narrow };
         let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
         let vectors = self.panels.filter(|_| constant).map(|columns| columns / lanes);
-        let in_tiles = self.in_tiles(c);
         let (rows, vectors) = match in_tiles {
             true => (m.min(IN_TILES), vectors.unwrap_or((round_up(n, lanes) / lanes).min(IN_TILES / lanes))),
             false => tile_shape(self.target, m, &|cols| round_up(n, cols), lanes, vectors),
