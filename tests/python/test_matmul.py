@@ -146,17 +146,21 @@ def test_gradients_of_weights_are_summed_in_blocks_where_their_factors_are_produ
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("constant", [False, True])
-@pytest.mark.parametrize("m", [64, 1001])
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)])
 @pytest.mark.parametrize(("k", "n"), [(2, 3), (3, 3), (3, 32), (4, 4), (2, 8), (7, 5), (8, 8), (16, 6), (16, 16)])
-def test_many_short_rows_go_in_tiles(m: int, k: int, n: int, constant: bool, dtype: str) -> None:
+def test_many_short_rows_go_in_tiles(k: int, n: int, transposed: tuple[bool, bool], constant: bool, dtype: str) -> None:
     """Points times a small matrix: rows shorter than a vector, of which none is computed by itself."""
-    a, b = (svod.Tensor(numbers(*shape)).cast(dtype) for shape in ((m, k), (k, n)))
-    out = a @ b
+    m = 1001
+    shapes = ((k, m) if transposed[0] else (m, k), (n, k) if transposed[1] else (k, n))
+    a, b = (svod.Tensor(numbers(*shape)).cast(dtype) for shape in shapes)
+    out = (a.T if transposed[0] else a) @ (b.T if transposed[1] else b)
     plan = out.prepare(inputs=[a] if constant else [a, b])
     plan.execute()
     assert "micro" in str(plan.kernels[0].schedule)
-    x, y = (t.double().numpy() for t in (a, b))
-    rounded = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}[dtype]
-    # As many roundings, of half a place, as there are terms; of narrower operands, the sum of float32 is rounded once.
-    terms = k / 2 * np.abs(x) @ np.abs(y) if dtype in ("float32", "float64") else np.abs(x @ y) + 1e-5
-    assert (np.abs(out.double().numpy() - x @ y) <= rounded * terms).all()
+    x, y = (
+        t.double().numpy().T if turned else t.double().numpy() for t, turned in zip((a, b), transposed, strict=True)
+    )
+    # As many roundings as there are terms, each of half a place; of narrower operands the sum is rounded once more.
+    sums = {"float64": 2.0**-53}.get(dtype, 2.0**-24) * k * (np.abs(x) @ np.abs(y))
+    last = {"float16": 2.0**-11, "bfloat16": 2.0**-8}.get(dtype, 0.0) * np.abs(x @ y)
+    assert (np.abs(out.double().numpy() - x @ y) <= sums + 1.01 * last + 2.0**-24).all()

@@ -217,7 +217,8 @@ impl Choice<'_> {
         if let Some(at) = task {
             self.opts.push(Opt::At { stage: b.clone(), at: at.clone() });
         }
-        self.copy_panels(&b, &c.operand_axes(self.kernel, 1, layout), cols, task.is_none(), self.square_blocks(c));
+        let square = self.square_blocks(c, cols);
+        self.copy_panels(&b, &c.operand_axes(self.kernel, 1, layout), cols, task.is_none(), square);
     }
 
     /// The loops of a stage between the products: its rows padded to whole tiles, its keys in

@@ -231,7 +231,7 @@ impl Choice<'_> {
             }
         }
         let b = format!("{name}.b");
-        let square = self.square_blocks(c);
+        let square = self.square_blocks(c, cols);
         match home {
             StageHome::Task => {
                 self.opts.push(Opt::At { stage: b.clone(), at: sk });
@@ -268,10 +268,10 @@ impl Choice<'_> {
         c.pairs.is_some() && self.target.matrix.tiles
     }
 
-    /// Lanes of the square blocks in which the second operand is copied, where memory runs along the
-    /// depth.
-    pub(super) fn square_blocks(&self, c: &Contraction) -> Option<i64> {
-        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+    /// Lanes of the square blocks in which the second operand is copied in panels of some columns, where memory runs
+    /// along the depth.
+    pub(super) fn square_blocks(&self, c: &Contraction, cols: i64) -> Option<i64> {
+        let lanes = (self.target.lanes(c.acc.bytes()) as i64).min(1 << cols.trailing_zeros());
         (lanes > 1 && contiguous(self.kernel, &[c.b], &[], 0) == Some(c.k)).then_some(lanes)
     }
 
