@@ -312,7 +312,8 @@ impl Ops for Underflows {
 /// A mask of attention is minus infinity, or some huge number: its exponential costs no more than another.
 #[test]
 fn exponentials_of_masks_do_not_underflow() {
-    let functions: [(&str, fn(&mut Underflows, u32) -> u32); 4] =
+    type Function = fn(&mut Underflows, u32) -> u32;
+    let functions: [(&str, Function); 4] =
         [("exp", math::exp), ("exp2", math::exp2), ("tanh", math::tanh), ("erf", math::erf)];
     for x in [f32::NEG_INFINITY, f32::MIN, -1e9, -1e4, -300.0, -20.0, 0.0, 20.0, 1e4, 1e9, f32::INFINITY] {
         for (name, f) in functions {
