@@ -156,15 +156,8 @@ impl<'g> Reads<'g> {
                 from = self.graph.sources(from)[0];
             }
         }
-        let (mut work, mut seen, mut found) = (vec![from], Vec::new(), Vec::new());
-        while let Some(node) = work.pop() {
-            if seen.contains(&node) {
-                continue;
-            }
-            if seen.len() == MAX_NODES {
-                return None;
-            }
-            seen.push(node);
+        let mut found = Vec::new();
+        walk(from, |node, work| {
             if let Op::Alu(alu) = self.op(node) {
                 all.instructions += instructions_of(*alu, self.graph.nodes()[node as usize].dtype());
             }
@@ -178,7 +171,8 @@ impl<'g> Reads<'g> {
                 Op::Const(_) | Op::Size(_) | Op::Bind(_) | Op::Range(_) | Op::Rand(_) => {}
                 _ => return None,
             }
-        }
+            Some(())
+        })?;
         Some(found)
     }
 
@@ -188,15 +182,8 @@ impl<'g> Reads<'g> {
         if self.root[base as usize] && self.op(base).leaf().is_some() {
             return None;
         }
-        let (mut work, mut seen, mut found) = (vec![base], Vec::new(), Vec::new());
-        while let Some(node) = work.pop() {
-            if seen.contains(&node) {
-                continue;
-            }
-            if seen.len() == MAX_NODES {
-                return None;
-            }
-            seen.push(node);
+        let mut found = Vec::new();
+        walk(base, |node, work| {
             if node != base && self.root[node as usize] {
                 found.push(self.written(node)?);
             }
@@ -208,7 +195,8 @@ impl<'g> Reads<'g> {
                     _ => return None,
                 }
             }
-        }
+            Some(())
+        })?;
         Some(found)
     }
 
@@ -234,6 +222,23 @@ impl<'g> Reads<'g> {
         }
         (!self.root[turned as usize]).then_some(found)
     }
+}
+
+/// Looks at a node, and once at each that `step` adds to those that are still to be looked at. Nothing where `step` gives
+/// nothing, or they are too many.
+fn walk(from: NodeIndex, mut step: impl FnMut(NodeIndex, &mut Vec<NodeIndex>) -> Option<()>) -> Option<()> {
+    let (mut work, mut seen) = (vec![from], Vec::new());
+    while let Some(node) = work.pop() {
+        if seen.contains(&node) {
+            continue;
+        }
+        if seen.len() == MAX_NODES {
+            return None;
+        }
+        seen.push(node);
+        step(node, &mut work)?;
+    }
+    Some(())
 }
 
 /// Whether a node has an element for each of its operands', in their order.
