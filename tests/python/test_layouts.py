@@ -143,6 +143,30 @@ def test_contractions_absorb_movements(movement: Movement) -> None:
     np.testing.assert_array_equal(plan.outputs[0].numpy(), y @ w)
 
 
+LARGE = [
+    ((512, 768), (1, 0)),
+    ((513, 701), (1, 0)),
+    ((4096, 2128), (1, 0)),
+    ((3, 300, 448), (0, 2, 1)),
+    ((5, 37, 61, 90), (0, 2, 3, 1)),
+    ((5, 37, 61, 96), (3, 1, 0, 2)),
+]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("shape", "axes"), LARGE, ids=str)
+def test_large_permutations(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any) -> None:
+    x = draw(*shape, dtype=dtype)
+    check(svod.Tensor(x).permute(*axes).contiguous(), x.transpose(axes), moves=2 * x.nbytes)
+
+
+@pytest.mark.parametrize("n", [384, 411])
+def test_large_maps_of_both_directions(n: int) -> None:
+    x = draw(n + 5, n + 3)
+    t, a = svod.Tensor(x)[5:, 3:], x[5:, 3:]
+    check(t + 2 * t.mT, a + 2 * a.T, moves=x.nbytes + a.nbytes)
+
+
 @pytest.mark.parametrize("shape", [(1 << 20, 4), (1023, 1025), (64, 192, 256), (1 << 18, 7)], ids=str)
 def test_large_chains_are_one_copy(shape: tuple[int, ...]) -> None:
     x = draw(*shape)

@@ -359,19 +359,7 @@ impl Build<'_> {
                 }
                 let valid = context.valid.map_or(inside, |v| self.kernel.exprs.alu(Alu::And, &[v, inside]));
                 let v = self.value(sources[0], Context { index, valid: Some(valid) })?;
-                // A masked load gives the fill itself. What is read outside of the context's own mask
-                // is of no account, and a load's mask implies its context's.
-                if let Expr::Load { from, index, valid: Some(own), other } = self.kernel.exprs.get(v) {
-                    if other == fill {
-                        return Ok(v);
-                    }
-                    if *own == valid {
-                        let (from, index) = (*from, index.to_vec());
-                        return Ok(self.kernel.exprs.load_valid(value.dtype(), from, &index, Some(valid), *fill));
-                    }
-                }
-                let fill = self.kernel.exprs.constant(*fill);
-                Ok(self.kernel.exprs.alu(Alu::Where, &[inside, v, fill]))
+                Ok(self.filled(v, inside, valid, *fill))
             }
             Op::Take(axis) => {
                 let rank = self.graph.nodes()[sources[1] as usize].rank();
@@ -401,8 +389,25 @@ impl Build<'_> {
         };
         let valid = context.valid.map_or(inside, |v| self.kernel.exprs.alu(Alu::And, &[v, inside]));
         let v = self.value(source, Context { index, valid: Some(valid) })?;
-        let zero = self.kernel.exprs.constant(Const::zero(value.dtype()));
-        Ok(self.kernel.exprs.alu(Alu::Where, &[inside, v, zero]))
+        Ok(self.filled(v, inside, valid, Const::zero(value.dtype())))
+    }
+
+    /// A value `v` made where `valid` holds, which implies `inside`: `fill` where that does not hold.
+    ///
+    /// A masked load gives the fill itself. What is read outside of the context's own mask is of no account, and a load's mask
+    /// implies its context's.
+    fn filled(&mut self, v: ExprId, inside: ExprId, valid: ExprId, fill: Const) -> ExprId {
+        if let Expr::Load { from, index, valid: Some(own), other } = self.kernel.exprs.get(v) {
+            if *other == fill {
+                return v;
+            }
+            if *own == valid {
+                let (from, index, dtype) = (*from, index.to_vec(), fill.dtype());
+                return self.kernel.exprs.load_valid(dtype, from, &index, Some(valid), fill);
+            }
+        }
+        let fill = self.kernel.exprs.constant(fill);
+        self.kernel.exprs.alu(Alu::Where, &[inside, v, fill])
     }
 
     /// The fold of a reduction whose kept dimensions are at an index.

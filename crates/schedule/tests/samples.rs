@@ -72,9 +72,10 @@ fn sizes(pairs: &[i64]) -> Vec<Size> {
 
 #[test]
 fn blocks_with_tails() {
-    let s = sizes(&[75, 6, 300]);
+    let s = sizes(&[75, 6, 300, 307]);
     check_all(&samples::softmax_columns(&s[0], &s[1]), &[]);
     check_all(&samples::add_transposed(&s[0], &s[2]), &[]);
+    check_all(&samples::add_transposed(&s[3], &s[2]), &[]);
 }
 
 #[test]
@@ -457,8 +458,10 @@ fn large_maps_go_past_the_caches() {
         (4096, 4096, "i, j", true),
         (512, 512, "i, j", false),
         (4_000_000, 4, "i, j", false),
+        (1_000_000, 16, "i, j", true),
         (4096, 4099, "i, j", false),
-        (4096, 4096, "j, i", false),
+        (4096, 4096, "j, i", true),
+        (4104, 4104, "j, i", false),
     ] {
         let text = format!(
             "kernel copy\nparam p0: f32[{rows}, {columns}]\nparam p1: f32[{rows}, {columns}]\naxis i < {rows}\n\
@@ -466,6 +469,28 @@ fn large_maps_go_past_the_caches() {
         );
         let schedule = heuristic(&Kernel::parse(&text).unwrap(), &target).to_string();
         assert_eq!(schedule.contains("stream out"), streamed, "{text}{schedule}");
+    }
+}
+
+/// Transposed copies of some size go through registers in squares, whose rows are unrolled: of rows of whole lines, and of
+/// others where a cache holds them.
+#[test]
+fn transposed_maps_go_in_squares() {
+    let target = Target::named("x86-64-v3").unwrap();
+    for (n, value, squares) in [
+        (1024, "p0[j, i]", true),
+        (500, "p0[j, i] + p0[i, j]", true),
+        (2500, "p0[j, i]", false),
+        (40, "p0[j, i]", false),
+        (1024, "p0[i, j]", false),
+        (1024, "pow(exp(p0[j, i]), p0[i, j])", false),
+    ] {
+        let text = format!(
+            "kernel copy\nparam p0: f32[{n}, {n}]\nparam p1: f32[{n}, {n}]\naxis i < {n}\naxis j < {n}\n\n\
+             stage out[i, j] = map\n  p1[i, j] = {value}\n"
+        );
+        let schedule = heuristic(&Kernel::parse(&text).unwrap(), &target).to_string();
+        assert_eq!(schedule.contains("bind out.i.2 unroll"), squares, "{text}{schedule}");
     }
 }
 

@@ -4,11 +4,17 @@ use crate::contraction::axes_of;
 use std::cmp::Reverse;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
-use svod_ir::kernel::{AxisId, Kernel};
+use svod_ir::kernel::{AxisId, Kernel, Param};
 use svod_ir::size::{Size, Variable};
 
 pub(super) fn extent(kernel: &Kernel, axis: AxisId) -> i64 {
     kernel.axes[axis.index()].extent.upper_bound().unwrap_or(i64::MAX).max(1)
+}
+
+/// Bytes of a parameter at most, or 0 where its sizes have no bound.
+pub(super) fn bytes_of(param: &Param) -> i64 {
+    let extents = param.shape.iter().map(|n| n.upper_bound().unwrap_or(0));
+    extents.fold(param.dtype.bytes() as i64, i64::saturating_mul)
 }
 
 /// Rough number of scalar operations per point.

@@ -1,6 +1,8 @@
 //! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
 
-use super::cost::{contiguous, cost, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided};
+use super::cost::{
+    bytes_of, contiguous, cost, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided,
+};
 use super::transpose::crossed;
 use super::{Choice, TASK, is_output};
 use crate::apply::MAX_LANES;
@@ -10,6 +12,7 @@ use crate::lower::{LONGEST_SUM, cascades, longest_sum, totals_are_wider};
 use crate::opt::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
 use svod_ir::expr::{Expr, ExprId};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
+use svod_ir::linear::LINE;
 use svod_ir::lowered::cost::{AHEAD, LATENCY};
 
 /// Tasks of one kernel at most: more only cost time to hand out.
@@ -37,7 +40,7 @@ const CHAINS: i64 = 4;
 /// Accumulators in registers that additions need not wait for, beside what they add.
 pub(super) const ACCUMULATORS: i64 = 8;
 /// Instructions of a map at least for which more code is worth the time to compile it.
-const WORTH_MORE_CODE: i64 = 1 << 18;
+pub(super) const WORTH_MORE_CODE: i64 = 1 << 18;
 /// Rows that read something for which a copy that lies better is worth making.
 const ROWS_WORTH_A_COPY: i64 = 16;
 
@@ -203,15 +206,11 @@ impl Choice<'_> {
         k.stages[out].outs.iter().all(|o| match o {
             Out::Param { param, index } => {
                 let param = &k.params[param.index()];
-                let each = param.dtype.bytes() as i64;
-                let extents: Vec<i64> = param.shape.iter().map(|n| n.upper_bound().unwrap_or(0)).collect();
-                let bytes = extents.iter().fold(each, |n, e| n.saturating_mul(*e));
-                let row = extents.last().map_or(0, |n| n * each);
+                let row = param.shape.last().and_then(|n| n.upper_bound()).unwrap_or(0) * param.dtype.bytes() as i64;
+                let whole_lines = row > 0 && row % i64::from(LINE) == 0;
+                let whole_vectors = row >= STREAMED_ROW && row % self.target.vector_bytes as i64 == 0;
                 let along = index.last().is_some_and(|last| steps_along(k, *last, vector));
-                along
-                    && bytes >= self.target.l3 as i64
-                    && row >= STREAMED_ROW
-                    && row % self.target.vector_bytes as i64 == 0
+                along && bytes_of(param) >= self.target.l3 as i64 && (whole_lines || whole_vectors)
             }
             Out::Temp => false,
         })
@@ -394,8 +393,7 @@ impl Choice<'_> {
         if enough && 2 * few * carries.len() as i64 <= ACCUMULATORS { 2 * few } else { few }
     }
 
-    /// Lanes of a vector of a stage's widest values. Positions that are looked up do not count: they
-    /// are the same for all lanes, where anything is contiguous.
+    /// Lanes of a vector of a stage's widest values.
     pub(super) fn lanes(&self, stage: usize) -> i64 {
         let k = self.kernel;
         let widest = values(k, stage).into_iter().map(|e| k.exprs.dtype(e).bytes()).max().unwrap_or(4);
@@ -403,8 +401,8 @@ impl Choice<'_> {
     }
 }
 
-/// What a stage computes with at each point: its values and what they are made of, but no indices and masks
-/// of loads.
+/// What a stage computes with at each point: its values and what they are made of. Positions that are looked up count
+/// where each lane has its own, but no indices and masks else.
 fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
     let mut open: Vec<ExprId> = match &k.stages[stage].body {
         // What becomes of running values is computed once.
@@ -414,6 +412,11 @@ fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
     if let Body::Fold { carries, .. } = &k.stages[stage].body {
         open.extend(carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten());
     }
+    let vector = stage_vector(k, stage);
+    let by_lane = |i: &ExprId| {
+        let known = matches!(k.exprs.get(*i), Expr::Index(_) | Expr::Const(_));
+        !known && vector.is_some_and(|vector| axes_of(k, *i).contains(&vector))
+    };
     let mut seen = vec![false; k.exprs.len()];
     let mut found = Vec::new();
     while let Some(e) = open.pop() {
@@ -422,7 +425,7 @@ fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
         }
         match k.exprs.get(e) {
             Expr::Index(_) | Expr::Const(_) => continue,
-            Expr::Load { .. } => {}
+            Expr::Load { index, .. } => open.extend(index.iter().copied().filter(by_lane)),
             other => open.extend(other.operands()),
         }
         found.push(e);
