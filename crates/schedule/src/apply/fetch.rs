@@ -53,8 +53,8 @@ impl Scheduled {
             _ => return Err("only a parameter read at indices that do not depend on data can be fetched ahead".into()),
         };
         let named = state.loops.iter().position(|l| (l.axis, l.part) == (axis, part));
-        let Some(l) = named.filter(|l| state.loops[*l].runs == Runs::Serial) else {
-            return Err("only a serial loop fetches ahead".into());
+        let Some(l) = named.filter(|l| matches!(state.loops[*l].runs, Runs::Serial | Runs::Unroll)) else {
+            return Err("only loops whose rounds follow one another, serial or laid out, fetch ahead".into());
         };
         if own.sorts(axis) {
             return Err("a sort brings its own loops".into());
@@ -66,7 +66,9 @@ impl Scheduled {
         // After the last panel of a block of the depth comes the first of the next block.
         let deep = |o: &LoopState| o.step > 1 && self.folds(stage, o.axis);
         let goes_on = state.micro.is_some() && state.loops[..l].iter().any(deep);
-        let rounds = self.rounds(stage, l);
+        // A tile's rounds are those of its loop; elsewhere what one loop does not come to any more, those around it do.
+        let along = self.kernel.axes[axis.index()].extent.ceil_div(state.loops[l].step as i64);
+        let rounds = if state.micro.is_some() { self.rounds(stage, l) } else { along };
         if !goes_on && rounds.upper_bound().is_some_and(|most| most <= i64::from(ahead)) {
             return Err(format!("of {rounds} rounds none is {ahead} ahead of another"));
         }

@@ -2,8 +2,8 @@
 //!
 //! A processor looks some hundred instructions ahead. Of a short body that is many rounds, and as many loads wait for
 //! memory at once; of a long one it is a few, which do not. A map of a long body that memory is read for fetches
-//! what it reads some rounds later; one that reads a row again, in a cache since an earlier stage has read it, fetches the next
-//! row, for which the earlier stage would wait.
+//! what it reads some rounds later. A map or fold that reads a row again, in a cache since an earlier stage has read it,
+//! fetches the next row, for which the earlier stage would wait.
 
 use super::Choice;
 use super::cost::{extent, named_reads, steps_along};
@@ -11,31 +11,40 @@ use crate::contraction::axes_of;
 use crate::estimate::code_of_stage;
 use crate::opt::{LoopRef, Opt, Read};
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
-use svod_ir::kernel::{AxisId, Body};
+use svod_ir::kernel::{AxisId, Body, Emit};
 use svod_ir::linear::LINE;
 
 /// Vector instructions of a body of which a processor does not see enough rounds.
 const LONG_BODY: u32 = 16;
 /// Bytes that are fetched ahead: as long as memory takes for a line, at the rate of a long body.
 const AHEAD: i64 = 2048;
+/// Part of the second-level cache at most that a row takes for the next one to be fetched beside it.
+const ROW: i64 = 4;
+
 impl Choice<'_> {
-    /// Fetches ahead what a stage reads along its vectors, if it is a map of a long body. The last two of the loops
+    /// Fetches ahead what a stage of a long body reads along its vectors. The last two of the loops
     /// `order` are over vectors and over their lanes.
     pub(super) fn fetch_ahead(&mut self, stage: usize, order: &[LoopRef], vector: Option<AxisId>) {
         let k = self.kernel;
-        let (Body::Map(_), Some(axis), [.., around, _]) = (&k.stages[stage].body, vector, order) else { return };
+        let (Some(axis), [.., around, _]) = (vector, order) else { return };
+        let map = match &k.stages[stage].body {
+            Body::Map(_) => true,
+            Body::Fold { axes, emit: Emit::Last, .. } if axes.contains(&axis) => false,
+            _ => return,
+        };
         let name = k.axes[axis.index()].var.name();
         let by = |part: u32| self.factors(&LoopRef { part, ..around.clone() }).next();
         let (Some(step), true) = (by(around.part), around.axis == name) else { return };
-        let cut = around.part.checked_sub(1).and_then(by);
+        let cut = around.part.checked_sub(1).and_then(by).filter(|_| map);
         let rounds = cut.unwrap_or(extent(k, axis)) / step;
         let bound = self.opts.iter().any(|o| matches!(o, Opt::Bind { at, .. } if at == around));
-        if self.strict || bound || code_of_stage(k, &k.stages[stage]) < LONG_BODY {
+        if self.strict || (map && bound) || code_of_stage(k, &k.stages[stage]) < LONG_BODY {
             return;
         }
         for (param, load) in self.lines_of_memory(stage, axis) {
             let round = step * k.params[param.index()].dtype.bytes() as i64;
-            let again = (0..stage).any(|s| self.reads(s, param)) && self.is_a_row(load, axis) && cut.is_none();
+            let row = rounds * round <= self.target.l2 as i64 / ROW && self.is_a_row(load, axis) && cut.is_none();
+            let again = row && (0..stage).any(|s| self.reads(s, param));
             let ahead = if again { rounds - 1 } else { (AHEAD / round.max(1)).min(rounds / 2) };
             if round <= i64::from(LINE) && ahead * round >= AHEAD / 2 {
                 let read = Read::Load { from: param.to_string(), nth: 0 };

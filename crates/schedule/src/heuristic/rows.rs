@@ -155,7 +155,7 @@ impl Choice<'_> {
         }
         self.opts.extend(binds);
         self.cascade(out, &order);
-        if across.is_none() && out == 0 {
+        if across.is_none() && (out == 0 || !map) {
             self.fetch_ahead(out, &order, vector);
         }
         if across.is_none() && self.goes_past_caches(out, vector) {
@@ -197,7 +197,8 @@ impl Choice<'_> {
     }
 
     /// Whether what a map or a scan writes is not found in a cache by whoever reads it: larger than the last one. It
-    /// is written past them, if in whole lines one after the other.
+    /// is written past them, if in whole lines one after the other; short rows for which others are computed first take
+    /// longer for that than a line does.
     pub(super) fn goes_past_caches(&self, out: usize, vector: Option<AxisId>) -> bool {
         let k = self.kernel;
         let body = &k.stages[out].body;
@@ -207,7 +208,7 @@ impl Choice<'_> {
             Out::Param { param, index } => {
                 let param = &k.params[param.index()];
                 let row = param.shape.last().and_then(|n| n.upper_bound()).unwrap_or(0) * param.dtype.bytes() as i64;
-                let whole_lines = row > 0 && row % i64::from(LINE) == 0;
+                let whole_lines = out == 0 && row > 0 && row % i64::from(LINE) == 0;
                 let whole_vectors = row >= STREAMED_ROW && row % self.target.vector_bytes as i64 == 0;
                 let along = index.last().is_some_and(|last| steps_along(k, *last, vector));
                 along && bytes_of(param) >= self.target.l3 as i64 && (whole_lines || whole_vectors)
