@@ -71,3 +71,63 @@ def test_parts_may_have_any_size_in_a_users_schedule(sizes: tuple[int, int | Non
     svod.prepare(at, total, inputs=[], schedules={0: steps}).execute()
     assert at.item() == x.argmax()
     np.testing.assert_allclose(total.item(), x.sum(dtype="f8"), rtol=1e-5)
+
+
+def lse(x: Any, axis: int) -> Any:
+    """Log-sum-exp of an array in float64."""
+    peak = x.max(axis, keepdims=True)
+    return np.log(np.exp(x - peak).sum(axis, keepdims=True)) + peak
+
+
+def softmax(x: Any, axis: int) -> Any:
+    return np.exp(x - lse(x, axis))
+
+
+# Folds that read earlier ones, which read others: not all can take what is of their own part.
+CHAINS: dict[str, tuple[Callable[[svod.Tensor, int], svod.Tensor], Callable[[Any, int], Any]]] = {
+    "expectation": (lambda t, a: (t.softmax(a) * t).sum(a), lambda x, a: (softmax(x, a) * x).sum(a)),
+    "entropy": (
+        lambda t, a: -(t.softmax(a) * t.log_softmax(a)).sum(a),
+        lambda x, a: -(softmax(x, a) * (x - lse(x, a))).sum(a),
+    ),
+    "sum of log_softmax": (
+        lambda t, a: (t - t.logsumexp(a, keepdim=True)).sum(a),
+        lambda x, a: (x - lse(x, a)).sum(a),
+    ),
+    "logsumexp of softmax": (
+        lambda t, a: (t - t.mean(a, keepdim=True)).softmax(a).logsumexp(a),
+        lambda x, a: lse(softmax(x - x.mean(a, keepdims=True), a), a).squeeze(a),
+    ),
+    "variance of deviations from the greatest": (
+        lambda t, a: (t - t.max(a, keepdim=True)).exp().var(a),
+        lambda x, a: np.exp(x - x.max(a, keepdims=True)).var(a, ddof=1),
+    ),
+    "sine": (lambda t, a: t.sin().sum(a), lambda x, a: np.sin(x).sum(a)),
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((3, 100_000), 1), ((100_003, 5), 0), ((3, 50_257, 9), 1), ((50_000, 8), 0), ((777, 777), 1), ((8, 50_001), 1)],
+    ids=str,
+)
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_of_folds_of_few_results(name: str, shape: tuple[int, ...], axis: int) -> None:
+    mine, right = CHAINS[name]
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    expected = right(x.astype(np.float64), axis)
+    result = mine(svod.Tensor(x), axis)
+    assert result.dtype == svod.float32
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(result.numpy(), expected, rtol=2e-5, atol=2e-5 * scale)
+
+
+def test_chains_of_folds_of_symbolic_sizes() -> None:
+    n = svod.Variable("n", 1, 20_000)
+    x = svod.empty(3, n, 9)
+    mine, right = CHAINS["expectation"]
+    plan = mine(x, 1).prepare(inputs=[x])
+    for rows in (1, 7, 20_000):
+        a = np.random.default_rng(rows).standard_normal((3, rows, 9)).astype(np.float32)
+        (result,) = plan.run(a)
+        np.testing.assert_allclose(result.numpy(), right(a.astype(np.float64), 1), rtol=2e-5, atol=2e-5)

@@ -202,44 +202,53 @@ impl Scheduled {
         Some((cut, found))
     }
 
-    /// Gives a stage whose parts are tasks stages of its own in place of those that it reads.
+    /// Gives a stage whose parts are tasks stages of its own in place of those that it reads, and of those that they read.
     fn repeat_earlier(&mut self, stage: usize) -> Step {
-        let exprs = &self.kernel.exprs;
-        let read = |e: ExprId| {
-            if let Expr::Load { from: Mem::Temp(t, _), .. } = exprs.get(e) { Some(t.index()) } else { None }
-        };
-        let mut earlier: Vec<usize> =
-            exprs.loads(&self.kernel.stages[stage].roots()).into_iter().filter_map(read).collect();
-        earlier.sort_unstable();
-        earlier.dedup();
-        for of in earlier {
-            let cut = self.cuts.iter().any(|c| c.stage == of);
-            if !cut {
-                return Err(
-                    "a fold that reads another stage, which is not in parts, cannot be divided among tasks".into()
-                );
-            }
-            let own = &self.kernel.stages[stage].name;
-            let copy = Stage {
-                name: format!("{own}.{}", self.kernel.stages[of].name),
-                outs: vec![Out::Temp; self.kernel.stages[of].outs.len()],
-                ..self.kernel.stages[of].clone()
-            };
-            let (from, to) = (TempId(of as u32), TempId(self.kernel.stages.len() as u32));
-            self.add_copy(stage, copy, Layout::Rows)?;
-            let old = self.kernel.exprs.clone();
-            let renamed = |pool: &mut ExprPool, node: Expr, dtype: DType| match node {
-                Expr::Load { from: Mem::Temp(t, n), ref index, valid, other } if t == from => {
-                    pool.load_valid(dtype, Mem::Temp(to, n), index, valid, other)
-                }
-                node => pool.add(node, dtype),
-            };
-            let exprs = &mut self.kernel.exprs;
-            let mut change = |root: &mut ExprId| *root = exprs.copy_with(&old, &[*root], &|_| None, renamed)[0];
-            self.kernel.stages[stage].for_each_root(&mut change);
-            self.drop_unread(of);
+        let earlier = self.earlier(stage);
+        if earlier.iter().any(|of| !self.cuts.iter().any(|c| c.stage == *of)) {
+            return Err("a fold that reads another stage, which is not in parts, cannot be divided among tasks".into());
         }
+        let mut own: Vec<(usize, usize)> = Vec::with_capacity(earlier.len());
+        for &of in &earlier {
+            let name = format!("{}.{}", self.kernel.stages[stage].name, self.kernel.stages[of].name);
+            let outs = vec![Out::Temp; self.kernel.stages[of].outs.len()];
+            let copy = Stage { name, outs, ..self.kernel.stages[of].clone() };
+            let to = self.kernel.stages.len();
+            self.add_copy(stage, copy, Layout::Rows)?;
+            self.read_instead(to, &own);
+            own.push((of, to));
+        }
+        self.read_instead(stage, &own);
+        earlier.into_iter().rev().for_each(|of| self.drop_unread(of));
         Ok(())
+    }
+
+    /// The stages that a stage reads, and those that they read, in their order.
+    fn earlier(&self, stage: usize) -> Vec<usize> {
+        let (mut open, mut found) = (vec![stage], Vec::new());
+        while let Some(at) = open.pop() {
+            let read = (0..at).filter(|of| reads(&self.kernel, at, *of));
+            let new: Vec<usize> = read.filter(|of| !found.contains(of)).collect();
+            found.extend(&new);
+            open.extend(new);
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// Makes a stage read others instead of some, pair by pair.
+    fn read_instead(&mut self, stage: usize, pairs: &[(usize, usize)]) {
+        let old = self.kernel.exprs.clone();
+        let renamed = |pool: &mut ExprPool, node: Expr, dtype: DType| match node {
+            Expr::Load { from: Mem::Temp(t, n), ref index, valid, other } => {
+                let to = pairs.iter().find(|(from, _)| *from == t.index()).map_or(t, |(_, to)| TempId(*to as u32));
+                pool.load_valid(dtype, Mem::Temp(to, n), index, valid, other)
+            }
+            node => pool.add(node, dtype),
+        };
+        let exprs = &mut self.kernel.exprs;
+        let mut change = |root: &mut ExprId| *root = exprs.copy_with(&old, &[*root], &|_| None, renamed)[0];
+        self.kernel.stages[stage].for_each_root(&mut change);
     }
 
     /// Of a fold that no stage reads any more, what it writes to memory is left: a stage with readers waits for them.

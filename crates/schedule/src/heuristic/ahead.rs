@@ -34,6 +34,7 @@ impl Choice<'_> {
         };
         let name = k.axes[axis.index()].var.name();
         let by = |part: u32| self.factors(&LoopRef { part, ..around.clone() }).next();
+        let at = self.innermost(around);
         let (Some(step), true) = (by(around.part), around.axis == name) else { return };
         let cut = around.part.checked_sub(1).and_then(by).filter(|_| map);
         let rounds = cut.unwrap_or(extent(k, axis)) / step;
@@ -48,9 +49,17 @@ impl Choice<'_> {
             let ahead = if again { rounds - 1 } else { (AHEAD / round.max(1)).min(rounds / 2) };
             if round <= i64::from(LINE) && ahead * round >= AHEAD / 2 {
                 let read = Read::Load { from: param.to_string(), nth: 0 };
-                self.opts.push(Opt::Prefetch { at: around.clone(), read, ahead: ahead as u32 });
+                self.opts.push(Opt::Prefetch { at: at.clone(), read, ahead: ahead as u32 });
             }
         }
+    }
+
+    /// The loop whose rounds are as long as those of `l` were when it was first split: a later split leaves them to its
+    /// inner part, the axis's last.
+    fn innermost(&self, l: &LoopRef) -> LoopRef {
+        let axis = |o: &&Opt| matches!(o, Opt::Split { at, .. } if (&at.stage, &at.axis) == (&l.stage, &l.axis));
+        let part = if self.factors(l).count() > 1 { self.opts.iter().filter(axis).count() as u32 } else { l.part };
+        LoopRef { part, ..l.clone() }
     }
 
     /// What a stage reads of memory that no second-level cache holds, contiguous along an axis, and in one way only.

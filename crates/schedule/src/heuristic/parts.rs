@@ -100,7 +100,7 @@ impl Choice<'_> {
         let last = stages.len() - 1;
         let part = stages[last] >= self.kernel.stages.len();
         match cut.writes(stages[last]) {
-            _ if part && inner.narrow_parts() => {}
+            true if part && inner.narrow_parts() => {}
             true => inner.stage(last),
             false => _ = inner.stage_of_row(last, &kernel.stages[last].over, None),
         }
