@@ -4,6 +4,23 @@
 //! [`Tensor::realize`] or a plan from [`Tensor::prepare`] computes them. Values never alias: an
 //! assignment rebinds its handle, and what was built on the earlier value keeps it.
 //!
+//! ```
+//! use svod_tensor::{Result, Tensor};
+//!
+//! fn main() -> Result<()> {
+//!     let w = Tensor::rand(&[64, 32], None)?;
+//!     let x = Tensor::from_slice(&[0.5f32; 8 * 64], &[8, 64])?;
+//!     let y = x.matmul(&w)?.softmax(-1)?; // a graph: nothing has run yet
+//!     let plan = y.prepare(&[&x])?; // compiled once …
+//!     plan.execute()?;
+//!     let other = Tensor::from_slice(&[1.0f32; 8 * 64], &[8, 64])?;
+//!     plan.execute_on(&[&other], &[])?; // … run again and again with other data
+//!     let first_row: f32 = y.to_vec::<f32>()?[..32].iter().sum();
+//!     assert!((first_row - 1.0).abs() < 1e-5);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! | file | subject |
 //! |---|---|
 //! | `create` | from memory, constants, ranges, files |
