@@ -14,15 +14,15 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from types import MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from svod import _tree
+from svod._reach import Outside, Reached, Written
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
+    DeviceError,
     Error,
     ExecutionPlan,
     Graph,
@@ -35,14 +35,13 @@ from svod._svod import (
     _call,
     _Facts,
     _is_tracing,
-    _same,
     _signature,
     _Trace,
     _values_of,
     prepare,
 )
 from svod._tree import key, places, rebuilder, rebuilt, taken
-from svod.nn._module import tensors_of
+from svod.nn._module import Module
 
 __all__ = ["Jitted", "jit"]
 
@@ -67,11 +66,8 @@ class _Traced:
     result: Callable[[Sequence[Any]], Any]
     # Which of the plan's results are sizes that the function gives.
     numbers: list[int]
-    # The objects that the key names by identity: alive, their identities are not used again.
-    held: list[Any]
-    # Parameters of modules that it was traced with, as constants, and their values then.
-    constants: list[Tensor]
-    values: list[Tensor | int]
+    # What it found outside of its arguments.
+    outside: Outside
     # What it was told of sizes: it serves the calls where that is true.
     facts: _Facts | None
     # The number of the call that used it last.
@@ -162,7 +158,8 @@ class Jitted(Generic[P, R]):
             raise ArgumentError(f"jit: a function is to be traced, not {function!r}")
         if not isinstance(shapes, Mapping) or not all(isinstance(shape, (list, tuple)) for shape in shapes.values()):
             raise ArgumentError(f"jit: shapes is a dict of tuples of sizes by parameter, not {shapes!r}")
-        functools.update_wrapper(self, function)
+        # The attributes of an object that is called are its own.
+        functools.update_wrapper(self, function, updated=("__dict__",) if inspect.isfunction(function) else ())
         self._function = function
         self._shapes = {name: tuple(shape) for name, shape in shapes.items()}
         self._max_traces = max_traces
@@ -172,6 +169,7 @@ class Jitted(Generic[P, R]):
         self._traces: dict[Hashable, list[_Traced]] = {}
         # Those that serve whatever else is called with arguments like these.
         self._served: dict[bytes, _Traced] = {}
+        self._written = Written()
         self._calls = 0
         self._lock = threading.RLock()
         _all.add(self)
@@ -182,9 +180,9 @@ class Jitted(Generic[P, R]):
             raise ArgumentError(f"jit: {self._name} has no parameter {sorted(unknown)}, whose shape is declared")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        call = None if kwargs else _call(args)
+        call = None if kwargs else _call(args, Module)
         sizes: list[Size] = []
-        if call is not None and (known := self._served.get(call[0])) is not None:
+        if call is not None and (known := self._served.get(call[0])) is not None and known.outside.holds():
             trace, arrays = self._used(known), call[1]
         elif _is_tracing():
             return self._function(*args, **kwargs)
@@ -196,9 +194,9 @@ class Jitted(Generic[P, R]):
             if trace.plan is None:
                 outputs = []
             elif sizes:
-                outputs = trace.plan.run(*arrays, **_values(sizes, trace))
+                outputs = trace.plan.run(*arrays, *trace.outside.inputs, **_values(sizes, trace))
             else:
-                outputs = trace.plan.run(*arrays)
+                outputs = trace.plan.run(*arrays, *trace.outside.inputs)
         except (ShapeError, ArgumentError) as error:
             self._raise_named(error, args, kwargs)
         results: list[Any] = outputs
@@ -237,7 +235,7 @@ class Jitted(Generic[P, R]):
 
     @property
     def _name(self) -> str:
-        return getattr(self._function, "__qualname__", repr(self._function))
+        return getattr(self._function, "__qualname__", type(self._function).__qualname__)
 
     def _raise_named(self, error: Error, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
         """Raises the error of arguments that do not fit with the names of parameters in place of numbers of inputs.
@@ -262,17 +260,18 @@ class Jitted(Generic[P, R]):
             args, kwargs = self._declared(args, kwargs)
         arrays: list[Any] = []
         sizes: list[Size] = []
+        objects: list[Any] = [self._function]
         # Positions of arrays with a declared shape, and that.
         shapes: dict[int, tuple[Any, ...]] = {}
         parts: list[Hashable] = []
         for at, value in enumerate(args):
             if at in self._positions:
                 shapes[len(arrays)] = self._positions[at]
-            parts.append(key(value, arrays, sizes))
+            parts.append(key(value, arrays, sizes, objects))
         for name, value in kwargs.items():
             if name in self._shapes:
                 shapes[len(arrays)] = self._shapes[name]
-            parts.append((name, key(value, arrays, sizes)))
+            parts.append((name, key(value, arrays, sizes, objects)))
         kind = (tuple(parts), _signature(arrays, [*shapes]))
         trace = self._only(kind)
         if trace is None:
@@ -286,12 +285,14 @@ class Jitted(Generic[P, R]):
             if trace is None:
                 with self._lock:
                     # Another thread may have traced it meanwhile.
-                    trace = self._known(kind, values) or self._added(kind, self._trace(args, kwargs, declared, values))
+                    trace = self._known(kind, values)
+                    if trace is None:
+                        trace = self._added(kind, self._trace(args, kwargs, declared, values, tuple(objects)))
         return trace, arrays, sizes
 
     def _serve(self, call: bytes, given: list[Any], trace: _Traced, arrays: list[Any]) -> None:
         """Remembers the trace of a call, if it is that of all with arguments like these, and reads them as given."""
-        alike = trace.plan is not None and trace.facts is None and not trace.held and not trace.constants
+        alike = trace.plan is not None and trace.facts is None
         same = len(given) == len(arrays) and all(map(operator.is_, given, arrays))
         if not (alike and same and self._parameters.is_settled):
             return
@@ -302,21 +303,21 @@ class Jitted(Generic[P, R]):
     def _only(self, kind: Hashable) -> _Traced | None:
         """The trace of a kind, where that serves calls of all sizes."""
         traces = self._traces.get(kind)
-        if traces is None or traces[0].facts is not None or not _is_current(traces[0]):
+        if traces is None or traces[0].facts is not None or not traces[0].outside.holds():
             return None
         return self._used(traces[0])
 
     def _known(self, kind: Hashable, values: dict[str, int]) -> _Traced | None:
-        """The trace of a kind for a call with these sizes, if there is one whose constants still have their values."""
+        """The trace of a kind for a call with these sizes, if there is one that finds what it was made with."""
         for trace in self._traces.get(kind, ()):
-            if _is_current(trace) and (trace.facts is None or trace.facts.hold(values)):
+            if (trace.facts is None or trace.facts.hold(values)) and trace.outside.holds():
                 return self._used(trace)
         return None
 
     def _added(self, kind: Hashable, trace: _Traced) -> _Traced:
         """A new trace, with which those that are of no use any more, and those that are too many, go."""
-        current = [known for known in self._traces.get(kind, ()) if _is_current(known)]
-        self._traces[kind] = [*current, self._used(trace)]
+        current = [known for known in self._traces.get(kind, ()) if not known.outside.is_past]
+        self._traces[kind] = [self._used(trace), *current]
         self._forget()
         return trace
 
@@ -359,20 +360,36 @@ class Jitted(Generic[P, R]):
         return (*positional, *args[len(positional) :]), {name: array(name, value) for name, value in kwargs.items()}
 
     def _trace(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], declared: list[tuple[Any, ...]], values: dict[str, int]
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        declared: list[tuple[Any, ...]],
+        values: dict[str, int],
+        objects: tuple[Any, ...],
     ) -> _Traced:
         """Traces the function for arrays of these shapes, in a call in which variables have these values.
 
         A trace that fails is made again with what it was told of sizes, as long as that is more than it was told
-        before: what a function asks before a branch is true in it.
+        before: what a function asks before a branch is true in it. Where it asks for the data of tensors from outside,
+        it is made again with these as constants, and with all where their devices do not fit those of arguments.
         """
         facts: _Facts | None = None
+        constants: list[Tensor] = []
         while True:
-            trace = _Trace(values, facts)
+            trace = _Trace(values, facts, constants)
             try:
                 with contextlib.nullcontext() if self._config is None else self._config:
-                    return self._traced(trace, args, kwargs, declared)
+                    traced = self._traced(trace, args, kwargs, declared, objects)
+                if not (looked := trace.looked_at()):
+                    return traced
+                constants += looked
             except (Error, TypeError) as error:
+                fixed = trace.looked_at()
+                if isinstance(error, DeviceError):
+                    fixed += [tensor for tensor, stands_in, _ in trace.found([]) if stands_in is not None]
+                if fixed:
+                    constants += fixed
+                    continue
                 # A size that is no number may be NumPy's TypeError.
                 why = trace.refused()
                 if not isinstance(error, Error) and why is None:
@@ -395,62 +412,55 @@ class Jitted(Generic[P, R]):
         return named
 
     def _traced(
-        self, trace: _Trace, args: tuple[Any, ...], kwargs: dict[str, Any], declared: list[tuple[Any, ...]]
+        self,
+        trace: _Trace,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        declared: list[tuple[Any, ...]],
+        objects: tuple[Any, ...],
     ) -> _Traced:
         """What a trace of the function for arrays of these shapes makes."""
-        held: list[Any] = []
-        holders: list[Any] = []
-
-        def constant(value: Any) -> Any:
-            if isinstance(value, Size):
-                return value._free()
-            if not isinstance(value, _STATIC):
-                held.extend(_tree.held(value))
-                holders.append(value.__self__ if isinstance(value, MethodType) else value)
-            return value
-
         given: list[Any] = []
-        structure = taken((args, kwargs), given, constant)
+        structure = taken((args, kwargs), given, _free)
         inputs: list[Tensor] = []
-        slot = 0
         for array, shape, name in zip(given, declared, self._parameters.names(*structure), strict=True):
             called = f"argument `{name}`"
             if isinstance(array, Tensor):
-                inputs.append(trace.placeholder_for(array, shape, slot, called))
-                slot += 1 if isinstance(array.device, str) else len(array.device)
+                inputs.append(trace.placeholder_for(array, shape, called))
             else:
-                inputs.append(trace.placeholder(shape, array.dtype, slot, called))
-                slot += 1
+                inputs.append(trace.placeholder(shape, array.dtype, called))
         args, kwargs = rebuilt(structure, inputs)
-        constants = [tensor for holder in holders if not isinstance(holder, type) for tensor in tensors_of(holder)]
-        snapshots = [tensor._snapshot() for tensor in constants]
-        result = trace.run(self._function, args, kwargs)
+        reached = Reached(objects, self._written)
         found: list[Any] = []
         numbers: list[int] = []
 
         def number(value: Any) -> Any:
             if not isinstance(value, Size):
-                return constant(value)
+                return value
             size = trace.size(value)
             if isinstance(size, int):
                 return size
             numbers.append(len(found))
-            return taken(Tensor(size), found, constant)
+            return taken(Tensor(size), found, _free)
 
-        shape = taken(result, found, number)
-        # Handles of its own: preparing makes a tensor stand for the plan's output.
-        tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
-        outputs = [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
+        def outcome() -> tuple[Any, list[Tensor]]:
+            shape = taken(self._function(*args, **kwargs), found, number)
+            # Handles of its own: preparing makes a tensor stand for the plan's output.
+            tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
+            return shape, [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
+
+        shape, outputs = trace.run(outcome)
+        outside = trace.found(outputs)
+        inputs += [stands_in for _, stands_in, is_read in outside if stands_in is not None and is_read]
         graph = str(Graph(*outputs)) if outputs else ""
         plan = prepare(*outputs, inputs=inputs, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
-        make = rebuilder(shape)
-        return _Traced(plan, variables, graph, make, numbers, held, constants, snapshots, trace.told())
+        return _Traced(plan, variables, graph, rebuilder(shape), numbers, Outside(reached, outside), trace.told())
 
 
-def _is_current(trace: _Traced) -> bool:
-    """Whether the constants that a trace was made with still have their values."""
-    return not trace.constants or _same(trace.constants, trace.values)
+def _free(value: Any) -> Any:
+    """What a trace has in place of a value: a size without the values of its variables."""
+    return value._free() if isinstance(value, Size) else value
 
 
 def _values(sizes: list[Size], trace: _Traced) -> dict[str, int]:
@@ -506,12 +516,22 @@ def jit(
     in place of the surrounding one.
 
     Results are tensors of their own, in the structure that the function gives; sizes are the numbers that they
-    are in this call. Tensors that the function finds elsewhere are constants, and what follows from constants alone
-    is computed once. So are random numbers: those that the function draws are drawn when it is traced, and are
-    the same in each call; draw them outside, and pass them. What the function does besides also happens only while
-    it is traced, which is more than once where what is known in a branch is needed. Looking at data there (`numpy()`,
-    `float(t)`, `if t:`), and assigning to an argument or to a tensor from outside, raises `TraceError`: return
-    the new value.
+    are in this call.
+
+    Tensors that the function finds outside of its arguments are inputs of its plan too, read as they are at the call:
+    after `w.assign(…)`, `w[0] = …`, `model.load_state_dict(…)`, `model.weight = …`, or where a name is bound anew, the
+    call uses the new values, without another trace where type, shape and device are alike. They are found again on the
+    way that leads to them from the function or an object among its arguments: by the cells of its closure, globals that
+    its code names, defaults, attributes, items of containers, bound methods, `functools.partial`, and likewise from
+    functions that these reach. What no such way leads to is read by the handle that the trace found. Numbers,
+    text and objects on these ways are part of the trace; what the function itself writes there while it is traced
+    is not. Tensors whose data the function looks at (`float(t)`, `x[mask]`, `if t:`), and those of a file on disk,
+    are constants: another value is another trace.
+
+    Random numbers that the function draws are drawn when it is traced, and are the same in each call; draw them
+    outside, and pass them. What the function does besides also happens only while it is traced, which is more than
+    once where what is known in a branch is needed. Looking at the data of arguments there, and assigning to an argument
+    or to a tensor from outside, raises `TraceError`: return the new value.
 
     >>> import numpy as np, svod
     >>> n = svod.Variable("n", 1, 64)

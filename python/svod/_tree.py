@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from svod._svod import Size, Tensor, Variable, _state
+from svod._svod import Size, Tensor, Variable
 from svod.nn._module import Module
 
-__all__ = ["Slot", "held", "key", "places", "rebuilder", "rebuilt", "taken"]
+__all__ = ["Slot", "key", "places", "rebuilder", "rebuilt", "taken"]
 
 _BY_VALUE = frozenset({bool, int, str, bytes, type(None)})
 _ARRAY = "array"
@@ -93,12 +93,12 @@ def rebuilder(structure: Any) -> Callable[[Sequence[Any]], Any]:
     return lambda tensors: rebuilt(structure, tensors)
 
 
-def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
+def key(value: Any, arrays: list[Any], sizes: list[Size], objects: list[Any]) -> Hashable:
     """What tells the structure of a value from others, in one pass that `jit` makes at every call.
 
     Tensors and arrays are put into `arrays`, in the order of `taken`. Numbers and text count by value, as all that
     is equal to others and may be a key, sizes, which are put into `sizes`, without the values of their variables;
-    sets by content; other objects by identity and attributes.
+    sets by content; other objects by identity: these are put into `objects`, for what they hold.
     """
     kind = type(value)
     if kind is Tensor or kind is np.ndarray:
@@ -107,16 +107,16 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
     if kind in _BY_VALUE:
         return kind, value
     if kind is list or kind is tuple:
-        return kind, tuple([key(item, arrays, sizes) for item in value])
+        return kind, tuple([key(item, arrays, sizes, objects) for item in value])
     if isinstance(value, dict):
         # Of a dict's keys, 1, 1.0 and True are equal.
         names = [name if type(name) is str else (type(name), name) for name in value]
-        return kind, tuple(names), tuple([key(item, arrays, sizes) for item in value.values()])
+        return kind, tuple(names), tuple([key(item, arrays, sizes, objects) for item in value.values()])
     if _is_array(value):
         arrays.append(np.asarray(value))
         return _ARRAY
     if isinstance(value, (list, tuple)):
-        return kind, tuple([key(item, arrays, sizes) for item in value])
+        return kind, tuple([key(item, arrays, sizes, objects) for item in value])
     if (known := _by_value(value)) is not None:
         return known
     if isinstance(value, Size):
@@ -126,29 +126,22 @@ def key(value: Any, arrays: list[Any], sizes: list[Size]) -> Hashable:
         return kind, repr(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, (type, Module)):
         fields = dataclasses.fields(value)
-        return kind, tuple([key(getattr(value, field.name), arrays, sizes) for field in fields])
+        return kind, tuple([key(getattr(value, field.name), arrays, sizes, objects) for field in fields])
     if kind is slice or kind is range:
-        return kind, tuple([key(end, arrays, sizes) for end in (value.start, value.stop, value.step)])
+        return kind, tuple([key(end, arrays, sizes, objects) for end in (value.start, value.stop, value.step)])
     if isinstance(value, (set, frozenset)):
+        # It keeps those alive that are known by identity.
+        objects.append(value)
         return kind, frozenset(map(_name, value))
     if kind is MethodType:
-        return kind, id(value.__func__), _state(value.__self__)
+        objects.append(value)
+        return kind, id(value.__func__), id(value.__self__)
     by_value: Any = kind.__hash__
     if isinstance(value, type) or by_value is None or by_value is object.__hash__:
-        return kind, _state(value)
+        objects.append(value)
+        return kind, id(value)
     # What says which others are equal to it, and may be a key: an element type, a path, a fraction.
     return kind, value
-
-
-def held(value: Any) -> list[Any]:
-    """What `key` names by identity of a value that is neither an array nor a container: as long as they live,
-    these identities are not used again."""
-    objects = [value]
-    if isinstance(value, (set, frozenset)):
-        objects.extend(value)
-    elif not isinstance(value, type):
-        _state(value.__self__ if type(value) is MethodType else value, objects)
-    return objects
 
 
 def _by_value(value: Any) -> Hashable:

@@ -3,7 +3,7 @@
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use svod_ir::graph::Place;
 use svod_runtime::PrepareConfig;
 use svod_tensor::{Tensor, Trace};
@@ -17,16 +17,20 @@ use crate::tensor::PyTensor;
 const DEEPEST: usize = 16;
 
 /// What tells a call with these arguments from others, and their tensors and arrays in their order: bytes that
-/// are equal where structures, numbers, text, element types, extents, devices and the present configuration are.
+/// are equal where structures, numbers, text, element types, extents, devices and the present configuration are,
+/// and objects of `nn.Module` the same.
 ///
-/// Nothing of a call within a trace, and where an argument is neither a tensor, an array, a number, text nor a
+/// Nothing of a call within a trace, and where an argument is neither a tensor, an array, a number, text, a module nor a
 /// list, tuple or dict of these, or an extent is no number.
 #[pyfunction]
-pub fn _call<'py>(args: &Bound<'py, PyTuple>) -> Result<Option<(Bound<'py, PyBytes>, Bound<'py, PyList>)>> {
+pub fn _call<'py>(
+    args: &Bound<'py, PyTuple>,
+    module: &Bound<'py, PyType>,
+) -> Result<Option<(Bound<'py, PyBytes>, Bound<'py, PyList>)>> {
     if Trace::is_active() {
         return Ok(None);
     }
-    let mut call = Call { bytes: Vec::with_capacity(128), arrays: Vec::with_capacity(args.len()) };
+    let mut call = Call { bytes: Vec::with_capacity(128), arrays: Vec::with_capacity(args.len()), module };
     for item in args.iter() {
         if !call.item(item, DEEPEST) {
             return Ok(None);
@@ -40,12 +44,14 @@ pub fn _call<'py>(args: &Bound<'py, PyTuple>) -> Result<Option<(Bound<'py, PyByt
     Ok(Some((PyBytes::new(py, &call.bytes), PyList::new(py, call.arrays)?)))
 }
 
-struct Call<'py> {
+struct Call<'a, 'py> {
     bytes: Vec<u8>,
     arrays: Vec<Bound<'py, PyAny>>,
+    /// The class of modules.
+    module: &'a Bound<'py, PyType>,
 }
 
-impl<'py> Call<'py> {
+impl<'py> Call<'_, 'py> {
     /// Writes an argument, and says whether it is of a kind that is known here.
     fn item(&mut self, item: Bound<'py, PyAny>, deepest: usize) -> bool {
         if let Ok(tensor) = item.cast_exact::<PyTensor>() {
@@ -73,6 +79,10 @@ impl<'py> Call<'py> {
             return dict
                 .iter()
                 .all(|(name, item)| named(&name) && plain(&mut self.bytes, &name) && self.item(item, deepest - 1));
+        }
+        if item.is_instance(self.module).unwrap_or(false) {
+            tagged(&mut self.bytes, Tag::Object, item.as_ptr() as usize);
+            return true;
         }
         self.array(item)
     }

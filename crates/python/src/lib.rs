@@ -14,6 +14,7 @@
 //! | `step` | loops, and Python functions as parts of plans |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
 //! | `trace` | functions that `jit` traces, and what it tells their arguments apart by |
+//! | `reach`, `guard`, `state` | what such functions find outside of their arguments; objects as text |
 //! | `call` | the same of the calls that nearly all are, in one pass |
 //! | `worker` | processes that run candidates of a search |
 //! | `graph` | `Graph`: pending expressions as text |
@@ -32,8 +33,10 @@ mod fork;
 mod functions;
 mod gil;
 mod graph;
+mod guard;
 mod origin;
 mod plan;
+mod reach;
 mod schedule;
 mod scope;
 mod size;
@@ -65,21 +68,23 @@ mod _svod {
     #[pymodule_export]
     use crate::graph::{PyGraph, PyHostFunction};
     #[pymodule_export]
+    use crate::guard::{_changed, _unchanged};
+    #[pymodule_export]
     use crate::origin::{enter_module, leave_module};
     #[pymodule_export]
     use crate::plan::{PyInput, PyKernel, PyPlan, PyProfile, PyTiming};
+    #[pymodule_export]
+    use crate::reach::{_positions, _reach};
     #[pymodule_export]
     use crate::schedule::{PySchedule, PyStrict, PyTarget};
     #[pymodule_export]
     use crate::size::{PySize, PyVariable};
     #[pymodule_export]
-    use crate::state::_state;
-    #[pymodule_export]
     use crate::step::{_custom, _iterate};
     #[pymodule_export]
     use crate::tensor::PyTensor;
     #[pymodule_export]
-    use crate::trace::{_is_tracing, _same, _signature, _values_of, PyFacts, PyTrace};
+    use crate::trace::{_is_tracing, _same, _signature, _values_of, PyFacts, PyKinds, PyTrace};
     #[pymodule_export]
     use crate::worker::_serve;
 

@@ -5,10 +5,12 @@ use std::fmt::{Arguments, Write};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 use svod_device::DeviceSpec;
+use svod_dtype::DType;
+use svod_ir::graph::{Graph, Place, Shape};
 use svod_runtime::PrepareConfig;
-use svod_tensor::{ErrorKind, Facts, Size, SizeValues, Tensor, TensorError, Trace, misfit};
+use svod_tensor::{ErrorKind, Facts, Found, Size, SizeValues, Tensor, TensorError, Trace, misfit};
 
 use crate::array::dtype_of;
 use crate::dtype::AnyDType;
@@ -23,24 +25,27 @@ pub struct PyTrace(Trace);
 
 #[pymethods]
 impl PyTrace {
-    /// A trace for a call in which variables have these values, where these facts hold.
+    /// A trace for a call in which variables have these values, where these facts hold; these tensors from outside are
+    /// constants of it.
     #[new]
-    #[pyo3(signature = (values, facts=None))]
-    fn new(values: BTreeMap<String, i64>, facts: Option<&PyFacts>) -> PyTrace {
-        PyTrace(Trace::of_function(SizeValues::new(values), facts.map(|facts| facts.0.clone()).unwrap_or_default()))
+    #[pyo3(signature = (values, facts=None, constants=Vec::new()))]
+    fn new(values: BTreeMap<String, i64>, facts: Option<&PyFacts>, constants: Vec<Py<PyTensor>>) -> PyTrace {
+        let facts = facts.map(|facts| facts.0.clone()).unwrap_or_default();
+        let constants = constants.iter().map(|tensor| tensor.get().0.clone()).collect();
+        PyTrace(Trace::of_function(SizeValues::new(values), facts, constants))
     }
 
     /// What stands for an array of this shape and type, which errors call so.
-    fn placeholder(&self, shape: &Bound<'_, PyTuple>, dtype: AnyDType, slot: u32, name: &str) -> Made {
+    fn placeholder(&self, shape: &Bound<'_, PyTuple>, dtype: AnyDType, name: &str) -> Made {
         let shape = self.shape(shape)?;
-        self.0.name(slot, name);
+        let slot = self.0.slots_for(1, name);
         Ok(Tensor::placeholder(&DeviceSpec::CPU, &shape, dtype.0, slot, &self.0)?.into())
     }
 
     /// What stands for a tensor of this shape, which errors call so.
-    fn placeholder_for(&self, tensor: &PyTensor, shape: &Bound<'_, PyTuple>, slot: u32, name: &str) -> Made {
+    fn placeholder_for(&self, tensor: &PyTensor, shape: &Bound<'_, PyTuple>, name: &str) -> Made {
         let shape = self.shape(shape)?;
-        self.0.name(slot, name);
+        let slot = self.0.slots_for(tensor.0.sharding().map_or(1, |of| of.devices().len()), name);
         Ok(tensor.0.placeholder_for(&shape, slot, &self.0)?.into())
     }
 
@@ -51,13 +56,25 @@ impl PyTrace {
     }
 
     /// What the function gives.
-    fn run<'py>(
-        &self,
-        function: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: &Bound<'py, PyDict>,
-    ) -> Result<Bound<'py, PyAny>> {
-        Ok(self.0.run(|| function.call(args, Some(kwargs)))?)
+    fn run<'py>(&self, function: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        Ok(self.0.run(|| function.call0())?)
+    }
+
+    /// The tensors from outside that the function found, of a result that is these tensors: of each the handle, what stands
+    /// for it, and whether the result depends on that. Of constants nothing stands for them.
+    fn found(&self, outputs: Vec<Py<PyTensor>>) -> Vec<(PyTensor, Option<PyTensor>, bool)> {
+        let graph = Graph::new(&outputs.iter().map(|output| output.get().0.uop()).collect::<Vec<_>>());
+        let one = |found: Found| {
+            let is_read = found.is_read_by(&graph);
+            let input = found.is_input.then(|| Tensor::from_uop(found.node).into());
+            (PyTensor(found.tensor), input, is_read)
+        };
+        self.0.found().into_iter().map(one).collect()
+    }
+
+    /// The tensors from outside whose data the function asked for, which an input has not.
+    fn looked_at(&self) -> Vec<PyTensor> {
+        self.0.looked_at().into_iter().map(PyTensor).collect()
     }
 
     /// Why the function was last refused the number that a size is.
@@ -225,4 +242,35 @@ pub fn _same(some: &Bound<'_, PyList>, others: &Bound<'_, PyList>) -> Result<boo
         }
     }
     Ok(some.len() == others.len())
+}
+
+/// Element types, extents and devices of tensors that a trace was made with.
+#[pyclass(name = "_Kinds", module = "svod._svod", frozen)]
+pub struct PyKinds(Vec<(DType, Shape, Place)>);
+
+#[pymethods]
+impl PyKinds {
+    /// Those of these tensors.
+    #[new]
+    fn new(tensors: Vec<Py<PyTensor>>) -> PyKinds {
+        PyKinds(tensors.iter().map(|tensor| kind(&tensor.get().0)).collect())
+    }
+
+    /// Whether these tensors are of the same kinds.
+    fn fit(&self, tensors: &Bound<'_, PyList>) -> Result<bool> {
+        for (known, tensor) in self.0.iter().zip(tensors.iter()) {
+            let tensor = tensor.cast::<PyTensor>().map_err(PyErr::from)?;
+            if *known != kind(&tensor.get().0) {
+                return Ok(false);
+            }
+        }
+        Ok(tensors.len() == self.0.len())
+    }
+}
+
+/// The element type, extents and device of a tensor; of what is on no device, where it will be.
+fn kind(tensor: &Tensor) -> (DType, Shape, Place) {
+    let value = tensor.uop();
+    let place = value.place().cloned().unwrap_or_else(|| Place::One(tensor.device()));
+    (value.dtype(), value.shape_arc().clone(), place)
 }

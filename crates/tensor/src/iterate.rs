@@ -46,10 +46,9 @@ impl Tensor {
         let begin: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
         let (carried, places) = spread(&begin)?;
         let trace = Trace::of_body();
-        places
-            .iter()
-            .enumerate()
-            .for_each(|(i, place)| trace.name(place.start as u32, format!("value {i} of the loop")));
+        for (i, place) in places.iter().enumerate() {
+            trace.slots_for(place.len(), format!("value {i} of the loop"));
+        }
         let mut params = Vec::with_capacity(carried.len());
         for (slot, value) in (0u32..).zip(&carried) {
             params.push(parameter(value, slot, &trace)?);

@@ -6,6 +6,7 @@ use svod_device::Buffer;
 use svod_dtype::Const;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
+use svod_ir::size::Size;
 use svod_runtime::Memory;
 
 use crate::create::Element;
@@ -69,6 +70,9 @@ impl Tensor {
     /// The memory and the extents of the elements at one moment: of a plan's output, whose later
     /// runs overwrite it, a copy.
     pub fn snapshot(&self) -> Result<(Arc<Buffer>, Vec<usize>)> {
+        if let Some(known) = self.with_node(whole_buffer) {
+            return Ok(known);
+        }
         self.read("snapshot", |leaf| {
             let (buffer, extents) = (buffer_of(leaf)?, extents_of(leaf)?);
             match output_of(leaf) {
@@ -116,6 +120,17 @@ impl Tensor {
             _ => Err(TensorError::NotExecuted),
         }
     }
+}
+
+/// The buffer and the extents of memory that nothing writes, where that is all that the buffer holds.
+fn whole_buffer(node: &UOp) -> Option<(Arc<Buffer>, Vec<usize>)> {
+    let leaf = node.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data)?;
+    let extents: Vec<usize> = leaf.shape().iter().map(Size::as_usize).collect::<Option<_>>()?;
+    let buffer = leaf.downcast::<Memory>()?.buffer();
+    let whole = leaf.offset() == buffer.offset() as u64
+        && buffer.dtype() == leaf.dtype()
+        && buffer.count() == extents.iter().product::<usize>();
+    whole.then(|| (buffer.clone(), extents))
 }
 
 /// Why leaves that are only declared cannot be read.

@@ -42,8 +42,13 @@ impl Tensor {
     }
 
     /// The tensor's node: its leaf once it is realized. That of a plan's output is at the latest
-    /// run.
+    /// run. Of a tensor from outside of the function that this thread traces, what it stands for in that.
     pub fn uop(&self) -> UOp {
+        trace::stands_for(self, self.0.trace, self.present())
+    }
+
+    /// The node that the handle has, in traces as well.
+    fn present(&self) -> UOp {
         let node = self.0.node.read().clone();
         let now = latest(&node);
         if now != node {
@@ -54,7 +59,7 @@ impl Tensor {
 
     /// Element type.
     pub fn dtype(&self) -> DType {
-        self.0.node.read().dtype()
+        self.with_node(UOp::dtype)
     }
 
     /// Type and extents as errors show them: `float32[3, n]`.
@@ -84,7 +89,7 @@ impl Tensor {
 
     /// Number of dimensions.
     pub fn rank(&self) -> usize {
-        self.0.node.read().rank()
+        self.with_node(UOp::rank)
     }
 
     /// Number of elements.
@@ -146,9 +151,14 @@ impl Tensor {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Looks at the node as it is, without asking for the latest run.
+    /// What tells the handle from others as long as it lives.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Looks at the node, outside of traces without asking for the latest run.
     pub(crate) fn with_node<T>(&self, get: impl FnOnce(&UOp) -> T) -> T {
-        get(&self.0.node.read())
+        if trace::is_outside(self.0.trace) { get(&self.uop()) } else { get(&self.0.node.read()) }
     }
 
     /// Makes the handle stand for another node.
@@ -164,7 +174,7 @@ impl Tensor {
     /// Where a function is traced and the handle is from outside of it, and where the value belongs to a trace
     /// that has ended.
     pub(crate) fn write(&self, op: &'static str, node: UOp) -> Result<()> {
-        self.with_node(|old| trace::check_write(op, self.0.trace, old, &node))?;
+        trace::check_write(op, self.0.trace, &self.present(), &node)?;
         self.rebind(node);
         Ok(())
     }

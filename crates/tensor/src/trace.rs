@@ -9,15 +9,18 @@
 //! answered ([`Decision`]). Its plan serves all calls for which the answers are the same. A trace that fails may be
 //! made again with what the answers say of variables ([`Facts`]).
 //!
+//! A tensor that the function finds outside of its arguments is an input of the plan as well ([`Found`]).
+//!
 //! [`UOp::trace`]: svod_ir::graph::UOp::trace
 
 mod decision;
 mod facts;
+mod outside;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use svod_ir::graph::{Graph, LeafClass, Op, UOp};
@@ -25,7 +28,10 @@ use svod_ir::size::Size;
 
 pub use decision::{Comparison, Decision, SizeValues};
 pub use facts::Facts;
+pub use outside::Found;
+pub(crate) use outside::{is_outside, stands_for};
 
+use self::outside::Outside;
 use crate::error::{Result, TensorError, show_operands};
 use crate::tensor::Tensor;
 
@@ -84,17 +90,26 @@ struct State {
     decisions: Mutex<Vec<Decision>>,
     /// Why it was last refused the number that a size is.
     refused: Mutex<Option<String>>,
+    /// The tensors from outside.
+    outside: Mutex<Outside>,
+    /// The next slot of an input.
+    slots: AtomicU32,
 }
 
 thread_local! {
     /// The traces that this thread is in, the innermost last.
     static ACTIVE: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
+    /// The number of the innermost of them that is of a function; 0 outside of any.
+    static FUNCTION: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Trace {
-    /// The trace of a function, which [`Trace::run`] begins, for a call with these sizes, where these facts hold.
-    pub fn of_function(values: SizeValues, facts: Facts) -> Trace {
-        Trace::new(Traced::Function, values, facts)
+    /// The trace of a function, which [`Trace::run`] begins, for a call with these sizes, where these facts hold;
+    /// these tensors from outside are constants of it.
+    pub fn of_function(values: SizeValues, facts: Facts, constants: Vec<Tensor>) -> Trace {
+        let trace = Trace::new(Traced::Function, values, facts);
+        trace.0.outside.lock().constants = constants;
+        trace
     }
 
     /// The trace of a loop's body, which [`Trace::run`] begins.
@@ -106,7 +121,8 @@ impl Trace {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (names, decisions, refused) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Trace(Arc::new(State { number, what, names, values, facts, decisions, refused }))
+        let (outside, slots) = (Mutex::default(), AtomicU32::new(0));
+        Trace(Arc::new(State { number, what, names, values, facts, decisions, refused, outside, slots }))
     }
 
     /// Whether this thread traces something.
@@ -125,21 +141,27 @@ impl Trace {
         self.0.refused.lock().clone()
     }
 
-    /// What errors call the placeholder that takes slots from this one on, such as "argument `x`".
-    pub fn name(&self, slot: u32, name: impl Into<String>) {
+    /// The slots of a placeholder in as many parts, which errors call `name`, such as "argument `x`": gives the first.
+    pub fn slots_for(&self, parts: usize, name: impl Into<String>) -> u32 {
+        let slot = self.0.slots.fetch_add(parts as u32, Ordering::Relaxed);
         self.0.names.lock().push((slot, name.into()));
+        slot
     }
 
     /// Calls the function that is traced.
     pub fn run<T>(&self, function: impl FnOnce() -> T) -> T {
-        struct Active;
+        struct Active(u64);
         impl Drop for Active {
             fn drop(&mut self) {
                 ACTIVE.with_borrow_mut(Vec::pop);
+                FUNCTION.set(self.0);
             }
         }
         ACTIVE.with_borrow_mut(|active| active.push(self.clone()));
-        let _active = Active;
+        let _active = Active(FUNCTION.get());
+        if self.0.what == Traced::Function {
+            FUNCTION.set(self.number());
+        }
         function()
     }
 
@@ -222,12 +244,15 @@ fn names(value: &UOp) -> Vec<String> {
 /// Why `op` cannot look at a value that depends on a placeholder of the trace of this number: it goes on, or has ended.
 pub(crate) fn unknown(op: &'static str, value: &UOp, number: u64) -> TensorError {
     match active(number) {
-        Some(trace) => TensorError::Traced {
-            op,
-            value: show_operands(std::slice::from_ref(value)),
-            from: names(value),
-            what: trace.0.what,
-        },
+        Some(trace) => {
+            trace.look_at(value);
+            TensorError::Traced {
+                op,
+                value: show_operands(std::slice::from_ref(value)),
+                from: names(value),
+                what: trace.0.what,
+            }
+        }
         None => TensorError::Leaked,
     }
 }

@@ -125,22 +125,6 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
             yield from _named(f"{name}.{position}", item)
 
 
-def tensors_of(holder: object) -> list[Tensor]:
-    """The tensors among an object's attributes; of a module what `parameters` gives, without the way by names:
-    `jit` asks at every call."""
-    found: list[Tensor] = []
-    work: list[Any] = list(reversed(getattr(holder, "__dict__", {}).values()))
-    while work:
-        value = work.pop()
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif isinstance(value, Module):
-            work.extend(reversed(vars(value).values()))
-        elif isinstance(value, (list, tuple)):
-            work.extend(reversed(value))
-    return found
-
-
 def _replace(owner: Any, path: list[str], tensor: Tensor) -> None:
     step, rest = path[0], path[1:]
     if rest:

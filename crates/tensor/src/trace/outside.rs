@@ -1,0 +1,122 @@
+//! What a traced function reads from outside: tensors that it finds in its closure, in globals, in objects.
+//!
+//! In the trace of a function, a handle that was made outside of it stands for an input of the plan that is made, as an
+//! argument does (lambda lifting; Johnsson 1985): the plan then is run on what the handle, or the one that has
+//! taken its place, stands for at the call. Some stay the values that they are, constants of this trace, which serves calls
+//! as long as they do: what lies on a disk, what is of symbolic extents, and what the program asks the data of
+//! ([`Trace::looked_at`]), for which it is traced again.
+
+use std::collections::HashMap;
+
+use svod_device::DeviceSpec;
+use svod_ir::graph::{Graph, LeafClass, Op, UOp};
+
+use super::{FUNCTION, Trace, function};
+use crate::tensor::Tensor;
+
+/// What a trace knows of tensors from outside.
+#[derive(Debug, Default)]
+pub(super) struct Outside {
+    /// Those that are constants whatever is asked of them.
+    pub(super) constants: Vec<Tensor>,
+    /// Those that the function found, in the order in which it did.
+    found: Vec<Found>,
+    /// Their positions by the address of the handle.
+    positions: HashMap<usize, usize>,
+    /// Positions of those whose data it asked for.
+    looked: Vec<usize>,
+}
+
+/// A tensor from outside that a traced function found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The handle.
+    pub tensor: Tensor,
+    /// What it stands for in the trace.
+    pub node: UOp,
+    /// Whether that is an input of the plan, and not the value itself.
+    pub is_input: bool,
+}
+
+/// What a handle made in the trace `home` that stands for `now` stands for in the function that this thread traces.
+pub(crate) fn stands_for(tensor: &Tensor, home: u64, now: UOp) -> UOp {
+    if FUNCTION.get() <= home || now.trace() != 0 {
+        return now;
+    }
+    match function() {
+        Some(trace) => trace.found_as(tensor, now),
+        None => now,
+    }
+}
+
+/// Whether a handle made in the trace `home` is from outside of the function that this thread traces.
+pub(crate) fn is_outside(home: u64) -> bool {
+    FUNCTION.get() > home
+}
+
+impl Trace {
+    /// The tensors from outside that the function has found, in the order in which it did.
+    pub fn found(&self) -> Vec<Found> {
+        self.0.outside.lock().found.clone()
+    }
+
+    /// Those among them whose data it asked for, which an input has not.
+    pub fn looked_at(&self) -> Vec<Tensor> {
+        let outside = self.0.outside.lock();
+        outside.looked.iter().map(|at| outside.found[*at].tensor.clone()).collect()
+    }
+
+    fn found_as(&self, tensor: &Tensor, now: UOp) -> UOp {
+        let is_constant = {
+            let outside = self.0.outside.lock();
+            if let Some(at) = outside.positions.get(&tensor.address()) {
+                let Found { node, is_input, .. } = &outside.found[*at];
+                // A constant may have been computed since.
+                return if *is_input { node.clone() } else { now };
+            }
+            outside.constants.iter().any(|constant| constant.same(tensor))
+        };
+        let input = if is_constant { None } else { self.input_for(&now) };
+        let (is_input, node) = (input.is_some(), input.unwrap_or(now));
+        let mut outside = self.0.outside.lock();
+        let position = outside.found.len();
+        outside.positions.insert(tensor.address(), position);
+        outside.found.push(Found { tensor: tensor.clone(), node: node.clone(), is_input });
+        node
+    }
+
+    /// An input in place of a value; none of one that plans are not given.
+    fn input_for(&self, value: &UOp) -> Option<UOp> {
+        // A handle of the trace's own, which stands for nothing else.
+        let value = Tensor::from_uop(value.clone());
+        let written = value.device().name().parse().is_ok_and(|device: DeviceSpec| !device.is_disk());
+        if !written || value.dims().is_err() {
+            return None;
+        }
+        let slot = self.slots_for(value.sharding().map_or(1, |of| of.devices().len()), "a tensor from outside");
+        value.placeholder_for(&value.shape(), slot, self).ok().map(|input| input.uop())
+    }
+
+    /// Notes that the data of a value was asked for, if tensors from outside alone decide it.
+    pub(super) fn look_at(&self, value: &UOp) {
+        let mut outside = self.0.outside.lock();
+        let mut inputs = Vec::new();
+        for node in Graph::new(std::slice::from_ref(value)).nodes() {
+            if matches!(node.op(), Op::Leaf(leaf) if matches!(leaf.class(), LeafClass::Input(_))) {
+                let of = |found: &Found| found.node.parts().is_ok_and(|parts| parts.contains(node));
+                match outside.found.iter().position(of) {
+                    Some(at) => inputs.push(at),
+                    None => return,
+                }
+            }
+        }
+        outside.looked.extend(inputs);
+    }
+}
+
+impl Found {
+    /// Whether one of these values depends on it.
+    pub fn is_read_by(&self, graph: &Graph) -> bool {
+        self.node.parts().is_ok_and(|parts| parts.iter().any(|part| graph.nodes().contains(part)))
+    }
+}

@@ -1,0 +1,96 @@
+"""What a jitted function finds outside of its arguments: in its closure, in globals, in objects."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from svod._svod import Tensor, _changed, _Kinds, _positions, _reach, _same, _unchanged
+
+__all__ = ["Found", "Outside", "Reached", "Written"]
+
+# Packages whose functions and objects are what they are: nobody gives them other tensors.
+_LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "svod"}
+
+# A tensor from outside that a trace found, what stands for it unless it is a constant, and whether the result reads it.
+Found = tuple[Tensor, Tensor | None, bool]
+
+
+class Written:
+    """What a function wrote itself while it was traced, such as a list of its calls: no later call depends on that."""
+
+    def __init__(self) -> None:
+        # Addresses of holders, which live as long as this, and names in them.
+        self.places: set[tuple[int, Any]] = set()
+        self._holders: list[Any] = []
+
+    def add(self, guard: tuple[Any, ...]) -> bool:
+        """Adds all that is not as a guard knows it; whether there is anything."""
+        changed = _changed(guard)
+        self.places.update((id(holder), name) for holder, name in changed)
+        self._holders += [holder for holder, _ in changed]
+        return bool(changed)
+
+
+class Reached:
+    """What a function and objects reach at one moment."""
+
+    def __init__(self, roots: tuple[Any, ...], written: Written) -> None:
+        self.roots, self.written = roots, written
+        # All but the tensors as a text, the tensors, and what tells in one pass that nothing is different.
+        self.state, self.tensors, self.guard = _reach(roots, _LIBRARIES, written.places)
+
+    def again(self) -> Reached:
+        """The same at this moment."""
+        return Reached(self.roots, self.written)
+
+
+class Outside:
+    """The tensors and the state that a trace was made with, which are found again at each call.
+
+    A tensor that can be reached from the function or from an object among its arguments is whichever is reached on that
+    way; another one is what its handle stands for. All else that is reached has to be as it was.
+    """
+
+    def __init__(self, reached: Reached, found: list[Found]) -> None:
+        if reached.written.add(reached.guard):
+            reached = reached.again()
+        self._reached = reached
+        # Those that the plan reads first.
+        inputs = sorted((one for one in found if one[1] is not None), key=lambda one: not one[2])
+        constants = [one[0] for one in found if one[1] is None]
+        self._handles = [one[0] for one in inputs]
+        self._number = sum(one[2] for one in inputs)
+        self._kinds = _Kinds(self._handles)
+        self._constants, self._values = constants, [tensor._snapshot() for tensor in constants]
+        self._positions = _positions(self._handles, reached.tensors)
+        self._constants_at = _positions(constants, reached.tensors)
+        # What runs are given after the arguments.
+        self.inputs: list[Tensor] = self._handles[: self._number]
+
+    def holds(self) -> bool:
+        """Whether the trace serves a call now; then `inputs` are the tensors for it."""
+        if self._reached.guard and not _unchanged(self._reached.guard) and not self._found_again():
+            return False
+        return self._kinds.fit(self._handles) and not self.is_past
+
+    @property
+    def is_past(self) -> bool:
+        """Whether a constant has another value than it had, which it never has again."""
+        return bool(self._constants) and not _same(self._constants, self._values)
+
+    def _found_again(self) -> bool:
+        """Looks anew at what is reached, and says whether it is the same but for tensors."""
+        now = self._reached.again()
+        if now.state != self._reached.state:
+            return False
+        self._handles = _placed(self._handles, self._positions, now.tensors)
+        self._constants = _placed(self._constants, self._constants_at, now.tensors)
+        self.inputs = self._handles[: self._number]
+        self._reached = now
+        return True
+
+
+def _placed(handles: list[Tensor], positions: list[int | None], tensors: list[Tensor]) -> list[Tensor]:
+    """The handles, those with a position as they are there."""
+    return [one if at is None else tensors[at] for one, at in zip(handles, positions, strict=True)]
