@@ -17,7 +17,7 @@ CARGO_TEST := cargo test --workspace --exclude svod-python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-full lint fmt bench bench-compare wheel bless docs
+.PHONY: help setup demo test test-full lint fmt bench bench-compare bench-everyday wheel bless docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ bench: $(STAMPS)/llvm ## criterion benches of the parts
 bench-compare: $(STAMPS)/extension $(STAMPS)/peers ## svod beside its peers; ARGS="--cases minilm"
 	@scripts/install_torch.sh $(BIN)/python
 	$(BIN)/python benches/compare.py $(ARGS)
+
+bench-everyday: $(STAMPS)/extension $(STAMPS)/peers ## everyday programs, beside NumPy and PyTorch; ARGS="--programs masks"
+	$(BIN)/python benches/everyday.py $(ARGS)
 
 wheel: $(STAMPS)/demo $(STAMPS)/llvm ## dist/svod-*.whl with LLVM inside, tried in a fresh environment
 	$(BIN)/maturin build --release --strip --no-default-features --features llvm-static --out dist

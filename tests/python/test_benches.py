@@ -13,10 +13,12 @@ import pytest
 BENCHES = Path(__file__).parents[2] / "benches"
 sys.path.insert(0, str(BENCHES))
 
+from everyday import checked, work  # noqa: E402
 from worker import error  # noqa: E402
 
 from cases import CASES, contractions, memory, models  # noqa: E402
 from cases.case import Case  # noqa: E402
+from programs import PROGRAMS  # noqa: E402
 from systems import SYSTEMS  # noqa: E402
 from systems.base import Job, Unsupported  # noqa: E402
 from systems.numpy import reference  # noqa: E402
@@ -110,6 +112,15 @@ def test_plans_without_a_changed_kernel_are_one() -> None:
     assert Row("a", 1, 1, 1e-3, 2e-3, 1.0, 0.9).ratio == 0.9
     assert Row("a", 2, 1, 1e-3, 2e-3, 1.0, 0.9).ratio == 2.0
     assert Row("a", 2, 1, 1e-3, 2e-3, 1.0).ratio == 2.0
+
+
+EVERYDAY = ("torch",)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_everyday_programs_say_the_same_in_every_library(program: str) -> None:
+    rows = checked({library: work(library, program, repeat=1) for library in ("numpy", *EVERYDAY)})
+    assert all("results" in row for row in rows.values()), rows
 
 
 PAGES = sorted(path for path in (BENCHES.parent / "docs" / "benchmarks").glob("*.md") if path.stem not in NO_FIGURES)
