@@ -22,11 +22,11 @@ def test_stubs_match_the_module() -> None:
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
-    for name, item in vars(_svod).items():
+    for name, item in sorted(vars(_svod).items()):
         if name.startswith("__"):
             continue
         yield name, getattr(item, "__doc__", None) or ""
-        for member, value in vars(item).items() if isinstance(item, type) else []:
+        for member, value in sorted(vars(item).items()) if isinstance(item, type) else []:
             if not member.startswith("_"):
                 yield f"{name}.{member}", getattr(value, "__doc__", None) or ""
 
