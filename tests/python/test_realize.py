@@ -221,7 +221,7 @@ print(first.outputs[0].tolist(), svod.caches()["kernels"])
 
 @pytest.mark.parametrize(("most", "kept"), [("2", 2), ("0", 6), ("many", 6), ("", 6)])
 def test_c6_the_cache_of_kernels_is_bounded(most: str, kept: int) -> None:
-    env = os.environ | {"SVOD_OPT_CACHE_MAX": most}
+    env = os.environ | {"SVOD_OPT_CACHE_MAX": most, "SVOD_SKIP": "arguments"}
     done = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, check=True, env=env)
     assert done.stdout == f"[1.0, 1.0, 1.0, 1.0] {kept}\n"
 
@@ -275,7 +275,8 @@ def test_c4_a_changing_number_compiles_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "skip", ["join", "algebra", "blocks", "totals", "merge", "quotient", "recentre", "settle", "unify", "all"]
+    "skip",
+    ["arguments", "join", "algebra", "blocks", "totals", "merge", "quotient", "recentre", "settle", "unify", "all"],
 )
 def test_optional_passes_can_be_left_out(skip: str) -> None:
     x = np.random.default_rng(0).standard_normal((24, 40), dtype=np.float32)
@@ -289,7 +290,7 @@ def test_optional_passes_can_be_left_out(skip: str) -> None:
     expected = [value.numpy() for value in values()]
     with svod.PrepareConfig(skip=skip) as config:
         assert config.skip == (
-            "join,algebra,blocks,totals,merge,quotient,recentre,settle,unify" if skip == "all" else skip
+            "arguments,join,algebra,blocks,totals,merge,quotient,recentre,settle,unify" if skip == "all" else skip
         )
         tensors = values()
         svod.realize(*tensors)

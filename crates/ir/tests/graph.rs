@@ -11,6 +11,7 @@ use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::outline::{Outline, Replacements, Role};
 use svod_ir::graph::verify::{Phase, verify};
 use svod_ir::graph::*;
 use svod_ir::kernel::Monoid;
@@ -448,4 +449,59 @@ fn e2_loops_and_functions_parse_back() {
     }
     let deep = "%0: f32[] = loop output=0 body=b0 for i = 0..=1 {".repeat(1000);
     assert!(Graph::parse(&deep, &mut Declared::default()).is_err());
+}
+
+/// `(x * a)[from .. from + count] + b` of a new leaf.
+fn scaled_part(n: i64, a: f64, b: f64, from: i64, count: i64) -> Graph {
+    let x = numbers(&[n]);
+    let full = |v: f64, n: i64| UOp::full(Const::f64(DType::F32, v), &shape(&[n])).unwrap();
+    let part = mul(&x, &full(a, n)).shrink([(Size::from(from), Size::from(from + count))]).unwrap();
+    Graph::new(&[add(&part, &full(b, count))])
+}
+
+#[test]
+fn an_outline_leaves_numbers_out() {
+    let one = Outline::new(&scaled_part(9, 3.5, 4.5, 2, 4));
+    assert_eq!(one.constants.iter().map(|c| c.value.as_f64()).collect::<Vec<_>>(), [3.5, 4.5]);
+    let sizes: Vec<(Role, i64)> = one.sizes.iter().map(|s| (s.role, s.value)).collect();
+    assert_eq!(sizes, [(Role::Extent, 9), (Role::Start, 2), (Role::Extent, 4)]);
+    for same in [(9, 3.5, 3.5, 2, 4), (9, 0.0, 1.0, 0, 4), (12, 3.5, 4.5, 2, 7)] {
+        let (n, a, b, from, count) = same;
+        assert_eq!(Outline::new(&scaled_part(n, a, b, from, count)).hash, one.hash, "{same:?}");
+    }
+    for other in [(9, f64::INFINITY, 4.5, 2, 4), (9, 3.5, f64::NAN, 2, 4), (9, 3.5, 4.5, 2, 1), (9, 3.5, 4.5, 0, 9)] {
+        let (n, a, b, from, count) = other;
+        assert_ne!(Outline::new(&scaled_part(n, a, b, from, count)).hash, one.hash, "{other:?}");
+    }
+}
+
+#[test]
+fn numbers_of_an_outline_are_replaced() {
+    let graph = scaled_part(9, 3.5, 4.5, 2, 4);
+    let outline = Outline::new(&graph);
+    let kept = Replacements { constants: &[None, None], sizes: &[None, None, None] };
+    assert_eq!(outline.replace(&graph, &kept).unwrap(), graph.nodes());
+    let at = Size::from(Variable::new("at", 0, 5).unwrap());
+    let scale = numbers(&[]);
+    let by = Replacements { constants: &[Some(scale), None], sizes: &[None, Some(at.clone()), None] };
+    let nodes = outline.replace(&graph, &by).unwrap();
+    let shrunk = nodes.iter().find(|n| matches!(n.op(), Op::Shrink(_))).unwrap();
+    assert_eq!(*shrunk.op(), Op::Shrink(vec![(at.clone(), &at + 4)].into()));
+    let key = GraphKey::new(&Graph::new(&nodes[nodes.len() - 1..])).unwrap();
+    assert_eq!((key.leaves.len(), key.variables.len()), (2, 1));
+    // A part that may be outside.
+    let far = Size::from(Variable::new("far", 0, 6).unwrap());
+    let by = Replacements { constants: &[None, None], sizes: &[None, Some(far), None] };
+    assert!(outline.replace(&graph, &by).is_err());
+}
+
+#[test]
+fn reshapes_and_expansions_follow_their_operands() {
+    let x = numbers(&[4, 6, 1]);
+    let flat = x.reshape(shape(&[24])).unwrap();
+    let parts = x.expand(shape(&[3, 4, 6, 5])).unwrap();
+    let values = |roots: &[UOp]| Outline::new(&Graph::new(roots)).sizes.iter().map(|s| s.value).collect::<Vec<_>>();
+    assert_eq!(values(&[flat]), [4, 6]);
+    assert_eq!(values(&[parts]), [4, 6, 3, 5]);
+    assert_eq!(values(&[x.reshape(shape(&[2, 2, 6])).unwrap()]), [4, 6, 2, 2]);
 }

@@ -194,7 +194,7 @@ impl PyPlan {
     fn variables(&self, py: Python<'_>) -> Result<BTreeMap<String, Option<i64>>> {
         let execution = self.plan.execution();
         let mut all: BTreeMap<String, Option<i64>> =
-            execution.variables().iter().map(|v| (v.name().to_owned(), None)).collect();
+            execution.variables().map(|v| (v.name().to_owned(), None)).collect();
         for bound in allow(py, || execution.values())? {
             all.insert(bound.variable().name().to_owned(), Some(bound.value()));
         }

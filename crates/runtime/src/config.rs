@@ -205,7 +205,7 @@ options! {
     "threads"        "SVOD_PLAN_THREADS"   "a number from 1 to 1024, or default"               |c, v| or_default(v, |v| number(v, 1..=1024)).map(|n| c.threads = n);
     "device"         "SVOD_DEVICE"         "the name of a device that there is, or default"    |c, v| or_default(v, existing_device).map(|d| c.device = d);
     "strict"         "SVOD_STRICT"         "on or off"                                         |c, v| on_off(v).map(|on| c.strict = on);
-    "skip"           "SVOD_SKIP"           "optional passes, separated by commas: join, algebra, blocks, totals, merge, quotient, recentre, settle, unify; or none, or all" |c, v| PassSet::named(v, |p| p.optional).map(|s| c.skip = s).ok();
+    "skip"           "SVOD_SKIP"           "optional passes, separated by commas: arguments, join, algebra, blocks, totals, merge, quotient, recentre, settle, unify; or none, or all" |c, v| PassSet::named(v, |p| p.optional).map(|s| c.skip = s).ok();
     "target"         ""                    "native, the name of a target, or default"          |c, v| or_default(v, |v| target_named(v).ok()).map(|t| c.target = t);
 }
 

@@ -1,5 +1,6 @@
 //! What plans share: devices, caches and the task pool.
 
+use crate::arguments::{self, Seen, WithArguments};
 use crate::code::{KernelCode, KernelKey};
 use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
 use crate::error::{Error, Result};
@@ -10,7 +11,6 @@ use crate::memory::Memory;
 use crate::plan::{ExecutionPlan, PlanInput, Required};
 use crate::pool::Pool;
 use crate::prepack::PackCache;
-use crate::scalars::{self, Seen};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -19,10 +19,11 @@ use std::iter;
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Cache, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::outline::Outline;
 use svod_ir::graph::walk::{Graph, NodeIndex};
 use svod_ir::graph::{Leaf, LeafClass, Shape, UOp};
 use svod_ir::pass::{self, Pass, PassTime};
-use svod_ir::size::Size;
+use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
 
 /// Schedules that are kept.
@@ -39,8 +40,8 @@ pub struct Context {
     /// Devices that compile for other machines than `target`.
     restricted: Mutex<FxHashMap<(DeviceSpec, Target), Arc<Device>>>,
     schedules: Cache<ScheduleKey, Arc<Scheduled>>,
-    /// By structure without them, the constants of graphs.
-    scalars: Cache<ScheduleKey, Seen>,
+    /// By outline, the numbers of graphs.
+    seen: Cache<ScheduleKey, Seen>,
     pub(crate) kernels: Cache<KernelKey, Arc<KernelCode>>,
     pub(crate) packs: PackCache,
     /// How fast the machine is, by number of threads.
@@ -56,6 +57,13 @@ struct ScheduleKey {
     fingerprint: Fingerprint,
     device: Option<DeviceSpec>,
     compiler: String,
+}
+
+/// A graph with arguments, its key with their values, and the record that they are from.
+struct Shared {
+    graph: Graph,
+    key: GraphKey,
+    seen: Seen,
 }
 
 /// Sizes of what a context holds.
@@ -81,7 +89,7 @@ impl Context {
             pools: Mutex::default(),
             restricted: Mutex::default(),
             schedules: Cache::new(SCHEDULE_CACHE),
-            scalars: Cache::new(SCHEDULE_CACHE),
+            seen: Cache::new(SCHEDULE_CACHE),
             kernels: Cache::new(kernel_cache_size()),
             packs: PackCache::default(),
             speeds: Mutex::default(),
@@ -148,7 +156,7 @@ impl Context {
     /// Empties all caches in memory, and gives freed memory back to the system. Plans live on.
     pub fn clear_caches(&self) {
         self.schedules.clear();
-        self.scalars.clear();
+        self.seen.clear();
         self.kernels.clear();
         self.packs.clear();
         if let Ok(cpu) = self.devices.get(&DeviceSpec::CPU) {
@@ -167,17 +175,37 @@ impl Context {
         let inputs = inputs.iter().enumerate().map(|(i, l)| self.input(i, l)).collect::<Result<Vec<_>>>()?;
         let graph = Pass::Walk.run(roots, || with_inputs(Graph::new(roots), &inputs))?;
         let key = Pass::Key.time(|| GraphKey::new(&graph))?;
-        let (graph, key) = self.with_arguments(graph, key, config)?;
-        let scheduled = self.schedule(&graph, &key, config)?;
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
         let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
+        let whole = |graph: &Graph, key: &GraphKey| self.planned(graph, key, &shapes, &inputs, config, &watch);
+        if let Some(shared) = self.with_arguments(&graph, &key, &inputs, config)? {
+            match whole(&shared.graph, &shared.key) {
+                // What is refused with arguments may be possible without, or its error tells of the user's numbers.
+                Err(error) if !matches!(error, Error::Interrupted) => shared.seen.lock().refuse(),
+                done => return done,
+            }
+        }
+        whole(&graph, &key)
+    }
+
+    /// The plan of a graph whose results have these shapes.
+    fn planned(
+        self: &Arc<Self>,
+        graph: &Graph,
+        key: &GraphKey,
+        shapes: &[Shape],
+        inputs: &[PlanInput],
+        config: &PrepareConfig,
+        watch: &Watch,
+    ) -> Result<ExecutionPlan> {
+        let scheduled = self.schedule(graph, key, config)?;
         let bodies = graph.bodies();
-        let graphs = || iter::once(&graph).chain(bodies.iter().map(|(_, graph, _)| graph));
+        let graphs = || iter::once(graph).chain(bodies.iter().map(|(_, graph, _)| graph));
         let origins: Vec<_> = Pass::Trace.time(|| graphs().flat_map(Graph::origins).collect());
-        let required = Required::of(&graph, &bodies);
-        let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &origins, required: &required };
-        let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &used, config, &watch);
+        let required = Required::of(graph, &bodies);
+        let used = Use { key, shapes, inputs, origins: &origins, required: &required };
+        let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &used, config, watch);
         let chosen = plan(&scheduled)?;
         if config.schedules.is_empty() {
             return Ok(chosen);
@@ -231,32 +259,41 @@ impl Context {
         }))
     }
 
-    /// The graph with those constants as arguments that have had several values in graphs which are the
-    /// same otherwise. A plan that is prepared is not made again for each value.
-    fn with_arguments(&self, graph: Graph, key: GraphKey, config: &PrepareConfig) -> Result<(Graph, GraphKey)> {
-        let own = if config.prepared { None } else { self.schedule_key(&key, config)? };
-        let Some(own) = own.filter(|own| !self.schedules.contains(own)) else { return Ok((graph, key)) };
-        let scalars = scalars::scalars(&graph);
-        let place = if scalars.is_empty() { None } else { scalars::only_place(&graph) };
-        let Some(place) = place else { return Ok((graph, key)) };
-        let structure = ScheduleKey { graph: GraphKey::without(&graph, &scalars)?.hash, ..own };
-        let seen = self.scalars.get_or_make(&structure, || Ok::<_, Error>(Seen::default()))?;
-        let varying = scalars::varying(&graph, &scalars, &seen);
-        if varying.is_empty() {
-            return Ok((graph, key));
+    /// The graph with those numbers as arguments in which it differs from others that are the same otherwise. A plan
+    /// that a program prepares is made for its numbers.
+    fn with_arguments(
+        &self,
+        graph: &Graph,
+        key: &GraphKey,
+        inputs: &[PlanInput],
+        config: &PrepareConfig,
+    ) -> Result<Option<Shared>> {
+        // What was traced for inputs that are still to come is one call of a function of many.
+        let traced = !inputs.is_empty() && inputs.iter().all(|input| !input.filled);
+        let skipped = config.skip.contains(Pass::Arguments);
+        if skipped || config.prepared && !traced || !config.schedules.is_empty() {
+            return Ok(None);
         }
-        let device = self.devices.open(place.name())?;
-        let argument = |at: NodeIndex, node: &UOp| {
-            varying.binary_search(&at).is_ok().then(|| scalars::leaf(&device, node)).transpose()
-        };
-        let graph = replaced(&graph, &argument)?;
-        let key = GraphKey::new(&graph)?;
-        Ok((graph, key))
+        let own = self.schedule_key(key, config)?;
+        let Some(own) = own.filter(|own| !self.schedules.contains(own)) else { return Ok(None) };
+        let (sizes, host) = (config.search(self).is_none(), self.devices.get(&DeviceSpec::CPU)?);
+        let found = Pass::Arguments.time(|| {
+            let outline = Outline::new(graph);
+            let alike = ScheduleKey { graph: outline.hash, ..own };
+            let seen = self.seen.get_or_make(&alike, || Ok::<_, Error>(Seen::default()))?;
+            let found = arguments::with_arguments(graph, &outline, &seen, sizes, &host)?;
+            Ok::<_, Error>(found.map(|found| (found, seen)))
+        })?;
+        let Some((WithArguments { graph, bindings }, seen)) = found else { return Ok(None) };
+        let mut key = GraphKey::new(&graph)?;
+        key.bindings.extend(bindings.iter().cloned());
+        key.fixed.extend(bindings);
+        Ok(Some(Shared { graph, key, seen }))
     }
 
     /// The plan's own memory for its `i`-th input, with the content of a leaf.
     fn input(&self, i: usize, leaf: &Leaf) -> Result<(Leaf, PlanInput, UOp)> {
-        let given = instantiate::leaf_buffer(leaf)?;
+        let given = instantiate::leaf_buffer(leaf, &[])?;
         let device = match given.device() {
             DeviceSpec::Disk(_) => &DeviceSpec::CPU,
             device => device,
@@ -326,6 +363,18 @@ fn replaced(graph: &Graph, by: &dyn Fn(NodeIndex, &UOp) -> Result<Option<UOp>>) 
     }
     let roots: Vec<UOp> = graph.roots().iter().map(|r| nodes[*r as usize].clone()).collect();
     Ok(Graph::new(&roots))
+}
+
+/// Elements of a shape at its variables' maxima, those that only this plan has at their values.
+pub(crate) fn count_of(shape: &[Size], fixed: &[BoundVariable]) -> Result<usize> {
+    let internal = |v: &Variable| fixed.iter().find(|b| b.variable() == v).filter(|_| v.is_internal());
+    match fixed.iter().any(|b| b.variable().is_internal()) && shape.iter().any(|n| n.as_const().is_none()) {
+        true => {
+            let value = |v: &Variable| internal(v).map(|b| Size::from(b.value()));
+            max_count(&shape.iter().map(|n| n.substitute(&value)).collect::<Vec<_>>())
+        }
+        false => max_count(shape),
+    }
 }
 
 /// Elements of a shape at its variables' maxima.

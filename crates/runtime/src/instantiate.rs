@@ -3,7 +3,7 @@
 use crate::beam;
 use crate::code::{Job, KernelCode, Optimizer, compile_all};
 use crate::config::{KernelRef, PrepareConfig, Strategy, debug_level};
-use crate::context::{Context, max_count};
+use crate::context::{Context, count_of, max_count};
 use crate::error::{Error, Result};
 use crate::host::{self, HostStep};
 use crate::interrupt::Watch;
@@ -18,7 +18,7 @@ use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
 use svod_ir::pass::{Pass, visit};
-use svod_ir::size::Size;
+use svod_ir::size::{BoundVariable, Size};
 use svod_ir::target::Target;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, Slot, Variants, create_pre_schedule, pre_schedule};
 
@@ -106,11 +106,11 @@ impl Scheduled {
 }
 
 /// The elements of a leaf.
-pub(crate) fn leaf_buffer(leaf: &Leaf) -> Result<Arc<Buffer>> {
+pub(crate) fn leaf_buffer(leaf: &Leaf, fixed: &[BoundVariable]) -> Result<Arc<Buffer>> {
     let Some(memory) = leaf.downcast::<Memory>() else {
         return Err(Error::BufferNotFound(format!("a leaf ({leaf}) that is no memory of this runtime")));
     };
-    let (count, offset) = (max_count(leaf.shape())?, leaf.offset() as usize);
+    let (count, offset) = (count_of(leaf.shape(), fixed)?, leaf.offset() as usize);
     let whole = memory.buffer();
     if (whole.offset(), whole.count(), whole.dtype()) == (offset, count, leaf.dtype()) {
         return Ok(whole.clone());
@@ -141,9 +141,9 @@ pub(crate) fn instantiate(
     watch: &Watch,
 ) -> Result<ExecutionPlan> {
     let pre = &scheduled.pre;
-    let leaves = graph.key.leaves.iter().map(leaf_buffer).collect::<Result<Vec<_>>>()?;
+    let leaves = graph.key.leaves.iter().map(|leaf| leaf_buffer(leaf, &graph.key.fixed)).collect::<Result<Vec<_>>>()?;
     let devices = devices(context, pre, &leaves, config)?;
-    check_addressable(pre, &devices)?;
+    check_addressable(pre, &devices, &graph.key.fixed)?;
     let steps = match scheduled.steps.get() {
         Some(steps) => steps,
         None => {
@@ -156,10 +156,10 @@ pub(crate) fn instantiate(
 }
 
 /// Refuses buffers that no machine has memory for, before kernels are made for them.
-fn check_addressable(pre: &PreSchedule, devices: &FxHashMap<Slot, Arc<Device>>) -> Result<()> {
+fn check_addressable(pre: &PreSchedule, devices: &FxHashMap<Slot, Arc<Device>>, fixed: &[BoundVariable]) -> Result<()> {
     const MOST: usize = 1 << 47;
     for (i, spec) in pre.buffers.iter().enumerate() {
-        let bytes = max_count(&spec.shape)?.saturating_mul(spec.dtype.bytes());
+        let bytes = count_of(&spec.shape, fixed)?.saturating_mul(spec.dtype.bytes());
         if bytes > MOST {
             let device = devices.get(&Slot::Buffer(i)).map_or(DeviceSpec::CPU, |device| device.spec().clone());
             return Err(Error::OutOfMemory { bytes, device });
@@ -216,7 +216,7 @@ fn attach(
             (Step::View { offset }, Slot::Buffer(i)) => {
                 let (base, spec) = (&table.buffers[table.get(invocation.args[1])?], &pre.buffers[i]);
                 let start = base.offset().saturating_add(offset.saturating_mul(base.dtype().bytes()));
-                let count = max_count(&spec.shape)?;
+                let count = count_of(&spec.shape, &key.fixed)?;
                 let view = Buffer::over(base.storage().clone(), start, spec.dtype, count);
                 let view = view.map_err(|error| BuildError::View {
                     op: invocation.call,
@@ -233,7 +233,7 @@ fn attach(
         for slot in pre.written(invocation) {
             if let (Slot::Buffer(i), false) = (*slot, table.at.contains_key(slot)) {
                 let spec = &pre.buffers[i];
-                let buffer = Buffer::new(device.allocator(), spec.dtype, max_count(&spec.shape)?)?;
+                let buffer = Buffer::new(device.allocator(), spec.dtype, count_of(&spec.shape, &key.fixed)?)?;
                 let role = if outputs.contains(slot) { Role::Output } else { Role::Intermediate };
                 table.add(&mut builder, *slot, Arc::new(buffer), role);
             }
@@ -268,11 +268,12 @@ fn attach(
                 for (at, param) in params.iter().enumerate().skip(args.len()) {
                     args.push(match code.packs().iter().find(|p| p.param == at) {
                         Some(pack) => {
-                            let packed = prepack::packed(context, pack, &own, &constants)?;
+                            let packed = prepack::packed(context, pack, &own, &constants, &key.fixed)?;
                             table.push(&mut builder, packed, Role::Given)
                         }
                         None => {
-                            let own = Buffer::new(device.allocator(), param.dtype, max_count(&param.shape)?)?;
+                            let own =
+                                Buffer::new(device.allocator(), param.dtype, count_of(&param.shape, &key.fixed)?)?;
                             table.push(&mut builder, Arc::new(own), Role::Intermediate)
                         }
                     });

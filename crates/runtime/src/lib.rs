@@ -10,6 +10,7 @@
 //! * [`beam`] searches for schedules by timing candidates in other processes;
 //! * [`pool`] runs the tasks of kernels.
 
+mod arguments;
 pub mod beam;
 mod code;
 mod config;
@@ -25,7 +26,6 @@ mod memory;
 pub mod plan;
 pub mod pool;
 mod prepack;
-mod scalars;
 
 pub use code::KernelCode;
 pub use config::{ConfigError, GivenSchedules, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};

@@ -32,12 +32,13 @@ impl PackCache {
 }
 
 /// The packed operand that `pack` makes of a kernel's arguments; `leaves` are those that are
-/// leaves. Packed now, unless a plan holds it already.
+/// leaves, and `fixed` the variables whose values they are sized for. Packed now, unless a plan holds it already.
 pub(crate) fn packed(
     context: &Arc<Context>,
     pack: &Pack,
     args: &[Arc<Buffer>],
     leaves: &[Option<&Leaf>],
+    fixed: &[BoundVariable],
 ) -> Result<Arc<Buffer>> {
     let spec = pack.code.spec();
     let of = |slot: &usize| {
@@ -49,7 +50,7 @@ pub(crate) fn packed(
     if let Some(known) = context.packs.0.lock().get(&key).and_then(Weak::upgrade) {
         return Ok(known);
     }
-    let buffer = self::pack(context, pack, args)?;
+    let buffer = self::pack(context, pack, args, fixed)?;
     let cache = &mut *context.packs.0.lock();
     cache.retain(|_, buffer| buffer.strong_count() > 0);
     // Another thread may have packed the same meanwhile: either copy will do.
@@ -57,8 +58,13 @@ pub(crate) fn packed(
     Ok(buffer)
 }
 
-/// What `pack` makes of a kernel's arguments, now.
-pub(crate) fn pack(context: &Arc<Context>, pack: &Pack, args: &[Arc<Buffer>]) -> Result<Arc<Buffer>> {
+/// What `pack` makes of a kernel's arguments, sized for these variables' values, now.
+pub(crate) fn pack(
+    context: &Arc<Context>,
+    pack: &Pack,
+    args: &[Arc<Buffer>],
+    fixed: &[BoundVariable],
+) -> Result<Arc<Buffer>> {
     let spec = pack.code.spec();
     let Some(param) = spec.ast.params.last() else {
         return Err(Error::Unsupported("a pack kernel without parameters".into()));
@@ -71,8 +77,9 @@ pub(crate) fn pack(context: &Arc<Context>, pack: &Pack, args: &[Arc<Buffer>]) ->
     builder.op(PlanOp::kernel(pack.code.clone(), buffers));
     builder.outputs(vec![out]);
     // The kernel's variables size operands that are not packed: any value will do.
-    let bindings: Vec<BoundVariable> = spec.vars.iter().filter_map(|v| v.bind(Variable::min(v)).ok()).collect();
-    builder.bind(&bindings);
+    let known = |v: &Variable| fixed.iter().find(|b| b.variable() == v).cloned();
+    let value = |v: &Variable| known(v).or_else(|| v.bind(Variable::min(v)).ok());
+    builder.bind(&spec.vars.iter().filter_map(value).collect::<Vec<_>>()).fix(fixed);
     // Arguments that packing does not read are allocated for it all the same: the plan that they
     // belong to decides later where they lie.
     let unused: Vec<&Arc<Buffer>> = args.iter().filter(|b| !b.is_allocated()).collect();

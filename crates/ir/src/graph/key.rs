@@ -63,29 +63,15 @@ impl GraphKey {
     /// # Errors
     /// [`BindMismatch`] where a variable is bound to two values, or two variables have one name.
     pub fn new(graph: &Graph) -> Result<GraphKey, BindMismatch> {
-        GraphKey::without(graph, &[])
-    }
-
-    /// The same for all values of some constants, which are given in ascending order.
-    ///
-    /// # Errors
-    /// As [`GraphKey::new`].
-    pub fn without(graph: &Graph, constants: &[NodeIndex]) -> Result<GraphKey, BindMismatch> {
-        let mut left_out = constants.iter().map(|at| *at as usize).peekable();
-        let mut bytes = Bytes(Vec::with_capacity(graph.len() * 32));
+        let mut bytes = Bytes::with_capacity(graph.len() * 32);
         let mut key = GraphKey::default();
-        let mut storages: FxHashMap<u64, (usize, u64)> = FxHashMap::default();
-        let mut functions = Numbers::default();
-        for (at, (node, sources)) in graph.iter().enumerate() {
+        let mut storages = Storages::default();
+        let mut functions = Functions::default();
+        for (node, sources) in graph.iter() {
             match node.op() {
-                Op::Const(value) if left_out.next_if_eq(&at).is_some() => ("scalar", value.dtype()).hash(&mut bytes),
                 Op::Leaf(leaf) => {
-                    let fresh = storages.len();
-                    // Number of the storage, and where in it its first leaf begins.
-                    let (storage, base) = *storages.entry(leaf.storage()).or_insert((fresh, leaf.offset()));
-                    let distance = leaf.offset().wrapping_sub(base);
-                    ("leaf", leaf.class(), storage, distance, alignment(leaf)).hash(&mut bytes);
-                    (leaf.dtype(), leaf.shape(), node.place()).hash(&mut bytes);
+                    storages.hash_leaf(node, leaf, &mut bytes);
+                    leaf.shape().hash(&mut bytes);
                     key.leaves.push(leaf.clone());
                     for bound in leaf.bindings() {
                         key.bind(&bound)?;
@@ -94,29 +80,16 @@ impl GraphKey {
                         }
                     }
                 }
-                Op::Let(bound) => {
-                    ("let", bound.variable(), sources).hash(&mut bytes);
-                    key.bind(bound)?;
-                }
-                Op::Bind(bound) => {
-                    ("bind", bound.variable()).hash(&mut bytes);
-                    key.bind(bound)?;
-                }
-                Op::Loop(body, output) => {
-                    ("loop", body.pattern(), output, sources).hash(&mut bytes);
-                    for function in &body.key().functions {
-                        functions.number(function).hash(&mut bytes);
-                    }
+                Op::Let(bound) | Op::Bind(bound) => key.bind(bound)?,
+                Op::Loop(body, _) => {
                     body.key().bindings.iter().try_for_each(|bound| key.bind(bound))?;
                     key.variables.extend(body.key().variables.iter().filter(|var| *var != body.var()).cloned());
                 }
-                Op::Host(function, operands, output) => {
-                    ("host", functions.number(function), operands, output, sources).hash(&mut bytes);
-                    let below: Vec<UOp> = sources.iter().map(|s| graph.nodes()[*s as usize].clone()).collect();
-                    // Of all results, also those that nobody wants: they are written.
-                    function.outputs(&below).unwrap_or_default().hash(&mut bytes);
-                }
-                op => (op, sources).hash(&mut bytes),
+                _ => {}
+            }
+            if !matches!(node.op(), Op::Leaf(_)) {
+                let below = || sources.iter().map(|s| graph.nodes()[*s as usize].clone()).collect();
+                hash_node(node.op(), sources, &below, &mut functions, &mut bytes);
             }
         }
         graph.roots().hash(&mut bytes);
@@ -128,7 +101,7 @@ impl GraphKey {
             return Err(BindMismatch::Ranges(pair[0].clone(), pair[1].clone()));
         }
         key.functions = functions.all;
-        key.hash = *blake3::hash(&bytes.0).as_bytes();
+        key.hash = bytes.digest();
         Ok(key)
     }
 
@@ -151,14 +124,55 @@ fn alignment(leaf: &Leaf) -> u64 {
     leaf.data().alignment().min(of_offset)
 }
 
+/// Writes an operation that is no leaf and its operands, which are known by numbers. `below` gives the operands.
+pub(super) fn hash_node(
+    op: &Op,
+    operands: &[NodeIndex],
+    below: &dyn Fn() -> Vec<UOp>,
+    functions: &mut Functions,
+    bytes: &mut Bytes,
+) {
+    match op {
+        Op::Let(bound) => ("let", bound.variable(), operands).hash(bytes),
+        Op::Bind(bound) => ("bind", bound.variable()).hash(bytes),
+        Op::Loop(body, output) => {
+            ("loop", body.pattern(), output, operands).hash(bytes);
+            for function in &body.key().functions {
+                functions.number(function).hash(bytes);
+            }
+        }
+        Op::Host(function, count, output) => {
+            ("host", functions.number(function), count, output, operands).hash(bytes);
+            // Of all results, also those that nobody wants: they are written.
+            function.outputs(&below()).unwrap_or_default().hash(bytes);
+        }
+        op => (op, operands).hash(bytes),
+    }
+}
+
+/// Storages by the order in which they were met, and where in each its first leaf begins.
+#[derive(Default)]
+pub(super) struct Storages(FxHashMap<u64, (usize, u64)>);
+
+impl Storages {
+    /// Writes what a leaf is, but for its extents.
+    pub(super) fn hash_leaf(&mut self, node: &UOp, leaf: &Leaf, bytes: &mut Bytes) {
+        let fresh = self.0.len();
+        let (storage, base) = *self.0.entry(leaf.storage()).or_insert((fresh, leaf.offset()));
+        let distance = leaf.offset().wrapping_sub(base);
+        ("leaf", leaf.class(), storage, distance, alignment(leaf)).hash(bytes);
+        (leaf.dtype(), node.place()).hash(bytes);
+    }
+}
+
 /// Functions by the order in which they were met.
 #[derive(Default)]
-struct Numbers {
+pub(super) struct Functions {
     all: Vec<HostCall>,
     known: FxHashMap<HostCall, usize>,
 }
 
-impl Numbers {
+impl Functions {
     fn number(&mut self, function: &HostCall) -> usize {
         *self.known.entry(function.clone()).or_insert_with(|| {
             self.all.push(function.clone());
@@ -168,7 +182,17 @@ impl Numbers {
 }
 
 /// Collects what is hashed, to be digested at once.
-struct Bytes(Vec<u8>);
+pub(super) struct Bytes(Vec<u8>);
+
+impl Bytes {
+    pub(super) fn with_capacity(bytes: usize) -> Bytes {
+        Bytes(Vec::with_capacity(bytes))
+    }
+
+    pub(super) fn digest(&self) -> [u8; 32] {
+        *blake3::hash(&self.0).as_bytes()
+    }
+}
 
 impl Hasher for Bytes {
     fn write(&mut self, bytes: &[u8]) {

@@ -3,7 +3,7 @@
 //! * [`op`] is the one table of graph operations: name, arity, rules, text name, doc;
 //! * [`UOp`] is a handle to a node, and a thunk: an expression until it is forced to a leaf;
 //! * [`leaf`] holds the classes of memory that a graph reads;
-//! * [`walk`], [`mod@print`], [`key`], [`verify`] and [`interp`] are what one can do with a graph.
+//! * [`walk`], [`mod@print`], [`key`], [`outline`], [`verify`] and [`interp`] are what one can do with a graph.
 //!
 //! Invariants:
 //! * structurally equal expressions over identical sources are one node, so equality is identity;
@@ -27,6 +27,7 @@ mod known;
 pub mod leaf;
 pub mod op;
 mod origin;
+pub mod outline;
 mod parse;
 mod place;
 pub mod print;

@@ -82,7 +82,7 @@ mod tests {
         let error = PassSet::named("fuse", |row| row.optional).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"fuse\" is none of join, algebra, blocks, totals, merge, quotient, recentre, settle, unify"
+            "\"fuse\" is none of arguments, join, algebra, blocks, totals, merge, quotient, recentre, settle, unify"
         );
     }
 }

@@ -107,6 +107,9 @@ pub const INTEGERS: Family = Family {
     function: None,
 };
 
+/// Exponents for which there are equations here: a power of another one is computed in the same way, known or not.
+pub const SHORT_POWERS: [f64; 10] = [0.0, 1.0, 2.0, 3.0, 4.0, -1.0, -2.0, 0.5, -0.5, 1.5];
+
 /// Sound for floats up to rounding, as powers are approximations anyhow: a unit in the last place for each operation,
 /// three at most, where the general one errs by one. Signs, zeros, infinities and NaN are exact: the root of -0.0 is 0.0 and that of
 /// -infinity is infinity, by the definition of `pow` (IEEE 754). Larger expressions, that take a tenth of the time.

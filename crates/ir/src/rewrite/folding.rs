@@ -9,22 +9,32 @@ use svod_dtype::{Const, DType};
 /// Folds operations over constants, by the reference semantics.
 pub const FOLDING: Family = Family { name: "folding", holds_for: |_| true, equations: "", function: Some(fold) };
 
+impl Op {
+    /// The value of an operation over constants, which `operands` gives where all of them are; none of one that is not
+    /// computed here.
+    pub(crate) fn fold(&self, operands: impl FnOnce() -> Option<SmallVec<[Const; 3]>>) -> Option<Const> {
+        match self {
+            Op::Alu(op) => operands().and_then(|c| op.eval(&c)),
+            Op::Cast(to) => Some(operands()?.first()?.cast(*to)),
+            Op::Bitcast(to) => operands()?.first()?.bitcast(*to),
+            Op::Size(size) => size.as_const().map(|n| Const::i64(DType::I64, n)),
+            _ => None,
+        }
+    }
+}
+
 type Found = Result<Option<(&'static str, UOp)>, GraphError>;
 
 fn fold(node: &UOp) -> Found {
-    let uniform = || node.sources().iter().map(UOp::uniform).collect::<Option<SmallVec<[Const; 3]>>>();
-    let (name, value) = match node.op() {
-        Op::Alu(op) => ("fold-alu", uniform().and_then(|c| op.eval(&c))),
-        Op::Cast(to) => ("fold-cast", uniform().and_then(|c| Some(c.first()?.cast(*to)))),
-        Op::Bitcast(to) => ("fold-bitcast", uniform().and_then(|c| c.first()?.bitcast(*to))),
-        Op::Size(size) => ("fold-size", size.as_const().map(|n| Const::i64(node.dtype(), n))),
-        Op::Scan(by, axis, true) if node.shape()[*axis] == crate::size::Size::ONE && by.alu().is_some() => {
-            return Ok(node.source().map(|s| ("scan-of-one", s)));
-        }
-        _ => return Ok(None),
-    };
+    if let Op::Scan(by, axis, true) = node.op()
+        && node.shape()[*axis] == crate::size::Size::ONE
+        && by.alu().is_some()
+    {
+        return Ok(node.source().map(|s| ("scan-of-one", s)));
+    }
+    let value = node.op().fold(|| node.sources().iter().map(UOp::uniform).collect());
     match (value, node.op()) {
-        (Some(value), _) => Ok(Some((name, UOp::full(value, node.shape_arc())?))),
+        (Some(value), _) => Ok(Some(("fold", UOp::full(value, node.shape_arc())?))),
         (None, Op::Alu(op @ (Alu::Eq | Alu::Ne))) => truth(node, *op),
         _ => Ok(None),
     }

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use svod_dtype::DType;
 
-pub use elementwise::{ANY, BITS, FLOATS_REASSOCIATED, INTEGERS, POWERS, SIGNED};
+pub use elementwise::{ANY, BITS, FLOATS_REASSOCIATED, INTEGERS, POWERS, SHORT_POWERS, SIGNED};
 pub use folding::FOLDING;
 pub use joined::{JOINED, join_at_once};
 pub use movement::MOVEMENT;

@@ -197,7 +197,7 @@ impl Arguments {
         let mut slots: Vec<usize> = own.map(|(i, b)| builder.buffer(b.clone(), role(i))).collect();
         for (at, param) in spec.ast.params.iter().enumerate().skip(self.buffers.len()) {
             slots.push(match code.packs().iter().find(|p| p.param == at) {
-                Some(pack) => builder.buffer(prepack::pack(context, pack, &self.buffers)?, Role::Given),
+                Some(pack) => builder.buffer(prepack::pack(context, pack, &self.buffers, &[])?, Role::Given),
                 None => {
                     let own = context.buffer(code.device().spec(), param.dtype, max_count(&param.shape)?)?;
                     builder.buffer(Arc::new(own), Role::Intermediate)

@@ -6,7 +6,7 @@ use super::required::Required;
 use super::run::{self, Run};
 use super::{ExecutionPlan, Shared, instance, memory_plan, order};
 use crate::config::Planner;
-use crate::context::{Context, max_count};
+use crate::context::{Context, count_of};
 use crate::error::Error;
 use crate::memory::Memory;
 use std::fmt;
@@ -325,7 +325,7 @@ impl ExecutionPlanBuilder {
                 expect("buffers", len, params.len())?;
                 expect("programs", code.programs().len(), code.spec().ast.phases.len())?;
                 for &slot in &code.spec().globals {
-                    let needed = max_count(&params[slot].shape)?.saturating_mul(params[slot].dtype.bytes());
+                    let needed = count_of(&params[slot].shape, &self.fixed)?.saturating_mul(params[slot].dtype.bytes());
                     let given = self.buffers[it.buffers[slot]].bytes();
                     if given < needed {
                         expect("bytes in a buffer", given, needed)?;

@@ -214,7 +214,7 @@ impl ExecutionPlan {
         Ok(content)
     }
 
-    /// The variables that have a value.
+    /// The variables of the user that have a value.
     pub fn values(&self) -> Result<Vec<BoundVariable>> {
         Ok(self.hold()?.values(&self.shared))
     }
@@ -328,9 +328,9 @@ impl ExecutionPlan {
         &self.shared.order.levels
     }
 
-    /// The free variables.
-    pub fn variables(&self) -> &[Variable] {
-        &self.shared.vars
+    /// The free variables of the user.
+    pub fn variables(&self) -> impl Iterator<Item = &Variable> {
+        self.shared.vars.iter().filter(|v| !v.is_internal())
     }
 
     /// What the memory planner did.

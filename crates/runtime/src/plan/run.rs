@@ -181,10 +181,8 @@ impl Run {
                 continue;
             }
             let Some(at) = shared.vars.iter().position(|v| v.name() == name) else {
-                let known = match shared.vars.is_empty() {
-                    true => "none".to_owned(),
-                    false => shared.vars.iter().map(Variable::name).collect::<Vec<_>>().join(", "),
-                };
+                let known = shared.vars.iter().filter(|v| !v.is_internal()).map(Variable::name).collect::<Vec<_>>();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 let fixed = name == CORE_ID || by_loop() || by_memory();
                 let name = name.to_owned();
                 let error = if fixed { VariableError::Fixed(name) } else { VariableError::Unknown(name, known) };
@@ -265,10 +263,10 @@ impl Run {
         }
     }
 
-    /// The variables that have a value.
+    /// The variables of the user that have a value.
     pub(super) fn values(&self, shared: &Shared) -> Vec<BoundVariable> {
         let bound = |(var, value): (&Variable, &Option<i64>)| var.bind((*value)?).ok();
-        shared.vars.iter().zip(&self.own).filter_map(bound).collect()
+        shared.vars.iter().zip(&self.own).filter(|(var, _)| !var.is_internal()).filter_map(bound).collect()
     }
 
     /// The extents of a shape at the present values and these new ones.

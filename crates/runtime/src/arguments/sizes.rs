@@ -1,0 +1,311 @@
+//! Extents and positions that vary together, as variables.
+//!
+//! Numbers whose differences among graphs are multiples of one another follow from one integer, as all extents and
+//! boundaries do in a sequence that grows: they are *linear* in a variable. A [`Model`] says for each number of an
+//! outline whether it stays, or of which variable it is which linear function. Positions vary independently;
+//! extents have to follow from one variable, and are taken to vary where none of them is four times another.
+//!
+//! A variable's bounds are those at which all parts are inside of what they are parts of, found from
+//! the graph with the variable in place; extents grow up to a power of two, beyond which a new model is made.
+
+use super::{Entry, Values, WithArguments, leaves_of, rooted, varying};
+use crate::error::Result;
+use svod_device::Device;
+use svod_dtype::{Const, DType};
+use svod_ir::graph::outline::{Outline, Replacements, Role};
+use svod_ir::graph::{Graph, Op, UOp};
+use svod_ir::size::{BoundVariable, Size, Variable, gcd};
+
+/// Variables of a model at most.
+const MOST_VARIABLES: usize = 16;
+/// Extents that are so many times others are different problems, for which different code is best.
+const FACTOR: i64 = 4;
+
+/// `base + factor * variable`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Linear {
+    variable: usize,
+    base: i64,
+    factor: i64,
+}
+
+/// How the sizes of an outline vary.
+pub(super) struct Model {
+    variables: Vec<Variable>,
+    /// For each size what it follows from; none of one that stays.
+    sizes: Vec<Option<Linear>>,
+    /// For each constant, of those that are positions.
+    positions: Vec<Option<Linear>>,
+    constants: Vec<Values>,
+    /// The numbers of the latest graph.
+    latest: Entry,
+}
+
+impl Linear {
+    fn at(self, value: i64) -> Option<i64> {
+        self.factor.checked_mul(value)?.checked_add(self.base)
+    }
+
+    fn of(self, variables: &[Variable]) -> Size {
+        Size::from(&variables[self.variable]) * self.factor + self.base
+    }
+
+    /// The value of the variable at which this is `number`.
+    fn solve(self, number: i64) -> Option<i64> {
+        let product = number.checked_sub(self.base)?;
+        (product.checked_rem(self.factor)? == 0).then(|| product / self.factor)
+    }
+}
+
+impl Model {
+    pub(super) fn latest(&self) -> &Entry {
+        &self.latest
+    }
+
+    /// The variables' values for a graph that varies in this way.
+    pub(super) fn read(&self, outline: &Outline) -> Option<Vec<BoundVariable>> {
+        let mut values: Vec<Option<i64>> = vec![None; self.variables.len()];
+        for ((number, linear), latest) in outline.sizes.iter().zip(&self.sizes).zip(&self.latest.sizes) {
+            match linear {
+                None if number.value == *latest => {}
+                None => return None,
+                Some(linear) => match &mut values[linear.variable] {
+                    Some(value) if linear.at(*value) == Some(number.value) => {}
+                    Some(_) => return None,
+                    unknown => *unknown = Some(linear.solve(number.value)?),
+                },
+            }
+        }
+        self.variables.iter().zip(values).map(|(variable, value)| variable.bind(value?).ok()).collect()
+    }
+
+    /// The graph at these values.
+    pub(super) fn apply(
+        &mut self,
+        graph: &Graph,
+        outline: &Outline,
+        values: Vec<BoundVariable>,
+        device: &Device,
+    ) -> Result<WithArguments> {
+        for (at, position) in outline.constants.iter().zip(&mut self.positions) {
+            let holds = |linear: &Linear| linear.at(values[linear.variable].value()) == Some(at.value.as_i64());
+            *position = position.filter(holds);
+        }
+        let mut leaves = varying(outline, &mut self.constants);
+        leaves.iter_mut().zip(&self.positions).for_each(|(leaf, position)| *leaf &= position.is_none());
+        let constants = leaves_of(outline, &leaves, device)?;
+        let nodes = self.nodes(graph, outline, &self.variables, constants)?;
+        self.latest = Entry::new(outline);
+        Ok(WithArguments { graph: rooted(graph, &nodes), bindings: values })
+    }
+
+    /// The nodes of the graph with these variables, and leaves in place of constants.
+    fn nodes(
+        &self,
+        graph: &Graph,
+        outline: &Outline,
+        variables: &[Variable],
+        mut constants: Vec<Option<UOp>>,
+    ) -> Result<Vec<UOp>> {
+        for (constant, position) in constants.iter_mut().zip(&self.positions) {
+            if let Some(linear) = position {
+                *constant = Some(UOp::size(linear.of(variables))?);
+            }
+        }
+        let sizes: Vec<Option<Size>> = self.sizes.iter().map(|l| l.map(|l| l.of(variables))).collect();
+        Ok(outline.replace(graph, &Replacements { constants: &constants, sizes: &sizes })?)
+    }
+}
+
+/// The model of a graph and of others before it, the latest first, where there is one.
+pub(super) fn fit(graph: &Graph, outline: &Outline, others: &[&Entry]) -> Option<Model> {
+    for (i, first) in others.iter().enumerate() {
+        let positions_only = differing(outline, first).all(|at| outline.sizes[at].role == Role::Start);
+        let drafts = if positions_only {
+            draft(outline, &[*first]).into_iter().collect::<Vec<_>>()
+        } else {
+            others[i + 1..].iter().filter_map(|second| draft(outline, &[*first, *second])).collect()
+        };
+        if let Some(model) = drafts.into_iter().find_map(|draft| draft.bounded(graph, outline)) {
+            return Some(model);
+        }
+    }
+    None
+}
+
+/// The numbers in which an outline and an entry differ.
+fn differing<'a>(outline: &'a Outline, entry: &'a Entry) -> impl Iterator<Item = usize> + 'a {
+    (0..outline.sizes.len()).filter(|&at| outline.sizes[at].value != entry.sizes[at])
+}
+
+/// A model without bounds, and its variables' values at the graph that it was made for.
+struct Draft {
+    model: Model,
+    values: Vec<i64>,
+}
+
+/// How a number differs from what it was in others: `along * factor`, where `along` begins with a positive number and has no
+/// common divisor. What differs from a single other is only known to go with what differs by as much.
+#[derive(Clone, Copy, PartialEq)]
+struct Difference {
+    along: [i64; 2],
+    factor: i64,
+}
+
+fn difference(value: i64, others: [i64; 2]) -> Option<Difference> {
+    let [a, b] = [value.checked_sub(others[0])?, value.checked_sub(others[1])?];
+    let divisor = i64::try_from(gcd(a.unsigned_abs(), b.unsigned_abs())).ok()?;
+    if divisor == 0 {
+        return Some(Difference { along: [0, 0], factor: 0 });
+    }
+    let divisor = if others[0] == others[1] { 1 } else { divisor };
+    let factor = if (if a == 0 { b } else { a }) < 0 { -divisor } else { divisor };
+    Some(Difference { along: [a / factor, b / factor], factor })
+}
+
+/// The model of a graph and one or two others; none where more varies than a variable says.
+fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
+    let [first, last] = [others.first()?, others.last()?];
+    let of = |at: usize| difference(outline.sizes[at].value, [first.sizes[at], last.sizes[at]]);
+    let differences: Vec<Difference> = (0..outline.sizes.len()).map(of).collect::<Option<_>>()?;
+    let mut classes: Vec<[i64; 2]> = Vec::new();
+    for d in differences.iter().filter(|d| d.factor != 0) {
+        if !classes.contains(&d.along) {
+            classes.push(d.along);
+        }
+    }
+    let extents = |class: &&[i64; 2]| {
+        let mut own = differences.iter().zip(&outline.sizes).filter(|(d, _)| d.factor != 0 && d.along == **class);
+        own.any(|(_, size)| size.role == Role::Extent)
+    };
+    let alike = |at: usize| {
+        let all = [outline.sizes[at].value, first.sizes[at], last.sizes[at]];
+        let (least, most) = (*all.iter().min().unwrap_or(&0), *all.iter().max().unwrap_or(&0));
+        outline.sizes[at].role == Role::Start || most < FACTOR.saturating_mul(least)
+    };
+    let several = classes.iter().filter(extents).count() > 1;
+    if classes.is_empty() || classes.len() > MOST_VARIABLES || several || !(0..outline.sizes.len()).all(alike) {
+        return None;
+    }
+    // The number that differs the least is the variable itself, if all others differ by multiples of it.
+    let mut values = Vec::with_capacity(classes.len());
+    let mut units = Vec::with_capacity(classes.len());
+    for class in &classes {
+        let own = || differences.iter().zip(&outline.sizes).filter(|(d, _)| d.factor != 0 && d.along == *class);
+        let (least, size) = own().min_by_key(|(d, _)| (d.factor.unsigned_abs(), d.factor < 0))?;
+        let all = own().all(|(d, _)| d.factor % least.factor == 0);
+        values.push(if all { size.value } else { 0 });
+        units.push(if all { least.factor } else { 1 });
+    }
+    let linear = |d: Difference, value: i64| -> Option<Linear> {
+        let variable = classes.iter().position(|along| *along == d.along)?;
+        let factor = d.factor / units[variable];
+        Some(Linear { variable, base: value.checked_sub(factor.checked_mul(values[variable])?)?, factor })
+    };
+    let sizes = differences.iter().zip(&outline.sizes);
+    let sizes = sizes.map(|(d, at)| if d.factor == 0 { None } else { linear(*d, at.value) }).collect();
+    let position = |at: usize, value: Const| -> Option<Linear> {
+        let all = [value, first.latest[at], last.latest[at]];
+        let [value, a, b] = all.map(Const::as_i64);
+        let d = difference(value, [a, b]).filter(|d| all[0].dtype() == DType::I64 && d.factor != 0)?;
+        let unit = units[classes.iter().position(|along| *along == d.along)?];
+        if d.factor % unit == 0 { linear(d, value) } else { None }
+    };
+    let positions = outline.constants.iter().enumerate().map(|(i, at)| position(i, at.value)).collect();
+    let mut constants = first.constants.clone();
+    for other in others {
+        constants.iter_mut().zip(&other.latest).for_each(|(values, value)| values.add(*value));
+    }
+    let model = Model { variables: Vec::new(), sizes, positions, constants, latest: Entry::new(outline) };
+    Some(Draft { model, values })
+}
+
+impl Draft {
+    /// The model with bounds of its variables; none where the graph has no symbolic form.
+    fn bounded(mut self, graph: &Graph, outline: &Outline) -> Option<Model> {
+        let variables = |bounds: &[(i64, i64)]| -> Option<Vec<Variable>> {
+            // With a dot, no user's variable is of this name.
+            let one = |(i, (low, high)): (usize, &(i64, i64))| Variable::internal(&format!("size.{i}"), *low, *high);
+            bounds.iter().enumerate().map(one).collect::<std::result::Result<_, _>>().ok()
+        };
+        let none = || vec![None; outline.constants.len()];
+        let here: Vec<(i64, i64)> = self.values.iter().map(|value| (*value, *value)).collect();
+        let exact = variables(&here)?;
+        let nodes = self.model.nodes(graph, outline, &exact, none()).ok()?;
+        let mut bounds = vec![(i64::from(i32::MIN), i64::from(i32::MAX)); exact.len()];
+        for (linear, at) in self.model.sizes.iter().zip(&outline.sizes) {
+            if let (Some(linear), Role::Extent) = (linear, at.role) {
+                let size = linear.of(&exact);
+                let most = u64::try_from(at.value).ok()?.checked_mul(2)?.checked_next_power_of_two()?;
+                narrow(&mut bounds, &exact, &(&size - 2));
+                narrow(&mut bounds, &exact, &(Size::from(i64::try_from(most).ok()?) - size));
+            }
+        }
+        for at in 0..graph.len() {
+            let below: Vec<&[Size]> = graph.sources(at as u32).iter().map(|s| nodes[*s as usize].shape()).collect();
+            conditions(&nodes[at], &below, &mut |size| narrow(&mut bounds, &exact, &size));
+        }
+        let within = |((low, high), value): (&(i64, i64), &i64)| low <= value && value <= high;
+        if !bounds.iter().zip(&self.values).all(within) {
+            return None;
+        }
+        self.model.variables = variables(&bounds)?;
+        let nodes = self.model.nodes(graph, outline, &self.model.variables, none()).ok()?;
+        let bound: Vec<BoundVariable> = self
+            .model
+            .variables
+            .iter()
+            .zip(&self.values)
+            .map(|(v, value)| v.bind(*value).ok())
+            .collect::<Option<_>>()?;
+        let same = |at: &u32| {
+            let (new, old) = (nodes[*at as usize].shape(), graph.nodes()[*at as usize].shape());
+            new.iter().zip(old).all(|(new, old)| new.eval_bound(&bound).ok() == old.as_const() || new == old)
+        };
+        graph.roots().iter().all(same).then_some(self.model)
+    }
+}
+
+/// What is not negative where the data of a node fits operands of these shapes.
+fn conditions(node: &UOp, below: &[&[Size]], tell: &mut dyn FnMut(Size)) {
+    match node.op() {
+        Op::Shrink(to) => to.iter().zip(below[0]).for_each(|((first, last), n)| {
+            tell(first.clone());
+            tell(last - first);
+            tell(n - last);
+        }),
+        Op::Pad(by, _) => by.iter().for_each(|(before, after)| {
+            tell(before.clone());
+            tell(after.clone());
+        }),
+        Op::Window(axis, size, _, dilation) => {
+            tell(&below[0][*axis] - ((size - 1) * Size::from(*dilation) + 1));
+        }
+        Op::Sort(axis, _, count) | Op::ArgSort(axis, _, count) => tell(&below[0][*axis] - count),
+        Op::Gather(axis) | Op::Scatter(axis, _) => {
+            let others = (0..below[0].len()).filter(|i| i != axis);
+            others.for_each(|i| tell(&below[0][i] - &below[1][i]));
+        }
+        _ => {}
+    }
+}
+
+/// Narrows the bounds of a variable to those at which a size that is linear in it is not negative.
+fn narrow(bounds: &mut [(i64, i64)], variables: &[Variable], size: &Size) {
+    let mentioned = size.variables();
+    let [variable] = &mentioned[..] else { return };
+    let Some(at) = variables.iter().position(|v| v.name() == variable.name()) else { return };
+    let (Some(base), Some(one)) = (at_value(size, variable, 0), at_value(size, variable, 1)) else { return };
+    let (low, high) = &mut bounds[at];
+    match one - base {
+        0 => {}
+        slope if (size - Size::from(variable) * slope).as_const() != Some(base) => {}
+        slope if slope > 0 => *low = (*low).max(-base.div_euclid(slope)),
+        slope => *high = (*high).min(base.div_euclid(-slope)),
+    }
+}
+
+/// The value of a size of one variable, whatever the bounds of that are.
+fn at_value(size: &Size, variable: &Variable, value: i64) -> Option<i64> {
+    size.substitute(&|v| (v == variable).then(|| Size::from(value))).as_const()
+}
