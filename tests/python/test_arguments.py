@@ -239,6 +239,39 @@ def test_extents_become_symbolic_after_the_third(name: str) -> None:
     assert made[2:] == [3] * (len(sizes) - 2)
 
 
+def test_pictures_of_two_extents() -> None:
+    svod.clear_caches()
+    for height, width in [(40, 50), (43, 51), (49, 57), (41, 70), (60, 52), (55, 55), (44, 63)]:
+        a = fresh(3, height, width)
+        blurred = (a[:, :-2] + a[:, 1:-1] + a[:, 2:]) / 3 - a.mean()
+        x = svod.Tensor(a)
+        found = (x[:, :-2] + x[:, 1:-1] + x[:, 2:]) / 3 - x.mean()
+        np.testing.assert_allclose(found.numpy(), blurred, rtol=1e-4, atol=1e-5)
+    assert svod.caches()["schedules"] == 3
+
+
+def test_lines_are_those_of_the_graph_at_hand() -> None:
+    step = svod.jit(lambda x: (x * 2).exp() + x[1:].sum())
+    names = []
+    for n in range(5, 10):
+        plan = step.plan(svod.Tensor(fresh(n)))
+        names.append(plan.explain())
+        assert __file__.rsplit("/", 1)[-1] in names[-1]
+    assert plan.variables == {}
+
+
+def test_memory_that_is_shared_in_several_shapes() -> None:
+    a = fresh(12, 10)
+    x = svod.Tensor(a)
+    flat = x.reshape(-1).realize()
+    svod.clear_caches()
+    for i in range(20):
+        found = (x.sum(0) * (i + 0.5) + flat[i : i + 10] - flat[40 + 2 * i : 50 + 2 * i]).numpy()
+        expected = a.sum(0) * np.float32(i + 0.5) + a.ravel()[i : i + 10] - a.ravel()[40 + 2 * i : 50 + 2 * i]
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    assert svod.caches()["schedules"] <= 3
+
+
 def test_a_sequence_that_grows_compiles_a_few_kernels() -> None:
     a = fresh(1, 4)
     x = svod.Tensor(a)

@@ -1,6 +1,6 @@
 //! What plans share: devices, caches and the task pool.
 
-use crate::arguments::{self, Seen, WithArguments};
+use crate::arguments::{Seen, WithArguments};
 use crate::code::{KernelCode, KernelKey};
 use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ use svod_device::{Buffer, Cache, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::outline::Outline;
 use svod_ir::graph::walk::{Graph, NodeIndex};
-use svod_ir::graph::{Leaf, LeafClass, Shape, UOp};
+use svod_ir::graph::{Leaf, LeafClass, LoopBody, Origin, Shape, UOp};
 use svod_ir::pass::{self, Pass, PassTime};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
@@ -57,13 +57,6 @@ struct ScheduleKey {
     fingerprint: Fingerprint,
     device: Option<DeviceSpec>,
     compiler: String,
-}
-
-/// A graph with arguments, its key with their values, and the record that they are from.
-struct Shared {
-    graph: Graph,
-    key: GraphKey,
-    seen: Seen,
 }
 
 /// Sizes of what a context holds.
@@ -178,39 +171,38 @@ impl Context {
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
         let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
-        let whole = |graph: &Graph, key: &GraphKey| self.planned(graph, key, &shapes, &inputs, config, &watch);
-        if let Some(shared) = self.with_arguments(&graph, &key, &inputs, config)? {
-            match whole(&shared.graph, &shared.key) {
+        let bodies = graph.bodies();
+        let origins = Pass::Trace.time(|| origins_of(&graph, &bodies));
+        let required = Required::of(&graph, &bodies);
+        let attach = |key: &GraphKey, scheduled: &Scheduled, origins: &[Option<&Origin>]| {
+            let used = Use { key, shapes: &shapes, inputs: &inputs, origins, required: &required };
+            instantiate::instantiate(self, scheduled, &used, config, &watch)
+        };
+        if let Some((seen, with)) = self.with_arguments(&graph, &key, &inputs, config) {
+            let planned = match with {
+                WithArguments::Formed(formed) => {
+                    let lines: Vec<_> = formed.nodes.iter().map(|at| origins[(*at)? as usize]).collect();
+                    attach(&formed.key, &formed.scheduled, &lines)
+                }
+                WithArguments::Made(made) => self.schedule(&made.graph, &made.key, config).and_then(|scheduled| {
+                    let bodies = made.graph.bodies();
+                    let plan = attach(&made.key, &scheduled, &origins_of(&made.graph, &bodies))?;
+                    made.form(&scheduled).into_iter().for_each(|form| seen.lock().add(form));
+                    Ok(plan)
+                }),
+            };
+            match planned {
                 // What is refused with arguments may be possible without, or its error tells of the user's numbers.
-                Err(error) if !matches!(error, Error::Interrupted) => shared.seen.lock().refuse(),
+                Err(error) if !matches!(error, Error::Interrupted) => seen.lock().refuse(),
                 done => return done,
             }
         }
-        whole(&graph, &key)
-    }
-
-    /// The plan of a graph whose results have these shapes.
-    fn planned(
-        self: &Arc<Self>,
-        graph: &Graph,
-        key: &GraphKey,
-        shapes: &[Shape],
-        inputs: &[PlanInput],
-        config: &PrepareConfig,
-        watch: &Watch,
-    ) -> Result<ExecutionPlan> {
-        let scheduled = self.schedule(graph, key, config)?;
-        let bodies = graph.bodies();
-        let graphs = || iter::once(graph).chain(bodies.iter().map(|(_, graph, _)| graph));
-        let origins: Vec<_> = Pass::Trace.time(|| graphs().flat_map(Graph::origins).collect());
-        let required = Required::of(graph, &bodies);
-        let used = Use { key, shapes, inputs, origins: &origins, required: &required };
-        let plan = |scheduled: &Scheduled| instantiate::instantiate(self, scheduled, &used, config, watch);
-        let chosen = plan(&scheduled)?;
+        let scheduled = self.schedule(&graph, &key, config)?;
+        let chosen = attach(&key, &scheduled, &origins)?;
         if config.schedules.is_empty() {
             return Ok(chosen);
         }
-        plan(&scheduled.with_given(&chosen, config)?)
+        attach(&key, &scheduled.with_given(&chosen, config)?, &origins)
     }
 
     /// The device, with a compiler for this machine.
@@ -259,36 +251,35 @@ impl Context {
         }))
     }
 
-    /// The graph with those numbers as arguments in which it differs from others that are the same otherwise. A plan
-    /// that a program prepares is made for its numbers.
+    /// The graph with those numbers as arguments in which it differs from others that are the same otherwise, and the
+    /// record that says so. A plan that a program prepares is made for its numbers.
     fn with_arguments(
         &self,
         graph: &Graph,
         key: &GraphKey,
         inputs: &[PlanInput],
         config: &PrepareConfig,
-    ) -> Result<Option<Shared>> {
+    ) -> Option<(Seen, WithArguments)> {
         // What was traced for inputs that are still to come is one call of a function of many.
         let traced = !inputs.is_empty() && inputs.iter().all(|input| !input.filled);
         let skipped = config.skip.contains(Pass::Arguments);
         if skipped || config.prepared && !traced || !config.schedules.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let own = self.schedule_key(key, config)?;
-        let Some(own) = own.filter(|own| !self.schedules.contains(own)) else { return Ok(None) };
-        let (sizes, host) = (config.search(self).is_none(), self.devices.get(&DeviceSpec::CPU)?);
-        let found = Pass::Arguments.time(|| {
+        let own = self.schedule_key(key, config).ok()?.filter(|own| !self.schedules.contains(own))?;
+        let (sizes, host) = (config.search(self).is_none(), self.devices.get(&DeviceSpec::CPU).ok()?);
+        Pass::Arguments.time(|| {
             let outline = Outline::new(graph);
             let alike = ScheduleKey { graph: outline.hash, ..own };
-            let seen = self.seen.get_or_make(&alike, || Ok::<_, Error>(Seen::default()))?;
-            let found = arguments::with_arguments(graph, &outline, &seen, sizes, &host)?;
-            Ok::<_, Error>(found.map(|found| (found, seen)))
-        })?;
-        let Some((WithArguments { graph, bindings }, seen)) = found else { return Ok(None) };
-        let mut key = GraphKey::new(&graph)?;
-        key.bindings.extend(bindings.iter().cloned());
-        key.fixed.extend(bindings);
-        Ok(Some(Shared { graph, key, seen }))
+            let seen = self.seen.get_or_make(&alike, || Ok::<_, Error>(Seen::default())).ok()?;
+            let mut record = seen.lock();
+            let found = record.with_arguments(graph, key, &outline, sizes, &host).unwrap_or_else(|_| {
+                record.refuse();
+                None
+            })?;
+            drop(record);
+            Some((seen, found))
+        })
     }
 
     /// The plan's own memory for its `i`-th input, with the content of a leaf.
@@ -314,6 +305,11 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Context({:?}, {} threads)", self.devices, self.threads())
     }
+}
+
+/// Where the nodes of a graph were made, and those of its loops' bodies.
+fn origins_of<'a>(graph: &'a Graph, bodies: &'a [(LoopBody, Graph, NodeIndex)]) -> Vec<Option<&'a Origin>> {
+    iter::once(graph).chain(bodies.iter().map(|(_, graph, _)| graph)).flat_map(Graph::origins).collect()
 }
 
 /// Prints, once it is dropped, what the passes took meanwhile, if `SVOD_DEBUG` asks

@@ -28,6 +28,8 @@ use svod_dtype::Const;
 pub struct Outline {
     /// A hash of the structure.
     pub hash: [u8; 32],
+    /// The nodes that are no constants: the others come and go with what numbers are equal.
+    pub nodes: Vec<NodeIndex>,
     /// Constants, in the order of the walk.
     pub constants: Vec<ConstantAt>,
     /// Extents and starts, in the order of the walk.
@@ -264,14 +266,13 @@ impl Outline {
         let mut functions = Functions::default();
         let mut found = Outline::default();
         let mut numbers: Vec<NodeIndex> = Vec::with_capacity(graph.len());
-        let mut count = 0;
         for (at, (node, sources)) in graph.iter().enumerate() {
             if uniform[at].is_some() {
                 numbers.push(CONSTANT);
                 continue;
             }
-            numbers.push(count);
-            count += 1;
+            numbers.push(found.nodes.len() as NodeIndex);
+            found.nodes.push(at as NodeIndex);
             let own: SmallVec<[NodeIndex; 3]> = sources.iter().map(|s| numbers[*s as usize]).collect();
             match node.op() {
                 Op::Leaf(leaf) => storages.hash_leaf(node, leaf, &mut bytes),

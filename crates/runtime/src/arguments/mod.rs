@@ -8,33 +8,39 @@
 //! * *constants* in which graphs of the same extents differ become 0-d leaves, from the second value on; one that
 //!   rules of rewriting know (0, 1, 2), or by which integers are divided, from the third;
 //! * *positions* in which graphs differ become variables, from the second value on;
-//! * so do *extents*, from the third graph on, where all that differs follows from one of them ([`sizes`]).
+//! * so do *extents*, from the third graph on, where all that differs follows from one or two of them ([`sizes`]).
 //!
 //! The graph with arguments has a key of its own, which is that of all others that differ in these numbers only: its schedule
 //! is the cache's from then on. At the variables' values it is the given graph, so that what is computed stays the
 //! same; folds over extents that vary may associate in another order, as for any symbolic size.
 //!
+//! What was made of numbers once is known as a [`Form`]: the next graph of it is neither built anew nor looked up.
+//!
 //! The variables are those of this run only: nothing sees them, neither the shapes of results nor
 //! the memory, which is as large as it has to be at their values.
 
+mod form;
 mod sizes;
 
 use crate::error::Result;
 use crate::memory::Memory;
+use form::{Constant, Form, Formed, Made, Number, Numbers};
 use parking_lot::Mutex;
-use sizes::Model;
+use sizes::{Linear, Model};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use svod_device::{Buffer, Device};
 use svod_dtype::{Const, DType};
+use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::outline::{ConstantAt, Outline, Replacements};
 use svod_ir::graph::{Graph, Leaf, LeafClass, UOp};
-use svod_ir::size::BoundVariable;
 
 /// Different sizes that are remembered of an outline.
 const ENTRIES: usize = 8;
 /// Ways in which the sizes of an outline vary.
 const MODELS: usize = 4;
+/// Graphs with arguments of an outline that have a schedule.
+const FORMS: usize = 8;
 /// Fits of an outline's sizes, until its graphs are taken to have nothing in common.
 const MOST_FITS: usize = 24;
 
@@ -45,7 +51,10 @@ pub(crate) struct Record {
     entries: VecDeque<Entry>,
     /// The latest first.
     models: VecDeque<Model>,
+    /// Fits so far, less the graphs that were of a known form.
     fits: usize,
+    /// The latest first.
+    forms: VecDeque<Form>,
     /// Whether a graph with arguments could not be compiled.
     refused: bool,
 }
@@ -75,12 +84,6 @@ enum Values {
     One(Const),
     Two(Const, Const),
     Many,
-}
-
-/// A graph whose numbers are arguments, and their values.
-pub(crate) struct WithArguments {
-    pub graph: Graph,
-    pub bindings: Vec<BoundVariable>,
 }
 
 impl Values {
@@ -125,63 +128,91 @@ fn varying(outline: &Outline, constants: &mut [Values]) -> Vec<bool> {
     counted.collect()
 }
 
-/// The graph with arguments, where an outline's record has those; `sizes` says whether extents and positions may be some,
-/// and `device` is the host, on which constants are.
-pub(crate) fn with_arguments(
-    graph: &Graph,
-    outline: &Outline,
-    seen: &Seen,
-    sizes: bool,
-    device: &Device,
-) -> Result<Option<WithArguments>> {
-    if outline.constants.is_empty() && outline.sizes.is_empty() {
-        return Ok(None);
-    }
-    let mut record = seen.lock();
-    if record.refused {
-        return Ok(None);
-    }
-    if let Some((at, values)) = record.models.iter().enumerate().find_map(|(i, m)| Some((i, m.read(outline)?))) {
-        let Some(mut model) = record.models.remove(at) else { return Ok(None) };
-        let made = model.apply(graph, outline, values, device);
-        record.models.push_front(model);
-        return made.map(Some);
-    }
-    let same = |entry: &Entry| entry.sizes.iter().copied().eq(outline.sizes.iter().map(|s| s.value));
-    if let Some(at) = record.entries.iter().position(same) {
-        let Some(mut entry) = record.entries.remove(at) else { return Ok(None) };
-        let leaves = varying(outline, &mut entry.constants);
-        entry.latest = outline.constants.iter().map(|c| c.value).collect();
-        record.entries.push_front(entry);
-        drop(record);
-        if !leaves.contains(&true) {
-            return Ok(None);
-        }
-        let constants = leaves_of(outline, &leaves, device)?;
-        let none = vec![None; outline.sizes.len()];
-        let nodes = outline.replace(graph, &Replacements { constants: &constants, sizes: &none })?;
-        return Ok(Some(WithArguments { graph: rooted(graph, &nodes), bindings: Vec::new() }));
-    }
-    let others = record.models.iter().map(Model::latest).chain(&record.entries);
-    let fits = sizes && record.fits < MOST_FITS;
-    let fitted = if fits { sizes::fit(graph, outline, &others.collect::<Vec<_>>()) } else { None };
-    let Some(mut model) = fitted else {
-        record.entries.push_front(Entry::new(outline));
-        record.entries.truncate(ENTRIES);
-        return Ok(None);
-    };
-    record.fits += 1;
-    let Some(values) = model.read(outline) else { return Ok(None) };
-    let made = model.apply(graph, outline, values, device);
-    record.models.push_front(model);
-    record.models.truncate(MODELS);
-    made.map(Some)
+/// A graph with arguments.
+pub(crate) enum WithArguments {
+    /// It has a schedule.
+    Formed(Formed),
+    /// It is the first of its form.
+    Made(Box<Made>),
 }
 
-/// The graph of new nodes in place of a graph's.
-fn rooted(graph: &Graph, nodes: &[UOp]) -> Graph {
-    let roots: Vec<UOp> = graph.roots().iter().map(|r| nodes[*r as usize].clone()).collect();
-    Graph::new(&roots)
+impl Record {
+    /// Remembers what graphs have this schedule.
+    pub(crate) fn add(&mut self, form: Form) {
+        self.forms.retain(Form::is_known);
+        self.forms.push_front(form);
+        self.forms.truncate(FORMS);
+    }
+
+    /// The graph of this key and outline with arguments, if it is to have any; `sizes` says whether extents and positions
+    /// may be some, and `device` is the host, on which constants are.
+    ///
+    /// # Errors
+    /// Memory that is not to be had, and numbers that do not go together.
+    pub(crate) fn with_arguments(
+        &mut self,
+        graph: &Graph,
+        key: &GraphKey,
+        outline: &Outline,
+        sizes: bool,
+        device: &Device,
+    ) -> Result<Option<WithArguments>> {
+        if self.refused || outline.constants.is_empty() && outline.sizes.is_empty() {
+            return Ok(None);
+        }
+        for form in &self.forms {
+            if let Some(formed) = form.read(key, outline, device)? {
+                // Fits that serve cost nothing.
+                self.fits = self.fits.saturating_sub(1);
+                return Ok(Some(WithArguments::Formed(formed)));
+            }
+        }
+        let made = |made| Ok(Some(WithArguments::Made(Box::new(made))));
+        if let Some((at, values)) = self.models.iter().enumerate().find_map(|(i, m)| Some((i, m.read(outline)?))) {
+            return made(self.models[at].apply(graph, outline, values, device)?);
+        }
+        let same = |entry: &&mut Entry| entry.sizes.iter().copied().eq(outline.sizes.iter().map(|s| s.value));
+        if let Some(entry) = self.entries.iter_mut().find(same) {
+            let leaves = varying(outline, &mut entry.constants);
+            entry.latest = outline.constants.iter().map(|c| c.value).collect();
+            if !leaves.contains(&true) {
+                return Ok(None);
+            }
+            let constants = leaves_of(outline, &leaves, device)?;
+            let none = vec![None; outline.sizes.len()];
+            let nodes = outline.replace(graph, &Replacements { constants: &constants, sizes: &none })?;
+            let numbers = Numbers {
+                variables: Vec::new(),
+                sizes: outline.sizes.iter().map(|size| Number::Kept(size.value)).collect(),
+                constants: constants_of(outline, &leaves, &vec![None; leaves.len()]),
+            };
+            return made(Made::new(graph, outline, nodes, constants, numbers, Vec::new())?);
+        }
+        let others = self.models.iter().map(Model::latest).chain(&self.entries);
+        let fits = sizes && self.fits < MOST_FITS;
+        let fitted = if fits { sizes::fit(graph, outline, &others.collect::<Vec<_>>()) } else { None };
+        let Some((mut model, values)) = fitted.and_then(|model| model.read(outline).map(|values| (model, values)))
+        else {
+            self.entries.push_front(Entry::new(outline));
+            self.entries.truncate(ENTRIES);
+            return Ok(None);
+        };
+        self.fits += 1;
+        let result = model.apply(graph, outline, values, device)?;
+        self.models.push_front(model);
+        self.models.truncate(MODELS);
+        made(result)
+    }
+}
+
+/// What becomes of each constant.
+fn constants_of(outline: &Outline, leaves: &[bool], positions: &[Option<Linear>]) -> Vec<Constant> {
+    let one = |((at, leaf), position): ((&ConstantAt, &bool), &Option<Linear>)| match position {
+        Some(linear) => Constant::Position(*linear),
+        None if *leaf => Constant::Leaf,
+        None => Constant::Kept(at.value),
+    };
+    outline.constants.iter().zip(leaves).zip(positions).map(one).collect()
 }
 
 /// 0-d leaves in place of some constants, in memory side by side.

@@ -3,12 +3,13 @@
 //! Numbers whose differences among graphs are multiples of one another follow from one integer, as all extents and
 //! boundaries do in a sequence that grows: they are *linear* in a variable. A [`Model`] says for each number of an
 //! outline whether it stays, or of which variable it is which linear function. Positions vary independently;
-//! extents have to follow from one variable, and are taken to vary where none of them is four times another.
+//! extents have to follow from one or two variables, and are taken to vary where none of them is four times another.
 //!
 //! A variable's bounds are those at which all parts are inside of what they are parts of, found from
 //! the graph with the variable in place; extents grow up to a power of two, beyond which a new model is made.
 
-use super::{Entry, Values, WithArguments, leaves_of, rooted, varying};
+use super::form::{Made, Number, Numbers};
+use super::{Entry, Values, constants_of, leaves_of, varying};
 use crate::error::Result;
 use svod_device::Device;
 use svod_dtype::{Const, DType};
@@ -18,13 +19,15 @@ use svod_ir::size::{BoundVariable, Size, Variable, gcd};
 
 /// Variables of a model at most.
 const MOST_VARIABLES: usize = 16;
+/// Of these, such as extents follow from: more are other problems, too.
+const MOST_EXTENTS: usize = 2;
 /// Extents that are so many times others are different problems, for which different code is best.
 const FACTOR: i64 = 4;
 
 /// `base + factor * variable`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Linear {
-    variable: usize,
+pub(super) struct Linear {
+    pub variable: usize,
     base: i64,
     factor: i64,
 }
@@ -42,7 +45,7 @@ pub(super) struct Model {
 }
 
 impl Linear {
-    fn at(self, value: i64) -> Option<i64> {
+    pub(super) fn at(self, value: i64) -> Option<i64> {
         self.factor.checked_mul(value)?.checked_add(self.base)
     }
 
@@ -64,19 +67,12 @@ impl Model {
 
     /// The variables' values for a graph that varies in this way.
     pub(super) fn read(&self, outline: &Outline) -> Option<Vec<BoundVariable>> {
-        let mut values: Vec<Option<i64>> = vec![None; self.variables.len()];
-        for ((number, linear), latest) in outline.sizes.iter().zip(&self.sizes).zip(&self.latest.sizes) {
-            match linear {
-                None if number.value == *latest => {}
-                None => return None,
-                Some(linear) => match &mut values[linear.variable] {
-                    Some(value) if linear.at(*value) == Some(number.value) => {}
-                    Some(_) => return None,
-                    unknown => *unknown = Some(linear.solve(number.value)?),
-                },
-            }
-        }
-        self.variables.iter().zip(values).map(|(variable, value)| variable.bind(value?).ok()).collect()
+        solve(&self.variables, outline, self.numbers())
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = Number> {
+        let one = |(linear, latest): (&Option<Linear>, &i64)| linear.map_or(Number::Kept(*latest), Number::Linear);
+        self.sizes.iter().zip(&self.latest.sizes).map(one)
     }
 
     /// The graph at these values.
@@ -86,7 +82,7 @@ impl Model {
         outline: &Outline,
         values: Vec<BoundVariable>,
         device: &Device,
-    ) -> Result<WithArguments> {
+    ) -> Result<Made> {
         for (at, position) in outline.constants.iter().zip(&mut self.positions) {
             let holds = |linear: &Linear| linear.at(values[linear.variable].value()) == Some(at.value.as_i64());
             *position = position.filter(holds);
@@ -94,9 +90,14 @@ impl Model {
         let mut leaves = varying(outline, &mut self.constants);
         leaves.iter_mut().zip(&self.positions).for_each(|(leaf, position)| *leaf &= position.is_none());
         let constants = leaves_of(outline, &leaves, device)?;
-        let nodes = self.nodes(graph, outline, &self.variables, constants)?;
+        let nodes = self.nodes(graph, outline, &self.variables, constants.clone())?;
+        let numbers = Numbers {
+            variables: self.variables.clone(),
+            sizes: self.numbers().collect(),
+            constants: constants_of(outline, &leaves, &self.positions),
+        };
         self.latest = Entry::new(outline);
-        Ok(WithArguments { graph: rooted(graph, &nodes), bindings: values })
+        Made::new(graph, outline, nodes, constants, numbers, values)
     }
 
     /// The nodes of the graph with these variables, and leaves in place of constants.
@@ -115,6 +116,27 @@ impl Model {
         let sizes: Vec<Option<Size>> = self.sizes.iter().map(|l| l.map(|l| l.of(variables))).collect();
         Ok(outline.replace(graph, &Replacements { constants: &constants, sizes: &sizes })?)
     }
+}
+
+/// The variables' values at which an outline's sizes are these numbers.
+pub(super) fn solve(
+    variables: &[Variable],
+    outline: &Outline,
+    numbers: impl Iterator<Item = Number>,
+) -> Option<Vec<BoundVariable>> {
+    let mut values: Vec<Option<i64>> = vec![None; variables.len()];
+    for (size, number) in outline.sizes.iter().zip(numbers) {
+        match number {
+            Number::Kept(value) if value == size.value => {}
+            Number::Kept(_) => return None,
+            Number::Linear(linear) => match &mut values[linear.variable] {
+                Some(value) if linear.at(*value) == Some(size.value) => {}
+                Some(_) => return None,
+                unknown => *unknown = Some(linear.solve(size.value)?),
+            },
+        }
+    }
+    variables.iter().zip(values).map(|(variable, value)| variable.bind(value?).ok()).collect()
 }
 
 /// The model of a graph and of others before it, the latest first, where there is one.
@@ -173,6 +195,9 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
         if !classes.contains(&d.along) {
             classes.push(d.along);
         }
+        if classes.len() > MOST_VARIABLES {
+            return None;
+        }
     }
     let extents = |class: &&[i64; 2]| {
         let mut own = differences.iter().zip(&outline.sizes).filter(|(d, _)| d.factor != 0 && d.along == **class);
@@ -183,8 +208,8 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
         let (least, most) = (*all.iter().min().unwrap_or(&0), *all.iter().max().unwrap_or(&0));
         outline.sizes[at].role == Role::Start || most < FACTOR.saturating_mul(least)
     };
-    let several = classes.iter().filter(extents).count() > 1;
-    if classes.is_empty() || classes.len() > MOST_VARIABLES || several || !(0..outline.sizes.len()).all(alike) {
+    let several = classes.iter().filter(extents).count() > MOST_EXTENTS;
+    if classes.is_empty() || several || !(0..outline.sizes.len()).all(alike) {
         return None;
     }
     // The number that differs the least is the variable itself, if all others differ by multiples of it.
