@@ -33,6 +33,7 @@ from svod._svod import (
     TraceError,
     Variable,
     _call,
+    _Draws,
     _Facts,
     _is_tracing,
     _signature,
@@ -68,6 +69,8 @@ class _Traced:
     numbers: list[int]
     # What it found outside of its arguments.
     outside: Outside
+    # What it does with the generator of random numbers.
+    draws: _Draws | None
     # What it was told of sizes: it serves the calls where that is true.
     facts: _Facts | None
     # The number of the call that used it last.
@@ -190,13 +193,16 @@ class Jitted(Generic[P, R]):
             trace, arrays, sizes = self._find(args, kwargs)
             if call is not None:
                 self._serve(*call, trace, arrays)
+        more = trace.outside.inputs
+        if trace.draws is not None:
+            more = [*more, *trace.draws.take()]
         try:
             if trace.plan is None:
                 outputs = []
             elif sizes:
-                outputs = trace.plan.run(*arrays, *trace.outside.inputs, **_values(sizes, trace))
+                outputs = trace.plan.run(*arrays, *more, **_values(sizes, trace))
             else:
-                outputs = trace.plan.run(*arrays, *trace.outside.inputs)
+                outputs = trace.plan.run(*arrays, *more)
         except (ShapeError, ArgumentError) as error:
             self._raise_named(error, args, kwargs)
         results: list[Any] = outputs
@@ -452,10 +458,14 @@ class Jitted(Generic[P, R]):
         shape, outputs = trace.run(outcome)
         outside = trace.found(outputs)
         inputs += [stands_in for _, stands_in, is_read in outside if stands_in is not None and is_read]
+        draws, states = trace.draws()
+        inputs += states
         graph = str(Graph(*outputs)) if outputs else ""
         plan = prepare(*outputs, inputs=inputs, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
-        return _Traced(plan, variables, graph, rebuilder(shape), numbers, Outside(reached, outside), trace.told())
+        return _Traced(
+            plan, variables, graph, rebuilder(shape), numbers, Outside(reached, outside), draws or None, trace.told()
+        )
 
 
 def _free(value: Any) -> Any:
@@ -528,9 +538,9 @@ def jit(
     is not. Tensors whose data the function looks at (`float(t)`, `x[mask]`, `if t:`), and those of a file on disk,
     are constants: another value is another trace.
 
-    Random numbers that the function draws are drawn when it is traced, and are the same in each call; draw them
-    outside, and pass them. What the function does besides also happens only while it is traced, which is more than
-    once where what is known in a branch is needed. Looking at the data of arguments there, and assigning to an argument
+    Random numbers that the function draws are others in each call: those that it would give if it were not traced. What
+    it does besides happens only while it is traced, which is more than once where what is known in a branch is
+    needed, or the data of a tensor from outside. Looking at the data of arguments there, and assigning to an argument
     or to a tensor from outside, raises `TraceError`: return the new value.
 
     >>> import numpy as np, svod

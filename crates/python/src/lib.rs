@@ -84,7 +84,7 @@ mod _svod {
     #[pymodule_export]
     use crate::tensor::PyTensor;
     #[pymodule_export]
-    use crate::trace::{_is_tracing, _same, _signature, _values_of, PyFacts, PyKinds, PyTrace};
+    use crate::trace::{_is_tracing, _same, _signature, _values_of, PyDraws, PyFacts, PyKinds, PyTrace};
     #[pymodule_export]
     use crate::worker::_serve;
 

@@ -10,7 +10,7 @@ use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_ir::graph::{Graph, Place, Shape};
 use svod_runtime::PrepareConfig;
-use svod_tensor::{ErrorKind, Facts, Found, Size, SizeValues, Tensor, TensorError, Trace, misfit};
+use svod_tensor::{Draws, ErrorKind, Facts, Found, Size, SizeValues, Tensor, TensorError, Trace, misfit};
 
 use crate::array::dtype_of;
 use crate::dtype::AnyDType;
@@ -46,6 +46,7 @@ impl PyTrace {
     fn placeholder_for(&self, tensor: &PyTensor, shape: &Bound<'_, PyTuple>, name: &str) -> Made {
         let shape = self.shape(shape)?;
         let slot = self.0.slots_for(tensor.0.sharding().map_or(1, |of| of.devices().len()), name);
+        self.0.argument_at(tensor.0.uop().place());
         Ok(tensor.0.placeholder_for(&shape, slot, &self.0)?.into())
     }
 
@@ -70,6 +71,12 @@ impl PyTrace {
             (PyTensor(found.tensor), input, is_read)
         };
         self.0.found().into_iter().map(one).collect()
+    }
+
+    /// What the function does with the generator of random numbers, and what stands for its state in each draw.
+    fn draws(&self) -> (PyDraws, Vec<PyTensor>) {
+        let (draws, states) = self.0.draws();
+        (PyDraws(draws), states.into_iter().map(|state| Tensor::from_uop(state).into()).collect())
     }
 
     /// The tensors from outside whose data the function asked for, which an input has not.
@@ -242,6 +249,22 @@ pub fn _same(some: &Bound<'_, PyList>, others: &Bound<'_, PyList>) -> Result<boo
         }
     }
     Ok(some.len() == others.len())
+}
+
+/// What a traced function does with the generator of random numbers.
+#[pyclass(name = "_Draws", module = "svod._svod", frozen)]
+pub struct PyDraws(Draws);
+
+#[pymethods]
+impl PyDraws {
+    /// Does it, and gives what each draw gets.
+    fn take(&self) -> Result<Vec<PyTensor>> {
+        Ok(self.0.take()?.into_iter().map(PyTensor).collect())
+    }
+
+    fn __bool__(&self) -> bool {
+        !self.0.is_empty()
+    }
 }
 
 /// Element types, extents and devices of tensors that a trace was made with.

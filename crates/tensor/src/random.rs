@@ -1,7 +1,9 @@
 //! Values drawn from the counter-based generator.
 //!
 //! Key and offset are drawn when the tensor is created and are part of it, as memory: realizing it
-//! twice gives the same values. They are drawn where the configuration says, else where they are used, and all random tensors of one shape share one schedule.
+//! twice gives the same values. They are drawn where the configuration says, else where they are used, and all random
+//! tensors of one shape share one schedule. In a traced function they are inputs of its plan, and each call draws
+//! them ([`Draws`]): it gives the numbers that the function would give if it were called.
 
 use std::f64::consts;
 use std::sync::LazyLock;
@@ -17,22 +19,80 @@ use crate::error::{Result, TensorError};
 use crate::movement::part;
 use crate::operand::{checked_shape, sizes};
 use crate::tensor::Tensor;
+use crate::trace::Trace;
 
-/// Starts the generator anew, so that what is drawn from here on can be repeated.
+/// Starts the generator anew, so that what is drawn from here on can be repeated. In a traced function each call does.
 pub fn manual_seed(seed: u64) {
-    *GENERATOR.lock() = Generator { key: seed, offset: 0 };
+    if !Trace::seed(seed) {
+        *GENERATOR.lock() = Generator { key: seed, offset: 0 };
+    }
 }
 
+#[derive(Clone, Copy, Debug)]
 struct Generator {
     key: u64,
     /// Number of the first element that is not drawn yet.
     offset: u64,
 }
 
+impl Generator {
+    /// The state before as many elements are drawn.
+    fn draw(&mut self, count: u64) -> Generator {
+        let before = *self;
+        self.offset = before.offset.wrapping_add(count);
+        before
+    }
+
+    /// What random bits are computed from: 2 numbers of `U64`.
+    fn bytes(self) -> Vec<u8> {
+        [self.key.to_le_bytes(), self.offset.to_le_bytes()].concat()
+    }
+}
+
 static GENERATOR: LazyLock<Mutex<Generator>> = LazyLock::new(|| {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
     Mutex::new(Generator { key: now ^ u64::from(std::process::id()).rotate_left(32), offset: 0 })
 });
+
+/// What a traced function does with the generator: steps, which each call takes as one.
+#[derive(Clone, Debug, Default)]
+pub struct Draws(Vec<Step>);
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Draw(u64),
+    Seed(u64),
+}
+
+impl Draws {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes the steps, and gives what each draw gets: 2 numbers of `U64`.
+    pub fn take(&self) -> Result<Vec<Tensor>> {
+        let mut drawn = Vec::with_capacity(self.0.len());
+        {
+            let mut generator = GENERATOR.lock();
+            for step in &self.0 {
+                match *step {
+                    Step::Draw(count) => drawn.push(generator.draw(count)),
+                    Step::Seed(key) => *generator = Generator { key, offset: 0 },
+                }
+            }
+        }
+        drawn.into_iter().map(|state| Tensor::from_bytes(&state.bytes(), DType::U64, &[2])).collect()
+    }
+
+    pub(crate) fn draw(&mut self, count: u64) {
+        self.0.push(Step::Draw(count));
+    }
+
+    pub(crate) fn seed(&mut self, seed: u64) {
+        self.0.push(Step::Seed(seed));
+    }
+}
 
 impl Tensor {
     /// Uniformly distributed in [0, 1).
@@ -107,18 +167,7 @@ fn draw(op: &'static str, shape: Vec<Size>, carried: DType) -> Result<Tensor> {
     let Some(most) = count.upper_bound() else {
         return Err(TensorError::shape(op, format!("{count} elements have no upper bound")));
     };
-    let (key, offset) = {
-        let mut generator = GENERATOR.lock();
-        let offset = generator.offset;
-        generator.offset = offset.wrapping_add(most.max(0) as u64);
-        (generator.key, offset)
-    };
-    let bytes = [key.to_le_bytes(), offset.to_le_bytes()].concat();
-    let state = match PrepareConfig::current().device {
-        Some(device) => Tensor::from_bytes_on(&device, &bytes, DType::U64, &[2])?,
-        None => Tensor::literal(&bytes, DType::U64, &[2])?,
-    }
-    .uop();
+    let state = generator_state(most.max(0) as u64)?.uop();
     let word = |i: usize| part(&state, 0, i.into(), (i + 1).into()).and_then(|w| Ok(w.reshape([])?));
     let bits = UOp::rand(&word(0)?, &word(1)?, drawn.into())?;
     if words == 1 {
@@ -127,6 +176,19 @@ fn draw(op: &'static str, shape: Vec<Size>, carried: DType) -> Result<Tensor> {
     let wide = Tensor::from_uop(bits).cast(DType::U64)?;
     let half = |i: i64| wide.narrow(0, i, 1)?.reshape(&shape);
     half(0)?.shl(32)?.bitwise_or(half(1)?)
+}
+
+/// The state before as many elements are drawn: 2 numbers of `U64`.
+fn generator_state(count: u64) -> Result<Tensor> {
+    let device = PrepareConfig::current().device;
+    if let Some(input) = Trace::draw(count, device.as_ref())? {
+        return Ok(input);
+    }
+    let bytes = GENERATOR.lock().draw(count).bytes();
+    match device {
+        Some(device) => Tensor::from_bytes_on(&device, &bytes, DType::U64, &[2]),
+        None => Tensor::literal(&bytes, DType::U64, &[2]),
+    }
 }
 
 /// Bits as floats in [0, 1): as many leading ones as the significand of `dtype` holds, so that rounding to it does not

@@ -9,11 +9,13 @@
 //! answered ([`Decision`]). Its plan serves all calls for which the answers are the same. A trace that fails may be
 //! made again with what the answers say of variables ([`Facts`]).
 //!
-//! A tensor that the function finds outside of its arguments is an input of the plan as well ([`Found`]).
+//! A tensor that the function finds outside of its arguments is an input of the plan as well ([`Found`]), and so is what
+//! the generator of random numbers gives ([`Draws`](crate::random::Draws)).
 //!
 //! [`UOp::trace`]: svod_ir::graph::UOp::trace
 
 mod decision;
+mod draws;
 mod facts;
 mod outside;
 
@@ -31,6 +33,7 @@ pub use facts::Facts;
 pub use outside::Found;
 pub(crate) use outside::{is_outside, stands_for};
 
+use self::draws::Drawn;
 use self::outside::Outside;
 use crate::error::{Result, TensorError, show_operands};
 use crate::tensor::Tensor;
@@ -92,6 +95,8 @@ struct State {
     refused: Mutex<Option<String>>,
     /// The tensors from outside.
     outside: Mutex<Outside>,
+    /// What it does with the generator.
+    drawn: Mutex<Drawn>,
     /// The next slot of an input.
     slots: AtomicU32,
 }
@@ -121,8 +126,8 @@ impl Trace {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (names, decisions, refused) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (outside, slots) = (Mutex::default(), AtomicU32::new(0));
-        Trace(Arc::new(State { number, what, names, values, facts, decisions, refused, outside, slots }))
+        let (outside, drawn, slots) = (Mutex::default(), Mutex::default(), AtomicU32::new(0));
+        Trace(Arc::new(State { number, what, names, values, facts, decisions, refused, outside, drawn, slots }))
     }
 
     /// Whether this thread traces something.
