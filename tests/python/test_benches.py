@@ -114,7 +114,7 @@ def test_plans_without_a_changed_kernel_are_one() -> None:
     assert Row("a", 2, 1, 1e-3, 2e-3, 1.0).ratio == 2.0
 
 
-EVERYDAY = ("torch",)
+EVERYDAY = ("svod", "torch")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

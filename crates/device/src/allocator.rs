@@ -3,6 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt::Debug;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{DeviceError, Result};
@@ -252,8 +253,13 @@ fn page_size() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_or(4096, |n| n.max(1))
 }
 
-/// Bytes of memory that this process may use: the machine's, or less where a control group says so.
+/// Bytes of memory that this process may use: the machine's, or less where a control group says so. Asked once.
 pub fn host_memory() -> usize {
+    static FOUND: OnceLock<usize> = OnceLock::new();
+    *FOUND.get_or_init(find_host_memory)
+}
+
+fn find_host_memory() -> usize {
     // SAFETY: `sysconf` only reads its arguments.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let machine = match (usize::try_from(pages), usize::try_from(page)) {

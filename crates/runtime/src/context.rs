@@ -205,6 +205,17 @@ impl Context {
         attach(&key, &scheduled.with_given(&chosen, config)?, &origins)
     }
 
+    /// Bytes that the steps of a graph's schedule move, each argument once a step. Nothing is compiled for it.
+    pub fn traffic(&self, roots: &[UOp], config: &PrepareConfig) -> Result<f64> {
+        let graph = Pass::Walk.time(|| Graph::new(roots));
+        let key = Pass::Key.time(|| GraphKey::new(&graph))?;
+        match self.with_arguments(&graph, &key, &[], config) {
+            Some((_, WithArguments::Formed(formed))) => formed.scheduled.traffic(&formed.key),
+            Some((_, WithArguments::Made(made))) => self.schedule(&made.graph, &made.key, config)?.traffic(&made.key),
+            None => self.schedule(&graph, &key, config)?.traffic(&key),
+        }
+    }
+
     /// The device, with a compiler for this machine.
     pub(crate) fn device_for(&self, device: &Arc<Device>, target: &Target) -> Arc<Device> {
         if *target == self.target || device.base() != DeviceSpec::CPU.base() {

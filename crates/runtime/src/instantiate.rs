@@ -67,6 +67,17 @@ impl Scheduled {
         Scheduled { optimizers: vec![chosen; pre.kernels.len()], pre, steps: OnceLock::new() }
     }
 
+    /// Bytes that the steps move, each argument once a step; `key` is that of the graph.
+    pub(crate) fn traffic(&self, key: &GraphKey) -> Result<f64> {
+        let of = |slot: &Slot| match *slot {
+            Slot::Leaf(i) => Ok(max_count(key.leaves[i].shape())? * key.leaves[i].dtype().bytes()),
+            Slot::Buffer(i) => Ok(max_count(&self.pre.buffers[i].shape)? * self.pre.buffers[i].dtype.bytes()),
+            Slot::Numbers(_) => Ok(0),
+        };
+        let all = self.pre.invocations.iter().filter(|i| !matches!(i.item, Item::View { .. })).flat_map(|i| &i.args);
+        all.map(|slot| of(slot).map(|bytes| bytes as f64)).sum()
+    }
+
     /// The same with the schedules that the configuration gives; `plan` is that of the same.
     pub(crate) fn with_given(&self, plan: &ExecutionPlan, config: &PrepareConfig) -> Result<Scheduled> {
         let mut optimizers = self.optimizers.clone();

@@ -41,6 +41,6 @@ pub use svod_codegen::host::{TargetError, named as target_named};
 pub use svod_ir::target::{MatrixUnits, Target};
 pub use svod_schedule::analysis;
 pub use svod_schedule::{
-    ParseScheduleError, Purpose, Schedule, ScheduleGraph, ScheduleGraphError, create_pre_schedule,
+    OPERATIONS_PER_BYTE, ParseScheduleError, Purpose, Schedule, ScheduleGraph, ScheduleGraphError, create_pre_schedule,
     create_schedule_graph, schedule_graph,
 };

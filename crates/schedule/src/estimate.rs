@@ -50,7 +50,7 @@ const PAGES: i64 = 1 << 6;
 const NARROW: i64 = 1 << 8;
 
 /// Operations that take as long as moving a byte from or to memory: ten for each f32.
-pub(crate) const OPERATIONS_PER_BYTE: f64 = 2.5;
+pub const OPERATIONS_PER_BYTE: f64 = 2.5;
 /// The part of the traffic of the lesser of two kernels that has to be spared for them to become one: less
 /// is not worth a larger kernel.
 const WORTH: i64 = 8;

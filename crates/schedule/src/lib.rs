@@ -35,7 +35,7 @@ mod variants;
 mod views;
 
 pub use apply::{PackJob, ScheduleError};
-pub use estimate::{Caches, Decision, Estimate, Verdict};
+pub use estimate::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};
 pub use heuristic::{heuristic, heuristic_variants, strict_heuristic};
 pub use in_place::replaceable;
 pub use lower::{LowerError, Program, lower};

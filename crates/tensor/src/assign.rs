@@ -1,6 +1,6 @@
 //! New values for a handle: whole, in part, or from the host.
 //!
-//! What was built on the earlier value keeps it: nothing is written in place.
+//! What was built on the earlier value keeps it: nothing that anybody else can see is written in place.
 
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
@@ -8,6 +8,7 @@ use svod_ir::graph::{Shape, Sharding, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_typed};
+use crate::in_place;
 use crate::index::{Index, Selection, Slice, positions};
 use crate::memory::device_of;
 use crate::operand::Operand;
@@ -52,8 +53,12 @@ impl Tensor {
             return self.stand_for(op, self.with_set(op, index, &value)?);
         }
         let slices: Vec<&Slice> = selection.slices().collect();
+        let value = value.into();
+        if in_place::write(self, &slices, &value)? {
+            return Ok(());
+        }
         let sliced: Vec<Size> = slices.iter().zip(node.shape()).map(|(s, n)| s.len(n)).collect();
-        let value = self.converted(op, value.into(), &selection.result(&sliced).into())?.reshape(sliced.clone())?;
+        let value = self.converted(op, value, &selection.result(&sliced).into())?.reshape(sliced.clone())?;
         if slices.iter().all(|s| s.is_full()) {
             return self.stand_for(op, value);
         }

@@ -8,8 +8,10 @@ use svod_runtime::{Context, Memory, PrepareConfig};
 
 use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_typed};
+use crate::kept;
 use crate::lookups::Lookups;
 use crate::memory::{bound_leaf, device_of, extents_of, filled, leaf_over, output_of};
+use crate::pieces;
 use crate::read::{NO_MEMORY, buffer_of};
 use crate::tensor::Tensor;
 use crate::trace;
@@ -52,15 +54,21 @@ impl Tensor {
 /// Computes several values as one graph, by a configuration that is asked for only if there is anything to
 /// compute: every read of a tensor comes here.
 pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfig) -> Result<()> {
-    let mut pending = Vec::new();
+    let (mut pending, mut parts) = (Vec::new(), Vec::new());
     for tensor in tensors {
         let node = tensor.uop();
         if !node.is_memory() {
             trace::check_known("realize", &node)?;
         }
-        match without_kernel(&node)? {
+        match read_value(&node)? {
             Some(value) => tensor.settle(&node, value)?,
-            None => pending.push(node),
+            None => match pieces::whole(&node) {
+                Some(whole) => {
+                    pending.push(whole);
+                    parts.push((tensor, node));
+                }
+                None => pending.push(node),
+            },
         }
     }
     let mut mine: Vec<Claim> = Vec::new();
@@ -74,6 +82,13 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfi
     if !mine.is_empty() {
         compute(mine, &config())?;
     }
+    for (tensor, node) in parts {
+        // Of what is in memory now.
+        match read_value(&node)? {
+            Some(value) => tensor.settle(&node, value)?,
+            None => tensor.realize()?,
+        }
+    }
     // The handles let go of their expressions.
     tensors.iter().for_each(|t| drop(t.uop()));
     Ok(())
@@ -81,8 +96,18 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfi
 
 /// Runs the graph of the claimed nodes and forces them. An error releases the claims.
 fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
+    let mut mine = mine;
+    let asked: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
+    let mut graph = Graph::new(&asked);
+    if pieces::copy_parts(&graph)? {
+        graph = Graph::new(&asked);
+    }
+    // What another thread computes is its own to keep.
+    mine.extend(kept::kept(&graph, config)?.iter().filter_map(UOp::try_claim));
     let mut nodes: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
-    let graph = Graph::new(&nodes);
+    if nodes.len() > asked.len() {
+        graph = Graph::new(&nodes);
+    }
     let _held = hold_outputs(&graph);
     let volatile = check_leaves("realize", &graph, &[])?;
     let (lookups, flags) = Lookups::of(&graph, &[])?;
@@ -90,6 +115,7 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     let (roots, places) = spread(&nodes)?;
     let plan = Context::global().plan(&roots, &[], config)?;
     plan.execute()?;
+    kept::note_run(&graph);
     let (outputs, values) = (plan.outputs(), plan.values()?);
     if outputs.len() != roots.len() {
         return Err(svod_runtime::Error::BatchMismatch { tensors: roots.len(), outputs: outputs.len() }.into());
@@ -187,6 +213,15 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         buffer.to_device(buffer.storage().allocator())?
     };
     leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone()).map(Some)
+}
+
+/// The value of what a read needs no kernel for: [`without_kernel`], and a small part of memory that does not change.
+fn read_value(node: &UOp) -> Result<Option<UOp>> {
+    if let Some(value) = without_kernel(node)? {
+        return Ok(Some(value));
+    }
+    let Some(part) = pieces::part(node)? else { return Ok(None) };
+    leaf_over(Arc::new(part), LeafClass::Data, node.shape_arc().clone()).map(Some)
 }
 
 /// Memory of symbolic extents that no run has given a value, nor anybody an element, on the devices to which the

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::RwLock;
 use svod_dtype::DType;
-use svod_ir::graph::{HeldFunctions, Leaf, LeafClass, Op, Origin, Shape, UOp, print};
+use svod_ir::graph::{HeldFunctions, Leaf, LeafClass, Named, Op, Origin, Shape, UOp, print};
 use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::Memory;
 
@@ -30,15 +31,21 @@ use crate::trace;
 pub struct Tensor(Arc<Handle>);
 
 struct Handle {
-    node: RwLock<UOp>,
+    node: RwLock<Named>,
     /// The number of the trace in which the handle was made; 0 outside of any.
     trace: u64,
+    /// Writes at positions of a value that is not in memory.
+    writes: AtomicU32,
 }
 
 impl Tensor {
     /// The tensor of a graph node.
     pub fn from_uop(node: UOp) -> Tensor {
-        Tensor(Arc::new(Handle { node: RwLock::new(node), trace: trace::current() }))
+        Tensor(Arc::new(Handle {
+            node: RwLock::new(Named::new(node)),
+            trace: trace::current(),
+            writes: AtomicU32::new(0),
+        }))
     }
 
     /// The tensor's node: its leaf once it is realized. That of a plan's output is at the latest
@@ -49,7 +56,7 @@ impl Tensor {
 
     /// The node that the handle has, in traces as well.
     fn present(&self) -> UOp {
-        let node = self.0.node.read().clone();
+        let node = UOp::clone(&self.0.node.read());
         let now = latest(&node);
         if now != node {
             self.rebind_from(&node, &now);
@@ -163,7 +170,7 @@ impl Tensor {
 
     /// Makes the handle stand for another node.
     pub(crate) fn rebind(&self, node: UOp) {
-        let old = std::mem::replace(&mut *self.0.node.write(), node);
+        let old = std::mem::replace(&mut *self.0.node.write(), Named::new(node));
         // Outside of the lock: the last handle to a large graph takes a while.
         drop(old);
     }
@@ -179,10 +186,26 @@ impl Tensor {
         Ok(())
     }
 
+    /// Makes the handle stand for another value, if `change` gives one, while nobody can take the present one from it.
+    pub(crate) fn exchange(&self, change: impl FnOnce(&UOp) -> Result<Option<UOp>>) -> Result<bool> {
+        let mut node = self.0.node.write();
+        let old = change(&node)?.map(|new| std::mem::replace(&mut *node, Named::new(new)));
+        drop(node);
+        Ok(old.is_some())
+    }
+
+    /// Counts the writes at positions since the handle's value was last in memory; 0 begins anew.
+    pub(crate) fn count_writes(&self, pending: bool) -> u32 {
+        match pending {
+            true => self.0.writes.fetch_add(1, Ordering::Relaxed) + 1,
+            false => self.0.writes.swap(0, Ordering::Relaxed),
+        }
+    }
+
     /// Rebinds unless another thread has done so since the handle stood for `from`.
     fn rebind_from(&self, from: &UOp, to: &UOp) {
         let mut node = self.0.node.write();
-        let old = (*node == *from).then(|| std::mem::replace(&mut *node, to.clone()));
+        let old = (**node == *from).then(|| std::mem::replace(&mut *node, Named::new(to.clone())));
         drop(node);
         drop(old);
     }

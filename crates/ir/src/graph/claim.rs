@@ -49,6 +49,20 @@ impl UOp {
         }
     }
 
+    /// Claims the node if it has no value and no thread computes it.
+    pub fn try_claim(&self) -> Option<Claim> {
+        if self.is_value() {
+            return None;
+        }
+        let mut state = self.0.state.lock();
+        if state.claimed.is_some() || self.0.forced.get().is_some() {
+            return None;
+        }
+        state.claimed = Some(thread::current().id());
+        drop(state);
+        Some(Claim { node: self.clone() })
+    }
+
     /// Claims several nodes, each once, in an order that cannot deadlock with another thread's
     /// `claim_all`. Gives each distinct node with its outcome, in order of id.
     pub fn claim_all(nodes: &[UOp]) -> Vec<(UOp, Claimed)> {

@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 const SHARDS: usize = 64;
@@ -79,6 +79,8 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         state: Mutex::new(State { sources, claimed: None }),
         released: Condvar::new(),
         origin: OnceLock::new(),
+        names: AtomicU32::new(0),
+        runs: AtomicU32::new(0),
     });
     let mut table = shard(hash).lock();
     let bucket = table.entry(hash).or_default();

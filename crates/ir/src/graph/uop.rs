@@ -10,6 +10,7 @@ use crate::size::Size;
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::{fmt, mem};
@@ -50,6 +51,10 @@ pub(super) struct Node {
     /// Signalled when a claim ends.
     pub released: Condvar,
     pub origin: OnceLock<Origin>,
+    /// Handles that name it, see [`Named`](super::Named).
+    pub names: AtomicU32,
+    /// Runs that computed it without keeping it.
+    pub runs: AtomicU32,
 }
 
 pub(super) struct State {

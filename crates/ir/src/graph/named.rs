@@ -1,0 +1,57 @@
+//! What is known of a node's future use: how many handles name it, and how often it was computed without being kept.
+//!
+//! A read computes values on its way. Which of them are worth memory is decided by what names them and by whether they
+//! were computed before; both are counted in the node, so that nothing has to be registered or searched.
+
+use super::uop::UOp;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A handle to a node that a program may ask for again: the node counts those that there are.
+#[derive(Debug)]
+pub struct Named(UOp);
+
+impl Named {
+    /// Names a node.
+    pub fn new(node: UOp) -> Named {
+        node.0.names.fetch_add(1, Ordering::Relaxed);
+        Named(node)
+    }
+}
+
+impl Deref for Named {
+    type Target = UOp;
+
+    fn deref(&self) -> &UOp {
+        &self.0
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        self.0.0.names.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl UOp {
+    /// Whether a handle names the node ([`Named`]).
+    pub fn is_named(&self) -> bool {
+        self.0.names.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether this is the only handle to the node: neither a tensor nor another node has one.
+    pub fn is_sole(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
+    /// How many runs computed the node, all of it or in part, on their way to something else.
+    pub fn runs(&self) -> u32 {
+        self.0.runs.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a run computed the node on its way to something else.
+    pub fn note_run(&self) {
+        self.0.runs.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,211 @@
+//! What a read computes on its way is kept, where that is worth memory.
+//!
+//! `loss.item()` computes the loss, and before that the weights that a program still has a name for. If these were
+//! forgotten, the next read would compute them again from the very beginning. Kept is
+//!
+//! * what a handle names, if writing it costs little beside the run: a value is *small*, or no larger than the largest
+//!   memory that it is made of and written in a part of the run's time ([`LITTLE`]). Scores of an attention that
+//!   somebody has named are neither;
+//! * what an earlier run computed and this one would compute again, if reading it from memory takes no longer.
+//!
+//! A read that wants a part of a value only, such as one element, computes all of it if that takes no longer than a few
+//! kernels take to be compiled, more of them with every such read.
+//!
+//! Costs are bytes moved; operations count as so many bytes as are moved meanwhile, as when kernels are cut. Where a run
+//! takes long, so that it matters how kernels are cut, what is named is kept only if the schedule with it moves
+//! little more than the one without. What follows from memory that may change, from functions of the host or from variables is never kept. Decisions follow
+//! from the graph, from names and from counts of runs: they are the same in every run of a program.
+
+use svod_device::host_memory;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Graph, Op, Place, UOp};
+use svod_ir::lowered::cost::slots_of;
+use svod_runtime::{Context, OPERATIONS_PER_BYTE, PrepareConfig};
+
+use crate::error::Result;
+
+/// Bytes of a value that is always kept: writing them takes less than to call a kernel.
+const SMALL: f64 = 16384.0;
+
+/// The part of a run's cost, and of what its schedule moves, that is spent on what is named.
+const LITTLE: f64 = 0.125;
+
+/// Cost of a run from which on schedules are compared, and how many.
+const LONG: f64 = (1 << 20) as f64;
+const COMPARED: usize = 4;
+
+/// What may be computed beyond what was asked for, for each run that wanted a part: as long as it takes to compile
+/// a kernel.
+const WHOLE: f64 = (1 << 22) as f64;
+
+/// Part of the machine's memory that a value may fill to be kept.
+const SHARE: usize = 8;
+
+/// Operations for each element of what is neither elementwise nor a fold.
+const SORTED: f64 = 32.0;
+const DRAWN: f64 = 24.0;
+
+/// What is known of a node.
+#[derive(Clone, Copy, Default)]
+struct Fact {
+    /// Whether every run finds the same value.
+    lasting: bool,
+    /// Whether memory or random numbers are below it: what follows from literals stays in the kernels.
+    found: bool,
+    /// Cost of computing it; what several read is divided among them.
+    cost: f64,
+    /// Bytes of the largest memory that it is made of.
+    largest: f64,
+    /// The part of it that is wanted.
+    part: f64,
+    /// Whether something reads it that no run has computed yet, or that is asked for.
+    again: bool,
+    /// Whether it is asked for.
+    is_root: bool,
+}
+
+/// The nodes that are to be computed as further roots of a graph, which a read computes.
+pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<UOp>> {
+    let Some(mut facts) = facts(graph) else { return Ok(Vec::new()) };
+    let total: f64 = graph.roots().iter().map(|root| facts[*root as usize].cost).sum();
+    let (mut room, most) = (LITTLE * total, (host_memory() / SHARE) as f64);
+    for root in graph.roots() {
+        let fact = &mut facts[*root as usize];
+        (fact.part, fact.again, fact.is_root) = (1.0, true, true);
+    }
+    let (mut chosen, mut named) = (Vec::new(), Vec::new());
+    for at in (0..graph.len()).rev() {
+        let (node, fact) = (&graph.nodes()[at], facts[at]);
+        // What earlier runs computed is made of what they computed for it.
+        let mut again = fact.again && (fact.is_root || passes(node.op())) || !passes(node.op()) && node.runs() == 0;
+        if fact.lasting && fact.found && !fact.is_root && !passes(node.op()) && !node.is_value() {
+            let (own, beyond) = (bytes(node), fact.cost * (1.0 - fact.part));
+            let small = own <= SMALL && beyond <= WHOLE;
+            let spares = small || 2.0 * own <= fact.cost && beyond <= WHOLE * f64::from(node.runs());
+            let little = fact.part == 1.0 && 2.0 * own <= room && own <= fact.largest;
+            if own > most {
+                again |= fact.again;
+            } else if fact.again && node.runs() > 0 && spares {
+                chosen.push(node.clone());
+            } else if node.is_named() && (small || little) {
+                room -= if small { 0.0 } else { 2.0 * own };
+                named.push(node.clone());
+            } else {
+                again |= fact.again;
+            }
+        }
+        for &source in graph.sources(at as NodeIndex) {
+            let whole = elements(&graph.nodes()[source as usize]).max(1.0);
+            let part = if let Op::Shrink(_) = node.op() { elements(node) / whole } else { 1.0 };
+            let below = &mut facts[source as usize];
+            below.again |= again;
+            below.part = below.part.max(fact.part * part);
+        }
+    }
+    if total <= LONG {
+        chosen.extend(named);
+        return Ok(chosen);
+    }
+    with_little_traffic(graph, chosen, named, config)
+}
+
+/// Those of the named nodes with which the schedule moves little more than without.
+fn with_little_traffic(
+    graph: &Graph,
+    mut chosen: Vec<UOp>,
+    named: Vec<UOp>,
+    config: &PrepareConfig,
+) -> Result<Vec<UOp>> {
+    let roots: Vec<UOp> = graph.roots().iter().map(|root| graph.nodes()[*root as usize].clone()).collect();
+    let traffic = |more: &[UOp]| Context::global().traffic(&[&roots[..], more].concat(), config);
+    if named.is_empty() {
+        return Ok(chosen);
+    }
+    let most = (1.0 + LITTLE) * traffic(&chosen)?;
+    let all = [&chosen[..], &named[..]].concat();
+    if traffic(&all)? <= most {
+        return Ok(all);
+    }
+    for node in named.into_iter().take(COMPARED) {
+        chosen.push(node);
+        if traffic(&chosen)? > most {
+            chosen.pop();
+        }
+    }
+    Ok(chosen)
+}
+
+/// Whether all of a value should be computed where a part of it is read.
+pub(crate) fn is_whole_worth(base: &UOp) -> bool {
+    let graph = Graph::new(std::slice::from_ref(base));
+    let Some(facts) = facts(&graph) else { return false };
+    let fact = facts[graph.roots()[0] as usize];
+    let fits = bytes(base) * SHARE as f64 <= host_memory() as f64;
+    fact.lasting && fact.found && fits && fact.cost <= WHOLE * f64::from(1 + base.runs())
+}
+
+/// Notes that a run computed the values of a graph.
+pub(crate) fn note_run(graph: &Graph) {
+    graph.nodes().iter().filter(|node| !passes(node.op()) && !node.is_value()).for_each(UOp::note_run);
+}
+
+/// What is known from below; none where the graph has variables, or values on several devices.
+fn facts(graph: &Graph) -> Option<Vec<Fact>> {
+    let mut facts: Vec<Fact> = Vec::with_capacity(graph.len());
+    let mut readers = vec![0u32; graph.len()];
+    graph.iter().for_each(|(_, sources)| sources.iter().for_each(|s| readers[*s as usize] += 1));
+    let mut place: Option<&Place> = None;
+    for (node, sources) in graph.iter() {
+        let fixed = node.shape().iter().all(|n| n.as_const().is_some());
+        let here = match node.place() {
+            Some(Place::Many(_)) => false,
+            Some(one) => **place.get_or_insert(one) == *one,
+            None => true,
+        };
+        if !fixed || !here || matches!(node.op(), Op::Size(_) | Op::Bind(_) | Op::Let(_)) {
+            return None;
+        }
+        let below = || sources.iter().map(|s| &facts[*s as usize]);
+        let lasting = match node.op() {
+            Op::Leaf(leaf) => leaf.class().is_constant(),
+            _ => !node.calls() && below().all(|f| f.lasting),
+        };
+        let found = node.place().is_some() || matches!(node.op(), Op::Rand(_)) || below().any(|f| f.found);
+        let share = |s: &NodeIndex| facts[*s as usize].cost / f64::from(readers[*s as usize].max(1));
+        let cost = own_cost(node, sources, graph) + sources.iter().map(share).sum::<f64>();
+        let own = if node.op().leaf().is_some() { bytes(node) } else { 0.0 };
+        let largest = below().map(|f| f.largest).fold(own, f64::max);
+        facts.push(Fact { lasting, found, cost, largest, ..Fact::default() });
+    }
+    Some(facts)
+}
+
+/// Cost of a node beyond that of its operands, in bytes that are moved meanwhile.
+fn own_cost(node: &UOp, sources: &[NodeIndex], graph: &Graph) -> f64 {
+    let folded = || sources.first().map_or(0.0, |s| elements(&graph.nodes()[*s as usize]));
+    let operations = match node.op() {
+        Op::Leaf(_) => return bytes(node),
+        Op::Alu(op) => elements(node) * slots_of(*op, node.dtype().is_float(), 1.0),
+        Op::Cast(_) => elements(node),
+        Op::Reduce(..) | Op::Scan(..) => folded(),
+        Op::Sort(..) | Op::ArgSort(..) => folded() * SORTED,
+        Op::Rand(_) => elements(node) * DRAWN,
+        Op::Take(_) | Op::Gather(_) | Op::Scatter(..) => elements(node) + folded(),
+        Op::Loop(..) => f64::INFINITY,
+        _ => 0.0,
+    };
+    operations / OPERATIONS_PER_BYTE
+}
+
+/// Whether a node has the elements of its operand, so that the operand is kept in its place.
+fn passes(op: &Op) -> bool {
+    op.is_movement() || op.is_mark() || matches!(op, Op::Contiguous | Op::Leaf(_) | Op::Const(_) | Op::Range(_))
+}
+
+fn elements(node: &UOp) -> f64 {
+    node.numel().as_const().unwrap_or(i64::MAX) as f64
+}
+
+fn bytes(node: &UOp) -> f64 {
+    elements(node) * node.dtype().bytes() as f64
+}

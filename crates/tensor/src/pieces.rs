@@ -1,0 +1,330 @@
+//! Parts of memory at constant positions: copied by the host, without a kernel.
+//!
+//! Movements over memory that leave every element in its place, but for a distance from one to the next along each
+//! dimension, are a *view*: a first element and strides. A small part of memory is read through its view.
+
+use std::sync::Arc;
+
+use svod_device::Buffer;
+use svod_dtype::Const;
+use svod_ir::graph::{Graph, LeafClass, Op, UOp};
+use svod_ir::size::Size;
+
+use crate::error::Result;
+use crate::kept;
+use crate::memory::{extents_of, leaf_over};
+use crate::read::buffer_of;
+
+/// Elements that are copied one by one at most, and bytes that are copied in runs: beyond, a kernel is faster.
+const MOST_ELEMENTS: usize = 4096;
+const MOST_BYTES: usize = 1 << 18;
+/// Bytes of a part that is copied before a kernel reads it.
+const MOST_COPIED: usize = 4096;
+/// Bytes of a run that is worth a copy of its own.
+const RUN: usize = 64;
+
+/// Dimensions of a part of memory, outermost first: extents, and distances in elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct View {
+    first: i64,
+    dims: Vec<(usize, i64)>,
+}
+
+impl View {
+    /// All of memory of these extents.
+    fn whole(extents: &[usize]) -> View {
+        let mut dims: Vec<(usize, i64)> = extents.iter().map(|n| (*n, 1)).collect();
+        for i in (1..dims.len()).rev() {
+            dims[i - 1].1 = dims[i].1 * dims[i].0.max(1) as i64;
+        }
+        View { first: 0, dims }
+    }
+
+    /// The view through one more movement, if that is one.
+    fn moved(mut self, op: &Op) -> Option<View> {
+        match op {
+            Op::Shrink(to) => {
+                for ((first, last), (extent, stride)) in to.iter().zip(&mut self.dims) {
+                    let (first, last) = (first.as_usize()?, last.as_usize()?);
+                    self.first += first as i64 * *stride;
+                    *extent = last.checked_sub(first)?;
+                }
+            }
+            Op::Permute(axes) => self.dims = axes.iter().map(|a| self.dims[*a]).collect(),
+            Op::Flip(axes) => {
+                for axis in axes {
+                    let (extent, stride) = &mut self.dims[*axis];
+                    self.first += extent.checked_sub(1)? as i64 * *stride;
+                    *stride = -*stride;
+                }
+            }
+            Op::Expand(shape) => {
+                let new = shape.len() - self.dims.len();
+                let mut dims = vec![(1, 0); new];
+                dims.extend(&self.dims);
+                for (dim, extent) in dims.iter_mut().zip(shape.iter()) {
+                    let extent = extent.as_usize()?;
+                    if dim.0 != extent {
+                        *dim = (extent, 0);
+                    }
+                }
+                self.dims = dims;
+            }
+            Op::Reshape(shape) => self.dims = reshaped(&self.dims, shape)?,
+            Op::Contiguous | Op::Detach | Op::ContiguousBackward => {}
+            _ => return None,
+        }
+        Some(self)
+    }
+
+    fn count(&self) -> usize {
+        self.dims.iter().map(|d| d.0).product()
+    }
+
+    /// Elements that lie side by side at the end.
+    fn run(&self) -> usize {
+        let mut run = 1;
+        for &(extent, stride) in self.dims.iter().rev().filter(|d| d.0 != 1) {
+            if stride != run as i64 {
+                break;
+            }
+            run *= extent;
+        }
+        run
+    }
+
+    /// The elements, of so many bytes each, in row-major order.
+    fn copy(&self, from: &[u8], element: usize) -> Vec<u8> {
+        let mut to = Vec::with_capacity(self.count() * element);
+        self.runs(|start, run| to.extend_from_slice(&from[start * element..(start + run) * element]));
+        to
+    }
+
+    /// Calls a function with the first element and the length of each run, in row-major order.
+    fn runs(&self, mut each: impl FnMut(usize, usize)) {
+        if self.count() == 0 {
+            return;
+        }
+        let run = self.run();
+        let (mut outer, mut within) = (Vec::new(), 1);
+        for &(extent, stride) in self.dims.iter().rev().filter(|d| d.0 != 1) {
+            if within == run {
+                outer.push((extent, stride));
+            } else {
+                within *= extent;
+            }
+        }
+        // Counters of the outer dimensions, innermost first.
+        let (mut at, mut first) = (vec![0usize; outer.len()], self.first);
+        loop {
+            each(first as usize, run);
+            let mut axis = 0;
+            loop {
+                let Some(&(extent, stride)) = outer.get(axis) else { return };
+                at[axis] += 1;
+                first += stride;
+                if at[axis] < extent {
+                    break;
+                }
+                first -= extent as i64 * stride;
+                at[axis] = 0;
+                axis += 1;
+            }
+        }
+    }
+}
+
+/// Sets the elements of a buffer from the first position (inclusive) to the last one (exclusive) of each dimension.
+pub(crate) fn fill(buffer: &Buffer, extents: &[usize], part: &[(usize, usize)], value: Const) -> Result<()> {
+    let mut view = View::whole(extents);
+    for ((first, last), (extent, stride)) in part.iter().zip(&mut view.dims) {
+        view.first += *first as i64 * *stride;
+        *extent = last - first;
+    }
+    let element = value.dtype().bytes();
+    let bytes = value.to_le_bytes()[..element].repeat(view.run());
+    let mut written = Ok(());
+    view.runs(|start, run| {
+        let part = buffer.view(start * element, value.dtype(), run).and_then(|part| part.copy_in(&bytes));
+        written = std::mem::replace(&mut written, Ok(())).and(part);
+    });
+    Ok(written?)
+}
+
+/// Dimensions under other extents, where that is a view: groups of old and of new ones hold the same elements, and
+/// each group of old ones is like one dimension.
+fn reshaped(dims: &[(usize, i64)], shape: &[Size]) -> Option<Vec<(usize, i64)>> {
+    let shape: Vec<usize> = shape.iter().map(Size::as_usize).collect::<Option<_>>()?;
+    if shape.contains(&0) {
+        return Some(View::whole(&shape).dims);
+    }
+    let mut old = dims.iter().copied().filter(|d| d.0 != 1);
+    let mut new = Vec::with_capacity(shape.len());
+    let mut at = 0;
+    while at < shape.len() {
+        if shape[at] == 1 {
+            new.push((1, 0));
+            at += 1;
+            continue;
+        }
+        let (mut extent, mut stride) = old.next()?;
+        let (mut group, mut product) = (vec![shape[at]], shape[at]);
+        at += 1;
+        while extent != product {
+            if extent < product {
+                let (inner, step) = old.next()?;
+                if stride != step * inner as i64 {
+                    return None;
+                }
+                (extent, stride) = (extent * inner, step);
+            } else {
+                group.push(*shape.get(at)?);
+                product *= shape[at];
+                at += 1;
+            }
+        }
+        let mut steps = View::whole(&group).dims;
+        steps.iter_mut().for_each(|d| d.1 *= stride);
+        new.extend(steps);
+    }
+    Some(new)
+}
+
+/// The movements from a node down to what they move, outermost first.
+fn movements(node: &UOp) -> (Vec<UOp>, UOp) {
+    let (mut through, mut node) = (Vec::new(), node.resolved());
+    while matches!(
+        node.op(),
+        Op::Shrink(_)
+            | Op::Permute(_)
+            | Op::Flip(_)
+            | Op::Expand(_)
+            | Op::Reshape(_)
+            | Op::Contiguous
+            | Op::Detach
+            | Op::ContiguousBackward
+    ) {
+        let Some(source) = node.source() else { break };
+        through.push(node);
+        node = source;
+    }
+    (through, node)
+}
+
+/// What a node is a small view of.
+fn small_view(node: &UOp) -> Option<(UOp, View)> {
+    let (through, base) = movements(node);
+    let extents = match base.op() {
+        Op::Leaf(leaf) => extents_of(leaf).ok()?,
+        _ => base.shape().iter().map(Size::as_usize).collect::<Option<_>>()?,
+    };
+    let mut view = View::whole(&extents);
+    for node in through.iter().rev() {
+        view = view.moved(node.op())?;
+    }
+    let bytes = view.count() * base.dtype().bytes();
+    let in_runs = bytes <= MOST_BYTES && view.run() * base.dtype().bytes() >= RUN;
+    (in_runs || view.count() <= MOST_ELEMENTS).then_some((base, view))
+}
+
+/// A copy of the small part of memory that a node is; nothing of any other node, and of memory that may change or that the
+/// host does not see.
+pub(crate) fn part(node: &UOp) -> Result<Option<Buffer>> {
+    let Some((base, view)) = small_view(node) else { return Ok(None) };
+    let Some(leaf) = base.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data) else { return Ok(None) };
+    let buffer = buffer_of(leaf)?;
+    let storage = buffer.storage();
+    if !storage.allocator().host_visible() || buffer.device().is_disk() || !buffer.is_allocated() {
+        return Ok(None);
+    }
+    let element = leaf.dtype().bytes();
+    let bytes = buffer.with_bytes(|from| view.copy(from, element))?;
+    Ok(Some(Buffer::from_bytes(storage.allocator(), leaf.dtype(), &bytes)?))
+}
+
+/// Copies the small parts of memory that a graph reads, so that its structure does not depend on where they are, and says
+/// whether there were any.
+pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
+    let is_part = |op: &Op| matches!(op, Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_));
+    // Movements over memory, and whether something other than a movement reads them.
+    let (mut over, mut read): (Vec<Option<usize>>, Vec<bool>) = (Vec::new(), vec![false; graph.len()]);
+    for (node, sources) in graph.iter() {
+        let memory = match (node.op(), sources) {
+            (Op::Leaf(leaf), _) if leaf.class() == LeafClass::Data => node.numel().as_usize(),
+            (op, [source]) if is_part(op) => over[*source as usize],
+            _ => None,
+        };
+        if memory.is_none() || !is_part(node.op()) {
+            sources.iter().for_each(|s| read[*s as usize] = true);
+        }
+        over.push(memory);
+    }
+    let mut found = false;
+    for (node, memory) in graph.nodes().iter().zip(&over).zip(&read).filter(|(_, read)| **read).map(|(both, _)| both) {
+        let (Some(all), Some(count)) = (*memory, node.numel().as_usize()) else { continue };
+        if count == 0 || count >= all || count * node.dtype().bytes() > MOST_COPIED {
+            continue;
+        }
+        let (Some(copy), Some(claim)) = (part(node)?, node.try_claim()) else { continue };
+        claim.force(leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone())?)?;
+        found = true;
+    }
+    Ok(found)
+}
+
+/// What a node is a small part of, where all of that is worth computing: other parts of it will be read.
+pub(crate) fn whole(node: &UOp) -> Option<UOp> {
+    if !matches!(node.op(), Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_) | Op::Expand(_)) {
+        return None;
+    }
+    let (base, view) = small_view(node)?;
+    let all = base.numel().as_usize()?;
+    let pending = !base.is_value() && base.sharding().is_none();
+    (pending && view.count() < all && kept::is_whole_worth(&base)).then_some(base)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use svod_ir::graph::Shape;
+
+    fn shape(extents: &[i64]) -> Shape {
+        extents.iter().map(|n| Size::from(*n)).collect()
+    }
+
+    fn pairs(to: &[(i64, i64)]) -> Op {
+        Op::Shrink(to.iter().map(|(a, b)| (Size::from(*a), Size::from(*b))).collect())
+    }
+
+    fn copied(extents: &[usize], ops: &[Op]) -> Option<Vec<u8>> {
+        let from: Vec<u8> = (0..extents.iter().product::<usize>() as u8).collect();
+        let mut view = View::whole(extents);
+        for op in ops {
+            view = view.moved(op)?;
+        }
+        Some(view.copy(&from, 1))
+    }
+
+    #[test]
+    fn movements_are_strides() {
+        assert_eq!(copied(&[2, 3], &[]).unwrap(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(copied(&[2, 3], &[Op::Permute([1, 0].into_iter().collect())]).unwrap(), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(copied(&[2, 3], &[pairs(&[(1, 2), (0, 2)])]).unwrap(), [3, 4]);
+        assert_eq!(copied(&[2, 3], &[Op::Flip([1].into_iter().collect())]).unwrap(), [2, 1, 0, 5, 4, 3]);
+        assert_eq!(copied(&[2, 1], &[Op::Expand(shape(&[2, 2, 2]))]).unwrap(), [0, 0, 1, 1, 0, 0, 1, 1]);
+        assert_eq!(copied(&[2, 3], &[pairs(&[(1, 1), (0, 2)])]).unwrap(), [0u8; 0]);
+        assert_eq!(copied(&[], &[]).unwrap(), [0]);
+    }
+
+    #[test]
+    fn reshapes_are_views_where_groups_are_like_one_dimension() {
+        let transposed = || Op::Permute([1, 0].into_iter().collect());
+        assert_eq!(copied(&[2, 6], &[Op::Reshape(shape(&[3, 4]))]).unwrap(), (0..12).collect::<Vec<u8>>());
+        assert_eq!(copied(&[6], &[Op::Reshape(shape(&[2, 1, 3])), pairs(&[(1, 2), (0, 1), (1, 3)])]).unwrap(), [4, 5]);
+        assert_eq!(copied(&[4, 2], &[transposed(), Op::Reshape(shape(&[2, 2, 2]))]).unwrap(), [0, 2, 4, 6, 1, 3, 5, 7]);
+        assert_eq!(copied(&[4, 2], &[transposed(), Op::Reshape(shape(&[8]))]), None);
+        assert_eq!(copied(&[4, 2], &[pairs(&[(0, 4), (0, 1)]), Op::Reshape(shape(&[4]))]).unwrap(), [0, 2, 4, 6]);
+        assert_eq!(copied(&[4, 2], &[pairs(&[(0, 4), (0, 1)]), Op::Reshape(shape(&[2, 2]))]).unwrap(), [0, 2, 4, 6]);
+    }
+}
