@@ -195,4 +195,4 @@ def test_state_errors_name_the_tensor(model: Any) -> None:
     extra = state | {"nobody": state["norm.bias"]}
     with pytest.raises(nn.StateError, match=r"unknown \['nobody'\]"):
         model.load_state_dict(extra)
-    model.load_state_dict(extra, strict=False)
+    assert model.load_state_dict(extra, strict=False) == ([], ["nobody"])

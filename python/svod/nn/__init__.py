@@ -21,7 +21,8 @@ from math import sqrt
 
 from svod._svod import Tensor, ones, rand, zeros
 from svod.nn import functional
-from svod.nn._module import Module, StateError
+from svod.nn._module import LoadedKeys, Module, StateError
+from svod.nn.containers import Flatten, Identity, ModuleDict, ModuleList, Sequential
 from svod.nn.spatial import (
     AvgPool1d,
     AvgPool2d,
@@ -58,17 +59,23 @@ __all__ = [
     "ConvTranspose2d",
     "ConvTranspose3d",
     "Embedding",
+    "Flatten",
     "GroupNorm",
+    "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
     "LayerNorm",
     "Linear",
+    "LoadedKeys",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
     "Module",
+    "ModuleDict",
+    "ModuleList",
     "RMSNorm",
+    "Sequential",
     "StateError",
     "functional",
 ]
@@ -86,6 +93,10 @@ class Linear(Module):
         self.weight = _uniform((out_features, in_features), bound)
         self.bias = _uniform((out_features,), bound) if bias else None
 
+    def extra_repr(self) -> str:
+        out_features, in_features = self.weight.shape
+        return f"in_features={in_features}, out_features={out_features}, bias={self.bias is not None}"
+
     def __call__(self, x: Tensor) -> Tensor:
         return functional.linear(x, self.weight, self.bias)
 
@@ -95,6 +106,9 @@ class Embedding(Module):
 
     def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
         self.weight = _uniform((num_embeddings, embedding_dim), 1.0)
+
+    def extra_repr(self) -> str:
+        return ", ".join(str(extent) for extent in self.weight.shape)
 
     def __call__(self, ids: Tensor) -> Tensor:
         return functional.embedding(ids, self.weight)
@@ -109,6 +123,9 @@ class LayerNorm(Module):
         self.weight = ones(self.normalized_shape)
         self.bias = zeros(self.normalized_shape)
 
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
     def __call__(self, x: Tensor) -> Tensor:
         return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -120,6 +137,9 @@ class RMSNorm(Module):
         self.eps = eps
         self.normalized_shape = _extents(normalized_shape)
         self.weight = ones(self.normalized_shape)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
 
     def __call__(self, x: Tensor) -> Tensor:
         return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)

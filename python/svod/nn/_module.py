@@ -6,26 +6,53 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-from svod._svod import Error, Tensor, _enter_module, _leave_module
+from svod._svod import Error, Tensor, UnsupportedError, _enter_module, _leave_module
 
-__all__ = ["Module", "StateError"]
+__all__ = ["LoadedKeys", "Module", "StateError"]
 
 
 class StateError(Error, ValueError):
     """A state dict does not fit the module: a tensor is missing, unknown or of another shape."""
 
 
+class LoadedKeys(NamedTuple):
+    """What `Module.load_state_dict` left alone."""
+
+    missing_keys: list[str]
+    """Names of the module that the state dict lacks: these keep their tensors."""
+    unexpected_keys: list[str]
+    """Names of the state dict that the module lacks."""
+
+
 class Module:
     """Base of layers and models: gives names to the tensors held in attributes.
 
-    An attribute counts when it is a `Tensor`, a `Module`, or a list or tuple of them;
-    names are attribute names and list positions joined by dots, in order of definition.
+    A tensor in an attribute is a parameter, or a buffer if `register_buffer` put it there. Modules in
+    attributes are its children. Both are also found in lists, tuples and dicts. Names are attribute names,
+    positions and keys joined by dots: first the module's own parameters, then its buffers, then its children,
+    each in order of definition, as in PyTorch's state dicts.
 
-    What a module's `__call__` or `forward` computes is known, in plans and errors, by the module's
-    path: the class of the outermost one that is called, then names as above.
+    A module is called through its `forward`, or defines `__call__` itself. What either computes is known, in
+    plans and errors, by the module's path: the class of the outermost one that is called, then names as above.
+
+    >>> import svod
+    >>> from svod import nn
+    >>> class Scale(nn.Module):
+    ...     def __init__(self) -> None:
+    ...         self.factor = svod.full((3,), 2.0)
+    ...         self.register_buffer("calls", svod.zeros(()))
+    ...     def forward(self, x: svod.Tensor) -> svod.Tensor:
+    ...         return x * self.factor
+    >>> Scale()(svod.ones(3)).tolist()
+    [2.0, 2.0, 2.0]
+    >>> list(Scale().state_dict()), [name for name, _ in Scale().named_parameters()]
+    (['factor', 'calls'], ['factor'])
     """
+
+    # Names of attributes that are buffers, and whether they are part of the state dict.
+    _buffers: Mapping[str, bool] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -34,40 +61,176 @@ class Module:
             if inspect.isfunction(method):
                 setattr(cls, name, _located(method))
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        forward = getattr(self, "forward", None)
+        if forward is None:
+            raise UnsupportedError(f"{type(self).__name__} cannot be called: it defines neither forward nor __call__")
+        return forward(*args, **kwargs)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Makes `tensor` an attribute that is state of the module and no parameter, such as a running mean.
+
+        One that is not `persistent` is not part of the state dict.
+        """
+        self._buffers = {**self._buffers, name: persistent}
+        setattr(self, name, tensor)
+
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-        """Every parameter with its dotted name, the names starting with `prefix`."""
-        for name, value in vars(self).items():
-            yield from _named(f"{prefix}{name}", value)
+        """Every parameter with its dotted name, the names starting with `prefix`; one of several names by the first."""
+        return _once(_slots(self, prefix), lambda slot: slot.persistent is None)
 
     def parameters(self) -> Iterator[Tensor]:
         """Every parameter, in the order of `named_parameters`."""
         return (tensor for _, tensor in self.named_parameters())
 
+    def named_buffers(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Every buffer with its dotted name, the names starting with `prefix`."""
+        return _once(_slots(self, prefix), lambda slot: slot.persistent is not None)
+
+    def buffers(self) -> Iterator[Tensor]:
+        """Every buffer, in the order of `named_buffers`."""
+        return (tensor for _, tensor in self.named_buffers())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules in attributes, with their names."""
+        return _modules_in(self)
+
+    def children(self) -> Iterator[Module]:
+        """The modules in attributes."""
+        return (module for _, module in self.named_children())
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module, named `prefix`, and all below it with their dotted names, each once."""
+        seen: set[int] = set()
+        work: list[tuple[str, Module]] = [(prefix, self)]
+        while work:
+            name, module = work.pop()
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+                below = [(f"{name}.{child}" if name else child, found) for child, found in _modules_in(module)]
+                work.extend(reversed(below))
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        return (module for _, module in self.named_modules())
+
+    def apply(self, function: Callable[[Module], object]) -> Self:
+        """Calls `function` on every module below this one, children first, and then on this one."""
+        for module in reversed(list(self.modules())):
+            function(module)
+        return self
+
     def state_dict(self) -> dict[str, Tensor]:
-        """The parameters by name."""
-        return dict(self.named_parameters())
+        """The parameters and persistent buffers by name."""
+        return {slot.name: slot.tensor for slot in _slots(self) if slot.persistent is not False}
 
-    def load_state_dict(self, state: Mapping[str, Tensor], *, strict: bool = True) -> None:
-        """Replaces every parameter by the tensor of the same name in `state`.
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> LoadedKeys:
+        """Replaces parameters and buffers by what has the same name in `state`: tensors, or arrays, which are copied.
 
-        With `strict`, a name in `state` that the module does not have is an error.
-        Raises `StateError`, before anything is replaced, if a tensor is missing,
-        unknown, or of another shape.
+        A tensor of several names stays one. Raises `StateError`, before anything is replaced, where a shape is another
+        one, and with `strict` where a name is missing or unknown; without, such names are given back.
         """
-        own = self.state_dict()
-        missing = sorted(own.keys() - state.keys())
-        unknown = sorted(state.keys() - own.keys()) if strict else []
-        if missing or unknown:
+        slots = [slot for slot in _slots(self) if slot.persistent is not False]
+        names = {slot.name for slot in slots}
+        missing, unknown = sorted(names - state.keys()), sorted(state.keys() - names)
+        if strict and (missing or unknown):
             raise StateError(
                 f"state dict does not fit {type(self).__name__}: "
                 f"missing {missing or 'nothing'}, unknown {unknown or 'nothing'}"
             )
-        for name, tensor in own.items():
-            given, expected = tuple(state[name].shape), tuple(tensor.shape)
-            if given != expected:
-                raise StateError(f"{name}: expected shape {expected}, got {given}")
-        for name in own:
-            _replace(self, name.split("."), state[name])
+        given: dict[int, Tensor] = {}
+        for slot in slots:
+            if slot.name not in state:
+                continue
+            tensor = state[slot.name]
+            tensor = tensor if isinstance(tensor, Tensor) else Tensor(tensor)
+            if tuple(tensor.shape) != tuple(slot.tensor.shape):
+                raise StateError(f"{slot.name}: expected shape {tuple(slot.tensor.shape)}, got {tuple(tensor.shape)}")
+            if isinstance(slot.holder, tuple):
+                raise StateError(f"{slot.name} is held directly in a tuple and cannot be replaced: use a list")
+            given[id(slot.tensor)] = tensor
+        for slot in slots:
+            if id(slot.tensor) in given:
+                slot.replace(given[id(slot.tensor)])
+        return LoadedKeys(missing, unknown)
+
+    def extra_repr(self) -> str:
+        """What `repr` tells of the module besides its class and its children, such as sizes and options."""
+        return ""
+
+    def __repr__(self) -> str:
+        """The class, `extra_repr`, and a line for each child, as PyTorch prints modules."""
+        lines = [f"({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
+        head, extra = type(self).__name__, self.extra_repr()
+        if not lines:
+            return f"{head}({extra})"
+        return "\n  ".join([f"{head}(", *([extra] if extra else []), *lines]) + "\n)"
+
+
+class _Slot(NamedTuple):
+    """Where a tensor of a module is held."""
+
+    name: str
+    tensor: Tensor
+    # The module, list, tuple or dict that holds it, and the attribute, position or key.
+    holder: Any
+    key: Any
+    # Of a buffer: whether it is part of the state dict.
+    persistent: bool | None
+
+    def replace(self, tensor: Tensor) -> None:
+        if isinstance(self.holder, Module):
+            setattr(self.holder, self.key, tensor)
+        else:
+            self.holder[self.key] = tensor
+
+
+def _held(module: Module) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Tensors and modules in the attributes of a module: name, value, and holder and key of the value."""
+    work: list[tuple[str, Any, Any, Any]] = [(name, value, module, name) for name, value in vars(module).items()]
+    work.reverse()
+    seen: set[int] = set()
+    while work:
+        name, value, holder, key = work.pop()
+        if isinstance(value, (Tensor, Module)):
+            yield name, value, holder, key
+        elif isinstance(value, (list, tuple, dict)) and id(value) not in seen:
+            seen.add(id(value))
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            work.extend(reversed([(f"{name}.{key}", item, value, key) for key, item in items]))
+
+
+def _modules_in(module: Module) -> Iterator[tuple[str, Module]]:
+    return ((name, value) for name, value, _, _ in _held(module) if isinstance(value, Module))
+
+
+def _slots(module: Module, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[_Slot]:
+    """The tensors of a module and of those below it, by all their names. A module within itself is looked at once."""
+    parameters: list[_Slot] = []
+    buffers: list[_Slot] = []
+    children: list[tuple[str, Module]] = []
+    for name, value, holder, key in _held(module):
+        if isinstance(value, Module):
+            children.append((name, value))
+        else:
+            persistent = module._buffers.get(key) if holder is module else None
+            of_kind = parameters if persistent is None else buffers
+            of_kind.append(_Slot(prefix + name, value, holder, key, persistent))
+    yield from parameters
+    yield from buffers
+    above = (*above, module)
+    for name, child in children:
+        if not any(child is outer for outer in above):
+            yield from _slots(child, f"{prefix}{name}.", above)
+
+
+def _once(slots: Iterator[_Slot], wanted: Callable[[_Slot], bool]) -> Iterator[tuple[str, Tensor]]:
+    seen: set[int] = set()
+    for slot in slots:
+        if wanted(slot) and id(slot.tensor) not in seen:
+            seen.add(id(slot.tensor))
+            yield slot.name, slot.tensor
 
 
 class _Running(threading.local):
@@ -104,34 +267,5 @@ def _located(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _name_in(parent: Module, child: Module) -> str | None:
-    """The name of an attribute, or of an item of a list in one, that is `child`."""
-    work = list(vars(parent).items())[::-1]
-    while work:
-        name, value = work.pop()
-        if value is child:
-            return name
-        if isinstance(value, (list, tuple)):
-            work.extend((f"{name}.{i}", item) for i, item in reversed(list(enumerate(value))))
-    return None
-
-
-def _named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, Tensor):
-        yield name, value
-    elif isinstance(value, Module):
-        yield from value.named_parameters(f"{name}.")
-    elif isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            yield from _named(f"{name}.{position}", item)
-
-
-def _replace(owner: Any, path: list[str], tensor: Tensor) -> None:
-    step, rest = path[0], path[1:]
-    if rest:
-        _replace(owner[int(step)] if isinstance(owner, (list, tuple)) else getattr(owner, step), rest, tensor)
-    elif isinstance(owner, list):
-        owner[int(step)] = tensor
-    elif isinstance(owner, tuple):
-        raise StateError(f"a parameter held directly in a tuple cannot be replaced (item {step}): use a list")
-    else:
-        setattr(owner, step, tensor)
+    """The name of a module in another one's attributes."""
+    return next((name for name, module in _modules_in(parent) if module is child), None)

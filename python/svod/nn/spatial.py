@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod, sqrt
-from typing import Protocol, SupportsIndex, cast
+from typing import Any, Protocol, SupportsIndex, cast
 
-from svod._svod import ArgumentError, ArgumentTypeError, Tensor, ones, rand, zeros
+from svod._svod import ArgumentError, ArgumentTypeError, Tensor, int64, ones, rand, zeros
 from svod.nn import functional
 from svod.nn._module import Module
 
@@ -66,6 +66,10 @@ class _Conv(Module):
         _check_padding(self, padding)
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
         self.weight, self.bias = _parameters((out_channels, in_channels // groups, *kernel), out_channels, bias)
+
+    def extra_repr(self) -> str:
+        out_channels, in_channels = self.weight.shape[:2]
+        return _described(self, in_channels * self.groups, out_channels)
 
     def __call__(self, x: Tensor) -> Tensor:
         how = (self.stride, self.padding, self.dilation, self.groups)
@@ -127,6 +131,10 @@ class _ConvTranspose(Module):
         self.groups, self.dilation = groups, dilation
         self.weight, self.bias = _parameters((in_channels, out_channels // groups, *kernel), out_channels, bias)
 
+    def extra_repr(self) -> str:
+        in_channels, out_channels = self.weight.shape[:2]
+        return _described(self, in_channels, out_channels * self.groups)
+
     def __call__(self, x: Tensor) -> Tensor:
         how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
         return self._function(x, self.weight, self.bias, *how)
@@ -175,6 +183,10 @@ class _MaxPool(Module):
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
         self.dilation, self.ceil_mode = dilation, ceil_mode
 
+    def extra_repr(self) -> str:
+        stride = self.kernel_size if self.stride is None else self.stride
+        return f"kernel_size={self.kernel_size}, stride={stride}, padding={self.padding}"
+
     def __call__(self, x: Tensor) -> Tensor:
         return self._function(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
@@ -221,6 +233,10 @@ class _AvgPool(Module):
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
+    def extra_repr(self) -> str:
+        stride = self.kernel_size if self.stride is None else self.stride
+        return f"kernel_size={self.kernel_size}, stride={stride}, padding={self.padding}"
+
     def __call__(self, x: Tensor) -> Tensor:
         how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
         return self._function(x, *how)
@@ -250,12 +266,20 @@ class AvgPool3d(_AvgPool):
 class _BatchNorm(Module):
     """Each channel by its running mean and variance (Ioffe and Szegedy 2015), then `weight` and `bias`."""
 
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+
     def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True) -> None:
         self.eps = eps
         self.weight = ones((num_features,)) if affine else None
         self.bias = zeros((num_features,)) if affine else None
-        self.running_mean = zeros((num_features,))
-        self.running_var = ones((num_features,))
+        self.register_buffer("running_mean", zeros((num_features,)))
+        self.register_buffer("running_var", ones((num_features,)))
+        self.register_buffer("num_batches_tracked", zeros((), dtype=int64))
+
+    def extra_repr(self) -> str:
+        return f"{self.running_mean.shape[0]}, eps={self.eps}, affine={self.weight is not None}"
 
     def __call__(self, x: Tensor) -> Tensor:
         return functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
@@ -277,9 +301,12 @@ class GroupNorm(Module):
     """Groups of channels with mean 0 and variance 1 (Wu and He 2018), then `weight` and `bias` by channel."""
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
-        self.num_groups, self.eps = num_groups, eps
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.weight = ones((num_channels,)) if affine else None
         self.bias = zeros((num_channels,)) if affine else None
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.weight is not None}"
 
     def __call__(self, x: Tensor) -> Tensor:
         return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
@@ -289,9 +316,12 @@ class _InstanceNorm(Module):
     """Each channel of each item with mean 0 and variance 1 (Ulyanov, Vedaldi and Lempitsky 2016)."""
 
     def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = False) -> None:
-        self.eps = eps
+        self.num_features, self.eps = num_features, eps
         self.weight = ones((num_features,)) if affine else None
         self.bias = zeros((num_features,)) if affine else None
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
 
     def __call__(self, x: Tensor) -> Tensor:
         return functional.instance_norm(x, self.weight, self.bias, self.eps)
@@ -361,3 +391,14 @@ def _parameters(weight: tuple[int, ...], channels: int, bias: bool) -> tuple[Ten
     bound = 1 / sqrt(inputs) if inputs else 0.0
     drawn = (rand(weight) * 2 - 1) * bound
     return drawn, (rand((channels,)) * 2 - 1) * bound if bias else None
+
+
+def _described(layer: _Conv | _ConvTranspose, in_channels: Any, out_channels: Any) -> str:
+    """What PyTorch prints of a convolution: channels, sizes, and options that are not the default."""
+    kernel = tuple(layer.weight.shape[2:])
+    stride = (layer.stride,) * len(kernel) if isinstance(layer.stride, int) else tuple(layer.stride)
+    options = {"padding": 0, "output_padding": 0, "dilation": 1, "groups": 1}
+    given = [(name, getattr(layer, name, default)) for name, default in options.items()]
+    parts = [f"{in_channels}, {out_channels}, kernel_size={kernel}, stride={stride}"]
+    parts += [f"{name}={value!r}" for name, value in given if value != options[name]]
+    return ", ".join(parts if layer.bias is not None else [*parts, "bias=False"])
