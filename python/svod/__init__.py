@@ -13,6 +13,8 @@ PyTorch. Every exception is an `svod.Error`, and the built-in that one would cat
 signature, with too many arguments or text for a number, is Python's own `TypeError`, as anywhere.
 """
 
+from typing import TYPE_CHECKING
+
 from svod import nn
 from svod._array_api import *  # noqa: F403
 from svod._array_api import __all__ as _functions
@@ -179,3 +181,15 @@ __all__ = [
     "zeros",
     *_functions,
 ]
+
+# Names of other libraries, and what they are here.
+_ELSEWHERE = {
+    "array": "svod.Tensor(data)",
+    "tensor": "svod.Tensor(data)",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        hint = f": write {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"module 'svod' has no attribute '{name}'{hint}", name=name)

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeAlias, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from svod.analysis import Analysis
+from svod.analysis import Analysis, Explanation
 
 _ArrayLike: TypeAlias = Tensor | npt.ArrayLike
 _Operand: TypeAlias = Tensor | Size | Variable | npt.ArrayLike
@@ -671,6 +671,8 @@ class ExecutionPlan:
         >>> first.tolist(), second.tolist()
         ([2.0, 3.0], [6.0, 7.0])
         """
+    def __call__(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> list[Tensor]:
+        """As `run`."""
     def execute_profiled(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> Profile:
         """As `execute`, one kernel at a time, and gives the time of each."""
     @property
@@ -683,7 +685,7 @@ class ExecutionPlan:
         """The variables that runs may give a value, and their present values; none where they have
         none yet.
         """
-    def explain(self, op: builtins.int | None = None) -> str:
+    def explain(self, op: builtins.int | None = None) -> Explanation:
         """What the plan is and costs at its present sizes, as a table: a line per operation with its number
         (as in `print(plan)`, `kernels` and profiles), origin, device, tasks, share of the threads that have work,
         registers, work, estimated and measured time (once `execute_profiled` has run) and share of the roofline;

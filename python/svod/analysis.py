@@ -1,4 +1,4 @@
-"""The types of what `ExecutionPlan.analysis` gives: dicts, lists, numbers and text.
+"""The types of what `ExecutionPlan.analysis` and `explain` give: dicts, lists, numbers and text.
 
 >>> import svod
 >>> from svod.analysis import Analysis
@@ -19,6 +19,7 @@ __all__ = [
     "Axis",
     "Buffer",
     "Context",
+    "Explanation",
     "Hint",
     "Item",
     "ItemAnalysis",
@@ -39,6 +40,16 @@ __all__ = [
     "ViewWhat",
     "What",
 ]
+
+
+class Explanation(str):
+    """What `ExecutionPlan.explain` gives: a text that the prompt shows as it is printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
 
 Mapping: TypeAlias = Literal["block", "thread", "vector", "serial"]
 """What a loop becomes: a dimension of the grid, threads of a group, lanes of a vector, rounds one after the other."""

@@ -214,3 +214,28 @@ def test_c2_outputs_may_be_inputs() -> None:
         assert plan.outputs[0].numpy().ravel().tolist() == given.tolist()
     with pytest.raises(svod.ArgumentError, match="nothing is pending"):
         svod.prepare(svod.Tensor([1.0]), inputs=[svod.Tensor([1.0])])
+
+
+def test_a_plan_is_called_as_it_is_run() -> None:
+    x = svod.empty(2)
+    plan = (x + 1).prepare(inputs=[x])
+    (first,) = plan(np.float32([1, 2]))
+    (second,) = plan(np.float32([5, 6]))
+    assert first.tolist() == [2, 3] and second.tolist() == [6, 7]
+
+
+def test_an_explanation_reads_as_it_prints() -> None:
+    plan = (svod.ones(2).realize() + 1).prepare()
+    text = plan.explain()
+    assert repr(text) == str(text) and "\n" in text and isinstance(text, str)
+    with pytest.raises(svod.IndexError, match="op 9 of a plan with 1"):
+        plan.explain(9)
+
+
+def test_names_of_other_libraries_give_a_hint() -> None:
+    with pytest.raises(AttributeError, match=r"module 'svod' has no attribute 'tensor': write svod\.Tensor\(data\)"):
+        svod.tensor([1])
+    with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute 'cuda': svod computes on CPUs"):
+        svod.ones(1).cuda()
+    with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute 'nothing'$"):
+        svod.ones(1).nothing  # noqa: B018

@@ -16,6 +16,7 @@
 //! | `trace` | functions that `jit` traces, and what it tells their arguments apart by |
 //! | `reach`, `guard`, `state` | what such functions find outside of their arguments; objects as text |
 //! | `call` | the same of the calls that nearly all are, in one pass |
+//! | `hints` | names of other libraries, and what to write here |
 //! | `worker` | processes that run candidates of a search |
 //! | `graph` | `Graph`: pending expressions as text |
 //! | `origin` | the user's lines that operations are called from |
@@ -34,6 +35,7 @@ mod functions;
 mod gil;
 mod graph;
 mod guard;
+mod hints;
 mod origin;
 mod plan;
 mod reach;

@@ -157,6 +157,17 @@ impl PyPlan {
         Ok(feeding(py, &self.plan, 0, &given, &variables, work)?.into_iter().map(Into::into).collect())
     }
 
+    /// As `run`.
+    #[pyo3(signature = (*arrays, **variables))]
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        arrays: &Bound<'_, PyTuple>,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Vec<PyTensor>> {
+        self.run(py, arrays, variables)
+    }
+
     /// What the memory planner did with intermediates: buffers that share memory, and those of them that a
     /// kernel writes over what it reads; bytes saved, bytes before and after; the most that was needed at one
     /// time before, and after, which is the least that any plan needs.
@@ -209,13 +220,18 @@ impl PyPlan {
     /// With the number of an operation, all of it: axes and the loops over them, tasks, reductions, hints,
     /// registers, scratch, buffers with their layouts, and the schedule.
     #[pyo3(signature = (op=None))]
-    fn explain(&self, py: Python<'_>, op: Option<usize>) -> Result<String> {
+    fn explain<'py>(&self, py: Python<'py>, op: Option<usize>) -> Result<Bound<'py, PyAny>> {
         let execution = self.plan.execution();
-        let Some(op) = op else {
-            return allow(py, || execution.explain().map_err(svod_tensor::TensorError::from));
-        };
-        let detail = allow(py, || execution.explain_op(op).map_err(svod_tensor::TensorError::from))?;
-        detail.ok_or_else(|| Class::Index.raise(format!("op {op} of a plan with {}", execution.ops().len())))
+        let text = allow(py, || {
+            let text = match op {
+                None => execution.explain().map(Some),
+                Some(op) => execution.explain_op(op),
+            };
+            text.map_err(svod_tensor::TensorError::from)
+        });
+        let beyond = || Class::Index.raise(format!("op {} of a plan with {}", op.unwrap_or(0), execution.ops().len()));
+        let text = text?.ok_or_else(beyond)?;
+        Ok(py.import("svod.analysis")?.getattr("Explanation")?.call1((text,))?)
     }
 
     /// As `explain`, as data: dicts, lists, numbers and text, which `json.dumps` takes; see `svod.analysis`.
