@@ -461,7 +461,7 @@ class Jitted(Generic[P, R]):
         draws, states = trace.draws()
         inputs += states
         graph = str(Graph(*outputs)) if outputs else ""
-        plan = prepare(*outputs, inputs=inputs, config=self._config) if outputs else None
+        plan = prepare(*outputs, inputs=inputs, unused_inputs=True, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
         return _Traced(
             plan, variables, graph, rebuilder(shape), numbers, Outside(reached, outside), draws or None, trace.told()

@@ -142,7 +142,7 @@ class Error(builtins.Exception):
     "unsized scratch", "build", "bind mismatch", "batch mismatch", "unknown shape", "unknown variable",
     "unbound variable", "variable out of range", "fixed variable", "input of another size", "nothing pending",
     "unknown device", "unknown kernel", "rangeify", "optimize", "render", "compile", "load", "not executed",
-    "reentrant", "forked"; else it is that of the class, such as "shape", "execute", "out of memory", "stale" or
+    "reentrant", "forked"; else it is that of the class, such as "shape", "execute", "out of memory" or
     "unsupported".
     """
 
@@ -188,7 +188,7 @@ class TraceError(Error, builtins.TypeError):
     """A function that is traced by `jit` looks at the data of its arguments."""
 
 class StaleError(ExecutionError):
-    """A plan's output is read that no run has written, or whose run was overwritten by a later one."""
+    """A plan's output is read that no run has written, or whose last run failed."""
 
 class UnsupportedError(Error, builtins.NotImplementedError):
     """Something that svod does not do."""
@@ -642,7 +642,8 @@ class PrepareConfig:
 class ExecutionPlan:
     """A prepared computation, to be run many times; made by `prepare`.
 
-    Inputs, outputs and intermediates are the plan's own memory: each run overwrites the outputs.
+    Inputs, outputs and intermediates are the plan's own memory: `outputs` show the latest run, and whatever was made of
+    them keeps the value that it has seen. A run that fails leaves inputs and variables as they were.
     Runs of one plan take turns; `instance()` makes another for use at the same time.
 
     >>> import numpy as np, svod
@@ -727,8 +728,17 @@ class ExecutionPlan:
         """The compiled kernels, in the order in which they run."""
     @property
     def outputs(self) -> list[Tensor]:
-        """The outputs, in the order of the tensors that were prepared. They are the plan's own memory,
-        which the next run overwrites; `numpy()` gives a copy.
+        """The outputs, in the order of the tensors that were prepared. They follow the plan: they show its
+        latest run. What is made of one, an expression, a copy, an array, keeps the value that it has seen.
+
+        >>> import svod
+        >>> x = svod.empty(2)
+        >>> plan = (x * 2).prepare(inputs=[x])
+        >>> plan.execute(svod.Tensor([1.0, 2.0]))
+        >>> first = plan.outputs[0].clone()
+        >>> plan.execute(svod.Tensor([3.0, 4.0]))
+        >>> first.tolist(), plan.outputs[0].tolist()
+        ([2.0, 4.0], [6.0, 8.0])
         """
     @property
     def inputs(self) -> list[PlanInput]:
@@ -987,7 +997,9 @@ class Tensor:
     def embedding(self, /, ids: _ArrayLike) -> Tensor:
         """Rows of this table by index."""
     def clone(self, /) -> Tensor:
-        """A tensor of its own with the same value."""
+        """A tensor of its own with the same value: of one that follows a plan, or borrows an array, that of this
+        moment.
+        """
     def sum(
         self,
         /,
@@ -1540,13 +1552,16 @@ class Tensor:
         /,
         inputs: Sequence[Tensor] | Tensor | None = None,
         *,
+        unused_inputs: builtins.bool = False,
         schedules: Mapping[builtins.int | str, _Schedules] | None = None,
         **options: Any,
     ) -> ExecutionPlan:
         """Prepares the computation to be run many times: schedules, compiles, allocates.
 
-        The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
-        content runs may be given; everything else is constant. `schedules` gives kernels, by their
+        The tensor then follows the plan: it shows the latest run. What is made of it keeps the value that it
+        has seen; what is made of it before the first run has the value of that. `inputs` are tensors whose
+        content runs may be given, of which the value has to be made, unless `unused_inputs` says otherwise;
+        everything else is constant. `schedules` gives kernels, by their
         name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
         one; or a list of up to three, by size: pairs of a condition on variables, such as `"n <= 4"`, and a
         schedule, and last one without. `options` are those of `PrepareConfig`.
@@ -1554,8 +1569,8 @@ class Tensor:
     def numpy(self, /) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array; realizes the tensor.
 
-        The memory of a realized tensor never changes, and the array shares it, read-only: `copy()`
-        what you want to write. Of a plan's output, and of a borrowed array, it is a writable copy.
+        The memory of a realized tensor never changes, nor does what an array has seen of a plan's output: the
+        array shares it, read-only. `copy()` what you want to write. Of a borrowed array it is a writable copy.
         """
     def item(self, /) -> Any:
         """The only element as a Python scalar; realizes the tensor."""
@@ -1776,6 +1791,7 @@ def ones(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, d
 def prepare(
     *tensors: Tensor,
     inputs: Sequence[Tensor] | Tensor | None = None,
+    unused_inputs: builtins.bool = False,
     schedules: Mapping[builtins.int | str, _Schedules] | None = None,
     **options: Any,
 ) -> ExecutionPlan:

@@ -40,6 +40,9 @@ def test_separate_instances() -> None:
     given = [rows(seed) for seed in range(THREADS)]
     expected = [model(svod.Tensor(a)).numpy() for a in given]
     instances = [plan.instance() for _ in range(THREADS)]
+    for instance, array in zip(instances, given, strict=True):
+        # The earlier content of inputs is kept from the first one on that replaces it.
+        instance.execute(array)
     before = live_bytes()
 
     def work(i: int) -> None:

@@ -30,6 +30,10 @@ impl fmt::Debug for StorageId {
 
 /// A contiguous piece of one device's memory, allocated when it is first needed, or borrowed.
 ///
+/// Allocated memory is counted: [`Storage::share`] gives another storage of the same content without a copy, and
+/// whichever of the two is written first moves to memory of its own (copy on write). A storage is thus a value: what
+/// is written to one is never seen in another, and memory lives as long as the last storage that has it.
+///
 /// Its lock guards the content as well as the pointer, so that the safe copies of this crate never
 /// race with each other. Code that goes through raw pointers, which is every kernel, does not take
 /// the lock: whoever runs it keeps the pointers' storages alive and unreleased, and lets nothing
@@ -47,9 +51,31 @@ pub struct Storage {
 
 enum Memory {
     Unallocated,
-    Allocated(Block),
+    /// Shared with other storages while its count is above one: then nobody writes it.
+    Allocated(Arc<Owned>),
     /// The second field only waits for its drop, which gives the memory back to its owner.
     Borrowed(NonNull<u8>, #[allow(dead_code)] Box<dyn Send + Sync>),
+}
+
+/// A block, which goes back to its allocator with the last storage that has it.
+struct Owned {
+    block: Block,
+    allocator: Arc<dyn Allocator>,
+}
+
+impl Owned {
+    fn new(allocator: &Arc<dyn Allocator>, bytes: usize) -> Result<Owned> {
+        Ok(Owned { block: allocator.alloc(bytes)?, allocator: allocator.clone() })
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let block = Block { ptr: self.block.ptr, bytes: self.block.bytes };
+        // SAFETY: the allocator made the block, and no storage has it any more; users of raw pointers have promised
+        // not to outlive the storage by which they found it.
+        unsafe { self.allocator.free(block) };
+    }
 }
 
 // SAFETY: the pointer of `Borrowed` may be used from any thread, which `Storage::borrowed` demands
@@ -73,7 +99,7 @@ impl Memory {
     fn ptr(&self) -> Option<NonNull<u8>> {
         match self {
             Memory::Unallocated => None,
-            Memory::Allocated(block) => Some(block.ptr),
+            Memory::Allocated(owned) => Some(owned.block.ptr),
             Memory::Borrowed(ptr, _) => Some(*ptr),
         }
     }
@@ -165,10 +191,89 @@ impl Storage {
         if let Some(ptr) = memory.ptr() {
             return Ok(ptr);
         }
-        let block = self.allocator.alloc(self.bytes)?;
-        let ptr = block.ptr;
-        *memory = Memory::Allocated(block);
+        let owned = Owned::new(&self.allocator, self.bytes)?;
+        let ptr = owned.block.ptr;
+        *memory = Memory::Allocated(Arc::new(owned));
         Ok(ptr)
+    }
+
+    /// A storage of its own with the present content, which no write to this one changes, nor the other way round:
+    /// the memory is one until then. Memory that nobody can write is the storage itself; what is borrowed is copied.
+    ///
+    /// Who writes through raw pointers excludes this meanwhile, as all safe copies, and calls [`Storage::own`] before.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAllocated`], and those of a copy.
+    pub fn share(self: &Arc<Self>) -> Result<Arc<Storage>> {
+        if self.read_only {
+            return Ok(self.clone());
+        }
+        let shared = Storage::new(&self.allocator, self.bytes);
+        {
+            let memory = self.memory.read();
+            match &*memory {
+                Memory::Unallocated => return Err(self.not_allocated()),
+                Memory::Allocated(owned) => {
+                    *shared.memory.write() = Memory::Allocated(owned.clone());
+                    return Ok(shared);
+                }
+                Memory::Borrowed(..) => {}
+            }
+        }
+        shared.copy(0, self, 0, self.bytes)?;
+        Ok(shared)
+    }
+
+    /// Makes the memory this storage's alone, for whoever is about to write it through a raw pointer: what others
+    /// share stays theirs, and this one moves to fresh memory, with its content if that is to be kept, and
+    /// arbitrary content else. Allocates what is not. Says whether the first byte is another one now.
+    ///
+    /// # Errors
+    /// Those of the allocator.
+    pub fn own(&self, keep: bool) -> Result<bool> {
+        let mut memory = self.memory.write();
+        let old = self.own_locked(&mut memory, keep)?;
+        // What is given back to the system takes a while.
+        drop(memory);
+        Ok(old.is_some())
+    }
+
+    /// [`Storage::own`] under the lock, which gives the memory that was left, if any was.
+    fn own_locked(&self, memory: &mut Memory, keep: bool) -> Result<Option<Memory>> {
+        let from = match memory {
+            Memory::Unallocated => None,
+            Memory::Borrowed(..) => return Ok(None),
+            _ if self.read_only => return Ok(None),
+            Memory::Allocated(owned) => match Arc::get_mut(owned) {
+                Some(_) => return Ok(None),
+                None => Some(owned.block.ptr),
+            },
+        };
+        let fresh = Owned::new(&self.allocator, self.bytes)?;
+        if let Some(from) = from.filter(|_| keep) {
+            // SAFETY: both blocks are live and of this size, the one is ours alone and the other is not written while
+            // it is shared.
+            unsafe { transfer(&*self.allocator, fresh.block.ptr, &*self.allocator, from, self.bytes) }?;
+        }
+        Ok(Some(std::mem::replace(memory, Memory::Allocated(Arc::new(fresh)))))
+    }
+
+    /// Exchanges the memory, and so the content, of two storages of one allocator and size, neither of them borrowed.
+    ///
+    /// # Errors
+    /// [`DeviceError::SizeMismatch`].
+    pub fn swap(&self, other: &Storage) -> Result<()> {
+        if self.bytes != other.bytes {
+            return Err(DeviceError::SizeMismatch { expected: self.bytes, given: other.bytes });
+        }
+        debug_assert!(!self.is_borrowed() && !other.is_borrowed() && self.device() == other.device());
+        // In the order of ids, as in `copy`.
+        let (first, second) = if self.id < other.id { (self, other) } else { (other, self) };
+        if first.id != second.id {
+            let mut first = first.memory.write();
+            std::mem::swap(&mut *first, &mut *second.memory.write());
+        }
+        Ok(())
     }
 
     /// Keeps writers and [`Storage::release`] waiting while the result is held.
@@ -177,22 +282,16 @@ impl Storage {
         Pinned(self.memory.read_recursive())
     }
 
-    /// Gives allocated memory back to the allocator; the next use allocates again, with arbitrary
-    /// content. Borrowed and read-only memory stays. Says whether anything was freed.
+    /// Gives allocated memory up, which goes back to the allocator unless others share it; the next use
+    /// allocates again, with arbitrary content. Borrowed and read-only memory stays. Says whether there was any.
     pub fn release(&self) -> bool {
-        !self.read_only && self.free()
-    }
-
-    fn free(&self) -> bool {
         let mut memory = self.memory.write();
-        if !matches!(*memory, Memory::Allocated(_)) {
+        if self.read_only || !matches!(*memory, Memory::Allocated(_)) {
             return false;
         }
-        if let Memory::Allocated(block) = std::mem::replace(&mut *memory, Memory::Unallocated) {
-            // SAFETY: the allocator made the block; safe copies are excluded by the lock, and users
-            // of raw pointers have promised not to outlive this call.
-            unsafe { self.allocator.free(block) };
-        }
+        let old = std::mem::replace(&mut *memory, Memory::Unallocated);
+        drop(memory);
+        drop(old);
         true
     }
 
@@ -204,8 +303,8 @@ impl Storage {
     /// Copies host bytes to `offset`; the range has been checked.
     pub(crate) fn write(&self, offset: usize, src: &[u8]) -> Result<()> {
         self.check_writable()?;
-        self.allocate()?;
-        let memory = self.memory.write();
+        let mut memory = self.memory.write();
+        let _old = self.own_locked(&mut memory, src.len() < self.bytes)?;
         let ptr = memory.ptr().ok_or_else(|| self.not_allocated())?;
         // SAFETY: the range lies in the storage, the lock excludes other safe copies and those who
         // use raw pointers exclude this one, and a Rust slice does not overlap memory that is
@@ -226,10 +325,9 @@ impl Storage {
     pub(crate) fn copy(&self, offset: usize, src: &Storage, src_offset: usize, bytes: usize) -> Result<()> {
         self.check_writable()?;
         src.allocate_readable()?;
-        self.allocate()?;
         // Locks are taken in the order of ids, so that two opposite copies cannot wait for each
         // other.
-        let (dst_memory, src_memory) = if self.id == src.id {
+        let (mut dst_memory, src_memory) = if self.id == src.id {
             (self.memory.write(), None)
         } else if self.id < src.id {
             let dst_memory = self.memory.write();
@@ -238,6 +336,7 @@ impl Storage {
             let src_memory = src.memory.read();
             (self.memory.write(), Some(src_memory))
         };
+        let _old = self.own_locked(&mut dst_memory, bytes < self.bytes || src_memory.is_none())?;
         let to = dst_memory.ptr().ok_or_else(|| self.not_allocated())?;
         let from = match &src_memory {
             Some(memory) => memory.ptr().ok_or_else(|| src.not_allocated())?,
@@ -264,12 +363,6 @@ impl Storage {
 
     pub(crate) fn not_allocated(&self) -> DeviceError {
         DeviceError::NotAllocated { bytes: self.bytes, device: self.device().clone() }
-    }
-}
-
-impl Drop for Storage {
-    fn drop(&mut self) {
-        self.free();
     }
 }
 

@@ -195,3 +195,46 @@ fn a11_borrowed_memory_is_given_back() {
     assert!(matches!(Buffer::over(storage.clone(), 0, DType::F32, 2), Err(DeviceError::Misaligned { .. })));
     Buffer::over(storage, 3, DType::F32, 3).unwrap();
 }
+
+#[test]
+fn a_shared_content_stays_what_it_was() {
+    let cpu: Arc<dyn Allocator> = Arc::new(CpuAllocator::new(DeviceSpec::CPU));
+    let buffer = Buffer::from_bytes(&cpu, DType::U8, &[1, 2, 3, 4]).unwrap();
+    let shared = Buffer::over(buffer.storage().share().unwrap(), 0, DType::U8, 4).unwrap();
+    assert_eq!(shared.as_ptr(), buffer.as_ptr());
+    // In part, then whole: neither reaches the other.
+    buffer.view(1, DType::U8, 1).unwrap().copy_in(&[9]).unwrap();
+    assert_eq!((buffer.to_vec().unwrap(), shared.to_vec().unwrap()), (vec![1, 9, 3, 4], vec![1, 2, 3, 4]));
+    let again = Buffer::over(shared.storage().share().unwrap(), 0, DType::U8, 4).unwrap();
+    again.copy_in(&[7; 4]).unwrap();
+    assert_eq!(shared.to_vec().unwrap(), [1, 2, 3, 4]);
+    assert!(buffer.storage().release() && !buffer.is_allocated());
+    assert_eq!(shared.to_vec().unwrap(), [1, 2, 3, 4]);
+}
+
+#[test]
+fn who_writes_through_a_pointer_owns_the_memory_first() {
+    let cpu: Arc<dyn Allocator> = Arc::new(CpuAllocator::new(DeviceSpec::CPU));
+    let buffer = Buffer::from_bytes(&cpu, DType::U8, &[1, 2]).unwrap();
+    let alone = buffer.as_ptr();
+    assert!(!buffer.storage().own(false).unwrap());
+    assert_eq!(buffer.as_ptr(), alone);
+    let shared = buffer.storage().share().unwrap();
+    assert!(buffer.storage().own(true).unwrap());
+    assert_eq!((shared.as_ptr(), buffer.to_vec().unwrap()), (alone, vec![1, 2]));
+    assert_ne!(buffer.as_ptr(), alone);
+    drop(shared);
+    assert!(!buffer.storage().own(false).unwrap());
+    // Memory that is not there has nothing to share.
+    assert!(matches!(Storage::new(&cpu, 2).share(), Err(DeviceError::NotAllocated { .. })));
+}
+
+#[test]
+fn a_swap_exchanges_contents() {
+    let cpu: Arc<dyn Allocator> = Arc::new(CpuAllocator::new(DeviceSpec::CPU));
+    let [a, b] = [[1, 2], [3, 4]].map(|bytes| Buffer::from_bytes(&cpu, DType::U8, &bytes).unwrap());
+    a.storage().swap(b.storage()).unwrap();
+    a.storage().swap(a.storage()).unwrap();
+    assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![3, 4], vec![1, 2]));
+    assert!(a.storage().swap(&Storage::new(&cpu, 3)).is_err());
+}

@@ -96,18 +96,20 @@ pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
 
 /// The elements as an array; realizes the tensor.
 ///
-/// Memory that belongs to the tensor alone never changes: the array shares it and is read-only.
-/// A plan's outputs and borrowed memory do change: the array has a copy.
+/// Memory never changes under whoever has it: the array shares it and is read-only. Only of borrowed memory, which its
+/// owner may write, the array has a copy.
 pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
     let (held, dims) = allow(py, || {
-        tensor.realize()?;
-        if matches!(tensor.uop().op(), Op::Leaf(leaf) if leaf.class().is_constant()) {
-            let (buffer, extents) = tensor.snapshot()?;
+        // The value of one moment, of what follows a plan.
+        let value = tensor.now();
+        value.realize()?;
+        if matches!(value.uop().op(), Op::Leaf(leaf) if leaf.class().is_constant()) {
+            let (buffer, extents) = value.snapshot()?;
             if buffer.is_allocated() && buffer.storage().allocator().host_visible() {
                 return Ok((Held::Shared(buffer), extents));
             }
         }
-        let (copy, extents) = tensor.copied()?;
+        let (copy, extents) = value.copied()?;
         Ok::<_, svod_tensor::TensorError>((Held::Own(copy), extents))
     })?;
     array_over(py, held, tensor.dtype(), &dims)

@@ -165,7 +165,7 @@ const ROOT: &str = r#"Base of every exception that svod raises.
 "unsized scratch", "build", "bind mismatch", "batch mismatch", "unknown shape", "unknown variable",
 "unbound variable", "variable out of range", "fixed variable", "input of another size", "nothing pending",
 "unknown device", "unknown kernel", "rangeify", "optimize", "render", "compile", "load", "not executed",
-"reentrant", "forked"; else it is that of the class, such as "shape", "execute", "out of memory", "stale" or
+"reentrant", "forked"; else it is that of the class, such as "shape", "execute", "out of memory" or
 "unsupported".
 
 >>> import svod
@@ -183,7 +183,7 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
     let execution =
         class(py, ("ExecutionError", "execute"), &[&root, &runtime], "A run failed, or its result is read too early.")?;
     let argument = class(py, ("ArgumentError", "argument"), &[&root, &value], "An argument that makes no sense.")?;
-    let stale = "A plan's output is read that no run has written, or whose run was overwritten by a later one.";
+    let stale = "A plan's output is read that no run has written, or whose last run failed.";
     let leaf = |of, name: (&str, &str), base: &Bound<'_, PyType>, doc| -> PyResult<(Class, Py<PyType>)> {
         Ok((of, class(py, name, &[&root, base], doc)?.unbind()))
     };
@@ -290,10 +290,9 @@ impl From<TensorError> for Raised {
                 Some(exception) => return exception.raised(),
                 None => Class::Execution,
             },
-            TensorError::NotExecuted
-            | TensorError::Unwritten { .. }
-            | TensorError::Stale
-            | TensorError::Runtime(RuntimeError::Stale) => Class::Stale,
+            TensorError::NotExecuted | TensorError::Unwritten { .. } | TensorError::Runtime(RuntimeError::Stale) => {
+                Class::Stale
+            }
             TensorError::Device(DeviceError::Safetensors(_)) => Class::Format,
             _ => Class::of(error.kind()),
         };

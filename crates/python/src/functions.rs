@@ -214,11 +214,12 @@ pub fn realize(py: Python<'_>, tensors: &Bound<'_, PyTuple>, options: Option<&Bo
 
 /// Prepares several tensors as one plan, shared work once. See `Tensor.prepare`.
 #[pyfunction]
-#[pyo3(signature = (*tensors, inputs=None, schedules=None, **options))]
+#[pyo3(signature = (*tensors, inputs=None, unused_inputs=false, schedules=None, **options))]
 pub fn prepare(
     py: Python<'_>,
     tensors: &Bound<'_, PyTuple>,
     inputs: Option<Tensors>,
+    unused_inputs: bool,
     schedules: Option<&Bound<'_, PyDict>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> Result<PyPlan> {
@@ -226,7 +227,8 @@ pub fn prepare(
     let inputs = inputs.map(|given| given.0).unwrap_or_default();
     let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
     let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
-    PyPlan::new(allow(py, || Tensor::prepare_batch_with(&tensors, &inputs, &config))?)
+    let prepare = if unused_inputs { Tensor::prepare_batch_with_unused } else { Tensor::prepare_batch_with };
+    PyPlan::new(allow(py, || prepare(&tensors, &inputs, &config))?)
 }
 
 /// Number of threads of a run.

@@ -26,7 +26,8 @@ use crate::tensor::PyTensor;
 
 /// A prepared computation, to be run many times; made by `prepare`.
 ///
-/// Inputs, outputs and intermediates are the plan's own memory: each run overwrites the outputs.
+/// Inputs, outputs and intermediates are the plan's own memory: `outputs` show the latest run, and whatever was made of
+/// them keeps the value that it has seen. A run that fails leaves inputs and variables as they were.
 /// Runs of one plan take turns; `instance()` makes another for use at the same time.
 ///
 /// >>> import numpy as np, svod
@@ -44,7 +45,7 @@ pub struct PyPlan {
 impl PyPlan {
     /// The class's object for a plan.
     pub fn new(plan: Plan) -> Result<PyPlan> {
-        let outputs = plan.outputs()?;
+        let outputs = plan.outputs();
         Ok(PyPlan { plan: Arc::new(plan), outputs })
     }
 }
@@ -246,12 +247,21 @@ impl PyPlan {
         PyPlan::new(allow(py, || self.plan.instance())?)
     }
 
-    /// The outputs, in the order of the tensors that were prepared. They are the plan's own memory,
-    /// which the next run overwrites; `numpy()` gives a copy.
+    /// The outputs, in the order of the tensors that were prepared. They follow the plan: they show its latest run. What is
+    /// made of one, an expression, a copy, an array, keeps the value that it has seen, whatever runs later.
+    ///
+    /// >>> import svod
+    /// >>> x = svod.empty(2)
+    /// >>> plan = (x * 2).prepare(inputs=[x])
+    /// >>> plan.execute(svod.Tensor([1.0, 2.0]))
+    /// >>> first = plan.outputs[0].clone()
+    /// >>> plan.execute(svod.Tensor([3.0, 4.0]))
+    /// >>> first.tolist(), plan.outputs[0].tolist()
+    /// ([2.0, 4.0], [6.0, 8.0])
     #[getter]
     fn outputs(&self) -> Vec<PyTensor> {
         // Handles of their own: what is assigned to one is no longer the plan's.
-        self.outputs.iter().map(|t| Tensor::from_uop(t.uop()).into()).collect()
+        self.outputs.iter().map(|t| PyTensor(t.follower())).collect()
     }
 
     /// The inputs, to be read and written between runs.

@@ -12,7 +12,7 @@ use crate::plan::{BuildError, ExecutionPlan, ExecutionPlanBuilder, PlanInput, Pl
 use crate::prepack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
-use svod_device::{Buffer, Device, DeviceSpec};
+use svod_device::{Buffer, Device, DeviceSpec, StorageId};
 use svod_dtype::DType;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
@@ -203,6 +203,10 @@ fn attach(
     }
     builder.keep(key.leaves.clone());
     let outputs: FxHashSet<Slot> = pre.outputs.iter().copied().collect();
+    let volatile: FxHashSet<StorageId> = {
+        let all = leaves.iter().zip(&key.leaves).filter(|(_, leaf)| !leaf.class().is_constant());
+        all.map(|(buffer, _)| buffer.storage_id()).collect()
+    };
     let runs: FxHashSet<usize> = {
         let all = pre.invocations.iter().zip(steps);
         all.filter(|(_, step)| !matches!(step, Step::Nothing)).map(|(invocation, _)| invocation.call).collect()
@@ -236,7 +240,8 @@ fn attach(
                     base_bytes: base.bytes(),
                     found: error.to_string(),
                 })?;
-                let role = if outputs.contains(&out) { Role::Output } else { Role::Intermediate };
+                let is_own = outputs.contains(&out) && !volatile.contains(&view.storage_id());
+                let role = if is_own { Role::Output } else { Role::Intermediate };
                 table.add(&mut builder, out, Arc::new(view), role);
             }
             _ => {}
@@ -299,7 +304,9 @@ fn attach(
         op.fixed = invocation.fixed.clone();
         builder.op(op);
     }
-    builder.outputs(pre.outputs.iter().map(|s| table.get(*s)).collect::<Result<_>>()?);
+    let mut own = |slot: &Slot| table.owned(&mut builder, *slot, &volatile);
+    let outputs = pre.outputs.iter().map(&mut own).collect::<Result<_>>()?;
+    builder.outputs(outputs);
     builder.output_shapes(shapes.to_vec());
     builder.inputs(inputs);
     builder.bind(&[&key.bindings[..], &pre.bindings].concat());
@@ -365,6 +372,24 @@ impl Table {
 
     fn get(&self, slot: Slot) -> Result<usize> {
         self.at.get(&slot).copied().ok_or_else(|| Error::BufferNotFound(format!("{slot:?} is read before it is made")))
+    }
+
+    /// The buffer of an output, or, where it is memory that others write between runs, a copy of it that is the plan's.
+    fn owned(
+        &mut self,
+        builder: &mut ExecutionPlanBuilder,
+        slot: Slot,
+        volatile: &FxHashSet<StorageId>,
+    ) -> Result<usize> {
+        let at = self.get(slot)?;
+        let buffer = self.buffers[at].clone();
+        if !volatile.contains(&buffer.storage_id()) {
+            return Ok(at);
+        }
+        let copy = Buffer::new(buffer.storage().allocator(), buffer.dtype(), buffer.count())?;
+        let own = self.push(builder, Arc::new(copy), Role::Output);
+        builder.op(PlanOp::copy(own, at));
+        Ok(own)
     }
 
     /// Puts arguments that are files into the kernel's reach.

@@ -36,7 +36,9 @@ pub use instantiate::{create_schedule, instantiate_schedule};
 pub use interrupt::StopCheck;
 pub use machine::MachineSpeed;
 pub use memory::Memory;
-pub use plan::{ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, Profile, Timing};
+pub use plan::{
+    Awaited, ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, PlanOutput, Profile, ReadOutput, Timing,
+};
 pub use svod_codegen::host::{TargetError, named as target_named};
 pub use svod_ir::target::{MatrixUnits, Target};
 pub use svod_schedule::analysis;

@@ -1,9 +1,8 @@
 //! Memory of tensors, as the leaves of graphs.
 
-use crate::plan::Content;
-use parking_lot::{Mutex, RwLockReadGuard};
+use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use svod_device::{Block, Buffer, DeviceSpec};
 use svod_dtype::DType;
@@ -20,10 +19,8 @@ pub struct Memory {
     device: Device,
     alignment: u64,
     version: AtomicU64,
-    valid: AtomicBool,
     bindings: Mutex<Arc<[BoundVariable]>>,
     shape: Option<Shape>,
-    content: Arc<Content>,
     trace: u64,
     extremes: Mutex<Option<Extremes>>,
 }
@@ -51,10 +48,8 @@ impl Memory {
             device,
             alignment,
             version: AtomicU64::new(0),
-            valid: AtomicBool::new(true),
             bindings: Mutex::default(),
             shape: None,
-            content: Arc::default(),
             trace: 0,
             extremes: Mutex::default(),
         }
@@ -83,35 +78,16 @@ impl Memory {
         self.shape.as_ref().filter(|s| s.iter().any(|n| n.as_const().is_none()))
     }
 
-    /// The extents of what was computed, in a plan's last run, where variables give them.
+    /// The extents of the elements in memory, where variables give them.
     pub fn bound_shape(&self) -> Option<Shape> {
         let shape = self.symbolic_shape()?;
         let bindings = self.bindings.lock().clone();
         shape.iter().map(|n| n.eval_bound(&bindings).ok().map(Size::from)).collect()
     }
 
-    /// The version, and the extents of what was computed then. A run that begins meanwhile may have told later
-    /// extents already: never earlier ones, so that those of the present version are right.
-    pub fn latest(&self) -> (u64, Option<Shape>) {
-        let version = self.version.load(Ordering::Acquire);
-        (version, if version > 0 { self.bound_shape() } else { None })
-    }
-
-    /// This, as memory whose content is only accessed under a lock that is shared with others.
-    pub(crate) fn with_lock(self, content: &Arc<Content>) -> Self {
-        Memory { content: content.clone(), ..self }
-    }
-
-    /// Tells where the elements of the next version lie: before it is counted, see [`Memory::latest`].
+    /// Tells at which values the elements lie that are written next.
     pub(crate) fn set_bindings(&self, bindings: Arc<[BoundVariable]>) {
         *self.bindings.lock() = bindings;
-    }
-
-    /// Keeps runs of the plan whose output this is from writing it. It waits for one that is at it.
-    /// A thread may hold several. One that runs the plan itself, and waits for a function that the plan
-    /// calls, need not, nor one of a process that was forked while the plan ran: the content is not valid for it.
-    pub fn hold(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        self.content.read()
     }
 
     /// The least and the greatest of the integers in a part, which nothing writes at this version: what `find` gives,
@@ -140,16 +116,6 @@ impl Memory {
     /// The buffer.
     pub fn buffer(&self) -> &Arc<Buffer> {
         &self.buffer
-    }
-
-    /// Whether the content is what it is meant to be: not while a run writes it, nor after one that
-    /// failed.
-    pub fn is_valid(&self) -> bool {
-        self.valid.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn set_valid(&self, valid: bool) {
-        self.valid.store(valid, Ordering::Release);
     }
 
     /// Counts a write; leaves made before it stand for the content that is gone.

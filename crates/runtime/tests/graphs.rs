@@ -34,7 +34,7 @@ fn d1_a_plan_works_when_its_tensors_are_gone() {
         plan.execute().unwrap();
         assert_eq!(output(&plan, 0), [11., 22., 33.]);
     }
-    assert_eq!(plan.output_memory()[0].buffer().count(), 3);
+    assert_eq!(plan.output_cells()[0].buffer().count(), 3);
 }
 
 #[test]

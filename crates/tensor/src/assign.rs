@@ -91,9 +91,17 @@ impl Tensor {
         self.write(op, value.uop())
     }
 
+    /// A value that is assigned: that of this moment, where it follows a plan or is borrowed.
+    fn assigned(value: Operand) -> Result<Operand> {
+        Ok(match value {
+            Operand::Tensor(tensor) => Operand::Tensor(tensor.kept()?),
+            other => other,
+        })
+    }
+
     /// A value in this tensor's type, on its device or devices.
     fn here(&self, op: &'static str, value: Operand) -> Result<UOp> {
-        let mut value = value.in_type(op, self.dtype())?;
+        let mut value = Tensor::assigned(value)?.in_type(op, self.dtype())?;
         if let (Some(_), Some(device)) = (value.device(), self.with_node(|node| node.device().cloned())) {
             value = value.copy_to(&device)?;
         }

@@ -111,14 +111,13 @@ pub enum TensorError {
     },
     /// A plan's output that no run has written yet.
     #[error(
-        "the output of a plan is read before the plan was executed, or after a run that failed: `execute` that plan, \
-         or build the expression anew"
+        "the output of a plan is read before the plan was executed, or after a run that failed: `execute` that plan first"
     )]
     NotExecuted,
     /// The same of a known tensor.
     #[error(
-        "{value}{} stands for the output of a plan since it was prepared, and is read before the plan was executed, or \
-         after a run that failed: `execute` that plan, or build the expression anew",
+        "{value}{} stands for the output of a plan since it was prepared, and is read before the plan was executed, after \
+         a run that failed, or after its memory was released: `execute` that plan",
         at(line)
     )]
     Unwritten {
@@ -127,9 +126,6 @@ pub enum TensorError {
         /// The line of the user's program that made it, where it is known.
         line: Option<Origin>,
     },
-    /// A pending expression over what a plan's earlier run wrote.
-    #[error("stale: the expression reads the output of an earlier run of a plan that ran again since; build it anew")]
-    Stale,
     /// Data that is looked at while a function is traced, when there is none.
     #[error(
         "{op} of {value}{}: {what} runs once, to be recorded, and has no data to look at, which differs from {} \
@@ -224,7 +220,7 @@ impl TensorError {
             TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
             TensorError::NothingPending | TensorError::Bounds { .. } => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
-            TensorError::NotExecuted | TensorError::Unwritten { .. } | TensorError::Stale => ErrorKind::Execution,
+            TensorError::NotExecuted | TensorError::Unwritten { .. } => ErrorKind::Execution,
             TensorError::Traced { .. } | TensorError::Leaked | TensorError::Outside { .. } => ErrorKind::Trace,
             TensorError::Graph(error) => of_graph(error),
             TensorError::Runtime(error) => of_runtime(error),

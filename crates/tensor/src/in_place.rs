@@ -97,7 +97,11 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: Const)
 fn is_own(leaf: &Leaf, memory: &Memory) -> bool {
     let (buffer, storage) = (memory.buffer(), memory.buffer().storage());
     let whole = !buffer.is_view() && leaf.offset() == 0 && leaf.dtype() == buffer.dtype();
-    let sole = Arc::strong_count(leaf.data()) == 1 && Arc::strong_count(buffer) == 1 && Arc::strong_count(storage) == 1;
+    // Without weak references first: from one, as a plan's output has to what was taken of it, another is made any time.
+    let sole = Arc::weak_count(leaf.data()) == 0
+        && Arc::strong_count(leaf.data()) == 1
+        && Arc::strong_count(buffer) == 1
+        && Arc::strong_count(storage) == 1;
     whole && sole && buffer.is_allocated() && !storage.is_read_only() && !storage.is_borrowed()
 }
 

@@ -61,6 +61,7 @@ mod nn;
 mod norm;
 mod operand;
 mod order;
+mod output;
 mod pieces;
 mod plan;
 mod pool;

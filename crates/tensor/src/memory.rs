@@ -93,8 +93,3 @@ pub(crate) fn extents_of(leaf: &Leaf) -> Result<Vec<usize>> {
     };
     leaf.shape().iter().map(extent).collect()
 }
-
-/// The memory of a plan's output.
-pub(crate) fn output_of(leaf: &Leaf) -> Option<&Memory> {
-    if leaf.class() == LeafClass::Output { leaf.downcast() } else { None }
-}

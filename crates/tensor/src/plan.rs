@@ -1,12 +1,13 @@
 //! Plans: computing the same expression many times.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use svod_dtype::DType;
-use svod_ir::graph::{Graph, Leaf, LeafClass, Op, Shape, UOp};
+use svod_ir::graph::{Graph, Leaf, LeafClass, Op, UOp};
 use svod_ir::size::{Size, Variable};
-use svod_runtime::{Context, ExecutionPlan, Feed, Memory, PrepareConfig, Profile};
+use svod_runtime::{Context, ExecutionPlan, Feed, PrepareConfig, Profile, ReadOutput};
 
 use crate::constants;
 use crate::devices::{joined, spread};
@@ -14,6 +15,7 @@ use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::feeds::{Content, Input};
 use crate::lookups::Lookups;
 use crate::memory::as_computed;
+use crate::output;
 use crate::realize::{check_leaves, viewed, without_kernel};
 use crate::tensor::Tensor;
 use crate::trace::SizeValues;
@@ -41,28 +43,44 @@ impl Tensor {
 
     /// [`Tensor::prepare`] by this configuration.
     pub fn prepare_with(&self, inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
-        prepare(&[self], inputs, config)
+        prepare(&[self], inputs, false, config)
+    }
+
+    /// [`Tensor::prepare_with`], where there may be inputs that nothing depends on.
+    pub fn prepare_with_unused(&self, inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
+        prepare(&[self], inputs, true, config)
     }
 
     /// Prepares several values as one plan, shared work once.
     ///
     /// # Errors
-    /// Also where nothing is pending: all values are in memory, and none is that of an input.
+    /// Also where nothing is pending: all values are in memory, and none is that of an input; and where no output depends
+    /// on an input.
     pub fn prepare_batch(tensors: &[&Tensor], inputs: &[&Tensor]) -> Result<Plan> {
         Tensor::prepare_batch_with(tensors, inputs, &PrepareConfig::current())
     }
 
     /// [`Tensor::prepare_batch`] by this configuration.
     pub fn prepare_batch_with(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
-        let leaves = |t: &Tensor| Ok::<_, TensorError>(t.uop().parts()?.iter().filter_map(viewed).collect::<Vec<_>>());
-        let given: Vec<Leaf> = inputs.iter().map(|t| leaves(t)).collect::<Result<Vec<_>>>()?.concat();
-        let pending = |t: &&Tensor| -> Result<bool> {
-            Ok(!t.is_realized() || leaves(t)?.iter().any(|leaf| given.contains(leaf)))
-        };
-        if !tensors.iter().map(pending).collect::<Result<Vec<bool>>>()?.contains(&true) {
-            return Err(TensorError::NothingPending);
-        }
-        prepare(tensors, inputs, config)
+        check_pending(tensors, inputs)?;
+        prepare(tensors, inputs, false, config)
+    }
+
+    /// [`Tensor::prepare_batch_with`], where there may be inputs that no output depends on.
+    pub fn prepare_batch_with_unused(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
+        check_pending(tensors, inputs)?;
+        prepare(tensors, inputs, true, config)
+    }
+}
+
+fn check_pending(tensors: &[&Tensor], inputs: &[&Tensor]) -> Result<()> {
+    let leaves = |t: &Tensor| Ok::<_, TensorError>(t.uop().parts()?.iter().filter_map(viewed).collect::<Vec<_>>());
+    let given: Vec<Leaf> = inputs.iter().map(|t| leaves(t)).collect::<Result<Vec<_>>>()?.concat();
+    let pending =
+        |t: &&Tensor| -> Result<bool> { Ok(!t.is_realized() || leaves(t)?.iter().any(|leaf| given.contains(leaf))) };
+    match tensors.iter().map(pending).collect::<Result<Vec<bool>>>()?.contains(&true) {
+        true => Ok(()),
+        false => Err(TensorError::NothingPending),
     }
 }
 
@@ -80,6 +98,7 @@ pub struct Plan {
 /// What a tensor that was prepared stands for.
 #[derive(Clone, Debug)]
 struct Output {
+    /// The node of handles that follow it.
     node: UOp,
     /// Where among the plan's outputs its parts are.
     parts: Range<usize>,
@@ -107,38 +126,40 @@ pub fn named(variables: &[(String, i64)]) -> Vec<(&str, i64)> {
     variables.iter().map(|(name, value)| (name.as_str(), *value)).collect()
 }
 
-fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
-    let (mut given, mut leaves, mut constant) = (Vec::with_capacity(inputs.len()), Vec::new(), Vec::new());
+fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], unused: bool, config: &PrepareConfig) -> Result<Plan> {
+    // What follows another plan is its value of this moment.
+    let inputs: Vec<Tensor> = inputs.iter().map(|t| t.now()).collect();
+    let inputs: &[&Tensor] = &inputs.iter().collect::<Vec<_>>();
+    let (mut given, mut leaves) = (Vec::with_capacity(inputs.len()), Vec::new());
     // Asked before they are realized.
     let uniform: Vec<bool> = inputs.iter().map(|t| t.uop().uniform().is_some()).collect();
     for (i, (tensor, node)) in inputs.iter().zip(read_inputs(tensors, inputs)?).enumerate() {
         let start = leaves.len();
-        if uniform[i] {
-            constant.push((i, start));
-        }
         leaves.extend(input_leaves(i, &node)?);
         let (dtype, shape) = (tensor.dtype(), node.shape_arc().clone());
         given.push(Input { dtype, shape, sharding: tensor.sharding(), parts: start..leaves.len() });
     }
     let mut roots = Vec::with_capacity(tensors.len());
     for tensor in tensors {
+        output::await_run(&tensor.uop())?;
         let node = tensor.uop();
         let of_input = node.parts()?.iter().filter_map(viewed).any(|leaf| leaves.contains(&leaf));
         let value = if of_input { None } else { without_kernel(&node)? };
-        if let Some(value) = &value {
+        if let Some(value) = value.as_ref().filter(|value| **value != node) {
             tensor.rebind(value.clone());
         }
         roots.push(value.unwrap_or(node));
     }
     let mut graph = Graph::new(&roots);
+    if output::await_runs(&graph)? {
+        graph = Graph::new(&roots);
+    }
     if constants::compute(&graph, &leaves, config)? {
         graph = Graph::new(&roots);
     }
     check_leaves("prepare", &graph, &leaves)?;
-    let reads = |leaf: &Leaf| graph.nodes().iter().any(|n| matches!(n.op(), Op::Leaf(l) if l == leaf));
-    if let Some((i, _)) = constant.iter().find(|(_, leaf)| !reads(&leaves[*leaf])) {
-        let message = format!("input {i} was a constant when the expression was built; realize it before that");
-        return Err(TensorError::value("prepare", message));
+    if !unused {
+        check_read(&graph, tensors, &given, &leaves, &uniform)?;
     }
     let (lookups, flags) = Lookups::of(&graph, &leaves)?;
     let nodes: Vec<UOp> = roots.iter().cloned().chain(flags).collect();
@@ -149,12 +170,10 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
         return Err(svod_runtime::Error::BatchMismatch { tensors, outputs }.into());
     }
     let flags = places.drain(roots.len()..).map(|place| place.start).collect();
-    // The parts' shapes only: an expression would keep alive what it is made of.
-    let bare = |node: &UOp, parts: Range<usize>| -> Result<Output> {
-        let leaves = parts.clone().map(|i| output_leaf(&plan.output_memory()[i], all[i].shape_arc()));
-        Ok(Output { node: joined(node, leaves.collect::<Result<_>>()?)?, parts })
+    let follower = |node: &UOp, parts: Range<usize>| -> Result<Output> {
+        Ok(Output { node: output::handle(node, &plan.output_cells()[parts.clone()])?, parts })
     };
-    let outputs = roots.iter().zip(places).map(|(r, p)| bare(r, p)).collect::<Result<Vec<_>>>()?;
+    let outputs = roots.iter().zip(places).map(|(r, p)| follower(r, p)).collect::<Result<Vec<_>>>()?;
     for ((tensor, root), output) in tensors.iter().zip(&roots).zip(&outputs) {
         if !root.is_memory() {
             output.node.inherit_origin(root);
@@ -162,6 +181,30 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> R
         }
     }
     Ok(Plan { plan, inputs: given, outputs, lookups, flags })
+}
+
+/// Checks that some output depends on each input.
+fn check_read(graph: &Graph, tensors: &[&Tensor], inputs: &[Input], leaves: &[Leaf], uniform: &[bool]) -> Result<()> {
+    // What has no elements depends on nothing.
+    if tensors.iter().any(|tensor| tensor.numel() == Size::ZERO) {
+        return Ok(());
+    }
+    let read: HashSet<&Leaf> = graph.nodes().iter().filter_map(|node| node.op().leaf()).collect();
+    // One of symbolic extents tells sizes, whatever reads its elements.
+    let sizes = |input: &Input| input.shape.iter().any(|n| n.as_const().is_none());
+    let unread = |input: &Input| !sizes(input) && !leaves[input.parts.clone()].iter().any(|leaf| read.contains(leaf));
+    let Some(i) = inputs.iter().position(unread) else { return Ok(()) };
+    let why = match tensors.iter().position(|tensor| tensor.is_realized()) {
+        _ if uniform[i] => "it was a constant when the expression was built: realize it before that".to_owned(),
+        Some(at) => format!(
+            "output {at} was computed before, so that its expression is gone: build it anew and prepare it before it is read"
+        ),
+        None => "they were built of an earlier value of it, or of another tensor".to_owned(),
+    };
+    let given = show_typed(inputs[i].dtype, &inputs[i].shape);
+    let message =
+        format!("input {i}, {given}, is one that no output depends on; {why}, or allow it by `unused_inputs`");
+    Err(TensorError::value("prepare", message))
 }
 
 /// The nodes of inputs, in memory: of symbolic extents where these are what the expressions read.
@@ -201,13 +244,6 @@ fn input_leaves(i: usize, node: &UOp) -> Result<Vec<Leaf>> {
     node.parts()?.iter().map(leaf).collect()
 }
 
-fn output_leaf(memory: &Arc<Memory>, shape: &Shape) -> Result<UOp> {
-    let buffer = memory.buffer();
-    let (version, run) = memory.latest();
-    let shape = run.unwrap_or_else(|| shape.clone());
-    Ok(UOp::leaf(Leaf::at(memory.clone(), version, buffer.offset() as u64, buffer.dtype(), shape))?)
-}
-
 impl Plan {
     /// Runs the plan; the tensors that it was prepared for then have the results.
     ///
@@ -229,8 +265,7 @@ impl Plan {
     /// [`Plan::execute_on`] with inputs given as memory, in their parts, and all variables of their extents.
     pub fn execute_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<()> {
         self.check_feeds(inputs)?;
-        self.plan.execute_with(inputs, variables)?;
-        self.check_flags()
+        self.plan.execute_accepted(inputs, variables, |read| self.check_flags(read))
     }
 
     /// Runs the plan on these inputs, and gives the outputs as tensors of their own, which no later
@@ -238,13 +273,7 @@ impl Plan {
     /// possible; see [`ExecutionPlan::call`].
     pub fn call_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Vec<Tensor>> {
         self.check_feeds(inputs)?;
-        let fresh = self.plan.call(inputs, variables)?;
-        let flag = |i: usize| Ok(fresh[self.flags[i]].0.to_vec()?);
-        self.lookups.check_flags(flag).inspect_err(|_| {
-            if !self.plan.gives_fresh_outputs() {
-                self.plan.invalidate();
-            }
-        })?;
+        let fresh = self.plan.call_accepted(inputs, variables, |read| self.check_flags(read))?;
         let mut leaves = fresh.into_iter().map(|(buffer, extents)| {
             Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents).map(|leaf| leaf.uop())
         });
@@ -264,9 +293,7 @@ impl Plan {
     /// [`Plan::execute_feeds`], one kernel at a time.
     pub fn execute_feeds_profiled(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Profile> {
         self.check_feeds(inputs)?;
-        let profile = self.plan.execute_with_profiled(inputs, variables)?;
-        self.check_flags()?;
-        Ok(profile)
+        self.plan.profiled(inputs, variables, |read| self.check_flags(read))
     }
 
     /// [`Plan::set_input`] with memory, of one of the inputs' parts, and all variables of its extents.
@@ -345,8 +372,8 @@ impl Plan {
         let plan = self.plan.instance()?;
         let (inputs, lookups, flags) = (self.inputs.clone(), self.lookups.clone(), self.flags.clone());
         let mut own = Plan { plan, inputs, outputs: self.outputs.clone(), lookups, flags };
-        for i in 0..own.outputs.len() {
-            own.outputs[i].node = own.output(i)?;
+        for Output { node, parts } in &mut own.outputs {
+            *node = output::handle(node, &own.plan.output_cells()[parts.clone()])?;
         }
         Ok(own)
     }
@@ -356,24 +383,15 @@ impl Plan {
         &self.inputs
     }
 
-    /// The outputs as tensors: each is at the latest run, and has the extents of it.
-    pub fn outputs(&self) -> Result<Vec<Tensor>> {
-        (0..self.outputs.len()).map(|i| self.output(i).map(Tensor::from_uop)).collect()
-    }
-
-    /// The node of an output at the latest run.
-    fn output(&self, i: usize) -> Result<UOp> {
-        let Output { node, parts } = &self.outputs[i];
-        let (shapes, memory) = (node.parts()?, &self.plan.output_memory()[parts.clone()]);
-        let leaves = shapes.iter().zip(memory).map(|(part, memory)| output_leaf(memory, part.shape_arc()));
-        joined(node, leaves.collect::<Result<_>>()?)
+    /// The outputs as tensors that follow the plan: they show its latest run, and own nothing.
+    pub fn outputs(&self) -> Vec<Tensor> {
+        self.outputs.iter().map(|output| Tensor::from_uop(output.node.clone())).collect()
     }
 
     /// The elements of an output.
     pub fn read_output(&self, i: usize) -> Result<Vec<u8>> {
-        match self.outputs.get(i).map(|o| (o.node.sharding(), o.parts.start)) {
-            Some((Some(_), _)) => Tensor::from_uop(self.output(i)?).to_bytes(),
-            Some((None, at)) => Ok(self.plan.read_output(at)?),
+        match self.outputs.get(i) {
+            Some(output) => Tensor::from_uop(output.node.clone()).to_bytes(),
             None => Ok(self.plan.read_output(usize::MAX)?),
         }
     }
@@ -400,8 +418,7 @@ impl Plan {
         }
     }
 
-    fn check_flags(&self) -> Result<()> {
-        let checked = self.lookups.check_flags(|i| Ok(self.plan.read_output(self.flags[i])?));
-        checked.inspect_err(|_| self.plan.invalidate())
+    fn check_flags(&self, read: &ReadOutput) -> Result<()> {
+        self.lookups.check_flags(|i| Ok(read(self.flags[i])?))
     }
 }

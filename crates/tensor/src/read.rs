@@ -11,8 +11,8 @@ use svod_runtime::Memory;
 
 use crate::create::Element;
 use crate::error::{Result, TensorError};
-use crate::memory::{extents_of, host, output_of};
-use crate::realize::{unwritten_output, without_kernel};
+use crate::memory::{extents_of, host};
+use crate::realize::without_kernel;
 use crate::tensor::Tensor;
 use crate::trace;
 
@@ -60,26 +60,20 @@ impl Tensor {
             return Ok(dims);
         }
         self.check_known("extents")?;
-        self.realize()?;
-        match self.uop().op() {
+        let value = self.now();
+        value.realize()?;
+        match value.uop().op() {
             Op::Leaf(leaf) => extents_of(leaf),
             _ => Err(TensorError::NotExecuted),
         }
     }
 
-    /// The memory and the extents of the elements at one moment: of a plan's output, whose later
-    /// runs overwrite it, a copy.
+    /// The memory and the extents of the elements at one moment, which no run of a plan changes.
     pub fn snapshot(&self) -> Result<(Arc<Buffer>, Vec<usize>)> {
         if let Some(known) = self.with_node(whole_buffer) {
             return Ok(known);
         }
-        self.read("snapshot", |leaf| {
-            let (buffer, extents) = (buffer_of(leaf)?, extents_of(leaf)?);
-            match output_of(leaf) {
-                Some(_) => Ok((Arc::new(buffer.to_device(buffer.storage().allocator())?), extents)),
-                None => Ok((buffer, extents)),
-            }
-        })
+        self.read("snapshot", |leaf| Ok((buffer_of(leaf)?, extents_of(leaf)?)))
     }
 
     /// A copy of the elements in the host's memory and their extents, at one moment.
@@ -87,19 +81,16 @@ impl Tensor {
         self.read("copied", |leaf| Ok((buffer_of(leaf)?.to_device(host()?.allocator())?, extents_of(leaf)?)))
     }
 
-    /// Realizes the tensor and reads its leaf, which no run of a plan writes meanwhile. What is spread
-    /// over devices is gathered on the first of them.
+    /// Realizes the tensor and reads its leaf. What is spread over devices is gathered on the first of them.
     fn read<T>(&self, op: &'static str, get: impl FnOnce(&Leaf) -> Result<T>) -> Result<T> {
         self.check_known(op)?;
-        self.realize()?;
-        if self.sharding().is_some() {
-            let whole = Tensor::from_uop(self.uop().copy_to(&self.device())?);
+        let value = self.now();
+        value.realize()?;
+        if value.sharding().is_some() {
+            let whole = Tensor::from_uop(value.uop().copy_to(&value.device())?);
             return whole.read(op, get);
         }
-        let node = self.uop();
-        let _held = node.op().leaf().and_then(output_of).and_then(Memory::hold);
-        // A run may have ended just before.
-        match self.uop().op() {
+        match value.uop().op() {
             Op::Leaf(leaf) => get(leaf),
             _ => Err(TensorError::NotExecuted),
         }
@@ -114,8 +105,9 @@ impl Tensor {
     /// The buffer that holds exactly the elements; realizes the tensor.
     pub fn buffer(&self) -> Result<Arc<Buffer>> {
         self.check_known("buffer")?;
-        self.realize()?;
-        match self.uop().op() {
+        let value = self.now();
+        value.realize()?;
+        match value.uop().op() {
             Op::Leaf(leaf) => buffer_of(leaf),
             _ => Err(TensorError::NotExecuted),
         }
@@ -140,9 +132,6 @@ pub(crate) const NO_MEMORY: &str =
 /// The buffer that holds exactly a leaf's elements.
 pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
     let memory = leaf.downcast::<Memory>().ok_or_else(|| TensorError::unsupported("read", NO_MEMORY))?;
-    if leaf.class() == LeafClass::Output && (leaf.data().version() == 0 || !memory.is_valid()) {
-        return Err(unwritten_output(&UOp::leaf(leaf.clone())?));
-    }
     if matches!(leaf.class(), LeafClass::Input(_)) {
         return Err(trace::unknown("read", &UOp::leaf(leaf.clone())?, leaf.data().trace()));
     }
@@ -154,10 +143,10 @@ pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
     Ok(Arc::new(Buffer::over(base.storage().clone(), leaf.offset() as usize, leaf.dtype(), count)?))
 }
 
-/// Whether the elements of a leaf are known, and will not be others when it is read: not those of
-/// a plan's outputs and inputs, nor memory that nothing was written to.
+/// Whether the elements of a leaf are known, and will not be others when it is read: not those that are awaited, nor
+/// those of a plan's inputs, nor memory that nothing was written to.
 pub(crate) fn is_known(leaf: &Leaf) -> bool {
-    let constant = !matches!(leaf.class(), LeafClass::Output | LeafClass::Input(_));
+    let constant = !matches!(leaf.class(), LeafClass::Output | LeafClass::Awaited | LeafClass::Input(_));
     let written = |m: &Memory| m.buffer().is_allocated() || m.buffer().storage().is_read_only();
     constant && leaf.downcast::<Memory>().is_some_and(written)
 }

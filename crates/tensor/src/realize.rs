@@ -7,10 +7,11 @@ use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, Op, UOp};
 use svod_runtime::{Context, Memory, PrepareConfig};
 
 use crate::devices::{joined, spread};
-use crate::error::{Result, TensorError, show_typed};
+use crate::error::{Result, TensorError};
 use crate::kept;
 use crate::lookups::Lookups;
-use crate::memory::{bound_leaf, device_of, extents_of, filled, leaf_over, output_of};
+use crate::memory::{bound_leaf, device_of, extents_of, filled, leaf_over};
+use crate::output;
 use crate::pieces;
 use crate::read::{NO_MEMORY, buffer_of};
 use crate::tensor::Tensor;
@@ -56,9 +57,11 @@ impl Tensor {
 pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfig) -> Result<()> {
     let (mut pending, mut parts) = (Vec::new(), Vec::new());
     for tensor in tensors {
-        let node = tensor.uop();
+        let mut node = tensor.uop();
         if !node.is_memory() {
             trace::check_known("realize", &node)?;
+            output::await_run(&node)?;
+            node = node.resolved();
         }
         match read_value(&node)? {
             Some(value) => tensor.settle(&node, value)?,
@@ -99,6 +102,9 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     let mut mine = mine;
     let asked: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
     let mut graph = Graph::new(&asked);
+    if output::await_runs(&graph)? {
+        graph = Graph::new(&asked);
+    }
     if pieces::copy_parts(&graph)? {
         graph = Graph::new(&asked);
     }
@@ -108,8 +114,7 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     if nodes.len() > asked.len() {
         graph = Graph::new(&nodes);
     }
-    let _held = hold_outputs(&graph);
-    let volatile = check_leaves("realize", &graph, &[])?;
+    check_leaves("realize", &graph, &[])?;
     let (lookups, flags) = Lookups::of(&graph, &[])?;
     nodes.extend(flags);
     let (roots, places) = spread(&nodes)?;
@@ -123,10 +128,7 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     lookups.check_flags(|i| Ok(outputs[places[mine.len() + i].start].to_vec()?))?;
     for (claim, place) in mine.into_iter().zip(places) {
         let leaf = |i: usize| -> Result<UOp> {
-            let buffer = outputs[i].clone();
-            let shared = volatile.contains(&buffer.storage_id().as_u64());
-            let own = if shared { Arc::new(buffer.to_device(buffer.storage().allocator())?) } else { buffer };
-            bound_leaf(own, LeafClass::Data, roots[i].shape_arc().clone(), &values)
+            bound_leaf(outputs[i].clone(), LeafClass::Data, roots[i].shape_arc().clone(), &values)
         };
         let parts = place.map(leaf).collect::<Result<_>>()?;
         let value = joined(claim.node(), parts)?;
@@ -135,44 +137,21 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     Ok(())
 }
 
-/// Keeps other threads from running the plans whose outputs the graph reads.
-fn hold_outputs(graph: &Graph) -> Vec<impl Drop> {
-    graph.nodes().iter().filter_map(|node| node.op().leaf()).filter_map(output_of).filter_map(Memory::hold).collect()
-}
-
-/// The storages of a graph that may change later; `op` is what wants them.
+/// Checks that a graph's leaves can be read; `op` is what wants them.
 ///
 /// # Errors
-/// Outputs of plans that were not executed, or that were executed again since; what a function is
-/// being traced for, except as one of `inputs`.
-pub(crate) fn check_leaves(op: &'static str, graph: &Graph, inputs: &[Leaf]) -> Result<Vec<u64>> {
-    let mut volatile = Vec::new();
+/// What a function is being traced for, except as one of `inputs`; leaves that are only declared.
+pub(crate) fn check_leaves(op: &'static str, graph: &Graph, inputs: &[Leaf]) -> Result<()> {
     for node in graph.nodes() {
         let Op::Leaf(leaf) = node.op() else { continue };
-        if leaf.class() == LeafClass::Output {
-            match (leaf.version(), leaf.data().version()) {
-                (0, 0) => return Err(unwritten_output(node)),
-                (then, now) if then != now => return Err(TensorError::Stale),
-                _ if leaf.downcast::<Memory>().is_some_and(|m| !m.is_valid()) => return Err(unwritten_output(node)),
-                _ => {}
-            }
-        }
         if leaf.downcast::<Memory>().is_none() {
             return Err(TensorError::unsupported("realize", NO_MEMORY));
         }
         if matches!(leaf.class(), LeafClass::Input(_)) && !inputs.contains(leaf) {
             return Err(trace::unknown(op, node, leaf.data().trace()));
         }
-        if !leaf.class().is_constant() {
-            volatile.push(leaf.storage());
-        }
     }
-    Ok(volatile)
-}
-
-/// The error of a plan's output that no run has written.
-pub(crate) fn unwritten_output(node: &UOp) -> TensorError {
-    TensorError::Unwritten { value: show_typed(node.dtype(), node.shape()), line: node.origin().cloned() }
+    Ok(())
 }
 
 /// The value of what needs no kernel: memory, constants, nothing at all, and memory under another
@@ -206,7 +185,6 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone());
         return Ok(Some(UOp::leaf(same)?));
     }
-    let _held = output_of(&leaf).and_then(Memory::hold);
     check_leaves("realize", &Graph::new(std::slice::from_ref(node)), &[])?;
     let copy: Buffer = {
         let buffer = buffer_of(&leaf)?;

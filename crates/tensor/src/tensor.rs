@@ -8,9 +8,9 @@ use parking_lot::RwLock;
 use svod_dtype::DType;
 use svod_ir::graph::{HeldFunctions, Leaf, LeafClass, Named, Op, Origin, Shape, UOp, print};
 use svod_ir::size::{BoundVariable, Size};
-use svod_runtime::Memory;
 
 use crate::error::{Result, TensorError, show_operands};
+use crate::output;
 use crate::read::is_known;
 use crate::trace;
 
@@ -48,8 +48,9 @@ impl Tensor {
         }))
     }
 
-    /// The tensor's node: its leaf once it is realized. That of a plan's output is at the latest
-    /// run. Of a tensor from outside of the function that this thread traces, what it stands for in that.
+    /// The tensor's node: its leaf once it is realized. Of one that follows a plan, the memory of the latest run, which
+    /// is owned by whoever has the node: see [`output`](crate::output). Of a tensor from outside of the function that this
+    /// thread traces, what it stands for in that.
     pub fn uop(&self) -> UOp {
         trace::stands_for(self, self.0.trace, self.present())
     }
@@ -57,6 +58,9 @@ impl Tensor {
     /// The node that the handle has, in traces as well.
     fn present(&self) -> UOp {
         let node = UOp::clone(&self.0.node.read());
+        if let Some(now) = output::latest(&node) {
+            return now;
+        }
         let now = latest(&node);
         if now != node {
             self.rebind_from(&node, &now);
@@ -163,6 +167,28 @@ impl Tensor {
         Arc::as_ptr(&self.0).addr()
     }
 
+    /// Whether the tensor follows a plan: it shows whatever its latest run has written.
+    pub fn follows(&self) -> bool {
+        output::follows(&self.0.node.read())
+    }
+
+    /// A tensor that follows what this one does; any other one of the same value.
+    pub fn follower(&self) -> Tensor {
+        let node = self.0.node.read().clone();
+        if output::follows(&node) { Tensor::from_uop(node) } else { Tensor::from_uop(self.uop()) }
+    }
+
+    /// The tensor itself, or, where it follows a plan, one that has the value of this moment.
+    pub fn now(&self) -> Tensor {
+        if self.follows() { Tensor::from_uop(self.uop()) } else { self.clone() }
+    }
+
+    /// A handle of its own to the same value. Of one that follows a plan it is the value of this moment, and of memory that
+    /// was borrowed, under whatever shape, a copy.
+    pub fn kept(&self) -> Result<Tensor> {
+        output::kept(self.uop()).map(Tensor::from_uop)
+    }
+
     /// Looks at the node, outside of traces without asking for the latest run.
     pub(crate) fn with_node<T>(&self, get: impl FnOnce(&UOp) -> T) -> T {
         if trace::is_outside(self.0.trace) { get(&self.uop()) } else { get(&self.0.node.read()) }
@@ -215,14 +241,13 @@ impl Tensor {
     }
 }
 
-/// The leaf of a forced node, with the extents that its elements have in memory; that of a plan's output at
-/// its present version.
+/// The leaf of a forced node, with the extents that its elements have in memory.
 fn latest(node: &UOp) -> UOp {
     let node = node.resolved();
     match node.op() {
         Op::Leaf(leaf) => {
-            let Some((version, shape)) = present_shape(leaf) else { return node };
-            let leaf = Leaf::at(leaf.data().clone(), version, leaf.offset(), leaf.dtype(), shape);
+            let Some(shape) = present_shape(leaf) else { return node };
+            let leaf = Leaf::at(leaf.data().clone(), leaf.version(), leaf.offset(), leaf.dtype(), shape);
             UOp::leaf(leaf).expect("the type is that of a leaf that was accepted, the extents are those of a run")
         }
         Op::Multi(of) => {
@@ -237,23 +262,15 @@ fn latest(node: &UOp) -> UOp {
     }
 }
 
-/// The version and extents of a leaf's elements, where they are not those that it says. Memory that nothing was
-/// written to, such as that which plans are given when they run, has none yet.
-fn present_shape(leaf: &Leaf) -> Option<(u64, Shape)> {
-    let numbers = |shape: &Shape| shape.iter().all(|n| n.as_const().is_some());
-    match leaf.class() {
-        LeafClass::Output if leaf.version() != leaf.data().version() => {
-            let (version, run) = leaf.downcast::<Memory>().map_or((leaf.data().version(), None), Memory::latest);
-            Some((version, run.unwrap_or_else(|| leaf.shape().clone())))
-        }
-        LeafClass::Data if !numbers(leaf.shape()) && is_known(leaf) => {
-            let values = leaf.bindings();
-            let shape: Option<Shape> =
-                leaf.shape().iter().map(|n| n.eval_bound(&values).ok().map(Size::from)).collect();
-            Some((leaf.version(), shape?))
-        }
-        _ => None,
+/// The extents of a leaf's elements, where they are not those that it says. Memory that nothing was written to, such as
+/// that which plans are given when they run, has none yet.
+fn present_shape(leaf: &Leaf) -> Option<Shape> {
+    let is_open = leaf.shape().iter().any(|n| n.as_const().is_none());
+    if leaf.class() != LeafClass::Data || !is_open || !is_known(leaf) {
+        return None;
     }
+    let values = leaf.bindings();
+    leaf.shape().iter().map(|n| n.eval_bound(&values).ok().map(Size::from)).collect()
 }
 
 impl fmt::Debug for Tensor {

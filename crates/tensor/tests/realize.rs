@@ -73,12 +73,12 @@ fn c2_plans_have_inputs() {
         (read(&y), read(&other), read(&x)),
         (vec![30.0, 40.0, 50.0], vec![0.0, 10.0, 20.0], vec![0.0, 1.0, 2.0])
     );
-    assert!(matches!(pending.realize(), Err(TensorError::Stale)));
+    assert_eq!(read(&pending), [1.0, 11.0, 21.0], "of the run that it was built after");
     assert_eq!(read(&y.add(1).unwrap()), [31.0, 41.0, 51.0]);
     let second = plan.instance().unwrap();
     second.set_input(0, Content::Tensor(&iota(&[3]))).unwrap();
     second.execute().unwrap();
-    assert_eq!(read(&second.outputs().unwrap()[0]), [0.0, 10.0, 20.0]);
+    assert_eq!(read(&second.outputs()[0]), [0.0, 10.0, 20.0]);
     assert_eq!(read(&y), [30.0, 40.0, 50.0]);
 
     assert_eq!(plan.execute_on(&[&iota(&[4])], &[]).unwrap_err().kind(), ErrorKind::Shape);
@@ -119,7 +119,7 @@ fn c2_d1_plans_outlive_their_tensors() {
         let y = x.add(1).unwrap();
         let plan = y.prepare(&[]).unwrap();
         x.assign(7).unwrap();
-        let out = plan.outputs().unwrap().remove(0);
+        let out = plan.outputs().remove(0);
         (plan, out)
     };
     plan.execute().unwrap();

@@ -49,8 +49,11 @@ pub enum LeafClass {
     Borrowed,
     /// What a plan or a jitted function is given anew at each run: its `n`-th input.
     Input(u32),
-    /// The output of a plan: rewritten by each of its runs.
+    /// The output of a plan, rewritten by each of its runs. Only handles that follow the plan have it: what is built
+    /// from them reads the memory of one run, which is `Data`, or what is `Awaited`.
     Output,
+    /// What the next run of a plan will write. It is no memory yet: the run forces it.
+    Awaited,
 }
 
 impl LeafClass {
@@ -68,6 +71,7 @@ impl fmt::Display for LeafClass {
             LeafClass::Borrowed => f.write_str("borrowed"),
             LeafClass::Input(slot) => write!(f, "input{slot}"),
             LeafClass::Output => f.write_str("output"),
+            LeafClass::Awaited => f.write_str("awaited"),
         }
     }
 }

@@ -206,6 +206,7 @@ fn leaf_text(p: &mut Parser<'_>, number: usize, dtype: DType, shape: Shape) -> R
         "literal" => Some(LeafClass::Literal),
         "borrowed" => Some(LeafClass::Borrowed),
         "output" => Some(LeafClass::Output),
+        "awaited" => Some(LeafClass::Awaited),
         _ => word.strip_prefix("input").and_then(|slot| slot.parse().ok()).map(LeafClass::Input),
     };
     let Some(class) = class else { return p.lex.error("expected data, borrowed, output or input with its number") };

@@ -1,7 +1,7 @@
 //! The handle to a node, and the node as a thunk.
 
 use super::error::{GraphError, Reason};
-use super::leaf::Device;
+use super::leaf::{Device, LeafClass};
 use super::op::{Op, Shape};
 use super::origin::Origin;
 use super::sharding::{Place, Sharding};
@@ -149,12 +149,12 @@ impl UOp {
         if matches!(stack.op(), Op::Multi(_)) { stack.sources().get(*i).cloned() } else { None }
     }
 
-    /// Whether this is memory: a leaf, or leaves that are parts of one value.
+    /// Whether this is memory: a leaf that is not awaited, or such leaves that are parts of one value.
     pub fn is_memory(&self) -> bool {
+        let is_memory = |op: &Op| matches!(op, Op::Leaf(leaf) if leaf.class() != LeafClass::Awaited);
         match self.op() {
-            Op::Leaf(_) => true,
-            Op::Multi(_) => self.sources().iter().all(|s| matches!(s.op(), Op::Leaf(_))),
-            _ => false,
+            Op::Multi(_) => self.sources().iter().all(|s| is_memory(s.op())),
+            op => is_memory(op),
         }
     }
 

@@ -86,7 +86,7 @@ impl PyTensor {
         let dtype = dtype.map(|d| d.0);
         let copied = || tensor_of(data, &device.map(self::device).transpose()?.unwrap_or_default());
         let tensor = match data.cast::<PyTensor>() {
-            Ok(tensor) => Tensor::from_uop(tensor.get().0.uop()),
+            Ok(tensor) => tensor.get().0.kept()?,
             Err(_) if data.hasattr("__array__")? => copied()?,
             Err(_) => match operand(data)? {
                 Some(number) => return on(device, Tensor::scalar(number, dtype)),
@@ -204,29 +204,32 @@ impl PyTensor {
 
     /// Prepares the computation to be run many times: schedules, compiles, allocates.
     ///
-    /// The tensor then is the plan's output, which each run writes anew. `inputs` are tensors whose
-    /// content runs may be given; everything else is constant. `schedules` gives kernels, by their
+    /// The tensor then follows the plan: it shows the latest run. What is made of it keeps the value that it has seen; what
+    /// is made of it before the first run has the value of that. `inputs` are tensors whose content runs may be given, of
+    /// which the value has to be made, unless `unused_inputs` says otherwise; everything else is constant. `schedules` gives kernels, by their
     /// name or their position in the plan's `kernels`, a `Schedule` or its text in place of the chosen
     /// one; or a list of up to three, by size: pairs of a condition on variables, such as `"n <= 4"`, and a
     /// schedule, and last one without. `options` are those of `PrepareConfig`.
-    #[pyo3(signature = (inputs=None, *, schedules=None, **options))]
+    #[pyo3(signature = (inputs=None, *, unused_inputs=false, schedules=None, **options))]
     fn prepare(
         &self,
         py: Python<'_>,
         inputs: Option<Tensors>,
+        unused_inputs: bool,
         schedules: Option<&Bound<'_, PyDict>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<PyPlan> {
         let config = crate::schedule::config(schedules, options)?;
         let inputs = inputs.map(|given| given.0).unwrap_or_default();
         let given: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
-        PyPlan::new(allow(py, || self.0.prepare_with(&given, &config))?)
+        let prepare = if unused_inputs { Tensor::prepare_with_unused } else { Tensor::prepare_with };
+        PyPlan::new(allow(py, || prepare(&self.0, &given, &config))?)
     }
 
     /// The elements as a NumPy array; realizes the tensor.
     ///
-    /// The memory of a realized tensor never changes, and the array shares it, read-only: `copy()`
-    /// what you want to write. Of a plan's output, and of a borrowed array, it is a writable copy.
+    /// The memory of a realized tensor never changes, nor does what an array has seen of a plan's output: the array shares
+    /// it, read-only. `copy()` what you want to write. Of a borrowed array it is a writable copy.
     fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("numpy()")?;
         array_of(py, &self.0)

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PySequence, PyTuple};
-use svod_tensor::{Size, Tensor};
+use svod_tensor::Size;
 
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, either, integer, integers, one_axis};
@@ -219,9 +219,9 @@ impl PyTensor {
         Ok(self.0.embedding(&ids.0)?.into())
     }
 
-    /// A tensor of its own with the same value.
-    fn clone(&self) -> PyTensor {
-        Tensor::from_uop(self.0.uop()).into()
+    /// A tensor of its own with the same value: of one that follows a plan, or borrows an array, that of this moment.
+    fn clone(&self) -> Made {
+        Ok(self.0.kept()?.into())
     }
 }
 

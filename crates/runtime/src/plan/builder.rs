@@ -298,7 +298,7 @@ impl ExecutionPlanBuilder {
         let awaited = !self.inputs.is_empty() && self.inputs.iter().all(|i| !i.filled);
         let run = Run::new(&shared, &self.bindings, &self.inputs);
         let inputs = self.inputs.into_iter().map(|i| i.memory).collect();
-        instance::plan(shared, self.buffers, inputs, run, !awaited, None).map_err(BuildError::from)
+        instance::plan(shared, self.buffers, inputs, run, !awaited).map_err(BuildError::from)
     }
 
     /// Checks one op by itself.

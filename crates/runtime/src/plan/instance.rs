@@ -1,6 +1,7 @@
 //! Making instances of a plan.
 
 use super::builder::Role;
+use super::output::{Content, PlanOutput};
 use super::run::Run;
 use super::{ExecutionPlan, Shared};
 use crate::error::Result;
@@ -8,19 +9,17 @@ use crate::memory::Memory;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use svod_device::{Buffer, Storage, StorageId};
-use svod_ir::graph::{LeafClass, LeafData};
+use svod_ir::graph::LeafData;
 
 /// An instance with these buffers, allocated; those that runs may replace only if it is to `own`
-/// them from the start. Another one `of` a plan shares with it what comes from outside.
+/// them from the start.
 pub(super) fn plan(
     shared: Arc<Shared>,
     buffers: Vec<Arc<Buffer>>,
     inputs: Vec<Arc<Memory>>,
     mut run: Run,
     own: bool,
-    of: Option<&ExecutionPlan>,
 ) -> Result<ExecutionPlan> {
     // Values that are still to come are asked for at the first run.
     match run.prepare(&shared, &buffers, shared.pool().threads()) {
@@ -30,29 +29,19 @@ pub(super) fn plan(
     if own {
         run.own(&shared, &buffers)?;
     }
-    let content = Arc::default();
+    let content: Arc<Content> = Arc::default();
     let output = |(i, at): (usize, &usize)| {
-        if let Some(plan) = of.filter(|_| shared.roles[*at] == Role::Given) {
-            return plan.outputs[i].clone();
+        let given = shared.roles[*at] == Role::Given;
+        let output = PlanOutput::new(buffers[*at].clone(), shared.output_shapes.get(i), given, &content);
+        if !shared.vars.is_empty() {
+            output.begin(Some(&run.values(&shared).into()));
         }
-        let memory = Memory::new(buffers[*at].clone(), LeafClass::Output);
-        Arc::new(memory.with_lock(&content).with_shape(shared.output_shapes.get(i)))
+        Arc::new(output)
     };
     let outputs = shared.outputs.iter().enumerate().map(output).collect();
     // A plan without ops has its results from the start.
-    let valid = AtomicBool::new(shared.ops.is_empty());
-    let plan = ExecutionPlan {
-        shared,
-        outputs,
-        inputs,
-        run: Mutex::new(run),
-        content,
-        valid,
-        profile: Mutex::new(None),
-        buffers,
-    };
-    plan.tell_outputs(&plan.run.lock());
-    Ok(plan)
+    content.set_valid(shared.ops.is_empty());
+    Ok(ExecutionPlan { shared, outputs, inputs, run: Mutex::new(run), content, profile: Mutex::new(None), buffers })
 }
 
 /// Another instance with memory of its own, save what comes from outside.
@@ -91,5 +80,5 @@ pub(super) fn another(plan: &ExecutionPlan) -> Result<ExecutionPlan> {
             false => own(buffer),
         })
         .collect::<Result<Vec<_>>>()?;
-    self::plan(plan.shared.clone(), buffers, inputs, run.another(), true, Some(plan))
+    self::plan(plan.shared.clone(), buffers, inputs, run.another(), true)
 }

@@ -3,14 +3,14 @@
 //!
 //! This takes no more than other pointers. It is possible for memory that only kernels of the host
 //! touch, through the one buffer that the plan has of it. Where an input or output is anything
-//! else, the plan runs on its own memory and the outputs are copied.
+//! else, the plan runs on its own memory and the caller takes that of the outputs, as anybody may ([`super::output`]).
 
 use super::builder::{PlanInput, Role};
 use super::op::PlanOp;
 use super::order::Order;
 use super::reentry::Running;
-use super::{ExecutionPlan, Feed};
-use crate::error::Result;
+use super::{ExecutionPlan, Feed, ReadOutput};
+use crate::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::ptr::NonNull;
@@ -102,10 +102,33 @@ impl ExecutionPlan {
     /// # Errors
     /// As [`ExecutionPlan::execute_with`].
     pub fn call(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
-        let lending = &self.shared.lending;
-        if !lending.all {
-            return self.execute_copied(inputs, vars);
+        self.call_accepted(inputs, vars, |_| Ok(()))
+    }
+
+    /// [`ExecutionPlan::call`], which only succeeds if `accept` does, which may read outputs.
+    ///
+    /// # Errors
+    /// Those of `accept` too.
+    pub fn call_accepted<E: From<Error>>(
+        &self,
+        inputs: &[Feed],
+        vars: &[(&str, i64)],
+        accept: impl FnOnce(&ReadOutput) -> Result<(), E>,
+    ) -> Result<Vec<(Buffer, Vec<usize>)>, E> {
+        if !self.shared.lending.all {
+            return self.execute_taken(inputs, vars, accept);
         }
+        let fresh = self.call_lent(inputs, vars)?;
+        accept(&|i| {
+            let output = fresh.get(i).ok_or_else(|| Error::BufferNotFound(format!("output {i}")))?;
+            Ok(output.0.to_vec()?)
+        })?;
+        Ok(fresh)
+    }
+
+    /// Runs all ops on memory of others.
+    fn call_lent(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
+        let lending = &self.shared.lending;
         let mut run = self.hold()?;
         self.check(&run, inputs, vars)?;
         run.lend_vars(&self.shared, vars);

@@ -6,9 +6,12 @@
 //!
 //! Invariants:
 //! * any execution equals running the ops in the order in which they were added;
+//! * what has seen an output keeps it: a run writes only memory that nobody else owns ([`output`]);
 //! * a run of a plan whose buffers are allocated allocates nothing, hashes nothing, and takes no
-//!   lock that another plan holds for longer than it takes to copy a pointer;
-//! * the pointers that kernels get stay valid while a run lasts, for buffers are released only by
+//!   lock that another plan holds for longer than it takes to copy a pointer, but for memory in place of
+//!   an output's that somebody else has come to own;
+//! * a run that fails leaves inputs and variables as they were before;
+//! * the pointers that kernels get stay valid while a run lasts, for buffers are released, and moved, only by
 //!   the holder of the instance.
 
 mod analysis;
@@ -19,6 +22,7 @@ mod lend;
 mod memory_plan;
 mod op;
 mod order;
+mod output;
 mod reentry;
 mod required;
 mod run;
@@ -27,7 +31,7 @@ pub use builder::{BuildError, ExecutionPlanBuilder, PlanInput, Role};
 pub use inspect::{PlanKernel, Profile, Timing};
 pub use memory_plan::MemoryReport;
 pub use op::{CustomArgs, CustomError, CustomFunction, OpKind, PlanOp};
-pub(crate) use reentry::Content;
+pub use output::{Awaited, PlanOutput};
 pub(crate) use required::Required;
 
 use crate::config::Planner;
@@ -36,13 +40,14 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::pool::Pool;
 use order::Order;
+use output::Content;
 use parking_lot::{Mutex, MutexGuard};
 use reentry::{Running, is_running};
 use run::Run;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use svod_device::{Buffer, DeviceSpec};
+use svod_device::{Buffer, DeviceSpec, StorageId};
 use svod_ir::graph::{Leaf, Shape};
 use svod_ir::size::{BoundVariable, Variable};
 
@@ -89,15 +94,14 @@ impl Shared {
 /// A value of this type is one instance of the plan: it has its own inputs, intermediates and
 /// outputs. Runs of one instance take turns; [`ExecutionPlan::instance`] makes another one that
 /// shares code and constants, for concurrent use. Outputs are the plan's own memory: each run
-/// overwrites them.
+/// overwrites them, where nobody else has come to own what the last one wrote.
 pub struct ExecutionPlan {
     shared: Arc<Shared>,
     buffers: Vec<Arc<Buffer>>,
-    outputs: Vec<Arc<Memory>>,
+    outputs: Vec<Arc<PlanOutput>>,
     inputs: Vec<Arc<Memory>>,
     run: Mutex<Run>,
     content: Arc<Content>,
-    valid: AtomicBool,
     profile: Mutex<Option<Profile>>,
 }
 
@@ -111,6 +115,9 @@ pub enum Feed<'a> {
     /// A copy of a buffer, on whichever device.
     Buffer(&'a Buffer),
 }
+
+/// Reads an output of a run, by its position.
+pub type ReadOutput<'a> = dyn Fn(usize) -> Result<Vec<u8>> + 'a;
 
 impl ExecutionPlan {
     /// Runs all ops; the outputs then hold the results.
@@ -135,47 +142,87 @@ impl ExecutionPlan {
     ///
     /// # Errors
     /// As [`ExecutionPlan::execute_with_vars`], and content that does not fit its input: before
-    /// anything changes.
+    /// anything changes. Inputs and variables of a run that fails are as they were before it.
     pub fn execute_with(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<()> {
+        self.execute_accepted(inputs, vars, |_| Ok(()))
+    }
+
+    /// [`ExecutionPlan::execute_with`], a run that only succeeds if `accept` does, which may read outputs.
+    ///
+    /// # Errors
+    /// Those of `accept` too.
+    pub fn execute_accepted<E: From<Error>>(
+        &self,
+        inputs: &[Feed],
+        vars: &[(&str, i64)],
+        accept: impl FnOnce(&ReadOutput) -> Result<(), E>,
+    ) -> Result<(), E> {
         if crate::config::debug_level() > 0 {
-            self.profiled(inputs, vars)?;
+            self.profiled(inputs, vars, accept)?;
             eprintln!("{self}");
             return Ok(());
         }
-        self.locked(inputs, vars, |run, buffers| run.run(&self.shared, buffers))
+        self.locked(inputs, vars, |run| {
+            run.run(&self.shared, &self.buffers)?;
+            accept(&|i| self.content_of(run, i))
+        })
     }
 
-    /// [`ExecutionPlan::execute_with`], and a copy of each output, which no later run overwrites,
+    /// [`ExecutionPlan::execute_accepted`], and the memory of each output, which no later run overwrites,
     /// with its extents.
-    fn execute_copied(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
-        self.locked(inputs, vars, |run, buffers| {
-            run.run(&self.shared, buffers)?;
-            let copy = |(i, memory): (usize, &Arc<Memory>)| {
-                let whole = memory.buffer();
+    fn execute_taken<E: From<Error>>(
+        &self,
+        inputs: &[Feed],
+        vars: &[(&str, i64)],
+        accept: impl FnOnce(&ReadOutput) -> Result<(), E>,
+    ) -> Result<Vec<(Buffer, Vec<usize>)>, E> {
+        self.locked(inputs, vars, |run| -> Result<_, E> {
+            run.run(&self.shared, &self.buffers)?;
+            accept(&|i| self.content_of(run, i))?;
+            let take = |(i, output): (usize, &Arc<PlanOutput>)| {
+                let whole = output.buffer();
                 let extents = match self.shared.output_shapes.get(i) {
                     Some(shape) => run.extents(&self.shared, shape, &[])?,
                     None => vec![whole.count()],
                 };
-                let part = whole.view(0, whole.dtype(), extents.iter().product())?;
-                Ok((part.to_device(whole.storage().allocator())?, extents))
+                Ok((output::shared(whole, extents.iter().product())?, extents))
             };
-            self.outputs.iter().enumerate().map(copy).collect()
+            Ok(self.outputs.iter().enumerate().map(take).collect::<Result<_>>()?)
         })
     }
 
     /// Runs all ops one by one, and takes the time of each.
     pub fn execute_profiled(&self) -> Result<Profile> {
-        self.profiled(&[], &[])
+        self.execute_with_profiled(&[], &[])
     }
 
     /// [`ExecutionPlan::execute_profiled`] with new values for some variables.
     pub fn execute_with_vars_profiled(&self, vars: &[(&str, i64)]) -> Result<Profile> {
-        self.profiled(&[], vars)
+        self.execute_with_profiled(&[], vars)
     }
 
     /// [`ExecutionPlan::execute_with`], one op at a time, with the time of each.
     pub fn execute_with_profiled(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Profile> {
-        self.profiled(inputs, vars)
+        self.profiled(inputs, vars, |_| Ok(()))
+    }
+
+    /// [`ExecutionPlan::execute_accepted`], one op at a time, with the time of each.
+    ///
+    /// # Errors
+    /// Those of `accept` too.
+    pub fn profiled<E: From<Error>>(
+        &self,
+        inputs: &[Feed],
+        vars: &[(&str, i64)],
+        accept: impl FnOnce(&ReadOutput) -> Result<(), E>,
+    ) -> Result<Profile, E> {
+        let profile = self.locked(inputs, vars, |run| -> Result<Profile, E> {
+            let profile = run.run_profiled(&self.shared, &self.buffers)?;
+            accept(&|i| self.content_of(run, i))?;
+            Ok(profile)
+        })?;
+        *self.profile.lock() = Some(profile.clone());
+        Ok(profile)
     }
 
     /// Sets the content of an input for later runs, and variables: those of its shape say how many
@@ -187,8 +234,14 @@ impl ExecutionPlan {
         let mut run = self.hold()?;
         run.check_vars(&self.shared, vars)?;
         let bytes = self.check_feed(&run, i, feed, vars)?;
+        run.save(&self.shared);
         run.set_vars(&self.shared, vars);
-        self.feed(&mut run, i, feed, bytes)
+        let done = self.feed(&mut run, i, feed, bytes);
+        if done.is_err() {
+            run.restore(&self.shared);
+        }
+        run.trim_spares();
+        done
     }
 
     /// Reads an output.
@@ -197,21 +250,21 @@ impl ExecutionPlan {
     /// [`Error::Stale`] where no run made it, or the last one failed.
     pub fn read_output(&self, i: usize) -> Result<Vec<u8>> {
         let run = self.hold()?;
-        let output = self.output(i).ok_or_else(|| Error::BufferNotFound(format!("output {i}")))?;
-        if !self.valid() {
+        if self.output(i).is_some() && !self.valid() {
             return Err(Error::Stale);
         }
+        self.content_of(&run, i)
+    }
+
+    /// What an output holds.
+    fn content_of(&self, run: &Run, i: usize) -> Result<Vec<u8>> {
+        let output = self.output(i).ok_or_else(|| Error::BufferNotFound(format!("output {i}")))?;
         // At the values of the run that wrote it, which need not be the last one.
         let shape = self.outputs[i].bound_shape().or_else(|| self.shared.output_shapes.get(i).cloned());
-        let content = match shape {
-            Some(shape) => {
-                let count = run.count(&self.shared, &shape, &[])?;
-                output.view(0, output.dtype(), count)?.to_vec()?
-            }
+        Ok(match shape {
+            Some(shape) => output.view(0, output.dtype(), run.count(&self.shared, &shape, &[])?)?.to_vec()?,
             None => output.to_vec()?,
-        };
-        drop(run);
-        Ok(content)
+        })
     }
 
     /// The variables of the user that have a value.
@@ -269,7 +322,7 @@ impl ExecutionPlan {
 
     /// Whether the outputs hold the result of the last run.
     pub fn valid(&self) -> bool {
-        self.valid.load(Ordering::Acquire)
+        self.content.is_valid()
     }
 
     /// The first output.
@@ -292,8 +345,8 @@ impl ExecutionPlan {
         self.outputs.len()
     }
 
-    /// The outputs as memory for leaves: of class `Output`, with a version that each run raises.
-    pub fn output_memory(&self) -> &[Arc<Memory>] {
+    /// The outputs as what follows the plan, and gives the memory of its latest run.
+    pub fn output_cells(&self) -> &[Arc<PlanOutput>] {
         &self.outputs
     }
 
@@ -369,71 +422,81 @@ impl ExecutionPlan {
     fn release(&self, which: impl Fn(Role) -> bool) -> Result<usize> {
         let mut run = self.hold()?;
         run.unready();
-        let roles = self.shared.roles.iter().zip(&self.buffers).filter(|(role, _)| which(**role));
+        let roles = || self.shared.roles.iter().zip(&self.buffers);
+        // A view is where what stays is, whatever is made of it.
+        let kept: FxHashSet<StorageId> =
+            roles().filter(|(role, _)| !which(**role)).map(|(_, buffer)| buffer.storage_id()).collect();
         let mut released = 0;
-        for (role, buffer) in roles {
-            if buffer.storage().release() {
+        for (role, buffer) in roles().filter(|(role, _)| which(**role)) {
+            if !kept.contains(&buffer.storage_id()) && buffer.storage().release() {
                 released += 1;
                 if *role == Role::Output {
-                    self.set_valid(false);
+                    self.content.set_valid(false);
                 }
             }
         }
         Ok(released)
     }
 
-    /// Says that the outputs are not what they should be, for a reason that only the caller knows.
-    pub fn invalidate(&self) {
-        self.set_valid(false);
-    }
-
-    fn set_valid(&self, valid: bool) {
-        self.valid.store(valid, Ordering::Release);
-        // What comes from outside no run writes.
-        let written =
-            self.outputs.iter().zip(&self.shared.outputs).filter(|(_, at)| self.shared.roles[**at] != Role::Given);
-        written.for_each(|(memory, _)| memory.set_valid(valid));
-    }
-
-    /// Holds the instance, sets inputs and variables, and runs.
-    fn locked<T>(
+    /// Holds the instance, sets inputs and variables, and runs. Where that fails, these are as before.
+    fn locked<T, E: From<Error>>(
         &self,
         inputs: &[Feed],
         vars: &[(&str, i64)],
-        run_it: impl FnOnce(&mut Run, &[Arc<Buffer>]) -> Result<T>,
-    ) -> Result<T> {
+        run_it: impl FnOnce(&mut Run) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut run = self.hold()?;
         let bytes = self.check(&run, inputs, vars)?;
+        run.save(&self.shared);
+        let mut fed = 0;
+        let done = self.feed_all(&mut run, inputs, &bytes, vars, &mut fed).map_err(E::from);
+        let done = done.and_then(|()| self.write_outputs(&mut run, run_it));
+        if done.is_err() {
+            let given = |i: &usize| !matches!(inputs[*i], Feed::Keep);
+            (0..fed).filter(given).for_each(|i| run.unfeed(i, self.inputs[i].buffer()));
+            run.restore(&self.shared);
+        }
+        run.trim_spares();
+        done
+    }
+
+    /// Sets variables and inputs, and counts those that are set.
+    fn feed_all(
+        &self,
+        run: &mut Run,
+        inputs: &[Feed],
+        bytes: &[usize],
+        vars: &[(&str, i64)],
+        fed: &mut usize,
+    ) -> Result<()> {
         run.set_vars(&self.shared, vars);
         for (i, (feed, bytes)) in inputs.iter().zip(bytes).enumerate() {
-            self.feed(&mut run, i, *feed, bytes)?;
+            self.feed(run, i, *feed, *bytes)?;
+            *fed = i + 1;
         }
-        let writing = self.content.write();
-        self.set_valid(false);
-        if run.tell() {
-            self.tell_outputs(&run);
-        }
-        self.outputs.iter().for_each(|m| m.bump_version());
+        Ok(())
+    }
+
+    /// Runs, which is what outputs are written by.
+    fn write_outputs<T, E: From<Error>>(
+        &self,
+        run: &mut Run,
+        run_it: impl FnOnce(&mut Run) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _writing = self.content.write();
+        self.content.set_valid(false);
+        let values = if run.tell() { self.values_of(run) } else { None };
+        self.outputs.iter().for_each(|output| output.begin(values.as_ref()));
         let running = Running::enter(&self.content);
-        let done = run_it(&mut run, &self.buffers)?;
+        let done = run_it(run)?;
         drop(running);
-        self.set_valid(true);
-        drop(writing);
+        self.content.finish(&self.outputs)?;
         Ok(done)
     }
 
-    /// Tells the outputs at which values their elements lie.
-    fn tell_outputs(&self, run: &Run) {
-        if !self.shared.vars.is_empty() {
-            let values: Arc<[BoundVariable]> = run.values(&self.shared).into();
-            self.outputs.iter().for_each(|m| m.set_bindings(values.clone()));
-        }
-    }
-
-    fn profiled(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Profile> {
-        let profile = self.locked(inputs, vars, |run, buffers| run.run_profiled(&self.shared, buffers))?;
-        *self.profile.lock() = Some(profile.clone());
-        Ok(profile)
+    /// The values at which the elements of outputs will lie, where there are variables.
+    fn values_of(&self, run: &Run) -> Option<Arc<[BoundVariable]>> {
+        (!self.shared.vars.is_empty()).then(|| run.values(&self.shared).into())
     }
 
     /// Checks what a run is given, and gives the number of bytes of each content.
@@ -471,17 +534,15 @@ impl ExecutionPlan {
         }
         let input = &self.inputs[i];
         let whole = input.buffer();
-        let part = if bytes == whole.bytes() {
-            None
-        } else {
-            Some(whole.view(0, whole.dtype(), bytes / whole.dtype().bytes())?)
-        };
-        let to = part.as_ref().unwrap_or(whole);
-        match feed {
-            Feed::Keep => {}
-            Feed::Bytes(bytes) => to.copy_in(bytes)?,
-            Feed::Buffer(buffer) => to.copy_from(buffer)?,
-        }
+        run.feed(i, whole, &self.buffers, |memory| {
+            let part = memory.view(0, whole.dtype(), bytes / whole.dtype().bytes())?;
+            match feed {
+                Feed::Keep => {}
+                Feed::Bytes(bytes) => part.copy_in(bytes)?,
+                Feed::Buffer(buffer) => part.copy_from(buffer)?,
+            }
+            Ok(())
+        })?;
         input.bump_version();
         run.note_feed(&self.shared, i);
         Ok(())

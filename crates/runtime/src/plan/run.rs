@@ -4,10 +4,12 @@
 //! pointers and values in flat tables, numbers of tasks, and the steps of each level. Each worker of
 //! the pool has a [`Lane`], into which an op's pointers and values are copied at its first task.
 
+mod cells;
 mod tables;
 
 pub(super) use tables::variables;
 
+use self::cells::Cells;
 use super::builder::PlanInput;
 use super::inspect::{Profile, Timing};
 use super::op::{CustomArgs, CustomError, OpKind};
@@ -65,6 +67,12 @@ pub(crate) struct Run {
     told: bool,
     /// Whether `vals`, `phases` and `steps` suit `vars`.
     laid_out: bool,
+    /// Memory that moves from run to run: see [`cells`].
+    cells: Cells,
+    /// `own` as it was before the run that is at work.
+    saved_own: Vec<Option<i64>>,
+    /// Likewise `fed`.
+    saved_fed: Vec<Option<Vec<Option<i64>>>>,
 }
 
 // SAFETY: the pointers are addresses of the instance's buffers, which may be used from any thread;
@@ -164,12 +172,34 @@ impl Run {
             owning: false,
             told: false,
             laid_out: false,
+            cells: Cells::default(),
+            saved_own: Vec::new(),
+            saved_fed: Vec::new(),
+        }
+    }
+
+    /// Remembers the values of variables, for the case that what follows fails.
+    pub(super) fn save(&mut self, shared: &Shared) {
+        if !shared.vars.is_empty() {
+            self.saved_own.clone_from(&self.own);
+            self.saved_fed.clone_from(&self.fed);
+        }
+    }
+
+    /// Gives the variables the values that were saved.
+    pub(super) fn restore(&mut self, shared: &Shared) {
+        if !shared.vars.is_empty() {
+            self.own.clone_from(&self.saved_own);
+            self.fed.clone_from(&self.saved_fed);
+            self.told = false;
+            self.lend_vars(shared, &[]);
         }
     }
 
     /// Forgets pointers, because buffers are about to be released.
     pub(super) fn unready(&mut self) {
         self.ready = false;
+        self.cells.release_spares();
     }
 
     /// Checks new values of variables.

@@ -109,7 +109,7 @@ fn b5_what_is_on_no_device_is_computed_where_it_is_read() {
     assert_eq!(output(&plan, 1), [2., 3., 7., 16.]);
     assert_eq!(output(&plan, 2), [0., 1., 5., 14.]);
     assert!(profile.others.is_empty(), "{profile:?}");
-    let of_first: Vec<_> = plan.output_memory().iter().map(|m| m.buffer().device().to_string()).collect();
+    let of_first: Vec<_> = plan.output_cells().iter().map(|m| m.buffer().device().to_string()).collect();
     assert_eq!(of_first, ["CUDA:0", "CUDA:1", "CPU:1"]);
 }
 
@@ -120,7 +120,7 @@ fn b5_what_nothing_places_goes_to_the_device_of_the_configuration() {
     let config = PrepareConfig { device: Some(DeviceSpec::Cuda(1)), ..config() };
     let plan = context.plan(&[UOp::alu(Alu::Mul, &[seven.clone(), seven]).unwrap()], &[], &config).unwrap();
     plan.execute().unwrap();
-    assert_eq!(plan.output_memory()[0].buffer().device(), &DeviceSpec::Cuda(1));
+    assert_eq!(plan.output_cells()[0].buffer().device(), &DeviceSpec::Cuda(1));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn e2_values_spread_over_devices_are_ordinary_graphs() {
         (3..6).for_each(|i| assert_eq!(output(&plan, i), sums));
         assert_eq!(output(&plan, 6), expected);
     }
-    let places: Vec<_> = plan.output_memory().iter().map(|m| m.buffer().device().to_string()).collect();
+    let places: Vec<_> = plan.output_cells().iter().map(|m| m.buffer().device().to_string()).collect();
     assert_eq!(places, ["CUDA:0", "CPU:1", "CUDA:1", "CUDA:0", "CPU:1", "CUDA:1", "CPU"]);
     assert!([one, two].iter().all(|m| m.runs.load(Ordering::Relaxed) > 0));
 }

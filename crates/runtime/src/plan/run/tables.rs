@@ -84,16 +84,16 @@ impl Run {
         Ok(())
     }
 
-    /// Puts the plan's own memory in the place of what the last run replaced.
+    /// Puts the plan's own memory in the place of what the last run replaced, and fresh memory in the place of outputs
+    /// that somebody else has come to own.
     pub(in crate::plan) fn own(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<()> {
-        if self.owning {
-            return Ok(());
+        if !self.owning {
+            let own = |i: &usize| Ok((*i, buffers[*i].allocate()?.as_ptr()));
+            let own = shared.lending.replaceable().iter().map(own).collect::<Result<Vec<_>>>()?;
+            self.replace(&own);
+            self.owning = true;
         }
-        let own = |i: &usize| Ok((*i, buffers[*i].allocate()?.as_ptr()));
-        let own = shared.lending.replaceable().iter().map(own).collect::<Result<Vec<_>>>()?;
-        self.replace(&own);
-        self.owning = true;
-        Ok(())
+        self.own_outputs(buffers)
     }
 
     /// Puts pointers in place of those of some buffers.
@@ -139,6 +139,7 @@ impl Run {
             self.kernels.push(Some(kernel));
         }
         self.replaceable.sort_unstable();
+        self.lay_out_cells(shared, buffers);
         Ok(())
     }
 

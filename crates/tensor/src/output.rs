@@ -1,0 +1,100 @@
+//! Handles that follow a plan.
+//!
+//! The tensor given to `prepare`, and those that a plan gives as its outputs, show what its latest run has written, and
+//! own nothing. Their nodes are leaves of class `Output`, which are in no other graph: whatever is made of such a handle is
+//! made of the memory of one run, which it owns from then on ([`svod_runtime::PlanOutput`]), or, while there is none, of
+//! what the next run will write.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use svod_ir::graph::{Graph, Leaf, LeafClass, LeafData, Op, UOp};
+use svod_runtime::{Awaited, PlanOutput};
+
+use crate::devices::joined;
+use crate::error::{Result, TensorError, show_typed};
+use crate::memory::leaf_over;
+use crate::read::buffer_of;
+use crate::realize::viewed;
+
+/// The node of a handle that follows these parts of an output, which is of this node's type and place.
+pub(crate) fn handle(of: &UOp, parts: &[Arc<PlanOutput>]) -> Result<UOp> {
+    joined(of, parts.iter().map(|part| Ok(UOp::leaf(part.handle())?)).collect::<Result<_>>()?)
+}
+
+/// Whether a node is that of a handle that follows a plan.
+pub(crate) fn follows(node: &UOp) -> bool {
+    match node.op() {
+        Op::Leaf(leaf) => leaf.class() == LeafClass::Output,
+        Op::Multi(_) => node.sources().first().is_some_and(follows),
+        _ => false,
+    }
+}
+
+/// What a handle that follows a plan stands for now; nothing of any other one.
+pub(crate) fn latest(node: &UOp) -> Option<UOp> {
+    if !follows(node) {
+        return None;
+    }
+    let parts = node.parts().ok()?;
+    let cells: Vec<Arc<PlanOutput>> = parts.iter().map(|part| cell(part.op().leaf()?)).collect::<Option<_>>()?;
+    let leaves = PlanOutput::latest(&cells.iter().collect::<Vec<_>>()).into_iter();
+    let leaves: Vec<UOp> = leaves.map(UOp::leaf).collect::<std::result::Result<_, _>>().ok()?;
+    leaves.iter().for_each(|leaf| leaf.inherit_origin(node));
+    joined(node, leaves).ok()
+}
+
+fn cell(leaf: &Leaf) -> Option<Arc<PlanOutput>> {
+    let data: Arc<dyn LeafData> = leaf.data().clone();
+    let any: Arc<dyn Any + Send + Sync> = data;
+    any.downcast().ok()
+}
+
+/// What a node is awaited as, if it is: it has no value before a run has succeeded.
+fn awaited(node: &UOp) -> Option<&Awaited> {
+    node.op().leaf().filter(|leaf| leaf.class() == LeafClass::Awaited)?.downcast()
+}
+
+/// Waits for what a graph awaits from runs that are at work, and says whether there was anything: then the graph is
+/// another one now.
+///
+/// # Errors
+/// Where no run is at work, or the one that was failed.
+pub(crate) fn await_runs(graph: &Graph) -> Result<bool> {
+    let mut any = false;
+    for node in graph.nodes() {
+        if let Some(run) = awaited(node) {
+            run.wait();
+            if !node.is_value() {
+                return Err(unwritten(node));
+            }
+            any = true;
+        }
+    }
+    Ok(any)
+}
+
+/// [`await_runs`] of a node that is another shape of what is awaited.
+pub(crate) fn await_run(node: &UOp) -> Result<()> {
+    match viewed(node) {
+        Some(leaf) if leaf.class() == LeafClass::Awaited => await_runs(&Graph::new(&[UOp::leaf(leaf)?])).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+/// The value as it is now: of memory that its owner may write, a copy.
+pub(crate) fn kept(node: UOp) -> Result<UOp> {
+    match viewed(&node) {
+        Some(leaf) if leaf.class() == LeafClass::Borrowed => {
+            let buffer = buffer_of(&leaf)?;
+            let copy = Arc::new(buffer.to_device(buffer.storage().allocator())?);
+            leaf_over(copy, LeafClass::Data, node.shape_arc().clone())
+        }
+        _ => Ok(node),
+    }
+}
+
+/// The error of an output that no run has written.
+pub(crate) fn unwritten(node: &UOp) -> TensorError {
+    TensorError::Unwritten { value: show_typed(node.dtype(), node.shape()), line: node.origin().cloned() }
+}
