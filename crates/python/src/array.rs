@@ -102,7 +102,7 @@ pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAn
     let (held, dims) = allow(py, || {
         // The value of one moment, of what follows a plan.
         let value = tensor.now();
-        value.realize()?;
+        value.compute()?;
         if matches!(value.uop().op(), Op::Leaf(leaf) if leaf.class().is_constant()) {
             let (buffer, extents) = value.snapshot()?;
             if buffer.is_allocated() && buffer.storage().allocator().host_visible() {

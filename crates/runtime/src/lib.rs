@@ -26,6 +26,7 @@ mod memory;
 pub mod plan;
 pub mod pool;
 mod prepack;
+mod sources;
 
 pub use code::KernelCode;
 pub use config::{ConfigError, GivenSchedules, KERNEL_CACHE, KernelRef, Planner, PrepareConfig, Strategy, debug_level};
@@ -39,6 +40,7 @@ pub use memory::Memory;
 pub use plan::{
     Awaited, ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, PlanOutput, Profile, ReadOutput, Timing,
 };
+pub use sources::{Sources, sources_of};
 pub use svod_codegen::host::{TargetError, named as target_named};
 pub use svod_ir::target::{MatrixUnits, Target};
 pub use svod_schedule::analysis;

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use svod_device::{Block, Buffer, DeviceSpec};
 use svod_dtype::DType;
-use svod_ir::graph::{Device, LeafClass, LeafData, Shape};
+use svod_ir::graph::{Device, Leaf, LeafClass, LeafData, Shape};
 use svod_ir::size::{BoundVariable, Size};
+
+use crate::sources::Sources;
 
 /// The memory behind a leaf: a buffer, what may be assumed of it, and how often it was written.
 ///
@@ -23,6 +25,7 @@ pub struct Memory {
     shape: Option<Shape>,
     trace: u64,
     extremes: Mutex<Option<Extremes>>,
+    sources: Mutex<Sources>,
 }
 
 /// The least and the greatest of the integers in a part of memory, as it was at a version.
@@ -52,6 +55,7 @@ impl Memory {
             shape: None,
             trace: 0,
             extremes: Mutex::default(),
+            sources: Mutex::new(Arc::new([])),
         }
     }
 
@@ -61,6 +65,23 @@ impl Memory {
             self.set_bindings(bindings.into());
         }
         self
+    }
+
+    /// What a read computed this from.
+    pub fn sources(&self) -> Sources {
+        self.sources.lock().clone()
+    }
+
+    /// Notes what a read computed this from; nothing makes it a value of its own.
+    pub fn set_sources(&self, sources: Sources) {
+        *self.sources.lock() = sources;
+    }
+
+    /// Whether a read computed this from that leaf.
+    pub fn is_made_of(&self, leaf: &Leaf) -> bool {
+        let Some(memory) = leaf.downcast::<Memory>() else { return false };
+        let storage = Arc::as_ptr(memory.buffer.storage());
+        self.sources.lock().iter().any(|(of, version)| std::ptr::eq(of.as_ptr(), storage) && *version == leaf.version())
     }
 
     /// This, as a placeholder of the trace with this number.

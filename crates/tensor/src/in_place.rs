@@ -48,7 +48,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], value: &Operand) -> Resu
             return Ok(false);
         }
         // An error is told where the value is read.
-        if tensor.realize().is_err() {
+        if tensor.compute().is_err() {
             return Ok(false);
         }
     }

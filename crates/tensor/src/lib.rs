@@ -70,6 +70,7 @@ mod read;
 mod realize;
 mod reduce;
 mod scatter;
+mod sources;
 mod tensor;
 mod trace;
 mod window;

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::kept;
 use crate::memory::{extents_of, leaf_over};
 use crate::read::buffer_of;
+use crate::sources;
 
 /// Elements that are copied one by one at most, and bytes that are copied in runs: beyond, a kernel is faster.
 const MOST_ELEMENTS: usize = 4096;
@@ -266,7 +267,10 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
             continue;
         }
         let (Some(copy), Some(claim)) = (part(node)?, node.try_claim()) else { continue };
-        claim.force(leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone())?)?;
+        let value = leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone())?;
+        let sources = sources::of_roots(&Graph::new(std::slice::from_ref(node)));
+        sources::note(&value, &sources[0])?;
+        claim.force(value)?;
         found = true;
     }
     Ok(found)

@@ -17,6 +17,7 @@ use crate::lookups::Lookups;
 use crate::memory::as_computed;
 use crate::output;
 use crate::realize::{check_leaves, viewed, without_kernel};
+use crate::sources;
 use crate::tensor::Tensor;
 use crate::trace::SizeValues;
 
@@ -161,6 +162,8 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], unused: bool, config: &Prepa
     if !unused {
         check_read(&graph, tensors, &given, &leaves, &uniform)?;
     }
+    let input_of = |leaf: usize| given.iter().position(|input: &Input| input.parts.contains(&leaf)).unwrap_or(leaf);
+    sources::check_followed(&graph, &leaves, input_of)?;
     let (lookups, flags) = Lookups::of(&graph, &leaves)?;
     let nodes: Vec<UOp> = roots.iter().cloned().chain(flags).collect();
     let (all, mut places) = spread(&nodes)?;

@@ -61,7 +61,7 @@ impl Tensor {
         }
         self.check_known("extents")?;
         let value = self.now();
-        value.realize()?;
+        value.compute()?;
         match value.uop().op() {
             Op::Leaf(leaf) => extents_of(leaf),
             _ => Err(TensorError::NotExecuted),
@@ -85,7 +85,7 @@ impl Tensor {
     fn read<T>(&self, op: &'static str, get: impl FnOnce(&Leaf) -> Result<T>) -> Result<T> {
         self.check_known(op)?;
         let value = self.now();
-        value.realize()?;
+        value.compute()?;
         if value.sharding().is_some() {
             let whole = Tensor::from_uop(value.uop().copy_to(&value.device())?);
             return whole.read(op, get);
@@ -106,7 +106,7 @@ impl Tensor {
     pub fn buffer(&self) -> Result<Arc<Buffer>> {
         self.check_known("buffer")?;
         let value = self.now();
-        value.realize()?;
+        value.compute()?;
         match value.uop().op() {
             Op::Leaf(leaf) => buffer_of(leaf),
             _ => Err(TensorError::NotExecuted),

@@ -14,6 +14,7 @@ use crate::memory::{bound_leaf, device_of, extents_of, filled, leaf_over};
 use crate::output;
 use crate::pieces;
 use crate::read::{NO_MEMORY, buffer_of};
+use crate::sources;
 use crate::tensor::Tensor;
 use crate::trace;
 
@@ -21,6 +22,11 @@ impl Tensor {
     /// Computes the value, unless that is done. All tensors that share the expression have the
     /// value then.
     pub fn realize(&self) -> Result<()> {
+        Tensor::realize_batch(&[self])
+    }
+
+    /// [`Tensor::realize`] for a read: a plan that is to follow what the value was made of is refused afterwards.
+    pub fn compute(&self) -> Result<()> {
         realize(&[self], PrepareConfig::current)
     }
 
@@ -31,12 +37,14 @@ impl Tensor {
 
     /// Computes several values as one graph, shared work once.
     pub fn realize_batch(tensors: &[&Tensor]) -> Result<()> {
-        realize(tensors, PrepareConfig::current)
+        realize(tensors, PrepareConfig::current)?;
+        sources::forget(tensors)
     }
 
     /// [`Tensor::realize_batch`] by this configuration.
     pub fn realize_batch_with(tensors: &[&Tensor], config: &PrepareConfig) -> Result<()> {
-        realize(tensors, || config.clone())
+        realize(tensors, || config.clone())?;
+        sources::forget(tensors)
     }
 
     /// Takes a value that was found without computing.
@@ -89,7 +97,7 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfi
         // Of what is in memory now.
         match read_value(&node)? {
             Some(value) => tensor.settle(&node, value)?,
-            None => tensor.realize()?,
+            None => tensor.compute()?,
         }
     }
     // The handles let go of their expressions.
@@ -126,12 +134,13 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
         return Err(svod_runtime::Error::BatchMismatch { tensors: roots.len(), outputs: outputs.len() }.into());
     }
     lookups.check_flags(|i| Ok(outputs[places[mine.len() + i].start].to_vec()?))?;
-    for (claim, place) in mine.into_iter().zip(places) {
+    for ((claim, place), sources) in mine.into_iter().zip(places).zip(sources::of_roots(&graph)) {
         let leaf = |i: usize| -> Result<UOp> {
             bound_leaf(outputs[i].clone(), LeafClass::Data, roots[i].shape_arc().clone(), &values)
         };
         let parts = place.map(leaf).collect::<Result<_>>()?;
         let value = joined(claim.node(), parts)?;
+        sources::note(&value, &sources)?;
         claim.force(value)?;
     }
     Ok(())
