@@ -416,3 +416,27 @@ def test_no_run_is_seen_in_part() -> None:
         finally:
             stop.set()
         writer.result()
+
+
+def test_whoever_reads_while_plans_run_sees_a_run() -> None:
+    """Building never waits and reading does: neither is told that there is no value, which there always is."""
+    _, y, p = doubled()
+    p.execute(array(1))
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            p.execute()
+
+    def read(_: int) -> None:
+        for _ in range(2000):
+            assert y.tolist() == [2] * N
+            assert (y + 1).tolist() == [3] * N
+
+    with ThreadPoolExecutor(3) as pool:
+        writer = pool.submit(write)
+        try:
+            list(pool.map(read, range(2)))
+        finally:
+            stop.set()
+        writer.result()

@@ -38,8 +38,7 @@ pub(crate) fn latest(node: &UOp) -> Option<UOp> {
     }
     let parts = node.parts().ok()?;
     let cells: Vec<Arc<PlanOutput>> = parts.iter().map(|part| cell(part.op().leaf()?)).collect::<Option<_>>()?;
-    let leaves = PlanOutput::latest(&cells.iter().collect::<Vec<_>>()).into_iter();
-    let leaves: Vec<UOp> = leaves.map(UOp::leaf).collect::<std::result::Result<_, _>>().ok()?;
+    let leaves = PlanOutput::latest(&cells.iter().collect::<Vec<_>>()).ok()?;
     leaves.iter().for_each(|leaf| leaf.inherit_origin(node));
     joined(node, leaves).ok()
 }

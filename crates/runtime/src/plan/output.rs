@@ -148,15 +148,17 @@ impl PlanOutput {
         Leaf::at(self.clone(), self.number, self.buffer().offset() as u64, self.buffer().dtype(), self.shape.clone())
     }
 
-    /// Leaves that stand for the present values of outputs of one instance: the memory of its latest run, or what is
+    /// Nodes that stand for the present values of outputs of one instance: the memory of its latest run, or what is
     /// awaited from the next one.
-    pub fn latest(outputs: &[&Arc<PlanOutput>]) -> Vec<Leaf> {
-        let Some(first) = outputs.first() else { return Vec::new() };
+    pub fn latest(outputs: &[&Arc<PlanOutput>]) -> Result<Vec<UOp>> {
+        let Some(first) = outputs.first() else { return Ok(Vec::new()) };
+        // Nodes are made under the lock: the end of a run forces those that are awaited, and has to find them.
         let mut state = first.content.state.lock();
         let one = |output: &&Arc<PlanOutput>| {
             debug_assert!(Arc::ptr_eq(&output.content, &first.content));
             // What cannot be had is awaited, and whoever reads it is told.
-            match if state.valid && state.runs > 0 { output.take().ok() } else { None } {
+            let taken = if state.valid && state.runs > 0 { output.take().ok() } else { None };
+            Ok(UOp::leaf(match taken {
                 Some(memory) => {
                     let shape = memory.bound_shape().unwrap_or_else(|| output.shape.clone());
                     output.leaf(memory, shape)
@@ -165,7 +167,7 @@ impl PlanOutput {
                     state.awaited = true;
                     output.awaited(state.runs)
                 }
-            }
+            })?)
         };
         outputs.iter().map(one).collect()
     }
