@@ -29,6 +29,7 @@ const PENDING: u32 = 8;
 
 /// Writes a number at positions of a tensor, given by a slice of each dimension, if it is to be done now.
 pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], value: &Operand) -> Result<bool> {
+    tensor.check_writable("setitem")?;
     let dtype = tensor.dtype();
     let number = matches!(value, Operand::Bool(_) | Operand::Int(_) | Operand::Float(_));
     if !number || trace::current() != 0 {

@@ -9,7 +9,7 @@ use svod_ir::graph::{Device, GraphError, Leaf, Op, Place, UOp};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::Function;
 
-use crate::devices::{joined, spread};
+use crate::devices::{is_written, joined, spread};
 use crate::error::{Result, TensorError, show_operands};
 use crate::memory::device_of;
 use crate::tensor::Tensor;
@@ -117,9 +117,7 @@ impl Tensor {
     /// Operands that the function's rule refuses.
     pub fn host(function: Arc<Function>, operands: &[&Tensor]) -> Result<Vec<Tensor>> {
         // Where files are read nothing can be written: there functions read copies.
-        let in_file = |node: &UOp| {
-            node.device().is_some_and(|device| device.name().parse().is_ok_and(|spec: DeviceSpec| spec.is_disk()))
-        };
+        let in_file = |node: &UOp| node.device().is_some_and(|device| !is_written(device));
         let read = |t: &&Tensor| {
             let node = t.uop();
             if in_file(&node) { node.copy_to(&Device::new(&DeviceSpec::CPU.to_string())) } else { Ok(node) }

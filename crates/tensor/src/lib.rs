@@ -26,7 +26,7 @@
 //! | `create` | from memory, constants, ranges, files |
 //! | `elementwise`, `operand` | scalar functions; broadcasting and promotion |
 //! | `movement`, `combine` | shapes; joining and splitting |
-//! | `index`, `assign`, `gather` | basic and integer-array indexing; `t[i] = v`; lookups |
+//! | `index`, `assign`, `view`, `gather` | basic and integer-array indexing; `t[i] = v`, and where it is an error; lookups |
 //! | `reduce`, `nn`, `norm` | folds and scans; layers |
 //! | `matmul`, `attention`, `einsum` | contractions |
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
@@ -73,6 +73,7 @@ mod scatter;
 mod sources;
 mod tensor;
 mod trace;
+mod view;
 mod window;
 
 pub use attention::Attention;

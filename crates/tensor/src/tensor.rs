@@ -13,6 +13,7 @@ use crate::error::{Result, TensorError, show_operands};
 use crate::output;
 use crate::read::is_known;
 use crate::trace;
+use crate::view::View;
 
 /// A tensor: a handle to a lazy expression, which realizing and assigning rebind.
 ///
@@ -30,22 +31,44 @@ use crate::trace;
 #[derive(Clone)]
 pub struct Tensor(Arc<Handle>);
 
-struct Handle {
+pub(crate) struct Handle {
     node: RwLock<Named>,
     /// The number of the trace in which the handle was made; 0 outside of any.
     trace: u64,
     /// Writes at positions of a value that is not in memory.
     writes: AtomicU32,
+    /// What the handle was taken from, where that makes it a view.
+    view: Option<Arc<View>>,
+}
+
+impl Handle {
+    fn new(node: UOp, trace: u64, view: Option<Arc<View>>) -> Handle {
+        Handle { node: RwLock::new(Named::new(node)), trace, writes: AtomicU32::new(0), view }
+    }
+
+    pub(crate) fn view(&self) -> Option<&Arc<View>> {
+        self.view.as_ref()
+    }
 }
 
 impl Tensor {
     /// The tensor of a graph node.
     pub fn from_uop(node: UOp) -> Tensor {
-        Tensor(Arc::new(Handle {
-            node: RwLock::new(Named::new(node)),
-            trace: trace::current(),
-            writes: AtomicU32::new(0),
-        }))
+        Tensor(Arc::new(Handle::new(node, trace::current(), None)))
+    }
+
+    pub(crate) fn of_handle(handle: Arc<Handle>) -> Tensor {
+        Tensor(handle)
+    }
+
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.0
+    }
+
+    /// Another handle for the value, which says what it was taken from.
+    pub(crate) fn with_view(&self, view: Arc<View>) -> Tensor {
+        let node = UOp::clone(&self.0.node.read());
+        Tensor(Arc::new(Handle::new(node, self.0.trace, Some(view))))
     }
 
     /// The tensor's node: its leaf once it is realized. Of one that follows a plan, the memory of the latest run, which
@@ -204,9 +227,10 @@ impl Tensor {
     /// Makes the handle stand for what `op` assigns to it.
     ///
     /// # Errors
-    /// Where a function is traced and the handle is from outside of it, and where the value belongs to a trace
-    /// that has ended.
+    /// Where a function is traced and the handle is from outside of it, where the value belongs to a trace
+    /// that has ended, where the handle is a view of another one, and where its memory is a file.
     pub(crate) fn write(&self, op: &'static str, node: UOp) -> Result<()> {
+        self.check_writable(op)?;
         trace::check_write(op, self.0.trace, &self.present(), &node)?;
         self.rebind(node);
         Ok(())

@@ -50,7 +50,6 @@ unary! {
     isinf "Whether an element is infinite.";
     isfinite "Whether an element is neither infinite nor NaN.";
     logical_not "Whether an element is zero.";
-    detach "The same value without gradient.";
     contiguous "The same value, dense in memory of its own once it is realized.";
 }
 
@@ -114,6 +113,11 @@ casts! {
 
 #[pymethods]
 impl PyTensor {
+    /// The same value without gradient.
+    fn detach(&self) -> Made {
+        self.view_by("detach", Ok(self.0.detach()?.into()))
+    }
+
     /// True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded.
     #[pyo3(signature = (other, *, rounding_mode=None))]
     fn div(&self, other: AnyOperand, rounding_mode: Option<&str>) -> Made {

@@ -31,8 +31,12 @@ use crate::size::{shape, shown, without_value};
 ///
 /// `Tensor(data)` copies NumPy arrays of any order, strides and byte order, nested sequences,
 /// scalars, and other tensors; `svod.from_numpy` borrows. Operations have PyTorch's names and
-/// NumPy's broadcasting; Python scalars take the type of the tensor they meet. Assignment gives
-/// the tensor a new value: what was built on the earlier one keeps it.
+/// NumPy's broadcasting; Python scalars take the type of the tensor they meet.
+///
+/// A tensor is a value. Assignment (`x[i] = v`, `assign`, methods with `_` at the end) gives `x` a new one: what was
+/// built on the earlier one keeps it, parts and other shapes of `x` too. So assigning to one of these, as in
+/// `x[0][1] = 5`, is an error while `x` is in use: `x[0, 1] = 5` is what it should be. `y = x; x += 1` makes `x` the
+/// name of another tensor and leaves `y` as it was.
 ///
 /// >>> import svod
 /// >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -54,6 +58,13 @@ impl From<Tensor> for PyTensor {
 
 /// The result of an operation.
 pub type Made = Result<PyTensor>;
+
+impl PyTensor {
+    /// What an operation took from this tensor: assigning to it is an error while this one is in use.
+    fn view_by(&self, op: &'static str, made: Made) -> Made {
+        Ok(PyTensor(made?.0.viewing(&self.0, op)))
+    }
+}
 
 /// A device by name; an error for an unknown one.
 pub fn device(name: &str) -> Result<DeviceSpec> {
@@ -363,8 +374,9 @@ impl PyTensor {
         if self.0.rank() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d tensor").into());
         }
-        let rows: Vec<PyTensor> =
-            (0..self.__len__()?).map(|i| Ok(self.0.get(&[(i as i64).into()])?.into())).collect::<Result<_>>()?;
+        let rows: Vec<PyTensor> = (0..self.__len__()?)
+            .map(|i| self.view_by("[]", Ok(self.0.get(&[(i as i64).into()])?.into())))
+            .collect::<Result<_>>()?;
         Ok(PyList::new(py, rows.into_iter().map(|r| Py::new(py, r)).collect::<PyResult<Vec<_>>>()?)?
             .try_iter()?
             .into_any())

@@ -15,7 +15,7 @@ impl PyTensor {
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Made {
         let shape = Extents::of(shape)?;
-        shape.bind(self.0.reshape(&shape.sizes))
+        self.view_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
     }
 
     /// As `reshape`.
@@ -27,12 +27,12 @@ impl PyTensor {
     /// Dimension `i` of the result is dimension `axes[i]`.
     #[pyo3(signature = (*axes))]
     fn permute(&self, axes: &Bound<'_, PyTuple>) -> Made {
-        Ok(self.0.permute(&integers(axes)?)?.into())
+        self.view_by("permute", Ok(self.0.permute(&integers(axes)?)?.into()))
     }
 
     /// Two dimensions exchanged.
     fn transpose(&self, dim0: i64, dim1: i64) -> Made {
-        Ok(self.0.transpose(dim0, dim1)?.into())
+        self.view_by("transpose", Ok(self.0.transpose(dim0, dim1)?.into()))
     }
 
     /// As `transpose`.
@@ -47,13 +47,13 @@ impl PyTensor {
                 Class::Shape.raise(format!("t: at most 2 dimensions, not {}; see mT and permute", self.0.described()))
             );
         }
-        Ok(self.0.t()?.into())
+        self.view_by("transpose", Ok(self.0.t()?.into()))
     }
 
     /// All dimensions in reverse order.
     #[getter(T)]
     fn transposed(&self) -> Made {
-        Ok(self.0.t()?.into())
+        self.view_by("transpose", Ok(self.0.t()?.into()))
     }
 
     /// The last two dimensions exchanged.
@@ -64,38 +64,38 @@ impl PyTensor {
 
     /// Dimension `source` moved to position `destination`.
     fn movedim(&self, source: i64, destination: i64) -> Made {
-        Ok(self.0.movedim(source, destination)?.into())
+        self.view_by("movedim", Ok(self.0.movedim(source, destination)?.into()))
     }
 
     /// Dimensions `start_dim` to `end_dim` as one.
     #[pyo3(signature = (start_dim=0, end_dim=-1), text_signature = "($self, start_dim=0, end_dim=-1)")]
     fn flatten(&self, start_dim: i64, end_dim: i64) -> Made {
-        Ok(self.0.flatten(start_dim, end_dim)?.into())
+        self.view_by("flatten", Ok(self.0.flatten(start_dim, end_dim)?.into()))
     }
 
     /// One dimension as several; one -1 is inferred.
     fn unflatten(&self, dim: i64, sizes: Vec<AnySize>) -> Made {
         let mut extents = Extents::default();
         sizes.into_iter().for_each(|n| extents.push(n));
-        extents.bind(self.0.unflatten(dim, &extents.sizes))
+        self.view_by("unflatten", extents.bind(self.0.unflatten(dim, &extents.sizes)))
     }
 
     /// Without these dimensions of extent 1, by default all of them.
     #[pyo3(signature = (axis=None, *, dim=None))]
     fn squeeze(&self, axis: Option<Axes>, dim: Option<Axes>) -> Made {
-        Ok(self.0.squeeze(either(axis, dim)?.as_ref().map(|a| &*a.0))?.into())
+        self.view_by("squeeze", Ok(self.0.squeeze(either(axis, dim)?.as_ref().map(|a| &*a.0))?.into()))
     }
 
     /// A new dimension of extent 1 at this position of the result.
     fn unsqueeze(&self, dim: i64) -> Made {
-        Ok(self.0.unsqueeze(dim)?.into())
+        self.view_by("unsqueeze", Ok(self.0.unsqueeze(dim)?.into()))
     }
 
     /// Dimensions of extent 1 repeated to these extents; -1 keeps one.
     #[pyo3(signature = (*shape))]
     fn expand(&self, shape: &Bound<'_, PyTuple>) -> Made {
         let shape = Extents::of(shape)?;
-        shape.bind(self.0.expand(&shape.sizes))
+        self.view_by("expand", shape.bind(self.0.expand(&shape.sizes)))
     }
 
     /// As `expand`, by NumPy's name.
@@ -118,14 +118,14 @@ impl PyTensor {
     /// The part from the first to before the second number, of each dimension.
     fn shrink(&self, bounds: Vec<(AnySize, AnySize)>) -> Made {
         let (bounds, extents) = pairs(bounds);
-        extents.bind(self.0.shrink(&bounds))
+        self.view_by("shrink", extents.bind(self.0.shrink(&bounds)))
     }
 
     /// `length` elements of `dim` from `start` on.
     fn narrow(&self, dim: i64, start: AnySize, length: AnySize) -> Made {
         let (bounds, extents) = pairs(vec![(start, length)]);
         let [(start, length)] = &bounds[..] else { return Ok(self.0.clone().into()) };
-        extents.bind(self.0.narrow(dim, start, length))
+        self.view_by("narrow", extents.bind(self.0.narrow(dim, start, length)))
     }
 
     /// These dimensions in reverse order, by default all.
@@ -194,7 +194,7 @@ impl PyTensor {
                 self.0.split_every(&extents.sizes[0], dim)?
             }
         };
-        parts.into_iter().map(|part| extents.bind(Ok(part))).collect()
+        parts.into_iter().map(|part| self.view_by("split", extents.bind(Ok(part)))).collect()
     }
 
     /// At most so many parts of equal extent along an axis, the last one maybe smaller.
@@ -206,7 +206,7 @@ impl PyTensor {
         };
         let none = |_| Class::Argument.raise(format!("chunk: {count} parts"));
         let count = usize::try_from(count).map_err(none)?;
-        Ok(self.0.chunk(count, dim)?.into_iter().map(Into::into).collect())
+        self.0.chunk(count, dim)?.into_iter().map(|part| self.view_by("chunk", Ok(part.into()))).collect()
     }
 
     /// 1 at each index along a new last dimension, else 0.

@@ -6,7 +6,7 @@
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use svod_tensor::{Operand, Tensor, TensorError};
+use svod_tensor::{Index, Operand, Tensor, TensorError};
 
 use super::{Made, PyTensor};
 use crate::array::literal;
@@ -109,7 +109,12 @@ impl PyTensor {
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> Made {
         let (index, extents) = index(key)?;
-        extents.bind(self.0.get(&index))
+        let found = extents.bind(self.0.get(&index));
+        // Lookups are copies, as in NumPy.
+        match index.iter().any(|one| matches!(one, Index::Tensor(_))) {
+            true => found,
+            false => self.view_by("[]", found),
+        }
     }
 
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: AnyOperand) -> Result<()> {

@@ -244,7 +244,7 @@ impl PyTensor {
     /// Every part of `size` elements of an axis that begins at a multiple of `step`, as a new last
     /// axis.
     fn unfold(&self, dim: i64, size: i64, step: i64) -> Made {
-        Ok(self.0.unfold(dim, size, step)?.into())
+        self.view_by("unfold", Ok(self.0.unfold(dim, size, step)?.into()))
     }
 
     /// The windows of a convolution over `[batch, channels, ..]` as columns: `[batch, channels *

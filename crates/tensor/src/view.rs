@@ -1,0 +1,118 @@
+//! Which handles stand for a part, or another shape, of another handle's value.
+//!
+//! A tensor is a value: writing to `h[0]` could not change `h`, from which it was taken. Who writes to it most
+//! likely expects that it does, so that such a write is an error as long as somebody has the other tensor.
+
+use std::sync::{Arc, Weak};
+
+use crate::error::{Result, TensorError};
+use crate::tensor::{Handle, Tensor};
+
+/// What a handle was taken from, and what that was taken from.
+pub(crate) struct View {
+    /// The operation that took it.
+    by: &'static str,
+    base: Weak<Handle>,
+    of: Option<Arc<View>>,
+}
+
+impl Tensor {
+    /// This value as a view of the tensor that it was taken from by `by`: it cannot be assigned to as long as
+    /// that one, or one that it is itself a view of, is in use.
+    ///
+    /// ```
+    /// use svod_tensor::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
+    /// let first = x.narrow(0, 0, 2)?.viewing(&x, "narrow");
+    /// assert!(first.assign(0.0).is_err());
+    /// drop(x);
+    /// assert!(first.assign(0.0).is_ok());
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    pub fn viewing(&self, base: &Tensor, by: &'static str) -> Tensor {
+        let of = base.handle().view().and_then(in_use);
+        self.with_view(Arc::new(View { by, base: Arc::downgrade(base.handle()), of }))
+    }
+
+    /// # Errors
+    /// Where the handle is a view of a tensor in use, or its memory a file.
+    pub(crate) fn check_writable(&self, op: &'static str) -> Result<()> {
+        self.check_no_view(op)?;
+        self.check_no_file(op)
+    }
+
+    /// # Errors
+    /// Where the handle is a view of a tensor in use.
+    fn check_no_view(&self, op: &'static str) -> Result<()> {
+        let Some(view) = self.handle().view().and_then(in_use) else { return Ok(()) };
+        let Some(base) = view.base.upgrade() else { return Ok(()) };
+        let (of, by) = (Tensor::of_handle(base).described(), view.by);
+        let instead = match by {
+            "[]" => "index once, as in `h[0, 1] = 5` instead of `h[0][1] = 5`",
+            _ => "write to that one, by an index, as in `h[0, 1] = 5`",
+        };
+        let message = format!(
+            "this tensor is a view ({by}) of another one, {of}, which keeps its value: {instead}; or write to a \
+             `clone()` of the view"
+        );
+        Err(TensorError::value(op, message))
+    }
+}
+
+/// The nearest view, of those that this one was taken through, of a handle that is in use.
+fn in_use(view: &Arc<View>) -> Option<Arc<View>> {
+    let mut at = Some(view);
+    while let Some(view) = at {
+        if view.base.strong_count() > 0 {
+            return Some(view.clone());
+        }
+        at = view.of.as_ref();
+    }
+    None
+}
+
+/// One by one: views of views may be many.
+impl Drop for View {
+    fn drop(&mut self) {
+        let mut of = self.of.take();
+        while let Some(mut view) = of.and_then(Arc::into_inner) {
+            of = view.of.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_of_a_view_is_one_of_what_is_in_use() {
+        let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap();
+        let row = x.get(&[0.into()]).unwrap().viewing(&x, "[]");
+        let element = row.get(&[1.into()]).unwrap().viewing(&row, "[]");
+        drop(row);
+        let error = element.assign(5.0).unwrap_err().to_string();
+        assert!(error.contains("float32[2, 2]") && error.contains("h[0, 1] = 5"), "{error}");
+        drop(x);
+        element.assign(5.0).unwrap();
+        assert_eq!(element.item::<f32>().unwrap(), 5.0);
+    }
+
+    #[test]
+    fn a_clone_of_a_view_is_no_view() {
+        let x = Tensor::from_slice(&[1.0f32, 2.0], &[2]).unwrap();
+        let own = x.detach().viewing(&x, "detach").detach();
+        own.assign(5.0).unwrap();
+        assert_eq!(x.to_vec::<f32>().unwrap(), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn long_chains_of_views_are_dropped() {
+        let mut all = vec![Tensor::from_slice(&[1.0f32], &[1]).unwrap()];
+        for i in 0..100_000 {
+            all.push(all[i].viewing(&all[i], "view"));
+        }
+        drop(all.drain(..100_000));
+        assert!(all[0].assign(2.0).is_ok());
+    }
+}

@@ -1,0 +1,125 @@
+"""What would be a silent surprise to who comes from NumPy, PyTorch or JAX does what they expect, or is an error that
+says what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+
+VIEWS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
+    "an index": lambda x: x[0],
+    "a slice": lambda x: x[:, 1:],
+    "a new axis": lambda x: x[None],
+    "an ellipsis": lambda x: x[...],
+    "an index of an index": lambda x: x[0][1],
+    "a row": lambda x: next(iter(x)),
+    "view": lambda x: x.view(-1),
+    "reshape": lambda x: x.reshape(3, 2),
+    "permute": lambda x: x.permute(1, 0),
+    "transpose": lambda x: x.transpose(0, 1),
+    "swapaxes": lambda x: x.swapaxes(0, 1),
+    "t": lambda x: x.t(),
+    "T": lambda x: x.T,
+    "mT": lambda x: x.mT,
+    "movedim": lambda x: x.movedim(0, 1),
+    "flatten": lambda x: x.flatten(),
+    "unflatten": lambda x: x.unflatten(1, [3, 1]),
+    "squeeze": lambda x: x.squeeze(),
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "expand": lambda x: x.expand(4, 2, 3),
+    "broadcast_to": lambda x: x.broadcast_to(4, 2, 3),
+    "shrink": lambda x: x.shrink([(0, 1), (0, 2)]),
+    "narrow": lambda x: x.narrow(1, 0, 2),
+    "split": lambda x: x.split(1)[1],
+    "chunk": lambda x: x.chunk(2)[0],
+    "unfold": lambda x: x.unfold(1, 2, 1),
+    "detach": lambda x: x.detach(),
+}
+
+WRITES: dict[str, Callable[[svod.Tensor], Any]] = {
+    "an item": lambda v: v.__setitem__(0, 5),
+    "all": lambda v: v.__setitem__(slice(None), 5),
+    "by a mask": lambda v: v.__setitem__(v > 2, 5),
+    "assign": lambda v: v.assign(5),
+    "copy_": lambda v: v.copy_(5),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_assigning_to_a_view_is_an_error_that_says_what_to_write(view: str) -> None:
+    numbers = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x = svod.Tensor(numbers)
+    part = VIEWS[view](x)
+    for write in WRITES.values():
+        if part.ndim == 0 and write is not WRITES["assign"]:
+            continue
+        with pytest.raises(svod.ArgumentError, match=r"view.*float32\[2, 3\].*h\[0, 1\] = 5"):
+            write(part)
+    np.testing.assert_array_equal(x.numpy(), numbers)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_part_whose_whole_is_gone_is_a_tensor_like_any_other(view: str) -> None:
+    part = VIEWS[view](svod.Tensor(np.arange(6, dtype=np.float32).reshape(2, 3)))
+    part.assign(7)
+    assert (part == 7).all()
+
+
+def test_what_rebinds_or_copies_is_no_write_to_a_view() -> None:
+    x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    y = x[0]
+    y += 1
+    y[0] = 9
+    own = x[0].clone()
+    own[0] = 5
+    looked_up = x[[0]]
+    looked_up[0, 0] = 6
+    chosen = x[x > 1]
+    chosen[0] = 7
+    assert x.tolist() == [[1, 2], [3, 4]]
+    assert (y.tolist(), own.tolist()) == ([9, 3], [5, 2])
+    assert (looked_up.tolist(), chosen.tolist()) == ([[6, 2]], [7, 3, 4])
+
+
+def test_a_write_by_one_index_leaves_views_taken_earlier() -> None:
+    x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    row = x[0]
+    x[0, 1] = 5
+    x[:] = x * 2
+    assert (x.tolist(), row.tolist()) == ([[2, 10], [6, 8]], [1, 2])
+
+
+def test_a_second_name_is_left_by_an_augmented_assignment() -> None:
+    x = svod.Tensor([1.0])
+    y = x
+    x += 1
+    assert (x.tolist(), y.tolist()) == ([2], [1])
+
+
+def test_a_view_in_a_jitted_function_is_one() -> None:
+    @svod.jit
+    def f(x: svod.Tensor) -> svod.Tensor:
+        x[0][1] = 5
+        return x
+
+    with pytest.raises(svod.ArgumentError, match="view"):
+        f(svod.ones(2, 2))
+
+
+def test_files_are_only_read(tmp_path: Path) -> None:
+    path = tmp_path / "numbers"
+    np.arange(4, dtype=np.float32).tofile(path)
+    x = svod.empty(4, device=f"DISK:{path}")
+    for write in WRITES.values():
+        with pytest.raises(svod.UnsupportedError, match=re.escape(str(path)) + r".*read-only.*\.to\(.CPU.\)"):
+            write(x)
+    own = x.to("CPU")
+    own[0] = 5
+    assert (own.tolist(), x.tolist()) == ([5, 1, 2, 3], [0, 1, 2, 3])
