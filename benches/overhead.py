@@ -93,7 +93,7 @@ def calls() -> dict[str, tuple[float, int]]:
         "`x.sum()`": lambda: x.sum(),
         "`x.sum(-1)`": lambda: x.sum(-1),
         "`x.mean(-1, keepdim=True)`": lambda: x.mean(-1, keepdim=True),
-        "`x.max(1)`": lambda: x.max(1),
+        "`x.max(axis=1)`": lambda: x.max(axis=1),
         "`x.argmax(-1)`": lambda: x.argmax(-1),
         "`x.var(-1)`": lambda: x.var(-1),
         "`x.softmax(-1)`": lambda: x.softmax(-1),

@@ -72,7 +72,7 @@ class SelfAttention(nn.Module):
 
         query, key, value = split(self.query(x)), split(self.key(x)), split(self.value(x))
         scores = query @ key.transpose(-2, -1) * (1 / sqrt(size)) + bias
-        mixed = F.softmax(scores) @ value
+        mixed = F.softmax(scores, -1) @ value
         return self.output(mixed.permute(0, 2, 1, 3).reshape(batch, length, width))
 
 
@@ -109,7 +109,7 @@ class SentenceBert(nn.Module):
         bias = ((attention_mask.float() - 1) * 1e9).reshape(batch, 1, 1, length)
         for layer in self.layers:
             x = layer(x, bias)
-        return F.normalize(F.mean_pool(x, attention_mask))
+        return F.normalize(F.mean_pool(x, attention_mask), dim=-1)
 
 
 # From the names in the checkpoint to those above, applied in this order.

@@ -78,7 +78,7 @@ class Methods(Ops):
         return x.sum(axis)
 
     def max(self, x: Any, axis: int) -> Any:
-        return x.max(axis)
+        return x.max(axis=axis)
 
     def argmax(self, x: Any, axis: int) -> Any:
         return x.argmax(axis)

@@ -37,7 +37,7 @@ class Ops(base.Ops):
         return x.sum(axis)
 
     def max(self, x: Array, axis: int) -> Any:
-        return x.max(axis)
+        return x.max(axis=axis)
 
     def argmax(self, x: Array, axis: int) -> Any:
         return x.argmax(axis)
@@ -62,12 +62,12 @@ class Ops(base.Ops):
         return 0.5 * x * (1 + erf(x * x.dtype.type(1 / sqrt(2))))
 
     def softmax(self, x: Array, axis: int) -> Array:
-        e = np.exp(x - x.max(axis, keepdims=True))
+        e = np.exp(x - x.max(axis=axis, keepdims=True))
         e /= e.sum(axis, keepdims=True)
         return np.asarray(e)
 
     def nll(self, logits: Array, labels: Array) -> Any:
-        top = logits.max(-1)
+        top = logits.max(axis=-1)
         total = np.exp(logits - top[:, None]).sum(-1)
         picked = logits[np.arange(len(labels)), labels]
         return (np.log(total) + top - picked).mean()

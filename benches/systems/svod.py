@@ -65,7 +65,7 @@ class Ops(base.Methods):
             return query.scaled_dot_product_attention(key, value, is_causal=True)
         # The plain composition, which has to be recognised.
         scores = query @ key.mT * (1 / sqrt(query.shape[-1]))
-        return F.softmax(scores if bias is None else scores + bias) @ value
+        return F.softmax(scores if bias is None else scores + bias, -1) @ value
 
     def conv2d(self, x: Any, weight: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:
         return F.conv2d(x, weight, stride=stride, padding=padding, groups=groups)

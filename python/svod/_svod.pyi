@@ -3,7 +3,7 @@
 import builtins
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias, final, overload
+from typing import Any, NamedTuple, Self, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,7 @@ __all__ = [
     "Timing",
     "TraceError",
     "UnsupportedError",
+    "ValuesAndIndices",
     "Variable",
     "_Draws",
     "_Facts",
@@ -70,48 +71,125 @@ __all__ = [
     "_signature",
     "_unchanged",
     "_values_of",
+    "abs",
+    "absolute",
+    "add",
+    "all",
+    "amax",
+    "amin",
+    "any",
     "arange",
+    "argmax",
+    "argmin",
     "bfloat16",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
     "bool",
     "caches",
     "cat",
+    "ceil",
     "clear_caches",
     "compile_times",
+    "contiguous",
+    "cos",
     "einsum",
     "empty",
+    "eq",
+    "equal",
+    "erf",
+    "exp",
+    "exp2",
     "eye",
     "float8_e4m3fn",
     "float8_e5m2",
     "float16",
     "float32",
     "float64",
+    "floor",
+    "floor_divide",
     "from_dlpack",
     "from_numpy",
     "full",
+    "ge",
     "get_threads",
+    "greater",
+    "greater_equal",
+    "gt",
     "int8",
     "int16",
     "int32",
     "int64",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "le",
+    "less",
+    "less_equal",
     "linspace",
     "load_safetensors",
+    "log",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logsumexp",
+    "lt",
     "manual_seed",
+    "max",
+    "maximum",
+    "mean",
     "measure_machine",
     "memory",
+    "min",
+    "minimum",
+    "mul",
+    "multiply",
+    "ne",
+    "neg",
+    "negative",
+    "not_equal",
     "ones",
+    "pow",
     "prepare",
+    "prod",
     "rand",
     "randint",
     "randn",
     "realize",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "round",
+    "rsqrt",
     "set_threads",
+    "sigmoid",
+    "sign",
+    "silu",
+    "sin",
+    "softplus",
+    "sqrt",
+    "square",
     "stack",
+    "std",
     "strict",
+    "sub",
+    "subtract",
+    "sum",
+    "tan",
+    "tanh",
     "target",
+    "trunc",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "var",
     "where",
     "zeros",
 ]
@@ -192,6 +270,12 @@ class StaleError(ExecutionError):
 
 class UnsupportedError(Error, builtins.NotImplementedError):
     """Something that svod does not do."""
+
+class ValuesAndIndices(NamedTuple):
+    """Elements along an axis, and where they are: `values, indices = x.max(dim=1)`."""
+
+    values: Tensor
+    indices: Tensor
 
 @final
 class DType:
@@ -789,13 +873,17 @@ class Tensor:
 
     `Tensor(data)` copies NumPy arrays of any order, strides and byte order, nested sequences,
     scalars, and other tensors; `svod.from_numpy` borrows. Operations have PyTorch's names and
-    NumPy's broadcasting; Python scalars take the type of the tensor they meet. Assignment gives
-    the tensor a new value: what was built on the earlier one keeps it.
+    NumPy's broadcasting; Python scalars take the type of the tensor they meet.
+
+    A tensor is a value. Assignment (`x[i] = v`, `assign`, methods with `_` at the end) gives `x` a new one: what was
+    built on the earlier one keeps it, parts and other shapes of `x` too. So assigning to one of these, as in
+    `x[0][1] = 5`, is an error while `x` is in use: `x[0, 1] = 5` is what it should be. `y = x; x += 1` makes `x` the
+    name of another tensor and leaves `y` as it was.
 
     >>> import svod
     >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> x.sum(0)
-    Tensor(shape=(2,), dtype=float32, device=CPU, lazy)
+    Tensor([4., 6.], shape=(2,), dtype=float32, device=CPU)
     >>> x.sum(0).tolist()
     [4.0, 6.0]
     """
@@ -823,6 +911,7 @@ class Tensor:
     def __pos__(self, /) -> Tensor: ...
     def __abs__(self, /) -> Tensor: ...
     def __bool__(self, /) -> builtins.bool: ...
+    def __contains__(self, one: Any, /) -> builtins.bool: ...
     def __invert__(self, /) -> Tensor: ...
     def __lshift__(self, other: _Operand, /) -> Tensor: ...
     def __rlshift__(self, other: _Operand, /) -> Tensor: ...
@@ -854,22 +943,12 @@ class Tensor:
         """As `reshape`."""
     def permute(self, /, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Dimension `i` of the result is dimension `axes[i]`."""
-    def transpose(self, /, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Two dimensions exchanged."""
-    def swapaxes(self, /, axis0: builtins.int, axis1: builtins.int) -> Tensor:
-        """As `transpose`."""
     def t(self, /) -> Tensor:
         """Rows and columns exchanged, of at most 2 dimensions."""
     def movedim(self, /, source: builtins.int, destination: builtins.int) -> Tensor:
         """Dimension `source` moved to position `destination`."""
     def flatten(self, /, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """Dimensions `start_dim` to `end_dim` as one."""
-    def unflatten(self, /, dim: builtins.int, sizes: Sequence[_Extent]) -> Tensor:
-        """One dimension as several; one -1 is inferred."""
-    def squeeze(self, /, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
-        """Without these dimensions of extent 1, by default all of them."""
-    def unsqueeze(self, /, dim: builtins.int) -> Tensor:
-        """A new dimension of extent 1 at this position of the result."""
     def expand(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """Dimensions of extent 1 repeated to these extents; -1 keeps one."""
     def broadcast_to(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
@@ -878,116 +957,18 @@ class Tensor:
         """`value` before and after each dimension, by pairs of numbers of elements."""
     def shrink(self, /, bounds: Sequence[tuple[_Extent, _Extent]]) -> Tensor:
         """The part from the first to before the second number, of each dimension."""
-    def narrow(self, /, dim: builtins.int, start: _Extent, length: _Extent) -> Tensor:
-        """`length` elements of `dim` from `start` on."""
-    def flip(self, /, axis: _Axis = None, *, dims: _Axis = None) -> Tensor:
-        """These dimensions in reverse order, by default all."""
-    def roll(self, /, shifts: _Extent, axis: builtins.int | None = None, *, dims: _Axis = None) -> Tensor:
-        """The elements of an axis moved towards its end, those beyond it to its start."""
     def tril(self, /, diagonal: _Extent = 0) -> Tensor:
         """The elements on and below a diagonal, zeros above."""
     def triu(self, /, diagonal: _Extent = 0) -> Tensor:
         """The elements on and above a diagonal, zeros below."""
     def repeat(self, /, *repeats: _Extent | Sequence[_Extent]) -> Tensor:
         """The whole repeated along each dimension; new dimensions come first."""
-    def repeat_interleave(
-        self,
-        /,
-        repeats: _Extent | _ArrayLike,
-        axis: builtins.int | None = None,
-        *,
-        dim: builtins.int | None = None,
-    ) -> Tensor:
-        """Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
-        each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
-        """
-    def split(self, /, split_size: _Extent | Sequence[_Extent], dim: builtins.int = 0) -> list[Tensor]:
-        """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
-    def chunk(self, /, chunks: builtins.int, dim: builtins.int = 0) -> list[Tensor]:
-        """At most so many parts of equal extent along an axis, the last one maybe smaller."""
-    def take(self, /, index: _ArrayLike, axis: builtins.int = 0) -> Tensor:
-        """An axis indexed by integers of any shape, which takes its place."""
-    def index_select(self, /, dim: builtins.int, index: _ArrayLike) -> Tensor:
-        """The slices of an axis at a 1-d index."""
-    def gather(self, /, dim: builtins.int, index: _ArrayLike) -> Tensor:
-        """For each element of `index` the element at its position but, along `dim`, at its value."""
-    def take_along_dim(self, /, indices: _ArrayLike, dim: builtins.int) -> Tensor:
-        """As `gather`, broadcast off the axis."""
-    def scatter(self, /, dim: builtins.int, index: _ArrayLike, src: _Operand) -> Tensor:
-        """With the elements of `src` written at their position but, along `dim`, at the value of
-        `index`. Where several go to one element, the last one in row-major order stays.
-        """
-    def scatter_add(self, /, dim: builtins.int, index: _ArrayLike, src: _Operand) -> Tensor:
-        """As `scatter`, added to what is there."""
-    def scatter_reduce(
-        self,
-        /,
-        dim: builtins.int,
-        index: _ArrayLike,
-        src: _Operand,
-        reduce: str,
-        *,
-        include_self: builtins.bool = True,
-    ) -> Tensor:
-        """As `scatter`, combined by `reduce` ("sum", "prod", "amax", "amin" or "mean") with what is
-        there or, without `include_self`, only with each other.
-        """
-    def index_add(self, /, dim: builtins.int, index: _ArrayLike, source: _ArrayLike) -> Tensor:
-        """With the slices of `source` added, each at its element of a 1-d index."""
-    def index_copy(self, /, dim: builtins.int, index: _ArrayLike, source: _ArrayLike) -> Tensor:
-        """With the slices of `source` written, each at its element of a 1-d index."""
-    @overload
-    def nonzero(self, /, *, as_tuple: Literal[True] = True) -> list[Tensor]:
-        """The indices, along each dimension, of the elements that are not zero. Computed now: their
-        number depends on the values. Without `as_tuple` one tensor, with a row for each element.
-        """
-    @overload
-    def nonzero(self, /, *, as_tuple: Literal[False]) -> Tensor: ...
     def masked_select(self, /, mask: _ArrayLike) -> Tensor:
         """The elements where a mask of the same shape holds, 1-d. Computed now, as `nonzero` is."""
     def unique(self, /) -> Tensor:
         """The values, each once, sorted. Computed now, as `nonzero` is; every NaN counts."""
     def bincount(self, /, weights: _ArrayLike | None = None, *, minlength: builtins.int) -> Tensor:
         """How often each integer below `minlength` occurs in this 1-d tensor, or the sum of its `weights`."""
-    def sort(
-        self,
-        /,
-        axis: builtins.int | None = None,
-        descending: builtins.bool = False,
-        *,
-        dim: builtins.int | None = None,
-        stable: builtins.bool = True,
-    ) -> tuple[Tensor, Tensor]:
-        """The elements along an axis in order, and where they were. The order is stable, whatever `stable`
-        asks for; NaN is the greatest value.
-        """
-    def argsort(
-        self,
-        /,
-        axis: builtins.int | None = None,
-        descending: builtins.bool = False,
-        *,
-        dim: builtins.int | None = None,
-        stable: builtins.bool = True,
-    ) -> Tensor:
-        """Where the elements along an axis are, in order; see `sort`."""
-    def topk(
-        self,
-        /,
-        k: _Extent,
-        axis: builtins.int | None = None,
-        largest: builtins.bool = True,
-        *,
-        dim: builtins.int | None = None,
-        sorted: builtins.bool = True,
-    ) -> tuple[Tensor, Tensor]:
-        """The `k` largest elements along an axis, or the smallest, and where they are: in order, whatever
-        `sorted` asks for.
-        """
-    def kthvalue(
-        self, /, k: _Extent, axis: builtins.int | None = None, *, dim: builtins.int | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """The `k`-th smallest element along an axis, counted from 1, and where it is."""
     def searchsorted(self, /, values: _ArrayLike, *, right: builtins.bool = False) -> Tensor:
         """Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,
         with `right`, behind them.
@@ -1000,54 +981,6 @@ class Tensor:
         """A tensor of its own with the same value: of one that follows a plan, or borrows an array, that of this
         moment.
         """
-    def sum(
-        self,
-        /,
-        axis: _Axis = None,
-        keepdim: builtins.bool = False,
-        *,
-        dim: _Axis = None,
-        dtype: _DTypeLike | None = None,
-    ) -> Tensor:
-        """The sum along axes, by default all; of integers and bools in `int64`."""
-    def prod(
-        self,
-        /,
-        axis: _Axis = None,
-        keepdim: builtins.bool = False,
-        *,
-        dim: _Axis = None,
-        dtype: _DTypeLike | None = None,
-    ) -> Tensor:
-        """The product along axes, by default all; of integers and bools in `int64`."""
-    def var(
-        self,
-        /,
-        axis: _Axis = None,
-        keepdim: builtins.bool = False,
-        *,
-        correction: builtins.float = 1.0,
-        dim: _Axis = None,
-    ) -> Tensor:
-        """The variance along axes, the sum divided by the number of elements less `correction`."""
-    def std(
-        self,
-        /,
-        axis: _Axis = None,
-        keepdim: builtins.bool = False,
-        *,
-        correction: builtins.float = 1.0,
-        dim: _Axis = None,
-    ) -> Tensor:
-        """The standard deviation along axes; see `var`."""
-    def norm(
-        self, /, p: builtins.float = 2.0, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None
-    ) -> Tensor:
-        """The `p`-norm along axes, by default all."""
-    def softmax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
-        """`exp(x)` divided by its sum along an axis."""
-    def log_softmax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
-        """The logarithm of `softmax`."""
     def matmul(self, /, other: _Operand) -> Tensor:
         """The matrix product, by NumPy's rules."""
     def dot(self, /, other: _Operand) -> Tensor:
@@ -1278,8 +1211,6 @@ class Tensor:
         """The mean of each window over the last 3."""
     def adaptive_avg_pool3d(self, /, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
         """The means of so many parts of the last 3 that cover them; None keeps an extent."""
-    def unfold(self, /, dim: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Every part of `size` elements of an axis that begins at a multiple of `step`, as a new last axis."""
     def im2col(
         self,
         /,
@@ -1322,8 +1253,6 @@ class Tensor:
         """Each channel of each item of `[batch, channels, ..]` with mean 0 and variance 1, then scaled and
         shifted by channel.
         """
-    def normalize(self, /, p: builtins.float = 2.0, dim: builtins.int = 1, eps: builtins.float = 1e-12) -> Tensor:
-        """Divided by its `p`-norm along an axis, or by `eps` where that is greater."""
     def scaled_dot_product_attention(
         self,
         /,
@@ -1341,48 +1270,6 @@ class Tensor:
         later keys; `scale` is `1 / sqrt(depth)` unless given. With `enable_gqa` each head of keys and
         values (axis -3) serves a group of heads of queries. One kernel; the scores are never in memory.
         """
-    def cumsum(
-        self,
-        /,
-        axis: builtins.int | None = None,
-        *,
-        dim: builtins.int | None = None,
-        dtype: _DTypeLike | None = None,
-    ) -> Tensor:
-        """The sums of the elements up to each one along an axis; of integers and bools in `int64`."""
-    def cumprod(
-        self,
-        /,
-        axis: builtins.int | None = None,
-        *,
-        dim: builtins.int | None = None,
-        dtype: _DTypeLike | None = None,
-    ) -> Tensor:
-        """The products of the elements up to each one along an axis; of integers and bools in `int64`."""
-    def cummax(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
-        """The maxima of the elements up to each one along an axis."""
-    def cummin(self, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
-        """The minima of the elements up to each one along an axis."""
-    def max(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
-        """The maximum along axes, by default all; NaN where there is one."""
-    def min(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
-        """The minimum along axes, by default all; NaN where there is one."""
-    def any(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
-        """Whether an element along axes is not zero."""
-    def all(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
-        """Whether all elements along axes are not zero."""
-    def mean(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
-        """The mean along axes; of integers in the default float."""
-    def logsumexp(self, /, axis: _Axis = None, keepdim: builtins.bool = False, *, dim: _Axis = None) -> Tensor:
-        """`log(sum(exp(x)))` along axes, without overflow."""
-    def argmax(
-        self, /, axis: builtins.int | None = None, keepdim: builtins.bool = False, *, dim: builtins.int | None = None
-    ) -> Tensor:
-        """The first index of the maximum along an axis, by default of the flat tensor."""
-    def argmin(
-        self, /, axis: builtins.int | None = None, keepdim: builtins.bool = False, *, dim: builtins.int | None = None
-    ) -> Tensor:
-        """The first index of the minimum along an axis, by default of the flat tensor."""
     def bool(self, /) -> Tensor:
         """As `bool`: whether an element is not zero."""
     def half(self, /) -> Tensor:
@@ -1429,118 +1316,12 @@ class Tensor:
         """Zeros in this tensor's shape and type."""
     def ones_like(self, /) -> Tensor:
         """Ones in this tensor's shape and type."""
-    def add(self, /, other: _Operand) -> Tensor:
-        """Sum; logical or on bools."""
-    def sub(self, /, other: _Operand) -> Tensor:
-        """Difference."""
-    def mul(self, /, other: _Operand) -> Tensor:
-        """Product; logical and on bools."""
-    def floor_divide(self, /, other: _Operand) -> Tensor:
-        """Quotient rounded down; an integer divided by 0 gives 0."""
-    def remainder(self, /, other: _Operand) -> Tensor:
-        """Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0."""
-    def pow(self, /, other: _Operand) -> Tensor:
-        """Power."""
-    def maximum(self, /, other: _Operand) -> Tensor:
-        """The greater; NaN where one is."""
-    def minimum(self, /, other: _Operand) -> Tensor:
-        """The lesser; NaN where one is."""
-    def bitwise_and(self, /, other: _Operand) -> Tensor:
-        """Bitwise and; logical on bools."""
-    def bitwise_or(self, /, other: _Operand) -> Tensor:
-        """Bitwise or; logical on bools."""
-    def bitwise_xor(self, /, other: _Operand) -> Tensor:
-        """Bitwise exclusive or; logical on bools."""
-    def bitwise_left_shift(self, /, other: _Operand) -> Tensor:
-        """Left shift; 0 when shifted by the width or more."""
-    def bitwise_right_shift(self, /, other: _Operand) -> Tensor:
-        """Right shift, arithmetic on signed types."""
-    def eq(self, /, other: _Operand) -> Tensor:
-        """`self == other`, false with NaN."""
-    def ne(self, /, other: _Operand) -> Tensor:
-        """`self != other`, true with NaN."""
-    def lt(self, /, other: _Operand) -> Tensor:
-        """`self < other`, false with NaN."""
-    def le(self, /, other: _Operand) -> Tensor:
-        """`self <= other`, false with NaN."""
-    def gt(self, /, other: _Operand) -> Tensor:
-        """`self > other`, false with NaN."""
-    def ge(self, /, other: _Operand) -> Tensor:
-        """`self >= other`, false with NaN."""
-    def logical_and(self, /, other: _Operand) -> Tensor:
-        """Whether both are not zero."""
-    def logical_or(self, /, other: _Operand) -> Tensor:
-        """Whether one is not zero."""
-    def logical_xor(self, /, other: _Operand) -> Tensor:
-        """Whether exactly one is not zero."""
-    def neg(self, /) -> Tensor:
-        """`-x`; wraps on integers."""
-    def bitwise_not(self, /) -> Tensor:
-        """Each bit inverted; logical on bools."""
-    def sqrt(self, /) -> Tensor:
-        """Square root."""
-    def rsqrt(self, /) -> Tensor:
-        """`1 / sqrt(x)`."""
-    def reciprocal(self, /) -> Tensor:
-        """`1 / x`."""
-    def square(self, /) -> Tensor:
-        """`x * x`."""
-    def exp(self, /) -> Tensor:
-        """Natural exponential."""
-    def exp2(self, /) -> Tensor:
-        """Exponential with base 2."""
-    def log(self, /) -> Tensor:
-        """Natural logarithm."""
-    def log2(self, /) -> Tensor:
-        """Logarithm to base 2."""
-    def sin(self, /) -> Tensor:
-        """Sine of an angle in radians."""
-    def cos(self, /) -> Tensor:
-        """Cosine of an angle in radians."""
-    def tan(self, /) -> Tensor:
-        """Tangent of an angle in radians."""
-    def tanh(self, /) -> Tensor:
-        """Hyperbolic tangent."""
-    def erf(self, /) -> Tensor:
-        """The error function."""
-    def floor(self, /) -> Tensor:
-        """The largest integer not above, in the same type."""
-    def ceil(self, /) -> Tensor:
-        """The smallest integer not below, in the same type."""
-    def round(self, /) -> Tensor:
-        """The nearest integer, ties to even, in the same type."""
-    def trunc(self, /) -> Tensor:
-        """The integer part, in the same type."""
-    def abs(self, /) -> Tensor:
-        """`|x|`; wraps on integers."""
-    def sign(self, /) -> Tensor:
-        """-1, 0 or 1; NaN is kept."""
-    def sigmoid(self, /) -> Tensor:
-        """`1 / (1 + exp(-x))`."""
-    def relu(self, /) -> Tensor:
-        """`max(x, 0)`."""
-    def silu(self, /) -> Tensor:
-        """`x * sigmoid(x)`."""
-    def softplus(self, /) -> Tensor:
-        """`log(1 + exp(x))`, without overflow."""
-    def isnan(self, /) -> Tensor:
-        """Whether an element is NaN."""
-    def isinf(self, /) -> Tensor:
-        """Whether an element is infinite."""
-    def isfinite(self, /) -> Tensor:
-        """Whether an element is neither infinite nor NaN."""
-    def logical_not(self, /) -> Tensor:
-        """Whether an element is zero."""
     def detach(self, /) -> Tensor:
         """The same value without gradient."""
-    def contiguous(self, /) -> Tensor:
-        """The same value, dense in memory of its own once it is realized."""
     def dim(self, /) -> builtins.int:
         """Number of dimensions."""
     def numel(self, /) -> Any:
         """Number of elements."""
-    def size(self, /, dim: builtins.int | None = None) -> Any:
-        """The extents, or that of one axis."""
     def graph(self, /) -> str:
         """The pending expression as text."""
     def realize(self, /, **options: Any) -> Self:
@@ -1584,22 +1365,6 @@ class Tensor:
     ) -> Tensor:
         """On another device, or as another type: whichever is named. The copy is made where it is needed;
         `realize` the result to keep it."""
-    def shard(self, /, devices: Sequence[str] | str, axis: builtins.int | None = None) -> Tensor:
-        """The value spread over devices: cut along `axis` into one part for each, or whole on each.
-
-        Where the extent is no multiple of the number of devices, the first parts are larger by one.
-        Operations on tensors that are spread run on every device, and move nothing where they can. A
-        fold along the split axis, such as the sum of a matrix product, leaves each device with the whole
-        result. What needs elements of other devices, such as a sort along that axis, has them gathered before,
-        and gives the whole result on each. `to`, and looking at the values, gathers.
-
-        >>> import svod
-        >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).shard(["CPU", "CPU:1"], axis=0)
-        >>> [s.shape for s in x.shards]
-        [(2, 2), (1, 2)]
-        >>> (x * 2).sum(0).to("CPU").tolist()
-        [18.0, 24.0]
-        """
     def __reduce__(self) -> Any: ...
     @staticmethod
     def _restore(elements: Any, devices: list[str], axis: builtins.int | None) -> Tensor: ...
@@ -1638,6 +1403,581 @@ class Tensor:
     def shape(self) -> tuple[Any, ...]:
         """Extents."""
     __array_priority__: builtins.float
+    # Written by scripts/stubs.py, from here to the end of the class.
+    def abs(self, /) -> Tensor:
+        """`|x|`; wraps on integers."""
+    def abs_(self, /) -> Self:
+        """Becomes `|x|`."""
+    def absolute(self, /) -> Tensor:
+        """`|x|`; wraps on integers."""
+    def add(self, /, other: _Operand) -> Tensor:
+        """Sum; logical or on bools."""
+    def add_(self, /, other: _Operand) -> Self:
+        """Becomes `x + other`."""
+    def all(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """Whether all elements along axes are not zero."""
+    def amax(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """The maximum along axes, by default all: values, however the axes are named."""
+    def amin(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """The minimum along axes, by default all: values, however the axes are named."""
+    def any(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """Whether an element along axes is not zero."""
+    def argmax(
+        self,
+        /,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """The first position of the maximum along an axis, by default of the flat tensor."""
+    def argmin(
+        self,
+        /,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """The first position of the minimum along an axis, by default of the flat tensor."""
+    def argsort(
+        self,
+        /,
+        dim: builtins.int | None = None,
+        descending: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        stable: builtins.bool = True,
+    ) -> Tensor:
+        """Where the elements along an axis are, in order; see `sort`."""
+    def bitwise_and(self, /, other: _Operand) -> Tensor:
+        """Bitwise and; logical on bools."""
+    def bitwise_invert(self, /) -> Tensor:
+        """Each bit inverted; logical on bools."""
+    def bitwise_left_shift(self, /, other: _Operand) -> Tensor:
+        """Left shift; 0 when shifted by the width or more."""
+    def bitwise_not(self, /) -> Tensor:
+        """Each bit inverted; logical on bools."""
+    def bitwise_or(self, /, other: _Operand) -> Tensor:
+        """Bitwise or; logical on bools."""
+    def bitwise_right_shift(self, /, other: _Operand) -> Tensor:
+        """Right shift, arithmetic on signed types."""
+    def bitwise_xor(self, /, other: _Operand) -> Tensor:
+        """Bitwise exclusive or; logical on bools."""
+    def ceil(self, /) -> Tensor:
+        """The smallest integer not below, in the same type."""
+    def ceil_(self, /) -> Self:
+        """Becomes the smallest integers not below."""
+    def chunk(
+        self, /, chunks: _Extent, dim: builtins.int | None = 0, *, axis: builtins.int | None = None
+    ) -> list[Tensor]:
+        """At most so many parts of equal extent along an axis, the last one maybe smaller."""
+    def clamp_(self, /, min: _Operand | None = None, max: _Operand | None = None) -> Self:
+        """Becomes not below `min` and not above `max`; NaN stays."""
+    def contiguous(self, /) -> Tensor:
+        """The same value, dense in memory of its own once it is realized."""
+    def cos(self, /) -> Tensor:
+        """Cosine of an angle in radians."""
+    def cummax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+        """The maximum of the elements up to each one along an axis.
+
+        With `dim`, by name or position, PyTorch's pair of values and the last positions at which they are; with
+        `axis`, values.
+        """
+    def cummin(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+        """The minimum of the elements up to each one along an axis.
+
+        With `dim`, by name or position, PyTorch's pair of values and the last positions at which they are; with
+        `axis`, values.
+        """
+    def cumprod(
+        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+    ) -> Tensor:
+        """The products of the elements up to each one along an axis; of integers and bools in `int64`."""
+    def cumsum(
+        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+    ) -> Tensor:
+        """The sums of the elements up to each one along an axis; of integers and bools in `int64`."""
+    def div_(self, /, other: _Operand) -> Self:
+        """Becomes `x / other`."""
+    def divide(self, /, other: _Operand) -> Tensor:
+        """As `div`, by NumPy's names."""
+    def eq(self, /, other: _Operand) -> Tensor:
+        """`x == y`, false with NaN."""
+    def equal(self, /, other: _Operand) -> Tensor:
+        """`x == y`, false with NaN."""
+    def erf(self, /) -> Tensor:
+        """The error function."""
+    def exp(self, /) -> Tensor:
+        """Natural exponential."""
+    def exp2(self, /) -> Tensor:
+        """Exponential with base 2."""
+    def exp_(self, /) -> Self:
+        """Becomes `exp(x)`."""
+    def fill_(self, /, value: _Operand) -> Self:
+        """Becomes one value everywhere."""
+    def flip(self, /, *dims: builtins.int | Sequence[builtins.int], axis: _Axis = None, dim: _Axis = None) -> Tensor:
+        """These dimensions in reverse order, by default all: one by one, or together by a name."""
+    def floor(self, /) -> Tensor:
+        """The largest integer not above, in the same type."""
+    def floor_(self, /) -> Self:
+        """Becomes the largest integers not above."""
+    def floor_divide(self, /, other: _Operand) -> Tensor:
+        """Quotient rounded down; an integer divided by 0 gives 0."""
+    def floor_divide_(self, /, other: _Operand) -> Self:
+        """Becomes `x // other`."""
+    def gather(self, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None) -> Tensor:
+        """For each element of `index` the element at its position but, along `dim`, at its value."""
+    def ge(self, /, other: _Operand) -> Tensor:
+        """`x >= y`, false with NaN."""
+    def greater(self, /, other: _Operand) -> Tensor:
+        """`x > y`, false with NaN."""
+    def greater_equal(self, /, other: _Operand) -> Tensor:
+        """`x >= y`, false with NaN."""
+    def gt(self, /, other: _Operand) -> Tensor:
+        """`x > y`, false with NaN."""
+    def index_add(
+        self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """With the slices of `source` added, each at its element of a 1-d index."""
+    def index_copy(
+        self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """With the slices of `source` written, each at its element of a 1-d index."""
+    def index_select(
+        self, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """The slices of an axis at a 1-d index."""
+    def isfinite(self, /) -> Tensor:
+        """Whether an element is neither infinite nor NaN."""
+    def isinf(self, /) -> Tensor:
+        """Whether an element is infinite."""
+    def isnan(self, /) -> Tensor:
+        """Whether an element is NaN."""
+    def kthvalue(
+        self,
+        /,
+        k: _Extent,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The `k`-th smallest element along an axis, by default the last, counted from 1, and where it is; with `axis`
+        the element alone.
+        """
+    def le(self, /, other: _Operand) -> Tensor:
+        """`x <= y`, false with NaN."""
+    def less(self, /, other: _Operand) -> Tensor:
+        """`x < y`, false with NaN."""
+    def less_equal(self, /, other: _Operand) -> Tensor:
+        """`x <= y`, false with NaN."""
+    def log(self, /) -> Tensor:
+        """Natural logarithm."""
+    def log2(self, /) -> Tensor:
+        """Logarithm to base 2."""
+    def log_(self, /) -> Self:
+        """Becomes `log(x)`."""
+    def log_softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
+        """The logarithm of `softmax`."""
+    def logical_and(self, /, other: _Operand) -> Tensor:
+        """Whether both are not zero."""
+    def logical_not(self, /) -> Tensor:
+        """Whether an element is zero."""
+    def logical_or(self, /, other: _Operand) -> Tensor:
+        """Whether one is not zero."""
+    def logical_xor(self, /, other: _Operand) -> Tensor:
+        """Whether exactly one is not zero."""
+    def logsumexp(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """`log(sum(exp(x)))` along axes, without overflow."""
+    def lt(self, /, other: _Operand) -> Tensor:
+        """`x < y`, false with NaN."""
+    def max(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The maximum along axes, by default all; NaN where there is one.
+
+        With `dim`, by name or position, PyTorch's pair of values and the first positions at which they are; with
+        `axis`, or of several axes, values. With a tensor in its place, that of two elements.
+        """
+    def maximum(self, /, other: _Operand) -> Tensor:
+        """The greater; NaN where one is."""
+    def mean(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """The mean along axes; of integers in the default float."""
+    def median(
+        self,
+        /,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The median, of an even number of elements the lower one of the two in the middle; NaN where there is one.
+
+        Of all elements, or with `dim`, by name or position, PyTorch's pair of values along it and where they are;
+        with `axis`, values.
+        """
+    def min(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The minimum along axes, by default all; NaN where there is one.
+
+        With `dim`, by name or position, PyTorch's pair of values and the first positions at which they are; with
+        `axis`, or of several axes, values. With a tensor in its place, that of two elements.
+        """
+    def minimum(self, /, other: _Operand) -> Tensor:
+        """The lesser; NaN where one is."""
+    def mul(self, /, other: _Operand) -> Tensor:
+        """Product; logical and on bools."""
+    def mul_(self, /, other: _Operand) -> Self:
+        """Becomes `x * other`."""
+    def multiply(self, /, other: _Operand) -> Tensor:
+        """Product; logical and on bools."""
+    def narrow(
+        self, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """`length` elements of `dim` from `start` on."""
+    def ne(self, /, other: _Operand) -> Tensor:
+        """`x != y`, true with NaN."""
+    def neg(self, /) -> Tensor:
+        """`-x`; wraps on integers."""
+    def neg_(self, /) -> Self:
+        """Becomes `-x`."""
+    def negative(self, /) -> Tensor:
+        """`-x`; wraps on integers."""
+    def nonzero(self, /, *, as_tuple: builtins.bool = False) -> Any:
+        """The indices, along each dimension, of the elements that are not zero. Computed now: their
+        number depends on the values. As PyTorch's, one tensor with a row for each element, or with `as_tuple` a
+        tensor for each dimension, as `svod.nonzero` and NumPy.
+        """
+    def norm(
+        self,
+        /,
+        p: builtins.float = 2.0,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """The `p`-norm along axes, by default all."""
+    def normalize(
+        self,
+        /,
+        p: builtins.float = 2.0,
+        dim: builtins.int | None = 1,
+        eps: builtins.float = 1e-12,
+        *,
+        axis: builtins.int | None = None,
+    ) -> Tensor:
+        """Divided by its `p`-norm along an axis, or by `eps` where that is greater."""
+    def not_equal(self, /, other: _Operand) -> Tensor:
+        """`x != y`, true with NaN."""
+    def pow(self, /, other: _Operand) -> Tensor:
+        """Power."""
+    def pow_(self, /, other: _Operand) -> Self:
+        """Becomes `x ** other`."""
+    def prod(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+        dtype: _DTypeLike | None = None,
+    ) -> Tensor:
+        """The product along axes, by default all; of integers and bools in `int64`."""
+    def reciprocal(self, /) -> Tensor:
+        """`1 / x`."""
+    def reciprocal_(self, /) -> Self:
+        """Becomes `1 / x`."""
+    def relu(self, /) -> Tensor:
+        """`max(x, 0)`."""
+    def relu_(self, /) -> Self:
+        """Becomes `max(x, 0)`."""
+    def remainder(self, /, other: _Operand) -> Tensor:
+        """Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0."""
+    def remainder_(self, /, other: _Operand) -> Self:
+        """Becomes `x % other`."""
+    def repeat_interleave(
+        self, /, repeats: _Extent | _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
+        each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
+        """
+    def roll(
+        self,
+        /,
+        shifts: _Extent,
+        dims: builtins.int | Sequence[builtins.int] | None = None,
+        *,
+        axis: builtins.int | None = None,
+        dim: builtins.int | None = None,
+    ) -> Tensor:
+        """The elements of an axis moved towards its end, those beyond it to its start."""
+    def round(self, /) -> Tensor:
+        """The nearest integer, ties to even, in the same type."""
+    def round_(self, /) -> Self:
+        """Becomes the nearest integers, ties to even."""
+    def rsqrt(self, /) -> Tensor:
+        """`1 / sqrt(x)`."""
+    def scatter(
+        self, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """With the elements of `src` written at their position but, along `dim`, at the value of
+        `index`. Where several go to one element, the last one in row-major order stays.
+        """
+    def scatter_add(
+        self, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """As `scatter`, added to what is there."""
+    def scatter_reduce(
+        self,
+        /,
+        dim: builtins.int | None,
+        index: _ArrayLike,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: builtins.bool = True,
+        axis: builtins.int | None = None,
+    ) -> Tensor:
+        """As `scatter`, combined by `reduce` ("sum", "prod", "amax", "amin" or "mean") with what is
+        there or, without `include_self`, only with each other.
+        """
+    def shard(
+        self, /, devices: Sequence[str] | str, axis: builtins.int | None = None, *, dim: builtins.int | None = None
+    ) -> Tensor:
+        """The value spread over devices: cut along `axis` into one part for each, or whole on each.
+
+        Where the extent is no multiple of the number of devices, the first parts are larger by one.
+        Operations on tensors that are spread run on every device, and move nothing where they can. A
+        fold along the split axis, such as the sum of a matrix product, leaves each device with the whole
+        result. What needs elements of other devices, such as a sort along that axis, has them gathered before,
+        and gives the whole result on each. `to`, and looking at the values, gathers.
+
+        >>> import svod
+        >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).shard(["CPU", "CPU:1"], axis=0)
+        >>> [s.shape for s in x.shards]
+        [(2, 2), (1, 2)]
+        >>> (x * 2).sum(0).to("CPU").tolist()
+        [18.0, 24.0]
+        """
+    def sigmoid(self, /) -> Tensor:
+        """`1 / (1 + exp(-x))`."""
+    def sigmoid_(self, /) -> Self:
+        """Becomes `1 / (1 + exp(-x))`."""
+    def sign(self, /) -> Tensor:
+        """-1, 0 or 1; NaN is kept."""
+    def silu(self, /) -> Tensor:
+        """`x * sigmoid(x)`."""
+    def sin(self, /) -> Tensor:
+        """Sine of an angle in radians."""
+    def size(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+        """The extents, or that of one axis."""
+    def softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
+        """`exp(x)` divided by its sum along an axis."""
+    def softplus(self, /) -> Tensor:
+        """`log(1 + exp(x))`, without overflow."""
+    def sort(
+        self,
+        /,
+        dim: builtins.int | None = None,
+        descending: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        stable: builtins.bool = True,
+    ) -> ValuesAndIndices:
+        """The elements along an axis, by default the last, in order, and where they were. The order is stable, whatever
+        `stable` asks for; NaN is the greatest value.
+        """
+    def split(
+        self,
+        /,
+        split_size: _Extent | Sequence[_Extent],
+        dim: builtins.int | None = 0,
+        *,
+        axis: builtins.int | None = None,
+    ) -> list[Tensor]:
+        """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
+    def sqrt(self, /) -> Tensor:
+        """Square root."""
+    def sqrt_(self, /) -> Self:
+        """Becomes `sqrt(x)`."""
+    def square(self, /) -> Tensor:
+        """`x * x`."""
+    def squeeze(self, /, dim: _Axis = None, *, axis: _Axis = None) -> Tensor:
+        """Without these dimensions of extent 1, by default all of them."""
+    def std(
+        self,
+        /,
+        dim: _Axis = None,
+        *,
+        axis: _Axis = None,
+        keepdim: builtins.bool = False,
+        keepdims: builtins.bool = False,
+        correction: builtins.float = 1.0,
+    ) -> Tensor:
+        """The standard deviation along axes; see `var`."""
+    def sub(self, /, other: _Operand) -> Tensor:
+        """Difference."""
+    def sub_(self, /, other: _Operand) -> Self:
+        """Becomes `x - other`."""
+    def subtract(self, /, other: _Operand) -> Tensor:
+        """Difference."""
+    def sum(
+        self,
+        /,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+        dtype: _DTypeLike | None = None,
+    ) -> Tensor:
+        """The sum along axes, by default all; of integers and bools in `int64`."""
+    def swapaxes(
+        self,
+        /,
+        axis0: builtins.int | None,
+        axis1: builtins.int | None,
+        *,
+        dim0: builtins.int | None = None,
+        dim1: builtins.int | None = None,
+    ) -> Tensor:
+        """As `transpose`."""
+    def take(
+        self, /, index: _ArrayLike, axis: builtins.int | None = None, *, dim: builtins.int | None = None
+    ) -> Tensor:
+        """An axis indexed by integers of any shape, which takes its place; without one, the flat tensor."""
+    def take_along_dim(
+        self, /, indices: _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """As `gather`, broadcast off the axis; without one, of the flat tensor."""
+    def tan(self, /) -> Tensor:
+        """Tangent of an angle in radians."""
+    def tanh(self, /) -> Tensor:
+        """Hyperbolic tangent."""
+    def tanh_(self, /) -> Self:
+        """Becomes the hyperbolic tangents."""
+    def topk(
+        self,
+        /,
+        k: _Extent,
+        dim: builtins.int | None = None,
+        largest: builtins.bool = True,
+        *,
+        axis: builtins.int | None = None,
+        sorted: builtins.bool = True,
+    ) -> ValuesAndIndices:
+        """The `k` largest elements along an axis, by default the last, or the smallest, and where they are: in order,
+        whatever `sorted` asks for.
+        """
+    def transpose(
+        self,
+        /,
+        dim0: builtins.int | None,
+        dim1: builtins.int | None,
+        *,
+        axis0: builtins.int | None = None,
+        axis1: builtins.int | None = None,
+    ) -> Tensor:
+        """Two dimensions exchanged."""
+    def trunc(self, /) -> Tensor:
+        """The integer part, in the same type."""
+    def unflatten(
+        self, /, dim: builtins.int | None, sizes: Sequence[_Extent], *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """One dimension as several; one -1 is inferred."""
+    def unfold(
+        self, /, dim: builtins.int | None, size: builtins.int, step: builtins.int, *, axis: builtins.int | None = None
+    ) -> Tensor:
+        """Every part of `size` elements of an axis that begins at a multiple of `step`, as a new last
+        axis.
+        """
+    def unsqueeze(self, /, dim: builtins.int | None, *, axis: builtins.int | None = None) -> Tensor:
+        """A new dimension of extent 1 at this position of the result."""
+    def var(
+        self,
+        /,
+        dim: _Axis = None,
+        *,
+        axis: _Axis = None,
+        keepdim: builtins.bool = False,
+        keepdims: builtins.bool = False,
+        correction: builtins.float = 1.0,
+    ) -> Tensor:
+        """The variance along axes, the sum divided by the number of elements less `correction`.
+
+        What follows the axes goes by name: libraries have different arguments there.
+        """
+    def zero_(self, /) -> Self:
+        """Becomes zeros."""
 
 def _enter_module(path: str) -> None: ...
 def _leave_module() -> None: ...
@@ -1681,9 +2021,6 @@ def _iterate(
     init: Sequence[Tensor],
     body: Callable[[Size, list[Tensor]], Sequence[Tensor]],
 ) -> list[Tensor]: ...
-def cat(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
-    """The tensors one after the other along an axis."""
-
 def caches() -> dict[str, builtins.int]:
     """Number of kernels, schedules and packed constants that are kept."""
 
@@ -1821,11 +2158,372 @@ def realize(*tensors: Tensor, **options: Any) -> None:
 def set_threads(threads: builtins.int) -> None:
     """Changes the number of threads of runs that begin from now on."""
 
-def stack(tensors: Sequence[_ArrayLike], axis: builtins.int = 0) -> Tensor:
-    """The tensors, of equal shape, along a new dimension."""
-
 def where(condition: _ArrayLike, x: _Operand, y: _Operand) -> Tensor:
     """`x` where the condition holds, else `y`."""
 
 def zeros(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Zeros, `float32` unless a type is given."""
+
+# Written by scripts/stubs.py, from here to the end of the file.
+
+def abs(x: _Operand, /) -> Tensor:
+    """`|x|`; wraps on integers."""
+
+def absolute(x: _Operand, /) -> Tensor:
+    """`|x|`; wraps on integers."""
+
+def add(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Sum; logical or on bools."""
+
+def all(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """Whether all elements along axes are not zero."""
+
+def amax(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The maximum along axes, by default all: values, however the axes are named."""
+
+def amin(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The minimum along axes, by default all: values, however the axes are named."""
+
+def any(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """Whether an element along axes is not zero."""
+
+def argmax(
+    x: _Operand,
+    /,
+    *,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The first position of the maximum along an axis, by default of the flat tensor."""
+
+def argmin(
+    x: _Operand,
+    /,
+    *,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The first position of the minimum along an axis, by default of the flat tensor."""
+
+def bitwise_and(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Bitwise and; logical on bools."""
+
+def bitwise_invert(x: _Operand, /) -> Tensor:
+    """Each bit inverted; logical on bools."""
+
+def bitwise_left_shift(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Left shift; 0 when shifted by the width or more."""
+
+def bitwise_not(x: _Operand, /) -> Tensor:
+    """Each bit inverted; logical on bools."""
+
+def bitwise_or(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Bitwise or; logical on bools."""
+
+def bitwise_right_shift(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Right shift, arithmetic on signed types."""
+
+def bitwise_xor(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Bitwise exclusive or; logical on bools."""
+
+def cat(tensors: Sequence[_ArrayLike], axis: builtins.int | None = 0, *, dim: builtins.int | None = None) -> Tensor:
+    """The tensors one after the other along an axis."""
+
+def ceil(x: _Operand, /) -> Tensor:
+    """The smallest integer not below, in the same type."""
+
+def contiguous(x: _Operand, /) -> Tensor:
+    """The same value, dense in memory of its own once it is realized."""
+
+def cos(x: _Operand, /) -> Tensor:
+    """Cosine of an angle in radians."""
+
+def eq(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x == y`, false with NaN."""
+
+def equal(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x == y`, false with NaN."""
+
+def erf(x: _Operand, /) -> Tensor:
+    """The error function."""
+
+def exp(x: _Operand, /) -> Tensor:
+    """Natural exponential."""
+
+def exp2(x: _Operand, /) -> Tensor:
+    """Exponential with base 2."""
+
+def floor(x: _Operand, /) -> Tensor:
+    """The largest integer not above, in the same type."""
+
+def floor_divide(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Quotient rounded down; an integer divided by 0 gives 0."""
+
+def ge(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x >= y`, false with NaN."""
+
+def greater(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x > y`, false with NaN."""
+
+def greater_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x >= y`, false with NaN."""
+
+def gt(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x > y`, false with NaN."""
+
+def isfinite(x: _Operand, /) -> Tensor:
+    """Whether an element is neither infinite nor NaN."""
+
+def isinf(x: _Operand, /) -> Tensor:
+    """Whether an element is infinite."""
+
+def isnan(x: _Operand, /) -> Tensor:
+    """Whether an element is NaN."""
+
+def le(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x <= y`, false with NaN."""
+
+def less(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x < y`, false with NaN."""
+
+def less_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x <= y`, false with NaN."""
+
+def log(x: _Operand, /) -> Tensor:
+    """Natural logarithm."""
+
+def log2(x: _Operand, /) -> Tensor:
+    """Logarithm to base 2."""
+
+def logical_and(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Whether both are not zero."""
+
+def logical_not(x: _Operand, /) -> Tensor:
+    """Whether an element is zero."""
+
+def logical_or(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Whether one is not zero."""
+
+def logical_xor(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Whether exactly one is not zero."""
+
+def logsumexp(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """`log(sum(exp(x)))` along axes, without overflow."""
+
+def lt(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x < y`, false with NaN."""
+
+def max(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Any:
+    """The maximum along axes, by default all; NaN where there is one.
+
+    With `dim`, PyTorch's pair of values and the first positions at which they are.
+    """
+
+def maximum(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """The greater; NaN where one is."""
+
+def mean(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The mean along axes; of integers in the default float."""
+
+def min(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Any:
+    """The minimum along axes, by default all; NaN where there is one.
+
+    With `dim`, PyTorch's pair of values and the first positions at which they are.
+    """
+
+def minimum(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """The lesser; NaN where one is."""
+
+def mul(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Product; logical and on bools."""
+
+def multiply(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Product; logical and on bools."""
+
+def ne(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x != y`, true with NaN."""
+
+def neg(x: _Operand, /) -> Tensor:
+    """`-x`; wraps on integers."""
+
+def negative(x: _Operand, /) -> Tensor:
+    """`-x`; wraps on integers."""
+
+def not_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """`x != y`, true with NaN."""
+
+def pow(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Power."""
+
+def prod(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    dtype: _DTypeLike | None = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The product along axes, by default all; of integers and bools in `int64`."""
+
+def reciprocal(x: _Operand, /) -> Tensor:
+    """`1 / x`."""
+
+def relu(x: _Operand, /) -> Tensor:
+    """`max(x, 0)`."""
+
+def remainder(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0."""
+
+def round(x: _Operand, /) -> Tensor:
+    """The nearest integer, ties to even, in the same type."""
+
+def rsqrt(x: _Operand, /) -> Tensor:
+    """`1 / sqrt(x)`."""
+
+def sigmoid(x: _Operand, /) -> Tensor:
+    """`1 / (1 + exp(-x))`."""
+
+def sign(x: _Operand, /) -> Tensor:
+    """-1, 0 or 1; NaN is kept."""
+
+def silu(x: _Operand, /) -> Tensor:
+    """`x * sigmoid(x)`."""
+
+def sin(x: _Operand, /) -> Tensor:
+    """Sine of an angle in radians."""
+
+def softplus(x: _Operand, /) -> Tensor:
+    """`log(1 + exp(x))`, without overflow."""
+
+def sqrt(x: _Operand, /) -> Tensor:
+    """Square root."""
+
+def square(x: _Operand, /) -> Tensor:
+    """`x * x`."""
+
+def stack(tensors: Sequence[_ArrayLike], axis: builtins.int | None = 0, *, dim: builtins.int | None = None) -> Tensor:
+    """The tensors, of equal shape, along a new dimension."""
+
+def std(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    correction: builtins.float = 0.0,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The standard deviation along axes; see `var`."""
+
+def sub(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Difference."""
+
+def subtract(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """Difference."""
+
+def sum(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    dtype: _DTypeLike | None = None,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The sum along axes, by default all; of integers and bools in `int64`."""
+
+def tan(x: _Operand, /) -> Tensor:
+    """Tangent of an angle in radians."""
+
+def tanh(x: _Operand, /) -> Tensor:
+    """Hyperbolic tangent."""
+
+def trunc(x: _Operand, /) -> Tensor:
+    """The integer part, in the same type."""
+
+def var(
+    x: _Operand,
+    /,
+    *,
+    axis: _Axis = None,
+    correction: builtins.float = 0.0,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of
+    the method
+    is 1, as PyTorch's.
+    """

@@ -51,12 +51,12 @@ def check(
 
 
 def keep(x: svod.Tensor, by: str, axis: int) -> svod.Tensor:
-    result: svod.Tensor = getattr(x, by)(axis, keepdim=True)
+    result: svod.Tensor = getattr(x, by)(axis=axis, keepdim=True)
     return result
 
 
 def log_sum_exp(x: Any, axis: Any) -> Array:
-    peak = x.max(axis, keepdims=True)
+    peak = x.max(axis=axis, keepdims=True)
     return np.asarray(np.log(np.exp(x - peak).sum(axis, keepdims=True)) + peak)
 
 

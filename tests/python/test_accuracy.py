@@ -65,7 +65,7 @@ def windows(x: Array, w: Array) -> Array:
 
 def attended(q: Array, k: Array, v: Array) -> Array:
     scores = q @ k.swapaxes(-1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return (powers / powers.sum(-1, keepdims=True)) @ v
 
 
@@ -99,7 +99,9 @@ KINDS: dict[str, Kind] = {
         lambda q, k, v: q.scaled_dot_product_attention(k, v),
         attended,
         # A relative error of a score, which is an exponent, moves a weight by as much as the score is large.
-        lambda q, k, v: (1 + (np.abs(q) @ np.abs(k.swapaxes(-1, -2))).max(-1, keepdims=True)) * attended(q, k, abs(v)),
+        lambda q, k, v: (
+            (1 + (np.abs(q) @ np.abs(k.swapaxes(-1, -2))).max(axis=-1, keepdims=True)) * attended(q, k, abs(v))
+        ),
     ),
 }
 
@@ -134,7 +136,7 @@ def test_errors_are_no_worse_than_those_of_numpy(name: str, depth: int, draw: Ca
 
 
 def kept(x: Any, fold: str, axis: Any) -> Any:
-    return getattr(x, fold)(axis, **{"keepdims" if isinstance(x, np.ndarray) else "keepdim": True})
+    return getattr(x, fold)(axis=axis, **{"keepdims" if isinstance(x, np.ndarray) else "keepdim": True})
 
 
 def by_mean(x: Any, axis: Any) -> Any:
@@ -507,7 +509,7 @@ def test_norms_of_narrow_floats_are_rounded_once(dtype: str) -> None:
         (t.norm(axis=1), length),
         (t.norm(3, axis=1), (np.abs(wide) ** 3).sum(1) ** (1 / 3)),
         (t.norm(1.5, axis=1), (np.abs(wide) ** 1.5).sum(1) ** (1 / 1.5)),
-        (t.norm(float("inf"), axis=1), np.abs(wide).max(1)),
+        (t.norm(float("inf"), axis=1), np.abs(wide).max(axis=1)),
         (t.std(1), wide.std(1, ddof=1)),
         (t.normalize(dim=1), wide / length[:, None]),
         (F.normalize(t), wide / length[:, None]),

@@ -201,13 +201,13 @@ def test_e2_loops_and_functions_parse_back() -> None:
         return a + x.exp(), b + a.sum()
 
     values = svod.iterate(range(1, 4), body, x * 2, svod.Tensor(0.0))
-    low, high = svod.custom(lambda a: (a.min(0), a.max(0)), values[0], shape=[(3,), (3,)], name="extremes")
+    low, high = svod.custom(lambda a: (a.min(axis=0), a.max(axis=0)), values[0], shape=[(3,), (3,)], name="extremes")
     graph = svod.Graph(low, high, *values)
     assert {name: f.name for name, f in graph.functions.items()} == {"sort": "sort", "extremes": "extremes"}
     again = svod.Graph.parse(str(graph), graph.leaves, graph.functions)
     assert again == graph and str(again) == str(graph)
     # Other functions of these names.
-    calls = {"sort": lambda a: -np.sort(-a), "extremes": lambda a: (a.max(0), a.min(0))}
+    calls = {"sort": lambda a: -np.sort(-a), "extremes": lambda a: (a.max(axis=0), a.min(axis=0))}
     other = svod.Graph.parse(str(graph), graph.leaves, calls)
     assert other != graph
     largest, smallest = (root.numpy() for root in other.roots[:2])
@@ -485,7 +485,7 @@ def test_e4_kernels_that_svod_adds_name_the_line_that_needs_them() -> None:
     rows = svod.empty(4, length)
     for result, read in (
         (spread.T @ spread, given),  # Adds up the products of the parts.
-        (spread.max(0), given),
+        (spread.max(axis=0), given),
         (spread.sum(0) * 2, given),
         (rows.topk(2, 1)[0], rows),  # Checks indices.
         (rows[0].sort(0)[0].searchsorted(rows[1]), rows),

@@ -194,7 +194,7 @@ OF_EXTENT: dict[str, tuple[Callable[..., svod.Tensor], Callable[..., Any], Calla
     "sum": (lambda x: x.sum(), np.sum, lambda n: [fresh(n)]),
     "mean of rows": (lambda x: x.mean(1), lambda x: x.mean(1), lambda n: [fresh(5, n)]),
     "variance": (lambda x: x.var(0), lambda x: x.var(0, ddof=1), lambda n: [fresh(n, 3)]),
-    "maximum": (lambda x: x.max(0), lambda x: x.max(0), lambda n: [fresh(n, 4)]),
+    "maximum": (lambda x: x.max(axis=0), lambda x: x.max(axis=0), lambda n: [fresh(n, 4)]),
     "position": (lambda x: x.argmax(0), lambda x: x.argmax(0), lambda n: [fresh(n)]),
     "softmax": (lambda x: x.softmax(1), softmax, lambda n: [fresh(4, n)]),
     "rows of a product": (lambda x, w: x @ w, np.matmul, lambda n: [fresh(n, 16), fresh(16, 24)]),

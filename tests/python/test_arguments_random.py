@@ -29,7 +29,7 @@ STEPS: list[Step] = [
     lambda x, axis, at, number: x * number,
     lambda x, axis, at, number: x + at,
     lambda x, axis, at, number: x.sum(axis),
-    lambda x, axis, at, number: x.max(axis),
+    lambda x, axis, at, number: x.max(axis=axis),
     lambda x, axis, at, number: part(x, axis, slice(at % x.shape[axis], None)),
     lambda x, axis, at, number: part(x, axis, slice(0, x.shape[axis] - at % x.shape[axis])),
     lambda x, axis, at, number: part(x, axis, at % x.shape[axis]),

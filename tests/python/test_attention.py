@@ -25,7 +25,7 @@ def reference(q: Array, k: Array, v: Array, bias: Array | float = 0.0, scale: fl
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     with np.errstate(invalid="ignore"):
         scores = q @ np.swapaxes(k, -1, -2) * (scale or q.shape[-1] ** -0.5) + bias
-        e = np.exp(scores - scores.max(-1, keepdims=True))
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
         result: Array = e / e.sum(-1, keepdims=True) @ v
     return result
 
@@ -83,10 +83,12 @@ def test_values(size: tuple[int, ...], mask: str) -> None:
 
 SPELLINGS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
     "softmax": lambda s: s.softmax(-1),
-    "exp": lambda s: (s - s.max(-1, keepdim=True)).exp() / (s - s.max(-1, keepdim=True)).exp().sum(-1, keepdim=True),
+    "exp": lambda s: (
+        (s - s.max(axis=-1, keepdim=True)).exp() / (s - s.max(axis=-1, keepdim=True)).exp().sum(-1, keepdim=True)
+    ),
     "no maximum": lambda s: s.exp() / s.exp().sum(-1, keepdim=True),
     "reciprocal": lambda s: (
-        (s - s.max(-1, keepdim=True)).exp() * (1 / (s - s.max(-1, keepdim=True)).exp().sum(-1, keepdim=True))
+        (s - s.max(axis=-1, keepdim=True)).exp() * (1 / (s - s.max(axis=-1, keepdim=True)).exp().sum(-1, keepdim=True))
     ),
     "log_softmax": lambda s: s.log_softmax(-1).exp(),
 }
@@ -104,7 +106,7 @@ def test_b4_weights_divided_by_their_sum_after_the_product_are_one_kernel() -> N
     q, k, v = data((2, 3, 33, 16), seed=1), data((2, 3, 70, 16), seed=2), data((2, 3, 70, 24), seed=3)
     query, key, value = (svod.Tensor(x) for x in (q, k, v))
     scores = query @ key.mT * 0.25
-    powers = (scores - scores.max(-1, keepdim=True)).exp()
+    powers = (scores - scores.max(axis=-1, keepdim=True)).exp()
     expected = reference(q, k, v)
     check(powers @ value / powers.sum(-1, keepdim=True), expected)
     check(powers @ value * (1 / powers.sum(-1, keepdim=True)), expected)
@@ -127,7 +129,7 @@ def test_narrow_weights_divided_after_the_product_are_one_kernel(dtype: str, bit
     tensors = [svod.Tensor(data((2, 3, n, 16), seed=n)).cast(dtype).realize() for n in (33, 70, 70)]
     query, key, value = tensors
     scores = (query @ key.mT).cast("float32") * 0.25
-    powers = (scores - scores.max(-1, keepdim=True)).exp()
+    powers = (scores - scores.max(axis=-1, keepdim=True)).exp()
     narrow = powers.cast(dtype)
     if sum_of == "wide":
         mixed = (narrow @ value) / powers.sum(-1, keepdim=True).cast(dtype)
@@ -392,7 +394,7 @@ def test_what_needs_whole_rows_between_two_contractions(between: str, residual: 
     x, w, u = (data(shape, seed=i) * 0.2 for i, shape in enumerate([(16, 12), (12, 8), (8, 20)]))
     v = svod.Tensor(x) @ svod.Tensor(w)
     weights = make(v).softmax(1) + v if residual else make(v).softmax(1)
-    e = np.exp(expected(x @ w) - expected(x @ w).max(1, keepdims=True))
+    e = np.exp(expected(x @ w) - expected(x @ w).max(axis=1, keepdims=True))
     rows = e / e.sum(1, keepdims=True) + (x @ w if residual else 0)
     np.testing.assert_allclose((weights @ svod.Tensor(u)).numpy(), rows @ u, rtol=2e-5, atol=2e-5)
 
@@ -434,7 +436,7 @@ def test_operands_that_are_one_computed_value(shape: tuple[int, ...], spelling: 
     values, exacts = {"x": x, "y": y}, {"x": a.astype(np.float64), "y": exact}
     scores = values[first] @ values[second].mT
     product = exacts[first] @ np.swapaxes(exacts[second], -1, -2)
-    e = np.exp(product - product.max(-1, keepdims=True))
+    e = np.exp(product - product.max(axis=-1, keepdims=True))
     weights = e / e.sum(-1, keepdims=True) if name == "softmax" else np.maximum(product, 0)
     found = (scores.softmax(-1) if name == "softmax" else scores.relu()) @ values[third]
     np.testing.assert_allclose(found.numpy(), weights @ exacts[third], rtol=2e-5, atol=2e-4)

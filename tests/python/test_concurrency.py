@@ -31,7 +31,7 @@ def rows(seed: int, n: int = 8) -> np.ndarray:
 
 def model(x: svod.Tensor) -> svod.Tensor:
     w = svod.Tensor(np.linspace(-1, 1, 256, dtype=np.float32).reshape(16, 16))
-    return (x @ w).softmax(-1).sum(0) + x.max(0)
+    return (x @ w).softmax(-1).sum(0) + x.max(axis=0)
 
 
 def test_separate_instances() -> None:

@@ -302,10 +302,12 @@ def test_normalisations_like_torch() -> None:
     batch = torch.nn.functional.batch_norm(t[0], None, None, t[1], t[2], training=True)
     close(F.batch_norm(s[0], None, None, s[1], s[2], training=True), batch)
     close(F.group_norm(s[0], 3, s[1], s[2]), torch.nn.functional.group_norm(t[0], 3, t[1], t[2]))
-    close(F.instance_norm(s[0], s[1], s[2]), torch.nn.functional.instance_norm(t[0], weight=t[1], bias=t[2]))
+    close(
+        F.instance_norm(s[0], weight=s[1], bias=s[2]), torch.nn.functional.instance_norm(t[0], weight=t[1], bias=t[2])
+    )
     row = data(7, 6)
     expected = torch.nn.functional.rms_norm(torch.tensor(row), (6,), t[1], 1e-6)
-    close(F.rms_norm(svod.Tensor(row), 6, s[1]), expected)
+    close(F.rms_norm(svod.Tensor(row), 6, s[1], 1e-6), expected)
 
 
 def test_modules_take_torch_state_dicts() -> None:

@@ -225,7 +225,7 @@ def test_pools(dilation: Any) -> None:
     seen = [(case.padded(x)[:, :, *at], least[:, :, *at], inside[:, :, *at]) for _, at in case.taps(counts)]
     values, bounded, counted = (np.stack(parts) for parts in zip(*seen, strict=True))
     how = {"stride": stride, "padding": padding, "dilation": dilation}
-    close(svod.Tensor(x).max_pool(kernel, **how), bounded.max(0))
+    close(svod.Tensor(x).max_pool(kernel, **how), bounded.max(axis=0))
     close(svod.Tensor(x).avg_pool(kernel, **how), values.mean(0))
     close(svod.Tensor(x).avg_pool(kernel, count_include_pad=False, **how), values.sum(0) / counted.sum(0))
 
@@ -234,7 +234,7 @@ def test_pools_with_a_window_over_the_end() -> None:
     x = data(2, 5, 4, 7, 3)
     padded = np.pad(x, [(0, 0), (0, 1), (0, 0), (0, 1), (0, 1)], constant_values=-np.inf)
     blocks = padded.reshape(2, 3, 2, 2, 2, 4, 2, 2, 2)
-    close(F.max_pool(svod.Tensor(x), (2, 2, 2, 2), ceil_mode=True), blocks.max((2, 4, 6, 8)))
+    close(F.max_pool(svod.Tensor(x), (2, 2, 2, 2), ceil_mode=True), blocks.max(axis=(2, 4, 6, 8)))
 
 
 def test_adaptive_pools() -> None:

@@ -64,7 +64,7 @@ def test_a6_kernels_run_where_their_buffers_are():
         plan.execute()
         assert {k.device for k in plan.kernels} == {device}
         logits = a @ b + np.arange(9)
-        soft = np.exp(logits - logits.max(-1, keepdims=True))
+        soft = np.exp(logits - logits.max(axis=-1, keepdims=True))
         expected = soft / soft.sum(-1, keepdims=True) * np.arange(33).reshape(33, 1).cumsum(0)
         np.testing.assert_allclose(z.numpy(), expected, rtol=2e-4, atol=1e-5)
 

@@ -39,15 +39,15 @@ def test_mean_and_variance_are_one_kernel(shape: tuple[int, ...], axis: int) -> 
 def test_several_reductions_of_one_tensor_are_one_fold(axis: int | tuple[int, ...]) -> None:
     x = draw(19, 40, 21)
     t = svod.Tensor(x)
-    results = [t.sum(axis), t.max(axis), (t * t).sum(axis)]
+    results = [t.sum(axis), t.max(axis=axis), (t * t).sum(axis)]
     check(
         results,
-        [x.sum(axis), x.max(axis), (x * x).sum(axis)],
+        [x.sum(axis), x.max(axis=axis), (x * x).sum(axis)],
         moves=4 * (x.size + 3 * x.sum(axis).size),
         tolerance=1e-4,
     )
     t = svod.Tensor(x)
-    loops = svod.prepare(t.sum(axis), t.min(axis)).kernels[0].loops
+    loops = svod.prepare(t.sum(axis), t.min(axis=axis)).kernels[0].loops
     assert loops.count("p0[") > 0 and "p1[" in loops and "p2[" in loops
 
 
@@ -56,19 +56,19 @@ def test_several_reductions_of_one_tensor_are_one_fold(axis: int | tuple[int, ..
 def test_an_extremum_and_where_it_is_are_one_kernel(axis: int, name: str) -> None:
     x = draw(33, 50)
     t = svod.Tensor(x)
-    best, at = getattr(t, name)(axis), getattr(t, f"arg{name}")(axis)
-    right = [getattr(x, name)(axis), getattr(x, f"arg{name}")(axis)]
+    best, at = getattr(t, name)(axis)
+    right = [getattr(x, name)(axis=axis), getattr(x, f"arg{name}")(axis)]
     check([best, at], right, moves=x.nbytes + 12 * right[0].size)
 
 
 def test_statistics_of_a_softmax_are_outputs_of_its_kernel() -> None:
     x = draw(24, 100)
-    peak = x.max(1, keepdims=True)
+    peak = x.max(axis=1, keepdims=True)
     total = np.exp(x - peak).sum(1, keepdims=True)
     t = svod.Tensor(x)
     check([keep(t, "max", 1), t.softmax(1)], [peak, np.exp(x - peak) / total], moves=2 * x.nbytes + 4 * 24)
     t = svod.Tensor(x)
-    logsumexp = (t - keep(t, "max", 1)).exp().sum(1).log() + t.max(1)
+    logsumexp = (t - keep(t, "max", 1)).exp().sum(1).log() + t.max(axis=1)
     check(
         [t.softmax(1), logsumexp], [np.exp(x - peak) / total, (np.log(total) + peak)[:, 0]], moves=2 * x.nbytes + 4 * 24
     )
@@ -152,8 +152,8 @@ def test_nan_and_infinity_stay_in_their_rows() -> None:
     x[1, 3], x[2, 5], x[3, 0] = np.nan, np.inf, -np.inf
     t = svod.Tensor(x)
     with np.errstate(invalid="ignore"):
-        right = [x.mean(1), x.var(1), x.max(1)]
-    check([t.mean(1), svod.var(t, axis=1), t.max(1)], right, tolerance=1e-4)
+        right = [x.mean(1), x.var(1), x.max(axis=1)]
+    check([t.mean(1), svod.var(t, axis=1), t.max(axis=1)], right, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
@@ -162,8 +162,8 @@ def test_statistics_of_any_layout(dtype: type, permuted: tuple[int, ...]) -> Non
     x: Array = (draw(6, 20, 9) * 10).astype(dtype)
     t = svod.Tensor(x).permute(permuted)
     y = x.transpose(permuted)
-    moves = x.nbytes + 2 * y.max(1).nbytes + 8 * y.max(1).size
-    check([t.max(1), t.min(1), t.argmax(1)], [y.max(1), y.min(1), y.argmax(1)], moves=moves)
+    moves = x.nbytes + 2 * y.max(axis=1).nbytes + 8 * y.max(axis=1).size
+    check([t.max(axis=1), t.min(axis=1), t.argmax(1)], [y.max(axis=1), y.min(axis=1), y.argmax(1)], moves=moves)
 
 
 LAYOUTS: list[tuple[Function, Function]] = [
@@ -189,7 +189,7 @@ def test_a_chain_of_layouts_is_one_copy_or_none(mine: Function, right: Function)
 def test_columns_that_no_cache_holds() -> None:
     # Each pass reads memory in its order, rather than all of them strips of columns.
     x = draw(2100, 521) * 4
-    e = np.exp(x - x.max(0, keepdims=True))
+    e = np.exp(x - x.max(axis=0, keepdims=True))
     check([svod.Tensor(x).softmax(0)], [e / e.sum(0, keepdims=True)], kernels=3, rounds=2)
     x[7, 3], x[:, 5], x[11, 500] = np.nan, -np.inf, np.inf
     mine = svod.Tensor(x).softmax(0).numpy()
@@ -319,8 +319,8 @@ def test_positions_that_a_sort_gives_need_no_check() -> None:
 @pytest.mark.parametrize("axis", [0, 1])
 def test_what_the_statistics_of_a_row_decide_is_computed_once_a_row(axis: int) -> None:
     x = draw(70, 90)
-    e = np.exp(x - x.max(axis, keepdims=True))
-    right = x - x.max(axis, keepdims=True) - np.log(e.sum(axis, keepdims=True))
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    right = x - x.max(axis=axis, keepdims=True) - np.log(e.sum(axis, keepdims=True))
     t = svod.Tensor(x)
     check([t.log_softmax(axis)], [right], moves=2 * x.nbytes)
     loops = svod.prepare(t.log_softmax(axis)).kernels[0].loops

@@ -53,8 +53,8 @@ def test_scans_along_every_axis(shape: tuple[int, ...]) -> None:
         x = data(shape, dtype)
         for axis in range(len(shape)):
             check(svod.Tensor(x).cumsum(axis), np.cumsum(x, axis))
-            check(svod.Tensor(x).cummax(axis), np.maximum.accumulate(x, axis))
-            check(svod.Tensor(x).cummin(axis), np.minimum.accumulate(x, axis))
+            check(svod.Tensor(x).cummax(axis=axis), np.maximum.accumulate(x, axis))
+            check(svod.Tensor(x).cummin(axis=axis), np.minimum.accumulate(x, axis))
             small = x / 50 if dtype != "int32" else x
             check(svod.Tensor(small).cumprod(axis), np.cumprod(small, axis), 1e-4)
     strided = data((40, 24), "float32")[::3, ::-1].T
@@ -157,7 +157,7 @@ def test_nan_infinities_and_zeros_have_their_place() -> None:
     # NaN is the greatest: first where the order descends.
     check(svod.argsort(svod.Tensor(x), descending=True), [0, 7, 5, 1, 3, 4, 8, 6, 2])
     check(svod.Tensor(x).topk(3)[1], [0, 7, 5])
-    check(svod.Tensor(x).cummax(0), np.maximum.accumulate(x))
+    check(svod.Tensor(x).cummax(axis=0), np.maximum.accumulate(x))
 
 
 @pytest.mark.parametrize("n", [70_000, 200_001])

@@ -127,7 +127,7 @@ def test_maps_and_reductions_absorb_movements(movement: Movement) -> None:
     check(mine(t) * 2 + 1, y * 2 + 1, moves=moved(x, y))
     for axis in (0, 1):
         check(mine(t).sum(axis), y.sum(axis), moves=x.nbytes + y.sum(axis).nbytes)
-        check(mine(t).max(axis), y.max(axis), moves=x.nbytes + y.max(axis).nbytes)
+        check(mine(t).max(axis=axis), y.max(axis=axis), moves=x.nbytes + y.max(axis=axis).nbytes)
 
 
 @pytest.mark.parametrize("movement", MOVEMENTS, ids=lambda m: m[0])
@@ -196,7 +196,7 @@ def test_folds_of_what_lies_alternately(shape: tuple[int, int], parts: int, fold
     arrays = [rng.integers(-99, 100, shape).astype(np.float32) for _ in range(parts)]
     rows = svod.stack([svod.Tensor(a) for a in arrays], 2).flatten(1)
     expected = np.stack(arrays, 2).reshape(shape[0], -1)
-    np.testing.assert_allclose(getattr(rows, fold)(1).numpy(), getattr(expected, fold)(1), rtol=1e-6)
+    np.testing.assert_allclose(getattr(rows, fold)(axis=1).numpy(), getattr(expected, fold)(axis=1), rtol=1e-6)
     weights = rng.integers(-9, 10, rows.shape[1]).astype(np.float32)
     np.testing.assert_array_equal((rows @ svod.Tensor(weights)).numpy(), expected @ weights)
     np.testing.assert_array_equal(rows.reshape(*shape, parts).sum(2).numpy(), np.sum(arrays, axis=0))

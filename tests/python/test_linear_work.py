@@ -46,8 +46,8 @@ def test_long_folds(shape: tuple[int, ...]) -> None:
         if axis == ():
             continue
         np.testing.assert_allclose(t.sum(axis).numpy(), a.sum(axis, dtype=np.float64), rtol=1e-4, atol=1e-2)
-        np.testing.assert_array_equal(t.max(axis).numpy(), a.max(axis))
-        np.testing.assert_array_equal(t.min(axis, keepdim=True).numpy(), a.min(axis, keepdims=True))
+        np.testing.assert_array_equal(t.max(axis=axis).numpy(), a.max(axis=axis))
+        np.testing.assert_array_equal(t.min(axis=axis, keepdim=True).numpy(), a.min(axis=axis, keepdims=True))
         np.testing.assert_array_equal((t > 4).any(axis).numpy(), (a > 4).any(axis))
         np.testing.assert_array_equal((t > -4).all(axis).numpy(), (a > -4).all(axis))
     np.testing.assert_allclose(t.var().numpy(), a.astype(np.float64).var(ddof=1), rtol=1e-4)
@@ -96,7 +96,7 @@ def one_hot_products(ids: svod.Tensor, table: svod.Tensor) -> list[svod.Tensor]:
         svod.einsum("nk,kj->nj", hot.cast("float32"), table),
         svod.where(hot[:, :, None], table, 0.0).sum(1),
         svod.where((ids[:, None] != classes)[:, :, None], 0.0, table).sum(1),
-        svod.where(hot[:, :, None], table, -np.inf).max(1).maximum(-1e30)
+        svod.where(hot[:, :, None], table, -np.inf).max(axis=1).maximum(-1e30)
         * (ids >= 0)[:, None]
         * (ids < CLASSES)[:, None],
     ]
@@ -228,13 +228,13 @@ def test_folds_of_few_neighbours(few: int, dtype: str) -> None:
     given = rng.integers(-3, 4, (1003, few)).astype(dtype)
     x = svod.Tensor(given)
     assert x.sum(1).tolist() == given.sum(1).tolist()
-    assert x.max(1).tolist() == given.max(1).tolist()
+    assert x.max(axis=1).tolist() == given.max(axis=1).tolist()
     assert x.argmin(1).tolist() == given.argmin(1).tolist()
-    assert (x.min(1) + x.prod(1)).tolist() == (given.min(1) + given.prod(1)).tolist()
+    assert (x.min(axis=1) + x.prod(1)).tolist() == (given.min(axis=1) + given.prod(1)).tolist()
     if few < 9 and dtype.startswith("float"):
         row = svod.Tensor(given.reshape(1, 1, -1))
         windows = np.lib.stride_tricks.sliding_window_view(given.reshape(-1), few)[::2]
-        assert svod.nn.functional.max_pool1d(row, few, 2).flatten().tolist() == windows.max(1).tolist()
+        assert svod.nn.functional.max_pool1d(row, few, 2).flatten().tolist() == windows.max(axis=1).tolist()
 
 
 def test_few_points_with_equal_keys_keep_their_order() -> None:

@@ -136,7 +136,7 @@ def test_gradients_of_weights_are_summed_in_blocks_where_their_factors_are_produ
     plan.execute()
     wide = np.maximum(x.astype(np.float64) @ w, 0)
     wide -= wide.mean(1, keepdims=True)
-    likely = np.exp(g.astype(np.float64) @ v - (g.astype(np.float64) @ v).max(1, keepdims=True))
+    likely = np.exp(g.astype(np.float64) @ v - (g.astype(np.float64) @ v).max(axis=1, keepdims=True))
     likely /= likely.sum(1, keepdims=True)
     np.testing.assert_allclose(plan.outputs[0].numpy(), wide.T @ likely, rtol=1e-4, atol=1e-2)
     # Weights that are softened along the depth are those of an attention: one kernel has both products.

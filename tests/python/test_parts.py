@@ -26,17 +26,17 @@ def deviation(x: Array) -> Array:
 # Folds of which one waits for the other, and which carry values of other types.
 PAIRS: dict[str, tuple[Callable[[svod.Tensor], list[svod.Tensor]], list[Callable[[Array], Any]]]] = {
     "argmax, sum": (lambda t: [t.argmax(0), t.sum(0)], [np.argmax, lambda x: x.sum(dtype="f8")]),
-    "argmax, min, max": (lambda t: [t.argmax(0), t.min(0), t.max(0)], [np.argmax, np.min, np.max]),
+    "argmax, min, max": (lambda t: [t.argmax(0), t.min(axis=0), t.max(axis=0)], [np.argmax, np.min, np.max]),
     "softmax, count": (
         lambda t: [t.cast("float32").softmax(0), (t > 0).sum(0)],
         [shares, lambda x: (x > 0).sum()],
     ),
     "how often the greatest, sum": (
-        lambda t: [(t == t.max(0)).sum(0), t.sum(0)],
+        lambda t: [(t == t.max(axis=0)).sum(0), t.sum(0)],
         [lambda x: (x == x.max()).sum(), lambda x: x.sum(dtype="f8")],
     ),
     "greatest deviation, count": (
-        lambda t: [(t.cast("float32") - t.cast("float32").mean(0)).abs().max(0), (t > 0).sum(0)],
+        lambda t: [(t.cast("float32") - t.cast("float32").mean(0)).abs().max(axis=0), (t > 0).sum(0)],
         [deviation, lambda x: (x > 0).sum()],
     ),
 }
@@ -75,7 +75,7 @@ def test_parts_may_have_any_size_in_a_users_schedule(sizes: tuple[int, int | Non
 
 def lse(x: Any, axis: int) -> Any:
     """Log-sum-exp of an array in float64."""
-    peak = x.max(axis, keepdims=True)
+    peak = x.max(axis=axis, keepdims=True)
     return np.log(np.exp(x - peak).sum(axis, keepdims=True)) + peak
 
 
@@ -99,8 +99,8 @@ CHAINS: dict[str, tuple[Callable[[svod.Tensor, int], svod.Tensor], Callable[[Any
         lambda x, a: lse(softmax(x - x.mean(a, keepdims=True), a), a).squeeze(a),
     ),
     "variance of deviations from the greatest": (
-        lambda t, a: (t - t.max(a, keepdim=True)).exp().var(a),
-        lambda x, a: np.exp(x - x.max(a, keepdims=True)).var(a, ddof=1),
+        lambda t, a: (t - t.max(axis=a, keepdim=True)).exp().var(a),
+        lambda x, a: np.exp(x - x.max(axis=a, keepdims=True)).var(a, ddof=1),
     ),
     "sine": (lambda t, a: t.sin().sum(a), lambda x, a: np.sin(x).sum(a)),
 }

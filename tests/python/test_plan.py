@@ -139,7 +139,7 @@ def test_d1_threads_run_one_plan() -> None:
         for _ in range(20):
             a = rng.standard_normal((32, 64)).astype(np.float32)
             own.execute(a)
-            e = np.exp(a - a.max(-1, keepdims=True))
+            e = np.exp(a - a.max(axis=-1, keepdims=True))
             if not np.allclose(own.outputs[0].numpy(), e / e.sum(-1, keepdims=True) + a, atol=1e-5):
                 errors.append(f"thread {seed}")
             plan.execute(a)

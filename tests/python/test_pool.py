@@ -79,7 +79,7 @@ def test_special_values() -> None:
         assert result.dtype == dtype
         padded = np.pad(x, [(0, 0), (0, 0), (1, 1)], constant_values=0)
         np.testing.assert_array_equal(
-            result.numpy(), np.lib.stride_tricks.sliding_window_view(padded, 3, 2)[:, :, ::2].max(-1)
+            result.numpy(), np.lib.stride_tricks.sliding_window_view(padded, 3, 2)[:, :, ::2].max(axis=-1)
         )
 
 

@@ -467,7 +467,7 @@ def test_strict_softmax_adds_from_left_to_right():
     a = rows(9, 100)
     with svod.strict():
         x = svod.Tensor(a)
-        powers = (x - x.max(1, keepdim=True)).exp()
+        powers = (x - x.max(axis=1, keepdim=True)).exp()
         soft = x.softmax(1).numpy()
         np.testing.assert_array_equal(powers.sum(1).numpy(), left_to_right(powers.numpy()))
         np.testing.assert_array_equal(soft, powers.numpy() / left_to_right(powers.numpy())[:, None])
@@ -652,11 +652,11 @@ def test_all_is_loaded_before_anything_is_written_past_the_caches() -> None:
 def test_long_bodies_fetch_ahead_what_they_read_from_memory() -> None:
     x = np.random.default_rng(0).standard_normal((1024, 4096)).astype(np.float32)
     t = svod.Tensor(x)
-    exps = np.exp(x - x.max(-1, keepdims=True))
+    exps = np.exp(x - x.max(axis=-1, keepdims=True))
     cases = [
         (t.tanh(), np.tanh(x), "prefetch out."),
         (t.softmax(-1), exps / exps.sum(-1, keepdims=True), "prefetch s1."),
-        (t.logsumexp(-1), np.log(exps.sum(-1)) + x.max(-1), "prefetch s1."),
+        (t.logsumexp(-1), np.log(exps.sum(-1)) + x.max(axis=-1), "prefetch s1."),
         (t.sum(-1), x.sum(-1), None),
         (t + 1, x + 1, None),
         (t[:8].tanh(), np.tanh(x[:8]), None),

@@ -46,7 +46,7 @@ HEADS = data(2, 3, 40, 8)
 
 def attended() -> np.ndarray:
     scores = HEADS @ HEADS.swapaxes(-1, -2) / np.sqrt(8)
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return powers / powers.sum(-1, keepdims=True) @ HEADS
 
 

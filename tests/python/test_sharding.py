@@ -36,7 +36,7 @@ def test_e2_parts_differ_by_at_most_one_and_may_be_empty():
     assert [s.shape for s in x.shards] == [(1, 3), (1, 3), (0, 3), (0, 3)]
     check(x * 2, data(2, 3) * 2, devices=FOUR, axis=0)
     check(x.sum(0), data(2, 3).sum(0), devices=FOUR)
-    check(x.max(0), data(2, 3).max(0), devices=FOUR)
+    check(x.max(axis=0), data(2, 3).max(axis=0), devices=FOUR)
     check((x + 1).sum(), (data(2, 3) + 1).sum(), devices=FOUR)
     none = svod.zeros(0, 3).shard(TWO, 0)
     assert none.numpy().shape == (0, 3)
@@ -80,15 +80,15 @@ def test_e2_reductions(by, axis):
     axes = axis if isinstance(axis, tuple) else (axis,)
     split = None if axis is None or 0 in axes else 0
     options = {"ddof": 1} if by == "std" else {}
-    check(getattr(x, by)(axis), getattr(a, by)(axis, **options), devices=THREE, axis=split)
+    check(getattr(x, by)(axis=axis), getattr(a, by)(axis, **options), devices=THREE, axis=split)
     y = svod.Tensor(a).shard(THREE, 2)
     split = None if axis is None or 2 in axes else 1 if axis in (0, 1) else 0
-    check(getattr(y, by)(axis), getattr(a, by)(axis, **options), devices=THREE, axis=split)
+    check(getattr(y, by)(axis=axis), getattr(a, by)(axis, **options), devices=THREE, axis=split)
 
 
 def test_e2_softmax_and_layer_norm_along_the_split_axis():
     a = data(6, 10)
-    e = np.exp(a - a.max(-1, keepdims=True))
+    e = np.exp(a - a.max(axis=-1, keepdims=True))
     for axis in (0, 1):
         x = svod.Tensor(a).shard(THREE, axis)
         check(x.softmax(-1), e / e.sum(-1, keepdims=True), devices=THREE, axis=axis)
@@ -310,7 +310,7 @@ def test_e2_random_shardings_of_random_expressions():
             elif step == 3:
                 x, expected = x.tanh(), np.tanh(expected)
             else:
-                x, expected = x.max(1, keepdim=True) - x, expected.max(1, keepdims=True) - expected
+                x, expected = x.max(axis=1, keepdim=True) - x, expected.max(axis=1, keepdims=True) - expected
         check(x, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -333,7 +333,7 @@ def test_two_products_of_spread_rows_with_a_softmax_between() -> None:
         for n, s in enumerate(((9, 16), (16, 32), (32, 24)))
     )
     scores = q.astype("float64") @ w
-    weights = np.exp(scores - scores.max(1, keepdims=True))
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     expected = weights / weights.sum(1, keepdims=True) @ u
     for between, want in ((lambda x: x.softmax(-1), expected), (lambda x: x / x.abs().sum(-1, keepdim=True), None)):
         mixed = between(svod.Tensor(q).shard(TWO, 0) @ svod.Tensor(w).shard(TWO)) @ svod.Tensor(u).shard(TWO)

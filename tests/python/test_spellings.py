@@ -22,7 +22,7 @@ NAMED: list[Callable[[svod.Tensor, int], svod.Tensor]] = [
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_softmax_in_three_spellings(softmax: Callable[[svod.Tensor, int], svod.Tensor], axis: int) -> None:
     x = draw(12, 30, 17)
-    e = np.exp(x - x.max(axis, keepdims=True))
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
     check([softmax(svod.Tensor(x), axis)], [e / e.sum(axis, keepdims=True)], moves=2 * x.nbytes)
 
 
@@ -104,7 +104,7 @@ def mean(x: Any, axis: Any, keep: bool = False) -> Any:
 
 
 def shifted(x: Any, axis: Any) -> Any:
-    return x - x.max(axis, keepdim=True)
+    return x - x.max(axis=axis, keepdim=True)
 
 
 def normal(x: Any, axis: Any) -> Array:
@@ -116,8 +116,8 @@ def first(x: Any, axis: Any, name: str) -> Any:
     rows = flat(x, axis)
     n = rows.shape[-1]
     position = svod.arange(n)
-    here = rows == getattr(rows, name)(-1, keepdim=True)
-    return svod.where(here, position, n).min(-1)
+    here = rows == getattr(rows, name)(axis=-1, keepdim=True)
+    return svod.where(here, position, n).min(axis=-1)
 
 
 Spellings = tuple[Callable[[Any, Any], Array], list[Function]]
@@ -148,8 +148,8 @@ COMPOSITIONS: dict[str, Spellings] = {
         lambda x, axis: log_sum_exp(x, axis).squeeze(axis),
         [
             lambda x, axis: x.logsumexp(axis),
-            lambda x, axis: shifted(x, axis).exp().sum(axis).log() + x.max(axis),
-            lambda x, axis: (lambda y: (y - keep(y, "max", -1)).exp().sum(-1).log() + y.max(-1))(flat(x, axis)),
+            lambda x, axis: shifted(x, axis).exp().sum(axis).log() + x.max(axis=axis),
+            lambda x, axis: (lambda y: (y - keep(y, "max", -1)).exp().sum(-1).log() + y.max(axis=-1))(flat(x, axis)),
         ],
     ),
     "variance": (
@@ -267,7 +267,7 @@ def test_long_reductions_of_everything_read_memory_once(name: str, shape: tuple[
 @pytest.mark.parametrize("softmax", NAMED)
 def test_a_softmax_of_few_rows_that_no_cache_holds_reads_them_twice(softmax: Callable[[svod.Tensor, int], Any]) -> None:
     x = draw(4, LONG // 4)
-    e = np.exp(x - x.max(1, keepdims=True))
+    e = np.exp(x - x.max(axis=1, keepdims=True))
     check([softmax(svod.Tensor(x), 1)], [e / e.sum(1, keepdims=True, dtype=np.float64)], kernels=2)
     # Beside them, statistics of the rows' parts.
     assert 3 * x.nbytes < moved(svod.prepare(softmax(svod.Tensor(x), 1))) < 3.01 * x.nbytes
@@ -280,11 +280,11 @@ def test_a_greatest_element_and_where_it_is_in_three_spellings(spelling: int, ax
     t = svod.Tensor(x)
     spellings: list[Callable[[], Any]] = [
         lambda: tuple(y.squeeze(axis) for y in t.topk(1, axis)),
-        lambda: (t.max(axis), t.argmax(axis)),
-        lambda: (-(-t).min(axis), first(t, (axis,), "max")),
+        lambda: (t.max(axis=axis), t.argmax(axis)),
+        lambda: (-(-t).min(axis=axis), first(t, (axis,), "max")),
     ]
     value, at = spellings[spelling]()
-    check([value, at], [x.max(axis), x.argmax(axis)], moves=x.nbytes + 12 * x.shape[1 - axis])
+    check([value, at], [x.max(axis=axis), x.argmax(axis)], moves=x.nbytes + 12 * x.shape[1 - axis])
 
 
 @pytest.mark.parametrize("spelling", range(3))

@@ -21,7 +21,7 @@ def rows(count: int, width: int = 8, seed: int = 0) -> np.ndarray:
 
 
 def softmax(a: np.ndarray) -> np.ndarray:
-    e = np.exp(a - a.max(-1, keepdims=True))
+    e = np.exp(a - a.max(axis=-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
 
 

@@ -27,7 +27,7 @@ WEIGHT = data(4, 3, seed=2)
 
 
 def softmax(a: Array, axis: int = -1) -> Array:
-    e = np.exp(a - a.max(axis, keepdims=True))
+    e = np.exp(a - a.max(axis=axis, keepdims=True))
     result: Array = e / e.sum(axis, keepdims=True)
     return result
 
@@ -93,14 +93,14 @@ ROWS: dict[str, Case] = {
     "mean": (lambda x: x.mean(0), lambda a: a.mean(0)),
     "var": (lambda x: x.var(0, correction=0), lambda a: a.var(0)),
     "prod": (lambda x: x.prod(0), lambda a: a.prod(0)),
-    "max": (lambda x: x.max(0), lambda a: a.max(0)),
+    "max": (lambda x: x.max(axis=0), lambda a: a.max(axis=0)),
     "any": (lambda x: (x > 1).any(0), lambda a: (a > 1).any(0)),
     "argmax": (lambda x: x.argmax(0), lambda a: a.argmax(0)),
     "argmax of all": (lambda x: x.argmax(), lambda a: a.argmax()),
     "argmin": (lambda x: x.argmin(0), lambda a: a.argmin(0)),
     "cumsum": (lambda x: x.cumsum(0), lambda a: a.cumsum(0)),
     "cumprod": (lambda x: x.cumprod(0), lambda a: a.cumprod(0)),
-    "cummax": (lambda x: x.cummax(0), lambda a: np.maximum.accumulate(a, 0)),
+    "cummax": (lambda x: x.cummax(axis=0), lambda a: np.maximum.accumulate(a, 0)),
     "sort": (lambda x: x.sort(0)[0], lambda a: np.sort(a, 0)),
     "argsort": (lambda x: x.argsort(0), lambda a: np.argsort(a, 0, kind="stable")),
     "topk of columns": (lambda x: x.topk(2, 1)[0], lambda a: -np.sort(-a, 1)[:, :2]),
@@ -190,7 +190,7 @@ IMAGES: dict[str, Case] = {
         lambda x: F.max_pool2d(x, 3, 1, padding=1),
         lambda a: np.lib.stride_tricks.sliding_window_view(
             np.pad(a, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf), (3, 3), (2, 3)
-        ).max((-1, -2)),
+        ).max(axis=(-1, -2)),
     ),
     "avg pool": (
         lambda x: F.avg_pool2d(x, (1, 5)),
@@ -347,14 +347,14 @@ def test_e6_a_product_of_depth_0_at_a_run_is_0(most: int, width: int, epilogue: 
 
 
 EMPTY: list[tuple[str, Callable[[svod.Tensor], svod.Tensor]]] = [
-    ("max", lambda x: x.max(0)),
-    ("min", lambda x: x.min(0, keepdim=True)),
-    ("max", lambda x: (x > 0).max(0)),
+    ("max", lambda x: x.max(axis=0)),
+    ("min", lambda x: x.min(axis=0, keepdim=True)),
+    ("max", lambda x: (x > 0).max(axis=0)),
     ("max", lambda x: (x * 2).max().exp()),
     ("argmax", lambda x: x.argmax(0)),
     ("argmin", lambda x: x.argmin()),
-    ("max", lambda x: x[:, 1:3].max((0, 1)).relu()),
-    ("max", lambda x: svod.iterate(2, lambda i, v: v + x.max(0), svod.zeros(4))),
+    ("max", lambda x: x[:, 1:3].max(axis=(0, 1)).relu()),
+    ("max", lambda x: svod.iterate(2, lambda i, v: v + x.max(axis=0), svod.zeros(4))),
     ("max", lambda x: svod.iterate(2, lambda i, v: v * x.max(), x).sum(0)),
 ]
 
@@ -386,14 +386,14 @@ def test_d4_a_fold_of_nothing_is_refused_by_the_run_as_when_it_is_built(
 def test_d4_a_fold_of_nothing_that_has_a_value_runs() -> None:
     z = svod.Variable("z", 0, 9)
     x = svod.empty(z, 4)
-    folds = (lambda x: x.softmax(0), lambda x: x.logsumexp(0), lambda x: x.sum(0), lambda x: x.cummax(0))
+    folds = (lambda x: x.softmax(0), lambda x: x.logsumexp(0), lambda x: x.sum(0), lambda x: x.cummax(axis=0))
     plan = svod.prepare(*(fold(x) for fold in folds), inputs=[x])
     for size in (0, 5, 0):
         plan.execute(FIXED[:size])
         for output, fold in zip(plan.outputs, folds, strict=True):
             np.testing.assert_allclose(output.numpy(), fold(svod.Tensor(FIXED[:size])).numpy(), rtol=1e-5)
     # Of rows that are not folded there may be none.
-    plan = x.max(1).prepare(inputs=[x])
+    plan = x.max(axis=1).prepare(inputs=[x])
     plan.execute(FIXED[:0])
     assert plan.outputs[0].shape == (0,)
 

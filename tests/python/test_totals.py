@@ -57,7 +57,7 @@ def test_folds_of_rows_and_of_columns_share_blocks_of_rows(shape: tuple[int, ...
     t = svod.Tensor(x)
     check([t.sum(columns), t.mean(rows)], right, kernels=2, moves=moves, tolerance=1e-4, rounds=2)
     t = svod.Tensor(x)
-    check([t.mean(rows), (t * 1).max(columns)], [right[1], x.max(columns)], kernels=2, moves=moves, rounds=2)
+    check([t.mean(rows), (t * 1).max(axis=columns)], [right[1], x.max(axis=columns)], kernels=2, moves=moves, rounds=2)
     with svod.strict():
         t = svod.Tensor(x)
         check([t.sum(columns), t.mean(rows)], right, kernels=2, tolerance=1e-3)
@@ -161,13 +161,13 @@ REFUSED: dict[str, Callable[[svod.Tensor], list[svod.Tensor]]] = {
     "a map in another order": lambda t: [t.sum(), t.T * 2],
     "maps in two orders": lambda t: [t.sum(), t - 1, t.T * 2],
     "a map of both orders": lambda t: [t.reshape(512, 2, 512)[:, 0].sum(), t.reshape(512, 2, 512)[:, 0] * 2],
-    "a fold in another order": lambda t: [t.sum(), t.flip(0).max(1), t * 2],
+    "a fold in another order": lambda t: [t.sum(), t.flip(0).max(axis=1), t * 2],
     "a part of it": lambda t: [t.sum(), t * 2, t[:300] - 1],
     "a product": lambda t: [t.sum(), t * 2, t @ t.T],
     "a fold of columns and a map": lambda t: [t.sum(0), t * 2],
     "a total, a fold of columns and a map": lambda t: [t.sum(), t.sum(0), t * 2],
     "folds of rows and columns and a total": lambda t: [t.sum(), t.sum(0), t.sum(1)],
-    "few rows": lambda t: [t.sum(), t.reshape(4, -1).max(1)],
+    "few rows": lambda t: [t.sum(), t.reshape(4, -1).max(axis=1)],
     "short rows": lambda t: [t.sum(), t.reshape(-1, 8) * 2, t.reshape(-1, 8) - 1],
     "deviations from another centre": lambda t: [((t - t.max()) ** 2).mean(), t * 2],
     "deviations that are an output": lambda t: [((t - t.mean()) ** 2).mean(), t - t.mean(), t * 2],
@@ -194,11 +194,11 @@ ACCEPTED: dict[str, Callable[[svod.Tensor], list[svod.Tensor]]] = {
     "totals of maps": lambda t: [(t + 1).abs().sum(), t.norm(), t.maximum(0)],
     "a total and a variance": lambda t: [t.max(), t.var(), t - 1],
     "a bias": lambda t: [t.sum(), t + svod.Tensor(draw(512))],
-    "folds of rows": lambda t: [t.sum(), t.max(1), t.sum(1)],
-    "folds of columns": lambda t: [t.sum(), t.max(0), t.sum(0)],
+    "folds of rows": lambda t: [t.sum(), t.max(axis=1), t.sum(1)],
+    "folds of columns": lambda t: [t.sum(), t.max(axis=0), t.sum(0)],
     "folds of rows and a map": lambda t: [t.sum(), t.sum(1), t * 2],
-    "a variance and folds of rows": lambda t: [t.var(), t.max(1)],
-    "rows and columns": lambda t: [t.sum(0), t.max(0), t.sum(1)],
+    "a variance and folds of rows": lambda t: [t.var(), t.max(axis=1)],
+    "rows and columns": lambda t: [t.sum(0), t.max(axis=0), t.sum(1)],
 }
 
 

@@ -62,7 +62,7 @@ def test_a_traced_tensor_says_so() -> None:
     assert texts == [
         "Tensor(shape=(2,), dtype=float32, device=CPU, traced from argument `a`)",
         "Tensor(shape=(2,), dtype=float32, device=CPU, traced from argument `a` and argument `b`)",
-        "Tensor(shape=(2,), dtype=float32, device=CPU, lazy)",
+        "Tensor([0., 0.], shape=(2,), dtype=float32, device=CPU)",
     ]
     assert repr(kept[0]) == "Tensor(shape=(2,), dtype=float32, device=CPU, traced)"
 

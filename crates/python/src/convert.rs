@@ -1,5 +1,7 @@
 //! Python's arguments as the core's.
 
+use std::ops::Deref;
+
 use numpy::PyUntypedArray;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
@@ -23,6 +25,14 @@ pub struct Axis(pub i64);
 
 /// One axis, or several.
 pub struct Axes(pub Vec<i64>);
+
+impl Deref for Axes {
+    type Target = [i64];
+
+    fn deref(&self) -> &[i64] {
+        &self.0
+    }
+}
 
 /// One tensor, or several: a tensor is not taken apart.
 pub struct Tensors(pub Vec<Py<PyTensor>>);
@@ -73,7 +83,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyOperand {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         operand(&given)?.map(AnyOperand).ok_or_else(|| {
             let class = class_of(&given);
-            PyErr::from(Class::DType.raise(format!("expected a tensor, an array or a number, not {class}")))
+            PyErr::from(Class::DType.raise(format!("expected a tensor, an array, a list or a number, not {class}")))
         })
     }
 }
@@ -104,6 +114,18 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if let Ok(tensor) = given.cast::<PyTensor>() {
         return Ok(Some(Operand::Tensor(tensor.get().0.clone())));
     }
+    if let Some(number) = number(given)? {
+        return Ok(Some(number));
+    }
+    let listed = given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>();
+    match listed || given.hasattr("__array__")? {
+        true => Ok(Some(Operand::Tensor(literal(given)?))),
+        false => Ok(None),
+    }
+}
+
+/// A scalar; none for an object that is not one.
+pub fn number(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if let Ok(flag) = given.cast::<PyBool>() {
         return Ok(Some(Operand::Bool(flag.is_true())));
     }
@@ -113,13 +135,7 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if given.is_instance_of::<PyInt>() {
         return Ok(Some(Operand::Int(given.extract()?)));
     }
-    if let Some(AnySize { size, values }) = symbolic(given) {
-        return Ok(Some(Operand::Size(size, values)));
-    }
-    if given.hasattr("__array__")? {
-        return Ok(Some(Operand::Tensor(literal(given)?)));
-    }
-    Ok(None)
+    Ok(symbolic(given).map(|AnySize { size, values }| Operand::Size(size, values)))
 }
 
 /// The one of two names for an argument that was used.
@@ -130,6 +146,11 @@ pub fn either<T>(axis: Option<T>, dim: Option<T>) -> PyResult<Option<T>> {
         }
         (axis, dim) => Ok(axis.or(dim)),
     }
+}
+
+/// An argument that has no default value, though one before it has.
+pub fn required<T>(op: &str, name: &str, given: Option<T>) -> Result<T> {
+    given.ok_or_else(|| Class::ArgumentType.raise(format!("{op}: the argument {name} is missing")))
 }
 
 /// The axis of the two names, if either was used.
@@ -288,12 +309,14 @@ fn sliced(slice: &Bound<'_, PySlice>, extents: &mut Extents) -> Result<Index> {
 
 /// A tensor of positions, or a mask.
 fn positions(part: &Bound<'_, PyAny>) -> Result<Tensor> {
+    if part.is_instance_of::<PyList>() || part.is_instance_of::<PyBool>() {
+        return match part.len() {
+            Ok(0) => Ok(Tensor::literal(&[], DType::I64, &[0])?),
+            _ => literal(part),
+        };
+    }
     Ok(match operand(part)? {
         Some(Operand::Tensor(tensor)) => tensor,
-        _ if part.is_instance_of::<PyList>() || part.is_instance_of::<PyBool>() => match part.len() {
-            Ok(0) => Tensor::literal(&[], DType::I64, &[0])?,
-            _ => literal(part)?,
-        },
         _ => {
             let class = part.get_type().name()?;
             let message = format!("an index is an integer, a slice, None, ... or a tensor of integers, not {class}");

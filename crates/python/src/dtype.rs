@@ -4,7 +4,7 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyType};
-use svod_dtype::{DEFAULT_FLOAT, DEFAULT_INT, DType, Kind};
+use svod_dtype::{DEFAULT_INT, DType, Kind};
 
 use crate::error::{Class, Result};
 
@@ -13,7 +13,8 @@ use crate::error::{Class, Result};
 #[derive(Clone, Copy)]
 pub struct PyDType(pub DType);
 
-/// A type as an argument: ours, NumPy's, a name, or one of `bool`, `int` and `float`.
+/// A type as an argument: ours, NumPy's, a name, or one of `bool`, `int` and `float`, which are NumPy's `bool`, `int64`
+/// and `float64`.
 pub struct AnyDType(pub DType);
 
 /// The types that tensors have.
@@ -80,7 +81,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyDType {
             for (builtin, dtype) in [
                 (py.get_type::<PyBool>(), DType::Bool),
                 (py.get_type::<PyInt>(), DEFAULT_INT),
-                (py.get_type::<PyFloat>(), DEFAULT_FLOAT),
+                (py.get_type::<PyFloat>(), DType::F64),
             ] {
                 if class.is(&builtin) {
                     return Ok(AnyDType(dtype));
@@ -122,7 +123,7 @@ pub fn of_descr(descr: &Bound<'_, PyAny>) -> Option<DType> {
 }
 
 /// Whether NumPy knows the type by the package `ml_dtypes` only.
-fn is_foreign(dtype: DType) -> bool {
+pub fn is_foreign(dtype: DType) -> bool {
     matches!(dtype, DType::BF16 | DType::F8E4M3 | DType::F8E5M2)
 }
 

@@ -14,7 +14,7 @@ use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
 
 use crate::array::borrow;
 use crate::config::configured;
-use crate::convert::{AnyOperand, AnyTensor, Tensors, integer, one_by_one};
+use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, integer, one_axis, one_by_one};
 use crate::dtype::{AnyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -146,15 +146,17 @@ pub fn manual_seed(seed: u64) {
 
 /// The tensors one after the other along an axis.
 #[pyfunction]
-#[pyo3(signature = (tensors, axis=0))]
-pub fn cat(tensors: Vec<AnyTensor>, axis: i64) -> Made {
+#[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
+pub fn cat(tensors: Vec<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+    let axis = one_axis(axis, dim)?.unwrap_or(0);
     Ok(Tensor::cat(&tensors.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
 }
 
 /// The tensors, of equal shape, along a new dimension.
 #[pyfunction]
-#[pyo3(signature = (tensors, axis=0))]
-pub fn stack(tensors: Vec<AnyTensor>, axis: i64) -> Made {
+#[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
+pub fn stack(tensors: Vec<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+    let axis = one_axis(axis, dim)?.unwrap_or(0);
     Ok(Tensor::stack(&tensors.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
 }
 

@@ -100,6 +100,7 @@ mod _svod {
         module.py().import("numpy")?;
         numpy::dtype::<u8>(module.py());
         crate::fork::register(module)?;
+        crate::tensor::register(module)?;
         crate::worker::register(module.py())?;
         crate::error::register(module)
     }

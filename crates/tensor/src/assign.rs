@@ -22,6 +22,24 @@ impl Tensor {
         self.stand_for("assign", value)
     }
 
+    /// [`Tensor::assign`] of what an operation computed of the tensor, which has to be of its shape, and of a type that is
+    /// no wider in kind: integers do not become floats.
+    pub fn become_same_kind(&self, op: &'static str, value: &Tensor) -> Result<()> {
+        let (own, given) = (self.dtype(), value.dtype());
+        if given.is_float() && !own.is_float() || own.is_bool() && !given.is_bool() {
+            let message = format!(
+                "the result is {given}, which {} cannot hold: `x = x.{op}...` of a cast tensor",
+                self.described()
+            );
+            return Err(TensorError::dtype(op, message));
+        }
+        if self.shape() != value.shape() {
+            let message = format!("the result is {}, which {} cannot hold", value.described(), self.described());
+            return Err(TensorError::shape(op, message));
+        }
+        self.assign(value)
+    }
+
     /// Makes the tensor stand for new elements, given as their memory.
     pub fn copy_in(&self, bytes: &[u8]) -> Result<()> {
         let device = device_of(&self.uop())?;

@@ -17,7 +17,7 @@ use svod_runtime::{Context, Memory};
 use crate::devices::even_cut;
 use crate::error::{Result, TensorError, show};
 use crate::memory::{bound_leaf, host, leaf_over};
-use crate::operand::{Operand, checked_shape, size_value, sizes};
+use crate::operand::{Operand, checked_shape, common_dtype, size_value, sizes};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
 
@@ -128,6 +128,18 @@ impl Tensor {
             None => value.typed("scalar")?,
         };
         Ok(Tensor::from_uop(node))
+    }
+
+    /// The left operand of an operation whose right one is `other`: a scalar, in the type in which both meet, becomes
+    /// a 0-d tensor.
+    pub fn beside(operand: Operand, other: &Operand) -> Result<Tensor> {
+        match operand {
+            Operand::Tensor(tensor) => Ok(tensor),
+            scalar => {
+                let dtype = common_dtype("scalar", &[scalar.clone(), other.clone()])?;
+                Tensor::scalar(scalar, Some(dtype))
+            }
+        }
     }
 
     /// One value everywhere, in this type or in the default type of its kind.

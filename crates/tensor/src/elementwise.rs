@@ -35,7 +35,13 @@ fn computed_in(op: &'static str, types: Types, dtype: DType, operands: &[Operand
         _ => return Ok(dtype),
     };
     let given: Vec<UOp> = operands.iter().map(|o| o.typed(op)).collect::<Result<_>>()?;
-    Err(TensorError::dtype(op, format!("takes {expected}, not {}", show_operands(&given))))
+    let instead = match (op, types) {
+        ("sub", Types::Number) => "; of bools `^` (`logical_xor`) says where they differ",
+        ("neg", Types::Number) => "; of bools `~` (`logical_not`) is the opposite",
+        (_, Types::Number) => "; cast them, as by `.int()`",
+        _ => "",
+    };
+    Err(TensorError::dtype(op, format!("takes {expected}, not {}{instead}", show_operands(&given))))
 }
 
 fn apply(op: &'static str, alu: Alu, types: Types, operands: &[Operand]) -> Result<Tensor> {

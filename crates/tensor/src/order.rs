@@ -60,6 +60,39 @@ impl Tensor {
         Ok((last(values)?, last(positions)?))
     }
 
+    /// The median along `axis`, of an even number of elements the lower one of the two in the middle, and where it is;
+    /// NaN where there is one.
+    pub fn median(&self, axis: i64) -> Result<(Tensor, Tensor)> {
+        let op = "median";
+        let at = axis_of(op, axis, self.rank())?;
+        let n = self.shape()[at].clone();
+        if n.bounds().0 < 1 {
+            return Err(TensorError::value(op, format!("no element along axis {at} of {}", self.described())));
+        }
+        let (values, positions) = self.kthvalue((n + 1).floordiv(2), axis)?;
+        if !self.dtype().is_float() {
+            return Ok((values, positions));
+        }
+        let nan = self.isnan()?;
+        let any = nan.any(Some(&[axis]), false)?;
+        let positions = Tensor::select(&any, nan.argmax(Some(axis), false)?, positions)?;
+        Ok((Tensor::select(&any, f64::NAN, values)?, positions))
+    }
+
+    /// The maxima of the elements up to each one along `axis`, or with `least` the minima, and where they are: of several
+    /// the last one, and NaN is both the greatest and the least.
+    pub fn running_extremes(&self, axis: i64, least: bool) -> Result<(Tensor, Tensor)> {
+        let op = if least { "cummin" } else { "cummax" };
+        let at = axis_of(op, axis, self.rank())?;
+        let values = if least { self.cummin(axis)? } else { self.cummax(axis)? };
+        let reached = self.eq(&values)?.logical_or(self.ne(self)?)?;
+        let mut shape = vec![Size::ONE; self.rank()];
+        shape[at] = self.shape()[at].clone();
+        let n = shape[at].as_const().map_or_else(|| shape[at].clone().into(), Operand::from);
+        let count = Tensor::arange(0.into(), n, 1.into(), Some(DType::I64))?.reshape(&shape)?;
+        Ok((values, Tensor::select(&reached, count, 0)?.cummax(axis)?))
+    }
+
     /// For each of `values` where it would be put into this sorted 1-d tensor to keep it sorted: before
     /// the elements equal to it, or, with `right`, behind them. `int64`.
     ///

@@ -45,6 +45,21 @@ impl Tensor {
         }
     }
 
+    /// The only element as a truth value; realizes the tensor.
+    ///
+    /// # Errors
+    /// Also where there are several elements, or none.
+    pub fn truth(&self) -> Result<bool> {
+        match *self.read("bool", host_elements)? {
+            [value] => Ok(value.as_bool()),
+            ref values => {
+                let (count, of) = (values.len(), self.described());
+                let message = format!("the truth of {count} elements ({of}) is ambiguous: ask `.any()` or `.all()`");
+                Err(TensorError::value("bool", message))
+            }
+        }
+    }
+
     fn several(&self, elements: usize) -> TensorError {
         TensorError::value("item", format!("takes 1 element, not the {elements} of {}", self.described()))
     }

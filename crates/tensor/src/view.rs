@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_clone_of_a_view_is_no_view() {
         let x = Tensor::from_slice(&[1.0f32, 2.0], &[2]).unwrap();
-        let own = x.detach().viewing(&x, "detach").detach();
+        let own = x.detach().unwrap().viewing(&x, "detach").detach().unwrap();
         own.assign(5.0).unwrap();
         assert_eq!(x.to_vec::<f32>().unwrap(), [1.0, 2.0]);
     }

@@ -133,7 +133,7 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """Divides the last axes by the root of their mean square (Zhang and Sennrich 2019), then applies `weight`."""
 
-    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-6) -> None:
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None) -> None:
         self.eps = eps
         self.normalized_shape = _extents(normalized_shape)
         self.weight = ones(self.normalized_shape)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
-from svod._svod import ShapeError, Tensor
+from svod._svod import ArgumentError, ShapeError, Tensor, UnsupportedError
 
 __all__ = [
     "adaptive_avg_pool",
@@ -43,22 +44,32 @@ __all__ = [
     "unfold",
 ]
 
+# The distance from 1 to the next number of each float type.
+_EPSILON = {
+    "float8_e4m3fn": 2.0**-3,
+    "float8_e5m2": 2.0**-2,
+    "bfloat16": 2.0**-7,
+    "float16": 2.0**-10,
+    "float32": 2.0**-23,
+    "float64": 2.0**-52,
+}
+
 _Numbers = int | Sequence[int]
 _Padding = str | int | Sequence[int] | Sequence[tuple[int, int]]
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`x @ weight.T + bias` over the last axis of `x`; `weight` is `(out, in)`."""
-    return x.linear(weight, bias)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input @ weight.T + bias` over the last axis of `input`; `weight` is `(out, in)`."""
+    return input.linear(weight, bias)
 
 
-def embedding(ids: Tensor, weight: Tensor) -> Tensor:
-    """Row `ids[...]` of `weight` for every entry of an integer tensor: shape `ids.shape + (dim,)`."""
-    return weight[ids]
+def embedding(input: Tensor, weight: Tensor) -> Tensor:
+    """Row `input[...]` of `weight` for every entry of an integer tensor: shape `input.shape + (dim,)`."""
+    return weight[input]
 
 
 def layer_norm(
-    x: Tensor,
+    input: Tensor,
     normalized_shape: int | Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
@@ -68,98 +79,135 @@ def layer_norm(
 
     `weight` and `bias` have the shape `normalized_shape`.
     """
-    rows, (scale, shift) = _rows("layer_norm", x, normalized_shape, weight, bias)
-    return rows.layer_norm(scale, shift, eps=eps).reshape(*x.shape)
+    rows, (scale, shift) = _rows("layer_norm", input, normalized_shape, weight, bias)
+    return rows.layer_norm(scale, shift, eps=eps).reshape(*input.shape)
 
 
-def gelu(x: Tensor) -> Tensor:
-    """`x * Φ(x)` with the exact error function (Hendrycks and Gimpel 2016)."""
-    return x.gelu()
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """`x * Φ(x)` with the exact error function (Hendrycks and Gimpel 2016), or by their formula with `"tanh"`."""
+    return input.gelu(approximate)
 
 
-def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """`exp(x)` divided by its sum along `axis`."""
-    return x.softmax(axis)
+def softmax(input: Tensor, dim: int | None = None, *, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """`exp(x)` divided by its sum along an axis, which only a 1-d tensor need not name; computed in `dtype`."""
+    if dim is None and axis is None:
+        if input.ndim > 1:
+            raise ArgumentError(f"softmax: along which dim of a tensor of shape {tuple(input.shape)}?")
+        dim = -1
+    return (input if dtype is None else input.cast(dtype)).softmax(dim, axis=axis)
 
 
-def normalize(x: Tensor, axis: int = -1, eps: float = 1e-12) -> Tensor:
-    """`x` divided by its Euclidean length along `axis`; lengths below `eps` count as `eps`."""
-    return x.normalize(dim=axis, eps=eps)
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int | None = None, eps: float = 1e-12, *, axis: int | None = None
+) -> Tensor:
+    """`input` divided by its `p`-norm along an axis, by default 1; norms below `eps` count as `eps`."""
+    return input.normalize(p, dim, eps, axis=axis)
 
 
-def mean_pool(x: Tensor, mask: Tensor) -> Tensor:
-    """Mean of `x` `(batch, length, dim)` over the positions where `mask` `(batch, length)` is 1."""
-    weight = mask.to(x.dtype).unsqueeze(-1)
-    return (x * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
+def mean_pool(input: Tensor, mask: Tensor) -> Tensor:
+    """Mean of `input` `(batch, length, dim)` over the positions where `mask` `(batch, length)` is 1."""
+    weight = mask.to(input.dtype).unsqueeze(-1)
+    return (input * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
 
 
 def rms_norm(
-    x: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float = 1e-6
+    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
     """Divides the last axes, of extents `normalized_shape`, by the root of their mean square, then scales.
 
-    Zhang and Sennrich 2019. `eps` is added to the mean square.
+    Zhang and Sennrich 2019. `eps` is added to the mean square, by default the distance from 1 to the next number.
     """
-    rows, (scale,) = _rows("rms_norm", x, normalized_shape, weight)
-    return rows.rms_norm(scale, eps=eps).reshape(*x.shape)
+    rows, (scale,) = _rows("rms_norm", input, normalized_shape, weight)
+    return rows.rms_norm(scale, eps=_EPSILON[str(input.dtype)] if eps is None else eps).reshape(*input.shape)
 
 
 def _rows(
-    name: str, x: Tensor, normalized_shape: int | Sequence[int], *parameters: Tensor | None
+    name: str, input: Tensor, normalized_shape: int | Sequence[int], *parameters: Tensor | None
 ) -> tuple[Tensor, list[Tensor | None]]:
-    """`x` and its parameters with the normalized axes as one, the last."""
+    """`input` and its parameters with the normalized axes as one, the last."""
     extents = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    if not extents or tuple(x.shape[-len(extents) :]) != extents:
-        raise ShapeError(f"{name}: the last axes of {tuple(x.shape)} are not {extents}")
+    if not extents or tuple(input.shape[-len(extents) :]) != extents:
+        raise ShapeError(f"{name}: the last axes of {tuple(input.shape)} are not {extents}")
     for parameter in parameters:
         if parameter is not None and tuple(parameter.shape) != extents:
             raise ShapeError(f"{name}: a parameter of shape {tuple(parameter.shape)} for axes {extents}")
     if len(extents) == 1:
-        return x, list(parameters)
+        return input, list(parameters)
     flat = [None if p is None else p.reshape(-1) for p in parameters]
-    return x.reshape(*x.shape[: -len(extents)], prod(extents)), flat
+    return input.reshape(*input.shape[: -len(extents)], prod(extents)), flat
 
 
 def batch_norm(
-    x: Tensor,
+    input: Tensor,
     running_mean: Tensor | None,
     running_var: Tensor | None,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
+    momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
     """Normalizes each channel of `(batch, channels, ..)` (Ioffe and Szegedy 2015), then scales and shifts.
 
-    By the running statistics, or in `training` by those of this batch; the running ones stay as they are.
+    By the running statistics, or in `training` by those of this batch, of which the running ones, where they are given,
+    take in the share `momentum`.
     """
-    if training:
-        return x.batch_norm(None, None, weight, bias, eps)
-    return x.batch_norm(running_mean, running_var, weight, bias, eps)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ArgumentError("batch_norm: running_mean and running_var are needed unless training=True")
+        return input.batch_norm(running_mean, running_var, weight, bias, eps)
+    _follow(running_mean, running_var, input, (0, *range(2, input.ndim)), momentum)
+    return input.batch_norm(None, None, weight, bias, eps)
+
+
+def _follow(
+    running_mean: Tensor | None, running_var: Tensor | None, input: Tensor, axes: tuple[int, ...], momentum: float
+) -> None:
+    """Running statistics take in a share of those along some axes, averaged over the batch if it is none of these."""
+    for running, now in ((running_mean, input.mean), (running_var, input.var)):
+        if running is not None:
+            statistic = now(axes)
+            running.assign(running * (1 - momentum) + (statistic if 0 in axes else statistic.mean(0)) * momentum)
 
 
 def group_norm(
-    x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Normalizes groups of the channels of `(batch, channels, ..)` (Wu and He 2018), then scales and shifts."""
-    return x.group_norm(num_groups, weight, bias, eps)
+    return input.group_norm(num_groups, weight, bias, eps)
 
 
-def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Normalizes each channel of each item of `(batch, channels, ..)`, then scales and shifts."""
-    return x.instance_norm(weight, bias, eps)
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalizes each channel of each item of `(batch, channels, ..)`, then scales and shifts.
+
+    Of the items' statistics the running ones, where they are given, take in the share `momentum`; without
+    `use_input_stats` it is the running ones by which all items are normalized.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
+    _follow(running_mean, running_var, input, tuple(range(2, input.ndim)), momentum)
+    return input.instance_norm(weight, bias, eps)
 
 
 def unfold(
-    x: Tensor, kernel_size: _Numbers, dilation: _Numbers = 1, padding: _Numbers = 0, stride: _Numbers = 1
+    input: Tensor, kernel_size: _Numbers, dilation: _Numbers = 1, padding: _Numbers = 0, stride: _Numbers = 1
 ) -> Tensor:
     """The windows of `(batch, channels, height, width)` as columns: `(batch, channels * elements, windows)`."""
     kernel = [kernel_size, kernel_size] if isinstance(kernel_size, int) else list(kernel_size)
-    return x.im2col(kernel, stride, padding, dilation)
+    return input.im2col(kernel, stride, padding, dilation)
 
 
 def conv(
-    x: Tensor,
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: _Numbers = 1,
@@ -171,11 +219,11 @@ def conv(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return x.conv(weight, bias, stride, padding, dilation, groups)
+    return input.conv(weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose(
-    x: Tensor,
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: _Numbers = 1,
@@ -188,11 +236,11 @@ def conv_transpose(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return x.conv_transpose(weight, bias, stride, padding, output_padding, groups, dilation)
+    return input.conv_transpose(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def max_pool(
-    x: Tensor,
+    input: Tensor,
     kernel_size: Sequence[int],
     stride: _Numbers | None = None,
     padding: _Numbers = 0,
@@ -200,11 +248,11 @@ def max_pool(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The maximum of each window over the last `len(kernel_size)` axes, side by side unless `stride` is given."""
-    return x.max_pool(kernel_size, stride, padding, dilation, ceil_mode)
+    return input.max_pool(kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def avg_pool(
-    x: Tensor,
+    input: Tensor,
     kernel_size: Sequence[int],
     stride: _Numbers | None = None,
     padding: _Numbers = 0,
@@ -212,16 +260,16 @@ def avg_pool(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window over the last `len(kernel_size)` axes, side by side unless `stride` is given."""
-    return x.avg_pool(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return input.avg_pool(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def adaptive_avg_pool(x: Tensor, output_size: Sequence[int | None]) -> Tensor:
+def adaptive_avg_pool(input: Tensor, output_size: Sequence[int | None]) -> Tensor:
     """The means of so many parts of the last `len(output_size)` axes that cover them; None keeps an extent."""
-    return x.adaptive_avg_pool(output_size)
+    return input.adaptive_avg_pool(output_size)
 
 
 def conv1d(
-    x: Tensor,
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: _Numbers = 1,
@@ -233,11 +281,11 @@ def conv1d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return x.conv1d(weight, bias, stride, padding, dilation, groups)
+    return input.conv1d(weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
-    x: Tensor,
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: _Numbers = 1,
@@ -250,11 +298,11 @@ def conv_transpose1d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return x.conv_transpose1d(weight, bias, stride, padding, output_padding, groups, dilation)
+    return input.conv_transpose1d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def max_pool1d(
-    x: Tensor,
+    input: Tensor,
     kernel_size: _Numbers,
     stride: _Numbers | None = None,
     padding: _Numbers = 0,
@@ -262,11 +310,11 @@ def max_pool1d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The maximum of each window over `(.., length)`, side by side unless `stride` is given."""
-    return x.max_pool1d(kernel_size, stride, padding, dilation, ceil_mode)
+    return input.max_pool1d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def avg_pool1d(
-    x: Tensor,
+    input: Tensor,
     kernel_size: _Numbers,
     stride: _Numbers | None = None,
     padding: _Numbers = 0,
@@ -274,16 +322,16 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window over `(.., length)`, side by side unless `stride` is given."""
-    return x.avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return input.avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def adaptive_avg_pool1d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of `output_size` parts that cover `(.., length)`; None keeps an extent."""
-    return x.adaptive_avg_pool1d(output_size)
+    return input.adaptive_avg_pool1d(output_size)
 
 
 def conv2d(
-    x: Tensor,
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: _Numbers = 1,
@@ -295,11 +343,11 @@ def conv2d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return x.conv2d(weight, bias, stride, padding, dilation, groups)
+    return input.conv2d(weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose2d(
-    x: Tensor,
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: _Numbers = 1,
@@ -312,11 +360,11 @@ def conv_transpose2d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return x.conv_transpose2d(weight, bias, stride, padding, output_padding, groups, dilation)
+    return input.conv_transpose2d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def max_pool2d(
-    x: Tensor,
+    input: Tensor,
     kernel_size: _Numbers,
     stride: _Numbers | None = None,
     padding: _Numbers = 0,
@@ -324,11 +372,11 @@ def max_pool2d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The maximum of each window over `(.., height, width)`, side by side unless `stride` is given."""
-    return x.max_pool2d(kernel_size, stride, padding, dilation, ceil_mode)
+    return input.max_pool2d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def avg_pool2d(
-    x: Tensor,
+    input: Tensor,
     kernel_size: _Numbers,
     stride: _Numbers | None = None,
     padding: _Numbers = 0,
@@ -336,16 +384,16 @@ def avg_pool2d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window over `(.., height, width)`, side by side unless `stride` is given."""
-    return x.avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return input.avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def adaptive_avg_pool2d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of `output_size` parts that cover `(.., height, width)`; None keeps an extent."""
-    return x.adaptive_avg_pool2d(output_size)
+    return input.adaptive_avg_pool2d(output_size)
 
 
 def conv3d(
-    x: Tensor,
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: _Numbers = 1,
@@ -357,11 +405,11 @@ def conv3d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return x.conv3d(weight, bias, stride, padding, dilation, groups)
+    return input.conv3d(weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose3d(
-    x: Tensor,
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: _Numbers = 1,
@@ -374,11 +422,11 @@ def conv_transpose3d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return x.conv_transpose3d(weight, bias, stride, padding, output_padding, groups, dilation)
+    return input.conv_transpose3d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def max_pool3d(
-    x: Tensor,
+    input: Tensor,
     kernel_size: _Numbers,
     stride: _Numbers | None = None,
     padding: _Numbers = 0,
@@ -386,11 +434,11 @@ def max_pool3d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The maximum of each window over `(.., depth, height, width)`, side by side unless `stride` is given."""
-    return x.max_pool3d(kernel_size, stride, padding, dilation, ceil_mode)
+    return input.max_pool3d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def avg_pool3d(
-    x: Tensor,
+    input: Tensor,
     kernel_size: _Numbers,
     stride: _Numbers | None = None,
     padding: _Numbers = 0,
@@ -398,12 +446,12 @@ def avg_pool3d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window over `(.., depth, height, width)`, side by side unless `stride` is given."""
-    return x.avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return input.avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of `output_size` parts that cover `(.., depth, height, width)`; None keeps an extent."""
-    return x.adaptive_avg_pool3d(output_size)
+    return input.adaptive_avg_pool3d(output_size)
 
 
 def scaled_dot_product_attention(
@@ -411,12 +459,17 @@ def scaled_dot_product_attention(
     key: Tensor,
     value: Tensor,
     attn_mask: Tensor | None = None,
-    *,
+    dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """`softmax(query @ key.T * scale + attn_mask) @ value` over `[.., length, depth]`, in one kernel."""
+    """`softmax(query @ key.T * scale + attn_mask) @ value` over `[.., length, depth]`, in one kernel.
+
+    Nothing is dropped: `dropout_p` is 0.
+    """
+    if dropout_p != 0:
+        raise UnsupportedError(f"scaled_dot_product_attention: dropout_p={dropout_p}: there is no dropout")
     return query.scaled_dot_product_attention(
         key, value, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
     )

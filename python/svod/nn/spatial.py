@@ -324,7 +324,7 @@ class _InstanceNorm(Module):
         return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
 
     def __call__(self, x: Tensor) -> Tensor:
-        return functional.instance_norm(x, self.weight, self.bias, self.eps)
+        return functional.instance_norm(x, None, None, self.weight, self.bias, eps=self.eps)
 
 
 class InstanceNorm1d(_InstanceNorm):

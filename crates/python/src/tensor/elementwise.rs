@@ -7,86 +7,158 @@ use svod_tensor::Tensor;
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor};
 use crate::dtype::AnyDType;
-use crate::error::Class;
+use crate::error::{Class, Result};
 
+/// Adds the functions of this file's tables to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    register_unary(module)?;
+    register_binary(module)
+}
+
+/// Rows of a function of the core, its names, and what it computes: each name is a method and a function.
 macro_rules! unary {
-    ($($name:ident $doc:literal;)*) => {
+    ($($core:ident: $($name:ident)+, $doc:literal;)*) => {
         #[pymethods]
         impl PyTensor {
-            $(#[doc = $doc] fn $name(&self) -> Made {
-                Ok(self.0.$name()?.into())
-            })*
+            $($(#[doc = $doc] fn $name(&self) -> Made {
+                Ok(self.0.$core()?.into())
+            })+)*
+        }
+
+        mod unary {
+            use super::*;
+
+            $($(#[doc = $doc] #[pyfunction] #[pyo3(signature = (x, /))] pub fn $name(x: AnyTensor) -> Made {
+                Ok(x.0.$core()?.into())
+            })+)*
+        }
+
+        fn register_unary(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $($(module.add_function(wrap_pyfunction!(unary::$name, module)?)?;)+)*
+            Ok(())
         }
     };
 }
 
 unary! {
-    neg "`-x`; wraps on integers.";
-    bitwise_not "Each bit inverted; logical on bools.";
-    sqrt "Square root.";
-    rsqrt "`1 / sqrt(x)`.";
-    reciprocal "`1 / x`.";
-    square "`x * x`.";
-    exp "Natural exponential.";
-    exp2 "Exponential with base 2.";
-    log "Natural logarithm.";
-    log2 "Logarithm to base 2.";
-    sin "Sine of an angle in radians.";
-    cos "Cosine of an angle in radians.";
-    tan "Tangent of an angle in radians.";
-    tanh "Hyperbolic tangent.";
-    erf "The error function.";
-    floor "The largest integer not above, in the same type.";
-    ceil "The smallest integer not below, in the same type.";
-    round "The nearest integer, ties to even, in the same type.";
-    trunc "The integer part, in the same type.";
-    abs "`|x|`; wraps on integers.";
-    sign "-1, 0 or 1; NaN is kept.";
-    sigmoid "`1 / (1 + exp(-x))`.";
-    relu "`max(x, 0)`.";
-    silu "`x * sigmoid(x)`.";
-    softplus "`log(1 + exp(x))`, without overflow.";
-    isnan "Whether an element is NaN.";
-    isinf "Whether an element is infinite.";
-    isfinite "Whether an element is neither infinite nor NaN.";
-    logical_not "Whether an element is zero.";
-    contiguous "The same value, dense in memory of its own once it is realized.";
+    neg: neg negative, "`-x`; wraps on integers.";
+    bitwise_not: bitwise_not bitwise_invert, "Each bit inverted; logical on bools.";
+    sqrt: sqrt, "Square root.";
+    rsqrt: rsqrt, "`1 / sqrt(x)`.";
+    reciprocal: reciprocal, "`1 / x`.";
+    square: square, "`x * x`.";
+    exp: exp, "Natural exponential.";
+    exp2: exp2, "Exponential with base 2.";
+    log: log, "Natural logarithm.";
+    log2: log2, "Logarithm to base 2.";
+    sin: sin, "Sine of an angle in radians.";
+    cos: cos, "Cosine of an angle in radians.";
+    tan: tan, "Tangent of an angle in radians.";
+    tanh: tanh, "Hyperbolic tangent.";
+    erf: erf, "The error function.";
+    floor: floor, "The largest integer not above, in the same type.";
+    ceil: ceil, "The smallest integer not below, in the same type.";
+    round: round, "The nearest integer, ties to even, in the same type.";
+    trunc: trunc, "The integer part, in the same type.";
+    abs: abs absolute, "`|x|`; wraps on integers.";
+    sign: sign, "-1, 0 or 1; NaN is kept.";
+    sigmoid: sigmoid, "`1 / (1 + exp(-x))`.";
+    relu: relu, "`max(x, 0)`.";
+    silu: silu, "`x * sigmoid(x)`.";
+    softplus: softplus, "`log(1 + exp(x))`, without overflow.";
+    isnan: isnan, "Whether an element is NaN.";
+    isinf: isinf, "Whether an element is infinite.";
+    isfinite: isfinite, "Whether an element is neither infinite nor NaN.";
+    logical_not: logical_not, "Whether an element is zero.";
+    contiguous: contiguous, "The same value, dense in memory of its own once it is realized.";
 }
 
+/// As [`unary!`], of two operands, either of which may be a scalar.
 macro_rules! binary {
-    ($($name:ident $function:ident $doc:literal;)*) => {
+    ($($core:ident: $($name:ident)+, $doc:literal;)*) => {
         #[pymethods]
         impl PyTensor {
-            $(#[doc = $doc] fn $name(&self, other: AnyOperand) -> Made {
-                Ok(self.0.$function(other.0)?.into())
-            })*
+            $($(#[doc = $doc] fn $name(&self, other: AnyOperand) -> Made {
+                Ok(self.0.$core(other.0)?.into())
+            })+)*
+        }
+
+        mod binary {
+            use super::*;
+
+            $($(#[doc = $doc] #[pyfunction] #[pyo3(signature = (x1, x2, /))]
+            pub fn $name(x1: AnyOperand, x2: AnyOperand) -> Made {
+                Ok(Tensor::beside(x1.0, &x2.0)?.$core(x2.0)?.into())
+            })+)*
+        }
+
+        fn register_binary(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $($(module.add_function(wrap_pyfunction!(binary::$name, module)?)?;)+)*
+            Ok(())
         }
     };
 }
 
 binary! {
-    add add "Sum; logical or on bools.";
-    sub sub "Difference.";
-    mul mul "Product; logical and on bools.";
-    floor_divide floor_div "Quotient rounded down; an integer divided by 0 gives 0.";
-    remainder modulo "Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0.";
-    pow pow "Power.";
-    maximum maximum "The greater; NaN where one is.";
-    minimum minimum "The lesser; NaN where one is.";
-    bitwise_and bitwise_and "Bitwise and; logical on bools.";
-    bitwise_or bitwise_or "Bitwise or; logical on bools.";
-    bitwise_xor bitwise_xor "Bitwise exclusive or; logical on bools.";
-    bitwise_left_shift shl "Left shift; 0 when shifted by the width or more.";
-    bitwise_right_shift shr "Right shift, arithmetic on signed types.";
-    eq eq "`self == other`, false with NaN.";
-    ne ne "`self != other`, true with NaN.";
-    lt lt "`self < other`, false with NaN.";
-    le le "`self <= other`, false with NaN.";
-    gt gt "`self > other`, false with NaN.";
-    ge ge "`self >= other`, false with NaN.";
-    logical_and logical_and "Whether both are not zero.";
-    logical_or logical_or "Whether one is not zero.";
-    logical_xor logical_xor "Whether exactly one is not zero.";
+    add: add, "Sum; logical or on bools.";
+    sub: sub subtract, "Difference.";
+    mul: mul multiply, "Product; logical and on bools.";
+    floor_div: floor_divide, "Quotient rounded down; an integer divided by 0 gives 0.";
+    modulo: remainder, "Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0.";
+    pow: pow, "Power.";
+    maximum: maximum, "The greater; NaN where one is.";
+    minimum: minimum, "The lesser; NaN where one is.";
+    bitwise_and: bitwise_and, "Bitwise and; logical on bools.";
+    bitwise_or: bitwise_or, "Bitwise or; logical on bools.";
+    bitwise_xor: bitwise_xor, "Bitwise exclusive or; logical on bools.";
+    shl: bitwise_left_shift, "Left shift; 0 when shifted by the width or more.";
+    shr: bitwise_right_shift, "Right shift, arithmetic on signed types.";
+    eq: eq equal, "`x == y`, false with NaN.";
+    ne: ne not_equal, "`x != y`, true with NaN.";
+    lt: lt less, "`x < y`, false with NaN.";
+    le: le less_equal, "`x <= y`, false with NaN.";
+    gt: gt greater, "`x > y`, false with NaN.";
+    ge: ge greater_equal, "`x >= y`, false with NaN.";
+    logical_and: logical_and, "Whether both are not zero.";
+    logical_or: logical_or, "Whether one is not zero.";
+    logical_xor: logical_xor, "Whether exactly one is not zero.";
+}
+
+/// Rows of a method that assigns, of the function of the core whose result it assigns, and of what that takes.
+macro_rules! in_place {
+    ($($name:ident: $core:ident($($other:ident)?), $doc:literal;)*) => {
+        #[pymethods]
+        impl PyTensor {
+            $(#[doc = $doc] fn $name<'py>(slf: Bound<'py, Self> $(, $other: AnyOperand)?) -> Result<Bound<'py, Self>> {
+                let (op, tensor) = (stringify!($name), &slf.get().0);
+                tensor.become_same_kind(op, &tensor.$core($($other.0)?)?)?;
+                Ok(slf)
+            })*
+        }
+    };
+}
+
+in_place! {
+    add_: add(other), "Becomes `x + other`.";
+    sub_: sub(other), "Becomes `x - other`.";
+    mul_: mul(other), "Becomes `x * other`.";
+    div_: div(other), "Becomes `x / other`.";
+    floor_divide_: floor_div(other), "Becomes `x // other`.";
+    remainder_: modulo(other), "Becomes `x % other`.";
+    pow_: pow(other), "Becomes `x ** other`.";
+    fill_: full_like(value), "Becomes one value everywhere.";
+    neg_: neg(), "Becomes `-x`.";
+    abs_: abs(), "Becomes `|x|`.";
+    exp_: exp(), "Becomes `exp(x)`.";
+    log_: log(), "Becomes `log(x)`.";
+    sqrt_: sqrt(), "Becomes `sqrt(x)`.";
+    reciprocal_: reciprocal(), "Becomes `1 / x`.";
+    floor_: floor(), "Becomes the largest integers not above.";
+    ceil_: ceil(), "Becomes the smallest integers not below.";
+    round_: round(), "Becomes the nearest integers, ties to even.";
+    relu_: relu(), "Becomes `max(x, 0)`.";
+    sigmoid_: sigmoid(), "Becomes `1 / (1 + exp(-x))`.";
+    tanh_: tanh(), "Becomes the hyperbolic tangents.";
 }
 
 macro_rules! casts {
@@ -116,6 +188,11 @@ impl PyTensor {
     /// The same value without gradient.
     fn detach(&self) -> Made {
         self.view_by("detach", Ok(self.0.detach()?.into()))
+    }
+
+    /// As `div`, by NumPy's names.
+    fn divide(&self, other: AnyOperand) -> Made {
+        self.div(other, None)
     }
 
     /// True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded.
@@ -202,6 +279,23 @@ impl PyTensor {
     /// `value` where the mask holds, else `self`.
     fn masked_fill(&self, mask: AnyTensor, value: AnyOperand) -> Made {
         Ok(Tensor::select(&mask.0, value.0, &self.0)?.cast(self.0.dtype())?.into())
+    }
+
+    /// Becomes zeros.
+    fn zero_(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
+        slf.get().0.become_same_kind("zero_", &slf.get().0.full_like(0)?)?;
+        Ok(slf)
+    }
+
+    /// Becomes not below `min` and not above `max`; NaN stays.
+    #[pyo3(signature = (min=None, max=None))]
+    fn clamp_<'py>(
+        slf: Bound<'py, Self>,
+        min: Option<AnyOperand>,
+        max: Option<AnyOperand>,
+    ) -> Result<Bound<'py, Self>> {
+        slf.get().0.become_same_kind("clamp_", &slf.get().clamp(min, max)?.0)?;
+        Ok(slf)
     }
 
     /// One value in this tensor's shape and type.

@@ -1,24 +1,14 @@
 //! Lookups, writes at positions, and orders.
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use svod_tensor::{DType, Reduction, Tensor};
 
+use super::pair::{Pair, pair};
 use super::{Made, PyTensor};
-use crate::convert::{AnyOperand, AnyTensor, Axis, one_axis};
+use crate::convert::{AnyOperand, AnyTensor, Axis, one_axis, required};
 use crate::error::{Class, Result};
 use crate::size::AnySize;
-
-/// A tensor and the positions that go with it.
-type Pair = Result<(PyTensor, PyTensor)>;
-
-fn pair((values, positions): (Tensor, Tensor)) -> (PyTensor, PyTensor) {
-    (values.into(), positions.into())
-}
-
-/// [`pair`] of an operation with this number, where its variables have these values.
-fn bound_pair(number: &AnySize, (values, positions): (Tensor, Tensor)) -> Pair {
-    Ok((number.bind(Ok(values))?, number.bind(Ok(positions))?))
-}
 
 fn reduction(name: &str) -> Result<Reduction> {
     let unknown = || Class::Argument.raise(format!("scatter_reduce: '{name}' is none of sum, prod, amax, amin, mean"));
@@ -27,63 +17,123 @@ fn reduction(name: &str) -> Result<Reduction> {
 
 #[pymethods]
 impl PyTensor {
-    /// An axis indexed by integers of any shape, which takes its place.
-    #[pyo3(signature = (index, axis=0))]
-    fn take(&self, index: AnyTensor, axis: i64) -> Made {
-        Ok(self.0.take(&index.0, axis)?.into())
+    /// An axis indexed by integers of any shape, which takes its place; without one, the flat tensor.
+    #[pyo3(signature = (index, axis=None, *, dim=None))]
+    fn take(&self, index: AnyTensor, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+        match one_axis(axis, dim)? {
+            Some(axis) => Ok(self.0.take(&index.0, axis)?.into()),
+            None => Ok(self.0.flatten(0, -1)?.take(&index.0, 0)?.into()),
+        }
     }
 
     /// The slices of an axis at a 1-d index.
-    fn index_select(&self, dim: i64, index: AnyTensor) -> Made {
-        Ok(self.0.index_select(dim, &index.0)?.into())
+    #[pyo3(signature = (dim=None, index=None, *, axis=None), text_signature = "($self, dim, index, *, axis=None)")]
+    fn index_select(&self, dim: Option<Axis>, index: Option<AnyTensor>, axis: Option<Axis>) -> Made {
+        let (op, at) = self.at("index_select", axis, dim)?;
+        Ok(self.0.index_select(at, &required(op, "index", index)?.0)?.into())
     }
 
     /// For each element of `index` the element at its position but, along `dim`, at its value.
-    fn gather(&self, dim: i64, index: AnyTensor) -> Made {
-        Ok(self.0.gather(dim, &index.0)?.into())
+    #[pyo3(signature = (dim=None, index=None, *, axis=None), text_signature = "($self, dim, index, *, axis=None)")]
+    fn gather(&self, dim: Option<Axis>, index: Option<AnyTensor>, axis: Option<Axis>) -> Made {
+        let (op, at) = self.at("gather", axis, dim)?;
+        Ok(self.0.gather(at, &required(op, "index", index)?.0)?.into())
     }
 
-    /// As `gather`, broadcast off the axis.
-    fn take_along_dim(&self, indices: AnyTensor, dim: i64) -> Made {
-        Ok(self.0.take_along_dim(&indices.0, dim)?.into())
+    /// As `gather`, broadcast off the axis; without one, of the flat tensor.
+    #[pyo3(signature = (indices, dim=None, *, axis=None))]
+    fn take_along_dim(&self, indices: AnyTensor, dim: Option<Axis>, axis: Option<Axis>) -> Made {
+        match one_axis(axis, dim)? {
+            Some(axis) => Ok(self.0.take_along_dim(&indices.0, axis)?.into()),
+            None => Ok(self.0.flatten(0, -1)?.take_along_dim(&indices.0.flatten(0, -1)?, 0)?.into()),
+        }
     }
 
     /// With the elements of `src` written at their position but, along `dim`, at the value of
     /// `index`. Where several go to one element, the last one in row-major order stays.
-    fn scatter(&self, dim: i64, index: AnyTensor, src: AnyOperand) -> Made {
-        Ok(self.0.scatter(dim, &index.0, src.0)?.into())
+    #[pyo3(signature = (dim=None, index=None, src=None, *, axis=None),
+        text_signature = "($self, dim, index, src, *, axis=None)")]
+    fn scatter(
+        &self,
+        dim: Option<Axis>,
+        index: Option<AnyTensor>,
+        src: Option<AnyOperand>,
+        axis: Option<Axis>,
+    ) -> Made {
+        let (op, at) = self.at("scatter", axis, dim)?;
+        Ok(self.0.scatter(at, &required(op, "index", index)?.0, required(op, "src", src)?.0)?.into())
     }
 
     /// As `scatter`, added to what is there.
-    fn scatter_add(&self, dim: i64, index: AnyTensor, src: AnyOperand) -> Made {
-        Ok(self.0.scatter_add(dim, &index.0, src.0)?.into())
+    #[pyo3(signature = (dim=None, index=None, src=None, *, axis=None),
+        text_signature = "($self, dim, index, src, *, axis=None)")]
+    fn scatter_add(
+        &self,
+        dim: Option<Axis>,
+        index: Option<AnyTensor>,
+        src: Option<AnyOperand>,
+        axis: Option<Axis>,
+    ) -> Made {
+        let (op, at) = self.at("scatter_add", axis, dim)?;
+        Ok(self.0.scatter_add(at, &required(op, "index", index)?.0, required(op, "src", src)?.0)?.into())
     }
 
     /// As `scatter`, combined by `reduce` ("sum", "prod", "amax", "amin" or "mean") with what is
     /// there or, without `include_self`, only with each other.
-    #[pyo3(signature = (dim, index, src, reduce, *, include_self=true))]
-    fn scatter_reduce(&self, dim: i64, index: AnyTensor, src: AnyOperand, reduce: &str, include_self: bool) -> Made {
-        Ok(self.0.scatter_reduce(dim, &index.0, src.0, reduction(reduce)?, include_self)?.into())
+    #[pyo3(signature = (dim=None, index=None, src=None, reduce=None, *, include_self=true, axis=None),
+        text_signature = "($self, dim, index, src, reduce, *, include_self=True, axis=None)")]
+    fn scatter_reduce(
+        &self,
+        dim: Option<Axis>,
+        index: Option<AnyTensor>,
+        src: Option<AnyOperand>,
+        reduce: Option<&str>,
+        include_self: bool,
+        axis: Option<Axis>,
+    ) -> Made {
+        let (op, at) = self.at("scatter_reduce", axis, dim)?;
+        let (index, src) = (required(op, "index", index)?.0, required(op, "src", src)?.0);
+        let by = reduction(required(op, "reduce", reduce)?)?;
+        Ok(self.0.scatter_reduce(at, &index, src, by, include_self)?.into())
     }
 
     /// With the slices of `source` added, each at its element of a 1-d index.
-    fn index_add(&self, dim: i64, index: AnyTensor, source: AnyTensor) -> Made {
-        Ok(self.0.index_add(dim, &index.0, &source.0)?.into())
+    #[pyo3(signature = (dim=None, index=None, source=None, *, axis=None),
+        text_signature = "($self, dim, index, source, *, axis=None)")]
+    fn index_add(
+        &self,
+        dim: Option<Axis>,
+        index: Option<AnyTensor>,
+        source: Option<AnyTensor>,
+        axis: Option<Axis>,
+    ) -> Made {
+        let (op, at) = self.at("index_add", axis, dim)?;
+        Ok(self.0.index_add(at, &required(op, "index", index)?.0, &required(op, "source", source)?.0)?.into())
     }
 
     /// With the slices of `source` written, each at its element of a 1-d index.
-    fn index_copy(&self, dim: i64, index: AnyTensor, source: AnyTensor) -> Made {
-        Ok(self.0.index_copy(dim, &index.0, &source.0)?.into())
+    #[pyo3(signature = (dim=None, index=None, source=None, *, axis=None),
+        text_signature = "($self, dim, index, source, *, axis=None)")]
+    fn index_copy(
+        &self,
+        dim: Option<Axis>,
+        index: Option<AnyTensor>,
+        source: Option<AnyTensor>,
+        axis: Option<Axis>,
+    ) -> Made {
+        let (op, at) = self.at("index_copy", axis, dim)?;
+        Ok(self.0.index_copy(at, &required(op, "index", index)?.0, &required(op, "source", source)?.0)?.into())
     }
 
     /// The indices, along each dimension, of the elements that are not zero. Computed now: their
-    /// number depends on the values. Without `as_tuple` one tensor, with a row for each element.
-    #[pyo3(signature = (*, as_tuple=true))]
+    /// number depends on the values. As PyTorch's, one tensor with a row for each element, or with `as_tuple` a
+    /// tensor for each dimension, as `svod.nonzero` and NumPy.
+    #[pyo3(signature = (*, as_tuple=false))]
     fn nonzero<'py>(&self, py: Python<'py>, as_tuple: bool) -> Result<Bound<'py, PyAny>> {
         let found = self.0.nonzero()?;
         if as_tuple {
             let found: Vec<PyTensor> = found.into_iter().map(Into::into).collect();
-            return Ok(found.into_pyobject(py)?.into_any());
+            return Ok(PyTuple::new(py, found)?.into_any());
         }
         let columns: Vec<&Tensor> = found.iter().collect();
         let rows = match columns.is_empty() {
@@ -109,33 +159,43 @@ impl PyTensor {
         Ok(self.0.bincount(weights.as_ref().map(|w| &w.0), minlength)?.into())
     }
 
-    /// The elements along an axis in order, and where they were. The order is stable, whatever `stable`
-    /// asks for; NaN is the greatest value.
-    #[pyo3(signature = (axis=None, descending=false, *, dim=None, stable=true))]
-    fn sort(&self, axis: Option<Axis>, descending: bool, dim: Option<Axis>, stable: bool) -> Pair {
-        let (axis, _always) = (one_axis(axis, dim)?.unwrap_or(-1), stable);
-        Ok(pair((self.0.sort(axis, descending)?, self.0.argsort(axis, descending)?)))
+    /// The elements along an axis, by default the last, in order, and where they were. The order is stable, whatever
+    /// `stable` asks for; NaN is the greatest value.
+    #[pyo3(signature = (dim=None, descending=false, *, axis=None, stable=true))]
+    fn sort<'py>(
+        &self,
+        py: Python<'py>,
+        dim: Option<Axis>,
+        descending: bool,
+        axis: Option<Axis>,
+        stable: bool,
+    ) -> Pair<'py> {
+        let (at, _always) = (one_axis(axis, dim)?.unwrap_or(-1), stable);
+        pair(py, (self.0.sort(at, descending)?, self.0.argsort(at, descending)?), None)
     }
 
     /// Where the elements along an axis are, in order; see `sort`.
-    #[pyo3(signature = (axis=None, descending=false, *, dim=None, stable=true))]
-    fn argsort(&self, axis: Option<Axis>, descending: bool, dim: Option<Axis>, stable: bool) -> Made {
-        let (axis, _always) = (one_axis(axis, dim)?.unwrap_or(-1), stable);
-        Ok(self.0.argsort(axis, descending)?.into())
+    #[pyo3(signature = (dim=None, descending=false, *, axis=None, stable=true))]
+    fn argsort(&self, dim: Option<Axis>, descending: bool, axis: Option<Axis>, stable: bool) -> Made {
+        let (at, _always) = (one_axis(axis, dim)?.unwrap_or(-1), stable);
+        Ok(self.0.argsort(at, descending)?.into())
     }
 
-    /// The `k` largest elements along an axis, or the smallest, and where they are: in order, whatever
-    /// `sorted` asks for.
-    #[pyo3(signature = (k, axis=None, largest=true, *, dim=None, sorted=true))]
-    fn topk(&self, k: AnySize, axis: Option<Axis>, largest: bool, dim: Option<Axis>, sorted: bool) -> Pair {
-        let (axis, _always) = (one_axis(axis, dim)?.unwrap_or(-1), sorted);
-        bound_pair(&k, self.0.topk(&k.size, axis, largest)?)
-    }
-
-    /// The `k`-th smallest element along an axis, counted from 1, and where it is.
-    #[pyo3(signature = (k, axis=None, *, dim=None))]
-    fn kthvalue(&self, k: AnySize, axis: Option<Axis>, dim: Option<Axis>) -> Pair {
-        bound_pair(&k, self.0.kthvalue(&k.size, one_axis(axis, dim)?.unwrap_or(-1))?)
+    /// The `k` largest elements along an axis, by default the last, or the smallest, and where they are: in order,
+    /// whatever `sorted` asks for.
+    #[pyo3(signature = (k, dim=None, largest=true, *, axis=None, sorted=true))]
+    fn topk<'py>(
+        &self,
+        py: Python<'py>,
+        k: AnySize,
+        dim: Option<Axis>,
+        largest: bool,
+        axis: Option<Axis>,
+        sorted: bool,
+    ) -> Pair<'py> {
+        let (at, _always) = (one_axis(axis, dim)?.unwrap_or(-1), sorted);
+        let (values, indices) = self.0.topk(&k.size, at, largest)?;
+        pair(py, (values.with_values(&k.values)?, indices.with_values(&k.values)?), None)
     }
 
     /// Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,
@@ -143,5 +203,12 @@ impl PyTensor {
     #[pyo3(signature = (values, *, right=false))]
     fn searchsorted(&self, values: AnyTensor, right: bool) -> Made {
         Ok(self.0.searchsorted(&values.0, right)?.into())
+    }
+}
+
+impl PyTensor {
+    /// The operation, for errors, and the axis along which it is.
+    pub fn at(&self, op: &'static str, axis: Option<Axis>, dim: Option<Axis>) -> Result<(&'static str, i64)> {
+        Ok((op, self.named_axis(op, axis, dim)?))
     }
 }

@@ -6,22 +6,23 @@ mod elementwise;
 mod indexed;
 mod movement;
 mod operators;
+mod pair;
 mod reduce;
 mod window;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use svod_device::DeviceSpec;
 use svod_runtime::Context;
-use svod_tensor::Tensor;
+use svod_tensor::{DType, Tensor};
 
 use crate::array::{array_of, copy_of, scalar, tensor_of};
 use crate::collect;
 use crate::config::configured;
-use crate::convert::{Names, Tensors, operand};
-use crate::dtype::{AnyDType, PyDType, numpy};
+use crate::convert::{Axis, Names, Tensors, number, one_axis};
+use crate::dtype::{AnyDType, PyDType, is_foreign, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
@@ -41,7 +42,7 @@ use crate::size::{shape, shown, without_value};
 /// >>> import svod
 /// >>> x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
 /// >>> x.sum(0)
-/// Tensor(shape=(2,), dtype=float32, device=CPU, lazy)
+/// Tensor([4., 6.], shape=(2,), dtype=float32, device=CPU)
 /// >>> x.sum(0).tolist()
 /// [4.0, 6.0]
 #[pyclass(name = "Tensor", module = "svod", frozen, weakref)]
@@ -56,14 +57,35 @@ impl From<Tensor> for PyTensor {
     }
 }
 
+/// Elements of a tensor that is computed in order to be printed, at most; NumPy shows as many without leaving any out.
+const MOST_COMPUTED: i64 = 1000;
+
 /// The result of an operation.
 pub type Made = Result<PyTensor>;
 
 impl PyTensor {
+    /// The elements as an array of a type that NumPy has by itself, of any value the same; realizes the tensor.
+    fn readable<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        match is_foreign(self.0.dtype()) {
+            true => {
+                allow(py, || self.0.realize())?;
+                array_of(py, &self.0.cast(DType::F32)?)
+            }
+            false => array_of(py, &self.0),
+        }
+    }
+
     /// What an operation took from this tensor: assigning to it is an error while this one is in use.
     fn view_by(&self, op: &'static str, made: Made) -> Made {
         Ok(PyTensor(made?.0.viewing(&self.0, op)))
     }
+}
+
+/// Adds the functions that go with methods to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    pair::register(module)?;
+    elementwise::register(module)?;
+    reduce::register(module)
 }
 
 /// A device by name; an error for an unknown one.
@@ -99,7 +121,7 @@ impl PyTensor {
         let tensor = match data.cast::<PyTensor>() {
             Ok(tensor) => tensor.get().0.kept()?,
             Err(_) if data.hasattr("__array__")? => copied()?,
-            Err(_) => match operand(data)? {
+            Err(_) => match number(data)? {
                 Some(number) => return on(device, Tensor::scalar(number, dtype)),
                 None => copied()?,
             },
@@ -178,10 +200,10 @@ impl PyTensor {
     }
 
     /// The extents, or that of one axis.
-    #[pyo3(signature = (dim=None))]
-    fn size<'py>(&self, py: Python<'py>, dim: Option<i64>) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(signature = (dim=None, *, axis=None))]
+    fn size<'py>(&self, py: Python<'py>, dim: Option<Axis>, axis: Option<Axis>) -> Result<Bound<'py, PyAny>> {
         let dims = self.0.shape();
-        let Some(axis) = dim else { return Ok(shape(py, &dims)?.into_any()) };
+        let Some(axis) = one_axis(axis, dim)? else { return Ok(shape(py, &dims)?.into_any()) };
         let at = if axis < 0 { axis + dims.len() as i64 } else { axis };
         match usize::try_from(at).ok().and_then(|at| dims.get(at)) {
             Some(n) => shown(py, n),
@@ -256,7 +278,7 @@ impl PyTensor {
     /// The elements as nested lists; realizes the tensor.
     fn tolist<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("tolist()")?;
-        Ok(array_of(py, &self.0)?.call_method0("tolist")?)
+        Ok(self.readable(py)?.call_method0("tolist")?)
     }
 
     #[classattr]
@@ -353,8 +375,9 @@ impl PyTensor {
     /// [(2, 2), (1, 2)]
     /// >>> (x * 2).sum(0).to("CPU").tolist()
     /// [18.0, 24.0]
-    #[pyo3(signature = (devices, axis=None))]
-    fn shard(&self, devices: Names, axis: Option<i64>) -> Made {
+    #[pyo3(signature = (devices, axis=None, *, dim=None))]
+    fn shard(&self, devices: Names, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+        let axis = one_axis(axis, dim)?;
         let Names(devices) = devices;
         let devices: Vec<&str> = devices.iter().map(String::as_str).collect();
         Ok(self.0.shard(&devices, axis)?.into())
@@ -384,7 +407,7 @@ impl PyTensor {
 
     fn __bool__(&self, py: Python<'_>) -> Result<bool> {
         self.0.check_known("the truth (as `if`, `and` and `not` ask for it)")?;
-        Ok(allow(py, || self.0.item_const())?.as_bool())
+        allow(py, || self.0.truth())
     }
 
     fn __float__(&self, py: Python<'_>) -> Result<f64> {
@@ -439,14 +462,22 @@ impl PyTensor {
         match self.0.traced_from().as_deref() {
             Some([]) => return Ok(format!("Tensor({about}, traced)")),
             Some(names) => return Ok(format!("Tensor({about}, traced from {})", names.join(" and "))),
-            None if !self.0.is_realized() => return Ok(format!("Tensor({about}, lazy)")),
             None => {}
         }
-        let array = match array_of(py, &self.0) {
+        let small = self.0.numel().as_const().is_some_and(|n| n <= MOST_COMPUTED);
+        if !small && !self.0.is_realized() {
+            return Ok(format!("Tensor({about}, lazy)"));
+        }
+        let array = match self.readable(py) {
             Ok(array) => array,
             Err(error) => {
                 let why = PyErr::from(error);
-                return Ok(format!("Tensor({about}, {})", why.value(py)));
+                return match () {
+                    // Ctrl-C and its like.
+                    () if !why.is_instance_of::<PyException>(py) => Err(why.into()),
+                    () if Class::Stale.matches(&why, py) => Ok(format!("Tensor({about}, lazy)")),
+                    () => Ok(format!("Tensor({about}, {})", why.value(py))),
+                };
             }
         };
         let options = PyDict::new(py);
@@ -476,7 +507,7 @@ impl PyTensor {
         if let [device] = &devices[..] {
             return Ok(tensor_of(elements, &self::device(device)?)?.into());
         }
-        PyTensor(tensor_of(elements, &DeviceSpec::CPU)?).shard(Names(devices), axis)
+        PyTensor(tensor_of(elements, &DeviceSpec::CPU)?).shard(Names(devices), axis.map(Axis), None)
     }
 
     /// Makes the tensor stand for another value, broadcast and cast; gives the tensor itself.

@@ -5,7 +5,7 @@ use pyo3::types::{PySequence, PyTuple};
 use svod_tensor::Size;
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, either, integer, integers, one_axis};
+use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, either, integer, integers, one_axis, required};
 use crate::error::{Class, Result};
 use crate::size::{AnySize, Extents, symbolic};
 
@@ -31,13 +31,19 @@ impl PyTensor {
     }
 
     /// Two dimensions exchanged.
-    fn transpose(&self, dim0: i64, dim1: i64) -> Made {
-        self.view_by("transpose", Ok(self.0.transpose(dim0, dim1)?.into()))
+    #[pyo3(signature = (dim0=None, dim1=None, *, axis0=None, axis1=None),
+        text_signature = "($self, dim0, dim1, *, axis0=None, axis1=None)")]
+    fn transpose(&self, dim0: Option<Axis>, dim1: Option<Axis>, axis0: Option<Axis>, axis1: Option<Axis>) -> Made {
+        let (op, first) = self.at("transpose", axis0, dim0)?;
+        let (_, second) = self.at(op, axis1, dim1)?;
+        self.view_by(op, Ok(self.0.transpose(first, second)?.into()))
     }
 
     /// As `transpose`.
-    fn swapaxes(&self, axis0: i64, axis1: i64) -> Made {
-        self.transpose(axis0, axis1)
+    #[pyo3(signature = (axis0=None, axis1=None, *, dim0=None, dim1=None),
+        text_signature = "($self, axis0, axis1, *, dim0=None, dim1=None)")]
+    fn swapaxes(&self, axis0: Option<Axis>, axis1: Option<Axis>, dim0: Option<Axis>, dim1: Option<Axis>) -> Made {
+        self.transpose(dim0, dim1, axis0, axis1)
     }
 
     /// Rows and columns exchanged, of at most 2 dimensions.
@@ -59,7 +65,7 @@ impl PyTensor {
     /// The last two dimensions exchanged.
     #[getter(mT)]
     fn matrix_transposed(&self) -> Made {
-        self.transpose(-2, -1)
+        self.view_by("mT", Ok(self.0.transpose(-2, -1)?.into()))
     }
 
     /// Dimension `source` moved to position `destination`.
@@ -74,21 +80,25 @@ impl PyTensor {
     }
 
     /// One dimension as several; one -1 is inferred.
-    fn unflatten(&self, dim: i64, sizes: Vec<AnySize>) -> Made {
+    #[pyo3(signature = (dim=None, sizes=None, *, axis=None), text_signature = "($self, dim, sizes, *, axis=None)")]
+    fn unflatten(&self, dim: Option<Axis>, sizes: Option<Vec<AnySize>>, axis: Option<Axis>) -> Made {
+        let (op, dim) = self.at("unflatten", axis, dim)?;
         let mut extents = Extents::default();
-        sizes.into_iter().for_each(|n| extents.push(n));
+        required(op, "sizes", sizes)?.into_iter().for_each(|n| extents.push(n));
         self.view_by("unflatten", extents.bind(self.0.unflatten(dim, &extents.sizes)))
     }
 
     /// Without these dimensions of extent 1, by default all of them.
-    #[pyo3(signature = (axis=None, *, dim=None))]
-    fn squeeze(&self, axis: Option<Axes>, dim: Option<Axes>) -> Made {
-        self.view_by("squeeze", Ok(self.0.squeeze(either(axis, dim)?.as_ref().map(|a| &*a.0))?.into()))
+    #[pyo3(signature = (dim=None, *, axis=None))]
+    fn squeeze(&self, dim: Option<Axes>, axis: Option<Axes>) -> Made {
+        self.view_by("squeeze", Ok(self.0.squeeze(either(axis, dim)?.as_deref())?.into()))
     }
 
     /// A new dimension of extent 1 at this position of the result.
-    fn unsqueeze(&self, dim: i64) -> Made {
-        self.view_by("unsqueeze", Ok(self.0.unsqueeze(dim)?.into()))
+    #[pyo3(signature = (dim=None, *, axis=None), text_signature = "($self, dim, *, axis=None)")]
+    fn unsqueeze(&self, dim: Option<Axis>, axis: Option<Axis>) -> Made {
+        let (op, at) = self.at("unsqueeze", axis, dim)?;
+        self.view_by(op, Ok(self.0.unsqueeze(at)?.into()))
     }
 
     /// Dimensions of extent 1 repeated to these extents; -1 keeps one.
@@ -122,22 +132,32 @@ impl PyTensor {
     }
 
     /// `length` elements of `dim` from `start` on.
-    fn narrow(&self, dim: i64, start: AnySize, length: AnySize) -> Made {
+    #[pyo3(signature = (dim=None, start=None, length=None, *, axis=None),
+        text_signature = "($self, dim, start, length, *, axis=None)")]
+    fn narrow(&self, dim: Option<Axis>, start: Option<AnySize>, length: Option<AnySize>, axis: Option<Axis>) -> Made {
+        let (op, dim) = self.at("narrow", axis, dim)?;
+        let (start, length) = (required(op, "start", start)?, required(op, "length", length)?);
         let (bounds, extents) = pairs(vec![(start, length)]);
         let [(start, length)] = &bounds[..] else { return Ok(self.0.clone().into()) };
         self.view_by("narrow", extents.bind(self.0.narrow(dim, start, length)))
     }
 
-    /// These dimensions in reverse order, by default all.
-    #[pyo3(signature = (axis=None, *, dims=None))]
-    fn flip(&self, axis: Option<Axes>, dims: Option<Axes>) -> Made {
-        Ok(self.0.flip(either(axis, dims)?.as_ref().map(|a| &*a.0))?.into())
+    /// These dimensions in reverse order, by default all: one by one, or together by a name.
+    #[pyo3(signature = (*dims, axis=None, dim=None),
+        text_signature = "($self, *dims, axis=None, dim=None)")]
+    fn flip(&self, dims: &Bound<'_, PyTuple>, axis: Option<Axes>, dim: Option<Axes>) -> Made {
+        let given = match dims.is_empty() || dims.len() == 1 && dims.get_item(0)?.is_none() {
+            true => None,
+            false => Some(Axes(integers(dims)?)),
+        };
+        let named = either(axis, dim)?;
+        Ok(self.0.flip(either(named, given)?.as_deref())?.into())
     }
 
     /// The elements of an axis moved towards its end, those beyond it to its start.
-    #[pyo3(signature = (shifts, axis=None, *, dims=None))]
-    fn roll(&self, shifts: AnySize, axis: Option<Axis>, dims: Option<Axis>) -> Made {
-        shifts.bind(match one_axis(axis, dims)? {
+    #[pyo3(signature = (shifts, dims=None, *, axis=None, dim=None))]
+    fn roll(&self, shifts: AnySize, dims: Option<Axis>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+        shifts.bind(match one_axis(either(axis, dim)?, dims)? {
             Some(axis) => self.0.roll(&shifts.size, axis),
             None => self.0.flatten(0, -1)?.roll(&shifts.size, 0)?.reshape(&self.0.shape()),
         })
@@ -164,8 +184,8 @@ impl PyTensor {
 
     /// Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
     /// each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
-    #[pyo3(signature = (repeats, axis=None, *, dim=None))]
-    fn repeat_interleave(&self, repeats: &Bound<'_, PyAny>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+    #[pyo3(signature = (repeats, dim=None, *, axis=None))]
+    fn repeat_interleave(&self, repeats: &Bound<'_, PyAny>, dim: Option<Axis>, axis: Option<Axis>) -> Made {
         let (source, axis) = match one_axis(axis, dim)? {
             Some(axis) => (self.0.clone(), axis),
             None => (self.0.flatten(0, -1)?, 0),
@@ -181,8 +201,10 @@ impl PyTensor {
     }
 
     /// Parts along an axis: of this extent, the last one maybe smaller, or of these extents.
-    #[pyo3(signature = (split_size, dim=0))]
-    fn split(&self, split_size: &Bound<'_, PyAny>, dim: i64) -> Result<Vec<PyTensor>> {
+    #[pyo3(signature = (split_size, dim=None, *, axis=None),
+        text_signature = "($self, split_size, dim=0, *, axis=None)")]
+    fn split(&self, split_size: &Bound<'_, PyAny>, dim: Option<Axis>, axis: Option<Axis>) -> Result<Vec<PyTensor>> {
+        let dim = one_axis(axis, dim)?.unwrap_or(0);
         let mut extents = Extents::default();
         let parts = match split_size.cast::<PySequence>() {
             Ok(several) => {
@@ -198,8 +220,9 @@ impl PyTensor {
     }
 
     /// At most so many parts of equal extent along an axis, the last one maybe smaller.
-    #[pyo3(signature = (chunks, dim=0))]
-    fn chunk(&self, chunks: AnySize, dim: i64) -> Result<Vec<PyTensor>> {
+    #[pyo3(signature = (chunks, dim=None, *, axis=None), text_signature = "($self, chunks, dim=0, *, axis=None)")]
+    fn chunk(&self, chunks: AnySize, dim: Option<Axis>, axis: Option<Axis>) -> Result<Vec<PyTensor>> {
+        let dim = one_axis(axis, dim)?.unwrap_or(0);
         let Ok(count) = chunks.size.eval_bound(&chunks.values) else {
             let message = format!("chunk: so many tensors are given, of which {} is no number", chunks.size);
             return Err(Class::Argument.raise(message));

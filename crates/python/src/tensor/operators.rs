@@ -12,6 +12,7 @@ use super::{Made, PyTensor};
 use crate::array::literal;
 use crate::convert::{AnyOperand, index, operand};
 use crate::error::{Raised, Result};
+use crate::gil::allow;
 
 /// The result, or `NotImplemented` where the other side is no operand, so that Python asks it.
 fn with<'py>(
@@ -89,6 +90,13 @@ impl PyTensor {
             CompareOp::Gt => self.0.gt(other),
             CompareOp::Ge => self.0.ge(other),
         })
+    }
+
+    fn __contains__(&self, py: Python<'_>, one: &Bound<'_, PyAny>) -> Result<bool> {
+        let Some(one) = operand(one)? else { return Ok(false) };
+        self.0.check_known("`in`")?;
+        let found = self.0.eq(one)?.any(None, false)?;
+        allow(py, || found.truth())
     }
 
     fn __neg__(&self) -> Made {

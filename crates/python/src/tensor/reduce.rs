@@ -1,139 +1,399 @@
 //! Folds, scans, products of matrices, layers.
 
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 use svod_tensor::{Attention, Size, Tensor, TensorError};
 
+use super::pair::{Pair, pair};
 use super::{Made, PyTensor};
 use crate::convert::{AnyTensor, Axes, Axis, either, one_axis, scale};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
+use crate::size::AnySize;
 
 /// What the core makes.
 type Computed = std::result::Result<Tensor, TensorError>;
 
+/// Rows of a fold along axes: a method, with PyTorch's order of arguments, and a function of the array API.
 macro_rules! folds {
     ($($name:ident $doc:literal;)*) => {
         #[pymethods]
         impl PyTensor {
             $(
                 #[doc = $doc]
-                #[pyo3(signature = (axis=None, keepdim=false, *, dim=None))]
-                fn $name(&self, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>) -> Made {
-                    Ok(self.0.$name(either(axis, dim)?.as_ref().map(|a| &*a.0), keepdim)?.into())
+                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
+                fn $name(&self, dim: Option<Axes>, keepdim: bool, axis: Option<Axes>, keepdims: bool) -> Made {
+                    Ok(self.0.$name(either(axis, dim)?.as_deref(), keepdim || keepdims)?.into())
                 }
             )*
+        }
+
+        mod folds {
+            use super::*;
+
+            $(
+                #[doc = $doc]
+                #[pyfunction]
+                #[pyo3(signature = (x, /, *, axis=None, keepdims=false, dim=None, keepdim=false))]
+                pub fn $name(
+                    x: AnyTensor,
+                    axis: Option<Axes>,
+                    keepdims: bool,
+                    dim: Option<Axes>,
+                    keepdim: bool,
+                ) -> Made {
+                    PyTensor(x.0).$name(dim, keepdim, axis, keepdims)
+                }
+            )*
+        }
+
+        fn register_folds(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(module.add_function(wrap_pyfunction!(folds::$name, module)?)?;)*
+            Ok(())
         }
     };
 }
 
 folds! {
-    max "The maximum along axes, by default all; NaN where there is one.";
-    min "The minimum along axes, by default all; NaN where there is one.";
     any "Whether an element along axes is not zero.";
     all "Whether all elements along axes are not zero.";
     mean "The mean along axes; of integers in the default float.";
     logsumexp "`log(sum(exp(x)))` along axes, without overflow.";
 }
 
-macro_rules! positions {
-    ($($name:ident $doc:literal;)*) => {
+/// What an extreme is asked for in the place of PyTorch's `dim`.
+pub enum Over {
+    /// One axis: the values along it and where they are.
+    Axis(i64),
+    /// Several, of which elements have no one position.
+    Axes(Axes),
+    /// Another tensor: the same of two elements.
+    Other(Tensor),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Over {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(other) = given.cast::<PyTensor>() {
+            return Ok(Over::Other(other.get().0.clone()));
+        }
+        match given.is_instance_of::<PyInt>() {
+            true => Ok(Over::Axis(given.extract::<Axis>()?.0)),
+            false => Ok(Over::Axes(given.extract()?)),
+        }
+    }
+}
+
+/// Rows of an extreme: its values alone, where it is, the same of two elements, and up to each element.
+macro_rules! extremes {
+    ($($name:ident $amax:ident $position:ident $binary:ident $running:ident $least:literal $doc:literal;)*) => {
         #[pymethods]
         impl PyTensor {
             $(
-                #[doc = $doc]
-                #[pyo3(signature = (axis=None, keepdim=false, *, dim=None))]
-                fn $name(&self, axis: Option<Axis>, keepdim: bool, dim: Option<Axis>) -> Made {
-                    Ok(self.0.$name(one_axis(axis, dim)?, keepdim)?.into())
+                #[doc = concat!("The ", $doc, " along axes, by default all; NaN where there is one.\n\n\
+                    With `dim`, by name or position, PyTorch's pair of values and the first positions at which they \
+                    are; with `axis`, or of several axes, values. With a tensor in its place, that of two elements.")]
+                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
+                fn $name<'py>(
+                    &self,
+                    py: Python<'py>,
+                    dim: Option<Over>,
+                    keepdim: bool,
+                    axis: Option<Axes>,
+                    keepdims: bool,
+                ) -> Result<Bound<'py, PyAny>> {
+                    let keep = keepdim || keepdims;
+                    let axes = match dim {
+                        Some(Over::Other(other)) => return one(py, self.0.$binary(other)),
+                        Some(Over::Axis(at)) => {
+                            either(axis, Some(Axes(vec![at])))?;
+                            let both = (self.0.$name(Some(&[at]), keep)?, self.0.$position(Some(at), keep)?);
+                            return pair(py, both, None);
+                        }
+                        Some(Over::Axes(axes)) => either(axis, Some(axes))?,
+                        None => axis,
+                    };
+                    one(py, self.0.$name(axes.as_deref(), keep))
+                }
+
+                #[doc = concat!("The ", $doc, " of the elements up to each one along an axis.\n\n\
+                    With `dim`, by name or position, PyTorch's pair of values and the last positions at which they \
+                    are; with `axis`, values.")]
+                #[pyo3(signature = (dim=None, *, axis=None))]
+                fn $running<'py>(&self, py: Python<'py>, dim: Option<Axis>, axis: Option<Axis>) -> Result<Bound<'py, PyAny>> {
+                    let values = dim.is_none();
+                    let at = self.named_axis(stringify!($running), axis, dim)?;
+                    match values {
+                        true => one(py, self.0.$running(at)),
+                        false => pair(py, self.0.running_extremes(at, $least)?, None),
+                    }
+                }
+
+                #[doc = concat!("The ", $doc, " along axes, by default all: values, however the axes are named.")]
+                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
+                fn $amax(&self, dim: Option<Axes>, keepdim: bool, axis: Option<Axes>, keepdims: bool) -> Made {
+                    Ok(self.0.$name(either(axis, dim)?.as_deref(), keepdim || keepdims)?.into())
+                }
+
+                #[doc = concat!("The first position of the ", $doc, " along an axis, by default of the flat tensor.")]
+                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
+                fn $position(&self, dim: Option<Axis>, keepdim: bool, axis: Option<Axis>, keepdims: bool) -> Made {
+                    Ok(self.0.$position(one_axis(axis, dim)?, keepdim || keepdims)?.into())
                 }
             )*
+        }
+
+        mod extremes {
+            use super::*;
+
+            $(
+                #[doc = concat!("The ", $doc, " along axes, by default all; NaN where there is one.\n\n\
+                    With `dim`, PyTorch's pair of values and the first positions at which they are.")]
+                #[pyfunction]
+                #[pyo3(signature = (x, /, *, axis=None, keepdims=false, dim=None, keepdim=false))]
+                pub fn $name<'py>(
+                    py: Python<'py>,
+                    x: AnyTensor,
+                    axis: Option<Axes>,
+                    keepdims: bool,
+                    dim: Option<Over>,
+                    keepdim: bool,
+                ) -> Result<Bound<'py, PyAny>> {
+                    PyTensor(x.0).$name(py, dim, keepdim, axis, keepdims)
+                }
+
+                #[doc = concat!("The ", $doc, " along axes, by default all: values, however the axes are named.")]
+                #[pyfunction]
+                #[pyo3(signature = (x, /, *, axis=None, keepdims=false, dim=None, keepdim=false))]
+                pub fn $amax(
+                    x: AnyTensor,
+                    axis: Option<Axes>,
+                    keepdims: bool,
+                    dim: Option<Axes>,
+                    keepdim: bool,
+                ) -> Made {
+                    PyTensor(x.0).$amax(dim, keepdim, axis, keepdims)
+                }
+
+                #[doc = concat!("The first position of the ", $doc, " along an axis, by default of the flat tensor.")]
+                #[pyfunction]
+                #[pyo3(signature = (x, /, *, axis=None, keepdims=false, dim=None, keepdim=false))]
+                pub fn $position(
+                    x: AnyTensor,
+                    axis: Option<Axis>,
+                    keepdims: bool,
+                    dim: Option<Axis>,
+                    keepdim: bool,
+                ) -> Made {
+                    PyTensor(x.0).$position(dim, keepdim, axis, keepdims)
+                }
+            )*
+        }
+
+        fn register_extremes(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(
+                module.add_function(wrap_pyfunction!(extremes::$name, module)?)?;
+                module.add_function(wrap_pyfunction!(extremes::$amax, module)?)?;
+                module.add_function(wrap_pyfunction!(extremes::$position, module)?)?;
+            )*
+            Ok(())
         }
     };
 }
 
-positions! {
-    argmax "The first index of the maximum along an axis, by default of the flat tensor.";
-    argmin "The first index of the minimum along an axis, by default of the flat tensor.";
+extremes! {
+    max amax argmax maximum cummax false "maximum";
+    min amin argmin minimum cummin true "minimum";
 }
 
-macro_rules! along {
-    ($($name:ident $doc:literal;)*) => {
-        #[pymethods]
-        impl PyTensor {
-            $(
-                #[doc = $doc]
-                #[pyo3(signature = (axis=None, *, dim=None))]
-                fn $name(&self, axis: Option<Axis>, dim: Option<Axis>) -> Made {
-                    Ok(self.0.$name(self.named_axis(stringify!($name), axis, dim)?)?.into())
-                }
-            )*
-        }
-    };
+/// Adds the functions of this file's tables to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    register_folds(module)?;
+    register_extremes(module)?;
+    module.add_function(wrap_pyfunction!(sum, module)?)?;
+    module.add_function(wrap_pyfunction!(prod, module)?)?;
+    module.add_function(wrap_pyfunction!(var, module)?)?;
+    module.add_function(wrap_pyfunction!(deviation, module)?)
 }
 
-along! {
-    cummax "The maxima of the elements up to each one along an axis.";
-    cummin "The minima of the elements up to each one along an axis.";
+/// One tensor, where other arguments give a pair.
+fn one(py: Python<'_>, made: Computed) -> Result<Bound<'_, PyAny>> {
+    Ok(Bound::new(py, PyTensor::from(made?))?.into_any())
+}
+
+/// The sum along axes, by default all; of integers and bools in `int64`.
+#[pyfunction]
+#[pyo3(signature = (x, /, *, axis=None, dtype=None, keepdims=false, dim=None, keepdim=false))]
+fn sum(
+    x: AnyTensor,
+    axis: Option<Axes>,
+    dtype: Option<AnyDType>,
+    keepdims: bool,
+    dim: Option<Axes>,
+    keepdim: bool,
+) -> Made {
+    PyTensor(x.0).sum(dim, keepdim, axis, keepdims, dtype)
+}
+
+/// The product along axes, by default all; of integers and bools in `int64`.
+#[pyfunction]
+#[pyo3(signature = (x, /, *, axis=None, dtype=None, keepdims=false, dim=None, keepdim=false))]
+fn prod(
+    x: AnyTensor,
+    axis: Option<Axes>,
+    dtype: Option<AnyDType>,
+    keepdims: bool,
+    dim: Option<Axes>,
+    keepdim: bool,
+) -> Made {
+    PyTensor(x.0).prod(dim, keepdim, axis, keepdims, dtype)
+}
+
+/// The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of the method
+/// is 1, as PyTorch's.
+#[pyfunction]
+#[pyo3(signature = (x, /, *, axis=None, correction=0.0, keepdims=false, dim=None, keepdim=false))]
+fn var(x: AnyTensor, axis: Option<Axes>, correction: f64, keepdims: bool, dim: Option<Axes>, keepdim: bool) -> Made {
+    PyTensor(x.0).var(dim, axis, keepdim, keepdims, correction)
+}
+
+/// The standard deviation along axes; see `var`.
+#[pyfunction(name = "std")]
+#[pyo3(signature = (x, /, *, axis=None, correction=0.0, keepdims=false, dim=None, keepdim=false))]
+fn deviation(
+    x: AnyTensor,
+    axis: Option<Axes>,
+    correction: f64,
+    keepdims: bool,
+    dim: Option<Axes>,
+    keepdim: bool,
+) -> Made {
+    PyTensor(x.0).std(dim, axis, keepdim, keepdims, correction)
 }
 
 #[pymethods]
 impl PyTensor {
     /// The sums of the elements up to each one along an axis; of integers and bools in `int64`.
-    #[pyo3(signature = (axis=None, *, dim=None, dtype=None))]
-    fn cumsum(&self, axis: Option<Axis>, dim: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+    #[pyo3(signature = (dim=None, *, axis=None, dtype=None))]
+    fn cumsum(&self, dim: Option<Axis>, axis: Option<Axis>, dtype: Option<AnyDType>) -> Made {
         let axis = self.named_axis("cumsum", axis, dim)?;
         self.in_type(dtype, |x| x.cumsum(axis))
     }
 
     /// The products of the elements up to each one along an axis; of integers and bools in `int64`.
-    #[pyo3(signature = (axis=None, *, dim=None, dtype=None))]
-    fn cumprod(&self, axis: Option<Axis>, dim: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+    #[pyo3(signature = (dim=None, *, axis=None, dtype=None))]
+    fn cumprod(&self, dim: Option<Axis>, axis: Option<Axis>, dtype: Option<AnyDType>) -> Made {
         let axis = self.named_axis("cumprod", axis, dim)?;
         self.in_type(dtype, |x| x.cumprod(axis))
     }
 
     /// The sum along axes, by default all; of integers and bools in `int64`.
-    #[pyo3(signature = (axis=None, keepdim=false, *, dim=None, dtype=None))]
-    fn sum(&self, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>, dtype: Option<AnyDType>) -> Made {
+    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None))]
+    fn sum(
+        &self,
+        dim: Option<Axes>,
+        keepdim: bool,
+        axis: Option<Axes>,
+        keepdims: bool,
+        dtype: Option<AnyDType>,
+    ) -> Made {
         let axes = either(axis, dim)?;
-        let axes = axes.as_ref().map(|a| &*a.0);
-        self.in_type(dtype, |x| x.sum(axes, keepdim))
+        self.in_type(dtype, |x| x.sum(axes.as_deref(), keepdim || keepdims))
     }
 
     /// The product along axes, by default all; of integers and bools in `int64`.
-    #[pyo3(signature = (axis=None, keepdim=false, *, dim=None, dtype=None))]
-    fn prod(&self, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>, dtype: Option<AnyDType>) -> Made {
+    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None))]
+    fn prod(
+        &self,
+        dim: Option<Axes>,
+        keepdim: bool,
+        axis: Option<Axes>,
+        keepdims: bool,
+        dtype: Option<AnyDType>,
+    ) -> Made {
         let axes = either(axis, dim)?;
-        let axes = axes.as_ref().map(|a| &*a.0);
-        self.in_type(dtype, |x| x.prod(axes, keepdim))
+        self.in_type(dtype, |x| x.prod(axes.as_deref(), keepdim || keepdims))
     }
 
     /// The variance along axes, the sum divided by the number of elements less `correction`.
-    #[pyo3(signature = (axis=None, keepdim=false, *, correction=1.0, dim=None))]
-    fn var(&self, axis: Option<Axes>, keepdim: bool, correction: f64, dim: Option<Axes>) -> Made {
-        Ok(self.0.var(either(axis, dim)?.as_ref().map(|a| &*a.0), correction, keepdim)?.into())
+    ///
+    /// What follows the axes goes by name: libraries have different arguments there.
+    #[pyo3(signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=1.0))]
+    fn var(&self, dim: Option<Axes>, axis: Option<Axes>, keepdim: bool, keepdims: bool, correction: f64) -> Made {
+        Ok(self.0.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
 
     /// The standard deviation along axes; see `var`.
-    #[pyo3(signature = (axis=None, keepdim=false, *, correction=1.0, dim=None))]
-    fn std(&self, axis: Option<Axes>, keepdim: bool, correction: f64, dim: Option<Axes>) -> Made {
-        Ok(self.0.std(either(axis, dim)?.as_ref().map(|a| &*a.0), correction, keepdim)?.into())
+    #[pyo3(signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=1.0))]
+    fn std(&self, dim: Option<Axes>, axis: Option<Axes>, keepdim: bool, keepdims: bool, correction: f64) -> Made {
+        Ok(self.0.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
 
     /// The `p`-norm along axes, by default all.
-    #[pyo3(signature = (p=2.0, axis=None, keepdim=false, *, dim=None))]
-    fn norm(&self, p: f64, axis: Option<Axes>, keepdim: bool, dim: Option<Axes>) -> Made {
-        Ok(self.0.norm(p, either(axis, dim)?.as_ref().map(|a| &*a.0), keepdim)?.into())
+    #[pyo3(signature = (p=2.0, dim=None, keepdim=false, *, axis=None, keepdims=false))]
+    fn norm(&self, p: f64, dim: Option<Axes>, keepdim: bool, axis: Option<Axes>, keepdims: bool) -> Made {
+        Ok(self.0.norm(p, either(axis, dim)?.as_deref(), keepdim || keepdims)?.into())
+    }
+
+    /// The median, of an even number of elements the lower one of the two in the middle; NaN where there is one.
+    ///
+    /// Of all elements, or with `dim`, by name or position, PyTorch's pair of values along it and where they are;
+    /// with `axis`, values.
+    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
+    fn median<'py>(
+        &self,
+        py: Python<'py>,
+        dim: Option<Axis>,
+        keepdim: bool,
+        axis: Option<Axis>,
+        keepdims: bool,
+    ) -> Pair<'py> {
+        let (values, keep) = (dim.is_none(), keepdim || keepdims);
+        let Some(at) = one_axis(axis, dim)? else {
+            let all = self.0.flatten(0, -1)?.median(0)?.0;
+            return one(py, if keep { all.reshape(&vec![1; self.0.rank()]) } else { Ok(all) });
+        };
+        let found = self.0.median(at)?;
+        match (values, keep) {
+            (false, _) => pair(py, found, keep.then_some(at)),
+            (true, true) => one(py, found.0.unsqueeze(at)),
+            (true, false) => one(py, Ok(found.0)),
+        }
+    }
+
+    /// The `k`-th smallest element along an axis, by default the last, counted from 1, and where it is; with `axis`
+    /// the element alone.
+    #[pyo3(signature = (k, dim=None, keepdim=false, *, axis=None, keepdims=false))]
+    fn kthvalue<'py>(
+        &self,
+        py: Python<'py>,
+        k: AnySize,
+        dim: Option<Axis>,
+        keepdim: bool,
+        axis: Option<Axis>,
+        keepdims: bool,
+    ) -> Pair<'py> {
+        let (only_values, keep) = (axis.is_some(), keepdim || keepdims);
+        let at = one_axis(axis, dim)?.unwrap_or(-1);
+        let (values, indices) = self.0.kthvalue(&k.size, at)?;
+        let (values, indices) = (values.with_values(&k.values)?, indices.with_values(&k.values)?);
+        match (only_values, keep) {
+            (false, _) => pair(py, (values, indices), keep.then_some(at)),
+            (true, true) => one(py, values.unsqueeze(at)),
+            (true, false) => one(py, Ok(values)),
+        }
     }
 
     /// `exp(x)` divided by its sum along an axis.
-    #[pyo3(signature = (axis=None, *, dim=None))]
-    fn softmax(&self, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+    #[pyo3(signature = (dim=None, *, axis=None))]
+    fn softmax(&self, dim: Option<Axis>, axis: Option<Axis>) -> Made {
         Ok(self.0.softmax(one_axis(axis, dim)?.unwrap_or(-1))?.into())
     }
 
     /// The logarithm of `softmax`.
-    #[pyo3(signature = (axis=None, *, dim=None))]
-    fn log_softmax(&self, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+    #[pyo3(signature = (dim=None, *, axis=None))]
+    fn log_softmax(&self, dim: Option<Axis>, axis: Option<Axis>) -> Made {
         Ok(self.0.log_softmax(one_axis(axis, dim)?.unwrap_or(-1))?.into())
     }
 
@@ -176,9 +436,10 @@ impl PyTensor {
     }
 
     /// Divided by its `p`-norm along an axis, or by `eps` where that is greater.
-    #[pyo3(signature = (p=2.0, dim=1, eps=1e-12))]
-    fn normalize(&self, p: f64, dim: i64, eps: f64) -> Made {
-        Ok(self.0.normalize(p, dim, eps)?.into())
+    #[pyo3(signature = (p=2.0, dim=None, eps=1e-12, *, axis=None),
+        text_signature = "($self, p=2.0, dim=1, eps=1e-12, *, axis=None)")]
+    fn normalize(&self, p: f64, dim: Option<Axis>, eps: f64, axis: Option<Axis>) -> Made {
+        Ok(self.0.normalize(p, one_axis(axis, dim)?.unwrap_or(1), eps)?.into())
     }
 
     /// Attention over `[.., length, depth]`: `softmax(self @ key.T * scale + mask) @ value`.
@@ -204,7 +465,7 @@ impl PyTensor {
 
 impl PyTensor {
     /// The axis of an operation that has no default one.
-    fn named_axis(&self, op: &str, axis: Option<Axis>, dim: Option<Axis>) -> Result<i64> {
+    pub fn named_axis(&self, op: &str, axis: Option<Axis>, dim: Option<Axis>) -> Result<i64> {
         let missing = || Class::Argument.raise(format!("{op}: along which axis of {}?", self.0.described()));
         one_axis(axis, dim)?.ok_or_else(missing)
     }

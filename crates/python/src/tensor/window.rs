@@ -5,7 +5,7 @@ use pyo3::types::{PySequence, PyString};
 use svod_tensor::{Conv, Padding, Pool, Tensor, TensorError};
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyTensor, Axes, argument, integer};
+use crate::convert::{AnyTensor, Axes, Axis, argument, integer, required};
 use crate::error::{Class, Result};
 
 /// `"same"`, `"valid"`, a number, one for each dimension, or a pair for each.
@@ -243,8 +243,11 @@ windowed! {
 impl PyTensor {
     /// Every part of `size` elements of an axis that begins at a multiple of `step`, as a new last
     /// axis.
-    fn unfold(&self, dim: i64, size: i64, step: i64) -> Made {
-        self.view_by("unfold", Ok(self.0.unfold(dim, size, step)?.into()))
+    #[pyo3(signature = (dim=None, size=None, step=None, *, axis=None),
+        text_signature = "($self, dim, size, step, *, axis=None)")]
+    fn unfold(&self, dim: Option<Axis>, size: Option<i64>, step: Option<i64>, axis: Option<Axis>) -> Made {
+        let (op, at) = self.at("unfold", axis, dim)?;
+        self.view_by(op, Ok(self.0.unfold(at, required(op, "size", size)?, required(op, "step", step)?)?.into()))
     }
 
     /// The windows of a convolution over `[batch, channels, ..]` as columns: `[batch, channels *
