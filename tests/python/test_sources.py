@@ -18,7 +18,7 @@ def test_a_value_that_a_read_kept_on_its_way() -> None:
     x, w = ones(), ones()
     h = x @ w
     assert h.sum().item() == 64
-    for tensor, inputs, which in ((h.relu() + x, [x], 0), (h + w, [w, x], 0)):
+    for tensor, inputs, which in ((h.relu() + x, [x], 0), (h + w, [w], 0)):
         with pytest.raises(svod.ArgumentError, match=SAYS.format(which)):
             tensor.prepare(inputs=inputs)
     other = ones()
