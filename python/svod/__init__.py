@@ -18,6 +18,20 @@ from typing import TYPE_CHECKING
 from svod import nn
 from svod._array_api import *  # noqa: F403
 from svod._array_api import __all__ as _functions
+from svod._grad import (
+    custom_gradient,
+    enable_grad,
+    grad,
+    hessian,
+    is_grad_enabled,
+    jacobian,
+    jvp,
+    no_grad,
+    set_grad_enabled,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
 from svod._jit import Jitted, jit
 from svod._steps import custom, iterate
 from svod._svod import (
@@ -334,6 +348,18 @@ __all__ = [
     "uint8",
     "var",
     "where",
+    "custom_gradient",
+    "enable_grad",
+    "grad",
+    "hessian",
+    "is_grad_enabled",
+    "jacobian",
+    "jvp",
+    "no_grad",
+    "set_grad_enabled",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
     "zeros",
     *_functions,
 ]

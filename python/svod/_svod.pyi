@@ -65,12 +65,20 @@ __all__ = [
     "_iterate",
     "_leave_module",
     "_positions",
+    "_pullback",
+    "_pushforward",
     "_reach",
+    "_released",
     "_same",
     "_serve",
+    "_set_grad_enabled",
     "_signature",
     "_unchanged",
+    "_unwatch",
     "_values_of",
+    "_variables",
+    "_watch",
+    "_with_derivative",
     "abs",
     "absolute",
     "add",
@@ -124,6 +132,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_grad_enabled",
     "isfinite",
     "isinf",
     "isnan",
@@ -1318,6 +1327,34 @@ class Tensor:
         """Ones in this tensor's shape and type."""
     def detach(self, /) -> Tensor:
         """The same value without gradient."""
+    @property
+    def requires_grad(self) -> builtins.bool:
+        """Whether derivatives may be taken by the tensor, or by something that it follows from."""
+    @requires_grad.setter
+    def requires_grad(self, value: builtins.bool, /) -> None: ...
+    def requires_grad_(self, /, requires_grad: builtins.bool = True) -> Tensor:
+        """Has `backward` gather the derivative by this tensor in its `grad`; gives the tensor itself."""
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` gathered; none before, and after `t.grad = None`."""
+    @grad.setter
+    def grad(self, value: Tensor | None, /) -> None: ...
+    @property
+    def is_leaf(self) -> builtins.bool:
+        """Whether it follows from no other tensor that requires a gradient."""
+    def retain_grad(self, /) -> None:
+        """Has `backward` keep the gradient by this tensor, though it follows from others."""
+    def backward(
+        self,
+        /,
+        gradient: Any | None = None,
+        *,
+        retain_graph: builtins.bool = False,
+        create_graph: builtins.bool = False,
+    ) -> None:
+        """Adds to the `grad` of each tensor that requires a gradient the derivative of this one by it."""
+    def gradient(self, /, *by: Tensor, cotangent: Any | None = None) -> tuple[Tensor, ...]:
+        """The derivatives of this tensor by others that it follows from."""
     def dim(self, /) -> builtins.int:
         """Number of dimensions."""
     def numel(self, /) -> Any:
@@ -2000,6 +2037,23 @@ def _before_fork() -> None: ...
 def _call(args: tuple[Any, ...], module: type) -> tuple[builtins.bytes, list[Any]] | None: ...
 def _changed(guard: tuple[Any, ...]) -> list[tuple[Any, Any]]: ...
 def _is_tracing() -> builtins.bool: ...
+def is_grad_enabled() -> builtins.bool:
+    """Whether what this thread computes remembers the tensors that require a gradient."""
+
+def _set_grad_enabled(enabled: builtins.bool) -> builtins.bool: ...
+def _variables(function: str, values: Sequence[Tensor]) -> list[Tensor]: ...
+def _released(values: Sequence[Tensor], variables: Sequence[Tensor]) -> list[Tensor]: ...
+def _pullback(
+    function: str, values: Sequence[Tensor], cotangents: Sequence[Tensor | None], variables: Sequence[Tensor]
+) -> list[Tensor]: ...
+def _pushforward(
+    function: str, values: Sequence[Tensor], variables: Sequence[Tensor], tangents: Sequence[Tensor]
+) -> list[Tensor]: ...
+def _watch(tensors: Sequence[Tensor]) -> list[Tensor]: ...
+def _unwatch(tensors: Sequence[Tensor]) -> None: ...
+def _with_derivative(
+    name: str, value: Tensor, operands: Sequence[Tensor], function: Callable[[Tensor], list[Tensor | None]]
+) -> Tensor: ...
 def _signature(arrays: Sequence[Any], open: Sequence[builtins.int]) -> str: ...
 def _positions(some: Sequence[Tensor], among: Sequence[Tensor]) -> list[builtins.int | None]: ...
 def _reach(

@@ -290,6 +290,10 @@ impl From<TensorError> for Raised {
                 Some(exception) => return exception.raised(),
                 None => Class::Execution,
             },
+            TensorError::Rule { source, .. } => match source.downcast_ref::<Exception>() {
+                Some(exception) => return exception.raised(),
+                None => Class::Execution,
+            },
             TensorError::NotExecuted | TensorError::Unwritten { .. } | TensorError::Runtime(RuntimeError::Stale) => {
                 Class::Stale
             }

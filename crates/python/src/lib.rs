@@ -11,6 +11,7 @@
 //! | `plan` | `ExecutionPlan`, its inputs, kernels and times |
 //! | `schedule` | `Schedule`, and the settings `strict` and `target` |
 //! | `functions` | the module's functions |
+//! | `gradient` | derivatives |
 //! | `step` | loops, and Python functions as parts of plans |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
 //! | `trace` | functions that `jit` traces, and what it tells their arguments apart by |
@@ -33,6 +34,7 @@ mod error;
 mod fork;
 mod functions;
 mod gil;
+mod gradient;
 mod graph;
 mod guard;
 mod hints;
@@ -66,6 +68,11 @@ mod _svod {
         arange, caches, cat, clear_caches, compile_times, einsum, empty, eye, from_dlpack, from_numpy, full,
         get_threads, linspace, load_safetensors, manual_seed, measure_machine, memory, ones, prepare, rand, randint,
         randn, realize, set_threads, stack, where_, zeros,
+    };
+    #[pymodule_export]
+    use crate::gradient::{
+        _pullback, _pushforward, _released, _set_grad_enabled, _unwatch, _variables, _watch, _with_derivative,
+        is_grad_enabled,
     };
     #[pymodule_export]
     use crate::graph::{PyGraph, PyHostFunction};

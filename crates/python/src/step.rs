@@ -134,6 +134,11 @@ impl Call {
 pub struct Exception(PyErr);
 
 impl Exception {
+    /// An exception that was raised.
+    pub fn new(raised: PyErr) -> Exception {
+        Exception(raised)
+    }
+
     /// The very exception that was raised.
     pub fn raised(&self) -> Raised {
         Python::attach(|py| Raised::from(self.0.clone_ref(py)))

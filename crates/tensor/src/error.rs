@@ -1,6 +1,7 @@
 //! What can go wrong with tensors, by kind.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use svod_device::DeviceError;
 use svod_dtype::DType;
@@ -161,6 +162,25 @@ pub enum TensorError {
         /// What is traced.
         what: Traced,
     },
+    /// A derivative that the program gives, and that failed.
+    #[error("{name}: its derivative failed: {source}")]
+    Rule {
+        /// The function whose derivative it is.
+        name: String,
+        /// Why.
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// A tensor that requires a gradient and is written where that would be recorded.
+    #[error(
+        "{op}: {tensor} requires a gradient, which would not reach what it stands for from now on: write it under \
+         `no_grad`, or a `detach()` of it"
+    )]
+    Required {
+        /// The operation.
+        op: &'static str,
+        /// Type and extents.
+        tensor: String,
+    },
     /// An operation that the graph rejects.
     #[error(transparent)]
     Graph(#[from] GraphError),
@@ -222,6 +242,8 @@ impl TensorError {
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
             TensorError::NotExecuted | TensorError::Unwritten { .. } => ErrorKind::Execution,
             TensorError::Traced { .. } | TensorError::Leaked | TensorError::Outside { .. } => ErrorKind::Trace,
+            TensorError::Rule { .. } => ErrorKind::Execution,
+            TensorError::Required { .. } => ErrorKind::Value,
             TensorError::Graph(error) => of_graph(error),
             TensorError::Runtime(error) => of_runtime(error),
             TensorError::Device(error) => of_device(error),

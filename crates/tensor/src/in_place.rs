@@ -37,6 +37,10 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], value: &Operand) -> Resu
     }
     let Op::Const(value) = *value.in_type("setitem", dtype)?.op() else { return Ok(false) };
     let node = tensor.uop();
+    // What derivatives need stays as it is.
+    if node.is_watched() || tensor.with_variable(|variable| variable.is_some()) {
+        return Ok(false);
+    }
     let shape: Option<Vec<usize>> = node.shape().iter().map(Size::as_usize).collect();
     let Some(extents) = shape else { return Ok(false) };
     let part: Option<Vec<(usize, usize)>> = slices.iter().zip(&extents).map(|(s, n)| bounds(s, *n)).collect();

@@ -32,6 +32,7 @@
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
 //! | `devices` | values on devices, one or several |
 //! | `iterate` | loops, and functions of the host |
+//! | `derivative` | gradients of graphs, as graphs |
 //! | `trace` | functions that are called once to learn their graph |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `constants`, `lookups`, `read` | what is in memory: running, and taking values out |
@@ -42,6 +43,7 @@ mod combine;
 mod constants;
 mod conv;
 mod create;
+pub mod derivative;
 mod devices;
 mod einsum;
 mod elementwise;

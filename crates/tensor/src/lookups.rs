@@ -151,7 +151,7 @@ fn origin(graph: &Graph, index: NodeIndex) -> Option<(NodeIndex, bool)> {
             }
             Op::Cast(to) if to.is_int() && graph.nodes()[sources[0] as usize].dtype().is_int() => sources[0],
             Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Flip(_) => sources[0],
-            Op::Contiguous | Op::Detach | Op::Let(_) | Op::Copy(_) | Op::Shard(_) => sources[0],
+            Op::Contiguous | Op::Detach | Op::Watch(_) | Op::Let(_) | Op::Copy(_) | Op::Shard(_) => sources[0],
             _ => return None,
         };
     }
@@ -170,7 +170,7 @@ fn positions(graph: &Graph, index: NodeIndex) -> Option<&Size> {
             Op::Alu(Alu::Where) if negative(graph, at) == Some(sources[2]) => sources[2],
             Op::Cast(to) if to.is_int() && to.bits() >= 32 => sources[0],
             Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Shrink(_) | Op::Flip(_) => sources[0],
-            Op::Contiguous | Op::Detach | Op::Let(_) | Op::Copy(_) => sources[0],
+            Op::Contiguous | Op::Detach | Op::Watch(_) | Op::Let(_) | Op::Copy(_) => sources[0],
             _ => return None,
         };
     }

@@ -51,9 +51,7 @@ impl Tensor {
     fn settle(&self, node: &UOp, value: UOp) -> Result<()> {
         if *node != value {
             // Constants stay constants in other expressions.
-            if node.uniform().is_none() {
-                node.force(value.clone())?;
-            }
+            let value = if node.uniform().is_none() { node.force(value)? } else { value };
             self.rebind(value);
         }
         Ok(())
@@ -233,7 +231,8 @@ pub(crate) fn viewed(node: &UOp) -> Option<Leaf> {
     loop {
         node = match node.op() {
             Op::Leaf(leaf) => return Some(leaf.clone()),
-            Op::Reshape(_) | Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Let(_) => node.source()?,
+            Op::Reshape(_) | Op::Contiguous => node.source()?,
+            op if op.is_mark() => node.source()?,
             _ => return None,
         };
     }

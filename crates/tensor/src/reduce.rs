@@ -100,7 +100,13 @@ impl Tensor {
             0.0 => magnitude.ne(0)?.cast(magnitude.dtype())?.sum(axes, keepdim),
             1.0 => magnitude.sum(axes, keepdim),
             // A power, and the sum of powers, may overflow a narrow type where the root of it does not.
-            2.0 => self.rounded_once(|x| x.square()?.sum(axes, keepdim)?.sqrt()),
+            2.0 => self.rounded_once(|x| {
+                // Where all elements are 0 the norm is, with no slope.
+                let total = x.square()?.sum(axes, keepdim)?;
+                let is_zero = total.eq(0)?;
+                let root = Tensor::select(&is_zero, 1.0, &total)?.sqrt()?;
+                Tensor::select(&is_zero, 0.0, root)
+            }),
             _ => magnitude.rounded_once(|x| x.pow(p)?.sum(axes, keepdim)?.pow(1.0 / p)),
         }
     }
@@ -112,7 +118,8 @@ impl Tensor {
         // Of nothing it is -inf, the logarithm of 0.
         let greatest = Tensor::from_uop(fold("logsumexp", &wide.uop(), Monoid::Max, axes, true)?);
         // Infinities stay out of the difference, which would be NaN.
-        let shift = Tensor::select(&greatest.isfinite()?, &greatest, 0.0)?;
+        // It cancels, and so does what a derivative by it would be.
+        let shift = Tensor::select(&greatest.isfinite()?, &greatest, 0.0)?.detach()?;
         let sum = wide.sub(&shift)?.exp()?.sum(axes, true)?.log()?.add(&shift)?;
         let dropped = if keepdim { sum } else { sum.squeeze_folded(axes)? };
         dropped.cast(x.dtype())
@@ -164,7 +171,8 @@ impl Tensor {
         if wide.shape()[at] == Size::ZERO {
             return Ok(wide);
         }
-        wide.sub(Tensor::from_uop(fold(op, &wide.uop(), Monoid::Max, Some(&[axis]), true)?))
+        // It cancels, and so does what a derivative by it would be.
+        wide.sub(Tensor::from_uop(fold(op, &wide.uop(), Monoid::Max, Some(&[axis]), true)?.detach()?))
     }
 
     fn total(&self, op: &'static str, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {

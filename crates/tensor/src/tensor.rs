@@ -9,6 +9,7 @@ use svod_dtype::DType;
 use svod_ir::graph::{HeldFunctions, Leaf, LeafClass, Named, Op, Origin, Shape, UOp, print};
 use svod_ir::size::{BoundVariable, Size};
 
+use crate::derivative::{Variable, grad_enabled};
 use crate::error::{Result, TensorError, show_operands};
 use crate::output;
 use crate::read::is_known;
@@ -39,11 +40,19 @@ pub(crate) struct Handle {
     writes: AtomicU32,
     /// What the handle was taken from, where that makes it a view.
     view: Option<Arc<View>>,
+    /// What derivatives are taken by, of a tensor that requires a gradient.
+    variable: RwLock<Option<Arc<Variable>>>,
 }
 
 impl Handle {
     fn new(node: UOp, trace: u64, view: Option<Arc<View>>) -> Handle {
-        Handle { node: RwLock::new(Named::new(node)), trace, writes: AtomicU32::new(0), view }
+        Handle {
+            node: RwLock::new(Named::new(node)),
+            trace,
+            writes: AtomicU32::new(0),
+            view,
+            variable: RwLock::new(None),
+        }
     }
 
     pub(crate) fn view(&self) -> Option<&Arc<View>> {
@@ -52,8 +61,12 @@ impl Handle {
 }
 
 impl Tensor {
-    /// The tensor of a graph node.
+    /// The tensor of a graph node; where gradients are off, without remembering what it follows from.
     pub fn from_uop(node: UOp) -> Tensor {
+        let node = match node.is_watched() && !grad_enabled() {
+            true => node.detach().unwrap_or(node),
+            false => node,
+        };
         Tensor(Arc::new(Handle::new(node, trace::current(), None)))
     }
 
@@ -75,7 +88,26 @@ impl Tensor {
     /// is owned by whoever has the node: see [`output`](crate::output). Of a tensor from outside of the function that this
     /// thread traces, what it stands for in that.
     pub fn uop(&self) -> UOp {
-        trace::stands_for(self, self.0.trace, self.present())
+        let node = trace::stands_for(self, self.0.trace, self.present());
+        if node.is_watched() {
+            return node;
+        }
+        // An input in place of it is the same variable.
+        match &*self.0.variable.read() {
+            Some(variable) => variable.value(&node).unwrap_or(node),
+            None => node,
+        }
+    }
+
+    /// Looks at what derivatives are taken by.
+    pub(crate) fn with_variable<T>(&self, get: impl FnOnce(Option<&Variable>) -> T) -> T {
+        get(self.0.variable.read().as_deref())
+    }
+
+    /// Makes this what derivatives are taken by.
+    pub(crate) fn set_variable(&self, variable: Option<Arc<Variable>>) {
+        let old = std::mem::replace(&mut *self.0.variable.write(), variable);
+        drop(old);
     }
 
     /// The node that the handle has, in traces as well.
@@ -232,6 +264,16 @@ impl Tensor {
     pub(crate) fn write(&self, op: &'static str, node: UOp) -> Result<()> {
         self.check_writable(op)?;
         trace::check_write(op, self.0.trace, &self.present(), &node)?;
+        let node = match &*self.0.variable.read() {
+            Some(variable) if variable.is_leaf() && grad_enabled() => {
+                return Err(TensorError::Required { op, tensor: show_operands(&[node]) });
+            }
+            Some(variable) if variable.is_leaf() => variable.value(&node)?,
+            _ => node,
+        };
+        if self.with_variable(|variable| variable.is_some_and(|variable| !variable.is_leaf())) {
+            self.set_variable(None);
+        }
         self.rebind(node);
         Ok(())
     }

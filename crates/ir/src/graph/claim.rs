@@ -76,7 +76,7 @@ impl UOp {
     pub fn force(&self, leaf: UOp) -> Result<UOp, GraphError> {
         match self.claim() {
             Claimed::Done(value) => Ok(value),
-            Claimed::Mine(claim) => claim.force(leaf.clone()).map(|()| leaf),
+            Claimed::Mine(claim) => claim.force(leaf).map(|()| self.resolved()),
             Claimed::Held => Err(GraphError::new(self.op(), &[], Reason::Node("forced while this thread computes it"))),
         }
     }
@@ -89,7 +89,7 @@ impl Claim {
     }
 
     /// Makes `value`, memory or a constant of the node's type and shape, the node's value: the
-    /// node drops its sources and leaves the table.
+    /// node drops its sources and leaves the table. What is watched remembers how it was computed ([`UOp::history`]).
     pub fn force(self, value: UOp) -> Result<(), GraphError> {
         let node = &self.node.0;
         let value = value.resolved();
@@ -101,6 +101,7 @@ impl Claim {
             let reason = Reason::Node("forced to a value of another type or shape");
             return Err(GraphError::new(&node.op, &[self.node.clone(), value], reason));
         }
+        let value = if node.watched { value.remembering(&self.node)? } else { value };
         let sources = {
             let mut state = node.state.lock();
             node.forced.set(value).expect("only the holder of the claim forces, and once");

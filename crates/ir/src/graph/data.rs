@@ -5,6 +5,7 @@ use super::iterate::LoopBody;
 use super::leaf::{Device, Leaf};
 use super::op::{Axes, Pairs, Shape, ShowShape, bracketed};
 use super::sharding::{Sharding, Split};
+use super::watch::{Pullback, Watch};
 use crate::alu::Alu;
 use crate::kernel::Monoid;
 use crate::size::{BoundVariable, Size};
@@ -295,4 +296,24 @@ fn unescaped(text: &str) -> Option<String> {
         });
     }
     Some(out)
+}
+
+impl Datum for Watch {
+    fn write(&self, f: &mut dyn Write) -> fmt::Result {
+        write!(f, "{}", self.number())
+    }
+
+    fn read(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        usize::read(p).map(|number| Watch::numbered(number as u64))
+    }
+}
+
+impl Datum for Pullback {
+    fn write(&self, f: &mut dyn Write) -> fmt::Result {
+        write!(f, "{}", self.rule().name())
+    }
+
+    fn read(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        p.lex.error("a rule of differentiation is a function, and has no text")
+    }
 }

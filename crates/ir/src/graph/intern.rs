@@ -7,6 +7,7 @@ use super::error::GraphError;
 use super::op::Op;
 use super::place::place;
 use super::uop::{Node, Sources, State, UOp};
+use super::watch;
 use crate::pass::visit;
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
@@ -66,6 +67,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
     };
     let within = |op: &Op| matches!(op, Op::Loop(body, _) if !body.key().functions.is_empty());
     let calls = matches!(op, Op::Host(..)) || within(&op) || sources.iter().any(|s| s.0.calls);
+    let watched = watch::is_watched(&op, dtype, &sources);
     let node = Arc::new(Node {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         hash,
@@ -75,6 +77,8 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         place,
         trace,
         calls,
+        watched,
+        history: OnceLock::new(),
         forced: OnceLock::new(),
         state: Mutex::new(State { sources, claimed: None }),
         released: Condvar::new(),
@@ -91,6 +95,28 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
     }
     drop(table);
     Ok(found.unwrap_or(UOp(node)))
+}
+
+/// A node that computes what `node` did, and that no table knows: what it was before it is forced.
+pub(super) fn twin(node: &Node, sources: Sources) -> UOp {
+    UOp(Arc::new(Node {
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        hash: node.hash,
+        op: node.op.clone(),
+        dtype: node.dtype,
+        shape: node.shape.clone(),
+        place: node.place.clone(),
+        trace: node.trace,
+        calls: node.calls,
+        watched: node.watched,
+        history: OnceLock::new(),
+        forced: OnceLock::new(),
+        state: Mutex::new(State { sources, claimed: None }),
+        released: Condvar::new(),
+        origin: node.origin.clone(),
+        names: AtomicU32::new(0),
+        runs: AtomicU32::new(0),
+    }))
 }
 
 /// Takes a node out of the table, because it is dropped or forced.

@@ -3,7 +3,7 @@
 //! Leaves are numbered by first visit, and so are their storages. Kept are: operations with their
 //! data, sizes, types, devices, names and bounds of variables, and of each leaf the class, how far
 //! it is aligned, and who shares a storage with whom, at which distance. Left out are node ids,
-//! storage ids, versions, the values of binds, and which functions of the host are called: these are
+//! storage ids, versions, the values of binds, which variables are watched, and which functions of the host are called: these are
 //! numbered by first visit too.
 
 use super::host::HostCall;
@@ -146,6 +146,8 @@ pub(super) fn hash_node(
             // Of all results, also those that nobody wants: they are written.
             function.outputs(&below()).unwrap_or_default().hash(bytes);
         }
+        Op::Watch(_) => ("watch", operands).hash(bytes),
+        Op::Derived(_, count) => ("derived", count, operands).hash(bytes),
         op => (op, operands).hash(bytes),
     }
 }

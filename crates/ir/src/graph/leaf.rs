@@ -103,7 +103,7 @@ pub trait LeafData: Any + Send + Sync + fmt::Debug {
 /// Elements of one storage, dense and row-major from a byte offset.
 ///
 /// Storage, version and class are those at construction: two leaves are equal when they, the
-/// offset, the type and the shape are.
+/// offset, the type, the shape and the variable are.
 #[derive(Clone)]
 pub struct Leaf {
     data: Arc<dyn LeafData>,
@@ -113,6 +113,7 @@ pub struct Leaf {
     offset: u64,
     dtype: DType,
     shape: Shape,
+    watch: u64,
 }
 
 impl Leaf {
@@ -125,7 +126,18 @@ impl Leaf {
     /// A leaf over `data` as it was at a version.
     pub fn at(data: Arc<dyn LeafData>, version: u64, offset: u64, dtype: DType, shape: Shape) -> Self {
         let (storage, class) = (data.storage_id(), data.class());
-        Leaf { data, storage, version, class, offset, dtype, shape }
+        Leaf { data, storage, version, class, offset, dtype, shape, watch: 0 }
+    }
+
+    /// The same elements as the value of the variable of this number (see [`Watch`](super::Watch)), told from
+    /// others that lie there.
+    pub fn watched(&self, number: u64) -> Self {
+        Leaf { watch: number, ..self.clone() }
+    }
+
+    /// The number of the variable whose value it is; 0 of all other memory.
+    pub fn watch(&self) -> u64 {
+        self.watch
     }
 
     /// The memory.
@@ -177,8 +189,8 @@ impl Leaf {
         self.data.bindings().into_iter().filter(mentioned).collect()
     }
 
-    fn identity(&self) -> (u64, u64, LeafClass, u64, DType, &Shape) {
-        (self.storage, self.version, self.class, self.offset, self.dtype, &self.shape)
+    fn identity(&self) -> (u64, u64, LeafClass, u64, DType, &Shape, u64) {
+        (self.storage, self.version, self.class, self.offset, self.dtype, &self.shape, self.watch)
     }
 }
 

@@ -39,6 +39,7 @@ pub mod sharding;
 mod uop;
 pub mod verify;
 pub mod walk;
+mod watch;
 
 pub use claim::{Claim, Claimed};
 pub use error::{GraphError, Reason};
@@ -53,3 +54,4 @@ pub use random::random_bits;
 pub use sharding::{Place, Sharding, ShardingError, Split};
 pub use uop::{Sources, Thunk, UOp};
 pub use walk::{Graph, topo};
+pub use watch::{Pullback, PullbackRule, Watch};

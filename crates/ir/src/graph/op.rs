@@ -13,6 +13,7 @@ use super::iterate::{self, LoopBody};
 use super::leaf::{Device, Leaf};
 use super::sharding::Sharding;
 use super::uop::UOp;
+use super::watch::{Pullback, Watch};
 use super::{GraphError, Reason};
 use crate::alu::Alu;
 use crate::kernel::Monoid;
@@ -152,6 +153,10 @@ graph_ops! { |op, s|
         "Asks for the value in memory of its own, dense and row-major.";
     Detach                                             "detach"        [1]            [s[0].dtype()]              [infer::same_shape(s)]
         "No gradient passes.";
+    Watch(of: Watch)                                   "watch"         [1]            [s[0].dtype()]              [infer::same_shape(s)]
+        "The source as a variable that derivatives may be taken by, told from equal values. Which one is no part of the structure.";
+    Derived(by: Pullback, operands: usize)             "derived"       [operands + 1] [s[0].dtype()]              [infer::same_shape(s)]
+        "The first operand, whose derivative by the others is given; see [`Pullback`].";
     ContiguousBackward                                 "contiguous_backward" [1]      [s[0].dtype()]              [infer::same_shape(s)]
         "Asks for a contiguous gradient.";
     Let(var: BoundVariable)                            "let"           [1]            [s[0].dtype()]              [infer::same_shape(s)]
@@ -199,9 +204,12 @@ impl Op {
         matches!(self, Op::Alu(_) | Op::Cast(_) | Op::Bitcast(_))
     }
 
-    /// Whether it only says something of its source, which tensor algebra drops.
+    /// Whether it only says something of its first source, which tensor algebra drops.
     pub fn is_mark(&self) -> bool {
-        matches!(self, Op::Detach | Op::ContiguousBackward | Op::Let(_) | Op::NonEmpty(..))
+        matches!(
+            self,
+            Op::Detach | Op::Watch(_) | Op::Derived(..) | Op::ContiguousBackward | Op::Let(_) | Op::NonEmpty(..)
+        )
     }
 
     /// The data in the text form: ` axes=[0] by=sum`.

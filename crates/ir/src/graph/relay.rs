@@ -15,7 +15,10 @@ use std::sync::Arc;
 /// The operands of `op`, of which some are laid out anew so that each device can compute its share; nothing
 /// where all are as they have to be, or never will be.
 pub(super) fn laid_out_for(op: &Op, sources: &[UOp]) -> Result<Option<Sources>, GraphError> {
-    let moves = matches!(op, Op::Shard(_) | Op::Multi(_) | Op::Part(..) | Op::Copy(_) | Op::Loop(..) | Op::Host(..));
+    let moves = matches!(
+        op,
+        Op::Shard(_) | Op::Multi(_) | Op::Part(..) | Op::Copy(_) | Op::Loop(..) | Op::Host(..) | Op::Derived(..)
+    );
     let Some(sharding) = sources.iter().find_map(UOp::sharding).filter(|_| !moves) else { return Ok(None) };
     let here = |s: &UOp| s.place().is_none() || s.sharding().is_some_and(|of| of.devices() == sharding.devices());
     let fit = |sources: &[UOp]| {

@@ -46,6 +46,10 @@ pub(super) struct Node {
     pub trace: u64,
     /// Whether it is, or follows from, what a function of the host computes.
     pub calls: bool,
+    /// Whether a variable that derivatives may be taken by is below it.
+    pub watched: bool,
+    /// Of memory what it was computed by, where that is watched.
+    pub history: OnceLock<UOp>,
     pub forced: OnceLock<UOp>,
     pub state: Mutex<State>,
     /// Signalled when a claim ends.
@@ -231,10 +235,12 @@ impl Drop for Node {
         let mut work: SmallVec<[UOp; 8]> = SmallVec::new();
         work.extend(mem::take(&mut self.state.get_mut().sources));
         work.extend(self.forced.take());
+        work.extend(self.history.take());
         while let Some(handle) = work.pop() {
             if let Some(mut node) = Arc::into_inner(handle.0) {
                 work.extend(mem::take(&mut node.state.get_mut().sources));
                 work.extend(node.forced.take());
+                work.extend(node.history.take());
             }
         }
     }

@@ -20,6 +20,8 @@ fn apply(node: &UOp) -> Found {
         Op::Cast(_) | Op::Bitcast(_) => conversion(node, &source),
         Op::Reduce(by, axes) => reduce(node, &source, *by, axes),
         Op::Detach => Ok(Some(("detach", source))),
+        Op::Watch(_) => Ok(Some(("watch", source))),
+        Op::Derived(..) => Ok(Some(("derived", source))),
         Op::Let(_) => Ok(Some(("let", source))),
         Op::ContiguousBackward => Ok(Some(("contiguous-backward", source))),
         // The plan has what it asks for from the graph that was given.

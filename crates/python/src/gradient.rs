@@ -1,0 +1,210 @@
+//! Derivatives: what `svod.grad` and its like are made of, and the part of `Tensor` that requires gradients.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use svod_tensor::derivative::{Pulled, grad_enabled, pullback, pushforward, released, set_grad_enabled, variables};
+use svod_tensor::{Operand, Tensor};
+
+use crate::convert::AnyOperand;
+use crate::error::{Class, Raised, Result};
+use crate::step::Exception;
+use crate::tensor::PyTensor;
+
+/// The functions that take derivatives, by which errors call them.
+const FUNCTIONS: [&str; 6] = ["grad", "value_and_grad", "vjp", "jvp", "jacobian", "hessian"];
+
+fn named(function: &str) -> &'static str {
+    FUNCTIONS.into_iter().find(|known| *known == function).unwrap_or(FUNCTIONS[0])
+}
+
+fn tensors(given: &[Py<PyTensor>]) -> Vec<&Tensor> {
+    given.iter().map(|tensor| &tensor.get().0).collect()
+}
+
+fn python(made: Vec<Tensor>) -> Vec<PyTensor> {
+    made.into_iter().map(Into::into).collect()
+}
+
+/// A cotangent: a tensor, or a number for all elements.
+fn cotangent(value: &Tensor, given: Option<AnyOperand>) -> Result<Option<Tensor>> {
+    Ok(match given {
+        None => None,
+        Some(AnyOperand(Operand::Tensor(tensor))) => Some(tensor),
+        Some(AnyOperand(number)) => Some(Tensor::scalar(number, Some(value.dtype()))?.expand(&value.shape())?),
+    })
+}
+
+/// Variables of these values.
+#[pyfunction]
+pub fn _variables(function: &str, values: Vec<Py<PyTensor>>) -> Result<Vec<PyTensor>> {
+    Ok(python(variables(named(function), &tensors(&values))?))
+}
+
+/// These values without what they remember of variables that nobody takes derivatives by any more.
+#[pyfunction]
+pub fn _released(values: Vec<Py<PyTensor>>, variables: Vec<Py<PyTensor>>) -> Result<Vec<PyTensor>> {
+    Ok(python(released(&tensors(&values), &tensors(&variables))?))
+}
+
+/// The cotangents of variables, given those of values.
+#[pyfunction]
+pub fn _pullback(
+    function: &str,
+    values: Vec<Py<PyTensor>>,
+    cotangents: Vec<Option<Py<PyTensor>>>,
+    variables: Vec<Py<PyTensor>>,
+) -> Result<Vec<PyTensor>> {
+    let name = named(function);
+    let mut seeds = Vec::with_capacity(values.len());
+    for (value, given) in values.iter().zip(cotangents) {
+        seeds.push(match given {
+            Some(given) => given.get().0.clone(),
+            None => value.get().0.unit(name)?,
+        });
+    }
+    Ok(python(pullback(name, &tensors(&values), &seeds.iter().collect::<Vec<_>>(), &tensors(&variables))?))
+}
+
+/// The tangents of values, given those of variables.
+#[pyfunction]
+pub fn _pushforward(
+    function: &str,
+    values: Vec<Py<PyTensor>>,
+    variables: Vec<Py<PyTensor>>,
+    tangents: Vec<Py<PyTensor>>,
+) -> Result<Vec<PyTensor>> {
+    Ok(python(pushforward(named(function), &tensors(&values), &tensors(&variables), &tensors(&tangents))?))
+}
+
+/// Lets these tensors be variables, but for those that require a gradient already: gives those that were not.
+#[pyfunction]
+pub fn _watch(tensors: Vec<Py<PyTensor>>) -> Result<Vec<Py<PyTensor>>> {
+    let mut watched = Vec::new();
+    for tensor in tensors {
+        if tensor.get().0.watch()? {
+            watched.push(tensor);
+        }
+    }
+    Ok(watched)
+}
+
+/// Lets these tensors be variables no longer.
+#[pyfunction]
+pub fn _unwatch(tensors: Vec<Py<PyTensor>>) {
+    tensors.iter().for_each(|tensor| tensor.get().0.unwatch());
+}
+
+/// Whether what this thread computes remembers the tensors that require a gradient.
+#[pyfunction]
+pub fn is_grad_enabled() -> bool {
+    grad_enabled()
+}
+
+/// Says whether what this thread computes remembers them; gives what was so before.
+#[pyfunction]
+pub fn _set_grad_enabled(enabled: bool) -> bool {
+    set_grad_enabled(enabled)
+}
+
+/// A value whose derivative by operands is what a function makes of its cotangent.
+#[pyfunction]
+pub fn _with_derivative(
+    name: &str,
+    value: &PyTensor,
+    operands: Vec<Py<PyTensor>>,
+    function: Py<PyAny>,
+) -> Result<PyTensor> {
+    let pull = move |g: &Tensor| -> Pulled {
+        Python::attach(|py| -> std::result::Result<Vec<Option<Tensor>>, Raised> {
+            let given = function.bind(py).call1((Bound::new(py, PyTensor::from(g.clone()))?,))?;
+            let parts: Vec<Option<Py<PyTensor>>> = given.extract()?;
+            Ok(parts.into_iter().map(|part| Some(part?.get().0.clone())).collect())
+        })
+        .map_err(|raised| Arc::new(Exception::new(raised.into())) as Arc<dyn std::error::Error + Send + Sync>)
+    };
+    Ok(value.0.with_derivative(name, &tensors(&operands), pull)?.into())
+}
+
+#[pymethods]
+impl PyTensor {
+    /// Whether derivatives may be taken by the tensor, or by something that it follows from.
+    #[getter]
+    fn requires_grad(&self) -> bool {
+        self.0.requires_grad()
+    }
+
+    #[setter]
+    fn set_requires_grad(&self, requires: bool) -> Result<()> {
+        Ok(self.0.set_requires_grad(requires)?)
+    }
+
+    /// Has `backward` gather the derivative by this tensor in its `grad`; gives the tensor itself.
+    ///
+    /// >>> import svod
+    /// >>> w = svod.Tensor([1.0, 2.0]).requires_grad_()
+    /// >>> (w * w).sum().backward()
+    /// >>> w.grad.tolist()
+    /// [2.0, 4.0]
+    #[pyo3(signature = (requires_grad=true))]
+    fn requires_grad_(slf: Bound<'_, Self>, requires_grad: bool) -> Result<Bound<'_, Self>> {
+        slf.get().0.set_requires_grad(requires_grad)?;
+        Ok(slf)
+    }
+
+    /// The gradient that `backward` gathered; none before, and after `t.grad = None`.
+    #[getter]
+    fn grad(&self) -> Option<PyTensor> {
+        self.0.grad().map(PyTensor)
+    }
+
+    #[setter]
+    fn set_grad(&self, gradient: Option<Py<PyTensor>>) -> Result<()> {
+        Ok(self.0.set_grad(gradient.as_ref().map(|g| &g.get().0))?)
+    }
+
+    /// Whether it follows from no other tensor that requires a gradient.
+    #[getter]
+    fn is_leaf(&self) -> bool {
+        self.0.is_leaf()
+    }
+
+    /// Has `backward` keep the gradient by this tensor, though it follows from others.
+    fn retain_grad(&self) -> Result<()> {
+        Ok(self.0.retain_grad()?)
+    }
+
+    /// Adds to the `grad` of each tensor that requires a gradient, and that this one follows from, the derivative by it.
+    ///
+    /// `gradient` is the cotangent, of this tensor's shape; a tensor of one element needs none. The tensor then
+    /// forgets how it was computed, unless `retain_graph`; with `create_graph` gradients may be differentiated in turn.
+    #[pyo3(signature = (gradient=None, *, retain_graph=false, create_graph=false))]
+    fn backward(&self, gradient: Option<AnyOperand>, retain_graph: bool, create_graph: bool) -> Result<()> {
+        let seed = cotangent(&self.0, gradient)?;
+        Ok(self.0.backward(seed.as_ref(), retain_graph, create_graph)?)
+    }
+
+    /// The derivatives of this tensor by others that it follows from, which need not require a gradient: a tensor for
+    /// each of them.
+    ///
+    /// `cotangent` is of this tensor's shape; a tensor of one element needs none.
+    ///
+    /// >>> import svod
+    /// >>> x, w = svod.Tensor([1.0, 2.0]), svod.Tensor([3.0, 4.0])
+    /// >>> loss = (x * w).sum()
+    /// >>> [g.tolist() for g in loss.gradient(x, w)]
+    /// [[3.0, 4.0], [1.0, 2.0]]
+    #[pyo3(signature = (*by, cotangent=None))]
+    fn gradient<'py>(&self, by: &Bound<'py, PyTuple>, cotangent: Option<AnyOperand>) -> Result<Bound<'py, PyTuple>> {
+        if by.is_empty() {
+            return Err(Class::Argument.raise("gradient: by which tensors?"));
+        }
+        let others: Vec<Py<PyTensor>> = by.extract()?;
+        let seed = self::cotangent(&self.0, cotangent)?;
+        let found = self.0.gradient(&tensors(&others), seed.as_ref())?;
+        let found: Vec<Py<PyTensor>> =
+            python(found).into_iter().map(|g| Py::new(by.py(), g)).collect::<PyResult<Vec<_>>>()?;
+        Ok(PyTuple::new(by.py(), found)?)
+    }
+}

@@ -1,0 +1,80 @@
+//! Derivatives of folds and scans.
+
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::graph::UOp;
+use svod_ir::kernel::Monoid;
+use svod_ir::size::Size;
+
+use super::algebra::{both, choose, div, equal, mul, only, padded, positions, repeated, sum, zeros};
+use crate::error::Result;
+
+/// That of a maximum or minimum `y` along axes: the elements that are it share what comes, equally.
+pub fn extremum(x: &UOp, y: &UOp, g: &UOp, axes: &[usize]) -> Result<UOp> {
+    let found = equal(x, &repeated(y, axes, x)?)?;
+    let count = sum(&found.cast(x.dtype())?, axes)?;
+    only(&found, &repeated(&div(g, &count)?, axes, x)?)
+}
+
+/// That of a product along axes: at each element the product of all others, those before it times those after it.
+pub fn product(x: &UOp, g: &UOp, axes: &[usize]) -> Result<UOp> {
+    // The axes as one, the last.
+    let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
+    let order: Vec<usize> = kept.iter().chain(axes).copied().collect();
+    let moved = x.permute(&order)?;
+    let mut shape = moved.shape()[..kept.len()].to_vec();
+    shape.push(moved.shape()[kept.len()..].iter().product());
+    let (rows, axis) = (moved.reshape(shape)?, kept.len());
+    let before = rows.scan(Monoid::Prod, axis, false)?;
+    let after = rows.flip(&[axis])?.scan(Monoid::Prod, axis, false)?.flip(&[axis])?;
+    let others = mul(&before, &after)?.reshape(moved.shape_arc().clone())?;
+    let mut back = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(to, from)| back[*from] = to);
+    mul(&repeated(g, axes, x)?, &others.permute(&back)?)
+}
+
+/// That of running products along an axis.
+///
+/// The product up to `k` changes with element `i` by itself divided by that element, so that the sum over `k` is one scan
+/// from the end. Where an element is 0, all products from there on are; only the first such element has a
+/// derivative, by the products without it.
+pub fn running_product(x: &UOp, g: &UOp, axis: usize, inclusive: bool) -> Result<UOp> {
+    let g = if inclusive { g.clone() } else { shifted_back(g, axis)? };
+    let from_end =
+        |a: &UOp| Ok::<UOp, crate::TensorError>(a.flip(&[axis])?.scan(Monoid::Sum, axis, true)?.flip(&[axis])?);
+    let one = UOp::full(Const::one(x.dtype()), x.shape_arc())?;
+    let is_zero = equal(x, &zeros(x)?)?;
+    let earlier = is_zero.cast(DType::I64)?.scan(Monoid::Sum, axis, false)?;
+    let is_first = both(&is_zero, &equal(&earlier, &zeros(&earlier)?)?)?;
+    let products = x.scan(Monoid::Prod, axis, true)?;
+    let usual = div(&from_end(&mul(&g, &products)?)?, &choose(&is_zero, &one, x)?)?;
+    let without = choose(&is_first, &one, x)?.scan(Monoid::Prod, axis, true)?;
+    let at_first = from_end(&mul(&g, &without)?)?;
+    choose(&is_first, &at_first, &only(&equal(&is_zero, &zeros(&is_zero)?)?, &usual)?)
+}
+
+/// That of running maxima or minima along an axis: each goes to the last element so far that is it.
+pub fn running_extremum(x: &UOp, g: &UOp, by: Monoid, axis: usize, inclusive: bool) -> Result<UOp> {
+    let g = if inclusive { g.clone() } else { shifted_back(g, axis)? };
+    let so_far = x.scan(by, axis, true)?;
+    let at = positions(x, axis)?;
+    let none = UOp::full(Const::i64(DType::I64, -1), x.shape_arc())?;
+    // NaN is what it meets from there on: its first position stays.
+    let is_nan = UOp::alu(Alu::Ne, &[x.clone(), x.clone()])?;
+    let earlier = is_nan.cast(DType::I64)?.scan(Monoid::Sum, axis, false)?;
+    let first_nan = both(&is_nan, &equal(&earlier, &zeros(&earlier)?)?)?;
+    let is_it = UOp::alu(Alu::Or, &[equal(x, &so_far)?, first_nan])?;
+    let from = choose(&is_it, &at, &none)?.scan(Monoid::Max, axis, true)?;
+    Ok(zeros(x)?.scatter(axis, &from, &g, Some(Monoid::Sum))?)
+}
+
+/// Of cotangents of results that each leave its own element out, those of the results with it.
+fn shifted_back(g: &UOp, axis: usize) -> Result<UOp> {
+    let n = &g.shape()[axis];
+    if *n == Size::ZERO {
+        return Ok(g.clone());
+    }
+    let kept =
+        (0..g.rank()).map(|i| if i == axis { (Size::ONE, n.clone()) } else { (Size::ZERO, g.shape()[i].clone()) });
+    padded(&g.shrink(kept.collect::<Vec<_>>())?, axis, Size::ZERO, Size::ONE)
+}

@@ -1,0 +1,195 @@
+//! Derivatives of graphs, as graphs.
+//!
+//! A derivative is an expression like any other: taking it builds a larger graph, which is simplified, fused and compiled
+//! as one with what it is taken of. Nothing outside of this directory knows of it, but for marks that the
+//! graph has: [`Op::Watch`], a variable; [`Op::Detach`], where nothing passes; [`Op::Derived`], a value whose derivative
+//! the program gives.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `table` | the table: for each operation the cotangents of its operands |
+//! | `scalars`, `folds`, `indexed`, `windows` | rows of the table that are longer than a line |
+//! | `unrolled` | loops as the graphs that they stand for |
+//! | `walk` | the reverse walk |
+//! | `variables` | tensors that require a gradient; `backward` |
+//! | `given` | derivatives that a program gives |
+//! | `algebra` | the operations that all of it is written in |
+//!
+//! Forward derivatives have no table: a pullback is linear in the cotangent, and the transpose of the transpose of a linear
+//! map is that map, so that [`pushforward`] is the pullback of a pullback.
+//!
+//! [`Op::Watch`]: svod_ir::graph::Op::Watch
+//! [`Op::Detach`]: svod_ir::graph::Op::Detach
+//! [`Op::Derived`]: svod_ir::graph::Op::Derived
+
+mod algebra;
+mod folds;
+mod given;
+mod indexed;
+mod scalars;
+mod table;
+mod unrolled;
+mod variables;
+mod walk;
+mod windows;
+
+use svod_dtype::Const;
+use svod_ir::graph::{UOp, Watch};
+
+use crate::error::{Result, TensorError, show_operands, show_typed};
+use crate::tensor::Tensor;
+
+pub use given::Pulled;
+pub(crate) use variables::Variable;
+pub use variables::{grad_enabled, set_grad_enabled};
+
+use walk::{Target, Walk};
+
+impl Tensor {
+    /// The derivatives of this value, times the cotangent, by tensors that it follows from: 1 for a value of one element.
+    /// They need not require a gradient, and may be any values that it was built on.
+    ///
+    /// ```
+    /// use svod_tensor::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
+    /// let loss = x.mul(&x)?.sum(None, false)?;
+    /// assert_eq!(loss.gradient(&[&x], None)?[0].to_vec::<f32>()?, [2.0, 4.0, 6.0]);
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A value of several elements without a cotangent, and a cotangent of another shape or type; tensors that are not of
+    /// floats, or that the value does not follow from; operations without a derivative.
+    pub fn gradient(&self, by: &[&Tensor], cotangent: Option<&Tensor>) -> Result<Vec<Tensor>> {
+        let op = "gradient";
+        let root = self.uop();
+        let seed = seed(op, &root, cotangent)?;
+        let found = pulled(op, &[(root.clone(), seed)], by)?;
+        let one = |(found, by): (Option<UOp>, &&Tensor)| match found {
+            Some(gradient) => Ok(Tensor::from_uop(gradient)),
+            None => {
+                let message = format!(
+                    "{} does not follow from {}, or has forgotten it: what was computed keeps how only if it follows from a \
+                     tensor that requires a gradient",
+                    show_typed(root.dtype(), root.shape()),
+                    by.described()
+                );
+                Err(TensorError::value(op, message))
+            }
+        };
+        found.into_iter().zip(by).map(one).collect()
+    }
+}
+
+/// The cotangents of tensors, given those of some values; zeros of what these do not follow from.
+///
+/// # Errors
+/// As [`Tensor::gradient`], save that tensors need not be used.
+pub fn pullback(op: &'static str, values: &[&Tensor], cotangents: &[&Tensor], by: &[&Tensor]) -> Result<Vec<Tensor>> {
+    let one = |(value, cotangent): (&&Tensor, &&Tensor)| {
+        let node = value.uop();
+        let seed = seed(op, &node, Some(cotangent))?;
+        Ok((node, seed))
+    };
+    let given = values.iter().zip(cotangents).map(one).collect::<Result<Vec<_>>>()?;
+    let found = pulled(op, &given, by)?;
+    let or_zeros = |(found, by): (Option<UOp>, &&Tensor)| match found {
+        Some(found) => Ok(Tensor::from_uop(found)),
+        None => Ok(Tensor::from_uop(algebra::zeros(&by.uop())?)),
+    };
+    found.into_iter().zip(by).map(or_zeros).collect()
+}
+
+/// The tangents of values, given those of the tensors that these follow from: the directional derivative (Townsend 2017).
+///
+/// # Errors
+/// Tangents of another shape or type than their tensors; operations without a derivative.
+pub fn pushforward(op: &'static str, values: &[&Tensor], by: &[&Tensor], tangents: &[&Tensor]) -> Result<Vec<Tensor>> {
+    let tangents = by.iter().zip(tangents).map(|(x, tangent)| fitting(op, "tangent", &x.uop(), tangent));
+    let tangents = tangents.collect::<Result<Vec<_>>>()?;
+    // The pullback of a cotangent that has no value yet, and the pullback of that.
+    let free = |value: &&Tensor| Ok(algebra::zeros(&value.uop())?.watch(&Watch::new(None))?);
+    let free = values.iter().map(free).collect::<Result<Vec<UOp>>>()?;
+    let given: Vec<(UOp, UOp)> = values.iter().map(|value| value.uop()).zip(free.iter().cloned()).collect();
+    let pulled = pulled(op, &given, by)?;
+    let given: Vec<(UOp, UOp)> = pulled.into_iter().zip(tangents).filter_map(|(p, t)| Some((p?, t))).collect();
+    let targets: Vec<Target> = free.iter().map(Target::of).collect();
+    let roots: Vec<UOp> = given.iter().map(|(root, _)| root.clone()).collect();
+    let found = Walk::new(&roots, false)?.pull(&given, &targets)?;
+    let or_zeros = |(found, value): (Option<UOp>, &&Tensor)| match found {
+        Some(found) => Ok(Tensor::from_uop(found)),
+        None => Ok(Tensor::from_uop(algebra::zeros(&value.uop())?)),
+    };
+    found.into_iter().zip(values).map(or_zeros).collect()
+}
+
+/// Variables of these values, to take derivatives by.
+///
+/// # Errors
+/// Values that are not of floats.
+pub fn variables(op: &'static str, values: &[&Tensor]) -> Result<Vec<Tensor>> {
+    values
+        .iter()
+        .map(|value| Ok(Tensor::from_uop(differentiable(op, &value.uop())?.watch(&Watch::new(None))?)))
+        .collect()
+}
+
+/// These values; those that follow from no variables but the given ones, which no one takes derivatives by any more,
+/// without remembering them.
+///
+/// # Errors
+/// None that a program could make.
+pub fn released(values: &[&Tensor], variables: &[&Tensor]) -> Result<Vec<Tensor>> {
+    let targets: Vec<Target> = variables.iter().map(|variable| Target::of(&variable.uop())).collect();
+    let one = |value: &&Tensor| {
+        let node = value.uop();
+        if !node.is_watched() {
+            return Ok(Tensor::from_uop(node));
+        }
+        let walk = Walk::new(std::slice::from_ref(&node), true)?;
+        let is_done = walk.variables().all(|watch| targets.contains(&Target::Variable(watch.clone())));
+        Ok(Tensor::from_uop(if is_done { node.detach()? } else { node }))
+    };
+    values.iter().map(one).collect()
+}
+
+fn pulled(op: &'static str, given: &[(UOp, UOp)], by: &[&Tensor]) -> Result<Vec<Option<UOp>>> {
+    let targets = by.iter().map(|t| Ok(Target::of(&differentiable(op, &t.uop())?))).collect::<Result<Vec<_>>>()?;
+    let roots: Vec<UOp> = given.iter().map(|(root, _)| root.clone()).collect();
+    Walk::new(&roots, false)?.pull(given, &targets)
+}
+
+fn differentiable(op: &'static str, node: &UOp) -> Result<UOp> {
+    if algebra::is_differentiable(node.dtype()) {
+        return Ok(node.clone());
+    }
+    let given = show_operands(std::slice::from_ref(node));
+    Err(TensorError::dtype(op, format!("only floats have gradients, not {given}: convert it before")))
+}
+
+/// The cotangent that a walk begins with.
+fn seed(op: &'static str, root: &UOp, given: Option<&Tensor>) -> Result<UOp> {
+    differentiable(op, root)?;
+    match given {
+        Some(given) => fitting(op, "cotangent", root, given),
+        None if root.numel().as_const() == Some(1) => Ok(UOp::full(Const::one(root.dtype()), root.shape_arc())?),
+        None => {
+            let value = show_operands(std::slice::from_ref(root));
+            Err(TensorError::shape(op, format!("{value} is no scalar: give the cotangent, one of its shape")))
+        }
+    }
+}
+
+/// A cotangent or tangent of a value.
+fn fitting(op: &'static str, what: &str, value: &UOp, given: &Tensor) -> Result<UOp> {
+    let node = given.uop();
+    let message =
+        || format!("the {what} {} does not fit {}", given.described(), show_operands(std::slice::from_ref(value)));
+    if node.shape() != value.shape() {
+        return Err(TensorError::shape(op, message()));
+    }
+    if node.dtype() != value.dtype() {
+        return Err(TensorError::dtype(op, message()));
+    }
+    Ok(node)
+}

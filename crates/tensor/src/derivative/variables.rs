@@ -1,0 +1,225 @@
+//! Tensors that require a gradient: PyTorch's way to say what derivatives are taken by.
+//!
+//! Such a handle has a *variable*, and stands for its value as that variable. What is built on it is watched and, once
+//! it is in memory, remembers how it was computed, as long as anybody holds it or `backward` has not let that go.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use svod_ir::graph::{UOp, Watch};
+
+use super::walk::{Target, Walk};
+use crate::error::{Result, TensorError, show_typed};
+use crate::tensor::Tensor;
+
+thread_local! {
+    static RECORDS: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Whether what this thread computes remembers the tensors that require a gradient.
+pub fn grad_enabled() -> bool {
+    RECORDS.get()
+}
+
+/// Says whether what this thread computes from now on does; gives what was so before.
+pub fn set_grad_enabled(enabled: bool) -> bool {
+    RECORDS.replace(enabled)
+}
+
+/// A variable that a handle stands for, and the gradient that was gathered by it.
+pub(crate) struct Variable {
+    watch: Watch,
+    gradient: Mutex<Option<Tensor>>,
+    /// Whether the handle is an operand of the program's own, rather than a result that keeps its gradient.
+    is_leaf: bool,
+}
+
+impl Variable {
+    fn new(is_leaf: bool) -> Arc<Variable> {
+        Arc::new_cyclic(|own: &Weak<Variable>| {
+            let owner: Weak<dyn Any + Send + Sync> = own.clone();
+            Variable { watch: Watch::new(Some(owner)), gradient: Mutex::new(None), is_leaf }
+        })
+    }
+
+    /// A value as that of this variable, with nothing remembered of how it was computed.
+    pub(crate) fn value(&self, node: &UOp) -> Result<UOp> {
+        let node = if self.is_leaf && node.is_watched() { node.detach()? } else { node.clone() };
+        Ok(node.watch(&self.watch)?)
+    }
+
+    pub(crate) fn is_leaf(&self) -> bool {
+        self.is_leaf
+    }
+}
+
+impl Tensor {
+    /// Lets the tensor be a variable whose derivatives nobody gathers, until [`Tensor::unwatch`]; not if it requires a
+    /// gradient already. Gives whether it is one now.
+    ///
+    /// # Errors
+    /// A tensor that is not of floats.
+    pub fn watch(&self) -> Result<bool> {
+        if self.requires_grad() {
+            return Ok(false);
+        }
+        if !self.dtype().is_float() {
+            return Err(TensorError::dtype("grad", format!("only floats have gradients, not {}", self.described())));
+        }
+        self.set_variable(Some(Variable::new(true)));
+        Ok(true)
+    }
+
+    /// Ends [`Tensor::watch`].
+    pub fn unwatch(&self) {
+        self.set_variable(None);
+    }
+
+    /// The cotangent of a tensor of one element.
+    ///
+    /// # Errors
+    /// A tensor of several, or not of floats; `op` is what wants it.
+    pub fn unit(&self, op: &'static str) -> Result<Tensor> {
+        super::seed(op, &self.uop(), None).map(Tensor::from_uop)
+    }
+
+    /// Whether derivatives may be taken by the tensor, or by something that it follows from.
+    pub fn requires_grad(&self) -> bool {
+        self.with_variable(|variable| variable.is_some()) || self.with_node(UOp::is_watched)
+    }
+
+    /// Says whether [`Tensor::backward`] gathers the derivative by this tensor.
+    ///
+    /// # Errors
+    /// A tensor that is not of floats, and `false` of one that follows from others: [`Tensor::detach`] gives such a one.
+    pub fn set_requires_grad(&self, requires: bool) -> Result<()> {
+        let op = "requires_grad_";
+        if requires == self.requires_grad() {
+            return Ok(());
+        }
+        if !requires {
+            if !self.with_variable(|variable| variable.is_some_and(|v| v.is_leaf)) {
+                let message = "follows from others that require a gradient; `detach()` gives one that does not";
+                return Err(TensorError::value(op, message));
+            }
+            self.set_variable(None);
+            self.rebind(self.uop().detach()?);
+            return Ok(());
+        }
+        if !self.dtype().is_float() {
+            return Err(TensorError::dtype(op, format!("only floats have gradients, not {}", self.described())));
+        }
+        let variable = Variable::new(true);
+        let node = variable.value(&self.uop())?;
+        self.set_variable(Some(variable));
+        self.rebind(node);
+        Ok(())
+    }
+
+    /// Has [`Tensor::backward`] keep the gradient by this tensor, though it follows from others.
+    ///
+    /// # Errors
+    /// A tensor that requires no gradient.
+    pub fn retain_grad(&self) -> Result<()> {
+        if self.with_variable(|variable| variable.is_some()) {
+            return Ok(());
+        }
+        let node = self.uop();
+        if !node.is_watched() {
+            return Err(TensorError::value("retain_grad", "the tensor requires no gradient"));
+        }
+        let variable = Variable::new(false);
+        let node = variable.value(&node)?;
+        self.set_variable(Some(variable));
+        self.rebind(node);
+        Ok(())
+    }
+
+    /// Whether it follows from no other tensor that requires a gradient.
+    pub fn is_leaf(&self) -> bool {
+        self.with_variable(|variable| variable.is_some_and(|v| v.is_leaf)) || !self.requires_grad()
+    }
+
+    /// The gradient that was gathered by [`Tensor::backward`].
+    pub fn grad(&self) -> Option<Tensor> {
+        self.with_variable(|variable| variable.and_then(|variable| variable.gradient.lock().clone()))
+    }
+
+    /// Makes this the gradient that was gathered.
+    ///
+    /// # Errors
+    /// A tensor that gathers none, and a gradient of another shape or type.
+    pub fn set_grad(&self, gradient: Option<&Tensor>) -> Result<()> {
+        let op = "grad";
+        if let Some(given) = gradient {
+            let (own, other) = (self.described(), given.described());
+            if given.shape() != self.shape() {
+                return Err(TensorError::shape(op, format!("{other} is no gradient of {own}")));
+            }
+            if given.dtype() != self.dtype() {
+                return Err(TensorError::dtype(op, format!("{other} is no gradient of {own}")));
+            }
+        }
+        self.with_variable(|variable| match (variable, gradient) {
+            (Some(variable), _) => {
+                let old = std::mem::replace(&mut *variable.gradient.lock(), gradient.cloned());
+                drop(old);
+                Ok(())
+            }
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(TensorError::value(op, "the tensor gathers no gradient: `requires_grad_()` first")),
+        })
+    }
+
+    /// Adds to the `grad` of each tensor that requires a gradient the derivative of this one by it, times the cotangent:
+    /// 1 for a tensor of one element. Then this tensor forgets how it was computed, unless `retain` says
+    /// otherwise; `create_graph` lets gradients be differentiated in turn.
+    ///
+    /// # Errors
+    /// A tensor that requires no gradient, or whose history was let go; one of several elements without a cotangent, a
+    /// cotangent of another shape or type; operations without a derivative.
+    pub fn backward(&self, cotangent: Option<&Tensor>, retain: bool, create_graph: bool) -> Result<()> {
+        let op = "backward";
+        let root = self.uop();
+        if !root.is_watched() {
+            let message = format!(
+                "{} requires no gradient: it follows from no tensor with `requires_grad`, or forgot how it was computed \
+                 (by `detach`, `no_grad`, an earlier `backward` without `retain_graph`, or as the output of a plan)",
+                show_typed(root.dtype(), root.shape())
+            );
+            return Err(TensorError::value(op, message));
+        }
+        let seed = super::seed(op, &root, cotangent)?;
+        let mut walk = Walk::new(std::slice::from_ref(&root), true)?;
+        let mut targets: Vec<Target> = Vec::new();
+        let mut owners: Vec<Arc<Variable>> = Vec::new();
+        for watch in walk.variables() {
+            let target = Target::Variable(watch.clone());
+            let owner = watch.owner().and_then(|owner| owner.downcast::<Variable>().ok());
+            if let Some(owner) = owner.filter(|_| !targets.contains(&target)) {
+                targets.push(target);
+                owners.push(owner);
+            }
+        }
+        let gradients = walk.pull(&[(root.clone(), seed)], &targets)?;
+        for (owner, gradient) in owners.iter().zip(gradients) {
+            let Some(gradient) = gradient else { continue };
+            let gradient = if create_graph { gradient } else { gradient.detach()? };
+            let mut gathered = owner.gradient.lock();
+            let sum = match &*gathered {
+                Some(before) => before.uop(),
+                None => {
+                    *gathered = Some(Tensor::from_uop(gradient));
+                    continue;
+                }
+            };
+            *gathered = Some(Tensor::from_uop(super::algebra::add(&sum, &gradient)?));
+        }
+        if !retain && !create_graph && !self.with_variable(|variable| variable.is_some()) {
+            self.rebind(root.detach()?);
+        }
+        Ok(())
+    }
+}

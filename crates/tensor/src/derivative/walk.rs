@@ -1,0 +1,182 @@
+//! The reverse walk: cotangents from results to what derivatives are taken by (Linnainmaa 1970; Griewank and Walther 2008).
+//!
+//! One pass down finds the operations between, one pass back gives each of them the sum of what its users pass on. Both go by
+//! a list, whatever the depth, and look at each operation once.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use svod_ir::graph::{LoopBody, Op, Sources, UOp, Watch};
+
+use super::algebra::add;
+use super::given::Rule;
+use super::table::{Step, cotangent};
+use super::unrolled::unrolled;
+use crate::error::Result;
+
+/// What a derivative is taken by: a variable, or a value of the graph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A variable, whichever value it has.
+    Variable(Watch),
+    /// The value of this node.
+    Value(u64),
+}
+
+impl Target {
+    /// The target that a node is.
+    pub fn of(node: &UOp) -> Target {
+        match origin(node).op() {
+            Op::Watch(variable) => Target::Variable(variable.clone()),
+            _ => Target::Value(node.resolved().id()),
+        }
+    }
+}
+
+/// How a value was computed: what it remembers where it is memory.
+fn origin(value: &UOp) -> UOp {
+    let value = value.resolved();
+    value.history().unwrap_or(&value).clone()
+}
+
+/// One operation of the walk.
+struct Place {
+    value: UOp,
+    /// What computed it, with its operands, and where in the walk these are.
+    op: Op,
+    sources: Sources,
+    below: SmallVec<[u32; 3]>,
+    /// Whether what derivatives are taken by is below.
+    is_active: bool,
+}
+
+/// The operations below some values, operands first.
+pub struct Walk {
+    places: Vec<Place>,
+    index: FxHashMap<u64, u32>,
+}
+
+enum Visit {
+    Open(UOp),
+    Close(UOp, Op, Sources),
+}
+
+impl Walk {
+    /// Of what some values follow from; `only_watched` leaves out what follows from no variable.
+    ///
+    /// # Errors
+    /// Those of loops that cannot be unrolled.
+    #[expect(clippy::mutable_key_type, reason = "bodies and nodes are hashed by what never changes of them")]
+    pub fn new(roots: &[UOp], only_watched: bool) -> Result<Walk> {
+        const OPEN: u32 = u32::MAX;
+        let mut walk = Walk { places: Vec::new(), index: FxHashMap::default() };
+        let mut loops: FxHashMap<(LoopBody, Sources), Vec<UOp>> = FxHashMap::default();
+        let mut work: Vec<Visit> = roots.iter().rev().map(|root| Visit::Open(root.resolved())).collect();
+        while let Some(visit) = work.pop() {
+            match visit {
+                Visit::Open(value) => {
+                    if walk.index.contains_key(&value.id()) {
+                        continue;
+                    }
+                    walk.index.insert(value.id(), OPEN);
+                    let origin = origin(&value);
+                    let (mut op, mut sources) = (origin.op().clone(), origin.sources());
+                    let ends = matches!(op, Op::Detach) || (only_watched && !value.is_watched());
+                    if ends || !value.dtype().is_float() {
+                        sources.clear();
+                    } else if let Op::Loop(body, output) = &op {
+                        let key = (body.clone(), sources.clone());
+                        let made = match loops.get(&key) {
+                            Some(made) => made[*output].clone(),
+                            None => {
+                                let made = unrolled(body, &sources)?;
+                                let one = made[*output].clone();
+                                loops.insert(key, made);
+                                one
+                            }
+                        };
+                        (op, sources) = (Op::Contiguous, [made].into_iter().collect());
+                    }
+                    let fresh = sources.iter().rev().filter(|s| !walk.index.contains_key(&s.id())).cloned();
+                    let fresh: Vec<Visit> = fresh.map(Visit::Open).collect();
+                    work.push(Visit::Close(value, op, sources));
+                    work.extend(fresh);
+                }
+                Visit::Close(value, op, sources) => {
+                    let below = sources.iter().map(|s| walk.index[&s.id()]).collect();
+                    walk.index.insert(value.id(), walk.places.len() as u32);
+                    walk.places.push(Place { value, op, sources, below, is_active: false });
+                }
+            }
+        }
+        Ok(walk)
+    }
+
+    /// The variables that the values follow from.
+    pub fn variables(&self) -> impl Iterator<Item = &Watch> {
+        self.places.iter().filter_map(|place| match &place.op {
+            Op::Watch(variable) => Some(variable),
+            _ => None,
+        })
+    }
+
+    /// The cotangents of targets, given those of some of the values; none of what these do not follow from.
+    ///
+    /// # Errors
+    /// An operation between that has no derivative.
+    pub fn pull(&mut self, given: &[(UOp, UOp)], targets: &[Target]) -> Result<Vec<Option<UOp>>> {
+        let wanted: FxHashMap<&Target, usize> = targets.iter().zip(0..).collect();
+        for at in 0..self.places.len() {
+            let is_target = self.target(at).is_some_and(|target| wanted.contains_key(&target));
+            let is_active = is_target || self.places[at].below.iter().any(|s| self.places[*s as usize].is_active);
+            self.places[at].is_active = is_active;
+        }
+        let mut cotangents: Vec<Option<UOp>> = vec![None; self.places.len()];
+        for (value, g) in given {
+            let at = self.index[&value.resolved().id()] as usize;
+            join(&mut cotangents[at], g.clone())?;
+        }
+        let mut found: Vec<Option<UOp>> = vec![None; targets.len()];
+        for at in (0..self.places.len()).rev() {
+            let place = &self.places[at];
+            let Some(g) = cotangents[at].take().filter(|_| place.is_active) else { continue };
+            if let Some(target) = self.target(at)
+                && let Some(which) = wanted.get(&target)
+            {
+                join(&mut found[*which], g.clone())?;
+            }
+            let step = Step { op: &place.op, y: &place.value, x: &place.sources, g: &g };
+            for (i, below) in place.below.iter().enumerate() {
+                if !self.places[*below as usize].is_active {
+                    continue;
+                }
+                let part = match &place.op {
+                    Op::Derived(by, _) => Rule::cotangent(by, &step, i)?,
+                    _ => cotangent(&step, i)?,
+                };
+                if let Some(part) = part {
+                    part.inherit_origin(&place.value);
+                    join(&mut cotangents[*below as usize], part)?;
+                }
+            }
+        }
+        // One target that is named twice has one derivative.
+        Ok(targets.iter().map(|target| found[wanted[target]].clone()).collect())
+    }
+
+    fn target(&self, at: usize) -> Option<Target> {
+        let place = &self.places[at];
+        match &place.op {
+            Op::Watch(variable) => Some(Target::Variable(variable.clone())),
+            _ => Some(Target::Value(place.value.id())),
+        }
+    }
+}
+
+/// Adds what another user passes on.
+fn join(sum: &mut Option<UOp>, part: UOp) -> Result<()> {
+    *sum = Some(match sum.take() {
+        Some(sum) => add(&sum, &part)?,
+        None => part,
+    });
+    Ok(())
+}

@@ -1,0 +1,431 @@
+"""Derivatives of functions of tensors."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from svod._svod import (
+    ArgumentError,
+    ArgumentTypeError,
+    Tensor,
+    _pullback,
+    _pushforward,
+    _released,
+    _set_grad_enabled,
+    _unwatch,
+    _variables,
+    _watch,
+    _with_derivative,
+    is_grad_enabled,
+    stack,
+)
+from svod._tree import rebuilt, taken
+from svod.nn._module import Module
+
+__all__ = [
+    "custom_gradient",
+    "enable_grad",
+    "grad",
+    "hessian",
+    "is_grad_enabled",
+    "jacobian",
+    "jvp",
+    "no_grad",
+    "set_grad_enabled",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+]
+
+
+class set_grad_enabled(contextlib.ContextDecorator):
+    """Says whether what this thread computes remembers tensors that require a gradient; as a context, within it."""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = mode
+        self._before = [_set_grad_enabled(mode)]
+
+    def __enter__(self) -> None:
+        _set_grad_enabled(self._mode)
+
+    def __exit__(self, *exception: object) -> None:
+        _set_grad_enabled(self._before[-1])
+
+
+class _Mode(contextlib.ContextDecorator):
+    """Gradients on or off, within it; may be entered again."""
+
+    _mode: bool
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_set_grad_enabled(self._mode))
+
+    def __exit__(self, *exception: object) -> None:
+        _set_grad_enabled(self._before.pop())
+
+    def _recreate_cm(self) -> _Mode:
+        return type(self)()
+
+
+class no_grad(_Mode):
+    """Within it, what is computed remembers no tensor that requires a gradient, and these may be assigned to.
+
+    >>> import svod
+    >>> w = svod.Tensor([1.0]).requires_grad_()
+    >>> with svod.no_grad():
+    ...     _ = w.assign(w - 0.5)
+    >>> w.tolist(), w.requires_grad
+    ([0.5], True)
+    """
+
+    _mode = False
+
+
+class enable_grad(_Mode):
+    """Ends the effect of `no_grad` within it."""
+
+    _mode = True
+
+
+def stop_gradient(value: Any) -> Any:
+    """The same value, of nested containers of tensors too, through which no derivative passes."""
+    found: list[Any] = []
+    structure = taken(value, found, _itself)
+    return rebuilt(structure, [tensor.detach() if isinstance(tensor, Tensor) else tensor for tensor in found])
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class _Parameters:
+    """A module among arguments; its derivative is a dict by the parameters' names."""
+
+    module: Module
+    names: tuple[str, ...]
+    first: int
+
+
+class _Arguments:
+    """Arguments that derivatives are taken by: their tensors, as variables while the function runs."""
+
+    def __init__(self, function: str, values: Sequence[Any]) -> None:
+        self._function = function
+        self._tensors: list[Any] = []
+        self._modules: list[Tensor] = []
+        self._structure = [taken(value, self._tensors, self._other) for value in values]
+        for at, value in enumerate(self._tensors):
+            if not isinstance(value, Tensor):
+                self._tensors[at] = Tensor(value)
+        self.variables: list[Tensor] = []
+        self.of_modules: list[Tensor] = []
+        self._watched: list[Tensor] = []
+        self._before = True
+
+    def _other(self, value: Any) -> Any:
+        if isinstance(value, Module):
+            named = dict(value.named_parameters())
+            floats = {name: p for name, p in named.items() if "float" in str(p.dtype)}
+            place = _Parameters(value, tuple(floats), len(self._modules))
+            self._modules += floats.values()
+            return place
+        if isinstance(value, float):
+            return taken(Tensor(value), self._tensors, _itself)
+        if isinstance(value, (int, complex)) and not isinstance(value, bool):
+            kind = type(value).__name__
+            raise ArgumentTypeError(f"{self._function}: a derivative by an {kind}, {value!r}: only floats have one")
+        return value
+
+    def __enter__(self) -> list[Any]:
+        """The arguments with variables in place of their tensors; those of modules are variables until the end."""
+        self.variables = _variables(self._function, self._tensors)
+        self._watched = _watch(self._modules)
+        self._before = _set_grad_enabled(True)
+        # Other handles, which outlive the time in which those of modules are variables.
+        self.of_modules = [+parameter for parameter in self._modules]
+        return [self._given(structure) for structure in self._structure]
+
+    def __exit__(self, *exception: object) -> None:
+        _set_grad_enabled(self._before)
+        _unwatch(self._watched)
+
+    def _given(self, structure: Any) -> Any:
+        return _with_modules(rebuilt(structure, self.variables), lambda place: place.module)
+
+    def all(self) -> list[Tensor]:
+        return self.variables + self.of_modules
+
+    def like(self, tensors: Sequence[Any]) -> list[Any]:
+        """These values in place of the variables."""
+        own = len(self.variables)
+
+        def named(place: _Parameters) -> dict[str, Any]:
+            start = own + place.first
+            return dict(zip(place.names, tensors[start : start + len(place.names)], strict=True))
+
+        return [_with_modules(rebuilt(structure, tensors), named) for structure in self._structure]
+
+
+def _with_modules(value: Any, of: Callable[[_Parameters], Any]) -> Any:
+    """A structure with what `of` gives in place of modules."""
+    if isinstance(value, _Parameters):
+        return of(value)
+    if isinstance(value, dict):
+        return {name: _with_modules(item, of) for name, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_with_modules(item, of) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)([_with_modules(item, of) for item in value])
+    return value
+
+
+def _positions(function: str, argnums: int | Sequence[int], count: int) -> list[int]:
+    given = [argnums] if isinstance(argnums, int) else list(argnums)
+    places = [at + count if at < 0 else at for at in given]
+    for at, place in zip(given, places, strict=True):
+        if not 0 <= place < count:
+            raise ArgumentError(f"{function}: argnums {at}, but the function is called with {count} arguments")
+    return places
+
+
+def _one(function: str, name: str, value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise ArgumentTypeError(f"{function}: {name} gives {type(value).__name__}, which is no tensor to differentiate")
+    return value
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _all_released(value: Any, variables: list[Tensor]) -> Any:
+    found: list[Any] = []
+    structure = taken(value, found, _itself)
+    tensors = [tensor for tensor in found if isinstance(tensor, Tensor)]
+    released = iter(_released(tensors, variables))
+    return rebuilt(structure, [next(released) if isinstance(tensor, Tensor) else tensor for tensor in found])
+
+
+def value_and_grad(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that gives the value of `function`, a tensor of one element, and its gradient.
+
+    The gradient is by the arguments at the positions `argnums`: for one number in the structure of that argument, for
+    several a tuple of these. Arguments may be nested containers of float tensors and arrays, and modules,
+    whose gradients are dicts by the names of their parameters. With `has_aux` the function gives a pair of
+    which the second is passed on: `((value, aux), gradient)`.
+
+    >>> import svod
+    >>> f = svod.value_and_grad(lambda x: (x**2).sum())
+    >>> value, gradient = f(svod.Tensor([1.0, 3.0]))
+    >>> value.item(), gradient.tolist()
+    (10.0, [2.0, 6.0])
+    """
+    return _value_and_grad("value_and_grad", function, argnums, has_aux)
+
+
+def _value_and_grad(
+    called: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
+) -> Callable[..., Any]:
+    @functools.wraps(function, updated=())
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        places = _positions(called, argnums, len(args))
+        arguments = _Arguments(called, [args[place] for place in places])
+        with arguments as given:
+            replaced = dict(zip(places, given, strict=True))
+            result = function(*(replaced.get(i, arg) for i, arg in enumerate(args)), **kwargs)
+            aux = None
+            if has_aux:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise ArgumentTypeError(f"{called}: with has_aux, {_name(function)} gives a pair of value and aux")
+                result, aux = result
+            value = _one(called, _name(function), result)
+            variables = arguments.all()
+            found = _pullback(called, [value], [None], variables)
+            value, *gradients = _released([value, *found], variables)
+            if has_aux:
+                aux = _all_released(aux, variables)
+        by_argument = arguments.like(gradients)
+        gradient = by_argument[0] if isinstance(argnums, int) else tuple(by_argument)
+        return ((value, aux) if has_aux else value), gradient
+
+    return differentiated
+
+
+def grad(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that gives the gradient of `function`, which gives a tensor of one element.
+
+    `argnums` and `has_aux` are those of `value_and_grad`; with the latter the result is `(gradient, aux)`. Gradients of
+    gradients are taken by `grad` of `grad`.
+
+    >>> import svod
+    >>> svod.grad(svod.grad(lambda x: x**3))(svod.Tensor(2.0)).item()
+    12.0
+    """
+    both = _value_and_grad("grad", function, argnums, has_aux)
+
+    @functools.wraps(function, updated=())
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return differentiated
+
+
+def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The value of a function, and its pullback: from a cotangent, of the value's structure, to one for each argument.
+
+    >>> import svod
+    >>> value, pull = svod.vjp(lambda x, y: x * y, svod.Tensor([1.0, 2.0]), svod.Tensor([3.0, 4.0]))
+    >>> [g.tolist() for g in pull(svod.Tensor([1.0, 10.0]))]
+    [[3.0, 40.0], [1.0, 20.0]]
+    """
+    arguments = _Arguments("vjp", primals)
+    with arguments as given:
+        result = function(*given)
+        outputs = _outputs("vjp", function, result)
+        variables = arguments.all()
+
+    def pull(cotangent: Any) -> tuple[Any, ...]:
+        seeds = _outputs("vjp", function, cotangent, what="the cotangent")
+        if len(seeds) != len(outputs):
+            raise ArgumentError(f"vjp: {len(outputs)} values, but {len(seeds)} cotangents")
+        with enable_grad():
+            found = _pullback("vjp", outputs, seeds, variables)
+            return tuple(arguments.like(_released(found, variables)))
+
+    return _all_released(result, variables), pull
+
+
+def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The value of a function, and its derivative in the direction of `tangents`, which have the primals' structure.
+
+    >>> import svod
+    >>> value, tangent = svod.jvp(lambda x: x.sin(), [svod.Tensor(0.0)], [svod.Tensor(2.0)])
+    >>> tangent.item()
+    2.0
+    """
+    arguments = _Arguments("jvp", primals)
+    with arguments as given:
+        result = function(*given)
+        outputs = _outputs("jvp", function, result)
+        variables = arguments.all()
+        directions: list[Any] = []
+        taken(list(tangents), directions, lambda value: _tangent(value, directions))
+        if len(directions) != len(variables):
+            raise ArgumentError(
+                f"jvp: {len(variables)} tensors among the primals, {len(directions)} among the tangents"
+            )
+        moved = _pushforward("jvp", outputs, variables, [_as_tensor(one) for one in directions])
+        found: list[Any] = []
+        structure = taken(result, found, _itself)
+        return _all_released(result, variables), rebuilt(structure, _released(moved, variables))
+
+
+def _tangent(value: Any, directions: list[Any]) -> Any:
+    if isinstance(value, float):
+        directions.append(Tensor(value))
+    return value
+
+
+def _as_tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else Tensor(np.asarray(value))
+
+
+def _outputs(function: str, of: Any, result: Any, *, what: str = "") -> list[Tensor]:
+    found: list[Any] = []
+
+    def other(value: Any) -> Any:
+        raise ArgumentTypeError(
+            f"{function}: {what or _name(of) + ' gives'} {type(value).__name__}, which is no tensor to differentiate"
+        )
+
+    taken(result, found, other)
+    return [_as_tensor(value) for value in found]
+
+
+def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """A function that gives the derivatives of all elements of `function`'s result by all of an argument, a tensor.
+
+    The result has the shape of the value, followed by that of the argument: one pullback for each element of the value.
+
+    >>> import svod
+    >>> svod.jacobian(lambda x: x * x)(svod.Tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+
+    @functools.wraps(function, updated=())
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        (place,) = _positions("jacobian", argnums, len(args))
+        arguments = _Arguments("jacobian", [args[place]])
+        with arguments as given:
+            result = function(*(given[0] if i == place else arg for i, arg in enumerate(args)), **kwargs)
+            value = _one("jacobian", _name(function), result)
+            variables = arguments.all()
+            count = value.numel()
+            flat = value.reshape(count)
+            rows = [_pullback("jacobian", [flat[i]], [None], variables) for i in range(count)]
+
+            def joined(column: Sequence[Tensor], variable: Tensor) -> Tensor:
+                shape = (*value.shape, *variable.shape)
+                return stack(list(column)).reshape(shape) if column else Tensor(np.zeros(shape, np.float32))
+
+            columns = zip(*rows, strict=True) if rows else [()] * len(variables)
+            whole = [joined(column, variable) for column, variable in zip(columns, variables, strict=True)]
+            return arguments.like(_released(whole, variables))[0]
+
+    return differentiated
+
+
+def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """A function that gives the second derivatives of `function`, which gives a tensor of one element, by an argument.
+
+    >>> import svod
+    >>> svod.hessian(lambda x: x[0] ** 2 * x[1])(svod.Tensor([3.0, 5.0])).tolist()
+    [[10.0, 6.0], [6.0, 0.0]]
+    """
+    return jacobian(grad(function, argnums), argnums)
+
+
+def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a function give its own derivative: it returns its value, a tensor, and the pullback.
+
+    The pullback gets the cotangent of the value, and gives one for each argument that is a tensor: a tensor of its
+    shape, or none, in a tuple if there are several. Nothing of how the value was computed is differentiated.
+
+    >>> import svod
+    >>> @svod.custom_gradient
+    ... def rounded(x):
+    ...     return x.round(), lambda g: g  # straight through
+    >>> svod.grad(lambda x: rounded(x * 3).sum())(svod.Tensor([0.4])).tolist()
+    [3.0]
+    """
+    name = _name(function)
+
+    @functools.wraps(function)
+    def given(*args: Any, **kwargs: Any) -> Tensor:
+        result = function(*args, **kwargs)
+        if not (isinstance(result, tuple) and len(result) == 2 and callable(result[1])):
+            raise ArgumentTypeError(f"custom_gradient: {name} gives a pair of its value, a tensor, and the pullback")
+        value, pull = _one("custom_gradient", name, result[0]), result[1]
+
+        def parts(g: Tensor) -> list[Tensor | None]:
+            made = pull(g)
+            return list(made) if isinstance(made, (tuple, list)) else [made]
+
+        return _with_derivative(name, value, [arg for arg in args if isinstance(arg, Tensor)], parts)
+
+    return given

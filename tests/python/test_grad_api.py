@@ -1,0 +1,371 @@
+"""What derivatives are asked for by: functions of functions, and tensors that require a gradient."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import svod
+
+torch = pytest.importorskip("torch")
+
+
+def tensor(*values: float) -> svod.Tensor:
+    return svod.Tensor(np.array(values, np.float64))
+
+
+class Pair(NamedTuple):
+    a: svod.Tensor
+    b: svod.Tensor
+
+
+def test_structures_and_argnums() -> None:
+    def loss(p: dict[str, Any], x: svod.Tensor, scale: float) -> svod.Tensor:
+        return (p["w"][0] * x + p["pair"].b).sum() * scale
+
+    p = {"w": [tensor(1, 2)], "pair": Pair(tensor(0), tensor(3))}
+    gradient = svod.grad(loss)(p, tensor(5, 7), scale=2.0)
+    assert gradient["w"][0].tolist() == [10, 14]
+    assert isinstance(gradient["pair"], Pair) and gradient["pair"].a.tolist() == [0]
+    assert gradient["pair"].b.tolist() == [4]
+    value, (of_p, of_x) = svod.value_and_grad(loss, (0, -2))(p, tensor(5, 7), 2.0)
+    assert value.item() == 50 and of_x.tolist() == [2, 4] and of_p["w"][0].tolist() == [10, 14]
+
+
+def test_aux_arrays_and_numbers() -> None:
+    value, gradient = svod.value_and_grad(lambda x: (x * x, {"x": x + 1}), has_aux=True)(3.0)
+    assert value[0].item() == 9 and value[1]["x"].item() == 4 and gradient.item() == 6
+    assert svod.grad(lambda x: x.sum())(np.ones((2, 3))).shape == (2, 3)
+
+
+def test_higher_orders() -> None:
+    f = svod.grad(svod.grad(svod.grad(lambda x: x**5)))
+    assert f(svod.Tensor(2.0)).item() == 240
+    # The inner derivative is by its own variable only.
+    nested = svod.grad(lambda x: x * svod.grad(lambda y: x * y)(svod.Tensor(1.0)))
+    assert nested(svod.Tensor(3.0)).item() == 6
+
+
+def test_an_argument_is_told_from_the_same_tensor_outside() -> None:
+    x = svod.Tensor(3.0)
+    assert svod.grad(lambda y: x * y)(x).item() == 3
+    one = svod.Tensor(1.0)
+    assert svod.grad(lambda y: y * 1.0)(one).item() == 1
+
+
+def test_vjp_and_jvp_agree_with_the_jacobian() -> None:
+    def f(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
+        return (x.sin() * y[0]).cumsum(0) + y[1]
+
+    x, y = tensor(0.3, 1.2, -0.4), tensor(2.0, 0.5)
+    rng = np.random.default_rng(0)
+    u, v = rng.normal(size=3), rng.normal(size=3)
+    jacobian = svod.jacobian(f)(x, y).numpy()
+    wanted = torch.autograd.functional.jacobian(
+        lambda x: (x.sin() * 2.0).cumsum(0) + 0.5, torch.tensor([0.3, 1.2, -0.4], dtype=torch.float64)
+    )
+    np.testing.assert_allclose(jacobian, wanted, rtol=1e-12, atol=1e-12)
+    value, pull = svod.vjp(f, x, y)
+    np.testing.assert_allclose(value.numpy(), f(x, y).numpy())
+    np.testing.assert_allclose(pull(svod.Tensor(u))[0].numpy(), u @ jacobian)
+    _, tangent = svod.jvp(f, (x, y), (svod.Tensor(v), tensor(0, 0)))
+    np.testing.assert_allclose(tangent.numpy(), jacobian @ v)
+
+
+def test_structures_of_results() -> None:
+    value, pull = svod.vjp(lambda x: {"a": x * 2, "b": [x * x]}, tensor(3))
+    assert value["b"][0].tolist() == [9]
+    assert pull({"a": tensor(1), "b": [tensor(10)]})[0].tolist() == [62]
+
+
+def test_hessian() -> None:
+    assert svod.hessian(lambda x: (x**3).sum())(tensor(1, 2)).tolist() == [[6, 0], [0, 12]]
+
+
+def test_modules() -> None:
+    model = svod.nn.Linear(3, 2)
+    x = svod.Tensor(np.ones((4, 3), np.float32))
+    gradient = svod.grad(lambda m, x: m(x).sum())(model, x)
+    assert gradient["bias"].tolist() == [4, 4] and gradient["weight"].tolist() == [[4] * 3] * 2
+    assert not model.weight.requires_grad
+    jitted = svod.jit(lambda x: svod.grad(lambda m: m(x).sum())(model))
+    assert jitted(x)["weight"].tolist() == [[4] * 3] * 2
+
+
+def test_jit_and_prepare() -> None:
+    f = svod.jit(svod.value_and_grad(lambda w, x: ((x @ w) ** 2).mean()))
+    w, x = np.ones((3, 2)), np.arange(12.0).reshape(4, 3)
+    for scale in (1.0, 2.0):
+        value, gradient = f(w * scale, x)
+        residual = x @ (w * scale)
+        np.testing.assert_allclose(value.item(), (residual**2).mean())
+        np.testing.assert_allclose(gradient.numpy(), x.T @ residual * 2 / residual.size)
+    assert f.traces == 1
+    inside = svod.grad(lambda x: svod.jit(lambda y: (y * y).sum())(x) if False else (x * x).sum())
+    assert inside(tensor(2)).tolist() == [4]
+
+
+def test_symbolic_sizes() -> None:
+    n = svod.Variable("n", 1, 8)
+
+    @svod.jit(shapes={"x": (n, 3)})
+    def step(x: svod.Tensor) -> svod.Tensor:
+        return svod.grad(lambda x: (x.softmax(0) ** 2).sum())(x)
+
+    for rows in (2, 5):
+        given = np.random.default_rng(rows).normal(size=(rows, 3))
+        reference = torch.tensor(given, requires_grad=True)
+        (reference.softmax(0) ** 2).sum().backward()
+        np.testing.assert_allclose(step(given).numpy(), reference.grad, rtol=1e-10, atol=1e-12)
+
+
+def test_loops() -> None:
+    def f(x: svod.Tensor, w: svod.Tensor) -> svod.Tensor:
+        return svod.iterate(6, lambda i, h: (h @ w).tanh() + x[i], x[0]).sum()
+
+    x, w = np.random.default_rng(0).normal(size=(6, 4)), np.random.default_rng(1).normal(size=(4, 4))
+    got = svod.grad(f, (0, 1))(svod.Tensor(x), svod.Tensor(w))
+    a, b = torch.tensor(x, requires_grad=True), torch.tensor(w, requires_grad=True)
+    h = a[0]
+    for i in range(6):
+        h = (h @ b).tanh() + a[i]
+    h.sum().backward()
+    np.testing.assert_allclose(got[0].numpy(), a.grad, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(got[1].numpy(), b.grad, rtol=1e-10, atol=1e-12)
+
+
+def test_a_long_chain() -> None:
+    x = svod.Tensor(1.0)
+    y = x
+    for _ in range(100_000):
+        y = -y
+    (gradient,) = y.gradient(x)
+    assert gradient.shape == ()
+    del gradient, y
+
+
+def test_over_devices() -> None:
+    devices = ["CPU", "CPU:1"]
+    w = svod.Tensor(np.arange(6.0).reshape(3, 2))
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    shared, rows = w.shard(devices), svod.Tensor(x).shard(devices, axis=0)
+    (gradient,) = ((rows @ shared) ** 2).sum().gradient(shared)
+    assert gradient.device == ("CPU", "CPU:1")
+    np.testing.assert_allclose(gradient.to("CPU").numpy(), x.T @ (x @ w.numpy()) * 2)
+    (through,) = ((svod.Tensor(x).shard(devices, axis=0) @ shared) ** 2).sum().gradient(shared)
+    np.testing.assert_allclose(through.to("CPU").numpy(), x.T @ (x @ w.numpy()) * 2)
+    (moved,) = (w.to("CPU:1") * 2).sum().gradient(w)
+    assert moved.device == "CPU" and moved.tolist() == [[2, 2]] * 3
+
+
+def test_custom_gradient() -> None:
+    @svod.custom_gradient
+    def product(a: svod.Tensor, b: svod.Tensor) -> Any:
+        return a * b, lambda g: (g * 100, None)
+
+    got = svod.grad(lambda a, b: (product(a, b) + a).sum(), (0, 1))(tensor(1, 2), tensor(3, 4))
+    assert got[0].tolist() == [101, 101] and got[1].tolist() == [0, 0]
+
+    def raises(g: svod.Tensor) -> Any:
+        raise KeyError("own")
+
+    with pytest.raises(KeyError, match="own"):
+        svod.grad(svod.custom_gradient(lambda x: (x * 1, raises)))(svod.Tensor(1.0))
+    with pytest.raises(svod.ShapeError, match=r"cotangent of operand 0, float32\[\]"):
+        svod.grad(svod.custom_gradient(lambda x: (x * 1, lambda g: svod.zeros(2))))(svod.Tensor(1.0))
+
+
+def test_a_function_of_the_host_with_a_derivative() -> None:
+    @svod.custom_gradient
+    def sine(x: svod.Tensor) -> Any:
+        return svod.custom(np.sin, x), lambda g: g * x.cos()
+
+    np.testing.assert_allclose(svod.grad(lambda x: sine(x).sum())(tensor(0.5)).numpy(), np.cos([0.5]))
+    with pytest.raises(svod.UnsupportedError, match=r"sin.*has no derivative"):
+        svod.grad(lambda x: svod.custom(np.sin, x).sum())(tensor(0.5))
+
+
+def test_stop_gradient() -> None:
+    assert svod.grad(lambda x: x * svod.stop_gradient(x))(svod.Tensor(3.0)).item() == 3
+    assert svod.stop_gradient({"a": [svod.Tensor(1.0)]})["a"][0].item() == 1
+
+
+# PyTorch's way.
+
+
+def test_backward_gathers() -> None:
+    w = tensor(1, 2).requires_grad_()
+    for times in (1, 2):
+        (w * w).sum().backward()
+        assert w.grad is not None and w.grad.tolist() == [2 * times, 4 * times]
+    w.grad = None
+    assert w.grad is None and w.requires_grad and w.is_leaf and not (w * 2).is_leaf
+
+
+def test_reading_does_not_cut_the_tape() -> None:
+    w = tensor(1, 2).requires_grad_()
+    hidden = w * w
+    assert hidden.tolist() == [1, 4]
+    loss = (hidden * hidden).sum()
+    assert loss.item() == 17 and "17" in repr(loss)
+    loss.backward()
+    assert w.grad is not None and w.grad.tolist() == [4, 32]
+
+
+def test_history_is_let_go() -> None:
+    w = tensor(1).requires_grad_()
+    loss = (w * w).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    assert w.grad is not None and w.grad.tolist() == [4]
+    with pytest.raises(svod.ArgumentError, match=r"requires no gradient.*backward"):
+        loss.backward()
+    assert loss.item() == 1
+    with pytest.raises(svod.ArgumentError, match="requires no gradient"):
+        loss.backward()
+
+
+def test_retain_grad_detach_and_no_grad() -> None:
+    w = tensor(2).requires_grad_()
+    middle = w * 3
+    middle.retain_grad()
+    (middle * middle + middle.detach()).sum().backward()
+    assert middle.grad is not None and middle.grad.tolist() == [12]
+    assert w.grad is not None and w.grad.tolist() == [36]
+    with svod.no_grad():
+        assert not svod.is_grad_enabled() and not (w * 2).requires_grad
+        with svod.enable_grad():
+            assert (w * 2).requires_grad
+    assert not svod.no_grad()(lambda: w * 2)().requires_grad
+    assert not w.detach().requires_grad
+
+
+def test_create_graph() -> None:
+    w = tensor(2).requires_grad_()
+    (w**3).sum().backward(create_graph=True)
+    first, w.grad = w.grad, None
+    assert first is not None
+    first.sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [12]
+
+
+def test_training_holds_no_more_memory_from_step_to_step() -> None:
+    rng = np.random.default_rng(0)
+    x, y = svod.Tensor(rng.normal(size=(32, 4))), svod.Tensor(rng.normal(size=(32, 1)))
+    w = svod.Tensor(np.zeros((4, 1))).requires_grad_()
+    losses, sizes = [], []
+    for step in range(60):
+        loss = ((x @ w - y) ** 2).mean()
+        loss.backward()
+        with svod.no_grad():
+            assert w.grad is not None
+            w.assign(w - 0.1 * w.grad)
+        w.grad = None
+        svod.realize(w, loss)
+        losses.append(loss)
+        if step in (20, 59):
+            gc.collect()
+            sizes.append(svod.memory()["nodes"] if "nodes" in svod.memory() else len(w.graph()))
+    assert sizes[1] - sizes[0] <= 60
+    best = np.linalg.lstsq(x.numpy(), y.numpy(), rcond=None)[0]
+    np.testing.assert_allclose(w.numpy(), best, atol=1e-2)
+    assert losses[-1].item() < losses[0].item()
+
+
+def test_assignment_to_what_requires_a_gradient() -> None:
+    w = tensor(1, 2).requires_grad_()
+    with pytest.raises(svod.ArgumentError, match="no_grad"):
+        w.assign(tensor(3, 4))
+    with pytest.raises(svod.ArgumentError, match="no_grad"):
+        w[0] = 3.0
+    assert w.tolist() == [1, 2]
+    with svod.no_grad():
+        w[0] = 3.0
+    assert w.tolist() == [3, 2] and w.requires_grad and w.is_leaf
+
+
+def test_errors() -> None:
+    x = tensor(1, 2)
+    with pytest.raises(svod.ShapeError, match="no scalar"):
+        (x * 2).gradient(x)
+    with pytest.raises(svod.ShapeError, match="cotangent"):
+        (x * 2).gradient(x, cotangent=tensor(1, 2, 3))
+    with pytest.raises(svod.DTypeError, match="cotangent"):
+        (x * 2).gradient(x, cotangent=svod.Tensor([1.0, 2.0]))
+    with pytest.raises(svod.DTypeError, match="only floats"):
+        svod.grad(lambda x: x.sum())(svod.Tensor([1, 2]))
+    with pytest.raises(svod.DTypeError, match="only floats"):
+        svod.Tensor([1]).requires_grad_()
+    with pytest.raises(svod.DTypeError, match="only floats"):
+        svod.grad(lambda x: (x > 0).sum())(x)
+    with pytest.raises(svod.ArgumentTypeError, match="gives float"):
+        svod.grad(lambda x: 1.0)(x)
+    with pytest.raises(svod.ArgumentError, match="argnums 2"):
+        svod.grad(lambda x: x.sum(), 2)(x)
+    with pytest.raises(svod.ArgumentError, match="does not follow from"):
+        x.sum().gradient(tensor(5))
+    with pytest.raises(svod.ArgumentError, match="requires no gradient"):
+        x.sum().backward()
+    forgotten = (x * x).sum()
+    forgotten.realize()
+    with pytest.raises(svod.ArgumentError, match="forgotten"):
+        forgotten.gradient(x)
+
+
+# Kinks, ties, 0 and infinities.
+
+POINTS: dict[str, tuple[Any, Any, list[float]]] = {
+    "relu at 0": (lambda x: x.relu(), lambda x: x.relu(), [0.0, -0.0, 1.0]),
+    "abs at 0": (lambda x: x.abs(), lambda x: x.abs(), [0.0, -2.0]),
+    "clamp at its bounds": (lambda x: x.clamp(-1.0, 1.0), lambda x: x.clamp(-1.0, 1.0), [-1.0, 1.0, 2.0]),
+    "maximum of equal ones": (
+        lambda x: x.maximum(x.detach()),
+        lambda x: torch.maximum(x, x.detach()),
+        [1.0, 2.0],
+    ),
+    "max with ties": (lambda x: x.max(axis=0), lambda x: x.amax(0), [3.0, 1.0, 3.0]),
+    "sqrt at 0": (lambda x: x.sqrt(), lambda x: x.sqrt(), [0.0, 4.0]),
+    "norm at 0": (lambda x: x.norm(), lambda x: x.norm(), [0.0, 0.0]),
+    "log at 0": (lambda x: x.log(), lambda x: x.log(), [0.0]),
+    "power at 0": (lambda x: x**2, lambda x: x**2, [0.0, -1.0]),
+    "power 0": (lambda x: x**0.0, lambda x: x**0.0, [0.0, 2.0]),
+    "prod with a zero": (lambda x: x.prod(0), lambda x: x.prod(0), [2.0, 0.0, 3.0]),
+    "prod with zeros": (lambda x: x.prod(0), lambda x: x.prod(0), [2.0, 0.0, 0.0]),
+    "cumprod with a zero": (lambda x: x.cumprod(0), lambda x: x.cumprod(0), [2.0, 0.0, 3.0, 4.0]),
+    "cumprod with zeros": (lambda x: x.cumprod(0), lambda x: x.cumprod(0), [2.0, 0.0, 3.0, 0.0, 5.0]),
+    "where over NaN": (
+        lambda x: svod.where(x > 0, x.log(), 0.0),
+        lambda x: torch.where(x > 0, x.log(), 0.0),
+        [-1.0, 2.0],
+    ),
+    "cummax with ties": (lambda x: x.cummax(0).values, lambda x: x.cummax(0).values, [1.0, 3.0, 3.0, 2.0]),
+    "softmax with -inf": (lambda x: x.softmax(0), lambda x: x.softmax(0), [-np.inf, 1.0, 2.0]),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_at_points(name: str) -> None:
+    function, other, values = POINTS[name]
+    x, reference = svod.Tensor(np.array(values)), torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    y = other(reference)
+    weights = np.arange(1.0, 1.0 + y.numel()).reshape(y.shape)
+    y.backward(torch.tensor(weights))
+    (got,) = function(x).gradient(x, cotangent=svod.Tensor(weights))
+    np.testing.assert_allclose(got.numpy(), reference.grad)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_narrow_types(dtype: str) -> None:
+    values, weights = np.random.default_rng(0).normal(size=(6, 5)), np.random.default_rng(1).normal(size=(5, 4))
+    x, w = (svod.Tensor(v).cast(dtype) for v in (values, weights))
+    a, b = (torch.tensor(v).to(getattr(torch, dtype)).requires_grad_() for v in (values, weights))
+    loss = (a @ b).softmax(-1).square().sum()
+    loss.backward()
+    got = (x @ w).softmax(-1).square().sum().gradient(x, w)
+    tolerance = {"float32": 1e-6, "bfloat16": 3e-2, "float16": 4e-3}[dtype]
+    for ours, theirs in zip(got, (a.grad, b.grad), strict=True):
+        assert str(ours.dtype) == f"svod.{dtype}" or dtype in str(ours.dtype)
+        np.testing.assert_allclose(ours.cast("float32").numpy(), theirs.float(), rtol=tolerance, atol=tolerance)
