@@ -25,12 +25,21 @@ const MOST: usize = 8;
 /// What a process may take to start: an interpreter and its modules.
 const START: Duration = Duration::from_secs(60);
 
+/// How long runs of a candidate may take where there is no best one yet.
+const FIRST_RUNS: Duration = Duration::from_secs(600);
+
+/// Runs of a candidate may take as many times the best one's time, and at least [`SHORTEST_RUNS`]: what is still at it
+/// then hangs, for one that is much slower is given up after its first run.
+const HANGS: u32 = 1000;
+const SHORTEST_RUNS: Duration = Duration::from_secs(2);
+
 /// How often it is asked whether they have started.
 const STARTING: Duration = Duration::from_millis(2);
 
 /// The workers of a search.
 pub(super) struct Crew {
     workers: Vec<Worker>,
+    /// Of a compilation.
     timeout: Duration,
     _folder: Folder,
 }
@@ -126,12 +135,21 @@ impl Crew {
 
     /// What the first worker makes of a request, while the others rest.
     pub(super) fn ask(&mut self, subject: &Subject, request: &Request, watch: &Watch) -> Result<Reply> {
-        let count = match request {
-            Request::Compile(_) => 1,
-            Request::Time { schedules, .. } => schedules.len() as u32,
-        };
-        let reply = self.workers[0].ask(&request.parts(subject), self.timeout * count, &|| watch.poll());
+        let limit = self.limit(request);
+        let reply = self.workers[0].ask(&request.parts(subject), limit, &|| watch.poll());
         reply.ok_or(Error::Interrupted)
+    }
+
+    /// How long the reply to a request may take. The time-out is that of a compilation, which is part of timing where
+    /// the worker is a new one; runs have a limit of their own, by which those that hang are told.
+    pub(super) fn limit(&self, request: &Request) -> Duration {
+        match request {
+            Request::Compile(_) => self.timeout,
+            Request::Time { schedules, best } => {
+                let runs = best.map_or(FIRST_RUNS, |best| (best * HANGS).clamp(SHORTEST_RUNS, FIRST_RUNS));
+                (self.timeout + runs) * schedules.len() as u32
+            }
+        }
     }
 }
 
@@ -261,15 +279,24 @@ impl Read for Patient<'_> {
 }
 
 /// A private folder, removed in the end, in which workers share what they compile.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> io::Result<Folder> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("svod-search-{}-{number}", std::process::id()));
-        DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Folder(path))
+        loop {
+            let path = Folder::path(NEXT.fetch_add(1, Ordering::Relaxed));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                // Left by a process of the same number that was killed, or put there by somebody else.
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                created => return created.map(|()| Folder(path)),
+            }
+        }
+    }
+
+    /// The folder of this process's search of this number.
+    pub(super) fn path(number: u64) -> PathBuf {
+        std::env::temp_dir().join(format!("svod-search-{}-{number}", std::process::id()))
     }
 }
 

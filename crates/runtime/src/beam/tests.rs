@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::bench::{Bench, Native};
-use super::crew::Crew;
+use super::crew::{Crew, Folder};
 use super::measure::{Rules, Timed, paired, score};
 use super::message::{self, Compiled, Dropped, Reason, Reply, Request, Subject};
 use super::report::{Report, dropped};
@@ -129,6 +129,25 @@ fn c9_a_candidate_that_hangs_crashes_or_panics_costs_itself() {
     assert_eq!(reason(&late), Some(Crash), "{late:?}");
     assert!(matches!(crew.ask(&subject, &time(8), &watch), Ok(Reply::Times(_))), "the next one is timed");
     assert_eq!(PANICKED.load(Ordering::Relaxed), 0, "a panic elsewhere is none here");
+}
+
+#[test]
+fn c9_the_time_out_bounds_compilations_and_runs_have_a_limit_of_their_own() {
+    let crew = crew(4);
+    let time = |best: Option<Duration>| Request::Time { schedules: vec![split(8), split(16)], best };
+    let seconds = Duration::from_secs;
+    assert_eq!(crew.limit(&Request::Compile(split(8))), seconds(4));
+    assert_eq!(crew.limit(&time(None)), seconds(2 * (4 + 600)), "a kernel may run longer than it compiles");
+    assert_eq!(crew.limit(&time(Some(Duration::from_micros(50)))), seconds(2 * (4 + 2)));
+    assert_eq!(crew.limit(&time(Some(Duration::from_millis(20)))), seconds(2 * (4 + 20)));
+}
+
+#[test]
+fn c9_folders_that_were_left_behind_are_stepped_over() {
+    let left: Vec<_> = (0..200).map(Folder::path).filter(|path| std::fs::create_dir(path).is_ok()).collect();
+    assert!(left.len() > 100, "other tests make a few");
+    drop(crew(4));
+    left.iter().for_each(|path| std::fs::remove_dir(path).unwrap());
 }
 
 #[test]

@@ -186,6 +186,12 @@ pub enum ScheduleGraphError {
         /// Of which kind.
         kind: &'static str,
     },
+    /// A node that stands, by way of others or not, for itself.
+    #[error("node {node} stands for itself: expected memory")]
+    OwnMemory {
+        /// The node.
+        node: usize,
+    },
     /// A part that a stack does not have.
     #[error("node {node} selects part {part} of {count}")]
     UnknownPart {
@@ -367,10 +373,11 @@ impl ScheduleGraph {
     /// The memory that a node stands for: of parts on several devices the first one.
     ///
     /// # Errors
-    /// A node that is no memory, a buffer or part that is not there.
+    /// A node that is no memory or stands for itself, a buffer or part that is not there.
     pub fn memory(&self, node: NodeId) -> Result<Slot, ScheduleGraphError> {
         let (mut at, mut part) = (node, 0);
-        loop {
+        // No way goes through a node twice.
+        for _ in 0..=self.nodes.len() {
             match self.nodes.get(at.0) {
                 Some(Node::Buffer(slot)) => {
                     let (Slot::Buffer(buffer), count) = (*slot, self.buffers.len()) else { return Ok(*slot) };
@@ -390,6 +397,7 @@ impl ScheduleGraph {
                 }
             }
         }
+        Err(ScheduleGraphError::OwnMemory { node: at.0 })
     }
 
     /// Whether a node is a call.

@@ -138,6 +138,20 @@ fn b3_any_other_kind_of_dependency_is_an_error_that_names_it() {
 }
 
 #[test]
+fn b3_what_stands_for_itself_is_an_error() {
+    let mut b = Built::new(2);
+    let own = b.graph.after(b.buffers[1], &[]);
+    b.graph.nodes[own.0] = Node::After { value: own, dependencies: vec![] };
+    assert_eq!(b.graph.memory(own), Err(E::OwnMemory { node: own.0 }));
+    let stack = b.graph.add(Node::Stack(vec![own]));
+    let selected = b.graph.add(Node::Select(stack, 0));
+    b.graph.nodes[own.0] = Node::After { value: selected, dependencies: vec![] };
+    assert!(matches!(b.graph.memory(selected), Err(E::OwnMemory { .. })));
+    b.call(0, &[own], &[]);
+    assert!(matches!(b.refused(), E::OwnMemory { .. }));
+}
+
+#[test]
 fn b3_a_cycle_names_its_calls() {
     let mut b = Built::new(3);
     b.call(2, &[], &[]);
