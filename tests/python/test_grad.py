@@ -1,7 +1,9 @@
-"""Derivatives of operations, against PyTorch's and finite differences: one row for each."""
+"""Derivatives of operations, against finite differences and, where it is there, PyTorch's: one row for each."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 
 import svod
 
-torch = pytest.importorskip("torch")
+# Rows are checked against finite differences without it.
+torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
 
 RNG = np.random.default_rng(7)
 
@@ -34,37 +37,70 @@ def check(
     *values: np.ndarray,
     other: Callable[..., Any] | None = None,
     second: bool = True,
-    differences: bool = True,
     tolerance: float = 1e-9,
 ) -> None:
-    """Asserts that the derivatives of a function are those of one of PyTorch's, and finite differences.
+    """Asserts that the derivatives of a function are finite differences, and those of one of PyTorch's.
 
     Derivatives are those of a random weighting of the result's elements; second ones, of a weighting of those.
     """
-    other = other or function
-    ours, theirs = tensors(list(values), svod), tensors(list(values), torch)
-    y, reference = function(*ours), other(*theirs)
-    np.testing.assert_allclose(y.numpy(), reference.detach().numpy(), rtol=tolerance, atol=tolerance)
     floats = [i for i, value in enumerate(values) if value.dtype.kind == "f"]
-    weights = np.asarray(np.random.default_rng(3).normal(size=y.shape), values[floats[0]].dtype)
+    ours = tensors(list(values), svod)
     y = function(*ours)
-    got = y.gradient(*(ours[i] for i in floats), cotangent=svod.Tensor(weights).cast(y.dtype))
-    wanted = torch.autograd.grad(
-        reference, [theirs[i] for i in floats], torch.tensor(weights), create_graph=second, allow_unused=True
-    )
-    for i, ours_i, theirs_i in zip(floats, got, wanted, strict=True):
-        assert ours_i.shape == values[i].shape and ours_i.dtype == ours[i].dtype
-        expected = np.zeros_like(values[i]) if theirs_i is None else theirs_i.detach().numpy()
-        np.testing.assert_allclose(ours_i.numpy(), expected, rtol=tolerance, atol=tolerance, err_msg=f"operand {i}")
-    if differences:
-        against_differences(function, list(values), floats, weights, got)
+    weights = np.asarray(np.random.default_rng(3).normal(size=y.shape), values[floats[0]].dtype)
+    first = slopes(function, list(values), weights)
+    got = first(*(ours[i] for i in floats))
+    for i, gradient in zip(floats, got, strict=True):
+        assert gradient.shape == values[i].shape and gradient.dtype == ours[i].dtype
+    against_differences(lambda *x: (function(*x) * svod.Tensor(weights).cast(y.dtype)).sum(), list(values), floats, got)
+    again: list[Any] = []
     if second:
-        again(function, list(values), floats, weights, wanted, theirs, tolerance)
+        generator = np.random.default_rng(5)
+        others = [svod.Tensor(generator.normal(size=values[i].shape)) for i in floats]
+
+        def slope(*inner: Any) -> Any:
+            return sum(((g * w).sum() for g, w in zip(first(*inner), others, strict=True)), svod.Tensor(0.0))
+
+        again = list(svod.grad(slope, tuple(range(len(floats))))(*(ours[i] for i in floats)))
+
+        def slope_at(*x: Any) -> Any:
+            return slope(*(x[i] for i in floats))
+
+        against_differences(slope_at, list(values), floats, again)
+    if torch is None:
+        return
+    theirs = tensors(list(values), torch)
+    reference = (other or function)(*theirs)
+    np.testing.assert_allclose(y.numpy(), reference.detach().numpy(), rtol=tolerance, atol=tolerance)
+    by = [theirs[i] for i in floats]
+    wanted = torch.autograd.grad(reference, by, torch.tensor(weights), create_graph=second, allow_unused=True)
+    same(got, wanted, tolerance)
+    if second:
+        total = sum((g * torch.tensor(w.numpy())).sum() for g, w in zip(wanted, others, strict=True) if g is not None)
+        if isinstance(total, torch.Tensor) and total.requires_grad:
+            same(again, torch.autograd.grad(total, by, allow_unused=True), 1e-7)
+        else:
+            same(again, [None] * len(floats), 1e-7)
 
 
-def against_differences(
-    function: Callable[..., Any], values: list[np.ndarray], floats: list[int], weights: np.ndarray, got: Any
-) -> None:
+def slopes(function: Callable[..., Any], values: list[np.ndarray], weights: np.ndarray) -> Callable[..., Any]:
+    """The derivatives by the values of floats, at given ones."""
+
+    def at(*inner: Any) -> Any:
+        given, left = tensors(values, svod), list(inner)
+        given = [left.pop(0) if value.dtype.kind == "f" else one for value, one in zip(values, given, strict=True)]
+        y = function(*given)
+        return y.gradient(*inner, cotangent=svod.Tensor(weights).cast(y.dtype))
+
+    return at
+
+
+def same(ours: Any, theirs: Any, tolerance: float) -> None:
+    for i, (got, wanted) in enumerate(zip(ours, theirs, strict=True)):
+        expected = np.zeros(got.shape) if wanted is None else wanted.numpy(force=True)
+        np.testing.assert_allclose(got.numpy(), expected, rtol=tolerance, atol=tolerance, err_msg=f"operand {i}")
+
+
+def against_differences(scalar: Callable[..., Any], values: list[np.ndarray], floats: list[int], got: Any) -> None:
     """Each derivative in a random direction against central differences."""
     step = 1e-5
     for i, gradient in zip(floats, got, strict=True):
@@ -72,43 +108,10 @@ def against_differences(
 
         def at(sign: int, i: int = i, direction: np.ndarray = direction) -> float:
             moved = [v + sign * step * direction if j == i else v for j, v in enumerate(values)]
-            return float((function(*tensors(moved, svod)).numpy() * weights).sum())
+            return float(scalar(*tensors(moved, svod)))
 
         slope = (at(1) - at(-1)) / (2 * step)
         np.testing.assert_allclose((gradient.numpy() * direction).sum(), slope, rtol=2e-5, atol=2e-5)
-
-
-def again(
-    function: Callable[..., Any],
-    values: list[np.ndarray],
-    floats: list[int],
-    weights: np.ndarray,
-    first: Any,
-    theirs: list[Any],
-    tolerance: float,
-) -> None:
-    """Second derivatives: those of the sum of all first ones, weighted."""
-    generator = np.random.default_rng(5)
-    again = [generator.normal(size=values[i].shape) for i in floats]
-
-    def slope(*inner: Any) -> Any:
-        given = list(ours)
-        for i, value in zip(floats, inner, strict=True):
-            given[i] = value
-        y = function(*given)
-        by = y.gradient(*inner, cotangent=svod.Tensor(weights).cast(y.dtype))
-        return sum(((g * w).sum() for g, w in zip(by, map(svod.Tensor, again), strict=True)), svod.Tensor(0.0))
-
-    ours = tensors(values, svod)
-    got = svod.grad(slope, tuple(range(len(floats))))(*(ours[i] for i in floats))
-    total = sum((g * torch.tensor(w)).sum() for g, w in zip(first, again, strict=True) if g is not None)
-    if not (isinstance(total, torch.Tensor) and total.requires_grad):
-        wanted: Any = [None] * len(floats)
-    else:
-        wanted = torch.autograd.grad(total, [theirs[i] for i in floats], allow_unused=True)
-    for i, ours_i, theirs_i in zip(floats, got, wanted, strict=True):
-        expected = np.zeros_like(values[i]) if theirs_i is None else theirs_i.numpy(force=True)
-        np.testing.assert_allclose(ours_i.numpy(), expected, rtol=1e-7, atol=1e-7, err_msg=f"second, operand {i}")
 
 
 UNARY = {
