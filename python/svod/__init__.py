@@ -15,7 +15,7 @@ signature, with too many arguments or text for a number, is Python's own `TypeEr
 
 from typing import TYPE_CHECKING
 
-from svod import nn
+from svod import nn, optim
 from svod._array_api import *  # noqa: F403
 from svod._array_api import __all__ as _functions
 from svod._grad import (
@@ -312,6 +312,7 @@ __all__ = [
     "nn",
     "not_equal",
     "ones",
+    "optim",
     "pow",
     "prepare",
     "prod",

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from math import sqrt
 
 from svod._svod import Tensor, ones, rand, zeros
-from svod.nn import functional
+from svod.nn import functional, utils
 from svod.nn._module import LoadedKeys, Module, StateError
 from svod.nn.containers import Flatten, Identity, ModuleDict, ModuleList, Sequential
 from svod.nn.spatial import (
@@ -78,6 +78,7 @@ __all__ = [
     "Sequential",
     "StateError",
     "functional",
+    "utils",
 ]
 
 

@@ -1,0 +1,54 @@
+"""What training does with gradients before a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+
+from svod._svod import ArgumentError, Tensor, stack
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scales the gradients of parameters so that the norm of all together is at most `max_norm`; gives what it was.
+
+    Pascanu, Mikolov and Bengio 2013. With `error_if_nonfinite` the norm is computed now, and `svod.ArgumentError`
+    raised where it is no number.
+
+    >>> import svod
+    >>> w = svod.Tensor([3.0, 4.0]).requires_grad_()
+    >>> (w * w).sum().backward()
+    >>> svod.nn.utils.clip_grad_norm_([w], 5.0).item()
+    10.0
+    >>> w.grad.round().tolist()
+    [3.0, 4.0]
+    """
+    found = [(parameter, parameter.grad) for parameter in _several(parameters)]
+    graded = [(parameter, gradient) for parameter, gradient in found if gradient is not None]
+    if not graded:
+        return Tensor(0.0)
+    each = stack([gradient.flatten().norm(norm_type) for _, gradient in graded])
+    total = each.norm(norm_type)
+    if error_if_nonfinite and not isfinite(total.item()):
+        raise ArgumentError(f"clip_grad_norm_: the {norm_type}-norm of the gradients is {total.item()}")
+    scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
+    for parameter, gradient in graded:
+        parameter.grad = gradient * scale.cast(gradient.dtype)
+    return total
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Puts each element of the gradients of parameters between `-clip_value` and `clip_value`."""
+    for parameter in _several(parameters):
+        if parameter.grad is not None:
+            parameter.grad = parameter.grad.clamp(-clip_value, clip_value)
+
+
+def _several(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    return [parameters] if isinstance(parameters, Tensor) else list(parameters)

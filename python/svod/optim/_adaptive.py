@@ -1,0 +1,303 @@
+"""Rules with a rate of each element's own, from the squares of its gradients so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from svod._svod import Tensor, where
+from svod.optim._optimizer import Optimizer, ParamGroup
+
+__all__ = ["LAMB", "Adagrad", "Adam", "AdamW", "NAdam", "RMSprop"]
+
+
+class Adagrad(Optimizer):
+    """Rates from the sum of squared gradients (Duchi, Hazan and Singer 2011).
+
+    g ← g + weight_decay·p
+    v ← v + g²
+    p ← p - lr / (1 + (t - 1)·lr_decay) · g / (√v + eps)
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            lr=lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+            maximize=maximize,
+        )
+
+    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
+        return {"sum": group["initial_accumulator_value"]}
+
+    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
+        rate = h.lr / (1 + clock.step * h.lr_decay)
+        return {"step": clock.step + 1}, {"lr": rate, "decay": h.weight_decay, "eps": h.eps}
+
+    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
+        g = g + k.decay * p
+        v = s.sum + g * g
+        return p - k.lr * g / (v.sqrt() + k.eps), {"sum": v}
+
+
+class RMSprop(Optimizer):
+    """Rates from a moving average of squared gradients (Tieleman and Hinton 2012; centered: Graves 2013).
+
+    g ← g + weight_decay·p
+    v ← α·v + (1 - α)·g²
+    a ← α·a + (1 - α)·g,  r = √(v - a²)       (not centered: r = √v)
+    b ← momentum·b + g / (r + eps)
+    p ← p - lr·b
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            lr=lr,
+            alpha=alpha,
+            eps=eps,
+            weight_decay=weight_decay,
+            momentum=momentum,
+            centered=centered,
+            maximize=maximize,
+        )
+
+    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
+        used = {"square_avg": True, "grad_avg": group["centered"], "momentum_buffer": group["momentum"]}
+        return {name: 0.0 for name, wanted in used.items() if wanted}
+
+    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
+        return {"step": clock.step + 1}, {
+            "lr": h.lr,
+            "alpha": h.alpha,
+            "new": 1 - h.alpha,
+            "eps": h.eps,
+            "decay": h.weight_decay,
+            "momentum": h.momentum,
+        }
+
+    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
+        g = g + k.decay * p
+        v = k.alpha * s.square_avg + k.new * g * g
+        after, spread = {"square_avg": v}, v
+        if hasattr(s, "grad_avg"):
+            after["grad_avg"] = s.grad_avg.lerp(g, k.new)
+            spread = v - after["grad_avg"].square()
+        b = g / (spread.sqrt() + k.eps)
+        if hasattr(s, "momentum_buffer"):
+            after["momentum_buffer"] = b = k.momentum * s.momentum_buffer + b
+        return p - k.lr * b, after
+
+
+class Adam(Optimizer):
+    """Averages of gradients and of their squares (Kingma and Ba 2015; amsgrad: Reddi, Kale and Kumar 2018).
+
+    g ← g + weight_decay·p
+    m ← β₁·m + (1 - β₁)·g
+    v ← β₂·v + (1 - β₂)·g²
+    p ← p - lr / (1 - β₁ᵗ) · m / (√(v / (1 - β₂ᵗ)) + eps)     (amsgrad: with the largest v so far)
+    """
+
+    _decoupled = False
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize
+        )
+
+    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
+        largest = {"max_exp_avg_sq": 0.0} if group["amsgrad"] else {}
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0, **largest}
+
+    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
+        step = clock.step + 1
+        one, two = h.betas
+        return {"step": step}, {
+            "lr": h.lr / (1 - one**step),
+            "root": (1 - two**step).sqrt(),
+            "new1": 1 - one,
+            "beta2": two,
+            "new2": 1 - two,
+            "eps": h.eps,
+            "decay": h.weight_decay,
+            "keep": 1 - h.lr * h.weight_decay,
+        }
+
+    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
+        if self._decoupled:
+            p = k.keep * p
+        else:
+            g = g + k.decay * p
+        m = s.exp_avg.lerp(g, k.new1)
+        v = k.beta2 * s.exp_avg_sq + k.new2 * g * g
+        after, largest = {"exp_avg": m, "exp_avg_sq": v}, v
+        if hasattr(s, "max_exp_avg_sq"):
+            after["max_exp_avg_sq"] = largest = s.max_exp_avg_sq.maximum(v)
+        return p - k.lr * m / (largest.sqrt() / k.root + k.eps), after
+
+
+class AdamW(Adam):
+    """Adam with weights that decay apart from the gradient (Loshchilov and Hutter 2019).
+
+    `p ← (1 - lr·weight_decay)·p` takes the place of `g ← g + weight_decay·p` in the equations of `Adam`.
+    """
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum (Dozat 2016).
+
+    μₜ = β₁·(1 - 0.96^(t·momentum_decay) / 2),  πₜ = μ₁·…·μₜ
+    m, v as in `Adam`
+    p ← p - lr·((1 - μₜ) / (1 - πₜ)·g + μₜ₊₁ / (1 - πₜ₊₁)·m) / (√(v / (1 - β₂ᵗ)) + eps)
+    """
+
+    _clock: ClassVar[Mapping[str, float]] = {"step": 0.0, "mu_product": 1.0}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            momentum_decay=momentum_decay,
+            decoupled_weight_decay=decoupled_weight_decay,
+            maximize=maximize,
+        )
+
+    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
+    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
+        step = clock.step + 1
+        one, two = h.betas
+        now, then = (one * (1 - 0.5 * 0.96 ** (at * h.momentum_decay)) for at in (step, step + 1))
+        product = clock.mu_product * now
+        return {"step": step, "mu_product": product}, {
+            "of_gradient": h.lr * (1 - now) / (1 - product),
+            "of_average": h.lr * then / (1 - product * then),
+            "root": (1 - two**step).sqrt(),
+            "new1": 1 - one,
+            "beta2": two,
+            "new2": 1 - two,
+            "eps": h.eps,
+            "decay": h.weight_decay,
+            "keep": 1 - h.lr * h.weight_decay,
+            "decoupled": h.decoupled_weight_decay,
+        }
+
+    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
+        if k.decoupled:
+            p = k.keep * p
+        else:
+            g = g + k.decay * p
+        m = s.exp_avg.lerp(g, k.new1)
+        v = k.beta2 * s.exp_avg_sq + k.new2 * g * g
+        moved = (k.of_gradient * g + k.of_average * m) / (v.sqrt() / k.root + k.eps)
+        return p - moved, {"exp_avg": m, "exp_avg_sq": v}
+
+
+class LAMB(Optimizer):
+    """Adam with steps in proportion to each tensor's norm, for large batches (You et al. 2020).
+
+    m, v as in `Adam`
+    u = m / (1 - β₁ᵗ) / (√(v / (1 - β₂ᵗ)) + eps) + weight_decay·p
+    p ← p - lr·|p| / |u|·u                    (with 1 for |p| / |u| where either is 0)
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize)
+
+    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
+    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
+        step = clock.step + 1
+        one, two = h.betas
+        return {"step": step}, {
+            "lr": h.lr,
+            "mean": 1 / (1 - one**step),
+            "root": (1 - two**step).sqrt(),
+            "new1": 1 - one,
+            "beta2": two,
+            "new2": 1 - two,
+            "eps": h.eps,
+            "decay": h.weight_decay,
+        }
+
+    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
+        m = s.exp_avg.lerp(g, k.new1)
+        v = k.beta2 * s.exp_avg_sq + k.new2 * g * g
+        u = k.mean * m / (v.sqrt() / k.root + k.eps) + k.decay * p
+        of_weights, of_step = (x.square().sum().sqrt() for x in (p, u))
+        trust = where((of_weights > 0) & (of_step > 0), of_weights / of_step, 1.0)
+        return p - k.lr * trust * u, {"exp_avg": m, "exp_avg_sq": v}

@@ -1,0 +1,330 @@
+"""What optimizers share: groups of parameters, their state, and one run that writes all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from svod._grad import no_grad
+from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_tracing, float32, float64, full, realize
+from svod.nn._module import StateError
+
+__all__ = ["Optimizer", "ParamGroup"]
+
+# Numbers below 1, of which 1 stands for an average that forgets nothing.
+_FRACTIONS = ("betas", "momentum", "alpha")
+# State that other state of the same name in PyTorch does not have: the weights of 16-bit parameters, in 32 bits.
+_MASTER = "master"
+_STEP = "step"
+
+Buffers = dict[str, Tensor]
+
+
+class ParamGroup(MutableMapping[str, Any]):
+    """Some parameters and the numbers that their steps go by, as a dict: `group["lr"] = 0.1`.
+
+    Numbers are tensors of the group, so that a step is compiled for any of them.
+    """
+
+    def __init__(self, owner: Optimizer, params: list[Tensor], names: list[str] | None) -> None:
+        self._owner = owner
+        self._names = names
+        self._options: dict[str, Any] = {}
+        self._states: list[Buffers] = []
+        # The numbers that all parameters with the same past have in common, such as the count of steps.
+        self._clocks: list[Buffers] = []
+        self.params = params
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "params":
+            return self.params
+        value = self._options[name]
+        if isinstance(value, tuple):
+            return tuple(number.item() for number in value)
+        return value.item() if isinstance(value, Tensor) else value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name == "params":
+            raise ArgumentError("the parameters of a group are added by add_param_group")
+        self._options[name] = self._owner._option(name, value)
+        self._complete()
+
+    def __delitem__(self, name: str) -> None:
+        raise ArgumentError(f"{name} of a group of parameters is changed, not taken away")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["params", *self._options])
+
+    def __len__(self) -> int:
+        return 1 + len(self._options)
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={self[name]!r}" for name in self._options)
+        return f"ParamGroup({len(self.params)} tensors, {told})"
+
+    def _numbers(self, like: Tensor) -> SimpleNamespace:
+        """The options by name, numbers on the device or devices of a tensor."""
+        if like.device == "CPU":
+            return SimpleNamespace(**self._options)
+
+        def placed(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(placed(number) for number in value)
+            return _moved(value, like) if isinstance(value, Tensor) else value
+
+        return SimpleNamespace(**{name: placed(value) for name, value in self._options.items()})
+
+    def _complete(self) -> None:
+        """Makes the state that is not there yet."""
+        clocks: dict[Any, Buffers] = {}
+        for at, parameter in enumerate(self.params):
+            if at == len(self._states):
+                place = str(parameter.device)
+                if place not in clocks:
+                    start = self._owner._clock.items()
+                    clocks[place] = {name: _at(full((), value, dtype=float64), parameter) for name, value in start}
+                self._clocks.append(clocks[place])
+                self._states.append({})
+                if parameter.dtype.itemsize < 4:
+                    self._states[at][_MASTER] = parameter.detach().cast(float32).realize()
+            state = self._states[at]
+            for name, value in self._owner._buffers(self).items():
+                if name not in state:
+                    state[name] = _at(full(parameter.shape, value, dtype=_working(parameter)), parameter)
+
+
+class Optimizer:
+    """Base of optimizers: `step` writes every parameter that has a gradient, and the state that goes with it.
+
+    `params` are tensors, pairs of name and tensor, or dicts with a list of them as `"params"` and numbers of their own.
+    A subclass gives the numbers of its groups, its state, and two rows of equations: `_advance` for the few numbers
+    that all parameters have in common, computed in float64, and `_update` for the elements.
+
+    Parameters of less than 32 bits have their weights kept in float32, which the parameters are rounded from.
+    """
+
+    # Options that are no real numbers, which compiled code is made for.
+    _structural: ClassVar[frozenset[str]] = frozenset()
+    # Numbers in common, and what they begin with.
+    _clock: ClassVar[Mapping[str, float]] = {_STEP: 0.0}
+
+    def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
+        self.defaults = defaults
+        self.param_groups: list[ParamGroup] = []
+        given = list(params)
+        if not given:
+            raise ArgumentError(f"{type(self).__name__}: no parameters")
+        for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Adds parameters, `group["params"]`, with numbers that differ from the optimizer's own."""
+        given = group["params"]
+        items = [given] if isinstance(given, Tensor) else list(given)
+        names = [str(item[0]) for item in items] if items and isinstance(items[0], tuple) else None
+        params: list[Tensor] = [item[1] for item in items] if names else items
+        known = {id(parameter) for other in self.param_groups for parameter in other.params}
+        for parameter in params:
+            if not isinstance(parameter, Tensor):
+                raise ArgumentTypeError(f"{type(self).__name__}: {type(parameter).__name__} is no tensor to optimize")
+            if not parameter.dtype.is_floating_point:
+                raise ArgumentTypeError(f"{type(self).__name__}: a parameter of type {parameter.dtype}: only floats")
+            if id(parameter) in known:
+                raise ArgumentError(f"{type(self).__name__}: a parameter is there twice")
+            known.add(id(parameter))
+        unknown = set(group) - set(self.defaults) - {"params"}
+        if unknown:
+            raise ArgumentError(f"{type(self).__name__} has no {sorted(unknown)}: it has {sorted(self.defaults)}")
+        made = ParamGroup(self, params, names)
+        for name, value in self.defaults.items():
+            made._options[name] = self._option(name, group.get(name, value))
+        self._check(made)
+        made._complete()
+        self.param_groups.append(made)
+
+    def zero_grad(self) -> None:
+        """Forgets the gradients of all parameters."""
+        for group in self.param_groups:
+            for parameter in group.params:
+                parameter.grad = None
+
+    def step(self, gradients: Sequence[Tensor | None] | Mapping[str, Tensor] | None = None) -> None:
+        """Writes the parameters anew, from their `grad` or from `gradients`; those without a gradient stay.
+
+        `gradients` are one for each parameter, in order, or by the names that the parameters were given with, as
+        `svod.value_and_grad` gives them for a module.
+        """
+        found = self._gradients(gradients)
+        written: list[Tensor] = []
+        with no_grad():
+            for group in self.param_groups:
+                written += self._step(group, [next(found) for _ in group.params])
+        if written and not _is_tracing():
+            realize(*written)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of each parameter, by its position, and the numbers of the groups: plain containers, as PyTorch's.
+
+        Later steps do not change what is in it.
+        """
+        state: dict[int, dict[str, Tensor]] = {}
+        groups = []
+        for group in self.param_groups:
+            positions = range(len(state), len(state) + len(group.params))
+            for position, clock, own in zip(positions, group._clocks, group._states, strict=True):
+                state[position] = {name: tensor.detach() for name, tensor in {**clock, **own}.items()}
+            groups.append({**{name: group[name] for name in group._options}, "params": list(positions)})
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Takes on the state of another optimizer of the same kind, svod's or PyTorch's, over parameters alike.
+
+        Raises `svod.nn.StateError` where groups, parameters or shapes are others.
+        """
+        groups, state = state_dict["param_groups"], state_dict["state"]
+        sizes = [len(group["params"]) for group in groups]
+        if sizes != [len(group.params) for group in self.param_groups]:
+            own = [len(group.params) for group in self.param_groups]
+            raise StateError(f"{type(self).__name__}: groups of {own} parameters, but a state of {sizes}")
+        for group, given in zip(self.param_groups, groups, strict=True):
+            for name in group._options:
+                if given.get(name) is not None:
+                    group[name] = given[name]
+            clocks: dict[Any, Buffers] = {}
+            for at, position in enumerate(given["params"]):
+                entries = {name: _tensor(value) for name, value in state.get(position, {}).items() if value is not None}
+                self._load(group, at, position, entries, clocks)
+
+    def __repr__(self) -> str:
+        groups = "".join(f"\n  {group!r}" for group in self.param_groups)
+        return f"{type(self).__name__}({groups}\n)"
+
+    # What subclasses are.
+
+    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
+        """The names of each parameter's tensors of state, and what they are filled with before the first step."""
+        raise NotImplementedError
+
+    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
+        """The clock after a step, and the numbers that `_update` needs, of the group's numbers `h`."""
+        raise NotImplementedError
+
+    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
+        """The parameter and its state after a step, of its gradient `g`, its state `s` and the numbers `k`."""
+        raise NotImplementedError
+
+    def _check(self, group: ParamGroup) -> None:
+        """Refuses parameters and options that the rule is not made for."""
+
+    # How they are used.
+
+    def _option(self, name: str, value: Any) -> Any:
+        """An option as a group has it: real numbers are tensors."""
+        if isinstance(value, (bool, str, type(None), Tensor)) or name in self._structural:
+            return value
+        several = value if isinstance(value, (tuple, list)) else (value,)
+        for number in several:
+            at_most = 1 if name in _FRACTIONS else float("inf")
+            if not 0 <= number <= at_most or (name == "betas" and number == 1):
+                raise ArgumentError(f"{type(self).__name__}: {name}={value}")
+        numbers = tuple(Tensor(float(number), dtype=float64).realize() for number in several)
+        return numbers if isinstance(value, (tuple, list)) else numbers[0]
+
+    def _gradients(self, given: Any) -> Iterator[Tensor | None]:
+        everything = [(group, at) for group in self.param_groups for at in range(len(group.params))]
+        if given is None:
+            return iter([group.params[at].grad for group, at in everything])
+        if isinstance(given, Mapping):
+            names = [group._names[at] if group._names else None for group, at in everything]
+            if None in names or not set(given) <= set(names):
+                raise ArgumentError(
+                    f"{type(self).__name__}.step: gradients by the names {sorted(given)[:4]}, but the parameters are "
+                    f"{'without names: give named_parameters()' if None in names else names[:4]}"
+                )
+            return iter([given.get(str(name)) for name in names])
+        gradients = list(given)
+        if len(gradients) != len(everything):
+            raise ArgumentError(f"{type(self).__name__}.step: {len(gradients)} gradients, {len(everything)} parameters")
+        return iter(gradients)
+
+    def _step(self, group: ParamGroup, gradients: list[Tensor | None]) -> list[Tensor]:
+        """The tensors of a group that stand for new values after a step."""
+        moving: dict[int, list[int]] = {}
+        for at, gradient in enumerate(gradients):
+            if gradient is not None:
+                moving.setdefault(id(group._clocks[at]), []).append(at)
+        written: list[Tensor] = []
+        for members in moving.values():
+            clock = group._clocks[members[0]]
+            if sum(1 for other in group._clocks if other is clock) > len(members):
+                # The others stay where they are: from now on these have a clock of their own.
+                clock = {name: +tensor for name, tensor in clock.items()}
+                for at in members:
+                    group._clocks[at] = clock
+            after, numbers = self._advance(group._numbers(clock[_STEP]), SimpleNamespace(**clock))
+            written += _assigned(clock, after)
+            for at in members:
+                parameter, state, gradient = group.params[at], group._states[at], gradients[at]
+                assert gradient is not None
+                weights = state.get(_MASTER, parameter)
+                new, buffers = self._update(
+                    weights,
+                    -gradient.cast(weights.dtype) if group._options.get("maximize") else gradient.cast(weights.dtype),
+                    SimpleNamespace(**state),
+                    SimpleNamespace(**{name: _cast(value, weights.dtype) for name, value in numbers.items()}),
+                )
+                written += _assigned(state, buffers)
+                written += [weights.assign(new)]
+                if weights is not parameter:
+                    written += [parameter.assign(weights)]
+        return written
+
+    def _load(self, group: ParamGroup, at: int, position: int, entries: Buffers, clocks: dict[Any, Buffers]) -> None:
+        """Puts a parameter's entries of a state dict in their places."""
+        parameter, state = group.params[at], group._states[at]
+        clock = {name: entries[name].item() if name in entries else start for name, start in self._clock.items()}
+        if _STEP not in entries and set(state) & set(entries):
+            # PyTorch counts no steps where only the first differs from the others.
+            clock[_STEP] = 1.0
+        past = (str(parameter.device), *clock.values())
+        if past not in clocks:
+            clocks[past] = {name: _at(full((), value, dtype=float64), parameter) for name, value in clock.items()}
+        group._clocks[at] = clocks[past]
+        if _MASTER in state and _MASTER not in entries:
+            state[_MASTER].assign(parameter.detach())
+        for name, tensor in state.items():
+            if name in entries:
+                if entries[name].shape != tensor.shape:
+                    shapes = f"shape {tuple(entries[name].shape)}, not {tuple(tensor.shape)}"
+                    raise StateError(f"{type(self).__name__}: {name} of parameter {position} has {shapes}")
+                tensor.assign(_at(entries[name], tensor))
+
+
+def _assigned(to: Buffers, values: Mapping[str, Tensor]) -> list[Tensor]:
+    return [to[name].assign(value) for name, value in values.items()]
+
+
+def _cast(value: Any, dtype: DType) -> Any:
+    return value.cast(dtype) if isinstance(value, Tensor) else value
+
+
+def _working(parameter: Tensor) -> DType:
+    """The type that a parameter's state has and its steps are computed in."""
+    return float32 if parameter.dtype.itemsize < 4 else parameter.dtype
+
+
+def _tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else Tensor(value)
+
+
+def _moved(value: Tensor, like: Tensor) -> Tensor:
+    """A value on the device or devices of another one."""
+    if isinstance(like.device, str):
+        return value.to(device=like.device)
+    return value.shard(list(like.device), like.shard_axis if value.shape == like.shape else None)
+
+
+def _at(value: Tensor, like: Tensor) -> Tensor:
+    """As `_moved`, in memory of its own."""
+    return _moved(value, like).contiguous().realize()
