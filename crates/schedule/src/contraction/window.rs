@@ -67,9 +67,10 @@ const MAX_WASTE: i64 = 4;
 pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
     let Some(found) = windows(kernel, stage) else { return false };
     let extent = |s: &Slide| kernel.axes[s.kept.index()].extent.upper_bound();
-    let by_channels = |c: Contraction| found.slides.iter().all(|s| s.kept != c.m && s.kept != c.n);
-    let few = |s: &Slide| s.tap.is_some_and(|tap| extent(s) < kernel.axes[tap.index()].extent.upper_bound());
-    if found.slides.iter().all(few) && recognise(kernel, stage).is_some_and(by_channels) {
+    let tapped: Vec<(&Slide, AxisId)> = found.slides.iter().filter_map(|s| Some((s, s.tap?))).collect();
+    let by_channels = |c: Contraction| tapped.iter().all(|(s, _)| s.kept != c.m && s.kept != c.n);
+    let few = |(s, tap): &(&Slide, AxisId)| extent(s) < kernel.axes[tap.index()].extent.upper_bound();
+    if !tapped.is_empty() && tapped.iter().all(few) && recognise(kernel, stage).is_some_and(by_channels) {
         return false;
     }
     match &found.slides[..] {

@@ -3,26 +3,31 @@
 //! An element is read by the windows `p` at their elements `t` with `p * stride + t * dilation` its position. So the sum at a
 //! position goes over the elements `t` of shifted windows: it is itself a fold of windows, over the cotangent with zeros
 //! around it. Where the cotangent is a sum of products, as that of a convolution's input is, both sums are one,
-//! and the whole is a contraction again: nothing like columns of the input is ever in memory.
+//! and the whole is a contraction again: nothing like columns of the input is ever in memory. Where one factor is the
+//! same in every window, as weights are, and the other at every element of a window, that contraction is a convolution
+//! with the weights turned round.
 
+use svod_dtype::Const;
+use svod_ir::alu::Alu;
 use svod_ir::graph::{Op, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
-use super::algebra::{padded, sum};
+use super::algebra::{mul, padded, sum};
 use crate::error::Result;
 
 /// The transpose of windows of `size` along an axis of `extent` elements, of a cotangent with one dimension more.
 pub fn overlapped(g: &UOp, axis: usize, size: &Size, (stride, dilation): (usize, usize), extent: &Size) -> Result<UOp> {
     let rank = g.rank() - 1;
     let (terms, summed, dtype) = as_sum(g)?;
+    let terms = Terms::new(&terms, axis, rank)?;
     // Elements of windows, then what is summed besides, at the end.
     let (spread, step) = match (stride, dilation) {
-        (1, _) => (shifted(&terms, axis, rank, size, dilation)?, 1),
+        (1, _) => (terms.shifted(axis, rank, size, dilation)?, 1),
         // With an element for each phase of the stride, windows lie side by side.
-        (_, 0 | 1) => (phased(&terms, axis, rank, size, stride)?, stride),
+        (_, 0 | 1) => (terms.phased(axis, rank, size, stride)?, stride),
         // Zeros between the windows.
-        _ => (shifted(&apart(&terms, axis, stride)?, axis, rank, size, dilation)?, 1),
+        _ => (terms.apart(axis, stride)?.shifted(axis, rank, size, dilation)?, 1),
     };
     let phases = usize::from(step > 1);
     let folded: Vec<usize> = (rank + phases..rank + phases + 1 + summed).collect();
@@ -79,14 +84,166 @@ fn as_sum(value: &UOp) -> Result<(UOp, usize, svod_dtype::DType)> {
     }
 }
 
-/// Windows of stride 1, `[.., p, .., t, rest..]`, as what each position sums: `[.., p + t * dilation, .., t, rest..]`.
-fn shifted(terms: &UOp, axis: usize, taps: usize, size: &Size, dilation: usize) -> Result<UOp> {
-    let reach = (size - 1) * Size::from(dilation);
-    let around = padded(terms, axis, reach.clone(), reach)?;
-    let last = around.rank();
-    let windows = around.window(axis, size.clone(), 1, dilation)?;
-    // Position i reads at window element t' what lies t' * dilation behind it, of the tap that lies as far before the last.
-    diagonal(&windows.flip(&[last])?, taps, last)
+/// Windows, `[.., p, .., t, rest..]`: the terms that are summed where they overlap.
+enum Terms {
+    /// Any.
+    Whole(UOp),
+    /// The product of a value that is the same at every element `t` of a window, and one that is the same in every window
+    /// `p`, if there is such a one: each with an extent of 1 there.
+    Product(UOp, Option<UOp>),
+}
+
+impl Terms {
+    fn new(terms: &UOp, axis: usize, taps: usize) -> Result<Terms> {
+        if is_repeated(terms, taps) {
+            return Ok(Terms::Product(first(terms, taps)?, None));
+        }
+        let Some((a, b)) = as_product(terms)? else { return Ok(Terms::Whole(terms.clone())) };
+        let product = |moving: &UOp, fixed: &UOp| Ok(Terms::Product(first(moving, taps)?, Some(first(fixed, axis)?)));
+        if is_repeated(&a, taps) && is_repeated(&b, axis) {
+            product(&a, &b)
+        } else if is_repeated(&b, taps) && is_repeated(&a, axis) {
+            product(&b, &a)
+        } else {
+            Ok(Terms::Whole(terms.clone()))
+        }
+    }
+
+    /// Windows of stride 1 as what each position sums: `[.., p + t * dilation, .., t, rest..]`.
+    fn shifted(&self, axis: usize, taps: usize, size: &Size, dilation: usize) -> Result<UOp> {
+        let reach = (size - 1) * Size::from(dilation);
+        let windows = |terms: &UOp| -> Result<UOp> {
+            Ok(padded(terms, axis, reach.clone(), reach.clone())?.window(axis, size.clone(), 1, dilation)?)
+        };
+        match self {
+            // Position i reads at window element t' what lies t' * dilation behind it, of the tap that lies as far before
+            // the last.
+            Terms::Whole(terms) => {
+                let windows = windows(terms)?;
+                let last = windows.rank() - 1;
+                diagonal(&windows.flip(&[last])?, taps, last)
+            }
+            Terms::Product(moving, fixed) => {
+                let windows = windows(moving)?;
+                let last = windows.rank() - 1;
+                let mut order: Vec<usize> = (0..last).collect();
+                order[taps] = last;
+                order.push(taps);
+                let windows = windows.permute(&order)?;
+                let windows = windows.reshape(windows.shape()[..last].to_vec())?;
+                let Some(fixed) = fixed else { return Ok(windows) };
+                let at = |axis: usize| match windows.shape()[axis] == Size::ONE {
+                    true => fixed.shape()[axis].clone(),
+                    false => windows.shape()[axis].clone(),
+                };
+                let shape: Vec<Size> = (0..last).map(at).collect();
+                mul(&windows.expand(shape.clone())?, &fixed.flip(&[taps])?.expand(shape)?)
+            }
+        }
+    }
+
+    /// Windows of a stride, with `t = u * stride + phase`, as what each phase of each position sums:
+    /// `[.., p + u, .., phase, u, rest..]`.
+    fn phased(&self, axis: usize, taps: usize, size: &Size, stride: usize) -> Result<UOp> {
+        let stride = Size::from(stride);
+        let rounds = size.ceil_div(stride.clone());
+        let apart = |terms: &UOp| -> Result<UOp> {
+            let whole = padded(terms, taps, Size::ZERO, &rounds * &stride - size)?;
+            let (before, after) = (&whole.shape()[..taps], &whole.shape()[taps + 1..]);
+            let apart = whole.reshape([before, &[rounds.clone(), stride.clone()], after].concat())?;
+            let mut order: Vec<usize> = (0..apart.rank()).collect();
+            order.swap(taps, taps + 1);
+            Ok(apart.permute(&order)?)
+        };
+        let phases = match self {
+            Terms::Whole(terms) => Terms::Whole(apart(terms)?),
+            Terms::Product(moving, fixed) => {
+                let fixed = match fixed {
+                    Some(fixed) => fixed.clone(),
+                    // Ones, since beyond the taps is nothing.
+                    None => {
+                        let mut shape = vec![Size::ONE; moving.rank()];
+                        shape[taps] = size.clone();
+                        UOp::full(Const::one(moving.dtype()), &shape.into())?
+                    }
+                };
+                let (before, after) = (&moving.shape()[..taps], &moving.shape()[taps..]);
+                let moving = moving.reshape([before, &[Size::ONE], after].concat())?;
+                Terms::Product(moving, Some(apart(&fixed)?))
+            }
+        };
+        phases.shifted(axis, taps + 1, &rounds, 1)
+    }
+
+    /// Windows with the zeros between them that a stride leaves.
+    fn apart(&self, axis: usize, stride: usize) -> Result<Terms> {
+        Ok(match self {
+            Terms::Whole(terms) => Terms::Whole(apart(terms, axis, stride)?),
+            Terms::Product(moving, fixed) => Terms::Product(apart(moving, axis, stride)?, fixed.clone()),
+        })
+    }
+}
+
+/// The elements at the first position of an axis, which stays.
+fn first(x: &UOp, axis: usize) -> Result<UOp> {
+    let kept = |i: usize| (Size::ZERO, if i == axis { Size::ONE } else { x.shape()[i].clone() });
+    Ok(x.shrink((0..x.rank()).map(kept).collect::<Vec<_>>())?)
+}
+
+/// The factors of a product that was only moved.
+fn as_product(x: &UOp) -> Result<Option<(UOp, UOp)>> {
+    let (mut node, mut above) = (x.clone(), Vec::new());
+    while let (Op::Reshape(_) | Op::Permute(_), Some(source)) = (node.op(), node.source()) {
+        above.push(node.op().clone());
+        node = source;
+    }
+    let Op::Alu(Alu::Mul) = node.op() else { return Ok(None) };
+    let moved = |factor: &UOp| -> Result<UOp> {
+        above.iter().rev().try_fold(factor.clone(), |value, op| match op {
+            Op::Reshape(shape) => Ok(value.reshape(shape.clone())?),
+            Op::Permute(axes) => Ok(value.permute(axes)?),
+            _ => Ok(value),
+        })
+    };
+    let factors = node.sources();
+    Ok(Some((moved(&factors[0])?, moved(&factors[1])?)))
+}
+
+/// Whether all elements along an axis are known to be one value, which movements repeated.
+fn is_repeated(x: &UOp, axis: usize) -> bool {
+    let (mut node, mut axis) = (x.clone(), axis);
+    loop {
+        if node.shape()[axis] == Size::ONE {
+            return true;
+        }
+        let Some(source) = node.source() else { return false };
+        match node.op() {
+            Op::Expand(_) => {
+                let new = node.rank() - source.rank();
+                if axis < new || source.shape()[axis - new] != node.shape()[axis] {
+                    return true;
+                }
+                axis -= new;
+            }
+            Op::Permute(axes) => axis = axes[axis],
+            Op::Pad(by, _) if by[axis] != (Size::ZERO, Size::ZERO) => return false,
+            // The elements of windows are others than the windows.
+            Op::Window(..) if axis == source.rank() => return false,
+            Op::Reshape(_) => {
+                // The same extent behind as many elements is the same axis.
+                let before = |shape: &[Size], axis: usize| -> Size { shape[..axis].iter().product() };
+                let (extent, at) = (&node.shape()[axis], before(node.shape(), axis));
+                let same = |i: &usize| source.shape()[*i] == *extent && before(source.shape(), *i) == at;
+                match (0..source.rank()).find(same) {
+                    Some(found) => axis = found,
+                    None => return false,
+                }
+            }
+            Op::Cast(_) | Op::Contiguous | Op::Pad(..) | Op::Window(..) | Op::Shrink(_) | Op::Flip(_) => {}
+            _ => return false,
+        }
+        node = source;
+    }
 }
 
 /// The elements at equal positions of two dimensions of one extent, of which the last vanishes: every `n + 1`-th of the
@@ -107,19 +264,6 @@ fn diagonal(x: &UOp, first: usize, last: usize) -> Result<UOp> {
     let mut back: Vec<usize> = (0..others).collect();
     back.insert(first, others);
     Ok(picked.permute(&back)?)
-}
-
-/// Windows of a stride, `[.., p, .., t, rest..]`, with `t = u * stride + phase`, as what each phase of each position sums:
-/// `[.., p + u, .., phase, u, rest..]`.
-fn phased(terms: &UOp, axis: usize, taps: usize, size: &Size, stride: usize) -> Result<UOp> {
-    let stride = Size::from(stride);
-    let rounds = size.ceil_div(stride.clone());
-    let whole = padded(terms, taps, Size::ZERO, &rounds * &stride - size)?;
-    let (before, after) = (&whole.shape()[..taps], &whole.shape()[taps + 1..]);
-    let apart = whole.reshape([before, &[rounds.clone(), stride], after].concat())?;
-    let mut order: Vec<usize> = (0..apart.rank()).collect();
-    order.swap(taps, taps + 1);
-    shifted(&apart.permute(&order)?, axis, taps + 1, &rounds, 1)
 }
 
 /// Windows with the zeros between them that a stride leaves.
