@@ -115,7 +115,7 @@ pub fn pushforward(op: &'static str, values: &[&Tensor], by: &[&Tensor], tangent
     let given: Vec<(UOp, UOp)> = pulled.into_iter().zip(tangents).filter_map(|(p, t)| Some((p?, t))).collect();
     let targets: Vec<Target> = free.iter().map(Target::of).collect();
     let roots: Vec<UOp> = given.iter().map(|(root, _)| root.clone()).collect();
-    let found = Walk::new(&roots, false)?.pull(&given, &targets)?;
+    let found = Walk::new(&roots, false, &targets)?.pull(&given, &targets)?;
     let or_zeros = |(found, value): (Option<UOp>, &&Tensor)| match found {
         Some(found) => Ok(Tensor::from_uop(found)),
         None => Ok(Tensor::from_uop(algebra::zeros(&value.uop())?)),
@@ -146,7 +146,7 @@ pub fn released(values: &[&Tensor], variables: &[&Tensor]) -> Result<Vec<Tensor>
         if !node.is_watched() {
             return Ok(Tensor::from_uop(node));
         }
-        let walk = Walk::new(std::slice::from_ref(&node), true)?;
+        let walk = Walk::new(std::slice::from_ref(&node), true, &[])?;
         let is_done = walk.variables().all(|watch| targets.contains(&Target::Variable(watch.clone())));
         Ok(Tensor::from_uop(if is_done { node.detach()? } else { node }))
     };
@@ -156,7 +156,7 @@ pub fn released(values: &[&Tensor], variables: &[&Tensor]) -> Result<Vec<Tensor>
 fn pulled(op: &'static str, given: &[(UOp, UOp)], by: &[&Tensor]) -> Result<Vec<Option<UOp>>> {
     let targets = by.iter().map(|t| Ok(Target::of(&differentiable(op, &t.uop())?))).collect::<Result<Vec<_>>>()?;
     let roots: Vec<UOp> = given.iter().map(|(root, _)| root.clone()).collect();
-    Walk::new(&roots, false)?.pull(given, &targets)
+    Walk::new(&roots, false, &targets)?.pull(given, &targets)
 }
 
 fn differentiable(op: &'static str, node: &UOp) -> Result<UOp> {

@@ -55,9 +55,7 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
             back
         }
         Op::Flip(axes) => g.flip(axes)?,
-        Op::Window(axis, size, stride, dilation) => {
-            windows::overlapped(g, *axis, size, (*stride, *dilation), &source.shape()[*axis])?
-        }
+        Op::Window(..) => windows::overlapped(step)?,
         // Folds.
         Op::Reduce(Monoid::Sum, axes) => repeated(g, axes, source)?,
         Op::Reduce(Monoid::Prod, axes) => folds::product(source, g, axes)?,

@@ -192,7 +192,7 @@ impl Tensor {
             return Err(TensorError::value(op, message));
         }
         let seed = super::seed(op, &root, cotangent)?;
-        let mut walk = Walk::new(std::slice::from_ref(&root), true)?;
+        let mut walk = Walk::new(std::slice::from_ref(&root), true, &[])?;
         let mut targets: Vec<Target> = Vec::new();
         let mut owners: Vec<Arc<Variable>> = Vec::new();
         for watch in walk.variables() {

@@ -11,6 +11,7 @@ use super::algebra::add;
 use super::given::Rule;
 use super::table::{Step, cotangent};
 use super::unrolled::unrolled;
+use super::windows;
 use crate::error::Result;
 
 /// What a derivative is taken by: a variable, or a value of the graph.
@@ -61,12 +62,13 @@ enum Visit {
 }
 
 impl Walk {
-    /// Of what some values follow from; `only_watched` leaves out what follows from no variable.
+    /// Of what some values follow from; `only_watched` leaves out what follows from no variable. Targets are values that
+    /// derivatives may be taken by.
     ///
     /// # Errors
     /// Those of loops that cannot be unrolled.
     #[expect(clippy::mutable_key_type, reason = "bodies and nodes are hashed by what never changes of them")]
-    pub fn new(roots: &[UOp], only_watched: bool) -> Result<Walk> {
+    pub fn new(roots: &[UOp], only_watched: bool, targets: &[Target]) -> Result<Walk> {
         const OPEN: u32 = u32::MAX;
         let mut walk = Walk { places: Vec::new(), index: FxHashMap::default() };
         let mut loops: FxHashMap<(LoopBody, Sources), Vec<UOp>> = FxHashMap::default();
@@ -83,6 +85,9 @@ impl Walk {
                     let ends = matches!(op, Op::Detach) || (only_watched && !value.is_watched());
                     if ends || !value.dtype().is_float() {
                         sources.clear();
+                    } else if matches!(op, Op::Window(..)) && value.history().is_none() {
+                        let base = windows::base(&value, |node| targets.contains(&Target::of(node)));
+                        sources = base.into_iter().collect();
                     } else if let Op::Loop(body, output) = &op {
                         let key = (body.clone(), sources.clone());
                         let made = match loops.get(&key) {

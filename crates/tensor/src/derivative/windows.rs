@@ -5,29 +5,253 @@
 //! around it. Where the cotangent is a sum of products, as that of a convolution's input is, both sums are one,
 //! and the whole is a contraction again: nothing like columns of the input is ever in memory. Where one factor is the
 //! same in every window, as weights are, and the other at every element of a window, that contraction is a convolution
-//! with the weights turned round.
+//! with the weights turned round, over all dimensions at once.
+//!
+//! With a stride, position `q * stride + phase` is read by the elements `t = u * stride + phase` of the windows `q - u`: for
+//! each phase these are windows of stride 1.
 
-use svod_dtype::Const;
+use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::{Op, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use super::algebra::{mul, padded, sum};
+use super::table::Step;
 use crate::error::Result;
 
-/// The transpose of windows of `size` along an axis of `extent` elements, of a cotangent with one dimension more.
-pub fn overlapped(g: &UOp, axis: usize, size: &Size, (stride, dilation): (usize, usize), extent: &Size) -> Result<UOp> {
+/// Windows along one dimension of a value.
+struct Slide {
+    axis: usize,
+    size: Size,
+    stride: usize,
+    dilation: usize,
+    /// Elements of the dimension.
+    extent: Size,
+}
+
+impl Slide {
+    fn new(op: &Op, of: &UOp) -> Option<Slide> {
+        let Op::Window(axis, size, stride, dilation) = op else { return None };
+        let (extent, size) = (of.shape()[*axis].clone(), size.clone());
+        Some(Slide { axis: *axis, size, stride: *stride, dilation: *dilation, extent })
+    }
+
+    /// From the first element of a window to its last.
+    fn reach(&self) -> Size {
+        (&self.size - 1) * Size::from(self.dilation)
+    }
+
+    /// Whether it is taken apart into windows of stride 1 for each phase.
+    fn has_phases(&self) -> bool {
+        self.stride > 1 && self.dilation <= 1 && !self.has_gaps()
+    }
+
+    /// Whether windows are single elements with others between them.
+    fn has_gaps(&self) -> bool {
+        self.stride > 1 && self.size == Size::ONE
+    }
+
+    /// Elements of the windows of one phase.
+    fn rounds(&self) -> Size {
+        self.size.ceil_div(Size::from(self.stride))
+    }
+}
+
+/// The value that windows lie over, where they lie over windows: all of these are one map. `stays` tells values that are
+/// asked for.
+pub fn base(windows: &UOp, stays: impl Fn(&UOp) -> bool) -> Option<UOp> {
+    let mut base = windows.source()?;
+    while matches!(base.op(), Op::Window(..)) && !stays(&base) {
+        base = base.source()?;
+    }
+    Some(base)
+}
+
+/// The cotangent of what windows lie over, whose last dimensions are their elements.
+pub fn overlapped(step: &Step<'_>) -> Result<UOp> {
+    let (g, base) = (step.g, &step.x[0]);
+    let mut slides: Vec<Slide> = Vec::new();
+    let (mut op, mut above) = (step.op.clone(), step.y.clone());
+    while slides.len() < g.rank() - base.rank() {
+        let source = if slides.len() + 1 == g.rank() - base.rank() { Some(base.clone()) } else { above.source() };
+        let Some(source) = source else { break };
+        slides.extend(Slide::new(&op, &source));
+        op = source.op().clone();
+        above = source;
+    }
+    slides.reverse();
+    let (terms, summed, dtype) = as_sum(g)?;
+    if let Some(product) = Product::new(&terms, &slides, base.rank())? {
+        return Ok(product.overlapped(&slides, base.rank(), summed)?.cast(dtype)?);
+    }
+    let last_first = slides.iter().rev();
+    last_first.fold(Ok(g.clone()), |g, slide| overlapped_along(&g?, slide))
+}
+
+/// The product of a value that is the same at every element of a window, and one that is the same in every window, if
+/// there is such a one: each with an extent of 1 there. Dimensions are those of the base, those of windows' elements, and
+/// what is summed besides.
+struct Product {
+    moving: UOp,
+    fixed: Option<UOp>,
+}
+
+impl Product {
+    fn new(terms: &UOp, slides: &[Slide], rank: usize) -> Result<Option<Product>> {
+        let taps: Vec<usize> = (rank..rank + slides.len()).collect();
+        let axes: Vec<usize> = slides.iter().map(|slide| slide.axis).collect();
+        let repeated = |x: &UOp, along: &[usize]| along.iter().all(|axis| is_repeated(x, *axis));
+        let first = |x: &UOp, along: &[usize]| along.iter().try_fold(x.clone(), |x, axis| first(&x, *axis));
+        if repeated(terms, &taps) {
+            return Ok(Some(Product { moving: first(terms, &taps)?, fixed: None }));
+        }
+        let Some((a, b)) = as_product(terms)? else { return Ok(None) };
+        for (moving, fixed) in [(&a, &b), (&b, &a)] {
+            if repeated(moving, &taps) && repeated(fixed, &axes) {
+                return Ok(Some(Product { moving: first(moving, &taps)?, fixed: Some(first(fixed, &axes)?) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The sum where windows overlap, of the base's dimensions.
+    fn overlapped(&self, slides: &[Slide], rank: usize, summed: usize) -> Result<UOp> {
+        let (mut moving, count) = (self.moving.clone(), slides.len());
+        for slide in slides {
+            let Slide { axis, stride, .. } = *slide;
+            if slide.has_gaps() {
+                moving = moving.reshape([moving.shape(), &[Size::ONE]].concat())?;
+                continue;
+            }
+            let (reach, size, dilation, positions) = if slide.has_phases() {
+                (slide.rounds() - 1, slide.rounds(), 1, slide.extent.ceil_div(Size::from(stride)))
+            } else {
+                moving = if stride > 1 { apart(&moving, axis, stride)? } else { moving };
+                (slide.reach(), slide.size.clone(), slide.dilation, slide.extent.clone())
+            };
+            let after = positions - &moving.shape()[axis];
+            moving = padded(&moving, axis, reach, after)?.window(axis, size, 1, dilation)?;
+        }
+        // The windows' elements where those of the base's windows were, and a 1 for each phase before them.
+        let phases = slides.iter().filter(|slide| slide.has_phases()).count();
+        let shape = moving.shape();
+        let (kept, folded) = (&shape[..rank], &shape[rank + count..rank + count + summed]);
+        let spread = [kept, &shape[rank + count + summed..], folded].concat();
+        let order: Vec<usize> = (0..rank)
+            .chain(rank + count + summed..rank + 2 * count + summed)
+            .chain(rank + count..rank + count + summed)
+            .chain(rank..rank + count)
+            .collect();
+        let mut terms = moving.permute(&order)?.reshape(spread)?;
+        if self.fixed.is_some() || phases > 0 {
+            let mut fixed = self.turned(slides, rank, &terms)?;
+            if self.fixed.is_some() && phases > 0 {
+                // Small beside what it is multiplied by, and then read in order.
+                fixed = fixed.contiguous()?;
+            }
+            let with_phases = [&terms.shape()[..rank], &vec![Size::ONE; phases], &terms.shape()[rank..]].concat();
+            terms = terms.reshape(with_phases)?;
+            let extent = |(a, b): (&Size, &Size)| if *a == Size::ONE { b.clone() } else { a.clone() };
+            let full: Vec<Size> = terms.shape().iter().zip(fixed.shape()).map(extent).collect();
+            terms = mul(&terms.expand(full.clone())?, &fixed.expand(full)?)?;
+        }
+        // Phases before the dimensions that windows lie over, as channels of a convolution are.
+        let outer: Vec<usize> = (0..rank).filter(|axis| slides.iter().all(|slide| slide.axis != *axis)).collect();
+        let inner = (0..rank).filter(|axis| !outer.contains(axis));
+        let order: Vec<usize> =
+            outer.iter().copied().chain(rank..rank + phases).chain(inner).chain(rank + phases..terms.rank()).collect();
+        let folded: Vec<usize> = (rank + phases..terms.rank()).collect();
+        let total = sum(&terms.permute(&order)?, &folded)?;
+        if phases == 0 {
+            let mut back = vec![0; rank];
+            order[..rank].iter().enumerate().for_each(|(to, from)| back[*from] = to);
+            return with_gaps(total.permute(&back)?, slides);
+        }
+        // What is contracted is computed as it is before phases are put side by side.
+        let total = if self.fixed.is_some() { total.contiguous()? } else { total };
+        let at = |dimension: usize| order.iter().position(|from| *from == dimension);
+        let (mut back, mut joined) = (Vec::new(), Vec::new());
+        for axis in 0..rank {
+            back.extend(at(axis));
+            let slide = slides.iter().find(|slide| slide.axis == axis);
+            let mut extent = total.shape()[back[back.len() - 1]].clone();
+            if let Some(slide) = slide.filter(|slide| slide.has_phases()) {
+                back.extend(at(rank + slides.iter().filter(|s| s.has_phases() && s.axis < axis).count()));
+                extent = extent * Size::from(slide.stride);
+            }
+            joined.push(extent);
+        }
+        let total = with_gaps(total.permute(&back)?.reshape(joined)?, slides)?;
+        let kept = |axis: usize| {
+            let slide = slides.iter().find(|slide| slide.axis == axis);
+            (Size::ZERO, slide.map_or_else(|| total.shape()[axis].clone(), |slide| slide.extent.clone()))
+        };
+        Ok(total.shrink((0..rank).map(kept).collect::<Vec<_>>())?)
+    }
+
+    /// What is the same in every window, turned round: `[.., phases.., elements.., summed..]`.
+    fn turned(&self, slides: &[Slide], rank: usize, terms: &UOp) -> Result<UOp> {
+        let mut fixed = match &self.fixed {
+            Some(fixed) => fixed.clone(),
+            // Ones, since beyond the last element is nothing.
+            None => {
+                let sizes = slides.iter().map(|slide| slide.size.clone());
+                let ones = |count: usize| vec![Size::ONE; count];
+                let shape = [ones(rank), sizes.collect(), ones(terms.rank() - rank - slides.len())].concat();
+                UOp::full(Const::one(terms.dtype()), &shape.into())?
+            }
+        };
+        // From the last one on, so that the places of the others stay.
+        for (at, slide) in slides.iter().enumerate().rev() {
+            let taps = rank + at;
+            if slide.has_phases() {
+                let (rounds, stride) = (slide.rounds(), Size::from(slide.stride));
+                fixed = padded(&fixed, taps, Size::ZERO, &rounds * &stride - &slide.size)?;
+                let (before, after) = (&fixed.shape()[..taps], &fixed.shape()[taps + 1..]);
+                fixed = fixed.reshape([before, &[rounds, stride], after].concat())?;
+            }
+            fixed = fixed.flip(&[taps])?;
+        }
+        // Phases, of which each follows its rounds, in the order of their dimensions before all of these.
+        let (mut rounds, mut phases, mut next) = (Vec::new(), Vec::new(), rank);
+        for slide in slides {
+            rounds.push(next);
+            if slide.has_phases() {
+                phases.push((slide.axis, next + 1));
+            }
+            next += 1 + usize::from(slide.has_phases());
+        }
+        phases.sort_unstable();
+        let phases = phases.into_iter().map(|(_, at)| at);
+        let order: Vec<usize> = (0..rank).chain(phases).chain(rounds).chain(next..fixed.rank()).collect();
+        Ok(fixed.permute(&order)?)
+    }
+}
+
+/// Zeros between the elements of dimensions whose windows have gaps, and after them.
+fn with_gaps(mut total: UOp, slides: &[Slide]) -> Result<UOp> {
+    for slide in slides.iter().filter(|slide| slide.has_gaps()) {
+        total = apart(&total, slide.axis, slide.stride)?;
+        let after = &slide.extent - &total.shape()[slide.axis];
+        total = padded(&total, slide.axis, Size::ZERO, after)?;
+    }
+    Ok(total)
+}
+
+/// The transpose of windows along one dimension, whose elements are the last dimension of a cotangent.
+fn overlapped_along(g: &UOp, slide: &Slide) -> Result<UOp> {
+    let Slide { axis, ref size, stride, dilation, ref extent } = *slide;
     let rank = g.rank() - 1;
     let (terms, summed, dtype) = as_sum(g)?;
-    let terms = Terms::new(&terms, axis, rank)?;
     // Elements of windows, then what is summed besides, at the end.
-    let (spread, step) = match (stride, dilation) {
-        (1, _) => (terms.shifted(axis, rank, size, dilation)?, 1),
+    let (spread, step) = if slide.has_phases() {
         // With an element for each phase of the stride, windows lie side by side.
-        (_, 0 | 1) => (terms.phased(axis, rank, size, stride)?, stride),
+        (phased(&terms, axis, rank, size, stride)?, stride)
+    } else {
         // Zeros between the windows.
-        _ => (terms.apart(axis, stride)?.shifted(axis, rank, size, dilation)?, 1),
+        let terms = if stride > 1 { apart(&terms, axis, stride)? } else { terms };
+        (shifted(&terms, axis, rank, size, dilation)?, 1)
     };
     let phases = usize::from(step > 1);
     let folded: Vec<usize> = (rank + phases..rank + phases + 1 + summed).collect();
@@ -54,7 +278,7 @@ pub fn overlapped(g: &UOp, axis: usize, size: &Size, (stride, dilation): (usize,
 }
 
 /// A value as the sum of a larger one over its last dimensions, so many, and the type to which that sum is converted.
-fn as_sum(value: &UOp) -> Result<(UOp, usize, svod_dtype::DType)> {
+fn as_sum(value: &UOp) -> Result<(UOp, usize, DType)> {
     let (mut node, mut above, dtype) = (value.clone(), Vec::new(), value.dtype());
     loop {
         let Some(source) = node.source() else { return Ok((value.clone(), 0, dtype)) };
@@ -81,106 +305,6 @@ fn as_sum(value: &UOp) -> Result<(UOp, usize, svod_dtype::DType)> {
             _ => return Ok((value.clone(), 0, dtype)),
         }
         node = source;
-    }
-}
-
-/// Windows, `[.., p, .., t, rest..]`: the terms that are summed where they overlap.
-enum Terms {
-    /// Any.
-    Whole(UOp),
-    /// The product of a value that is the same at every element `t` of a window, and one that is the same in every window
-    /// `p`, if there is such a one: each with an extent of 1 there.
-    Product(UOp, Option<UOp>),
-}
-
-impl Terms {
-    fn new(terms: &UOp, axis: usize, taps: usize) -> Result<Terms> {
-        if is_repeated(terms, taps) {
-            return Ok(Terms::Product(first(terms, taps)?, None));
-        }
-        let Some((a, b)) = as_product(terms)? else { return Ok(Terms::Whole(terms.clone())) };
-        let product = |moving: &UOp, fixed: &UOp| Ok(Terms::Product(first(moving, taps)?, Some(first(fixed, axis)?)));
-        if is_repeated(&a, taps) && is_repeated(&b, axis) {
-            product(&a, &b)
-        } else if is_repeated(&b, taps) && is_repeated(&a, axis) {
-            product(&b, &a)
-        } else {
-            Ok(Terms::Whole(terms.clone()))
-        }
-    }
-
-    /// Windows of stride 1 as what each position sums: `[.., p + t * dilation, .., t, rest..]`.
-    fn shifted(&self, axis: usize, taps: usize, size: &Size, dilation: usize) -> Result<UOp> {
-        let reach = (size - 1) * Size::from(dilation);
-        let windows = |terms: &UOp| -> Result<UOp> {
-            Ok(padded(terms, axis, reach.clone(), reach.clone())?.window(axis, size.clone(), 1, dilation)?)
-        };
-        match self {
-            // Position i reads at window element t' what lies t' * dilation behind it, of the tap that lies as far before
-            // the last.
-            Terms::Whole(terms) => {
-                let windows = windows(terms)?;
-                let last = windows.rank() - 1;
-                diagonal(&windows.flip(&[last])?, taps, last)
-            }
-            Terms::Product(moving, fixed) => {
-                let windows = windows(moving)?;
-                let last = windows.rank() - 1;
-                let mut order: Vec<usize> = (0..last).collect();
-                order[taps] = last;
-                order.push(taps);
-                let windows = windows.permute(&order)?;
-                let windows = windows.reshape(windows.shape()[..last].to_vec())?;
-                let Some(fixed) = fixed else { return Ok(windows) };
-                let at = |axis: usize| match windows.shape()[axis] == Size::ONE {
-                    true => fixed.shape()[axis].clone(),
-                    false => windows.shape()[axis].clone(),
-                };
-                let shape: Vec<Size> = (0..last).map(at).collect();
-                mul(&windows.expand(shape.clone())?, &fixed.flip(&[taps])?.expand(shape)?)
-            }
-        }
-    }
-
-    /// Windows of a stride, with `t = u * stride + phase`, as what each phase of each position sums:
-    /// `[.., p + u, .., phase, u, rest..]`.
-    fn phased(&self, axis: usize, taps: usize, size: &Size, stride: usize) -> Result<UOp> {
-        let stride = Size::from(stride);
-        let rounds = size.ceil_div(stride.clone());
-        let apart = |terms: &UOp| -> Result<UOp> {
-            let whole = padded(terms, taps, Size::ZERO, &rounds * &stride - size)?;
-            let (before, after) = (&whole.shape()[..taps], &whole.shape()[taps + 1..]);
-            let apart = whole.reshape([before, &[rounds.clone(), stride.clone()], after].concat())?;
-            let mut order: Vec<usize> = (0..apart.rank()).collect();
-            order.swap(taps, taps + 1);
-            Ok(apart.permute(&order)?)
-        };
-        let phases = match self {
-            Terms::Whole(terms) => Terms::Whole(apart(terms)?),
-            Terms::Product(moving, fixed) => {
-                let fixed = match fixed {
-                    Some(fixed) => fixed.clone(),
-                    // Ones, since beyond the taps is nothing.
-                    None => {
-                        let mut shape = vec![Size::ONE; moving.rank()];
-                        shape[taps] = size.clone();
-                        UOp::full(Const::one(moving.dtype()), &shape.into())?
-                    }
-                };
-                let (before, after) = (&moving.shape()[..taps], &moving.shape()[taps..]);
-                let moving = moving.reshape([before, &[Size::ONE], after].concat())?;
-                Terms::Product(moving, Some(apart(&fixed)?))
-            }
-        };
-        phases.shifted(axis, taps + 1, &rounds, 1)
-    }
-
-    /// Windows with the zeros between them that a stride leaves.
-    fn apart(&self, axis: usize, stride: usize) -> Result<Terms> {
-        Ok(match self {
-            Terms::Whole(terms) => Terms::Whole(apart(terms, axis, stride)?),
-            Terms::Product(moving, fixed) => Terms::Product(apart(moving, axis, stride)?, fixed.clone()),
-        })
     }
 }
 
@@ -246,6 +370,16 @@ fn is_repeated(x: &UOp, axis: usize) -> bool {
     }
 }
 
+/// Windows of stride 1, `[.., p, .., t, rest..]`, as what each position sums: `[.., p + t * dilation, .., t, rest..]`.
+fn shifted(terms: &UOp, axis: usize, taps: usize, size: &Size, dilation: usize) -> Result<UOp> {
+    let reach = (size - 1) * Size::from(dilation);
+    let around = padded(terms, axis, reach.clone(), reach)?;
+    let last = around.rank();
+    let windows = around.window(axis, size.clone(), 1, dilation)?;
+    // Position i reads at window element t' what lies t' * dilation behind it, of the tap that lies as far before the last.
+    diagonal(&windows.flip(&[last])?, taps, last)
+}
+
 /// The elements at equal positions of two dimensions of one extent, of which the last vanishes: every `n + 1`-th of the
 /// `n * n`.
 fn diagonal(x: &UOp, first: usize, last: usize) -> Result<UOp> {
@@ -264,6 +398,19 @@ fn diagonal(x: &UOp, first: usize, last: usize) -> Result<UOp> {
     let mut back: Vec<usize> = (0..others).collect();
     back.insert(first, others);
     Ok(picked.permute(&back)?)
+}
+
+/// Windows of a stride, `[.., p, .., t, rest..]`, with `t = u * stride + phase`, as what each phase of each position sums:
+/// `[.., p + u, .., phase, u, rest..]`.
+fn phased(terms: &UOp, axis: usize, taps: usize, size: &Size, stride: usize) -> Result<UOp> {
+    let stride = Size::from(stride);
+    let rounds = size.ceil_div(stride.clone());
+    let whole = padded(terms, taps, Size::ZERO, &rounds * &stride - size)?;
+    let (before, after) = (&whole.shape()[..taps], &whole.shape()[taps + 1..]);
+    let apart = whole.reshape([before, &[rounds.clone(), stride], after].concat())?;
+    let mut order: Vec<usize> = (0..apart.rank()).collect();
+    order.swap(taps, taps + 1);
+    shifted(&apart.permute(&order)?, axis, taps + 1, &rounds, 1)
 }
 
 /// Windows with the zeros between them that a stride leaves.
