@@ -348,3 +348,26 @@ def test_transposed_convolution(how: dict[str, Any]) -> None:
         normal(3, 2, 3, 3),
         other=lambda x, w: torch.nn.functional.conv_transpose2d(x, w, **how),
     )
+
+
+@pytest.mark.parametrize(("stride", "taps"), [(1, 3), (2, 3), (2, 1)])
+def test_gradients_of_a_convolution_are_contractions(stride: int, taps: int) -> None:
+    x, w = (
+        svod.Tensor(normal(*shape).astype(np.float32)).realize() for shape in ((4, 16, 12, 12), (32, 16, taps, taps))
+    )
+    for of in (x, w):
+        y = x.conv2d(w, stride=stride, padding=taps // 2)
+        g = svod.Tensor(normal(*y.shape).astype(np.float32)).realize()
+        (gradient,) = y.gradient(of, cotangent=g)
+        kernels = [kernel.name for kernel in gradient.prepare(inputs=[x, w, g], unused_inputs=True).kernels]
+        assert sum(name.startswith(("conv", "matmul")) for name in kernels) == 1, kernels
+        assert all(name.startswith(("conv", "matmul", "map")) for name in kernels), kernels
+
+
+def test_windows_of_windows_that_are_asked_for() -> None:
+    x = svod.Tensor(normal(6, 7))
+    inner = x.unfold(0, 3, 2)
+    y = (inner.unfold(1, 2, 1).exp()).sum()
+    of_x, of_inner = y.gradient(x, inner)
+    (through,) = inner.gradient(x, cotangent=of_inner)
+    np.testing.assert_allclose(of_x.numpy(), through.numpy(), rtol=1e-12)

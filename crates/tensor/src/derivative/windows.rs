@@ -85,8 +85,8 @@ pub fn overlapped(step: &Step<'_>) -> Result<UOp> {
     if let Some(product) = Product::new(&terms, &slides, base.rank())? {
         return Ok(product.overlapped(&slides, base.rank(), summed)?.cast(dtype)?);
     }
-    let last_first = slides.iter().rev();
-    last_first.fold(Ok(g.clone()), |g, slide| overlapped_along(&g?, slide))
+    let mut last_first = slides.iter().rev();
+    last_first.try_fold(g.clone(), |g, slide| overlapped_along(&g, slide))
 }
 
 /// The product of a value that is the same at every element of a window, and one that is the same in every window, if
