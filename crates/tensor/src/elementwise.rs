@@ -224,10 +224,14 @@ impl Tensor {
         self.rounded_once(|x| x.sqrt()?.reciprocal())
     }
 
-    /// `1 / (1 + exp(-x))`, without overflow for any `x`.
+    /// `1 / (1 + exp(-x))`, without overflow for any `x`, in its derivatives neither.
     pub fn sigmoid(&self) -> Result<Tensor> {
-        // exp(-x) may become infinite, then the reciprocal is 0, which is right.
-        self.rounded_once(|x| x.neg()?.exp()?.add(1)?.reciprocal())
+        self.rounded_once(|x| {
+            let positive = x.ge(0)?;
+            let e = Tensor::select(&positive, x.neg()?, x)?.exp()?;
+            let numerator = Tensor::select(&positive, 1, &e)?;
+            numerator.mul(e.add(1)?.reciprocal()?)
+        })
     }
 
     /// `max(x, 0)`.
@@ -256,11 +260,13 @@ impl Tensor {
     /// `log(1 + exp(x))`, without overflow.
     pub fn softplus(&self) -> Result<Tensor> {
         self.rounded_once(|x| {
-            let e = x.abs()?.neg()?.exp()?;
-            // log(1 + e), also where e is lost in the sum: see Goldberg (1991), theorem 4.
+            let e = Tensor::select(&x.gt(0)?, x.neg()?, x)?.exp()?;
+            // log(1 + e), also where e is lost in the sum: see Goldberg (1991), theorem 4. What the rounding of
+            // the sum is mended by is no function of e as far as derivatives go.
             let sum = e.add(1)?;
-            let exact = sum.log()?.mul(&e)?.div(sum.sub(1)?)?;
-            Tensor::select(&sum.eq(1)?, &e, exact)?.add(x.relu()?)
+            let is_lost = sum.eq(1)?;
+            let mended = Tensor::select(&is_lost, 1, e.div(sum.sub(1)?)?)?.detach()?;
+            Tensor::select(&is_lost, &e, sum.log()?.mul(mended)?)?.add(x.relu()?)
         })
     }
 
