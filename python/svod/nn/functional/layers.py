@@ -1,10 +1,9 @@
-"""The layers' operations as functions of tensors, argument order as in `torch.nn.functional`."""
+"""Products, normalisation, convolution and pooling, and attention."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from svod._svod import ArgumentError, ShapeError, Tensor, UnsupportedError
 
@@ -27,7 +26,6 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "embedding",
-    "gelu",
     "group_norm",
     "instance_norm",
     "layer_norm",
@@ -40,7 +38,6 @@ __all__ = [
     "normalize",
     "rms_norm",
     "scaled_dot_product_attention",
-    "softmax",
     "unfold",
 ]
 
@@ -81,20 +78,6 @@ def layer_norm(
     """
     rows, (scale, shift) = _rows("layer_norm", input, normalized_shape, weight, bias)
     return rows.layer_norm(scale, shift, eps=eps).reshape(*input.shape)
-
-
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """`x * Φ(x)` with the exact error function (Hendrycks and Gimpel 2016), or by their formula with `"tanh"`."""
-    return input.gelu(approximate)
-
-
-def softmax(input: Tensor, dim: int | None = None, *, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """`exp(x)` divided by its sum along an axis, which only a 1-d tensor need not name; computed in `dtype`."""
-    if dim is None and axis is None:
-        if input.ndim > 1:
-            raise ArgumentError(f"softmax: along which dim of a tensor of shape {tuple(input.shape)}?")
-        dim = -1
-    return (input if dtype is None else input.cast(dtype)).softmax(dim, axis=axis)
 
 
 def normalize(

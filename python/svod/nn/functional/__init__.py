@@ -1,0 +1,10 @@
+"""The layers' operations as functions of tensors, argument order as in `torch.nn.functional`."""
+
+from svod.nn.functional.activation import *  # noqa: F403
+from svod.nn.functional.activation import __all__ as _activation
+from svod.nn.functional.layers import *  # noqa: F403
+from svod.nn.functional.layers import __all__ as _layers
+from svod.nn.functional.loss import *  # noqa: F403
+from svod.nn.functional.loss import __all__ as _loss
+
+__all__ = [*_activation, *_layers, *_loss]
