@@ -319,7 +319,7 @@ def test_modules_take_torch_state_dicts() -> None:
         (torch.nn.ConvTranspose1d(4, 6, 3, 2, 1, 1), nn.ConvTranspose1d(4, 6, 3, 2, 1, 1), (2, 4, 5)),
         (torch.nn.ConvTranspose2d(4, 6, 3, 2, groups=2), nn.ConvTranspose2d(4, 6, 3, 2, groups=2), (2, 4, 5, 4)),
         (torch.nn.GroupNorm(2, 4), nn.GroupNorm(2, 4), (2, 4, 5, 4)),
-        (torch.nn.BatchNorm2d(4).eval(), nn.BatchNorm2d(4), (2, 4, 5, 4)),
+        (torch.nn.BatchNorm2d(4).eval(), nn.BatchNorm2d(4).eval(), (2, 4, 5, 4)),
         (torch.nn.InstanceNorm2d(4), nn.InstanceNorm2d(4), (2, 4, 5, 4)),
         (torch.nn.RMSNorm(4, 1e-6), nn.RMSNorm(4), (2, 4)),
         (torch.nn.MaxPool2d(2, ceil_mode=True), nn.MaxPool2d(2, ceil_mode=True), (2, 4, 5, 4)),

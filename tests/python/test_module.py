@@ -159,7 +159,7 @@ def test_modules_print_as_trees() -> None:
         "  (blocks.0): Linear(in_features=4, out_features=4, bias=True)\n"
         "  (blocks.1.0): Linear(in_features=4, out_features=4, bias=True)\n"
         "  (blocks.1.1.last): Linear(in_features=4, out_features=2, bias=True)\n"
-        "  (norm): BatchNorm1d(2, eps=1e-05, affine=True)\n"
+        "  (norm): BatchNorm1d(2, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)\n"
         ")"
     )
 
@@ -182,7 +182,7 @@ def test_layers_print_as_pytorchs_do() -> None:
 
 
 def test_a_jitted_model_follows_what_is_loaded() -> None:
-    model = Model()
+    model = Model().eval()
     x = svod.Tensor(np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32))
     for f in (svod.jit(model), svod.jit(model.__call__), svod.jit(lambda x: model(x))):
         for factor in (1.0, 2.0, 3.0):

@@ -259,8 +259,7 @@ def test_normalize_and_rms_norm_are_those_of_pytorch() -> None:
     with pytest.raises(svod.ArgumentError, match="dim"):
         F.softmax(svod.Tensor(x))
     q = svod.zeros(1, 2, 4)
-    with pytest.raises(svod.UnsupportedError, match="dropout"):
-        F.scaled_dot_product_attention(q, q, q, None, 0.5)
+    assert F.scaled_dot_product_attention(q, q, q, None, 0.5).shape == q.shape
 
 
 def test_what_libraries_order_otherwise_goes_by_name() -> None:

@@ -51,6 +51,9 @@ class Module:
     (['factor', 'calls'], ['factor'])
     """
 
+    training: bool = True
+    """Whether the module is trained: what drops elements, or follows statistics, does so then only."""
+
     # Names of attributes that are buffers, and whether they are part of the state dict.
     _buffers: Mapping[str, bool] = {}
 
@@ -114,6 +117,16 @@ class Module:
     def modules(self) -> Iterator[Module]:
         """This module and all below it, each once."""
         return (module for _, module in self.named_modules())
+
+    def train(self, mode: bool = True) -> Self:
+        """Puts this module and all below it into training, or with `mode=False` out of it."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """Puts this module and all below it out of training."""
+        return self.train(False)
 
     def apply(self, function: Callable[[Module], object]) -> Self:
         """Calls `function` on every module below this one, children first, and then on this one."""

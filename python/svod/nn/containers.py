@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from svod._svod import ArgumentError, Tensor
 from svod.nn._module import Module
 
-__all__ = ["Flatten", "Identity", "ModuleDict", "ModuleList", "Sequential"]
+__all__ = ["Flatten", "Identity", "ModuleDict", "ModuleList", "Sequential", "Unflatten"]
 
 
 class Identity(Module):
@@ -28,6 +28,19 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Makes one axis several, of the extents `unflattened_size`."""
+
+    def __init__(self, dim: int, unflattened_size: Iterable[int]) -> None:
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class _Listed(Module):

@@ -1,4 +1,4 @@
-"""Layers over `(batch, channels, ..spatial)`: convolution, pooling, normalisation by channel.
+"""Layers over `(batch, channels, ..spatial)`: convolution and pooling.
 
 Names, arguments and shapes of parameters are PyTorch's, so that its state dicts fit.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod, sqrt
 from typing import Any, Protocol, SupportsIndex, cast
 
-from svod._svod import ArgumentError, ArgumentTypeError, Tensor, int64, ones, rand, zeros
+from svod._svod import ArgumentError, ArgumentTypeError, Tensor, rand
 from svod.nn import functional
 from svod.nn._module import Module
 
@@ -17,19 +17,12 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
     "Conv1d",
     "Conv2d",
     "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
     "ConvTranspose3d",
-    "GroupNorm",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "InstanceNorm3d",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
@@ -261,82 +254,6 @@ class AvgPool3d(_AvgPool):
 
     spatial = 3
     _function = staticmethod(functional.avg_pool3d)
-
-
-class _BatchNorm(Module):
-    """Each channel by its running mean and variance (Ioffe and Szegedy 2015), then `weight` and `bias`."""
-
-    running_mean: Tensor
-    running_var: Tensor
-    num_batches_tracked: Tensor
-
-    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True) -> None:
-        self.eps = eps
-        self.weight = ones((num_features,)) if affine else None
-        self.bias = zeros((num_features,)) if affine else None
-        self.register_buffer("running_mean", zeros((num_features,)))
-        self.register_buffer("running_var", ones((num_features,)))
-        self.register_buffer("num_batches_tracked", zeros((), dtype=int64))
-
-    def extra_repr(self) -> str:
-        return f"{self.running_mean.shape[0]}, eps={self.eps}, affine={self.weight is not None}"
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
-
-
-class BatchNorm1d(_BatchNorm):
-    """Inference with the running statistics of each channel of `(batch, num_features[, length])`."""
-
-
-class BatchNorm2d(_BatchNorm):
-    """Inference with the running statistics of each channel of `(batch, num_features, height, width)`."""
-
-
-class BatchNorm3d(_BatchNorm):
-    """Inference with the running statistics of each channel of `(batch, num_features, depth, height, width)`."""
-
-
-class GroupNorm(Module):
-    """Groups of channels with mean 0 and variance 1 (Wu and He 2018), then `weight` and `bias` by channel."""
-
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
-        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = ones((num_channels,)) if affine else None
-        self.bias = zeros((num_channels,)) if affine else None
-
-    def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.weight is not None}"
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
-
-
-class _InstanceNorm(Module):
-    """Each channel of each item with mean 0 and variance 1 (Ulyanov, Vedaldi and Lempitsky 2016)."""
-
-    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = False) -> None:
-        self.num_features, self.eps = num_features, eps
-        self.weight = ones((num_features,)) if affine else None
-        self.bias = zeros((num_features,)) if affine else None
-
-    def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return functional.instance_norm(x, None, None, self.weight, self.bias, eps=self.eps)
-
-
-class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each item of `(batch, num_features, length)` with mean 0 and variance 1."""
-
-
-class InstanceNorm2d(_InstanceNorm):
-    """Each channel of each item of `(batch, num_features, height, width)` with mean 0 and variance 1."""
-
-
-class InstanceNorm3d(_InstanceNorm):
-    """Each channel of each item of `(batch, num_features, depth, height, width)`, likewise."""
 
 
 class _Windowed(Protocol):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from svod._grad import no_grad
 from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_tracing, float32, float64, full, realize
 from svod.nn._module import StateError
+from svod.nn._statistics import pending
 
 __all__ = ["Optimizer", "ParamGroup"]
 
@@ -161,7 +162,8 @@ class Optimizer:
             for group in self.param_groups:
                 written += self._step(group, [next(found) for _ in group.params])
         if written and not _is_tracing():
-            realize(*written)
+            # With what the passes over the gradients' activations have left.
+            realize(*written, *pending())
 
     def state_dict(self) -> dict[str, Any]:
         """The state of each parameter, by its position, and the numbers of the groups: plain containers, as PyTorch's.

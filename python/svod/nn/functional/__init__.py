@@ -2,9 +2,13 @@
 
 from svod.nn.functional.activation import *  # noqa: F403
 from svod.nn.functional.activation import __all__ as _activation
+from svod.nn.functional.dropout import *  # noqa: F403
+from svod.nn.functional.dropout import __all__ as _dropout
 from svod.nn.functional.layers import *  # noqa: F403
 from svod.nn.functional.layers import __all__ as _layers
 from svod.nn.functional.loss import *  # noqa: F403
 from svod.nn.functional.loss import __all__ as _loss
+from svod.nn.functional.resize import *  # noqa: F403
+from svod.nn.functional.resize import __all__ as _resize
 
-__all__ = [*_activation, *_layers, *_loss]
+__all__ = [*_activation, *_dropout, *_layers, *_loss, *_resize]

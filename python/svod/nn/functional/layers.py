@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import prod, sqrt
 
-from svod._svod import ArgumentError, ShapeError, Tensor, UnsupportedError
+from svod._svod import ArgumentError, ShapeError, Tensor, arange, einsum, where, zeros
+from svod.nn._statistics import written
+from svod.nn.functional.dropout import dropout
 
 __all__ = [
     "adaptive_avg_pool",
@@ -17,6 +19,7 @@ __all__ = [
     "avg_pool2d",
     "avg_pool3d",
     "batch_norm",
+    "bilinear",
     "conv",
     "conv1d",
     "conv2d",
@@ -26,6 +29,7 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "embedding",
+    "embedding_bag",
     "group_norm",
     "instance_norm",
     "layer_norm",
@@ -60,9 +64,61 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return input.linear(weight, bias)
 
 
-def embedding(input: Tensor, weight: Tensor) -> Tensor:
-    """Row `input[...]` of `weight` for every entry of an integer tensor: shape `input.shape + (dim,)`."""
-    return weight[input]
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input1 @ weight[k] @ input2` over last axes, for each `k`; `weight` is `(out, in1, in2)`."""
+    result = einsum("...i,kij,...j->...k", input1, weight, input2)
+    return result if bias is None else result + bias
+
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """Row `input[...]` of `weight` for every entry of an integer tensor: shape `input.shape + (dim,)`.
+
+    The row `padding_idx` gets no gradient.
+    """
+    rows = weight[input]
+    return rows if padding_idx is None else where((input == padding_idx).unsqueeze(-1), rows.detach(), rows)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    *,
+    mode: str = "mean",
+    per_sample_weights: Tensor | None = None,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The `"mean"`, `"sum"` or `"max"` of rows of `weight`, by bags: the rows of a `(bags, length)` tensor of integers.
+
+    Or the parts of a 1-d one that begin at `offsets`. `per_sample_weights`, of the shape of `input`, multiply the rows
+    of a sum. Rows `padding_idx` do not count; bags without rows are 0.
+    """
+    if mode not in ("mean", "sum", "max"):
+        raise ArgumentError(f'embedding_bag: mode is "mean", "sum" or "max", not {mode!r}')
+    if per_sample_weights is not None and mode != "sum":
+        raise ArgumentError(f"embedding_bag: weights are for a sum, not for mode={mode!r}")
+    if (input.ndim == 1) != (offsets is not None) or input.ndim > 2:
+        raise ShapeError(f"embedding_bag: 1 dimension with offsets, or 2 without: {tuple(input.shape)}")
+    if offsets is None:
+        count = input.shape[0]
+        bag = arange(count).unsqueeze(1).expand(*input.shape).flatten()
+    else:
+        count = offsets.shape[0]
+        bag = (arange(input.shape[0]).unsqueeze(1) >= offsets.unsqueeze(0)).sum(1) - 1
+    ids = input.flatten()
+    rows = embedding(ids, weight, padding_idx)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.flatten().unsqueeze(-1)
+    kept = ids.ones_like().cast(rows.dtype) if padding_idx is None else (ids != padding_idx).cast(rows.dtype)
+    counts = zeros((count,), dtype=rows.dtype).index_add(0, bag, kept).unsqueeze(-1)
+    start = zeros((count, weight.shape[1]), dtype=rows.dtype)
+    if mode == "max":
+        rows = where(kept.unsqueeze(-1) > 0, rows, float("-inf"))
+        index = bag.unsqueeze(-1).expand(*rows.shape)
+        largest = (start - float("inf")).scatter_reduce(0, index, rows, "amax")
+        return where(counts > 0, largest, 0.0)
+    total = start.index_add(0, bag, rows * kept.unsqueeze(-1))
+    return total / counts.maximum(1) if mode == "mean" else total
 
 
 def layer_norm(
@@ -127,7 +183,7 @@ def batch_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: float = 0.1,
+    momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
     """Normalizes each channel of `(batch, channels, ..)` (Ioffe and Szegedy 2015), then scales and shifts.
@@ -144,13 +200,17 @@ def batch_norm(
 
 
 def _follow(
-    running_mean: Tensor | None, running_var: Tensor | None, input: Tensor, axes: tuple[int, ...], momentum: float
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    input: Tensor,
+    axes: tuple[int, ...],
+    momentum: float | Tensor,
 ) -> None:
     """Running statistics take in a share of those along some axes, averaged over the batch if it is none of these."""
     for running, now in ((running_mean, input.mean), (running_var, input.var)):
         if running is not None:
             statistic = now(axes)
-            running.assign(running * (1 - momentum) + (statistic if 0 in axes else statistic.mean(0)) * momentum)
+            written(running, running * (1 - momentum) + (statistic if 0 in axes else statistic.mean(0)) * momentum)
 
 
 def group_norm(
@@ -167,7 +227,7 @@ def instance_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     use_input_stats: bool = True,
-    momentum: float = 0.1,
+    momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
     """Normalizes each channel of each item of `(batch, channels, ..)`, then scales and shifts.
@@ -449,10 +509,19 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """`softmax(query @ key.T * scale + attn_mask) @ value` over `[.., length, depth]`, in one kernel.
 
-    Nothing is dropped: `dropout_p` is 0.
+    With `dropout_p` weights are dropped, also out of training.
     """
-    if dropout_p != 0:
-        raise UnsupportedError(f"scaled_dot_product_attention: dropout_p={dropout_p}: there is no dropout")
-    return query.scaled_dot_product_attention(
-        key, value, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
-    )
+    if dropout_p == 0:
+        return query.scaled_dot_product_attention(
+            key, value, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = (x.repeat_interleave(groups, dim=-3) for x in (key, value))
+    scores = query @ key.mT * (1 / sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        scores = scores.masked_fill(scores.ones_like().cast("bool").triu(1), float("-inf"))
+    if attn_mask is not None:
+        is_bool = str(attn_mask.dtype) == "bool"
+        scores = where(attn_mask, scores, float("-inf")) if is_bool else scores + attn_mask
+    return dropout(scores.softmax(-1), dropout_p) @ value

@@ -1,0 +1,58 @@
+"""Elements and channels dropped at random."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from svod._svod import ArgumentError, Tensor, rand, where
+
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
+
+
+def _kept(name: str, input: Tensor, p: float, leading: int | None = None) -> Tensor:
+    """Where a draw keeps elements, or all elements with the same first `leading` positions."""
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"{name}: p={p} is no probability")
+    shape = tuple(input.shape)
+    if leading is not None:
+        shape = (*shape[:leading], *[1] * (len(shape) - leading))
+    return rand(shape) >= p
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Each element 0 with probability `p`, else divided by `1 - p` (Srivastava et al. 2014), if `training`."""
+    if not training or p == 0:
+        return input
+    return where(_kept("dropout", input, p), input / (1 - p), 0.0) if p < 1 else input * 0
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels of `([batch,] channels, length)`."""
+    return _channels("dropout1d", input, p, training, 1)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels of `([batch,] channels, height, width)` (Tompson et al. 2015)."""
+    return _channels("dropout2d", input, p, training, 2)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels of `([batch,] channels, depth, height, width)`."""
+    return _channels("dropout3d", input, p, training, 3)
+
+
+def _channels(name: str, input: Tensor, p: float, training: bool, spatial: int) -> Tensor:
+    if not training or p == 0:
+        return input
+    return where(_kept(name, input, p, input.ndim - spatial), input / (1 - p), 0.0) if p < 1 else input * 0
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+    """`dropout` to what `selu` gives for -∞, scaled and shifted to keep mean and variance (Klambauer et al. 2017)."""
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input * 0
+    low = -1.0507009873554805 * 1.6732632423543772
+    scale = 1 / sqrt((1 - p) * (1 + p * low * low))
+    return where(_kept("alpha_dropout", input, p), input, low) * scale - scale * p * low

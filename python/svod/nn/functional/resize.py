@@ -1,0 +1,194 @@
+"""Images of other sizes: padding, interpolation, pixels moved to channels and back, pooling to a given size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+
+from svod._svod import ArgumentError, ShapeError, Tensor
+
+__all__ = [
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "interpolate",
+    "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+]
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """More elements before and after the last axes: pairs of numbers, the last axis first.
+
+    They are `value`, by default 0, with `"constant"`; what is mirrored at the edge, `"reflect"`; the edge itself,
+    `"replicate"`; or what is at the other end, `"circular"`. Negative numbers cut off.
+
+    >>> import svod
+    >>> svod.nn.functional.pad(svod.Tensor([1.0, 2.0, 3.0]), (2, 1), mode="reflect").tolist()
+    [3.0, 2.0, 1.0, 2.0, 3.0, 2.0]
+    """
+    numbers = list(pad)
+    if len(numbers) % 2 or len(numbers) // 2 > input.ndim:
+        raise ArgumentError(f"pad: {numbers} are no pairs for the axes of {tuple(input.shape)}")
+    pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+    if mode == "constant":
+        cut = [(max(0, -before), max(0, -after)) for before, after in pairs][::-1]
+        rest = [(0, 0)] * (input.ndim - len(pairs))
+        if any(before or after for before, after in cut):
+            bounds = zip([*rest, *cut], input.shape, strict=True)
+            input = input.shrink([(before, extent - after) for (before, after), extent in bounds])
+        more = [*rest, *[(max(0, before), max(0, after)) for before, after in pairs][::-1]]
+        return input.pad(more, 0.0 if value is None else value)
+    if mode not in _MIRRORS:
+        raise ArgumentError(f"pad: mode is one of {['constant', *_MIRRORS]}, not {mode!r}")
+    for back, (before, after) in enumerate(pairs):
+        axis = input.ndim - 1 - back
+        extent = int(input.shape[axis])
+        most = {"reflect": extent - 1, "circular": extent}.get(mode, before + after)
+        if extent == 0 or max(before, after) > most:
+            raise ArgumentError(f"pad: {(before, after)} is more than axis {axis} of {tuple(input.shape)} has: {mode}")
+        if before or after:
+            input = input.index_select(axis, Tensor(_MIRRORS[mode](np.arange(-before, extent + after), extent)))
+    return input
+
+
+# The positions of an axis that stand for those from before its start to behind its end.
+_MIRRORS = {
+    "reflect": lambda at, n: n - 1 - np.abs(n - 1 - np.abs(at)),
+    "replicate": lambda at, n: np.clip(at, 0, n - 1),
+    "circular": lambda at, n: at % n,
+}
+
+
+def interpolate(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """`(batch, channels, ..)` at another size, or at the old one times `scale_factor`, rounded down.
+
+    `mode` is `"nearest"`, `"nearest-exact"`, `"linear"` (one axis), `"bilinear"`, `"trilinear"`, `"bicubic"` (Keys
+    1981, a = -0.75) or `"area"`. With `align_corners` the first and last elements stay where they are.
+    """
+    spatial = input.ndim - 2
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError("interpolate: either size or scale_factor")
+    expected = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode, spatial)
+    if spatial < 1 or spatial != expected:
+        raise ShapeError(f"interpolate: {mode} of a tensor of shape {tuple(input.shape)}")
+    extents = [int(extent) for extent in input.shape[2:]]
+    factors: list[float | None] = [None] * spatial
+    if scale_factor is not None:
+        factors = list(scale_factor) if isinstance(scale_factor, Sequence) else [scale_factor] * spatial
+        sizes = [floor(extent * float(factor or 0)) for extent, factor in zip(extents, factors, strict=True)]
+    else:
+        sizes = [int(n) for n in size] if isinstance(size, Sequence) else [int(size or 0)] * spatial
+    if len(sizes) != spatial or min(sizes) < 1:
+        raise ArgumentError(f"interpolate: the sizes {sizes} for {spatial} axes")
+    if mode == "area":
+        return input.adaptive_avg_pool(sizes)
+    for axis, (new, factor) in enumerate(zip(sizes, factors, strict=True)):
+        input = _resampled(input, axis + 2, new, factor, mode, bool(align_corners))
+    return input
+
+
+def _resampled(input: Tensor, axis: int, new: int, factor: float | None, mode: str, align: bool) -> Tensor:
+    """One axis at another size: sums of elements with weights."""
+    extent = int(input.shape[axis])
+    step = 1 / factor if factor else extent / new
+    at = np.arange(new)
+    if mode.startswith("nearest"):
+        from_ = np.floor((at + 0.5 * (mode == "nearest-exact")) * step).astype(np.int64)
+        return input.index_select(axis, Tensor(np.minimum(from_, extent - 1)))
+    corners = (extent - 1) / (new - 1) if new > 1 else 0.0
+    place = at * corners if align else (at + 0.5) * step - 0.5
+    if mode != "bicubic":
+        place = np.maximum(place, 0.0)
+    first = np.floor(place).astype(np.int64)
+    share = place - first
+    taps = _cubic(share) if mode == "bicubic" else {0: 1 - share, 1: share}
+    total: Any = None
+    for tap, weight in taps.items():
+        of = input.index_select(axis, Tensor(np.clip(first + tap, 0, extent - 1)))
+        shape = [-1 if i == axis else 1 for i in range(input.ndim)]
+        part = of * Tensor(weight).cast(input.dtype).reshape(*shape)
+        total = part if total is None else total + part
+    result: Tensor = total
+    return result
+
+
+def _cubic(share: Any, a: float = -0.75) -> dict[int, Any]:
+    """The weights of four elements in a row, of places at a share of the way between the middle ones."""
+
+    def near(x: Any) -> Any:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Any) -> Any:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return {-1: far(share + 1), 0: near(share), 1: near(1 - share), 2: far(2 - share)}
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """`(.., channels · r², height, width)` as `(.., channels, height · r, width · r)` (Shi et al. 2016)."""
+    *batch, channels, height, width = input.shape
+    r, n = upscale_factor, len(batch)
+    if r < 1 or channels % (r * r):
+        raise ShapeError(f"pixel_shuffle: {channels} channels are not in squares of {r}")
+    apart = input.reshape(*batch, channels // (r * r), r, r, height, width)
+    order = [*range(n), n, n + 3, n + 1, n + 4, n + 2]
+    return apart.permute(*order).reshape(*batch, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """The reverse of `pixel_shuffle`."""
+    *batch, channels, height, width = input.shape
+    r, n = downscale_factor, len(batch)
+    if r < 1 or height % r or width % r:
+        raise ShapeError(f"pixel_unshuffle: {height} x {width} is not in squares of {r}")
+    apart = input.reshape(*batch, channels, height // r, r, width // r, r)
+    order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
+    return apart.permute(*order).reshape(*batch, channels * r * r, height // r, width // r)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+    """The maxima of `output_size` parts that cover `(.., length)`; None keeps an extent."""
+    return _adaptive_max("adaptive_max_pool1d", input, output_size, 1)
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+    """The maxima of `output_size` parts that cover `(.., height, width)`; None keeps an extent."""
+    return _adaptive_max("adaptive_max_pool2d", input, output_size, 2)
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+    """The maxima of `output_size` parts that cover `(.., depth, height, width)`; None keeps an extent."""
+    return _adaptive_max("adaptive_max_pool3d", input, output_size, 3)
+
+
+def _adaptive_max(name: str, input: Tensor, output_size: int | Sequence[int | None], spatial: int) -> Tensor:
+    sizes = list(output_size) if isinstance(output_size, Sequence) else [output_size] * spatial
+    if len(sizes) != spatial or input.ndim < spatial:
+        raise ArgumentError(f"{name}: the sizes {sizes} for the last {spatial} axes of {tuple(input.shape)}")
+    for axis, size in zip(range(input.ndim - spatial, input.ndim), sizes, strict=True):
+        if size is not None:
+            input = _parts_max(input, axis, size)
+    return input
+
+
+def _parts_max(input: Tensor, axis: int, size: int) -> Tensor:
+    """The maxima of `size` parts that cover an axis: each part by its positions, the last of them repeated."""
+    extent = int(input.shape[axis])
+    starts = [floor(i * extent / size) for i in range(size)]
+    ends = [ceil((i + 1) * extent / size) for i in range(size)]
+    longest = max(end - start for start, end in zip(starts, ends, strict=True))
+    places = np.array([[min(s + k, e - 1) for k in range(longest)] for s, e in zip(starts, ends, strict=True)])
+    parts = input.index_select(axis, Tensor(places.reshape(-1)))
+    shape = [*input.shape[:axis], size, longest, *input.shape[axis + 1 :]]
+    return parts.reshape(*shape).amax(axis + 1)

@@ -1,0 +1,265 @@
+"""Recurrent layers: a cell, and layers of cells over sequences.
+
+A layer multiplies all of a sequence by the input's weights at once; its steps, which are part of one graph, multiply
+the state. Parameters have PyTorch's names and shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, ClassVar
+
+from svod._svod import ArgumentError, ShapeError, Tensor, cat, rand, stack, where, zeros
+from svod.nn import functional as F
+from svod.nn._module import Module
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
+
+# A state: of an LSTM hidden and cell, else the hidden one.
+_State = tuple[Tensor, ...]
+
+
+def _tanh_step(x: Tensor, h: Tensor, state: _State) -> _State:
+    return ((x + h).tanh(),)
+
+
+def _relu_step(x: Tensor, h: Tensor, state: _State) -> _State:
+    return ((x + h).relu(),)
+
+
+def _lstm_step(x: Tensor, h: Tensor, state: _State) -> _State:
+    i, f, g, o = (x + h).chunk(4, -1)
+    cell = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+    return o.sigmoid() * cell.tanh(), cell
+
+
+def _gru_step(x: Tensor, h: Tensor, state: _State) -> _State:
+    (of_r, of_z, of_n), (hr, hz, hn) = x.chunk(3, -1), h.chunk(3, -1)
+    r, z = (of_r + hr).sigmoid(), (of_z + hz).sigmoid()
+    n = (of_n + r * hn).tanh()
+    return (n + z * (state[0] - n),)
+
+
+class _Recurrent(Module):
+    """What cells and layers share: how many gates there are, and how a step goes from gates to a state."""
+
+    gates: ClassVar[int]
+    states: ClassVar[int] = 1
+    _step: Callable[[Tensor, Tensor, _State], _State]
+
+    def _draw(self, shape: tuple[int, ...]) -> Tensor:
+        bound = 1 / sqrt(self.hidden_size)
+        return (rand(shape) * 2 - 1) * bound
+
+    hidden_size: int
+
+    def _nonlinear(self, nonlinearity: str) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ArgumentError(f'{type(self).__name__}: nonlinearity is "tanh" or "relu", not {nonlinearity!r}')
+        self.nonlinearity = nonlinearity
+        self._step = _tanh_step if nonlinearity == "tanh" else _relu_step
+
+    def _given(self, state: Any) -> _State:
+        """A state as a tuple of its tensors."""
+        given = tuple(state) if isinstance(state, (tuple, list)) else (state,)
+        if len(given) != self.states:
+            raise ArgumentError(f"{type(self).__name__}: a state of {self.states} tensors, not of {len(given)}")
+        return given
+
+    def _shown(self, state: _State) -> Any:
+        return state if self.states > 1 else state[0]
+
+
+class _Cell(_Recurrent):
+    """One step: from `(batch, input_size)` and a state `(batch, hidden_size)` to the next state."""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True) -> None:
+        self.input_size, self.hidden_size = input_size, hidden_size
+        rows = self.gates * hidden_size
+        self.weight_ih = self._draw((rows, input_size))
+        self.weight_hh = self._draw((rows, hidden_size))
+        self.bias_ih = self._draw((rows,)) if bias else None
+        self.bias_hh = self._draw((rows,)) if bias else None
+
+    def forward(self, x: Tensor, state: Any = None) -> Any:
+        if state is None:
+            state = [zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)] * self.states
+        given = self._given(state)
+        of_input = x.linear(self.weight_ih, self.bias_ih)
+        return self._shown(self._step(of_input, given[0].linear(self.weight_hh, self.bias_hh), given))
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}"
+
+
+class RNNCell(_Cell):
+    """`tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)` (Elman 1990), or `relu` of it."""
+
+    gates = 1
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh") -> None:
+        super().__init__(input_size, hidden_size, bias)
+        self._nonlinear(nonlinearity)
+
+
+class LSTMCell(_Cell):
+    """A step of `LSTM`: a state is a pair, hidden and cell."""
+
+    gates, states = 4, 2
+    _step = staticmethod(_lstm_step)
+
+
+class GRUCell(_Cell):
+    """A step of `GRU`."""
+
+    gates = 3
+    _step = staticmethod(_gru_step)
+
+
+class _Layers(_Recurrent):
+    """Layers of cells, each over the sequence that the one before gives; `bidirectional` ones also from its end.
+
+    Called with `(length, batch, input_size)`, with `batch_first` `(batch, length, ..)`, or without a batch; a first
+    state of shape `(layers * directions, batch, hidden_size)`, by default zeros; and the `lengths` of the sequences of
+    a batch, behind which results are 0 and states stay. Gives the last layer's results and the last states.
+    In training elements between layers are dropped with probability `dropout`.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+    ) -> None:
+        if num_layers < 1:
+            raise ArgumentError(f"{type(self).__name__}: {num_layers} layers")
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+        rows, directions = self.gates * hidden_size, 1 + bidirectional
+        for layer in range(num_layers):
+            inputs = input_size if layer == 0 else hidden_size * directions
+            for suffix in self._suffixes(layer):
+                setattr(self, f"weight_ih{suffix}", self._draw((rows, inputs)))
+                setattr(self, f"weight_hh{suffix}", self._draw((rows, hidden_size)))
+                if bias:
+                    setattr(self, f"bias_ih{suffix}", self._draw((rows,)))
+                    setattr(self, f"bias_hh{suffix}", self._draw((rows,)))
+
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
+
+    def forward(
+        self, x: Tensor, state: Any = None, lengths: Tensor | Sequence[int] | None = None
+    ) -> tuple[Tensor, Any]:
+        name, has_batch = type(self).__name__, x.ndim == 3
+        if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
+            raise ShapeError(f"{name}: sequences of {self.input_size} features are expected, not {tuple(x.shape)}")
+        axis = 1 if has_batch and self.batch_first else 0
+        steps = int(x.shape[axis])
+        items = tuple(extent for at, extent in enumerate(x.shape[:-1]) if at != axis)
+        count = self.num_layers * (1 + self.bidirectional)
+        if state is None:
+            state = [zeros((count, *items, self.hidden_size), dtype=x.dtype)] * self.states
+        first = self._given(state)
+        for tensor in first:
+            if tuple(tensor.shape) != (count, *items, self.hidden_size):
+                raise ShapeError(
+                    f"{name}: a state of shape {tuple(tensor.shape)}, not {(count, *items, self.hidden_size)}"
+                )
+        inside = None
+        if lengths is not None:
+            given = lengths if isinstance(lengths, Tensor) else Tensor(list(lengths))
+            inside = [(given > at).unsqueeze(-1) for at in range(steps)]
+        last: list[_State] = []
+        for layer in range(self.num_layers):
+            along: list[Tensor] = []
+            for direction, suffix in enumerate(self._suffixes(layer)):
+                start = tuple(tensor[len(last)] for tensor in first)
+                results, end = self._over(x, axis, steps, start, suffix, direction == 1, inside)
+                along.append(stack(results, axis))
+                last.append(end)
+            x = along[0] if len(along) == 1 else cat(along, -1)
+            if layer + 1 < self.num_layers:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, self._shown(tuple(stack(list(states)) for states in zip(*last, strict=True)))
+
+    def _over(
+        self, x: Tensor, axis: int, steps: int, state: _State, suffix: str, back: bool, inside: list[Tensor] | None
+    ) -> tuple[list[Tensor], _State]:
+        """A cell's results at each step of a sequence, and its last state."""
+        of_input = x.linear(getattr(self, f"weight_ih{suffix}"), getattr(self, f"bias_ih{suffix}", None))
+        weight, bias = getattr(self, f"weight_hh{suffix}"), getattr(self, f"bias_hh{suffix}", None)
+        results: list[Tensor] = []
+        for at in reversed(range(steps)) if back else range(steps):
+            now = of_input[:, at] if axis == 1 else of_input[at]
+            after = self._step(now, state[0].linear(weight, bias), state)
+            if inside is None:
+                results.append(after[0])
+            else:
+                results.append(where(inside[at], after[0], 0.0))
+                after = tuple(where(inside[at], new, old) for new, old in zip(after, state, strict=True))
+            state = after
+        return results[::-1] if back else results, state
+
+    def extra_repr(self) -> str:
+        told = [f"{self.input_size}, {self.hidden_size}"]
+        options = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        told += [f"{name}={getattr(self, name)}" for name, usual in options.items() if getattr(self, name) != usual]
+        return ", ".join(told)
+
+
+class RNN(_Layers):
+    """`h ← tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)` (Elman 1990), or `relu` of it.
+
+    >>> import svod
+    >>> results, last = svod.nn.RNN(3, 4, batch_first=True)(svod.zeros(2, 5, 3))
+    >>> results.shape, last.shape
+    ((2, 5, 4), (1, 2, 4))
+    """
+
+    gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+    ) -> None:
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional)
+        self._nonlinear(nonlinearity)
+
+
+class LSTM(_Layers):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997; forget gate: Gers, Schmidhuber and Cummins 2000).
+
+        i, f, g, o = the quarters of x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh
+        c ← σ(f)·c + σ(i)·tanh(g)
+        h ← σ(o)·tanh(c)
+
+    A state is a pair, `h` and `c`.
+    """
+
+    gates, states = 4, 2
+    _step = staticmethod(_lstm_step)
+
+
+class GRU(_Layers):
+    """Gated recurrent units (Cho et al. 2014), with the reset gate behind the product.
+
+    xr, xz, xn = the thirds of x @ weight_ih.T + bias_ih,  hr, hz, hn = those of h @ weight_hh.T + bias_hh
+    r = σ(xr + hr),  z = σ(xz + hz),  n = tanh(xn + r·hn)
+    h ← (1 - z)·n + z·h
+    """
+
+    gates = 3
+    _step = staticmethod(_gru_step)
