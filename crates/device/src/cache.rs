@@ -41,6 +41,13 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         Ok(made)
     }
 
+    /// The value of `key`, if it is made.
+    pub fn get(&self, key: &K) -> Option<V> {
+        let slot = self.entries.lock().slots.get(key)?.clone();
+        let value = slot.try_lock()?;
+        value.clone()
+    }
+
     /// Whether there is an entry, be its value made or in the making.
     pub fn contains(&self, key: &K) -> bool {
         self.entries.lock().slots.contains_key(key)
@@ -101,6 +108,7 @@ mod tests {
         assert_eq!(cache.get_or_make(&0, || Err(())), Err(()));
         assert_eq!(cache.get_or_make(&0, || Ok::<_, ()>(7)), Ok(7));
         assert_eq!(cache.get_or_make(&2, || Ok::<_, ()>(0)), Ok(20));
+        assert_eq!((cache.get(&2), cache.get(&1)), (Some(20), None));
     }
 
     #[test]

@@ -26,6 +26,27 @@ fn mul(a: &UOp, b: &UOp) -> UOp {
 }
 
 #[test]
+fn a_structure_is_of_operations_sizes_names_and_runs_but_of_no_memory() {
+    let of = |node: &UOp| Structure::of(&Graph::new(std::slice::from_ref(node)));
+    let (a, b, longer) = (numbers(&[4]), numbers(&[4]), numbers(&[5]));
+    let (x, y) = (add(&a, &a), add(&b, &b));
+    assert!(of(&x).is_some());
+    assert_eq!(of(&x), of(&y));
+    for other in [mul(&a, &a), add(&a, &b), add(&longer, &longer), add(&x, &a)] {
+        assert_ne!(of(&x), of(&other));
+    }
+    let named = Named::new(y.clone());
+    assert_ne!(of(&x), of(&y));
+    drop(named);
+    assert_eq!(of(&x), of(&y));
+    y.note_run();
+    assert_ne!(of(&x), of(&y));
+    let awaited = Memory { class: LeafClass::Awaited, ..memory(HostBuffer::from_i64(DType::F32, 0..4)) };
+    let awaited = UOp::leaf(Leaf::new(Arc::new(awaited), 0, DType::F32, shape(&[4]))).unwrap();
+    assert_eq!(of(&add(&awaited, &awaited)), None);
+}
+
+#[test]
 fn equal_expressions_are_one_node() {
     let (x, y) = (numbers(&[4]), numbers(&[4]));
     assert_ne!(x, y);

@@ -3,11 +3,12 @@
 use crate::beam::Search;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use parking_lot::RwLock;
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 use svod_codegen::host::named as target_named;
 use svod_device::DeviceSpec;
@@ -286,8 +287,30 @@ impl PrepareConfig {
 
     /// The configuration of the scope that this thread is in, else that of the environment.
     pub fn current() -> Self {
+        PrepareConfig::entered().unwrap_or_else(|| {
+            let read = PrepareConfig::from_env();
+            *LAST_READ.write() = Some(Arc::new(read.clone()));
+            read
+        })
+    }
+
+    /// [`PrepareConfig::current`] for a read of a value, of which programs make many: the environment is as it was when
+    /// that was last asked for.
+    pub fn of_reads() -> Arc<Self> {
+        if let Some(entered) = PrepareConfig::entered() {
+            return Arc::new(entered);
+        }
+        let known = LAST_READ.read().clone();
+        known.unwrap_or_else(|| {
+            let read = Arc::new(PrepareConfig::from_env());
+            LAST_READ.write().get_or_insert(read).clone()
+        })
+    }
+
+    /// The configuration of the scope that this thread is in.
+    fn entered() -> Option<Self> {
         let entered = SCOPES.with_borrow(|scopes| scopes.last().cloned());
-        entered.or_else(|| OUTER.get().and_then(|outer| outer())).unwrap_or_else(PrepareConfig::from_env)
+        entered.or_else(|| OUTER.get().and_then(|outer| outer()))
     }
 
     /// Makes `outer` say which configuration holds, if one does, where no scope of [`PrepareConfig::enter`] says:
@@ -357,6 +380,9 @@ impl PrepareConfig {
         Err(ConfigError { option: option.to_owned(), value: value.to_owned(), expected })
     }
 }
+
+/// The configuration of the environment when it was last looked at.
+static LAST_READ: RwLock<Option<Arc<PrepareConfig>>> = RwLock::new(None);
 
 static OUTER: OnceLock<fn() -> Option<PrepareConfig>> = OnceLock::new();
 

@@ -11,6 +11,7 @@ use crate::memory::Memory;
 use crate::plan::{ExecutionPlan, PlanInput, Required};
 use crate::pool::Pool;
 use crate::prepack::PackCache;
+use crate::repeat::Repeats;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ pub struct Context {
     seen: Cache<ScheduleKey, Seen>,
     pub(crate) kernels: Cache<KernelKey, Arc<KernelCode>>,
     pub(crate) packs: PackCache,
+    pub(crate) repeats: Repeats,
     /// How fast the machine is, by number of threads.
     pub(crate) speeds: Mutex<FxHashMap<usize, MachineSpeed>>,
     stop_check: RwLock<Option<StopCheck>>,
@@ -85,6 +87,7 @@ impl Context {
             seen: Cache::new(SCHEDULE_CACHE),
             kernels: Cache::new(kernel_cache_size()),
             packs: PackCache::default(),
+            repeats: Repeats::default(),
             speeds: Mutex::default(),
             stop_check: RwLock::new(None),
         })
@@ -152,6 +155,7 @@ impl Context {
         self.seen.clear();
         self.kernels.clear();
         self.packs.clear();
+        self.repeats.clear();
         if let Ok(cpu) = self.devices.get(&DeviceSpec::CPU) {
             cpu.trim();
         }
@@ -236,6 +240,11 @@ impl Context {
 
     pub(crate) fn stop_check(&self) -> Option<StopCheck> {
         *self.stop_check.read()
+    }
+
+    /// The schedule of a graph, where the cache has it.
+    pub(crate) fn known_schedule(&self, key: &GraphKey, config: &PrepareConfig) -> Result<Option<Arc<Scheduled>>> {
+        Ok(self.schedule_key(key, config)?.and_then(|key| self.schedules.get(&key)))
     }
 
     /// The schedule of a graph, from the cache where that is allowed.

@@ -26,6 +26,7 @@ mod memory;
 pub mod plan;
 pub mod pool;
 mod prepack;
+mod repeat;
 mod sources;
 
 pub use code::KernelCode;
@@ -40,6 +41,7 @@ pub use memory::Memory;
 pub use plan::{
     Awaited, ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, PlanOutput, Profile, ReadOutput, Timing,
 };
+pub use repeat::Repeated;
 pub use sources::{Sources, sources_of};
 pub use svod_codegen::host::{TargetError, named as target_named};
 pub use svod_ir::target::{MatrixUnits, Target};

@@ -8,6 +8,8 @@
 //! Nodes are forced, as `realize` forces them: parameters that are still to be drawn are drawn once for all plans
 //! that read them.
 
+use std::sync::Arc;
+
 use svod_device::host_memory;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, Place, UOp};
@@ -40,7 +42,7 @@ pub(crate) fn compute(graph: &Graph, inputs: &[Leaf], config: &PrepareConfig) ->
     };
     let config = PrepareConfig { strategy, schedules: Vec::new(), ..config.clone() };
     let values: Vec<Tensor> = found.into_iter().map(Tensor::from_uop).collect();
-    match realize(&values.iter().collect::<Vec<_>>(), || config) {
+    match realize(&values.iter().collect::<Vec<_>>(), || Arc::new(config)) {
         // A function that is called to compute one of them prepares this: its runs compute it.
         Err(TensorError::Runtime(svod_runtime::Error::Reentrant)) => Ok(false),
         done => done.map(|()| true),

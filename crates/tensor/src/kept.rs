@@ -65,7 +65,7 @@ struct Fact {
 }
 
 /// The nodes that are to be computed as further roots of a graph, which a read computes.
-pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<UOp>> {
+pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeIndex>> {
     let Some(mut facts) = facts(graph) else { return Ok(Vec::new()) };
     let total: f64 = graph.roots().iter().map(|root| facts[*root as usize].cost).sum();
     let (mut room, most) = (LITTLE * total, (host_memory() / SHARE) as f64);
@@ -86,10 +86,10 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<UOp>> {
             if own > most {
                 again |= fact.again;
             } else if fact.again && node.runs() > 0 && spares {
-                chosen.push(node.clone());
+                chosen.push(at as NodeIndex);
             } else if node.is_named() && (small || little) {
                 room -= if small { 0.0 } else { 2.0 * own };
-                named.push(node.clone());
+                named.push(at as NodeIndex);
             } else {
                 again |= fact.again;
             }
@@ -112,12 +112,14 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<UOp>> {
 /// Those of the named nodes with which the schedule moves little more than without.
 fn with_little_traffic(
     graph: &Graph,
-    mut chosen: Vec<UOp>,
-    named: Vec<UOp>,
+    mut chosen: Vec<NodeIndex>,
+    named: Vec<NodeIndex>,
     config: &PrepareConfig,
-) -> Result<Vec<UOp>> {
-    let roots: Vec<UOp> = graph.roots().iter().map(|root| graph.nodes()[*root as usize].clone()).collect();
-    let traffic = |more: &[UOp]| Context::global().traffic(&[&roots[..], more].concat(), config);
+) -> Result<Vec<NodeIndex>> {
+    let traffic = |more: &[NodeIndex]| {
+        let all = graph.roots().iter().chain(more).map(|root| graph.nodes()[*root as usize].clone());
+        Context::global().traffic(&all.collect::<Vec<_>>(), config)
+    };
     if named.is_empty() {
         return Ok(chosen);
     }

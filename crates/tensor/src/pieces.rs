@@ -247,6 +247,9 @@ pub(crate) fn part(node: &UOp) -> Result<Option<Buffer>> {
 /// whether there were any.
 pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
     let is_part = |op: &Op| matches!(op, Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_));
+    if !graph.nodes().iter().any(|node| matches!(node.op(), Op::Shrink(_))) {
+        return Ok(false);
+    }
     // Movements over memory, and whether something other than a movement reads them.
     let (mut over, mut read): (Vec<Option<usize>>, Vec<bool>) = (Vec::new(), vec![false; graph.len()]);
     for (node, sources) in graph.iter() {
@@ -268,7 +271,8 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
         }
         let (Some(copy), Some(claim)) = (part(node)?, node.try_claim()) else { continue };
         let value = leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone())?;
-        let sources = sources::of_roots(&Graph::new(std::slice::from_ref(node)));
+        let part = Graph::new(std::slice::from_ref(node));
+        let sources = sources::of_roots(&part, part.roots());
         sources::note(&value, &sources[0])?;
         claim.force(value)?;
         found = true;

@@ -1,13 +1,15 @@
 //! Computing values: `realize`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use svod_device::Buffer;
-use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, Op, UOp};
-use svod_runtime::{Context, Memory, PrepareConfig};
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, Op, Structure, UOp};
+use svod_runtime::{Context, Memory, PrepareConfig, Repeated};
 
 use crate::devices::{joined, spread};
-use crate::error::{Result, TensorError};
+use crate::error::{ErrorKind, Result, TensorError};
 use crate::kept;
 use crate::lookups::Lookups;
 use crate::memory::{bound_leaf, device_of, extents_of, filled, leaf_over};
@@ -27,7 +29,7 @@ impl Tensor {
 
     /// [`Tensor::realize`] for a read: a plan that is to follow what the value was made of is refused afterwards.
     pub fn compute(&self) -> Result<()> {
-        realize(&[self], PrepareConfig::current)
+        realize(&[self], PrepareConfig::of_reads)
     }
 
     /// [`Tensor::realize`] by this configuration.
@@ -37,13 +39,13 @@ impl Tensor {
 
     /// Computes several values as one graph, shared work once.
     pub fn realize_batch(tensors: &[&Tensor]) -> Result<()> {
-        realize(tensors, PrepareConfig::current)?;
+        realize(tensors, PrepareConfig::of_reads)?;
         sources::forget(tensors)
     }
 
     /// [`Tensor::realize_batch`] by this configuration.
     pub fn realize_batch_with(tensors: &[&Tensor], config: &PrepareConfig) -> Result<()> {
-        realize(tensors, || config.clone())?;
+        realize(tensors, || Arc::new(config.clone()))?;
         sources::forget(tensors)
     }
 
@@ -60,7 +62,7 @@ impl Tensor {
 
 /// Computes several values as one graph, by a configuration that is asked for only if there is anything to
 /// compute: every read of a tensor comes here.
-pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfig) -> Result<()> {
+pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareConfig>) -> Result<()> {
     let (mut pending, mut parts) = (Vec::new(), Vec::new());
     for tensor in tensors {
         let mut node = tensor.uop();
@@ -104,8 +106,7 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> PrepareConfi
 }
 
 /// Runs the graph of the claimed nodes and forces them. An error releases the claims.
-fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
-    let mut mine = mine;
+fn compute(mine: Vec<Claim>, config: &Arc<PrepareConfig>) -> Result<()> {
     let asked: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
     let mut graph = Graph::new(&asked);
     if output::await_runs(&graph)? {
@@ -114,30 +115,91 @@ fn compute(mine: Vec<Claim>, config: &PrepareConfig) -> Result<()> {
     if pieces::copy_parts(&graph)? {
         graph = Graph::new(&asked);
     }
-    // What another thread computes is its own to keep.
-    mine.extend(kept::kept(&graph, config)?.iter().filter_map(UOp::try_claim));
-    let mut nodes: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
-    if nodes.len() > asked.len() {
-        graph = Graph::new(&nodes);
+    let structure = Structure::of(&graph);
+    if let Some(structure) = &structure
+        && let Some(earlier) = Context::global().repeated(structure, config)
+        && let Some(further) = as_earlier(&graph, structure, &earlier)?
+        && let Some(outputs) = earlier.run(&graph)?
+    {
+        kept::note_run(&graph);
+        let roots = [graph.roots(), earlier.further()].concat();
+        return force(mine.into_iter().chain(further), &graph, &roots, outputs);
     }
-    check_leaves("realize", &graph, &[])?;
-    let (lookups, flags) = Lookups::of(&graph, &[])?;
-    nodes.extend(flags);
-    let (roots, places) = spread(&nodes)?;
+    let done = compute_anew(mine, &graph, config)?;
+    if let (Some(structure), Some(further)) = (structure, done) {
+        let graph = graph.with_more_roots(&further);
+        Context::global().note_read(structure, &graph, further, config);
+    }
+    Ok(())
+}
+
+/// The further roots of an earlier read like this one, claimed. None where the two are not to be computed alike, for
+/// indices have to be checked or somebody else computes one of the roots.
+fn as_earlier(graph: &Graph, structure: &Structure, earlier: &Repeated) -> Result<Option<Vec<Claim>>> {
+    if structure.looks_up() && !Lookups::of(graph, &[])?.1.is_empty() {
+        return Ok(None);
+    }
+    Ok(earlier.further().iter().map(|at| graph.nodes()[*at as usize].try_claim()).collect())
+}
+
+/// Plans the graph of the claimed nodes, runs it and forces them. Gives the positions of what was kept beside them, where
+/// another graph like this would be computed by the like steps.
+fn compute_anew(mut mine: Vec<Claim>, graph: &Graph, config: &PrepareConfig) -> Result<Option<Vec<NodeIndex>>> {
+    // What another thread computes is its own to keep.
+    let claim = |at: NodeIndex| Some((at, graph.nodes()[at as usize].try_claim()?));
+    let (mut further, mut claims): (Vec<NodeIndex>, Vec<Claim>) =
+        kept::kept(graph, config)?.into_iter().filter_map(claim).unzip();
+    let run = |claims: &[Claim]| {
+        let nodes: Vec<UOp> = mine.iter().chain(claims).map(|claim| claim.node().clone()).collect();
+        run_anew(&nodes, graph, config)
+    };
+    let (values, checks) = match run(&claims) {
+        // It may be what was to be kept that there is no memory for.
+        Err(error) if error.kind() == ErrorKind::OutOfMemory && !claims.is_empty() => {
+            (further, claims) = (Vec::new(), Vec::new());
+            run(&claims)?
+        }
+        done => done?,
+    };
+    mine.extend(claims);
+    let positions = [graph.roots(), &further].concat();
+    for ((claim, value), sources) in mine.into_iter().zip(values).zip(sources::of_roots(graph, &positions)) {
+        sources::note(&value, &sources)?;
+        claim.force(value)?;
+    }
+    Ok((!checks).then_some(further))
+}
+
+/// The values of some nodes of a graph, computed by a plan of their own, and whether it checked indices.
+fn run_anew(nodes: &[UOp], graph: &Graph, config: &PrepareConfig) -> Result<(Vec<UOp>, bool)> {
+    check_leaves("realize", graph, &[])?;
+    let (lookups, flags) = Lookups::of(graph, &[])?;
+    let (roots, mut places) = spread(&[nodes, &flags[..]].concat())?;
     let plan = Context::global().plan(&roots, &[], config)?;
     plan.execute()?;
-    kept::note_run(&graph);
+    kept::note_run(graph);
     let (outputs, values) = (plan.outputs(), plan.values()?);
     if outputs.len() != roots.len() {
         return Err(svod_runtime::Error::BatchMismatch { tensors: roots.len(), outputs: outputs.len() }.into());
     }
-    lookups.check_flags(|i| Ok(outputs[places[mine.len() + i].start].to_vec()?))?;
-    for ((claim, place), sources) in mine.into_iter().zip(places).zip(sources::of_roots(&graph)) {
-        let leaf = |i: usize| -> Result<UOp> {
-            bound_leaf(outputs[i].clone(), LeafClass::Data, roots[i].shape_arc().clone(), &values)
-        };
-        let parts = place.map(leaf).collect::<Result<_>>()?;
-        let value = joined(claim.node(), parts)?;
+    let flags: Vec<usize> = places.drain(nodes.len()..).map(|place| place.start).collect();
+    lookups.check_flags(|i| Ok(outputs[flags[i]].to_vec()?))?;
+    let leaf = |i: usize| -> Result<UOp> {
+        bound_leaf(outputs[i].clone(), LeafClass::Data, roots[i].shape_arc().clone(), &values)
+    };
+    let value = |(node, place): (&UOp, Range<usize>)| joined(node, place.map(leaf).collect::<Result<_>>()?);
+    Ok((nodes.iter().zip(places).map(value).collect::<Result<_>>()?, !flags.is_empty()))
+}
+
+/// Forces claimed nodes, at these positions of a graph, to values on one device whose extents are numbers.
+fn force(
+    claims: impl Iterator<Item = Claim>,
+    graph: &Graph,
+    positions: &[NodeIndex],
+    values: Vec<Buffer>,
+) -> Result<()> {
+    for ((claim, value), sources) in claims.zip(values).zip(sources::of_roots(graph, positions)) {
+        let value = leaf_over(Arc::new(value), LeafClass::Data, claim.node().shape_arc().clone())?;
         sources::note(&value, &sources)?;
         claim.force(value)?;
     }

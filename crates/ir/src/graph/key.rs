@@ -194,6 +194,10 @@ impl Bytes {
     pub(super) fn digest(&self) -> [u8; 32] {
         *blake3::hash(&self.0).as_bytes()
     }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
 }
 
 impl Hasher for Bytes {

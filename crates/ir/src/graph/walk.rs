@@ -71,6 +71,12 @@ impl Graph {
         graph
     }
 
+    /// The same picture with more of its nodes as roots, after those that there are.
+    pub fn with_more_roots(mut self, more: &[NodeIndex]) -> Graph {
+        self.roots.extend_from_slice(more);
+        self
+    }
+
     /// The nodes, operands before users.
     pub fn nodes(&self) -> &[UOp] {
         &self.nodes

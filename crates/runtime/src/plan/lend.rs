@@ -9,13 +9,14 @@ use super::builder::{PlanInput, Role};
 use super::op::PlanOp;
 use super::order::Order;
 use super::reentry::Running;
+use super::run::Run;
 use super::{ExecutionPlan, Feed, ReadOutput};
 use crate::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use svod_device::{Block, Buffer, Pinned, StorageId};
+use svod_device::{Block, Buffer, Pinned, Storage, StorageId};
 
 /// Which buffers of a plan a run may replace: those of all inputs and outputs, or none.
 #[derive(Debug, Default)]
@@ -169,6 +170,46 @@ impl ExecutionPlan {
         };
         let fresh = lending.outputs.iter().enumerate().map(fresh).collect::<Result<Vec<_>>>()?;
         let _running = Running::enter(&self.content);
+        run.run_on(&self.shared, &self.buffers, &memory)?;
+        Ok(fresh)
+    }
+
+    /// Runs all ops on memory from byte offsets of these storages on in place of all inputs, which is of the device
+    /// and the alignment that the plan was made for, and gives the outputs. None while somebody else runs the instance.
+    ///
+    /// # Errors
+    /// Memory that is not to be had, and those of a run.
+    pub(crate) fn repeat(&self, inputs: &[(&Arc<Storage>, usize)]) -> Option<Result<Vec<Buffer>>> {
+        debug_assert!(self.shared.lending.all && self.shared.vars.is_empty());
+        let mut run = self.run.try_lock()?;
+        self.content.claim();
+        Some(self.repeat_with(&mut run, inputs))
+    }
+
+    fn repeat_with(&self, run: &mut Run, inputs: &[(&Arc<Storage>, usize)]) -> Result<Vec<Buffer>> {
+        let lending = &self.shared.lending;
+        let mut memory: SmallVec<[(usize, *mut u8); 8]> = SmallVec::new();
+        let mut pinned: SmallVec<[Pinned; 8]> = SmallVec::new();
+        for (at, (storage, offset)) in lending.inputs.iter().zip(inputs) {
+            let Some(at) = *at else { continue };
+            let mut pin = storage.pin();
+            if pin.as_ptr().is_none() {
+                drop(pin);
+                storage.allocate()?;
+                pin = storage.pin();
+            }
+            let start = pin.as_ptr().ok_or(Error::Stale)?.as_ptr();
+            // SAFETY: the leaf that lies there is inside of its storage.
+            memory.push((at, unsafe { start.add(*offset) }));
+            pinned.push(pin);
+        }
+        let fresh = |at: &usize| {
+            let own = &self.buffers[*at];
+            let buffer = Buffer::new(own.storage().allocator(), own.dtype(), own.count())?;
+            memory.push((*at, buffer.allocate()?.as_ptr()));
+            Ok(buffer)
+        };
+        let fresh = lending.outputs.iter().map(fresh).collect::<Result<Vec<_>>>()?;
         run.run_on(&self.shared, &self.buffers, &memory)?;
         Ok(fresh)
     }

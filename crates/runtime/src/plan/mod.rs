@@ -391,6 +391,11 @@ impl ExecutionPlan {
         self.shared.report
     }
 
+    /// Bytes of scratch memory that a task of its kernels needs.
+    pub(crate) fn scratch(&self) -> usize {
+        self.shared.scratch
+    }
+
     /// Gives the memory of intermediates back; the next run allocates again. Says how many were
     /// released.
     ///

@@ -1,0 +1,189 @@
+//! Reads that repeat earlier ones.
+//!
+//! A program that reads in a loop builds a graph of the same structure each time, over other memory. From the second such
+//! read on, a context keeps the plan and what the read has decided: the third one walks its graph once, to find the plan by
+//! the graph's [`Structure`], and runs it where the graph's memory is.
+//!
+//! Kept are small plans, as far as they follow from structure alone: all that is read is in this machine's memory, and
+//! outputs are written to fresh memory by kernels.
+
+use crate::config::{PrepareConfig, debug_level};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::instantiate::{self, Use};
+use crate::interrupt::Watch;
+use crate::memory::Memory;
+use crate::plan::{ExecutionPlan, PlanInput, Required, Role};
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use svod_device::{Buffer, DeviceSpec, Storage};
+use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::walk::{Graph, NodeIndex};
+use svod_ir::graph::{Leaf, LeafClass, Shape, Structure};
+
+/// Plans that are kept.
+const MOST_PLANS: usize = 1024;
+/// Bytes that a plan holds between its runs at most: for those that need more, a run takes long in any case.
+const MOST_BYTES: usize = 1 << 16;
+/// Digests of structures that were read once.
+const MET: usize = 4096;
+
+/// A plan of graphs of one structure, which runs on the memory of any of them.
+pub struct Repeated {
+    plan: ExecutionPlan,
+    further: Box<[NodeIndex]>,
+}
+
+/// The reads of a context.
+#[derive(Default)]
+pub(crate) struct Repeats(Mutex<Reads>);
+
+#[derive(Default)]
+struct Reads {
+    /// Digests of structures that were read once, by remainder.
+    met: Vec<u64>,
+    known: FxHashMap<u64, SmallVec<[Known; 1]>>,
+    /// The digests of `known`, oldest first.
+    order: VecDeque<u64>,
+}
+
+/// A structure that was read twice by this configuration, and its plan where there can be one.
+struct Known {
+    structure: Structure,
+    config: Arc<PrepareConfig>,
+    repeated: Option<Arc<Repeated>>,
+}
+
+impl Reads {
+    /// Whether the structure was read before.
+    fn meet(&mut self, structure: &Structure) -> bool {
+        if self.met.is_empty() {
+            self.met.resize(MET, 0);
+        }
+        let digest = structure.digest();
+        std::mem::replace(&mut self.met[digest as usize % MET], digest) == digest
+    }
+
+    fn find(&self, structure: &Structure, config: &Arc<PrepareConfig>) -> Option<&Known> {
+        let same = |known: &&Known| known.structure == *structure && known.config == *config;
+        self.known.get(&structure.digest())?.iter().find(same)
+    }
+
+    fn add(&mut self, known: Known) {
+        let digest = known.structure.digest();
+        self.known.entry(digest).or_default().push(known);
+        self.order.push_back(digest);
+        if self.order.len() > MOST_PLANS
+            && let Some(oldest) = self.order.pop_front()
+            && let Some(bucket) = self.known.get_mut(&oldest)
+        {
+            bucket.remove(0);
+            if bucket.is_empty() {
+                self.known.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl Repeats {
+    pub(crate) fn clear(&self) {
+        let old = std::mem::take(&mut *self.0.lock());
+        drop(old);
+    }
+}
+
+impl Context {
+    /// How a read of a graph of this structure was computed before, by this configuration.
+    pub fn repeated(&self, structure: &Structure, config: &Arc<PrepareConfig>) -> Option<Arc<Repeated>> {
+        self.repeats.0.lock().find(structure, config)?.repeated.clone()
+    }
+
+    /// Notes a read of a graph of this structure, whose plan also computed the values of `further` nodes, which the graph
+    /// has as its last roots. The second one makes the plan for those that follow.
+    pub fn note_read(
+        self: &Arc<Self>,
+        structure: Structure,
+        graph: &Graph,
+        further: Vec<NodeIndex>,
+        config: &Arc<PrepareConfig>,
+    ) {
+        {
+            let mut reads = self.repeats.0.lock();
+            if !reads.meet(&structure) || reads.find(&structure, config).is_some() {
+                return;
+            }
+        }
+        // What cannot be made so is planned anew by each read, and fails there if it has to.
+        let plan = plan_of(self, graph, config).unwrap_or_default();
+        let repeated = plan.map(|plan| Arc::new(Repeated { plan, further: further.into() }));
+        self.repeats.0.lock().add(Known { structure, config: config.clone(), repeated });
+    }
+}
+
+impl Repeated {
+    /// Positions of the nodes whose values the plan computes beside those of the graph's roots.
+    pub fn further(&self) -> &[NodeIndex] {
+        &self.further
+    }
+
+    /// The values of a graph's roots, and of the further nodes, in fresh memory. None while another thread runs the plan,
+    /// and where there is no memory for that.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn run(&self, graph: &Graph) -> Result<Option<Vec<Buffer>>> {
+        let leaves = graph.nodes().iter().filter_map(|node| node.op().leaf());
+        let mut memory: SmallVec<[(&Arc<Storage>, usize); 8]> = SmallVec::new();
+        for leaf in leaves {
+            let Some(own) = leaf.downcast::<Memory>() else { return Ok(None) };
+            memory.push((own.buffer().storage(), leaf.offset() as usize));
+        }
+        match self.plan.repeat(&memory).transpose() {
+            Err(Error::OutOfMemory { .. }) => Ok(None),
+            done => done,
+        }
+    }
+}
+
+/// The plan of a graph whose schedule is known, with all its leaves as inputs; none where it is none that a run on other
+/// memory is possible for.
+fn plan_of(context: &Arc<Context>, graph: &Graph, config: &Arc<PrepareConfig>) -> Result<Option<ExecutionPlan>> {
+    if debug_level() > 0 || !config.schedules.is_empty() {
+        return Ok(None);
+    }
+    let key = GraphKey::new(graph)?;
+    let Some(scheduled) = context.known_schedule(&key, config)? else { return Ok(None) };
+    let cpu = DeviceSpec::CPU;
+    let is_near = |leaf: &Leaf| leaf.downcast::<Memory>().is_some_and(|memory| *memory.buffer().device() == cpu);
+    let required = Required::of(graph, &[]);
+    if !key.leaves.iter().all(is_near) || !required.is_empty() {
+        return Ok(None);
+    }
+    let mut inputs = Vec::with_capacity(key.leaves.len());
+    let mut leaves = Vec::with_capacity(key.leaves.len());
+    for (i, leaf) in (0u32..).zip(&key.leaves) {
+        let count = leaf.shape().iter().map(|n| n.as_usize().unwrap_or(0)).product();
+        let buffer = Arc::new(context.buffer(&cpu, leaf.dtype(), count)?);
+        let memory = Arc::new(Memory::new(buffer, LeafClass::Input(i)));
+        leaves.push(Leaf::new(memory.clone(), 0, leaf.dtype(), leaf.shape().clone()));
+        inputs.push(PlanInput { memory, shape: leaf.shape().clone(), filled: false });
+    }
+    let key = GraphKey { leaves, ..key };
+    let shape = |root: &NodeIndex| graph.nodes()[*root as usize].shape_arc().clone();
+    let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
+    let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &[], required: &required };
+    let plan = instantiate::instantiate(context, &scheduled, &used, config, &Watch::new(context.stop_check()))?;
+    Ok(Some(plan)
+        .filter(|plan| plan.gives_fresh_outputs() && plan.variables().next().is_none() && held(plan) <= MOST_BYTES))
+}
+
+/// Bytes that a plan holds between runs.
+fn held(plan: &ExecutionPlan) -> usize {
+    let mut met = FxHashSet::default();
+    let own = |(role, buffer): &(&Role, &Arc<Buffer>)| **role == Role::Intermediate && met.insert(buffer.storage_id());
+    let buffers = plan.roles().iter().zip(plan.buffers());
+    buffers.filter(own).map(|(_, buffer)| buffer.storage().bytes()).sum::<usize>() + plan.scratch()
+}
