@@ -187,7 +187,7 @@ from svod._svod import (
     where,
     zeros,
 )
-from svod._weights import MissingTensorError, Weights, load_safetensors
+from svod._weights import MissingTensorError, Weights, load_safetensors, save_safetensors
 
 __all__ = [
     "ArgumentError",
@@ -324,6 +324,7 @@ __all__ = [
     "relu",
     "remainder",
     "round",
+    "save_safetensors",
     "rsqrt",
     "set_threads",
     "sigmoid",

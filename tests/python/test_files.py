@@ -71,3 +71,46 @@ def test_a_missing_tensor_names_file_and_name(tmp_path: Path) -> None:
     with pytest.raises(svod.MissingTensorError, match=r"weights\.safetensors holds no tensor 'b'.*: a") as error:
         weights["b"]
     assert isinstance(error.value, svod.Error) and isinstance(error.value, KeyError)
+
+
+def test_what_is_saved_is_what_was_there(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    tensors = {
+        f"{dtype}.{at}": svod.Tensor(rng.integers(0, 2, shape)).cast(dtype)
+        for at, shape in enumerate([(3, 5), (), (0, 2), (7,)])
+        for dtype in ["bool", "uint8", "int16", "int64", "float8_e4m3fn", "float16", "bfloat16", "float32", "float64"]
+    }
+    tensors["spread é"] = svod.arange(6).shard(["CPU", "CPU:1"], axis=0)
+    tensors["strided"] = svod.arange(12).reshape(3, 4).T
+    path = tmp_path / "all.safetensors"
+    svod.save_safetensors(tensors, path, metadata={"from": "a test"})
+    loaded = svod.load_safetensors(path)
+    assert set(loaded) == set(tensors)
+    for name, tensor in tensors.items():
+        assert loaded[name].dtype == tensor.dtype and loaded[name].shape == tensor.shape
+        np.testing.assert_array_equal(loaded[name].to("CPU").double().numpy(), tensor.to("CPU").double().numpy())
+    # A file may be replaced by what was loaded from it, and nothing else is left behind.
+    svod.save_safetensors(loaded, path)
+    np.testing.assert_array_equal(svod.load_safetensors(path)["strided"].numpy(), tensors["strided"].numpy())
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    model, other = svod.nn.Linear(3, 2), svod.nn.Linear(3, 2)
+    svod.save_safetensors(model.state_dict(), path)
+    other.load_state_dict(svod.load_safetensors(path))
+    np.testing.assert_array_equal(other(svod.ones(3)).numpy(), model(svod.ones(3)).numpy())
+
+
+def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(svod.ArgumentTypeError, match="'w' is ndarray, not a tensor"):
+        svod.save_safetensors({"w": np.zeros(2)}, tmp_path / "a")  # type: ignore[dict-item]
+    with pytest.raises(svod.ArgumentError, match="__metadata__"):
+        svod.save_safetensors({"__metadata__": svod.zeros(1)}, tmp_path / "a")
+    with pytest.raises(FileNotFoundError):
+        svod.save_safetensors({}, tmp_path / "no" / "such")
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_readers_take_what_is_saved(tmp_path: Path) -> None:
+    reader = pytest.importorskip("safetensors.numpy")
+    svod.save_safetensors({"a": svod.arange(3), "b": svod.ones(2, 2)}, tmp_path / "a", {"key": "value"})
+    loaded = reader.load_file(tmp_path / "a")
+    assert loaded["a"].tolist() == [0, 1, 2] and loaded["b"].dtype == np.float32
