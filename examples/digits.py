@@ -64,8 +64,7 @@ def fit(
     """Trains a model, and gives the loss at each step. A batch that would be smaller is left out."""
     if devices:
         model.load_state_dict({name: tensor.shard(list(devices)) for name, tensor in model.state_dict().items()})
-    for parameter in model.parameters():
-        parameter.requires_grad_()
+    model.requires_grad_()
     steps = len(images) // batch
     optimizer = optim.AdamW(model.parameters(), lr=rate)
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=rate, total_steps=epochs * steps)

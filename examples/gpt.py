@@ -100,8 +100,7 @@ def train(
     model: GPT, data: np.ndarray, steps: int, batch: int = 16, rate: float = 1e-3, seed: int = 0, quiet: bool = False
 ) -> list[float]:
     """Trains with AdamW, a warm-up and gradients of norm 1 at most; gives the loss at each step."""
-    for parameter in model.parameters():
-        parameter.requires_grad_()
+    model.requires_grad_()
     optimizer = optim.AdamW(model.parameters(), lr=rate)
     warm_up = optim.lr_scheduler.LinearLR(optimizer, start_factor=0.1, total_iters=20)
     pieces = batches(data, model.context, batch, seed)

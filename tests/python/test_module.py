@@ -190,3 +190,17 @@ def test_a_jitted_model_follows_what_is_loaded() -> None:
             model.first.weight = model.first.weight * factor
             np.testing.assert_allclose(f(x).numpy(), model(x).numpy(), rtol=1e-5, atol=1e-6)
         assert f.traces == 1
+
+
+def test_what_is_trained_stays_what_an_optimizer_has() -> None:
+    model = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1)).requires_grad_()
+    model[1].weight.requires_grad_(False)
+    weight: Any = model[0].weight
+    made = svod.optim.SGD(model.parameters(), lr=1.0)
+    loaded = {name: np.full(tensor.shape, 2.0) for name, tensor in model.state_dict().items()}
+    model.load_state_dict(loaded)
+    assert model[0].weight is weight and weight.requires_grad and weight.dtype == svod.float32
+    assert weight.tolist() == [[2.0, 2.0]] and model[1].weight.dtype == svod.float64
+    model[0](svod.ones(2)).sum().backward()
+    made.step()
+    assert model[0].weight.tolist() == [[1.0, 1.0]]

@@ -224,8 +224,7 @@ def test_batch_norm_follows_batches_in_training_only() -> None:
 
 def test_statistics_are_computed_with_the_step_and_pile_up_nothing() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 1))
-    for p in model.parameters():
-        p.requires_grad_()
+    model.requires_grad_()
     made = optim.SGD(model.parameters(), lr=0.1)
     norm: Any = model[1]
     sizes = []

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
-from svod._svod import Error, Tensor, UnsupportedError, _enter_module, _leave_module
+from svod._svod import Error, Tensor, UnsupportedError, _enter_module, _leave_module, _set_grad_enabled
 
 __all__ = ["LoadedKeys", "Module", "StateError"]
 
@@ -124,6 +124,12 @@ class Module:
             module.training = mode
         return self
 
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Has `backward` gather the derivatives by all parameters, or no longer."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
     def eval(self) -> Self:
         """Puts this module and all below it out of training."""
         return self.train(False)
@@ -141,8 +147,10 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> LoadedKeys:
         """Replaces parameters and buffers by what has the same name in `state`: tensors, or arrays, which are copied.
 
-        A tensor of several names stays one. Raises `StateError`, before anything is replaced, where a shape is another
-        one, and with `strict` where a name is missing or unknown; without, such names are given back.
+        A tensor of several names stays one. What requires a gradient is assigned to, in its own type, so that
+        optimizers go on with it; anything else gives way to the tensor that is loaded. Raises `StateError`, before
+        anything is replaced, where a shape is another one, and with `strict` where a name is missing or unknown;
+        without, such names are given back.
         """
         slots = [slot for slot in _slots(self) if slot.persistent is not False]
         names = {slot.name for slot in slots}
@@ -193,7 +201,13 @@ class _Slot(NamedTuple):
     persistent: bool | None
 
     def replace(self, tensor: Tensor) -> None:
-        if isinstance(self.holder, Module):
+        if self.tensor.requires_grad:
+            before = _set_grad_enabled(False)
+            try:
+                self.tensor.assign(tensor.detach())
+            finally:
+                _set_grad_enabled(before)
+        elif isinstance(self.holder, Module):
             setattr(self.holder, self.key, tensor)
         else:
             self.holder[self.key] = tensor
