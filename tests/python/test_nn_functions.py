@@ -5,6 +5,7 @@ Gradients are compared with differences of the formulas, and with PyTorch's.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from math import erf, log, pi
 from typing import Any
@@ -396,3 +397,50 @@ def test_derivatives_of_sigmoids_do_not_overflow() -> None:
         t = svod.Tensor(x).requires_grad_()
         f(t).sum().backward()
         np.testing.assert_allclose(t.grad.numpy(), expected, rtol=1e-5, atol=1e-7)
+
+
+def readings(log_probs: Array, labels: list[int], blank: int) -> float:
+    """The probability of labels, by all ways of reading them."""
+    total = 0.0
+    for way in itertools.product(range(log_probs.shape[1]), repeat=len(log_probs)):
+        merged = [c for c, _ in itertools.groupby(way)]
+        if [c for c in merged if c != blank] == labels:
+            total += np.exp(sum(log_probs[t, c] for t, c in enumerate(way)))
+    return total
+
+
+def test_ctc_sums_all_ways_to_read_labels() -> None:
+    logs = np.log(softmax(np.random.default_rng(2).standard_normal((5, 4, 3)), 2))
+    targets, lengths, counts = np.array([[1, 1], [2, 1], [1, 2], [2, 2]]), [5, 4, 5, 2], [2, 2, 1, 2]
+    for blank in (0, 2):
+        given = (svod.Tensor(logs), svod.Tensor(np.where(targets == blank, 0, targets)), lengths, counts, blank)
+        losses = F.ctc_loss(*given, reduction="none").numpy()
+        for item, count in enumerate(counts):
+            labels = [0 if c == blank else int(c) for c in targets[item, :count]]
+            with np.errstate(divide="ignore"):
+                expected = -np.log(readings(logs[: lengths[item], item], labels, blank))
+            np.testing.assert_allclose(losses[item], expected, rtol=1e-6)
+    # Two alike need a blank between: two steps are not enough.
+    assert np.isinf(losses[3]) and nn.CTCLoss(zero_infinity=True)(*given[:4]).item() > 0
+    assert F.ctc_loss(*given, reduction="none", zero_infinity=True).numpy()[3] == 0
+    with pytest.raises(svod.ShapeError, match="for a batch of 4"):
+        F.ctc_loss(svod.Tensor(logs), svod.Tensor(targets[:2]), lengths, counts)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_ctc_is_pytorchs(reduction: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(2).standard_normal((12, 3, 5))
+    targets, lengths, counts = np.array([[1, 1, 3], [2, 4, 4], [1, 2, 3]]), [12, 7, 9], [3, 2, 0]
+
+    def mine(t: svod.Tensor) -> svod.Tensor:
+        return nn.CTCLoss(reduction=reduction)(t.log_softmax(2), svod.Tensor(targets), lengths, counts)
+
+    def other(t: Any) -> Any:
+        made = torch.nn.CTCLoss(reduction=reduction)
+        return made(t.log_softmax(2), torch.tensor(targets), torch.tensor(lengths), torch.tensor(counts))
+
+    value, cotangent, (by_x,) = gradients(mine, [x])
+    right, (expected,) = theirs(other, [x], cotangent)
+    np.testing.assert_allclose(value, right, rtol=1e-6)
+    np.testing.assert_allclose(by_x, expected, rtol=1e-5, atol=1e-8)

@@ -9,6 +9,7 @@ from svod.nn._function import FunctionModule
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
@@ -108,6 +109,15 @@ class BCEWithLogitsLoss(FunctionModule):
         self, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None
     ) -> None:
         super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight)
+
+
+class CTCLoss(FunctionModule):
+    """All ways to read labels from a sequence; see `functional.ctc_loss`."""
+
+    _function = staticmethod(F.ctc_loss)
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(blank=blank, reduction=reduction, zero_infinity=zero_infinity)
 
 
 class KLDivLoss(FunctionModule):

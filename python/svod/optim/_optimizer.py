@@ -48,7 +48,12 @@ class ParamGroup(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         if name == "params":
             raise ArgumentError("the parameters of a group are added by add_param_group")
-        self._options[name] = self._owner._option(name, value)
+        new, old = self._owner._option(name, value), self._options.get(name)
+        if isinstance(old, Tensor) and isinstance(new, Tensor) and new is not value:
+            # The same tensor with another value: what was traced goes on with it.
+            old.assign(new)
+        else:
+            self._options[name] = new
         self._complete()
 
     def __delitem__(self, name: str) -> None:

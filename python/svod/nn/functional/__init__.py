@@ -2,6 +2,8 @@
 
 from svod.nn.functional.activation import *  # noqa: F403
 from svod.nn.functional.activation import __all__ as _activation
+from svod.nn.functional.ctc import *  # noqa: F403
+from svod.nn.functional.ctc import __all__ as _ctc
 from svod.nn.functional.dropout import *  # noqa: F403
 from svod.nn.functional.dropout import __all__ as _dropout
 from svod.nn.functional.layers import *  # noqa: F403
@@ -11,4 +13,4 @@ from svod.nn.functional.loss import __all__ as _loss
 from svod.nn.functional.resize import *  # noqa: F403
 from svod.nn.functional.resize import __all__ as _resize
 
-__all__ = [*_activation, *_dropout, *_layers, *_loss, *_resize]
+__all__ = [*_activation, *_ctc, *_dropout, *_layers, *_loss, *_resize]
