@@ -281,6 +281,27 @@ def test_training_holds_no_more_memory_from_step_to_step() -> None:
     assert losses[-1].item() < losses[0].item()
 
 
+@pytest.mark.parametrize("read", [False, True])
+def test_what_is_assigned_before_it_is_computed_lets_earlier_steps_go(read: bool) -> None:
+    w = svod.Tensor(np.ones((64, 64), np.float32)).requires_grad_()
+    live = []
+    for step in range(40):
+        loss = (w * (step + 1)).square().mean()
+        loss.backward()
+        with svod.no_grad():
+            assert w.grad is not None
+            w.assign(w - 1e-4 * w.grad)
+        w.grad = None
+        w.realize()
+        if read:
+            loss.item()
+        if step in (10, 39):
+            gc.collect()
+            live.append(svod.memory()["CPU"]["live"])
+    # Less than one weight more after 29 steps.
+    assert live[1] - live[0] < 64 * 64 * 4
+
+
 def test_assignment_to_what_requires_a_gradient() -> None:
     w = tensor(1, 2).requires_grad_()
     with pytest.raises(svod.ArgumentError, match="no_grad"):

@@ -165,7 +165,11 @@ impl UOp {
             return Ok(self.clone());
         }
         let value = self.numbered(fresh())?;
-        let sources: Sources = node.0.state.lock().sources.clone();
+        let mut sources: Sources = node.0.state.lock().sources.clone();
+        if matches!(node.op(), Op::Watch(_)) && !sources.iter().any(UOp::is_watched) {
+            // Nothing below the variable is remembered: it is a variable over this memory.
+            sources = [self.clone()].into_iter().collect();
+        }
         let _ = value.0.history.set(intern::twin(&node.0, sources));
         Ok(value)
     }
