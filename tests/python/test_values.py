@@ -122,16 +122,48 @@ def test_arrays_keep_their_value(take: Callable[[svod.Tensor], Any]) -> None:
     np.testing.assert_array_equal(np.asarray(seen), array(2))
 
 
-def test_copies_of_borrowed_memory_are_made_when_they_are_called() -> None:
-    for copy in (lambda t: t.clone(), svod.Tensor, set_all, lambda t: svod.zeros(N).assign(t)):
-        own = array(1)
-        borrowed = svod.from_numpy(own)
-        copied = copy(borrowed)
-        reshaped = copy(borrowed.reshape(2, 2).reshape(N))
-        own[:] = 5
-        np.testing.assert_array_equal(copied.numpy(), array(1))
-        np.testing.assert_array_equal(reshaped.numpy(), array(1))
-        np.testing.assert_array_equal(borrowed.numpy(), array(5))
+BORROWING: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda t: t,
+    "reshaped": lambda t: t.reshape(2, 2).reshape(N),
+    "computed": lambda t: t * 2,
+    "deep": lambda t: (t + 1).cumsum(0) * (t.flip(0) + 3),
+    "looped": lambda t: svod.iterate(3, lambda i, s: s * 2 + t, svod.zeros(N)),
+    "watched": lambda t: t.requires_grad_() * 3,
+}
+
+
+@pytest.mark.parametrize("made", BORROWING)
+@pytest.mark.parametrize("copy", ["clone", "Tensor", "setitem", "copy_", "assign"])
+def test_copies_of_borrowed_memory_are_made_when_they_are_called(copy: str, made: str) -> None:
+    own = array(1)
+    expression = BORROWING[made](svod.from_numpy(own))
+    expected = BORROWING[made](svod.Tensor(own)).numpy()
+    copied = COPIES[copy](expression)
+    own[:] = 5
+    np.testing.assert_array_equal(copied.numpy(), expected)
+    np.testing.assert_array_equal(expression.numpy(), BORROWING[made](svod.Tensor(own)).numpy())
+
+
+@pytest.mark.parametrize("index", [0, slice(1, 3), np.array([True, False, False, False]), [0, 2]], ids=str)
+def test_what_is_written_to_borrowed_memory_in_part_is_a_copy(index: Any) -> None:
+    own = array(1)
+    written = svod.from_numpy(own)
+    expected = own.copy()
+    expected[index] = 7
+    written[index] = 7
+    own[:] = 5
+    np.testing.assert_array_equal(written.numpy(), expected)
+    np.testing.assert_array_equal(own, array(5))
+
+
+def test_gradients_pass_through_a_copy_of_an_expression_over_borrowed_memory() -> None:
+    own = array(1)
+    x = svod.from_numpy(own).requires_grad_()
+    y = (x * x).clone()
+    own[:] = 5
+    y.sum().backward()
+    assert x.grad is not None
+    np.testing.assert_array_equal(x.grad.numpy(), array(2))
 
 
 def test_what_is_built_before_the_first_run_has_its_value() -> None:

@@ -12,6 +12,7 @@ use crate::in_place;
 use crate::index::{Index, Selection, Slice, positions};
 use crate::memory::device_of;
 use crate::operand::Operand;
+use crate::output;
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -103,23 +104,15 @@ impl Tensor {
         self.stand_for(op, UOp::alu(Alu::Where, &[mask.uop(), value, self.uop()])?)
     }
 
-    /// Makes the tensor stand for a value, where it is itself.
+    /// Makes the tensor stand for the value that this has now, where the tensor is itself.
     fn stand_for(&self, op: &'static str, value: UOp) -> Result<()> {
-        let value = Tensor::from_uop(value).placed_like(self)?;
+        let value = Tensor::from_uop(output::kept(value)?).placed_like(self)?;
         self.write(op, value.uop())
-    }
-
-    /// A value that is assigned: that of this moment, where it follows a plan or is borrowed.
-    fn assigned(value: Operand) -> Result<Operand> {
-        Ok(match value {
-            Operand::Tensor(tensor) => Operand::Tensor(tensor.kept()?),
-            other => other,
-        })
     }
 
     /// A value in this tensor's type, on its device or devices.
     fn here(&self, op: &'static str, value: Operand) -> Result<UOp> {
-        let mut value = Tensor::assigned(value)?.in_type(op, self.dtype())?;
+        let mut value = value.in_type(op, self.dtype())?;
         if let (Some(_), Some(device)) = (value.device(), self.with_node(|node| node.device().cloned())) {
             value = value.copy_to(&device)?;
         }

@@ -13,7 +13,7 @@ use svod_runtime::{Awaited, PlanOutput};
 
 use crate::devices::joined;
 use crate::error::{Result, TensorError, show_typed};
-use crate::memory::leaf_over;
+use crate::memory::bound_leaf;
 use crate::read::buffer_of;
 use crate::realize::viewed;
 
@@ -81,16 +81,30 @@ pub(crate) fn await_run(node: &UOp) -> Result<()> {
     }
 }
 
-/// The value as it is now: of memory that its owner may write, a copy.
+/// The value as it is now: the same expression over copies of the memory that its owner may write. What follows from
+/// the arguments of a function that is traced stays, for it is computed before the call ends.
 pub(crate) fn kept(node: UOp) -> Result<UOp> {
-    match viewed(&node) {
-        Some(leaf) if leaf.class() == LeafClass::Borrowed => {
-            let buffer = buffer_of(&leaf)?;
-            let copy = Arc::new(buffer.to_device(buffer.storage().allocator())?);
-            leaf_over(copy, LeafClass::Data, node.shape_arc().clone())
-        }
-        _ => Ok(node),
+    let node = node.resolved();
+    if !node.borrows() || node.trace() != 0 {
+        return Ok(node);
     }
+    let graph = Graph::new(&[node]);
+    let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
+    for (node, sources) in graph.iter() {
+        let own: Vec<UOp> = sources.iter().map(|s| nodes[*s as usize].clone()).collect();
+        let kept = match node.op() {
+            Op::Leaf(leaf) if leaf.class() == LeafClass::Borrowed => {
+                let buffer = buffer_of(leaf)?;
+                let copy = Arc::new(buffer.to_device(buffer.storage().allocator())?);
+                bound_leaf(copy, LeafClass::Data, leaf.shape().clone(), &leaf.bindings())?
+            }
+            _ if own.iter().zip(sources).all(|(own, s)| *own == graph.nodes()[*s as usize]) => node.clone(),
+            op => UOp::new(op.clone(), &own)?,
+        };
+        kept.inherit_origin(node);
+        nodes.push(kept);
+    }
+    Ok(nodes[graph.roots()[0] as usize].clone())
 }
 
 /// The error of an output that no run has written.

@@ -238,8 +238,8 @@ impl Tensor {
         if self.follows() { Tensor::from_uop(self.uop()) } else { self.clone() }
     }
 
-    /// A handle of its own to the same value. Of one that follows a plan it is the value of this moment, and of memory that
-    /// was borrowed, under whatever shape, a copy.
+    /// A handle of its own to the same value. It is the value of this moment: of one that follows a plan that of the
+    /// latest run, and of an expression over memory that was borrowed the same expression over a copy.
     pub fn kept(&self) -> Result<Tensor> {
         output::kept(self.uop()).map(Tensor::from_uop)
     }

@@ -4,6 +4,7 @@
 //! dropping a node's last handle locks its shard.
 
 use super::error::GraphError;
+use super::leaf::LeafClass;
 use super::op::Op;
 use super::place::place;
 use super::uop::{Node, Sources, State, UOp};
@@ -67,6 +68,10 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
     };
     let within = |op: &Op| matches!(op, Op::Loop(body, _) if !body.key().functions.is_empty());
     let calls = matches!(op, Op::Host(..)) || within(&op) || sources.iter().any(|s| s.0.calls);
+    let borrows = match &op {
+        Op::Leaf(leaf) => leaf.class() == LeafClass::Borrowed,
+        _ => sources.iter().any(|s| s.0.borrows),
+    };
     let watched = watch::is_watched(&op, dtype, &sources);
     let node = Arc::new(Node {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -77,6 +82,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         place,
         trace,
         calls,
+        borrows,
         watched,
         history: OnceLock::new(),
         forced: OnceLock::new(),
@@ -108,6 +114,7 @@ pub(super) fn twin(node: &Node, sources: Sources) -> UOp {
         place: node.place.clone(),
         trace: node.trace,
         calls: node.calls,
+        borrows: node.borrows,
         watched: node.watched,
         history: OnceLock::new(),
         forced: OnceLock::new(),

@@ -46,6 +46,8 @@ pub(super) struct Node {
     pub trace: u64,
     /// Whether it is, or follows from, what a function of the host computes.
     pub calls: bool,
+    /// Whether memory that its owner may write was below it when it was made.
+    pub borrows: bool,
     /// Whether a variable that derivatives may be taken by is below it.
     pub watched: bool,
     /// Of memory what it was computed by, where that is watched.
@@ -165,6 +167,11 @@ impl UOp {
     /// Whether it is, or follows from, what a function of the host computes.
     pub fn calls(&self) -> bool {
         self.0.calls
+    }
+
+    /// Whether it may follow from memory that its owner may write: some was below it when it was made.
+    pub fn borrows(&self) -> bool {
+        self.0.borrows
     }
 
     /// A number that no other node ever has; smaller for nodes built earlier.
