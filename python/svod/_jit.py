@@ -18,6 +18,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from svod._effects import Effects
 from svod._reach import Outside, Reached, Written
 from svod._svod import (
     ArgumentError,
@@ -193,6 +194,19 @@ class Jitted(Generic[P, R]):
             trace, arrays, sizes = self._find(args, kwargs)
             if call is not None:
                 self._serve(*call, trace, arrays)
+        if not trace.outside.effects:
+            return self._run(trace, arrays, sizes, args, kwargs)
+        with self._lock:
+            # Another thread may have written what the trace was found with.
+            if not trace.outside.holds():
+                trace, arrays, sizes = self._find(args, kwargs)
+            trace.outside.effects.check(arrays)
+            return self._run(trace, arrays, sizes, args, kwargs)
+
+    def _run(
+        self, trace: _Traced, arrays: list[Any], sizes: list[Size], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> R:
+        """What a trace computes for a call, with what it writes."""
         more = trace.outside.inputs
         if trace.draws is not None:
             more = [*more, *trace.draws.take()]
@@ -208,6 +222,7 @@ class Jitted(Generic[P, R]):
         results: list[Any] = outputs
         for at in trace.numbers:
             results[at] = results[at].item()
+        trace.outside.effects.write(results)
         result: R = trace.result(results)
         return result
 
@@ -449,13 +464,14 @@ class Jitted(Generic[P, R]):
             numbers.append(len(found))
             return taken(Tensor(size), found, _free)
 
-        def outcome() -> tuple[Any, list[Tensor]]:
+        def outcome() -> tuple[Any, Effects, list[Tensor]]:
             shape = taken(self._function(*args, **kwargs), found, number)
+            effects = Effects(trace, found)
             # Handles of its own: preparing makes a tensor stand for the plan's output.
             tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
-            return shape, [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
+            return shape, effects, [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
 
-        shape, outputs = trace.run(outcome)
+        shape, effects, outputs = trace.run(outcome)
         outside = trace.found(outputs)
         inputs += [stands_in for _, stands_in, is_read in outside if stands_in is not None and is_read]
         draws, states = trace.draws()
@@ -463,9 +479,8 @@ class Jitted(Generic[P, R]):
         graph = str(Graph(*outputs)) if outputs else ""
         plan = prepare(*outputs, inputs=inputs, unused_inputs=True, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
-        return _Traced(
-            plan, variables, graph, rebuilder(shape), numbers, Outside(reached, outside), draws or None, trace.told()
-        )
+        result, seen = rebuilder(shape), Outside(reached, outside, effects)
+        return _Traced(plan, variables, graph, result, numbers, seen, draws or None, trace.told())
 
 
 def _free(value: Any) -> Any:
@@ -540,8 +555,14 @@ def jit(
 
     Random numbers that the function draws are others in each call: those that it would give if it were not traced. What
     it does besides happens only while it is traced, which is more than once where what is known in a branch is
-    needed, or the data of a tensor from outside. Looking at the data of arguments there, and assigning to an argument
-    or to a tensor from outside, raises `TraceError`: return the new value.
+    needed, or the data of a tensor from outside. Looking at the data of arguments there, and assigning to an argument,
+    raises `TraceError`: return the new value.
+
+    What the function assigns to tensors from outside (`w.assign(…)`, `w[0] = …`), and the gradients that `backward`
+    gathers by them, are results of its plan too, which each call gives to these tensors: a training step is one plan.
+    A call that fails changes nothing. Numbers that differ from step to step, such as a learning rate, are best held in
+    tensors (`rate = svod.Tensor(0.1)`, `rate.assign(0.05)`), which need no other trace. Calls of one function that
+    writes take turns.
 
     >>> import numpy as np, svod
     >>> n = svod.Variable("n", 1, 64)
@@ -556,6 +577,17 @@ def jit(
     ({'total': Tensor([6.], shape=(1,), dtype=float32, device=CPU)}, 2)
     >>> total(np.ones((1, 2), np.float32), np.float32(5)), total.traces
     ({'total': Tensor([10.], shape=(1,), dtype=float32, device=CPU)}, 2)
+    >>> w = svod.Tensor([1.0, 2.0]).requires_grad_()
+    >>> @svod.jit
+    ... def step(x):
+    ...     loss = ((w * x).sum() - 3) ** 2
+    ...     loss.backward()
+    ...     with svod.no_grad():
+    ...         w.assign(w - 0.25 * w.grad)
+    ...     w.grad = None
+    ...     return loss
+    >>> [step(svod.Tensor([1.0, 0.0])).item() for _ in range(2)], w.tolist()[1]
+    ([4.0, 1.0], 2.0)
     """
     if max_traces < 1:
         raise ArgumentError(f"jit: max_traces must be at least 1, not {max_traces}")

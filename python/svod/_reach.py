@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from svod._effects import Effects
 from svod._svod import Tensor, _changed, _Kinds, _positions, _reach, _same, _unchanged
 
 __all__ = ["Found", "Outside", "Reached", "Written"]
@@ -52,7 +53,7 @@ class Outside:
     way; another one is what its handle stands for. All else that is reached has to be as it was.
     """
 
-    def __init__(self, reached: Reached, found: list[Found]) -> None:
+    def __init__(self, reached: Reached, found: list[Found], effects: Effects) -> None:
         if reached.written.add(reached.guard):
             reached = reached.again()
         self._reached = reached
@@ -65,6 +66,15 @@ class Outside:
         self._constants, self._values = constants, [tensor._snapshot() for tensor in constants]
         self._positions = _positions(self._handles, reached.tensors)
         self._constants_at = _positions(constants, reached.tensors)
+        self.effects = effects
+        self._written_at = _positions(effects.handles, reached.tensors)
+        # Inputs that are gradients, which are those that their tensors have.
+        self._gradients = [
+            (at, now)
+            for gradient, now in effects.gradients_before()
+            for at in _positions([gradient], self._handles)
+            if at is not None
+        ]
         # What runs are given after the arguments.
         self.inputs: list[Tensor] = self._handles[: self._number]
 
@@ -72,6 +82,15 @@ class Outside:
         """Whether the trace serves a call now; then `inputs` are the tensors for it."""
         if self._reached.guard and not _unchanged(self._reached.guard) and not self._found_again():
             return False
+        if not self.effects.holds():
+            return False
+        for at, gradient in self._gradients:
+            now = gradient()
+            if now is None:
+                return False
+            self._handles[at] = now
+        if self._gradients:
+            self.inputs = self._handles[: self._number]
         return self._kinds.fit(self._handles) and not self.is_past
 
     @property
@@ -86,6 +105,7 @@ class Outside:
             return False
         self._handles = _placed(self._handles, self._positions, now.tensors)
         self._constants = _placed(self._constants, self._constants_at, now.tensors)
+        self.effects.handles = _placed(self.effects.handles, self._written_at, now.tensors)
         self.inputs = self._handles[: self._number]
         self._reached = now
         return True

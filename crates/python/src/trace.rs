@@ -10,7 +10,7 @@ use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_ir::graph::{Graph, Place, Shape};
 use svod_runtime::PrepareConfig;
-use svod_tensor::{Draws, ErrorKind, Facts, Found, Size, SizeValues, Tensor, TensorError, Trace, misfit};
+use svod_tensor::{Draws, ErrorKind, Facts, Found, Gathered, Size, SizeValues, Tensor, TensorError, Trace, misfit};
 
 use crate::array::dtype_of;
 use crate::dtype::AnyDType;
@@ -71,6 +71,32 @@ impl PyTrace {
             (PyTensor(found.tensor), input, is_read)
         };
         self.0.found().into_iter().map(one).collect()
+    }
+
+    /// The tensors from outside that the function has assigned to, and their values.
+    fn written(&self) -> Result<Vec<(PyTensor, PyTensor)>> {
+        let mut all = Vec::new();
+        for Found { tensor, written, .. } in self.0.found() {
+            if let Some(value) = written {
+                all.push((PyTensor(tensor), Tensor::from_uop(value).detach()?.into()));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The tensors from outside whose gradients the function has asked for or gathered: of each what was gathered before, what
+    /// is gathered now, and whether that is something else.
+    #[expect(clippy::type_complexity, reason = "tuples for Python")]
+    fn gathered(&self) -> Vec<(PyTensor, Option<PyTensor>, Option<PyTensor>, bool)> {
+        let found = self.0.found();
+        let one = |(at, Gathered { before, now, .. }): (usize, Gathered)| {
+            let is_same = match (&before, &now) {
+                (Some(before), Some(now)) => before.same(now),
+                (before, now) => before.is_none() && now.is_none(),
+            };
+            (PyTensor(found[at].tensor.clone()), before.map(PyTensor), now.map(PyTensor), !is_same)
+        };
+        self.0.gathered().into_iter().map(one).collect()
     }
 
     /// What the function does with the generator of random numbers, and what stands for its state in each draw.
@@ -235,6 +261,13 @@ fn put(text: &mut String, what: Arguments) {
     text.write_fmt(what).expect("a String takes any text");
 }
 
+/// Makes tensors stand for the values that the plan of a function that assigns to them gave.
+#[pyfunction]
+pub fn _take_written(tensors: Vec<Py<PyTensor>>, values: Vec<Py<PyTensor>>) -> Result<()> {
+    let pairs: Vec<(&Tensor, &Tensor)> = tensors.iter().zip(&values).map(|(a, b)| (&a.get().0, &b.get().0)).collect();
+    Ok(Tensor::take_written(&pairs)?)
+}
+
 /// Whether each of these tensors stands for the same value, computed or not, as the snapshot in its place.
 #[pyfunction]
 pub fn _same(some: &Bound<'_, PyList>, others: &Bound<'_, PyList>) -> Result<bool> {
@@ -267,9 +300,9 @@ impl PyDraws {
     }
 }
 
-/// Element types, extents and devices of tensors that a trace was made with.
+/// Element types, extents and devices of tensors that a trace was made with, and whether they require gradients.
 #[pyclass(name = "_Kinds", module = "svod._svod", frozen)]
-pub struct PyKinds(Vec<(DType, Shape, Place)>);
+pub struct PyKinds(Vec<Kind>);
 
 #[pymethods]
 impl PyKinds {
@@ -291,9 +324,12 @@ impl PyKinds {
     }
 }
 
-/// The element type, extents and device of a tensor; of what is on no device, where it will be.
-fn kind(tensor: &Tensor) -> (DType, Shape, Place) {
+type Kind = (DType, Shape, Place, bool);
+
+/// The element type, extents and device of a tensor, of what is on no device, where it will be; and whether it requires a
+/// gradient.
+fn kind(tensor: &Tensor) -> Kind {
     let value = tensor.uop();
     let place = value.place().cloned().unwrap_or_else(|| Place::One(tensor.device()));
-    (value.dtype(), value.shape_arc().clone(), place)
+    (value.dtype(), value.shape_arc().clone(), place, tensor.requires_grad())
 }

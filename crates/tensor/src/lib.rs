@@ -96,5 +96,5 @@ pub use svod_ir::size::{BoundVariable, Size, Variable};
 pub use svod_runtime::beam::serve_if_worker;
 pub use svod_runtime::{Feed, Function, Memory, PrepareConfig};
 pub use tensor::Tensor;
-pub use trace::{Comparison, Decision, Facts, Found, SizeValues, Trace, Traced};
+pub use trace::{Comparison, Decision, Facts, Found, Gathered, SizeValues, Trace, Traced};
 pub use window::Padding;

@@ -104,6 +104,11 @@ impl Tensor {
         get(self.0.variable.read().as_deref())
     }
 
+    /// Looks at the variable as one of those that are told apart by identity.
+    pub(crate) fn with_variable_arc<T>(&self, get: impl FnOnce(Option<&Arc<Variable>>) -> T) -> T {
+        get(self.0.variable.read().as_ref())
+    }
+
     /// Makes this what derivatives are taken by.
     pub(crate) fn set_variable(&self, variable: Option<Arc<Variable>>) {
         let old = std::mem::replace(&mut *self.0.variable.write(), variable);
@@ -259,8 +264,7 @@ impl Tensor {
     /// Makes the handle stand for what `op` assigns to it.
     ///
     /// # Errors
-    /// Where a function is traced and the handle is from outside of it, where the value belongs to a trace
-    /// that has ended, where the handle is a view of another one, and where its memory is a file.
+    /// Where the handle is an argument of a function that is traced, where the value belongs to a trace that has ended, where the handle is a view of another one, and where its memory is a file.
     pub(crate) fn write(&self, op: &'static str, node: UOp) -> Result<()> {
         self.check_writable(op)?;
         trace::check_write(op, self.0.trace, &self.present(), &node)?;
@@ -271,11 +275,34 @@ impl Tensor {
             Some(variable) if variable.is_leaf() => variable.value(&node)?,
             _ => node,
         };
+        if trace::write(self, self.0.trace, &self.present(), &node) {
+            return Ok(());
+        }
+        self.stand_for_written(node);
+        Ok(())
+    }
+
+    /// Makes handles stand for the values that the plan of a function that assigns to them gave: all of them, or none.
+    ///
+    /// # Errors
+    /// Where a handle is a view of another one, or its memory a file.
+    pub fn take_written(written: &[(&Tensor, &Tensor)]) -> Result<()> {
+        let mut nodes = Vec::with_capacity(written.len());
+        for (tensor, value) in written {
+            tensor.check_writable("assign")?;
+            let node = value.uop();
+            let own = tensor.with_variable(|variable| variable.filter(|v| v.is_leaf()).map(|v| v.value(&node)));
+            nodes.push(own.transpose()?.unwrap_or(node));
+        }
+        written.iter().zip(nodes).for_each(|((tensor, _), node)| tensor.stand_for_written(node));
+        Ok(())
+    }
+
+    fn stand_for_written(&self, node: UOp) {
         if self.with_variable(|variable| variable.is_some_and(|variable| !variable.is_leaf())) {
             self.set_variable(None);
         }
         self.rebind(node);
-        Ok(())
     }
 
     /// Makes the handle stand for another value, if `change` gives one, while nobody can take the present one from it.

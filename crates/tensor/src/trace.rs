@@ -30,8 +30,8 @@ use svod_ir::size::Size;
 
 pub use decision::{Comparison, Decision, SizeValues};
 pub use facts::Facts;
-pub use outside::Found;
-pub(crate) use outside::{is_outside, stands_for};
+pub use outside::{Found, Gathered};
+pub(crate) use outside::{gradient, is_outside, notice, set_gradient, stands_for, write};
 
 use self::draws::Drawn;
 use self::outside::Outside;
@@ -223,6 +223,11 @@ fn function() -> Option<Trace> {
     ACTIVE.with_borrow(|active| active.iter().rev().find(|trace| trace.0.what == Traced::Function).cloned())
 }
 
+/// The trace that this thread is in.
+fn innermost() -> Option<Trace> {
+    ACTIVE.with_borrow(|active| active.last().cloned())
+}
+
 /// The number of the trace that this thread is in; 0 outside of any.
 pub(crate) fn current() -> u64 {
     ACTIVE.with_borrow(|active| active.last().map_or(0, Trace::number))
@@ -276,12 +281,12 @@ pub(crate) fn check_known(op: &'static str, value: &UOp) -> Result<()> {
 /// Checks that a handle to `old` which was made in the trace `home` may be made to stand for `new`.
 ///
 /// # Errors
-/// [`TensorError::Outside`] where the handle is from outside of the trace that the thread is in, and
-/// [`TensorError::Leaked`] where the value's trace has ended.
+/// [`TensorError::Outside`] where the handle is an argument of the trace that the thread is in, or from outside of the body of a
+/// loop, and [`TensorError::Leaked`] where the value's trace has ended.
 pub(crate) fn check_write(op: &'static str, home: u64, old: &UOp, new: &UOp) -> Result<()> {
-    let innermost = ACTIVE.with_borrow(|active| active.last().cloned());
-    if let Some(trace) = innermost
+    if let Some(trace) = innermost()
         && home < trace.number()
+        && !trace.takes_write(home, old)
     {
         let argument = if old.trace() == trace.number() { names(old).into_iter().next() } else { None };
         let tensor = match argument {

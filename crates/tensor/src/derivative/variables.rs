@@ -13,6 +13,7 @@ use svod_ir::graph::{UOp, Watch};
 use super::walk::{Target, Walk};
 use crate::error::{Result, TensorError, show_typed};
 use crate::tensor::Tensor;
+use crate::trace;
 
 thread_local! {
     static RECORDS: Cell<bool> = const { Cell::new(true) };
@@ -29,19 +30,38 @@ pub fn set_grad_enabled(enabled: bool) -> bool {
 }
 
 /// A variable that a handle stands for, and the gradient that was gathered by it.
+#[derive(Debug)]
 pub(crate) struct Variable {
     watch: Watch,
     gradient: Mutex<Option<Tensor>>,
     /// Whether the handle is an operand of the program's own, rather than a result that keeps its gradient.
     is_leaf: bool,
+    /// The number of the trace in which it was made; 0 outside of any.
+    trace: u64,
 }
 
 impl Variable {
     fn new(is_leaf: bool) -> Arc<Variable> {
         Arc::new_cyclic(|own: &Weak<Variable>| {
             let owner: Weak<dyn Any + Send + Sync> = own.clone();
-            Variable { watch: Watch::new(Some(owner)), gradient: Mutex::new(None), is_leaf }
+            let trace = trace::current();
+            Variable { watch: Watch::new(Some(owner)), gradient: Mutex::new(None), is_leaf, trace }
         })
+    }
+
+    /// The gradient that was gathered; in a traced function, what that has gathered.
+    fn gathered(self: &Arc<Variable>) -> Option<Tensor> {
+        let present = || self.gradient.lock().clone();
+        trace::gradient(self, self.trace, present).unwrap_or_else(present)
+    }
+
+    /// Makes this the gradient that was gathered; in a traced function for that only.
+    fn gather(self: &Arc<Variable>, gradient: Option<Tensor>) {
+        let present = || self.gradient.lock().clone();
+        if !trace::set_gradient(self, self.trace, present, gradient.clone()) {
+            let old = std::mem::replace(&mut *self.gradient.lock(), gradient);
+            drop(old);
+        }
     }
 
     /// A value as that of this variable, with nothing remembered of how it was computed.
@@ -144,7 +164,9 @@ impl Tensor {
 
     /// The gradient that was gathered by [`Tensor::backward`].
     pub fn grad(&self) -> Option<Tensor> {
-        self.with_variable(|variable| variable.and_then(|variable| variable.gradient.lock().clone()))
+        let variable = self.with_variable_arc(|variable| variable.cloned())?;
+        trace::notice(self);
+        variable.gathered()
     }
 
     /// Makes this the gradient that was gathered.
@@ -162,15 +184,15 @@ impl Tensor {
                 return Err(TensorError::dtype(op, format!("{other} is no gradient of {own}")));
             }
         }
-        self.with_variable(|variable| match (variable, gradient) {
+        match (self.with_variable_arc(|variable| variable.cloned()), gradient) {
             (Some(variable), _) => {
-                let old = std::mem::replace(&mut *variable.gradient.lock(), gradient.cloned());
-                drop(old);
+                trace::notice(self);
+                variable.gather(gradient.cloned());
                 Ok(())
             }
             (None, None) => Ok(()),
             (None, Some(_)) => Err(TensorError::value(op, "the tensor gathers no gradient: `requires_grad_()` first")),
-        })
+        }
     }
 
     /// Adds to the `grad` of each tensor that requires a gradient the derivative of this one by it, times the cotangent:
@@ -207,15 +229,11 @@ impl Tensor {
         for (owner, gradient) in owners.iter().zip(gradients) {
             let Some(gradient) = gradient else { continue };
             let gradient = if create_graph { gradient } else { gradient.detach()? };
-            let mut gathered = owner.gradient.lock();
-            let sum = match &*gathered {
-                Some(before) => before.uop(),
-                None => {
-                    *gathered = Some(Tensor::from_uop(gradient));
-                    continue;
-                }
+            let sum = match owner.gathered() {
+                Some(before) => super::algebra::add(&before.uop(), &gradient)?,
+                None => gradient,
             };
-            *gathered = Some(Tensor::from_uop(super::algebra::add(&sum, &gradient)?));
+            owner.gather(Some(Tensor::from_uop(sum)));
         }
         if !retain && !create_graph && !self.with_variable(|variable| variable.is_some()) {
             self.rebind(root.detach()?);

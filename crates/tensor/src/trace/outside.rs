@@ -5,13 +5,19 @@
 //! taken its place, stands for at the call. Some stay the values that they are, constants of this trace, which serves calls
 //! as long as they do: what lies on a disk, what is of symbolic extents, and what the program asks the data of
 //! ([`Trace::looked_at`]), for which it is traced again.
+//!
+//! What the function assigns to such a handle, or gathers as a gradient by it, belongs to the trace as well: the handle itself
+//! stays what it is, and stands for the new value within the trace only ([`Found::written`], [`Gathered`]). These values are
+//! further results of the plan, and each call gives them to the handles after its run.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use svod_device::DeviceSpec;
 use svod_ir::graph::{Graph, LeafClass, Op, UOp};
 
-use super::{FUNCTION, Trace, function};
+use super::{FUNCTION, Trace, Traced, function, innermost};
+use crate::derivative::Variable;
 use crate::tensor::Tensor;
 
 /// What a trace knows of tensors from outside.
@@ -25,6 +31,8 @@ pub(super) struct Outside {
     positions: HashMap<usize, usize>,
     /// Positions of those whose data it asked for.
     looked: Vec<usize>,
+    /// The gradients by them that it asked for or gathered.
+    gathered: Vec<Gathered>,
 }
 
 /// A tensor from outside that a traced function found.
@@ -36,6 +44,18 @@ pub struct Found {
     pub node: UOp,
     /// Whether that is an input of the plan, and not the value itself.
     pub is_input: bool,
+    /// What it stands for once the function has assigned to it.
+    pub written: Option<UOp>,
+}
+
+/// The gradient by a tensor from outside, in a trace.
+#[derive(Clone, Debug)]
+pub struct Gathered {
+    variable: Arc<Variable>,
+    /// What was gathered when the trace began.
+    pub before: Option<Tensor>,
+    /// What is gathered now.
+    pub now: Option<Tensor>,
 }
 
 /// What a handle made in the trace `home` that stands for `now` stands for in the function that this thread traces.
@@ -47,6 +67,52 @@ pub(crate) fn stands_for(tensor: &Tensor, home: u64, now: UOp) -> UOp {
         Some(trace) => trace.found_as(tensor, now),
         None => now,
     }
+}
+
+/// Lets the function that this thread traces find a tensor, if it is one from outside of it, though nobody asks for its value.
+pub(crate) fn notice(tensor: &Tensor) {
+    tensor.with_node(|_| ());
+}
+
+/// Notes what the function that this thread traces assigns to a handle made in the trace `home` that stands for `now`; whether
+/// it is one from outside of it. Others, and those that bodies of loops assign to, are not looked at.
+pub(crate) fn write(tensor: &Tensor, home: u64, now: &UOp, new: &UOp) -> bool {
+    let Some(trace) = innermost().filter(|trace| trace.takes_write(home, now)) else { return false };
+    trace.found_as(tensor, now.clone());
+    let mut outside = trace.0.outside.lock();
+    let Some(at) = outside.positions.get(&tensor.address()).copied() else { return false };
+    let old = outside.found[at].written.replace(new.clone());
+    drop(outside);
+    drop(old);
+    true
+}
+
+/// The gradient by a variable made in the trace `home`, as the function that this thread traces sees it; none where it is no
+/// variable from outside of one. `present` gives what was gathered outside.
+pub(crate) fn gradient(
+    variable: &Arc<Variable>,
+    home: u64,
+    present: impl FnOnce() -> Option<Tensor>,
+) -> Option<Option<Tensor>> {
+    let trace = function().filter(|_| is_outside(home))?;
+    let mut outside = trace.0.outside.lock();
+    Some(outside.gathered(variable, present).now.clone())
+}
+
+/// Makes this the gradient by a variable made in the trace `home` in the function that this thread traces; whether there is one
+/// that the variable is from outside of.
+pub(crate) fn set_gradient(
+    variable: &Arc<Variable>,
+    home: u64,
+    present: impl FnOnce() -> Option<Tensor>,
+    gradient: Option<Tensor>,
+) -> bool {
+    let Some(trace) = function().filter(|_| is_outside(home)) else { return false };
+    let mut outside = trace.0.outside.lock();
+    let old = std::mem::replace(&mut outside.gathered(variable, present).now, gradient);
+    drop(outside);
+    drop(old);
+    true
 }
 
 /// Whether a handle made in the trace `home` is from outside of the function that this thread traces.
@@ -66,13 +132,30 @@ impl Trace {
         outside.looked.iter().map(|at| outside.found[*at].tensor.clone()).collect()
     }
 
+    /// The gradients by tensors from outside that the function asked for or gathered, each with the position of the tensor
+    /// among [`Trace::found`].
+    pub fn gathered(&self) -> Vec<(usize, Gathered)> {
+        let outside = self.0.outside.lock();
+        let is_of = |found: &Found, one: &Gathered| {
+            found.tensor.with_variable_arc(|variable| variable.is_some_and(|v| Arc::ptr_eq(v, &one.variable)))
+        };
+        let position = |one: &Gathered| outside.found.iter().position(|found| is_of(found, one));
+        outside.gathered.iter().filter_map(|one| Some((position(one)?, one.clone()))).collect()
+    }
+
+    /// Whether it is a function's, and a handle made in the trace `home` that stands for `now` is from outside of it.
+    pub(super) fn takes_write(&self, home: u64, now: &UOp) -> bool {
+        self.0.what == Traced::Function && home < self.number() && now.trace() == 0
+    }
+
     fn found_as(&self, tensor: &Tensor, now: UOp) -> UOp {
         let is_constant = {
             let outside = self.0.outside.lock();
             if let Some(at) = outside.positions.get(&tensor.address()) {
-                let Found { node, is_input, .. } = &outside.found[*at];
+                let Found { node, is_input, written, .. } = &outside.found[*at];
                 // A constant may have been computed since.
-                return if *is_input { node.clone() } else { now };
+                let node = if *is_input { node } else { &now };
+                return written.as_ref().unwrap_or(node).clone();
             }
             outside.constants.iter().any(|constant| constant.same(tensor))
         };
@@ -81,7 +164,7 @@ impl Trace {
         let mut outside = self.0.outside.lock();
         let position = outside.found.len();
         outside.positions.insert(tensor.address(), position);
-        outside.found.push(Found { tensor: tensor.clone(), node: node.clone(), is_input });
+        outside.found.push(Found { tensor: tensor.clone(), node: node.clone(), is_input, written: None });
         node
     }
 
@@ -111,6 +194,18 @@ impl Trace {
             }
         }
         outside.looked.extend(inputs);
+    }
+}
+
+impl Outside {
+    fn gathered(&mut self, variable: &Arc<Variable>, present: impl FnOnce() -> Option<Tensor>) -> &mut Gathered {
+        let known = self.gathered.iter().position(|one| Arc::ptr_eq(&one.variable, variable));
+        let at = known.unwrap_or_else(|| {
+            let before = present();
+            self.gathered.push(Gathered { variable: variable.clone(), before: before.clone(), now: before });
+            self.gathered.len() - 1
+        });
+        &mut self.gathered[at]
     }
 }
 
