@@ -228,3 +228,46 @@ def test_steps_of_threads_do_not_mix() -> None:
         thread.join()
     assert not errors
     assert values(*tensors, shared) == [[200] * 64, [200] * 64, [200] * 64]
+
+
+def networks() -> tuple[nn.Module, Any, Callable[[svod.Tensor, svod.Tensor], svod.Tensor]]:
+    svod.manual_seed(5)
+    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.25), nn.Linear(8, 3))
+    for parameter in model.parameters():
+        parameter.requires_grad_()
+    optimizer = svod.optim.AdamW(model.parameters(), lr=0.05)
+
+    def step(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, optimizer, step
+
+
+def test_a_model_and_its_optimizer_are_one_plan() -> None:
+    """Batch statistics, dropout by mode, rates that change, a ragged last batch."""
+
+    def trained(wrap: Callable[[Any], Any]) -> tuple[list[float], dict[str, Any], Any]:
+        model, optimizer, step = networks()
+        run, rng, losses = wrap(step), np.random.default_rng(1), []
+        for i in range(12):
+            rows = 5 if i % 4 == 3 else 16
+            x = svod.Tensor(rng.standard_normal((rows, 6)).astype(np.float32))
+            y = svod.Tensor(rng.integers(0, 3, rows))
+            optimizer.param_groups[0]["lr"] = 0.05 / (1 + i)
+            if i == 8:
+                model.eval()
+            losses.append(run(x, y).item())
+        return losses, {name: tensor.numpy() for name, tensor in model.state_dict().items()}, run
+
+    eager_losses, eager, _ = trained(lambda step: step)
+    losses, own, run = trained(svod.jit)
+    np.testing.assert_allclose(losses, eager_losses, rtol=1e-4)
+    assert own["1.num_batches_tracked"] == 8 and list(own) == list(eager)
+    for name, tensor in own.items():
+        np.testing.assert_allclose(tensor, eager[name], rtol=1e-3, atol=1e-4, err_msg=name)
+    # With gradients and without, of two sizes; then in the other mode.
+    assert run.traces <= 5

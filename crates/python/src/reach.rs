@@ -175,7 +175,11 @@ impl<'py> Reach<'py> {
                 self.work.push(value);
             }
         }
-        let is_module = |name: &str| name == "svod.nn" || name.starts_with("svod.nn.");
+        let is_module = |name: &str| {
+            ["svod.nn", "svod.optim"]
+                .iter()
+                .any(|own| name.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+        };
         let holds = !of_library
             || class.name()?.to_string_lossy() == "SimpleNamespace"
             || is_module(&class.getattr(pyo3::intern!(py, "__module__"))?.str()?.to_string_lossy());
