@@ -73,6 +73,11 @@ impl PyTrace {
         self.0.found().into_iter().map(one).collect()
     }
 
+    /// Whether a tensor's value depends on what the trace is made with.
+    fn has_made(&self, tensor: &PyTensor) -> bool {
+        self.0.has_made(&tensor.0)
+    }
+
     /// The tensors from outside that the function has assigned to, and their values.
     fn written(&self) -> Result<Vec<(PyTensor, PyTensor)>> {
         let mut all = Vec::new();
@@ -86,7 +91,6 @@ impl PyTrace {
 
     /// The tensors from outside whose gradients the function has asked for or gathered: of each what was gathered before, what
     /// is gathered now, and whether that is something else.
-    #[expect(clippy::type_complexity, reason = "tuples for Python")]
     fn gathered(&self) -> Vec<(PyTensor, Option<PyTensor>, Option<PyTensor>, bool)> {
         let found = self.0.found();
         let one = |(at, Gathered { before, now, .. }): (usize, Gathered)| {

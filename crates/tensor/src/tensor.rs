@@ -116,7 +116,7 @@ impl Tensor {
     }
 
     /// The node that the handle has, in traces as well.
-    fn present(&self) -> UOp {
+    pub(crate) fn present(&self) -> UOp {
         let node = UOp::clone(&self.0.node.read());
         if let Some(now) = output::latest(&node) {
             return now;

@@ -143,6 +143,11 @@ impl Trace {
         outside.gathered.iter().filter_map(|one| Some((position(one)?, one.clone()))).collect()
     }
 
+    /// Whether a handle stands for a value that depends on what the trace is made with. One from outside does not.
+    pub fn has_made(&self, tensor: &Tensor) -> bool {
+        tensor.present().trace() == self.number()
+    }
+
     /// Whether it is a function's, and a handle made in the trace `home` that stands for `now` is from outside of it.
     pub(super) fn takes_write(&self, home: u64, now: &UOp) -> bool {
         self.0.what == Traced::Function && home < self.number() && now.trace() == 0
