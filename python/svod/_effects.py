@@ -1,10 +1,11 @@
-"""What a jitted function does to tensors from outside: values that it assigns, gradients that it gathers."""
+"""What a jitted function does to tensors from outside: values that it assigns, gradients that it gathers, names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from svod._bindings import Bindings, Guard
 from svod._svod import Tensor, TraceError, _positions, _take_written, _Trace, is_grad_enabled
 
 __all__ = ["Effects"]
@@ -16,8 +17,8 @@ class Effects:
     While the function is traced, the tensors themselves stay as they are.
     """
 
-    def __init__(self, trace: _Trace, results: list[Any]) -> None:
-        """What a trace has written so far; the values are added to `results`."""
+    def __init__(self, trace: _Trace, guard: Guard, results: list[Any]) -> None:
+        """What a trace has written since a guard was made; the values are added to `results`."""
         self._first = len(results)
         written, gathered = trace.written(), trace.gathered()
         # Handles that are assigned to, then those whose gradients were looked at.
@@ -33,10 +34,11 @@ class Effects:
                 self._gradients.append((at, None if now is None else len(results)))
                 results += [] if now is None else [now]
         self._records = is_grad_enabled()
+        self.bindings = Bindings(trace, guard, results)
 
     def __bool__(self) -> bool:
         """Whether anything is written."""
-        return bool(self._assigned or self._gradients)
+        return bool(self._assigned or self._gradients or self.bindings)
 
     def holds(self) -> bool:
         """Whether gradients are there now, of the tensors whose they are, as they were for the trace."""
@@ -64,9 +66,10 @@ class Effects:
                     "function assigns to: let it be one of both, or give a clone() of it"
                 )
 
-    def write(self, results: Sequence[Any]) -> None:
-        """Gives the tensors what a run has computed for them."""
+    def write(self, guard: Guard, results: Sequence[Any]) -> None:
+        """Gives the tensors, and the names in the holders of a guard, what a run has computed for them."""
         if self._assigned:
             _take_written(self.handles[: self._assigned], results[self._first : self._first + self._assigned])
         for at, result in self._gradients:
             self.handles[at].grad = None if result is None else results[result]
+        self.bindings.write(guard, results)

@@ -18,6 +18,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from svod._bindings import undo
 from svod._effects import Effects
 from svod._reach import Outside, Reached, Written
 from svod._svod import (
@@ -222,7 +223,7 @@ class Jitted(Generic[P, R]):
         results: list[Any] = outputs
         for at in trace.numbers:
             results[at] = results[at].item()
-        trace.outside.effects.write(results)
+        trace.outside.write(results)
         result: R = trace.result(results)
         return result
 
@@ -401,6 +402,8 @@ class Jitted(Generic[P, R]):
             try:
                 with contextlib.nullcontext() if self._config is None else self._config:
                     traced = self._traced(trace, args, kwargs, declared, objects)
+                if traced is None:
+                    continue
                 if not (looked := trace.looked_at()):
                     return traced
                 constants += looked
@@ -439,8 +442,8 @@ class Jitted(Generic[P, R]):
         kwargs: dict[str, Any],
         declared: list[tuple[Any, ...]],
         objects: tuple[Any, ...],
-    ) -> _Traced:
-        """What a trace of the function for arrays of these shapes makes."""
+    ) -> _Traced | None:
+        """What a trace of the function for arrays of these shapes makes; none where it has to be made again."""
         given: list[Any] = []
         structure = taken((args, kwargs), given, _free)
         inputs: list[Tensor] = []
@@ -466,12 +469,20 @@ class Jitted(Generic[P, R]):
 
         def outcome() -> tuple[Any, Effects, list[Tensor]]:
             shape = taken(self._function(*args, **kwargs), found, number)
-            effects = Effects(trace, found)
+            effects = Effects(trace, reached.guard, found)
             # Handles of its own: preparing makes a tensor stand for the plan's output.
             tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
             return shape, effects, [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
 
-        shape, effects, outputs = trace.run(outcome)
+        before = self._written.values()
+        try:
+            shape, effects, outputs = trace.run(outcome)
+        finally:
+            # What its names stand for is known when the plan has run.
+            undo(trace, reached.guard)
+            again = self._written.undo(trace, before)
+        if again:
+            return None
         outside = trace.found(outputs)
         inputs += [stands_in for _, stands_in, is_read in outside if stands_in is not None and is_read]
         draws, states = trace.draws()
@@ -549,8 +560,8 @@ def jit(
     way that leads to them from the function or an object among its arguments: by the cells of its closure, globals that
     its code names, defaults, attributes, items of containers, bound methods, `functools.partial`, and likewise from
     functions that these reach. What no such way leads to is read by the handle that the trace found. Numbers,
-    text and objects on these ways are part of the trace; what the function itself writes there while it is traced
-    is not. Tensors whose data the function looks at (`float(t)`, `x[mask]`, `if t:`), and those of a file on disk,
+    text and objects on these ways are part of the trace; those that the function itself puts there while it is traced
+    are not. Tensors whose data the function looks at (`float(t)`, `x[mask]`, `if t:`), and those of a file on disk,
     are constants: another value is another trace.
 
     Random numbers that the function draws are others in each call: those that it would give if it were not traced. What
@@ -558,8 +569,9 @@ def jit(
     needed, or the data of a tensor from outside. Looking at the data of arguments there, and assigning to an argument,
     raises `TraceError`: return the new value.
 
-    What the function assigns to tensors from outside (`w.assign(…)`, `w[0] = …`), and the gradients that `backward`
-    gathers by them, are results of its plan too, which each call gives to these tensors: a training step is one plan.
+    What the function assigns to tensors from outside (`w.assign(…)`, `w[0] = …`), the gradients that `backward`
+    gathers by them, and what it binds names on these ways to (`self.w = self.w - g`), are results of its plan too, which
+    each call gives to these tensors and names: a training step is one plan.
     A call that fails changes nothing. Numbers that differ from step to step, such as a learning rate, are best held in
     tensors (`rate = svod.Tensor(0.1)`, `rate.assign(0.05)`), which need no other trace. Calls of one function that
     writes take turns.

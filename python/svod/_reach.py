@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from svod._bindings import bind, bound, depends
 from svod._effects import Effects
-from svod._svod import Tensor, _changed, _Kinds, _positions, _reach, _same, _unchanged
+from svod._svod import Tensor, _changed, _Kinds, _positions, _reach, _same, _Trace, _unchanged
 
 __all__ = ["Found", "Outside", "Reached", "Written"]
 
@@ -21,16 +22,31 @@ class Written:
     """What a function wrote itself while it was traced, such as a list of its calls: no later call depends on that."""
 
     def __init__(self) -> None:
-        # Addresses of holders, which live as long as this, and names in them.
+        # Holders, which live as long as this, by their addresses and names in them.
+        self._holders: dict[tuple[int, Any], Any] = {}
         self.places: set[tuple[int, Any]] = set()
-        self._holders: list[Any] = []
 
     def add(self, guard: tuple[Any, ...]) -> bool:
         """Adds all that is not as a guard knows it; whether there is anything."""
         changed = _changed(guard)
-        self.places.update((id(holder), name) for holder, name in changed)
-        self._holders += [holder for holder, _ in changed]
+        self._holders.update({(id(holder), name): holder for holder, name in changed})
+        self.places = set(self._holders)
         return bool(changed)
+
+    def values(self) -> list[tuple[tuple[int, Any], Any]]:
+        """What all names stand for now."""
+        return [(place, bound(holder, place[1])) for place, holder in self._holders.items() if place[1] is not None]
+
+    def undo(self, trace: _Trace, before: list[tuple[tuple[int, Any], Any]]) -> bool:
+        """Binds those whose values depend on a trace to what they stood for before: they are state that calls change.
+
+        Whether there are any: they are not left out any more, and the trace is made again.
+        """
+        state = [(place, value) for place, value in before if depends(trace, bound(self._holders[place], place[1]))]
+        for place, value in state:
+            bind(self._holders.pop(place), place[1], value)
+        self.places = set(self._holders)
+        return bool(state)
 
 
 class Reached:
@@ -67,6 +83,7 @@ class Outside:
         self._positions = _positions(self._handles, reached.tensors)
         self._constants_at = _positions(constants, reached.tensors)
         self.effects = effects
+        effects.bindings.find(reached.guard)
         self._written_at = _positions(effects.handles, reached.tensors)
         # Inputs that are gradients, which are those that their tensors have.
         self._gradients = [
@@ -92,6 +109,10 @@ class Outside:
         if self._gradients:
             self.inputs = self._handles[: self._number]
         return self._kinds.fit(self._handles) and not self.is_past
+
+    def write(self, results: list[Any]) -> None:
+        """Gives tensors and names what a run has computed for them."""
+        self.effects.write(self._reached.guard, results)
 
     @property
     def is_past(self) -> bool:

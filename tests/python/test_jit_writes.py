@@ -271,3 +271,63 @@ def test_a_model_and_its_optimizer_are_one_plan() -> None:
         np.testing.assert_allclose(tensor, eager[name], rtol=1e-3, atol=1e-4, err_msg=name)
     # With gradients and without, of two sizes; then in the other mode.
     assert run.traces <= 5
+
+
+def test_names_are_bound_anew_by_each_call() -> None:
+    """Attributes, items of dicts and of lists, and variables of closures, made before or by the first call."""
+
+    class Model:
+        def __init__(self) -> None:
+            self.w = svod.ones(2).requires_grad_()
+            self.momentum: svod.Tensor | None = None
+            self.state: dict[str, Any] = {}
+            self.pair = [svod.zeros(2), svod.ones(2)]
+
+        def __call__(self, x: svod.Tensor) -> svod.Tensor:
+            if self.momentum is None:
+                self.momentum = svod.zeros(2)
+            (gradient,) = (self.w * x).sum().gradient(self.w)
+            self.momentum = self.momentum * 0.5 + gradient
+            self.w = (self.w - 0.1 * self.momentum).detach().requires_grad_()
+            self.state["steps"] = (
+                {"n": self.state["steps"]["n"] + 1} if "steps" in self.state else {"n": svod.Tensor(1)}
+            )
+            self.pair[0], self.pair[1] = self.pair[1] * 2, self.pair[0] + x
+            return self.w.sum()
+
+    eager, model = Model(), Model()
+    step = svod.jit(model)
+    first = model.w
+    for i in range(5):
+        x = svod.Tensor([1.0, float(i)])
+        assert step(x).item() == eager(x).item()
+        assert model.momentum is not None and eager.momentum is not None
+        assert values(model.w, model.momentum, *model.pair) == values(eager.w, eager.momentum, *eager.pair)
+        assert model.state["steps"]["n"].item() == i + 1 and model.w.requires_grad and model.w.is_leaf
+    assert (step.traces, first.tolist()) == (2, [1, 1])
+
+
+def test_names_of_a_call_that_fails_stay() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.w = svod.ones(2)
+
+    model = Model()
+    before = model.w
+
+    @svod.jit
+    def failing(x: svod.Tensor) -> None:
+        model.w = model.w + x
+        raise RuntimeError("no")
+
+    @svod.jit
+    def step(x: svod.Tensor, at: svod.Tensor) -> None:
+        model.w = x.gather(0, at)
+
+    with pytest.raises(RuntimeError):
+        failing(svod.ones(2))
+    with pytest.raises(svod.IndexError):
+        step(svod.ones(2), svod.Tensor([0, 2]))
+    assert model.w is before
+    step(svod.Tensor([3.0, 4.0]), svod.Tensor([0, 1]))
+    assert values(model.w, before) == [[3, 4], [1, 1]]
