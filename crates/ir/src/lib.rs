@@ -25,6 +25,7 @@ pub mod rewrite;
 pub mod size;
 pub mod target;
 mod text;
+pub mod waiting;
 
 pub use expr_check::ExprError;
 pub use expr_eval::InterpError;

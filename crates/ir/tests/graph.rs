@@ -125,9 +125,12 @@ fn a_forced_node_drops_its_history() {
     let w = add(&x, &data);
     assert!(w.force(add(&x, &x)).unwrap_err().to_string().contains("neither memory nor constant"));
     assert!(w.force(numbers(&[5])).unwrap_err().to_string().contains("another type or shape"));
-    let claim = w.claim();
+    let claim = w.claim(&|| false);
     assert!(matches!(claim, Claimed::Mine(_)), "released by the errors");
-    assert!(matches!(w.claim(), Claimed::Held) && w.force(w.clone()).is_err(), "a thread does not wait for itself");
+    assert!(
+        matches!(w.claim(&|| false), Claimed::Held) && w.force(w.clone()).is_err(),
+        "a thread does not wait for itself"
+    );
     drop(claim);
 }
 
@@ -138,7 +141,7 @@ fn one_thread_forces_and_others_wait() {
     // Error or panic releases.
     let panicked = thread::scope(|s| {
         s.spawn(|| {
-            let _claim = y.claim();
+            let _claim = y.claim(&|| false);
             std::panic::resume_unwind(Box::new("while computing"));
         })
         .join()
@@ -147,7 +150,7 @@ fn one_thread_forces_and_others_wait() {
     let computed = AtomicUsize::new(0);
     let leaves: Vec<UOp> = thread::scope(|s| {
         let force = || {
-            let mut claimed = UOp::claim_all(&[y.clone(), x.clone(), y.clone()]);
+            let mut claimed = UOp::claim_all(&[y.clone(), x.clone(), y.clone()], &|| false);
             assert_eq!(claimed.len(), 2);
             let (_, of_y) = claimed.remove(1);
             match of_y {
@@ -158,7 +161,7 @@ fn one_thread_forces_and_others_wait() {
                     claim.force(data.clone()).unwrap();
                     data
                 }
-                Claimed::Held => panic!("each thread claims once"),
+                other => panic!("each thread claims once, and is not stopped: {other:?}"),
             }
         };
         let threads: Vec<_> = (0..4).map(|_| s.spawn(force)).collect();

@@ -3,7 +3,10 @@
 //! A child has only the thread that forked. A lock that another one held stays taken in it for good, and what
 //! the lock protects may be half-changed: of svod, its compiler and their allocators. svod's locks are taken
 //! within *sections* ([`enter`]), in which the interpreter's lock is free, or while it is held, as it is at
-//! a fork. So it is enough that no section of another thread lasts, and that none begins, while a process forks.
+//! a fork. So it is enough that no section of another thread is at work, and that none begins, while a process forks.
+//!
+//! A section that calls a Python function rests meanwhile ([`rest`]): the function may take as long as it likes, and what
+//! the section holds then are plans and values, which a child that finds them held takes for lost.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,8 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a thread sleeps that waits.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Threads in a section.
+/// Threads in a section, at work or not.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// Threads at work in a section.
+static WORKING: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a thread forks.
 static FORKING: AtomicBool = AtomicBool::new(false);
@@ -28,31 +34,28 @@ static FORKING: AtomicBool = AtomicBool::new(false);
 thread_local! {
     /// Sections that this thread is in, one inside of the other: a function of the host may use svod.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
+
+    /// Whether this thread is at work in the innermost of them.
+    static AT_WORK: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A section of this thread, until it is dropped.
-pub struct Section(());
+pub struct Section {
+    /// Whether the thread was at work before.
+    worked: bool,
+}
 
 /// Begins a section, once nobody forks, with the interpreter's lock held: it may be given back within.
 pub fn enter(py: Python<'_>) -> Section {
-    let depth = DEPTH.get();
-    if depth == 0 {
-        loop {
-            // Said before it is asked whether somebody forks, who first says so and then asks.
-            INSIDE.fetch_add(1, Ordering::SeqCst);
-            if !FORKING.load(Ordering::SeqCst) {
-                break;
-            }
-            INSIDE.fetch_sub(1, Ordering::SeqCst);
-            py.detach(|| {
-                while FORKING.load(Ordering::SeqCst) {
-                    sleep(NAP);
-                }
-            });
-        }
+    let worked = AT_WORK.get();
+    if !worked {
+        begin(py);
     }
-    DEPTH.set(depth + 1);
-    Section(())
+    let depth = DEPTH.replace(DEPTH.get() + 1);
+    if depth == 0 {
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+    }
+    Section { worked }
 }
 
 impl Drop for Section {
@@ -62,12 +65,57 @@ impl Drop for Section {
         if depth == 0 {
             INSIDE.fetch_sub(1, Ordering::SeqCst);
         }
+        if !self.worked {
+            end();
+        }
     }
 }
 
-/// Number of threads in a section, as far as this one can tell on its own.
-fn own() -> usize {
-    usize::from(DEPTH.get() > 0)
+/// A Python function that this thread's section has called, until it is dropped.
+pub struct Rest<'py> {
+    py: Python<'py>,
+    worked: bool,
+}
+
+/// Rests from the section that the thread is in, if any, with the interpreter's lock held.
+pub fn rest(py: Python<'_>) -> Rest<'_> {
+    let worked = AT_WORK.get();
+    if worked {
+        end();
+    }
+    Rest { py, worked }
+}
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        if self.worked {
+            begin(self.py);
+        }
+    }
+}
+
+/// This thread is at work from now on, once nobody forks.
+fn begin(py: Python<'_>) {
+    loop {
+        // Said before it is asked whether somebody forks, who first says so and then asks.
+        WORKING.fetch_add(1, Ordering::SeqCst);
+        if !FORKING.load(Ordering::SeqCst) {
+            break;
+        }
+        WORKING.fetch_sub(1, Ordering::SeqCst);
+        py.detach(|| {
+            while FORKING.load(Ordering::SeqCst) {
+                sleep(NAP);
+            }
+        });
+    }
+    AT_WORK.set(true);
+}
+
+/// This thread is no longer at work.
+fn end() {
+    AT_WORK.set(false);
+    WORKING.fetch_sub(1, Ordering::SeqCst);
 }
 
 /// Whether a thread is in a section. None can begin one as long as the interpreter's lock is held.
@@ -83,7 +131,7 @@ pub fn _before_fork(py: Python<'_>) {
         while FORKING.swap(true, Ordering::SeqCst) && start.elapsed() < PATIENCE {
             sleep(NAP);
         }
-        while INSIDE.load(Ordering::SeqCst) > own() && start.elapsed() < PATIENCE {
+        while WORKING.load(Ordering::SeqCst) > usize::from(AT_WORK.get()) && start.elapsed() < PATIENCE {
             sleep(NAP);
         }
     });
@@ -93,7 +141,8 @@ pub fn _before_fork(py: Python<'_>) {
 #[pyfunction]
 pub fn _after_fork(child: bool) {
     if child {
-        INSIDE.store(own(), Ordering::SeqCst);
+        INSIDE.store(usize::from(DEPTH.get() > 0), Ordering::SeqCst);
+        WORKING.store(usize::from(AT_WORK.get()), Ordering::SeqCst);
     }
     FORKING.store(false, Ordering::SeqCst);
 }

@@ -83,8 +83,11 @@ impl Call {
     }
 
     fn run(&self, args: &HostArgs) -> std::result::Result<(), CustomError> {
-        Python::attach(|py| self.attached(py, args))
-            .map_err(|raised| CustomError::Raised(Arc::new(Exception(raised.into()))))
+        Python::attach(|py| {
+            let _resting = crate::fork::rest(py);
+            self.attached(py, args)
+        })
+        .map_err(|raised| CustomError::Raised(Arc::new(Exception(raised.into()))))
     }
 
     /// Calls the function with copies of the operands, and copies what it gives to the results.

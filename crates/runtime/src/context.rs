@@ -247,6 +247,11 @@ impl Context {
         Ok(self.schedule_key(key, config)?.and_then(|key| self.schedules.get(&key)))
     }
 
+    /// Whether a thread that waits is to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stop_check().is_some_and(|check| check())
+    }
+
     /// The schedule of a graph, from the cache where that is allowed.
     fn schedule(&self, graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Arc<Scheduled>> {
         let make = || Scheduled::new(graph, key, &self.target, config).map(Arc::new);

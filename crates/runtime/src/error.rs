@@ -137,6 +137,12 @@ pub enum Error {
     /// A function that a plan calls comes back to what is being computed by it.
     #[error("a function uses the plan or the value that it is called to compute")]
     Reentrant,
+    /// Threads that would wait for one another for ever.
+    #[error("threads would wait for one another: for {}", .0.join(", for "))]
+    Deadlock(
+        /// What they wait for, this thread first.
+        Vec<String>,
+    ),
     /// A plan that another thread ran when the process was forked: this process does not have that thread.
     #[error(
         "the plan was running in another thread when this process was forked, so that its state is lost here: use an \
@@ -194,6 +200,7 @@ impl Error {
             Error::OutOfMemory { .. } => "out of memory",
             Error::Stale => "not executed",
             Error::Reentrant => "reentrant",
+            Error::Deadlock(_) => "deadlock",
             Error::Forked => "forked",
             Error::Interrupted => "interrupted",
             Error::Device(error) => return device_kind_text(error),

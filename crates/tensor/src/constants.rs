@@ -44,7 +44,7 @@ pub(crate) fn compute(graph: &Graph, inputs: &[Leaf], config: &PrepareConfig) ->
     let values: Vec<Tensor> = found.into_iter().map(Tensor::from_uop).collect();
     match realize(&values.iter().collect::<Vec<_>>(), || Arc::new(config)) {
         // A function that is called to compute one of them prepares this: its runs compute it.
-        Err(TensorError::Runtime(svod_runtime::Error::Reentrant)) => Ok(false),
+        Err(TensorError::Runtime(svod_runtime::Error::Reentrant | svod_runtime::Error::Deadlock(_))) => Ok(false),
         done => done.map(|()| true),
     }
 }

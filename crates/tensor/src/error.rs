@@ -307,9 +307,12 @@ fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
         Error::UnknownShape(_) => ErrorKind::Shape,
         Error::UnknownDevice { .. } => ErrorKind::Device,
         Error::Graph(error) => of_graph(error),
-        Error::Execute { .. } | Error::Raised { .. } | Error::Stale | Error::Reentrant | Error::Forked => {
-            ErrorKind::Execution
-        }
+        Error::Execute { .. }
+        | Error::Raised { .. }
+        | Error::Stale
+        | Error::Reentrant
+        | Error::Deadlock(_)
+        | Error::Forked => ErrorKind::Execution,
         Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
         Error::Unsupported(_) | Error::ScheduleGraph(ScheduleGraphError::TooLong { .. }) => ErrorKind::Unsupported,
         Error::Interrupted => ErrorKind::Interrupted,

@@ -15,7 +15,7 @@ use crate::devices::joined;
 use crate::error::{Result, TensorError, show_typed};
 use crate::memory::bound_leaf;
 use crate::read::buffer_of;
-use crate::realize::viewed;
+use crate::realize::{is_stopped, viewed};
 
 /// The node of a handle that follows these parts of an output, which is of this node's type and place.
 pub(crate) fn handle(of: &UOp, parts: &[Arc<PlanOutput>]) -> Result<UOp> {
@@ -58,12 +58,12 @@ fn awaited(node: &UOp) -> Option<&Awaited> {
 /// another one now.
 ///
 /// # Errors
-/// Where no run is at work, or the one that was failed.
+/// Where no run is at work, or the one that was failed; where this thread is to stop, or the run waits for it.
 pub(crate) fn await_runs(graph: &Graph) -> Result<bool> {
     let mut any = false;
     for node in graph.nodes() {
         if let Some(run) = awaited(node) {
-            run.wait();
+            run.wait(&is_stopped)?;
             if !node.is_value() {
                 return Err(unwritten(node));
             }

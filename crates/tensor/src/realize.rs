@@ -83,11 +83,13 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareC
         }
     }
     let mut mine: Vec<Claim> = Vec::new();
-    for (_, claimed) in UOp::claim_all(&pending) {
+    for (_, claimed) in UOp::claim_all(&pending, &is_stopped) {
         match claimed {
             Claimed::Mine(claim) => mine.push(claim),
             Claimed::Done(_) => {}
             Claimed::Held => return Err(svod_runtime::Error::Reentrant.into()),
+            Claimed::Cycle(names) => return Err(svod_runtime::Error::Deadlock(names).into()),
+            Claimed::Stopped => return Err(svod_runtime::Error::Interrupted.into()),
         }
     }
     if !mine.is_empty() {
@@ -103,6 +105,11 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareC
     // The handles let go of their expressions.
     tensors.iter().for_each(|t| drop(t.uop()));
     Ok(())
+}
+
+/// Whether a thread that waits is to stop.
+pub(crate) fn is_stopped() -> bool {
+    Context::global().is_stopped()
 }
 
 /// Runs the graph of the claimed nodes and forces them. An error releases the claims.

@@ -1,5 +1,6 @@
 //! The handle to a node, and the node as a thunk.
 
+use super::claim::Owner;
 use super::error::{GraphError, Reason};
 use super::leaf::{Device, LeafClass};
 use super::op::{Op, Shape};
@@ -12,7 +13,6 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
-use std::thread::ThreadId;
 use std::{fmt, mem};
 use svod_dtype::DType;
 
@@ -66,8 +66,8 @@ pub(super) struct Node {
 pub(super) struct State {
     /// Empty once forced.
     pub sources: Sources,
-    /// The thread that computes it.
-    pub claimed: Option<ThreadId>,
+    /// Who computes it.
+    pub claimed: Option<Owner>,
 }
 
 impl UOp {

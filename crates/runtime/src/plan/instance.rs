@@ -29,7 +29,7 @@ pub(super) fn plan(
     if own {
         run.own(&shared, &buffers)?;
     }
-    let content: Arc<Content> = Arc::default();
+    let content = Content::new(&shared.ops);
     let output = |(i, at): (usize, &usize)| {
         let given = shared.roles[*at] == Role::Given;
         let output = PlanOutput::new(buffers[*at].clone(), shared.output_shapes.get(i), given, &content);

@@ -181,8 +181,7 @@ impl ExecutionPlan {
     /// Memory that is not to be had, and those of a run.
     pub(crate) fn repeat(&self, inputs: &[(&Arc<Storage>, usize)]) -> Option<Result<Vec<Buffer>>> {
         debug_assert!(self.shared.lending.all && self.shared.vars.is_empty());
-        let mut run = self.run.try_lock()?;
-        self.content.claim();
+        let mut run = self.content.holder.try_hold(&self.run)?;
         Some(self.repeat_with(&mut run, inputs))
     }
 

@@ -41,8 +41,8 @@ use crate::memory::Memory;
 use crate::pool::Pool;
 use order::Order;
 use output::Content;
-use parking_lot::{Mutex, MutexGuard};
-use reentry::{Running, is_running};
+use parking_lot::Mutex;
+use reentry::{Holding, Running, is_running};
 use run::Run;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -411,17 +411,11 @@ impl ExecutionPlan {
     }
 
     /// Holds the instance exclusively.
-    fn hold(&self) -> Result<MutexGuard<'_, Run>> {
+    fn hold(&self) -> Result<Holding<'_, Run>> {
         if is_running(&self.content) {
             return Err(Error::Reentrant);
         }
-        let run = match self.run.try_lock() {
-            Some(run) => run,
-            None if self.content.is_lost() => return Err(Error::Forked),
-            None => self.run.lock(),
-        };
-        self.content.claim();
-        Ok(run)
+        self.content.holder.hold(&self.run, &|| self.shared.context.is_stopped())
     }
 
     fn release(&self, which: impl Fn(Role) -> bool) -> Result<usize> {

@@ -12,11 +12,11 @@
 //! [`Storage::share`]: svod_device::Storage::share
 //! [`Storage::own`]: svod_device::Storage::own
 
-use super::reentry::is_running;
+use super::op::PlanOp;
+use super::reentry::{Holder, is_running};
 use crate::error::Result;
 use crate::memory::Memory;
-use crate::pool::fork;
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use svod_device::{Block, Buffer};
@@ -24,12 +24,12 @@ use svod_ir::graph::{Device, Leaf, LeafClass, LeafData, Shape, UOp};
 use svod_ir::size::BoundVariable;
 
 /// What all outputs of an instance have in common.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Content {
+    /// Who holds the instance.
+    pub(super) holder: Arc<Holder>,
     /// Held exclusively while a run writes the outputs.
     lock: RwLock<()>,
-    /// Which process ([`fork::generation`]) the last to hold the instance or to write was of.
-    process: AtomicU64,
     /// Only locked for as long as it takes to copy a pointer.
     state: Mutex<State>,
 }
@@ -46,30 +46,29 @@ struct State {
 }
 
 impl Content {
-    /// Notes that this process holds the instance.
-    pub(super) fn claim(&self) {
-        self.process.store(fork::generation(), Ordering::Relaxed);
+    /// Of an instance of a plan with these ops.
+    pub(super) fn new(ops: &[PlanOp]) -> Arc<Content> {
+        Arc::new(Content { holder: Holder::new(ops), lock: RwLock::default(), state: Mutex::default() })
     }
 
-    /// Whether whoever holds the instance, if anybody does, is a thread that this process does not have: it
-    /// was at work when the process forked.
-    pub(super) fn is_lost(&self) -> bool {
-        self.process.load(Ordering::Relaxed) != fork::generation()
-    }
-
-    /// Keeps those away who wait for the end of a run.
+    /// Keeps those away who wait for the end of a run. They never hold the lock for long.
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, ()> {
         self.lock.write()
     }
 
-    /// Waits for a run that is at work. None where there is nothing to wait for, and the content is not valid: this
+    /// Waits for a run that is at work, unless there is nothing to wait for, and the content is not valid: this
     /// thread itself runs the plan, or one that a fork has left behind.
-    fn read(self: &Arc<Self>) -> Option<RwLockReadGuard<'_, ()>> {
+    ///
+    /// # Errors
+    /// Those of [`Holder::wait`].
+    fn wait(self: &Arc<Self>, stop: &dyn Fn() -> bool) -> Result<()> {
         if is_running(self) {
-            return None;
+            return Ok(());
         }
-        // Recursive: a writer that waits must not come between two holds of one thread.
-        self.lock.try_read_recursive().or_else(|| (!self.is_lost()).then(|| self.lock.read_recursive()))
+        if self.lock.try_read().is_some() || self.holder.is_lost() {
+            return Ok(());
+        }
+        self.holder.wait(stop, |patience| self.lock.try_read_for(patience).map(drop))
     }
 
     /// Whether the outputs hold the result of the last run.
@@ -238,9 +237,15 @@ pub struct Awaited {
 
 impl Awaited {
     /// Waits for the run that is at work, if there is one: unless it fails, it forces the leaf's node. A thread that runs
-    /// the plan itself, and waits for a function that the plan calls, does not wait.
-    pub fn wait(&self) {
-        drop(self.content.read());
+    /// the plan itself, and waits for a function that the plan calls, does not wait. `stop` may end the wait.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; [`Error::Deadlock`] where the run waits, by way of others perhaps, for this thread.
+    ///
+    /// [`Error::Interrupted`]: crate::Error::Interrupted
+    /// [`Error::Deadlock`]: crate::Error::Deadlock
+    pub fn wait(&self, stop: &dyn Fn() -> bool) -> Result<()> {
+        self.content.wait(stop)
     }
 }
 

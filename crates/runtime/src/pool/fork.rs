@@ -1,13 +1,11 @@
 //! Noticing `fork`: a counter that goes up in every forked child.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-static GENERATION: AtomicU64 = AtomicU64::new(1);
+use svod_ir::waiting;
 
 /// The number of forks between the first process and this one, plus 1. Valid after [`watch`].
 pub(crate) fn generation() -> u64 {
-    GENERATION.load(Ordering::Relaxed)
+    waiting::process()
 }
 
 /// Starts counting. Costs nothing per call of [`generation`], unlike asking for the process id.
@@ -17,7 +15,7 @@ pub(super) fn watch() {
         #[cfg(unix)]
         {
             extern "C" fn in_child() {
-                GENERATION.fetch_add(1, Ordering::Relaxed);
+                waiting::forked();
             }
             // SAFETY: the handler is async-signal-safe and lives as long as the program. The only
             // failure is lack of memory, after which a forked child would wait for workers that
