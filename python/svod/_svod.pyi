@@ -105,6 +105,7 @@ __all__ = [
     "clear_caches",
     "compile_times",
     "contiguous",
+    "contiguous_backward",
     "cos",
     "einsum",
     "empty",
@@ -1551,6 +1552,8 @@ class Tensor:
         """Becomes not below `min` and not above `max`; NaN stays."""
     def contiguous(self, /) -> Tensor:
         """The same value, dense in memory of its own once it is realized."""
+    def contiguous_backward(self, /) -> Tensor:
+        """The same value, whose gradient is made dense in memory of its own before it goes on."""
     def cos(self, /) -> Tensor:
         """Cosine of an angle in radians."""
     def cummax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
@@ -2329,6 +2332,9 @@ def ceil(x: _Operand, /) -> Tensor:
 
 def contiguous(x: _Operand, /) -> Tensor:
     """The same value, dense in memory of its own once it is realized."""
+
+def contiguous_backward(x: _Operand, /) -> Tensor:
+    """The same value, whose gradient is made dense in memory of its own before it goes on."""
 
 def cos(x: _Operand, /) -> Tensor:
     """Cosine of an angle in radians."""

@@ -31,7 +31,9 @@ __all__ = [
     "Machine",
     "Mapping",
     "Opportunity",
+    "Prefetch",
     "Reduction",
+    "Strided",
     "Synchronization",
     "SynchronizationWhat",
     "Transfer",
@@ -88,12 +90,19 @@ class Reduction(TypedDict):
     across: Literal["shared_tree", "atomic", "grid"] | None
 
 
+class Prefetch(TypedDict):
+    """What is fetched before it is read, as schedules name it, and how many rounds ahead."""
+
+    read: str
+    ahead: int
+
+
 class Hint(TypedDict, total=False):
     """What a kernel was told about how to run: one of these, with its parameter."""
 
     vectorize: int
     unroll: int
-    prefetch: int
+    prefetch: Prefetch
     pipeline: int
 
 
@@ -113,12 +122,15 @@ class KernelWhat(TypedDict):
     kernel: Kernel
 
 
+Strided = TypedDict("Strided", {"shape": list[int], "from": list[int], "to": list[int]})
+"""Memory of several dimensions that is moved: extents, and distances, in elements, in source and destination."""
+
+
 class Transfer(TypedDict):
-    """Moving memory: whether the host goes on meanwhile; elements of a row and distances of rows in source and
-    destination, where it is not dense."""
+    """Moving memory: whether the host goes on meanwhile; how it lies, where it is not dense."""
 
     asynchronous: bool
-    strided: list[int] | None
+    strided: Strided | None
 
 
 class TransferWhat(TypedDict):

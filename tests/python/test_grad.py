@@ -314,6 +314,21 @@ def test_operation(name: str) -> None:
     check(function, *(normal(*shape) for shape in shapes), other=other, second=name != "attention")
 
 
+def test_e2_contiguous_backward_makes_the_gradient_in_memory_of_its_own() -> None:
+    x = svod.Tensor(np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3))
+
+    def gradient(mark: Callable[[svod.Tensor], svod.Tensor]) -> svod.Tensor:
+        (found,) = mark(x * 2).exp().sum().gradient(x)
+        return found
+
+    plain, marked = gradient(lambda y: y), gradient(svod.contiguous_backward)
+    np.testing.assert_allclose(marked.numpy(), 2 * np.exp(2 * x.numpy()), rtol=1e-6)
+    graphs = [str(svod.Graph(gradient(mark))) for mark in (lambda y: y, svod.Tensor.contiguous_backward)]
+    assert ["= contiguous %" in graph for graph in graphs] == [False, True], graphs
+    # The value itself is the operand's.
+    assert "= contiguous %" not in str(svod.Graph((x * 2).contiguous_backward().exp()))
+
+
 # [batch, in, ..], [out, in / groups, ..], and how.
 CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((2, 3, 8), (4, 3, 3), {}),

@@ -359,6 +359,11 @@ impl Tensor {
         Ok(Tensor::from_uop(self.uop().contiguous()?))
     }
 
+    /// The same value, whose gradient is made in memory of its own, dense and row-major, before it goes on.
+    pub fn contiguous_backward(&self) -> Result<Tensor> {
+        Ok(Tensor::from_uop(self.uop().contiguous_backward()?))
+    }
+
     /// What several operations make of the elements as floats, in the type of these. Of narrower floats than `float32`
     /// they are computed in that type, so that only the result is rounded.
     pub(crate) fn rounded_once(&self, compute: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {

@@ -71,6 +71,7 @@ unary! {
     isfinite: isfinite, "Whether an element is neither infinite nor NaN.";
     logical_not: logical_not, "Whether an element is zero.";
     contiguous: contiguous, "The same value, dense in memory of its own once it is realized.";
+    contiguous_backward: contiguous_backward, "The same value, whose gradient is made dense in memory of its own before it goes on.";
 }
 
 /// As [`unary!`], of two operands, either of which may be a scalar.

@@ -2,8 +2,8 @@
 
 use super::explain::{bytes, count, origin, time};
 use super::model::{
-    Across, Analysis, BufferInfo, Hint, Item, ItemAnalysis, IterationSpace, KernelInfo, Mapping, Reduction, Role, What,
-    Within,
+    Across, Analysis, BufferInfo, Hint, Item, ItemAnalysis, IterationSpace, KernelInfo, Mapping, Reduction, Role,
+    Strided, What, Within,
 };
 use std::fmt::{self, Write};
 
@@ -28,8 +28,8 @@ impl Analysis {
             What::View { offset } => field(f, "view", &format!("from byte {offset}"))?,
             What::Transfer { asynchronous, strided } => {
                 let how = if *asynchronous { "while the host goes on" } else { "while the host waits" };
-                let rows = strided.map(|[row, from, to]| format!(", rows of {row} at distances {from} and {to}"));
-                field(f, "copy", &format!("{how}{}", rows.unwrap_or_default()))?;
+                let lies = |s: &Strided| format!(", {:?} at distances {:?} to {:?}", s.shape, s.from, s.to);
+                field(f, "copy", &format!("{how}{}", strided.as_ref().map(lies).unwrap_or_default()))?;
             }
             What::HostCallback => field(f, "calls", "a function of the host")?,
             What::Synchronization { .. } => {}
@@ -108,7 +108,7 @@ fn hint(one: &Hint) -> String {
     match one {
         Hint::Vectorize(n) => format!("vectors of {n}"),
         Hint::Unroll(n) => format!("{n} rounds laid out"),
-        Hint::Prefetch(n) => format!("fetch {n} ahead"),
+        Hint::Prefetch { read, ahead } => format!("fetch {read} {ahead} ahead"),
         Hint::Pipeline(n) => format!("{n} stages at a time"),
     }
 }

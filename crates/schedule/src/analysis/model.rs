@@ -80,9 +80,8 @@ pub enum What {
     Transfer {
         /// Whether the host goes on meanwhile.
         asynchronous: bool,
-        /// Elements of one row and distances of rows, source and destination, where the memory is not
-        /// dense.
-        strided: Option<[usize; 3]>,
+        /// How it lies, where it is not dense.
+        strided: Option<Strided>,
     },
     /// Gives memory another name; nothing is moved.
     View {
@@ -98,6 +97,17 @@ pub enum What {
     },
     /// Calls a function of the host.
     HostCallback,
+}
+
+/// Memory of several dimensions that is moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Strided {
+    /// Extents, outermost first.
+    pub shape: Vec<usize>,
+    /// Distances in the source, in elements.
+    pub from: Vec<usize>,
+    /// Distances in the destination, in elements.
+    pub to: Vec<usize>,
 }
 
 /// What a synchronization waits for.
@@ -209,15 +219,20 @@ pub enum Mapping {
 }
 
 /// What a kernel was told about how to run, with its parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
     /// Vectors of so many lanes.
     Vectorize(u64),
     /// So many rounds laid out.
     Unroll(u64),
-    /// Fetched so many rounds ahead.
-    Prefetch(u64),
+    /// What is fetched before it is read.
+    Prefetch {
+        /// What: a load, or an operand of a contraction, as schedules name it.
+        read: String,
+        /// So many rounds ahead.
+        ahead: u64,
+    },
     /// So many stages at work at one time.
     Pipeline(u64),
 }

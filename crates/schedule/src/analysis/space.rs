@@ -69,7 +69,9 @@ pub fn hints(kernel: &Kernel, schedule: &Schedule) -> Vec<Hint> {
         let hint = match opt {
             Opt::Bind { at, to: To::Vector } => points(at).map(Hint::Vectorize),
             Opt::Bind { at, to: To::Unroll } => points(at).map(Hint::Unroll),
-            Opt::Prefetch { ahead, .. } => Some(Hint::Prefetch(u64::from(*ahead).max(1))),
+            Opt::Prefetch { read, ahead, .. } => {
+                Some(Hint::Prefetch { read: read.to_string(), ahead: u64::from(*ahead).max(1) })
+            }
             Opt::Micro { rows, .. } => Some(Hint::Unroll(u64::from(*rows).max(1))),
             _ => None,
         };

@@ -150,7 +150,17 @@ fn e4_every_invariant_is_checked() {
         (|a| a.items[0].analysis.as_mut().unwrap().measured_ns = Some(f64::INFINITY), "item 0: inf is not an amount"),
         (|a| a.items[0].data.push(0), "a cycle: items [0, 1] wait"),
         (|a| hint(a, Hint::Vectorize(0)), "item 0: Vectorize(0) says nothing"),
-        (|a| hint(a, Hint::Prefetch(0)), "item 0: Prefetch(0) says nothing"),
+        (
+            |a| hint(a, Hint::Prefetch { read: "p0".into(), ahead: 0 }),
+            "item 0: Prefetch { read: \"p0\", ahead: 0 } says nothing",
+        ),
+        (
+            |a| {
+                let strided = Strided { shape: vec![4, 8], from: vec![8, 1], to: vec![1] };
+                a.items[0].what = What::Transfer { asynchronous: false, strided: Some(strided) };
+            },
+            "item 0: 2 and 1 distances for 2 extents",
+        ),
         (|a| hint(a, Hint::Pipeline(0)), "item 0: Pipeline(0) says nothing"),
         (|a| space(a).tiles[0] = vec![0], "item 0: axis 0 has 1 loops and tiles [0]"),
         (|a| a.buffers[0].lifetime = None, "buffer 0 is not alive: None"),
@@ -187,12 +197,15 @@ fn e4_every_invariant_is_checked() {
 fn e3_items_are_transfers_synchronizations_and_callbacks_too() {
     let mut a =
         analysis(vec![item(&[], &[], None), item(&[], &[0], None), item(&[], &[1], None), item(&[], &[2], None)]);
-    a.items[0].what = What::Transfer { asynchronous: true, strided: Some([4, 8, 4]) };
+    let strided = Strided { shape: vec![2, 3, 4], from: vec![24, 8, 1], to: vec![12, 4, 1] };
+    a.items[0].what = What::Transfer { asynchronous: true, strided: Some(strided) };
     a.items[1].what = What::Synchronization { what: Synchronization::Event(3), scope: Scope::System };
     a.items[2].what = What::View { offset: 16 };
     a.validate().unwrap();
     assert_eq!(a.critical_path, [0, 1, 2, 3]);
     assert!(a.to_string().contains("0 kernels, 3 other items in 2 levels"), "{a}");
+    let text = a.detail(0);
+    assert!(text.contains("while the host goes on, [2, 3, 4] at distances [24, 8, 1] to [12, 4, 1]"), "{text}");
     // What no plan makes, too.
     for what in [Synchronization::Barrier, Synchronization::Fence, Synchronization::Event(7)] {
         for scope in [Scope::Threadgroup, Scope::Device, Scope::System] {

@@ -1,6 +1,6 @@
 //! The invariants of an analysis that its types leave open.
 
-use super::model::{Analysis, BufferInfo, Hint, Item, KernelInfo, LoopInfo};
+use super::model::{Analysis, BufferInfo, Hint, Item, KernelInfo, LoopInfo, Strided, What};
 
 /// An analysis that is not one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -75,6 +75,11 @@ impl Analysis {
             }
         }
         item.kernel().map_or(Ok(()), kernel)?;
+        if let What::Transfer { strided: Some(Strided { shape, from, to }), .. } = &item.what
+            && (shape.len() != from.len() || shape.len() != to.len())
+        {
+            return Err(format!("{} and {} distances for {} extents", from.len(), to.len(), shape.len()));
+        }
         if let Some(a) = &item.analysis {
             if !(0.0..=1.0).contains(&a.occupancy) {
                 return Err(format!("occupancy {} is not from 0 to 1", a.occupancy));
@@ -141,7 +146,9 @@ fn kernel(kernel: &KernelInfo) -> Result<(), String> {
             return Err(format!("axis {axis} has {loops} loops and tiles {tiles:?}"));
         }
     }
-    let empty = |h: &&Hint| matches!(h, Hint::Vectorize(0) | Hint::Unroll(0) | Hint::Prefetch(0) | Hint::Pipeline(0));
+    let empty = |h: &&Hint| {
+        matches!(h, Hint::Vectorize(0) | Hint::Unroll(0) | Hint::Prefetch { ahead: 0, .. } | Hint::Pipeline(0))
+    };
     match kernel.hints.iter().find(empty) {
         Some(hint) => Err(format!("{hint:?} says nothing")),
         None => Ok(()),
