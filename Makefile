@@ -17,7 +17,7 @@ CARGO_TEST := cargo test --workspace --exclude svod-python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-full lint fmt bench bench-compare bench-everyday wheel bless docs
+.PHONY: help setup demo test test-full fuzz lint fmt bench bench-compare bench-everyday wheel bless docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: setup ## Rust tests, then Python tests and docstrings
 test-full: setup ## the same with the exhaustive tests: every float, long state machines
 	SVOD_TEST_FULL=1 $(CARGO_TEST) --release -- --include-ignored
 	SVOD_TEST_FULL=1 $(PYTEST)
+
+fuzz: setup ## random programs and texts for a while; SECONDS=600 JOBS=2
+	PYTHONPATH=tests/python $(BIN)/python -m fuzz --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1)
 
 lint: setup ## rustfmt, clippy, ruff, mypy
 	cargo fmt --all --check

@@ -18,10 +18,12 @@ use crate::error::{Class, Result};
 use crate::gil::allow;
 
 /// A tensor on a device with a copy of what NumPy makes of an object: an array of any order, strides and byte
-/// order, a scalar, nested sequences. Python's floats have the default type.
-pub fn tensor_of(object: &Bound<'_, PyAny>, device: &DeviceSpec) -> Result<Tensor> {
-    let (array, dtype) = dense(object)?;
-    Ok(Tensor::from_bytes_on(device, bytes_of(&array), dtype, array.shape())?)
+/// order, a scalar, nested sequences. Python's floats have the default type, unless one is `named`, to which they are
+/// rounded once.
+pub fn tensor_of(object: &Bound<'_, PyAny>, device: &DeviceSpec, named: Option<DType>) -> Result<Tensor> {
+    let (array, dtype) = dense_array(as_array(object, named.is_none())?)?;
+    let tensor = Tensor::from_bytes_on(device, bytes_of(&array), dtype, array.shape())?;
+    Ok(tensor.cast(named.unwrap_or(dtype))?)
 }
 
 /// What NumPy makes of an object that is given where a tensor is expected.
@@ -32,8 +34,12 @@ pub fn literal(object: &Bound<'_, PyAny>) -> Result<Tensor> {
 
 /// What NumPy makes of an object, C-contiguous, aligned and of native byte order.
 pub fn dense<'py>(object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyUntypedArray>, DType)> {
-    let py = object.py();
-    let array = as_array(object)?;
+    dense_array(as_array(object, true)?)
+}
+
+/// [`dense`] of an array.
+fn dense_array(array: Bound<'_, PyUntypedArray>) -> Result<(Bound<'_, PyUntypedArray>, DType)> {
+    let py = array.py();
     let dtype = dtype_of(&array)?;
     if array.is_c_contiguous() && array.is_aligned() && is_native(&array) {
         return Ok((array, dtype));
@@ -172,7 +178,8 @@ pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]
     }
 }
 
-fn as_array<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray>> {
+/// What NumPy makes of an object; floats of Python's as the default type where they are to be `narrow`.
+fn as_array<'py>(object: &Bound<'py, PyAny>, narrow: bool) -> Result<Bound<'py, PyUntypedArray>> {
     if let Ok(array) = object.cast::<PyUntypedArray>() {
         if is_masked(array)? {
             let message = "a masked array has elements without a value, which a tensor has not: fill it (`filled`)";
@@ -188,7 +195,7 @@ fn as_array<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray
         }
     })?;
     let array = array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
-    let weak = dtype_of(&array).is_ok_and(|d| d == DType::F64) && is_plain(object);
+    let weak = narrow && dtype_of(&array).is_ok_and(|d| d == DType::F64) && is_plain(object);
     if !weak {
         return Ok(array);
     }

@@ -2,12 +2,19 @@
 
 use super::LowerError;
 use super::Lowering;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId};
 use svod_ir::linear::{Inst, Ty, Val};
 use svod_ir::size::{Size, Variable};
+
+/// How expressions are used by others.
+struct Uses {
+    count: FxHashMap<ExprId, u32>,
+    /// See [`Lowering::exponents`].
+    exponents: FxHashSet<ExprId>,
+}
 
 impl Lowering<'_> {
     /// The values of some expressions: vectors where they depend on the vector loop.
@@ -17,6 +24,7 @@ impl Lowering<'_> {
         for id in order.iter().flat_map(|id| self.phase.exprs.get(*id).operands()).chain(roots.iter().copied()) {
             *uses.entry(id).or_default() += 1;
         }
+        let uses = Uses { count: uses, exponents: self.exponents(&order) };
         let mut values: FxHashMap<ExprId, Val> = FxHashMap::default();
         for id in order {
             let value = self.node(id, &values, &uses)?;
@@ -25,12 +33,7 @@ impl Lowering<'_> {
         Ok(roots.iter().map(|root| values[root]).collect())
     }
 
-    fn node(
-        &mut self,
-        id: ExprId,
-        values: &FxHashMap<ExprId, Val>,
-        uses: &FxHashMap<ExprId, u32>,
-    ) -> Result<Val, LowerError> {
+    fn node(&mut self, id: ExprId, values: &FxHashMap<ExprId, Val>, uses: &Uses) -> Result<Val, LowerError> {
         let pool = &self.phase.exprs;
         match pool.get(id) {
             Expr::Const(c) => Ok(self.b.constant(*c)),
@@ -44,7 +47,7 @@ impl Lowering<'_> {
                 Ok(self.alu(*op, &[values[&args[0]], values[&args[1]]]))
             }
             Expr::Alu(op, args) => {
-                if let Some(fused) = self.multiply_add(*op, args, values, uses) {
+                if let Some(fused) = self.multiply_add(id, *op, args, values, uses) {
                     return Ok(fused);
                 }
                 let args: Vec<Val> = args.iter().map(|a| values[a]).collect();
@@ -111,20 +114,44 @@ impl Lowering<'_> {
         }))
     }
 
+    /// The sums of which exponentials are taken, maybe times something.
+    fn exponents(&self, order: &[ExprId]) -> FxHashSet<ExprId> {
+        let pool = &self.phase.exprs;
+        let mut found = FxHashSet::default();
+        for id in order.iter().rev() {
+            match pool.get(*id) {
+                Expr::Alu(Alu::Exp | Alu::Exp2, args) => found.extend(args),
+                Expr::Alu(Alu::Mul | Alu::Where, args) if found.contains(id) => found.extend(args),
+                Expr::Cast(_, v) if found.contains(id) => {
+                    found.insert(*v);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
     /// A sum with a product that nothing else uses, as one multiply-add.
+    ///
+    /// Not in an exponent: there a row's maximum of rounded products is subtracted from what has to be no larger,
+    /// and the exponential of an excess of a unit in the last place of a large number is infinite.
     fn multiply_add(
         &mut self,
+        id: ExprId,
         op: Alu,
         args: &[ExprId],
         values: &FxHashMap<ExprId, Val>,
-        uses: &FxHashMap<ExprId, u32>,
+        uses: &Uses,
     ) -> Option<Val> {
         let pool = &self.phase.exprs;
         if !self.fuse || !matches!(op, Alu::Add | Alu::Sub) || !pool.dtype(args[0]).is_float() {
             return None;
         }
+        if uses.exponents.contains(&id) {
+            return None;
+        }
         let product = |id: ExprId| match pool.get(id) {
-            Expr::Alu(Alu::Mul, factors) if uses[&id] == 1 => Some((values[&factors[0]], values[&factors[1]])),
+            Expr::Alu(Alu::Mul, factors) if uses.count[&id] == 1 => Some((values[&factors[0]], values[&factors[1]])),
             _ => None,
         };
         let (left, right) = (values[&args[0]], values[&args[1]]);

@@ -117,7 +117,7 @@ impl PyTensor {
     #[pyo3(signature = (data, dtype=None, device=None))]
     fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
         let dtype = dtype.map(|d| d.0);
-        let copied = || tensor_of(data, &device.map(self::device).transpose()?.unwrap_or_default());
+        let copied = || tensor_of(data, &device.map(self::device).transpose()?.unwrap_or_default(), dtype);
         let tensor = match data.cast::<PyTensor>() {
             Ok(tensor) => tensor.get().0.kept()?,
             Err(_) if data.hasattr("__array__")? => copied()?,
@@ -505,9 +505,9 @@ impl PyTensor {
     #[staticmethod]
     fn _restore(elements: &Bound<'_, PyAny>, devices: Vec<String>, axis: Option<i64>) -> Made {
         if let [device] = &devices[..] {
-            return Ok(tensor_of(elements, &self::device(device)?)?.into());
+            return Ok(tensor_of(elements, &self::device(device)?, None)?.into());
         }
-        PyTensor(tensor_of(elements, &DeviceSpec::CPU)?).shard(Names(devices), axis.map(Axis), None)
+        PyTensor(tensor_of(elements, &DeviceSpec::CPU, None)?).shard(Names(devices), axis.map(Axis), None)
     }
 
     /// Makes the tensor stand for another value, broadcast and cast; gives the tensor itself.

@@ -1,5 +1,6 @@
 //! Derivatives of lookups and writes at positions.
 
+use svod_dtype::Const;
 use svod_ir::graph::UOp;
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
@@ -26,7 +27,15 @@ pub fn scattered(step: &Step<'_>, axis: usize, by: Option<Monoid>, i: usize) -> 
     match by {
         None if i == 0 => Ok(g.scatter(axis, index, &zeros(values)?, None)?),
         Some(Monoid::Sum) if i == 0 => Ok(g.clone()),
-        None | Some(Monoid::Sum) => Ok(g.gather(axis, index)?),
+        Some(Monoid::Sum) => Ok(g.gather(axis, index)?),
+        None => {
+            // Of several that go to one place the last one stays: its number is the one that is found there.
+            let count: Size = values.shape().iter().product();
+            let own = UOp::range(count)?.reshape(values.shape().to_vec())?;
+            let nobody = UOp::full(Const::zero(own.dtype()), base.shape_arc())?;
+            let last = nobody.scatter(axis, index, &own, None)?.gather(axis, index)?;
+            only(&equal(&last, &own)?, &g.gather(axis, index)?)
+        }
         Some(Monoid::Prod) => {
             // The product of all others: without the zeros where there is none or one.
             let one = |of: &UOp| number(of, 1.0);

@@ -1,0 +1,93 @@
+"""Which public names programs use, and why the others are not among them."""
+
+from __future__ import annotations
+
+import re
+
+import svod
+from fuzz.operations import OPERATIONS
+
+_NAME = re.compile(r"(svod|F|\{\w+\}|\)|\])\.([A-Za-z_]\w*)")
+_SPACES = {"svod": "svod.", "F": "F."}
+# Python's signs, which stand for methods.
+_SIGNS = {
+    "__add__": r"\} \+ ", "__radd__": r"c\} \+ \{0", "__sub__": r"\} - ", "__rsub__": r"c\} - \{0",
+    "__mul__": r"\} \* ", "__rmul__": r"c\} \* \{0", "__truediv__": r"\} / ",
+    "__rtruediv__": r"c\} / \{0", "__floordiv__": r"\} // ",
+    "__mod__": r"\} % ", "__pow__": r"\} \*\* ", "__matmul__": r"\} @ ", "__and__": r"\} & ", "__or__": r"\} \| ",
+    "__xor__": r"\} \^ ", "__lshift__": r"\} << ", "__rshift__": r"\} >> ", "__invert__": r"~\{", "__neg__": r"^-\{",
+    "__pos__": r"^\+\{", "__abs__": r"^abs\(", "__eq__": r"\} == ", "__ne__": r"\} != ", "__lt__": r"\} < ",
+    "__le__": r"\} <= ", "__gt__": r"\} > ", "__ge__": r"\} >= ", "__getitem__": r"\{0\}\[", "__setitem__": r"\{r\}\[",
+}  # fmt: skip
+
+# Names that no row of the tables has, by the reason.
+WITHOUT: dict[str, str] = {}
+
+
+def _without(reason: str, names: str) -> None:
+    WITHOUT.update(dict.fromkeys(names.split(), reason))
+
+
+_without(
+    "the ways in which programs are run (`fuzz.modes`)",
+    "svod.Tensor svod.Variable svod.grad svod.jit svod.prepare svod.realize Tensor.numpy Tensor.shape Tensor.dtype "
+    "Tensor.to Tensor.shard",
+)
+_without(
+    "classes, which programs see as results",
+    "svod.DType svod.ExecutionPlan svod.Graph svod.HostFunction svod.Jitted svod.Kernel svod.PlanInput "
+    "svod.PrepareConfig svod.Profile svod.Schedule svod.Size svod.Timing svod.ValuesAndIndices svod.Weights",
+)
+_without(
+    "settings and counters of the process",
+    "svod.caches svod.clear_caches svod.compile_times svod.get_threads svod.set_threads svod.memory svod.strict "
+    "svod.target svod.measure_machine",
+)
+_without("a file (test_files.py; the parser is fuzzed in Rust)", "svod.load_safetensors")
+_without(
+    "random numbers, which have no oracle (test_jit_random.py, crates/tensor/tests/random.rs)",
+    "svod.rand svod.randint svod.randn svod.manual_seed svod.empty",
+)
+_without(
+    "state of gradients (test_grad_api.py)",
+    "svod.enable_grad svod.no_grad svod.is_grad_enabled svod.set_grad_enabled Tensor.requires_grad "
+    "Tensor.requires_grad_ Tensor.grad Tensor.is_leaf Tensor.retain_grad Tensor.backward Tensor.gradient",
+)
+_without(
+    "derivatives of functions given by callers, made of what `svod.grad` is (test_grad_api.py)",
+    "svod.custom_gradient svod.value_and_grad svod.hessian svod.jacobian svod.jvp svod.vjp",
+)
+_without("functions of the host and loops (test_steps.py)", "svod.custom svod.iterate")
+_without(
+    "what a tensor is, not what it holds (test_tensor.py, test_sharding.py)",
+    "Tensor.dim Tensor.ndim Tensor.size Tensor.numel Tensor.nbytes Tensor.device Tensor.shard_axis Tensor.shards "
+    "Tensor.is_realized Tensor.graph Tensor.prepare",
+)
+
+
+def used() -> set[str]:
+    """The public names and methods of Python's signs that rows of the tables spell."""
+    names = set()
+    for spelling in (spelling for operation in OPERATIONS for spelling in operation.svod):
+        names |= {_SPACES.get(space, "Tensor.") + name for space, name in _NAME.findall(spelling)}
+        names |= {f"Tensor.{method}" for method, sign in _SIGNS.items() if re.search(sign, spelling)}
+    return names
+
+
+def public() -> set[str]:
+    """All names that a user may call on tensors."""
+    names = set()
+    for name in svod.__all__:
+        found = getattr(svod, name)
+        is_error = isinstance(found, type) and issubclass(found, BaseException)
+        if callable(found) and not is_error and not isinstance(found, svod.DType):
+            names.add(f"svod.{name}")
+    names |= {f"Tensor.{name}" for name in dir(svod.Tensor) if not name.startswith("_")}
+    names |= {f"Tensor.{name}" for name in _SIGNS}
+    functional = svod.nn.functional
+    names |= {
+        f"F.{name}"
+        for name, found in vars(functional).items()
+        if callable(found) and getattr(found, "__module__", "") == functional.__name__ and not name.startswith("_")
+    }
+    return names
