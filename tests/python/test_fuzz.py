@@ -112,3 +112,11 @@ def test_a_list_of_floats_is_rounded_once() -> None:
         assert svod.asarray(numbers, dtype=svod.float64).numpy().tolist() == np.array(numbers).tolist()
     assert svod.Tensor([16777217.0], dtype=svod.int64).tolist() == [16777217]
     assert svod.Tensor([0.1]).dtype == svod.float32
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_mean_over_no_position_is_zero(dtype: str) -> None:
+    """The smallest count that is divided by was no number of `float16`."""
+    mask = svod.Tensor([[True, False, True], [False, False, False]])
+    pooled = svod.nn.functional.mean_pool(svod.full((2, 3, 2), 5, dtype=dtype), mask)
+    assert pooled.tolist() == [[5.0, 5.0], [0.0, 0.0]]

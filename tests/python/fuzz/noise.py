@@ -15,7 +15,7 @@ from fuzz.numbers import FLOATS, Array, epsilon, rounded, smallest, storage, wid
 from fuzz.program import Program, Statement
 
 # Of every set of contents, one run without noise and some with it.
-NOISY = 2
+NOISY = 3
 # Units in the last place by which numbers are changed.
 NOISE = 6.0
 

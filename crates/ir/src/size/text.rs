@@ -31,14 +31,16 @@ impl fmt::Debug for Size {
 fn write_sum(f: &mut fmt::Formatter<'_>, terms: &[Term]) -> fmt::Result {
     let (constants, others): (Vec<_>, Vec<_>) = terms.iter().partition(|t| t.factors.is_empty());
     for (i, term) in others.into_iter().chain(constants).enumerate() {
-        let negative = term.coefficient < 0;
+        // The least number has no positive counterpart, so it keeps its sign.
+        let least = term.coefficient == i64::MIN;
+        let negative = term.coefficient < 0 && !least;
         f.write_str(match (i, negative) {
             (0, false) => "",
             (0, true) => "-",
             (_, false) => " + ",
             (_, true) => " - ",
         })?;
-        let magnitude = term.coefficient.unsigned_abs();
+        let magnitude = if least { term.coefficient } else { term.coefficient.abs() };
         if term.factors.is_empty() {
             write!(f, "{magnitude}")?;
             continue;

@@ -146,7 +146,8 @@ def normalize(
 def mean_pool(input: Tensor, mask: Tensor) -> Tensor:
     """Mean of `input` `(batch, length, dim)` over the positions where `mask` `(batch, length)` is 1."""
     weight = mask.to(input.dtype).unsqueeze(-1)
-    return (input * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
+    count = weight.sum(1)
+    return (input * weight).sum(1) / where(count > 0, count, 1)
 
 
 def rms_norm(

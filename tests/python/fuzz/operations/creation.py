@@ -49,11 +49,11 @@ def table() -> list[Operation]:
     return [
         *(Operation(svod, numpy, made, "argument") for svod, numpy in rows),
         Operation(("svod.eye({n}, {m}, dtype=svod.{dtype})",), "np.eye({n}, {m})", identity, "argument"),
-        Operation(("{0}.bitcast(svod.{dtype})",), "{0}.astype(np.float32).view(np.int32)",
+        Operation(("{0}.bitcast(svod.{dtype})",), "R.finite({0}).astype(np.float32).view(np.int32)",
                   as_bits({"float32": "int32"}), "argument", exact=True),
         Operation(("{0}.bitcast(svod.{dtype})",), "{0}.view({dtype!r})".replace("{dtype!r}", '"{dtype}"'),
                   as_bits({"int8": "uint8", "uint8": "int8", "int32": "uint32", "uint32": "int32", "int64": "uint64",
-                           "uint16": "int16", "float64": "int64"}), "argument", exact=True),
+                           "uint16": "int16"}), "argument", exact=True),
         Operation(("{0}.bfloat16()",), 'R.cast({0}, "bfloat16")', as_bits(dict.fromkeys(DTYPES, "bfloat16")),
                   "bfloat16", exact=True),
     ]  # fmt: skip

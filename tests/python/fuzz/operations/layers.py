@@ -190,7 +190,7 @@ def table() -> list[Operation]:
          "R.attention({0}, {1}, {2}, {3})", attended),
         (("{0}.scaled_dot_product_attention({1}, {2}, is_causal=True)",
           "F.scaled_dot_product_attention({0}, {1}, {2}, is_causal=True)"),
-         "R.attention({0}, {1}, {2}, R.causal({0}, {1}))", attended),
+         "R.attention({0}, R.finite({1}), R.finite({2}), R.causal({0}, {1}))", attended),
         (("({0} @ {1}.mT + {3}).softmax(-1) @ {2}",), "R.softmax({0} @ np.swapaxes({1}, -1, -2) + {3}, -1) @ {2}",
          attended),
         (("F.mean_pool({0}, {1})",), "R.mean_pool({0}, {1})", pooled_rows),
