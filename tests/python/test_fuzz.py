@@ -32,7 +32,8 @@ def test_random_programs_give_numpys_numbers(mode: str) -> None:
 def test_every_public_name_is_in_a_table_or_has_a_reason() -> None:
     new = public() - used() - set(WITHOUT)
     assert not new, f"no random program uses these: add rows to fuzz/operations, or a reason to fuzz/coverage: {new}"
-    gone = set(WITHOUT) - public()
+    # Fields of pairs and arrays are spelled in rows too.
+    gone = (set(WITHOUT) | used()) - public() - {"Tensor.values", "Tensor.copy"}
     assert not gone, f"these are no public names any more: {gone}"
 
 

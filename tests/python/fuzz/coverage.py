@@ -88,6 +88,8 @@ def public() -> set[str]:
     names |= {
         f"F.{name}"
         for name, found in vars(functional).items()
-        if callable(found) and getattr(found, "__module__", "") == functional.__name__ and not name.startswith("_")
+        if callable(found)
+        and str(getattr(found, "__module__", "")).startswith(functional.__name__)
+        and not name.startswith("_")
     }
     return names
