@@ -271,9 +271,9 @@ def assigned(x: Array, value: Array) -> Array:
     return value if x.shape == value.shape and x.ndim else refuse()
 
 
-def far_from_zero(x: Array) -> Array:
+def far_from_zero(x: Array, limit: float = 0.3) -> Array:
     """Where a sign is sure, and differences from functions that begin alike keep their digits."""
-    return refuse() if np.any(np.abs(x) < 0.3) else x
+    return refuse() if np.any(np.abs(x) < limit) else x
 
 
 def glu(x: Array, axis: int) -> Array:

@@ -71,7 +71,7 @@ ROWS: list[tuple[str, str, Drawing]] = [
     ("F.hinge_embedding_loss({0}, {1}.sign()", "np.where({1} > 0, {0}, np.maximum(1 - {0}, 0))", beside(-1, 1)),
     (
         "F.cosine_embedding_loss({0}, {1}, {2}.sum(-1).sign()",
-        "R.cosine_losses({0}, {1}, R.far_from_zero(np.sum({2}, -1)))",
+        "R.cosine_losses({0}, {1}, R.far_from_zero(np.sum({2}, -1), 0.01))",
         beside(-4, 4, (-1, 1)),
     ),
     (
