@@ -232,17 +232,21 @@ pub fn integers(given: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
 /// Letters of an argument that an error shows.
 const MOST_SHOWN: usize = 100;
 
-/// The error of an argument, which says what is expected where its type is another one. PyO3 notes which argument it is.
+/// The error of an argument, which says what is expected where its type is another one, and that an integer is too large.
+/// PyO3 notes which argument it is.
 fn of_type(expected: &str, given: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
-    match error.is_instance_of::<PyTypeError>(given.py()) {
-        true => {
-            let text = format!("{given:?}");
-            let shown =
-                text.char_indices().nth(MOST_SHOWN).map_or(text.clone(), |(at, _)| format!("{}...", &text[..at]));
-            Class::ArgumentType.raise(format!("{expected} is expected, not {shown}")).into()
-        }
-        false => error,
+    let py = given.py();
+    let shown = || {
+        let text = format!("{given:?}");
+        text.char_indices().nth(MOST_SHOWN).map_or(text.clone(), |(at, _)| format!("{}...", &text[..at]))
+    };
+    if error.is_instance_of::<PyTypeError>(py) {
+        return Class::ArgumentType.raise(format!("{expected} is expected, not {}", shown())).into();
     }
+    if error.is_instance_of::<PyOverflowError>(py) {
+        return Class::Argument.raise(format!("{expected} of at most 64 bits is expected, not {}", shown())).into();
+    }
+    error
 }
 
 /// The name of an object's class.

@@ -133,15 +133,25 @@ pub fn randn(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option
 /// Integers uniformly distributed from `low` to before `high`.
 #[pyfunction]
 #[pyo3(signature = (low, high, shape, *, dtype=None, device=None))]
-pub fn randint(low: i64, high: i64, shape: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+pub fn randint(
+    low: &Bound<'_, PyAny>,
+    high: &Bound<'_, PyAny>,
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<AnyDType>,
+    device: Option<&str>,
+) -> Made {
+    let (low, high) = (integer("randint: low", low)?, integer("randint: high", high)?);
     let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
     shape.bind(drawn(device, || Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0))))
 }
 
-/// Starts the generator of random numbers anew, so that what it draws can be repeated.
+/// Starts the generator of random numbers anew, so that what it draws can be repeated. A negative seed counts from 2**64.
 #[pyfunction]
-pub fn manual_seed(seed: u64) {
+pub fn manual_seed(seed: &Bound<'_, PyAny>) -> Result<()> {
+    // As PyTorch reads it: the same 64 bits.
+    let seed = seed.extract::<u64>().map_or_else(|_| integer("manual_seed: seed", seed).map(|seed| seed as u64), Ok)?;
     svod_tensor::manual_seed(seed);
+    Ok(())
 }
 
 /// The tensors one after the other along an axis.

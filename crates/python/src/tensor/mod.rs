@@ -7,6 +7,7 @@ mod indexed;
 mod movement;
 mod operators;
 mod pair;
+mod protocols;
 mod reduce;
 mod window;
 

@@ -1,0 +1,141 @@
+"""Functions of NumPy that are given a tensor.
+
+`np.exp(t)`, `np.add(a, t)` and `np.sum(t, axis=0)` are svod's functions, and their results tensors: see the two tables. A
+function, or an argument such as `where=`, that is not in them is NumPy's own, of the values, and its result NumPy's. What
+would write to a tensor (`out=`, `np.add.at`) raises a TypeError, for a tensor is a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import svod
+from svod._svod import ArgumentTypeError, Tensor
+
+# NumPy's elementwise functions by name, and svod's of the same operands.
+ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(svod, name)
+        for name in (
+            *("absolute", "add", "ceil", "cos", "divide", "equal", "exp", "exp2", "floor", "floor_divide", "greater"),
+            *("greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log2", "logical_and"),
+            *("logical_not", "logical_or", "logical_xor", "matmul", "maximum", "minimum", "multiply", "negative"),
+            *("not_equal", "reciprocal", "remainder", "sign", "sin", "sqrt", "square", "subtract", "tan", "tanh"),
+            *("bitwise_and", "bitwise_or", "bitwise_xor", "trunc"),
+        )
+    },
+    "invert": svod.bitwise_invert,
+    "left_shift": svod.bitwise_left_shift,
+    "right_shift": svod.bitwise_right_shift,
+    "power": svod.pow,
+    "rint": svod.round,
+}
+
+
+def _transpose(a: Tensor, axes: Any = None) -> Tensor:
+    return a.permute(*(range(a.ndim)[::-1] if axes is None else axes))
+
+
+def _deviation(ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A deviation or variance whose divisor is NumPy's by default, the number of elements."""
+    return lambda a, *, correction=0, **options: ours(a, correction=correction, **options)
+
+
+# NumPy's other functions by name: svod's, and the parameters that it takes, in NumPy's order, those before the stroke by
+# position. One in brackets is not svod's; `theirs=ours` has another name here.
+FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
+    "all": (svod.all, "a / axis [out] keepdims"),
+    "amax": (svod.max, "a / axis [out] keepdims"),
+    "amin": (svod.min, "a / axis [out] keepdims"),
+    "any": (svod.any, "a / axis [out] keepdims"),
+    "argmax": (svod.argmax, "a / axis [out] keepdims"),
+    "argmin": (svod.argmin, "a / axis [out] keepdims"),
+    "argsort": (svod.argsort, "a / axis [kind] [order] stable"),
+    "broadcast_to": (svod.broadcast_to, "array shape /"),
+    "clip": (svod.clip, "a / a_min=min a_max=max [out] min max"),
+    "concatenate": (svod.concat, "arrays / axis [out]"),
+    "cumulative_prod": (svod.cumulative_prod, "x / axis dtype"),
+    "cumulative_sum": (svod.cumulative_sum, "x / axis dtype"),
+    "expand_dims": (svod.expand_dims, "a / axis"),
+    "flip": (svod.flip, "m / axis"),
+    "full_like": (svod.full_like, "a fill_value / dtype"),
+    "matrix_transpose": (svod.matrix_transpose, "x /"),
+    "max": (svod.max, "a / axis [out] keepdims"),
+    "mean": (svod.mean, "a / axis dtype [out] keepdims"),
+    "min": (svod.min, "a / axis [out] keepdims"),
+    "nonzero": (svod.nonzero, "a /"),
+    "ones_like": (svod.ones_like, "a / dtype"),
+    "prod": (svod.prod, "a / axis dtype [out] keepdims"),
+    "reshape": (svod.reshape, "a shape /"),
+    "roll": (svod.roll, "a shift / axis"),
+    "sort": (svod.sort, "a / axis [kind] [order] stable"),
+    "squeeze": (svod.squeeze, "a / axis"),
+    "stack": (svod.stack, "arrays / axis [out]"),
+    "std": (_deviation(svod.std), "a / axis [dtype] [out] ddof=correction keepdims [where] [mean] correction"),
+    "sum": (svod.sum, "a / axis dtype [out] keepdims"),
+    "take": (svod.take, "a indices / axis [out]"),
+    "transpose": (_transpose, "a / axes"),
+    "tril": (svod.tril, "m / k"),
+    "triu": (svod.triu, "m / k"),
+    "var": (_deviation(svod.var), "a / axis [dtype] [out] ddof=correction keepdims [where] [mean] correction"),
+    "where": (svod.where, "condition x y /"),
+    "zeros_like": (svod.zeros_like, "a / dtype"),
+}
+
+
+def elementwise(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What `np.exp(t)` and its like are, and methods of these functions such as `np.add.reduce`."""
+    out = options.get("out", ())
+    if method == "at" or any(isinstance(one, Tensor) for one in out):
+        name = f"{ufunc.__name__}.at" if method == "at" else f"{ufunc.__name__}(out=...)"
+        raise ArgumentTypeError(f"np.{name}: a tensor is a value, which NumPy does not write: assign the result")
+    ours = ELEMENTWISE.get(ufunc.__name__)
+    if ours is not None and method == "__call__" and not options:
+        return ours(*inputs)
+    return getattr(ufunc, method)(*_arrays(inputs), **_arrays(options))
+
+
+def function(theirs: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `np.sum(t)` and its like are."""
+    if isinstance(kwargs.get("out"), Tensor):
+        raise ArgumentTypeError(f"np.{theirs.__name__}(out=...): a tensor is a value, which NumPy does not write")
+    name = theirs.__name__
+    row = FUNCTIONS.get(name) if getattr(np, name, None) is theirs else None
+    if row is not None:
+        ours, parameters = row
+        given = _given(parameters, args, kwargs)
+        if given is not None:
+            return ours(*given[0], **given[1])
+    return theirs(*_arrays(args), **_arrays(kwargs))
+
+
+def _given(parameters: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
+    """Arguments by position and by svod's names, without those that are None; none where svod does not take one."""
+    first, _, second = (part.split() for part in parameters.partition("/"))
+    names = {theirs: ours or theirs for theirs, _, ours in (name.partition("=") for name in first + second)}
+    if len(args) > len(names):
+        return None
+    given = {}
+    for theirs, value in (*zip(names, args, strict=False), *kwargs.items()):
+        if value is None or value is np._NoValue:
+            continue
+        if theirs not in names or theirs.startswith("["):
+            return None
+        given[names[theirs]] = value
+    if not all(name in given for name in first):
+        return None
+    return [given.pop(name) for name in first], given
+
+
+def _arrays(given: Any) -> Any:
+    """The same with arrays of NumPy in place of tensors."""
+    if isinstance(given, Tensor):
+        return given.numpy()
+    if isinstance(given, (list, tuple)):
+        return type(given)([_arrays(one) for one in given])
+    if isinstance(given, dict):
+        return {key: _arrays(one) for key, one in given.items()}
+    return given
