@@ -17,7 +17,7 @@ CARGO_TEST := cargo test --workspace --exclude svod-python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-full fuzz lint fmt bench bench-compare bench-everyday wheel bless docs
+.PHONY: help setup demo test test-full fuzz sanitize lint fmt bench bench-compare bench-everyday wheel bless docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ test-full: setup ## the same with the exhaustive tests: every float, long state 
 
 fuzz: setup ## random programs and texts for a while; SECONDS=600 JOBS=2
 	PYTHONPATH=tests/python $(BIN)/python -m fuzz --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1)
+	SVOD_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --release -p svod-ir -p svod-schedule -p svod-device --test fuzz -- --nocapture
+
+sanitize: setup ## tests under AddressSanitizer, ThreadSanitizer and Valgrind (scripts/sanitize.sh)
+	scripts/sanitize.sh
 
 lint: setup ## rustfmt, clippy, ruff, mypy
 	cargo fmt --all --check
