@@ -41,9 +41,6 @@ __all__ = [
 concat = cat
 
 astype = Tensor.astype
-full_like = Tensor.full_like
-ones_like = Tensor.ones_like
-zeros_like = Tensor.zeros_like
 
 Axis = int | Sequence[int] | None
 
@@ -67,6 +64,27 @@ def _either(axis: Any, dim: Any, default: Any = None) -> Any:
 def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """`obj` as a tensor: a copy, unless it is one."""
     return Tensor(obj, dtype, device)
+
+
+def _like(x: Any, dtype: Any, device: str | None) -> Tensor:
+    """What has the shape, type and device that a new tensor is to have."""
+    x = _tensor(x)
+    return x if dtype is None and device is None else x.to(dtype=dtype, device=device)
+
+
+def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """One value in a tensor's shape, and in its type and on its device, unless others are named."""
+    return _like(x, dtype, device).full_like(fill_value)
+
+
+def ones_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Ones in a tensor's shape, and in its type and on its device, unless others are named."""
+    return _like(x, dtype, device).ones_like()
+
+
+def zeros_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Zeros in a tensor's shape, and in its type and on its device, unless others are named."""
+    return _like(x, dtype, device).zeros_like()
 
 
 def argsort(

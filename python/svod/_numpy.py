@@ -1,8 +1,8 @@
 """Functions of NumPy that are given a tensor.
 
-`np.exp(t)`, `np.add(a, t)` and `np.sum(t, axis=0)` are svod's functions, and their results tensors: see the two tables. A
-function, or an argument such as `where=`, that is not in them is NumPy's own, of the values, and its result NumPy's. What
-would write to a tensor (`out=`, `np.add.at`) raises a TypeError, for a tensor is a value.
+`np.exp(t)`, `np.add(a, t)` and `np.sum(t, axis=0)` are svod's functions, and their results tensors: see the two
+tables. A function, or an argument such as `where=`, that is not in them is NumPy's own, of the values, and its result
+NumPy's. What would write to a tensor (`out=`, `np.add.at`) raises a TypeError, for a tensor is a value.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _deviation(ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return lambda a, *, correction=0, **options: ours(a, correction=correction, **options)
 
 
-# NumPy's other functions by name: svod's, and the parameters that it takes, in NumPy's order, those before the stroke by
-# position. One in brackets is not svod's; `theirs=ours` has another name here.
+# NumPy's other functions by name: svod's, and the parameters that it takes, in NumPy's order, those before the stroke
+# by position. One in brackets is not svod's; `theirs=ours` has another name here.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "all": (svod.all, "a / axis [out] keepdims"),
     "amax": (svod.max, "a / axis [out] keepdims"),
@@ -64,12 +64,12 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "full_like": (svod.full_like, "a fill_value / dtype"),
     "matrix_transpose": (svod.matrix_transpose, "x /"),
     "max": (svod.max, "a / axis [out] keepdims"),
-    "mean": (svod.mean, "a / axis dtype [out] keepdims"),
+    "mean": (svod.mean, "a / axis [dtype] [out] keepdims"),
     "min": (svod.min, "a / axis [out] keepdims"),
     "nonzero": (svod.nonzero, "a /"),
     "ones_like": (svod.ones_like, "a / dtype"),
     "prod": (svod.prod, "a / axis dtype [out] keepdims"),
-    "reshape": (svod.reshape, "a shape /"),
+    "reshape": (Tensor.reshape, "a shape /"),
     "roll": (svod.roll, "a shift / axis"),
     "sort": (svod.sort, "a / axis [kind] [order] stable"),
     "squeeze": (svod.squeeze, "a / axis"),

@@ -14,13 +14,11 @@ from svod import _numpy
 
 A = np.float32([[1, 2, 3], [4, -5, 6]])
 B = np.float32([[2, 2, 1], [1, 3, 2]])
-I, J = np.int32([[1, 2, 3], [4, 5, 6]]), np.int32([[1, 1, 2], [2, 3, 1]])
-NUMBERS = {name: (A, B) for name in _numpy.ELEMENTWISE}
+M, N = np.int32([[1, 2, 3], [4, 5, 6]]), np.int32([[1, 1, 2], [2, 3, 1]])
+NUMBERS = dict.fromkeys(_numpy.ELEMENTWISE, (A, B))
 NUMBERS |= {name: (np.abs(A), B) for name in ("log", "log2", "sqrt", "power")}
-NUMBERS |= {
-    name: (I, J) for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift")
-}
-NUMBERS |= {name: (A > 1, B > 1) for name in ("logical_and", "logical_or", "logical_xor", "logical_not")}
+NUMBERS |= dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"), (M, N))
+NUMBERS |= dict.fromkeys(("logical_and", "logical_or", "logical_xor", "logical_not"), (A > 1, B > 1))
 NUMBERS["matmul"] = (A, B.T.copy())
 
 
@@ -53,15 +51,15 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
     "cumulative_sum": [lambda x: np.cumulative_sum(x, axis=0)],
     "expand_dims": [lambda x: np.expand_dims(x, 1)],
     "flip": [lambda x: np.flip(x), lambda x: np.flip(x, 1)],
-    "full_like": [lambda x: np.full_like(x, 3)],
+    "full_like": [lambda x: np.full_like(x, 3), lambda x: np.full_like(x, 2.5, dtype="float64")],
     "matrix_transpose": [lambda x: np.matrix_transpose(x)],
     "max": [lambda x: np.max(x), lambda x: np.max(axis=1, a=x)],
-    "mean": [lambda x: np.mean(x, 0), lambda x: np.mean(x, dtype="float64")],
+    "mean": [lambda x: np.mean(x, 0), lambda x: np.mean(x, keepdims=True)],
     "min": [lambda x: np.min(x, axis=(0, 1))],
     "nonzero": [lambda x: np.nonzero(x)[1]],
     "ones_like": [lambda x: np.ones_like(x)],
     "prod": [lambda x: np.prod(x, 1)],
-    "reshape": [lambda x: np.reshape(x, (3, 2)), lambda x: np.reshape(x, -1) if x.ndim else x],
+    "reshape": [lambda x: np.reshape(x, (3, 2)), lambda x: np.reshape(x, -1)],
     "roll": [lambda x: np.roll(x, 1, 1), lambda x: np.roll(x, 2)],
     "sort": [lambda x: np.sort(x), lambda x: np.sort(x, axis=0)],
     "squeeze": [lambda x: np.squeeze(x[:1]), lambda x: np.squeeze(x[:, :1], 1)],
@@ -96,6 +94,7 @@ ELSEWHERE: dict[str, Callable[[Any], Any]] = {
     "a module's function": lambda x: np.linalg.norm(x),
     "a method": lambda x: np.add.reduce(x),
     "an option": lambda x: np.sum(x, where=A > 1),
+    "a type": lambda x: np.mean(x, dtype=np.float64),
     "an option of an elementwise function": lambda x: np.add(x, x, dtype=np.float64),
     "a condition alone": lambda x: np.where(x > 2)[0],
     "an array to write": lambda x: np.add(x, x, out=np.zeros_like(A)),
@@ -157,8 +156,20 @@ def test_jax_takes_tensors() -> None:
         found = jnp.asarray(tensor)
         assert (str(found.dtype), found.shape) == (str(wanted.dtype), wanted.shape)
         np.testing.assert_array_equal(np.asarray(found), wanted)
-    np.testing.assert_allclose(np.asarray(jnp.sin(x)), np.sin(A), rtol=1e-6)
     assert str(jnp.asarray(x.to("bfloat16")).dtype) == "bfloat16"
+
+
+def test_what_is_like_a_tensor_has_the_type_and_device_that_are_named() -> None:
+    x = svod.Tensor([[1, 2]])
+    for made, wanted in (
+        (svod.full_like(x, 2.5, dtype=svod.float64), 2.5),
+        (svod.ones_like(x, dtype="float64"), 1),
+        (svod.zeros_like(x, dtype=float), 0),
+    ):
+        assert (made.dtype, made.shape, made.device) == (svod.float64, (1, 2), "CPU")
+        assert made.tolist() == [[wanted] * 2]
+    for made in (svod.full_like(x, 2), svod.ones_like(x), svod.zeros_like(x), svod.zeros_like(x, device="CPU")):
+        assert (made.dtype, made.shape, made.device) == (x.dtype, (1, 2), "CPU")
 
 
 def test_integers_that_do_not_fit_are_typed_errors() -> None:
