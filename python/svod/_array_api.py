@@ -68,8 +68,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None) -> Ten
 
 def _like(x: Any, dtype: Any, device: str | None) -> Tensor:
     """What has the shape, type and device that a new tensor is to have."""
-    x = _tensor(x)
-    return x if dtype is None and device is None else x.to(dtype=dtype, device=device)
+    like: Tensor = _tensor(x)
+    return like if dtype is None and device is None else like.to(dtype=dtype, device=device)
 
 
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:

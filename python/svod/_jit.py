@@ -570,11 +570,10 @@ def jit(
     raises `TraceError`: return the new value.
 
     What the function assigns to tensors from outside (`w.assign(…)`, `w[0] = …`), the gradients that `backward`
-    gathers by them, and what it binds names on these ways to (`self.w = self.w - g`), are results of its plan too, which
-    each call gives to these tensors and names: a training step is one plan.
-    A call that fails changes nothing. Numbers that differ from step to step, such as a learning rate, are best held in
-    tensors (`rate = svod.Tensor(0.1)`, `rate.assign(0.05)`), which need no other trace. Calls of one function that
-    writes take turns.
+    gathers by them, and what it binds names on these ways to (`self.w = self.w - g`), are results of its plan too,
+    which each call gives to these tensors and names: a training step is one plan. A call that fails changes none of
+    them. Numbers that differ from step to step, such as a learning rate, are best held in tensors (`rate =
+    svod.Tensor(0.1)`, `rate.assign(0.05)`), which need no other trace. Calls of one function that writes take turns.
 
     >>> import numpy as np, svod
     >>> n = svod.Variable("n", 1, 64)

@@ -96,7 +96,11 @@ pub(crate) fn kept(node: UOp) -> Result<UOp> {
             Op::Leaf(leaf) if leaf.class() == LeafClass::Borrowed => {
                 let buffer = buffer_of(leaf)?;
                 let copy = Arc::new(buffer.to_device(buffer.storage().allocator())?);
-                bound_leaf(copy, LeafClass::Data, leaf.shape().clone(), &leaf.bindings())?
+                let copy = bound_leaf(copy, LeafClass::Data, leaf.shape().clone(), &leaf.bindings())?;
+                match node.history().map(UOp::op) {
+                    Some(Op::Watch(variable)) => copy.watch(variable)?,
+                    _ => copy,
+                }
             }
             _ if own.iter().zip(sources).all(|(own, s)| *own == graph.nodes()[*s as usize]) => node.clone(),
             op => UOp::new(op.clone(), &own)?,

@@ -43,7 +43,8 @@ _without(
     "svod.caches svod.clear_caches svod.compile_times svod.get_threads svod.set_threads svod.memory svod.strict "
     "svod.target svod.measure_machine",
 )
-_without("a file (test_files.py; the parser is fuzzed in Rust)", "svod.load_safetensors")
+_without("files (test_files.py; the parser is fuzzed in Rust)", "svod.load_safetensors svod.save_safetensors")
+_without("a mark for gradients (test_grad.py)", "svod.contiguous_backward Tensor.contiguous_backward")
 _without(
     "random numbers, which have no oracle (test_jit_random.py, crates/tensor/tests/random.rs)",
     "svod.rand svod.randint svod.randn svod.manual_seed svod.empty",
@@ -64,7 +65,7 @@ _without(
 _without(
     "to be given rows; compared with PyTorch by their own tests (test_nn_layers.py)",
     "F.adaptive_max_pool1d F.adaptive_max_pool2d F.adaptive_max_pool3d F.bilinear F.embedding_bag F.interpolate "
-    "F.pad F.pixel_shuffle F.pixel_unshuffle",
+    "F.pad F.pixel_shuffle F.pixel_unshuffle F.ctc_loss",
 )
 _without("functions of the host and loops (test_steps.py)", "svod.custom svod.iterate")
 _without(
