@@ -115,3 +115,17 @@ def test_errors() -> None:
         with pytest.raises(kind) as error:
             call()
         assert words in str(error.value)
+
+
+@pytest.mark.parametrize(("extent", "parts"), [(5, 3), (3, 5), (4, 6), (7, 7), (1, 4), (8, 1), (6, 4), (10, 7)])
+def test_parts_of_adaptive_pooling_are_means(extent: int, parts: int) -> None:
+    values = np.random.default_rng(0).standard_normal((2, extent)).astype(np.float32)
+    bounds = [(i * extent // parts, -(-(i + 1) * extent // parts)) for i in range(parts)]
+    wanted = np.stack([values[:, a:b].mean(1) for a, b in bounds], 1)
+    got = svod.Tensor(values).reshape(1, 2, extent).adaptive_avg_pool1d(parts).reshape(2, parts)
+    np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_more_parts_than_there_are_numbers_are_an_error() -> None:
+    with pytest.raises(svod.ShapeError, match="parts of at least one element"):
+        svod.ones(2, 3, 8).adaptive_avg_pool1d(1 << 62)

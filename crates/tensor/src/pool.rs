@@ -3,7 +3,7 @@
 use svod_dtype::{Const, DType};
 use svod_ir::graph::UOp;
 use svod_ir::kernel::Monoid;
-use svod_ir::size::Size;
+use svod_ir::size::{Size, gcd};
 
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::size_value;
@@ -102,7 +102,9 @@ impl Tensor {
         for (axis, parts) in (first..).zip(output) {
             let extent = &shape[axis];
             let Some(parts) = parts else { continue };
-            if *parts < 1 || extent.bounds().0 < 1 {
+            // Positions of parts are computed in 64 bits.
+            let fits = |extent: i64| extent.checked_add(1).and_then(|n| n.checked_mul(parts.checked_add(1)?)).is_some();
+            if *parts < 1 || extent.bounds().0 < 1 || !extent.as_const().is_none_or(fits) {
                 let given = show_operands(&[self.uop()]);
                 let message = format!("dimension {axis} of {given} has no {parts} parts of at least one element");
                 return Err(TensorError::shape(op, message));
@@ -129,9 +131,10 @@ impl Tensor {
     /// The means of parts of one axis that do not divide it: part `i` goes from `floor(i * extent / parts)` to
     /// `ceil((i + 1) * extent / parts)`.
     fn mean_of_parts(&self, axis: usize, extent: i64, parts: i64) -> Result<Tensor> {
-        let start = |i: i64| i * extent / parts;
-        let end = |i: i64| ((i + 1) * extent + parts - 1) / parts;
-        let longest = (0..parts).map(|i| end(i) - start(i)).max().unwrap_or(1);
+        // The longest part is one that begins with the last bit of an element: in lowest terms, a remainder of `of - 1`.
+        let shared = gcd(extent.unsigned_abs(), parts.unsigned_abs()) as i64;
+        let (elements, of) = (extent / shared, parts / shared);
+        let longest = (elements + 2 * of - 2) / of;
         let part = Tensor::from_uop(UOp::range(parts)?).unsqueeze(1)?;
         let first = part.mul(extent)?.floor_div(parts)?;
         let length = part.add(1)?.mul(extent)?.add(parts - 1)?.floor_div(parts)?.sub(&first)?;
