@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from math import sqrt
+from typing import Any
 
 from svod._svod import ArgumentError, ShapeError, Tensor, ones, where, zeros
 from svod.nn import functional as F
@@ -133,7 +134,26 @@ def _activation(name: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Te
     return F.relu if name == "relu" else F.gelu
 
 
-class TransformerEncoderLayer(Module):
+class _Layer(Module):
+    """What layers of transformers do with their parts: each is added to its input, and normalised."""
+
+    norm_first: bool
+    linear1: Linear
+    linear2: Linear
+    dropout: Dropout
+    activation: Callable[[Tensor], Tensor]
+
+    def _added(self, x: Tensor, *parts: tuple[Callable[[Tensor], Tensor], Module]) -> Tensor:
+        for part, norm in parts:
+            x = x + part(norm(x)) if self.norm_first else norm(x + part(x))
+        return x
+
+    def _fed(self, x: Tensor) -> Tensor:
+        """Two products with an activation between."""
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Layer):
     """Attention of a sequence to itself, and two products with an activation between; each added to its input.
 
     Normalised behind, or before with `norm_first`. Called with `(length, batch, d_model)`, or with `batch_first`
@@ -173,15 +193,10 @@ class TransformerEncoderLayer(Module):
             found = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
             return self.dropout1(found)  # type: ignore[no-any-return]
 
-        def fed(x: Tensor) -> Tensor:
-            return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
-
-        for part, norm in ((attended, self.norm1), (fed, self.norm2)):
-            src = src + part(norm(src)) if self.norm_first else norm(src + part(src))
-        return src
+        return self._added(src, (attended, self.norm1), (lambda x: self.dropout2(self._fed(x)), self.norm2))
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(_Layer):
     """An encoder's layer that, between its two parts, attends to an encoder's result, the `memory`."""
 
     def __init__(
@@ -228,21 +243,30 @@ class TransformerDecoderLayer(Module):
             found = self.multihead_attn(x, memory, memory, *how, is_causal=memory_is_causal)[0]
             return self.dropout2(found)  # type: ignore[no-any-return]
 
-        def fed(x: Tensor) -> Tensor:
-            return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
-
-        for part, norm in ((attended, self.norm1), (remembered, self.norm2), (fed, self.norm3)):
-            tgt = tgt + part(norm(tgt)) if self.norm_first else norm(tgt + part(tgt))
-        return tgt
+        fed = (lambda x: self.dropout3(self._fed(x)), self.norm3)
+        return self._added(tgt, (attended, self.norm1), (remembered, self.norm2), fed)
 
 
-class TransformerEncoder(Module):
+class _Stack(Module):
+    """Copies of a layer, which begin alike and have parameters of their own, and a `norm` behind them."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
+        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        if norm is not None:
+            self.norm = norm
+
+    def _through(self, x: Tensor, *how: Any) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, *how)
+        norm = getattr(self, "norm", None)
+        return x if norm is None else norm(x)
+
+
+class TransformerEncoder(_Stack):
     """Copies of a layer, one after the other, and a `norm` behind them."""
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        self.layers = ModuleList(_copies(encoder_layer, num_layers))
-        if norm is not None:
-            self.norm = norm
+        super().__init__(encoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -251,19 +275,14 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask, is_causal)
-        norm = getattr(self, "norm", None)
-        return src if norm is None else norm(src)
+        return self._through(src, mask, src_key_padding_mask, is_causal)
 
 
-class TransformerDecoder(Module):
+class TransformerDecoder(_Stack):
     """Copies of a layer, one after the other, each given the `memory`, and a `norm` behind them."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        self.layers = ModuleList(_copies(decoder_layer, num_layers))
-        if norm is not None:
-            self.norm = norm
+        super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -277,15 +296,7 @@ class TransformerDecoder(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         how = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal, memory_is_causal)
-        for layer in self.layers:
-            tgt = layer(tgt, memory, *how)
-        norm = getattr(self, "norm", None)
-        return tgt if norm is None else norm(tgt)
-
-
-def _copies(layer: Module, count: int) -> list[Module]:
-    """Layers that begin alike, and have parameters of their own."""
-    return [copy.deepcopy(layer) for _ in range(count)]
+        return self._through(tgt, memory, *how)
 
 
 class Transformer(Module):

@@ -113,7 +113,36 @@ class RMSprop(Optimizer):
         return p - k.lr * b, after
 
 
-class Adam(Optimizer):
+class _Moments(Optimizer):
+    """What Adam and its relatives have in common: averages of gradients and of their squares.
+
+    m ← β₁·m + (1 - β₁)·g
+    v ← β₂·v + (1 - β₂)·g²
+    """
+
+    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
+    @staticmethod
+    def _constants(h: Any, step: Any) -> dict[str, Any]:
+        """Numbers of one step: `root` is that of the correction of `v`."""
+        one, two = h.betas
+        return {
+            "root": (1 - two**step).sqrt(),
+            "new1": 1 - one,
+            "beta2": two,
+            "new2": 1 - two,
+            "eps": h.eps,
+            "decay": h.weight_decay,
+        }
+
+    @staticmethod
+    def _averaged(g: Tensor, s: Any, k: Any) -> tuple[Tensor, Tensor]:
+        """The new `m` and `v`."""
+        return s.exp_avg.lerp(g, k.new1), k.beta2 * s.exp_avg_sq + k.new2 * g * g
+
+
+class Adam(_Moments):
     """Averages of gradients and of their squares (Kingma and Ba 2015; amsgrad: Reddi, Kale and Kumar 2018).
 
     g ← g + weight_decay·p
@@ -141,19 +170,13 @@ class Adam(Optimizer):
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
         largest = {"max_exp_avg_sq": 0.0} if group["amsgrad"] else {}
-        return {"exp_avg": 0.0, "exp_avg_sq": 0.0, **largest}
+        return {**super()._buffers(group), **largest}
 
     def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
         step = clock.step + 1
-        one, two = h.betas
         return {"step": step}, {
-            "lr": h.lr / (1 - one**step),
-            "root": (1 - two**step).sqrt(),
-            "new1": 1 - one,
-            "beta2": two,
-            "new2": 1 - two,
-            "eps": h.eps,
-            "decay": h.weight_decay,
+            **self._constants(h, step),
+            "lr": h.lr / (1 - h.betas[0] ** step),
             "keep": 1 - h.lr * h.weight_decay,
         }
 
@@ -162,8 +185,7 @@ class Adam(Optimizer):
             p = k.keep * p
         else:
             g = g + k.decay * p
-        m = s.exp_avg.lerp(g, k.new1)
-        v = k.beta2 * s.exp_avg_sq + k.new2 * g * g
+        m, v = self._averaged(g, s, k)
         after, largest = {"exp_avg": m, "exp_avg_sq": v}, v
         if hasattr(s, "max_exp_avg_sq"):
             after["max_exp_avg_sq"] = largest = s.max_exp_avg_sq.maximum(v)
@@ -192,7 +214,7 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
 
-class NAdam(Optimizer):
+class NAdam(_Moments):
     """Adam with Nesterov's momentum (Dozat 2016).
 
     μₜ = β₁·(1 - 0.96^(t·momentum_decay) / 2),  πₜ = μ₁·…·μₜ
@@ -225,23 +247,15 @@ class NAdam(Optimizer):
             maximize=maximize,
         )
 
-    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
-        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
-
     def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
         step = clock.step + 1
-        one, two = h.betas
+        one = h.betas[0]
         now, then = (one * (1 - 0.5 * 0.96 ** (at * h.momentum_decay)) for at in (step, step + 1))
         product = clock.mu_product * now
         return {"step": step, "mu_product": product}, {
             "of_gradient": h.lr * (1 - now) / (1 - product),
             "of_average": h.lr * then / (1 - product * then),
-            "root": (1 - two**step).sqrt(),
-            "new1": 1 - one,
-            "beta2": two,
-            "new2": 1 - two,
-            "eps": h.eps,
-            "decay": h.weight_decay,
+            **self._constants(h, step),
             "keep": 1 - h.lr * h.weight_decay,
             "decoupled": h.decoupled_weight_decay,
         }
@@ -251,13 +265,12 @@ class NAdam(Optimizer):
             p = k.keep * p
         else:
             g = g + k.decay * p
-        m = s.exp_avg.lerp(g, k.new1)
-        v = k.beta2 * s.exp_avg_sq + k.new2 * g * g
+        m, v = self._averaged(g, s, k)
         moved = (k.of_gradient * g + k.of_average * m) / (v.sqrt() / k.root + k.eps)
         return p - moved, {"exp_avg": m, "exp_avg_sq": v}
 
 
-class LAMB(Optimizer):
+class LAMB(_Moments):
     """Adam with steps in proportion to each tensor's norm, for large batches (You et al. 2020).
 
     m, v as in `Adam`
@@ -277,26 +290,16 @@ class LAMB(Optimizer):
     ) -> None:
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize)
 
-    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
-        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
-
     def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
         step = clock.step + 1
-        one, two = h.betas
         return {"step": step}, {
+            **self._constants(h, step),
             "lr": h.lr,
-            "mean": 1 / (1 - one**step),
-            "root": (1 - two**step).sqrt(),
-            "new1": 1 - one,
-            "beta2": two,
-            "new2": 1 - two,
-            "eps": h.eps,
-            "decay": h.weight_decay,
+            "mean": 1 / (1 - h.betas[0] ** step),
         }
 
     def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        m = s.exp_avg.lerp(g, k.new1)
-        v = k.beta2 * s.exp_avg_sq + k.new2 * g * g
+        m, v = self._averaged(g, s, k)
         u = k.mean * m / (v.sqrt() / k.root + k.eps) + k.decay * p
         of_weights, of_step = (x.square().sum().sqrt() for x in (p, u))
         trust = where((of_weights > 0) & (of_step > 0), of_weights / of_step, 1.0)

@@ -85,6 +85,13 @@ pub fn padded(a: &UOp, axis: usize, before: Size, after: Size) -> Result<UOp> {
     Ok(a.pad(by, Const::zero(a.dtype()))?)
 }
 
+/// The order of axes that undoes a permutation.
+pub fn inverse(order: &[usize]) -> Vec<usize> {
+    let mut back = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(to, from)| back[*from] = to);
+    back
+}
+
 /// Whether derivatives by values of this type exist.
 pub fn is_differentiable(dtype: DType) -> bool {
     dtype.is_float()

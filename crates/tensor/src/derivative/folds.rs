@@ -6,7 +6,7 @@ use svod_ir::graph::UOp;
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
-use super::algebra::{both, choose, div, equal, mul, only, padded, positions, repeated, sum, zeros};
+use super::algebra::{both, choose, div, equal, inverse, mul, only, padded, positions, repeated, sum, zeros};
 use crate::error::Result;
 
 /// That of a maximum or minimum `y` along axes: the elements that are it share what comes, equally.
@@ -28,9 +28,7 @@ pub fn product(x: &UOp, g: &UOp, axes: &[usize]) -> Result<UOp> {
     let before = rows.scan(Monoid::Prod, axis, false)?;
     let after = rows.flip(&[axis])?.scan(Monoid::Prod, axis, false)?.flip(&[axis])?;
     let others = mul(&before, &after)?.reshape(moved.shape_arc().clone())?;
-    let mut back = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(to, from)| back[*from] = to);
-    mul(&repeated(g, axes, x)?, &others.permute(&back)?)
+    mul(&repeated(g, axes, x)?, &others.permute(&inverse(&order))?)
 }
 
 /// That of running products along an axis.

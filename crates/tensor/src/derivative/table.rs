@@ -8,7 +8,7 @@ use svod_ir::graph::{Op, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
-use super::algebra::{padded, repeated, sum, zeros};
+use super::algebra::{inverse, padded, repeated, sum, zeros};
 use super::{folds, indexed, scalars, windows};
 use crate::error::{Result, TensorError, show_operands};
 
@@ -37,11 +37,7 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
         Op::Cast(_) => g.cast(source.dtype())?,
         // Movement is linear: its transpose puts each element back, and sums what was repeated.
         Op::Reshape(_) => g.reshape(source.shape_arc().clone())?,
-        Op::Permute(axes) => {
-            let mut back = vec![0; axes.len()];
-            axes.iter().enumerate().for_each(|(to, from)| back[*from] = to);
-            g.permute(&back)?
-        }
+        Op::Permute(axes) => g.permute(&inverse(axes))?,
         Op::Expand(_) => unexpanded(g, source)?,
         Op::Pad(by, _) => {
             let kept = by.iter().zip(source.shape()).map(|((before, _), n)| (before.clone(), before + n));

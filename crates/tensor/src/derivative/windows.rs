@@ -16,7 +16,7 @@ use svod_ir::graph::{Op, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
-use super::algebra::{mul, padded, sum};
+use super::algebra::{inverse, mul, padded, sum};
 use super::table::Step;
 use crate::error::Result;
 
@@ -164,9 +164,7 @@ impl Product {
         let folded: Vec<usize> = (rank + phases..terms.rank()).collect();
         let total = sum(&terms.permute(&order)?, &folded)?;
         if phases == 0 {
-            let mut back = vec![0; rank];
-            order[..rank].iter().enumerate().for_each(|(to, from)| back[*from] = to);
-            return with_gaps(total.permute(&back)?, slides);
+            return with_gaps(total.permute(&inverse(&order[..rank]))?, slides);
         }
         // What is contracted is computed as it is before phases are put side by side.
         let total = if self.fixed.is_some() { total.contiguous()? } else { total };
@@ -206,10 +204,7 @@ impl Product {
         for (at, slide) in slides.iter().enumerate().rev() {
             let taps = rank + at;
             if slide.has_phases() {
-                let (rounds, stride) = (slide.rounds(), Size::from(slide.stride));
-                fixed = padded(&fixed, taps, Size::ZERO, &rounds * &stride - &slide.size)?;
-                let (before, after) = (&fixed.shape()[..taps], &fixed.shape()[taps + 1..]);
-                fixed = fixed.reshape([before, &[rounds, stride], after].concat())?;
+                fixed = in_rounds(&fixed, taps, slide.stride)?;
             }
             fixed = fixed.flip(&[taps])?;
         }
@@ -247,7 +242,7 @@ fn overlapped_along(g: &UOp, slide: &Slide) -> Result<UOp> {
     // Elements of windows, then what is summed besides, at the end.
     let (spread, step) = if slide.has_phases() {
         // With an element for each phase of the stride, windows lie side by side.
-        (phased(&terms, axis, rank, size, stride)?, stride)
+        (phased(&terms, axis, rank, stride)?, stride)
     } else {
         // Zeros between the windows.
         let terms = if stride > 1 { apart(&terms, axis, stride)? } else { terms };
@@ -402,15 +397,20 @@ fn diagonal(x: &UOp, first: usize, last: usize) -> Result<UOp> {
 
 /// Windows of a stride, `[.., p, .., t, rest..]`, with `t = u * stride + phase`, as what each phase of each position sums:
 /// `[.., p + u, .., phase, u, rest..]`.
-fn phased(terms: &UOp, axis: usize, taps: usize, size: &Size, stride: usize) -> Result<UOp> {
-    let stride = Size::from(stride);
+fn phased(terms: &UOp, axis: usize, taps: usize, stride: usize) -> Result<UOp> {
+    let apart = in_rounds(terms, taps, stride)?;
+    let mut order: Vec<usize> = (0..apart.rank()).collect();
+    order.swap(taps, taps + 1);
+    shifted(&apart.permute(&order)?, axis, taps + 1, &apart.shape()[taps], 1)
+}
+
+/// The elements of windows, `[.., t, ..]`, with `t = u * stride + phase`, as `[.., u, phase, ..]`: zeros behind the last.
+fn in_rounds(terms: &UOp, taps: usize, stride: usize) -> Result<UOp> {
+    let (size, stride) = (&terms.shape()[taps], Size::from(stride));
     let rounds = size.ceil_div(stride.clone());
     let whole = padded(terms, taps, Size::ZERO, &rounds * &stride - size)?;
     let (before, after) = (&whole.shape()[..taps], &whole.shape()[taps + 1..]);
-    let apart = whole.reshape([before, &[rounds.clone(), stride], after].concat())?;
-    let mut order: Vec<usize> = (0..apart.rank()).collect();
-    order.swap(taps, taps + 1);
-    shifted(&apart.permute(&order)?, axis, taps + 1, &rounds, 1)
+    Ok(whole.reshape([before, &[rounds, stride], after].concat())?)
 }
 
 /// Windows with the zeros between them that a stride leaves.
