@@ -1,20 +1,41 @@
-"""Writes what `python/svod/_svod.pyi` says of methods and functions that tables of the compiled module make.
+"""Writes what the stubs say of methods and functions that tables make: those of the compiled module, and the library's.
 
-What is written by hand stays; what the module has and the hand-written part lacks goes behind the two markers, one at
-the end of the class `Tensor`, one at the end of the file. `tests/python/test_stubs.py` compares all with the module.
+In `python/svod/_svod.pyi` what is written by hand stays; what the module has and the hand-written part lacks goes
+behind the two markers, one at the end of the class `Tensor`, one at the end of the file; that of `svod.library` is
+written as a whole. `tests/python/test_stubs.py` compares both with the modules, and says whether this is to be run.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import svod
 from svod import _svod
+from svod.library._table import FUNCTIONS
 
-STUB = Path(__file__).parents[1] / "python/svod/_svod.pyi"
+PACKAGE = Path(__file__).parents[1] / "python/svod"
+STUB = PACKAGE / "_svod.pyi"
+LIBRARY = PACKAGE / "library/__init__.pyi"
+LIBRARY_BEGINS = '''"""What the table of the library makes; written by scripts/stubs.py."""
+
+# ruff: noqa: F401
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from svod._svod import DType, Size, Tensor, ValuesAndIndices, Variable
+
+_Operand = Tensor | Size | Variable | npt.ArrayLike
+
+'''
 MARKER = "# Written by scripts/stubs.py, from here to the end of the {}.\n"
 
 # Operations along one axis; others take several.
@@ -101,8 +122,27 @@ def type_of(function: str, parameter: str) -> str:
     return TYPES.get(parameter, "_Operand")
 
 
+def annotated(text: str, given: bool) -> str:
+    """The type of a parameter or result of the library, as its file writes it, for the stub."""
+    text = re.sub(r"\b(int|float|bool|complex|str|type|object)\b", r"builtins.\1", text)
+    return re.sub(r"^Tensor( \| None)?$", r"_Operand\1", text) if given else text
+
+
+def written_of_library(name: str, item: Any, method: bool) -> str:
+    """The declaration of a function or method of the library."""
+    signature = inspect.signature(item)
+    parameters = [one.replace(annotation=annotated(one.annotation, True)) for one in signature.parameters.values()]
+    if method:
+        # Under its own name, which stubtest compares.
+        parameters[0] = parameters[0].replace(annotation=inspect.Parameter.empty)
+    result = annotated(signature.return_annotation, False)
+    return laid_out(name, item, signature.replace(parameters=parameters), result, method)
+
+
 def written(name: str, item: Any, method: bool) -> str:
     """The declaration of a function or method."""
+    if inspect.isfunction(item):
+        return written_of_library(name, item, method)
     signature = inspect.signature(item)
     parameters = []
     for one in signature.parameters.values():
@@ -111,10 +151,16 @@ def written(name: str, item: Any, method: bool) -> str:
         if not is_self and one.default is None and "None" not in kind and kind != "_Axis":
             kind += " | None"
         parameters.append(one.replace(annotation=kind))
-    made = re.sub(r"'([^']*)'", r"\1", str(signature.replace(parameters=parameters)))
+    result = "Self" if method and name.endswith("_") else RESULTS.get(name, "Tensor")
+    return laid_out(name, item, signature.replace(parameters=parameters), result, method)
+
+
+def laid_out(name: str, item: Any, signature: inspect.Signature, result: str, method: bool) -> str:
+    """A declaration as text."""
+    bare = signature.replace(return_annotation=inspect.Signature.empty)
+    made = re.sub(r": '([^']*)'", r": \1", str(bare))
     doc = "\n".join(textwrap.fill(line, 110) for line in (inspect.getdoc(item) or "").splitlines())
     quoted = f'"""{doc}"""' if "\n" not in doc else f'"""{doc}\n"""'
-    result = "Self" if method and name.endswith("_") else RESULTS.get(name, "Tensor")
     body = f"def {name}{made} -> {result}:\n{textwrap.indent(quoted, '    ')}"
     return textwrap.indent(body, "    ") if method else body
 
@@ -124,8 +170,8 @@ def declared(text: str, indent: str) -> set[str]:
     return set(re.findall(rf"^{indent}def (\w+)", text, re.MULTILINE))
 
 
-def main() -> None:
-    """Writes both parts anew."""
+def compiled() -> str:
+    """The stub of the compiled module."""
     in_class, in_file = (MARKER.format(of) for of in ("class", "file"))
     before, _, rest = STUB.read_text().partition("    " + in_class)
     after_class = re.search(r"^\S", rest, re.MULTILINE)
@@ -140,8 +186,28 @@ def main() -> None:
         items = [(name, getattr(owner, name)) for name in missing]
         parts.append([written(name, item, method) for name, item in items if inspect.isroutine(item)])
     methods, functions = ("\n".join(part) for part in parts)
-    STUB.write_text(f"{before}    {in_class}\n{methods}\n\n{after.rstrip()}\n\n{in_file}\n{functions}\n")
+    return f"{before}    {in_class}\n{methods}\n\n{after.rstrip()}\n\n{in_file}\n{functions}\n"
+
+
+def library() -> str:
+    """The stub of the library's functions."""
+    names = sorted(FUNCTIONS)
+    listed = "".join(f'    "{name}",\n' for name in names)
+    declarations = "\n\n".join(written_of_library(name, getattr(svod, name), False) for name in names)
+    return f"{LIBRARY_BEGINS}__all__ = [\n{listed}]\n\n{declarations}\n"
+
+
+def formatted(text: str) -> str:
+    """As ruff lays a stub out."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "stub.pyi", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def stubs() -> dict[Path, str]:
+    """The files, and what they should say."""
+    return {STUB: formatted(compiled()), LIBRARY: formatted(library())}
 
 
 if __name__ == "__main__":
-    main()
+    for path, text in stubs().items():
+        path.write_text(text)

@@ -16,8 +16,6 @@ signature, with too many arguments or text for a number, is Python's own `TypeEr
 from typing import TYPE_CHECKING
 
 from svod import nn, optim
-from svod._array_api import *  # noqa: F403
-from svod._array_api import __all__ as _functions
 from svod._grad import (
     custom_gradient,
     enable_grad,
@@ -189,6 +187,11 @@ from svod._svod import (
     zeros,
 )
 from svod._weights import MissingTensorError, Weights, load_safetensors, save_safetensors
+from svod.library import _load
+from svod.library._table import FUNCTIONS as _functions
+
+if TYPE_CHECKING:
+    from svod.library import *  # noqa: F403
 
 __all__ = [
     "ArgumentError",
@@ -374,8 +377,18 @@ _ELSEWHERE = {
     "tensor": "svod.Tensor(data)",
 }
 
+_load.install()
+
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
+        """A function of the library, loaded when it is first asked for."""
+        if name in _functions:
+            globals()[name] = function = _load.function(name)
+            return function
         hint = f": write {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"module 'svod' has no attribute '{name}'{hint}", name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_functions})

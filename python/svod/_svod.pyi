@@ -64,6 +64,7 @@ __all__ = [
     "_is_tracing",
     "_iterate",
     "_leave_module",
+    "_operands",
     "_positions",
     "_pullback",
     "_pushforward",
@@ -74,6 +75,7 @@ __all__ = [
     "_set_grad_enabled",
     "_signature",
     "_take_written",
+    "_tensor",
     "_unchanged",
     "_unwatch",
     "_values_of",
@@ -950,6 +952,7 @@ class Tensor:
     def __len__(self, /) -> builtins.int: ...
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: _Operand, /) -> None: ...
+    def _become(self, name: str, value: Tensor) -> Self: ...
     def _snapshot(self) -> Tensor | builtins.int: ...
     def reshape(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """The same elements in row-major order under other extents; one -1 is inferred."""
@@ -1557,6 +1560,15 @@ class Tensor:
         """The same value, dense in memory of its own once it is realized."""
     def contiguous_backward(self, /) -> Tensor:
         """The same value, whose gradient is made dense in memory of its own before it goes on."""
+    def copysign(x1, x2: Any, /) -> Tensor:
+        """The absolute value of `x1` with the sign of `x2`, that of zeros and NaN included.
+
+        >>> import svod
+        >>> svod.copysign(svod.Tensor([1.0, 2.0]), svod.Tensor([-0.0, 3.0])).tolist()
+        [-1.0, 2.0]
+        """
+    def copysign_(self, x2: Any, /) -> Self:
+        """Becomes what `copysign` makes of it."""
     def cos(self, /) -> Tensor:
         """Cosine of an angle in radians."""
     def cummax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
@@ -1579,6 +1591,24 @@ class Tensor:
         self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
     ) -> Tensor:
         """The sums of the elements up to each one along an axis; of integers and bools in `int64`."""
+    def diff(
+        x,
+        /,
+        *,
+        axis: builtins.int = -1,
+        n: builtins.int = 1,
+        prepend: _Operand | None = None,
+        append: _Operand | None = None,
+        dim: builtins.int = -1,
+    ) -> Tensor:
+        """The `n`-th differences of neighbours along an axis, `n` fewer; of bools whether they differ.
+
+        `prepend` and `append` go before and behind `x` along the axis first; NumPy's scalars are repeated.
+
+        >>> import svod
+        >>> svod.diff(svod.Tensor([1, 4, 9, 16])).tolist()
+        [3, 5, 7]
+        """
     def div_(self, /, other: _Operand) -> Self:
         """Becomes `x / other`."""
     def divide(self, /, other: _Operand) -> Tensor:
@@ -1784,6 +1814,8 @@ class Tensor:
         """Divided by its `p`-norm along an axis, or by `eps` where that is greater."""
     def not_equal(self, /, other: _Operand) -> Tensor:
         """`x != y`, true with NaN."""
+    def positive(x, /) -> Tensor:
+        """The numbers as they are."""
     def pow(self, /, other: _Operand) -> Tensor:
         """Power."""
     def pow_(self, /, other: _Operand) -> Self:
@@ -1881,6 +1913,13 @@ class Tensor:
         """Becomes `1 / (1 + exp(-x))`."""
     def sign(self, /) -> Tensor:
         """-1, 0 or 1; NaN is kept."""
+    def signbit(x, /) -> Tensor:
+        """Whether the sign is that of negative numbers, -0 and negative NaN included; integers are never -0.
+
+        >>> import svod
+        >>> svod.signbit(svod.Tensor([-0.0, 0.0, -3.0])).tolist()
+        [True, False, True]
+        """
     def silu(self, /) -> Tensor:
         """`x * sigmoid(x)`."""
     def sin(self, /) -> Tensor:
@@ -2112,6 +2151,8 @@ def einsum(subscripts: builtins.str, *operands: _ArrayLike) -> Tensor:
     Without `->`, the result has the letters that occur once, in alphabetical order.
     """
 
+def _tensor(x: _ArrayLike) -> Tensor: ...
+def _operands(*operands: _Operand) -> list[Tensor]: ...
 def eye(
     n_rows: _Extent,
     n_cols: _Extent | None = None,

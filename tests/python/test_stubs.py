@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,12 +14,24 @@ import pytest
 import svod
 from svod import _svod
 
+ROOT = Path(__file__).parents[2]
 
-def test_stubs_match_the_module() -> None:
+
+def test_stubs_match_the_modules() -> None:
     pytest.importorskip("mypy")
-    command = [sys.executable, "-m", "mypy.stubtest", "svod._svod"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    command = [sys.executable, "-m", "mypy.stubtest", "svod._svod", "svod.library"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stubs_are_what_the_script_writes() -> None:
+    pytest.importorskip("ruff")
+    spec = importlib.util.spec_from_file_location("stubs", ROOT / "scripts/stubs.py")
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    for path, text in script.stubs().items():
+        assert path.read_text() == text, f"{path.name} is behind: run scripts/stubs.py"
 
 
 def docstrings() -> Iterator[tuple[str, str]]:

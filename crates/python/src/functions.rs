@@ -328,3 +328,17 @@ pub fn clear_caches(py: Python<'_>) -> Result<()> {
         Ok::<_, TensorError>(())
     })
 }
+
+/// A tensor, or what becomes one.
+#[pyfunction]
+pub fn _tensor(x: AnyTensor) -> PyTensor {
+    PyTensor(x.0)
+}
+
+/// Operands of one operation as tensors of their common type; a scalar takes that of the tensors that it meets.
+#[pyfunction]
+#[pyo3(signature = (*operands))]
+pub fn _operands(operands: Vec<AnyOperand>) -> Result<Vec<PyTensor>> {
+    let operands: Vec<Operand> = operands.into_iter().map(|one| one.0).collect();
+    Ok(Tensor::promoted(&operands)?.into_iter().map(PyTensor).collect())
+}

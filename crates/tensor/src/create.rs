@@ -142,6 +142,12 @@ impl Tensor {
         }
     }
 
+    /// Operands of one operation as tensors of the type in which they meet, each of its own shape.
+    pub fn promoted(operands: &[Operand]) -> Result<Vec<Tensor>> {
+        let dtype = common_dtype("promoted", operands)?;
+        operands.iter().map(|one| Ok(Tensor::from_uop(one.in_type("promoted", dtype)?))).collect()
+    }
+
     /// One value everywhere, in this type or in the default type of its kind.
     pub fn full<S: Clone + Into<Size>>(shape: &[S], value: impl Into<Operand>, dtype: Option<DType>) -> Result<Tensor> {
         let shape = checked_shape("full", sizes(shape))?;

@@ -6,6 +6,7 @@ import re
 
 import svod
 from fuzz.operations import OPERATIONS
+from svod.library._table import TABLE
 
 _NAME = re.compile(r"(svod|F|\{\w+\}|\)|\])\.([A-Za-z_]\w*)")
 _SPACES = {"svod": "svod.", "F": "F."}
@@ -67,6 +68,10 @@ _without(
     "F.adaptive_max_pool1d F.adaptive_max_pool2d F.adaptive_max_pool3d F.bilinear F.embedding_bag F.interpolate "
     "F.pad F.pixel_shuffle F.pixel_unshuffle F.ctc_loss",
 )
+_without(
+    "the signs of zeros and NaN, which programs leave open (test_standard_elementwise.py)",
+    "svod.signbit Tensor.signbit svod.copysign Tensor.copysign Tensor.copysign_",
+)
 _without("functions of the host and loops (test_steps.py)", "svod.custom svod.iterate")
 _without(
     "what a tensor is, not what it holds (test_tensor.py, test_sharding.py)",
@@ -81,7 +86,18 @@ def used() -> set[str]:
     for spelling in (spelling for operation in OPERATIONS for spelling in operation.svod):
         names |= {_SPACES.get(space, "Tensor.") + name for space, name in _NAME.findall(spelling)}
         names |= {f"Tensor.{method}" for method, sign in _SIGNS.items() if re.search(sign, spelling)}
+    # A function of the library is one object under all of its names, and methods that assign call it.
+    for listed in (names_of(row) for rows in TABLE.values() for row in rows):
+        if names & listed:
+            names |= listed
     return names
+
+
+def names_of(row: tuple[str, str, str]) -> set[str]:
+    """The names that a row of the library's table gives."""
+    names, kinds, _ = row
+    forms = {"f": "svod.{}", "m": "Tensor.{}", "_": "Tensor.{}_"}
+    return {forms[kind].format(name) for kind in kinds.split() for name in names.split()}
 
 
 def public() -> set[str]:

@@ -11,6 +11,9 @@ mod protocols;
 mod reduce;
 mod window;
 
+use std::collections::BTreeSet;
+
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
@@ -94,6 +97,20 @@ pub fn device(name: &str) -> Result<DeviceSpec> {
     let spec: DeviceSpec = name.parse().map_err(svod_tensor::TensorError::from)?;
     Context::global().devices().get(&spec).map_err(svod_tensor::TensorError::from)?;
     Ok(spec)
+}
+
+/// A name that is there for good: one of the table of methods that assign, so that there are only so many.
+fn kept_name(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock();
+    match names.get(name) {
+        Some(kept) => kept,
+        None => {
+            let kept: &'static str = name.to_owned().leak();
+            names.insert(kept);
+            kept
+        }
+    }
 }
 
 /// What a pickled tensor is made from: its elements, the names of its devices, and the axis that is split.
@@ -514,6 +531,12 @@ impl PyTensor {
     /// Makes the tensor stand for another value, broadcast and cast; gives the tensor itself.
     fn assign<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> Result<Bound<'py, Self>> {
         slf.get().0.assign(value.0)?;
+        Ok(slf)
+    }
+
+    /// Becomes the result of an operation on it, whose name errors tell.
+    fn _become<'py>(slf: Bound<'py, Self>, name: &str, value: &Bound<'py, PyTensor>) -> Result<Bound<'py, Self>> {
+        slf.get().0.become_same_kind(kept_name(name), &value.get().0)?;
         Ok(slf)
     }
 

@@ -6,6 +6,7 @@ from fuzz.operations import (
     elementwise,
     indexing,
     layers,
+    library,
     losses,
     movement,
     products,
@@ -13,10 +14,8 @@ from fuzz.operations import (
 )
 from fuzz.program import Operation
 
-OPERATIONS: list[Operation] = [
-    operation
-    for module in (elementwise, reductions, movement, indexing, products, activations, layers, losses, creation)
-    for operation in module.table()
-]
+_MODULES = (elementwise, reductions, movement, indexing, products, activations, layers, losses, creation, library)
+
+OPERATIONS: list[Operation] = [operation for module in _MODULES for operation in module.table()]
 
 __all__ = ["OPERATIONS"]

@@ -1,0 +1,58 @@
+"""The library's functions and methods as users see them, made when they are first asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from svod._svod import Tensor
+from svod.library._spelling import assigning, public
+from svod.library._table import FUNCTIONS, METHODS, Entry
+
+__all__ = ["function", "install", "method"]
+
+_made: dict[Entry, Callable[..., Any]] = {}
+
+
+def _made_of(entry: Entry) -> Callable[..., Any]:
+    """What a row of the table is: one object under all of its names."""
+    made = _made.get(entry)
+    if made is None:
+        file = importlib.import_module(f"svod.library.{entry.file}")
+        made = _made.setdefault(entry, public(getattr(file, entry.function)))
+    return made
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The function of `svod` of this name."""
+    entry = FUNCTIONS.get(name)
+    if entry is None:
+        raise AttributeError(f"module 'svod.library' has no attribute '{name}'", name=name)
+    return _made_of(entry)
+
+
+def method(name: str) -> Callable[..., Any]:
+    """The method of `Tensor` of this name."""
+    made = _made_of(METHODS[name])
+    return assigning(made, name) if name.endswith("_") else made
+
+
+class _Later:
+    """A method that is put in this one's place when it is first asked for."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
+        made = method(self.name)
+        setattr(owner, self.name, made)
+        return made if tensor is None else made.__get__(tensor, owner)
+
+
+def install() -> None:
+    """Gives `Tensor` the methods of the table."""
+    for name in METHODS:
+        setattr(Tensor, name, _Later(name))

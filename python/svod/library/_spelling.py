@@ -1,0 +1,96 @@
+"""What all functions of the library have in common: how their arguments may be written."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from svod._svod import ArgumentTypeError, Tensor, _tensor
+
+__all__ = ["SPELLINGS", "assigning", "public"]
+
+# Parameters as the files of the library name them, after the array API standard, and PyTorch's names for them.
+SPELLINGS = {"axis": "dim", "axis1": "dim1", "axis2": "dim2", "keepdims": "keepdim"}
+# The same of what is given by position, which signatures do not show.
+POSITIONAL = {"x": "input", "x1": "input", "x2": "other"}
+
+# What annotations say of parameters that become tensors.
+_TENSORS = ("Tensor", "Tensor | None")
+
+
+def public(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as users call it: its parameters have both names, and a tensor may be given as what becomes one.
+
+    A function that has both names of a parameter tells them apart itself. A tensor is expected where a parameter's
+    annotation is `Tensor`. Arguments that are scalars in their own right, such as the
+    number in `svod.hypot(x, 1)`, are for `_operands`.
+    """
+    code, annotations = function.__code__, function.__annotations__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    renamed = [(theirs, ours) for ours, theirs in SPELLINGS.items() if ours in parameters and theirs not in parameters]
+    leading = [POSITIONAL.get(name) for name in parameters[: code.co_posonlyargcount]]
+    by_name = frozenset(name for name in parameters if annotations.get(name) in _TENSORS)
+    at = [i for i, name in enumerate(parameters[: code.co_argcount]) if name in by_name]
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            for theirs, ours in renamed:
+                if theirs in kwargs:
+                    _rename(function, kwargs, theirs, ours)
+            for given in leading[len(args) :]:
+                if given in kwargs:
+                    args = (*args, kwargs.pop(given))
+            for name in by_name & kwargs.keys():
+                if kwargs[name] is not None:
+                    kwargs[name] = _tensor(kwargs[name])
+        for i in at:
+            if i < len(args) and type(args[i]) is not Tensor and args[i] is not None:
+                args = (*args[:i], _tensor(args[i]), *args[i + 1 :])
+        return function(*args, **kwargs)
+
+    call.__module__ = "svod"
+    _sign(call, [ours for _, ours in renamed])
+    return call
+
+
+def assigning(made: Callable[..., Any], name: str) -> Callable[..., Tensor]:
+    """The method that assigns what a function makes of the tensor."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return self._become(name, made(self, *args, **kwargs))
+
+    method.__name__, method.__qualname__, method.__module__ = name, f"Tensor.{name}", "svod"
+    method.__doc__ = f"Becomes what `{made.__name__}` makes of it."
+    _, *others = inspect.signature(made).parameters.values()
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY, annotation="Self")
+    _set_signature(method, inspect.Signature([own, *others], return_annotation="Self"))
+    return method
+
+
+def _rename(function: Callable[..., Any], kwargs: dict[str, Any], theirs: str, ours: str) -> None:
+    """Has an argument go by our name for it."""
+    given = kwargs.pop(theirs)
+    if kwargs.get(ours) is None:
+        kwargs[ours] = given
+    elif given is not None:
+        message = f"{function.__name__}: {ours} and {theirs} are one argument: give only one of them"
+        raise ArgumentTypeError(message)
+
+
+def _sign(call: Callable[..., Any], renamed: list[str]) -> None:
+    """Gives a function the signature that shows its parameters by either name."""
+    shown = inspect.signature(call)
+    more = [
+        shown.parameters[ours].replace(name=SPELLINGS[ours], kind=inspect.Parameter.KEYWORD_ONLY) for ours in renamed
+    ]
+    more = [one.replace(default=None) if one.default is inspect.Parameter.empty else one for one in more]
+    listed = [*shown.parameters.values()]
+    rest = [one for one in listed if one.kind is inspect.Parameter.VAR_KEYWORD]
+    _set_signature(call, shown.replace(parameters=[*(one for one in listed if one not in rest), *more, *rest]))
+
+
+def _set_signature(call: Any, signature: inspect.Signature) -> None:
+    call.__signature__ = signature

@@ -1,0 +1,82 @@
+"""The table of the library: all functions and methods that are composed of tensor operations.
+
+One row a function, by the file that it is in. `docs/library.md` says how to add one. What is in no row is in no
+namespace: functions of `svod`, methods of `Tensor` and the stubs are made from this table, and the tests say that each
+function of the files is in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["FUNCTIONS", "METHODS", "TABLE", "Entry"]
+
+# By file: names, of which the first is the function's in the file; what they are, `f` functions of `svod`, `m` methods
+# of `Tensor`, `_` methods that assign their result (`x.name_()`); the libraries that have them by these names.
+TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "creation": (
+        ("asarray", "f", "array API, NumPy, PyTorch"),
+        ("full_like", "f", "array API, NumPy, PyTorch"),
+        ("ones_like", "f", "array API, NumPy, PyTorch"),
+        ("tril", "f", "array API, NumPy, PyTorch"),
+        ("triu", "f", "array API, NumPy, PyTorch"),
+        ("zeros_like", "f", "array API, NumPy, PyTorch"),
+    ),
+    "elementwise": (
+        ("clip", "f", "array API, NumPy, PyTorch"),
+        ("copysign", "f m _", "array API, NumPy, PyTorch"),
+        ("divide", "f", "array API, NumPy, PyTorch"),
+        ("positive", "f m", "array API, NumPy, PyTorch"),
+        ("signbit", "f m", "array API, NumPy, PyTorch"),
+    ),
+    "manipulation": (
+        ("astype", "f", "array API, NumPy"),
+        ("broadcast_to", "f", "array API, NumPy, PyTorch"),
+        ("concat", "f", "array API, NumPy, PyTorch"),
+        ("diff", "f m", "array API, NumPy, PyTorch"),
+        ("expand_dims", "f", "array API, NumPy"),
+        ("flip", "f", "array API, NumPy, PyTorch"),
+        ("matmul", "f", "array API, NumPy, PyTorch"),
+        ("matrix_transpose", "f", "array API, NumPy"),
+        ("permute_dims", "f", "array API, NumPy"),
+        ("reshape", "f", "array API, NumPy, PyTorch"),
+        ("roll", "f", "array API, NumPy, PyTorch"),
+        ("squeeze", "f", "array API, NumPy, PyTorch"),
+    ),
+    "searching": (
+        ("argsort", "f", "array API, NumPy, PyTorch"),
+        ("nonzero", "f", "array API, NumPy"),
+        ("searchsorted", "f", "array API, NumPy"),
+        ("sort", "f", "array API, NumPy, PyTorch"),
+        ("take", "f", "array API, NumPy"),
+        ("take_along_axis", "f", "array API, NumPy"),
+        ("unique_values", "f", "array API, NumPy"),
+    ),
+    "statistics": (
+        ("cumulative_prod", "f", "array API, NumPy"),
+        ("cumulative_sum", "f", "array API, NumPy"),
+    ),
+}
+
+
+class Entry(NamedTuple):
+    """Where a name's function is."""
+
+    file: str
+    function: str
+
+
+# Functions of `svod` and methods of `Tensor` by name.
+FUNCTIONS: dict[str, Entry] = {}
+METHODS: dict[str, Entry] = {}
+
+for _file, _rows in TABLE.items():
+    for _names, _kinds, _ in _rows:
+        _given = _names.split()
+        _entry = Entry(_file, _given[0])
+        if "f" in _kinds:
+            FUNCTIONS.update(dict.fromkeys(_given, _entry))
+        if "m" in _kinds:
+            METHODS.update(dict.fromkeys(_given, _entry))
+        if "_" in _kinds:
+            METHODS.update({f"{_name}_": _entry for _name in _given})

@@ -1,0 +1,59 @@
+"""Where elements are: sorting, searching, sets, and looking up by index."""
+
+from __future__ import annotations
+
+from svod._svod import ArgumentError, ArgumentTypeError, Tensor, ValuesAndIndices
+
+__all__ = ["argsort", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_values"]
+
+
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """Where the elements along an axis, by default the last, are, in order. Stable; NaN is the greatest value."""
+    return x.argsort(axis, descending)
+
+
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """The indices, along each dimension, of the elements that are not zero; computed now."""
+    found: tuple[Tensor, ...] = x.nonzero(as_tuple=True)
+    return found
+
+
+def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+    """Where elements of `x2` would be put into the sorted `x1`."""
+    if side not in ("left", "right"):
+        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
+    return (x1 if sorter is None else x1.take(sorter)).searchsorted(x2, right=side == "right")
+
+
+def sort(
+    x: Tensor,
+    /,
+    *,
+    axis: int | None = None,
+    descending: bool = False,
+    stable: bool = True,
+    dim: int | None = None,
+) -> Tensor | ValuesAndIndices:
+    """The elements along an axis, by default the last, in order; stable, NaN is the greatest value.
+
+    With `dim`, PyTorch's pair of them and where they were.
+    """
+    if axis is not None and dim is not None:
+        raise ArgumentTypeError("sort: axis and dim are one argument: give only one of them")
+    found = x.sort(next((one for one in (axis, dim) if one is not None), -1), descending)
+    return found.values if dim is None else found
+
+
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """An axis indexed by integers, which take its place; without one, the flat tensor."""
+    return x.take(indices, axis)
+
+
+def take_along_axis(x: Tensor, indices: Tensor, /, axis: int = -1) -> Tensor:
+    """For each index along an axis, by default the last, the element there."""
+    return x.take_along_dim(indices, axis)
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """The values, each once, sorted; computed now."""
+    return x.unique()
