@@ -46,6 +46,17 @@ def test_a_loop_keeps_what_is_named_without_planning() -> None:
         np.testing.assert_allclose(w.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_reads_that_differ_in_constants_make_no_plans_once_these_are_arguments() -> None:
+    x, made = draw(11), []
+    values = [0.3, 0.7, 1.3, 2.9, 3.1, 4.7, 5.3, 6.1]
+    for value in values:
+        before = plans()
+        found = float((svod.Tensor(x) * value + value).sum())
+        made.append(plans() - before)
+        assert found == pytest.approx(float((x * value + value).sum()), rel=1e-4, abs=1e-4)
+    assert made[4:] == [0, 0, 0, 0]
+
+
 def test_values_of_repeated_reads_are_memory_of_their_own() -> None:
     x = svod.Tensor(draw(9))
     values = [(x + svod.Tensor(np.full(9, i, np.float32))) for i in range(6)]

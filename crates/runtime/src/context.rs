@@ -1,6 +1,6 @@
 //! What plans share: devices, caches and the task pool.
 
-use crate::arguments::{Seen, WithArguments};
+use crate::arguments::{Record, Seen, WithArguments};
 use crate::code::{KernelCode, KernelKey};
 use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
 use crate::error::{Error, Result};
@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::iter;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Cache, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
@@ -29,6 +30,8 @@ use svod_ir::target::Target;
 
 /// Schedules that are kept.
 const SCHEDULE_CACHE: usize = 1024;
+/// Bytes of numbers of graphs that are kept at most.
+const MOST_NUMBERS: usize = 32 << 20;
 
 /// Devices, a description of the machine, caches and the task pool. Plans made from one context
 /// share all of it.
@@ -43,6 +46,8 @@ pub struct Context {
     schedules: Cache<ScheduleKey, Arc<Scheduled>>,
     /// By outline, the numbers of graphs.
     seen: Cache<ScheduleKey, Seen>,
+    /// Bytes of `seen`.
+    numbers: Arc<AtomicUsize>,
     pub(crate) kernels: Cache<KernelKey, Arc<KernelCode>>,
     pub(crate) packs: PackCache,
     pub(crate) repeats: Repeats,
@@ -85,6 +90,7 @@ impl Context {
             restricted: Mutex::default(),
             schedules: Cache::new(SCHEDULE_CACHE),
             seen: Cache::new(SCHEDULE_CACHE),
+            numbers: Arc::default(),
             kernels: Cache::new(kernel_cache_size()),
             packs: PackCache::default(),
             repeats: Repeats::default(),
@@ -191,7 +197,11 @@ impl Context {
                 WithArguments::Made(made) => self.schedule(&made.graph, &made.key, config).and_then(|scheduled| {
                     let bodies = made.graph.bodies();
                     let plan = attach(&made.key, &scheduled, &origins_of(&made.graph, &bodies))?;
-                    made.form(&scheduled).into_iter().for_each(|form| seen.lock().add(form));
+                    if let Some(form) = made.form(&scheduled) {
+                        let mut record = seen.lock();
+                        record.add(form);
+                        self.count(&mut record);
+                    }
                     Ok(plan)
                 }),
             };
@@ -276,6 +286,24 @@ impl Context {
         }))
     }
 
+    /// What is known of graphs that differ in numbers only from one that a read computes, and the outline of all of them;
+    /// none where the graph has a schedule of its own.
+    pub(crate) fn seen_like(
+        &self,
+        graph: &Graph,
+        key: &GraphKey,
+        config: &PrepareConfig,
+    ) -> Result<Option<(Seen, Outline)>> {
+        if config.skip.contains(Pass::Arguments) || config.prepared || !config.schedules.is_empty() {
+            return Ok(None);
+        }
+        let own = self.schedule_key(key, config)?.filter(|own| !self.schedules.contains(own));
+        Ok(own.and_then(|own| {
+            let outline = Pass::Arguments.time(|| Outline::new(graph));
+            Some((self.seen.get(&ScheduleKey { graph: outline.hash, ..own })?, outline))
+        }))
+    }
+
     /// The graph with those numbers as arguments in which it differs from others that are the same otherwise, and the
     /// record that says so. A plan that a program prepares is made for its numbers.
     fn with_arguments(
@@ -301,10 +329,20 @@ impl Context {
             let found = record.with_arguments(graph, key, &outline, sizes, &host).unwrap_or_else(|_| {
                 record.refuse();
                 None
-            })?;
+            });
+            if !matches!(found, Some(WithArguments::Formed(_))) {
+                self.count(&mut record);
+            }
             drop(record);
-            Some((seen, found))
+            Some((seen, found?))
         })
+    }
+
+    /// Counts the bytes of a record that grew. Where all of them are too many, all are forgotten.
+    fn count(&self, record: &mut Record) {
+        if record.count(&self.numbers) > MOST_NUMBERS {
+            self.seen.clear();
+        }
     }
 
     /// The plan's own memory for its `i`-th input, with the content of a leaf.

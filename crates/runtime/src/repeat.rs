@@ -2,7 +2,8 @@
 //!
 //! A program that reads in a loop builds a graph of the same structure each time, over other memory. From the second such
 //! read on, a context keeps the plan and what the read has decided: the third one walks its graph once, to find the plan by
-//! the graph's [`Structure`], and runs it where the graph's memory is.
+//! the graph's [`Structure`], and runs it where the graph's memory is. A graph that differs from earlier ones in constants only,
+//! which are arguments by then, has the plan of the graph with arguments, and reads these as further memory.
 //!
 //! Kept are small plans, as far as they follow from structure alone: all that is read is in this machine's memory, and
 //! outputs are written to fresh memory by kernels.
@@ -10,7 +11,7 @@
 use crate::config::{PrepareConfig, debug_level};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::instantiate::{self, Use};
+use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::Watch;
 use crate::memory::Memory;
 use crate::plan::{ExecutionPlan, PlanInput, Required, Role};
@@ -28,6 +29,10 @@ use svod_ir::graph::{Leaf, LeafClass, Shape, Structure};
 const MOST_PLANS: usize = 1024;
 /// Bytes that a plan holds between its runs at most: for those that need more, a run takes long in any case.
 const MOST_BYTES: usize = 1 << 16;
+/// Bytes that all of them hold at most.
+const MOST_IN_ALL: usize = 16 << 20;
+/// Bytes of a plan's tables, about.
+const TABLES: usize = 1 << 12;
 /// Digests of structures that were read once.
 const MET: usize = 4096;
 
@@ -46,15 +51,48 @@ struct Reads {
     /// Digests of structures that were read once, by remainder.
     met: Vec<u64>,
     known: FxHashMap<u64, SmallVec<[Known; 1]>>,
-    /// The digests of `known`, oldest first.
-    order: VecDeque<u64>,
+    /// The digests of `known` and their bytes, oldest first.
+    order: VecDeque<(u64, usize)>,
+    /// All of these bytes.
+    bytes: usize,
 }
 
-/// A structure that was read twice by this configuration, and its plan where there can be one.
+/// What graphs have in common that one plan serves.
+#[derive(PartialEq, Eq)]
+enum Likeness {
+    Structure(Structure),
+    /// The hash of the graph in which numbers are arguments.
+    Form([u8; 32]),
+}
+
+/// What was read twice by this configuration, and its plan where there can be one.
 struct Known {
-    structure: Structure,
+    likeness: Likeness,
     config: Arc<PrepareConfig>,
     repeated: Option<Arc<Repeated>>,
+}
+
+impl Likeness {
+    fn digest(&self) -> u64 {
+        match self {
+            Likeness::Structure(structure) => structure.digest(),
+            Likeness::Form(hash) => hash.iter().fold(0, |digest: u64, byte| digest.rotate_left(8) ^ u64::from(*byte)),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Likeness::Structure(structure) => structure.bytes(),
+            Likeness::Form(hash) => hash.len(),
+        }
+    }
+}
+
+impl Known {
+    /// Bytes that it holds, about.
+    fn bytes(&self) -> usize {
+        self.likeness.bytes() + self.repeated.as_ref().map_or(0, |repeated| held(&repeated.plan) + TABLES)
+    }
 }
 
 impl Reads {
@@ -67,19 +105,27 @@ impl Reads {
         std::mem::replace(&mut self.met[digest as usize % MET], digest) == digest
     }
 
-    fn find(&self, structure: &Structure, config: &Arc<PrepareConfig>) -> Option<&Known> {
-        let same = |known: &&Known| known.structure == *structure && known.config == *config;
-        self.known.get(&structure.digest())?.iter().find(same)
+    /// What is known of graphs of this digest, of the structure or form that is asked for.
+    fn find(&self, digest: u64, is: impl Fn(&Likeness) -> bool, config: &Arc<PrepareConfig>) -> Option<&Known> {
+        let same = |known: &&Known| is(&known.likeness) && known.config == *config;
+        self.known.get(&digest)?.iter().find(same)
     }
 
+    fn find_structure(&self, structure: &Structure, config: &Arc<PrepareConfig>) -> Option<&Known> {
+        let same = |of: &Likeness| matches!(of, Likeness::Structure(known) if known == structure);
+        self.find(structure.digest(), same, config)
+    }
+
+    /// Adds what was not known, and forgets the oldest beyond the bounds.
     fn add(&mut self, known: Known) {
-        let digest = known.structure.digest();
+        let (digest, bytes) = (known.likeness.digest(), known.bytes());
+        self.bytes += bytes;
         self.known.entry(digest).or_default().push(known);
-        self.order.push_back(digest);
-        if self.order.len() > MOST_PLANS
-            && let Some(oldest) = self.order.pop_front()
-            && let Some(bucket) = self.known.get_mut(&oldest)
-        {
+        self.order.push_back((digest, bytes));
+        while self.order.len() > MOST_PLANS || self.bytes > MOST_IN_ALL {
+            let Some((oldest, bytes)) = self.order.pop_front() else { break };
+            self.bytes -= bytes;
+            let Some(bucket) = self.known.get_mut(&oldest) else { continue };
             bucket.remove(0);
             if bucket.is_empty() {
                 self.known.remove(&oldest);
@@ -98,7 +144,7 @@ impl Repeats {
 impl Context {
     /// How a read of a graph of this structure was computed before, by this configuration.
     pub fn repeated(&self, structure: &Structure, config: &Arc<PrepareConfig>) -> Option<Arc<Repeated>> {
-        self.repeats.0.lock().find(structure, config)?.repeated.clone()
+        self.repeats.0.lock().find_structure(structure, config)?.repeated.clone()
     }
 
     /// Notes a read of a graph of this structure, whose plan also computed the values of `further` nodes, which the graph
@@ -112,14 +158,56 @@ impl Context {
     ) {
         {
             let mut reads = self.repeats.0.lock();
-            if !reads.meet(&structure) || reads.find(&structure, config).is_some() {
+            if !reads.meet(&structure) || reads.find_structure(&structure, config).is_some() {
                 return;
             }
         }
         // What cannot be made so is planned anew by each read, and fails there if it has to.
         let plan = plan_of(self, graph, config).unwrap_or_default();
+        self.add_repeated(Likeness::Structure(structure), plan, further, config);
+    }
+
+    fn add_repeated(
+        &self,
+        likeness: Likeness,
+        plan: Option<ExecutionPlan>,
+        further: Vec<NodeIndex>,
+        config: &Arc<PrepareConfig>,
+    ) -> Option<Arc<Repeated>> {
         let repeated = plan.map(|plan| Arc::new(Repeated { plan, further: further.into() }));
-        self.repeats.0.lock().add(Known { structure, config: config.clone(), repeated });
+        self.repeats.0.lock().add(Known { likeness, config: config.clone(), repeated: repeated.clone() });
+        repeated
+    }
+
+    /// The values of a graph's roots in fresh memory, where numbers are all that it differs in from earlier ones, whose
+    /// code has them as arguments; the graph has a [`Structure`].
+    ///
+    /// # Errors
+    /// As [`Repeated::run`].
+    pub fn run_with_arguments(
+        self: &Arc<Self>,
+        graph: &Graph,
+        config: &Arc<PrepareConfig>,
+    ) -> Result<Option<Vec<Buffer>>> {
+        let key = GraphKey::new(graph)?;
+        let Some((seen, outline)) = self.seen_like(graph, &key, config)? else { return Ok(None) };
+        let host = self.devices().get(&DeviceSpec::CPU)?;
+        let Some(formed) = seen.lock().formed(&key, &outline, &host)? else { return Ok(None) };
+        if !formed.key.fixed.is_empty() {
+            return Ok(None);
+        }
+        let likeness = Likeness::Form(formed.key.hash);
+        let known = {
+            let reads = self.repeats.0.lock();
+            reads.find(likeness.digest(), |of| *of == likeness, config).map(|known| known.repeated.clone())
+        };
+        let repeated = known.unwrap_or_else(|| {
+            // Two threads may make it at once; either serves.
+            let plan = plan_over(self, &formed.scheduled, formed.key.clone(), graph, config).unwrap_or_default();
+            self.add_repeated(likeness, plan, Vec::new(), config)
+        });
+        let Some(repeated) = repeated else { return Ok(None) };
+        run_on(&repeated.plan, &formed.key.leaves.iter().collect::<Vec<_>>())
     }
 }
 
@@ -135,31 +223,44 @@ impl Repeated {
     /// # Errors
     /// [`Error::Interrupted`].
     pub fn run(&self, graph: &Graph) -> Result<Option<Vec<Buffer>>> {
-        let leaves = graph.nodes().iter().filter_map(|node| node.op().leaf());
-        let mut memory: SmallVec<[(&Arc<Storage>, usize); 8]> = SmallVec::new();
-        for leaf in leaves {
-            let Some(own) = leaf.downcast::<Memory>() else { return Ok(None) };
-            memory.push((own.buffer().storage(), leaf.offset() as usize));
-        }
-        match self.plan.repeat(&memory).transpose() {
-            Err(Error::OutOfMemory { .. }) => Ok(None),
-            done => done,
-        }
+        let leaves: SmallVec<[&Leaf; 8]> = graph.nodes().iter().filter_map(|node| node.op().leaf()).collect();
+        run_on(&self.plan, &leaves)
     }
 }
 
-/// The plan of a graph whose schedule is known, with all its leaves as inputs; none where it is none that a run on other
-/// memory is possible for.
-fn plan_of(context: &Arc<Context>, graph: &Graph, config: &Arc<PrepareConfig>) -> Result<Option<ExecutionPlan>> {
-    if debug_level() > 0 || !config.schedules.is_empty() {
-        return Ok(None);
+/// Runs a plan on the memory of leaves in place of its inputs.
+fn run_on(plan: &ExecutionPlan, leaves: &[&Leaf]) -> Result<Option<Vec<Buffer>>> {
+    let mut memory: SmallVec<[(&Arc<Storage>, usize); 8]> = SmallVec::new();
+    for leaf in leaves {
+        let Some(own) = leaf.downcast::<Memory>() else { return Ok(None) };
+        memory.push((own.buffer().storage(), leaf.offset() as usize));
     }
+    match plan.repeat(&memory).transpose() {
+        Err(Error::OutOfMemory { .. }) => Ok(None),
+        done => done,
+    }
+}
+
+/// The plan of a graph whose schedule is known.
+fn plan_of(context: &Arc<Context>, graph: &Graph, config: &PrepareConfig) -> Result<Option<ExecutionPlan>> {
     let key = GraphKey::new(graph)?;
     let Some(scheduled) = context.known_schedule(&key, config)? else { return Ok(None) };
+    plan_over(context, &scheduled, key, graph, config)
+}
+
+/// The plan of a graph of this schedule and key with all its leaves as inputs; none where it is none that a run on other
+/// memory is possible for.
+fn plan_over(
+    context: &Arc<Context>,
+    scheduled: &Scheduled,
+    key: GraphKey,
+    graph: &Graph,
+    config: &PrepareConfig,
+) -> Result<Option<ExecutionPlan>> {
     let cpu = DeviceSpec::CPU;
     let is_near = |leaf: &Leaf| leaf.downcast::<Memory>().is_some_and(|memory| *memory.buffer().device() == cpu);
     let required = Required::of(graph, &[]);
-    if !key.leaves.iter().all(is_near) || !required.is_empty() {
+    if debug_level() > 0 || !config.schedules.is_empty() || !key.leaves.iter().all(is_near) || !required.is_empty() {
         return Ok(None);
     }
     let mut inputs = Vec::with_capacity(key.leaves.len());
@@ -175,9 +276,9 @@ fn plan_of(context: &Arc<Context>, graph: &Graph, config: &Arc<PrepareConfig>) -
     let shape = |root: &NodeIndex| graph.nodes()[*root as usize].shape_arc().clone();
     let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
     let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &[], required: &required };
-    let plan = instantiate::instantiate(context, &scheduled, &used, config, &Watch::new(context.stop_check()))?;
-    Ok(Some(plan)
-        .filter(|plan| plan.gives_fresh_outputs() && plan.variables().next().is_none() && held(plan) <= MOST_BYTES))
+    let plan = instantiate::instantiate(context, scheduled, &used, config, &Watch::new(context.stop_check()))?;
+    let possible = plan.gives_fresh_outputs() && plan.variables().next().is_none() && held(&plan) <= MOST_BYTES;
+    Ok(Some(plan).filter(|_| possible))
 }
 
 /// Bytes that a plan holds between runs.

@@ -137,10 +137,9 @@ fn with_little_traffic(
     Ok(chosen)
 }
 
-/// Whether all of a value should be computed where a part of it is read.
-pub(crate) fn is_whole_worth(base: &UOp) -> bool {
-    let graph = Graph::new(std::slice::from_ref(base));
-    let Some(facts) = facts(&graph) else { return false };
+/// Whether all of a value, of this graph, should be computed where a part of it is read.
+pub(crate) fn is_whole_worth(base: &UOp, graph: &Graph) -> bool {
+    let Some(facts) = facts(graph) else { return false };
     let fact = facts[graph.roots()[0] as usize];
     let fits = bytes(base) * SHARE as f64 <= host_memory() as f64;
     fact.lasting && fact.found && fits && fact.cost <= WHOLE * f64::from(1 + base.runs())

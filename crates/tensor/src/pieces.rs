@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use svod_device::Buffer;
 use svod_dtype::Const;
-use svod_ir::graph::{Graph, LeafClass, Op, UOp};
+use svod_ir::graph::{Graph, Leaf, LeafClass, Op, UOp};
 use svod_ir::size::Size;
+use svod_runtime::sources_of;
 
 use crate::error::Result;
 use crate::kept;
@@ -231,6 +232,9 @@ fn small_view(node: &UOp) -> Option<(UOp, View)> {
 /// A copy of the small part of memory that a node is; nothing of any other node, and of memory that may change or that the
 /// host does not see.
 pub(crate) fn part(node: &UOp) -> Result<Option<Buffer>> {
+    if !(node.op().is_movement() || node.op().is_mark() || matches!(node.op(), Op::Contiguous)) {
+        return Ok(None);
+    }
     let Some((base, view)) = small_view(node) else { return Ok(None) };
     let Some(leaf) = base.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data) else { return Ok(None) };
     let buffer = buffer_of(leaf)?;
@@ -250,11 +254,11 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
     if !graph.nodes().iter().any(|node| matches!(node.op(), Op::Shrink(_))) {
         return Ok(false);
     }
-    // Movements over memory, and whether something other than a movement reads them.
-    let (mut over, mut read): (Vec<Option<usize>>, Vec<bool>) = (Vec::new(), vec![false; graph.len()]);
+    // Movements over a leaf of memory, and whether something other than a movement reads them.
+    let (mut over, mut read): (Vec<Option<&Leaf>>, Vec<bool>) = (Vec::new(), vec![false; graph.len()]);
     for (node, sources) in graph.iter() {
         let memory = match (node.op(), sources) {
-            (Op::Leaf(leaf), _) if leaf.class() == LeafClass::Data => node.numel().as_usize(),
+            (Op::Leaf(leaf), _) if leaf.class() == LeafClass::Data => Some(leaf),
             (op, [source]) if is_part(op) => over[*source as usize],
             _ => None,
         };
@@ -265,30 +269,34 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
     }
     let mut found = false;
     for (node, memory) in graph.nodes().iter().zip(&over).zip(&read).filter(|(_, read)| **read).map(|(both, _)| both) {
-        let (Some(all), Some(count)) = (*memory, node.numel().as_usize()) else { continue };
+        let (Some(leaf), Some(count)) = (*memory, node.numel().as_usize()) else { continue };
+        let Some(all) = leaf.shape().iter().product::<Size>().as_usize() else { continue };
         if count == 0 || count >= all || count * node.dtype().bytes() > MOST_COPIED {
             continue;
         }
         let (Some(copy), Some(claim)) = (part(node)?, node.try_claim()) else { continue };
         let value = leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone())?;
-        let part = Graph::new(std::slice::from_ref(node));
-        let sources = sources::of_roots(&part, part.roots());
-        sources::note(&value, &sources[0])?;
+        sources::note(&value, &sources_of(std::iter::once(leaf)))?;
         claim.force(value)?;
         found = true;
     }
     Ok(found)
 }
 
-/// What a node is a small part of, where all of that is worth computing: other parts of it will be read.
-pub(crate) fn whole(node: &UOp) -> Option<UOp> {
+/// What a node is a small part of, and the graph of that, where all of it is worth computing: other parts of it will be
+/// read.
+pub(crate) fn whole(node: &UOp) -> Option<(UOp, Graph)> {
     if !matches!(node.op(), Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_) | Op::Expand(_)) {
         return None;
     }
     let (base, view) = small_view(node)?;
     let all = base.numel().as_usize()?;
     let pending = !base.is_value() && base.sharding().is_none();
-    (pending && view.count() < all && kept::is_whole_worth(&base)).then_some(base)
+    if !pending || view.count() >= all {
+        return None;
+    }
+    let graph = Graph::new(std::slice::from_ref(&base));
+    kept::is_whole_worth(&base, &graph).then_some((base, graph))
 }
 
 #[cfg(test)]

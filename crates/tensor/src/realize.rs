@@ -63,7 +63,7 @@ impl Tensor {
 /// Computes several values as one graph, by a configuration that is asked for only if there is anything to
 /// compute: every read of a tensor comes here.
 pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareConfig>) -> Result<()> {
-    let (mut pending, mut parts) = (Vec::new(), Vec::new());
+    let (mut pending, mut parts, mut walked) = (Vec::new(), Vec::new(), None);
     for tensor in tensors {
         let mut node = tensor.uop();
         if !node.is_memory() {
@@ -74,9 +74,10 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareC
         match read_value(&node)? {
             Some(value) => tensor.settle(&node, value)?,
             None => match pieces::whole(&node) {
-                Some(whole) => {
+                Some((whole, graph)) => {
                     pending.push(whole);
                     parts.push((tensor, node));
+                    walked = Some(graph).filter(|_| tensors.len() == 1);
                 }
                 None => pending.push(node),
             },
@@ -93,7 +94,7 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareC
         }
     }
     if !mine.is_empty() {
-        compute(mine, &config())?;
+        compute(mine, walked, &config())?;
     }
     for (tensor, node) in parts {
         // Of what is in memory now.
@@ -112,10 +113,10 @@ pub(crate) fn is_stopped() -> bool {
     Context::global().is_stopped()
 }
 
-/// Runs the graph of the claimed nodes and forces them. An error releases the claims.
-fn compute(mine: Vec<Claim>, config: &Arc<PrepareConfig>) -> Result<()> {
+/// Runs the graph of the claimed nodes, which may be walked already, and forces them. An error releases the claims.
+fn compute(mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConfig>) -> Result<()> {
     let asked: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
-    let mut graph = Graph::new(&asked);
+    let mut graph = walked.unwrap_or_else(|| Graph::new(&asked));
     if output::await_runs(&graph)? {
         graph = Graph::new(&asked);
     }
@@ -129,12 +130,14 @@ fn compute(mine: Vec<Claim>, config: &Arc<PrepareConfig>) -> Result<()> {
         && let Some(outputs) = earlier.run(&graph)?
     {
         kept::note_run(&graph);
-        let roots = [graph.roots(), earlier.further()].concat();
-        return force(mine.into_iter().chain(further), &graph, &roots, outputs);
+        let graph = {
+            let roots = [graph.roots(), earlier.further()].concat();
+            graph.with_roots(roots)
+        };
+        return force(mine.into_iter().chain(further), &graph, outputs);
     }
-    let done = compute_anew(mine, &graph, config)?;
-    if let (Some(structure), Some(further)) = (structure, done) {
-        let graph = graph.with_more_roots(&further);
+    let done = compute_anew(mine, graph, structure.is_some(), config)?;
+    if let (Some((graph, further)), Some(structure)) = (done, structure) {
         Context::global().note_read(structure, &graph, further, config);
     }
     Ok(())
@@ -149,38 +152,52 @@ fn as_earlier(graph: &Graph, structure: &Structure, earlier: &Repeated) -> Resul
     Ok(earlier.further().iter().map(|at| graph.nodes()[*at as usize].try_claim()).collect())
 }
 
-/// Plans the graph of the claimed nodes, runs it and forces them. Gives the positions of what was kept beside them, where
-/// another graph like this would be computed by the like steps.
-fn compute_anew(mut mine: Vec<Claim>, graph: &Graph, config: &PrepareConfig) -> Result<Option<Vec<NodeIndex>>> {
+/// Plans the graph of the claimed nodes, runs it and forces them. Gives the graph, with what was kept beside them as further
+/// roots, and these, where another graph like it would be computed by the like steps.
+fn compute_anew(
+    mut mine: Vec<Claim>,
+    graph: Graph,
+    is_plain: bool,
+    config: &Arc<PrepareConfig>,
+) -> Result<Option<(Graph, Vec<NodeIndex>)>> {
     // What another thread computes is its own to keep.
     let claim = |at: NodeIndex| Some((at, graph.nodes()[at as usize].try_claim()?));
     let (mut further, mut claims): (Vec<NodeIndex>, Vec<Claim>) =
-        kept::kept(graph, config)?.into_iter().filter_map(claim).unzip();
-    let run = |claims: &[Claim]| {
+        kept::kept(&graph, config)?.into_iter().filter_map(claim).unzip();
+    let asked = graph.roots().to_vec();
+    let mut graph = graph.with_roots([&asked[..], &further].concat());
+    let run = |graph: &Graph, claims: &[Claim]| {
         let nodes: Vec<UOp> = mine.iter().chain(claims).map(|claim| claim.node().clone()).collect();
-        run_anew(&nodes, graph, config)
+        run_anew(&nodes, graph, is_plain, config)
     };
-    let (values, checks) = match run(&claims) {
+    let (values, checks) = match run(&graph, &claims) {
         // It may be what was to be kept that there is no memory for.
         Err(error) if error.kind() == ErrorKind::OutOfMemory && !claims.is_empty() => {
             (further, claims) = (Vec::new(), Vec::new());
-            run(&claims)?
+            graph = graph.with_roots(asked);
+            run(&graph, &claims)?
         }
         done => done?,
     };
     mine.extend(claims);
-    let positions = [graph.roots(), &further].concat();
-    for ((claim, value), sources) in mine.into_iter().zip(values).zip(sources::of_roots(graph, &positions)) {
+    for ((claim, value), sources) in mine.into_iter().zip(values).zip(sources::of_roots(&graph)) {
         sources::note(&value, &sources)?;
         claim.force(value)?;
     }
-    Ok((!checks).then_some(further))
+    Ok((!checks).then_some((graph, further)))
 }
 
-/// The values of some nodes of a graph, computed by a plan of their own, and whether it checked indices.
-fn run_anew(nodes: &[UOp], graph: &Graph, config: &PrepareConfig) -> Result<(Vec<UOp>, bool)> {
+/// The values of nodes, the roots of a graph, computed by a plan of their own, and whether it checked indices.
+fn run_anew(nodes: &[UOp], graph: &Graph, is_plain: bool, config: &Arc<PrepareConfig>) -> Result<(Vec<UOp>, bool)> {
     check_leaves("realize", graph, &[])?;
     let (lookups, flags) = Lookups::of(graph, &[])?;
+    if is_plain
+        && flags.is_empty()
+        && let Some(values) = Context::global().run_with_arguments(graph, config)?
+    {
+        kept::note_run(graph);
+        return Ok((nodes.iter().zip(values).map(value_over).collect::<Result<_>>()?, false));
+    }
     let (roots, mut places) = spread(&[nodes, &flags[..]].concat())?;
     let plan = Context::global().plan(&roots, &[], config)?;
     plan.execute()?;
@@ -198,19 +215,19 @@ fn run_anew(nodes: &[UOp], graph: &Graph, config: &PrepareConfig) -> Result<(Vec
     Ok((nodes.iter().zip(places).map(value).collect::<Result<_>>()?, !flags.is_empty()))
 }
 
-/// Forces claimed nodes, at these positions of a graph, to values on one device whose extents are numbers.
-fn force(
-    claims: impl Iterator<Item = Claim>,
-    graph: &Graph,
-    positions: &[NodeIndex],
-    values: Vec<Buffer>,
-) -> Result<()> {
-    for ((claim, value), sources) in claims.zip(values).zip(sources::of_roots(graph, positions)) {
-        let value = leaf_over(Arc::new(value), LeafClass::Data, claim.node().shape_arc().clone())?;
+/// Forces claimed nodes, the roots of a graph, to these values.
+fn force(claims: impl Iterator<Item = Claim>, graph: &Graph, values: Vec<Buffer>) -> Result<()> {
+    for ((claim, value), sources) in claims.zip(values).zip(sources::of_roots(graph)) {
+        let value = value_over((claim.node(), value))?;
         sources::note(&value, &sources)?;
         claim.force(value)?;
     }
     Ok(())
+}
+
+/// The value of a node on one device, whose extents are numbers, in memory.
+fn value_over((node, memory): (&UOp, Buffer)) -> Result<UOp> {
+    leaf_over(Arc::new(memory), LeafClass::Data, node.shape_arc().clone())
 }
 
 /// Checks that a graph's leaves can be read; `op` is what wants them.

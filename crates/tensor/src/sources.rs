@@ -1,16 +1,15 @@
 //! What a read computes its values from; see [`svod_runtime::Sources`].
 
-use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, UOp};
 use svod_runtime::{Memory, Sources, sources_of};
 
 use crate::error::{Result, TensorError, show_typed};
 use crate::tensor::Tensor;
 
-/// The sources of each of these nodes of a graph, from the leaves that it reads; the first reads them all.
-pub(crate) fn of_roots(graph: &Graph, roots: &[NodeIndex]) -> Vec<Sources> {
+/// The sources of each root of a graph, from the leaves that it reads.
+pub(crate) fn of_roots(graph: &Graph) -> Vec<Sources> {
     let leaves: Vec<&Leaf> = graph.nodes().iter().filter_map(|node| node.op().leaf()).collect();
-    if let [_] = roots {
+    if let [_] = graph.roots() {
         return vec![sources_of(leaves.into_iter())];
     }
     // For each node a set of the leaves below it: a bit for each.
@@ -33,7 +32,7 @@ pub(crate) fn of_roots(graph: &Graph, roots: &[NodeIndex]) -> Vec<Sources> {
         let is_below = |i: &usize| bits[i / 64] >> (i % 64) & 1 == 1;
         sources_of((0..leaves.len()).filter(is_below).map(|i| leaves[i]))
     };
-    roots.iter().map(|root| of(*root as usize)).collect()
+    graph.roots().iter().map(|root| of(*root as usize)).collect()
 }
 
 /// Notes what a read computed a value from, in each of its parts.

@@ -58,6 +58,11 @@ impl Structure {
         self.digest
     }
 
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether indices are looked up, which may be outside of their dimension.
     pub fn looks_up(&self) -> bool {
         self.looks_up

@@ -71,10 +71,9 @@ impl Graph {
         graph
     }
 
-    /// The same picture with more of its nodes as roots, after those that there are.
-    pub fn with_more_roots(mut self, more: &[NodeIndex]) -> Graph {
-        self.roots.extend_from_slice(more);
-        self
+    /// The same picture with these of its nodes as roots.
+    pub fn with_roots(self, roots: Vec<NodeIndex>) -> Graph {
+        Graph { roots, ..self }
     }
 
     /// The nodes, operands before users.

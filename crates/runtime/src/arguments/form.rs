@@ -3,6 +3,7 @@
 //! A [`Form`] says which numbers of an outline are arguments, and which are kept with what values. All graphs of a form have one
 //! schedule; where its arguments are in the graph at hand follows from positions, without building another graph.
 
+use super::counted::bytes_of;
 use super::sizes::Linear;
 use super::{leaves_of, sizes};
 use crate::error::Result;
@@ -138,6 +139,11 @@ impl Form {
     /// Whether its schedule is still there.
     pub(super) fn is_known(&self) -> bool {
         self.scheduled.strong_count() > 0
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let numbers = bytes_of(&self.numbers.sizes) + bytes_of(&self.numbers.constants);
+        numbers + bytes_of(&self.leaves) + bytes_of(&self.nodes)
     }
 
     /// The graph of this key and outline, if it is of this form.

@@ -19,16 +19,19 @@
 //! The variables are those of this run only: nothing sees them, neither the shapes of results nor
 //! the memory, which is as large as it has to be at their values.
 
+mod counted;
 mod form;
 mod sizes;
 
 use crate::error::Result;
 use crate::memory::Memory;
+use counted::{Counted, bytes_of};
 use form::{Constant, Form, Formed, Made, Number, Numbers};
 use parking_lot::Mutex;
 use sizes::{Linear, Model};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use svod_device::{Buffer, Device};
 use svod_dtype::{Const, DType};
 use svod_ir::graph::key::GraphKey;
@@ -57,6 +60,7 @@ pub(crate) struct Record {
     forms: VecDeque<Form>,
     /// Whether a graph with arguments could not be compiled.
     refused: bool,
+    counted: Counted,
 }
 
 impl Record {
@@ -117,6 +121,10 @@ impl Entry {
         let constants = latest.iter().copied().map(Values::One).collect();
         Entry { sizes: outline.sizes.iter().map(|s| s.value).collect(), latest, constants }
     }
+
+    fn bytes(&self) -> usize {
+        bytes_of(&self.sizes) + bytes_of(&self.latest) + bytes_of(&self.constants)
+    }
 }
 
 /// Counts the graph's constants, and tells which are to be leaves.
@@ -137,11 +145,34 @@ pub(crate) enum WithArguments {
 }
 
 impl Record {
+    /// Counts the record's bytes as part of a total, of which they are until the record is dropped. Gives the total.
+    pub(crate) fn count(&mut self, total: &Arc<AtomicUsize>) -> usize {
+        let entries = self.entries.iter().map(Entry::bytes).sum::<usize>();
+        let models = self.models.iter().map(Model::bytes).sum::<usize>();
+        let forms = self.forms.iter().map(Form::bytes).sum::<usize>();
+        self.counted.set(entries + models + forms, total)
+    }
+
     /// Remembers what graphs have this schedule.
     pub(crate) fn add(&mut self, form: Form) {
         self.forms.retain(Form::is_known);
         self.forms.push_front(form);
         self.forms.truncate(FORMS);
+    }
+
+    /// The graph of this key and outline, if it is of a known form.
+    ///
+    /// # Errors
+    /// Memory that is not to be had.
+    pub(crate) fn formed(&mut self, key: &GraphKey, outline: &Outline, device: &Device) -> Result<Option<Formed>> {
+        for form in &self.forms {
+            if let Some(formed) = form.read(key, outline, device)? {
+                // Fits that serve cost nothing.
+                self.fits = self.fits.saturating_sub(1);
+                return Ok(Some(formed));
+            }
+        }
+        Ok(None)
     }
 
     /// The graph of this key and outline with arguments, if it is to have any; `sizes` says whether extents and positions
@@ -160,12 +191,8 @@ impl Record {
         if self.refused || outline.constants.is_empty() && outline.sizes.is_empty() {
             return Ok(None);
         }
-        for form in &self.forms {
-            if let Some(formed) = form.read(key, outline, device)? {
-                // Fits that serve cost nothing.
-                self.fits = self.fits.saturating_sub(1);
-                return Ok(Some(WithArguments::Formed(formed)));
-            }
+        if let Some(formed) = self.formed(key, outline, device)? {
+            return Ok(Some(WithArguments::Formed(formed)));
         }
         let made = |made| Ok(Some(WithArguments::Made(Box::new(made))));
         if let Some((at, values)) = self.models.iter().enumerate().find_map(|(i, m)| Some((i, m.read(outline)?))) {

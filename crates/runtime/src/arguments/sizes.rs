@@ -8,6 +8,7 @@
 //! A variable's bounds are those at which all parts are inside of what they are parts of, found from
 //! the graph with the variable in place; extents grow up to a power of two, beyond which a new model is made.
 
+use super::counted::bytes_of;
 use super::form::{Made, Number, Numbers};
 use super::{Entry, Values, constants_of, leaves_of, varying};
 use crate::error::Result;
@@ -63,6 +64,10 @@ impl Linear {
 impl Model {
     pub(super) fn latest(&self) -> &Entry {
         &self.latest
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        bytes_of(&self.sizes) + bytes_of(&self.positions) + bytes_of(&self.constants) + self.latest.bytes()
     }
 
     /// The variables' values for a graph that varies in this way.
