@@ -150,3 +150,56 @@ def test_caches_that_are_cleared_and_a_switch() -> None:
             before = plans()
             (x * value - 4).numpy()
             assert plans() > before
+
+
+def test_positions_and_extents_that_change_make_no_plans_in_the_end() -> None:
+    x = np.arange(400, dtype=np.float32)
+    whole = svod.Tensor(x)
+    made = []
+    for i in range(60):
+        first, last = 3 * i, 3 * i + 150
+        before = plans()
+        found = float((whole[first:last] * 2.0 + 1.0).sum())
+        made.append(plans() - before)
+        assert found == float((x[first:last] * 2 + 1).sum(dtype=np.float64))
+    assert made[10:] == [0] * 50
+    grown, made = svod.Tensor(np.ones(700, np.float32)), []
+    for i in range(700, 760):
+        before = plans()
+        grown = svod.cat([grown * 1.0, svod.full((1,), float(i))])
+        found = float((grown * 2.0).sum())
+        made.append(plans() - before)
+        assert grown.shape == (i + 1,)
+        assert found == 2 * (700 + sum(range(700, i + 1)))
+    assert sum(made[-30:]) <= 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+def test_extents_that_change_give_results_of_their_own_size(dtype: str) -> None:
+    kept = []
+    for n in [*range(40, 90), 41, 89, 40, 200, 33, 64]:
+        x = np.arange(n * 7).reshape(n, 7).astype(dtype)
+        y = svod.Tensor(x)
+        total = (y[1:-1] + y[:-2]).sum(1)
+        kept.append((total, (x[1:-1] + x[:-2]).sum(1)))
+        np.testing.assert_array_equal(total.numpy(), kept[-1][1].astype(total.numpy().dtype))
+    for total, expected in kept:
+        np.testing.assert_array_equal(total.numpy(), expected.astype(total.numpy().dtype))
+
+
+def test_threads_with_extents_of_their_own() -> None:
+    wrong: list[int] = []
+
+    def work(first: int) -> None:
+        for n in range(first, first + 60):
+            x = np.arange(n, dtype=np.float32)
+            found = (svod.Tensor(x)[2:] * 3.0 + svod.Tensor(x)[:-2]).numpy()
+            if not np.array_equal(found, x[2:] * 3 + x[:-2]):
+                wrong.append(n)
+
+    threads = [threading.Thread(target=work, args=(100 + 20 * n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -1,6 +1,6 @@
 //! Reuse of freed memory.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,10 +27,8 @@ struct Cache {
     bytes: usize,
     /// Time of the last `free`, counted in calls.
     clock: u64,
-    /// Every cached block, by when it was freed.
-    blocks: BTreeMap<u64, Block>,
-    /// The keys of `blocks` by size, ascending.
-    classes: FxHashMap<usize, VecDeque<u64>>,
+    /// Every cached block with when it was freed, ascending, by size. A size that was there stays: there are few.
+    classes: FxHashMap<usize, VecDeque<(u64, Block)>>,
 }
 
 impl CachingAllocator {
@@ -58,11 +56,7 @@ fn size_class(bytes: usize) -> Option<usize> {
 
 impl Cache {
     fn take(&mut self, class: usize) -> Option<Block> {
-        let keys = self.classes.get_mut(&class)?;
-        let block = keys.pop_back().and_then(|key| self.blocks.remove(&key))?;
-        if keys.is_empty() {
-            self.classes.remove(&class);
-        }
+        let (_, block) = self.classes.get_mut(&class)?.pop_back()?;
         self.bytes -= block.bytes;
         Some(block)
     }
@@ -70,22 +64,17 @@ impl Cache {
     fn put(&mut self, block: Block) {
         self.clock += 1;
         self.bytes += block.bytes;
-        self.classes.entry(block.bytes).or_default().push_back(self.clock);
-        self.blocks.insert(self.clock, block);
+        self.classes.entry(block.bytes).or_default().push_back((self.clock, block));
     }
 
     fn pop_oldest_above(&mut self, cap: usize) -> Option<Block> {
         if self.bytes <= cap {
             return None;
         }
-        let (_, block) = self.blocks.pop_first()?;
+        // To give a block back to the system takes longer than to look at all sizes.
+        let oldest = self.classes.values_mut().filter(|blocks| !blocks.is_empty());
+        let (_, block) = oldest.min_by_key(|blocks| blocks.front().map(|(freed, _)| *freed))?.pop_front()?;
         self.bytes -= block.bytes;
-        if let Some(keys) = self.classes.get_mut(&block.bytes) {
-            keys.pop_front();
-            if keys.is_empty() {
-                self.classes.remove(&block.bytes);
-            }
-        }
         Some(block)
     }
 }
@@ -100,16 +89,20 @@ impl Allocator for CachingAllocator {
         let Some(class) = size_class(bytes).filter(|_| bytes > 0) else {
             return self.inner.alloc(bytes);
         };
-        let cached = self.cache.lock().take(class);
-        let block = match cached {
+        let (found, mut cached) = {
+            let mut cache = self.cache.lock();
+            (cache.take(class), cache.bytes)
+        };
+        let block = match found {
             Some(block) => block,
             None => self.inner.alloc(class).or_else(|_| {
                 self.trim();
+                cached = 0;
                 // Exactly what was asked for, so that the error names that.
                 self.inner.alloc(bytes)
             })?,
         };
-        self.peak.fetch_max(self.stats().live, Ordering::Relaxed);
+        self.peak.fetch_max(self.inner.stats().live.saturating_sub(cached), Ordering::Relaxed);
         Ok(block)
     }
 
@@ -118,8 +111,14 @@ impl Allocator for CachingAllocator {
             // SAFETY: the caller's promise; only the inner allocator makes blocks.
             return unsafe { self.inner.free(block) };
         }
-        self.cache.lock().put(block);
-        self.evict_to(self.cap);
+        let cached = {
+            let mut cache = self.cache.lock();
+            cache.put(block);
+            cache.bytes
+        };
+        if cached > self.cap {
+            self.evict_to(self.cap);
+        }
     }
 
     unsafe fn copy_in(&self, dst: NonNull<u8>, src: *const u8, bytes: usize) -> Result<()> {

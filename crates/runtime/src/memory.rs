@@ -55,7 +55,7 @@ impl Memory {
             shape: None,
             trace: 0,
             extremes: Mutex::default(),
-            sources: Mutex::new(Arc::new([])),
+            sources: Mutex::default(),
         }
     }
 

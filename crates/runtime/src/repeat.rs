@@ -9,7 +9,7 @@
 //! outputs are written to fresh memory by kernels.
 
 use crate::config::{PrepareConfig, debug_level};
-use crate::context::Context;
+use crate::context::{Context, max_count};
 use crate::error::{Error, Result};
 use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::Watch;
@@ -24,6 +24,7 @@ use svod_device::{Buffer, DeviceSpec, Storage};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::{Graph, NodeIndex};
 use svod_ir::graph::{Leaf, LeafClass, Shape, Structure};
+use svod_ir::size::BoundVariable;
 
 /// Plans that are kept.
 const MOST_PLANS: usize = 1024;
@@ -193,9 +194,6 @@ impl Context {
         let Some((seen, outline)) = self.seen_like(graph, &key, config)? else { return Ok(None) };
         let host = self.devices().get(&DeviceSpec::CPU)?;
         let Some(formed) = seen.lock().formed(&key, &outline, &host)? else { return Ok(None) };
-        if !formed.key.fixed.is_empty() {
-            return Ok(None);
-        }
         let likeness = Likeness::Form(formed.key.hash);
         let known = {
             let reads = self.repeats.0.lock();
@@ -203,11 +201,13 @@ impl Context {
         };
         let repeated = known.unwrap_or_else(|| {
             // Two threads may make it at once; either serves.
-            let plan = plan_over(self, &formed.scheduled, formed.key.clone(), graph, config).unwrap_or_default();
+            let key = GraphKey { fixed: Vec::new(), ..formed.key.clone() };
+            let plan = plan_over(self, &formed.scheduled, key, &formed.shapes, graph, config).unwrap_or_default();
             self.add_repeated(likeness, plan, Vec::new(), config)
         });
         let Some(repeated) = repeated else { return Ok(None) };
-        run_on(&repeated.plan, &formed.key.leaves.iter().collect::<Vec<_>>())
+        let leaves: SmallVec<[&Leaf; 8]> = formed.key.leaves.iter().collect();
+        run_on(&repeated.plan, &leaves, &formed.key.bindings, &counts(graph, &[]))
     }
 }
 
@@ -224,18 +224,30 @@ impl Repeated {
     /// [`Error::Interrupted`].
     pub fn run(&self, graph: &Graph) -> Result<Option<Vec<Buffer>>> {
         let leaves: SmallVec<[&Leaf; 8]> = graph.nodes().iter().filter_map(|node| node.op().leaf()).collect();
-        run_on(&self.plan, &leaves)
+        run_on(&self.plan, &leaves, &[], &counts(graph, &self.further))
     }
 }
 
-/// Runs a plan on the memory of leaves in place of its inputs.
-fn run_on(plan: &ExecutionPlan, leaves: &[&Leaf]) -> Result<Option<Vec<Buffer>>> {
+/// Elements of each root of a graph whose extents are numbers, and of further nodes.
+fn counts(graph: &Graph, further: &[NodeIndex]) -> SmallVec<[usize; 8]> {
+    let of = |at: &NodeIndex| graph.nodes()[*at as usize].numel().as_usize().unwrap_or(0);
+    graph.roots().iter().chain(further).map(of).collect()
+}
+
+/// Runs a plan on the memory of leaves in place of its inputs, where its variables have these values and its outputs so
+/// many elements.
+fn run_on(
+    plan: &ExecutionPlan,
+    leaves: &[&Leaf],
+    variables: &[BoundVariable],
+    counts: &[usize],
+) -> Result<Option<Vec<Buffer>>> {
     let mut memory: SmallVec<[(&Arc<Storage>, usize); 8]> = SmallVec::new();
     for leaf in leaves {
         let Some(own) = leaf.downcast::<Memory>() else { return Ok(None) };
         memory.push((own.buffer().storage(), leaf.offset() as usize));
     }
-    match plan.repeat(&memory).transpose() {
+    match plan.repeat(&memory, variables, counts).transpose() {
         Err(Error::OutOfMemory { .. }) => Ok(None),
         done => done,
     }
@@ -245,15 +257,17 @@ fn run_on(plan: &ExecutionPlan, leaves: &[&Leaf]) -> Result<Option<Vec<Buffer>>>
 fn plan_of(context: &Arc<Context>, graph: &Graph, config: &PrepareConfig) -> Result<Option<ExecutionPlan>> {
     let key = GraphKey::new(graph)?;
     let Some(scheduled) = context.known_schedule(&key, config)? else { return Ok(None) };
-    plan_over(context, &scheduled, key, graph, config)
+    let shapes: Vec<Shape> = key.leaves.iter().map(|leaf| leaf.shape().clone()).collect();
+    plan_over(context, &scheduled, key, &shapes, graph, config)
 }
 
-/// The plan of a graph of this schedule and key with all its leaves as inputs; none where it is none that a run on other
-/// memory is possible for.
+/// The plan of a graph of this schedule and key with all its leaves, of these extents, as inputs; none where it is none that
+/// a run on other memory is possible for.
 fn plan_over(
     context: &Arc<Context>,
     scheduled: &Scheduled,
     key: GraphKey,
+    shapes: &[Shape],
     graph: &Graph,
     config: &PrepareConfig,
 ) -> Result<Option<ExecutionPlan>> {
@@ -265,12 +279,12 @@ fn plan_over(
     }
     let mut inputs = Vec::with_capacity(key.leaves.len());
     let mut leaves = Vec::with_capacity(key.leaves.len());
-    for (i, leaf) in (0u32..).zip(&key.leaves) {
-        let count = leaf.shape().iter().map(|n| n.as_usize().unwrap_or(0)).product();
-        let buffer = Arc::new(context.buffer(&cpu, leaf.dtype(), count)?);
+    for ((i, leaf), shape) in (0u32..).zip(&key.leaves).zip(shapes) {
+        // It is never allocated: runs are on other memory.
+        let buffer = Arc::new(context.buffer(&cpu, leaf.dtype(), max_count(shape)?)?);
         let memory = Arc::new(Memory::new(buffer, LeafClass::Input(i)));
-        leaves.push(Leaf::new(memory.clone(), 0, leaf.dtype(), leaf.shape().clone()));
-        inputs.push(PlanInput { memory, shape: leaf.shape().clone(), filled: false });
+        leaves.push(Leaf::new(memory.clone(), 0, leaf.dtype(), shape.clone()));
+        inputs.push(PlanInput { memory, shape: shape.clone(), filled: false });
     }
     let key = GraphKey { leaves, ..key };
     let shape = |root: &NodeIndex| graph.nodes()[*root as usize].shape_arc().clone();

@@ -155,10 +155,11 @@ pub(crate) fn broadcast(op: &'static str, nodes: Vec<UOp>) -> Result<Vec<UOp>> {
 
 /// The common shape by NumPy's rules: aligned at the last dimension, 1 meets anything.
 pub(crate) fn broadcast_shape(op: &'static str, nodes: &[UOp]) -> Result<Shape> {
-    if let Some((first, rest)) = nodes.split_first()
-        && rest.iter().all(|n| n.shape() == first.shape())
+    // That of one of them, if the others have it too or are single values: nearly always.
+    if let Some(largest) = nodes.iter().max_by_key(|n| n.rank())
+        && nodes.iter().all(|n| n.rank() == 0 || n.shape() == largest.shape())
     {
-        return Ok(first.shape_arc().clone());
+        return Ok(largest.shape_arc().clone());
     }
     let shapes: Vec<&[Size]> = nodes.iter().map(UOp::shape).collect();
     let misfit = |why| TensorError::shape(op, format!("shapes do not broadcast: {}; {why}", show_operands(nodes)));

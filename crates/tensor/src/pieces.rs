@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
 use svod_device::Buffer;
 use svod_dtype::Const;
 use svod_ir::graph::{Graph, Leaf, LeafClass, Op, UOp};
@@ -25,17 +26,20 @@ const MOST_COPIED: usize = 4096;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 64;
 
-/// Dimensions of a part of memory, outermost first: extents, and distances in elements.
+/// Dimensions, outermost first: extents, and distances in elements.
+type Dims = SmallVec<[(usize, i64); 4]>;
+
+/// A part of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct View {
     first: i64,
-    dims: Vec<(usize, i64)>,
+    dims: Dims,
 }
 
 impl View {
     /// All of memory of these extents.
     fn whole(extents: &[usize]) -> View {
-        let mut dims: Vec<(usize, i64)> = extents.iter().map(|n| (*n, 1)).collect();
+        let mut dims: Dims = extents.iter().map(|n| (*n, 1)).collect();
         for i in (1..dims.len()).rev() {
             dims[i - 1].1 = dims[i].1 * dims[i].0.max(1) as i64;
         }
@@ -62,8 +66,8 @@ impl View {
             }
             Op::Expand(shape) => {
                 let new = shape.len() - self.dims.len();
-                let mut dims = vec![(1, 0); new];
-                dims.extend(&self.dims);
+                let mut dims: Dims = smallvec![(1, 0); new];
+                dims.extend_from_slice(&self.dims);
                 for (dim, extent) in dims.iter_mut().zip(shape.iter()) {
                     let extent = extent.as_usize()?;
                     if dim.0 != extent {
@@ -155,13 +159,13 @@ pub(crate) fn fill(buffer: &Buffer, extents: &[usize], part: &[(usize, usize)], 
 
 /// Dimensions under other extents, where that is a view: groups of old and of new ones hold the same elements, and
 /// each group of old ones is like one dimension.
-fn reshaped(dims: &[(usize, i64)], shape: &[Size]) -> Option<Vec<(usize, i64)>> {
-    let shape: Vec<usize> = shape.iter().map(Size::as_usize).collect::<Option<_>>()?;
+fn reshaped(dims: &[(usize, i64)], shape: &[Size]) -> Option<Dims> {
+    let shape: SmallVec<[usize; 4]> = shape.iter().map(Size::as_usize).collect::<Option<_>>()?;
     if shape.contains(&0) {
         return Some(View::whole(&shape).dims);
     }
     let mut old = dims.iter().copied().filter(|d| d.0 != 1);
-    let mut new = Vec::with_capacity(shape.len());
+    let mut new = Dims::with_capacity(shape.len());
     let mut at = 0;
     while at < shape.len() {
         if shape[at] == 1 {
@@ -170,7 +174,7 @@ fn reshaped(dims: &[(usize, i64)], shape: &[Size]) -> Option<Vec<(usize, i64)>> 
             continue;
         }
         let (mut extent, mut stride) = old.next()?;
-        let (mut group, mut product) = (vec![shape[at]], shape[at]);
+        let (mut group, mut product): (SmallVec<[usize; 4]>, usize) = (smallvec![shape[at]], shape[at]);
         at += 1;
         while extent != product {
             if extent < product {
@@ -193,8 +197,8 @@ fn reshaped(dims: &[(usize, i64)], shape: &[Size]) -> Option<Vec<(usize, i64)>> 
 }
 
 /// The movements from a node down to what they move, outermost first.
-fn movements(node: &UOp) -> (Vec<UOp>, UOp) {
-    let (mut through, mut node) = (Vec::new(), node.resolved());
+fn movements(node: &UOp) -> (SmallVec<[UOp; 4]>, UOp) {
+    let (mut through, mut node) = (SmallVec::new(), node.resolved());
     while matches!(
         node.op(),
         Op::Shrink(_)
@@ -236,15 +240,30 @@ pub(crate) fn part(node: &UOp) -> Result<Option<Buffer>> {
         return Ok(None);
     }
     let Some((base, view)) = small_view(node) else { return Ok(None) };
-    let Some(leaf) = base.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data) else { return Ok(None) };
-    let buffer = buffer_of(leaf)?;
-    let storage = buffer.storage();
-    if !storage.allocator().host_visible() || buffer.device().is_disk() || !buffer.is_allocated() {
-        return Ok(None);
-    }
+    let Some((leaf, buffer)) = lasting(&base)? else { return Ok(None) };
     let element = leaf.dtype().bytes();
     let bytes = buffer.with_bytes(|from| view.copy(from, element))?;
-    Ok(Some(Buffer::from_bytes(storage.allocator(), leaf.dtype(), &bytes)?))
+    Ok(Some(Buffer::from_bytes(buffer.storage().allocator(), leaf.dtype(), &bytes)?))
+}
+
+/// The memory of a node that does not change and that the host sees.
+fn lasting(node: &UOp) -> Result<Option<(&Leaf, Arc<Buffer>)>> {
+    let Some(leaf) = node.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data) else { return Ok(None) };
+    let buffer = buffer_of(leaf)?;
+    let seen = buffer.storage().allocator().host_visible() && !buffer.device().is_disk() && buffer.is_allocated();
+    Ok(seen.then_some((leaf, buffer)))
+}
+
+/// The bytes of the one element that a node is at a constant position of memory that does not change; nothing of any other
+/// node.
+pub(crate) fn element(node: &UOp) -> Result<Option<Vec<u8>>> {
+    if node.numel().as_const() != Some(1) || !(node.op().is_movement() || matches!(node.op(), Op::Leaf(_))) {
+        return Ok(None);
+    }
+    let Some((base, view)) = small_view(node) else { return Ok(None) };
+    let Some((leaf, buffer)) = lasting(&base)? else { return Ok(None) };
+    let element = leaf.dtype().bytes();
+    Ok(Some(buffer.with_bytes(|from| view.copy(from, element))?))
 }
 
 /// Copies the small parts of memory that a graph reads, so that its structure does not depend on where they are, and says

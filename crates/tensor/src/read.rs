@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use svod_device::Buffer;
-use svod_dtype::Const;
+use svod_dtype::{Const, DType};
 use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
 use svod_ir::size::Size;
@@ -12,6 +12,7 @@ use svod_runtime::Memory;
 use crate::create::Element;
 use crate::error::{Result, TensorError};
 use crate::memory::{extents_of, host};
+use crate::pieces;
 use crate::realize::without_kernel;
 use crate::tensor::Tensor;
 use crate::trace;
@@ -39,6 +40,9 @@ impl Tensor {
 
     /// The only element as a constant; realizes the tensor.
     pub fn item_const(&self) -> Result<Const> {
+        if let Some(value) = self.element("item")? {
+            return Ok(value);
+        }
         match *self.read("item", host_elements)? {
             [value] => Ok(value),
             ref values => Err(self.several(values.len())),
@@ -50,6 +54,9 @@ impl Tensor {
     /// # Errors
     /// Also where there are several elements, or none.
     pub fn truth(&self) -> Result<bool> {
+        if let Some(value) = self.element("bool")? {
+            return Ok(value.as_bool());
+        }
         match *self.read("bool", host_elements)? {
             [value] => Ok(value.as_bool()),
             ref values => {
@@ -58,6 +65,13 @@ impl Tensor {
                 Err(TensorError::value("bool", message))
             }
         }
+    }
+
+    /// The only element, where it lies at a constant position of memory: that is read, and the tensor stays what it is.
+    fn element(&self, op: &'static str) -> Result<Option<Const>> {
+        self.check_known(op)?;
+        let Some(bytes) = pieces::element(&self.uop())? else { return Ok(None) };
+        Ok(constants(self.dtype(), bytes).first().copied())
     }
 
     fn several(&self, elements: usize) -> TensorError {
@@ -168,6 +182,10 @@ pub(crate) fn is_known(leaf: &Leaf) -> bool {
 
 /// The elements of a leaf.
 pub(crate) fn host_elements(leaf: &Leaf) -> Result<Vec<Const>> {
-    let bytes = buffer_of(leaf)?.to_vec()?;
-    Ok(HostBuffer::from_bytes(leaf.dtype(), bytes).map(|b| b.iter().collect()).unwrap_or_default())
+    Ok(constants(leaf.dtype(), buffer_of(leaf)?.to_vec()?))
+}
+
+/// Elements of this type in memory.
+fn constants(dtype: DType, bytes: Vec<u8>) -> Vec<Const> {
+    HostBuffer::from_bytes(dtype, bytes).map(|b| b.iter().collect()).unwrap_or_default()
 }

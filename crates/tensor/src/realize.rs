@@ -298,9 +298,10 @@ fn read_value(node: &UOp) -> Result<Option<UOp>> {
 /// Memory of symbolic extents that no run has given a value, nor anybody an element, on the devices to which the
 /// node takes it: there is nothing to move.
 fn unwritten(node: &UOp) -> Result<Option<UOp>> {
-    let Some(source) = node.source().filter(|_| matches!(node.op(), Op::Shard(_) | Op::Copy(_))) else {
+    if !matches!(node.op(), Op::Shard(_) | Op::Copy(_)) {
         return Ok(None);
-    };
+    }
+    let Some(source) = node.source() else { return Ok(None) };
     let Some(leaf) = source.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data) else { return Ok(None) };
     let written = leaf.downcast::<Memory>().is_none_or(|memory| memory.buffer().is_allocated());
     if written || source.numel().as_const().is_some() || extents_of(leaf).is_ok() {

@@ -31,18 +31,64 @@ enum Step {
     Alias(u64, UOp),
 }
 
+/// Positions of nodes by their ids: a list of a few, such as nearly all graphs that a program reads have, else a map.
+#[derive(Default)]
+struct Positions {
+    /// The latest last.
+    few: SmallVec<[(u64, NodeIndex); Positions::FEW]>,
+    /// All of them, where they are more.
+    many: FxHashMap<u64, NodeIndex>,
+}
+
+impl Positions {
+    /// Nodes that are found faster in a list.
+    const FEW: usize = 24;
+
+    fn get(&self, id: u64) -> Option<NodeIndex> {
+        match self.many.is_empty() {
+            true => self.few.iter().rev().find(|(known, _)| *known == id).map(|(_, at)| *at),
+            false => self.many.get(&id).copied(),
+        }
+    }
+
+    /// The position of a node that has one.
+    fn at(&self, id: u64) -> NodeIndex {
+        self.get(id).expect("the operands of a node are listed before it")
+    }
+
+    /// Adds a node that has none.
+    fn insert(&mut self, id: u64, at: NodeIndex) {
+        if self.many.is_empty() && self.few.len() < Self::FEW {
+            return self.few.push((id, at));
+        }
+        if self.many.is_empty() {
+            self.many.extend(self.few.drain(..));
+        }
+        self.many.insert(id, at);
+    }
+
+    /// Gives a node that has one another.
+    fn set(&mut self, id: u64, at: NodeIndex) {
+        match self.few.iter_mut().rev().find(|(known, _)| *known == id) {
+            Some((_, known)) => *known = at,
+            None => drop(self.many.insert(id, at)),
+        }
+    }
+}
+
 impl Graph {
     /// The picture below `roots`, cut at forced nodes, in whose place their leaves stand.
     pub fn new(roots: &[UOp]) -> Graph {
         const OPEN: NodeIndex = NodeIndex::MAX;
-        let mut graph = Graph { nodes: Vec::new(), sources: Vec::new(), roots: Vec::new() };
-        let mut index: FxHashMap<u64, NodeIndex> = FxHashMap::default();
-        let mut work: Vec<Step> = roots.iter().rev().cloned().map(Step::Open).collect();
+        let few = Positions::FEW;
+        let mut graph = Graph { nodes: Vec::with_capacity(few), sources: Vec::with_capacity(few), roots: Vec::new() };
+        let mut index = Positions::default();
+        let mut work: SmallVec<[Step; Positions::FEW]> = roots.iter().rev().cloned().map(Step::Open).collect();
         while let Some(step) = work.pop() {
             visit(1);
             match step {
                 Step::Open(node) => {
-                    if index.contains_key(&node.id()) {
+                    if index.get(node.id()).is_some() {
                         continue;
                     }
                     index.insert(node.id(), OPEN);
@@ -52,22 +98,22 @@ impl Graph {
                         }
                         Thunk::Expr(sources) => {
                             work.push(Step::Close(node, sources.iter().map(UOp::id).collect()));
-                            let fresh = sources.into_iter().rev().filter(|s| !index.contains_key(&s.id()));
+                            let fresh = sources.into_iter().rev().filter(|s| index.get(s.id()).is_none());
                             work.extend(fresh.map(Step::Open));
                         }
                     }
                 }
                 Step::Close(node, sources) => {
-                    index.insert(node.id(), graph.nodes.len() as NodeIndex);
-                    graph.sources.push(sources.iter().map(|s| index[s]).collect());
+                    index.set(node.id(), graph.nodes.len() as NodeIndex);
+                    graph.sources.push(sources.iter().map(|s| index.at(*s)).collect());
                     graph.nodes.push(node);
                 }
                 Step::Alias(id, leaf) => {
-                    index.insert(id, index[&leaf.id()]);
+                    index.set(id, index.at(leaf.id()));
                 }
             }
         }
-        graph.roots = roots.iter().map(|r| index[&r.id()]).collect();
+        graph.roots = roots.iter().map(|r| index.at(r.id())).collect();
         graph
     }
 

@@ -15,7 +15,7 @@ use svod_dtype::Const;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::outline::Outline;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Graph, Leaf, Op, UOp};
+use svod_ir::graph::{Graph, Leaf, Op, Shape, UOp};
 use svod_ir::size::{BoundVariable, Variable};
 
 /// Numbers that are arguments, and those that are not.
@@ -75,6 +75,8 @@ pub(crate) struct Form {
     scheduled: Weak<Scheduled>,
     hash: [u8; 32],
     leaves: Vec<Source>,
+    /// The extents of these leaves, which variables give.
+    shapes: Arc<[Shape]>,
     /// For each node of the graph with arguments the node of the outline.
     nodes: Vec<Option<usize>>,
 }
@@ -83,6 +85,8 @@ pub(crate) struct Form {
 pub(crate) struct Formed {
     pub key: GraphKey,
     pub scheduled: Arc<Scheduled>,
+    /// The extents that the leaves have in all graphs of the form, whose variables the key's bindings give a value.
+    pub shapes: Arc<[Shape]>,
     /// For each node of the graph with arguments that of the graph at hand.
     pub nodes: Vec<Option<NodeIndex>>,
 }
@@ -127,11 +131,12 @@ impl Made {
         let mut leaves: FxHashMap<u64, Source> = given.map(|(i, node)| (node.id(), Source::Own(i))).collect();
         let constants = self.constants.iter().enumerate();
         leaves.extend(constants.filter_map(|(i, node)| Some((node.as_ref()?.id(), Source::Constant(i)))));
-        let read = self.graph.nodes().iter().filter(|node| node.op().leaf().is_some());
-        let leaves = read.map(|node| leaves.get(&node.id()).copied()).collect::<Option<_>>()?;
+        let read = || self.graph.nodes().iter().filter(|node| node.op().leaf().is_some());
+        let shapes = read().map(|node| node.shape_arc().clone()).collect();
+        let leaves = read().map(|node| leaves.get(&node.id()).copied()).collect::<Option<_>>()?;
         let nodes = self.graph.nodes().iter().map(|node| own.get(&node.id()).copied()).collect();
         let (numbers, hash) = (self.numbers, self.key.hash);
-        Some(Form { numbers, scheduled: Arc::downgrade(scheduled), hash, leaves, nodes })
+        Some(Form { numbers, scheduled: Arc::downgrade(scheduled), hash, leaves, shapes, nodes })
     }
 }
 
@@ -168,6 +173,6 @@ impl Form {
             functions: key.functions.clone(),
         };
         let nodes = self.nodes.iter().map(|at| Some(outline.nodes[(*at)?])).collect();
-        Ok(Some(Formed { key, scheduled, nodes }))
+        Ok(Some(Formed { key, scheduled, shapes: self.shapes.clone(), nodes }))
     }
 }

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use svod_device::{Block, Buffer, Pinned, Storage, StorageId};
+use svod_ir::size::BoundVariable;
 
 /// Which buffers of a plan a run may replace: those of all inputs and outputs, or none.
 #[derive(Debug, Default)]
@@ -175,18 +176,36 @@ impl ExecutionPlan {
     }
 
     /// Runs all ops on memory from byte offsets of these storages on in place of all inputs, which is of the device
-    /// and the alignment that the plan was made for, and gives the outputs. None while somebody else runs the instance.
+    /// and the alignment that the plan was made for, and gives the outputs, of these numbers of elements. These are what
+    /// the outputs' extents say at the values that the variables, all of them, have in this run. None while somebody else
+    /// runs the instance.
     ///
     /// # Errors
     /// Memory that is not to be had, and those of a run.
-    pub(crate) fn repeat(&self, inputs: &[(&Arc<Storage>, usize)]) -> Option<Result<Vec<Buffer>>> {
-        debug_assert!(self.shared.lending.all && self.shared.vars.is_empty());
+    pub(crate) fn repeat(
+        &self,
+        inputs: &[(&Arc<Storage>, usize)],
+        variables: &[BoundVariable],
+        counts: &[usize],
+    ) -> Option<Result<Vec<Buffer>>> {
+        debug_assert!(self.shared.lending.all && self.shared.lending.outputs.len() == counts.len());
         let mut run = self.content.holder.try_hold(&self.run)?;
-        Some(self.repeat_with(&mut run, inputs))
+        Some(self.repeat_with(&mut run, inputs, variables, counts))
     }
 
-    fn repeat_with(&self, run: &mut Run, inputs: &[(&Arc<Storage>, usize)]) -> Result<Vec<Buffer>> {
+    fn repeat_with(
+        &self,
+        run: &mut Run,
+        inputs: &[(&Arc<Storage>, usize)],
+        variables: &[BoundVariable],
+        counts: &[usize],
+    ) -> Result<Vec<Buffer>> {
         let lending = &self.shared.lending;
+        if !self.shared.vars.is_empty() {
+            let values: SmallVec<[(&str, i64); 8]> =
+                variables.iter().map(|bound| (bound.variable().name(), bound.value())).collect();
+            run.lend_vars(&self.shared, &values);
+        }
         let mut memory: SmallVec<[(usize, *mut u8); 8]> = SmallVec::new();
         let mut pinned: SmallVec<[Pinned; 8]> = SmallVec::new();
         for (at, (storage, offset)) in lending.inputs.iter().zip(inputs) {
@@ -202,13 +221,13 @@ impl ExecutionPlan {
             memory.push((at, unsafe { start.add(*offset) }));
             pinned.push(pin);
         }
-        let fresh = |at: &usize| {
+        let fresh = |(at, count): (&usize, &usize)| {
             let own = &self.buffers[*at];
-            let buffer = Buffer::new(own.storage().allocator(), own.dtype(), own.count())?;
+            let buffer = Buffer::new(own.storage().allocator(), own.dtype(), *count)?;
             memory.push((*at, buffer.allocate()?.as_ptr()));
             Ok(buffer)
         };
-        let fresh = lending.outputs.iter().map(fresh).collect::<Result<Vec<_>>>()?;
+        let fresh = lending.outputs.iter().zip(counts).map(fresh).collect::<Result<Vec<_>>>()?;
         run.run_on(&self.shared, &self.buffers, &memory)?;
         Ok(fresh)
     }

@@ -1,0 +1,129 @@
+"""One element at a constant position of memory is read where it lies: it is always that of this moment."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import svod
+
+DTYPES = [
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_of_each_type_and_by_any_movement(dtype: str) -> None:
+    x = (np.arange(24).reshape(2, 3, 4) * 9 - 70).astype(dtype)
+    y = svod.Tensor(x)
+    for i, j, k in np.ndindex(2, 3, 4):
+        assert y[i, j, k].item() == x[i, j, k].item()
+        assert y.permute(2, 0, 1)[k, i, j].item() == x[i, j, k].item()
+        assert y.flip(1)[i, 2 - j, k].item() == x[i, j, k].item()
+        assert y[i][j][k : k + 1].item() == x[i, j, k].item()
+        assert y.reshape(24)[12 * i + 4 * j + k].item() == x[i, j, k].item()
+        assert bool(y[i, j, k]) == bool(x[i, j, k])
+        assert y[..., ::2][i, j, k // 2].item() == x[i, j, k - k % 2].item()
+    assert svod.Tensor(np.array(5, dtype)).expand(1, 1).item() == np.array(5, dtype).item()
+
+
+def test_values_that_have_no_order_or_no_end() -> None:
+    y = svod.Tensor(np.float32([np.nan, np.inf, -np.inf, -0.0]))
+    assert np.isnan(float(y[0])) and float(y[1]) == np.inf and float(y[2]) == -np.inf
+    assert np.signbit(float(y[3])) and bool(y[0]) and not bool(y[3])
+
+
+def test_writes_between_reads() -> None:
+    x = svod.zeros(10).realize()
+    view, copy = x[3], x[3] * 1
+    assert float(x[3]) == 0
+    for step in range(1, 20):
+        x[3] = float(step)
+        assert float(x[3]) == step
+        assert float(x[2]) == 0
+    # What was taken before keeps its value.
+    assert float(view) == 0 and float(copy) == 0
+    x.assign(svod.ones(10) * 7)
+    assert float(x[3]) == 7 and float(view) == 0
+
+
+def test_memory_of_others_is_read_as_it_is_now() -> None:
+    array = np.zeros(4, np.float32)
+    x = svod.from_numpy(array)
+    for step in range(5):
+        array[2] = step
+        assert float(x[2]) == step
+
+
+def test_outputs_of_a_plan_before_between_and_after_runs() -> None:
+    x = svod.Tensor(np.float32([1, 2, 3]))
+    y = x * 2
+    plan = y.prepare(inputs=[x])
+    with pytest.raises(svod.Error):
+        float(y[1])
+    early = y[1]
+    plan.execute()
+    held = y[1]
+    assert float(y[1]) == 4 and float(held) == 4 and float(early) == 4
+    plan.execute(np.float32([5, 6, 7]))
+    assert float(y[1]) == 12 and float(held) == 4
+    plan.release_all()
+    assert float(held) == 4
+
+
+def test_what_is_pending_is_computed_and_what_is_traced_is_refused() -> None:
+    x = svod.Tensor(np.arange(5, dtype=np.float32))
+    assert float((x * 3)[2]) == 6
+    assert [float(v) for v in x * x] == [0, 1, 4, 9, 16]
+
+    @svod.jit
+    def refused(x: svod.Tensor) -> svod.Tensor:
+        return x * float(x[0])
+
+    with pytest.raises(svod.TraceError):
+        refused(x)
+    with pytest.raises(svod.Error):
+        x[1:3].item()
+    with pytest.raises(svod.Error):
+        bool(x[1:3])
+
+
+def test_threads_read_while_others_write() -> None:
+    x, wrong = svod.zeros(8).realize(), []
+
+    def read() -> None:
+        last = 0.0
+        for _ in range(300):
+            now = float(x[5])
+            if now < last or now != int(now):
+                wrong.append((last, now))
+            last = now
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for step in range(300):
+        x[5] = float(step)
+    for reader in readers:
+        reader.join()
+    assert not wrong and float(x[5]) == 299
+
+
+def test_gradients_pass_through_elements_that_were_read() -> None:
+    w = svod.Tensor(np.float32([2, 3])).requires_grad_()
+    part = w[1]
+    assert float(part) == 3
+    (part * part).backward()
+    assert w.grad is not None
+    np.testing.assert_array_equal(w.grad.numpy(), [0, 6])
