@@ -13,9 +13,9 @@ PyTorch. Every exception is an `svod.Error`, and the built-in that one would cat
 signature, with too many arguments or text for a number, is Python's own `TypeError`, as anywhere.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
-from svod import nn, optim
 from svod._grad import (
     custom_gradient,
     enable_grad,
@@ -191,6 +191,7 @@ from svod.library import _load
 from svod.library._table import FUNCTIONS as _functions
 
 if TYPE_CHECKING:
+    from svod import nn, optim
     from svod.library import *  # noqa: F403
 
 __all__ = [
@@ -371,6 +372,9 @@ __all__ = [
     *_functions,
 ]
 
+# Packages that are imported when they are first named.
+_PACKAGES = ("nn", "optim")
+
 # Names of other libraries, and what they are here.
 _ELSEWHERE = {
     "array": "svod.Tensor(data)",
@@ -382,13 +386,15 @@ _load.install()
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """A function of the library, loaded when it is first asked for."""
+        """A function of the library, or a package, loaded when it is first asked for."""
         if name in _functions:
             globals()[name] = function = _load.function(name)
             return function
+        if name in _PACKAGES:
+            return importlib.import_module(f"svod.{name}")
         hint = f": write {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"module 'svod' has no attribute '{name}'{hint}", name=name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_functions})
+    return sorted({*globals(), *_functions, *_PACKAGES})

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from svod._module import Module
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -26,7 +27,6 @@ from svod._svod import (
     stack,
 )
 from svod._tree import rebuilt, taken
-from svod.nn._module import Module
 
 __all__ = [
     "custom_gradient",

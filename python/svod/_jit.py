@@ -20,6 +20,7 @@ import numpy as np
 
 from svod._bindings import undo
 from svod._effects import Effects
+from svod._module import Module
 from svod._reach import Outside, Reached, Written
 from svod._svod import (
     ArgumentError,
@@ -44,7 +45,6 @@ from svod._svod import (
     prepare,
 )
 from svod._tree import key, places, rebuilder, rebuilt, taken
-from svod.nn._module import Module
 
 __all__ = ["Jitted", "jit"]
 

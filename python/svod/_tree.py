@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from svod._module import Module
 from svod._svod import Size, Tensor, Variable
-from svod.nn._module import Module
 
 __all__ = ["Slot", "key", "places", "rebuilder", "rebuilt", "taken"]
 

@@ -14,9 +14,9 @@ class:
 ['norm.weight', 'norm.bias', 'heads.0.weight', 'heads.0.bias', 'heads.1.weight', 'heads.1.bias']
 """
 
+from svod._module import LoadedKeys, Module, StateError
 from svod.nn import functional, init, utils
 from svod.nn._function import FunctionModule
-from svod.nn._module import LoadedKeys, Module, StateError
 from svod.nn.activation import *  # noqa: F403
 from svod.nn.activation import __all__ as _activation
 from svod.nn.containers import *  # noqa: F403

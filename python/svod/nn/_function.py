@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from svod._module import Module
 from svod._svod import Tensor
-from svod.nn._module import Module
 
 __all__ = ["FunctionModule"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from svod._module import Module
 from svod._svod import ArgumentError, Tensor
-from svod.nn._module import Module
 
 __all__ = ["Flatten", "Identity", "ModuleDict", "ModuleList", "Sequential", "Unflatten"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from svod._module import Module
 from svod._svod import ArgumentError, Tensor
 from svod.nn import functional as F
-from svod.nn._module import Module
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import sqrt
 
+from svod._module import Module
 from svod._svod import ArgumentError, Tensor, rand, randn, where
 from svod.nn import functional
-from svod.nn._module import Module
 
 __all__ = ["Bilinear", "Embedding", "EmbeddingBag", "Linear"]
 

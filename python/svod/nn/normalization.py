@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from svod._module import Module
 from svod._svod import ShapeError, Tensor, int64, ones, zeros
 from svod.nn import functional
-from svod.nn._module import Module
 from svod.nn._statistics import written
 
 __all__ = [

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any, ClassVar
 
+from svod._module import Module
 from svod._svod import ArgumentError, ShapeError, Tensor, cat, rand, stack, where, zeros
 from svod.nn import functional as F
-from svod.nn._module import Module
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 

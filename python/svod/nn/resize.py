@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from svod._module import Module
 from svod._svod import ShapeError, Tensor
 from svod.nn import functional as F
 from svod.nn._function import FunctionModule
-from svod.nn._module import Module
 
 __all__ = [
     "AdaptiveAvgPool1d",

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from math import prod, sqrt
 from typing import Any, Protocol, SupportsIndex, cast
 
+from svod._module import Module
 from svod._svod import ArgumentError, ArgumentTypeError, Tensor, rand
 from svod.nn import functional
-from svod.nn._module import Module
 
 __all__ = [
     "AvgPool1d",

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
+from svod._module import Module
 from svod._svod import ArgumentError, ShapeError, Tensor, ones, where, zeros
 from svod.nn import functional as F
 from svod.nn import init
-from svod.nn._module import Module
 from svod.nn.containers import ModuleList
 from svod.nn.dropout import Dropout
 from svod.nn.linear import Linear

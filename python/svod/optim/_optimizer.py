@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from svod._grad import no_grad
+from svod._module import StateError
 from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_tracing, float32, float64, full, realize
-from svod.nn._module import StateError
 from svod.nn._statistics import pending
 
 __all__ = ["Optimizer", "ParamGroup"]
