@@ -151,3 +151,26 @@ def test_configurations_have_plans_of_their_own() -> None:
         float(x.sum())
         with svod.strict():
             assert np.float32(float(x.sum())) == exact
+
+
+def test_what_is_built_on_literals_step_by_step_is_kept() -> None:
+    """It was computed from the beginning by each read, from a graph of its own."""
+    x, expected = svod.zeros(100), np.zeros(100, np.float32)
+    square, table = svod.zeros((20, 20)), np.zeros((20, 20), np.float32)
+    svod.clear_caches()
+    for i in range(1, 60):
+        x[:i] = svod.ones(i) * i
+        expected[:i] = i
+        assert float(x.sum()) == expected.sum()
+    assert svod.caches()["schedules"] <= 20
+    for i in range(60):
+        square[:, i % 20] = square[i % 20] * 0.5 + 1
+        table[:, i % 20] = table[i % 20] * 0.5 + 1
+        assert float(square[0, 0]) == table[0, 0]
+    np.testing.assert_array_equal(square.numpy(), table)
+    assert svod.caches()["schedules"] <= 40
+    # Masks are not.
+    mask = svod.arange(30)[:, None] >= svod.arange(30)[None, :]
+    for _ in range(12):
+        assert float((mask.cast("float32") * 2).sum()) == 930
+    assert not mask.is_realized

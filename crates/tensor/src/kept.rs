@@ -45,13 +45,20 @@ const SHARE: usize = 8;
 const SORTED: f64 = 32.0;
 const DRAWN: f64 = 24.0;
 
+/// Operations that runs have computed again and again, from which on what follows from literals is worth memory: a program
+/// builds on it step by step.
+const STEPS: u32 = 8;
+
 /// What is known of a node.
 #[derive(Clone, Copy, Default)]
 struct Fact {
     /// Whether every run finds the same value.
     lasting: bool,
-    /// Whether memory or random numbers are below it: what follows from literals stays in the kernels.
+    /// Whether memory or random numbers are below it, or a long chain: what follows from literals in a few steps stays
+    /// in the kernels.
     found: bool,
+    /// Operations one after the other that earlier runs computed and this one would compute again.
+    steps: u32,
     /// Cost of computing it; what several read is divided among them.
     cost: f64,
     /// Bytes of the largest memory that it is made of.
@@ -171,12 +178,15 @@ fn facts(graph: &Graph) -> Option<Vec<Fact>> {
             Op::Leaf(leaf) => leaf.class().is_constant(),
             _ => !node.calls() && below().all(|f| f.lasting),
         };
-        let found = node.place().is_some() || matches!(node.op(), Op::Rand(_)) || below().any(|f| f.found);
+        let ran = !passes(node.op()) && !node.is_value() && node.runs() > 0;
+        let steps = below().map(|f| f.steps).max().unwrap_or(0) + u32::from(ran);
+        let given = node.place().is_some() || matches!(node.op(), Op::Rand(_));
+        let found = given || steps >= STEPS || below().any(|f| f.found);
         let share = |s: &NodeIndex| facts[*s as usize].cost / f64::from(readers[*s as usize].max(1));
         let cost = own_cost(node, sources, graph) + sources.iter().map(share).sum::<f64>();
         let own = if node.op().leaf().is_some() { bytes(node) } else { 0.0 };
         let largest = below().map(|f| f.largest).fold(own, f64::max);
-        facts.push(Fact { lasting, found, cost, largest, ..Fact::default() });
+        facts.push(Fact { lasting, found, steps, cost, largest, ..Fact::default() });
     }
     Some(facts)
 }
