@@ -3,23 +3,25 @@
 //! A hundred layers that scale by numbers of their own, or that read other slices of one tensor, are as many
 //! kernels by their texts, and would be compiled as often.
 //!
-//! * Float constants become elements of a parameter, one parameter for each type of them.
-//! * Offsets at which parameters are read become variables, whose values each call fixes.
+//! * Constants become elements of a parameter, one parameter for each type of them.
+//! * Offsets of positions become variables, whose values each call fixes: where parameters are read, and in the
+//!   conditions under which they are. Offsets that differ by the same from one kernel to the next are one variable, so that
+//!   conditions go on saying what is inside of memory. So do first extents of what is only read.
 //!
 //! A constant makes better code than an argument, so that only numbers in which kernels of one schedule differ are
-//! arguments: a kernel that has no equal but for its numbers stays what it is.
+//! arguments: a kernel that has no equal but for its numbers stays what it is. So do two that differ in a number of which
+//! code makes much, such as 0, a divisor, or where a condition changes; three do not.
 
-use crate::contraction::{recognise, window};
+mod numbers;
+
 use crate::preschedule::{Item, PreSchedule, Slot};
+use numbers::{Argument, Found, Number, lifted, numbers};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 use std::sync::Arc;
-use svod_dtype::{Const, DType};
+use svod_dtype::Const;
 use svod_ir::Key;
-use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
-use svod_ir::kernel::{Kernel, Out, Param, Stage};
-use svod_ir::size::{Size, Variable};
+use svod_ir::kernel::Kernel;
+use svod_ir::size::Variable;
 
 /// The same calls, of fewer kernels.
 pub(crate) fn unify(schedule: PreSchedule) -> PreSchedule {
@@ -27,36 +29,18 @@ pub(crate) fn unify(schedule: PreSchedule) -> PreSchedule {
     if families.is_empty() { schedule } else { with_families(schedule, &families) }
 }
 
-/// A number in a kernel that could be an argument.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Number {
-    /// An operand of a scalar operation.
-    Float(Const),
-    /// What is added to the other terms of an index at which a parameter is read.
-    Offset(i64),
-}
-
-/// What takes the place of a number.
-#[derive(Clone, Debug)]
-enum Argument {
-    /// The next element of the parameter of its type.
-    Element,
-    /// A variable.
-    Variable(Variable),
+/// A kernel that may be one with others: its position among the kernels, and its numbers.
+struct Member {
+    at: usize,
+    numbers: Vec<Found>,
 }
 
 /// Kernels that are one but for their numbers.
 struct Family {
-    /// Positions among the kernels, ascending, and the numbers of each.
-    members: Vec<(usize, Vec<Number>)>,
+    /// In the order of the kernels.
+    members: Vec<Member>,
     /// What takes the place of each number; nothing where all members have the same.
     arguments: Vec<Option<Argument>>,
-}
-
-/// Values that code generation knows more of than that they are numbers.
-fn is_common(value: f64) -> bool {
-    const COMMON: [f64; 6] = [0.0, 1.0, -1.0, 2.0, -2.0, 0.5];
-    !value.is_finite() || COMMON.contains(&value)
 }
 
 /// The families of more than one kernel, in the order of their first members.
@@ -66,149 +50,90 @@ fn families(kernels: &[Arc<Kernel>]) -> Vec<Family> {
     for (at, kernel) in kernels.iter().enumerate() {
         alike.entry((&kernel.name, kernel.params.len(), kernel.stages.len())).or_default().push(at);
     }
-    let mut by_key: FxHashMap<Key, Vec<(usize, Vec<Number>)>> = FxHashMap::default();
+    let mut by_key: FxHashMap<Key, Vec<Member>> = FxHashMap::default();
     for at in alike.into_values().filter(|all| all.len() > 1).flatten() {
         let numbers = numbers(&kernels[at]);
-        let every: Vec<Option<Argument>> = (0..).zip(&numbers).map(|(n, number)| argument(n, &[*number])).collect();
-        by_key.entry(lifted(&kernels[at], &every).key()).or_default().push((at, numbers));
+        let every: Vec<Option<Argument>> = numbers.iter().enumerate().map(|(n, found)| any(n, found.number)).collect();
+        by_key.entry(lifted(&kernels[at], &numbers, &every).key()).or_default().push(Member { at, numbers });
     }
-    let several = by_key.into_values().filter(|members| members.len() > 1);
-    let mut families: Vec<Family> = several.map(Family::of).collect();
-    families.sort_unstable_by_key(|family| family.members[0].0);
+    let mut families: Vec<Family> = by_key.into_values().flat_map(alike_enough).filter_map(Family::of).collect();
+    families.sort_unstable_by_key(|family| family.members[0].at);
     families
 }
 
+/// What takes the place of the `n`-th number, whatever it is.
+fn any(n: usize, number: Number) -> Option<Argument> {
+    match number {
+        Number::Scalar(_) => Some(Argument::Element),
+        Number::Offset(_) => variable(n, 0, i64::from(i32::MAX)),
+    }
+}
+
+/// With a dot, no user's variable is of this name.
+fn variable(n: usize, least: i64, greatest: i64) -> Option<Argument> {
+    let made = Variable::internal(&format!("offset.{n}"), least, greatest).ok()?;
+    Some(Argument::Variable(made, 0))
+}
+
+/// Kernels that are one but for numbers, in parts that are alike in those that are no arguments: numbers of which code
+/// makes much, where there are two of them.
+fn alike_enough(mut members: Vec<Member>) -> Vec<Vec<Member>> {
+    if members.len() < 2 {
+        return Vec::new();
+    }
+    members.sort_unstable_by_key(|member| member.at);
+    let stays = |n: &usize| {
+        let mut values = members.iter().map(|member| member.numbers[*n].number);
+        let first = values.next();
+        let mut others = values.filter(|value| Some(*value) != first);
+        let second = others.next();
+        second.is_some() && others.all(|value| Some(value) == second) && members.iter().any(|m| m.numbers[*n].preferred)
+    };
+    let stay: Vec<usize> = (0..members[0].numbers.len()).filter(stays).collect();
+    let mut parts: Vec<Vec<Member>> = Vec::new();
+    let mut by_side: FxHashMap<Vec<bool>, usize> = FxHashMap::default();
+    let first: Vec<Number> = stay.iter().map(|n| members[0].numbers[*n].number).collect();
+    for member in members {
+        let side = stay.iter().zip(&first).map(|(n, first)| member.numbers[*n].number == *first).collect();
+        let part = *by_side.entry(side).or_insert(parts.len());
+        if part == parts.len() {
+            parts.push(Vec::new());
+        }
+        parts[part].push(member);
+    }
+    parts
+}
+
 impl Family {
-    fn of(mut members: Vec<(usize, Vec<Number>)>) -> Family {
-        members.sort_unstable_by_key(|(at, _)| *at);
-        let differing = |n: usize| {
-            let values: Vec<Number> = members.iter().map(|(_, numbers)| numbers[n]).collect();
-            if values.iter().all(|v| *v == values[0]) { None } else { argument(n, &values) }
-        };
-        let arguments = (0..members[0].1.len()).map(differing).collect();
-        Family { members, arguments }
-    }
-}
-
-/// What takes the place of the `n`-th number, which has these values.
-fn argument(n: usize, values: &[Number]) -> Option<Argument> {
-    let offsets = values.iter().filter_map(|v| if let Number::Offset(offset) = v { Some(*offset) } else { None });
-    match (offsets.clone().min(), offsets.max()) {
-        // With a dot, no user's variable is of this name.
-        (Some(least), Some(greatest)) => {
-            let bounds = if values.len() == 1 { (0, i64::from(i32::MAX)) } else { (least, greatest) };
-            Variable::internal(&format!("offset.{n}"), bounds.0, bounds.1).ok().map(Argument::Variable)
+    /// The family of members that are one but for numbers that may be arguments.
+    fn of(members: Vec<Member>) -> Option<Family> {
+        if members.len() < 2 {
+            return None;
         }
-        _ => Some(Argument::Element),
-    }
-}
-
-/// The numbers among the operands of a node, with the positions of those operands.
-fn numbers_of(pool: &ExprPool, node: &Expr, movable: &dyn Fn(ParamId) -> bool) -> SmallVec<[(usize, Number); 4]> {
-    let float = |operand: &ExprId| match pool.get(*operand) {
-        Expr::Const(value) if value.dtype().is_float() && !is_common(value.as_f64()) => Some(Number::Float(*value)),
-        _ => None,
-    };
-    let offset = |operand: &ExprId| match pool.get(*operand) {
-        Expr::Index(size) => Some(Number::Offset(constant_term(size)?)),
-        _ => None,
-    };
-    let all = |of: &dyn Fn(&ExprId) -> Option<Number>, operands: &[ExprId]| {
-        operands.iter().enumerate().filter_map(|(i, operand)| Some((i, of(operand)?))).collect()
-    };
-    match node {
-        // What is a power of a constant is computed in other ways.
-        Expr::Alu(op, operands) if *op != Alu::Pow => all(&float, operands),
-        Expr::Load { from: Mem::Param(p), index, valid: None, .. } if movable(*p) => all(&offset, index),
-        _ => SmallVec::new(),
-    }
-}
-
-/// What a polynomial is where all its variables are 0.
-fn constant_term(size: &Size) -> Option<i64> {
-    let terms = size.terms()?;
-    Some(terms.iter().find(|t| t.factors().is_empty()).map_or(0, |t| t.coefficient()))
-}
-
-fn roots(kernel: &Kernel) -> Vec<ExprId> {
-    kernel.stages.iter().flat_map(Stage::roots).collect()
-}
-
-/// Whether a kernel may read a parameter at offsets that vary. Of constant operands of a product each part is packed,
-/// once.
-fn movable(kernel: &Kernel) -> impl Fn(ParamId) -> bool + '_ {
-    let packs = (0..kernel.stages.len()).any(|s| recognise(kernel, s).is_some() || window::is_convolution(kernel, s));
-    move |p| !(packs && kernel.params[p.index()].constant)
-}
-
-/// All numbers of a kernel that could be arguments, in the order in which [`lifted`] meets them.
-fn numbers(kernel: &Kernel) -> Vec<Number> {
-    let movable = movable(kernel);
-    let of = |e: ExprId| numbers_of(&kernel.exprs, kernel.exprs.get(e), &movable);
-    kernel.exprs.reachable(&roots(kernel)).into_iter().flat_map(of).map(|(_, number)| number).collect()
-}
-
-/// The kernel with arguments in the places of some of its numbers: parameters before those that it writes,
-/// and variables.
-fn lifted(kernel: &Kernel, arguments: &[Option<Argument>]) -> Kernel {
-    let numbers = numbers(kernel);
-    let mut elements: Vec<(DType, i64)> = Vec::new();
-    for (number, argument) in numbers.iter().zip(arguments) {
-        if let (Number::Float(value), Some(Argument::Element)) = (number, argument) {
-            match elements.iter_mut().find(|(dtype, _)| *dtype == value.dtype()) {
-                Some((_, count)) => *count += 1,
-                None => elements.push((value.dtype(), 1)),
+        // By how offsets differ from the first member's: the number that stands for all that do so, and its value there.
+        let mut together: FxHashMap<Vec<i64>, (usize, i64)> = FxHashMap::default();
+        let mut argument = |n: usize| {
+            let of = |member: &Member| member.numbers[n].number;
+            if members.iter().all(|member| of(member) == of(&members[0])) {
+                return None;
             }
-        }
-    }
-    let first = kernel.params.len() - kernel.written().len();
-    let moved = |p: ParamId| if p.index() < first { p } else { ParamId(p.0 + elements.len() as u32) };
-    let mut next: Vec<i64> = vec![0; elements.len()];
-    let mut arguments_left = arguments.iter();
-    let movable = movable(kernel);
-    let mut pool = ExprPool::new();
-    let place = |pool: &mut ExprPool, mut node: Expr, dtype: DType| {
-        for (at, number) in numbers_of(pool, &node, &movable) {
-            let mut operands = node.operands();
-            operands[at] = match (number, arguments_left.next()) {
-                (Number::Float(value), Some(Some(Argument::Element))) => {
-                    let of = elements.iter().position(|(dtype, _)| *dtype == value.dtype()).unwrap_or_default();
-                    let index = pool.index(next[of]);
-                    next[of] += 1;
-                    pool.load(value.dtype(), Mem::Param(ParamId((first + of) as u32)), &[index])
-                }
-                (Number::Offset(offset), Some(Some(Argument::Variable(variable)))) => {
-                    let Expr::Index(size) = pool.get(operands[at]).clone() else { continue };
-                    pool.index(size - offset + Size::from(variable))
-                }
-                _ => continue,
+            let offset = |member: &Member| if let Number::Offset(offset) = of(member) { Some(offset) } else { None };
+            let Some(offsets) = members.iter().map(offset).collect::<Option<Vec<i64>>>() else {
+                return Some(Argument::Element);
             };
-            node = node.with_operands(&operands);
-        }
-        if let Expr::Load { from: Mem::Param(p), .. } = &mut node {
-            *p = moved(*p);
-        }
-        pool.add(node, dtype)
-    };
-    let mut copies = pool.copy_with(&kernel.exprs, &roots(kernel), &|_| None, place).into_iter();
-    let mut stages = kernel.stages.clone();
-    for stage in &mut stages {
-        stage.for_each_root(&mut |root| *root = copies.next().unwrap_or(*root));
-        for out in &mut stage.outs {
-            if let Out::Param { param, .. } = out {
-                *param = moved(*param);
+            let own = offsets[0];
+            let apart = offsets.iter().map(|offset| offset.wrapping_sub(own)).collect();
+            let (first, base) = *together.entry(apart).or_insert((n, own));
+            let offsets = offsets.into_iter().map(|offset| offset.wrapping_sub(own).wrapping_add(base));
+            let (least, greatest) = (offsets.clone().min()?, offsets.max()?);
+            match variable(first, least, greatest)? {
+                Argument::Variable(variable, _) => Some(Argument::Variable(variable, own.wrapping_sub(base))),
+                element => Some(element),
             }
-        }
+        };
+        let arguments = (0..members[0].numbers.len()).map(&mut argument).collect();
+        Some(Family { members, arguments })
     }
-    let mut params = kernel.params.clone();
-    let own = |(dtype, count): &(DType, i64)| Param { dtype: *dtype, shape: vec![Size::from(*count)], constant: false };
-    params.splice(first..first, elements.iter().map(own));
-    let mut vars = kernel.vars.clone();
-    vars.extend(arguments.iter().flatten().filter_map(|argument| match argument {
-        Argument::Variable(variable) => Some(variable.clone()),
-        Argument::Element => None,
-    }));
-    Kernel { name: kernel.name.clone(), axes: kernel.axes.clone(), params, vars, exprs: pool, stages }
 }
 
 /// What a call of a member gives to the family's kernel.
@@ -224,30 +149,33 @@ fn with_families(mut schedule: PreSchedule, families: &[Family]) -> PreSchedule 
     let mut stands_for: Vec<usize> = (0..count).collect();
     let mut given: Vec<Given> = (0..count).map(|_| Given::default()).collect();
     for Family { members, arguments } in families {
-        let first = members[0].0;
-        for (member, numbers) in members {
-            stands_for[*member] = first;
+        let first = &members[0];
+        for Member { at, numbers } in members {
+            stands_for[*at] = first.at;
+            let own = &mut given[*at];
             let mut lists: Vec<Vec<Const>> = Vec::new();
-            for (number, argument) in numbers.iter().zip(arguments) {
-                match (number, argument) {
-                    (Number::Float(value), Some(_)) => {
+            for (found, argument) in numbers.iter().zip(arguments) {
+                match (found.number, argument) {
+                    (Number::Scalar(value), Some(_)) => {
                         match lists.iter_mut().find(|list| list[0].dtype() == value.dtype()) {
-                            Some(list) => list.push(*value),
-                            None => lists.push(vec![*value]),
+                            Some(list) => list.push(value),
+                            None => lists.push(vec![value]),
                         }
                     }
-                    (Number::Offset(offset), Some(Argument::Variable(variable))) => {
-                        given[*member].fixed.push((variable.name().to_owned(), *offset));
+                    (Number::Offset(offset), Some(Argument::Variable(variable, more)))
+                        if own.fixed.iter().all(|(name, _)| name != variable.name()) =>
+                    {
+                        own.fixed.push((variable.name().to_owned(), offset - more));
                     }
                     _ => {}
                 }
             }
             for list in lists {
-                given[*member].slots.push(Slot::Numbers(schedule.numbers.len()));
+                own.slots.push(Slot::Numbers(schedule.numbers.len()));
                 schedule.numbers.push(list);
             }
         }
-        schedule.kernels[first] = Arc::new(lifted(&schedule.kernels[first], arguments));
+        schedule.kernels[first.at] = Arc::new(lifted(&schedule.kernels[first.at], &first.numbers, arguments));
     }
     for invocation in &mut schedule.invocations {
         if let Item::Kernel(kernel) = &mut invocation.item {

@@ -6,7 +6,8 @@
 //!
 //! * the first graph of an outline is compiled as it is;
 //! * *constants* in which graphs of the same extents differ become 0-d leaves, from the second value on; one that
-//!   rules of rewriting know (0, 1, 2), or by which integers are divided, from the third;
+//!   rules of rewriting know (0, 1, 2), or by which integers are divided, from the third; all that are an operand of
+//!   the same operation from the second graph on, where most of these differ;
 //! * *positions* in which graphs differ become variables, from the second value on;
 //! * so do *extents*, from the third graph on, where all that differs follows from one or two of them ([`sizes`]).
 //!
@@ -28,6 +29,7 @@ use crate::memory::Memory;
 use counted::{Counted, bytes_of};
 use form::{Constant, Form, Formed, Made, Number, Numbers};
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use sizes::{Linear, Model};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -127,13 +129,33 @@ impl Entry {
     }
 }
 
-/// Counts the graph's constants, and tells which are to be leaves.
-fn varying(outline: &Outline, constants: &mut [Values]) -> Vec<bool> {
-    let counted = outline.constants.iter().zip(constants).map(|(at, values)| {
+/// Counts the graph's constants, and tells which are to be leaves. Where most of those differ that are an operand of one
+/// operation, as in a loop over a list of numbers, the others only happen to be what they were, and vary as well.
+fn varying(graph: &Graph, outline: &Outline, constants: &mut [Values]) -> Vec<bool> {
+    #[derive(Default)]
+    struct Kind {
+        count: usize,
+        differ: usize,
+    }
+    let kind = |at: &ConstantAt| {
+        let node = &graph.nodes()[at.node as usize];
+        (node.op().name(), at.operand, at.value.dtype())
+    };
+    let mut kinds: FxHashMap<(&str, usize, DType), Kind> = FxHashMap::default();
+    for (at, values) in outline.constants.iter().zip(constants.iter_mut()) {
         values.add(at.value);
+        let kind = kinds.entry(kind(at)).or_default();
+        kind.count += 1;
+        kind.differ += usize::from(!matches!(values, Values::One(_)));
+    }
+    let vary = |(at, values): (&ConstantAt, &mut Values)| {
+        let kind = &kinds[&kind(at)];
+        if kind.differ > 1 && kind.differ * 2 > kind.count {
+            *values = Values::Many;
+        }
         values.vary(at)
-    });
-    counted.collect()
+    };
+    outline.constants.iter().zip(constants).map(vary).collect()
 }
 
 /// A graph with arguments.
@@ -200,7 +222,7 @@ impl Record {
         }
         let same = |entry: &&mut Entry| entry.sizes.iter().copied().eq(outline.sizes.iter().map(|s| s.value));
         if let Some(entry) = self.entries.iter_mut().find(same) {
-            let leaves = varying(outline, &mut entry.constants);
+            let leaves = varying(graph, outline, &mut entry.constants);
             entry.latest = outline.constants.iter().map(|c| c.value).collect();
             if !leaves.contains(&true) {
                 return Ok(None);

@@ -92,7 +92,7 @@ impl Model {
             let holds = |linear: &Linear| linear.at(values[linear.variable].value()) == Some(at.value.as_i64());
             *position = position.filter(holds);
         }
-        let mut leaves = varying(outline, &mut self.constants);
+        let mut leaves = varying(graph, outline, &mut self.constants);
         leaves.iter_mut().zip(&self.positions).for_each(|(leaf, position)| *leaf &= position.is_none());
         let constants = leaves_of(outline, &leaves, device)?;
         let nodes = self.nodes(graph, outline, &self.variables, constants.clone())?;

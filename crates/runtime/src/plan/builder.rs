@@ -324,8 +324,14 @@ impl ExecutionPlanBuilder {
                 let params = &code.spec().ast.params;
                 expect("buffers", len, params.len())?;
                 expect("programs", code.programs().len(), code.spec().ast.phases.len())?;
+                let named = |(name, value): &(String, i64)| {
+                    let variable = code.spec().ast.vars.iter().find(|v| v.name() == name)?;
+                    variable.bind(*value).ok()
+                };
+                let fixed: Vec<BoundVariable> =
+                    self.fixed.iter().cloned().chain(it.fixed.iter().filter_map(named)).collect();
                 for &slot in &code.spec().globals {
-                    let needed = count_of(&params[slot].shape, &self.fixed)?.saturating_mul(params[slot].dtype.bytes());
+                    let needed = count_of(&params[slot].shape, &fixed)?.saturating_mul(params[slot].dtype.bytes());
                     let given = self.buffers[it.buffers[slot]].bytes();
                     if given < needed {
                         expect("bytes in a buffer", given, needed)?;

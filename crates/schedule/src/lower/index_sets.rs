@@ -5,6 +5,9 @@
 //! first point in a loop is known when the loop begins, the loop becomes up to three: before it, where the
 //! condition has one value, the few rounds in which it changes, and after it. Rounds keep their order, so that
 //! results are the same bit for bit.
+//!
+//! Where the points are no constants, parts are as long as the greatest and least of expressions. Parts of such parts have
+//! these within one another, over and over: how often is bounded, and the few rounds in which a condition changes stay whole.
 
 use super::size_of;
 use rustc_hash::FxHashMap;
@@ -18,14 +21,42 @@ use svod_ir::size::{Size, Variable};
 const MAX_GROWTH: usize = 256;
 /// Rounds of a loop below which masks cost less than loops.
 const FEWEST_ROUNDS: i64 = 4;
+/// Elements that a loop stores in all of its rounds and all tasks, below which masks cost less than to compile loops of bounds
+/// that are no constants.
+const FEW_ELEMENTS: i64 = 1024;
+/// Cuts at points that are no constants, of parts of one loop: such as begin and end of a padded row.
+const MOST_OPEN_CUTS: usize = 2;
 /// Rounds of a loop within a loop from which on bounds of the outer one that are no constants cost nothing beside them.
 const MANY_ROUNDS: i64 = 64;
 
 /// Cuts the loops of a phase.
 pub(super) fn cut(phase: &mut Phase) {
     let body = std::mem::take(&mut phase.body);
+    let tasks = phase.grid.iter().map(most_rounds).fold(1, i64::saturating_mul);
     let mut cutter = Cutter { exprs: &mut phase.exprs, counters: 0, room: MAX_GROWTH };
-    phase.body = cutter.all(body);
+    phase.body = cutter.all(body, tasks);
+}
+
+/// Rounds of a loop at most.
+fn most_rounds(l: &Loop) -> i64 {
+    Variable::max(&l.var).saturating_add(1)
+}
+
+/// Where a statement is.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// How often it runs at most.
+    times: i64,
+    /// If it is a part of a loop, the conditions at which that was cut.
+    settled: &'a [ExprId],
+    /// How often that may still be cut at points that are no constants.
+    open_cuts: usize,
+}
+
+impl Place<'_> {
+    fn within(times: i64) -> Place<'static> {
+        Place { times, settled: &[], open_cuts: MOST_OPEN_CUTS }
+    }
 }
 
 struct Cutter<'p> {
@@ -55,19 +86,27 @@ struct Cut {
     to: Size,
 }
 
+impl Cut {
+    fn is_constant(&self) -> bool {
+        self.from.as_const().is_some() && self.to.as_const().is_some()
+    }
+}
+
 impl Cutter<'_> {
-    fn all(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
-        body.into_iter().flat_map(|stmt| self.stmt(stmt, &[])).collect()
+    /// What statements become that run so often at most.
+    fn all(&mut self, body: Vec<Stmt>, times: i64) -> Vec<Stmt> {
+        body.into_iter().flat_map(|stmt| self.stmt(stmt, Place::within(times))).collect()
     }
 
-    /// What a statement becomes; its loop is not cut again where the `settled` conditions change.
-    fn stmt(&mut self, stmt: Stmt, settled: &[ExprId]) -> Vec<Stmt> {
+    /// What a statement becomes.
+    fn stmt(&mut self, stmt: Stmt, place: Place<'_>) -> Vec<Stmt> {
         let (l, body) = match stmt {
             Stmt::Loop(l, body) if l.kind == LoopKind::Serial => (l, body),
-            Stmt::If(condition, body) => return vec![Stmt::If(condition, self.all(body))],
+            Stmt::If(condition, body) => return vec![Stmt::If(condition, self.all(body, place.times))],
             other => return vec![other],
         };
-        let Some(cut) = self.find(&l, &body, settled) else { return vec![Stmt::Loop(l, self.all(body))] };
+        let rounds = place.times.saturating_mul(most_rounds(&l));
+        let Some(cut) = self.find(&l, &body, place) else { return vec![Stmt::Loop(l, self.all(body, rounds))] };
         // `from` is not above `to`, and both are within the loop.
         let parts = [
             (Size::ZERO, cut.from.clone(), Some(true)),
@@ -77,7 +116,7 @@ impl Cutter<'_> {
         let mut parts: Vec<_> = parts.into_iter().filter(|(_, count, _)| count.bounds().1 > 0).collect();
         let growth = self.weight(&body) * parts.len().saturating_sub(1);
         if growth > self.room {
-            return vec![Stmt::Loop(l, self.all(body))];
+            return vec![Stmt::Loop(l, self.all(body, rounds))];
         }
         self.room -= growth;
         parts.retain(|(_, count, _)| count.as_const() != Some(0));
@@ -87,15 +126,21 @@ impl Cutter<'_> {
             let var = self.counter(&l.var, &count);
             let at = if once { start } else { Size::from(&var) + start };
             let value = |(c, before): &(ExprId, bool)| (*c, side.map(|side| *before == side));
-            let conditions = cut.conditions.iter().map(value).chain(settled.iter().map(|c| (*c, None))).collect();
+            let conditions = cut.conditions.iter().map(value).chain(place.settled.iter().map(|c| (*c, None))).collect();
             let mut part = Part { replace: vec![(l.var.clone(), at)], conditions, open: Vec::new() };
             let body = self.copy(&body, &mut part);
             if once {
-                cuts.extend(self.all(body));
+                cuts.extend(self.all(body, place.times));
                 continue;
             }
-            let rounds = Loop { var, extent: count, kind: LoopKind::Serial };
-            cuts.extend(self.stmt(Stmt::Loop(rounds, body), &part.open));
+            // Conditions change in a few rounds.
+            let open_cuts = match cut.is_constant() {
+                true => place.open_cuts,
+                false if side.is_none() => 0,
+                false => place.open_cuts.saturating_sub(1),
+            };
+            let part_of_loop = Stmt::Loop(Loop { var, extent: count, kind: LoopKind::Serial }, body);
+            cuts.extend(self.stmt(part_of_loop, Place { settled: &part.open, open_cuts, ..place }));
         }
         cuts
     }
@@ -109,8 +154,8 @@ impl Cutter<'_> {
     }
 
     /// Where to cut a loop, if it is worth it.
-    fn find(&self, l: &Loop, body: &[Stmt], settled: &[ExprId]) -> Option<Cut> {
-        if Variable::max(&l.var) + 1 < FEWEST_ROUNDS {
+    fn find(&self, l: &Loop, body: &[Stmt], place: Place<'_>) -> Option<Cut> {
+        if most_rounds(l) < FEWEST_ROUNDS {
             return None;
         }
         let (mut inner, mut roots, mut serial) = (Vec::new(), Vec::new(), 0);
@@ -120,7 +165,7 @@ impl Cutter<'_> {
                 Stmt::Loop(l, body) => {
                     inner.push(l.var.clone());
                     if l.kind == LoopKind::Serial {
-                        serial = serial.max(Variable::max(&l.var) + 1);
+                        serial = serial.max(most_rounds(l));
                     }
                     open.extend(body);
                 }
@@ -136,18 +181,20 @@ impl Cutter<'_> {
                 inner.push(lanes.clone());
             }
         }
-        let few = (1..MANY_ROUNDS).contains(&serial);
+        // In short loops, and around such, a condition costs little in each round, and bounds that are no constants much.
+        let elements = place.times.saturating_mul(most_rounds(l)).saturating_mul(elements(body));
+        let few = (1..MANY_ROUNDS).contains(&serial) || elements < FEW_ELEMENTS;
         let mut found: Option<Cut> = None;
-        for id in reachable.into_iter().filter(|id| !settled.contains(id)) {
+        for id in reachable.into_iter().filter(|id| !place.settled.contains(id)) {
             let Some((before, from, to)) = self.change(id, l, &inner) else { continue };
-            // Around short loops a condition costs little in each round, and bounds that are no constants much.
-            if few && (from.as_const().is_none() || to.as_const().is_none()) {
+            let cut = Cut { conditions: vec![(id, before)], from, to };
+            if (few || place.open_cuts == 0) && !cut.is_constant() {
                 continue;
             }
             match &mut found {
-                Some(cut) if cut.from == from && cut.to == to => cut.conditions.push((id, before)),
+                Some(other) if other.from == cut.from && other.to == cut.to => other.conditions.push((id, before)),
                 Some(_) => {}
-                None => found = Some(Cut { conditions: vec![(id, before)], from, to }),
+                None => found = Some(cut),
             }
         }
         found
@@ -267,6 +314,17 @@ impl Part {
     fn place(&self) -> impl Fn(&Variable) -> Option<Size> + '_ {
         |v| self.replace.iter().find(|(x, _)| x == v).map(|(_, size)| size.clone())
     }
+}
+
+/// Elements that statements store at most.
+fn elements(body: &[Stmt]) -> i64 {
+    let one = |stmt: &Stmt| match stmt {
+        Stmt::Loop(l, body) => elements(body).saturating_mul(most_rounds(l)),
+        Stmt::If(_, body) => elements(body),
+        Stmt::Store { .. } => 1,
+        Stmt::Micro(_) | Stmt::Prefetch { .. } => 0,
+    };
+    body.iter().map(one).fold(0, i64::saturating_add)
 }
 
 /// An expression whose conditions may be constants by now.
@@ -428,5 +486,48 @@ mod tests {
   }
 ",
         );
+    }
+
+    /// A task of a kernel over sizes that are variables, after the cuts.
+    fn symbolic(body: &str) -> Lowered {
+        let head = "lowered k\nvar n = 1..=4096\nparam p0: f32[n]\nparam p1: f32[n]\nparam p2: f32[n + 1]\n";
+        let mut lowered = Lowered::parse(&format!("{head}\nphase\n{{\n{body}}}\n")).unwrap();
+        lowered.phases.iter_mut().for_each(cut);
+        lowered.verify().unwrap();
+        lowered
+    }
+
+    fn loops(body: &[Stmt]) -> usize {
+        let one = |stmt: &Stmt| match stmt {
+            Stmt::Loop(_, body) => 1 + loops(body),
+            _ => 0,
+        };
+        body.iter().map(one).sum()
+    }
+
+    #[test]
+    fn a_loop_is_cut_a_few_times_at_points_that_are_no_constants() {
+        // Each of the conditions has other points at which it changes.
+        let changes = |count: i64| {
+            let loads = (1..=count).map(|c| format!("where({{i*8 + l}} < {{n - {c}}}, p0[i*8 + l], f32({c}.0))"));
+            let value = loads.reduce(|a, b| format!("({a} + {b})")).unwrap();
+            symbolic(&format!("  serial i < n//8 {{\n    vector l < 8 {{\n      p2[i*8 + l] = {value}\n    }}\n  }}\n"))
+        };
+        let work = |lowered: &Lowered| lowered.text().unwrap().len();
+        let (few, many) = (changes(3), changes(24));
+        assert!(loops(&few.phases[0].body) <= 14, "{few}");
+        assert!(loops(&many.phases[0].body) <= 14, "{many}");
+        assert!(work(&many) < 12 * work(&few), "{} and {}", work(&few), work(&many));
+    }
+
+    #[test]
+    fn short_loops_are_not_cut_at_points_that_are_no_constants() {
+        let joined = |rounds: &str| {
+            // Up to 4096 of them, or 7.
+            let value = "where(i < {n - 1}, p0[i if i < {n - 1} else f32(0.0)], p1[0])";
+            let lowered = symbolic(&format!("  serial i < {rounds} {{\n    p2[i] = {value}\n  }}\n"));
+            lowered.phases[0].body.len()
+        };
+        assert_eq!((joined("n%8"), joined("n")), (1, 2));
     }
 }
