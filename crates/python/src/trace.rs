@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -306,22 +307,38 @@ impl PyDraws {
 
 /// Element types, extents and devices of tensors that a trace was made with, and whether they require gradients.
 #[pyclass(name = "_Kinds", module = "svod._svod", frozen)]
-pub struct PyKinds(Vec<Kind>);
+pub struct PyKinds(Vec<Known>);
+
+/// A kind, and the value that was last found to be of it: tensors stand for the same one in most calls.
+struct Known {
+    kind: Kind,
+    /// The number of its node, which no other node ever has.
+    latest: AtomicU64,
+}
 
 #[pymethods]
 impl PyKinds {
     /// Those of these tensors.
     #[new]
     fn new(tensors: Vec<Py<PyTensor>>) -> PyKinds {
-        PyKinds(tensors.iter().map(|tensor| kind(&tensor.get().0)).collect())
+        let known = |tensor: &Py<PyTensor>| Known { kind: kind(&tensor.get().0), latest: AtomicU64::new(0) };
+        PyKinds(tensors.iter().map(known).collect())
     }
 
     /// Whether these tensors are of the same kinds.
     fn fit(&self, tensors: &Bound<'_, PyList>) -> Result<bool> {
         for (known, tensor) in self.0.iter().zip(tensors.iter()) {
-            let tensor = tensor.cast::<PyTensor>().map_err(PyErr::from)?;
-            if *known != kind(&tensor.get().0) {
+            let tensor = &tensor.cast::<PyTensor>().map_err(PyErr::from)?.get().0;
+            let value = tensor.uop();
+            if known.latest.load(Ordering::Relaxed) == value.id() && known.kind.3 == tensor.requires_grad() {
+                continue;
+            }
+            if known.kind != kind(tensor) {
                 return Ok(false);
+            }
+            // What is on no device goes where the configuration says, which may change.
+            if value.place().is_some() {
+                known.latest.store(value.id(), Ordering::Relaxed);
             }
         }
         Ok(tensors.len() == self.0.len())

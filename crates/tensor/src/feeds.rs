@@ -132,8 +132,9 @@ impl Plan {
         };
         let all = contents.iter().enumerate();
         let taken = all.map(|(i, content)| Taken::new(*content, sharding(i))).collect::<Result<Vec<_>>>()?;
-        let given = |(i, t): (usize, &Taken)| Given { input: first + i, dtype: t.dtype, extents: t.extents.clone() };
-        let variables = self.variables_of(op, &taken.iter().enumerate().map(given).collect::<Vec<_>>(), variables)?;
+        let all = taken.iter().enumerate();
+        let given = all.map(|(i, t)| Given { input: first + i, dtype: t.dtype, extents: &t.extents });
+        let variables = self.variables_of(op, &given.collect::<Vec<_>>(), variables)?;
         let mut held = Vec::with_capacity(contents.len());
         let is_cut = |i: usize| sharding(i).is_some_and(|of| of.split().is_some_and(|split| split.counts().is_none()));
         let values = match (0..contents.len()).any(is_cut) {

@@ -107,13 +107,13 @@ struct Output {
 
 /// What an input is given: its type and extents.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct Given<'a> {
     /// Position of the input.
     pub input: usize,
     /// Element type.
     pub dtype: DType,
     /// Extents.
-    pub extents: Vec<usize>,
+    pub extents: &'a [usize],
 }
 
 /// That an input of this type and shape was given another one.
@@ -268,6 +268,9 @@ impl Plan {
     /// [`Plan::execute_on`] with inputs given as memory, in their parts, and all variables of their extents.
     pub fn execute_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<()> {
         self.check_feeds(inputs)?;
+        if self.flags.is_empty() {
+            return Ok(self.plan.execute_with(inputs, variables)?);
+        }
         self.plan.execute_accepted(inputs, variables, |read| self.check_flags(read))
     }
 
@@ -327,10 +330,10 @@ impl Plan {
             if *dtype != one.dtype {
                 return Err(TensorError::dtype(op, self.misfit(one)));
             }
-            if shape.len() != one.extents.len() || !shape.iter().zip(&one.extents).all(fits) {
+            if shape.len() != one.extents.len() || !shape.iter().zip(one.extents).all(fits) {
                 return Err(TensorError::shape(op, self.misfit(one)));
             }
-            let symbolic = shape.iter().zip(&one.extents).filter(|(n, _)| n.as_const().is_none());
+            let symbolic = shape.iter().zip(one.extents).filter(|(n, _)| n.as_const().is_none());
             open.extend(symbolic.map(|(n, extent)| (one, n.clone(), *extent as i64)));
         }
         if open.is_empty() {
@@ -367,7 +370,7 @@ impl Plan {
 
     fn misfit(&self, given: &Given) -> String {
         let Input { dtype, shape, .. } = &self.inputs[given.input];
-        misfit(given.input, (*dtype, shape), (given.dtype, &given.extents))
+        misfit(given.input, (*dtype, shape), (given.dtype, given.extents))
     }
 
     /// Another instance, which shares code and constants, for concurrent use.
@@ -409,7 +412,9 @@ impl Plan {
     }
 
     fn check_feed(&self, i: usize, feed: Feed) -> Result<()> {
-        let Some(Input { dtype, .. }) = self.inputs.iter().find(|input| input.parts.contains(&i)) else {
+        // Their parts follow one another.
+        let at = self.inputs.partition_point(|input| input.parts.end <= i);
+        let Some(Input { dtype, .. }) = self.inputs.get(at) else {
             let message = format!("input {i} was given, but the plan has {}", self.inputs.len());
             return Err(TensorError::value("execute", message));
         };

@@ -274,6 +274,11 @@ impl ExecutionPlanBuilder {
         };
         let input_vars = self.inputs.iter().map(of_shape).collect();
         let scratch = self.ops.iter().filter_map(|op| op.code()).map(|code| code.scratch()).max().unwrap_or(0);
+        let is_sure = |op: &PlanOp| match op.code() {
+            Some(code) => code.hosts().is_some(),
+            None => matches!(op.kind, OpKind::View { .. }),
+        };
+        let certain = lending.is_possible() && self.ops.iter().all(is_sure);
         let shared = Arc::new(Shared {
             pool: self.threads.map(|threads| self.context.pool_of(threads)),
             context: self.context,
@@ -292,6 +297,7 @@ impl ExecutionPlanBuilder {
             planner: self.planner,
             report,
             lending,
+            certain,
             _leaves: self.leaves,
         });
         // What was only traced for inputs that are still to come is called on those, if it is run.

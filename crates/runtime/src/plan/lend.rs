@@ -33,6 +33,11 @@ pub(super) struct Lending {
 }
 
 impl Lending {
+    /// Whether all inputs and outputs may be replaced: then no run writes an input.
+    pub(super) fn is_possible(&self) -> bool {
+        self.all
+    }
+
     /// What may be replaced in a plan of these parts.
     pub(super) fn new(
         ops: &[PlanOp],

@@ -135,6 +135,9 @@ struct LaneState {
     scratch: *mut u8,
 }
 
+/// Slots of a run that takes some milliseconds.
+const SHORT: f64 = 1e7;
+
 /// No op.
 const NONE: usize = usize::MAX;
 
@@ -334,7 +337,17 @@ impl Run {
         let pool = shared.pool();
         self.prepare(shared, buffers, pool.threads())?;
         self.own(shared, buffers)?;
-        self.steps(shared, buffers, &pool)
+        self.steps(shared, buffers, &pool, &Watch::new(shared.context.stop_check()))
+    }
+
+    /// Runs all ops on memory that is prepared and the instance's own, and does not ask whether to stop.
+    pub(super) fn finish(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<()> {
+        self.steps(shared, buffers, &shared.pool(), &Watch::new(None))
+    }
+
+    /// Whether the kernels of a run, whose tables are there, take so little time that nobody asks it to stop.
+    pub(super) fn is_short(&self) -> bool {
+        self.phases.iter().map(|phase| phase.work).sum::<f64>() <= SHORT
     }
 
     /// Runs all ops with this memory in place of buffers that may be replaced, all of them.
@@ -348,23 +361,22 @@ impl Run {
         self.prepare(shared, buffers, pool.threads())?;
         self.owning = false;
         self.replace(memory);
-        self.steps(shared, buffers, &pool)
+        self.steps(shared, buffers, &pool, &Watch::new(shared.context.stop_check()))
     }
 
     /// Runs all steps on the memory that the tables name.
-    fn steps(&self, shared: &Shared, buffers: &[Arc<Buffer>], pool: &Pool) -> Result<()> {
-        let watch = Watch::new(shared.context.stop_check());
+    fn steps(&self, shared: &Shared, buffers: &[Arc<Buffer>], pool: &Pool, watch: &Watch) -> Result<()> {
         for step in &self.steps {
             match step {
                 Step::Singles(ops, work) => {
                     let ops = &self.singles[ops.clone()];
                     hand_out(pool, *work, ops.len(), &|worker, task| {
-                        if !self.stopped(&watch, worker) {
+                        if !self.stopped(watch, worker) {
                             self.host_kernel(ops[task], worker);
                         }
                     });
                 }
-                Step::Grid(op) => self.grid(*op, pool, &watch),
+                Step::Grid(op) => self.grid(*op, pool, watch),
                 Step::Alone(op) => self.alone(shared, buffers, *op)?,
             }
             if watch.poll() || watch.stopped() {

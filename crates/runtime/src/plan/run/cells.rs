@@ -1,7 +1,8 @@
 //! Memory of an instance that moves from run to run, and where the tables name it.
 //!
 //! An output moves to fresh memory when somebody else owns what the last run wrote. An input trades its memory with a
-//! spare one, into which its next content is copied, so that the earlier one is there again if the run fails.
+//! spare one, into which its next content is copied, so that the earlier one is there again if the run fails. Runs that
+//! cannot fail have no spare one (`plan/certain.rs`).
 
 use super::{NONE, Run};
 use crate::error::Result;
@@ -116,6 +117,19 @@ impl Run {
         let spare = spares[input].insert(spare);
         fill(spare)?;
         own.storage().swap(spare.storage())?;
+        self.point_input(own, buffers)
+    }
+
+    /// Makes the memory of an input the instance's alone, with its content.
+    pub(in crate::plan) fn own_input(&mut self, own: &Buffer, buffers: &[Arc<Buffer>]) -> Result<()> {
+        match own.storage().own(true)? {
+            true => self.point_input(own, buffers),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts the present address of an input into the tables, if they are there.
+    pub(in crate::plan) fn point_input(&mut self, own: &Buffer, buffers: &[Arc<Buffer>]) -> Result<()> {
         let id = own.storage_id();
         if let Some(cell) = self.cells.inputs.iter().find(|cell| cell.storage.id() == id && self.ready) {
             point(&mut self.ptrs, cell, buffers)?;
