@@ -19,11 +19,13 @@ class Effects:
 
     def __init__(self, trace: _Trace, guard: Guard, results: list[Any]) -> None:
         """What a trace has written since a guard was made; the values are added to `results`."""
-        self._first = len(results)
+        first = len(results)
         written, gathered = trace.written(), trace.gathered()
         # Handles that are assigned to, then those whose gradients were looked at.
         self.handles = [tensor for tensor, _ in written] + [one[0] for one in gathered]
         self._assigned = len(written)
+        # Positions of their values among results.
+        self._places = range(first, first + self._assigned)
         results += [value for _, value in written]
         # Of each gradient that is new: the position of its tensor, and that of its value among results.
         self._gradients: list[tuple[int, int | None]] = []
@@ -66,10 +68,19 @@ class Effects:
                     "function assigns to: let it be one of both, or give a clone() of it"
                 )
 
+    def over(self, found: Sequence[Tensor], first: int) -> list[tuple[int, int]]:
+        """What a run may write in place: positions of inputs, these tensors from `first` on, and of results."""
+        places = zip(_positions(self.handles[: self._assigned], list(found)), self._places, strict=True)
+        return [(first + at, result) for at, result in places if at is not None]
+
+    def written(self) -> list[tuple[int, Tensor]]:
+        """The tensors that are assigned to, each with the position of its value among results."""
+        return list(zip(self._places, self.handles, strict=False))
+
     def write(self, guard: Guard, results: Sequence[Any]) -> None:
         """Gives the tensors, and the names in the holders of a guard, what a run has computed for them."""
         if self._assigned:
-            _take_written(self.handles[: self._assigned], results[self._first : self._first + self._assigned])
+            _take_written(self.handles[: self._assigned], results[self._places.start : self._places.stop])
         for at, result in self._gradients:
             self.handles[at].grad = None if result is None else results[result]
         self.bindings.write(guard, results)

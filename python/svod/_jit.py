@@ -39,10 +39,10 @@ from svod._svod import (
     _Draws,
     _Facts,
     _is_tracing,
+    _prepare_writing,
     _signature,
     _Trace,
     _values_of,
-    prepare,
 )
 from svod._tree import key, places, rebuilder, rebuilt, taken
 
@@ -212,12 +212,13 @@ class Jitted(Generic[P, R]):
         if trace.draws is not None:
             more = [*more, *trace.draws.take()]
         try:
+            values = _values(sizes, trace) if sizes else {}
             if trace.plan is None:
                 outputs = []
-            elif sizes:
-                outputs = trace.plan.run(*arrays, *more, **_values(sizes, trace))
+            elif trace.outside.effects:
+                outputs = trace.plan._run_writing((*arrays, *more), trace.outside.effects.written(), **values)
             else:
-                outputs = trace.plan.run(*arrays, *more)
+                outputs = trace.plan.run(*arrays, *more, **values)
         except (ShapeError, ArgumentError) as error:
             self._raise_named(error, args, kwargs)
         results: list[Any] = outputs
@@ -484,11 +485,13 @@ class Jitted(Generic[P, R]):
         if again:
             return None
         outside = trace.found(outputs)
-        inputs += [stands_in for _, stands_in, is_read in outside if stands_in is not None and is_read]
+        read = [(found, stands_in) for found, stands_in, is_read in outside if stands_in is not None and is_read]
+        over = effects.over([found for found, _ in read], len(inputs))
+        inputs += [stands_in for _, stands_in in read]
         draws, states = trace.draws()
         inputs += states
         graph = str(Graph(*outputs)) if outputs else ""
-        plan = prepare(*outputs, inputs=inputs, unused_inputs=True, config=self._config) if outputs else None
+        plan = _prepare_writing(outputs, inputs, over, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
         result, seen = rebuilder(shape), Outside(reached, outside, effects)
         return _Traced(plan, variables, graph, result, numbers, seen, draws or None, trace.told())

@@ -66,6 +66,7 @@ __all__ = [
     "_leave_module",
     "_operands",
     "_positions",
+    "_prepare_writing",
     "_pullback",
     "_pushforward",
     "_reach",
@@ -128,6 +129,7 @@ __all__ = [
     "from_numpy",
     "full",
     "ge",
+    "get_rng_state",
     "get_threads",
     "greater",
     "greater_equal",
@@ -180,6 +182,7 @@ __all__ = [
     "remainder",
     "round",
     "rsqrt",
+    "set_rng_state",
     "set_threads",
     "sigmoid",
     "sign",
@@ -759,6 +762,12 @@ class ExecutionPlan:
         stay as they are; `variables` are new values of symbolic sizes, which later runs keep. Those
         of inputs' shapes follow from the arrays.
         """
+    def _run_writing(
+        self,
+        arrays: tuple[_ArrayLike, ...],
+        written: Sequence[tuple[builtins.int, Tensor]],
+        **variables: builtins.int,
+    ) -> list[Tensor]: ...
     def run(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> list[Tensor]:
         """Runs the plan on `arrays` (without any, on its own inputs), and gives the outputs as tensors
         of their own, which no later run overwrites. The plan's own inputs, outputs and values of
@@ -2081,6 +2090,14 @@ def arange(
     """The numbers from `start`, by default 0, before `stop`, in steps of `step`."""
 
 def _same(some: list[Tensor], others: list[Tensor | builtins.int]) -> builtins.bool: ...
+def _prepare_writing(
+    tensors: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    written: Sequence[tuple[builtins.int, builtins.int]],
+    *,
+    config: PrepareConfig | None = None,
+    **options: Any,
+) -> ExecutionPlan: ...
 def _take_written(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None: ...
 def _after_fork(child: builtins.bool) -> None: ...
 def _before_fork() -> None: ...
@@ -2194,6 +2211,18 @@ def full(
 ) -> Tensor:
     """One value everywhere, in its own type unless one is given."""
 
+def get_rng_state() -> Tensor:
+    """The state of the generator of random numbers, a tensor of 2 numbers, which a program saves to go on from later.
+    In a function of `jit` it is that of each call.
+
+    >>> import svod
+    >>> state = svod.get_rng_state()
+    >>> first = svod.rand(3)
+    >>> svod.set_rng_state(state)
+    >>> (svod.rand(3) == first).all().item()
+    True
+    """
+
 def get_threads() -> builtins.int:
     """Number of threads of a run."""
 
@@ -2260,6 +2289,9 @@ def randn(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, 
 
 def realize(*tensors: Tensor, **options: Any) -> None:
     """Computes several tensors at once, shared work once. `options` are those of `PrepareConfig`."""
+
+def set_rng_state(state: _ArrayLike) -> None:
+    """Has the generator of random numbers go on from a state that `get_rng_state` gave."""
 
 def set_threads(threads: builtins.int) -> None:
     """Changes the number of threads of runs that begin from now on."""

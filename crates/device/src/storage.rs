@@ -224,6 +224,11 @@ impl Storage {
         Ok(shared)
     }
 
+    /// Whether there is memory of its own that no other storage shares: who writes it changes nothing else.
+    pub fn is_sole_owner(&self) -> bool {
+        matches!(&*self.memory.read_recursive(), Memory::Allocated(owned) if Arc::strong_count(owned) == 1)
+    }
+
     /// Makes the memory this storage's alone, for whoever is about to write it through a raw pointer: what others
     /// share stays theirs, and this one moves to fresh memory, with its content if that is to be kept, and
     /// arbitrary content else. Allocates what is not. Says whether the first byte is another one now.

@@ -154,6 +154,27 @@ pub fn manual_seed(seed: &Bound<'_, PyAny>) -> Result<()> {
     Ok(())
 }
 
+/// The state of the generator of random numbers, a tensor of 2 numbers, which a program saves to go on from later.
+/// In a function of `jit` it is that of each call.
+///
+/// >>> import svod
+/// >>> state = svod.get_rng_state()
+/// >>> first = svod.rand(3)
+/// >>> svod.set_rng_state(state)
+/// >>> (svod.rand(3) == first).all().item()
+/// True
+#[pyfunction]
+pub fn get_rng_state() -> Made {
+    Ok(Tensor::generator_state()?.into())
+}
+
+/// Has the generator of random numbers go on from a state that `get_rng_state` gave.
+#[pyfunction]
+pub fn set_rng_state(py: Python<'_>, state: AnyTensor) -> Result<()> {
+    let state = state.0;
+    allow(py, || state.set_generator_state())
+}
+
 /// The tensors one after the other along an axis.
 #[pyfunction]
 #[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
@@ -241,6 +262,23 @@ pub fn prepare(
     let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
     let prepare = if unused_inputs { Tensor::prepare_batch_with_unused } else { Tensor::prepare_batch_with };
     PyPlan::new(allow(py, || prepare(&tensors, &inputs, &config))?)
+}
+
+/// `prepare` with all that inputs may be, of a plan whose `_run_writing` may write results over inputs: `written` are
+/// positions of an input and of the result.
+#[pyfunction]
+#[pyo3(signature = (tensors, inputs, written, **options))]
+pub fn _prepare_writing(
+    py: Python<'_>,
+    tensors: Vec<Py<PyTensor>>,
+    inputs: Vec<Py<PyTensor>>,
+    written: Vec<(usize, usize)>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> Result<PyPlan> {
+    let config = configured(options)?;
+    let tensors: Vec<&Tensor> = tensors.iter().map(|t| &t.get().0).collect();
+    let inputs: Vec<&Tensor> = inputs.iter().map(|t| &t.get().0).collect();
+    PyPlan::new(allow(py, || Tensor::prepare_batch_writing(&tensors, &inputs, &written, &config))?)
 }
 
 /// Number of threads of a run.

@@ -65,9 +65,10 @@ mod _svod {
     use crate::fork::{_after_fork, _before_fork};
     #[pymodule_export]
     use crate::functions::{
-        _operands, _tensor, arange, caches, cat, clear_caches, compile_times, einsum, empty, eye, from_dlpack,
-        from_numpy, full, get_threads, linspace, load_safetensors, manual_seed, measure_machine, memory, ones, prepare,
-        rand, randint, randn, realize, set_threads, stack, where_, zeros,
+        _operands, _prepare_writing, _tensor, arange, caches, cat, clear_caches, compile_times, einsum, empty, eye,
+        from_dlpack, from_numpy, full, get_rng_state, get_threads, linspace, load_safetensors, manual_seed,
+        measure_machine, memory, ones, prepare, rand, randint, randn, realize, set_rng_state, set_threads, stack,
+        where_, zeros,
     };
     #[pymodule_export]
     use crate::gradient::{

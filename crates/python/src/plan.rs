@@ -158,6 +158,22 @@ impl PyPlan {
         Ok(feeding(py, &self.plan, 0, &given, &variables, work)?.into_iter().map(Into::into).collect())
     }
 
+    /// As `run` on all inputs, in place: `written` are positions of outputs with the tensors that are to stand for them, whose
+    /// memory is written where the plan was prepared for it and nobody else has a hold on it.
+    #[pyo3(signature = (arrays, written, **variables))]
+    fn _run_writing(
+        &self,
+        py: Python<'_>,
+        arrays: &Bound<'_, PyTuple>,
+        written: Vec<(usize, Py<PyTensor>)>,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Vec<PyTensor>> {
+        let (given, variables) = (given(&self.plan, arrays)?, self::variables(variables)?);
+        let written: Vec<(usize, &Tensor)> = written.iter().map(|(at, tensor)| (*at, &tensor.get().0)).collect();
+        let work = |feeds: &[Feed], variables: &[(&str, i64)]| self.plan.call_feeds_writing(feeds, variables, &written);
+        Ok(feeding(py, &self.plan, 0, &given, &variables, work)?.into_iter().map(Into::into).collect())
+    }
+
     /// As `run`.
     #[pyo3(signature = (*arrays, **variables))]
     fn __call__(

@@ -36,8 +36,8 @@ pub struct KernelCode {
     packs: Vec<Pack>,
     /// Parameters that only this code's own phases write and read.
     workspaces: Vec<usize>,
-    /// Parameters that the result, where there is one, may take the place of.
-    replaceable: Vec<usize>,
+    /// Parameters that results may take the place of.
+    replaceable: Vec<(usize, usize)>,
     compile_time: Duration,
 }
 
@@ -178,9 +178,9 @@ impl KernelCode {
         &self.workspaces
     }
 
-    /// Parameters that the result may be written over: they are read only where it is written, before.
-    pub(crate) fn replaceable(&self) -> &[usize] {
-        &self.replaceable
+    /// The parameters that a result, the parameter `written`, may be written over: they are read only where it is written, before.
+    pub(crate) fn replaceable(&self, written: usize) -> impl Iterator<Item = usize> + Clone {
+        self.replaceable.iter().filter(move |(to, _)| *to == written).map(|(_, from)| *from)
     }
 
     /// Bytes of scratch memory that a task needs.

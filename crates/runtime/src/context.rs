@@ -8,7 +8,7 @@ use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::{StopCheck, Watch};
 use crate::machine::MachineSpeed;
 use crate::memory::Memory;
-use crate::plan::{ExecutionPlan, PlanInput, Required};
+use crate::plan::{Donated, ExecutionPlan, PlanInput, Required};
 use crate::pool::Pool;
 use crate::prepack::PackCache;
 use crate::repeat::Repeats;
@@ -173,6 +173,17 @@ impl Context {
     /// runs see until it is set. Other leaves of class [`LeafClass::Data`] are constants. Where
     /// nothing has to be computed, the plan does nothing and its outputs are the leaves.
     pub fn plan(self: &Arc<Self>, roots: &[UOp], inputs: &[Leaf], config: &PrepareConfig) -> Result<ExecutionPlan> {
+        self.plan_writing(roots, inputs, &Donated::default(), config)
+    }
+
+    /// [`Context::plan`] of which runs may write some outputs over inputs ([`ExecutionPlan::call_writing`]).
+    pub fn plan_writing(
+        self: &Arc<Self>,
+        roots: &[UOp],
+        inputs: &[Leaf],
+        donated: &Donated,
+        config: &PrepareConfig,
+    ) -> Result<ExecutionPlan> {
         let watch = Watch::new(self.stop_check());
         let _told = tell_times();
         let inputs = inputs.iter().enumerate().map(|(i, l)| self.input(i, l)).collect::<Result<Vec<_>>>()?;
@@ -185,7 +196,7 @@ impl Context {
         let origins = Pass::Trace.time(|| origins_of(&graph, &bodies));
         let required = Required::of(&graph, &bodies);
         let attach = |key: &GraphKey, scheduled: &Scheduled, origins: &[Option<&Origin>]| {
-            let used = Use { key, shapes: &shapes, inputs: &inputs, origins, required: &required };
+            let used = Use { key, shapes: &shapes, inputs: &inputs, origins, required: &required, donated };
             instantiate::instantiate(self, scheduled, &used, config, &watch)
         };
         if let Some((seen, with)) = self.with_arguments(&graph, &key, &inputs, config) {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::host::{self, HostStep};
 use crate::interrupt::Watch;
 use crate::memory::Memory;
-use crate::plan::{BuildError, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Required, Role};
+use crate::plan::{BuildError, Donated, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Required, Role};
 use crate::prepack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
@@ -141,6 +141,8 @@ pub(crate) struct Use<'a> {
     pub origins: &'a [Option<&'a Origin>],
     /// What sizes have to satisfy.
     pub required: &'a [Required],
+    /// What runs may write over inputs.
+    pub donated: &'a Donated,
 }
 
 /// A plan that runs `scheduled` for a graph.
@@ -189,9 +191,9 @@ fn attach(
     graph: &Use,
     config: &PrepareConfig,
 ) -> Result<ExecutionPlanBuilder> {
-    let Use { key, shapes, inputs, origins, required } = *graph;
+    let Use { key, shapes, inputs, origins, required, donated } = *graph;
     let mut builder = ExecutionPlanBuilder::new(context);
-    builder.planner(config.planner).require(required.to_vec());
+    builder.planner(config.planner).require(required.to_vec()).donate(donated.clone());
     if let Some(threads) = config.threads {
         builder.threads(threads);
     }
@@ -337,7 +339,7 @@ pub fn instantiate_schedule(
         Slot::Numbers(i) => vec![Size::from(pre.numbers[i].len() as i64)].into(),
     };
     let shapes: Vec<Shape> = pre.outputs.iter().map(shape).collect();
-    let graph = Use { key, shapes: &shapes, inputs, origins: &[], required: &[] };
+    let graph = Use { key, shapes: &shapes, inputs, origins: &[], required: &[], donated: &Donated::default() };
     instantiate(context, &scheduled, &graph, config, &Watch::new(context.stop_check()))
 }
 

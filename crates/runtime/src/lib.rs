@@ -39,7 +39,8 @@ pub use interrupt::StopCheck;
 pub use machine::MachineSpeed;
 pub use memory::Memory;
 pub use plan::{
-    Awaited, ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, PlanOutput, Profile, ReadOutput, Timing,
+    Awaited, Donated, Donation, ExecutionPlan, ExecutionPlanBuilder, Feed, PlanKernel, PlanOutput, Profile, ReadOutput,
+    Timing,
 };
 pub use repeat::Repeated;
 pub use sources::{Sources, sources_of};

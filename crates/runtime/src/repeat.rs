@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::Watch;
 use crate::memory::Memory;
-use crate::plan::{ExecutionPlan, PlanInput, Required, Role};
+use crate::plan::{Donated, ExecutionPlan, PlanInput, Required, Role};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -289,7 +289,14 @@ fn plan_over(
     let key = GraphKey { leaves, ..key };
     let shape = |root: &NodeIndex| graph.nodes()[*root as usize].shape_arc().clone();
     let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
-    let used = Use { key: &key, shapes: &shapes, inputs: &inputs, origins: &[], required: &required };
+    let used = Use {
+        key: &key,
+        shapes: &shapes,
+        inputs: &inputs,
+        origins: &[],
+        required: &required,
+        donated: &Donated::default(),
+    };
     let plan = instantiate::instantiate(context, scheduled, &used, config, &Watch::new(context.stop_check()))?;
     let possible = plan.gives_fresh_outputs() && plan.variables().next().is_none() && held(&plan) <= MOST_BYTES;
     Ok(Some(plan).filter(|_| possible))

@@ -5,26 +5,58 @@
 
 use crate::preschedule::{Item, Slot};
 use crate::schedule_graph::{Node, NodeId, ScheduleGraph};
-use svod_ir::expr::{Expr, Mem, ParamId};
-use svod_ir::kernel::{Body, Kernel, Out};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::kernel::{Body, Kernel, Out, Stage};
 
-/// The parameters, the last one being written, that the kernel reads only at the place that it writes,
-/// in the type that it writes, before it writes it.
-pub fn replaceable(kernel: &Kernel) -> Vec<usize> {
-    let [stage] = &kernel.stages[..] else { return Vec::new() };
-    let (Body::Map(_), [Out::Param { param, index }]) = (&stage.body, &stage.outs[..]) else { return Vec::new() };
-    let written = &kernel.params[param.index()];
-    let fits = |at: &usize| {
-        let read = &kernel.params[*at];
-        let there = |expr: &Expr| match expr {
-            Expr::Load { from: Mem::Param(ParamId(p)), index: own, .. } if *p as usize == *at => own[..] == index[..],
-            _ => true,
+/// Parameters that a kernel writes, each with one that it may be written over: of that the kernel reads an element only
+/// where it writes one, in the type that it writes, before it writes it.
+///
+/// Of several results each has to be computed of the element that it takes the place of, by arithmetic that no compiler does
+/// without: then each load is before the store, though others read the element as well.
+pub fn replaceable(kernel: &Kernel) -> Vec<(usize, usize)> {
+    let [Stage { body: Body::Map(values), outs, .. }] = &kernel.stages[..] else { return Vec::new() };
+    let mut pairs = Vec::new();
+    for (value, out) in values.iter().zip(outs) {
+        let Out::Param { param, index } = out else { return Vec::new() };
+        let written = &kernel.params[param.index()];
+        let fits = |at: &usize| {
+            let read = &kernel.params[*at];
+            let there = |expr: &Expr| reads(expr, *at).is_none_or(|own| own[..] == index[..]);
+            *at != param.index()
+                && (read.dtype, &read.shape) == (written.dtype, &written.shape)
+                && kernel.exprs.iter().all(|(_, expr)| there(expr))
+                && (values.len() == 1 || follows(kernel, *value, *at))
         };
-        *at != param.index()
-            && (read.dtype, &read.shape) == (written.dtype, &written.shape)
-            && kernel.exprs.iter().all(|(_, expr)| there(expr))
-    };
-    (0..kernel.params.len()).filter(fits).collect()
+        pairs.extend((0..kernel.params.len()).filter(fits).map(|at| (param.index(), at)));
+    }
+    pairs
+}
+
+/// The index at which an expression reads a parameter, if it does.
+fn reads(expr: &Expr, param: usize) -> Option<&[ExprId]> {
+    match expr {
+        Expr::Load { from: Mem::Param(p), index, .. } if p.index() == param => Some(index),
+        _ => None,
+    }
+}
+
+/// Whether a value is computed of a parameter's element whatever the others are.
+fn follows(kernel: &Kernel, value: ExprId, param: usize) -> bool {
+    use Alu::{Add, Div, Max, Min, Mul, MulAdd, Neg, Recip, Sqrt, Sub};
+    let mut follows = vec![false; value.index() + 1];
+    for (id, expr) in kernel.exprs.iter().take(follows.len()) {
+        follows[id.index()] = kernel.exprs.dtype(id).is_float()
+            && match expr {
+                Expr::Load { valid: None, .. } => reads(expr, param).is_some(),
+                Expr::Cast(_, operand) => follows[operand.index()],
+                Expr::Alu(Add | Sub | Mul | Div | MulAdd | Neg | Recip | Sqrt | Max | Min, operands) => {
+                    operands.iter().any(|operand| follows[operand.index()])
+                }
+                _ => false,
+            };
+    }
+    follows[value.index()]
 }
 
 /// Lets the call that makes `result` write it over `old`, where that is the last call from node `begin` on
@@ -36,11 +68,11 @@ pub(crate) fn write(schedule: &mut ScheduleGraph, result: NodeId, old: NodeId, b
     let Node::Call { item: Item::Kernel(kernel), args, ranges } = &schedule.nodes[maker.0] else { return false };
     let slots: Vec<Slot> = args.iter().filter_map(|arg| schedule.memory(*arg).ok()).collect();
     let allowed = replaceable(&schedule.kernels[*kernel]);
-    let reads = (0..slots.len().saturating_sub(1)).filter(|at| slots[*at] == place).all(|at| allowed.contains(&at));
+    let last = slots.len().saturating_sub(1);
+    let reads = (0..last).filter(|at| slots[*at] == place).all(|at| allowed.contains(&(last, at)));
     let own = slots.last() == Some(&Slot::Buffer(new)) && ranges == loops;
     let (spec, old_spec) = (&schedule.buffers[new], &schedule.buffers[at]);
     let same = (spec.dtype, &spec.shape) == (old_spec.dtype, &old_spec.shape);
-    let written = slots.len().saturating_sub(1);
     let mut readers = schedule.readers(old, begin);
     if !(reads && own && same) || readers.iter().any(|reader| *reader > maker) {
         return false;
@@ -54,7 +86,7 @@ pub(crate) fn write(schedule: &mut ScheduleGraph, result: NodeId, old: NodeId, b
     let memory = schedule.slot(place);
     let ready = schedule.after(memory, &readers);
     if let Node::Call { args, .. } = &mut schedule.nodes[maker.0] {
-        args[written] = ready;
+        args[last] = ready;
     }
     true
 }

@@ -74,7 +74,7 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: Const)
                 return Ok(None);
             }
             drop(buffer);
-            if node.is_sole() && is_own(leaf, memory) {
+            if node.is_sole() && is_own(leaf, memory, 1, 1) {
                 fill(memory.buffer(), extents, part, value)?;
                 memory.bump_version();
                 let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), leaf.shape().clone());
@@ -98,14 +98,15 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: Const)
     leaf_over(fresh, LeafClass::Data, node.shape_arc().clone()).map(Some)
 }
 
-/// Whether a leaf's memory is its own, all of it, and is nobody else's.
-fn is_own(leaf: &Leaf, memory: &Memory) -> bool {
+/// Whether a leaf's memory is its own, all of it, and is nobody else's: so many leaves name it, and so many hold its buffer, all
+/// of them the caller's.
+pub(crate) fn is_own(leaf: &Leaf, memory: &Memory, leaves: usize, buffers: usize) -> bool {
     let (buffer, storage) = (memory.buffer(), memory.buffer().storage());
     let whole = !buffer.is_view() && leaf.offset() == 0 && leaf.dtype() == buffer.dtype();
     // Without weak references first: from one, as a plan's output has to what was taken of it, another is made any time.
     let sole = Arc::weak_count(leaf.data()) == 0
-        && Arc::strong_count(leaf.data()) == 1
-        && Arc::strong_count(buffer) == 1
+        && Arc::strong_count(leaf.data()) == leaves
+        && Arc::strong_count(buffer) == buffers
         && Arc::strong_count(storage) == 1;
     whole && sole && buffer.is_allocated() && !storage.is_read_only() && !storage.is_borrowed()
 }

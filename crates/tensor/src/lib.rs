@@ -45,6 +45,7 @@ mod conv;
 mod create;
 pub mod derivative;
 mod devices;
+mod donate;
 mod einsum;
 mod elementwise;
 mod error;

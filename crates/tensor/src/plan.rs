@@ -4,13 +4,16 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+use svod_device::Buffer;
 use svod_dtype::DType;
 use svod_ir::graph::{Graph, Leaf, LeafClass, Op, UOp};
 use svod_ir::size::{Size, Variable};
-use svod_runtime::{Context, ExecutionPlan, Feed, PrepareConfig, Profile, ReadOutput};
+use svod_runtime::{Context, Donated, Donation, ExecutionPlan, Feed, PrepareConfig, Profile, ReadOutput};
 
 use crate::constants;
 use crate::devices::{joined, spread};
+use crate::donate::Taken;
 use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::feeds::{Content, Input};
 use crate::lookups::Lookups;
@@ -44,12 +47,12 @@ impl Tensor {
 
     /// [`Tensor::prepare`] by this configuration.
     pub fn prepare_with(&self, inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
-        prepare(&[self], inputs, false, config)
+        prepare(&[self], inputs, false, &[], config)
     }
 
     /// [`Tensor::prepare_with`], where there may be inputs that nothing depends on.
     pub fn prepare_with_unused(&self, inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
-        prepare(&[self], inputs, true, config)
+        prepare(&[self], inputs, true, &[], config)
     }
 
     /// Prepares several values as one plan, shared work once.
@@ -64,13 +67,25 @@ impl Tensor {
     /// [`Tensor::prepare_batch`] by this configuration.
     pub fn prepare_batch_with(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
         check_pending(tensors, inputs)?;
-        prepare(tensors, inputs, false, config)
+        prepare(tensors, inputs, false, &[], config)
     }
 
     /// [`Tensor::prepare_batch_with`], where there may be inputs that no output depends on.
     pub fn prepare_batch_with_unused(tensors: &[&Tensor], inputs: &[&Tensor], config: &PrepareConfig) -> Result<Plan> {
         check_pending(tensors, inputs)?;
-        prepare(tensors, inputs, true, config)
+        prepare(tensors, inputs, true, &[], config)
+    }
+
+    /// [`Tensor::prepare_batch_with_unused`] of a plan whose calls may write results over inputs, given as the positions of
+    /// the input and of the result ([`Plan::call_feeds_writing`]).
+    pub fn prepare_batch_writing(
+        tensors: &[&Tensor],
+        inputs: &[&Tensor],
+        written: &[(usize, usize)],
+        config: &PrepareConfig,
+    ) -> Result<Plan> {
+        check_pending(tensors, inputs)?;
+        prepare(tensors, inputs, true, written, config)
     }
 }
 
@@ -127,7 +142,13 @@ pub fn named(variables: &[(String, i64)]) -> Vec<(&str, i64)> {
     variables.iter().map(|(name, value)| (name.as_str(), *value)).collect()
 }
 
-fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], unused: bool, config: &PrepareConfig) -> Result<Plan> {
+fn prepare(
+    tensors: &[&Tensor],
+    inputs: &[&Tensor],
+    unused: bool,
+    written: &[(usize, usize)],
+    config: &PrepareConfig,
+) -> Result<Plan> {
     // What follows another plan is its value of this moment.
     let inputs: Vec<Tensor> = inputs.iter().map(|t| t.now()).collect();
     let inputs: &[&Tensor] = &inputs.iter().collect::<Vec<_>>();
@@ -167,7 +188,13 @@ fn prepare(tensors: &[&Tensor], inputs: &[&Tensor], unused: bool, config: &Prepa
     let (lookups, flags) = Lookups::of(&graph, &leaves)?;
     let nodes: Vec<UOp> = roots.iter().cloned().chain(flags).collect();
     let (all, mut places) = spread(&nodes)?;
-    let plan = Context::global().plan(&all, &leaves, &config.clone().for_plan())?;
+    let one = |range: &Range<usize>| (range.len() == 1).then_some(range.start);
+    let pair = |(input, output): &(usize, usize)| {
+        Some(Donation { input: one(&given.get(*input)?.parts)?, output: one(places.get(*output)?)? })
+    };
+    let checks = places.get(roots.len()).map_or(all.len(), |first| first.start);
+    let donated = Donated { pairs: written.iter().filter_map(pair).collect(), checks };
+    let plan = Context::global().plan_writing(&all, &leaves, &donated, &config.clone().for_plan())?;
     if plan.output_count() != all.len() {
         let (tensors, outputs) = (tensors.len(), plan.output_count().saturating_sub(lookups.flags()));
         return Err(svod_runtime::Error::BatchMismatch { tensors, outputs }.into());
@@ -280,9 +307,41 @@ impl Plan {
     pub fn call_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Vec<Tensor>> {
         self.check_feeds(inputs)?;
         let fresh = self.plan.call_accepted(inputs, variables, |read| self.check_flags(read))?;
-        let mut leaves = fresh.into_iter().map(|(buffer, extents)| {
+        self.joined(fresh.into_iter().map(|(buffer, extents)| {
             Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents).map(|leaf| leaf.uop())
-        });
+        }))
+    }
+
+    /// [`Plan::call_feeds`], which writes results where the tensors lie that are to stand for them, of those that the plan was
+    /// prepared to write over inputs, and as far as nobody else has a hold on the memory. `written` are positions of results
+    /// with these tensors, which stand for them once this returns, if they do not lie elsewhere.
+    pub fn call_feeds_writing(
+        &self,
+        inputs: &[Feed],
+        variables: &[(&str, i64)],
+        written: &[(usize, &Tensor)],
+    ) -> Result<Vec<Tensor>> {
+        self.check_feeds(inputs)?;
+        let mut taken: FxHashMap<usize, Taken> = FxHashMap::default();
+        let take = |output: usize, given: &Buffer| {
+            let of = written.iter().find(|(at, _)| self.outputs.get(*at).is_some_and(|o| o.parts.start == output));
+            let Some(found) = of.and_then(|(_, tensor)| Taken::new(tensor, given)) else { return false };
+            taken.insert(output, found);
+            true
+        };
+        // SAFETY: what is taken is locked until after the call, and no other handle, node or buffer leads to its memory.
+        let fresh = unsafe { self.plan.call_writing(inputs, variables, |read| self.check_flags(read), take) }?;
+        self.joined(fresh.into_iter().enumerate().map(|(output, fresh)| match fresh {
+            Some((buffer, extents)) => Ok(Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents)?.uop()),
+            None => match taken.remove(&output) {
+                Some(taken) => Ok(taken.written()?.uop()),
+                None => Err(TensorError::NotExecuted),
+            },
+        }))
+    }
+
+    /// The outputs as tensors of their own, of the nodes of all parts in their order.
+    fn joined(&self, mut leaves: impl Iterator<Item = Result<UOp>>) -> Result<Vec<Tensor>> {
         // The outputs are the first ones, one after the other.
         let own = |output: &Output| {
             let parts = leaves.by_ref().take(output.parts.len()).collect::<Result<_>>()?;

@@ -23,13 +23,18 @@ use crate::trace::Trace;
 
 /// Starts the generator anew, so that what is drawn from here on can be repeated. In a traced function each call does.
 pub fn manual_seed(seed: u64) {
-    if !Trace::seed(seed) {
-        *GENERATOR.lock() = Generator { key: seed, offset: 0 };
+    set_generator(Generator { key: seed, offset: 0 });
+}
+
+fn set_generator(state: Generator) {
+    if !Trace::set_generator(state) {
+        *GENERATOR.lock() = state;
     }
 }
 
+/// The state of the generator: what is drawn next follows from it.
 #[derive(Clone, Copy, Debug)]
-struct Generator {
+pub(crate) struct Generator {
     key: u64,
     /// Number of the first element that is not drawn yet.
     offset: u64,
@@ -61,7 +66,7 @@ pub struct Draws(Vec<Step>);
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Draw(u64),
-    Seed(u64),
+    Set(Generator),
 }
 
 impl Draws {
@@ -78,7 +83,7 @@ impl Draws {
             for step in &self.0 {
                 match *step {
                     Step::Draw(count) => drawn.push(generator.draw(count)),
-                    Step::Seed(key) => *generator = Generator { key, offset: 0 },
+                    Step::Set(state) => *generator = state,
                 }
             }
         }
@@ -89,12 +94,33 @@ impl Draws {
         self.0.push(Step::Draw(count));
     }
 
-    pub(crate) fn seed(&mut self, seed: u64) {
-        self.0.push(Step::Seed(seed));
+    pub(crate) fn set(&mut self, state: Generator) {
+        self.0.push(Step::Set(state));
     }
 }
 
 impl Tensor {
+    /// The state of the generator, of which follows what is drawn next: 2 numbers of `U64`. In a traced function it is that of
+    /// each call.
+    pub fn generator_state() -> Result<Tensor> {
+        generator_state(0)?.kept()
+    }
+
+    /// Has the generator go on from the state that this is, in a traced function in each call.
+    ///
+    /// # Errors
+    /// What is not 2 numbers of `U64`.
+    pub fn set_generator_state(&self) -> Result<()> {
+        let op = "set_rng_state";
+        if self.dtype() != DType::U64 || self.shape() != [2.into()] {
+            return Err(TensorError::value(op, format!("a state is uint64[2], not {}", self.described())));
+        }
+        let bytes = self.to_bytes()?;
+        let word = |at: usize| bytes[8 * at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        set_generator(Generator { key: word(0), offset: word(1) });
+        Ok(())
+    }
+
     /// Uniformly distributed in [0, 1).
     pub fn rand<S: Clone + Into<Size>>(shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
         let (dtype, carried) = float("rand", dtype)?;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockWriteGuard};
 use svod_dtype::DType;
 use svod_ir::graph::{HeldFunctions, Leaf, LeafClass, Named, Op, Origin, Shape, UOp, print};
 use svod_ir::size::{BoundVariable, Size};
@@ -290,12 +290,21 @@ impl Tensor {
         let mut nodes = Vec::with_capacity(written.len());
         for (tensor, value) in written {
             tensor.check_writable("assign")?;
-            let node = value.uop();
-            let own = tensor.with_variable(|variable| variable.filter(|v| v.is_leaf()).map(|v| v.value(&node)));
-            nodes.push(own.transpose()?.unwrap_or(node));
+            nodes.push(tensor.as_variable(&value.uop())?);
         }
         written.iter().zip(nodes).for_each(|((tensor, _), node)| tensor.stand_for_written(node));
         Ok(())
+    }
+
+    /// A value as the variable that the handle is, if it is one of the program's own.
+    pub(crate) fn as_variable(&self, node: &UOp) -> Result<UOp> {
+        let own = self.with_variable(|variable| variable.filter(|v| v.is_leaf()).map(|v| v.value(node)));
+        Ok(own.transpose()?.unwrap_or_else(|| node.clone()))
+    }
+
+    /// Keeps others from the value, unless somebody looks at it now.
+    pub(crate) fn try_lock(&self) -> Option<RwLockWriteGuard<'_, Named>> {
+        self.0.node.try_write()
     }
 
     fn stand_for_written(&self, node: UOp) {

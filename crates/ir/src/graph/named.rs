@@ -3,6 +3,7 @@
 //! A read computes values on its way. Which of them are worth memory is decided by what names them and by whether they
 //! were computed before; both are counted in the node, so that nothing has to be registered or searched.
 
+use super::op::Op;
 use super::uop::UOp;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -43,6 +44,15 @@ impl UOp {
     /// Whether this is the only handle to the node: neither a tensor nor another node has one.
     pub fn is_sole(&self) -> bool {
         Arc::strong_count(&self.0) == 1
+    }
+
+    /// How many leaves name this memory, itself and the one below the variable that it is, where this is the only handle to them.
+    pub fn sole_leaves(&self) -> Option<usize> {
+        let Some(history) = self.0.history.get() else { return self.is_sole().then_some(1) };
+        let below = history.0.state.lock();
+        let is_leaf = |node: &UOp| node.is_sole() && node.0.history.get().is_none() && matches!(node.op(), Op::Leaf(_));
+        let sole = self.is_sole() && history.is_sole() && below.sources.iter().all(is_leaf);
+        (sole && matches!(history.op(), Op::Watch(_))).then_some(1 + below.sources.len())
     }
 
     /// How many runs computed the node, all of it or in part, on their way to something else.

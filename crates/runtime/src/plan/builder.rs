@@ -1,5 +1,6 @@
 //! Building plans, and what is refused.
 
+use super::donate::{Asked, Donated};
 use super::lend::Lending;
 use super::op::{OpKind, PlanOp};
 use super::required::Required;
@@ -43,6 +44,7 @@ pub struct ExecutionPlanBuilder {
     fixed: Vec<BoundVariable>,
     leaves: Vec<Leaf>,
     required: Vec<Required>,
+    donated: Donated,
 }
 
 /// What runs are given anew.
@@ -179,6 +181,7 @@ impl ExecutionPlanBuilder {
             fixed: Vec::new(),
             leaves: Vec::new(),
             required: Vec::new(),
+            donated: Donated::default(),
         }
     }
 
@@ -249,6 +252,12 @@ impl ExecutionPlanBuilder {
         self
     }
 
+    /// Sets what runs may write over inputs.
+    pub(crate) fn donate(&mut self, donated: Donated) -> &mut Self {
+        self.donated = donated;
+        self
+    }
+
     /// The plan: checked, ordered, its memory allocated. Without ops it does nothing.
     pub fn build(mut self) -> Result<ExecutionPlan, BuildError> {
         for (i, op) in self.ops.iter().enumerate() {
@@ -261,7 +270,9 @@ impl ExecutionPlanBuilder {
         if let Some(&index) = outputs.iter().find(|i| **i >= self.buffers.len()) {
             return Err(BuildError::PlanOutputOutOfRange { index, len: self.buffers.len() });
         }
+        let asked = Asked::new(&self.donated, &mut self.ops, &self.buffers, &self.inputs, &outputs);
         let order = order::order(&self.ops, &self.buffers)?;
+        let donations = asked.ordered(&order);
         let report = memory_plan::plan(self.planner, &self.ops, &order, &self.roles, &mut self.buffers);
         let lending = Lending::new(&self.ops, &order, &self.buffers, &self.roles, &self.inputs, &outputs);
         let shapes = self.inputs.iter().map(|i| &i.shape).chain(&self.output_shapes);
@@ -298,6 +309,7 @@ impl ExecutionPlanBuilder {
             report,
             lending,
             certain,
+            donations,
             _leaves: self.leaves,
         });
         // What was only traced for inputs that are still to come is called on those, if it is run.

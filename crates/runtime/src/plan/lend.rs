@@ -133,51 +133,115 @@ impl ExecutionPlan {
         Ok(fresh)
     }
 
+    /// [`ExecutionPlan::call_accepted`], which writes outputs over inputs: those of the plan's donations of which `take`,
+    /// which is given the output's position and what the input was fed, says that nobody else has a hold on the memory. Of
+    /// these it gives none.
+    ///
+    /// `accept` is asked before anything is overwritten, then `take`, and after that nothing fails or stops the run.
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::call_accepted`].
+    ///
+    /// # Safety
+    /// Nobody else reads or writes memory that `take` accepts until this returns.
+    pub unsafe fn call_writing<E: From<Error>>(
+        &self,
+        inputs: &[Feed],
+        vars: &[(&str, i64)],
+        accept: impl FnOnce(&ReadOutput) -> Result<(), E>,
+        mut take: impl FnMut(usize, &Buffer) -> bool,
+    ) -> Result<Vec<Option<(Buffer, Vec<usize>)>>, E> {
+        let (lending, donations) = (&self.shared.lending, &self.shared.donations);
+        if !lending.all || donations.pairs.is_empty() {
+            return Ok(self.call_accepted(inputs, vars, accept)?.into_iter().map(Some).collect());
+        }
+        let mut run = self.hold()?;
+        let mut lent = self.lend(&mut run, inputs, vars)?;
+        let open: Vec<usize> = donations.pairs.iter().map(|pair| pair.output).collect();
+        let mut fresh = (0..lending.outputs.len())
+            .map(|i| if open.contains(&i) { Ok(None) } else { self.fresh(i, &mut lent).map(Some) })
+            .collect::<Result<Vec<_>>>()?;
+        let memory = std::mem::take(&mut lent.memory);
+        let _running = Running::enter(&self.content);
+        run.run_through(&self.shared, &self.buffers, &memory, || -> Result<_, E> {
+            accept(&|i| match fresh.get(i) {
+                Some(Some(buffer)) => Ok(buffer.to_vec()?),
+                _ => Err(Error::BufferNotFound(format!("output {i}"))),
+            })?;
+            for pair in &donations.pairs {
+                match (inputs.get(pair.input), lent.starts[pair.input]) {
+                    (Some(Feed::Buffer(given)), Some(start)) if take(pair.output, given) => {
+                        lent.memory.push((lending.outputs[pair.output], start.as_ptr()));
+                    }
+                    _ => fresh[pair.output] = Some(self.fresh(pair.output, &mut lent)?),
+                }
+            }
+            Ok(std::mem::take(&mut lent.memory))
+        })?;
+        Ok(fresh.into_iter().zip(lent.extents).map(|(buffer, extents)| Some((buffer?, extents))).collect())
+    }
+
     /// Runs all ops on memory of others.
     fn call_lent(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
-        let lending = &self.shared.lending;
         let mut run = self.hold()?;
-        self.check(&run, inputs, vars)?;
-        run.lend_vars(&self.shared, vars);
-        let mut memory: SmallVec<[(usize, *mut u8); 8]> = SmallVec::new();
-        let mut pinned: SmallVec<[Pinned; 8]> = SmallVec::new();
-        let mut copies: Vec<Buffer> = Vec::new();
-        for (i, at) in lending.inputs.iter().enumerate() {
-            let Some(at) = *at else { continue };
-            let own = self.inputs[i].buffer();
-            let allocator = own.storage().allocator();
-            let mut copied = |copy: Buffer| -> Result<NonNull<u8>> {
-                let start = copy.allocate()?;
-                copies.push(copy);
-                Ok(start)
-            };
-            let start = match *inputs.get(i).unwrap_or(&Feed::Keep) {
-                Feed::Keep => own.allocate()?,
-                Feed::Buffer(buffer) => match lent(buffer, own) {
-                    Some((pin, start)) => {
-                        pinned.push(pin);
-                        start
-                    }
-                    None => copied(buffer.to_device(allocator)?)?,
-                },
-                Feed::Bytes(bytes) => copied(Buffer::from_bytes(allocator, own.dtype(), bytes)?)?,
-            };
-            memory.push((at, start.as_ptr()));
-        }
-        let fresh = |(i, at): (usize, &usize)| {
-            let own = &self.buffers[*at];
-            let extents = match self.shared.output_shapes.get(i) {
-                Some(shape) => run.extents(&self.shared, shape, vars)?,
-                None => vec![own.count()],
-            };
-            let buffer = Buffer::new(own.storage().allocator(), own.dtype(), extents.iter().product())?;
-            memory.push((*at, buffer.allocate()?.as_ptr()));
-            Ok((buffer, extents))
-        };
-        let fresh = lending.outputs.iter().enumerate().map(fresh).collect::<Result<Vec<_>>>()?;
+        let mut lent = self.lend(&mut run, inputs, vars)?;
+        let outputs = 0..self.shared.lending.outputs.len();
+        let fresh = outputs.map(|i| self.fresh(i, &mut lent)).collect::<Result<Vec<_>>>()?;
         let _running = Running::enter(&self.content);
-        run.run_on(&self.shared, &self.buffers, &memory)?;
-        Ok(fresh)
+        run.run_on(&self.shared, &self.buffers, &lent.memory)?;
+        Ok(fresh.into_iter().zip(lent.extents).collect())
+    }
+
+    /// Checks what a run is given, and puts the inputs in their places.
+    fn lend<'a>(&self, run: &mut Run, inputs: &[Feed<'a>], vars: &[(&str, i64)]) -> Result<Lent<'a>>
+    where
+        Self: 'a,
+    {
+        let lending = &self.shared.lending;
+        self.check(run, inputs, vars)?;
+        run.lend_vars(&self.shared, vars);
+        let mut lent = Lent::default();
+        for (i, at) in lending.inputs.iter().enumerate() {
+            let mut start = None;
+            if let Some(at) = *at {
+                let own = self.inputs[i].buffer();
+                let allocator = own.storage().allocator();
+                let mut copied = |copy: Buffer| -> Result<NonNull<u8>> {
+                    let start = copy.allocate()?;
+                    lent.copies.push(copy);
+                    Ok(start)
+                };
+                let read = match *inputs.get(i).unwrap_or(&Feed::Keep) {
+                    Feed::Keep => own.allocate()?,
+                    Feed::Buffer(buffer) => match lie(buffer, own) {
+                        Some((pin, place)) => {
+                            lent.pinned.push(pin);
+                            *start.insert(place)
+                        }
+                        None => copied(buffer.to_device(allocator)?)?,
+                    },
+                    Feed::Bytes(bytes) => copied(Buffer::from_bytes(allocator, own.dtype(), bytes)?)?,
+                };
+                lent.memory.push((at, read.as_ptr()));
+            }
+            lent.starts.push(start);
+        }
+        for (i, at) in lending.outputs.iter().enumerate() {
+            lent.extents.push(match self.shared.output_shapes.get(i) {
+                Some(shape) => run.extents(&self.shared, shape, vars)?,
+                None => vec![self.buffers[*at].count()],
+            });
+        }
+        Ok(lent)
+    }
+
+    /// Fresh memory in the place of an output.
+    fn fresh(&self, output: usize, lent: &mut Lent) -> Result<Buffer> {
+        let at = self.shared.lending.outputs[output];
+        let own = &self.buffers[at];
+        let buffer = Buffer::new(own.storage().allocator(), own.dtype(), lent.extents[output].iter().product())?;
+        lent.memory.push((at, buffer.allocate()?.as_ptr()));
+        Ok(buffer)
     }
 
     /// Runs all ops on memory from byte offsets of these storages on in place of all inputs, which is of the device
@@ -243,9 +307,22 @@ impl ExecutionPlan {
     }
 }
 
+/// What a run is given in place of the plan's own memory.
+#[derive(Default)]
+struct Lent<'a> {
+    /// By position among the plan's buffers.
+    memory: SmallVec<[(usize, *mut u8); 8]>,
+    /// Of each input where it begins, if it is read where it lies.
+    starts: Vec<Option<NonNull<u8>>>,
+    /// Of each output.
+    extents: Vec<Vec<usize>>,
+    pinned: SmallVec<[Pinned<'a>; 8]>,
+    copies: Vec<Buffer>,
+}
+
 /// The memory of `buffer`, if kernels may read it where they expect `own`: they can reach it, and it
 /// is as well aligned as they were told.
-fn lent<'a>(buffer: &'a Buffer, own: &Buffer) -> Option<(Pinned<'a>, NonNull<u8>)> {
+fn lie<'a>(buffer: &'a Buffer, own: &Buffer) -> Option<(Pinned<'a>, NonNull<u8>)> {
     let pin = buffer.pin();
     // SAFETY: a buffer lies inside its storage.
     let start = unsafe { pin.as_ptr()?.add(buffer.offset()) };

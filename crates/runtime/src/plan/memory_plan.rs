@@ -147,11 +147,12 @@ fn write_in_place(tenants: &mut Vec<Tenant>, ops: &[PlanOp], order: &Order, buff
             };
             let slots = |buffer: usize| (0..op.buffers.len()).filter(move |s| op.buffers[*s] == buffer);
             let dies_here = |from: &usize| {
-                let only = users.get(from) == Some(&1) && slots(*from).all(|s| code.replaceable().contains(&s));
+                let only = users.get(from) == Some(&1)
+                    && slots(*from).all(|s| code.replaceable(*slot).any(|other| other == s));
                 let same = buffers[*from].bytes() == buffers[to].bytes() && *from != to;
                 only && same && of.get(from).is_some_and(|old| tenants[*old].last == level)
             };
-            let mut read = code.replaceable().iter().filter_map(|slot| op.buffers.get(*slot).copied());
+            let mut read = code.replaceable(*slot).filter_map(|slot| op.buffers.get(slot).copied());
             let Some(old) = read.find(dies_here).map(|from| of[&from]) else { continue };
             let gone = std::mem::take(&mut tenants[new].buffers);
             of.extend(gone.iter().map(|buffer| (*buffer, old)));

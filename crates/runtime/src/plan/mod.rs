@@ -17,6 +17,7 @@
 mod analysis;
 mod builder;
 mod certain;
+mod donate;
 mod inspect;
 mod instance;
 mod lend;
@@ -29,6 +30,7 @@ mod required;
 mod run;
 
 pub use builder::{BuildError, ExecutionPlanBuilder, PlanInput, Role};
+pub use donate::{Donated, Donation};
 pub use inspect::{PlanKernel, Profile, Timing};
 pub use memory_plan::MemoryReport;
 pub use op::{CustomArgs, CustomError, CustomFunction, OpKind, PlanOp};
@@ -81,6 +83,7 @@ pub(crate) struct Shared {
     lending: lend::Lending,
     /// Whether a run has nothing to fail by once its memory is there, if it is short.
     certain: bool,
+    donations: donate::Donations,
     /// Keeps the leaves' memory as it is.
     _leaves: Vec<Leaf>,
 }

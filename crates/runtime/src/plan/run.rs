@@ -17,6 +17,7 @@ use super::{Feed, Shared};
 use crate::error::{Error, Result, VariableError};
 use crate::interrupt::Watch;
 use crate::pool::{Pool, TaskFn};
+use smallvec::SmallVec;
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ pub(crate) struct Run {
     vals: Vec<i64>,
     phases: Vec<PhaseRun>,
     steps: Vec<Step>,
+    /// How many of them are done before the first that writes over an input.
+    gate: usize,
     /// Ops that [`Step::Singles`] runs.
     singles: Vec<usize>,
     lanes: Vec<Lane>,
@@ -168,6 +171,7 @@ impl Run {
             vals: Vec::new(),
             phases: Vec::new(),
             steps: Vec::new(),
+            gate: 0,
             singles: Vec::new(),
             lanes: Vec::new(),
             scratch: None,
@@ -364,9 +368,39 @@ impl Run {
         self.steps(shared, buffers, &pool, &Watch::new(shared.context.stop_check()))
     }
 
+    /// [`Run::run_on`], asking at the gate for more memory in place of buffers. From there on nothing stops the run, and
+    /// nothing fails.
+    pub(super) fn run_through<E: From<Error>>(
+        &mut self,
+        shared: &Shared,
+        buffers: &[Arc<Buffer>],
+        memory: &[(usize, *mut u8)],
+        at_gate: impl FnOnce() -> Result<SmallVec<[(usize, *mut u8); 8]>, E>,
+    ) -> Result<(), E> {
+        let pool = shared.pool();
+        self.prepare(shared, buffers, pool.threads())?;
+        self.owning = false;
+        self.replace(memory);
+        self.steps_of(0..self.gate, shared, buffers, &pool, &Watch::new(shared.context.stop_check()))?;
+        let more = at_gate()?;
+        self.replace(&more);
+        Ok(self.steps_of(self.gate..self.steps.len(), shared, buffers, &pool, &Watch::new(None))?)
+    }
+
     /// Runs all steps on the memory that the tables name.
     fn steps(&self, shared: &Shared, buffers: &[Arc<Buffer>], pool: &Pool, watch: &Watch) -> Result<()> {
-        for step in &self.steps {
+        self.steps_of(0..self.steps.len(), shared, buffers, pool, watch)
+    }
+
+    fn steps_of(
+        &self,
+        steps: Range<usize>,
+        shared: &Shared,
+        buffers: &[Arc<Buffer>],
+        pool: &Pool,
+        watch: &Watch,
+    ) -> Result<()> {
+        for step in &self.steps[steps] {
             match step {
                 Step::Singles(ops, work) => {
                     let ops = &self.singles[ops.clone()];

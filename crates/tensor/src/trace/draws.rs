@@ -6,7 +6,7 @@ use svod_ir::graph::{Place, Sharding, UOp};
 
 use super::{Trace, function};
 use crate::error::{Result, TensorError};
-use crate::random::Draws;
+use crate::random::{Draws, Generator};
 use crate::tensor::Tensor;
 
 /// What a trace knows of random numbers.
@@ -46,9 +46,9 @@ impl Trace {
         Ok(Some(state))
     }
 
-    /// Starts the generator anew in the function that this thread traces, if there is one.
-    pub(crate) fn seed(seed: u64) -> bool {
-        function().map(|trace| trace.0.drawn.lock().steps.seed(seed)).is_some()
+    /// Has the generator go on from this state in the function that this thread traces, if there is one.
+    pub(crate) fn set_generator(state: Generator) -> bool {
+        function().map(|trace| trace.0.drawn.lock().steps.set(state)).is_some()
     }
 
     /// What the function does with the generator, and what stands for its state in each draw.

@@ -195,7 +195,10 @@ impl Run {
     fn lay_out_steps(&mut self, shared: &Shared) {
         self.steps.clear();
         self.singles.clear();
-        for level in &shared.order.ranges {
+        for (at, level) in shared.order.ranges.iter().enumerate() {
+            if at == shared.donations.gate {
+                self.gate = self.steps.len();
+            }
             let level = &shared.order.order[level.clone()];
             let start = self.singles.len();
             let mut rest = Vec::new();
