@@ -13,7 +13,10 @@ import pytest
 BENCHES = Path(__file__).parents[2] / "benches"
 sys.path.insert(0, str(BENCHES))
 
+import training_steps  # noqa: E402
 from everyday import checked, work  # noqa: E402
+from steps import STEPS, Step  # noqa: E402
+from steps import models as trained  # noqa: E402
 from worker import error  # noqa: E402
 
 from cases import CASES, contractions, memory, models  # noqa: E402
@@ -132,3 +135,33 @@ def test_pages_say_what_made_them_when_and_where(page: Path) -> None:
     assert re.search(r"`python benches/\w+\.py", head), head
     assert re.search(r"\b20\d\d-\d\d-\d\d\b", head), head
     assert re.search(r"\d+ threads, Linux .*Python 3", head), head
+
+
+SMALL_STEPS = {
+    "mlp": Step(trained.classifier(lambda lib: trained.mlp(lib, 6, 8), "SGD", lr=0.1), trained.labelled(10, 5, 6)),
+    "convnet": Step(
+        trained.classifier(lambda lib: trained.convnet(lib, (2, 3, 4)), "Adam"), trained.labelled(10, 3, 1, 6, 6)
+    ),
+    "resnet18": Step(
+        trained.classifier(lambda lib: trained.resnet(lib, (4, 6)), "SGD", momentum=0.9),
+        trained.labelled(10, 3, 3, 16, 16),
+    ),
+    "gpt": trained.gpt(1, 16, 2, 6),
+    "lstm": trained.lstm(4, 3, 5),
+    "minilm": trained.encoder(1, 24, 2, 5, 30),
+    "attention": trained.attention((1, 2, 5, 4)),
+    "layer-norm": trained.layer_norm((6, 8)),
+    "embedding": trained.embedding(20, 4, 7),
+    "adamw-40": trained.update(4, 3),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_of_training_move_parameters_as_pytorch_does(name: str) -> None:
+    row = training_steps.work("svod", SMALL_STEPS[name], 0)
+    assert row["late"] == 0 and len(set(row["losses"])) == training_steps.COMPARED
+    pytest.importorskip("torch")
+    rows = training_steps.checked({"svod": row, "torch": training_steps.work("torch", SMALL_STEPS[name], 0)})
+    assert not any("failure" in row for row in rows.values()), rows
+    assert re.fullmatch(r"\| \w.* \|", training_steps.line(name, rows))
+    assert training_steps.page({name: rows})

@@ -1,0 +1,6 @@
+"""Steps of training, each written once over a library that has PyTorch's names, and the libraries that run them."""
+
+from steps.libraries import LIBRARIES, Library
+from steps.models import STEPS, Step
+
+__all__ = ["LIBRARIES", "STEPS", "Library", "Step"]

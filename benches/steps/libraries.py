@@ -1,0 +1,123 @@
+"""What differs between the libraries: tensors of arrays, parameters, and how a step is made."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Loss = Callable[..., Any]
+
+
+class Library:
+    """A library with modules `nn`, `nn.functional` and `optim` of PyTorch's names."""
+
+    def __init__(self, name: str) -> None:
+        self.module = importlib.import_module(name)
+        self.nn = importlib.import_module(f"{name}.nn")
+        self.functional = importlib.import_module(f"{name}.nn.functional")
+        self.optim = importlib.import_module(f"{name}.optim")
+
+    def tensor(self, array: Array) -> Any:
+        """A tensor with these elements."""
+        raise NotImplementedError
+
+    def parameter(self, array: Array) -> Any:
+        """What a module has as a parameter."""
+        raise NotImplementedError
+
+    def load(self, model: Any, weights: dict[str, Array]) -> None:
+        """Gives the parameters of a model these values, and lets them require gradients."""
+        raise NotImplementedError
+
+    def step(self, model: Any, loss: Loss, optimizer: Any) -> Callable[..., Any]:
+        """Takes a step, and gives the loss before it."""
+
+        def step(*batch: Any) -> Any:
+            optimizer.zero_grad()
+            value = loss(model, *batch)
+            value.backward()
+            optimizer.step()
+            return value
+
+        return step
+
+    def update(self, optimizer: Any, gradients: Sequence[Any]) -> Callable[[], Any]:
+        """A step of an optimizer, whose parameters have these gradients."""
+        raise NotImplementedError
+
+
+class Svod(Library):
+    """svod: a step under `jit`."""
+
+    def __init__(self) -> None:
+        super().__init__("svod")
+
+    def tensor(self, array: Array) -> Any:
+        return self.module.Tensor(array)
+
+    parameter = tensor
+
+    def load(self, model: Any, weights: dict[str, Array]) -> None:
+        # What requires a gradient is assigned to, so that the optimizer goes on with it.
+        model.requires_grad_()
+        model.load_state_dict(weights, strict=False)
+
+    def step(self, model: Any, loss: Loss, optimizer: Any) -> Callable[..., float]:
+        plain = super().step(model, loss, optimizer)
+
+        def whole(*batch: Any) -> Any:
+            value = plain(*batch)
+            # Gradients are results of the step where they stay.
+            optimizer.zero_grad()
+            return value
+
+        jitted = self.module.jit(whole)
+        return lambda *batch: float(jitted(*batch).item())
+
+    def update(self, optimizer: Any, gradients: Sequence[Any]) -> Callable[[], Any]:
+        jitted: Callable[[], Any] = self.module.jit(lambda: optimizer.step(gradients))
+        return jitted
+
+
+class Torch(Library):
+    """PyTorch, eager."""
+
+    def __init__(self) -> None:
+        super().__init__("torch")
+
+    def tensor(self, array: Array) -> Any:
+        return self.module.from_numpy(array)
+
+    def parameter(self, array: Array) -> Any:
+        return self.nn.Parameter(self.tensor(array.copy()))
+
+    def load(self, model: Any, weights: dict[str, Array]) -> None:
+        model.load_state_dict({name: self.tensor(array.copy()) for name, array in weights.items()}, strict=False)
+
+    def step(self, model: Any, loss: Loss, optimizer: Any) -> Callable[..., float]:
+        plain = super().step(model, loss, optimizer)
+        return lambda *batch: float(plain(*batch).item())
+
+    def update(self, optimizer: Any, gradients: Sequence[Any]) -> Callable[[], Any]:
+        parameters = optimizer.param_groups[0]["params"]
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        return lambda: optimizer.step()
+
+
+class Compiled(Torch):
+    """PyTorch, forward and backward by `torch.compile`."""
+
+    def step(self, model: Any, loss: Loss, optimizer: Any) -> Callable[..., float]:
+        return super().step(model, self.module.compile(loss), optimizer)
+
+    def update(self, optimizer: Any, gradients: Sequence[Any]) -> Callable[[], Any]:
+        compiled: Callable[[], Any] = self.module.compile(super().update(optimizer, gradients))
+        return compiled
+
+
+LIBRARIES = {"svod": Svod, "torch": Torch, "torch.compile": Compiled}

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Steps of training, each written once, in svod under `jit` beside PyTorch, eager and compiled.
+
+A step takes the gradient of a loss and moves the parameters in place. Each library has the same weights and batches,
+and runs in a process of its own, one at a time, on the same number of threads; with other losses than PyTorch's in the
+first steps it has no time. *First* is the first step after the imports, with nothing kept on disk, *step* the best of
+those after it, over `--rounds` processes that take turns; *peak* is how much more memory the process had than after
+the imports. The ratio is svod's step over that of the better of the others. For svod, kernels that were compiled in the
+first two steps, and in all later ones.
+
+    python benches/training_steps.py [--steps gpt,mlp] [--only svod,torch] [--output docs/benchmarks/training.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from process import THREADS
+from report import geometric_mean, heading, milliseconds
+from steps import LIBRARIES, STEPS
+from steps.models import Step, weights
+
+from systems import SYSTEMS
+
+Row = dict[str, Any]
+# Losses that are compared.
+COMPARED = 4
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measures steps of training.")
+    parser.add_argument("--steps", help=f"names, separated by commas: {', '.join(STEPS)}")
+    parser.add_argument("--only", help=f"libraries, separated by commas: {', '.join(LIBRARIES)}")
+    parser.add_argument("--rounds", type=int, default=3, help="processes a step (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=3, help="of steps in a process (default: %(default)s)")
+    parser.add_argument("--limit", type=float, default=300, help="seconds until a process is given up")
+    parser.add_argument("--output", type=Path, help="write this Markdown file")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.steps = options.steps.split(",") if options.steps else list(STEPS)
+    options.libraries = options.only.split(",") if options.only else list(LIBRARIES)
+    if unknown := (set(options.steps) - set(STEPS)) | (set(options.libraries) - set(LIBRARIES)):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    return options
+
+
+def kernels(library: str) -> int:
+    """Kernels that svod has compiled."""
+    return int(sys.modules["svod"].compile_times().get("lower", (0, 0))[0]) if library == "svod" else 0
+
+
+def peak() -> float:
+    """The most memory that this process had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def work(library: str, step: Step, seconds: float) -> Row:
+    """Takes steps in this process for so many seconds."""
+    lib = LIBRARIES[library]()
+    before = peak()
+    model, loss, optimizer = step.make(lib)
+    lib.load(model, weights(model))
+    batch = [lib.tensor(array) for array in step.batch(np.random.default_rng(0))]
+    take = lib.update(optimizer, batch) if step.update else lib.step(model, loss, optimizer)
+    given = [] if step.update else batch
+    times: list[float] = []
+    losses: list[float] = []
+    compiled = [kernels(library)]
+    end = time.perf_counter() + seconds
+    while len(times) < COMPARED or time.perf_counter() < end:
+        start = time.perf_counter()
+        loss_before = take(*given)
+        times.append(time.perf_counter() - start)
+        compiled.append(kernels(library))
+        if len(times) <= COMPARED:
+            losses.append(total(model) if step.update else loss_before)
+    early, late = compiled[2] - compiled[0], compiled[-1] - compiled[2]
+    figures = {"first": times[0], "step": min(times[1:]), "peak": peak() - before}
+    return figures | {"losses": losses, "early": early, "late": late}
+
+
+def total(model: Any) -> float:
+    """The sum of what parameters are, without signs."""
+    return float(sum(abs(parameter.detach().numpy()).sum(dtype=float) for parameter in model.parameters()))
+
+
+def run(library: str, name: str, options: argparse.Namespace) -> Row:
+    """The figures of one process, or the reason why there are none."""
+    cores = len(os.sched_getaffinity(0))
+    environment = os.environ | dict.fromkeys(THREADS, str(cores))
+    command = [sys.executable, __file__, "--worker", library, "--steps", name, "--seconds", str(options.seconds)]
+    try:
+        with tempfile.TemporaryDirectory(prefix="svod-training-") as cache:
+            own = environment | SYSTEMS[library].environment(Path(cache), cores)
+            done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=options.limit)
+    except subprocess.TimeoutExpired:
+        return {"failure": f"no end after {options.limit:.0f} s"}
+    if done.returncode != 0:
+        return {"failure": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
+    return dict(json.loads(done.stdout))
+
+
+def measure(name: str, options: argparse.Namespace) -> dict[str, Row]:
+    """Each library's best figures over processes that take turns."""
+    best: dict[str, Row] = {}
+    for _ in range(options.rounds):
+        for library in options.libraries:
+            known = best.get(library, {})
+            if "failure" not in known:
+                row = run(library, name, options)
+                least = {
+                    figure: min(row[figure], known[figure])
+                    for figure in ("first", "step", "peak")
+                    if known and figure in row
+                }
+                best[library] = row | least
+    return checked(best)
+
+
+def checked(rows: dict[str, Row]) -> dict[str, Row]:
+    """The rows without those whose losses are not PyTorch's."""
+    wanted = rows.get("torch", {}).get("losses")
+    for library, row in rows.items():
+        if wanted and "losses" in row and not np.allclose(row["losses"], wanted, rtol=1e-3):
+            rows[library] = {"failure": f"its losses {row['losses']} are not PyTorch's {wanted}"}
+    return rows
+
+
+def ratio(rows: dict[str, Row], figure: str) -> float | None:
+    """svod's figure over the best peer's."""
+    peers = [row[figure] for library, row in rows.items() if library != "svod" and figure in row]
+    ours = rows.get("svod", {}).get(figure)
+    return ours / min(peers) if ours and peers else None
+
+
+def line(name: str, rows: dict[str, Row]) -> str:
+    """A row of the table."""
+    cells = [name]
+    for library in LIBRARIES:
+        row = rows.get(library, {})
+        cells += [milliseconds(row[figure]) if figure in row else "–" for figure in ("step", "first")]
+        cells += [f"{row['peak']:.0f}" if "peak" in row else "–"]
+    cells += ["–" if value is None else f"{value:.2f}" for value in (ratio(rows, "step"),)]
+    svod = rows.get("svod", {})
+    cells += [f"{svod['early']} + {svod['late']}" if "early" in svod else "–"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def page(results: dict[str, dict[str, Row]]) -> str:
+    """The table, and the mean."""
+    names = "".join(f" {library}: step ms | first | peak MB |" for library in LIBRARIES)
+    lines = [
+        f"| step |{names} svod / best | kernels |",
+        "|---|" + "---:|" * (3 * len(LIBRARIES) + 2),
+        *(line(name, rows) for name, rows in results.items()),
+        "",
+    ]
+    ratios = [value for rows in results.values() if (value := ratio(rows, "step")) is not None]
+    if ratios:
+        lines.append(
+            f"- svod over the best peer: **{geometric_mean(ratios):.2f}** in the geometric mean of {len(ratios)}"
+        )
+    for name, rows in results.items():
+        lines += [f"- {name}, {library}: {row['failure']}" for library, row in rows.items() if "failure" in row]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    options = arguments()
+    if options.worker:
+        print(json.dumps(work(options.worker, STEPS[options.steps[0]], options.seconds)))
+        return
+    results: dict[str, dict[str, Row]] = {}
+    for name in options.steps:
+        results[name] = measure(name, options)
+        print(line(name, results[name]), flush=True)
+    text = (
+        heading("Steps of training", len(os.sched_getaffinity(0))) + f"\n{__doc__.split('    python')[0].strip()}\n\n"
+    )
+    print("\n" + page(results))
+    if options.output:
+        options.output.write_text(text + page(results))
+
+
+if __name__ == "__main__":
+    main()
