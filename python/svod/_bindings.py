@@ -12,6 +12,9 @@ __all__ = ["Bindings", "bind", "bound", "depends", "undo"]
 
 _MISSING = object()
 
+# Types of plain values: counters, rates, modes.
+_PLAIN = frozenset((bool, int, float, complex, str, bytes))
+
 # The entries of a guard: a container or a namespace and what it held; see `_reach`.
 Guard = tuple[Any, ...]
 
@@ -75,7 +78,15 @@ def depends(trace: _Trace, value: Any) -> bool:
 
 
 def _made(trace: _Trace, guard: Guard) -> list[_Rebound]:
-    return [rebound for rebound in _rebound(guard) if depends(trace, rebound.now)]
+    """What the function binds anew in each call: to what its trace computes, and plain values in place of others.
+
+    The plain values that it finds are conditions of the trace: in each call that this serves it gives the same ones.
+    """
+    return [rebound for rebound in _rebound(guard) if depends(trace, rebound.now) or _is_plain(rebound)]
+
+
+def _is_plain(rebound: _Rebound) -> bool:
+    return type(rebound.before) in _PLAIN and type(rebound.now) in _PLAIN
 
 
 def _rebound(guard: Guard) -> Iterator[_Rebound]:

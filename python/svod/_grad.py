@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from svod._arguments import checked_at_once, checked_init
 from svod._module import Module
 from svod._svod import (
     ArgumentError,
@@ -47,6 +48,7 @@ __all__ = [
 class set_grad_enabled(contextlib.ContextDecorator):
     """Says whether what this thread computes remembers tensors that require a gradient; as a context, within it."""
 
+    @checked_init
     def __init__(self, mode: bool) -> None:
         self._mode = mode
         self._before = [_set_grad_enabled(mode)]
@@ -200,7 +202,8 @@ def _positions(function: str, argnums: int | Sequence[int], count: int) -> list[
 
 def _one(function: str, name: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
-        raise ArgumentTypeError(f"{function}: {name} gives {type(value).__name__}, which is no tensor to differentiate")
+        given = type(value).__name__
+        raise ArgumentTypeError(f"{function}: the function {name} gives {given}, which is no tensor to differentiate")
     return value
 
 
@@ -216,6 +219,7 @@ def _all_released(value: Any, variables: list[Tensor]) -> Any:
     return rebuilt(structure, [next(released) if isinstance(tensor, Tensor) else tensor for tensor in found])
 
 
+@checked_at_once
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -263,6 +267,7 @@ def _value_and_grad(
     return differentiated
 
 
+@checked_at_once
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -285,6 +290,7 @@ def grad(
     return differentiated
 
 
+@checked_at_once
 def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a function, and its pullback: from a cotangent, of the value's structure, to one for each argument.
 
@@ -310,6 +316,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
     return _all_released(result, variables), pull
 
 
+@checked_at_once
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The value of a function, and its derivative in the direction of `tangents`, which have the primals' structure.
 
@@ -350,13 +357,15 @@ def _outputs(function: str, of: Any, result: Any, *, what: str = "") -> list[Ten
 
     def other(value: Any) -> Any:
         raise ArgumentTypeError(
-            f"{function}: {what or _name(of) + ' gives'} {type(value).__name__}, which is no tensor to differentiate"
+            f"{function}: {what or f'the function {_name(of)} gives'} {type(value).__name__}, "
+            "which is no tensor to differentiate"
         )
 
     taken(result, found, other)
     return [_as_tensor(value) for value in found]
 
 
+@checked_at_once
 def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """A function that gives the derivatives of all elements of `function`'s result by all of an argument, a tensor.
 
@@ -390,6 +399,7 @@ def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., An
     return differentiated
 
 
+@checked_at_once
 def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """A function that gives the second derivatives of `function`, which gives a tensor of one element, by an argument.
 
@@ -400,6 +410,7 @@ def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
     return jacobian(grad(function, argnums), argnums)
 
 
+@checked_at_once
 def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     """Lets a function give its own derivative: it returns its value, a tensor, and the pullback.
 

@@ -9,10 +9,8 @@ import inspect
 import operator
 import os
 import re
-import sys
 import threading
 import weakref
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
@@ -22,6 +20,7 @@ from svod._bindings import undo
 from svod._effects import Effects
 from svod._module import Module
 from svod._reach import Outside, Reached, Written
+from svod._signature import Signature
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -44,7 +43,7 @@ from svod._svod import (
     _Trace,
     _values_of,
 )
-from svod._tree import key, places, rebuilder, rebuilt, taken
+from svod._tree import key, rebuilder, rebuilt, taken
 
 __all__ = ["Jitted", "jit"]
 
@@ -53,8 +52,6 @@ R = TypeVar("R")
 
 # Ways in which calls are written that a function remembers the traces of.
 _MOST_CALLS = 256
-
-_STATIC = (bool, int, float, complex, str, bytes, type(None), Variable)
 
 
 @dataclasses.dataclass(slots=True)
@@ -77,63 +74,6 @@ class _Traced:
     facts: _Facts | None
     # The number of the call that used it last.
     used: int = 0
-
-
-class _Signature:
-    """The parameters of a function, as far as calls that bind the same differ in how they are written."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        try:
-            # What a wrapper passes on is its own business.
-            parameters = list(inspect.signature(function, follow_wrapped=False).parameters.values())
-        except (TypeError, ValueError):
-            parameters = []
-        of: defaultdict[Any, list[str]] = defaultdict(list)
-        for parameter in parameters:
-            of[parameter.kind].append(parameter.name)
-        # What arguments beyond the others by position are called together.
-        self.rest = "".join(of[inspect.Parameter.VAR_POSITIONAL])
-        self.unnamed = len(of[inspect.Parameter.POSITIONAL_ONLY])
-        self.positional = of[inspect.Parameter.POSITIONAL_ONLY] + of[inspect.Parameter.POSITIONAL_OR_KEYWORD]
-        self.keyword = of[inspect.Parameter.KEYWORD_ONLY]
-        self.open = not parameters or bool(of[inspect.Parameter.VAR_KEYWORD])
-        # So many arguments by position alone are as they should be.
-        self.enough = sys.maxsize if self.keyword else len(self.positional)
-        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-        # Whether defaults are what they are for good.
-        self.is_settled = all(type(default) in _STATIC for default in self.defaults.values())
-
-    def names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-        """What the function calls each tensor among arguments whose structures these are, in their order."""
-        more = [f"{self.rest}[{i}]" for i in range(len(args) - len(self.positional))]
-        given = [*zip([*self.positional, *more], args, strict=False), *kwargs.items()]
-        return [place for name, structure in given for place in places(structure, name)]
-
-    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same arguments, by position where that is possible, and defaults where none are given.
-
-        Arguments that do not fit stay as they are: calling the function says what is wrong.
-        """
-        rest, filled = dict(kwargs), list(args)
-        for at in range(len(args), len(self.positional)):
-            name = self.positional[at]
-            if at >= self.unnamed and name in rest:
-                filled.append(rest.pop(name))
-            elif name in self.defaults:
-                filled.append(self.defaults[name])
-            else:
-                return args, kwargs
-        named = {}
-        for name in self.keyword:
-            if name in rest:
-                named[name] = rest.pop(name)
-            elif name in self.defaults:
-                named[name] = self.defaults[name]
-            else:
-                return args, kwargs
-        if rest and not self.open:
-            return args, kwargs
-        return tuple(filled), named | rest
 
 
 _all: weakref.WeakSet[Jitted[Any, Any]] = weakref.WeakSet()
@@ -169,7 +109,7 @@ class Jitted(Generic[P, R]):
         self._shapes = {name: tuple(shape) for name, shape in shapes.items()}
         self._max_traces = max_traces
         self._config = config
-        self._parameters = _Signature(function)
+        self._parameters = Signature(function)
         # Several of a kind where the function asked how sizes compare.
         self._traces: dict[Hashable, list[_Traced]] = {}
         # Those that serve whatever else is called with arguments like these.
@@ -563,11 +503,14 @@ def jit(
     way that leads to them from the function or an object among its arguments: by the cells of its closure, globals that
     its code names, defaults, attributes, items of containers, bound methods, `functools.partial`, and likewise from
     functions that these reach. What no such way leads to is read by the handle that the trace found. Numbers,
-    text and objects on these ways are part of the trace; those that the function itself puts there while it is traced
-    are not. Tensors whose data the function looks at (`float(t)`, `x[mask]`, `if t:`), and those of a file on disk,
+    text and objects on these ways are part of the trace; what the function itself adds there while it is traced, such
+    as a value that it keeps for later calls, is not. Numbers and text that it changes there (`self.steps += 1`) change
+    with each call, and each new value is another trace: a tensor (`self.steps = svod.Tensor(0)`) needs none.
+    Tensors whose data the function looks at (`float(t)`, `x[mask]`, `if t:`), and those of a file on disk,
     are constants: another value is another trace.
 
-    Random numbers that the function draws are others in each call: those that it would give if it were not traced. What
+    Random numbers that the function draws are others in each call: those that it would give if it were not traced (of a
+    symbolic extent, for that: a draw then takes as many from the generator as it has at most). What
     it does besides happens only while it is traced, which is more than once where what is known in a branch is
     needed, or the data of a tensor from outside. Looking at the data of arguments there, and assigning to an argument,
     raises `TraceError`: return the new value.
@@ -603,8 +546,8 @@ def jit(
     >>> [step(svod.Tensor([1.0, 0.0])).item() for _ in range(2)], w.tolist()[1]
     ([4.0, 1.0], 2.0)
     """
-    if max_traces < 1:
-        raise ArgumentError(f"jit: max_traces must be at least 1, not {max_traces}")
+    if not isinstance(max_traces, int) or max_traces < 1:
+        raise ArgumentError(f"jit: max_traces: an integer of at least 1 is expected, not {max_traces!r}")
     if function is None:
         return functools.partial(jit, shapes=shapes, max_traces=max_traces, config=config)
     return Jitted(function, {} if shapes is None else shapes, max_traces, config)

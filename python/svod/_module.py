@@ -8,9 +8,20 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
-from svod._svod import Error, Tensor, UnsupportedError, _enter_module, _leave_module, _set_grad_enabled
+from svod._arguments import checked, checked_at_once, checked_init
+from svod._svod import ArgumentError, Error, Tensor, UnsupportedError, _enter_module, _leave_module, _set_grad_enabled
 
 __all__ = ["LoadedKeys", "Module", "StateError"]
+
+
+# Layers that a module of several makes: beyond, a number is taken for a mistake.
+_MOST_LAYERS = 1 << 16
+
+
+def check_layers(of: str, name: str, number: int) -> None:
+    """An error unless a module can be made of so many layers."""
+    if not 1 <= number <= _MOST_LAYERS:
+        raise ArgumentError(f"{of}: {name}: from 1 to {_MOST_LAYERS} layers, not {number}")
 
 
 class StateError(Error, ValueError):
@@ -59,10 +70,13 @@ class Module:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        ours = cls.__module__.startswith("svod.")
+        if ours and "__init__" in cls.__dict__:
+            type.__setattr__(cls, "__init__", checked_init(cls.__dict__["__init__"]))
         for name in ("__call__", "forward"):
             method = cls.__dict__.get(name)
             if inspect.isfunction(method):
-                setattr(cls, name, _located(method))
+                setattr(cls, name, _located(checked(method) if ours else method))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         forward = getattr(self, "forward", None)
@@ -70,6 +84,7 @@ class Module:
             raise UnsupportedError(f"{type(self).__name__} cannot be called: it defines neither forward nor __call__")
         return forward(*args, **kwargs)
 
+    @checked_at_once
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Makes `tensor` an attribute that is state of the module and no parameter, such as a running mean.
 
@@ -78,6 +93,7 @@ class Module:
         self._buffers = {**self._buffers, name: persistent}
         setattr(self, name, tensor)
 
+    @checked_at_once
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
         """Every parameter with its dotted name, the names starting with `prefix`; one of several names by the first."""
         return _once(_slots(self, prefix), lambda slot: slot.persistent is None)
@@ -86,6 +102,7 @@ class Module:
         """Every parameter, in the order of `named_parameters`."""
         return (tensor for _, tensor in self.named_parameters())
 
+    @checked_at_once
     def named_buffers(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
         """Every buffer with its dotted name, the names starting with `prefix`."""
         return _once(_slots(self, prefix), lambda slot: slot.persistent is not None)
@@ -102,6 +119,7 @@ class Module:
         """The modules in attributes."""
         return (module for _, module in self.named_children())
 
+    @checked_at_once
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module, named `prefix`, and all below it with their dotted names, each once."""
         seen: set[int] = set()
@@ -118,12 +136,37 @@ class Module:
         """This module and all below it, each once."""
         return (module for _, module in self.named_modules())
 
+    @checked_at_once
     def train(self, mode: bool = True) -> Self:
         """Puts this module and all below it into training, or with `mode=False` out of it."""
         for module in self.modules():
             module.training = mode
         return self
 
+    def to(self, target: Any = None, *, dtype: Any = None, device: str | None = None) -> Self:
+        """Moves all tensors to a device, and casts those of floats to an element type, as `Tensor.to` does.
+
+        They are other tensors then: an optimizer is made of the parameters afterwards. One of several names stays one.
+
+        >>> import svod
+        >>> layer = svod.nn.BatchNorm1d(2).to("float64")
+        >>> str(layer.weight.dtype), str(layer.num_batches_tracked.dtype)
+        ('float64', 'int64')
+        """
+        moved: dict[int, tuple[Tensor, Tensor]] = {}
+        for slot in list(_slots(self)):
+            old = slot.tensor
+            if id(old) not in moved:
+                new = old.detach().to(target, dtype=dtype, device=device)
+                if not old.dtype.is_floating_point and new.dtype != old.dtype:
+                    # What is spread over devices stays where it is.
+                    place = new.device
+                    new = old.detach() if isinstance(place, tuple) else old.detach().to(device=place)
+                moved[id(old)] = (old, new.requires_grad_() if old.requires_grad else new)
+            slot.put(moved[id(old)][1])
+        return self
+
+    @checked_at_once
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Has `backward` gather the derivatives by all parameters, or no longer."""
         for parameter in self.parameters():
@@ -134,6 +177,7 @@ class Module:
         """Puts this module and all below it out of training."""
         return self.train(False)
 
+    @checked_at_once
     def apply(self, function: Callable[[Module], object]) -> Self:
         """Calls `function` on every module below this one, children first, and then on this one."""
         for module in reversed(list(self.modules())):
@@ -144,6 +188,7 @@ class Module:
         """The parameters and persistent buffers by name."""
         return {slot.name: slot.tensor for slot in _slots(self) if slot.persistent is not False}
 
+    @checked_at_once
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> LoadedKeys:
         """Replaces parameters and buffers by what has the same name in `state`: tensors, or arrays, which are copied.
 
@@ -201,13 +246,21 @@ class _Slot(NamedTuple):
     persistent: bool | None
 
     def replace(self, tensor: Tensor) -> None:
+        """Gives the place another value: what requires a gradient stays the tensor that it is."""
         if self.tensor.requires_grad:
             before = _set_grad_enabled(False)
             try:
                 self.tensor.assign(tensor.detach())
             finally:
                 _set_grad_enabled(before)
-        elif isinstance(self.holder, Module):
+        else:
+            self.put(tensor)
+
+    def put(self, tensor: Tensor) -> None:
+        """Puts another tensor in the place."""
+        if isinstance(self.holder, tuple):
+            raise StateError(f"{self.name} is held directly in a tuple and cannot be replaced: use a list")
+        if isinstance(self.holder, Module):
             setattr(self.holder, self.key, tensor)
         else:
             self.holder[self.key] = tensor

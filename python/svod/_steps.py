@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from svod._arguments import checked
 from svod._svod import ArgumentError, Size, Tensor, Variable, _custom, _iterate, float32
 from svod._tree import Slot, rebuilt, taken
 
@@ -13,6 +14,7 @@ __all__ = ["custom", "iterate"]
 _NUMBERS = (Size, Variable, bool, int, float)
 
 
+@checked
 def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
     """What `init` becomes when `body` computes it anew for each number of `times`.
 
@@ -78,6 +80,7 @@ def _text(structure: Any) -> str:
     return "tensor" if isinstance(structure, Slot) else repr(structure)
 
 
+@checked
 def custom(
     function: Callable[..., Any],
     *inputs: Any,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from svod import _svod
+from svod._arguments import checked
 from svod._svod import ArgumentError, ArgumentTypeError, Error, Tensor, realize
 
 # What the format calls the types of elements.
@@ -54,6 +55,7 @@ class Weights(dict[str, Tensor]):
         raise MissingTensorError(f"{self.path} holds no tensor {name!r}; it holds {len(self)}: {known}")
 
 
+@checked
 def load_safetensors(path: str | os.PathLike[str]) -> Weights:
     """The tensors of a safetensors file, by name: memory-mapped, on device ``DISK``.
 
@@ -65,6 +67,7 @@ def load_safetensors(path: str | os.PathLike[str]) -> Weights:
     return Weights(_svod.load_safetensors(path), os.fspath(path))
 
 
+@checked
 def save_safetensors(
     tensors: Mapping[str, Tensor], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import svod
+import svod.nn.functional as F
 
 X = np.zeros(5, np.float32)
 
@@ -112,3 +113,32 @@ def test_numbers_in_a_loop_of_a_jitted_function() -> None:
     svod.manual_seed(9)
     np.testing.assert_allclose(steps(svod.Tensor(X)).tolist(), first, rtol=1e-6)
     np.testing.assert_allclose(steps(svod.Tensor(X)).tolist(), second, rtol=1e-6)
+
+
+def test_numbers_of_a_symbolic_shape_are_those_of_the_function_for_its_sizes() -> None:
+    """A draw of a symbolic extent takes as many numbers as it has at most, with `jit` and without."""
+    n = svod.Variable("n", 1, 8)
+
+    def drawn(size: Any) -> dict[str, svod.Tensor]:
+        return {
+            "uniform": svod.rand(size, 2),
+            "normal": svod.randn(3, size),
+            "integers": svod.randint(0, 100, (size,)),
+            "wide": svod.rand(size, dtype=svod.float64),
+            "dropped": F.dropout(svod.ones(size, 4), 0.5),
+            "plain": svod.rand(5),
+        }
+
+    f = svod.jit(drawn)
+    sizes = [2, 8, 3, 3]
+    runs = []
+    for function in (drawn, f, f):
+        svod.manual_seed(6)
+        runs.append([values(function(n.bind(size))) for size in sizes])
+    assert runs[0] == runs[1] == runs[2] and f.traces == 1
+    assert all(a != b for a, b in zip(runs[1][2], runs[1][3], strict=True)), "each call draws anew"
+    assert [len(run[0]) for run in runs[1]] == sizes
+    svod.manual_seed(6)
+    assert values(drawn(2))[0] == runs[0][0][0], "the first numbers are those of an extent that is known"
+    many = np.concatenate([f(n.bind(8))["uniform"].numpy().ravel() for _ in range(200)])
+    assert abs(many.mean() - 0.5) < 0.03 and abs(many.var() - 1 / 12) < 0.01

@@ -22,6 +22,11 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
         for name, item in vars(of).items():
             if not name.startswith("_") and callable(item) and not inspect.isclass(item):
                 yield owner + name, item
+    for owner, of in (("nn.", svod.nn), ("init.", svod.nn.init), ("utils.", svod.nn.utils), ("optim.", svod.optim)):
+        for name in of.__all__:
+            item = getattr(of, name)
+            if callable(item) and not (inspect.isclass(item) and issubclass(item, (BaseException, tuple))):
+                yield owner + name, item
 
 
 @pytest.mark.parametrize(("name", "item"), list(public()), ids=[name for name, _ in public()])
@@ -369,3 +374,30 @@ def test_messages_say_what_to_write_instead() -> None:
         operator.neg(x > 1)
     with pytest.raises(svod.DTypeError, match=r"\.int\(\)"):
         (x > 1) // (x > 2)
+
+
+LAYERS: list[tuple[Callable[..., Any], tuple[int, ...], dict[str, Any]]] = [
+    (svod.nn.Softmax, (2, 4), {"dim": 0}),
+    (svod.nn.LogSoftmax, (2, 4), {"dim": 0}),
+    (svod.nn.Softmin, (2, 4), {"dim": 0}),
+    (svod.nn.GLU, (2, 4), {"dim": 0}),
+    (svod.nn.Unflatten, (2, 4), {"dim": 1, "unflattened_size": (2, 2)}),
+]
+
+
+@pytest.mark.parametrize(("layer", "shape", "options"), LAYERS, ids=[layer[0].__name__ for layer in LAYERS])
+def test_layers_take_either_spelling(
+    layer: Callable[..., Any], shape: tuple[int, ...], options: dict[str, Any]
+) -> None:
+    x = svod.arange(8).reshape(shape).cast("float32")
+    axis = {"axis" if name == "dim" else name: value for name, value in options.items()}
+    np.testing.assert_array_equal(layer(**options)(x).numpy(), layer(**axis)(x).numpy())
+    if layer is not svod.nn.GLU:
+        with pytest.raises(svod.ArgumentTypeError, match="axis and dim"):
+            layer(**options, axis=0)
+
+
+def test_losses_take_either_spelling() -> None:
+    x, y = svod.arange(6).reshape(2, 3).cast("float32"), svod.ones(2, 3)
+    assert svod.nn.CosineSimilarity(axis=0)(x, y).tolist() == svod.nn.CosineSimilarity(dim=0)(x, y).tolist()
+    assert svod.nn.PairwiseDistance(keepdims=True)(x, y).shape == (2, 1)

@@ -286,7 +286,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: nn.LSTM(4, 4)(x, svod.zeros(1, 3, 4)), "a state of 2 tensors, not of 1"),
         (lambda: nn.GRU(4, 4)(x, svod.zeros(1, 2, 4)), r"a state of shape \(1, 2, 4\), not \(1, 3, 4\)"),
         (lambda: nn.RNN(4, 4, nonlinearity="gelu"), "nonlinearity is"),
-        (lambda: nn.GRU(4, 4, 0), "GRU: 0 layers"),
+        (lambda: nn.GRU(4, 4, 0), "GRU: num_layers: from 1 to 65536 layers, not 0"),
         (lambda: nn.MultiheadAttention(8, 3), "8 features in 3 heads"),
         (lambda: nn.MultiheadAttention(8, 2)(x, x, x), "8 features are expected"),
         (lambda: nn.TransformerEncoderLayer(8, 2, activation="tanh"), "activation is"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import math
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -652,3 +654,25 @@ def test_d6_the_peak_begins_anew() -> None:
     assert after["peak"] == after["live"] <= before["live"]
     with pytest.raises(svod.OutOfMemoryError, match="more bytes than can be addressed"):
         svod.zeros(1 << 62).contiguous().realize()
+
+
+def test_types_that_numpy_lacks_print_and_are_lists_without_ml_dtypes() -> None:
+    """What ml_dtypes is not there for: the package is hidden from a process of its own."""
+    program = """
+import sys
+sys.modules["ml_dtypes"] = None
+import svod
+for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+    x = svod.Tensor([[0.5, -2.0, 0.0]]).cast(name)
+    print(x, x.tolist(), x[0, 1].item(), float(x[0, 0]), [float(v) for v in x[0]])
+    try:
+        x.numpy()
+    except svod.UnsupportedError as error:
+        print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    lines = run.stdout.splitlines()
+    for name, shown, numpy in zip(("bfloat16", "float8_e4m3fn", "float8_e5m2"), lines[::2], lines[1::2], strict=True):
+        assert f"dtype={name}" in shown and shown.count("-2.") >= 1
+        assert shown.endswith("[[0.5, -2.0, 0.0]] -2.0 0.5 [0.5, -2.0, 0.0]")
+        assert numpy == f"NumPy has no {name} unless the package ml_dtypes is installed"

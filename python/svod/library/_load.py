@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from svod._arguments import checked
 from svod._svod import Tensor
 from svod.library._spelling import assigning, public
 from svod.library._table import FUNCTIONS, METHODS, Entry
@@ -20,7 +21,7 @@ def _made_of(entry: Entry) -> Callable[..., Any]:
     made = _made.get(entry)
     if made is None:
         file = importlib.import_module(f"svod.library.{entry.file}")
-        made = _made.setdefault(entry, public(getattr(file, entry.function)))
+        made = _made.setdefault(entry, checked(public(getattr(file, entry.function))))
     return made
 
 

@@ -6,9 +6,16 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from svod._module import Module
-from svod._svod import Tensor
+from svod._svod import ArgumentTypeError, Tensor
 
-__all__ = ["FunctionModule"]
+__all__ = ["FunctionModule", "either"]
+
+
+def either(dim: int | None, axis: int | None) -> int | None:
+    """The axis, by the one of its two names that was used."""
+    if dim is not None and axis is not None:
+        raise ArgumentTypeError("axis and dim are one argument: give only one of them")
+    return dim if axis is None else axis
 
 
 class FunctionModule(Module):
@@ -24,7 +31,8 @@ class FunctionModule(Module):
             else:
                 setattr(self, name, value)
 
-    def forward(self, *inputs: Tensor) -> Tensor:
+    # The function says what it takes.
+    def forward(self, *inputs: Any) -> Tensor:
         return type(self)._function(*inputs, **{name: getattr(self, name) for name in self._options})
 
     def extra_repr(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from svod._module import Module
 from svod._svod import Tensor, full
 from svod.nn import functional as F
-from svod.nn._function import FunctionModule
+from svod.nn._function import FunctionModule, either
 
 __all__ = [
     "CELU",
@@ -222,8 +222,8 @@ class GLU(FunctionModule):
 
     _function = staticmethod(F.glu)
 
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__(dim=dim)
+    def __init__(self, dim: int = -1, *, axis: int | None = None) -> None:
+        super().__init__(dim=dim if axis is None else axis)
 
 
 class Softmax(FunctionModule):
@@ -231,8 +231,8 @@ class Softmax(FunctionModule):
 
     _function = staticmethod(F.softmax)
 
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim=dim)
+    def __init__(self, dim: int | None = None, *, axis: int | None = None) -> None:
+        super().__init__(dim=either(dim, axis))
 
 
 class Softmin(FunctionModule):
@@ -240,8 +240,8 @@ class Softmin(FunctionModule):
 
     _function = staticmethod(F.softmin)
 
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim=dim)
+    def __init__(self, dim: int | None = None, *, axis: int | None = None) -> None:
+        super().__init__(dim=either(dim, axis))
 
 
 class LogSoftmax(FunctionModule):
@@ -249,5 +249,5 @@ class LogSoftmax(FunctionModule):
 
     _function = staticmethod(F.log_softmax)
 
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim=dim)
+    def __init__(self, dim: int | None = None, *, axis: int | None = None) -> None:
+        super().__init__(dim=either(dim, axis))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from svod._module import Module
-from svod._svod import ArgumentError, Tensor
+from svod._svod import ArgumentError, ArgumentTypeError, Tensor
+from svod.nn._function import either
 
 __all__ = ["Flatten", "Identity", "ModuleDict", "ModuleList", "Sequential", "Unflatten"]
 
@@ -33,8 +34,13 @@ class Flatten(Module):
 class Unflatten(Module):
     """Makes one axis several, of the extents `unflattened_size`."""
 
-    def __init__(self, dim: int, unflattened_size: Iterable[int]) -> None:
-        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+    def __init__(
+        self, dim: int | None = None, unflattened_size: Iterable[int] = (), *, axis: int | None = None
+    ) -> None:
+        along = either(dim, axis)
+        if along is None:
+            raise ArgumentTypeError("Unflatten: dim: along which axis?")
+        self.dim, self.unflattened_size = along, tuple(unflattened_size)
 
     def forward(self, x: Tensor) -> Tensor:
         return x.unflatten(self.dim, self.unflattened_size)

@@ -14,6 +14,7 @@ from math import erf, prod, sqrt
 
 import numpy as np
 
+from svod._arguments import checked
 from svod._grad import no_grad
 from svod._svod import ArgumentError, ShapeError, Tensor, eye, float32, rand, randn
 
@@ -48,16 +49,19 @@ def _shape(tensor: Tensor) -> tuple[int, ...]:
     return tuple(int(extent) for extent in tensor.shape)
 
 
+@checked
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Uniform between `a` and `b`."""
     return _filled(tensor, a + (b - a) * rand(_shape(tensor)))
 
 
+@checked
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Normal."""
     return _filled(tensor, mean + std * randn(_shape(tensor)))
 
 
+@checked
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
     """Normal, of the values between `a` and `b`: those of the inverse of the distribution between these."""
     low, high = (_below((bound - mean) / std) for bound in (a, b))
@@ -65,21 +69,25 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     return _filled(tensor, (mean + std * _quantile(share)).clamp(a, b))
 
 
+@checked
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value."""
     return _filled(tensor, val)
 
 
+@checked
 def ones_(tensor: Tensor) -> Tensor:
     """Ones."""
     return _filled(tensor, 1.0)
 
 
+@checked
 def zeros_(tensor: Tensor) -> Tensor:
     """Zeros."""
     return _filled(tensor, 0.0)
 
 
+@checked
 def eye_(tensor: Tensor) -> Tensor:
     """Ones on the diagonal of a matrix."""
     if tensor.ndim != 2:
@@ -87,6 +95,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return _filled(tensor, eye(*_shape(tensor)))
 
 
+@checked
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Convolution weights that keep channels as they are, as many as there are outputs of a group."""
     shape = _shape(tensor)
@@ -101,6 +110,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _filled(tensor, Tensor(value))
 
 
+@checked
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """By how much weights before a nonlinearity are to be larger; `param` is the slope of `"leaky_relu"`."""
     if nonlinearity in _LINEAR:
@@ -128,28 +138,33 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return _fans(tensor)[mode == "fan_out"]
 
 
+@checked
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Uniform, of deviation `gain · sqrt(2 / (in + out))` (Glorot and Bengio 2010)."""
     bound = gain * sqrt(6 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound)
 
 
+@checked
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Normal, of deviation `gain · sqrt(2 / (in + out))` (Glorot and Bengio 2010)."""
     return normal_(tensor, 0.0, gain * sqrt(2 / sum(_fans(tensor))))
 
 
+@checked
 def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Uniform, of deviation `gain / sqrt(in)`, or out (He et al. 2015); `a` is the slope of `"leaky_relu"`."""
     bound = calculate_gain(nonlinearity, a) * sqrt(3 / _fan(tensor, mode))
     return uniform_(tensor, -bound, bound)
 
 
+@checked
 def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Normal, of deviation `gain / sqrt(in)`, or out (He et al. 2015); `a` is the slope of `"leaky_relu"`."""
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / sqrt(_fan(tensor, mode)))
 
 
+@checked
 def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Rows, or columns where these are fewer, of norm `gain` at right angles (Saxe, McClelland and Ganguli 2014).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from svod._module import Module
-from svod._svod import ArgumentError, Tensor, rand, randn, where
+from svod._svod import ArgumentError, Tensor, arange, rand, randn, where
 from svod.nn import functional
 
 __all__ = ["Bilinear", "Embedding", "EmbeddingBag", "Linear"]
@@ -97,8 +97,7 @@ def _table(rows: int, dim: int, padding_idx: int | None) -> tuple[Tensor, int | 
     if not -rows <= padding_idx < rows:
         raise ArgumentError(f"padding_idx={padding_idx} in a table of {rows} rows")
     padding = padding_idx % rows
-    rows_of_it = Tensor([[row == padding] for row in range(rows)])
-    return where(rows_of_it, 0.0, weight), padding
+    return where(arange(rows).unsqueeze(1) == padding, 0.0, weight), padding
 
 
 def _uniform(shape: tuple[int, ...], bound: float) -> Tensor:

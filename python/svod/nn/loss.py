@@ -210,8 +210,8 @@ class CosineSimilarity(FunctionModule):
 
     _function = staticmethod(F.cosine_similarity)
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__(dim=dim, eps=eps)
+    def __init__(self, dim: int = 1, eps: float = 1e-8, *, axis: int | None = None) -> None:
+        super().__init__(dim=dim if axis is None else axis, eps=eps)
 
 
 class PairwiseDistance(FunctionModule):
@@ -219,5 +219,5 @@ class PairwiseDistance(FunctionModule):
 
     _function = staticmethod(F.pairwise_distance)
 
-    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
-        super().__init__(p=p, eps=eps, keepdim=keepdim)
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False, *, keepdims: bool = False) -> None:
+        super().__init__(p=p, eps=eps, keepdim=keepdim or keepdims)

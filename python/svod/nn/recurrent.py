@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any, ClassVar
 
-from svod._module import Module
+from svod._module import Module, check_layers
 from svod._svod import ArgumentError, ShapeError, Tensor, cat, rand, stack, where, zeros
 from svod.nn import functional as F
 
@@ -136,8 +136,7 @@ class _Layers(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
     ) -> None:
-        if num_layers < 1:
-            raise ArgumentError(f"{type(self).__name__}: {num_layers} layers")
+        check_layers(type(self).__name__, "num_layers", num_layers)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         rows, directions = self.gates * hidden_size, 1 + bidirectional

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
-from svod._module import Module
+from svod._module import Module, check_layers
 from svod._svod import ArgumentError, ShapeError, Tensor, ones, where, zeros
 from svod.nn import functional as F
 from svod.nn import init
@@ -251,6 +251,7 @@ class _Stack(Module):
     """Copies of a layer, which begin alike and have parameters of their own, and a `norm` behind them."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
+        check_layers(type(self).__name__, "num_layers", num_layers)
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         if norm is not None:
             self.norm = norm

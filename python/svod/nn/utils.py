@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isfinite
 
+from svod._arguments import checked
 from svod._svod import ArgumentError, Tensor, stack
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 
 
+@checked
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -43,6 +45,7 @@ def clip_grad_norm_(
     return total
 
 
+@checked
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Puts each element of the gradients of parameters between `-clip_value` and `clip_value`."""
     for parameter in _several(parameters):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+from svod._arguments import checked, checked_init
 from svod._grad import no_grad
 from svod._module import StateError
 from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_tracing, float32, float64, full, realize
@@ -115,6 +116,12 @@ class Optimizer:
     # Numbers in common, and what they begin with.
     _clock: ClassVar[Mapping[str, float]] = {_STEP: 0.0}
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("svod.") and "__init__" in cls.__dict__:
+            type.__setattr__(cls, "__init__", checked_init(cls.__dict__["__init__"]))
+
+    @checked_init
     def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
         self.defaults = defaults
         self.param_groups: list[ParamGroup] = []
@@ -124,6 +131,7 @@ class Optimizer:
         for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
             self.add_param_group(group)
 
+    @checked
     def add_param_group(self, group: Mapping[str, Any]) -> None:
         """Adds parameters, `group["params"]`, with numbers that differ from the optimizer's own."""
         given = group["params"]
@@ -133,9 +141,9 @@ class Optimizer:
         known = {id(parameter) for other in self.param_groups for parameter in other.params}
         for parameter in params:
             if not isinstance(parameter, Tensor):
-                raise ArgumentTypeError(f"{type(self).__name__}: {type(parameter).__name__} is no tensor to optimize")
+                raise ArgumentTypeError(f"{type(self).__name__}: params: {type(parameter).__name__} is no tensor")
             if not parameter.dtype.is_floating_point:
-                raise ArgumentTypeError(f"{type(self).__name__}: a parameter of type {parameter.dtype}: only floats")
+                raise ArgumentTypeError(f"{type(self).__name__}: params: one of type {parameter.dtype}: only floats")
             if id(parameter) in known:
                 raise ArgumentError(f"{type(self).__name__}: a parameter is there twice")
             known.add(id(parameter))
@@ -155,6 +163,7 @@ class Optimizer:
             for parameter in group.params:
                 parameter.grad = None
 
+    @checked
     def step(self, gradients: Sequence[Tensor | None] | Mapping[str, Tensor] | None = None) -> None:
         """Writes the parameters anew, from their `grad` or from `gradients`; those without a gradient stay.
 
@@ -184,6 +193,7 @@ class Optimizer:
             groups.append({**{name: group[name] for name in group._options}, "params": list(positions)})
         return {"state": state, "param_groups": groups}
 
+    @checked
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes on the state of another optimizer of the same kind, svod's or PyTorch's, over parameters alike.
 

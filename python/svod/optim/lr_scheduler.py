@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi
 from typing import Any
 
+from svod._arguments import checked, checked_init
 from svod._svod import ArgumentError
 from svod.optim._optimizer import Optimizer
 
@@ -41,6 +42,12 @@ __all__ = [
 class LRScheduler:
     """Base of schedules: `_rate` gives the rate of a group at a step, from the group's own at the start."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("svod.") and "__init__" in cls.__dict__:
+            type.__setattr__(cls, "__init__", checked_init(cls.__dict__["__init__"]))
+
+    @checked_init
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
         self.last_epoch = 0
@@ -55,6 +62,7 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, self._last_lr, strict=True):
             group["lr"] = rate
 
+    @checked
     def step(self) -> None:
         """Sets the rates of the next step."""
         self.last_epoch += 1
@@ -68,6 +76,7 @@ class LRScheduler:
         """The number of steps and the rates at the start."""
         return {"last_epoch": self.last_epoch, "base_lrs": list(self.base_lrs)}
 
+    @checked
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on where another schedule of the same kind was."""
         self.last_epoch, self.base_lrs = state_dict["last_epoch"], list(state_dict["base_lrs"])

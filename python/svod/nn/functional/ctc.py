@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from svod._arguments import checked
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, cat, where, zeros
 
 __all__ = ["ctc_loss"]
@@ -12,6 +13,7 @@ __all__ = ["ctc_loss"]
 _NEVER = -1e30
 
 
+@checked
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

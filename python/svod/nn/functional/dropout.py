@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+from svod._arguments import checked
 from svod._svod import ArgumentError, Tensor, rand, where
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
@@ -19,6 +20,7 @@ def _kept(name: str, input: Tensor, p: float, leading: int | None = None) -> Ten
     return rand(shape) >= p
 
 
+@checked
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Each element 0 with probability `p`, else divided by `1 - p` (Srivastava et al. 2014), if `training`."""
     if not training or p == 0:
@@ -26,16 +28,19 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return where(_kept("dropout", input, p), input / (1 - p), 0.0) if p < 1 else input * 0
 
 
+@checked
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels of `([batch,] channels, length)`."""
     return _channels("dropout1d", input, p, training, 1)
 
 
+@checked
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels of `([batch,] channels, height, width)` (Tompson et al. 2015)."""
     return _channels("dropout2d", input, p, training, 2)
 
 
+@checked
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels of `([batch,] channels, depth, height, width)`."""
     return _channels("dropout3d", input, p, training, 3)
@@ -47,6 +52,7 @@ def _channels(name: str, input: Tensor, p: float, training: bool, spatial: int) 
     return where(_kept(name, input, p, input.ndim - spatial), input / (1 - p), 0.0) if p < 1 else input * 0
 
 
+@checked
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`dropout` to what `selu` gives for -∞, scaled and shifted to keep mean and variance (Klambauer et al. 2017)."""
     if not training or p == 0:

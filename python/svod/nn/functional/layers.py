@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod, sqrt
 
+from svod._arguments import checked
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, einsum, where, zeros
 from svod.nn._statistics import written
 from svod.nn.functional.dropout import dropout
@@ -59,17 +60,20 @@ _Numbers = int | Sequence[int]
 _Padding = str | int | Sequence[int] | Sequence[tuple[int, int]]
 
 
+@checked
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias` over the last axis of `input`; `weight` is `(out, in)`."""
     return input.linear(weight, bias)
 
 
+@checked
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2` over last axes, for each `k`; `weight` is `(out, in1, in2)`."""
     result = einsum("...i,kij,...j->...k", input1, weight, input2)
     return result if bias is None else result + bias
 
 
+@checked
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Row `input[...]` of `weight` for every entry of an integer tensor: shape `input.shape + (dim,)`.
 
@@ -79,6 +83,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     return rows if padding_idx is None else where((input == padding_idx).unsqueeze(-1), rows.detach(), rows)
 
 
+@checked
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -121,6 +126,7 @@ def embedding_bag(
     return total / counts.maximum(1) if mode == "mean" else total
 
 
+@checked
 def layer_norm(
     input: Tensor,
     normalized_shape: int | Sequence[int],
@@ -136,6 +142,7 @@ def layer_norm(
     return rows.layer_norm(scale, shift, eps=eps).reshape(*input.shape)
 
 
+@checked
 def normalize(
     input: Tensor, p: float = 2.0, dim: int | None = None, eps: float = 1e-12, *, axis: int | None = None
 ) -> Tensor:
@@ -143,6 +150,7 @@ def normalize(
     return input.normalize(p, dim, eps, axis=axis)
 
 
+@checked
 def mean_pool(input: Tensor, mask: Tensor) -> Tensor:
     """Mean of `input` `(batch, length, dim)` over the positions where `mask` `(batch, length)` is 1."""
     weight = mask.to(input.dtype).unsqueeze(-1)
@@ -150,6 +158,7 @@ def mean_pool(input: Tensor, mask: Tensor) -> Tensor:
     return (input * weight).sum(1) / where(count > 0, count, 1)
 
 
+@checked
 def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -177,6 +186,7 @@ def _rows(
     return input.reshape(*input.shape[: -len(extents)], prod(extents)), flat
 
 
+@checked
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -214,6 +224,7 @@ def _follow(
             written(running, running * (1 - momentum) + (statistic if 0 in axes else statistic.mean(0)) * momentum)
 
 
+@checked
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -221,6 +232,7 @@ def group_norm(
     return input.group_norm(num_groups, weight, bias, eps)
 
 
+@checked
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -242,6 +254,7 @@ def instance_norm(
     return input.instance_norm(weight, bias, eps)
 
 
+@checked
 def unfold(
     input: Tensor, kernel_size: _Numbers, dilation: _Numbers = 1, padding: _Numbers = 0, stride: _Numbers = 1
 ) -> Tensor:
@@ -250,6 +263,7 @@ def unfold(
     return input.im2col(kernel, stride, padding, dilation)
 
 
+@checked
 def conv(
     input: Tensor,
     weight: Tensor,
@@ -266,6 +280,7 @@ def conv(
     return input.conv(weight, bias, stride, padding, dilation, groups)
 
 
+@checked
 def conv_transpose(
     input: Tensor,
     weight: Tensor,
@@ -283,6 +298,7 @@ def conv_transpose(
     return input.conv_transpose(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@checked
 def max_pool(
     input: Tensor,
     kernel_size: Sequence[int],
@@ -295,6 +311,7 @@ def max_pool(
     return input.max_pool(kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@checked
 def avg_pool(
     input: Tensor,
     kernel_size: Sequence[int],
@@ -307,11 +324,13 @@ def avg_pool(
     return input.avg_pool(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
+@checked
 def adaptive_avg_pool(input: Tensor, output_size: Sequence[int | None]) -> Tensor:
     """The means of so many parts of the last `len(output_size)` axes that cover them; None keeps an extent."""
     return input.adaptive_avg_pool(output_size)
 
 
+@checked
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -328,6 +347,7 @@ def conv1d(
     return input.conv1d(weight, bias, stride, padding, dilation, groups)
 
 
+@checked
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -345,6 +365,7 @@ def conv_transpose1d(
     return input.conv_transpose1d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@checked
 def max_pool1d(
     input: Tensor,
     kernel_size: _Numbers,
@@ -357,6 +378,7 @@ def max_pool1d(
     return input.max_pool1d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@checked
 def avg_pool1d(
     input: Tensor,
     kernel_size: _Numbers,
@@ -369,11 +391,13 @@ def avg_pool1d(
     return input.avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
+@checked
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of `output_size` parts that cover `(.., length)`; None keeps an extent."""
     return input.adaptive_avg_pool1d(output_size)
 
 
+@checked
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -390,6 +414,7 @@ def conv2d(
     return input.conv2d(weight, bias, stride, padding, dilation, groups)
 
 
+@checked
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -407,6 +432,7 @@ def conv_transpose2d(
     return input.conv_transpose2d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@checked
 def max_pool2d(
     input: Tensor,
     kernel_size: _Numbers,
@@ -419,6 +445,7 @@ def max_pool2d(
     return input.max_pool2d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@checked
 def avg_pool2d(
     input: Tensor,
     kernel_size: _Numbers,
@@ -431,11 +458,13 @@ def avg_pool2d(
     return input.avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
+@checked
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of `output_size` parts that cover `(.., height, width)`; None keeps an extent."""
     return input.adaptive_avg_pool2d(output_size)
 
 
+@checked
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -452,6 +481,7 @@ def conv3d(
     return input.conv3d(weight, bias, stride, padding, dilation, groups)
 
 
+@checked
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
@@ -469,6 +499,7 @@ def conv_transpose3d(
     return input.conv_transpose3d(weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@checked
 def max_pool3d(
     input: Tensor,
     kernel_size: _Numbers,
@@ -481,6 +512,7 @@ def max_pool3d(
     return input.max_pool3d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@checked
 def avg_pool3d(
     input: Tensor,
     kernel_size: _Numbers,
@@ -493,11 +525,13 @@ def avg_pool3d(
     return input.avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
+@checked
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The means of `output_size` parts that cover `(.., depth, height, width)`; None keeps an extent."""
     return input.adaptive_avg_pool3d(output_size)
 
 
+@checked
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

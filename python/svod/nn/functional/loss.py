@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log, pi
 
+from svod._arguments import checked
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, where
 
 __all__ = [
@@ -43,6 +44,7 @@ def _alike(name: str, input: Tensor, target: Tensor) -> None:
         raise ShapeError(f"{name}: an input of shape {tuple(input.shape)}, a target of {tuple(target.shape)}")
 
 
+@checked
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`(x - y)²`.
 
@@ -54,12 +56,14 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     return _reduced("mse_loss", (input - target).square(), reduction)
 
 
+@checked
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`|x - y|`."""
     _alike("l1_loss", input, target)
     return _reduced("l1_loss", (input - target).abs(), reduction)
 
 
+@checked
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """`d² / (2·beta)` for distances `d` below `beta`, else `d - beta / 2` (Girshick 2015)."""
     _alike("smooth_l1_loss", input, target)
@@ -69,6 +73,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     return _reduced("smooth_l1_loss", where(far < beta, far.square() / (2 * beta), far - beta / 2), reduction)
 
 
+@checked
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """`d² / 2` for distances `d` up to `delta`, else `delta · (d - delta / 2)` (Huber 1964)."""
     _alike("huber_loss", input, target)
@@ -76,6 +81,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return _reduced("huber_loss", where(far <= delta, far.square() / 2, delta * (far - delta / 2)), reduction)
 
 
+@checked
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -114,6 +120,7 @@ def cross_entropy(
     return _weighted("cross_entropy", losses, counts, reduction)
 
 
+@checked
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
@@ -148,6 +155,7 @@ def _by_class(name: str, weight: Tensor, logs: Tensor, classes: int) -> Tensor:
     return weight.reshape(-1, *[1] * (logs.ndim - classes - 1))
 
 
+@checked
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -157,6 +165,7 @@ def binary_cross_entropy(
     return _reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction)
 
 
+@checked
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -172,6 +181,7 @@ def binary_cross_entropy_with_logits(
     return _reduced("binary_cross_entropy_with_logits", losses if weight is None else losses * weight, reduction)
 
 
+@checked
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """`y·(log(y) - x)`: the divergence of probabilities `y` from those of logarithm `x` (Kullback and Leibler 1951).
 
@@ -187,6 +197,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     return _reduced("kl_div", losses, reduction)
 
 
+@checked
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -208,6 +219,7 @@ def poisson_nll_loss(
     return _reduced("poisson_nll_loss", losses, reduction)
 
 
+@checked
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -226,18 +238,21 @@ def gaussian_nll_loss(
     return _reduced("gaussian_nll_loss", losses + 0.5 * log(2 * pi) if full else losses, reduction)
 
 
+@checked
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """Distances `x` where `y` is 1, what they lack of `margin` where it is -1."""
     losses = where(target == 1, input, 0.0) + where(target == -1, (margin - input).relu(), 0.0)
     return _reduced("hinge_embedding_loss", losses, reduction)
 
 
+@checked
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`log(1 + exp(-y·x))` with `y` 1 or -1."""
     _alike("soft_margin_loss", input, target)
     return _reduced("soft_margin_loss", (-target * input).softplus(), reduction)
 
 
+@checked
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -246,6 +261,7 @@ def multilabel_soft_margin_loss(
     return _reduced("multilabel_soft_margin_loss", losses, reduction)
 
 
+@checked
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -253,6 +269,7 @@ def margin_ranking_loss(
     return _reduced("margin_ranking_loss", (margin - target * (input1 - input2)).relu(), reduction)
 
 
+@checked
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8, *, axis: int | None = None) -> Tensor:
     """The cosine of the angle between vectors along an axis; squared norms count as at least `eps²`."""
     along = dim if axis is None else axis
@@ -260,6 +277,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8, *
     return (x1 * x2).sum(along) / (of_one * of_other)
 
 
+@checked
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -269,6 +287,7 @@ def cosine_embedding_loss(
     return _reduced("cosine_embedding_loss", losses, reduction)
 
 
+@checked
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False, *, keepdims: bool = False
 ) -> Tensor:
@@ -276,6 +295,7 @@ def pairwise_distance(
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim or keepdims)
 
 
+@checked
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, floor
+from math import floor, gcd
 from typing import Any
 
 import numpy as np
 
-from svod._svod import ArgumentError, ShapeError, Tensor
+from svod._arguments import checked
+from svod._svod import ArgumentError, ShapeError, Tensor, arange, minimum
 
 __all__ = [
     "adaptive_max_pool1d",
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 
+@checked
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """More elements before and after the last axes: pairs of numbers, the last axis first.
 
@@ -64,6 +66,7 @@ _MIRRORS = {
 }
 
 
+@checked
 def interpolate(
     input: Tensor,
     size: int | Sequence[int] | None = None,
@@ -135,6 +138,7 @@ def _cubic(share: Any, a: float = -0.75) -> dict[int, Any]:
     return {-1: far(share + 1), 0: near(share), 1: near(1 - share), 2: far(2 - share)}
 
 
+@checked
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """`(.., channels · r², height, width)` as `(.., channels, height · r, width · r)` (Shi et al. 2016)."""
     *batch, channels, height, width = input.shape
@@ -146,6 +150,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return apart.permute(*order).reshape(*batch, channels // (r * r), height * r, width * r)
 
 
+@checked
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The reverse of `pixel_shuffle`."""
     *batch, channels, height, width = input.shape
@@ -157,16 +162,19 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return apart.permute(*order).reshape(*batch, channels * r * r, height // r, width // r)
 
 
+@checked
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The maxima of `output_size` parts that cover `(.., length)`; None keeps an extent."""
     return _adaptive_max("adaptive_max_pool1d", input, output_size, 1)
 
 
+@checked
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The maxima of `output_size` parts that cover `(.., height, width)`; None keeps an extent."""
     return _adaptive_max("adaptive_max_pool2d", input, output_size, 2)
 
 
+@checked
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """The maxima of `output_size` parts that cover `(.., depth, height, width)`; None keeps an extent."""
     return _adaptive_max("adaptive_max_pool3d", input, output_size, 3)
@@ -177,6 +185,8 @@ def _adaptive_max(name: str, input: Tensor, output_size: int | Sequence[int | No
     if len(sizes) != spatial or input.ndim < spatial:
         raise ArgumentError(f"{name}: the sizes {sizes} for the last {spatial} axes of {tuple(input.shape)}")
     for axis, size in zip(range(input.ndim - spatial, input.ndim), sizes, strict=True):
+        if size is not None and size < 1:
+            raise ArgumentError(f"{name}: output_size: at least 1 is expected, not {size}")
         if size is not None:
             input = _parts_max(input, axis, size)
     return input
@@ -185,10 +195,12 @@ def _adaptive_max(name: str, input: Tensor, output_size: int | Sequence[int | No
 def _parts_max(input: Tensor, axis: int, size: int) -> Tensor:
     """The maxima of `size` parts that cover an axis: each part by its positions, the last of them repeated."""
     extent = int(input.shape[axis])
-    starts = [floor(i * extent / size) for i in range(size)]
-    ends = [ceil((i + 1) * extent / size) for i in range(size)]
-    longest = max(end - start for start, end in zip(starts, ends, strict=True))
-    places = np.array([[min(s + k, e - 1) for k in range(longest)] for s, e in zip(starts, ends, strict=True)])
-    parts = input.index_select(axis, Tensor(places.reshape(-1)))
+    # The parts begin at multiples of extent / size, rounded down: at that many points of a whole they differ.
+    over, step = extent % size, gcd(extent, size)
+    longest = extent // size + (0 if over == 0 else 1 if over == step else 2)
+    part = arange(size)
+    last = -(-(part + 1) * extent // size) - 1
+    places = minimum((part * extent // size).unsqueeze(1) + arange(longest), last.unsqueeze(1))
+    parts = input.index_select(axis, places.flatten())
     shape = [*input.shape[:axis], size, longest, *input.shape[axis + 1 :]]
     return parts.reshape(*shape).amax(axis + 1)

@@ -1,0 +1,259 @@
+"""Arguments that do not fit: an error names the parameter, and says what its annotation takes."""
+
+from __future__ import annotations
+
+import collections.abc
+import functools
+import inspect
+import numbers
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from svod._svod import ArgumentError, ArgumentTypeError, Error, OutOfMemoryError, Size, Tensor, Variable
+
+__all__ = ["checked", "checked_at_once", "checked_init"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What Python raises where it is given a value of another type, or one too large.
+_WRONG = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError)
+
+# Code whose errors are about its arguments: this package's, and that of what it calls with numbers.
+_OURS = tuple(str(Path(found).parent) for found in (__file__, np.__file__, typing.__file__))
+
+_MOST_SHOWN = 60
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, whose failures name an argument that is not what its annotation takes, if there is one.
+
+    A call that succeeds costs nothing beyond the call. What a user's function raises stays as it is.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except _WRONG as error:
+            explained = _explained(function, args, kwargs, error)
+            if explained is None:
+                raise
+            raise explained from error
+
+    return call
+
+
+def checked_at_once(function: Callable[P, R]) -> Callable[P, R]:
+    """As `checked`, where arguments are kept for later: they are compared with annotations before the call."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        unfit = _unfit(function, args, kwargs, lenient=True)
+        if unfit is not None:
+            raise unfit
+        return inner(*args, **kwargs)
+
+    inner = checked(function)
+    return call
+
+
+def checked_init(init: Callable[P, None]) -> Callable[P, None]:
+    """As `checked`, of an `__init__`, which keeps arguments for later: those that it takes are compared too."""
+
+    @functools.wraps(init)
+    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+        inner(*args, **kwargs)
+        unfit = _unfit(init, args, kwargs, lenient=True)
+        if unfit is not None:
+            raise unfit
+
+    inner = checked(init)
+    return call
+
+
+def _explained(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
+) -> Exception | None:
+    """What to raise in place of an error; nothing if that says enough, or is not about the arguments."""
+    if not _is_ours(error) or (isinstance(error, Error) and _names_one(function, error)):
+        return None
+    unfit = _unfit(function, args, kwargs, lenient=isinstance(error, Error) and error.__cause__ is None)
+    if unfit is not None or isinstance(error, Error):
+        return unfit
+    given = _bound(function, args, kwargs)
+    plain = [f"{name}={_shown(value)}" for name, value in given if name != "self" and not isinstance(value, Tensor)]
+    kind = OutOfMemoryError if isinstance(error, MemoryError) else ArgumentError
+    told = f", of {', '.join(plain)}" if plain else ""
+    return kind(f"{_name(function, args)}: {error}{told}")
+
+
+def _names_one(function: Callable[..., Any], error: Error) -> bool:
+    """Whether an error says which parameter of a function it is about."""
+    words = set(re.findall(r"\w+", str(error).split(", not ")[0]))
+    return any(name in words for name in inspect.signature(function).parameters if len(name) > 1)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether no code but this package's, and what it calls by itself, was at work when it was raised."""
+    at = error.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_code.co_filename.startswith(_OURS):
+            return False
+        at = at.tb_next
+    return True
+
+
+def _unfit(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], lenient: bool
+) -> ArgumentTypeError | None:
+    """The error of the first argument that is not what its annotation takes."""
+    try:
+        given = _bound(function, args, kwargs)
+    except TypeError as error:
+        return ArgumentTypeError(f"{_name(function, args)}: {error}")
+    hints = _hints(function)
+    for name, value in given:
+        if name in hints and not _fits(value, hints[name], lenient):
+            message = f"{_name(function, args)}: {name}: {_words(hints[name])} is expected, not {_shown(value)}"
+            return ArgumentTypeError(message)
+    return None
+
+
+def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The names of the arguments of a call, and these; those that share one name one by one."""
+    signature = inspect.signature(function)
+    bound = []
+    for name, value in signature.bind(*args, **kwargs).arguments.items():
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            bound += [(name, one) for one in value]
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            bound += list(value.items())
+        else:
+            bound.append((name, value))
+    return bound
+
+
+@functools.cache
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function)
+    except NameError:
+        # Annotated with what only type checkers import.
+        return {}
+
+
+def _name(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """What a user calls it: a class by its own name, whichever base it is made by."""
+    is_made = function.__name__ == "__init__" and args
+    return type(args[0]).__name__ if is_made else function.__qualname__
+
+
+def _fits(value: Any, hint: Any, lenient: bool) -> bool:
+    """Whether a value is what an annotation says; what is not told by it is taken for fitting.
+
+    Where arguments become tensors, `lenient`, whatever does fits as one.
+    """
+    origin, of = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, one, lenient) for one in of)
+    if origin is typing.Literal:
+        return value in of
+    if hint is Any:
+        return True
+    if hint is None or hint is type(None):
+        return value is None
+    if hint in _SCALARS:
+        return _SCALARS[hint][1](value)
+    if hint is Tensor:
+        return isinstance(value, Tensor) or (lenient and _becomes_a_tensor(value))
+    kind = origin or hint
+    if kind is collections.abc.Callable:
+        return callable(value)
+    if not isinstance(kind, type):
+        return True
+    if issubclass(kind, (Sequence, collections.abc.Iterable)) and isinstance(value, str):
+        return False
+    if not isinstance(value, kind) and not (kind is Sequence and isinstance(value, np.ndarray)):
+        return False
+    return not isinstance(value, (list, tuple)) or _items_fit(value, of, lenient)
+
+
+def _items_fit(value: Sequence[Any], of: tuple[Any, ...], lenient: bool) -> bool:
+    several = len(of) > 1 and of[-1] is not Ellipsis
+    if several:
+        return len(value) == len(of) and all(map(_fits, value, of, [lenient] * len(of)))
+    return not of or all(_fits(one, of[0], lenient) for one in value)
+
+
+def _becomes_a_tensor(value: Any) -> bool:
+    return isinstance(value, (list, tuple, numbers.Number)) or hasattr(value, "__array__")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (numbers.Integral, Size, Variable)) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (Tensor, np.ndarray)):
+        return value.ndim == 0
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, (bool, np.bool_)) or (isinstance(value, numbers.Integral) and value in (0, 1))
+
+
+# Annotations of single values: in words, and which they are.
+_SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    bool: ("True or False", _is_flag),
+    int: ("an integer", _is_integer),
+    float: ("a number", _is_number),
+    str: ("text", lambda value: isinstance(value, str)),
+}
+
+
+# Of unions that many parameters have.
+_SEVERAL = {
+    frozenset((int, Sequence[int])): "an integer, or several,",
+    frozenset((float, Sequence[float])): "a number, or several,",
+    frozenset((int, Sequence[int], type(None))): "an integer, or several, or None",
+}
+
+
+def _words(hint: Any) -> str:
+    """An annotation in words."""
+    origin, of = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _SEVERAL.get(frozenset(of)) or " or ".join(dict.fromkeys(map(_words, of)))
+    if origin is typing.Literal:
+        return " or ".join(map(repr, of))
+    if hint is None or hint is type(None):
+        return "None"
+    if hint in _SCALARS:
+        return _SCALARS[hint][0]
+    if hint is Tensor:
+        return "a tensor"
+    kind = origin or hint
+    if kind is collections.abc.Callable:
+        return "a function"
+    if kind is tuple and len(of) > 1 and of[-1] is not Ellipsis:
+        return f"a tuple of {len(of)}, each {_words(of[0])}"
+    if isinstance(kind, type) and issubclass(kind, Mapping):
+        return "a dict"
+    if kind in (list, tuple) or inspect.isabstract(kind):
+        return f"several, each {_words(of[0])}" if of and of[0] is not Any else "a list"
+    return f"a {getattr(kind, '__name__', kind)}"
+
+
+def _shown(value: Any) -> str:
+    """A value in an error: its text where that is short, else its class."""
+    text = repr(value) if isinstance(value, (int, float, str, bytes, list, tuple, dict)) or value is None else ""
+    return text if 0 < len(text) <= _MOST_SHOWN else type(value).__name__

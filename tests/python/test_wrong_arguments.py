@@ -1,0 +1,191 @@
+"""Wrong arguments of functions, layers, optimizers and schedules: typed errors that name the parameter.
+
+No call may panic, hang or take much memory, whatever it is given.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from calls import CALLS, Call
+
+import svod
+import svod.nn.functional as F
+from svod import nn, optim
+from svod.library._table import FUNCTIONS, METHODS
+from svod.nn import init, utils
+from svod.optim import lr_scheduler
+
+WRONG: dict[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "text": lambda: "a",
+    "an object": object,
+    "a flag": lambda: True,
+    "-1": lambda: -1,
+    "0": lambda: 0,
+    "7": lambda: 7,
+    "2**40": lambda: 2**40,
+    "2**63": lambda: 2**63,
+    "-2**63": lambda: -(2**63),
+    "2**200": lambda: 2**200,
+    "1.5": lambda: 1.5,
+    "1e300": lambda: 1e300,
+    "nan": lambda: float("nan"),
+    "[]": list,
+    "()": tuple,
+    "{}": dict,
+    "[None]": lambda: [None],
+    "[text]": lambda: ["a"],
+    "huge extents": lambda: [2**40] * 2,
+    "a tensor of integers": lambda: svod.ones(2, dtype="int64"),
+    "a tensor of another shape": lambda: svod.ones(5, 5),
+    "a tensor of another type": lambda: svod.ones(3, 3, dtype="bfloat16"),
+    "an array of text": lambda: np.array(["a"]),
+    "a function": lambda: len,
+    "a generator": lambda: (i for i in "ab"),
+}
+# Each parameter gets so many of these; all of them in the full run.
+TRIES = len(WRONG) if os.environ.get("SVOD_TEST_FULL") else 6
+# Memory that no error needs.
+MOST_BYTES = 1 << 30
+
+
+# What Python code of the package takes: its functions, layers, optimizers and schedules.
+SPACES = ("F.", "nn.", "init.", "utils.", "optim.", "lr_scheduler.", "linear.", "sgd.")
+
+
+def cases() -> Iterator[tuple[Call, int | str, str]]:
+    rng = random.Random(7)
+    for call in (call for call in CALLS if call.name.startswith(SPACES)):
+        for place in call.places:
+            yield from ((call, place, wrong) for wrong in rng.sample([*WRONG], TRIES))
+
+
+def complaint(call: Call, place: int | str, wrong: str) -> str | None:
+    """What is wrong with how a call takes a wrong argument."""
+    callee, args, named = call.arguments()
+    given = WRONG[wrong]()
+    if isinstance(place, int):
+        args[place] = given
+    else:
+        named[place] = given
+    try:
+        callee(*args, **named)
+    except svod.Error as error:
+        told = " ".join([str(error), *getattr(error, "__notes__", [])])
+        parameter = call.parameter(callee, place) or ""
+        is_unclear = len(call.places) > 1 and not isinstance(given, int)
+        if not str(error):
+            return "no message"
+        if isinstance(error, svod.ArgumentTypeError) and is_unclear and parameter not in told:
+            return f"{parameter} is not named: {told}"
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def test_calls_of_the_table_work() -> None:
+    for call in CALLS:
+        callee, args, named = call.arguments()
+        callee(*args, **named)
+
+
+def test_wrong_arguments_are_typed_errors_that_name_the_parameter() -> None:
+    svod.memory(reset_peak=True)
+    live = svod.memory()["CPU"]["live"]
+    threads = svod.get_threads()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [(case, said) for case in cases() if (said := complaint(*case)) is not None]
+    # Of the process, where some of the wrong values are right ones.
+    svod.set_threads(threads)
+    svod.set_grad_enabled(True)
+    assert not found, "\n".join(f"{call.text}: {place} = {wrong}: {said}" for (call, place, wrong), said in found[:20])
+    assert svod.memory()["CPU"]["peak"] - live < MOST_BYTES
+
+
+# Public names that no call of the table is of, by the reason.
+WITHOUT = {
+    **dict.fromkeys(["svod.no_grad", "svod.enable_grad", "svod.is_grad_enabled", "svod.get_threads"], "no arguments"),
+    **dict.fromkeys(["svod.caches", "svod.clear_caches", "svod.compile_times"], "no arguments"),
+    **dict.fromkeys(["nn.Identity", "nn.Module", "lr_scheduler.LRScheduler"], "no arguments of its own"),
+    **dict.fromkeys(["nn.FunctionModule", "optim.Optimizer", "optim.ParamGroup"], "a base or a part of others"),
+    "svod.measure_machine": "takes a second",
+    "svod.load_safetensors": "files: test_files.py",
+    "svod.save_safetensors": "files: test_files.py",
+}
+
+
+def public() -> Iterator[tuple[str, Callable[..., Any]]]:
+    spaces = {"svod": svod, "nn": nn, "F": F, "init": init, "utils": utils, "optim": optim}
+    for space, module in (spaces | {"lr_scheduler": lr_scheduler}).items():
+        for name in getattr(module, "__all__", dir(module)):
+            found = getattr(module, name)
+            is_error = inspect.isclass(found) and issubclass(found, (BaseException, tuple, dict))
+            made_by_others = inspect.isclass(found) and "No constructor" in (found.__doc__ or "")
+            if callable(found) and not is_error and not made_by_others and not name.startswith("_"):
+                yield f"{space}.{name}", found
+
+
+def is_of_a_table(found: Callable[..., Any]) -> bool:
+    """Whether tables of operations of one or two operands make it, of which many are called."""
+    return str(inspect.signature(found)) in {"(x, /)", "(x1, x2, /)", "(self, /)", "(self, /, other)"}
+
+
+def test_every_public_name_is_called() -> None:
+    called = {call.name.split("(")[0] for call in CALLS} | {call.name.removesuffix("()") for call in CALLS}
+    # Those of the library all go through one function, which the ones that are called test.
+    called |= {f"svod.{name}" for name in FUNCTIONS} | WITHOUT.keys()
+    missing = {name for name, found in public() if name not in called and not is_of_a_table(found)}
+    by_svod = {"DType", "ExecutionPlan", "HostFunction", "Jitted", "Kernel", "PlanInput", "Profile", "Size", "Timing"}
+    assert not missing - {f"svod.{name}" for name in by_svod}
+    methods = {call.name.rsplit(".", 1)[-1] for call in CALLS if "." in call.name} | METHODS.keys()
+    public_methods = {n: item for n, item in vars(svod.Tensor).items() if callable(item) and not n.startswith("_")}
+    assert not {n for n, item in public_methods.items() if n not in methods and not is_of_a_table(item)}
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: nn.Linear("3", 4), "Linear: in_features: an integer is expected, not '3'"),
+        (lambda: nn.Conv2d(1, 2, None), "Conv2d: kernel_size: an integer, or several, is expected"),  # type: ignore[arg-type]
+        (lambda: F.relu(3), "relu: input: a tensor is expected, not 3"),  # type: ignore[arg-type]
+        (lambda: F.linear(svod.ones(2)), "linear: missing a required argument: 'weight'"),  # type: ignore[call-arg]
+        (lambda: nn.ReLU()("a"), "relu: input: a tensor is expected, not 'a'"),
+        (lambda: optim.SGD([svod.ones(2)], lr="fast"), "SGD: lr: a number is expected, not 'fast'"),
+        (lambda: nn.LSTM(2, 2, num_layers=2**40), "LSTM: num_layers: from 1 to 65536 layers, not 1099511627776"),
+        (lambda: svod.save_safetensors(3, "x"), "save_safetensors: tensors: a dict is expected, not 3"),  # type: ignore[arg-type]
+    ],
+)
+def test_messages(act: Callable[[], Any], message: str) -> None:
+    with pytest.raises(svod.ArgumentError) as raised:
+        act()
+    assert message in str(raised.value)
+
+
+def test_what_a_users_function_raises_stays_as_it_is() -> None:
+    def wrong(x: svod.Tensor) -> svod.Tensor:
+        raise TypeError("mine")
+
+    class Wrong(nn.Module):
+        def forward(self, x: svod.Tensor) -> svod.Tensor:
+            return wrong(x)
+
+    x = svod.ones(2)
+    for act in (
+        lambda: svod.grad(wrong)(x),
+        lambda: svod.jit(wrong)(x),
+        lambda: nn.Sequential(Wrong())(x),
+        lambda: svod.iterate(2, lambda i, a: wrong(a), x),
+        lambda: optim.lr_scheduler.LambdaLR(optim.SGD([x], lr=0.1), wrong),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match=r"^mine$") as raised:
+            act()
+        assert type(raised.value) is TypeError
