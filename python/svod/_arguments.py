@@ -181,7 +181,9 @@ def _fits(value: Any, hint: Any, lenient: bool) -> bool:
         return True
     if issubclass(kind, (Sequence, collections.abc.Iterable)) and isinstance(value, str):
         return False
-    if not isinstance(value, kind) and not (kind is Sequence and isinstance(value, np.ndarray)):
+    if isinstance(value, np.ndarray) and value.ndim == 1 and issubclass(Sequence, kind):
+        value = value.tolist()
+    if not isinstance(value, kind):
         return False
     return not isinstance(value, (list, tuple)) or _items_fit(value, of, lenient)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+import re
 
 import numpy as np
 import pytest
@@ -238,3 +240,28 @@ def test_names_of_other_libraries_give_a_hint() -> None:
         svod.ones(1).cuda()
     with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute 'nothing'$"):
         svod.ones(1).nothing  # noqa: B018
+
+
+def test_d6_numbers_count_from_the_end_where_they_are_negative() -> None:
+    x = svod.Tensor([3.0, 1.0, 2.0])
+    plan = (x.sort()[0].cumsum(0) * 2).prepare(inputs=[x], planner="disabled")
+    plan.execute()
+    profile = plan.execute_profiled()
+    ops, buffers = len(plan.analysis()["items"]), len(plan.buffers)
+    assert str(plan.explain(-1)) != str(plan.explain(0))
+    np.testing.assert_array_equal(plan.read_buffer(-1), plan.read_buffer(buffers - 1))
+    assert profile[-1].op == profile[len(profile) - 1].op
+    for call in (plan.explain, plan.read_buffer, profile.__getitem__):
+        for beyond in (-ops - buffers - 1, ops + buffers, 2**62, -(2**63)):
+            with pytest.raises(svod.IndexError, match=rf"{beyond} of a \w+ with \d+"):
+                call(beyond)
+        for wrong in (1.0, "a", None, True):
+            if (call, wrong) != (plan.explain, None):
+                with pytest.raises(svod.ArgumentTypeError, match="an integer"):
+                    call(wrong)
+
+
+def test_nothing_is_minus_zero() -> None:
+    plan = svod.zeros(3).contiguous().prepare()
+    for told in (plan.explain(), plan.explain(0), json.dumps(plan.analysis())):
+        assert not re.search(r"(?<![\w.])-0(\.0)?\b", str(told)), str(told)

@@ -11,6 +11,7 @@ use svod_tensor::{DType, Index, Operand, Size, Tensor};
 
 use crate::array::literal;
 use crate::error::{Class, Raised, Result};
+use crate::scalar::expected;
 use crate::size::{AnySize, Extents, symbolic};
 use crate::tensor::PyTensor;
 
@@ -46,7 +47,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Tensors {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match given.cast::<PyTensor>() {
             Ok(one) => Ok(Tensors(vec![one.to_owned().unbind()])),
-            Err(_) => given.extract().map(Tensors).map_err(|error| of_type("a tensor, or several,", &given, error)),
+            Err(_) => given.extract().map(Tensors).map_err(|error| expected("a tensor, or several,", &given, error)),
         }
     }
 }
@@ -57,7 +58,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Names {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match given.extract::<String>() {
             Ok(one) => Ok(Names(vec![one])),
-            Err(_) => given.extract().map(Names).map_err(|error| of_type("a name, or several,", &given, error)),
+            Err(_) => given.extract().map(Names).map_err(|error| expected("a name, or several,", &given, error)),
         }
     }
 }
@@ -92,7 +93,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        given.extract().map(Axis).map_err(|error| of_type("an integer", &given, error))
+        given.extract().map(Axis).map_err(|error| expected("an integer", &given, error))
     }
 }
 
@@ -105,7 +106,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axes {
             true => given.extract().map(|one| Axes(vec![one])),
             false => given.extract().map(Axes),
         };
-        axes.map_err(|error| of_type("an integer, or several,", &given, error))
+        axes.map_err(|error| expected("an integer, or several,", &given, error))
     }
 }
 
@@ -133,7 +134,8 @@ pub fn number(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
         return Ok(Some(Operand::Float(given.extract()?)));
     }
     if given.is_instance_of::<PyInt>() {
-        return Ok(Some(Operand::Int(given.extract()?)));
+        let number = given.extract().map_err(|error| expected("an integer", given, error))?;
+        return Ok(Some(Operand::Int(number)));
     }
     Ok(symbolic(given).map(|AnySize { size, values }| Operand::Size(size, values)))
 }
@@ -183,7 +185,11 @@ pub fn integer(name: &str, given: &Bound<'_, PyAny>) -> Result<i64> {
         Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
             Err(Class::Argument.raise(format!("{name}: {given} does not fit 64 bits")))
         }
-        // That of a tensor's or an array's `__index__`.
+        // What an array of several, or of none, has in place of a position.
+        Err(error) if error.get_type(given.py()).is(given.py().get_type::<PyTypeError>()) => {
+            Err(unfit(Class::ArgumentType, given.get_type().name()?.to_string()))
+        }
+        // That of a tensor's `__index__`.
         Err(error) => Err(error.into()),
     }
 }
@@ -226,27 +232,7 @@ pub fn scale(op: &str, given: &Bound<'_, PyAny>) -> Result<Tensor> {
 pub fn integers(given: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
     let one = if given.len() == 1 { Some(given.get_item(0)?) } else { None };
     let all = one.filter(|one| one.cast::<PySequence>().is_ok()).unwrap_or_else(|| given.as_any().clone());
-    all.extract().map_err(|error| of_type("an integer, or several,", &all, error))
-}
-
-/// Letters of an argument that an error shows.
-const MOST_SHOWN: usize = 100;
-
-/// The error of an argument, which says what is expected where its type is another one, and that an integer is too large.
-/// PyO3 notes which argument it is.
-fn of_type(expected: &str, given: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
-    let py = given.py();
-    let shown = || {
-        let text = format!("{given:?}");
-        text.char_indices().nth(MOST_SHOWN).map_or(text.clone(), |(at, _)| format!("{}...", &text[..at]))
-    };
-    if error.is_instance_of::<PyTypeError>(py) {
-        return Class::ArgumentType.raise(format!("{expected} is expected, not {}", shown())).into();
-    }
-    if error.is_instance_of::<PyOverflowError>(py) {
-        return Class::Argument.raise(format!("{expected} of at most 64 bits is expected, not {}", shown())).into();
-    }
-    error
+    all.extract().map_err(|error| expected("an integer, or several,", &all, error))
 }
 
 /// The name of an object's class.
@@ -270,7 +256,7 @@ fn one_index(part: &Bound<'_, PyAny>, extents: &mut Extents) -> Result<Index> {
         return sliced(slice, extents);
     }
     if part.is_exact_instance_of::<PyInt>() {
-        return Ok(part.extract::<i64>()?.into());
+        return Ok(position(part)?.into());
     }
     if part.is_none() {
         return Ok(Index::NewAxis);
@@ -284,9 +270,19 @@ fn one_index(part: &Bound<'_, PyAny>, extents: &mut Extents) -> Result<Index> {
         return Ok(index);
     }
     match is_integer(part)? {
-        true => Ok(part.extract::<i64>()?.into()),
+        true => Ok(position(part)?.into()),
         false => Ok(Index::Tensor(positions(part)?)),
     }
+}
+
+/// An integer between brackets.
+fn position(given: &Bound<'_, PyAny>) -> PyResult<i64> {
+    given.extract().map_err(|error| expected("an index", given, error))
+}
+
+/// An integer of a slice.
+fn bound(given: &Bound<'_, PyAny>) -> PyResult<i64> {
+    given.extract().map_err(|error| expected("an integer or None in a slice", given, error))
 }
 
 /// Whether an index is one integer, NumPy's included, that is known: not a tensor.
@@ -301,13 +297,13 @@ fn sliced(slice: &Bound<'_, PySlice>, extents: &mut Extents) -> Result<Index> {
         if value.is_none() {
             return Ok(None);
         }
-        let Some(size) = symbolic(&value) else { return Ok(Some(value.extract::<i64>()?.into())) };
+        let Some(size) = symbolic(&value) else { return Ok(Some(bound(&value)?.into())) };
         extents.push(size.clone());
         Ok(Some(size.size))
     };
     let (start, stop) = (end(slice.getattr(intern!(py, "start"))?)?, end(slice.getattr(intern!(py, "stop"))?)?);
     let step = slice.getattr(intern!(py, "step"))?;
-    let step = if step.is_none() { 1 } else { step.extract()? };
+    let step = if step.is_none() { 1 } else { bound(&step)? };
     Ok(Index::Slice { start, stop, step })
 }
 

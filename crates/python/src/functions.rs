@@ -14,11 +14,12 @@ use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
 
 use crate::array::borrow;
 use crate::config::configured;
-use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, integer, one_axis, one_by_one};
+use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, one_axis, one_by_one};
 use crate::dtype::{AnyDType, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
+use crate::scalar::{Real, Several, Text, flag};
 use crate::schedule::config;
 use crate::size::{AnySize, Extents};
 use crate::tensor::{Made, PyTensor, on, placed};
@@ -38,17 +39,17 @@ fn drawn(device: Option<&str>, draw: impl FnOnce() -> svod_tensor::Result<Tensor
 /// Zeros, `float32` unless a type is given; on a device, where one is named.
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn zeros(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+pub fn zeros(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
     let shape = Extents::positive(shape)?;
-    shape.bind(placed(device, Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
+    shape.bind(placed(device.as_deref(), Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
 }
 
 /// Ones, `float32` unless a type is given.
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
     let shape = Extents::positive(shape)?;
-    shape.bind(placed(device, Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
+    shape.bind(placed(device.as_deref(), Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
 }
 
 /// Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
@@ -63,18 +64,30 @@ pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<
 /// [3.0, 3.0]
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn empty(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+pub fn empty(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
     let shape = Extents::positive(shape)?;
-    let device = device.map(crate::tensor::device).transpose()?.unwrap_or_default();
+    let device = device.as_deref().map(crate::tensor::device).transpose()?.unwrap_or_default();
     Ok(Tensor::empty_on(&device, &shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?.into())
+}
+
+/// The extents that an argument `shape` gives.
+pub fn shaped(op: &str, shape: &Bound<'_, PyAny>) -> Result<Extents> {
+    let py = shape.py();
+    Extents::positive(&PyTuple::new(py, [shape])?).map_err(|raised| {
+        let error = PyErr::from(raised);
+        match Class::ArgumentType.matches(&error, py) {
+            true => Class::ArgumentType.raise(format!("{op}: shape: {}", error.value(py))),
+            false => error.into(),
+        }
+    })
 }
 
 /// One value everywhere, in its own type unless one is given.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, *, dtype=None, device=None))]
-pub fn full(shape: &Bound<'_, PyAny>, fill_value: AnyOperand, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
-    let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
-    shape.bind(placed(device, Tensor::full(&shape.sizes, fill_value.0, dtype.map(|d| d.0))))
+pub fn full(shape: &Bound<'_, PyAny>, fill_value: AnyOperand, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
+    let shape = shaped("full", shape)?;
+    shape.bind(placed(device.as_deref(), Tensor::full(&shape.sizes, fill_value.0, dtype.map(|d| d.0))))
 }
 
 /// The numbers from `start`, by default 0, before `stop`, in steps of `step`.
@@ -85,49 +98,49 @@ pub fn arange(
     stop: Option<AnyOperand>,
     step: Option<AnyOperand>,
     dtype: Option<AnyDType>,
-    device: Option<&str>,
+    device: Option<Text>,
 ) -> Made {
     let (start, stop) = match stop {
         Some(stop) => (start.0, stop.0),
         None => (Operand::Int(0), start.0),
     };
     let step = step.map_or(Operand::Int(1), |s| s.0);
-    on(device, Tensor::arange(start, stop, step, dtype.map(|d| d.0)))
+    on(device.as_deref(), Tensor::arange(start, stop, step, dtype.map(|d| d.0)))
 }
 
 /// `num` numbers at equal distances from `start` to `stop`, both included.
 #[pyfunction]
 #[pyo3(signature = (start, stop, num, *, dtype=None, device=None))]
-pub fn linspace(start: f64, stop: f64, num: AnySize, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
-    let made = Tensor::linspace(start, stop, &num.size, dtype.map(|d| d.0));
-    on(device, made.and_then(|numbers| numbers.with_values(&num.values)))
+pub fn linspace(start: Real, stop: Real, num: AnySize, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
+    let made = Tensor::linspace(start.0, stop.0, &num.size, dtype.map(|d| d.0));
+    on(device.as_deref(), made.and_then(|numbers| numbers.with_values(&num.values)))
 }
 
 /// Ones on the diagonal, zeros elsewhere.
 #[pyfunction]
 #[pyo3(signature = (n_rows, n_cols=None, *, dtype=None, device=None))]
-pub fn eye(n_rows: AnySize, n_cols: Option<AnySize>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+pub fn eye(n_rows: AnySize, n_cols: Option<AnySize>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
     let columns = n_cols.unwrap_or_else(|| n_rows.clone());
     let values = [&n_rows.values[..], &columns.values[..]].concat();
     let made = Tensor::eye(n_rows.size, columns.size, or(dtype, DEFAULT_FLOAT));
-    on(device, made.and_then(|eye| eye.with_values(&values)))
+    on(device.as_deref(), made.and_then(|eye| eye.with_values(&values)))
 }
 
 /// Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and so
 /// has a function of `jit` in each call, or a loop in each iteration, in which it is called.
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn rand(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+pub fn rand(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
     let shape = Extents::positive(shape)?;
-    shape.bind(drawn(device, || Tensor::rand(&shape.sizes, dtype.map(|d| d.0))))
+    shape.bind(drawn(device.as_deref(), || Tensor::rand(&shape.sizes, dtype.map(|d| d.0))))
 }
 
 /// Normally distributed with mean 0 and deviation 1.
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn randn(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+pub fn randn(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
     let shape = Extents::positive(shape)?;
-    shape.bind(drawn(device, || Tensor::randn(&shape.sizes, dtype.map(|d| d.0))))
+    shape.bind(drawn(device.as_deref(), || Tensor::randn(&shape.sizes, dtype.map(|d| d.0))))
 }
 
 /// Integers uniformly distributed from `low` to before `high`.
@@ -138,11 +151,11 @@ pub fn randint(
     high: &Bound<'_, PyAny>,
     shape: &Bound<'_, PyAny>,
     dtype: Option<AnyDType>,
-    device: Option<&str>,
+    device: Option<Text>,
 ) -> Made {
     let (low, high) = (integer("randint: low", low)?, integer("randint: high", high)?);
-    let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
-    shape.bind(drawn(device, || Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0))))
+    let shape = shaped("randint", shape)?;
+    shape.bind(drawn(device.as_deref(), || Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0))))
 }
 
 /// Starts the generator of random numbers anew, so that what it draws can be repeated. A negative seed counts from 2**64.
@@ -178,17 +191,17 @@ pub fn set_rng_state(py: Python<'_>, state: AnyTensor) -> Result<()> {
 /// The tensors one after the other along an axis.
 #[pyfunction]
 #[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
-pub fn cat(tensors: Vec<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+pub fn cat(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
     let axis = one_axis(axis, dim)?.unwrap_or(0);
-    Ok(Tensor::cat(&tensors.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
+    Ok(Tensor::cat(&tensors.0.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
 }
 
 /// The tensors, of equal shape, along a new dimension.
 #[pyfunction]
 #[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
-pub fn stack(tensors: Vec<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+pub fn stack(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
     let axis = one_axis(axis, dim)?.unwrap_or(0);
-    Ok(Tensor::stack(&tensors.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
+    Ok(Tensor::stack(&tensors.0.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
 }
 
 /// Sums of products over named dimensions: `"ij,jk->ik"` is the matrix product.
@@ -202,8 +215,8 @@ pub fn stack(tensors: Vec<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> 
 /// [12, 34]
 #[pyfunction]
 #[pyo3(signature = (subscripts, *operands))]
-pub fn einsum(subscripts: &str, operands: Vec<AnyTensor>) -> Made {
-    Ok(Tensor::einsum(subscripts, &operands.iter().map(|t| &t.0).collect::<Vec<_>>())?.into())
+pub fn einsum(subscripts: Text, operands: Vec<AnyTensor>) -> Made {
+    Ok(Tensor::einsum(&subscripts, &operands.iter().map(|t| &t.0).collect::<Vec<_>>())?.into())
 }
 
 /// `x` where the condition holds, else `y`.
@@ -218,13 +231,21 @@ pub fn where_(condition: AnyTensor, x: AnyOperand, y: AnyOperand) -> Made {
 /// The array must be dense, row-major and of native byte order. What is written to it later is seen
 /// by what is computed later; it must not be written while something that reads it runs.
 #[pyfunction]
-pub fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> Made {
-    Ok(borrow(array)?.into())
+pub fn from_numpy(array: &Bound<'_, PyAny>) -> Made {
+    match array.cast::<PyUntypedArray>() {
+        Ok(array) => Ok(borrow(array)?.into()),
+        Err(_) => Err(Class::ArgumentType
+            .raise(format!("from_numpy: array: a numpy.ndarray is expected, not {}", class_of(array)))),
+    }
 }
 
 /// A tensor over the memory of another library's array, without a copy, by DLPack.
 #[pyfunction]
 pub fn from_dlpack(x: &Bound<'_, PyAny>) -> Made {
+    if !x.hasattr("__dlpack__")? {
+        let message = format!("from_dlpack: x: an array with `__dlpack__` is expected, not {}", class_of(x));
+        return Err(Class::ArgumentType.raise(message));
+    }
     let array = numpy(x.py())?.getattr("from_dlpack")?.call1((x,))?;
     Ok(borrow(array.cast().map_err(PyErr::from)?)?.into())
 }
@@ -252,8 +273,8 @@ pub fn prepare(
     py: Python<'_>,
     tensors: &Bound<'_, PyTuple>,
     inputs: Option<Tensors>,
-    unused_inputs: bool,
-    schedules: Option<&Bound<'_, PyDict>>,
+    #[pyo3(from_py_with = flag)] unused_inputs: bool,
+    schedules: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> Result<PyPlan> {
     let (tensors, config) = (one_by_one("prepare", tensors)?, config(schedules, options)?);
@@ -293,7 +314,10 @@ pub fn get_threads() -> usize {
 /// processes too, until they are measured again or, with `forget`, given up for what is assumed of the machine.
 #[pyfunction]
 #[pyo3(signature = (*, forget=false))]
-pub fn measure_machine(py: Python<'_>, forget: bool) -> Result<BTreeMap<&'static str, f64>> {
+pub fn measure_machine(
+    py: Python<'_>,
+    #[pyo3(from_py_with = flag)] forget: bool,
+) -> Result<BTreeMap<&'static str, f64>> {
     let context = Context::global();
     let threads = context.threads();
     let speed = match forget {
@@ -325,7 +349,7 @@ pub fn set_threads(threads: &Bound<'_, PyAny>) -> Result<()> {
 /// ['cached', 'live', 'peak']
 #[pyfunction]
 #[pyo3(signature = (*, reset_peak=false))]
-pub fn memory(reset_peak: bool) -> BTreeMap<String, BTreeMap<&'static str, usize>> {
+pub fn memory(#[pyo3(from_py_with = flag)] reset_peak: bool) -> BTreeMap<String, BTreeMap<&'static str, usize>> {
     let devices = Context::global().stats().memory.into_iter();
     if reset_peak {
         Context::global().reset_peaks();

@@ -7,8 +7,9 @@ use pyo3::types::PyTuple;
 use svod_tensor::derivative::{Pulled, grad_enabled, pullback, pushforward, released, set_grad_enabled, variables};
 use svod_tensor::{Operand, Tensor};
 
-use crate::convert::AnyOperand;
+use crate::convert::{AnyOperand, one_by_one};
 use crate::error::{Class, Raised, Result};
+use crate::scalar::flag;
 use crate::step::Exception;
 use crate::tensor::PyTensor;
 
@@ -148,7 +149,10 @@ impl PyTensor {
     /// >>> w.grad.tolist()
     /// [2.0, 4.0]
     #[pyo3(signature = (requires_grad=true))]
-    fn requires_grad_(slf: Bound<'_, Self>, requires_grad: bool) -> Result<Bound<'_, Self>> {
+    fn requires_grad_(
+        slf: Bound<'_, Self>,
+        #[pyo3(from_py_with = flag)] requires_grad: bool,
+    ) -> Result<Bound<'_, Self>> {
         slf.get().0.set_requires_grad(requires_grad)?;
         Ok(slf)
     }
@@ -180,7 +184,12 @@ impl PyTensor {
     /// `gradient` is the cotangent, of this tensor's shape; a tensor of one element needs none. The tensor then
     /// forgets how it was computed, unless `retain_graph`; with `create_graph` gradients may be differentiated in turn.
     #[pyo3(signature = (gradient=None, *, retain_graph=false, create_graph=false))]
-    fn backward(&self, gradient: Option<AnyOperand>, retain_graph: bool, create_graph: bool) -> Result<()> {
+    fn backward(
+        &self,
+        gradient: Option<AnyOperand>,
+        #[pyo3(from_py_with = flag)] retain_graph: bool,
+        #[pyo3(from_py_with = flag)] create_graph: bool,
+    ) -> Result<()> {
         let seed = cotangent(&self.0, gradient)?;
         Ok(self.0.backward(seed.as_ref(), retain_graph, create_graph)?)
     }
@@ -200,7 +209,7 @@ impl PyTensor {
         if by.is_empty() {
             return Err(Class::Argument.raise("gradient: by which tensors?"));
         }
-        let others: Vec<Py<PyTensor>> = by.extract()?;
+        let others = one_by_one("gradient", by)?;
         let seed = self::cotangent(&self.0, cotangent)?;
         let found = self.0.gradient(&tensors(&others), seed.as_ref())?;
         let found: Vec<Py<PyTensor>> =

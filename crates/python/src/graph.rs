@@ -5,12 +5,15 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 use svod_ir::graph::{Declared, Given, Graph, HostCall, HostFunction, HostText, Known, Leaf, LeafText, Op, UOp};
 use svod_tensor::Tensor;
 
 use crate::collect;
+use crate::convert::{Tensors, one_by_one};
 use crate::error::{Class, Result};
+use crate::scalar::{Text, expected};
 use crate::step::declared_call;
 use crate::tensor::PyTensor;
 
@@ -56,27 +59,27 @@ impl PyGraph {
 
     #[new]
     #[pyo3(signature = (*tensors))]
-    fn new(tensors: Vec<Py<PyTensor>>) -> Self {
-        PyGraph(Graph::new(&tensors.iter().map(|t| t.get().0.uop()).collect::<Vec<UOp>>()))
+    fn new(tensors: &Bound<'_, PyTuple>) -> Result<Self> {
+        let tensors = one_by_one("Graph", tensors)?;
+        Ok(PyGraph(Graph::new(&tensors.iter().map(|t| t.get().0.uop()).collect::<Vec<UOp>>())))
     }
 
     /// Reads the text of a graph. `leaves` are tensors in memory, one for each leaf of the text, in
     /// order; `functions` are what the text calls by name: callables, or what `graph.functions` gives.
     #[staticmethod]
     #[pyo3(signature = (text, leaves=None, functions=None))]
-    fn parse(
-        text: &str,
-        leaves: Option<Vec<Py<PyTensor>>>,
-        functions: Option<HashMap<String, Py<PyAny>>>,
-    ) -> Result<Self> {
+    fn parse(text: Text, leaves: Option<Tensors>, functions: Option<&Bound<'_, PyAny>>) -> Result<Self> {
         let leaf = |(i, t): (usize, &Py<PyTensor>)| match t.get().0.in_memory()?.op() {
             Op::Leaf(leaf) => Ok(leaf.clone()),
             _ => Err(Class::Argument.raise(format!("Graph.parse: leaf {i} is not in memory: realize it"))),
         };
-        let leaves = leaves.map(|given| given.iter().enumerate().map(leaf).collect::<Result<Vec<Leaf>>>());
+        let leaves = leaves.map(|given| given.0.iter().enumerate().map(leaf).collect::<Result<Vec<Leaf>>>());
+        let functions = functions
+            .map(|given| given.extract().map_err(|error| expected("a dict of functions by name", given, error)));
+        let functions = functions.transpose()?;
         let declared = Declared::default();
         let mut names = Names { leaves: leaves.transpose()?, read: 0, functions, made: HashMap::new(), declared };
-        let graph = Graph::parse(text, &mut names);
+        let graph = Graph::parse(&text, &mut names);
         let graph = graph.map_err(|error| Class::Argument.raise(format!("Graph.parse: {error}")))?;
         match names.leaves.as_ref().map(Vec::len) {
             Some(given) if given > names.read => {

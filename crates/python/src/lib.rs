@@ -41,6 +41,7 @@ mod hints;
 mod origin;
 mod plan;
 mod reach;
+mod scalar;
 mod schedule;
 mod scope;
 mod size;

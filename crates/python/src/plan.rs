@@ -16,10 +16,11 @@ use svod_tensor::{Content, Plan, Tensor, named};
 
 use crate::array::{Held, array_over, bytes_of, dense_for};
 use crate::collect;
-use crate::convert::integer;
+use crate::convert::{argument, integer};
 use crate::dtype::PyDType;
 use crate::error::{Class, Result};
 use crate::gil::allow;
+use crate::scalar::Integer;
 use crate::schedule::PySchedule;
 use crate::size::shape;
 use crate::tensor::PyTensor;
@@ -234,11 +235,13 @@ impl PyPlan {
     /// registers, work, estimated and measured time (once `execute_profiled` has run) and share of the roofline;
     /// then totals, memory, the critical path (marked with `*`), and what might be fused.
     ///
-    /// With the number of an operation, all of it: axes and the loops over them, tasks, reductions, hints,
+    /// With the number of an operation, negative from the end, all of it: axes and the loops over them, tasks, reductions, hints,
     /// registers, scratch, buffers with their layouts, and the schedule.
     #[pyo3(signature = (op=None))]
-    fn explain<'py>(&self, py: Python<'py>, op: Option<usize>) -> Result<Bound<'py, PyAny>> {
+    fn explain<'py>(&self, py: Python<'py>, op: Option<Integer>) -> Result<Bound<'py, PyAny>> {
         let execution = self.plan.execution();
+        let count = execution.ops().len();
+        let op = op.map(|op| position("op", op.0, count, "plan")).transpose()?;
         let text = allow(py, || {
             let text = match op {
                 None => execution.explain().map(Some),
@@ -246,8 +249,7 @@ impl PyPlan {
             };
             text.map_err(svod_tensor::TensorError::from)
         });
-        let beyond = || Class::Index.raise(format!("op {} of a plan with {}", op.unwrap_or(0), execution.ops().len()));
-        let text = text?.ok_or_else(beyond)?;
+        let text = text?.unwrap_or_default();
         Ok(py.import("svod.analysis")?.getattr("Explanation")?.call1((text,))?)
     }
 
@@ -313,7 +315,7 @@ impl PyPlan {
         all.map(|(b, role)| (b.dtype().name().to_owned(), b.count(), format!("{role:?}").to_lowercase())).collect()
     }
 
-    /// A copy of a buffer, as the last run left it, flat. Intermediates are there where the plan was prepared
+    /// A copy of a buffer by its position, negative from the end, as the last run left it, flat. Intermediates are there where the plan was prepared
     /// with `planner="disabled"`.
     ///
     /// >>> import svod
@@ -323,8 +325,9 @@ impl PyPlan {
     /// >>> at = [role for _, _, role in plan.buffers].index("intermediate")
     /// >>> plan.read_buffer(at).tolist()
     /// [2.0, 3.0]
-    fn read_buffer<'py>(&self, py: Python<'py>, at: usize) -> Result<Bound<'py, PyAny>> {
+    fn read_buffer<'py>(&self, py: Python<'py>, at: Integer) -> Result<Bound<'py, PyAny>> {
         let execution = self.plan.execution();
+        let at = position("buffer", at.0, execution.buffers().len(), "plan")?;
         let copy = allow(py, || execution.read_buffer(at))?;
         let (dtype, count) = (copy.dtype(), copy.count());
         array_over(py, Held::Own(copy), dtype, &[count])
@@ -534,12 +537,8 @@ impl PyProfile {
             let each = (0..slicelength as isize).map(|i| PyTiming(kernels[(start + i * step) as usize].clone()));
             return Ok(each.collect::<Vec<_>>().into_bound_py_any(at.py())?);
         }
-        let given: isize = at.extract()?;
-        let from_start = if given < 0 { given + kernels.len() as isize } else { given };
-        match usize::try_from(from_start).ok().and_then(|i| kernels.get(i)) {
-            Some(timing) => Ok(PyTiming(timing.clone()).into_bound_py_any(at.py())?),
-            None => Err(Class::Index.raise(format!("kernel {given} of {}", kernels.len()))),
-        }
+        let from_start = position("kernel", argument::<Integer>("Profile", "position", at)?.0, kernels.len(), "run")?;
+        Ok(PyTiming(kernels[from_start].clone()).into_bound_py_any(at.py())?)
     }
 
     fn __repr__(&self) -> String {
@@ -584,6 +583,13 @@ impl PyTiming {
     fn __repr__(&self) -> String {
         format!("Timing({}, {:.1} us)", self.0.name, us(&self.0))
     }
+}
+
+/// What an index of so many things stands for, where a negative one counts from the end.
+fn position(what: &str, given: i64, count: usize, whole: &str) -> Result<usize> {
+    let from_start = if given < 0 { given.saturating_add_unsigned(count as u64) } else { given };
+    let found = usize::try_from(from_start).ok().filter(|at| *at < count);
+    found.ok_or_else(|| Class::Index.raise(format!("{what} {given} of a {whole} with {count}")))
 }
 
 fn us(timing: &Timing) -> f64 {

@@ -9,7 +9,9 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
 use svod_runtime::{Context, GivenSchedules, KernelRef, PrepareConfig, Schedule, Target, target_named};
 
 use crate::config::configured;
+use crate::convert::{argument, class_of};
 use crate::error::{Class, Result};
+use crate::scalar::{Text, flag};
 use crate::scope;
 
 /// How a kernel is computed: a list of steps, as text one a line. See `docs/schedules.md`.
@@ -36,8 +38,9 @@ impl PySchedule {
 impl PySchedule {
     /// The schedule that a text says.
     #[new]
-    #[pyo3(signature = (text="", /))]
-    fn new(text: &str) -> Result<Self> {
+    #[pyo3(signature = (text=None, /), text_signature = "(text=\"\", /)")]
+    fn new(text: Option<Text>) -> Result<Self> {
+        let text = text.as_deref().unwrap_or_default();
         text.parse().map(PySchedule).map_err(|e: svod_runtime::ParseScheduleError| Class::Schedule.raise(e.to_string()))
     }
 
@@ -71,12 +74,17 @@ impl PySchedule {
 }
 
 /// How a call prepares: what its keywords say, else the thread's configuration.
-pub fn config(schedules: Option<&Bound<'_, PyDict>>, options: Option<&Bound<'_, PyDict>>) -> Result<PrepareConfig> {
+pub fn config(schedules: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>) -> Result<PrepareConfig> {
     let mut config = configured(options)?;
-    for (key, value) in schedules.into_iter().flatten() {
+    let Some(schedules) = schedules else { return Ok(config) };
+    let unfit = |what: &str, given: &Bound<'_, PyAny>| {
+        Class::ArgumentType.raise(format!("schedules: {what} is expected, not {}", class_of(given)))
+    };
+    let schedules = schedules.cast::<PyDict>().map_err(|_| unfit("a dict", schedules))?;
+    for (key, value) in schedules {
         let key = match key.extract::<usize>() {
             Ok(index) => KernelRef::Index(index),
-            Err(_) => KernelRef::Name(key.extract()?),
+            Err(_) => KernelRef::Name(key.extract().map_err(|_| unfit("the name or the position of a kernel", &key))?),
         };
         config.schedules.push((key, given(&value)?));
     }
@@ -102,7 +110,7 @@ fn given(value: &Bound<'_, PyAny>) -> Result<GivenSchedules> {
 fn one(value: &Bound<'_, PyAny>) -> Result<Schedule> {
     match value.cast::<PySchedule>() {
         Ok(schedule) => Ok(schedule.get().0.clone()),
-        Err(_) => Ok(PySchedule::new(&value.extract::<String>()?)?.0),
+        Err(_) => Ok(PySchedule::new(Some(argument("schedules", "a schedule", value)?))?.0),
     }
 }
 
@@ -128,7 +136,7 @@ pub struct PyStrict {
 impl PyStrict {
     #[new]
     #[pyo3(signature = (on=true, /))]
-    fn new(on: bool) -> Self {
+    fn new(#[pyo3(from_py_with = flag)] on: bool) -> Self {
         PyStrict { on }
     }
 
@@ -160,9 +168,9 @@ pub struct PyTarget {
 impl PyTarget {
     #[new]
     #[pyo3(signature = (name=None, /))]
-    fn new(name: Option<&str>) -> Result<Self> {
+    fn new(name: Option<Text>) -> Result<Self> {
         let target = match name {
-            Some(name) => named(name)?,
+            Some(name) => named(&name)?,
             None => PrepareConfig::current().target.unwrap_or_else(|| Context::global().target().clone()),
         };
         Ok(PyTarget { target })

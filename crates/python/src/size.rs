@@ -1,5 +1,6 @@
 //! Symbolic sizes: the classes `Variable` and `Size`, and arguments that may be either or a number.
 
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBool, PyFloat, PyInt, PySequence, PyTuple, PyType};
@@ -11,6 +12,7 @@ use svod_tensor::{Comparison, Operand, Tensor, TensorError, Trace};
 
 use crate::convert::{class_of, integer};
 use crate::error::{Class, Raised, Result};
+use crate::scalar::{Text, expected};
 use crate::tensor::{Made, PyTensor};
 
 /// A named integer between two bounds, both included: a size that each run of a plan may choose.
@@ -159,13 +161,15 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnySize {
         }
         // A tensor would be computed, and its value taken for good.
         let data = given.is_instance_of::<PyBool>() || given.cast::<PyTensor>().is_ok();
-        let number = if data { None } else { given.extract().ok() };
-        let number: i64 = number.ok_or_else(|| {
+        let number = if data { Err(PyTypeError::new_err("")) } else { given.extract::<i64>() };
+        number.map(AnySize::from).map_err(|error| {
+            if error.is_instance_of::<PyOverflowError>(given.py()) {
+                return expected("a size", &given, error);
+            }
             let class = class_of(&given);
             let message = format!("a size is an integer, a svod.Variable or a svod.Size, not {class}");
             PyErr::from(Class::ArgumentType.raise(message))
-        })?;
-        Ok(number.into())
+        })
     }
 }
 
@@ -530,7 +534,8 @@ impl PySize {
 #[pymethods]
 impl PyVariable {
     #[new]
-    fn new(name: &str, min: &Bound<'_, PyAny>, max: &Bound<'_, PyAny>) -> Result<PyVariable> {
+    fn new(name: Text, min: &Bound<'_, PyAny>, max: &Bound<'_, PyAny>) -> Result<PyVariable> {
+        let name: &str = &name;
         let bound = |which, given| integer(&format!("Variable '{name}', {which}"), given);
         let (min, max) = (bound("min", min)?, bound("max", max)?);
         Ok(PyVariable(Variable::new(name, min, max).map_err(TensorError::Size)?))

@@ -17,7 +17,8 @@ use crate::array::{Held, array_over, bytes_of, dense_for};
 use crate::convert::AnyOperand;
 use crate::dtype::AnyDType;
 use crate::error::{Class, Raised, Result};
-use crate::size::{AnySize, Extents, PySize};
+use crate::functions::shaped;
+use crate::size::{AnySize, PySize};
 use crate::tensor::PyTensor;
 
 /// The values that `init` becomes when `body` computes them anew for each number from `start` to before
@@ -46,7 +47,7 @@ pub fn _custom(
     let mut rule: Vec<(DType, Shape)> = Vec::with_capacity(outputs.len());
     let mut values = Vec::new();
     for (shape, dtype) in outputs {
-        let shape = Extents::positive(&PyTuple::new(shape.py(), [shape])?)?;
+        let shape = shaped("custom", &shape)?;
         values.extend_from_slice(shape.values());
         rule.push((dtype.0, shape.sizes.into()));
     }

@@ -128,7 +128,8 @@ impl Lowered {
 impl Cost {
     /// Bytes read from, or written to, arguments.
     pub fn bytes(&self, written: bool) -> f64 {
-        self.traffic.iter().filter(|t| t.written == written).map(|t| t.bytes).sum()
+        // The sum of nothing is -0 otherwise.
+        0.0 + self.traffic.iter().filter(|t| t.written == written).map(|t| t.bytes).sum::<f64>()
     }
 
     /// Slots of a task in time: of its instructions, or of its longest chain if that takes longer.

@@ -8,6 +8,7 @@ use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
+use crate::scalar::{Text, real};
 
 /// Adds the functions of this file's tables to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -198,8 +199,8 @@ impl PyTensor {
 
     /// True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded.
     #[pyo3(signature = (other, *, rounding_mode=None))]
-    fn div(&self, other: AnyOperand, rounding_mode: Option<&str>) -> Made {
-        Ok(match rounding_mode {
+    fn div(&self, other: AnyOperand, rounding_mode: Option<Text>) -> Made {
+        Ok(match rounding_mode.as_deref() {
             None => self.0.div(other.0)?,
             Some("floor") => self.0.floor_div(other.0)?,
             Some("trunc") => self.0.div(other.0)?.trunc()?,
@@ -233,9 +234,9 @@ impl PyTensor {
     }
 
     /// `x * Φ(x)`, exactly, or with `approximate="tanh"` by its authors' approximation.
-    #[pyo3(signature = (approximate="none"))]
-    fn gelu(&self, approximate: &str) -> Made {
-        match approximate {
+    #[pyo3(signature = (approximate=None), text_signature = "($self, approximate=\"none\")")]
+    fn gelu(&self, approximate: Option<Text>) -> Made {
+        match approximate.as_deref().unwrap_or("none") {
             "none" => Ok(self.0.gelu()?.into()),
             "tanh" => Ok(self.0.gelu_tanh()?.into()),
             other => {
@@ -247,7 +248,7 @@ impl PyTensor {
 
     /// `x` where it is positive, else `negative_slope * x`.
     #[pyo3(signature = (negative_slope=0.01))]
-    fn leaky_relu(&self, negative_slope: f64) -> Made {
+    fn leaky_relu(&self, #[pyo3(from_py_with = real)] negative_slope: f64) -> Made {
         Ok(self.0.leaky_relu(negative_slope)?.into())
     }
 

@@ -8,6 +8,7 @@ use super::pair::{Pair, pair};
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axis, one_axis, required};
 use crate::error::{Class, Result};
+use crate::scalar::{Integer, Text, flag};
 use crate::size::AnySize;
 
 fn reduction(name: &str) -> Result<Reduction> {
@@ -87,13 +88,13 @@ impl PyTensor {
         dim: Option<Axis>,
         index: Option<AnyTensor>,
         src: Option<AnyOperand>,
-        reduce: Option<&str>,
-        include_self: bool,
+        reduce: Option<Text>,
+        #[pyo3(from_py_with = flag)] include_self: bool,
         axis: Option<Axis>,
     ) -> Made {
         let (op, at) = self.at("scatter_reduce", axis, dim)?;
         let (index, src) = (required(op, "index", index)?.0, required(op, "src", src)?.0);
-        let by = reduction(required(op, "reduce", reduce)?)?;
+        let by = reduction(&required(op, "reduce", reduce)?)?;
         Ok(self.0.scatter_reduce(at, &index, src, by, include_self)?.into())
     }
 
@@ -129,7 +130,7 @@ impl PyTensor {
     /// number depends on the values. As PyTorch's, one tensor with a row for each element, or with `as_tuple` a
     /// tensor for each dimension, as `svod.nonzero` and NumPy.
     #[pyo3(signature = (*, as_tuple=false))]
-    fn nonzero<'py>(&self, py: Python<'py>, as_tuple: bool) -> Result<Bound<'py, PyAny>> {
+    fn nonzero<'py>(&self, py: Python<'py>, #[pyo3(from_py_with = flag)] as_tuple: bool) -> Result<Bound<'py, PyAny>> {
         let found = self.0.nonzero()?;
         if as_tuple {
             let found: Vec<PyTensor> = found.into_iter().map(Into::into).collect();
@@ -155,8 +156,8 @@ impl PyTensor {
 
     /// How often each integer below `minlength` occurs in this 1-d tensor, or the sum of its `weights`.
     #[pyo3(signature = (weights=None, *, minlength))]
-    fn bincount(&self, weights: Option<AnyTensor>, minlength: i64) -> Made {
-        Ok(self.0.bincount(weights.as_ref().map(|w| &w.0), minlength)?.into())
+    fn bincount(&self, weights: Option<AnyTensor>, minlength: Integer) -> Made {
+        Ok(self.0.bincount(weights.as_ref().map(|w| &w.0), minlength.0)?.into())
     }
 
     /// The elements along an axis, by default the last, in order, and where they were. The order is stable, whatever
@@ -166,9 +167,9 @@ impl PyTensor {
         &self,
         py: Python<'py>,
         dim: Option<Axis>,
-        descending: bool,
+        #[pyo3(from_py_with = flag)] descending: bool,
         axis: Option<Axis>,
-        stable: bool,
+        #[pyo3(from_py_with = flag)] stable: bool,
     ) -> Pair<'py> {
         let (at, _always) = (one_axis(axis, dim)?.unwrap_or(-1), stable);
         pair(py, (self.0.sort(at, descending)?, self.0.argsort(at, descending)?), None)
@@ -176,7 +177,13 @@ impl PyTensor {
 
     /// Where the elements along an axis are, in order; see `sort`.
     #[pyo3(signature = (dim=None, descending=false, *, axis=None, stable=true))]
-    fn argsort(&self, dim: Option<Axis>, descending: bool, axis: Option<Axis>, stable: bool) -> Made {
+    fn argsort(
+        &self,
+        dim: Option<Axis>,
+        #[pyo3(from_py_with = flag)] descending: bool,
+        axis: Option<Axis>,
+        #[pyo3(from_py_with = flag)] stable: bool,
+    ) -> Made {
         let (at, _always) = (one_axis(axis, dim)?.unwrap_or(-1), stable);
         Ok(self.0.argsort(at, descending)?.into())
     }
@@ -189,9 +196,9 @@ impl PyTensor {
         py: Python<'py>,
         k: AnySize,
         dim: Option<Axis>,
-        largest: bool,
+        #[pyo3(from_py_with = flag)] largest: bool,
         axis: Option<Axis>,
-        sorted: bool,
+        #[pyo3(from_py_with = flag)] sorted: bool,
     ) -> Pair<'py> {
         let (at, _always) = (one_axis(axis, dim)?.unwrap_or(-1), sorted);
         let (values, indices) = self.0.topk(&k.size, at, largest)?;
@@ -201,7 +208,7 @@ impl PyTensor {
     /// Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,
     /// with `right`, behind them.
     #[pyo3(signature = (values, *, right=false))]
-    fn searchsorted(&self, values: AnyTensor, right: bool) -> Made {
+    fn searchsorted(&self, values: AnyTensor, #[pyo3(from_py_with = flag)] right: bool) -> Made {
         Ok(self.0.searchsorted(&values.0, right)?.into())
     }
 }

@@ -30,6 +30,7 @@ use crate::dtype::{AnyDType, PyDType, is_foreign, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
+use crate::scalar::{Text, flag};
 use crate::size::{shape, shown, without_value};
 
 /// An array whose value is computed when it is asked for.
@@ -133,7 +134,8 @@ pub fn on(device: Option<&str>, made: svod_tensor::Result<Tensor>) -> Made {
 impl PyTensor {
     #[new]
     #[pyo3(signature = (data, dtype=None, device=None))]
-    fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+    fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
+        let device = device.as_deref();
         let dtype = dtype.map(|d| d.0);
         let copied = || tensor_of(data, &device.map(self::device).transpose()?.unwrap_or_default(), dtype);
         let tensor = match data.cast::<PyTensor>() {
@@ -266,8 +268,8 @@ impl PyTensor {
         &self,
         py: Python<'_>,
         inputs: Option<Tensors>,
-        unused_inputs: bool,
-        schedules: Option<&Bound<'_, PyDict>>,
+        #[pyo3(from_py_with = flag)] unused_inputs: bool,
+        schedules: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<PyPlan> {
         let config = crate::schedule::config(schedules, options)?;

@@ -5,8 +5,9 @@ use pyo3::types::{PySequence, PyTuple};
 use svod_tensor::Size;
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, either, integer, integers, one_axis, required};
+use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, argument, either, integer, integers, one_axis, required};
 use crate::error::{Class, Result};
+use crate::scalar::{Several, expected, whole};
 use crate::size::{AnySize, Extents, symbolic};
 
 #[pymethods]
@@ -69,22 +70,26 @@ impl PyTensor {
     }
 
     /// Dimension `source` moved to position `destination`.
-    fn movedim(&self, source: i64, destination: i64) -> Made {
-        self.view_by("movedim", Ok(self.0.movedim(source, destination)?.into()))
+    fn movedim(&self, source: Axis, destination: Axis) -> Made {
+        self.view_by("movedim", Ok(self.0.movedim(source.0, destination.0)?.into()))
     }
 
     /// Dimensions `start_dim` to `end_dim` as one.
     #[pyo3(signature = (start_dim=0, end_dim=-1), text_signature = "($self, start_dim=0, end_dim=-1)")]
-    fn flatten(&self, start_dim: i64, end_dim: i64) -> Made {
+    fn flatten(
+        &self,
+        #[pyo3(from_py_with = whole)] start_dim: i64,
+        #[pyo3(from_py_with = whole)] end_dim: i64,
+    ) -> Made {
         self.view_by("flatten", Ok(self.0.flatten(start_dim, end_dim)?.into()))
     }
 
     /// One dimension as several; one -1 is inferred.
     #[pyo3(signature = (dim=None, sizes=None, *, axis=None), text_signature = "($self, dim, sizes, *, axis=None)")]
-    fn unflatten(&self, dim: Option<Axis>, sizes: Option<Vec<AnySize>>, axis: Option<Axis>) -> Made {
+    fn unflatten(&self, dim: Option<Axis>, sizes: Option<Several<AnySize>>, axis: Option<Axis>) -> Made {
         let (op, dim) = self.at("unflatten", axis, dim)?;
         let mut extents = Extents::default();
-        required(op, "sizes", sizes)?.into_iter().for_each(|n| extents.push(n));
+        required(op, "sizes", sizes)?.0.into_iter().for_each(|n| extents.push(n));
         self.view_by("unflatten", extents.bind(self.0.unflatten(dim, &extents.sizes)))
     }
 
@@ -116,7 +121,7 @@ impl PyTensor {
 
     /// `value` before and after each dimension, by pairs of numbers of elements.
     #[pyo3(signature = (padding, value=None))]
-    fn pad(&self, padding: Vec<(AnySize, AnySize)>, value: Option<AnyOperand>) -> Made {
+    fn pad(&self, #[pyo3(from_py_with = each_pair)] padding: SizePairs, value: Option<AnyOperand>) -> Made {
         if padding.len() != self.0.rank() {
             let message = format!("pad: a pair for each axis of {}, not {}", self.0.described(), padding.len());
             return Err(Class::Shape.raise(message));
@@ -126,7 +131,7 @@ impl PyTensor {
     }
 
     /// The part from the first to before the second number, of each dimension.
-    fn shrink(&self, bounds: Vec<(AnySize, AnySize)>) -> Made {
+    fn shrink(&self, #[pyo3(from_py_with = each_pair)] bounds: SizePairs) -> Made {
         let (bounds, extents) = pairs(bounds);
         self.view_by("shrink", extents.bind(self.0.shrink(&bounds)))
     }
@@ -195,7 +200,7 @@ impl PyTensor {
         }
         let times = match symbolic(repeats) {
             Some(times) => times,
-            None => integer("repeat_interleave", repeats)?.into(),
+            None => integer("repeat_interleave: repeats", repeats)?.into(),
         };
         times.bind(source.repeat_interleave(&times.size, axis))
     }
@@ -208,11 +213,14 @@ impl PyTensor {
         let mut extents = Extents::default();
         let parts = match split_size.cast::<PySequence>() {
             Ok(several) => {
-                several.extract::<Vec<AnySize>>()?.into_iter().for_each(|n| extents.push(n));
+                argument::<Several<AnySize>>("split", "split_size", several)?
+                    .0
+                    .into_iter()
+                    .for_each(|n| extents.push(n));
                 self.0.split(&extents.sizes, dim)?
             }
             Err(_) => {
-                extents.push(split_size.extract()?);
+                extents.push(argument("split", "split_size", split_size)?);
                 self.0.split_every(&extents.sizes[0], dim)?
             }
         };
@@ -248,8 +256,15 @@ impl PyTensor {
     }
 }
 
+/// Two numbers for each axis.
+type SizePairs = Vec<(AnySize, AnySize)>;
+
+fn each_pair(given: &Bound<'_, PyAny>) -> PyResult<SizePairs> {
+    given.extract().map_err(|error| expected("a pair of sizes for each axis", given, error))
+}
+
 /// Pairs of sizes, and the values that come with them.
-fn pairs(given: Vec<(AnySize, AnySize)>) -> (Vec<(Size, Size)>, Extents) {
+fn pairs(given: SizePairs) -> (Vec<(Size, Size)>, Extents) {
     let mut extents = Extents::default();
     let pairs = given
         .into_iter()

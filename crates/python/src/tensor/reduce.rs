@@ -9,6 +9,7 @@ use super::{Made, PyTensor};
 use crate::convert::{AnyTensor, Axes, Axis, either, one_axis, scale};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
+use crate::scalar::{Real, flag, real};
 use crate::size::AnySize;
 
 /// What the core makes.
@@ -22,7 +23,7 @@ macro_rules! folds {
             $(
                 #[doc = $doc]
                 #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
-                fn $name(&self, dim: Option<Axes>, keepdim: bool, axis: Option<Axes>, keepdims: bool) -> Made {
+                fn $name(&self, dim: Option<Axes>, #[pyo3(from_py_with = flag)] keepdim: bool, axis: Option<Axes>, #[pyo3(from_py_with = flag)] keepdims: bool) -> Made {
                     Ok(self.0.$name(either(axis, dim)?.as_deref(), keepdim || keepdims)?.into())
                 }
             )*
@@ -38,9 +39,9 @@ macro_rules! folds {
                 pub fn $name(
                     x: AnyTensor,
                     axis: Option<Axes>,
-                    keepdims: bool,
+                    #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Axes>,
-                    keepdim: bool,
+                    #[pyo3(from_py_with = flag)] keepdim: bool,
                 ) -> Made {
                     PyTensor(x.0).$name(dim, keepdim, axis, keepdims)
                 }
@@ -99,9 +100,9 @@ macro_rules! extremes {
                     &self,
                     py: Python<'py>,
                     dim: Option<Over>,
-                    keepdim: bool,
+                    #[pyo3(from_py_with = flag)] keepdim: bool,
                     axis: Option<Axes>,
-                    keepdims: bool,
+                    #[pyo3(from_py_with = flag)] keepdims: bool,
                 ) -> Result<Bound<'py, PyAny>> {
                     let keep = keepdim || keepdims;
                     let axes = match dim {
@@ -132,13 +133,13 @@ macro_rules! extremes {
 
                 #[doc = concat!("The ", $doc, " along axes, by default all: values, however the axes are named.")]
                 #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
-                fn $amax(&self, dim: Option<Axes>, keepdim: bool, axis: Option<Axes>, keepdims: bool) -> Made {
+                fn $amax(&self, dim: Option<Axes>, #[pyo3(from_py_with = flag)] keepdim: bool, axis: Option<Axes>, #[pyo3(from_py_with = flag)] keepdims: bool) -> Made {
                     Ok(self.0.$name(either(axis, dim)?.as_deref(), keepdim || keepdims)?.into())
                 }
 
                 #[doc = concat!("The first position of the ", $doc, " along an axis, by default of the flat tensor.")]
                 #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
-                fn $position(&self, dim: Option<Axis>, keepdim: bool, axis: Option<Axis>, keepdims: bool) -> Made {
+                fn $position(&self, dim: Option<Axis>, #[pyo3(from_py_with = flag)] keepdim: bool, axis: Option<Axis>, #[pyo3(from_py_with = flag)] keepdims: bool) -> Made {
                     Ok(self.0.$position(one_axis(axis, dim)?, keepdim || keepdims)?.into())
                 }
             )*
@@ -156,9 +157,9 @@ macro_rules! extremes {
                     py: Python<'py>,
                     x: AnyTensor,
                     axis: Option<Axes>,
-                    keepdims: bool,
+                    #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Over>,
-                    keepdim: bool,
+                    #[pyo3(from_py_with = flag)] keepdim: bool,
                 ) -> Result<Bound<'py, PyAny>> {
                     PyTensor(x.0).$name(py, dim, keepdim, axis, keepdims)
                 }
@@ -169,9 +170,9 @@ macro_rules! extremes {
                 pub fn $amax(
                     x: AnyTensor,
                     axis: Option<Axes>,
-                    keepdims: bool,
+                    #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Axes>,
-                    keepdim: bool,
+                    #[pyo3(from_py_with = flag)] keepdim: bool,
                 ) -> Made {
                     PyTensor(x.0).$amax(dim, keepdim, axis, keepdims)
                 }
@@ -182,9 +183,9 @@ macro_rules! extremes {
                 pub fn $position(
                     x: AnyTensor,
                     axis: Option<Axis>,
-                    keepdims: bool,
+                    #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Axis>,
-                    keepdim: bool,
+                    #[pyo3(from_py_with = flag)] keepdim: bool,
                 ) -> Made {
                     PyTensor(x.0).$position(dim, keepdim, axis, keepdims)
                 }
@@ -229,9 +230,9 @@ fn sum(
     x: AnyTensor,
     axis: Option<Axes>,
     dtype: Option<AnyDType>,
-    keepdims: bool,
+    #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
-    keepdim: bool,
+    #[pyo3(from_py_with = flag)] keepdim: bool,
 ) -> Made {
     PyTensor(x.0).sum(dim, keepdim, axis, keepdims, dtype)
 }
@@ -243,9 +244,9 @@ fn prod(
     x: AnyTensor,
     axis: Option<Axes>,
     dtype: Option<AnyDType>,
-    keepdims: bool,
+    #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
-    keepdim: bool,
+    #[pyo3(from_py_with = flag)] keepdim: bool,
 ) -> Made {
     PyTensor(x.0).prod(dim, keepdim, axis, keepdims, dtype)
 }
@@ -254,7 +255,14 @@ fn prod(
 /// is 1, as PyTorch's.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, axis=None, correction=0.0, keepdims=false, dim=None, keepdim=false))]
-fn var(x: AnyTensor, axis: Option<Axes>, correction: f64, keepdims: bool, dim: Option<Axes>, keepdim: bool) -> Made {
+fn var(
+    x: AnyTensor,
+    axis: Option<Axes>,
+    #[pyo3(from_py_with = real)] correction: f64,
+    #[pyo3(from_py_with = flag)] keepdims: bool,
+    dim: Option<Axes>,
+    #[pyo3(from_py_with = flag)] keepdim: bool,
+) -> Made {
     PyTensor(x.0).var(dim, axis, keepdim, keepdims, correction)
 }
 
@@ -264,10 +272,10 @@ fn var(x: AnyTensor, axis: Option<Axes>, correction: f64, keepdims: bool, dim: O
 fn deviation(
     x: AnyTensor,
     axis: Option<Axes>,
-    correction: f64,
-    keepdims: bool,
+    #[pyo3(from_py_with = real)] correction: f64,
+    #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
-    keepdim: bool,
+    #[pyo3(from_py_with = flag)] keepdim: bool,
 ) -> Made {
     PyTensor(x.0).std(dim, axis, keepdim, keepdims, correction)
 }
@@ -293,9 +301,9 @@ impl PyTensor {
     fn sum(
         &self,
         dim: Option<Axes>,
-        keepdim: bool,
+        #[pyo3(from_py_with = flag)] keepdim: bool,
         axis: Option<Axes>,
-        keepdims: bool,
+        #[pyo3(from_py_with = flag)] keepdims: bool,
         dtype: Option<AnyDType>,
     ) -> Made {
         let axes = either(axis, dim)?;
@@ -307,9 +315,9 @@ impl PyTensor {
     fn prod(
         &self,
         dim: Option<Axes>,
-        keepdim: bool,
+        #[pyo3(from_py_with = flag)] keepdim: bool,
         axis: Option<Axes>,
-        keepdims: bool,
+        #[pyo3(from_py_with = flag)] keepdims: bool,
         dtype: Option<AnyDType>,
     ) -> Made {
         let axes = either(axis, dim)?;
@@ -320,19 +328,40 @@ impl PyTensor {
     ///
     /// What follows the axes goes by name: libraries have different arguments there.
     #[pyo3(signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=1.0))]
-    fn var(&self, dim: Option<Axes>, axis: Option<Axes>, keepdim: bool, keepdims: bool, correction: f64) -> Made {
+    fn var(
+        &self,
+        dim: Option<Axes>,
+        axis: Option<Axes>,
+        #[pyo3(from_py_with = flag)] keepdim: bool,
+        #[pyo3(from_py_with = flag)] keepdims: bool,
+        #[pyo3(from_py_with = real)] correction: f64,
+    ) -> Made {
         Ok(self.0.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
 
     /// The standard deviation along axes; see `var`.
     #[pyo3(signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=1.0))]
-    fn std(&self, dim: Option<Axes>, axis: Option<Axes>, keepdim: bool, keepdims: bool, correction: f64) -> Made {
+    fn std(
+        &self,
+        dim: Option<Axes>,
+        axis: Option<Axes>,
+        #[pyo3(from_py_with = flag)] keepdim: bool,
+        #[pyo3(from_py_with = flag)] keepdims: bool,
+        #[pyo3(from_py_with = real)] correction: f64,
+    ) -> Made {
         Ok(self.0.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
 
     /// The `p`-norm along axes, by default all.
     #[pyo3(signature = (p=2.0, dim=None, keepdim=false, *, axis=None, keepdims=false))]
-    fn norm(&self, p: f64, dim: Option<Axes>, keepdim: bool, axis: Option<Axes>, keepdims: bool) -> Made {
+    fn norm(
+        &self,
+        #[pyo3(from_py_with = real)] p: f64,
+        dim: Option<Axes>,
+        #[pyo3(from_py_with = flag)] keepdim: bool,
+        axis: Option<Axes>,
+        #[pyo3(from_py_with = flag)] keepdims: bool,
+    ) -> Made {
         Ok(self.0.norm(p, either(axis, dim)?.as_deref(), keepdim || keepdims)?.into())
     }
 
@@ -345,9 +374,9 @@ impl PyTensor {
         &self,
         py: Python<'py>,
         dim: Option<Axis>,
-        keepdim: bool,
+        #[pyo3(from_py_with = flag)] keepdim: bool,
         axis: Option<Axis>,
-        keepdims: bool,
+        #[pyo3(from_py_with = flag)] keepdims: bool,
     ) -> Pair<'py> {
         let (values, keep) = (dim.is_none(), keepdim || keepdims);
         let Some(at) = one_axis(axis, dim)? else {
@@ -370,9 +399,9 @@ impl PyTensor {
         py: Python<'py>,
         k: AnySize,
         dim: Option<Axis>,
-        keepdim: bool,
+        #[pyo3(from_py_with = flag)] keepdim: bool,
         axis: Option<Axis>,
-        keepdims: bool,
+        #[pyo3(from_py_with = flag)] keepdims: bool,
     ) -> Pair<'py> {
         let (only_values, keep) = (axis.is_some(), keepdim || keepdims);
         let at = one_axis(axis, dim)?.unwrap_or(-1);
@@ -421,7 +450,12 @@ impl PyTensor {
     /// The last axes, as many as `weight` has and by default one, with mean 0 and variance 1, then
     /// scaled by `weight` and shifted by `bias`; `svod.nn.functional.layer_norm` takes a shape first.
     #[pyo3(signature = (weight=None, bias=None, eps=1e-5))]
-    fn layer_norm(&self, weight: Option<&Bound<'_, PyAny>>, bias: Option<AnyTensor>, eps: f64) -> Made {
+    fn layer_norm(
+        &self,
+        weight: Option<&Bound<'_, PyAny>>,
+        bias: Option<AnyTensor>,
+        #[pyo3(from_py_with = real)] eps: f64,
+    ) -> Made {
         let (weight, bias) = (weight.map(|w| scale("layer_norm", w)).transpose()?, bias.map(|b| b.0));
         let shape = self.normalized(weight.as_ref().or(bias.as_ref()));
         Ok(self.0.layer_norm(&shape, weight.as_ref(), bias.as_ref(), eps)?.into())
@@ -430,7 +464,7 @@ impl PyTensor {
     /// The last axes divided by the root of their mean square, then scaled by `weight`;
     /// `svod.nn.functional.rms_norm` takes a shape first.
     #[pyo3(signature = (weight=None, eps=1e-6))]
-    fn rms_norm(&self, weight: Option<&Bound<'_, PyAny>>, eps: f64) -> Made {
+    fn rms_norm(&self, weight: Option<&Bound<'_, PyAny>>, #[pyo3(from_py_with = real)] eps: f64) -> Made {
         let weight = weight.map(|w| scale("rms_norm", w)).transpose()?;
         Ok(self.0.rms_norm(&self.normalized(weight.as_ref()), weight.as_ref(), eps)?.into())
     }
@@ -438,7 +472,13 @@ impl PyTensor {
     /// Divided by its `p`-norm along an axis, or by `eps` where that is greater.
     #[pyo3(signature = (p=2.0, dim=None, eps=1e-12, *, axis=None),
         text_signature = "($self, p=2.0, dim=1, eps=1e-12, *, axis=None)")]
-    fn normalize(&self, p: f64, dim: Option<Axis>, eps: f64, axis: Option<Axis>) -> Made {
+    fn normalize(
+        &self,
+        #[pyo3(from_py_with = real)] p: f64,
+        dim: Option<Axis>,
+        #[pyo3(from_py_with = real)] eps: f64,
+        axis: Option<Axis>,
+    ) -> Made {
         Ok(self.0.normalize(p, one_axis(axis, dim)?.unwrap_or(1), eps)?.into())
     }
 
@@ -453,12 +493,12 @@ impl PyTensor {
         key: AnyTensor,
         value: AnyTensor,
         attn_mask: Option<AnyTensor>,
-        is_causal: bool,
-        scale: Option<f64>,
-        enable_gqa: bool,
+        #[pyo3(from_py_with = flag)] is_causal: bool,
+        scale: Option<Real>,
+        #[pyo3(from_py_with = flag)] enable_gqa: bool,
     ) -> Made {
         let mask = attn_mask.as_ref().map(|m| &m.0);
-        let how = Attention { mask, causal: is_causal, scale, grouped: enable_gqa };
+        let how = Attention { mask, causal: is_causal, scale: scale.map(|s| s.0), grouped: enable_gqa };
         Ok(self.0.scaled_dot_product_attention(&key.0, &value.0, how)?.into())
     }
 }

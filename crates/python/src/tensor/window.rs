@@ -6,7 +6,8 @@ use svod_tensor::{Conv, Padding, Pool, Tensor, TensorError};
 
 use super::{Made, PyTensor};
 use crate::convert::{AnyTensor, Axes, Axis, argument, integer, required};
-use crate::error::{Class, Result};
+use crate::error::{Class, Raised, Result};
+use crate::scalar::{Integer, expected, flag, real};
 
 /// `"same"`, `"valid"`, a number, one for each dimension, or a pair for each.
 pub struct AnyPadding(Padding);
@@ -82,7 +83,14 @@ impl Given {
     /// The numbers of parts of so many dimensions, of which a single one counts for all; or of as many as there are numbers.
     fn parts(&self, given: &Bound<'_, PyAny>, spatial: Option<usize>) -> Result<Vec<Option<i64>>> {
         let Some(spatial) = spatial else { return self.each("output_size", given) };
-        match given.extract::<Parts>()? {
+        let parts = given.extract::<Parts>().map_err(|error| {
+            Raised::from(expected(
+                &format!("{}: output_size: a number of parts, or one for each dimension,", self.0),
+                given,
+                error,
+            ))
+        });
+        match parts? {
             Parts::One(parts) => Ok(vec![Some(parts); spatial]),
             Parts::Each(parts) if parts.len() == spatial => Ok(parts),
             Parts::Each(parts) => {
@@ -180,7 +188,7 @@ macro_rules! windowed {
                     stride: Option<&Bound<'_, PyAny>>,
                     padding: Option<&Bound<'_, PyAny>>,
                     dilation: Option<&Bound<'_, PyAny>>,
-                    ceil_mode: bool,
+                    #[pyo3(from_py_with = flag)] ceil_mode: bool,
                 ) -> Made {
                     let given = Given(stringify!($max_pool));
                     let kernel = given.kernel(kernel_size, $spatial)?;
@@ -200,8 +208,8 @@ macro_rules! windowed {
                     kernel_size: &Bound<'_, PyAny>,
                     stride: Option<&Bound<'_, PyAny>>,
                     padding: Option<&Bound<'_, PyAny>>,
-                    ceil_mode: bool,
-                    count_include_pad: bool,
+                    #[pyo3(from_py_with = flag)] ceil_mode: bool,
+                    #[pyo3(from_py_with = flag)] count_include_pad: bool,
                     dilation: Option<&Bound<'_, PyAny>>,
                 ) -> Made {
                     let given = Given(stringify!($avg_pool));
@@ -245,9 +253,9 @@ impl PyTensor {
     /// axis.
     #[pyo3(signature = (dim=None, size=None, step=None, *, axis=None),
         text_signature = "($self, dim, size, step, *, axis=None)")]
-    fn unfold(&self, dim: Option<Axis>, size: Option<i64>, step: Option<i64>, axis: Option<Axis>) -> Made {
+    fn unfold(&self, dim: Option<Axis>, size: Option<Integer>, step: Option<Integer>, axis: Option<Axis>) -> Made {
         let (op, at) = self.at("unfold", axis, dim)?;
-        self.view_by(op, Ok(self.0.unfold(at, required(op, "size", size)?, required(op, "step", step)?)?.into()))
+        self.view_by(op, Ok(self.0.unfold(at, required(op, "size", size)?.0, required(op, "step", step)?.0)?.into()))
     }
 
     /// The windows of a convolution over `[batch, channels, ..]` as columns: `[batch, channels *
@@ -256,14 +264,14 @@ impl PyTensor {
         text_signature = "($self, kernel_size, stride=1, padding=0, dilation=1)")]
     fn im2col(
         &self,
-        kernel_size: Vec<i64>,
+        kernel_size: Axes,
         stride: Option<&Bound<'_, PyAny>>,
         padding: Option<&Bound<'_, PyAny>>,
         dilation: Option<&Bound<'_, PyAny>>,
     ) -> Made {
         let given = Given("im2col");
         let (stride, dilation) = (given.or_ones("stride", stride)?, given.or_ones("dilation", dilation)?);
-        Ok(self.0.im2col(&kernel_size, &stride, &given.padding(padding)?, &dilation)?.into())
+        Ok(self.0.im2col(&kernel_size.0, &stride, &given.padding(padding)?, &dilation)?.into())
     }
 
     /// Each channel of `[batch, channels, ..]` less its mean and divided by the root of its variance,
@@ -275,7 +283,7 @@ impl PyTensor {
         running_var: Option<AnyTensor>,
         weight: Option<AnyTensor>,
         bias: Option<AnyTensor>,
-        eps: f64,
+        #[pyo3(from_py_with = real)] eps: f64,
     ) -> Made {
         let statistics = match (&running_mean, &running_var) {
             (Some(mean), Some(variance)) => Some((&mean.0, &variance.0)),
@@ -289,15 +297,26 @@ impl PyTensor {
     /// Groups of the channels of `[batch, channels, ..]`, each with mean 0 and variance 1, then scaled
     /// and shifted by channel.
     #[pyo3(signature = (num_groups, weight=None, bias=None, eps=1e-5))]
-    fn group_norm(&self, num_groups: i64, weight: Option<AnyTensor>, bias: Option<AnyTensor>, eps: f64) -> Made {
+    fn group_norm(
+        &self,
+        num_groups: Integer,
+        weight: Option<AnyTensor>,
+        bias: Option<AnyTensor>,
+        #[pyo3(from_py_with = real)] eps: f64,
+    ) -> Made {
         let (weight, bias) = (weight.as_ref().map(|w| &w.0), bias.as_ref().map(|b| &b.0));
-        Ok(self.0.group_norm(num_groups, weight, bias, eps)?.into())
+        Ok(self.0.group_norm(num_groups.0, weight, bias, eps)?.into())
     }
 
     /// Each channel of each item of `[batch, channels, ..]` with mean 0 and variance 1, then scaled and
     /// shifted by channel.
     #[pyo3(signature = (weight=None, bias=None, eps=1e-5))]
-    fn instance_norm(&self, weight: Option<AnyTensor>, bias: Option<AnyTensor>, eps: f64) -> Made {
+    fn instance_norm(
+        &self,
+        weight: Option<AnyTensor>,
+        bias: Option<AnyTensor>,
+        #[pyo3(from_py_with = real)] eps: f64,
+    ) -> Made {
         let (weight, bias) = (weight.as_ref().map(|w| &w.0), bias.as_ref().map(|b| &b.0));
         Ok(self.0.instance_norm(weight, bias, eps)?.into())
     }

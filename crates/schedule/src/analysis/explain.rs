@@ -83,7 +83,8 @@ impl Analysis {
 
     fn totals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = |of: fn(&super::ItemAnalysis) -> f64| -> f64 {
-            self.items.iter().filter_map(|i| i.analysis.as_ref()).map(of).sum()
+            // The sum of nothing is -0 otherwise.
+            0.0 + self.items.iter().filter_map(|i| i.analysis.as_ref()).map(of).sum::<f64>()
         };
         let kernels = self.items.iter().filter(|i| i.kernel().is_some()).count();
         let barriers = self.items.iter().filter(|i| i.is_synchronization()).count();

@@ -134,7 +134,7 @@ def _at_labels(
 ) -> tuple[Tensor, Tensor]:
     """The weighted losses of labels, and the weights."""
     if target.dtype.is_floating_point:
-        raise ArgumentTypeError(f"{name}: labels are integers, not {target.dtype}")
+        raise ArgumentTypeError(f"{name}: target: labels are integers, not {target.dtype}")
     if tuple(target.shape) != (*logs.shape[:classes], *logs.shape[classes + 1 :]):
         raise ShapeError(f"{name}: labels of shape {tuple(target.shape)} for an input of {tuple(logs.shape)}")
     ignored = target == ignore_index
