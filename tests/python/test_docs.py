@@ -10,8 +10,14 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["training.md"])
+# What pages need beside svod.
+NEEDS = {"training.md": [], "torch.md": ["torch"]}
+
+
+@pytest.mark.parametrize("page", NEEDS)
 def test_blocks_of_code_run_in_order(page: str) -> None:
+    for module in NEEDS[page]:
+        pytest.importorskip(module)
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     assert blocks
     scope: dict[str, object] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from pathlib import Path
@@ -172,3 +173,14 @@ def test_the_curve_is_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert save_curve([3.0, 2.0, 1.0], tmp_path / "loss.png")
     assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_of_pytorchs_learns_as_in_eager_mode() -> None:
+    torch = pytest.importorskip("torch")
+    import torch_model
+
+    torch.manual_seed(0)
+    model = torch_model.network()
+    expected, _ = torch_model.fit(copy.deepcopy(model), 12, "eager", quiet=True)
+    losses, _ = torch_model.fit(model, 12, "svod", quiet=True)
+    assert losses == pytest.approx(expected, rel=1e-3) and losses[-1] < losses[0]

@@ -1,0 +1,78 @@
+"""The backend: PyTorch's graph in, something to call out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch.fx import GraphModule
+
+import svod
+from svod.torch._split import Split
+
+# Operations of the core that are compositions of others to svod.
+_TAKEN_APART = [
+    torch.ops.aten.upsample_nearest1d,
+    torch.ops.aten.upsample_nearest2d,
+    torch.ops.aten.upsample_nearest3d,
+    torch.ops.aten.upsample_linear1d,
+    torch.ops.aten.upsample_bilinear2d,
+    torch.ops.aten.upsample_trilinear3d,
+    torch.ops.aten.upsample_bicubic2d,
+    torch.ops.aten.grid_sampler_2d,
+    torch.ops.aten.reflection_pad1d,
+    torch.ops.aten.reflection_pad2d,
+    torch.ops.aten.replication_pad1d,
+    torch.ops.aten.replication_pad2d,
+    torch.ops.aten.im2col,
+    torch.ops.aten.col2im,
+]
+
+
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    """PyTorch's own, to its core operations, without those that would take apart what svod has whole.
+
+    Attention is kept for another reason too: taken apart, its backward pass gets other statistics than it expects.
+    """
+    table: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
+    table.update(get_decompositions(_TAKEN_APART))
+    table.pop(torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default, None)
+    return table
+
+
+def compile_graph(
+    module: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+) -> Callable[..., Any]:
+    """Compiles what `torch.compile` has traced, forward and, where gradients are wanted, backward.
+
+    `options` are those of `svod.PrepareConfig`; a `mode` of PyTorch's own backends changes nothing.
+    """
+    config = svod.PrepareConfig(**options) if options else None
+
+    def compiled(graph: GraphModule, inputs: Sequence[Any]) -> Any:
+        return make_boxed_func(Split(graph, config, strict=_is_strict()))
+
+    backend = aot_autograd(
+        fw_compiler=compiled,
+        bw_compiler=compiled,
+        inference_compiler=compiled,
+        decompositions=_decompositions(),
+        partition_fn=min_cut_rematerialization_partition,
+        keep_inference_input_mutations=False,
+    )
+    result: Callable[..., Any] = backend(module, example_inputs)
+    return result
+
+
+def _is_strict() -> bool:
+    return os.environ.get("SVOD_TORCH_STRICT", "") not in ("", "0")

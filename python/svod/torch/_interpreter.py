@@ -1,0 +1,143 @@
+"""Walks a graph of PyTorch's operations and builds svod's, by the table of rules."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._prims_common import elementwise_dtypes
+from torch.fx import Graph, GraphModule, Node
+
+import svod
+from svod.torch import rules as _rules  # noqa: F401
+from svod.torch._sizes import Sizes
+from svod.torch._table import RULES, Call, Rule, Unsupported, dtype
+from svod.torch._types import DTYPES, given, is_known
+
+
+class Refused(Unsupported):
+    """An operation that svod does not have, with the node that it is."""
+
+    def __init__(self, node: Node, reason: str) -> None:
+        super().__init__(f"{node.target}: {reason}")
+        self.node, self.reason = node, reason
+
+
+def outputs_of(graph: Graph) -> list[Any]:
+    """What a graph returns: nodes, and values that are no nodes."""
+    (returned,) = graph.output_node().args
+    return list(returned) if isinstance(returned, (list, tuple)) else [returned]
+
+
+def built(
+    module: GraphModule, inputs: Sequence[Any], sizes: Sizes, refuse: Callable[[Refused], Any] | None = None
+) -> list[Any]:
+    """The expressions of a graph's outputs.
+
+    `refuse` is told what svod does not have, and gives what to go on with; without it, it is raised.
+    """
+    values: dict[Node, Any] = {}
+    remaining = iter(inputs)
+    for node in module.graph.nodes:
+        match node.op:
+            case "placeholder":
+                values[node] = next(remaining)
+            case "get_attr":
+                values[node] = given(operator.attrgetter(node.target)(module).contiguous()).clone()
+            case "call_function":
+                try:
+                    values[node] = _value(node, values, sizes)
+                except Refused as refused:
+                    if refuse is None:
+                        raise
+                    values[node] = refuse(refused)
+    return [values[output] if isinstance(output, Node) else output for output in outputs_of(module.graph)]
+
+
+def _value(node: Node, values: Mapping[Node, Any], sizes: Sizes) -> Any:
+    """What one operation gives."""
+    results = node.meta.get("val")
+    try:
+        if isinstance(results, torch.SymInt):
+            return sizes.of(results)
+        args = _arguments(node.args, values)
+        options = _arguments(node.kwargs, values)
+        if node.target is operator.getitem:
+            return args[0][args[1]]
+        if isinstance(results, torch.SymFloat):
+            return node.target(*args, **options)
+        rule = RULES.get(node.target)
+        if rule is None:
+            raise Unsupported("svod has no rule for it")
+        if not is_known(results):
+            raise Unsupported("its type or layout is none of svod's")
+        call = Call(results, _arguments(node.args, _Fakes()), sizes.of)
+        if rule.promotion is not None:
+            args = _promoted(rule, call.operands, args)
+        found = rule.function(call, *args, **options) if rule.takes_call else rule.function(*args, **options)
+        return _checked(results, found, sizes)
+    except svod.Error as error:
+        raise Refused(node, str(error)) from error
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise Refused(node, f"{type(error).__name__}: {error}") from error
+
+
+class _Fakes(Mapping[Node, Any]):
+    """What PyTorch knows of each node."""
+
+    def __getitem__(self, node: Node) -> Any:
+        return node.meta["val"]
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _arguments(given: Any, values: Mapping[Node, Any]) -> Any:
+    """Arguments with values in place of nodes."""
+    return torch.fx.map_arg(given, lambda node: values[node])
+
+
+def _promoted(rule: Rule, operands: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    """Operands in the type that PyTorch computes with, but for 16-bit floats, which svod widens where it needs to."""
+    numeric = (torch.Tensor, int, float, bool, torch.SymInt, torch.SymFloat)
+    of_types = [x for x in operands if isinstance(x, numeric)]
+    tensors = [x for x in of_types if isinstance(x, torch.Tensor)]
+    # A condition is no operand.
+    if len(tensors) == 3 and tensors[0].dtype == torch.bool and operands[0] is tensors[0]:
+        of_types = of_types[1:]
+        first, rest = [args[0]], args[1:]
+    else:
+        first, rest = [], list(args)
+    computed, result = elementwise_dtypes(*of_types, type_promotion_kind=rule.promotion)
+    to = dtype(result if result in (torch.float16, torch.bfloat16) else computed)
+    if any(x.dtype in (torch.float16, torch.bfloat16) for x in tensors) and computed == torch.float32:
+        to = _narrow(tensors, to)
+    return first + [x.cast(to) if isinstance(x, svod.Tensor) and x.dtype != to else x for x in rest]
+
+
+def _narrow(tensors: Sequence[torch.Tensor], wide: Any) -> Any:
+    """The 16-bit type of operands that all have it: comparisons are of it, whatever they are computed in."""
+    types = {x.dtype for x in tensors if x.dtype.is_floating_point and (x.dim() or len(tensors) == 1)}
+    return dtype(types.pop()) if len(types) == 1 else wide
+
+
+def _checked(expected: Any, found: Any, sizes: Sizes) -> Any:
+    """Results in the types that PyTorch gives them; their shapes have to be PyTorch's."""
+    if isinstance(expected, (list, tuple)):
+        return tuple(_checked(one, other, sizes) for one, other in zip(expected, found, strict=True))
+    if expected is None or not isinstance(expected, torch.Tensor) or found is None:
+        return found
+    found = found if isinstance(found, svod.Tensor) else svod.Tensor(found)
+    shape = tuple(map(sizes.of, expected.shape))
+    same = len(shape) == found.ndim and all(
+        not (isinstance(a, int) and isinstance(b, int)) or a == b for a, b in zip(shape, found.shape, strict=True)
+    )
+    if not same:
+        raise Unsupported(f"svod makes a shape {found.shape} of it, PyTorch {tuple(expected.shape)}")
+    to = DTYPES[expected.dtype]
+    return found if found.dtype == to else found.cast(to)

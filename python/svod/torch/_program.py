@@ -1,0 +1,323 @@
+"""A graph of PyTorch's operations as one plan of svod's."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.fx import GraphModule, Node
+
+import svod
+from svod._svod import _Draws, _Facts, _Trace
+from svod.torch._interpreter import Refused, built, outputs_of
+from svod.torch._sizes import Sizes, expression_of, known_values, symbols_of
+from svod.torch._table import RULES
+from svod.torch._types import CARRIERS, DTYPES, given, order_of, taken
+
+Order = tuple[int, ...] | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Version:
+    """A plan for arguments that lie in memory like these, with sizes up to some bounds."""
+
+    plan: svod.ExecutionPlan
+    sizes: Sizes
+    # Of each argument that is a tensor, the order of its axes in memory.
+    orders: tuple[Order, ...]
+    draws: _Draws
+    # Number of keys of random numbers that a run takes.
+    keys: int
+    facts: _Facts | None
+    variables: frozenset[str]
+
+    def serves(self, values: dict[str, int], orders: tuple[Order, ...]) -> bool:
+        """Whether it computes arguments of these sizes that lie in memory like this."""
+        if self.orders != orders or not self.sizes.hold(values):
+            return False
+        return self.facts is None or self.facts.hold(values)
+
+
+# Of one graph. Each layout of arguments, and each size where sizes are no variables, has one of its own.
+_MOST_VERSIONS = 32
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Handed:
+    """An argument as svod sees it."""
+
+    tensor: torch.Tensor
+    # Where its memory begins: none of a copy.
+    address: int
+    order: Order
+    given: svod.Tensor
+
+
+def _handed(tensor: torch.Tensor) -> _Handed:
+    if tensor.is_contiguous():
+        return _Handed(tensor, tensor.data_ptr(), tuple(range(tensor.dim())), given(tensor))
+    order = order_of(tensor)
+    if order is None:
+        # A copy, which is for this call alone.
+        return _Handed(tensor, 0, tuple(range(tensor.dim())), given(tensor.contiguous()))
+    return _Handed(tensor, tensor.data_ptr(), order, given(tensor.permute(order)))
+
+
+class Program:
+    """What computes a graph: called with tensors and sizes, in the order of its placeholders."""
+
+    def __init__(self, module: GraphModule, config: svod.PrepareConfig | None = None) -> None:
+        self._module, self._config = module, config
+        self._fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+        self._outputs = outputs_of(module.graph)
+        self._symbols = symbols_of([*self._fakes, *_values_of(self._outputs)])
+        self._places = known_values(self._fakes)
+        self._tensors = [at for at, fake in enumerate(self._fakes) if isinstance(fake, torch.Tensor)]
+        self._views = [_view(output) for output in self._outputs]
+        # Those results that a plan computes: what is a view of an argument is made of that.
+        self._computed = [
+            at
+            for at, output in enumerate(self._outputs)
+            if isinstance(output, Node) and self._views[at] is None and isinstance(output.meta["val"], torch.Tensor)
+        ]
+        self._lock = threading.Lock()
+        # Parameters, which are the same in most calls, as they were handed over last.
+        self._held: list[_Handed | None] = [None] * len(self._tensors)
+        # The one that was compiled last comes first.
+        self._versions: list[_Version] = []
+
+    def prepare(self) -> None:
+        """Compiles for the sizes and layouts that PyTorch has seen while it traced."""
+        values = {str(symbol): _hint(self._fakes, symbol) for symbol in self._symbols}
+        orders = tuple(order_of(self._fakes[at]) or tuple(range(self._fakes[at].dim())) for at in self._tensors)
+        self._compile(values, orders)
+
+    def __call__(self, *args: Any) -> list[Any]:
+        values = {name: _read(args[at], axis) for name, (at, axis) in self._places.items()}
+        orders: list[Order] = []
+        arguments: list[svod.Tensor] = []
+        for number, at in enumerate(self._tensors):
+            tensor, held = args[at], self._held[number]
+            if held is None or held.tensor is not tensor or held.address != tensor.data_ptr():
+                held = _handed(tensor)
+                # Of arguments that are others in each call, the memory would be held for nothing.
+                if held.address and isinstance(tensor, torch.nn.Parameter):
+                    self._held[number] = held
+            orders.append(held.order)
+            arguments.append(held.given)
+        version = self._found(values, tuple(orders))
+        arguments += _keys(version.keys)
+        chosen = {name: value for name, value in values.items() if name in version.variables}
+        results = version.plan.run(*arguments, **chosen) if self._computed else []
+        return self._results(args, values, results)
+
+    def _found(self, values: dict[str, int], orders: tuple[Order, ...]) -> _Version:
+        """The version for these sizes and orders in memory, which is compiled if there is none."""
+        for version in self._versions:
+            if version.serves(values, orders):
+                return version
+        with self._lock:
+            for version in self._versions:
+                if version.serves(values, orders):
+                    return version
+            return self._compile(values, orders)
+
+    def _results(self, args: Sequence[Any], values: dict[str, int], results: list[svod.Tensor]) -> list[Any]:
+        computed = iter(results)
+        returned: list[Any] = []
+        for output, view in zip(self._outputs, self._views, strict=True):
+            if view is not None:
+                returned.append(view(args))
+            elif not isinstance(output, Node):
+                returned.append(output)
+            elif isinstance(fake := output.meta["val"], torch.Tensor):
+                result = taken(next(computed), fake.dtype)
+                order = _output_order(fake)
+                returned.append(result if order is None else result.permute(_inverse(order)))
+            else:
+                returned.append(_number(fake, values))
+        return returned
+
+    def _compile(self, values: dict[str, int], orders: tuple[Order, ...]) -> _Version:
+        """A new version: for all sizes up to a maximum or, where that cannot be told of variables, for these."""
+        with unset_fake_temporarily():
+            try:
+                version = self._compiled(values, orders, fixed=not self._symbols)
+            except svod.Error:
+                if not self._symbols:
+                    raise
+                version = self._compiled(values, orders, fixed=True)
+        self._versions = [version, *self._versions[: _MOST_VERSIONS - 1]]
+        return version
+
+    def _compiled(self, values: dict[str, int], orders: tuple[Order, ...], fixed: bool) -> _Version:
+        """A plan; the trace is made again with what it was told of sizes, where it asks how they compare."""
+        facts: _Facts | None = None
+        least = {str(symbol): _least(self._fakes, symbol) for symbol in self._symbols}
+        while True:
+            sizes = Sizes(self._symbols, values, least, fixed)
+            trace = _Trace({} if fixed else values, facts)
+            try:
+                return self._traced(trace, sizes, orders)
+            except svod.Error:
+                told = trace.told()
+                if told is None or told.agree(facts):
+                    raise
+                facts = told
+
+    def _traced(self, trace: _Trace, sizes: Sizes, orders: tuple[Order, ...]) -> _Version:
+        placeholders: list[svod.Tensor] = []
+        inputs: list[Any] = []
+        of_tensors = iter(orders)
+        for at, fake in enumerate(self._fakes):
+            if not isinstance(fake, torch.Tensor):
+                inputs.append(sizes.of(fake))
+                continue
+            order = next(of_tensors) or ()
+            shape = tuple(map(sizes.of, fake.shape))
+            carrier = CARRIERS.get(fake.dtype, fake.dtype)
+            placeholder = trace.placeholder(tuple(shape[axis] for axis in order), DTYPES[carrier], f"argument {at}")
+            placeholders.append(placeholder)
+            value = placeholder if carrier == fake.dtype else placeholder.bitcast(DTYPES[fake.dtype])
+            inputs.append(value if list(order) == sorted(order) else value.permute(_inverse(order)))
+
+        def outcome() -> list[svod.Tensor]:
+            made = built(self._module, inputs, sizes)
+            return [self._handed_over(at, made[at]) for at in self._computed]
+
+        outputs = trace.run(outcome)
+        draws, states = trace.draws()
+        plan = svod.prepare(*outputs, inputs=[*placeholders, *states], unused_inputs=True, config=self._config)
+        return _Version(plan, sizes, orders, draws, len(states), trace.told(), frozenset(plan.variables))
+
+    def _handed_over(self, at: int, value: svod.Tensor) -> svod.Tensor:
+        """A result as it is to lie in memory."""
+        fake = self._outputs[at].meta["val"]
+        order = _output_order(fake)
+        value = value if order is None else value.permute(order)
+        carrier = CARRIERS.get(fake.dtype)
+        return (value if carrier is None else value.bitcast(DTYPES[carrier])).clone()
+
+
+def refused_by(module: GraphModule) -> dict[Node, str]:
+    """The operations of a graph that svod does not have, with the reasons."""
+    found: dict[Node, str] = {}
+    fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+    nodes = [node.meta.get("val") for node in module.graph.nodes if node.op == "call_function"]
+    known = _flat([*fakes, *nodes])
+    symbols = symbols_of(known)
+    sizes = Sizes(symbols, {str(symbol): _hint(known, symbol) for symbol in symbols}, {}, fixed=True)
+    trace = _Trace({})
+
+    def stand_in(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return tuple(map(stand_in, value))
+        if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES:
+            return sizes.of(value) if isinstance(value, torch.SymInt) else value
+        return trace.placeholder(tuple(map(sizes.of, value.shape)), DTYPES[value.dtype], "an argument")
+
+    def refuse(refused: Refused) -> Any:
+        found[refused.node] = refused.reason
+        return stand_in(refused.node.meta.get("val"))
+
+    with unset_fake_temporarily():
+        inputs = [stand_in(fake) for fake in fakes]
+        trace.run(lambda: built(module, inputs, sizes, refuse) and None)
+    return found
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    return [one for value in values for one in (value if isinstance(value, (list, tuple)) else [value])]
+
+
+def _values_of(outputs: Sequence[Any]) -> list[Any]:
+    return [output.meta["val"] for output in outputs if isinstance(output, Node)]
+
+
+def _keys(count: int) -> list[svod.Tensor]:
+    """What random numbers are computed from: a key by PyTorch's generator, and the number of the first element."""
+    if not count:
+        return []
+    keys = torch.zeros((count, 2), dtype=torch.int64)
+    keys[:, 0].random_()
+    return [svod.from_dlpack(key.view(torch.uint64)) for key in keys]
+
+
+def _view(output: Any) -> Any:
+    """How a result that is a view of an argument's memory is made of the arguments; none where it is computed."""
+    steps: list[Node] = []
+    node = output
+    while isinstance(node, Node) and node.op == "call_function":
+        rule = RULES.get(node.target)
+        others = [*node.args[1:], *node.kwargs.values()]
+        if (
+            rule is None
+            or not rule.is_view
+            or any(isinstance(x, Node) for x in torch.utils._pytree.tree_leaves(others))
+        ):
+            return None
+        if isinstance(node.meta["val"], (list, tuple)) or node.target in _COPIES:
+            return None
+        steps.append(node)
+        node = node.args[0]
+    if not isinstance(node, Node) or node.op != "placeholder":
+        return None
+    at = [other for other in node.graph.nodes if other.op == "placeholder"].index(node)
+
+    def view(args: Sequence[Any]) -> Any:
+        value = args[at]
+        for step in reversed(steps):
+            value = step.target(value, *step.args[1:], **step.kwargs)
+        return value
+
+    return view
+
+
+# Rules that give the same value, of which PyTorch promises memory of its own.
+_COPIES = frozenset({torch.ops.aten.clone.default, torch.ops.aten.lift_fresh_copy.default})
+
+
+def _output_order(fake: torch.Tensor) -> Order:
+    """The axes in the order in which PyTorch lays a result out, if that is another one than the usual."""
+    order = order_of(fake)
+    return None if order is None or list(order) == sorted(order) else order
+
+
+def _inverse(order: Sequence[int]) -> tuple[int, ...]:
+    return tuple(order.index(axis) for axis in range(len(order)))
+
+
+def _read(argument: Any, axis: int | None) -> int:
+    return int(argument if axis is None else argument.shape[axis])
+
+
+def _number(size: Any, values: dict[str, int]) -> Any:
+    """A size that a graph returns, for the values of its symbols in a call."""
+    if not isinstance(size, (torch.SymInt, torch.SymFloat)):
+        return size
+    expression = expression_of(size)
+    number = expression.xreplace({symbol: values[str(symbol)] for symbol in expression.free_symbols})
+    return int(number) if isinstance(size, torch.SymInt) else float(number)
+
+
+def _environment(fakes: Sequence[Any]) -> Any:
+    for fake in fakes:
+        for size in fake.shape if isinstance(fake, torch.Tensor) else [fake]:
+            if isinstance(size, (torch.SymInt, torch.SymFloat)):
+                return size.node.shape_env
+    return None
+
+
+def _hint(fakes: Sequence[Any], symbol: Any) -> int:
+    """The value that a symbol had in the call that was traced."""
+    environment = _environment(fakes)
+    return int(environment.optimization_hint(symbol, 8))
+
+
+def _least(fakes: Sequence[Any], symbol: Any) -> int:
+    lower = _environment(fakes).var_to_range[symbol].lower
+    return int(lower) if lower.is_Integer else 0

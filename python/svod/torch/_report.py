@@ -1,0 +1,63 @@
+"""What PyTorch computed because svod could not: how often, how long, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from typing import Any
+
+__all__ = ["Fallback", "report", "reset"]
+
+
+@dataclasses.dataclass(slots=True)
+class Fallback:
+    """An operation that runs in PyTorch."""
+
+    # The operation's name, such as `aten.nonzero.default`.
+    operation: str
+    reason: str
+    # Number of places in compiled graphs.
+    places: int = 0
+    # Number of runs.
+    runs: int = 0
+    # What the runs took, in seconds.
+    seconds: float = 0.0
+
+
+_fallbacks: dict[tuple[str, str], Fallback] = {}
+_lock = threading.Lock()
+
+
+class Timed:
+    """An operation of PyTorch's that counts its runs."""
+
+    def __init__(self, operation: Any, reason: str) -> None:
+        self._operation = operation
+        self.__name__ = getattr(operation, "__name__", str(operation))
+        with _lock:
+            self._fallback = _fallbacks.setdefault((str(operation), reason), Fallback(str(operation), reason))
+            self._fallback.places += 1
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        began = time.perf_counter()
+        result = self._operation(*args, **kwargs)
+        took = time.perf_counter() - began
+        with _lock:
+            self._fallback.runs += 1
+            self._fallback.seconds += took
+        return result
+
+
+def report() -> list[Fallback]:
+    """The operations that run in PyTorch, those that take longest first."""
+    with _lock:
+        found = [dataclasses.replace(fallback) for fallback in _fallbacks.values()]
+    return sorted(found, key=lambda fallback: -fallback.seconds)
+
+
+def reset() -> None:
+    """Forgets what was counted."""
+    with _lock:
+        for fallback in _fallbacks.values():
+            fallback.runs, fallback.seconds = 0, 0.0

@@ -1,0 +1,93 @@
+"""PyTorch's symbolic sizes as svod's variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+import svod
+from svod.torch._table import Unsupported
+
+
+class Sizes:
+    """The symbols of a graph: each a number, or a `Variable` with a maximum that grows with what it has to hold."""
+
+    def __init__(
+        self, symbols: Iterable[Any], values: Mapping[str, int], least: Mapping[str, int], fixed: bool = False
+    ) -> None:
+        self._values = dict(values)
+        self.variables: dict[str, svod.Variable] = {}
+        for symbol in [] if fixed else symbols:
+            name = str(symbol)
+            # Twice as much as is needed now, so that a length that grows is compiled a few times in all.
+            most = max(1 << values[name].bit_length(), 16)
+            self.variables[name] = svod.Variable(name, min(least.get(name, 0), values[name]), most)
+
+    def hold(self, values: Mapping[str, int]) -> bool:
+        """Whether these are values of the variables, and the numbers that the others are."""
+        variables = self.variables
+        return all(
+            variables[name].min <= value <= variables[name].max if name in variables else value == self._values[name]
+            for name, value in values.items()
+        )
+
+    def of(self, size: Any) -> Any:
+        """A number, or a symbolic size of PyTorch's, as svod's."""
+        if isinstance(size, (torch.SymInt, torch.SymFloat)):
+            return self._of_expression(expression_of(size))
+        return size
+
+    def _of_expression(self, expression: Any) -> Any:
+        import sympy  # type: ignore[import-untyped]  # PyTorch brings it.
+
+        if isinstance(expression, sympy.Integer):
+            return int(expression)
+        if isinstance(expression, sympy.Symbol):
+            name = str(expression)
+            return self.variables[name] + 0 if name in self.variables else self._values[name]
+        parts = [self._of_expression(part) for part in expression.args]
+        match type(expression).__name__, parts:
+            case "Add", _:
+                return sum(parts[1:], parts[0])
+            case "Mul", _:
+                return math.prod(parts[1:], start=parts[0])
+            case "FloorDiv" | "CleanDiv", [dividend, divisor]:
+                return dividend // divisor
+            case "Mod" | "PythonMod", [dividend, divisor]:
+                return dividend % divisor
+            case "Pow", [base, int(exponent)] if exponent > 0:
+                return math.prod([base] * (exponent - 1), start=base)
+            case _:
+                raise Unsupported(f"a size {expression}")
+
+
+def expression_of(size: torch.SymInt | torch.SymFloat) -> Any:
+    """A symbolic size as an expression of symbols, of which those that PyTorch found to be equal are one."""
+    return size.node.shape_env.replace(size.node.expr)
+
+
+def symbols_of(values: Iterable[Any]) -> list[Any]:
+    """The symbols that sizes and shapes mention, each once, in the order of their names."""
+    found = set()
+    for value in values:
+        sizes = value.shape if isinstance(value, torch.Tensor) else [value]
+        for size in sizes:
+            if isinstance(size, (torch.SymInt, torch.SymFloat)):
+                found |= expression_of(size).free_symbols
+    return sorted(found, key=str)
+
+
+def known_values(values: Iterable[Any]) -> dict[str, tuple[int, int | None]]:
+    """Where each symbol can be read: the position of an argument, and of an extent of its shape if it is a tensor."""
+    places: dict[str, tuple[int, int | None]] = {}
+    for at, value in enumerate(values):
+        if isinstance(value, torch.SymInt) and expression_of(value).is_Symbol:
+            places.setdefault(str(expression_of(value)), (at, None))
+        elif isinstance(value, torch.Tensor):
+            for axis, extent in enumerate(value.shape):
+                if isinstance(extent, torch.SymInt) and expression_of(extent).is_Symbol:
+                    places.setdefault(str(expression_of(extent)), (at, axis))
+    return places

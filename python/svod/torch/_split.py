@@ -1,0 +1,93 @@
+"""A graph in parts: those that svod computes, and between them what only PyTorch can."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+import svod
+from svod.torch._program import Program, refused_by
+from svod.torch._report import Timed
+from svod.torch._table import RULES
+
+
+class Split:
+    """What computes a graph, called with its arguments."""
+
+    def __init__(self, module: GraphModule, config: svod.PrepareConfig | None, strict: bool) -> None:
+        self._run: Any = None
+        refused = refused_by(module)
+        if not refused:
+            program = Program(module, config)
+            try:
+                program.prepare()
+                self._run = program
+                return
+            except svod.Error as error:
+                # What cannot be compiled as a whole runs as a whole.
+                refused = {node: str(error) for node in module.graph.nodes if node.op == "call_function"}
+        if strict:
+            reasons = sorted({f"{node.target}: {reason}" for node, reason in refused.items()})
+            raise svod.UnsupportedError("SVOD_TORCH_STRICT: PyTorch would have to run " + "; ".join(reasons))
+        self._run = _parted(module, refused, config)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._run(*args)
+
+
+def _parted(module: GraphModule, refused: dict[Node, str], config: svod.PrepareConfig | None) -> Any:
+    """The graph with programs in place of those parts that svod computes."""
+    reasons = {node.name: reason for node, reason in refused.items()}
+
+    class Support(OperatorSupportBase):  # type: ignore[misc]
+        def is_node_supported(self, submodules: Any, node: Node) -> bool:
+            return node.op == "call_function" and node.name not in reasons and _is_tensors(node)
+
+    partitioner = CapabilityBasedPartitioner(module, Support(), allows_single_node_partition=True)
+    partitions = [part for part in partitioner.propose_partitions() if any(map(_computes, part.nodes))]
+    parted = partitioner.fuse_partitions(partitions)
+    for node in parted.graph.nodes:
+        if node.op == "call_module":
+            part = parted.get_submodule(node.target)
+            try:
+                program = Program(part, config)
+                program.prepare()
+                node.op, node.target = "call_function", _Part(program)
+            except svod.Error as error:
+                for inner in part.graph.nodes:
+                    if inner.op == "call_function":
+                        inner.target = Timed(inner.target, str(error))
+                part.recompile()
+        elif node.op == "call_function" and node.name in reasons:
+            node.target = Timed(node.target, reasons[node.name])
+    parted.recompile()
+    return parted
+
+
+class _Part:
+    """A program in a graph of PyTorch's: of a single result it is that result."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.__name__ = "svod_program"
+
+    def __call__(self, *args: Any) -> Any:
+        results = self._program(*args)
+        return results[0] if len(results) == 1 else results
+
+
+def _is_tensors(node: Node) -> bool:
+    """Whether a node gives tensors: sizes are computed where they are used."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) or (
+        isinstance(value, (list, tuple)) and all(isinstance(one, torch.Tensor) or one is None for one in value)
+    )
+
+
+def _computes(node: Node) -> bool:
+    rule = RULES.get(node.target)
+    return rule is not None and not rule.is_view

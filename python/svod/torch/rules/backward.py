@@ -1,0 +1,82 @@
+"""Backward operations that PyTorch keeps whole: the pullbacks of the forward ones, by svod's own derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import svod
+from svod.torch._table import Call, Unsupported, aten
+from svod.torch.rules import neural
+
+
+def pulled(
+    forward: Callable[..., svod.Tensor], wanted: Sequence[bool], gradient: svod.Tensor, *operands: svod.Tensor
+) -> list[svod.Tensor | None]:
+    """The gradients of those operands that are wanted."""
+    by = [operand for operand, is_wanted in zip(operands, wanted, strict=True) if is_wanted]
+    found = iter(forward(*operands).gradient(*by, cotangent=gradient)) if by else iter(())
+    return [next(found) if is_wanted else None for is_wanted in wanted]
+
+
+@aten("convolution_backward")
+def convolution_backward(
+    gradient: svod.Tensor,
+    x: svod.Tensor,
+    weight: svod.Tensor,
+    bias_sizes: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[svod.Tensor | None, ...]:
+    def forward(x: svod.Tensor, weight: svod.Tensor) -> svod.Tensor:
+        return neural.convolution(x, weight, None, stride, padding, dilation, transposed, output_padding, groups)
+
+    of_x, of_weight = pulled(forward, output_mask[:2], gradient, x, weight)
+    channels = gradient.ndim - weight.ndim + 1
+    axes = tuple(axis for axis in range(gradient.ndim) if axis != channels)
+    return of_x, of_weight, gradient.sum(axes) if output_mask[2] else None
+
+
+@aten("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", call=True)
+def max_pool_backward(call: Call, gradient: svod.Tensor, x: svod.Tensor, size: Any, *rest: Any) -> svod.Tensor:
+    indices = rest[-1]
+    rank = len(size) if len(size) > 1 else x.ndim - 2
+    outer = x.shape[: x.ndim - rank]
+    flat = svod.zeros(x.shape, dtype=gradient.dtype).reshape((*outer, -1))
+    added = flat.scatter_add(-1, indices.reshape((*outer, -1)), gradient.reshape((*outer, -1)))
+    return added.reshape(x.shape)
+
+
+@aten("avg_pool2d_backward", "avg_pool3d_backward")
+def avg_pool_backward(
+    gradient: svod.Tensor,
+    x: svod.Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> svod.Tensor:
+    def forward(x: svod.Tensor) -> svod.Tensor:
+        return neural.avg_pool(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    (of_x,) = pulled(forward, [True], gradient, x)
+    assert of_x is not None
+    return of_x
+
+
+@aten("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
+def adaptive_avg_pool_backward(gradient: svod.Tensor, x: svod.Tensor) -> svod.Tensor:
+    rank = x.ndim - 2
+    size = gradient.shape[-rank:]
+    if not all(isinstance(extent, int) for extent in size):
+        raise Unsupported("an adaptive pool to a symbolic size")
+    (of_x,) = pulled(lambda x: neural.adaptive_avg_pool(x, size), [True], gradient, x)
+    assert of_x is not None
+    return of_x

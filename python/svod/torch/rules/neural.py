@@ -1,0 +1,237 @@
+"""Products, convolutions, normalization and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import svod
+from svod.torch._table import Unsupported, aten
+
+Numbers = Sequence[int]
+
+
+@aten("mm", "bmm", "matmul", "mv", "dot")
+def matmul(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
+    return x @ y
+
+
+@aten("addmm", "baddbmm", "addmv")
+def addmm(bias: svod.Tensor, x: svod.Tensor, y: svod.Tensor, *, beta: Any = 1, alpha: Any = 1) -> svod.Tensor:
+    product = x @ y if alpha == 1 else (x @ y) * alpha
+    if beta == 0:
+        return product
+    return product + (bias if beta == 1 else bias * beta)
+
+
+@aten("convolution")
+def convolution(
+    x: svod.Tensor,
+    weight: svod.Tensor,
+    bias: svod.Tensor | None,
+    stride: Numbers,
+    padding: Numbers,
+    dilation: Numbers,
+    transposed: bool,
+    output_padding: Numbers,
+    groups: int,
+) -> svod.Tensor:
+    rank = weight.ndim - 2
+
+    def of(numbers: Numbers) -> tuple[int, ...]:
+        return tuple(numbers) * rank if len(numbers) == 1 else tuple(numbers)
+
+    batched = x if x.ndim == weight.ndim else x.unsqueeze(0)
+    if transposed:
+        result = batched.conv_transpose(weight, bias, of(stride), of(padding), of(output_padding), groups, of(dilation))
+    else:
+        result = batched.conv(weight, bias, of(stride), of(padding), of(dilation), groups)
+    return result if batched is x else result.squeeze(0)
+
+
+@aten("native_layer_norm")
+def layer_norm(
+    x: svod.Tensor, shape: Sequence[Any], weight: svod.Tensor | None, bias: svod.Tensor | None, eps: float
+) -> tuple[svod.Tensor, svod.Tensor, svod.Tensor]:
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    normal, mean, deviation = _normalized(x, axes, eps)
+    result = normal if weight is None else normal * weight
+    result = result if bias is None else result + bias
+    return result.cast(x.dtype), mean, deviation
+
+
+def _normalized(x: svod.Tensor, axes: tuple[int, ...], eps: float) -> tuple[svod.Tensor, svod.Tensor, svod.Tensor]:
+    """With mean 0 and variance 1 along axes, the mean, and one over the deviation; computed in float32 at least."""
+    wide = x if x.dtype in (svod.float32, svod.float64) else x.cast(svod.float32)
+    mean = wide.mean(axes, True)
+    scale = (wide.var(axes, correction=0, keepdim=True) + eps).rsqrt()
+    return (wide - mean) * scale, mean, scale
+
+
+@aten("native_group_norm")
+def group_norm(
+    x: svod.Tensor,
+    weight: svod.Tensor | None,
+    bias: svod.Tensor | None,
+    batch: Any,
+    channels: Any,
+    points: Any,
+    groups: int,
+    eps: float,
+) -> tuple[svod.Tensor, svod.Tensor, svod.Tensor]:
+    parts = x.reshape((batch, groups, channels // groups, points))
+    normal, mean, scale = _normalized(parts, (2, 3), eps)
+    normal = normal.reshape(x.shape)
+    of_channels = (channels, *(1,) * (x.ndim - 2))
+    result = normal if weight is None else normal * weight.reshape(of_channels)
+    result = result if bias is None else result + bias.reshape(of_channels)
+    return (
+        result.cast(x.dtype),
+        mean.reshape((batch, groups)).cast(x.dtype),
+        scale.reshape((batch, groups)).cast(x.dtype),
+    )
+
+
+@aten("_native_batch_norm_legit_no_training")
+def batch_norm_inference(
+    x: svod.Tensor,
+    weight: svod.Tensor | None,
+    bias: svod.Tensor | None,
+    mean: svod.Tensor,
+    variance: svod.Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[svod.Tensor, svod.Tensor, svod.Tensor]:
+    shape = _of_channels(x)
+    scale = (variance + eps).rsqrt()
+    if weight is not None:
+        scale = scale * weight
+    shift = -mean * scale if bias is None else bias - mean * scale
+    empty = svod.zeros(0, dtype=x.dtype)
+    return (x * scale.reshape(shape) + shift.reshape(shape)).cast(x.dtype), empty, empty
+
+
+@aten("native_batch_norm")
+def native_batch_norm(
+    x: svod.Tensor,
+    weight: svod.Tensor | None,
+    bias: svod.Tensor | None,
+    mean: svod.Tensor | None,
+    variance: svod.Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[svod.Tensor, svod.Tensor, svod.Tensor]:
+    if training or mean is None or variance is None:
+        raise Unsupported("batch statistics that are written to their operands")
+    return batch_norm_inference(x, weight, bias, mean, variance, momentum, eps)
+
+
+@aten("_native_batch_norm_legit_functional")
+def batch_norm(
+    x: svod.Tensor,
+    weight: svod.Tensor | None,
+    bias: svod.Tensor | None,
+    running_mean: svod.Tensor,
+    running_variance: svod.Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[svod.Tensor, ...]:
+    if not training:
+        result, *empty = batch_norm_inference(x, weight, bias, running_mean, running_variance, momentum, eps)
+        return (result, *empty, running_mean, running_variance)
+    axes = (0, *range(2, x.ndim))
+    wide = x if x.dtype in (svod.float32, svod.float64) else x.cast(svod.float32)
+    mean = wide.mean(axes)
+    variance = wide.var(axes, correction=0)
+    scale = (variance + eps).rsqrt()
+    shape = _of_channels(x)
+    result = (wide - mean.reshape(shape)) * scale.reshape(shape)
+    result = result if weight is None else result * weight.reshape(shape)
+    result = result if bias is None else result + bias.reshape(shape)
+    # By the number of elements less one, as PyTorch has it for the statistics of inference.
+    unbiased = wide.var(axes)
+    new_mean = running_mean * (1 - momentum) + (mean * momentum).cast(running_mean.dtype)
+    new_variance = running_variance * (1 - momentum) + (unbiased * momentum).cast(running_variance.dtype)
+    return result.cast(x.dtype), mean, scale, new_mean, new_variance
+
+
+def _of_channels(x: svod.Tensor) -> tuple[int, ...]:
+    return (1, -1, *(1,) * (x.ndim - 2))
+
+
+@aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
+def avg_pool(
+    x: svod.Tensor,
+    kernel_size: Numbers,
+    stride: Numbers = (),
+    padding: Numbers = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> svod.Tensor:
+    if divisor_override is not None:
+        raise Unsupported("a divisor of one's own")
+    rank = _rank(x, kernel_size)
+    size = _numbers(kernel_size, rank)
+    return x.avg_pool(size, _numbers(stride, rank) or size, _numbers(padding, rank), ceil_mode, count_include_pad)
+
+
+@aten("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
+def adaptive_avg_pool(x: svod.Tensor, output_size: Sequence[int]) -> svod.Tensor:
+    return x.adaptive_avg_pool(tuple(output_size))
+
+
+@aten("max_pool2d_with_indices", "max_pool3d_with_indices")
+def max_pool(
+    x: svod.Tensor,
+    kernel_size: Numbers,
+    stride: Numbers = (),
+    padding: Numbers = (0,),
+    dilation: Numbers = (1,),
+    ceil_mode: bool = False,
+) -> tuple[svod.Tensor, svod.Tensor]:
+    rank = _rank(x, kernel_size)
+    size = _numbers(kernel_size, rank)
+    step, around, apart = _numbers(stride, rank) or size, _numbers(padding, rank), _numbers(dilation, rank)
+    values = x.max_pool(size, step, around, apart, ceil_mode)
+    return values, _positions(x, values, size, step, around, apart)
+
+
+def _positions(
+    x: svod.Tensor, values: svod.Tensor, size: Numbers, step: Numbers, around: Numbers, apart: Numbers
+) -> svod.Tensor:
+    """Where the first greatest element of each window lies among the points of its plane, row by row."""
+    points, outputs = x.shape[-len(size) :], values.shape[-len(size) :]
+    rows: Any = 0
+    inside: Any = True
+    for axis, (extent, count) in enumerate(zip(points, outputs, strict=True)):
+        at = svod.arange(count).unsqueeze(1) * step[axis] - around[axis] + svod.arange(size[axis]) * apart[axis]
+        shape: list[Any] = [1] * (2 * len(size))
+        shape[axis], shape[len(size) + axis] = count, size[axis]
+        at = at.reshape(shape)
+        inside = inside & (at >= 0) & (at < extent)
+        rows = rows * extent + at.clamp(0, extent - 1)
+    windows: Any = 1
+    for number in size:
+        windows = windows * number
+    rows = rows.reshape((*outputs, windows))
+    inside = inside.reshape((*outputs, windows))
+    flat = x.reshape((*x.shape[: -len(size)], -1))
+    chosen = svod.where(inside, flat[..., rows], _least(x))
+    best = chosen.argmax(-1)
+    found: svod.Tensor = rows.expand(chosen.shape).gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    return found.cast(svod.int64)
+
+
+def _least(x: svod.Tensor) -> Any:
+    return float("-inf") if "float" in str(x.dtype) else -(1 << (8 * x.dtype.itemsize - 1))
+
+
+def _rank(x: svod.Tensor, size: Numbers) -> int:
+    return len(size) if len(size) > 1 else x.ndim - 2
+
+
+def _numbers(numbers: Numbers, rank: int) -> tuple[int, ...]:
+    return tuple(numbers) * rank if len(numbers) == 1 else tuple(numbers)

@@ -1,0 +1,331 @@
+"""`torch.compile(model, backend="svod")`: values, gradients, sizes, memory, state, as PyTorch's backends promise."""
+
+import copy
+import pickle
+import threading
+
+import pytest
+
+import svod
+
+torch = pytest.importorskip("torch")
+import svod.torch  # noqa: E402
+from svod.torch import _program  # noqa: E402
+
+nn, F = torch.nn, torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def strict(monkeypatch):
+    monkeypatch.setenv("SVOD_TORCH_STRICT", "1")
+
+
+@pytest.fixture
+def versions(monkeypatch):
+    """The number of plans that are compiled."""
+    made = []
+    traced = _program.Program._traced
+
+    def counted(self, *args):
+        made.append(args)
+        return traced(self, *args)
+
+    monkeypatch.setattr(_program.Program, "_traced", counted)
+    return made
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.linear = nn.Linear(8, 5)
+
+    def forward(self, x):
+        return self.linear(F.max_pool2d(F.relu(self.norm(self.convolution(x))), 2).mean((2, 3)))
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.norm = nn.Embedding(20, 16), nn.LayerNorm(16)
+        self.project, self.out = nn.Linear(16, 48), nn.Linear(16, 20)
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        q, k, v = (y.unflatten(-1, (2, 8)).transpose(1, 2) for y in self.project(self.norm(x)).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(-2)
+        return self.out(x + y)
+
+
+def agree(found, expected, tolerance=1e-5):
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_the_backend_is_there_without_an_import():
+    assert "svod" in torch._dynamo.list_backends(exclude_tags=())
+
+
+@pytest.mark.parametrize("model", [Net, Attention])
+def test_inference_and_training_give_eager_modes_numbers(model, strict):
+    eager = model()
+    compiled = copy.deepcopy(eager)
+    run = torch.compile(compiled, backend="svod")
+    x = torch.randn(4, 3, 8, 8) if model is Net else torch.randint(0, 20, (3, 7))
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9) for m in (eager, compiled)]
+    for _ in range(3):
+        losses = []
+        for optimizer, function in zip(optimizers, (eager, run)):
+            loss = function(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+        agree(losses[1], losses[0])
+    agree(dict(compiled.state_dict()), dict(eager.state_dict()), 1e-4)
+    with torch.no_grad():
+        agree(run(x), eager(x), 1e-4)
+    eager.eval(), compiled.eval()
+    with torch.inference_mode():
+        agree(run(x), eager(x), 1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_element_types(dtype, strict):
+    model = Attention().to(dtype).eval()
+    x = torch.randint(0, 20, (3, 7))
+    with torch.no_grad():
+        agree(torch.compile(model, backend="svod")(x), model(x), 1e-5 if dtype == torch.float64 else 3e-2)
+
+
+def test_autocast(strict):
+    model, x = Net().eval(), torch.randn(2, 3, 8, 8)
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        found, expected = torch.compile(model, backend="svod")(x), model(x)
+    assert found.dtype == expected.dtype == torch.bfloat16
+    agree(found, expected, 5e-2)
+
+
+def test_all_lengths_are_one_graph_and_few_plans(strict, versions):
+    model = Attention().eval()
+    run = torch.compile(model, backend="svod", dynamic=True)
+    with torch.no_grad():
+        for length in (5, 3, 9, 15, 2, 40, 33, 63, 17):
+            x = torch.randint(0, 20, (2, length))
+            torch._dynamo.mark_dynamic(x, 1)
+            agree(run(x), model(x))
+    # One for lengths up to 16, one for those up to 64.
+    assert len(versions) <= 3
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+def test_dynamic_training(strict):
+    eager = Attention()
+    run = torch.compile(copy.deepcopy(eager), backend="svod", dynamic=True)
+    for length in (5, 11, 3):
+        x = torch.randint(0, 20, (2, length))
+        results = []
+        for function in (eager, run):
+            function.zero_grad()
+            function(x).square().mean().backward()
+            results.append([parameter.grad.clone() for parameter in function.parameters()])
+        agree(results[1], results[0])
+
+
+def test_sizes_that_are_results():
+    @torch.compile(backend="svod", dynamic=True)
+    def function(x):
+        return x * x.shape[0], x.shape[0] // 2 + 1
+
+    for count in (4, 7):
+        x, half = function(torch.ones(count))
+        assert half == count // 2 + 1 and x.tolist() == [count] * count
+
+
+def test_random_numbers_follow_pytorchs_seed_and_differ_from_run_to_run(strict):
+    run = torch.compile(lambda x: F.dropout(x, 0.25, training=True), backend="svod")
+    x = torch.ones(4000)
+    torch.manual_seed(3)
+    first, second = run(x), run(x)
+    torch.manual_seed(3)
+    assert torch.equal(run(x), first) and not torch.equal(first, second)
+    assert first.unique().tolist() == pytest.approx([0, 4 / 3]) and abs(first.mean() - 1) < 0.05
+
+
+def test_the_same_mask_is_used_backward(strict):
+    x = torch.ones(1000, requires_grad=True)
+    result = torch.compile(lambda x: F.dropout(x, 0.5, training=True) * 3, backend="svod")(x)
+    result.sum().backward()
+    assert torch.equal(x.grad, result.detach())
+
+
+def test_arguments_are_borrowed_and_results_are_ones_own():
+    run = torch.compile(lambda x, y: (x + y, x.t(), x), backend="svod")
+    x, y = torch.ones(2, 3), torch.ones(2, 3)
+    total, turned, same = run(x, y)
+    assert turned.data_ptr() == x.data_ptr() and same is x
+    total.add_(1)
+    again = run(x, y)[0]
+    x[0, 0] = 5
+    assert total[0, 0] == 3 and again[0, 0] == 2 and run(x, y)[0][0, 0] == 6
+
+
+def test_arguments_in_any_layout_and_results_in_that_of_eager_mode():
+    def function(x):
+        return x * 2, x.transpose(0, 1) + 1
+
+    run = torch.compile(function, backend="svod")
+    base = torch.randn(4, 6)
+    for x in (base, base.t(), base[:, ::2], base[1:, 1:], base.t()[::2], base.expand(2, 4, 6)[1]):
+        for found, expected in zip(run(x), function(x)):
+            agree(found, expected)
+            assert found.stride() == expected.stride() or not x.is_contiguous()
+
+
+def test_channels_last(strict):
+    model = Net().eval().to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
+    with torch.no_grad():
+        agree(torch.compile(model, backend="svod")(x), model(x))
+
+
+def test_parameters_that_change_are_seen():
+    model = nn.Linear(3, 2)
+    run = torch.compile(model, backend="svod")
+    x = torch.randn(2, 3)
+    with torch.no_grad():
+        run(x)
+        model.weight.mul_(2)
+        agree(run(x), model(x))
+        model.weight.data = torch.randn(2, 3)
+        agree(run(x), model(x))
+        model.weight = nn.Parameter(torch.randn(3, 2).t())
+        agree(run(x), model(x))
+    model.load_state_dict(nn.Linear(3, 2).state_dict())
+    agree(run(x), model(x))
+
+
+def test_buffers_and_arguments_that_are_changed_in_place():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(3))
+
+        def forward(self, x):
+            self.count += x
+            x.mul_(2)
+            return self.count * 10
+
+    model = Counter()
+    run = torch.compile(model, backend="svod")
+    x = torch.ones(3)
+    assert run(x).tolist() == [10] * 3 and x.tolist() == [2] * 3
+    assert run(x).tolist() == [30] * 3 and model.count.tolist() == [3] * 3
+
+
+def test_no_axes_and_no_elements(strict):
+    run = torch.compile(lambda x: (x + 1, x.sum()), backend="svod", dynamic=False)
+    for x in (torch.tensor(2.0), torch.empty(0, 3), torch.empty(3, 0), torch.ones(1, 1)):
+        agree(run(x), (x + 1, x.sum()))
+
+
+def test_what_svod_lacks_runs_in_pytorch_and_is_reported():
+    svod.torch.reset()
+    x = torch.randn(5, 5)
+    x = x @ x.t() + torch.eye(5)
+
+    def function(x):
+        return torch.linalg.cholesky(x * 2).exp() + 1
+
+    run = torch.compile(function, backend="svod")
+    for _ in range(2):
+        agree(run(x), function(x))
+    (fallback,) = [row for row in svod.torch.report() if "cholesky" in row.operation]
+    assert fallback.runs == 2 and fallback.places >= 1 and fallback.seconds > 0 and "no rule" in fallback.reason
+
+
+def test_a_strict_backend_refuses_what_it_lacks(strict):
+    with pytest.raises(Exception, match="cholesky"):
+        torch.compile(torch.linalg.cholesky, backend="svod")(torch.eye(3))
+
+
+def test_complex_numbers_run_in_pytorch():
+    x = torch.randn(4, dtype=torch.complex64)
+    agree(torch.compile(lambda x: (x * 2).abs() + 1, backend="svod")(x), (x * 2).abs() + 1)
+
+
+def test_graph_breaks_and_data_that_decides_shapes():
+    def function(x):
+        y = x * 2
+        if y.sum() > 0:
+            y = y + 1
+        return y[y > 0] * 3
+
+    run = torch.compile(function, backend="svod")
+    for x in (torch.randn(6), -torch.ones(3), torch.ones(3)):
+        agree(run(x), function(x))
+
+
+def test_an_index_outside_is_an_index_error():
+    run = torch.compile(lambda x, i: x[i] + 1, backend="svod")
+    with pytest.raises(IndexError):
+        run(torch.ones(3), torch.tensor([5]))
+    assert run(torch.ones(3), torch.tensor([2])).tolist() == [2]
+
+
+def test_options():
+    x = torch.ones(3)
+    assert torch.compile(lambda x: x + 1, backend="svod", options={"threads": 1})(x).tolist() == [2] * 3
+    with pytest.raises(Exception, match="nonsense"):
+        torch.compile(lambda x: x + 2, backend="svod", options={"nonsense": 1})(x)
+
+
+def test_threads_share_a_compiled_model():
+    model = Attention().eval()
+    run = torch.compile(model, backend="svod")
+    inputs = [torch.randint(0, 20, (2, 6)) for _ in range(8)]
+    with torch.no_grad():
+        expected = [model(x) for x in inputs]
+        run(inputs[0])
+    results = [None] * 8
+
+    def work(at):
+        with torch.no_grad():
+            for _ in range(20):
+                results[at] = run(inputs[at])
+
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    for found, wanted in zip(results, expected):
+        agree(found, wanted)
+
+
+def test_copies_and_pickles_of_compiled_modules():
+    model = Net().eval()
+    run = torch.compile(model, backend="svod")
+    x = torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        expected = run(x)
+        agree(copy.deepcopy(run)(x), expected)
+        agree(pickle.loads(pickle.dumps(run))(x), expected)
+
+
+def test_explain():
+    explained = torch._dynamo.explain(Net().eval())(torch.randn(2, 3, 8, 8))
+    assert explained.graph_break_count == 0
+
+
+def test_second_derivatives_are_pytorchs_error():
+    x = torch.ones(3, requires_grad=True)
+    (first,) = torch.autograd.grad(torch.compile(lambda x: (x**3).sum(), backend="svod")(x), x, create_graph=True)
+    with pytest.raises(RuntimeError):
+        first.sum().backward()
