@@ -25,8 +25,8 @@ valgrind() {
     # Invalid reads and writes only: CPython itself looks at bytes that it has not set. Python's own allocator would hide
     # blocks from Valgrind, whose processor has no AVX-512; code that svod makes is new code at an old address.
     SVOD_TARGET=x86-64-v3 PYTHONMALLOC=malloc command valgrind --quiet --undef-value-errors=no --smc-check=all \
-        --error-exitcode=9 .venv/bin/python -m pytest -q -x -p no:cacheprovider \
-        tests/python/test_state_machine.py -k "${SANITIZE_TESTS:-test_state_machine and (0 or 1)}"
+        --suppressions=scripts/valgrind.supp --error-exitcode=9 .venv/bin/python -m pytest -q -x -p no:cacheprovider \
+        tests/python/test_state_machine.py tests/python/test_state_machine_plans.py -k "${SANITIZE_TESTS:-0 or 1}"
 }
 
 for part in "${@:-address thread valgrind}"; do

@@ -148,6 +148,8 @@ def test_prelu(weights: int) -> None:
     for at in (0, 1):
         np.testing.assert_allclose(found[at], differences(formula, [x, w], at, cotangent), rtol=1e-6)
     assert nn.PReLU(3)(svod.ones(2, 3, 4, 5)).shape == (2, 3, 4, 5)
+    # No channel has no weight.
+    assert F.prelu(svod.ones(2, 0, 3, 3), svod.ones(0)).tolist() == [[], []]
 
 
 rng = np.random.default_rng(5)

@@ -24,7 +24,7 @@ ROWS: list[tuple[str, str]] = [
     ),
     ("F.silu({0})", "{0} * R.sigmoid({0})"),
     ("F.mish({0})", "{0} * np.tanh(np.logaddexp({0}, 0))"),
-    ("F.softplus({0}, 2.0)", "np.logaddexp(2 * {0}, 0) / 2"),
+    ("F.softplus({0}, 2.0)", "np.where(2 * {0} > 20, {0}, np.logaddexp(2 * {0}, 0) / 2)"),
     ("F.softsign({0})", "{0} / (1 + np.abs({0}))"),
     ("F.sigmoid({0})", "R.sigmoid({0})"),
     ("F.logsigmoid({0})", "-np.logaddexp(-{0}, 0)"),
