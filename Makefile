@@ -37,7 +37,8 @@ test-full: setup ## the same with the exhaustive tests: every float, long state 
 
 fuzz: setup ## random programs and texts for a while; SECONDS=600 JOBS=2
 	PYTHONPATH=tests/python $(BIN)/python -m fuzz --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1)
-	SVOD_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --release -p svod-ir -p svod-schedule --test fuzz -- --nocapture
+	SVOD_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --release -p svod-ir -p svod-schedule -p svod-device --test fuzz -- --nocapture
+	SVOD_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --release -p svod-runtime --lib fuzzed -- --nocapture
 
 sanitize: setup ## tests under AddressSanitizer, ThreadSanitizer and Valgrind (scripts/sanitize.sh)
 	scripts/sanitize.sh

@@ -273,3 +273,38 @@ def test_c8_functions_read_copies_of_files(tmp_path):
     assert x.to(x.device).device == x.device
     for twin in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert twin.device == "CPU" and twin.tolist() == numbers.tolist()
+
+
+@pytest.mark.parametrize("constant", ["square", "log2", "fill"])
+def test_a7_a_result_that_turns_out_to_be_a_constant_is_not_read_on_another_device(constant):
+    made = {
+        "square": lambda: svod.zeros().square(),
+        "log2": lambda: svod.log2(svod.ones()),
+        "fill": lambda: svod.zeros(3) * 2,
+    }[constant]
+    result, one = made(), svod.Tensor(np.array([-1.0, 0.0, 2.0], np.float32)).to("CPU:1")
+    svod.realize(result, one.relu() + made(), one.maximum(0))
+    assert float(result.sum()) == 0 and result.device == "CPU"
+    there = one.relu() + made()
+    plan = svod.prepare(made(), there)
+    plan.execute()
+    assert [output.device for output in plan.outputs] == ["CPU", "CPU:1"]
+    assert plan.outputs[1].tolist() == [0, 0, 2]
+
+
+def test_a7_parts_of_an_empty_value_stay_parts_of_their_axis():
+    a = np.arange(16.0, dtype=np.float32).reshape(1, 1, 4, 4)
+    x = svod.Tensor(a).shard(["CPU", "CPU:1"], 3)
+    for index in [
+        np.index_exp[-1, :-1:3, 1:-1, None, -3:2],
+        np.index_exp[:0, :, 1:3, 1:3],
+        np.index_exp[:, :0, None, :, 3:],
+        np.index_exp[:, :, :0, None, :],
+    ]:
+        expected = a[index]
+        assert x[index].numpy().shape == expected.shape
+        assert x[index].reshape(*expected.shape, 1).numpy().shape == (*expected.shape, 1)
+        assert x[index].reshape(-1).tolist() == expected.reshape(-1).tolist()
+    target, b = svod.Tensor(data(3, 1, 6, 6)).shard(["CPU", "CPU:1"], 0), data(3, 1, 6, 6)
+    target[:4:2, 1:0:2, 0:-2] = svod.zeros(2, 0, 4, 6).shard(["CPU", "CPU:1"], 0)
+    np.testing.assert_array_equal(target.numpy(), b)

@@ -167,7 +167,8 @@ def test_plans_whose_functions_run_each_other() -> None:
     assert "the plan of `first`" in str(errors[0]) and "the plan of `second`" in str(errors[0]), errors[0]
 
 
-def test_fork_does_not_wait_for_a_function() -> None:
+@pytest.mark.parametrize("waiting", [False, True])
+def test_fork_waits_neither_for_a_function_nor_for_who_waits_for_one(waiting: bool) -> None:
     gate = Gate()
     y, z = (svod.custom(gate, svod.Tensor(np.ones(4, np.float32))) for _ in range(2))
     plan = z.prepare()
@@ -176,6 +177,14 @@ def test_fork_does_not_wait_for_a_function() -> None:
         gate.inside.clear()
         thread.start()
         assert gate.inside.wait(60)
+    if waiting:
+        works: list[Callable[[], object]] = [plan.execute, lambda: plan.outputs[0].numpy(), y.realize]
+        waiters = [threading.Thread(target=work) for work in works]
+        for thread in waiters:
+            thread.start()
+        threads += waiters
+        # Now and then they look around, and some look when the process forks.
+        time.sleep(0.2)
     start = time.monotonic()
     pid = os.fork()
     if pid == 0:

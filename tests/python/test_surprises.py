@@ -123,3 +123,24 @@ def test_files_are_only_read(tmp_path: Path) -> None:
     own = x.to("CPU")
     own[0] = 5
     assert (own.tolist(), x.tolist()) == ([5, 1, 2, 3], [0, 1, 2, 3])
+
+
+def test_lists_are_rounded_once_to_the_type_in_which_operands_meet() -> None:
+    tenth, narrow = svod.Tensor([0.1], dtype="float64"), svod.Tensor([0.1], dtype="float32")
+    one = svod.Tensor([1.0], dtype="float64")
+    for made in (one * [0.1], [0.1] * one, svod.multiply(one, [0.1]), svod.maximum([0.1], one * 0), one * (0.1,)):
+        assert made.dtype == svod.float64 and made.tolist() == [0.1]
+    assert (one @ [0.1]).item() == ([0.1] @ one).item() == 0.1
+    assert (tenth == [0.1]).tolist() == [True] and (narrow == [0.1]).tolist() == [True]
+    assert svod.where(svod.Tensor([True]), [0.1], one).tolist() == [0.1]
+    target = svod.zeros(2, dtype="float64")
+    target[:] = [0.1, 0.2]
+    assert target.tolist() == [0.1, 0.2]
+    target[target > 0.15] = [0.3]
+    assert target.tolist() == [0.1, 0.3]
+    # By itself a list has the default type, and a wider one than what it meets.
+    assert (narrow * [0.1]).dtype == svod.maximum([0.1], [0.2]).dtype == svod.float32
+    assert (svod.ones(1, dtype="float16") * [0.1]).dtype == svod.float32
+    assert (svod.ones(1, dtype="int64") * [0.1]).dtype == svod.float32
+    assert (one * np.float32([0.1])).tolist() == [np.float32(0.1).item()]
+    assert (narrow * np.array([0.1])).dtype == svod.float64

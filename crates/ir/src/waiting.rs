@@ -11,12 +11,24 @@
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How long a thread waits between two looks around.
 pub const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long a thread sleeps between two attempts, once it has waited for [`INTERVAL`].
+const NAP: Duration = Duration::from_millis(2);
+
+static SLEEP: OnceLock<fn(Duration)> = OnceLock::new();
+
+/// Makes threads that wait for long sleep by `sleep`, which takes at least the time it is given. While they sleep they are in
+/// none of svod's locks, and hold nothing but plans and values. Only the first call has an effect.
+pub fn sleep_by(sleep: fn(Duration)) {
+    SLEEP.get_or_init(|| sleep);
+}
 
 static PROCESS: AtomicU64 = AtomicU64::new(1);
 
@@ -81,7 +93,8 @@ pub enum Refused {
 /// What each thread that has waited for long waits for.
 static WAITING: Mutex<FxHashMap<Thread, Arc<dyn Held>>> = Mutex::new(FxHashMap::with_hasher(FxBuildHasher));
 
-/// Waits for `held` until `attempt`, which tries for as long as it is told, gives something.
+/// Waits for `held` until `attempt`, which tries for as long as it is told, gives something. Who waits for long tries now
+/// and then, and sleeps meanwhile ([`sleep_by`]).
 ///
 /// # Errors
 /// [`Refused::Stopped`] once `stop`, asked each [`INTERVAL`], says so; [`Refused::Cycle`].
@@ -94,6 +107,7 @@ pub fn wait<T>(
         return Ok(found);
     }
     let entry = Entry::new(held());
+    let sleep = SLEEP.get().copied().unwrap_or(thread::sleep);
     loop {
         if let Some(names) = entry.cycle() {
             return Err(Refused::Cycle(names));
@@ -101,8 +115,12 @@ pub fn wait<T>(
         if stop() {
             return Err(Refused::Stopped);
         }
-        if let Some(found) = attempt(INTERVAL) {
-            return Ok(found);
+        let looked = Instant::now();
+        while looked.elapsed() < INTERVAL {
+            sleep(NAP);
+            if let Some(found) = attempt(Duration::ZERO) {
+                return Ok(found);
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use pyo3::types::{PyFloat, PyInt, PyList, PySequence, PyTuple};
 use svod_device::{Buffer, DeviceSpec};
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::graph::Op;
-use svod_tensor::Tensor;
+use svod_tensor::{Operand, Tensor};
 
 use crate::dtype::{numpy, numpy_dtype, of_descr};
 use crate::error::{Class, Result};
@@ -30,6 +30,19 @@ pub fn tensor_of(object: &Bound<'_, PyAny>, device: &DeviceSpec, named: Option<D
 pub fn literal(object: &Bound<'_, PyAny>) -> Result<Tensor> {
     let (array, dtype) = dense(object)?;
     Ok(Tensor::literal(bytes_of(&array), dtype, array.shape())?)
+}
+
+/// What NumPy makes of an object that is given as an operand: floats of Python's keep all their digits until the type in
+/// which the operands meet is known.
+pub fn listed_operand(object: &Bound<'_, PyAny>) -> Result<Operand> {
+    let given = as_array(object, false)?;
+    let (array, dtype) = dense_array(given.clone())?;
+    let tensor = Tensor::literal(bytes_of(&array), dtype, array.shape())?;
+    if !is_weak(object, &given) {
+        return Ok(Operand::Tensor(tensor));
+    }
+    let (array, dtype) = dense_array(narrowed(&given)?)?;
+    Ok(Operand::Listed { rounded: Tensor::literal(bytes_of(&array), dtype, array.shape())?, exact: tensor })
 }
 
 /// What NumPy makes of an object, C-contiguous, aligned and of native byte order.
@@ -195,11 +208,17 @@ fn as_array<'py>(object: &Bound<'py, PyAny>, narrow: bool) -> Result<Bound<'py, 
         }
     })?;
     let array = array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
-    let weak = narrow && dtype_of(&array).is_ok_and(|d| d == DType::F64) && is_plain(object);
-    if !weak {
-        return Ok(array);
-    }
-    let narrow = array.call_method1("astype", (numpy_dtype(py, DEFAULT_FLOAT)?,))?;
+    if narrow && is_weak(object, &array) { narrowed(&array) } else { Ok(array) }
+}
+
+/// Whether what NumPy made an array of are floats of Python's, which take the default type.
+fn is_weak(object: &Bound<'_, PyAny>, array: &Bound<'_, PyUntypedArray>) -> bool {
+    dtype_of(array).is_ok_and(|dtype| dtype == DType::F64) && is_plain(object)
+}
+
+/// An array in the default type of floats.
+fn narrowed<'py>(array: &Bound<'py, PyUntypedArray>) -> Result<Bound<'py, PyUntypedArray>> {
+    let narrow = array.call_method1("astype", (numpy_dtype(array.py(), DEFAULT_FLOAT)?,))?;
     Ok(narrow.cast_into().map_err(PyErr::from)?)
 }
 

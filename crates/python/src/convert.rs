@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
 use svod_tensor::{DType, Index, Operand, Size, Tensor};
 
-use crate::array::literal;
+use crate::array::{listed_operand, literal};
 use crate::error::{Class, Raised, Result};
 use crate::scalar::expected;
 use crate::size::{AnySize, Extents, symbolic};
@@ -120,7 +120,7 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     }
     let listed = given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>();
     match listed || given.hasattr("__array__")? {
-        true => Ok(Some(Operand::Tensor(literal(given)?))),
+        true => Ok(Some(listed_operand(given)?)),
         false => Ok(None),
     }
 }
@@ -316,7 +316,7 @@ fn positions(part: &Bound<'_, PyAny>) -> Result<Tensor> {
         };
     }
     Ok(match operand(part)? {
-        Some(Operand::Tensor(tensor)) => tensor,
+        Some(Operand::Tensor(tensor) | Operand::Listed { rounded: tensor, .. }) => tensor,
         _ => {
             let class = part.get_type().name()?;
             let message = format!("an index is an integer, a slice, None, ... or a tensor of integers, not {class}");

@@ -5,8 +5,9 @@
 //! within *sections* ([`enter`]), in which the interpreter's lock is free, or while it is held, as it is at
 //! a fork. So it is enough that no section of another thread is at work, and that none begins, while a process forks.
 //!
-//! A section that calls a Python function rests meanwhile ([`rest`]): the function may take as long as it likes, and what
-//! the section holds then are plans and values, which a child that finds them held takes for lost.
+//! A section that calls a Python function rests meanwhile ([`rest`]), as one does that waits for another thread
+//! ([`sleep_at_rest`]): either may take as long as it likes, and what the section holds then are plans and values, which a
+//! child that finds them held takes for lost.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -94,22 +95,40 @@ impl Drop for Rest<'_> {
     }
 }
 
+/// Sleeps so long, and as long as somebody forks, as a thread that waits for another one and is therefore without the
+/// interpreter's lock.
+fn sleep_at_rest(patience: Duration) {
+    let worked = AT_WORK.get();
+    if worked {
+        end();
+    }
+    sleep(patience);
+    while worked && !try_begin() {
+        sleep(NAP);
+    }
+}
+
 /// This thread is at work from now on, once nobody forks.
 fn begin(py: Python<'_>) {
-    loop {
-        // Said before it is asked whether somebody forks, who first says so and then asks.
-        WORKING.fetch_add(1, Ordering::SeqCst);
-        if !FORKING.load(Ordering::SeqCst) {
-            break;
-        }
-        WORKING.fetch_sub(1, Ordering::SeqCst);
+    while !try_begin() {
         py.detach(|| {
             while FORKING.load(Ordering::SeqCst) {
                 sleep(NAP);
             }
         });
     }
-    AT_WORK.set(true);
+}
+
+/// This thread is at work from now on, unless somebody forks.
+fn try_begin() -> bool {
+    // Said before it is asked whether somebody forks, who first says so and then asks.
+    WORKING.fetch_add(1, Ordering::SeqCst);
+    let free = !FORKING.load(Ordering::SeqCst);
+    if !free {
+        WORKING.fetch_sub(1, Ordering::SeqCst);
+    }
+    AT_WORK.set(free);
+    free
 }
 
 /// This thread is no longer at work.
@@ -147,9 +166,10 @@ pub fn _after_fork(child: bool) {
     FORKING.store(false, Ordering::SeqCst);
 }
 
-/// Makes the interpreter call these, where processes fork.
+/// Makes the interpreter call these, where processes fork, and threads rest that wait.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    svod_ir::waiting::sleep_by(sleep_at_rest);
     let os = py.import("os")?;
     if !os.hasattr("register_at_fork")? {
         return Ok(());

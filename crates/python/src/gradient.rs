@@ -33,6 +33,7 @@ fn cotangent(value: &Tensor, given: Option<AnyOperand>) -> Result<Option<Tensor>
     Ok(match given {
         None => None,
         Some(AnyOperand(Operand::Tensor(tensor))) => Some(tensor),
+        Some(AnyOperand(Operand::Listed { exact, .. })) => Some(exact.cast(value.dtype())?),
         Some(AnyOperand(number)) => Some(Tensor::scalar(number, Some(value.dtype()))?.expand(&value.shape())?),
     })
 }

@@ -204,7 +204,7 @@ impl std::fmt::Display for Header {
 }
 
 impl Header {
-    /// The header, and what follows it.
+    /// The header, which has a phase, and what follows it.
     fn parse(bytes: &[u8]) -> Option<(Header, &[u8])> {
         let end = bytes.windows(2).position(|w| w == b"\n\n")?;
         let mut header = Header { phases: Vec::new(), tiles: Vec::new() };
@@ -224,7 +224,7 @@ impl Header {
                 _ => return None,
             }
         }
-        Some((header, &bytes[end + 2..]))
+        (!header.phases.is_empty()).then_some((header, &bytes[end + 2..]))
     }
 }
 
@@ -287,16 +287,35 @@ struct Line(#[allow(dead_code)] [u8; Block::ALIGN]);
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::mutate::fuzz_bytes;
     use svod_dtype::DType;
+
+    /// The header of two phases and a tile.
+    fn header() -> Header {
+        let (dtype, acc) = (DType::F16, DType::F32);
+        let tile = TileSpec { rows: 6, cols: 16, dtype, pairs: true, acc, a_panel: true, b_offsets: false, fetches: 2 };
+        Header { phases: vec![("mm".into(), 64), ("mm_1".into(), 0)], tiles: vec![tile] }
+    }
+
+    #[test]
+    fn fuzzed_headers_are_refused_or_come_back_as_they_were() {
+        let short = Header { phases: vec![("sum".into(), 0)], tiles: Vec::new() };
+        let samples = [header(), short].map(|header| [header.to_string().as_bytes(), b"\x7fELF\n\n"].concat());
+        fuzz_bytes("header of code", &samples, |bytes| {
+            if let Some((header, object)) = Header::parse(bytes) {
+                let printed = [header.to_string().as_bytes(), object].concat();
+                assert_eq!(Header::parse(&printed), Some((header, object)));
+            }
+        });
+    }
 
     #[test]
     fn headers_come_back_as_they_were() {
-        let (dtype, acc) = (DType::F16, DType::F32);
-        let tile = TileSpec { rows: 6, cols: 16, dtype, pairs: true, acc, a_panel: true, b_offsets: false, fetches: 2 };
-        let header = Header { phases: vec![("mm".into(), 64), ("mm_1".into(), 0)], tiles: vec![tile] };
+        let header = header();
         let bytes = [header.to_string().as_bytes(), b"\x7fELF\n\n"].concat();
         assert_eq!(Header::parse(&bytes), Some((header, &b"\x7fELF\n\n"[..])));
         assert_eq!(Header::parse(b"phase a\n\n"), None);
+        assert_eq!(Header::parse(b"\n\n"), None);
         assert_eq!(Header::parse(b""), None);
     }
 }

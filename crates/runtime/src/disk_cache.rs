@@ -199,6 +199,7 @@ fn content(entry: &[u8], key: DiskKey) -> Option<&[u8]> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::mutate::fuzz_bytes;
     use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
 
@@ -252,6 +253,21 @@ mod tests {
         assert_eq!(cache.get(other), None);
         cache.put(key, b"new");
         assert_eq!(cache.get(key).unwrap(), b"new");
+    }
+
+    #[test]
+    fn c6_fuzzed_entries_are_misses() {
+        let folder = Folder::new("fuzzed");
+        let cache = DiskCache::open(&folder.0).unwrap();
+        let key = DiskKey::new(&["fuzzed"]);
+        let entry = |content: &[u8]| {
+            cache.put(key, content);
+            fs::read(cache.path(key)).unwrap()
+        };
+        let whole = [&b"some code"[..], b"", &[0; 300]].map(entry);
+        fuzz_bytes("entry of the cache", &whole, |bytes| {
+            assert!(content(bytes, key).is_none() || whole.iter().any(|entry| entry == bytes));
+        });
     }
 
     #[test]

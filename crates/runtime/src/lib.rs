@@ -23,6 +23,9 @@ mod instantiate;
 mod interrupt;
 mod machine;
 mod memory;
+#[cfg(test)]
+#[path = "../../ir/tests/support/mutate.rs"]
+mod mutate;
 pub mod plan;
 pub mod pool;
 mod prepack;

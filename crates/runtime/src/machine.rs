@@ -207,7 +207,18 @@ fn read(text: &str, described: &Machine) -> Option<(Machine, f64)> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::mutate::fuzz_text;
     use svod_ir::target::Target;
+
+    #[test]
+    fn fuzzed_rates_are_refused_or_come_back_as_they_were() {
+        let described = Machine::described(&Target::named("x86-64-v3").unwrap(), 3);
+        fuzz_text("rates", &[0.0, 0.25].map(|noise| written(&described, noise)), |text| {
+            if let Some((machine, noise)) = read(text, &described) {
+                assert_eq!(read(&written(&machine, noise), &described), Some((machine, noise)));
+            }
+        });
+    }
 
     #[test]
     fn e4_rates_are_written_and_read() {

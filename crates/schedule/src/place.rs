@@ -67,8 +67,14 @@ pub(crate) fn place(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
     for (&(at, _), new) in &placed {
         became.entry(graph.nodes()[at as usize].id()).or_insert_with(|| new.clone());
     }
-    let root = |r: &NodeIndex| placed[&(*r, graph.nodes()[*r as usize].device())].clone();
-    let roots: Vec<UOp> = graph.roots().iter().map(root).collect();
+    // A root is memory. Who computes a constant for itself elsewhere reads none of it.
+    let root = |r: &NodeIndex| {
+        let node = &graph.nodes()[*r as usize];
+        let own = placed[&(*r, node.device())].clone();
+        let shared = node.device().is_none() && graph.sources(*r).is_empty() && wanted[*r as usize].len() > 1;
+        if shared { own.contiguous() } else { Ok(own) }
+    };
+    let roots: Vec<UOp> = graph.roots().iter().map(root).collect::<Result<_, _>>()?;
     Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became.into()], decisions: Vec::new() }))
 }
 

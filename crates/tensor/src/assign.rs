@@ -57,7 +57,8 @@ impl Tensor {
             && mask.dtype().is_bool()
         {
             let value = value.into();
-            let scalar = !matches!(&value, Operand::Tensor(t) if t.uop().numel() != Size::ONE);
+            let several = |t: &Tensor| t.uop().numel() != Size::ONE;
+            let scalar = !matches!(&value, Operand::Tensor(t) | Operand::Listed { rounded: t, .. } if several(t));
             return if scalar {
                 self.set_masked(op, mask, value)
             } else {

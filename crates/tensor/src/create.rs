@@ -135,6 +135,10 @@ impl Tensor {
     pub fn beside(operand: Operand, other: &Operand) -> Result<Tensor> {
         match operand {
             Operand::Tensor(tensor) => Ok(tensor),
+            Operand::Listed { rounded, exact } => {
+                let dtype = common_dtype("list", &[Operand::Tensor(rounded.clone()), other.clone()])?;
+                Ok(if dtype == exact.dtype() { exact } else { rounded })
+            }
             scalar => {
                 let dtype = common_dtype("scalar", &[scalar.clone(), other.clone()])?;
                 Tensor::scalar(scalar, Some(dtype))

@@ -13,6 +13,13 @@ use crate::tensor::Tensor;
 pub enum Operand {
     /// A tensor.
     Tensor(Tensor),
+    /// Floats of a list: of the default type, but what they are rounded to is the type in which operands meet.
+    Listed {
+        /// In the default type.
+        rounded: Tensor,
+        /// In `float64`, as they were written.
+        exact: Tensor,
+    },
     /// A truth value.
     Bool(bool),
     /// An integer.
@@ -72,7 +79,7 @@ impl Operand {
 
     fn weak(&self) -> Option<Weak> {
         match self {
-            Operand::Tensor(_) => None,
+            Operand::Tensor(_) | Operand::Listed { .. } => None,
             Operand::Bool(_) => Some(Weak::Bool),
             Operand::Int(_) | Operand::Size(..) => Some(Weak::Int),
             Operand::Float(_) => Some(Weak::Float),
@@ -83,6 +90,8 @@ impl Operand {
     pub(crate) fn in_type(&self, op: &'static str, dtype: DType) -> Result<UOp> {
         let constant = match *self {
             Operand::Tensor(ref tensor) => return Ok(tensor.uop().cast(dtype)?),
+            Operand::Listed { ref rounded, .. } if dtype == rounded.dtype() => return Ok(rounded.uop()),
+            Operand::Listed { ref exact, .. } => return Ok(exact.uop().cast(dtype)?),
             Operand::Size(ref size, ref values) => return Ok(size_value(size)?.with_values(values)?.cast(dtype)?),
             Operand::Bool(value) => Const::bool(value).cast(dtype),
             Operand::Float(value) => Const::f64(dtype, value),
@@ -103,7 +112,7 @@ impl Operand {
     /// The operand in its own type; that of a scalar is the default of its kind.
     pub(crate) fn typed(&self, op: &'static str) -> Result<UOp> {
         match self {
-            Operand::Tensor(tensor) => Ok(tensor.uop()),
+            Operand::Tensor(tensor) | Operand::Listed { rounded: tensor, .. } => Ok(tensor.uop()),
             Operand::Bool(_) => self.in_type(op, DType::Bool),
             Operand::Int(_) | Operand::Size(..) => self.in_type(op, DEFAULT_INT),
             Operand::Float(_) => self.in_type(op, DEFAULT_FLOAT),
@@ -116,7 +125,7 @@ pub(crate) fn common_dtype(op: &'static str, operands: &[Operand]) -> Result<DTy
     let none = |a: DType, b: &dyn std::fmt::Display| TensorError::dtype(op, format!("{a} and {b} have no common type"));
     let mut common = None;
     for operand in operands {
-        if let Operand::Tensor(t) = operand {
+        if let Operand::Tensor(t) | Operand::Listed { rounded: t, .. } = operand {
             let dtype = t.dtype();
             let joined = common.map_or(Some(dtype), |c| promote(c, dtype));
             common = Some(joined.ok_or_else(|| none(common.unwrap_or(dtype), &dtype))?);

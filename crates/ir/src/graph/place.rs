@@ -177,18 +177,21 @@ pub(super) fn split(op: &Op, s: &[UOp], splits: &[Option<&Split>]) -> Result<Opt
 pub(super) fn reshaped(from: &[Size], to: &[Size], split: &Split) -> Option<Split> {
     let product = |shape: &[Size]| shape.iter().product::<Size>();
     let (before, inner) = (product(&from[..split.axis]), product(&from[split.axis + 1..]));
+    // No element lies before any axis of an empty value: only the parts tell which one is cut.
+    let is_empty = from.contains(&Size::ZERO);
     (0..to.len()).find_map(|axis| {
         if product(&to[..axis]) != before {
             return None;
         }
         let rest = product(&to[axis + 1..]);
-        if rest == inner {
-            return Some(split.along(axis));
-        }
         let rows = |n: &Size| {
             let elements = n * &inner;
             Some(elements.floordiv(&rest)).filter(|rows| rows.fault().is_none() && rows * &rest == elements)
         };
-        Some(Split { axis, extents: split.extents.iter().map(rows).collect::<Option<_>>()? })
+        let found = match rest == inner {
+            true => split.along(axis),
+            false => Split { axis, extents: split.extents.iter().map(rows).collect::<Option<_>>()? },
+        };
+        Some(found).filter(|found| !is_empty || found.extent() == to[axis])
     })
 }

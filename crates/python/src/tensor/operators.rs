@@ -9,7 +9,7 @@ use pyo3::types::{PyList, PyTuple};
 use svod_tensor::{Index, Operand, Tensor, TensorError};
 
 use super::{Made, PyTensor};
-use crate::array::literal;
+use crate::array::listed_operand;
 use crate::convert::{AnyOperand, index, operand};
 use crate::error::{Raised, Result};
 use crate::gil::allow;
@@ -74,11 +74,11 @@ impl PyTensor {
     }
 
     fn __matmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        factor(other, |other| self.0.matmul(other))
+        factor(&self.0, other, |other| self.0.matmul(other))
     }
 
     fn __rmatmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        factor(other, |other| other.matmul(&self.0))
+        factor(&self.0, other, |other| other.matmul(&self.0))
     }
 
     fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Result<Bound<'py, PyAny>> {
@@ -135,13 +135,15 @@ impl PyTensor {
     }
 }
 
-/// [`with`] a factor of a matrix product: it may be a list, as an argument of `matmul` may, and is no number.
+/// [`with`] the other factor of a matrix product: it may be a list, as an argument of `matmul` may, and is no number.
 fn factor<'py>(
+    own: &Tensor,
     other: &Bound<'py, PyAny>,
     apply: impl FnOnce(&Tensor) -> svod_tensor::Result<Tensor>,
 ) -> Result<Bound<'py, PyAny>> {
     if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
-        return Ok(Bound::new(other.py(), PyTensor::from(apply(&literal(other)?)?))?.into_any());
+        let listed = Tensor::beside(listed_operand(other)?, &own.into())?;
+        return Ok(Bound::new(other.py(), PyTensor::from(apply(&listed)?))?.into_any());
     }
     with(other, |other| match other {
         Operand::Tensor(tensor) => apply(&tensor),

@@ -129,8 +129,12 @@ pub(crate) fn read(from: &mut dyn Read) -> io::Result<Vec<String>> {
     };
     let count = number(MOST_PARTS, from)?;
     let part = |_| {
-        let mut bytes = vec![0; number(MOST_BYTES, from)? as usize];
-        from.read_exact(&mut bytes)?;
+        let length = number(MOST_BYTES, from)?;
+        // Memory for what comes, not for what is announced.
+        let mut bytes = Vec::new();
+        if Read::take(&mut *from, length.into()).read_to_end(&mut bytes)? < length as usize {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
     };
     (0..count).map(part).collect()

@@ -11,6 +11,7 @@ use crate::code::{Job, Optimizer};
 use crate::context::Context;
 use crate::error::Error;
 use crate::interrupt::Watch;
+use crate::mutate::fuzz_bytes;
 use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -309,26 +310,59 @@ fn c9_large_grids_of_a_gpu_are_cut_and_times_scaled() {
     assert_eq!((timed.ran, timed.flushed), (Some([65_536, 1, 1]), timed.runs));
 }
 
-#[test]
-fn c9_messages_come_back_as_they_were() {
-    let subject = subject(&doubled(true));
+/// A request of each kind.
+fn requests() -> [Request; 3] {
     let schedules = vec![split(8), Schedule::default()];
-    for request in [
+    [
         Request::Compile(split(4)),
         Request::Time { schedules: schedules.clone(), best: None },
         Request::Time { schedules, best: Some(Duration::from_nanos(17)) },
-    ] {
-        let mut bytes = Vec::new();
-        message::write(&mut bytes, &request.parts(&subject)).unwrap();
+    ]
+}
+
+/// A reply of each kind.
+fn replies() -> [Reply; 3] {
+    [
+        Reply::Compiled(Compiled { digest: "ab".into(), work: 3 }),
+        Reply::Times(vec![Duration::from_nanos(5)]),
+        Reply::Dropped(Dropped::new(Reason::TooManyUops, "9 of at most 3")),
+    ]
+}
+
+#[test]
+fn c9_fuzzed_messages_are_refused_or_come_back_as_they_were() {
+    let subject = subject(&doubled(true));
+    let requests = requests().map(|request| request.parts(&subject));
+    let samples: Vec<Vec<u8>> = requests.into_iter().chain(replies().map(|reply| reply.parts())).map(sent).collect();
+    fuzz_bytes("message", &samples, |bytes| {
+        let Ok(parts) = message::read(&mut &*bytes) else { return };
+        assert_eq!(message::read(&mut &sent(parts.clone())[..]).unwrap(), parts);
+        if let Some((subject, request)) = Request::parse(&parts) {
+            assert_eq!(Request::parse(&request.parts(&subject)), Some((subject, request)));
+        }
+        if let Some(reply) = Reply::parse(&parts) {
+            assert_eq!(Reply::parse(&reply.parts()), Some(reply));
+        }
+    });
+}
+
+/// The bytes of a message.
+fn sent(parts: Vec<String>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message::write(&mut bytes, &parts).unwrap();
+    bytes
+}
+
+#[test]
+fn c9_messages_come_back_as_they_were() {
+    let subject = subject(&doubled(true));
+    for request in requests() {
+        let bytes = sent(request.parts(&subject));
         let parts = message::read(&mut &bytes[..]).unwrap();
         assert_eq!(Request::parse(&parts), Some((subject.clone(), request)));
         assert!(message::read(&mut &bytes[..bytes.len() - 1]).is_err());
     }
-    for reply in [
-        Reply::Compiled(Compiled { digest: "ab".into(), work: 3 }),
-        Reply::Times(vec![Duration::from_nanos(5)]),
-        Reply::Dropped(Dropped::new(Reason::TooManyUops, "9 of at most 3")),
-    ] {
+    for reply in replies() {
         assert_eq!(Reply::parse(&reply.parts()), Some(reply));
     }
     assert_eq!(Request::parse(&["hello".into()]), None);
