@@ -188,6 +188,7 @@ from svod._svod import (
     where,
     zeros,
 )
+from svod._vmap import vmap
 from svod._weights import MissingTensorError, Weights, load_safetensors, save_safetensors
 from svod.library import _load
 from svod.library._table import FUNCTIONS as _functions
@@ -372,6 +373,7 @@ __all__ = [
     "stop_gradient",
     "value_and_grad",
     "vjp",
+    "vmap",
     "zeros",
     *_functions,
 ]

@@ -44,6 +44,7 @@ from svod._svod import (
     _values_of,
 )
 from svod._tree import key, rebuilder, rebuilt, taken
+from svod._vmap import is_batching
 
 __all__ = ["Jitted", "jit"]
 
@@ -125,6 +126,9 @@ class Jitted(Generic[P, R]):
             raise ArgumentError(f"jit: {self._name} has no parameter {sorted(unknown)}, whose shape is declared")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if is_batching():
+            # An example of `vmap` has no elements that a plan could be run on.
+            return self._function(*args, **kwargs)
         call = None if kwargs else _call(args, Module)
         sizes: list[Size] = []
         if call is not None and (known := self._served.get(call[0])) is not None and known.outside.holds():

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use svod_tensor::derivative::{Pulled, grad_enabled, pullback, pushforward, released, set_grad_enabled, variables};
-use svod_tensor::{Operand, Tensor};
+use svod_tensor::{Operand, Tensor, batched};
 
 use crate::convert::{AnyOperand, one_by_one};
 use crate::error::{Class, Raised, Result};
@@ -78,6 +78,17 @@ pub fn _pushforward(
     tangents: Vec<Py<PyTensor>>,
 ) -> Result<Vec<PyTensor>> {
     Ok(python(pushforward(named(function), &tensors(&values), &tensors(&variables), &tensors(&tangents))?))
+}
+
+/// What values of one example are for a whole batch; none where they are the same for all examples.
+#[pyfunction]
+pub fn _batched(
+    values: Vec<Py<PyTensor>>,
+    examples: Vec<Py<PyTensor>>,
+    batches: Vec<Py<PyTensor>>,
+) -> Result<Vec<Option<PyTensor>>> {
+    let made = batched(&tensors(&values), &tensors(&examples), &tensors(&batches))?;
+    Ok(made.into_iter().map(|value| value.map(Into::into)).collect())
 }
 
 /// Lets these tensors be variables, but for those that require a gradient already: gives those that were not.

@@ -39,6 +39,7 @@
 
 mod assign;
 mod attention;
+mod batch;
 mod combine;
 mod constants;
 mod conv;
@@ -80,6 +81,7 @@ mod view;
 mod window;
 
 pub use attention::Attention;
+pub use batch::batched;
 pub use conv::Conv;
 pub use create::Element;
 pub use devices::with_default_device;

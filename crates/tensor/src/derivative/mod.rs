@@ -22,7 +22,7 @@
 //! [`Op::Detach`]: svod_ir::graph::Op::Detach
 //! [`Op::Derived`]: svod_ir::graph::Op::Derived
 
-mod algebra;
+pub(crate) mod algebra;
 mod folds;
 mod given;
 mod indexed;
@@ -40,6 +40,7 @@ use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::tensor::Tensor;
 
 pub use given::Pulled;
+pub(crate) use unrolled::unrolled;
 pub(crate) use variables::Variable;
 pub use variables::{grad_enabled, set_grad_enabled};
 

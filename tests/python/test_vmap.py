@@ -1,0 +1,173 @@
+"""`svod.vmap` against JAX's, and what it composes with."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import svod
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((5, 3, 4)).astype(np.float32)
+Y = RNG.standard_normal((5, 4)).astype(np.float32)
+POSITIONS = RNG.integers(0, 3, (5, 2))
+
+
+def close(found, expected, tolerance=1e-5):
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=tolerance, atol=tolerance)
+
+
+# Of one example: a matrix of 3 × 4, a vector of 4, two positions below 3; svod's spelling and JAX's.
+FUNCTIONS = {
+    "elementwise": (lambda x, y, i: (x * y).exp() + 1, lambda x, y, i: jnp.exp(x * y) + 1),
+    "cast": (lambda x, y, i: x.cast("int32") + i.sum(), lambda x, y, i: x.astype(jnp.int32) + i.sum()),
+    "reshape": (lambda x, y, i: x.reshape(2, 6).T, lambda x, y, i: x.reshape(2, 6).T),
+    "expand": (lambda x, y, i: y.expand(2, 3, 4) + x, lambda x, y, i: jnp.broadcast_to(y, (2, 3, 4)) + x),
+    "pad": (lambda x, y, i: x.pad([(1, 0), (0, 2)]), lambda x, y, i: jnp.pad(x, [(1, 0), (0, 2)])),
+    "slice": (lambda x, y, i: x[1:, ::2].flip(0), lambda x, y, i: x[1:, ::2][::-1]),
+    "sum": (lambda x, y, i: x.sum(0) + x.amax(), lambda x, y, i: x.sum(0) + x.max()),
+    "argmax": (lambda x, y, i: x.argmax(1), lambda x, y, i: x.argmax(1)),
+    "scan": (lambda x, y, i: x.cumsum(1), lambda x, y, i: x.cumsum(1)),
+    "matmul": (lambda x, y, i: x @ y, lambda x, y, i: x @ y),
+    "outer": (lambda x, y, i: x @ x.T, lambda x, y, i: x @ x.T),
+    "softmax": (lambda x, y, i: x.softmax(-1), lambda x, y, i: jax.nn.softmax(x, -1)),
+    "sort": (lambda x, y, i: x.sort(1)[0], lambda x, y, i: jnp.sort(x, 1)),
+    "argsort": (lambda x, y, i: x.argsort(1), lambda x, y, i: jnp.argsort(x, 1)),
+    "take": (lambda x, y, i: x[i], lambda x, y, i: x[i]),
+    "take_inner": (lambda x, y, i: x[:, i], lambda x, y, i: x[:, i]),
+    "take_shared": (lambda x, y, i: svod.Tensor(Y)[i], lambda x, y, i: jnp.asarray(Y)[i]),
+    "take_shared_inner": (lambda x, y, i: svod.Tensor(Y)[:, i], lambda x, y, i: jnp.asarray(Y)[:, i]),
+    "take_fixed": (lambda x, y, i: x[svod.Tensor([2, 0, 0])], lambda x, y, i: x[jnp.array([2, 0, 0])]),
+    "gather": (lambda x, y, i: x.gather(0, i.reshape(1, 2)), lambda x, y, i: x[i, jnp.arange(2)][None]),
+    "scatter": (
+        lambda x, y, i: x.index_add(0, i, svod.stack([y, y])),
+        lambda x, y, i: x.at[i].add(jnp.stack([y, y])),
+    ),
+    "where": (lambda x, y, i: svod.where(x > 0, x, y), lambda x, y, i: jnp.where(x > 0, x, y)),
+    "none_used": (lambda x, y, i: svod.arange(3) * 2, lambda x, y, i: jnp.arange(3) * 2),
+    "range": (lambda x, y, i: x + svod.arange(4), lambda x, y, i: x + jnp.arange(4)),
+    "window": (
+        lambda x, y, i: x.reshape(1, 3, 4).conv1d(svod.ones(2, 3, 2)),
+        lambda x, y, i: (x[:, :-1] + x[:, 1:]).sum(0)[None, None].repeat(2, 1),
+    ),
+    "loop": (
+        lambda x, y, i: svod.iterate(3, lambda k, c: c * 2 + k, y),
+        lambda x, y, i: ((y * 2) * 2 + 1) * 2 + 2,
+    ),
+    "gradient": (
+        lambda x, y, i: svod.grad(lambda x, y: ((x @ y) ** 2).sum(), argnums=(0, 1))(x, y),
+        lambda x, y, i: jax.grad(lambda x, y: ((x @ y) ** 2).sum(), argnums=(0, 1))(x, y),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_jaxs(name):
+    ours, theirs = FUNCTIONS[name]
+    found = svod.vmap(ours)(svod.Tensor(X), svod.Tensor(Y), svod.Tensor(POSITIONS))
+    expected = jax.vmap(theirs)(X, Y, POSITIONS)
+    found, expected = (value if isinstance(value, tuple) else (value,) for value in (found, expected))
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape
+        close(a.numpy(), b)
+
+
+@pytest.mark.parametrize("in_axes", [(1, None), (None, 0), (-1, 1), ((1, 0))])
+@pytest.mark.parametrize("out_axes", [0, 1, -1])
+def test_axes_are_jaxs(in_axes, out_axes):
+    x, y = RNG.standard_normal((4, 4)).astype(np.float32), RNG.standard_normal((4, 4)).astype(np.float32)
+    found = svod.vmap(lambda x, y: x * y.sum() + y, in_axes, out_axes)(svod.Tensor(x), svod.Tensor(y))
+    close(found.numpy(), jax.vmap(lambda x, y: x * y.sum() + y, in_axes, out_axes)(x, y))
+
+
+def test_containers_as_arguments_and_results():
+    arguments = {"w": svod.Tensor(X[0]), "b": svod.Tensor(Y)}
+    mapped = svod.vmap(lambda p, s: {"sum": p["w"].sum() + p["b"] * s, "same": s}, in_axes=({"w": None, "b": 0}, None))
+    result = mapped(arguments, 2.0)
+    close(result["sum"].numpy(), X[0].sum() + Y * 2)
+    assert result["same"].tolist() == [2.0] * 5
+    assert svod.vmap(lambda x: (x, 1.0), out_axes=(0, None))(svod.Tensor(Y))[1].item() == 1.0
+
+
+def test_gradients_of_each_example_are_one_batch_of_kernels():
+    def loss(w, x, y):
+        return ((x @ w - y) ** 2).mean()
+
+    w, x, y = svod.Tensor(Y[0]), svod.Tensor(X), svod.Tensor(X.sum(2))
+    result = svod.vmap(svod.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    expected = jax.vmap(jax.grad(lambda w, x, y: ((x @ w - y) ** 2).mean()), in_axes=(None, 0, 0))(Y[0], X, X.sum(2))
+    plan = result.prepare()
+    plan.execute()
+    assert len(plan.kernels) <= 3
+    close(result.numpy(), expected)
+
+
+def test_derivatives_of_a_map_and_maps_of_maps():
+    f = svod.vmap(svod.vmap(lambda x, y: (x * y).sin(), in_axes=(0, None)), in_axes=(None, 0))
+    g = jax.vmap(jax.vmap(lambda x, y: jnp.sin(x * y), in_axes=(0, None)), in_axes=(None, 0))
+    x, y = Y[0], Y[1]
+    close(f(svod.Tensor(x), svod.Tensor(y)).numpy(), g(x, y))
+    ours = svod.grad(lambda x: f(x, svod.Tensor(y)).sum())(svod.Tensor(x))
+    close(ours.numpy(), jax.grad(lambda x: g(x, y).sum())(x))
+    hessian = svod.vmap(svod.hessian(lambda x: (x**3).sum() * x[0]))(svod.Tensor(Y))
+    close(hessian.numpy(), jax.vmap(jax.hessian(lambda x: (x**3).sum() * x[0]))(Y), 1e-4)
+
+
+def test_requires_grad_passes_through():
+    w = svod.Tensor(Y[0]).requires_grad_()
+    svod.vmap(lambda x: (x @ w).sum())(svod.Tensor(X)).sum().backward()
+    close(w.grad.numpy(), X.sum((0, 1)))
+
+
+def test_within_and_around_jit_and_in_plans():
+    f = svod.jit(lambda x: (x * 2).sum())
+    batch = svod.Tensor(Y)
+    close(svod.vmap(f)(batch).numpy(), Y.sum(1) * 2, 1e-4)
+    mapped = svod.jit(svod.vmap(lambda x: (x * 2).sum()))
+    for _ in range(2):
+        close(mapped(batch).numpy(), Y.sum(1) * 2, 1e-4)
+    n = svod.Variable("n", 1, 8)
+    x = svod.empty(n, 4)
+    y = svod.vmap(lambda row: row.softmax(0))(x)
+    plan = y.prepare(inputs=[x])
+    for rows in (1, 5):
+        plan.execute(Y[:rows])
+        close(y.numpy(), jax.nn.softmax(Y[:rows], -1))
+
+
+def test_modules_are_the_same_for_all_examples():
+    layer = svod.nn.Linear(4, 2)
+    close(svod.vmap(layer)(svod.Tensor(Y)).numpy(), layer(svod.Tensor(Y)).numpy())
+
+
+def test_no_examples_and_one():
+    f = svod.vmap(lambda x: x.sum() + x)
+    assert f(svod.zeros(0, 3)).shape == (0, 3)
+    assert f(svod.ones(1, 2)).tolist() == [[3, 3]]
+
+
+def test_random_numbers_are_the_same_for_all_examples():
+    rows = svod.vmap(lambda x: x + svod.rand(3))(svod.zeros(4, 3)).numpy()
+    assert (rows == rows[0]).all()
+
+
+def test_errors_say_what_to_do():
+    x = svod.Tensor(Y)
+    with pytest.raises(svod.TraceError, match="looks at the elements"):
+        svod.vmap(lambda x: x * float(x.sum()))(x)
+    with pytest.raises(svod.ArgumentError, match="names no axis"):
+        svod.vmap(lambda x: x, in_axes=None)(x)
+    with pytest.raises(svod.ArgumentError, match="entries"):
+        svod.vmap(lambda x: x, in_axes=(0, 0))(x)
+    with pytest.raises(svod.ArgumentError, match="out of range"):
+        svod.vmap(lambda x: x, in_axes=2)(x)
+    with pytest.raises(svod.ArgumentError, match="one size"):
+        svod.vmap(lambda x, y: x)(x, svod.ones(3))
+    with pytest.raises(svod.ArgumentError, match="differs"):
+        svod.vmap(lambda x: x, out_axes=None)(x)
+    with pytest.raises(svod.ArgumentTypeError, match="no tensor"):
+        svod.vmap(lambda x: "text")(x)
+    with pytest.raises(svod.ArgumentTypeError, match="function"):
+        svod.vmap(3)
+    with pytest.raises(svod.UnsupportedError, match="host"):
+        svod.vmap(lambda x: svod.custom(lambda a: a, x, shape=x.shape, dtype=x.dtype))(x)
