@@ -85,6 +85,7 @@ RESULTS = {
     **dict.fromkeys(("max", "min", "cummax", "cummin", "median", "kthvalue", "nonzero", "size"), "Any"),
     **dict.fromkeys(("sort", "topk"), "ValuesAndIndices"),
     **dict.fromkeys(("split", "chunk"), "list[Tensor]"),
+    "is_complex": "builtins.bool",
 }
 
 TYPES = {

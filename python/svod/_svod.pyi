@@ -89,6 +89,7 @@ __all__ = [
     "all",
     "amax",
     "amin",
+    "angle",
     "any",
     "arange",
     "argmax",
@@ -107,6 +108,10 @@ __all__ = [
     "ceil",
     "clear_caches",
     "compile_times",
+    "complex",
+    "complex64",
+    "complex128",
+    "conj",
     "contiguous",
     "contiguous_backward",
     "cos",
@@ -134,10 +139,12 @@ __all__ = [
     "greater",
     "greater_equal",
     "gt",
+    "imag",
     "int8",
     "int16",
     "int32",
     "int64",
+    "is_complex",
     "is_grad_enabled",
     "isfinite",
     "isinf",
@@ -170,12 +177,14 @@ __all__ = [
     "negative",
     "not_equal",
     "ones",
+    "polar",
     "pow",
     "prepare",
     "prod",
     "rand",
     "randint",
     "randn",
+    "real",
     "realize",
     "reciprocal",
     "relu",
@@ -206,6 +215,8 @@ __all__ = [
     "uint32",
     "uint64",
     "var",
+    "view_as_complex",
+    "view_as_real",
     "where",
     "zeros",
 ]
@@ -227,6 +238,8 @@ float32: DType
 float64: DType
 float8_e4m3fn: DType
 float8_e5m2: DType
+complex64: DType
+complex128: DType
 
 class Error(builtins.Exception):
     """Base of every exception that svod raises.
@@ -310,6 +323,10 @@ class DType:
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy's dtype; by this attribute NumPy takes the type as one of its own."""
+    @property
+    def is_complex(self) -> builtins.bool:
+        """Whether it is a type of complex numbers."""
+
     @property
     def is_floating_point(self) -> builtins.bool:
         """Whether it is a floating-point type."""
@@ -1457,6 +1474,15 @@ class Tensor:
     def T(self) -> Tensor:
         """All dimensions in reverse order."""
     @property
+    def real(self) -> Tensor:
+        """The real parts; of real numbers themselves."""
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts; of real numbers 0."""
+
+    def __complex__(self) -> builtins.complex: ...
+    @property
     def shape(self) -> tuple[Any, ...]:
         """Extents."""
     __array_priority__: builtins.float
@@ -1501,6 +1527,8 @@ class Tensor:
         keepdims: builtins.bool = False,
     ) -> Tensor:
         """The minimum along axes, by default all: values, however the axes are named."""
+    def angle(self, /) -> Tensor:
+        """The angle of each complex number, from -π to π; of real ones 0 or π, by their sign."""
     def any(
         self,
         /,
@@ -1555,16 +1583,22 @@ class Tensor:
         """Right shift, arithmetic on signed types."""
     def bitwise_xor(self, /, other: _Operand) -> Tensor:
         """Bitwise exclusive or; logical on bools."""
+    def cdouble(self, /) -> Tensor:
+        """As `complex128`."""
     def ceil(self, /) -> Tensor:
         """The smallest integer not below, in the same type."""
     def ceil_(self, /) -> Self:
         """Becomes the smallest integers not below."""
+    def cfloat(self, /) -> Tensor:
+        """As `complex64`."""
     def chunk(
         self, /, chunks: _Extent, dim: builtins.int | None = 0, *, axis: builtins.int | None = None
     ) -> list[Tensor]:
         """At most so many parts of equal extent along an axis, the last one maybe smaller."""
     def clamp_(self, /, min: _Operand | None = None, max: _Operand | None = None) -> Self:
         """Becomes not below `min` and not above `max`; NaN stays."""
+    def conj(self, /) -> Tensor:
+        """The numbers with imaginary parts of the opposite sign."""
     def contiguous(self, /) -> Tensor:
         """The same value, dense in memory of its own once it is realized."""
     def contiguous_backward(self, /) -> Tensor:
@@ -1668,6 +1702,8 @@ class Tensor:
         self, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None
     ) -> Tensor:
         """The slices of an axis at a 1-d index."""
+    def is_complex(self, /) -> builtins.bool:
+        """Whether the elements are complex numbers."""
     def isfinite(self, /) -> Tensor:
         """Whether an element is neither infinite nor NaN."""
     def isinf(self, /) -> Tensor:
@@ -1921,7 +1957,7 @@ class Tensor:
     def sigmoid_(self, /) -> Self:
         """Becomes `1 / (1 + exp(-x))`."""
     def sign(self, /) -> Tensor:
-        """-1, 0 or 1; NaN is kept."""
+        """-1, 0 or 1; NaN is kept. Of complex numbers `x / |x|`."""
     def signbit(x, /) -> Tensor:
         """Whether the sign is that of negative numbers, -0 and negative NaN included; integers are never -0.
 
@@ -2349,6 +2385,9 @@ def amin(
 ) -> Tensor:
     """The minimum along axes, by default all: values, however the axes are named."""
 
+def angle(x: _Operand, /) -> Tensor:
+    """The angle of each complex number, from -π to π; of real ones 0 or π, by their sign."""
+
 def any(
     x: _Operand,
     /,
@@ -2409,6 +2448,12 @@ def cat(tensors: Sequence[_ArrayLike], axis: builtins.int | None = 0, *, dim: bu
 def ceil(x: _Operand, /) -> Tensor:
     """The smallest integer not below, in the same type."""
 
+def complex(real: _Operand, imag: _Operand, /) -> Tensor:
+    """Complex numbers of these real and imaginary parts."""
+
+def conj(x: _Operand, /) -> Tensor:
+    """The numbers with imaginary parts of the opposite sign."""
+
 def contiguous(x: _Operand, /) -> Tensor:
     """The same value, dense in memory of its own once it is realized."""
 
@@ -2450,6 +2495,12 @@ def greater_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
 
 def gt(x1: _Operand, x2: _Operand, /) -> Tensor:
     """`x > y`, false with NaN."""
+
+def imag(x: _Operand, /) -> Tensor:
+    """The imaginary parts; of real numbers 0."""
+
+def is_complex(x: _Operand, /) -> builtins.bool:
+    """Whether the elements are complex numbers."""
 
 def isfinite(x: _Operand, /) -> Tensor:
     """Whether an element is neither infinite nor NaN."""
@@ -2564,6 +2615,14 @@ def negative(x: _Operand, /) -> Tensor:
 def not_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     """`x != y`, true with NaN."""
 
+def polar(abs: _Operand, angle: _Operand, /) -> Tensor:
+    """Complex numbers of these absolute values and angles.
+
+    >>> import svod
+    >>> svod.polar(2.0, svod.Tensor([0.0])).tolist()
+    [(2+0j)]
+    """
+
 def pow(x1: _Operand, x2: _Operand, /) -> Tensor:
     """Power."""
 
@@ -2578,6 +2637,9 @@ def prod(
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The product along axes, by default all; of integers and bools in `int64`."""
+
+def real(x: _Operand, /) -> Tensor:
+    """The real parts; of real numbers themselves."""
 
 def reciprocal(x: _Operand, /) -> Tensor:
     """`1 / x`."""
@@ -2598,7 +2660,7 @@ def sigmoid(x: _Operand, /) -> Tensor:
     """`1 / (1 + exp(-x))`."""
 
 def sign(x: _Operand, /) -> Tensor:
-    """-1, 0 or 1; NaN is kept."""
+    """-1, 0 or 1; NaN is kept. Of complex numbers `x / |x|`."""
 
 def silu(x: _Operand, /) -> Tensor:
     """`x * sigmoid(x)`."""
@@ -2670,4 +2732,20 @@ def var(
     """The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of
     the method
     is 1, as PyTorch's.
+    """
+
+def view_as_complex(x: _Operand, /) -> Tensor:
+    """The complex numbers whose parts are the last dimension, of 2.
+
+    >>> import svod
+    >>> svod.view_as_complex(svod.Tensor([[1.0, 2.0]])).tolist()
+    [(1+2j)]
+    """
+
+def view_as_real(x: _Operand, /) -> Tensor:
+    """The real and the imaginary part of each number, along a new last dimension of 2.
+
+    >>> import svod
+    >>> svod.view_as_real(svod.Tensor([1 + 2j])).tolist()
+    [[1.0, 2.0]]
     """

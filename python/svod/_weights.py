@@ -29,6 +29,7 @@ _NAMES = {
     "bfloat16": "BF16",
     "float32": "F32",
     "float64": "F64",
+    "complex64": "C64",
 }
 # Types that NumPy does not have are written by their bits.
 _BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}

@@ -156,7 +156,7 @@ pub enum SafetensorsErrorKind {
 /// The largest header that the format allows.
 pub const MAX_HEADER: u64 = 100_000_000;
 
-const KNOWN_DTYPES: &str = "BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, F8_E4M3, F8_E5M2";
+const KNOWN_DTYPES: &str = "BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, C64, F8_E4M3, F8_E5M2";
 
 impl Safetensors {
     /// Maps a file and checks its header.

@@ -9,7 +9,8 @@ use crate::{DType, Kind};
 /// One value of type `dtype`, keyed by its bits: 0.0 and -0.0 differ, and each NaN equals itself.
 ///
 /// The bits are those in memory, zero-extended to 64; unused high bits are always 0.
-/// The derived order is a structural one, not that of the numbers.
+/// The derived order is a structural one, not that of the numbers. The only constant of a complex type is 0: others are
+/// pairs of real ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Const {
     dtype: DType,
@@ -119,7 +120,7 @@ impl Const {
                 (((self.bits << unused) as i64) >> unused).into()
             }
             Kind::Float => self.as_f64() as i128,
-            Kind::Bool | Kind::Unsigned | Kind::Void => self.bits.into(),
+            Kind::Bool | Kind::Unsigned | Kind::Complex | Kind::Void => self.bits.into(),
         }
     }
 
@@ -138,7 +139,7 @@ impl Const {
         }
         match to.kind() {
             Kind::Bool => Self::bool(self.as_bool()),
-            Kind::Void => Self::zero(to),
+            Kind::Complex | Kind::Void => Self::zero(to),
             Kind::Float if self.dtype.is_float() => Self::f64(to, self.as_f64()),
             Kind::Float | Kind::Signed | Kind::Unsigned => match to.int_range() {
                 Some((least, greatest)) if self.dtype.is_float() => {
@@ -156,16 +157,16 @@ impl Const {
         fits.then_some(Const { dtype: to, bits: self.bits })
     }
 
-    /// The value's bytes in memory, little endian: the first [`DType::bytes`] of eight.
-    pub const fn to_le_bytes(self) -> [u8; 8] {
-        self.bits.to_le_bytes()
+    /// The value's bytes in memory, little endian: the first [`DType::bytes`] of sixteen.
+    pub const fn to_le_bytes(self) -> [u8; 16] {
+        (self.bits as u128).to_le_bytes()
     }
 
     /// `value` wrapped to an integer dtype, rounded to a float one, `!= 0` for `Bool`.
     pub(crate) fn from_i128(dtype: DType, value: i128) -> Self {
         match dtype.kind() {
             Kind::Bool => Self::bool(value != 0),
-            Kind::Void => Self::zero(dtype),
+            Kind::Complex | Kind::Void => Self::zero(dtype),
             Kind::Signed | Kind::Unsigned => Self::from_bits(dtype, value as u64),
             Kind::Float if dtype == DType::F64 => Self::f64(dtype, value as f64),
             Kind::Float => Self::f64(dtype, from_int_to_odd(value)),
@@ -187,6 +188,7 @@ impl fmt::Display for Value {
         let c = self.0;
         match c.dtype.kind() {
             Kind::Void => Ok(()),
+            Kind::Complex => f.write_str("0"),
             Kind::Bool => write!(f, "{}", c.bits != 0),
             Kind::Signed | Kind::Unsigned => write!(f, "{}", c.as_i128()),
             Kind::Float if c.is_nan() => match Const::canonical_nan(c.dtype) {
@@ -235,6 +237,7 @@ impl FromStr for Const {
             let (dtype, value) = (name.parse::<DType>().ok()?, rest.strip_suffix(')')?);
             match dtype.kind() {
                 Kind::Void => value.is_empty().then_some(Const::zero(dtype)),
+                Kind::Complex => (value == "0").then_some(Const::zero(dtype)),
                 Kind::Bool => value.parse().ok().map(Const::bool),
                 Kind::Signed | Kind::Unsigned => {
                     let (least, greatest) = dtype.int_range()?;

@@ -14,6 +14,8 @@ pub enum Kind {
     Unsigned,
     /// A binary floating-point number.
     Float,
+    /// A complex number: two floats side by side, the real part first.
+    Complex,
     /// No value at all.
     Void,
 }
@@ -67,6 +69,8 @@ dtypes! {
     F64    "float64"       "f64"   8 Float    "IEEE 754 binary64.";
     F8E4M3 "float8_e4m3fn" "f8e4m3" 1 Float   "8-bit float, 4 exponent bits, no infinities, largest value 448 (OCP OFP8).";
     F8E5M2 "float8_e5m2"   "f8e5m2" 1 Float   "8-bit float, 5 exponent bits, with infinities (OCP OFP8).";
+    C64    "complex64"     "c64"   8 Complex  "Complex number of two binary32.";
+    C128   "complex128"    "c128" 16 Complex  "Complex number of two binary64.";
     Index  "index"         "index" 8 Signed   "Integer of loop counters and addresses; 64 bits wide, never an element of a tensor.";
     Void   "void"          "void"  0 Void     "The type of operations that yield no value.";
 }
@@ -80,6 +84,39 @@ impl DType {
     /// True for floating-point types.
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float)
+    }
+
+    /// True for complex types.
+    pub const fn is_complex(self) -> bool {
+        matches!(self.kind(), Kind::Complex)
+    }
+
+    /// True for floating-point and complex types: those that have derivatives.
+    pub const fn is_inexact(self) -> bool {
+        matches!(self.kind(), Kind::Float | Kind::Complex)
+    }
+
+    /// True for what kernels compute with: the bools, integers and floats that tensors have.
+    pub const fn is_real(self) -> bool {
+        !matches!(self, DType::C64 | DType::C128 | DType::Index | DType::Void)
+    }
+
+    /// The type of the real and the imaginary part of a complex type; any other type itself.
+    pub const fn real(self) -> DType {
+        match self {
+            DType::C64 => DType::F32,
+            DType::C128 => DType::F64,
+            real => real,
+        }
+    }
+
+    /// The complex type of whose parts this is the type.
+    pub const fn complex(self) -> Option<DType> {
+        match self {
+            DType::F32 => Some(DType::C64),
+            DType::F64 => Some(DType::C128),
+            _ => None,
+        }
     }
 
     /// True for integers, signed, unsigned or [`DType::Index`]; `Bool` is not one.
@@ -108,14 +145,15 @@ impl DType {
             Kind::Bool => Some((0, 1)),
             Kind::Signed => Some((-(1i128 << (self.bits() - 1)), (1i128 << (self.bits() - 1)) - 1)),
             Kind::Unsigned => Some((0, (1i128 << self.bits()) - 1)),
-            Kind::Float | Kind::Void => None,
+            Kind::Float | Kind::Complex | Kind::Void => None,
         }
     }
 
-    /// The bits that a value of this type may set.
+    /// The bits that a constant of this type may set: none of complex types, whose only constant is 0.
     pub(crate) const fn mask(self) -> u64 {
         match self {
             DType::Bool => 1,
+            DType::C64 | DType::C128 => 0,
             _ => match self.bits() {
                 0 => 0,
                 bits => u64::MAX >> (64 - bits),
@@ -168,5 +206,15 @@ mod tests {
         assert_eq!(DType::U64.int_range(), Some((0, u64::MAX.into())));
         assert_eq!(DType::F32.int_range(), None);
         assert_eq!((DType::Index.bits(), DType::Index.is_signed()), (64, true));
+    }
+
+    #[test]
+    fn complex_types_and_their_parts() {
+        for d in [DType::F32, DType::F64] {
+            let complex = d.complex().unwrap();
+            assert!(complex.is_complex() && !complex.is_float());
+            assert_eq!((complex.real(), complex.bytes()), (d, 2 * d.bytes()));
+        }
+        assert_eq!((DType::I8.real(), DType::I8.complex(), DType::C64.complex()), (DType::I8, None, None));
     }
 }

@@ -21,7 +21,7 @@ enum Pair {
 
 fn pair(a: Const, b: Const) -> Option<Pair> {
     let dtype = a.dtype();
-    if dtype != b.dtype() || dtype == DType::Void {
+    if dtype != b.dtype() || dtype == DType::Void || dtype.is_complex() {
         return None;
     }
     Some(if dtype.is_bool() {

@@ -8,6 +8,7 @@
 //! * shifts by the width or more (or by a negative amount) give 0;
 //! * float to integer truncates and saturates, NaN gives 0;
 //! * `min` and `max` propagate NaN;
+//! * complex numbers are pairs of floats, which no scalar operation knows;
 //! * floats round to their dtype, to nearest even, after each operation.
 
 mod constant;
@@ -18,4 +19,4 @@ mod promotion;
 
 pub use constant::{Const, ParseConstError};
 pub use dtype::{DType, Kind, ParseDTypeError};
-pub use promotion::{DEFAULT_FLOAT, DEFAULT_INT, Weak, promote, promote_weak};
+pub use promotion::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Weak, promote, promote_weak};

@@ -60,12 +60,12 @@ impl HostBuffer {
         &mut self.bytes
     }
 
-    /// Element `i`, which must exist.
+    /// Element `i`, which must exist, of a real type.
     pub fn get(&self, i: usize) -> Const {
         let size = self.dtype.bytes();
-        let mut bits = [0; 8];
+        let mut bits = [0; 16];
         bits[..size].copy_from_slice(&self.bytes[i * size..][..size]);
-        Const::from_bits(self.dtype, u64::from_le_bytes(bits))
+        Const::from_bits(self.dtype, u128::from_le_bytes(bits) as u64)
     }
 
     /// Sets element `i`, which must exist, to a value of the buffer's type.

@@ -7,9 +7,9 @@ use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE, NpyTypes, PY_AR
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyList, PySequence, PyTuple};
+use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PySequence, PyTuple};
 use svod_device::{Buffer, DeviceSpec};
-use svod_dtype::{DEFAULT_FLOAT, DType};
+use svod_dtype::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DType};
 use svod_ir::graph::Op;
 use svod_tensor::{Operand, Tensor};
 
@@ -191,7 +191,7 @@ pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]
     }
 }
 
-/// What NumPy makes of an object; floats of Python's as the default type where they are to be `narrow`.
+/// What NumPy makes of an object; floats and complex numbers of Python's as the default type where they are to be `narrow`.
 fn as_array<'py>(object: &Bound<'py, PyAny>, narrow: bool) -> Result<Bound<'py, PyUntypedArray>> {
     if let Ok(array) = object.cast::<PyUntypedArray>() {
         if is_masked(array)? {
@@ -211,14 +211,15 @@ fn as_array<'py>(object: &Bound<'py, PyAny>, narrow: bool) -> Result<Bound<'py, 
     if narrow && is_weak(object, &array) { narrowed(&array) } else { Ok(array) }
 }
 
-/// Whether what NumPy made an array of are floats of Python's, which take the default type.
+/// Whether what NumPy made an array of are floats or complex numbers of Python's, which take a default type.
 fn is_weak(object: &Bound<'_, PyAny>, array: &Bound<'_, PyUntypedArray>) -> bool {
-    dtype_of(array).is_ok_and(|dtype| dtype == DType::F64) && is_plain(object)
+    matches!(dtype_of(array), Ok(DType::F64 | DType::C128)) && is_plain(object)
 }
 
-/// An array in the default type of floats.
+/// An array in the default type of floats, or of complex numbers.
 fn narrowed<'py>(array: &Bound<'py, PyUntypedArray>) -> Result<Bound<'py, PyUntypedArray>> {
-    let narrow = array.call_method1("astype", (numpy_dtype(array.py(), DEFAULT_FLOAT)?,))?;
+    let default = if matches!(dtype_of(array), Ok(DType::C128)) { DEFAULT_COMPLEX } else { DEFAULT_FLOAT };
+    let narrow = array.call_method1("astype", (numpy_dtype(array.py(), default)?,))?;
     Ok(narrow.cast_into().map_err(PyErr::from)?)
 }
 
@@ -240,7 +241,7 @@ fn is_plain(object: &Bound<'_, PyAny>) -> bool {
             Err(_) => return true,
         }
     }
-    at.is_exact_instance_of::<PyFloat>() || at.is_exact_instance_of::<PyInt>()
+    at.is_exact_instance_of::<PyFloat>() || at.is_exact_instance_of::<PyInt>() || at.is_exact_instance_of::<PyComplex>()
 }
 
 pub fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Result<DType> {

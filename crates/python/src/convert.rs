@@ -6,7 +6,9 @@ use numpy::PyUntypedArray;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple};
+use pyo3::types::{
+    PyBool, PyComplex, PyComplexMethods, PyEllipsis, PyFloat, PyInt, PyList, PySequence, PySlice, PyTuple,
+};
 use svod_tensor::{DType, Index, Operand, Size, Tensor};
 
 use crate::array::{listed_operand, literal};
@@ -136,6 +138,9 @@ pub fn number(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if given.is_instance_of::<PyInt>() {
         let number = given.extract().map_err(|error| expected("an integer", given, error))?;
         return Ok(Some(Operand::Int(number)));
+    }
+    if let Ok(number) = given.cast::<PyComplex>() {
+        return Ok(Some(Operand::Complex(number.real(), number.imag())));
     }
     Ok(symbolic(given).map(|AnySize { size, values }| Operand::Size(size, values)))
 }

@@ -3,7 +3,7 @@
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyType};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyType};
 use svod_dtype::{DEFAULT_INT, DType, Kind};
 
 use crate::error::{Class, Result};
@@ -13,8 +13,8 @@ use crate::error::{Class, Result};
 #[derive(Clone, Copy)]
 pub struct PyDType(pub DType);
 
-/// A type as an argument: ours, NumPy's, a name, or one of `bool`, `int` and `float`, which are NumPy's `bool`, `int64`
-/// and `float64`.
+/// A type as an argument: ours, NumPy's, a name, or one of `bool`, `int`, `float` and `complex`, which are NumPy's `bool`,
+/// `int64`, `float64` and `complex128`.
 pub struct AnyDType(pub DType);
 
 /// The types that tensors have.
@@ -40,6 +40,12 @@ impl PyDType {
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         numpy_dtype(py, self.0)
+    }
+
+    /// Whether it is a type of complex numbers.
+    #[getter]
+    fn is_complex(&self) -> bool {
+        self.0.is_complex()
     }
 
     /// Whether it is a floating-point type.
@@ -82,6 +88,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyDType {
                 (py.get_type::<PyBool>(), DType::Bool),
                 (py.get_type::<PyInt>(), DEFAULT_INT),
                 (py.get_type::<PyFloat>(), DType::F64),
+                (py.get_type::<PyComplex>(), DType::C128),
             ] {
                 if class.is(&builtin) {
                     return Ok(AnyDType(dtype));
@@ -117,6 +124,7 @@ pub fn of_descr(descr: &Bound<'_, PyAny>) -> Option<DType> {
         b'i' => Kind::Signed,
         b'u' => Kind::Unsigned,
         b'f' => Kind::Float,
+        b'c' => Kind::Complex,
         _ => return None,
     };
     all().find(|d| d.kind() == kind && d.bytes() == known.itemsize() && !is_foreign(*d))

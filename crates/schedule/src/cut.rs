@@ -37,12 +37,16 @@ pub(crate) fn cut(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<Schedul
         how,
     };
     let mut places = FxHashMap::default();
-    for (i, leaf) in key.leaves.iter().enumerate() {
+    // Where a leaf is of complex numbers, kernels read its pairs.
+    let leaves: Vec<Leaf> = key.leaves.iter().map(Leaf::pairs).collect();
+    for (i, leaf) in leaves.iter().enumerate() {
         let fixed = leaf.shape().iter().all(|n| n.as_const().is_some());
         let constant = how.prepared && leaf.class().is_constant() && fixed;
         places.insert(leaf, Place { value: cutter.schedule.slot(Slot::Leaf(i)), constant });
     }
     cutter.schedule.outputs = cutter.graph(graph, &places, &Loops::default())?;
+    let roots = graph.roots().iter().map(|root| &graph.nodes()[*root as usize]);
+    roots.zip(cutter.schedule.outputs.clone()).for_each(|(root, value)| cutter.schedule.as_typed(value, root.dtype()));
     Ok(cutter.schedule)
 }
 

@@ -12,6 +12,8 @@ use crate::recentre::recentre;
 use crate::settle::settle;
 use crate::shard::lower_shards;
 use crate::totals::Totals;
+use svod_dtype::DType;
+use svod_ir::graph::complex::without_complex;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, GraphError, Leaf, Op, UOp};
 use svod_ir::kernel::Kernel;
@@ -28,6 +30,7 @@ struct About<'a> {
 type GraphPass = fn(&Graph, &About) -> Result<Option<Rewritten>, GraphError>;
 
 const GRAPH: &[(Pass, GraphPass)] = &[
+    (Pass::Complex, |graph, _| complex(graph)),
     (Pass::Shard, |graph, _| lower_shards(graph)),
     (Pass::Join, join),
     (Pass::Algebra, |graph, about| {
@@ -61,6 +64,42 @@ pub(crate) fn graph(
         rewritten = Rewritten::then(rewritten, next);
     }
     Ok(rewritten)
+}
+
+/// The graph with pairs of real values in the places of complex ones; nothing where it has none.
+fn complex(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
+    let Some(real) = without_complex(graph)? else { return Ok(None) };
+    let mut became = Became::default();
+    for (old, new) in graph.nodes().iter().zip(&real) {
+        new.inherit_origin(old);
+        became.add(old.id(), std::slice::from_ref(new));
+    }
+    // Memory is of complex numbers, or of real ones: a root of each has its own.
+    let mut types: Vec<(UOp, DType)> = Vec::new();
+    let mut roots = Vec::with_capacity(graph.roots().len());
+    for root in graph.roots() {
+        let (old, new) = (&graph.nodes()[*root as usize], &real[*root as usize]);
+        let memory = reshaped_from(new);
+        match types.iter().find(|(known, _)| *known == memory) {
+            Some((_, dtype)) if *dtype != old.dtype() => roots.push(new.contiguous()?),
+            _ if new.is_memory() && !old.is_memory() => roots.push(new.contiguous()?),
+            Some(_) => roots.push(new.clone()),
+            None => {
+                types.push((memory, old.dtype()));
+                roots.push(new.clone());
+            }
+        }
+    }
+    Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became], decisions: Vec::new() }))
+}
+
+/// What a value is another shape of.
+fn reshaped_from(node: &UOp) -> UOp {
+    let mut node = node.clone();
+    while let (Op::Reshape(_), Some(source)) = (node.op(), node.source()) {
+        node = source;
+    }
+    node
 }
 
 /// The same with its roots on the devices where they were: what turned out to be a constant is on none by itself.

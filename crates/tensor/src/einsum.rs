@@ -10,6 +10,7 @@ use svod_ir::graph::UOp;
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
+use crate::complex;
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::{Operand, common_dtype};
 use crate::reduce::carried_in;
@@ -50,6 +51,9 @@ impl Tensor {
     /// ```
     pub fn einsum(subscripts: &str, operands: &[&Tensor]) -> Result<Tensor> {
         let dtype = common_dtype(OP, &operands.iter().map(|t| Operand::from(*t)).collect::<Vec<_>>())?;
+        if dtype.is_complex() {
+            return complex::multilinear(operands, dtype, &|parts| Tensor::einsum(subscripts, parts));
+        }
         let nodes: Vec<UOp> = operands.iter().map(|t| t.uop()).collect();
         let misfit =
             |why: String| TensorError::value(OP, format!("{subscripts:?} of {}: {why}", show_operands(&nodes)));

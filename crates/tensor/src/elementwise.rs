@@ -7,6 +7,7 @@ use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::UOp;
 
+use crate::complex;
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::{Operand, aligned, broadcast, common_dtype};
 use crate::tensor::Tensor;
@@ -45,7 +46,11 @@ fn computed_in(op: &'static str, types: Types, dtype: DType, operands: &[Operand
 }
 
 fn apply(op: &'static str, alu: Alu, types: Types, operands: &[Operand]) -> Result<Tensor> {
-    let dtype = computed_in(op, types, common_dtype(op, operands)?, operands)?;
+    let common = common_dtype(op, operands)?;
+    if common.is_complex() {
+        return complex::apply(op, alu, operands, common);
+    }
+    let dtype = computed_in(op, types, common, operands)?;
     Ok(Tensor::from_uop(UOp::alu(alu, &aligned(op, operands, dtype)?)?))
 }
 
@@ -80,7 +85,7 @@ macro_rules! rounding {
     ($($name:ident $alu:ident $doc:literal;)*) => {
         impl Tensor {
             $(#[doc = $doc] pub fn $name(&self) -> Result<Tensor> {
-                match self.dtype().is_float() {
+                match self.dtype().is_inexact() {
                     true => apply(stringify!($name), Alu::$alu, Types::Float, &[self.into()]),
                     false => Ok(Tensor::from_uop(self.uop())),
                 }
@@ -206,6 +211,9 @@ impl Tensor {
         if dtype.is_bool() {
             return Ok(Tensor::from_uop(self.uop()));
         }
+        if dtype.is_complex() {
+            return self.complex_sign();
+        }
         let one = |value: i32| Operand::from(value);
         let positive = Tensor::select(&self.gt(0)?, one(1), self)?;
         match dtype.is_unsigned() {
@@ -300,6 +308,9 @@ impl Tensor {
 
     /// Whether an element is infinite.
     pub fn isinf(&self) -> Result<Tensor> {
+        if self.dtype().is_complex() {
+            return self.where_parts(false, complex::Real::is_inf);
+        }
         match self.dtype().is_float() {
             true => self.abs()?.eq(f64::INFINITY),
             false => Tensor::from_uop(self.uop()).ne(self),
@@ -308,6 +319,9 @@ impl Tensor {
 
     /// Whether an element is neither infinite nor NaN.
     pub fn isfinite(&self) -> Result<Tensor> {
+        if self.dtype().is_complex() {
+            return self.where_parts(true, complex::Real::is_finite);
+        }
         match self.dtype().is_float() {
             true => self.abs()?.lt(f64::INFINITY),
             false => self.eq(self),
@@ -341,7 +355,8 @@ impl Tensor {
 
     /// Each value converted: floats truncate and saturate to integers, integers wrap.
     pub fn cast(&self, to: DType) -> Result<Tensor> {
-        Ok(Tensor::from_uop(self.uop().cast(to)?))
+        let node = self.uop();
+        Ok(Tensor::from_uop(if node.dtype().is_complex() { complex::cast(&node, to)? } else { node.cast(to)? }))
     }
 
     /// The bits of each value as another type of the same width.
@@ -371,9 +386,9 @@ impl Tensor {
         compute(&x.widened()?)?.cast(x.dtype())
     }
 
-    /// Integers and bools as the default float, floats as they are.
+    /// Integers and bools as the default float, floats and complex numbers as they are.
     pub(crate) fn as_float(&self) -> Result<Tensor> {
-        if self.dtype().is_float() { Ok(Tensor::from_uop(self.uop())) } else { self.cast(DEFAULT_FLOAT) }
+        if self.dtype().is_inexact() { Ok(Tensor::from_uop(self.uop())) } else { self.cast(DEFAULT_FLOAT) }
     }
 }
 

@@ -28,6 +28,7 @@
 //! | `movement`, `combine` | shapes; joining and splitting |
 //! | `index`, `assign`, `view`, `gather` | basic and integer-array indexing; `t[i] = v`, and where it is an error; lookups |
 //! | `reduce`, `nn`, `norm` | folds and scans; layers |
+//! | `complex` | complex numbers, as pairs of real ones |
 //! | `matmul`, `attention`, `einsum` | contractions |
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
 //! | `devices` | values on devices, one or several |
@@ -41,6 +42,7 @@ mod assign;
 mod attention;
 mod batch;
 mod combine;
+mod complex;
 mod constants;
 mod conv;
 mod create;

@@ -6,6 +6,7 @@ use svod_ir::graph::{Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
+use crate::complex;
 use crate::error::{Result, TensorError, show_operands};
 use crate::memory::as_computed;
 use crate::operand::{Operand, common_dtype, common_shape};
@@ -18,6 +19,9 @@ impl Tensor {
     /// vanishes from the result. Narrow floats are summed in `float32`.
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
         let dtype = common_dtype("matmul", &[Operand::from(self), Operand::from(other)])?;
+        if dtype.is_complex() {
+            return complex::multilinear(&[self, other], dtype, &|parts| parts[0].matmul(parts[1]));
+        }
         let (a, b) = (self.uop(), other.uop());
         product(&a, &b, dtype).or_else(|misfit| match as_computed(&[a, b]).as_deref() {
             Some([a, b]) => product(a, b, dtype).map_err(|_| misfit),

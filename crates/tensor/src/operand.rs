@@ -1,9 +1,10 @@
 //! Operands: tensors and scalars, brought to one type and shape.
 
-use svod_dtype::{Const, DEFAULT_FLOAT, DEFAULT_INT, DType, Weak, promote, promote_weak};
+use svod_dtype::{Const, DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, DType, Weak, promote, promote_weak};
 use svod_ir::graph::{Shape, UOp};
 use svod_ir::size::{BoundVariable, Size};
 
+use crate::complex;
 use crate::error::{Result, TensorError, show, show_operands, show_typed};
 use crate::memory::as_computed;
 use crate::tensor::Tensor;
@@ -26,6 +27,8 @@ pub enum Operand {
     Int(i128),
     /// A float.
     Float(f64),
+    /// A complex number: its real and its imaginary part.
+    Complex(f64, f64),
     /// An integer that variables give, some of which have a value for this run.
     Size(Size, Vec<BoundVariable>),
 }
@@ -83,6 +86,7 @@ impl Operand {
             Operand::Bool(_) => Some(Weak::Bool),
             Operand::Int(_) | Operand::Size(..) => Some(Weak::Int),
             Operand::Float(_) => Some(Weak::Float),
+            Operand::Complex(..) => Some(Weak::Complex),
         }
     }
 
@@ -93,6 +97,14 @@ impl Operand {
             Operand::Listed { ref rounded, .. } if dtype == rounded.dtype() => return Ok(rounded.uop()),
             Operand::Listed { ref exact, .. } => return Ok(exact.uop().cast(dtype)?),
             Operand::Size(ref size, ref values) => return Ok(size_value(size)?.with_values(values)?.cast(dtype)?),
+            Operand::Complex(re, im) if dtype.is_complex() => return complex::constant(dtype, re, im),
+            Operand::Complex(re, im) => {
+                let message = format!("{re} + {im}i is complex, which {dtype} is not");
+                return Err(TensorError::dtype(op, message));
+            }
+            Operand::Bool(value) if dtype.is_complex() => return complex::constant(dtype, value.into(), 0.0),
+            Operand::Float(value) if dtype.is_complex() => return complex::constant(dtype, value, 0.0),
+            Operand::Int(value) if dtype.is_complex() => return complex::constant(dtype, value as f64, 0.0),
             Operand::Bool(value) => Const::bool(value).cast(dtype),
             Operand::Float(value) => Const::f64(dtype, value),
             Operand::Int(value) => match dtype.int_range() {
@@ -116,6 +128,7 @@ impl Operand {
             Operand::Bool(_) => self.in_type(op, DType::Bool),
             Operand::Int(_) | Operand::Size(..) => self.in_type(op, DEFAULT_INT),
             Operand::Float(_) => self.in_type(op, DEFAULT_FLOAT),
+            Operand::Complex(..) => self.in_type(op, DEFAULT_COMPLEX),
         }
     }
 }
@@ -140,6 +153,7 @@ pub(crate) fn common_dtype(op: &'static str, operands: &[Operand]) -> Result<DTy
         (None, Some(Weak::Bool)) => Ok(DType::Bool),
         (None, Some(Weak::Int)) => Ok(DEFAULT_INT),
         (None, Some(Weak::Float)) => Ok(DEFAULT_FLOAT),
+        (None, Some(Weak::Complex)) => Ok(DEFAULT_COMPLEX),
         (None, None) => Err(TensorError::value(op, "no operand was given")),
     }
 }

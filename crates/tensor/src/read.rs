@@ -39,7 +39,14 @@ impl Tensor {
     }
 
     /// The only element as a constant; realizes the tensor.
+    ///
+    /// # Errors
+    /// Also of a complex tensor: see [`Tensor::item_complex`].
     pub fn item_const(&self) -> Result<Const> {
+        if self.dtype().is_complex() {
+            let message = format!("a number of two parts is no real one: {}", self.described());
+            return Err(TensorError::dtype("item", message));
+        }
         if let Some(value) = self.element("item")? {
             return Ok(value);
         }
@@ -49,11 +56,20 @@ impl Tensor {
         }
     }
 
+    /// The real and the imaginary part of the only element; realizes the tensor.
+    pub fn item_complex(&self) -> Result<[f64; 2]> {
+        let parts = self.cast(DType::C128)?.as_real()?.to_vec::<f64>()?;
+        <[f64; 2]>::try_from(parts).map_err(|parts| self.several(parts.len() / 2))
+    }
+
     /// The only element as a truth value; realizes the tensor.
     ///
     /// # Errors
     /// Also where there are several elements, or none.
     pub fn truth(&self) -> Result<bool> {
+        if self.dtype().is_complex() {
+            return self.to_bool()?.truth();
+        }
         if let Some(value) = self.element("bool")? {
             return Ok(value.as_bool());
         }

@@ -312,13 +312,16 @@ fn unwritten(node: &UOp) -> Result<Option<UOp>> {
     joined(node, parts.iter().map(anew).collect::<Result<_>>()?).map(Some)
 }
 
-/// The leaf of which the node is another shape.
+/// The leaf of which the node is another shape, in the node's type: complex numbers and their pairs are one memory.
 pub(crate) fn viewed(node: &UOp) -> Option<Leaf> {
+    let dtype = node.dtype();
     let mut node = node.resolved();
     loop {
         node = match node.op() {
-            Op::Leaf(leaf) => return Some(leaf.clone()),
-            Op::Reshape(_) | Op::Contiguous => node.source()?,
+            Op::Leaf(leaf) if leaf.dtype() == dtype => return Some(leaf.clone()),
+            Op::Leaf(leaf) if dtype.is_complex() => return Some(leaf.complex()),
+            Op::Leaf(leaf) => return Some(leaf.pairs()),
+            Op::Reshape(_) | Op::Contiguous | Op::AsReal | Op::AsComplex => node.source()?,
             op if op.is_mark() => node.source()?,
             _ => return None,
         };

@@ -8,6 +8,7 @@ use svod_ir::graph::UOp;
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
+use crate::complex;
 use crate::error::{Result, TensorError, show_typed};
 use crate::movement::numel;
 use crate::operand::{axes_of, axis_of, size_value};
@@ -17,7 +18,7 @@ use crate::tensor::Tensor;
 pub(crate) fn carried_in(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 => DType::F32,
-        DType::U64 | DType::F32 | DType::F64 => dtype,
+        DType::U64 | DType::F32 | DType::F64 | DType::C64 | DType::C128 => dtype,
         _ => DType::I64,
     }
 }
@@ -74,16 +75,21 @@ impl Tensor {
     pub fn mean(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
         let x = self.as_float()?;
         let (wide, count) = (x.widened()?, x.count("mean", axes)?);
-        wide.sum(axes, keepdim)?.div(Tensor::from_uop(count.cast(wide.dtype())?))?.cast(x.dtype())
+        wide.sum(axes, keepdim)?.div(Tensor::from_uop(count.cast(wide.dtype().real())?))?.cast(x.dtype())
     }
 
     /// The variance along `axes`, divided by the number of elements less `correction`.
     pub fn var(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
         let x = self.as_float()?;
         let wide = x.widened()?;
-        let count = Tensor::from_uop(x.count("var", axes)?.cast(wide.dtype())?);
-        let deviations = wide.sub(wide.mean(axes, true)?)?.square()?;
-        deviations.sum(axes, keepdim)?.div(count.sub(correction)?.relu()?)?.cast(x.dtype())
+        let count = Tensor::from_uop(x.count("var", axes)?.cast(wide.dtype().real())?);
+        let deviations = wide.sub(wide.mean(axes, true)?)?;
+        // Of complex numbers those of the parts together.
+        let squares = match deviations.dtype().is_complex() {
+            true => deviations.as_real()?.square()?.sum(Some(&[-1]), false)?,
+            false => deviations.square()?,
+        };
+        squares.sum(axes, keepdim)?.div(count.sub(correction)?.relu()?)?.cast(x.dtype().real())
     }
 
     /// The standard deviation along `axes`; see [`Tensor::var`].
@@ -100,7 +106,7 @@ impl Tensor {
             0.0 => magnitude.ne(0)?.cast(magnitude.dtype())?.sum(axes, keepdim),
             1.0 => magnitude.sum(axes, keepdim),
             // A power, and the sum of powers, may overflow a narrow type where the root of it does not.
-            2.0 => self.rounded_once(|x| {
+            2.0 => (if self.dtype().is_complex() { &magnitude } else { self }).rounded_once(|x| {
                 // Where all elements are 0 the norm is, with no slope.
                 let total = x.square()?.sum(axes, keepdim)?;
                 let is_zero = total.eq(0)?;
@@ -177,6 +183,12 @@ impl Tensor {
 
     fn total(&self, op: &'static str, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
         let node = self.uop();
+        if by == Monoid::Prod && node.dtype().is_complex() {
+            let folded = axes_of(op, axes, node.rank())?;
+            let kept: Vec<Size> = keepdims(node.shape(), &folded);
+            let all = complex::product(&node, &folded)?;
+            return Ok(Tensor::from_uop(if keepdim { all.reshape(kept)? } else { all }));
+        }
         let wide = node.cast(carried_in(node.dtype()))?;
         Ok(Tensor::from_uop(fold(op, &wide, by, axes, keepdim)?.cast(totalled(node.dtype()))?))
     }
@@ -215,6 +227,9 @@ impl Tensor {
     fn scan(&self, op: &'static str, by: Monoid, axis: i64) -> Result<Tensor> {
         let node = self.uop();
         let axis = axis_of(op, axis, node.rank())?;
+        if by == Monoid::Prod && node.dtype().is_complex() {
+            return complex::running_product(&node, axis);
+        }
         let (carried, result) = match by {
             Monoid::Sum | Monoid::Prod => (carried_in(node.dtype()), totalled(node.dtype())),
             _ => (node.dtype(), node.dtype()),
@@ -248,9 +263,12 @@ fn fold(op: &'static str, node: &UOp, by: Monoid, axes: Option<&[i64]>, keepdim:
     if !keepdim {
         return Ok(folded);
     }
-    let shape: Vec<Size> =
-        (0..kept.len()).map(|i| if axes.contains(&i) { Size::ONE } else { kept[i].clone() }).collect();
-    Ok(folded.reshape(shape)?)
+    Ok(folded.reshape(keepdims(&kept, &axes))?)
+}
+
+/// Extents with 1 in the places of axes that are folded.
+fn keepdims(shape: &[Size], axes: &[usize]) -> Vec<Size> {
+    (0..shape.len()).map(|i| if axes.contains(&i) { Size::ONE } else { shape[i].clone() }).collect()
 }
 
 fn identity(node: &UOp, by: Monoid, axes: &[usize]) -> Result<UOp> {

@@ -44,6 +44,12 @@ _without(
     "svod.caches svod.clear_caches svod.compile_times svod.get_threads svod.set_threads svod.memory svod.strict "
     "svod.target svod.measure_machine",
 )
+_without(
+    "complex numbers, which programs of the fuzzer have not (test_complex.py)",
+    "svod.complex svod.polar svod.real svod.imag svod.conj svod.angle svod.is_complex svod.view_as_real "
+    "svod.view_as_complex Tensor.real Tensor.imag Tensor.conj Tensor.angle Tensor.is_complex Tensor.cfloat "
+    "Tensor.cdouble",
+)
 _without("files (test_files.py; the parser is fuzzed in Rust)", "svod.load_safetensors svod.save_safetensors")
 _without("a mark for gradients (test_grad.py)", "svod.contiguous_backward Tensor.contiguous_backward")
 _without(

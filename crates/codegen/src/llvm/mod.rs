@@ -71,7 +71,8 @@ fn scalar(dtype: DType) -> &'static str {
         DType::I64 | DType::U64 | DType::Index => "i64",
         DType::F32 => "float",
         DType::F64 => "double",
-        DType::Void => "void",
+        // Kernels have pairs of floats in place of complex numbers.
+        DType::Void | DType::C64 | DType::C128 => "void",
     }
 }
 

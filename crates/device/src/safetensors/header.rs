@@ -136,6 +136,7 @@ fn dtype_of(name: &str) -> Option<DType> {
         "BF16" => DType::BF16,
         "F32" => DType::F32,
         "F64" => DType::F64,
+        "C64" => DType::C64,
         "F8_E4M3" => DType::F8E4M3,
         "F8_E5M2" => DType::F8E5M2,
         _ => return None,

@@ -58,9 +58,13 @@ impl UOp {
         UOp::new(Op::Alu(op), operands)
     }
 
-    /// Conversion; the node itself when it has the type.
+    /// Conversion; the node itself when it has the type. Of a complex type, that of the pairs.
     pub fn cast(&self, to: DType) -> Result<UOp, GraphError> {
-        if to == self.dtype() { Ok(self.clone()) } else { self.unary(Op::Cast(to)) }
+        match () {
+            () if to == self.dtype() => Ok(self.clone()),
+            () if to.is_complex() || self.dtype().is_complex() => self.converted(to),
+            () => self.unary(Op::Cast(to)),
+        }
     }
 
     /// The bits as another type; the node itself when it has the type.

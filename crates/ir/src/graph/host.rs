@@ -54,9 +54,13 @@ impl HostCall {
     /// Types and shapes of all results.
     pub fn outputs(&self, sources: &[UOp]) -> Result<Vec<(DType, Shape)>, Reason> {
         let operands: Vec<(DType, &[Size])> = sources.iter().map(|s| (s.dtype(), s.shape())).collect();
+        // Kernels and functions of the host know real values only.
+        if let Some(complex) = sources.iter().find(|s| s.dtype().is_complex()) {
+            return Err(Reason::DType { expected: format!("the pair of a value of {}", complex.dtype()) });
+        }
         let outputs = self.0.infer(&operands).map_err(|why| Reason::Shape(format!("{}: {why}", self.0.name())))?;
         for (dtype, shape) in &outputs {
-            super::infer::element(*dtype)?;
+            super::infer::real(*dtype)?;
             super::infer::extents(shape)?;
         }
         Ok(outputs)

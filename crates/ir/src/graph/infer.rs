@@ -37,6 +37,9 @@ pub(super) fn value(value: Const) -> Ruled<DType> {
 
 pub(super) fn alu(op: Alu, s: &[UOp]) -> Ruled<DType> {
     let types: SmallVec<[DType; 3]> = s.iter().map(UOp::dtype).collect();
+    if op.rule() != DTypeRule::Select && types.iter().any(|t| t.is_complex()) {
+        return dtype_error("the pairs of complex values");
+    }
     op.result(&types).ok_or_else(|| {
         let accepted = match op.accepts() {
             Accepts::Any => "operands of one type",
@@ -50,10 +53,29 @@ pub(super) fn alu(op: Alu, s: &[UOp]) -> Ruled<DType> {
     })
 }
 
+/// A type that scalar operations know.
+pub(super) fn real(dtype: DType) -> Ruled<DType> {
+    if dtype.is_real() { Ok(dtype) } else { dtype_error(format!("a real type, not {dtype}")) }
+}
+
+pub(super) fn converted(s: &[UOp], to: DType) -> Ruled<DType> {
+    real(s[0].dtype())?;
+    real(to)
+}
+
+pub(super) fn as_real(s: &[UOp]) -> Ruled<DType> {
+    let dtype = s[0].dtype();
+    if dtype.is_complex() { Ok(dtype.real()) } else { dtype_error("a complex value") }
+}
+
+pub(super) fn as_complex(s: &[UOp]) -> Ruled<DType> {
+    s[0].dtype().complex().map_or_else(|| dtype_error("float32 or float64"), Ok)
+}
+
 pub(super) fn bitcast(s: &[UOp], to: DType) -> Ruled<DType> {
     let from = s[0].dtype();
     // Not every byte is a bool.
-    let fits = from.bits() == element(to)?.bits() && (to != DType::Bool || from == DType::Bool);
+    let fits = from.bits() == real(to)?.bits() && real(from).is_ok() && (to != DType::Bool || from == DType::Bool);
     if fits { Ok(to) } else { dtype_error(format!("a type of the width of {to}, and bool from bool only")) }
 }
 
@@ -77,6 +99,7 @@ pub(super) fn fold(by: Monoid, s: &[UOp]) -> Ruled<DType> {
     let dtype = s[0].dtype();
     match by {
         Monoid::Any | Monoid::All if dtype != DType::Bool => dtype_error("bools"),
+        by if dtype.is_complex() && by != Monoid::Sum => dtype_error("a real type; complex values have sums only"),
         Monoid::ArgMax | Monoid::ArgMin => Ok(DType::I64),
         Monoid::Welford => Err(Reason::Node("has several results; it is a fold of kernels only")),
         _ => Ok(dtype),
@@ -108,7 +131,7 @@ pub(super) fn scattered(s: &[UOp], by: Option<Monoid>) -> Ruled<DType> {
 pub(super) fn ordered(s: &[UOp]) -> Ruled<DType> {
     match s[0].dtype() {
         DType::F8E4M3 | DType::F8E5M2 => dtype_error("bools, integers, or floats of 16 bits or more"),
-        dtype => element(dtype),
+        dtype => real(dtype),
     }
 }
 
@@ -159,6 +182,14 @@ pub(super) fn numel(shape: &[Size]) -> Size {
 
 pub(super) fn same_shape(s: &[UOp]) -> Shape {
     s[0].shape_arc().clone()
+}
+
+/// Extents of the complex values whose pairs these are.
+pub(super) fn without_pair(s: &[UOp]) -> Ruled<Shape> {
+    match s[0].shape() {
+        [shape @ .., last] if *last == Size::from(2) => Ok(shape.into()),
+        shape => shape_error(format!("the last dimension of {} is not of 2 parts", ShowShape(shape))),
+    }
 }
 
 pub(super) fn equal_shapes(s: &[UOp]) -> Ruled<Shape> {

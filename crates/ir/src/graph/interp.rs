@@ -3,11 +3,13 @@
 //! Folds of floats by sum and product are computed in binary64 and rounded once, because targets
 //! associate them as they like; compare with a tolerance.
 
+use super::complex::without_complex;
 use super::iterate::LoopBody;
 use super::leaf::Leaf;
 use super::op::Op;
 use super::random::random_bits;
 use super::sharding::Split;
+use super::uop::UOp;
 use super::walk::Graph;
 use crate::alu::Alu;
 use crate::buffer::HostBuffer;
@@ -46,13 +48,17 @@ pub enum InterpError {
     Host(String),
 }
 
-/// The values of the graph's roots. `leaf` gives the memory of each leaf. Variables have the
+/// The values of the graph's roots, of complex ones the pairs. `leaf` gives the memory of each leaf. Variables have the
 /// values in `bindings`, else those of the graph's own binds.
 pub fn evaluate(
     graph: &Graph,
     leaf: &dyn Fn(&Leaf) -> Option<HostBuffer>,
     bindings: &[BoundVariable],
 ) -> Result<Vec<Value>, InterpError> {
+    if let Ok(Some(real)) = without_complex(graph) {
+        let roots: Vec<UOp> = graph.roots().iter().map(|r| real[*r as usize].clone()).collect();
+        return evaluate(&Graph::new(&roots), leaf, bindings);
+    }
     let mut bindings = bindings.to_vec();
     for node in graph.nodes() {
         if let Op::Bind(bound) = node.op()
@@ -248,7 +254,7 @@ impl Context<'_> {
                     Some(if matches!(op, Op::Sort(..)) { value } else { Const::i64(dtype, position as i64) })
                 })
             }
-            Op::Loop(..) => Err(mismatch()),
+            Op::Loop(..) | Op::AsReal | Op::AsComplex => Err(mismatch()),
             Op::Host(function, ..) => Err(InterpError::Host(function.to_string())),
             Op::Detach | Op::Watch(_) | Op::Derived(..) => Ok(s[0].data.clone()),
             Op::ContiguousBackward | Op::Let(_) | Op::NonEmpty(..) => Ok(s[0].data.clone()),

@@ -9,12 +9,14 @@
 //! * structurally equal expressions over identical sources are one node, so equality is identity;
 //! * shape, type and device of a node follow from its op and sources, and are known when it is built;
 //! * operands of an elementwise operation have equal shapes: broadcasting is an explicit `Expand`;
+//! * scalar operations take no complex values, only their pairs ([`complex`]);
 //! * operands are on one device, or spread over the same devices in ways that go together;
 //! * a forced node holds no sources, is in no table, and new nodes are built on its leaf instead;
 //! * nothing recurses over the depth of a graph, neither a walk nor `Drop`.
 
 mod builder;
 mod claim;
+pub mod complex;
 mod data;
 mod error;
 mod host;

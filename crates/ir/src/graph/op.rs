@@ -112,10 +112,15 @@ graph_ops! { |op, s|
     // Elementwise.
     Alu(alu: Alu)                                      "alu"           [alu.arity()]  [infer::alu(*alu, s)?]      [infer::equal_shapes(s)?]
         "A scalar operation on each element; operands have equal shapes.";
-    Cast(to: DType)                                    "cast"          [1]            [infer::element(*to)?]      [infer::same_shape(s)]
+    Cast(to: DType)                                    "cast"          [1]            [infer::converted(s, *to)?] [infer::same_shape(s)]
         "Conversion of each value.";
     Bitcast(to: DType)                                 "bitcast"       [1]            [infer::bitcast(s, *to)?]   [infer::same_shape(s)]
         "The bits of each value read as another type of the same width.";
+    // Complex values, of which see [`complex`](super::complex).
+    AsReal                                             "as_real"       [1]            [infer::as_real(s)?]        [super::complex::with_pair(s[0].shape())]
+        "The real and the imaginary part of each number, along a new last dimension of 2.";
+    AsComplex                                          "as_complex"    [1]            [infer::as_complex(s)?]     [infer::without_pair(s)?]
+        "The complex numbers whose parts are the last dimension.";
     // Movement: each element of the result is one of the source's, or the fill of a pad.
     Reshape(shape: Shape)                              "reshape"       [1]            [s[0].dtype()]              [infer::reshape(s, shape)?]
         "The same elements in row-major order under other extents.";

@@ -130,7 +130,7 @@ pub(super) fn is_watched(op: &Op, dtype: DType, sources: &[UOp]) -> bool {
         Op::Watch(_) => true,
         Op::Leaf(leaf) => leaf.watch() != 0,
         Op::Detach => false,
-        _ => dtype.is_float() && sources.iter().any(UOp::is_watched),
+        _ => dtype.is_inexact() && sources.iter().any(UOp::is_watched),
     }
 }
 

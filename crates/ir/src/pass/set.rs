@@ -5,9 +5,9 @@ use std::fmt;
 
 /// Some passes, in the order of the pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PassSet(u32);
+pub struct PassSet(u64);
 
-const _: () = assert!(PIPELINE.len() <= u32::BITS as usize);
+const _: () = assert!(PIPELINE.len() <= u64::BITS as usize);
 
 /// A name that is none of the passes that can be named here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,12 +42,12 @@ impl PassSet {
 
     /// Adds a pass.
     pub fn insert(&mut self, pass: Pass) {
-        self.0 |= 1 << pass as u32;
+        self.0 |= 1 << pass as u64;
     }
 
     /// Whether a pass is one of them.
     pub fn contains(self, pass: Pass) -> bool {
-        self.0 & (1 << pass as u32) != 0
+        self.0 & (1 << pass as u64) != 0
     }
 
     /// Whether there is none.

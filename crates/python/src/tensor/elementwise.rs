@@ -62,7 +62,9 @@ unary! {
     round: round, "The nearest integer, ties to even, in the same type.";
     trunc: trunc, "The integer part, in the same type.";
     abs: abs absolute, "`|x|`; wraps on integers.";
-    sign: sign, "-1, 0 or 1; NaN is kept.";
+    conj: conj, "The numbers with imaginary parts of the opposite sign.";
+    angle: angle, "The angle of each complex number, from -π to π; of real ones 0 or π, by their sign.";
+    sign: sign, "-1, 0 or 1; NaN is kept. Of complex numbers `x / |x|`.";
     sigmoid: sigmoid, "`1 / (1 + exp(-x))`.";
     relu: relu, "`max(x, 0)`.";
     silu: silu, "`x * sigmoid(x)`.";
@@ -183,6 +185,8 @@ casts! {
     short I16 "As `int16`.";
     int I32 "As `int32`.";
     long I64 "As `int64`.";
+    cfloat C64 "As `complex64`.";
+    cdouble C128 "As `complex128`.";
 }
 
 #[pymethods]

@@ -2,6 +2,7 @@
 //!
 //! Its operations are in the files beside this one, by subject.
 
+mod complex;
 mod elementwise;
 mod indexed;
 mod movement;
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::{PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use svod_device::DeviceSpec;
 use svod_runtime::Context;
@@ -89,6 +90,7 @@ impl PyTensor {
 /// Adds the functions that go with methods to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pair::register(module)?;
+    complex::register(module)?;
     elementwise::register(module)?;
     reduce::register(module)
 }
@@ -291,6 +293,10 @@ impl PyTensor {
     /// The only element as a Python scalar; realizes the tensor.
     fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("item()")?;
+        if self.0.dtype().is_complex() {
+            let [re, im] = allow(py, || self.0.item_complex())?;
+            return Ok(PyComplex::from_doubles(py, re, im).into_any());
+        }
         let value = allow(py, || self.0.item_const())?;
         scalar(py, value)
     }
@@ -468,6 +474,9 @@ impl PyTensor {
             return Err(Class::ArgumentType.raise(message));
         }
         tensor.0.check_known("format()")?;
+        if tensor.0.dtype().is_complex() {
+            return Ok(tensor.item(py)?.call_method1("__format__", (spec,))?);
+        }
         let value = allow(py, || tensor.0.item_const())?;
         Ok(scalar(py, value)?.call_method1("__format__", (spec,))?)
     }

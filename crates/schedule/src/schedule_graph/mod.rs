@@ -326,6 +326,18 @@ impl ScheduleGraph {
         NodeId(self.nodes.len() - 1)
     }
 
+    /// Makes the buffer that a value is in, of pairs of real numbers, one of complex numbers, where these are its type.
+    pub fn as_typed(&mut self, value: NodeId, dtype: DType) {
+        if let (true, Ok(Slot::Buffer(at))) = (dtype.is_complex(), self.memory(value)) {
+            let spec = &mut self.buffers[at];
+            spec.shape = match &spec.shape[..] {
+                [shape @ .., last] if *last == Size::from(2) => shape.to_vec(),
+                shape => vec![shape.iter().product::<Size>().floordiv(Size::from(2))],
+            };
+            spec.dtype = dtype;
+        }
+    }
+
     /// The node of a leaf or of a buffer.
     pub fn slot(&mut self, slot: Slot) -> NodeId {
         self.add(Node::Buffer(slot))

@@ -30,7 +30,6 @@ macro_rules! operations {
 
 operations! {
     neg(a) Neg;
-    add(a, b) Add;
     sub(a, b) Sub;
     mul(a, b) Mul;
     div(a, b) Div;
@@ -38,6 +37,14 @@ operations! {
     less(a, b) Lt;
     both(a, b) And;
     choose(condition, a, b) Where;
+}
+
+/// The sum; of complex values, as cotangents may be, that of their pairs.
+pub fn add(a: &UOp, b: &UOp) -> Result<UOp> {
+    if a.dtype().is_complex() {
+        return Ok(add(&a.as_real()?, &b.as_real()?)?.as_complex()?);
+    }
+    Ok(UOp::alu(Alu::Add, &[a.clone(), b.clone()])?)
 }
 
 /// `a` where the condition holds, else 0.
@@ -94,5 +101,5 @@ pub fn inverse(order: &[usize]) -> Vec<usize> {
 
 /// Whether derivatives by values of this type exist.
 pub fn is_differentiable(dtype: DType) -> bool {
-    dtype.is_float()
+    dtype.is_inexact()
 }

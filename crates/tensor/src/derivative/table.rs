@@ -35,6 +35,8 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
         // Elementwise.
         Op::Alu(alu) => return scalars::cotangent(step, *alu, i),
         Op::Cast(_) => g.cast(source.dtype())?,
+        Op::AsReal => g.as_complex()?,
+        Op::AsComplex => g.as_real()?,
         // Movement is linear: its transpose puts each element back, and sums what was repeated.
         Op::Reshape(_) => g.reshape(source.shape_arc().clone())?,
         Op::Permute(axes) => g.permute(&inverse(axes))?,

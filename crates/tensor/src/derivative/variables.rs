@@ -85,7 +85,7 @@ impl Tensor {
         if self.requires_grad() {
             return Ok(false);
         }
-        if !self.dtype().is_float() {
+        if !self.dtype().is_inexact() {
             return Err(TensorError::dtype("grad", format!("only floats have gradients, not {}", self.described())));
         }
         self.set_variable(Some(Variable::new(true)));
@@ -128,7 +128,7 @@ impl Tensor {
             self.rebind(self.uop().detach()?);
             return Ok(());
         }
-        if !self.dtype().is_float() {
+        if !self.dtype().is_inexact() {
             return Err(TensorError::dtype(op, format!("only floats have gradients, not {}", self.described())));
         }
         let variable = Variable::new(true);

@@ -83,7 +83,7 @@ impl Walk {
                     let origin = origin(&value);
                     let (mut op, mut sources) = (origin.op().clone(), origin.sources());
                     let ends = matches!(op, Op::Detach) || (only_watched && !value.is_watched());
-                    if ends || !value.dtype().is_float() {
+                    if ends || !value.dtype().is_inexact() {
                         sources.clear();
                     } else if matches!(op, Op::Window(..)) && value.history().is_none() {
                         let base = windows::base(&value, |node| targets.contains(&Target::of(node)));
