@@ -15,7 +15,7 @@ use crate::devices::joined;
 use crate::error::{Result, TensorError, show_typed};
 use crate::memory::bound_leaf;
 use crate::read::buffer_of;
-use crate::realize::{is_stopped, viewed};
+use crate::realize::{is_stopped, seen};
 
 /// The node of a handle that follows these parts of an output, which is of this node's type and place.
 pub(crate) fn handle(of: &UOp, parts: &[Arc<PlanOutput>]) -> Result<UOp> {
@@ -75,9 +75,10 @@ pub(crate) fn await_runs(graph: &Graph) -> Result<bool> {
 
 /// [`await_runs`] of a node that is another shape of what is awaited.
 pub(crate) fn await_run(node: &UOp) -> Result<()> {
-    match viewed(node) {
-        Some(leaf) if leaf.class() == LeafClass::Awaited => await_runs(&Graph::new(&[UOp::leaf(leaf)?])).map(|_| ()),
-        _ => Ok(()),
+    // The node itself: once a run has forced it, an equal leaf is another node, which nobody forces.
+    match seen(node).filter(|node| awaited(node).is_some()) {
+        Some(node) => await_runs(&Graph::new(&[node])).map(|_| ()),
+        None => Ok(()),
     }
 }
 

@@ -314,13 +314,21 @@ fn unwritten(node: &UOp) -> Result<Option<UOp>> {
 
 /// The leaf of which the node is another shape, in the node's type: complex numbers and their pairs are one memory.
 pub(crate) fn viewed(node: &UOp) -> Option<Leaf> {
-    let dtype = node.dtype();
+    let (dtype, seen) = (node.dtype(), seen(node)?);
+    let leaf = seen.op().leaf()?;
+    Some(match leaf.dtype() == dtype {
+        true => leaf.clone(),
+        false if dtype.is_complex() => leaf.complex(),
+        false => leaf.pairs(),
+    })
+}
+
+/// The node of the leaf of which this one is another shape.
+pub(crate) fn seen(node: &UOp) -> Option<UOp> {
     let mut node = node.resolved();
     loop {
         node = match node.op() {
-            Op::Leaf(leaf) if leaf.dtype() == dtype => return Some(leaf.clone()),
-            Op::Leaf(leaf) if dtype.is_complex() => return Some(leaf.complex()),
-            Op::Leaf(leaf) => return Some(leaf.pairs()),
+            Op::Leaf(_) => return Some(node),
             Op::Reshape(_) | Op::Contiguous | Op::AsReal | Op::AsComplex => node.source()?,
             op if op.is_mark() => node.source()?,
             _ => return None,
