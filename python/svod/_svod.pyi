@@ -56,6 +56,7 @@ __all__ = [
     "_Trace",
     "__version__",
     "_after_fork",
+    "_batched",
     "_before_fork",
     "_call",
     "_changed",
