@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from svod._svod import ArgumentError, ArgumentTypeError, Tensor, TraceError, _batched, _custom
+from svod._svod import ArgumentError, ArgumentTypeError, Tensor, TraceError, _batched, _custom, _variables
 from svod._tree import rebuilt, taken
 
 __all__ = ["is_batching", "vmap"]
@@ -61,6 +61,9 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
             (example,) = _custom(_unreadable(name), "vmap", [], [(batch.shape[1:], batch.dtype)])
             if isinstance(batch.device, str) and batch.device != example.device:
                 example = example.to(batch.device)
+            if batch.requires_grad:
+                # What is differentiated within keeps what it follows from, for derivatives that are taken outside.
+                (example,) = _variables("vmap", [example])
             examples.append(example)
             batches.append(batch)
             return example

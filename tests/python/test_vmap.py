@@ -113,6 +113,14 @@ def test_derivatives_of_a_map_and_maps_of_maps():
     close(hessian.numpy(), jax.vmap(jax.hessian(lambda x: (x**3).sum() * x[0]))(Y), 1e-4)
 
 
+def test_derivatives_of_maps_of_derivatives():
+    x, f = svod.Tensor([1.0, 2.0]), lambda x: x**3
+    assert svod.grad(lambda x: svod.vmap(svod.grad(f))(x).sum())(x).tolist() == [6.0, 12.0]
+    leaf = svod.Tensor([1.0, 2.0]).requires_grad_()
+    svod.vmap(svod.grad(f))(leaf).sum().backward()
+    assert leaf.grad.tolist() == [6.0, 12.0]
+
+
 def test_requires_grad_passes_through():
     w = svod.Tensor(Y[0]).requires_grad_()
     svod.vmap(lambda x: (x @ w).sum())(svod.Tensor(X)).sum().backward()

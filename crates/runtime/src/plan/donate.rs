@@ -147,8 +147,12 @@ fn followed(ops: &[PlanOp], buffers: &[Arc<Buffer>], uses: &Uses) -> Vec<bool> {
     let mut followed = vec![false; ops.len()];
     for op in ops {
         let stated = op.dependencies.iter().filter_map(|id| positions.get(id)).flatten();
-        // Ops that are not there are refused where the order is made.
-        stated.chain(&op.after).filter_map(|at| followed.get_mut(*at)).for_each(|followed| *followed = true);
+        for at in stated.chain(&op.after) {
+            // Ops that are not there are refused where the order is made.
+            if let Some(followed) = followed.get_mut(*at) {
+                *followed = true;
+            }
+        }
     }
     for (at, op) in ops.iter().enumerate() {
         followed[at] |= op.accesses().any(|(buffer, write)| {
