@@ -98,6 +98,9 @@ impl Lending {
     }
 }
 
+/// What a run has made: an output's memory, and its extents.
+type Made = (Buffer, Vec<usize>);
+
 impl ExecutionPlan {
     /// Runs all ops on these inputs (those not given are the plan's own), and gives outputs in
     /// memory of their own, with their extents.
@@ -150,7 +153,7 @@ impl ExecutionPlan {
         vars: &[(&str, i64)],
         accept: impl FnOnce(&ReadOutput) -> Result<(), E>,
         mut take: impl FnMut(usize, &Buffer) -> bool,
-    ) -> Result<Vec<Option<(Buffer, Vec<usize>)>>, E> {
+    ) -> Result<Vec<Option<Made>>, E> {
         let (lending, donations) = (&self.shared.lending, &self.shared.donations);
         if !lending.all || donations.pairs.is_empty() {
             return Ok(self.call_accepted(inputs, vars, accept)?.into_iter().map(Some).collect());
