@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
 import svod.torch._backend as backend  # noqa: E402
-from svod.torch._split import Split  # noqa: E402
+from svod.torch._split import split  # noqa: E402
 from svod.torch._table import RULES  # noqa: E402
 
 F = torch.nn.functional
@@ -23,7 +23,7 @@ def compiled(function, *args):
     graph = make_fx(leaves, decomposition_table=backend._decompositions(), tracing_mode="fake")(*args)
     graph.graph.eliminate_dead_code()
     assert any(node.target in RULES for node in graph.graph.nodes), "the graph computes nothing"
-    results = Split(graph, None, strict=True)(*args)
+    results = split(graph, None, strict=True)(*args)
     return results if isinstance(results, (list, tuple)) else [results]
 
 
@@ -288,4 +288,4 @@ def test_what_a_rule_does_not_know_is_refused():
     x = floats(3, 3)
     graph = make_fx(lambda x: x[x > 0], tracing_mode="real")(x)
     with pytest.raises(svod.UnsupportedError, match="mask"):
-        Split(graph, None, strict=True)
+        split(graph, None, strict=True)

@@ -14,7 +14,7 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule
 
 import svod
-from svod.torch._split import Split
+from svod.torch._split import split
 
 # Operations of the core that are compositions of others to svod.
 _TAKEN_APART = [
@@ -60,7 +60,7 @@ def compile_graph(
     config = svod.PrepareConfig(**options) if options else None
 
     def compiled(graph: GraphModule, inputs: Sequence[Any]) -> Any:
-        return make_boxed_func(Split(graph, config, strict=_is_strict()))
+        return make_boxed_func(split(graph, config, strict=_is_strict()))
 
     backend = aot_autograd(
         fw_compiler=compiled,

@@ -13,8 +13,8 @@ from torch.fx import Graph, GraphModule, Node
 import svod
 from svod.torch import rules as _rules  # noqa: F401
 from svod.torch._sizes import Sizes
-from svod.torch._table import RULES, Call, Rule, Unsupported, dtype
-from svod.torch._types import DTYPES, given, is_known
+from svod.torch._table import PROMOTION, RULES, Call, Rule, Unsupported, dtype
+from svod.torch._types import given, is_known
 
 
 class Refused(Unsupported):
@@ -103,27 +103,14 @@ def _arguments(given: Any, values: Mapping[Node, Any]) -> Any:
 
 
 def _promoted(rule: Rule, operands: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-    """Operands in the type that PyTorch computes with, but for 16-bit floats, which svod widens where it needs to."""
+    """Operands in the type in which PyTorch has them meet; svod widens 16-bit floats where it needs to."""
     numeric = (torch.Tensor, int, float, bool, torch.SymInt, torch.SymFloat)
-    of_types = [x for x in operands if isinstance(x, numeric)]
-    tensors = [x for x in of_types if isinstance(x, torch.Tensor)]
-    # A condition is no operand.
-    if len(tensors) == 3 and tensors[0].dtype == torch.bool and operands[0] is tensors[0]:
-        of_types = of_types[1:]
-        first, rest = [args[0]], args[1:]
-    else:
-        first, rest = [], list(args)
-    computed, result = elementwise_dtypes(*of_types, type_promotion_kind=rule.promotion)
-    to = dtype(result if result in (torch.float16, torch.bfloat16) else computed)
-    if any(x.dtype in (torch.float16, torch.bfloat16) for x in tensors) and computed == torch.float32:
-        to = _narrow(tensors, to)
-    return first + [x.cast(to) if isinstance(x, svod.Tensor) and x.dtype != to else x for x in rest]
-
-
-def _narrow(tensors: Sequence[torch.Tensor], wide: Any) -> Any:
-    """The 16-bit type of operands that all have it: comparisons are of it, whatever they are computed in."""
-    types = {x.dtype for x in tensors if x.dtype.is_floating_point and (x.dim() or len(tensors) == 1)}
-    return dtype(types.pop()) if len(types) == 1 else wide
+    given = [x for x in operands if isinstance(x, numeric)]
+    # Comparisons give bools of any type in which operands meet.
+    kind = PROMOTION.NO_OPMATH if rule.promotion is PROMOTION.ALWAYS_BOOL else rule.promotion
+    _, meeting = elementwise_dtypes(*given, type_promotion_kind=kind)
+    to = dtype(meeting)
+    return [x.cast(to) if isinstance(x, svod.Tensor) and x.dtype != to else x for x in args]
 
 
 def _checked(expected: Any, found: Any, sizes: Sizes) -> Any:
@@ -139,5 +126,5 @@ def _checked(expected: Any, found: Any, sizes: Sizes) -> Any:
     )
     if not same:
         raise Unsupported(f"svod makes a shape {found.shape} of it, PyTorch {tuple(expected.shape)}")
-    to = DTYPES[expected.dtype]
+    to = dtype(expected.dtype)
     return found if found.dtype == to else found.cast(to)

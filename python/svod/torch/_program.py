@@ -14,7 +14,7 @@ from torch.fx import GraphModule, Node
 import svod
 from svod._svod import _Draws, _Facts, _Trace
 from svod.torch._interpreter import Refused, built, outputs_of
-from svod.torch._sizes import Sizes, expression_of, known_values, symbols_of
+from svod.torch._sizes import Sizes, Symbols, expression_of, known_values
 from svod.torch._table import RULES
 from svod.torch._types import CARRIERS, DTYPES, given, order_of, taken
 
@@ -74,7 +74,7 @@ class Program:
         self._module, self._config = module, config
         self._fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
         self._outputs = outputs_of(module.graph)
-        self._symbols = symbols_of([*self._fakes, *_values_of(self._outputs)])
+        self._symbols = Symbols([*self._fakes, *(o.meta["val"] for o in self._outputs if isinstance(o, Node))])
         self._places = known_values(self._fakes)
         self._tensors = [at for at, fake in enumerate(self._fakes) if isinstance(fake, torch.Tensor)]
         self._views = [_view(output) for output in self._outputs]
@@ -84,6 +84,8 @@ class Program:
             for at, output in enumerate(self._outputs)
             if isinstance(output, Node) and self._views[at] is None and isinstance(output.meta["val"], torch.Tensor)
         ]
+        # How they lie in memory, if not as usual.
+        self._orders = {at: _output_order(self._outputs[at].meta["val"]) for at in self._computed}
         self._lock = threading.Lock()
         # Parameters, which are the same in most calls, as they were handed over last.
         self._held: list[_Handed | None] = [None] * len(self._tensors)
@@ -92,9 +94,8 @@ class Program:
 
     def prepare(self) -> None:
         """Compiles for the sizes and layouts that PyTorch has seen while it traced."""
-        values = {str(symbol): _hint(self._fakes, symbol) for symbol in self._symbols}
         orders = tuple(order_of(self._fakes[at]) or tuple(range(self._fakes[at].dim())) for at in self._tensors)
-        self._compile(values, orders)
+        self._compile(self._symbols.hints, orders)
 
     def __call__(self, *args: Any) -> list[Any]:
         values = {name: _read(args[at], axis) for name, (at, axis) in self._places.items()}
@@ -129,14 +130,14 @@ class Program:
     def _results(self, args: Sequence[Any], values: dict[str, int], results: list[svod.Tensor]) -> list[Any]:
         computed = iter(results)
         returned: list[Any] = []
-        for output, view in zip(self._outputs, self._views, strict=True):
+        for at, (output, view) in enumerate(zip(self._outputs, self._views, strict=True)):
             if view is not None:
                 returned.append(view(args))
             elif not isinstance(output, Node):
                 returned.append(output)
             elif isinstance(fake := output.meta["val"], torch.Tensor):
                 result = taken(next(computed), fake.dtype)
-                order = _output_order(fake)
+                order = self._orders[at]
                 returned.append(result if order is None else result.permute(_inverse(order)))
             else:
                 returned.append(_number(fake, values))
@@ -157,9 +158,8 @@ class Program:
     def _compiled(self, values: dict[str, int], orders: tuple[Order, ...], fixed: bool) -> _Version:
         """A plan; the trace is made again with what it was told of sizes, where it asks how they compare."""
         facts: _Facts | None = None
-        least = {str(symbol): _least(self._fakes, symbol) for symbol in self._symbols}
         while True:
-            sizes = Sizes(self._symbols, values, least, fixed)
+            sizes = Sizes(self._symbols, values, fixed)
             trace = _Trace({} if fixed else values, facts)
             try:
                 return self._traced(trace, sizes, orders)
@@ -196,10 +196,8 @@ class Program:
 
     def _handed_over(self, at: int, value: svod.Tensor) -> svod.Tensor:
         """A result as it is to lie in memory."""
-        fake = self._outputs[at].meta["val"]
-        order = _output_order(fake)
+        order, carrier = self._orders[at], CARRIERS.get(self._outputs[at].meta["val"].dtype)
         value = value if order is None else value.permute(order)
-        carrier = CARRIERS.get(fake.dtype)
         return (value if carrier is None else value.bitcast(DTYPES[carrier])).clone()
 
 
@@ -208,9 +206,8 @@ def refused_by(module: GraphModule) -> dict[Node, str]:
     found: dict[Node, str] = {}
     fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
     nodes = [node.meta.get("val") for node in module.graph.nodes if node.op == "call_function"]
-    known = _flat([*fakes, *nodes])
-    symbols = symbols_of(known)
-    sizes = Sizes(symbols, {str(symbol): _hint(known, symbol) for symbol in symbols}, {}, fixed=True)
+    symbols = Symbols([one for of in (*fakes, *nodes) for one in (of if isinstance(of, (list, tuple)) else [of])])
+    sizes = Sizes(symbols, symbols.hints, fixed=True)
     trace = _Trace({})
 
     def stand_in(value: Any) -> Any:
@@ -230,14 +227,6 @@ def refused_by(module: GraphModule) -> dict[Node, str]:
     return found
 
 
-def _flat(values: Sequence[Any]) -> list[Any]:
-    return [one for value in values for one in (value if isinstance(value, (list, tuple)) else [value])]
-
-
-def _values_of(outputs: Sequence[Any]) -> list[Any]:
-    return [output.meta["val"] for output in outputs if isinstance(output, Node)]
-
-
 def _keys(count: int) -> list[svod.Tensor]:
     """What random numbers are computed from: a key by PyTorch's generator, and the number of the first element."""
     if not count:
@@ -252,15 +241,7 @@ def _view(output: Any) -> Any:
     steps: list[Node] = []
     node = output
     while isinstance(node, Node) and node.op == "call_function":
-        rule = RULES.get(node.target)
-        others = [*node.args[1:], *node.kwargs.values()]
-        if (
-            rule is None
-            or not rule.is_view
-            or any(isinstance(x, Node) for x in torch.utils._pytree.tree_leaves(others))
-        ):
-            return None
-        if isinstance(node.meta["val"], (list, tuple)) or node.target in _COPIES:
+        if not _is_view(node):
             return None
         steps.append(node)
         node = node.args[0]
@@ -275,6 +256,14 @@ def _view(output: Any) -> Any:
         return value
 
     return view
+
+
+def _is_view(node: Node) -> bool:
+    """Whether an operation gives another view of its first operand, by numbers that are known."""
+    rule = RULES.get(node.target)
+    if rule is None or not rule.is_view or node.target in _COPIES or isinstance(node.meta["val"], (list, tuple)):
+        return False
+    return bool(node.all_input_nodes == [node.args[0]])
 
 
 # Rules that give the same value, of which PyTorch promises memory of its own.
@@ -302,22 +291,3 @@ def _number(size: Any, values: dict[str, int]) -> Any:
     expression = expression_of(size)
     number = expression.xreplace({symbol: values[str(symbol)] for symbol in expression.free_symbols})
     return int(number) if isinstance(size, torch.SymInt) else float(number)
-
-
-def _environment(fakes: Sequence[Any]) -> Any:
-    for fake in fakes:
-        for size in fake.shape if isinstance(fake, torch.Tensor) else [fake]:
-            if isinstance(size, (torch.SymInt, torch.SymFloat)):
-                return size.node.shape_env
-    return None
-
-
-def _hint(fakes: Sequence[Any], symbol: Any) -> int:
-    """The value that a symbol had in the call that was traced."""
-    environment = _environment(fakes)
-    return int(environment.optimization_hint(symbol, 8))
-
-
-def _least(fakes: Sequence[Any], symbol: Any) -> int:
-    lower = _environment(fakes).var_to_range[symbol].lower
-    return int(lower) if lower.is_Integer else 0

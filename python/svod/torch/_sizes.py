@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -12,19 +12,32 @@ import svod
 from svod.torch._table import Unsupported
 
 
+class Symbols:
+    """What sizes and shapes mention, in the order of their names."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        sizes = list(_symbolic(values))
+        environment: Any = sizes[0].node.shape_env if sizes else None
+        found = sorted({symbol for size in sizes for symbol in expression_of(size).free_symbols}, key=str)
+        # The values that they had in the call that was traced.
+        self.hints = {str(symbol): int(environment.optimization_hint(symbol, 8)) for symbol in found}
+        lower = {str(symbol): environment.var_to_range[symbol].lower for symbol in found}
+        self.least = {name: int(least) if least.is_Integer else 0 for name, least in lower.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self.hints)
+
+
 class Sizes:
     """The symbols of a graph: each a number, or a `Variable` with a maximum that grows with what it has to hold."""
 
-    def __init__(
-        self, symbols: Iterable[Any], values: Mapping[str, int], least: Mapping[str, int], fixed: bool = False
-    ) -> None:
+    def __init__(self, symbols: Symbols, values: Mapping[str, int], fixed: bool = False) -> None:
         self._values = dict(values)
         self.variables: dict[str, svod.Variable] = {}
-        for symbol in [] if fixed else symbols:
-            name = str(symbol)
+        for name, least in () if fixed else symbols.least.items():
             # Twice as much as is needed now, so that a length that grows is compiled a few times in all.
             most = max(1 << values[name].bit_length(), 16)
-            self.variables[name] = svod.Variable(name, min(least.get(name, 0), values[name]), most)
+            self.variables[name] = svod.Variable(name, min(least, values[name]), most)
 
     def hold(self, values: Mapping[str, int]) -> bool:
         """Whether these are values of the variables, and the numbers that the others are."""
@@ -69,15 +82,17 @@ def expression_of(size: torch.SymInt | torch.SymFloat) -> Any:
     return size.node.shape_env.replace(size.node.expr)
 
 
-def symbols_of(values: Iterable[Any]) -> list[Any]:
-    """The symbols that sizes and shapes mention, each once, in the order of their names."""
-    found = set()
+def _symbolic(values: Iterable[Any]) -> Iterator[Any]:
+    """The sizes that are no numbers, of shapes too."""
     for value in values:
-        sizes = value.shape if isinstance(value, torch.Tensor) else [value]
-        for size in sizes:
+        for size in value.shape if isinstance(value, torch.Tensor) else [value]:
             if isinstance(size, (torch.SymInt, torch.SymFloat)):
-                found |= expression_of(size).free_symbols
-    return sorted(found, key=str)
+                yield size
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """Whether two extents are written alike: to ask whether they are equal would be a condition of the trace."""
+    return a == b if isinstance(a, int) and isinstance(b, int) else str(a) == str(b)
 
 
 def known_values(values: Iterable[Any]) -> dict[str, tuple[int, int | None]]:

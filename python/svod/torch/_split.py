@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,31 +16,25 @@ from svod.torch._report import Timed
 from svod.torch._table import RULES
 
 
-class Split:
+def split(module: GraphModule, config: svod.PrepareConfig | None, strict: bool) -> Callable[..., Any]:
     """What computes a graph, called with its arguments."""
-
-    def __init__(self, module: GraphModule, config: svod.PrepareConfig | None, strict: bool) -> None:
-        self._run: Any = None
-        refused = refused_by(module)
-        if not refused:
-            program = Program(module, config)
-            try:
-                program.prepare()
-                self._run = program
-                return
-            except svod.Error as error:
-                # What cannot be compiled as a whole runs as a whole.
-                refused = {node: str(error) for node in module.graph.nodes if node.op == "call_function"}
-        if strict:
-            reasons = sorted({f"{node.target}: {reason}" for node, reason in refused.items()})
-            raise svod.UnsupportedError("SVOD_TORCH_STRICT: PyTorch would have to run " + "; ".join(reasons))
-        self._run = _parted(module, refused, config)
-
-    def __call__(self, *args: Any) -> Any:
-        return self._run(*args)
+    refused = refused_by(module)
+    if not refused:
+        program = Program(module, config)
+        try:
+            program.prepare()
+            return program
+        except svod.Error as error:
+            # What cannot be compiled as a whole runs as a whole.
+            refused = {node: str(error) for node in module.graph.nodes if node.op == "call_function"}
+    if strict:
+        reasons = sorted({f"{node.target}: {reason}" for node, reason in refused.items()})
+        raise svod.UnsupportedError("SVOD_TORCH_STRICT: PyTorch would have to run " + "; ".join(reasons))
+    parted: Callable[..., Any] = _parted(module, refused, config)
+    return parted
 
 
-def _parted(module: GraphModule, refused: dict[Node, str], config: svod.PrepareConfig | None) -> Any:
+def _parted(module: GraphModule, refused: dict[Node, str], config: svod.PrepareConfig | None) -> GraphModule:
     """The graph with programs in place of those parts that svod computes."""
     reasons = {node.name: reason for node, reason in refused.items()}
 

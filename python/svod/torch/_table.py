@@ -10,6 +10,7 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND
 
 import svod
+from svod.torch._types import DTYPES
 
 # How types are promoted: by PyTorch's rules.
 PROMOTION: Any = ELEMENTWISE_TYPE_PROMOTION_KIND
@@ -35,8 +36,7 @@ class Call:
     @property
     def dtype(self) -> svod.DType:
         """The element type of the first result."""
-        found: svod.DType = dtype(self._first.dtype)
-        return found
+        return dtype(self._first.dtype)
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -85,12 +85,13 @@ def aten(*names: str, call: bool = False, promotion: Any = None, view: bool = Fa
     return added
 
 
-def dtype(given: torch.dtype | None, default: svod.DType | None = None) -> Any:
+def dtype(given: torch.dtype) -> svod.DType:
     """A type of PyTorch's as svod's."""
-    from svod.torch._types import DTYPES
-
-    if given is None:
-        return default
     if given not in DTYPES:
         raise Unsupported(f"svod has no {given}")
     return DTYPES[given]
+
+
+def wide(x: svod.Tensor) -> svod.Tensor:
+    """In `float32` at least, in which PyTorch computes norms and statistics of 16-bit floats."""
+    return x if x.dtype in (svod.float32, svod.float64) else x.cast(svod.float32)

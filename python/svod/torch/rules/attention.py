@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import svod
-from svod.torch._table import Unsupported, aten
+from svod.torch._table import Unsupported, aten, wide
 
 
 @aten("_scaled_dot_product_flash_attention_for_cpu")
@@ -45,8 +45,7 @@ def attention_backward(
     """From the rows' statistics (Dao 2022): the weights are computed again."""
     if dropout_p:
         raise Unsupported("attention with dropout inside")
-    wide = [_wide(tensor) for tensor in (query, key, value, gradient, out)]
-    q, k, v, g, o = wide
+    q, k, v, g, o = (wide(tensor) for tensor in (query, key, value, gradient, out))
     scores = _scores(query, key, is_causal, attn_mask, scale)
     weights = svod.where(scores == float("-inf"), 0.0, (scores - logsumexp.unsqueeze(-1)).exp())
     of_scores = weights * (g @ v.mT - (g * o).sum(-1, True)) * _scale(query, scale)
@@ -66,15 +65,11 @@ def _attended(
 
 
 def _scores(query: svod.Tensor, key: svod.Tensor, causal: bool, mask: svod.Tensor | None, scale: Any) -> svod.Tensor:
-    scores: svod.Tensor = (_wide(query) @ _wide(key).mT) * _scale(query, scale)
+    scores: svod.Tensor = (wide(query) @ wide(key).mT) * _scale(query, scale)
     if causal:
         rows, columns = svod.arange(query.shape[-2]).unsqueeze(1), svod.arange(key.shape[-2])
         scores = svod.where(columns <= rows, scores, float("-inf"))
     return scores if mask is None else scores + mask
-
-
-def _wide(x: svod.Tensor) -> svod.Tensor:
-    return x if x.dtype in (svod.float32, svod.float64) else x.cast(svod.float32)
 
 
 def _scale(query: svod.Tensor, scale: Any) -> Any:

@@ -45,7 +45,7 @@ def convolution_backward(
 @aten("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", call=True)
 def max_pool_backward(call: Call, gradient: svod.Tensor, x: svod.Tensor, size: Any, *rest: Any) -> svod.Tensor:
     indices = rest[-1]
-    rank = len(size) if len(size) > 1 else x.ndim - 2
+    rank = neural.rank_of(x, size)
     outer = x.shape[: x.ndim - rank]
     flat = svod.zeros(x.shape, dtype=gradient.dtype).reshape((*outer, -1))
     added = flat.scatter_add(-1, indices.reshape((*outer, -1)), gradient.reshape((*outer, -1)))

@@ -142,9 +142,9 @@ def minimum(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
     return svod.minimum(x, y)
 
 
-@aten("where.self", promotion=PROMOTION.NO_OPMATH)
-def where(condition: svod.Tensor, x: Any, y: Any) -> svod.Tensor:
-    return svod.where(condition, x, y)
+@aten("where.self", call=True)
+def where(call: Call, condition: svod.Tensor, x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
+    return svod.where(condition, x.cast(call.dtype), y.cast(call.dtype))
 
 
 @aten("clamp", "clamp.Tensor", promotion=SAME)
@@ -193,16 +193,12 @@ def masked_fill(call: Call, x: svod.Tensor, mask: svod.Tensor, value: Any) -> sv
     return svod.where(mask, value.cast(x.dtype) if isinstance(value, svod.Tensor) else value, x)
 
 
-@aten("_to_copy", "prims::convert_element_type", call=True)
-def to_copy(call: Call, x: svod.Tensor, *_: Any, **options: Any) -> svod.Tensor:
+@aten("_to_copy", "prims::convert_element_type")
+def to_copy(x: svod.Tensor, *_: Any, **options: Any) -> svod.Tensor:
     if options.get("device") is not None and options["device"].type != "cpu":
         raise Unsupported(f"a copy to {options['device']}")
-    return _converted(x, call.dtype)
-
-
-def _converted(x: svod.Tensor, to: Any) -> svod.Tensor:
-    """A cast as C++ does it: what is not 0 is true."""
-    return x if x.dtype == to else x.cast(to)
+    # Every result is cast to the type that PyTorch gives it.
+    return x
 
 
 @aten("view.dtype", call=True)

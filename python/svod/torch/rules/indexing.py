@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import svod
+from svod.torch._sizes import same_size
 from svod.torch._table import Call, Unsupported, aten
 
 Indices = Sequence[svod.Tensor | None]
@@ -83,7 +84,7 @@ def scatter_add(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor) 
 def _part(source: svod.Tensor, at: svod.Tensor) -> svod.Tensor:
     """Those of the values that have an index."""
     for axis, (extent, needed) in enumerate(zip(source.shape, at.shape, strict=True)):
-        if str(extent) != str(needed):
+        if not same_size(extent, needed):
             source = source.narrow(axis, 0, needed)
     return source
 

@@ -8,6 +8,7 @@ from typing import Any
 from torch._prims_common import is_contiguous_or_false
 
 import svod
+from svod.torch._sizes import same_size
 from svod.torch._table import Call, Unsupported, aten
 
 # What Python's slices take for "to the end".
@@ -63,7 +64,7 @@ def slice_(call: Call, x: svod.Tensor, dim: int = 0, start: Any = None, end: Any
     if not isinstance(step, int):
         raise Unsupported("a slice by a symbolic step")
     if step == 1:
-        return x if _is(start, 0) and _is(length, extent) else x.narrow(dim, start, length)
+        return x if same_size(start, 0) and same_size(length, extent) else x.narrow(dim, start, length)
     return _at(x, dim, slice(start, _bound(end, extent, extent), step))
 
 
@@ -75,12 +76,6 @@ def _bound(bound: Any, extent: Any, default: Any) -> Any:
         bound = bound + extent
         return max(bound, 0) if isinstance(bound, int) else bound
     return min(bound, extent) if isinstance(bound, int) and isinstance(extent, int) else bound
-
-
-def _is(value: Any, other: Any) -> bool:
-    if isinstance(value, int) and isinstance(other, int):
-        return value == other
-    return str(value) == str(other)
 
 
 def _at(x: svod.Tensor, dim: int, part: Any) -> svod.Tensor:
@@ -159,15 +154,11 @@ def constant_pad_nd(x: svod.Tensor, pad: Sequence[Any], value: Any = 0) -> svod.
     """Pairs of numbers of elements before and after, from the last axis on; negative ones cut off."""
     pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     for axis, (before, after) in enumerate(pairs):
-        first, last = max(-before, 0) if _is_int(before) else 0, max(-after, 0) if _is_int(after) else 0
+        first, last = max(-before, 0) if isinstance(before, int) else 0, max(-after, 0) if isinstance(after, int) else 0
         if first or last:
             x = x.narrow(axis, first, x.shape[axis] - first - last)
-    widths = [tuple(max(width, 0) if _is_int(width) else width for width in pair) for pair in pairs]
+    widths: list[Any] = [tuple(max(width, 0) if isinstance(width, int) else width for width in pair) for pair in pairs]
     return x.pad(widths, value)
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int)
 
 
 @aten("slice_scatter", call=True)
@@ -177,7 +168,7 @@ def slice_scatter(
     extent = x.shape[dim]
     start, length = _bound(start, extent, 0), source.shape[dim]
     dim = dim % x.ndim
-    if _is(length, extent):
+    if same_size(length, extent):
         return source.cast(x.dtype)
     if step != 1:
         result = x.clone()
@@ -209,7 +200,7 @@ def diagonal(x: svod.Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> s
     last = [dim1 % x.ndim, dim2 % x.ndim]
     x = x.permute(tuple([axis for axis in range(x.ndim) if axis not in last] + last))
     rows, columns = x.shape[-2:]
-    if not _is_int(rows) or not _is_int(columns):
+    if not isinstance(rows, int) or not isinstance(columns, int):
         raise Unsupported("the diagonal of a matrix of symbolic size")
     first_row, first_column = max(-offset, 0), max(offset, 0)
     count = max(min(rows - first_row, columns - first_column), 0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import svod
-from svod.torch._table import Unsupported, aten
+from svod.torch._table import Unsupported, aten, wide
 
 Numbers = Sequence[int]
 
@@ -37,15 +37,12 @@ def convolution(
     groups: int,
 ) -> svod.Tensor:
     rank = weight.ndim - 2
-
-    def of(numbers: Numbers) -> tuple[int, ...]:
-        return tuple(numbers) * rank if len(numbers) == 1 else tuple(numbers)
-
+    step, around, apart = (_numbers(numbers, rank) for numbers in (stride, padding, dilation))
     batched = x if x.ndim == weight.ndim else x.unsqueeze(0)
     if transposed:
-        result = batched.conv_transpose(weight, bias, of(stride), of(padding), of(output_padding), groups, of(dilation))
+        result = batched.conv_transpose(weight, bias, step, around, _numbers(output_padding, rank), groups, apart)
     else:
-        result = batched.conv(weight, bias, of(stride), of(padding), of(dilation), groups)
+        result = batched.conv(weight, bias, step, around, apart, groups)
     return result if batched is x else result.squeeze(0)
 
 
@@ -62,10 +59,10 @@ def layer_norm(
 
 def _normalized(x: svod.Tensor, axes: tuple[int, ...], eps: float) -> tuple[svod.Tensor, svod.Tensor, svod.Tensor]:
     """With mean 0 and variance 1 along axes, the mean, and one over the deviation; computed in float32 at least."""
-    wide = x if x.dtype in (svod.float32, svod.float64) else x.cast(svod.float32)
-    mean = wide.mean(axes, True)
-    scale = (wide.var(axes, correction=0, keepdim=True) + eps).rsqrt()
-    return (wide - mean) * scale, mean, scale
+    x = wide(x)
+    mean = x.mean(axes, True)
+    scale = (x.var(axes, correction=0, keepdim=True) + eps).rsqrt()
+    return (x - mean) * scale, mean, scale
 
 
 @aten("native_group_norm")
@@ -142,16 +139,16 @@ def batch_norm(
         result, *empty = batch_norm_inference(x, weight, bias, running_mean, running_variance, momentum, eps)
         return (result, *empty, running_mean, running_variance)
     axes = (0, *range(2, x.ndim))
-    wide = x if x.dtype in (svod.float32, svod.float64) else x.cast(svod.float32)
-    mean = wide.mean(axes)
-    variance = wide.var(axes, correction=0)
+    own = wide(x)
+    mean = own.mean(axes)
+    variance = own.var(axes, correction=0)
     scale = (variance + eps).rsqrt()
     shape = _of_channels(x)
-    result = (wide - mean.reshape(shape)) * scale.reshape(shape)
+    result = (own - mean.reshape(shape)) * scale.reshape(shape)
     result = result if weight is None else result * weight.reshape(shape)
     result = result if bias is None else result + bias.reshape(shape)
     # By the number of elements less one, as PyTorch has it for the statistics of inference.
-    unbiased = wide.var(axes)
+    unbiased = own.var(axes)
     new_mean = running_mean * (1 - momentum) + (mean * momentum).cast(running_mean.dtype)
     new_variance = running_variance * (1 - momentum) + (unbiased * momentum).cast(running_variance.dtype)
     return result.cast(x.dtype), mean, scale, new_mean, new_variance
@@ -173,7 +170,7 @@ def avg_pool(
 ) -> svod.Tensor:
     if divisor_override is not None:
         raise Unsupported("a divisor of one's own")
-    rank = _rank(x, kernel_size)
+    rank = rank_of(x, kernel_size)
     size = _numbers(kernel_size, rank)
     return x.avg_pool(size, _numbers(stride, rank) or size, _numbers(padding, rank), ceil_mode, count_include_pad)
 
@@ -192,7 +189,7 @@ def max_pool(
     dilation: Numbers = (1,),
     ceil_mode: bool = False,
 ) -> tuple[svod.Tensor, svod.Tensor]:
-    rank = _rank(x, kernel_size)
+    rank = rank_of(x, kernel_size)
     size = _numbers(kernel_size, rank)
     step, around, apart = _numbers(stride, rank) or size, _numbers(padding, rank), _numbers(dilation, rank)
     values = x.max_pool(size, step, around, apart, ceil_mode)
@@ -222,14 +219,14 @@ def _positions(
     chosen = svod.where(inside, flat[..., rows], _least(x))
     best = chosen.argmax(-1)
     found: svod.Tensor = rows.expand(chosen.shape).gather(-1, best.unsqueeze(-1)).squeeze(-1)
-    return found.cast(svod.int64)
+    return found
 
 
 def _least(x: svod.Tensor) -> Any:
     return float("-inf") if "float" in str(x.dtype) else -(1 << (8 * x.dtype.itemsize - 1))
 
 
-def _rank(x: svod.Tensor, size: Numbers) -> int:
+def rank_of(x: svod.Tensor, size: Numbers) -> int:
     return len(size) if len(size) > 1 else x.ndim - 2
 
 

@@ -84,17 +84,17 @@ def _extremum(x: svod.Tensor, dim: int, keepdim: bool, method: Callable[..., Any
     if not x.ndim:
         return x, svod.zeros((), dtype=svod.int64)
     values, indices = method(x, dim, keepdim)
-    return values, indices.cast(svod.int64)
+    return values, indices
 
 
 @aten("argmax")
 def argmax(x: svod.Tensor, dim: int | None = None, keepdim: bool = False) -> svod.Tensor:
-    return x.argmax(dim, keepdim).cast(svod.int64)
+    return x.argmax(dim, keepdim)
 
 
 @aten("argmin")
 def argmin(x: svod.Tensor, dim: int | None = None, keepdim: bool = False) -> svod.Tensor:
-    return x.argmin(dim, keepdim).cast(svod.int64)
+    return x.argmin(dim, keepdim)
 
 
 @aten("var.correction")
@@ -160,14 +160,14 @@ def sort(
     if not x.ndim:
         return x, svod.zeros((), dtype=svod.int64)
     values, indices = x.sort(dim, descending)
-    return values, indices.cast(svod.int64)
+    return values, indices
 
 
 @aten("argsort", "argsort.stable")
 def argsort(x: svod.Tensor, *given: Any, dim: int = -1, descending: bool = False, **_: Any) -> svod.Tensor:
     if given:
         raise Unsupported("argsort with its options by position")
-    return x.argsort(dim, descending).cast(svod.int64)
+    return x.argsort(dim, descending)
 
 
 @aten("topk")
@@ -177,7 +177,7 @@ def topk(
     if not x.ndim:
         return x, svod.zeros((), dtype=svod.int64)
     values, indices = x.topk(k, dim, largest)
-    return values, indices.cast(svod.int64)
+    return values, indices
 
 
 @aten("_softmax", call=True)
