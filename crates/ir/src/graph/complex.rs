@@ -34,9 +34,12 @@ impl UOp {
             _ => UOp::new(Op::AsComplex, std::slice::from_ref(self)),
         }
     }
-}
 
-impl UOp {
+    /// The value under one more dimension of 1, the last.
+    pub fn column(&self) -> Result<UOp, GraphError> {
+        self.reshape(self.shape().iter().cloned().chain([Size::ONE]).collect::<Vec<_>>())
+    }
+
     /// In another type, one of the two being complex: the parts are converted, that which is missing is 0.
     pub(super) fn converted(&self, to: DType) -> Result<UOp, GraphError> {
         if self.dtype().is_complex() {
@@ -47,10 +50,9 @@ impl UOp {
             };
         }
         let real = self.cast(to.real())?;
-        let column = real.reshape(real.shape().iter().cloned().chain([Size::ONE]).collect::<Vec<_>>())?;
         let mut by = vec![(Size::ZERO, Size::ZERO); real.rank()];
         by.push((Size::ZERO, Size::ONE));
-        column.pad(by, Const::zero(real.dtype()))?.as_complex()
+        real.column()?.pad(by, Const::zero(real.dtype()))?.as_complex()
     }
 }
 
@@ -63,23 +65,26 @@ impl Leaf {
         let (data, version, offset) = (self.data().clone(), self.version(), self.offset());
         Leaf::at(data, version, offset, self.dtype().real(), with_pair(self.shape()))
     }
-}
 
-impl Leaf {
     /// The memory of floats as complex numbers, of two each, under one dimension where the last one is not of 2.
     pub fn complex(&self) -> Leaf {
         let Some(dtype) = self.dtype().complex() else { return self.clone() };
-        let shape: Shape = match &self.shape()[..] {
-            [shape @ .., last] if *last == Size::from(2) => shape.into(),
-            shape => [shape.iter().product::<Size>().floordiv(Size::from(2))].into(),
-        };
-        Leaf::at(self.data().clone(), self.version(), self.offset(), dtype, shape)
+        Leaf::at(self.data().clone(), self.version(), self.offset(), dtype, of_pairs(self.shape()))
     }
 }
 
 /// The extents of the pair of a complex value.
 pub fn with_pair(shape: &[Size]) -> Shape {
     shape.iter().cloned().chain([Size::from(2)]).collect()
+}
+
+/// The extents of as many complex numbers as there are pairs in memory of these, in one dimension where the last one is not
+/// that of a pair.
+pub fn of_pairs(shape: &[Size]) -> Shape {
+    match shape {
+        [shape @ .., last] if *last == Size::from(2) => shape.into(),
+        shape => [shape.iter().product::<Size>().floordiv(Size::from(2))].into(),
+    }
 }
 
 /// What each node of a graph becomes where complex values are their pairs; nothing where there are none.
@@ -144,10 +149,12 @@ fn paired(node: &UOp, of: &[UOp]) -> Result<UOp, GraphError> {
     }
 }
 
-/// A value that belongs to both parts of each number, such as a condition or a position.
-fn beside(value: &UOp, pair: &UOp) -> Result<UOp, GraphError> {
-    let column: Vec<Size> = value.shape().iter().cloned().chain([Size::ONE]).collect();
+/// A value that belongs to both parts of each number of a pair, such as a condition or a factor.
+///
+/// # Errors
+/// A value of other extents.
+pub fn beside(value: &UOp, pair: &UOp) -> Result<UOp, GraphError> {
     let last = pair.shape().last().cloned().unwrap_or(Size::ONE);
     let shape: Vec<Size> = value.shape().iter().cloned().chain([last]).collect();
-    value.reshape(column)?.expand(shape)
+    value.column()?.expand(shape)
 }

@@ -125,11 +125,15 @@ impl Lowered {
     }
 }
 
+/// The sum, which of nothing is 0; that of the standard library is -0.
+pub fn total(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.fold(0.0, |sum, number| sum + number)
+}
+
 impl Cost {
     /// Bytes read from, or written to, arguments.
     pub fn bytes(&self, written: bool) -> f64 {
-        // The sum of nothing is -0 otherwise.
-        0.0 + self.traffic.iter().filter(|t| t.written == written).map(|t| t.bytes).sum::<f64>()
+        total(self.traffic.iter().filter(|t| t.written == written).map(|t| t.bytes))
     }
 
     /// Slots of a task in time: of its instructions, or of its longest chain if that takes longer.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use svod_device::{Buffer, LaunchSizes, StorageId};
 use svod_ir::kernel::{Body, Kernel};
-use svod_ir::lowered::cost::{Cost, Machine};
+use svod_ir::lowered::cost::{self, Cost, Machine};
 use svod_ir::lowered::{LoopKind, Phase, Stmt};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_schedule::analysis::{
@@ -348,7 +348,7 @@ fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: 
     let costs = code.spec().ast.costs(&|v| value_of(v, op, values), machine.registers);
     let phases = code.spec().ast.phases.iter().zip(costs);
     let costs: Vec<Cost> = phases.filter(|(phase, _)| phase.variant == variant).map(|(_, cost)| cost).collect();
-    let total = |of: &dyn Fn(&Cost) -> f64| -> f64 { costs.iter().map(of).fold(0.0, |sum, of| sum + of) };
+    let total = |of: &dyn Fn(&Cost) -> f64| cost::total(costs.iter().map(of));
     let seconds = machine.call + total(&|c| c.seconds(machine));
     // Phases take turns: each counts as long as it takes.
     let busy = total(&|c| c.occupancy(machine) * c.seconds(machine));

@@ -285,11 +285,7 @@ impl ExecutionPlanBuilder {
         };
         let input_vars = self.inputs.iter().map(of_shape).collect();
         let scratch = self.ops.iter().filter_map(|op| op.code()).map(|code| code.scratch()).max().unwrap_or(0);
-        let is_sure = |op: &PlanOp| match op.code() {
-            Some(code) => code.hosts().is_some(),
-            None => matches!(op.kind, OpKind::View { .. }),
-        };
-        let certain = lending.is_possible() && self.ops.iter().all(is_sure);
+        let certain = lending.is_possible() && self.ops.iter().all(PlanOp::is_sure);
         let shared = Arc::new(Shared {
             pool: self.threads.map(|threads| self.context.pool_of(threads)),
             context: self.context,

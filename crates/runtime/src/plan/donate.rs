@@ -8,7 +8,7 @@
 //! indices are inside of their dimensions, goes before the first kernel that writes over an input: the *gate*.
 
 use super::PlanInput;
-use super::op::{OpKind, PlanOp};
+use super::op::PlanOp;
 use super::order::Order;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Uses {
         let mut uses = Uses { readers: FxHashMap::default(), writers: FxHashMap::default(), fallible: Vec::new() };
         let checks: FxHashSet<StorageId> = checks.iter().map(|at| buffers[*at].storage_id()).collect();
         for (at, op) in ops.iter().enumerate() {
-            let mut fails = !matches!(op.kind, OpKind::View { .. }) && op.code().is_none_or(|c| c.hosts().is_none());
+            let mut fails = !op.is_sure();
             for (buffer, write) in op.accesses() {
                 let storage = buffers[buffer].storage_id();
                 fails |= write && checks.contains(&storage);

@@ -140,6 +140,14 @@ impl PlanOp {
         }
     }
 
+    /// Whether nothing fails by it once its memory is there: a view, or a kernel of the host.
+    pub(super) fn is_sure(&self) -> bool {
+        match self.code() {
+            Some(code) => code.hosts().is_some(),
+            None => matches!(self.kind, OpKind::View { .. }),
+        }
+    }
+
     /// The buffers that it accesses, and whether it writes them; one read and written comes twice.
     pub(super) fn accesses(&self) -> impl Iterator<Item = (usize, bool)> {
         let reads: Vec<usize> = match &self.kind {

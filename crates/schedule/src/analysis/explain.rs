@@ -3,6 +3,7 @@
 use super::model::{Analysis, Fusion, Item, MachineInfo, PACKING_CORES};
 use std::fmt::{self, Write};
 use svod_ir::graph::Origin;
+use svod_ir::lowered::cost::total;
 
 /// The longest name and list of lines that a table shows in full.
 const WIDTH: usize = 36;
@@ -82,10 +83,8 @@ impl Analysis {
     }
 
     fn totals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = |of: fn(&super::ItemAnalysis) -> f64| -> f64 {
-            // The sum of nothing is -0 otherwise.
-            0.0 + self.items.iter().filter_map(|i| i.analysis.as_ref()).map(of).sum::<f64>()
-        };
+        let all =
+            |of: fn(&super::ItemAnalysis) -> f64| total(self.items.iter().filter_map(|i| i.analysis.as_ref()).map(of));
         let kernels = self.items.iter().filter(|i| i.kernel().is_some()).count();
         let barriers = self.items.iter().filter(|i| i.is_synchronization()).count();
         let others = self.items.len() - kernels - barriers;

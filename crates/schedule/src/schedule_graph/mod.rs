@@ -20,6 +20,7 @@ use crate::preschedule::{BufferSpec, Item, PreSchedule, Slot};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use svod_dtype::DType;
+use svod_ir::graph::complex::of_pairs;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::kernel::Kernel;
 use svod_ir::size::{Size, Variable};
@@ -330,10 +331,7 @@ impl ScheduleGraph {
     pub fn as_typed(&mut self, value: NodeId, dtype: DType) {
         if let (true, Ok(Slot::Buffer(at))) = (dtype.is_complex(), self.memory(value)) {
             let spec = &mut self.buffers[at];
-            spec.shape = match &spec.shape[..] {
-                [shape @ .., last] if *last == Size::from(2) => shape.to_vec(),
-                shape => vec![shape.iter().product::<Size>().floordiv(Size::from(2))],
-            };
+            spec.shape = of_pairs(&spec.shape).to_vec();
             spec.dtype = dtype;
         }
     }

@@ -2,7 +2,7 @@
 
 use svod_ir::alu::Alu;
 use svod_ir::graph::UOp;
-use svod_ir::size::Size;
+use svod_ir::graph::complex::beside;
 
 use super::real::{Real, Truth, hypot};
 use super::{Parts, Value, alternating};
@@ -65,21 +65,18 @@ fn equal(a: &Parts, b: &Parts) -> Truth {
 /// Both parts times, or divided by, a real number.
 fn by_real(alu: Alu, z: &UOp, x: &UOp) -> Result<UOp> {
     let pair = z.as_real()?;
-    let column = x.reshape(x.shape().iter().cloned().chain([Size::ONE]).collect::<Vec<_>>())?;
-    Ok(UOp::alu(alu, &[pair.clone(), column.expand(pair.shape_arc().clone())?])?.as_complex()?)
+    let both = beside(x, &pair)?;
+    Ok(UOp::alu(alu, &[pair, both])?.as_complex()?)
 }
 
 /// (a + bi)(c + di): each part of the first times c, and the parts in the other order times -d and d.
 fn product(a: &UOp, b: &UOp) -> Result<UOp> {
     let mul = |x: UOp, y: UOp| UOp::alu(Alu::Mul, &[x, y]);
     let pair = a.as_real()?;
-    let each = |part: &Real| -> Result<UOp> {
-        let column = part.0.reshape(part.0.shape().iter().cloned().chain([Size::ONE]).collect::<Vec<_>>())?;
-        Ok(column.expand(pair.shape_arc().clone())?)
-    };
     let Parts { re, im } = Parts::of(b)?;
-    let turned = mul(pair.flip(&[pair.rank() - 1])?, mul(each(&im)?, alternating(&pair, -1.0, 1.0)?)?)?;
-    Ok(UOp::alu(Alu::Add, &[mul(pair.clone(), each(&re)?)?, turned])?.as_complex()?)
+    let (re, im) = (beside(&re.0, &pair)?, beside(&im.0, &pair)?);
+    let turned = mul(pair.flip(&[pair.rank() - 1])?, mul(im, alternating(&pair, -1.0, 1.0)?)?)?;
+    Ok(UOp::alu(Alu::Add, &[mul(pair, re)?, turned])?.as_complex()?)
 }
 
 /// A divisor as Smith (1962) takes it apart, so that nothing overflows where the quotient does not: whether the real part is

@@ -86,8 +86,7 @@ fn part(pair: &UOp, at: usize) -> Result<UOp> {
 
 /// The complex value of these parts.
 fn joined(re: &UOp, im: &UOp) -> Result<UOp> {
-    let column = |part: &UOp| part.reshape(part.shape().iter().cloned().chain([Size::ONE]).collect::<Vec<_>>());
-    Ok(UOp::concat(&[column(re)?, column(im)?], re.rank())?.as_complex()?)
+    Ok(UOp::concat(&[re.column()?, im.column()?], re.rank())?.as_complex()?)
 }
 
 /// The constant of these parts, 0-d.
