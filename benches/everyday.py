@@ -15,19 +15,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from process import THREADS
-from report import geometric_mean, heading, milliseconds
+from process import asked
+from report import geometric_mean, heading, milliseconds, over_best_peer
 
 from programs import LIBRARIES, PROGRAMS
-from systems import SYSTEMS
 
 Row = dict[str, Any]
 SEED = 7
@@ -77,20 +73,11 @@ def work(library: str, program: str, repeat: int) -> Row:
 
 def run(library: str, program: str, options: argparse.Namespace) -> Row:
     """A library's best figures over some processes, or the reason why there are none."""
-    cores = len(os.sched_getaffinity(0))
-    environment = os.environ | dict.fromkeys(THREADS, str(cores))
-    command = [sys.executable, __file__, "--worker", library, "--programs", program, "--repeat", str(options.repeat)]
     best: Row = {}
     for _ in range(options.rounds):
-        try:
-            with tempfile.TemporaryDirectory(prefix="svod-everyday-") as cache:
-                own = environment | SYSTEMS[library].environment(Path(cache), cores)
-                done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=options.limit)
-        except subprocess.TimeoutExpired:
-            return {"failure": f"no end after {options.limit:.0f} s"}
-        if done.returncode != 0:
-            return {"failure": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
-        row = json.loads(done.stdout)
+        row = asked(__file__, library, ["--programs", program, "--repeat", str(options.repeat)], options.limit)
+        if "failure" in row:
+            return row
         best = row | ({name: min(row[name], best[name]) for name in ("cold", "warm")} if best else {})
     return best
 
@@ -108,9 +95,7 @@ def checked(rows: dict[str, Row]) -> dict[str, Row]:
 
 def ratio(rows: dict[str, Row]) -> float | None:
     """svod's warm time over that of the better peer."""
-    peers = [row["warm"] for library, row in rows.items() if library != "svod" and "warm" in row]
-    ours = rows.get("svod", {}).get("warm")
-    return ours / min(peers) if ours and peers else None
+    return over_best_peer(rows, "warm")
 
 
 def line(program: str, rows: dict[str, Row]) -> str:

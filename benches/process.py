@@ -25,6 +25,22 @@ class WorkerError(Exception):
     """A system could not compute a case; the text says why."""
 
 
+def asked(script: str, library: str, options: Sequence[str], limit: float) -> dict[str, Any]:
+    """What a script prints as the worker of a library, with nothing kept on disk, or why it printed nothing."""
+    cores = len(os.sched_getaffinity(0))
+    environment = os.environ | dict.fromkeys(THREADS, str(cores))
+    try:
+        with tempfile.TemporaryDirectory(prefix="svod-bench-") as cache:
+            own = environment | SYSTEMS[library].environment(Path(cache), cores)
+            command = [sys.executable, script, "--worker", library, *options]
+            done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"failure": f"no end after {limit:.0f} s"}
+    if done.returncode != 0:
+        return {"failure": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
+    return dict(json.loads(done.stdout))
+
+
 class Worker:
     """A system's process; between its turns it waits for a line on its standard input."""
 

@@ -7,10 +7,11 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import exp, log, log2
 from pathlib import Path
+from typing import Any
 
 from limits import Limits
 from measure import Result
@@ -175,3 +176,10 @@ def write(path: Path, head: str, results: Sequence[Result], limits: Limits) -> N
     body = [head, f"![Ratios]({picture.name})\n", summary(results, limits)]
     body += [case_table(result, limits) for result in results]
     path.write_text("\n".join(body))
+
+
+def over_best_peer(rows: Mapping[str, Mapping[str, Any]], figure: str) -> float | None:
+    """svod's figure over that of the best of the others, of rows by library; none where one of the two has none."""
+    peers = [row[figure] for library, row in rows.items() if library != "svod" and figure in row]
+    ours = rows.get("svod", {}).get(figure)
+    return ours / min(peers) if ours and peers else None

@@ -17,20 +17,16 @@ import argparse
 import json
 import os
 import resource
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from process import THREADS
-from report import geometric_mean, heading, milliseconds
+from process import asked
+from report import geometric_mean, heading, milliseconds, over_best_peer
 from steps import LIBRARIES, STEPS
 from steps.models import Step, weights
-
-from systems import SYSTEMS
 
 Row = dict[str, Any]
 # Losses that are compared.
@@ -96,18 +92,7 @@ def total(model: Any) -> float:
 
 def run(library: str, name: str, options: argparse.Namespace) -> Row:
     """The figures of one process, or the reason why there are none."""
-    cores = len(os.sched_getaffinity(0))
-    environment = os.environ | dict.fromkeys(THREADS, str(cores))
-    command = [sys.executable, __file__, "--worker", library, "--steps", name, "--seconds", str(options.seconds)]
-    try:
-        with tempfile.TemporaryDirectory(prefix="svod-training-") as cache:
-            own = environment | SYSTEMS[library].environment(Path(cache), cores)
-            done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=options.limit)
-    except subprocess.TimeoutExpired:
-        return {"failure": f"no end after {options.limit:.0f} s"}
-    if done.returncode != 0:
-        return {"failure": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
-    return dict(json.loads(done.stdout))
+    return asked(__file__, library, ["--steps", name, "--seconds", str(options.seconds)], options.limit)
 
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, Row]:
@@ -136,13 +121,6 @@ def checked(rows: dict[str, Row]) -> dict[str, Row]:
     return rows
 
 
-def ratio(rows: dict[str, Row], figure: str) -> float | None:
-    """svod's figure over the best peer's."""
-    peers = [row[figure] for library, row in rows.items() if library != "svod" and figure in row]
-    ours = rows.get("svod", {}).get(figure)
-    return ours / min(peers) if ours and peers else None
-
-
 def line(name: str, rows: dict[str, Row]) -> str:
     """A row of the table."""
     cells = [name]
@@ -150,7 +128,7 @@ def line(name: str, rows: dict[str, Row]) -> str:
         row = rows.get(library, {})
         cells += [milliseconds(row[figure]) if figure in row else "–" for figure in ("step", "first")]
         cells += [f"{row['peak']:.0f}" if "peak" in row else "–"]
-    cells += ["–" if value is None else f"{value:.2f}" for value in (ratio(rows, "step"),)]
+    cells += ["–" if value is None else f"{value:.2f}" for value in (over_best_peer(rows, "step"),)]
     svod = rows.get("svod", {})
     cells += [f"{svod['early']} + {svod['late']}" if "early" in svod else "–"]
     return "| " + " | ".join(cells) + " |"
@@ -165,7 +143,7 @@ def page(results: dict[str, dict[str, Row]]) -> str:
         *(line(name, rows) for name, rows in results.items()),
         "",
     ]
-    ratios = [value for rows in results.values() if (value := ratio(rows, "step")) is not None]
+    ratios = [value for rows in results.values() if (value := over_best_peer(rows, "step")) is not None]
     if ratios:
         lines.append(
             f"- svod over the best peer: **{geometric_mean(ratios):.2f}** in the geometric mean of {len(ratios)}"

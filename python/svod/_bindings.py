@@ -42,7 +42,7 @@ class Bindings:
         self._required: list[int] = []
         for rebound in _made(trace, guard):
             first = len(results)
-            value = rebuilder(taken(rebound.now, results, _itself))
+            value = rebuilder(taken(rebound.now, results))
             required = (at for at in range(first, len(results)) if isinstance(results[at], Tensor))
             self._required += [at for at in required if results[at].requires_grad and results[at].is_leaf]
             self._all.append((guard[rebound.entry][0], rebound.name, value))
@@ -73,7 +73,7 @@ def undo(trace: _Trace, guard: Guard) -> None:
 def depends(trace: _Trace, value: Any) -> bool:
     """Whether a tensor in a value depends on what a trace is made with."""
     tensors: list[Any] = []
-    taken(value, tensors, _itself)
+    taken(value, tensors)
     return any(isinstance(tensor, Tensor) and trace.has_made(tensor) for tensor in tensors)
 
 
@@ -121,7 +121,3 @@ def bind(holder: Any, name: Any, value: Any) -> None:
         delattr(holder, name)
     else:
         setattr(holder, name, value)
-
-
-def _itself(value: Any) -> Any:
-    return value

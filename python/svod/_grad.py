@@ -101,12 +101,8 @@ class enable_grad(_Mode):
 def stop_gradient(value: Any) -> Any:
     """The same value, of nested containers of tensors too, through which no derivative passes."""
     found: list[Any] = []
-    structure = taken(value, found, _itself)
+    structure = taken(value, found)
     return rebuilt(structure, [tensor.detach() if isinstance(tensor, Tensor) else tensor for tensor in found])
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +138,7 @@ class _Arguments:
             self._modules += floats.values()
             return place
         if isinstance(value, float):
-            return taken(Tensor(value), self._tensors, _itself)
+            return taken(Tensor(value), self._tensors)
         if isinstance(value, (int, complex)) and not isinstance(value, bool):
             kind = type(value).__name__
             raise ArgumentTypeError(f"{self._function}: a derivative by an {kind}, {value!r}: only floats have one")
@@ -213,7 +209,7 @@ def _name(function: Any) -> str:
 
 def _all_released(value: Any, variables: list[Tensor]) -> Any:
     found: list[Any] = []
-    structure = taken(value, found, _itself)
+    structure = taken(value, found)
     tensors = [tensor for tensor in found if isinstance(tensor, Tensor)]
     released = iter(_released(tensors, variables))
     return rebuilt(structure, [next(released) if isinstance(tensor, Tensor) else tensor for tensor in found])
@@ -338,7 +334,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             )
         moved = _pushforward("jvp", outputs, variables, [_as_tensor(one) for one in directions])
         found: list[Any] = []
-        structure = taken(result, found, _itself)
+        structure = taken(result, found)
         return _all_released(result, variables), rebuilt(structure, _released(moved, variables))
 
 

@@ -212,7 +212,7 @@ class Jitted(Generic[P, R]):
         called = error.__traceback__ is not None and error.__traceback__.tb_next is not None
         if called or (not isinstance(error, ShapeError) and error.kind != "variable out of range"):
             raise error
-        structures = taken(self._parameters.bound(args, kwargs), [], lambda value: value)
+        structures = taken(self._parameters.bound(args, kwargs), [])
         names = dict(enumerate(self._parameters.names(*structures)))
         message = re.sub(r"input (\d+)", lambda found: names.get(int(found[1]), found[0]), str(error))
         named = type(error)(f"jit: {self._name}: {message.removeprefix('execute: ')}")

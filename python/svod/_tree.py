@@ -27,10 +27,14 @@ class Slot:
     position: int
 
 
-def taken(value: Any, arrays: list[Any], other: Callable[[Any], Any]) -> Any:
+def _itself(value: Any) -> Any:
+    return value
+
+
+def taken(value: Any, arrays: list[Any], other: Callable[[Any], Any] = _itself) -> Any:
     """The structure of a value: its tensors and arrays, put into `arrays`, become slots.
 
-    What is neither one of them nor a container becomes what `other` gives for it.
+    What is neither one of them nor a container becomes what `other` gives for it, and stays what it is without.
     """
     if isinstance(value, Tensor) or _is_array(value):
         arrays.append(value)

@@ -107,7 +107,7 @@ def _mapped(value: Any, axes: Any, one: Callable[[Any, int], Tensor]) -> Any:
     if axes is None:
         return value
     found: list[Any] = []
-    structure = taken(value, found, lambda other: other)
+    structure = taken(value, found)
     return rebuilt(
         structure, [each if axis is None else one(each, axis) for each, axis in _with_axes(value, axes, found)]
     )
@@ -128,7 +128,7 @@ def _with_axes(value: Any, axes: Any, found: Sequence[Any]) -> Iterator[tuple[An
         )
     for part, axis in parts:
         inner: list[Any] = []
-        taken(part, inner, lambda other: other)
+        taken(part, inner)
         yield from _with_axes(part, axis, inner)
 
 
@@ -138,7 +138,7 @@ def _of_batch(result: Any, axes: Any, name: str, examples: list[Tensor], batches
 
     def other(value: Any) -> Any:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return taken(Tensor(value), found, lambda same: same)
+            return taken(Tensor(value), found)
         if value is None:
             return value
         raise ArgumentTypeError(f"vmap: {name} gives {type(value).__name__}, which is no tensor")
