@@ -17,21 +17,23 @@ from typing import Any
 
 import svod
 from svod import _svod
-from svod.library._table import FUNCTIONS
+from svod.library._table import FUNCTIONS, METHODS
 
 PACKAGE = Path(__file__).parents[1] / "python/svod"
 STUB = PACKAGE / "_svod.pyi"
 LIBRARY = PACKAGE / "library/__init__.pyi"
 LIBRARY_BEGINS = '''"""What the table of the library makes; written by scripts/stubs.py."""
 
-# ruff: noqa: F401
 import builtins
 from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing as npt
 
-from svod._svod import DType, Size, Tensor, ValuesAndIndices, Variable
+from svod._svod import DType, Generator, Size, Tensor, ValuesAndIndices, Variable
+from svod.library.dtypes import FloatInfo, IntegerInfo
+from svod.library.namespace import NamespaceInfo
+from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
 
 _Operand = Tensor | Size | Variable | npt.ArrayLike
 
@@ -125,6 +127,7 @@ def type_of(function: str, parameter: str) -> str:
 
 def annotated(text: str, given: bool) -> str:
     """The type of a parameter or result of the library, as its file writes it, for the stub."""
+    text = re.sub(r"\bShape\b", "int | Sequence[int]", text)
     text = re.sub(r"\b(int|float|bool|complex|str|type|object)\b", r"builtins.\1", text)
     return re.sub(r"^Tensor( \| None)?$", r"_Operand\1", text) if given else text
 
@@ -183,7 +186,9 @@ def compiled() -> str:
         (_svod.Tensor, declared(before[start:], "    "), True),
         (_svod, declared(before[:start] + after, ""), False),
     ):
-        missing = [name for name in sorted(vars(owner)) if not name.startswith("_") and name not in have]
+        given = METHODS if method else ()
+        public = [name for name in sorted(vars(owner)) if not name.startswith("_") or name in given]
+        missing = [name for name in public if name not in have]
         items = [(name, getattr(owner, name)) for name in missing]
         parts.append([written(name, item, method) for name, item in items if inspect.isroutine(item)])
     methods, functions = ("\n".join(part) for part in parts)

@@ -3,6 +3,7 @@
 import builtins
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple, Self, TypeAlias, final, overload
 
 import numpy as np
@@ -31,6 +32,7 @@ __all__ = [
     "ExecutionPlan",
     "FileError",
     "FormatError",
+    "Generator",
     "Graph",
     "HostFunction",
     "IndexError",
@@ -93,8 +95,10 @@ __all__ = [
     "angle",
     "any",
     "arange",
+    "arctan",
     "argmax",
     "argmin",
+    "atan",
     "bfloat16",
     "bitwise_and",
     "bitwise_invert",
@@ -123,6 +127,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "expm1",
     "eye",
     "float8_e4m3fn",
     "float8_e5m2",
@@ -156,7 +161,9 @@ __all__ = [
     "linspace",
     "load_safetensors",
     "log",
+    "log1p",
     "log2",
+    "log10",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -331,6 +338,35 @@ class DType:
     @property
     def is_floating_point(self) -> builtins.bool:
         """Whether it is a floating-point type."""
+
+@final
+class Generator:
+    """A source of random numbers: counter-based (Salmon et al. 2011), so that what it gives follows from the seed and
+    how many numbers were drawn before, whatever the threads or devices that compute them.
+
+    Functions that draw take one as `generator`; without, they draw from the one that `svod.manual_seed` starts anew. In
+    a function of `jit` each call draws the numbers that it would draw if it were not traced. Without a seed nobody
+    knows the numbers before.
+
+    >>> import svod
+    >>> g = svod.Generator(7)
+    >>> state = g.get_state()
+    >>> first = svod.rand(3, generator=g).tolist()
+    >>> g.set_state(state)
+    >>> svod.rand(3, generator=g).tolist() == first == svod.rand(3, generator=svod.Generator(7)).tolist()
+    True
+    """
+
+    def __new__(cls, seed: builtins.int | None = None) -> Self: ...
+    def manual_seed(self, /, seed: builtins.int) -> Self:
+        """Starts the generator anew, and gives it back."""
+    def get_state(self, /) -> Tensor:
+        """What its later numbers follow from: the seed and how many numbers were drawn, as 2 numbers of `uint64`."""
+    def set_state(self, /, state: _ArrayLike) -> None:
+        """Goes on from a state of `get_state`, of this generator or another one."""
+    def __reduce__(self, /) -> tuple[Any, tuple[builtins.int, builtins.int]]: ...
+    @staticmethod
+    def _restore(key: builtins.int, offset: builtins.int) -> Generator: ...
 
 @final
 class Graph:
@@ -1482,18 +1518,39 @@ class Tensor:
     def imag(self) -> Tensor:
         """The imaginary parts; of real numbers 0."""
 
+    def _complex_function(self, /, name: builtins.str) -> Tensor: ...
     def __complex__(self) -> builtins.complex: ...
     @property
     def shape(self) -> tuple[Any, ...]:
         """Extents."""
     __array_priority__: builtins.float
     # Written by scripts/stubs.py, from here to the end of the class.
+    def __array_namespace__(x, /, *, api_version: builtins.str | None = None) -> ModuleType:
+        """The module of a tensor's functions, by the array API standard: `svod`."""
     def abs(self, /) -> Tensor:
         """`|x|`; wraps on integers."""
     def abs_(self, /) -> Self:
         """Becomes `|x|`."""
     def absolute(self, /) -> Tensor:
         """`|x|`; wraps on integers."""
+    def acos(x, /) -> Tensor:
+        """Arc cosine, in radians; NaN outside of -1..1.
+
+        >>> import svod
+        >>> svod.acos(svod.Tensor([1.0, 0.0])).tolist()
+        [0.0, 1.5707963705062866]
+        """
+    def acos_(self, /) -> Self:
+        """Becomes what `acos` makes of it."""
+    def acosh(x, /) -> Tensor:
+        """Inverse hyperbolic cosine; NaN below 1.
+
+        >>> import svod
+        >>> svod.acosh(svod.Tensor([1.0])).tolist()
+        [0.0]
+        """
+    def acosh_(self, /) -> Self:
+        """Becomes what `acosh` makes of it."""
     def add(self, /, other: _Operand) -> Tensor:
         """Sum; logical or on bools."""
     def add_(self, /, other: _Operand) -> Self:
@@ -1540,6 +1597,62 @@ class Tensor:
         keepdims: builtins.bool = False,
     ) -> Tensor:
         """Whether an element along axes is not zero."""
+    def arccos(x, /) -> Tensor:
+        """Arc cosine, in radians; NaN outside of -1..1.
+
+        >>> import svod
+        >>> svod.acos(svod.Tensor([1.0, 0.0])).tolist()
+        [0.0, 1.5707963705062866]
+        """
+    def arccos_(self, /) -> Self:
+        """Becomes what `acos` makes of it."""
+    def arccosh(x, /) -> Tensor:
+        """Inverse hyperbolic cosine; NaN below 1.
+
+        >>> import svod
+        >>> svod.acosh(svod.Tensor([1.0])).tolist()
+        [0.0]
+        """
+    def arccosh_(self, /) -> Self:
+        """Becomes what `acosh` makes of it."""
+    def arcsin(x, /) -> Tensor:
+        """Arc sine, in radians; NaN outside of -1..1.
+
+        >>> import svod
+        >>> svod.asin(svod.Tensor([0.0, 1.0])).tolist()
+        [0.0, 1.5707963705062866]
+        """
+    def arcsin_(self, /) -> Self:
+        """Becomes what `asin` makes of it."""
+    def arcsinh(x, /) -> Tensor:
+        """Inverse hyperbolic sine.
+
+        >>> import svod
+        >>> svod.asinh(svod.Tensor([0.0])).tolist()
+        [0.0]
+        """
+    def arcsinh_(self, /) -> Self:
+        """Becomes what `asinh` makes of it."""
+    def arctan(self, /) -> Tensor:
+        """Arc tangent, in radians."""
+    def arctan2(x1, x2: Any, /) -> Tensor:
+        """The angle of the point `(x2, x1)`, in radians, from -π to π; signs of zeros say from which side.
+
+        >>> import svod
+        >>> svod.atan2(svod.Tensor([0.0, 1.0]), svod.Tensor([1.0, 0.0])).tolist()
+        [0.0, 1.5707963705062866]
+        """
+    def arctan2_(self, x2: Any, /) -> Self:
+        """Becomes what `atan2` makes of it."""
+    def arctanh(x, /) -> Tensor:
+        """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
+
+        >>> import svod
+        >>> svod.atanh(svod.Tensor([0.0, 1.0])).tolist()
+        [0.0, inf]
+        """
+    def arctanh_(self, /) -> Self:
+        """Becomes what `atanh` makes of it."""
     def argmax(
         self,
         /,
@@ -1570,6 +1683,51 @@ class Tensor:
         stable: builtins.bool = True,
     ) -> Tensor:
         """Where the elements along an axis are, in order; see `sort`."""
+    def asin(x, /) -> Tensor:
+        """Arc sine, in radians; NaN outside of -1..1.
+
+        >>> import svod
+        >>> svod.asin(svod.Tensor([0.0, 1.0])).tolist()
+        [0.0, 1.5707963705062866]
+        """
+    def asin_(self, /) -> Self:
+        """Becomes what `asin` makes of it."""
+    def asinh(x, /) -> Tensor:
+        """Inverse hyperbolic sine.
+
+        >>> import svod
+        >>> svod.asinh(svod.Tensor([0.0])).tolist()
+        [0.0]
+        """
+    def asinh_(self, /) -> Self:
+        """Becomes what `asinh` makes of it."""
+    def atan(self, /) -> Tensor:
+        """Arc tangent, in radians."""
+    def atan2(x1, x2: Any, /) -> Tensor:
+        """The angle of the point `(x2, x1)`, in radians, from -π to π; signs of zeros say from which side.
+
+        >>> import svod
+        >>> svod.atan2(svod.Tensor([0.0, 1.0]), svod.Tensor([1.0, 0.0])).tolist()
+        [0.0, 1.5707963705062866]
+        """
+    def atan2_(self, x2: Any, /) -> Self:
+        """Becomes what `atan2` makes of it."""
+    def atanh(x, /) -> Tensor:
+        """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
+
+        >>> import svod
+        >>> svod.atanh(svod.Tensor([0.0, 1.0])).tolist()
+        [0.0, inf]
+        """
+    def atanh_(self, /) -> Self:
+        """Becomes what `atanh` makes of it."""
+    def bernoulli(x, /, *, generator: Generator | None = None) -> Tensor:
+        """1 with the probability that each element is, else 0, in its type.
+
+        >>> import svod
+        >>> svod.bernoulli(svod.Tensor([0.0, 1.0])).tolist()
+        [0.0, 1.0]
+        """
     def bitwise_and(self, /, other: _Operand) -> Tensor:
         """Bitwise and; logical on bools."""
     def bitwise_invert(self, /) -> Tensor:
@@ -1615,6 +1773,24 @@ class Tensor:
         """Becomes what `copysign` makes of it."""
     def cos(self, /) -> Tensor:
         """Cosine of an angle in radians."""
+    def cosh(x, /) -> Tensor:
+        """Hyperbolic cosine.
+
+        >>> import svod
+        >>> svod.cosh(svod.Tensor([0.0])).tolist()
+        [1.0]
+        """
+    def cosh_(self, /) -> Self:
+        """Becomes what `cosh` makes of it."""
+    def count_nonzero(
+        x, /, axis: Any = None, *, keepdims: builtins.bool = False, dim: Any = None, keepdim: builtins.bool = False
+    ) -> Tensor:
+        """The number of elements along axes, by default all, that are not zero.
+
+        >>> import svod
+        >>> svod.count_nonzero(svod.Tensor([[1, 0], [2, 3]]), axis=0).tolist()
+        [2, 1]
+        """
     def cummax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
         """The maximum of the elements up to each one along an axis.
 
@@ -1638,11 +1814,11 @@ class Tensor:
     def diff(
         x,
         /,
-        *,
-        axis: builtins.int = -1,
         n: builtins.int = 1,
+        axis: builtins.int = -1,
         prepend: _Operand | None = None,
         append: _Operand | None = None,
+        *,
         dim: builtins.int = -1,
     ) -> Tensor:
         """The `n`-th differences of neighbours along an axis, `n` fewer; of bools whether they differ.
@@ -1653,6 +1829,18 @@ class Tensor:
         >>> svod.diff(svod.Tensor([1, 4, 9, 16])).tolist()
         [3, 5, 7]
         """
+    def digamma(x, /) -> Tensor:
+        """The derivative of `lgamma`; NaN at negative integers, -inf at 0.
+
+        By recurrence, Stirling's series and reflection. Near zeros of the function the error is that of numbers near
+        1.
+
+        >>> import svod
+        >>> svod.digamma(svod.Tensor([1.0]))
+        Tensor([-0.5772157], shape=(1,), dtype=float32, device=CPU)
+        """
+    def digamma_(self, /) -> Self:
+        """Becomes what `digamma` makes of it."""
     def div_(self, /, other: _Operand) -> Self:
         """Becomes `x / other`."""
     def divide(self, /, other: _Operand) -> Tensor:
@@ -1663,12 +1851,34 @@ class Tensor:
         """`x == y`, false with NaN."""
     def erf(self, /) -> Tensor:
         """The error function."""
+    def erfc(x, /) -> Tensor:
+        """`1 - erf(x)`, also where that is small.
+
+        >>> import svod
+        >>> svod.erfc(svod.Tensor([0.0, 10.0])).tolist()
+        [1.0, 1.401298464324817e-45]
+        """
+    def erfc_(self, /) -> Self:
+        """Becomes what `erfc` makes of it."""
+    def erfinv(x, /) -> Tensor:
+        """The inverse of `erf`; infinite at -1 and 1, NaN outside.
+
+        Two of Halley's steps from Winitzki's approximation (2008).
+
+        >>> import svod
+        >>> svod.erfinv(svod.erf(svod.Tensor([0.5]))).tolist()
+        [0.5]
+        """
+    def erfinv_(self, /) -> Self:
+        """Becomes what `erfinv` makes of it."""
     def exp(self, /) -> Tensor:
         """Natural exponential."""
     def exp2(self, /) -> Tensor:
         """Exponential with base 2."""
     def exp_(self, /) -> Self:
         """Becomes `exp(x)`."""
+    def expm1(self, /) -> Tensor:
+        """`exp(x) - 1`, exactly of small `x` too."""
     def fill_(self, /, value: _Operand) -> Self:
         """Becomes one value everywhere."""
     def flip(self, /, *dims: builtins.int | Sequence[builtins.int], axis: _Axis = None, dim: _Axis = None) -> Tensor:
@@ -1691,6 +1901,24 @@ class Tensor:
         """`x >= y`, false with NaN."""
     def gt(self, /, other: _Operand) -> Tensor:
         """`x > y`, false with NaN."""
+    def hypot(x1, x2: Any, /) -> Tensor:
+        """`sqrt(x1² + x2²)` without overflow; infinite where an operand is, whatever the other.
+
+        >>> import svod
+        >>> svod.hypot(svod.Tensor([3.0]), 4).tolist()
+        [5.0]
+        """
+    def hypot_(self, x2: Any, /) -> Self:
+        """Becomes what `hypot` makes of it."""
+    def i0(x, /) -> Tensor:
+        """The modified Bessel function of the first kind and order 0.
+
+        >>> import svod
+        >>> svod.i0(svod.Tensor([0.0])).tolist()
+        [1.0]
+        """
+    def i0_(self, /) -> Self:
+        """Becomes what `i0` makes of it."""
     def index_add(
         self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
     ) -> Tensor:
@@ -1707,6 +1935,15 @@ class Tensor:
         """Whether the elements are complex numbers."""
     def isfinite(self, /) -> Tensor:
         """Whether an element is neither infinite nor NaN."""
+    def isin(x1, x2: Any, /, *, invert: builtins.bool = False) -> Tensor:
+        """Of each element of `x1` whether it is among those of `x2`; with `invert` whether it is not. NaN is in no set.
+
+        By a search in the sorted `x2`, in any order of both.
+
+        >>> import svod
+        >>> svod.isin(svod.Tensor([1, 5, 3]), svod.Tensor([3, 1])).tolist()
+        [True, False, True]
+        """
     def isinf(self, /) -> Tensor:
         """Whether an element is infinite."""
     def isnan(self, /) -> Tensor:
@@ -1730,14 +1967,37 @@ class Tensor:
         """`x < y`, false with NaN."""
     def less_equal(self, /, other: _Operand) -> Tensor:
         """`x <= y`, false with NaN."""
+    def lgamma(x, /) -> Tensor:
+        """The logarithm of the absolute value of the gamma function; infinite at 0 and negative integers.
+
+        By recurrence, Stirling's series and reflection. Near zeros of the function the error is that of numbers near
+        1.
+
+        >>> import svod
+        >>> svod.lgamma(svod.Tensor([1.0, 2.0, 5.0]))
+        Tensor([0.       , 0.       , 3.1780539], shape=(3,), dtype=float32, device=CPU)
+        """
+    def lgamma_(self, /) -> Self:
+        """Becomes what `lgamma` makes of it."""
     def log(self, /) -> Tensor:
         """Natural logarithm."""
+    def log10(self, /) -> Tensor:
+        """Logarithm to base 10."""
+    def log1p(self, /) -> Tensor:
+        """`log(1 + x)`, exactly of small `x` too."""
     def log2(self, /) -> Tensor:
         """Logarithm to base 2."""
     def log_(self, /) -> Self:
         """Becomes `log(x)`."""
     def log_softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
         """The logarithm of `softmax`."""
+    def logaddexp(x1, x2: Any, /) -> Tensor:
+        """`log(exp(x1) + exp(x2))` without overflow.
+
+        >>> import svod
+        >>> svod.logaddexp(svod.Tensor([1000.0]), -1000).tolist()
+        [1000.0]
+        """
     def logical_and(self, /, other: _Operand) -> Tensor:
         """Whether both are not zero."""
     def logical_not(self, /) -> Tensor:
@@ -1814,10 +2074,28 @@ class Tensor:
         """
     def minimum(self, /, other: _Operand) -> Tensor:
         """The lesser; NaN where one is."""
+    def moveaxis(
+        x, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int], /
+    ) -> Tensor:
+        """These dimensions moved to other positions; the others keep their order.
+
+        >>> import svod
+        >>> svod.moveaxis(svod.ones(2, 3, 4), 0, -1).shape
+        (3, 4, 2)
+        """
     def mul(self, /, other: _Operand) -> Tensor:
         """Product; logical and on bools."""
     def mul_(self, /, other: _Operand) -> Self:
         """Becomes `x * other`."""
+    def multinomial(
+        x, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Positions along the last axis, with probabilities in proportion to the weights there, as PyTorch's.
+
+        >>> import svod
+        >>> svod.multinomial(svod.Tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
+        [1, 1]
+        """
     def multiply(self, /, other: _Operand) -> Tensor:
         """Product; logical and on bools."""
     def narrow(
@@ -1832,6 +2110,15 @@ class Tensor:
         """Becomes `-x`."""
     def negative(self, /) -> Tensor:
         """`-x`; wraps on integers."""
+    def nextafter(x1, x2: Any, /) -> Tensor:
+        """The number next to `x1` on the way to `x2`.
+
+        >>> import svod
+        >>> svod.nextafter(svod.Tensor([1.0]), 2).tolist()
+        [1.0000001192092896]
+        """
+    def nextafter_(self, x2: Any, /) -> Self:
+        """Becomes what `nextafter` makes of it."""
     def nonzero(self, /, *, as_tuple: builtins.bool = False) -> Any:
         """The indices, along each dimension, of the elements that are not zero. Computed now: their
         number depends on the values. As PyTorch's, one tensor with a row for each element, or with `as_tuple` a
@@ -1970,6 +2257,15 @@ class Tensor:
         """`x * sigmoid(x)`."""
     def sin(self, /) -> Tensor:
         """Sine of an angle in radians."""
+    def sinh(x, /) -> Tensor:
+        """Hyperbolic sine.
+
+        >>> import svod
+        >>> svod.sinh(svod.Tensor([0.0])).tolist()
+        [0.0]
+        """
+    def sinh_(self, /) -> Self:
+        """Becomes what `sinh` makes of it."""
     def size(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
         """The extents, or that of one axis."""
     def softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
@@ -2057,6 +2353,15 @@ class Tensor:
         """Hyperbolic tangent."""
     def tanh_(self, /) -> Self:
         """Becomes the hyperbolic tangents."""
+    def tile(x, repetitions: builtins.int | Sequence[builtins.int], /) -> Tensor:
+        """The whole repeated along each dimension; missing dimensions and numbers of repetitions are 1 and come first.
+
+        >>> import svod
+        >>> svod.tile(svod.Tensor([1, 2]), (2, 2)).tolist()
+        [[1, 2, 1, 2], [1, 2, 1, 2]]
+        """
+    def to_device(x, device: builtins.str, /, *, stream: Any = None) -> Tensor:
+        """The tensor on another device, by the array API's name; see `to`."""
     def topk(
         self,
         /,
@@ -2108,6 +2413,15 @@ class Tensor:
 
         What follows the axes goes by name: libraries have different arguments there.
         """
+    def xlogy(x1, x2: Any, /) -> Tensor:
+        """`x1 * log(x2)`, 0 where `x1` is 0, unless `x2` is NaN.
+
+        >>> import svod
+        >>> svod.xlogy(svod.Tensor([0.0, 1.0]), svod.Tensor([0.0, 1.0])).tolist()
+        [0.0, 0.0]
+        """
+    def xlogy_(self, x2: Any, /) -> Self:
+        """Becomes what `xlogy` makes of it."""
     def zero_(self, /) -> Self:
         """Becomes zeros."""
 
@@ -2214,13 +2528,22 @@ def eye(
     n_rows: _Extent,
     n_cols: _Extent | None = None,
     *,
+    k: builtins.int = 0,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
 ) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere."""
+    """Ones on a diagonal, `k` to the right of the main one, zeros elsewhere."""
 
-def from_dlpack(x: Any) -> Tensor:
-    """A tensor over the memory of another library's array, without a copy, by DLPack."""
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: builtins.bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array, by DLPack; a copy of it where the memory is not dense or the
+    tensor is to be on another device, and with `copy=True`. What would have to be copied is an error with `copy=False`.
+
+    As with `from_numpy`, what is written to the memory is seen by what is computed later.
+
+    >>> import numpy as np, svod
+    >>> svod.from_dlpack(np.arange(3.0)).tolist()
+    [0.0, 1.0, 2.0]
+    """
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor over a NumPy array's own memory, without a copy.
@@ -2229,7 +2552,12 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     by what is computed later; it must not be written while something that reads it runs.
     """
 
-def empty(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
+def empty(
+    *sizes: _Extent | Sequence[_Extent],
+    shape: _Extent | Sequence[_Extent] | None = None,
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
     """Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
     arbitrary. As input of a plan it says what runs are given.
 
@@ -2273,14 +2601,15 @@ def linspace(
     *,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
+    endpoint: builtins.bool = True,
 ) -> Tensor:
-    """`num` numbers at equal distances from `start` to `stop`, both included."""
+    """`num` numbers at equal distances from `start` to `stop`, both included, or without `endpoint` not the last."""
 
 def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     """The tensors of a safetensors file by name; their memory is the file's own pages."""
 
 def manual_seed(seed: builtins.int) -> None:
-    """Starts the generator of random numbers anew, so that what it draws can be repeated."""
+    """Starts the default generator anew, so that what it draws can be repeated. A negative seed counts from 2**64."""
 
 def measure_machine(*, forget: builtins.bool = False) -> dict[str, builtins.float]:
     """Measures how fast the machine is, in a second or two where nothing else runs: `flops`, operations on 32-bit
@@ -2297,7 +2626,12 @@ def memory(*, reset_peak: builtins.bool = False) -> dict[str, dict[str, builtins
     ['cached', 'live', 'peak']
     """
 
-def ones(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
+def ones(
+    *sizes: _Extent | Sequence[_Extent],
+    shape: _Extent | Sequence[_Extent] | None = None,
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
     """Ones, `float32` unless a type is given."""
 
 def prepare(
@@ -2309,7 +2643,12 @@ def prepare(
 ) -> ExecutionPlan:
     """Prepares several tensors as one plan, shared work once. See `Tensor.prepare`."""
 
-def rand(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
+def rand(
+    *shape: _Extent | Sequence[_Extent],
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and
     so has a function of `jit` in each call, or a loop in each iteration, in which it is called.
     """
@@ -2321,10 +2660,16 @@ def randint(
     *,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Integers uniformly distributed from `low` to before `high`."""
 
-def randn(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
+def randn(
+    *shape: _Extent | Sequence[_Extent],
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
     """Normally distributed with mean 0 and deviation 1."""
 
 def realize(*tensors: Tensor, **options: Any) -> None:
@@ -2339,7 +2684,12 @@ def set_threads(threads: builtins.int) -> None:
 def where(condition: _ArrayLike, x: _Operand, y: _Operand) -> Tensor:
     """`x` where the condition holds, else `y`."""
 
-def zeros(*shape: _Extent | Sequence[_Extent], dtype: _DTypeLike | None = None, device: str | None = None) -> Tensor:
+def zeros(
+    *sizes: _Extent | Sequence[_Extent],
+    shape: _Extent | Sequence[_Extent] | None = None,
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
     """Zeros, `float32` unless a type is given."""
 
 # Written by scripts/stubs.py, from here to the end of the file.
@@ -2400,6 +2750,9 @@ def any(
 ) -> Tensor:
     """Whether an element along axes is not zero."""
 
+def arctan(x: _Operand, /) -> Tensor:
+    """Arc tangent, in radians."""
+
 def argmax(
     x: _Operand,
     /,
@@ -2421,6 +2774,9 @@ def argmin(
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The first position of the minimum along an axis, by default of the flat tensor."""
+
+def atan(x: _Operand, /) -> Tensor:
+    """Arc tangent, in radians."""
 
 def bitwise_and(x1: _Operand, x2: _Operand, /) -> Tensor:
     """Bitwise and; logical on bools."""
@@ -2479,6 +2835,9 @@ def exp(x: _Operand, /) -> Tensor:
 def exp2(x: _Operand, /) -> Tensor:
     """Exponential with base 2."""
 
+def expm1(x: _Operand, /) -> Tensor:
+    """`exp(x) - 1`, exactly of small `x` too."""
+
 def floor(x: _Operand, /) -> Tensor:
     """The largest integer not above, in the same type."""
 
@@ -2523,6 +2882,12 @@ def less_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
 
 def log(x: _Operand, /) -> Tensor:
     """Natural logarithm."""
+
+def log10(x: _Operand, /) -> Tensor:
+    """Logarithm to base 10."""
+
+def log1p(x: _Operand, /) -> Tensor:
+    """`log(1 + x)`, exactly of small `x` too."""
 
 def log2(x: _Operand, /) -> Tensor:
     """Logarithm to base 2."""
@@ -2637,7 +3002,7 @@ def prod(
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
-    """The product along axes, by default all; of integers and bools in `int64`."""
+    """The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`."""
 
 def real(x: _Operand, /) -> Tensor:
     """The real parts; of real numbers themselves."""
@@ -2709,7 +3074,7 @@ def sum(
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
-    """The sum along axes, by default all; of integers and bools in `int64`."""
+    """The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`."""
 
 def tan(x: _Operand, /) -> Tensor:
     """Tangent of an angle in radians."""

@@ -178,11 +178,27 @@ unary!(expm1, f64::exp_m1, 2.0, 2.0);
 unary!(log, f64::ln, 2.0, 2.0);
 unary!(log2, f64::log2, 2.0, 2.0);
 unary!(log1p, f64::ln_1p, 2.0, 2.0);
+unary!(log10, f64::log10, 2.0, 2.0);
 unary!(sin, f64::sin, 2.0, 2.0);
 unary!(cos, f64::cos, 2.0, 2.0);
 unary!(tan, f64::tan, 1.0, 1.0);
+unary!(atan, f64::atan, 2.0, 2.0);
 unary!(tanh, f64::tanh, 2.0, 3.0);
 unary!(erf, libm::erf, 2.0, 3.0);
+
+#[test]
+fn log10_of_powers_of_ten() {
+    for fused in [true, false] {
+        for e in -300..=308 {
+            let x: f64 = format!("1e{e}").parse().unwrap();
+            assert_eq!(Eval::<f64>::new(fused).unary(math::log10, x), f64::from(e), "fused {fused}");
+        }
+        for e in -37..=38_i16 {
+            let x: f32 = format!("1e{e}").parse().unwrap();
+            assert_eq!(Eval::<f32>::new(fused).unary(math::log10, x), f32::from(e), "fused {fused}");
+        }
+    }
+}
 
 /// The f64 nearest to a multiple of π/2 (Muller, Elementary Functions), where the system's libm is itself some ulp off.
 #[test]

@@ -268,16 +268,24 @@ float_functions! {
     exp libm::exp;
     /// 2 to the power `a`.
     exp2 libm::exp2;
+    /// e to the power `a`, less 1.
+    expm1 libm::expm1;
     /// The natural logarithm.
     log libm::log;
     /// The logarithm to base 2.
     log2 libm::log2;
+    /// The logarithm to base 10.
+    log10 libm::log10;
+    /// The natural logarithm of `1 + a`.
+    log1p libm::log1p;
     /// The sine of an angle in radians.
     sin libm::sin;
     /// The cosine of an angle in radians.
     cos libm::cos;
     /// The tangent of an angle in radians.
     tan libm::tan;
+    /// The arc tangent, in radians.
+    atan libm::atan;
     /// The hyperbolic tangent.
     tanh libm::tanh;
     /// The error function.

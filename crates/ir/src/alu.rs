@@ -79,11 +79,15 @@ alu_table! {
     Recip     "recip"     1 Float  Same    "Reciprocal `1 / x`.";
     Exp       "exp"       1 Float  Same    "Natural exponential.";
     Exp2      "exp2"      1 Float  Same    "Exponential with base 2.";
+    Expm1     "expm1"     1 Float  Same    "`exp(x) - 1`, of small `x` too.";
     Log       "log"       1 Float  Same    "Natural logarithm.";
     Log2      "log2"      1 Float  Same    "Logarithm to base 2.";
+    Log10     "log10"     1 Float  Same    "Logarithm to base 10.";
+    Log1p     "log1p"     1 Float  Same    "`log(1 + x)`, of small `x` too.";
     Sin       "sin"       1 Float  Same    "Sine of an angle in radians.";
     Cos       "cos"       1 Float  Same    "Cosine of an angle in radians.";
     Tan       "tan"       1 Float  Same    "Tangent of an angle in radians.";
+    Atan      "atan"      1 Float  Same    "Arc tangent, in radians.";
     Tanh      "tanh"      1 Float  Same    "Hyperbolic tangent.";
     Erf       "erf"       1 Float  Same    "The error function.";
     Floor     "floor"     1 Float  Same    "Largest integer not above.";
@@ -145,7 +149,8 @@ impl Alu {
 
     /// Whether this is computed by a polynomial of some tens of operations.
     pub fn is_transcendental(self) -> bool {
-        use Alu::{Cos, Erf, Exp, Exp2, Log, Log2, Pow, Sin, Tan, Tanh};
-        matches!(self, Exp | Exp2 | Log | Log2 | Sin | Cos | Tan | Tanh | Erf | Pow)
+        use Alu::{Atan, Cos, Erf, Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Pow, Sin, Tan, Tanh};
+        let logarithm = matches!(self, Log | Log2 | Log10 | Log1p);
+        logarithm || matches!(self, Exp | Exp2 | Expm1 | Sin | Cos | Tan | Atan | Tanh | Erf | Pow)
     }
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use numpy::PyUntypedArray;
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use svod_device::DeviceSpec;
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::pass;
 use svod_runtime::Context;
 use svod_runtime::pool::MAX_THREADS;
-use svod_tensor::{Operand, Tensor, TensorError, with_default_device};
+use svod_tensor::{Operand, Tensor, TensorError};
 
-use crate::array::borrow;
+use crate::array::{borrow, tensor_of};
 use crate::config::configured;
 use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, one_axis, one_by_one};
 use crate::dtype::{AnyDType, numpy};
@@ -28,27 +29,42 @@ fn or(dtype: Option<AnyDType>, default: DType) -> DType {
     dtype.map_or(default, |d| d.0)
 }
 
-/// Random values, drawn on the device that is named.
-fn drawn(device: Option<&str>, draw: impl FnOnce() -> svod_tensor::Result<Tensor>) -> svod_tensor::Result<Tensor> {
-    match device {
-        Some(name) => with_default_device(name, draw),
-        None => draw(),
+/// A shape that is given as numbers one by one, as one sequence, or by its name.
+fn shape_of<'py>(
+    op: &str,
+    sizes: &Bound<'py, PyTuple>,
+    shape: Option<Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyTuple>> {
+    match shape {
+        None => Ok(sizes.clone()),
+        Some(shape) if sizes.is_empty() => Ok(PyTuple::new(sizes.py(), [shape])?),
+        Some(_) => Err(Class::ArgumentType.raise(format!("{op}: give sizes or shape, not both"))),
     }
 }
 
 /// Zeros, `float32` unless a type is given; on a device, where one is named.
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn zeros(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
-    let shape = Extents::positive(shape)?;
+#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None))]
+pub fn zeros(
+    sizes: &Bound<'_, PyTuple>,
+    shape: Option<Bound<'_, PyAny>>,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+) -> Made {
+    let shape = Extents::positive(&shape_of("zeros", sizes, shape)?)?;
     shape.bind(placed(device.as_deref(), Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
 }
 
 /// Ones, `float32` unless a type is given.
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
-    let shape = Extents::positive(shape)?;
+#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None))]
+pub fn ones(
+    sizes: &Bound<'_, PyTuple>,
+    shape: Option<Bound<'_, PyAny>>,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+) -> Made {
+    let shape = Extents::positive(&shape_of("ones", sizes, shape)?)?;
     shape.bind(placed(device.as_deref(), Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
 }
 
@@ -63,9 +79,14 @@ pub fn ones(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<
 /// >>> plan.outputs[0].tolist()
 /// [3.0, 3.0]
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn empty(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
-    let shape = Extents::positive(shape)?;
+#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None))]
+pub fn empty(
+    sizes: &Bound<'_, PyTuple>,
+    shape: Option<Bound<'_, PyAny>>,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+) -> Made {
+    let shape = Extents::positive(&shape_of("empty", sizes, shape)?)?;
     let device = device.as_deref().map(crate::tensor::device).transpose()?.unwrap_or_default();
     Ok(Tensor::empty_on(&device, &shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?.into())
 }
@@ -108,84 +129,33 @@ pub fn arange(
     on(device.as_deref(), Tensor::arange(start, stop, step, dtype.map(|d| d.0)))
 }
 
-/// `num` numbers at equal distances from `start` to `stop`, both included.
+/// `num` numbers at equal distances from `start` to `stop`, both included, or without `endpoint` not the last.
 #[pyfunction]
-#[pyo3(signature = (start, stop, num, *, dtype=None, device=None))]
-pub fn linspace(start: Real, stop: Real, num: AnySize, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
-    let made = Tensor::linspace(start.0, stop.0, &num.size, dtype.map(|d| d.0));
+#[pyo3(signature = (start, stop, num, *, dtype=None, device=None, endpoint=true))]
+pub fn linspace(
+    start: Real,
+    stop: Real,
+    num: AnySize,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+    endpoint: bool,
+) -> Made {
+    let dtype = dtype.map(|d| d.0);
+    let made = match endpoint {
+        true => Tensor::linspace(start.0, stop.0, &num.size, dtype),
+        false => Tensor::linspace_open(start.0, stop.0, &num.size, dtype),
+    };
     on(device.as_deref(), made.and_then(|numbers| numbers.with_values(&num.values)))
 }
 
-/// Ones on the diagonal, zeros elsewhere.
+/// Ones on a diagonal, `k` to the right of the main one, zeros elsewhere.
 #[pyfunction]
-#[pyo3(signature = (n_rows, n_cols=None, *, dtype=None, device=None))]
-pub fn eye(n_rows: AnySize, n_cols: Option<AnySize>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
+#[pyo3(signature = (n_rows, n_cols=None, *, k=0, dtype=None, device=None))]
+pub fn eye(n_rows: AnySize, n_cols: Option<AnySize>, k: i64, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
     let columns = n_cols.unwrap_or_else(|| n_rows.clone());
     let values = [&n_rows.values[..], &columns.values[..]].concat();
-    let made = Tensor::eye(n_rows.size, columns.size, or(dtype, DEFAULT_FLOAT));
+    let made = Tensor::eye_at(n_rows.size, columns.size, k, or(dtype, DEFAULT_FLOAT));
     on(device.as_deref(), made.and_then(|eye| eye.with_values(&values)))
-}
-
-/// Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and so
-/// has a function of `jit` in each call, or a loop in each iteration, in which it is called.
-#[pyfunction]
-#[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn rand(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
-    let shape = Extents::positive(shape)?;
-    shape.bind(drawn(device.as_deref(), || Tensor::rand(&shape.sizes, dtype.map(|d| d.0))))
-}
-
-/// Normally distributed with mean 0 and deviation 1.
-#[pyfunction]
-#[pyo3(signature = (*shape, dtype=None, device=None))]
-pub fn randn(shape: &Bound<'_, PyTuple>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
-    let shape = Extents::positive(shape)?;
-    shape.bind(drawn(device.as_deref(), || Tensor::randn(&shape.sizes, dtype.map(|d| d.0))))
-}
-
-/// Integers uniformly distributed from `low` to before `high`.
-#[pyfunction]
-#[pyo3(signature = (low, high, shape, *, dtype=None, device=None))]
-pub fn randint(
-    low: &Bound<'_, PyAny>,
-    high: &Bound<'_, PyAny>,
-    shape: &Bound<'_, PyAny>,
-    dtype: Option<AnyDType>,
-    device: Option<Text>,
-) -> Made {
-    let (low, high) = (integer("randint: low", low)?, integer("randint: high", high)?);
-    let shape = shaped("randint", shape)?;
-    shape.bind(drawn(device.as_deref(), || Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0))))
-}
-
-/// Starts the generator of random numbers anew, so that what it draws can be repeated. A negative seed counts from 2**64.
-#[pyfunction]
-pub fn manual_seed(seed: &Bound<'_, PyAny>) -> Result<()> {
-    // As PyTorch reads it: the same 64 bits.
-    let seed = seed.extract::<u64>().map_or_else(|_| integer("manual_seed: seed", seed).map(|seed| seed as u64), Ok)?;
-    svod_tensor::manual_seed(seed);
-    Ok(())
-}
-
-/// The state of the generator of random numbers, a tensor of 2 numbers, which a program saves to go on from later.
-/// In a function of `jit` it is that of each call.
-///
-/// >>> import svod
-/// >>> state = svod.get_rng_state()
-/// >>> first = svod.rand(3)
-/// >>> svod.set_rng_state(state)
-/// >>> (svod.rand(3) == first).all().item()
-/// True
-#[pyfunction]
-pub fn get_rng_state() -> Made {
-    Ok(Tensor::generator_state()?.into())
-}
-
-/// Has the generator of random numbers go on from a state that `get_rng_state` gave.
-#[pyfunction]
-pub fn set_rng_state(py: Python<'_>, state: AnyTensor) -> Result<()> {
-    let state = state.0;
-    allow(py, || state.set_generator_state())
 }
 
 /// The tensors one after the other along an axis.
@@ -239,15 +209,34 @@ pub fn from_numpy(array: &Bound<'_, PyAny>) -> Made {
     }
 }
 
-/// A tensor over the memory of another library's array, without a copy, by DLPack.
+/// A tensor over the memory of another library's array, by DLPack; a copy of it where the memory is not dense or the
+/// tensor is to be on another device, and with `copy=True`. What would have to be copied is an error with `copy=False`.
+///
+/// As with `from_numpy`, what is written to the memory is seen by what is computed later.
+///
+/// >>> import numpy as np, svod
+/// >>> svod.from_dlpack(np.arange(3.0)).tolist()
+/// [0.0, 1.0, 2.0]
 #[pyfunction]
-pub fn from_dlpack(x: &Bound<'_, PyAny>) -> Made {
+#[pyo3(signature = (x, /, *, device=None, copy=None))]
+pub fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<Text>, copy: Option<bool>) -> Made {
     if !x.hasattr("__dlpack__")? {
         let message = format!("from_dlpack: x: an array with `__dlpack__` is expected, not {}", class_of(x));
         return Err(Class::ArgumentType.raise(message));
     }
+    let device = device.as_deref();
     let array = numpy(x.py())?.getattr("from_dlpack")?.call1((x,))?;
-    Ok(borrow(array.cast().map_err(PyErr::from)?)?.into())
+    let array = array.cast::<PyUntypedArray>().map_err(PyErr::from)?;
+    if copy == Some(false)
+        && let Some(name) = device.filter(|name| *name != DeviceSpec::CPU.to_string())
+    {
+        return Err(Class::Argument.raise(format!("from_dlpack: copy=False, but the memory is not on {name}")));
+    }
+    let tensor = match copy.unwrap_or(!array.is_c_contiguous()) {
+        true => tensor_of(array, &DeviceSpec::CPU, None)?,
+        false => borrow(array)?,
+    };
+    Ok(placed(device, Ok(tensor))?.into())
 }
 
 /// The tensors of a safetensors file by name; their memory is the file's own pages.

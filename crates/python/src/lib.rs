@@ -11,6 +11,7 @@
 //! | `plan` | `ExecutionPlan`, its inputs, kernels and times |
 //! | `schedule` | `Schedule`, and the settings `strict` and `target` |
 //! | `functions` | the module's functions |
+//! | `random` | random numbers |
 //! | `gradient` | derivatives |
 //! | `step` | loops, and Python functions as parts of plans |
 //! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
@@ -40,6 +41,7 @@ mod guard;
 mod hints;
 mod origin;
 mod plan;
+mod random;
 mod reach;
 mod scalar;
 mod schedule;
@@ -67,9 +69,8 @@ mod _svod {
     #[pymodule_export]
     use crate::functions::{
         _operands, _prepare_writing, _tensor, arange, caches, cat, clear_caches, compile_times, einsum, empty, eye,
-        from_dlpack, from_numpy, full, get_rng_state, get_threads, linspace, load_safetensors, manual_seed,
-        measure_machine, memory, ones, prepare, rand, randint, randn, realize, set_rng_state, set_threads, stack,
-        where_, zeros,
+        from_dlpack, from_numpy, full, get_threads, linspace, load_safetensors, measure_machine, memory, ones, prepare,
+        realize, set_threads, stack, where_, zeros,
     };
     #[pymodule_export]
     use crate::gradient::{
@@ -84,6 +85,8 @@ mod _svod {
     use crate::origin::{enter_module, leave_module};
     #[pymodule_export]
     use crate::plan::{PyInput, PyKernel, PyPlan, PyProfile, PyTiming};
+    #[pymodule_export]
+    use crate::random::{PyGenerator, get_rng_state, manual_seed, rand, randint, randn, set_rng_state};
     #[pymodule_export]
     use crate::reach::{_positions, _reach};
     #[pymodule_export]

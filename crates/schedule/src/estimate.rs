@@ -65,8 +65,9 @@ pub(crate) fn instructions_of(op: Alu, dtype: DType) -> u32 {
         Alu::Pow if dtype.is_float() => 120,
         Alu::Erf if wide => 72,
         Alu::Log2 if wide => 52,
+        Alu::Log10 | Alu::Log1p => 52,
         Alu::Log | Alu::Log2 => 38,
-        Alu::Exp | Alu::Exp2 => 30,
+        Alu::Exp | Alu::Exp2 | Alu::Expm1 => 30,
         op => slots_of(op, dtype.is_float(), 1.0) as u32,
     }
 }

@@ -309,11 +309,24 @@ impl Tensor {
         Tensor::select(&last, stop, numbers)?.cast(dtype.unwrap_or(DEFAULT_FLOAT))
     }
 
+    /// `count` numbers at equal distances from `start` to before `stop`.
+    pub fn linspace_open(start: f64, stop: f64, count: impl Into<Size>, dtype: Option<DType>) -> Result<Tensor> {
+        let count = count.into();
+        checked_shape("linspace", vec![count.clone()])?;
+        Tensor::linspace(start, stop, &count + 1, dtype)?.narrow(0, 0, count)
+    }
+
     /// Ones on the diagonal, zeros elsewhere.
     pub fn eye(rows: impl Into<Size>, columns: impl Into<Size>, dtype: DType) -> Result<Tensor> {
+        Tensor::eye_at(rows, columns, 0, dtype)
+    }
+
+    /// Ones on a diagonal, which is so far to the right of the main one, zeros elsewhere.
+    pub fn eye_at(rows: impl Into<Size>, columns: impl Into<Size>, diagonal: i64, dtype: DType) -> Result<Tensor> {
         let (rows, columns) = (rows.into(), columns.into());
         let shape: svod_ir::graph::Shape = [rows.clone(), columns.clone()].into();
-        let row = UOp::range(rows.clone())?.reshape([rows, Size::ONE])?.expand(shape.clone())?;
+        let row = Tensor::from_uop(UOp::range(rows.clone())?).add(diagonal)?.uop();
+        let row = row.reshape([rows, Size::ONE])?.expand(shape.clone())?;
         let column = UOp::range(columns)?.expand(shape)?;
         Ok(Tensor::from_uop(UOp::alu(Alu::Eq, &[row, column])?.cast(dtype)?))
     }

@@ -71,11 +71,15 @@ unary! {
     reciprocal  Recip Float  "`1 / x`.";
     exp         Exp   Float  "Natural exponential.";
     exp2        Exp2  Float  "Exponential with base 2.";
+    expm1       Expm1 Float  "`exp(x) - 1`, exactly of small `x` too.";
     log         Log   Float  "Natural logarithm.";
     log2        Log2  Float  "Logarithm to base 2.";
+    log10       Log10 Float  "Logarithm to base 10.";
+    log1p       Log1p Float  "`log(1 + x)`, exactly of small `x` too.";
     sin         Sin   Float  "Sine of an angle in radians.";
     cos         Cos   Float  "Cosine of an angle in radians.";
     tan         Tan   Float  "Tangent of an angle in radians.";
+    atan        Atan  Float  "Arc tangent, in radians.";
     tanh        Tanh  Float  "Hyperbolic tangent.";
     erf         Erf   Float  "The error function.";
 }

@@ -93,7 +93,7 @@ pub use index::Index;
 pub use operand::Operand;
 pub use plan::{Given, Plan, misfit, named};
 pub use pool::Pool;
-pub use random::{Draws, manual_seed};
+pub use random::{Draws, Generator, State as GeneratorState, manual_seed};
 pub use scatter::Reduction;
 pub use svod_dtype::DType;
 pub use svod_ir::graph::{Device, Origin, UOp};

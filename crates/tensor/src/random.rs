@@ -5,8 +5,10 @@
 //! tensors of one shape share one schedule. In a traced function they are inputs of its plan, and each call draws
 //! them ([`Draws`]): it gives the numbers that the function would give if it were called.
 
+use std::cell::RefCell;
 use std::f64::consts;
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
@@ -21,28 +23,84 @@ use crate::operand::{checked_shape, sizes};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
 
-/// Starts the generator anew, so that what is drawn from here on can be repeated. In a traced function each call does.
+/// Starts the default generator anew, so that what is drawn from here on can be repeated. In a traced function each call
+/// does.
 pub fn manual_seed(seed: u64) {
-    set_generator(Generator { key: seed, offset: 0 });
+    DEFAULT.set_state(State { key: seed, offset: 0 });
 }
 
-fn set_generator(state: Generator) {
-    if !Trace::set_generator(state) {
-        *GENERATOR.lock() = state;
-    }
-}
+/// A source of random numbers. Its clones are the same source.
+#[derive(Clone, Debug)]
+pub struct Generator(Arc<Mutex<State>>);
 
-/// The state of the generator: what is drawn next follows from it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Generator {
-    key: u64,
+/// What the numbers that a generator gives next follow from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// What it was started with.
+    pub key: u64,
     /// Number of the first element that is not drawn yet.
-    offset: u64,
+    pub offset: u64,
+}
+
+static DEFAULT: LazyLock<Generator> = LazyLock::new(Generator::unseeded);
+
+thread_local! {
+    /// What this thread draws from, where a scope says so.
+    static CURRENT: RefCell<Option<Generator>> = const { RefCell::new(None) };
 }
 
 impl Generator {
+    /// A generator whose numbers follow from a seed.
+    pub fn new(seed: u64) -> Generator {
+        Generator(Arc::new(Mutex::new(State { key: seed, offset: 0 })))
+    }
+
+    /// A generator whose numbers nobody can know before.
+    pub fn unseeded() -> Generator {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
+        let many = COUNT.fetch_add(1, Ordering::Relaxed).rotate_left(48);
+        Generator::new(now ^ u64::from(std::process::id()).rotate_left(32) ^ many)
+    }
+
+    /// Draws from this generator within a function, on this thread.
+    pub fn within<R>(&self, draw: impl FnOnce() -> R) -> R {
+        struct Scope(Option<Generator>);
+        impl Drop for Scope {
+            fn drop(&mut self) {
+                CURRENT.set(self.0.take());
+            }
+        }
+        let _scope = Scope(CURRENT.replace(Some(self.clone())));
+        draw()
+    }
+
+    /// The state, by which later numbers can be repeated.
+    ///
+    /// # Errors
+    /// In a traced function, whose calls have states of their own.
+    pub fn state(&self) -> Result<State> {
+        match Trace::is_traced_here() {
+            true => Err(TensorError::value("get_state", "a traced function has no state of a generator to look at")),
+            false => Ok(*self.0.lock()),
+        }
+    }
+
+    /// Goes on from a state. In a traced function each call does.
+    pub fn set_state(&self, state: State) {
+        if !Trace::set_generator(self, state) {
+            *self.0.lock() = state;
+        }
+    }
+
+    fn current() -> Generator {
+        CURRENT.with_borrow(Clone::clone).unwrap_or_else(|| DEFAULT.clone())
+    }
+}
+
+impl State {
     /// The state before as many elements are drawn.
-    fn draw(&mut self, count: u64) -> Generator {
+    fn draw(&mut self, count: u64) -> State {
         let before = *self;
         self.offset = before.offset.wrapping_add(count);
         before
@@ -54,19 +112,14 @@ impl Generator {
     }
 }
 
-static GENERATOR: LazyLock<Mutex<Generator>> = LazyLock::new(|| {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
-    Mutex::new(Generator { key: now ^ u64::from(std::process::id()).rotate_left(32), offset: 0 })
-});
-
-/// What a traced function does with the generator: steps, which each call takes as one.
+/// What a traced function does with generators: steps, which each call takes, those of a generator as one.
 #[derive(Clone, Debug, Default)]
-pub struct Draws(Vec<Step>);
+pub struct Draws(Vec<(Generator, Step)>);
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Draw(u64),
-    Set(Generator),
+    Set(State),
 }
 
 impl Draws {
@@ -78,9 +131,9 @@ impl Draws {
     /// Takes the steps, and gives what each draw gets: 2 numbers of `U64`.
     pub fn take(&self) -> Result<Vec<Tensor>> {
         let mut drawn = Vec::with_capacity(self.0.len());
-        {
-            let mut generator = GENERATOR.lock();
-            for step in &self.0 {
+        for steps in self.0.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(&a.0, &b.0)) {
+            let mut generator = steps[0].0.0.lock();
+            for (_, step) in steps {
                 match *step {
                     Step::Draw(count) => drawn.push(generator.draw(count)),
                     Step::Set(state) => *generator = state,
@@ -90,12 +143,12 @@ impl Draws {
         drawn.into_iter().map(|state| Tensor::from_bytes(&state.bytes(), DType::U64, &[2])).collect()
     }
 
-    pub(crate) fn draw(&mut self, count: u64) {
-        self.0.push(Step::Draw(count));
+    pub(crate) fn draw(&mut self, generator: &Generator, count: u64) {
+        self.0.push((generator.clone(), Step::Draw(count)));
     }
 
-    pub(crate) fn set(&mut self, state: Generator) {
-        self.0.push(Step::Set(state));
+    pub(crate) fn set(&mut self, generator: &Generator, state: State) {
+        self.0.push((generator.clone(), Step::Set(state)));
     }
 }
 
@@ -117,7 +170,7 @@ impl Tensor {
         }
         let bytes = self.to_bytes()?;
         let word = |at: usize| bytes[8 * at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        set_generator(Generator { key: word(0), offset: word(1) });
+        DEFAULT.set_state(State { key: word(0), offset: word(1) });
         Ok(())
     }
 
@@ -206,11 +259,11 @@ fn draw(op: &'static str, shape: Vec<Size>, carried: DType) -> Result<Tensor> {
 
 /// The state before as many elements are drawn: 2 numbers of `U64`.
 fn generator_state(count: u64) -> Result<Tensor> {
-    let device = PrepareConfig::current().device;
-    if let Some(input) = Trace::draw(count, device.as_ref())? {
+    let (device, generator) = (PrepareConfig::current().device, Generator::current());
+    if let Some(input) = Trace::draw(&generator, count, device.as_ref())? {
         return Ok(input);
     }
-    let bytes = GENERATOR.lock().draw(count).bytes();
+    let bytes = generator.0.lock().draw(count).bytes();
     match device {
         Some(device) => Tensor::from_bytes_on(&device, &bytes, DType::U64, &[2]),
         None => Tensor::literal(&bytes, DType::U64, &[2]),

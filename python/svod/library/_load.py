@@ -36,7 +36,7 @@ def function(name: str) -> Callable[..., Any]:
 def method(name: str) -> Callable[..., Any]:
     """The method of `Tensor` of this name."""
     made = _made_of(METHODS[name])
-    return assigning(made, name) if name.endswith("_") else made
+    return assigning(made, name) if name.endswith("_") and not name.endswith("__") else made
 
 
 class _Later:

@@ -4,24 +4,61 @@ from __future__ import annotations
 
 from typing import Any
 
-from svod._svod import Tensor
+from svod._svod import ArgumentError, Tensor, _tensor, empty
 
-__all__ = ["asarray", "full_like", "ones_like", "tril", "triu", "zeros_like"]
-
-
-def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
-    """`obj` as a tensor: a copy, unless it is one."""
-    return Tensor(obj, dtype, device)
+__all__ = ["asarray", "empty_like", "full_like", "meshgrid", "ones_like", "tril", "triu", "zeros_like"]
 
 
-def _like(x: Tensor, dtype: Any, device: str | None) -> Tensor:
-    """What has the shape, type and device that a new tensor is to have."""
-    return x if dtype is None and device is None else x.to(dtype=dtype, device=device)
+def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """`obj` as a tensor: itself, if it is one of that type and there, else a copy.
+
+    With `copy=False` what would have to be copied is an error; `from_dlpack` and `from_numpy` share memory.
+
+    >>> import svod
+    >>> svod.asarray([1, 2]).dtype
+    svod.int64
+    """
+    if not isinstance(obj, Tensor):
+        if copy is False:
+            raise ArgumentError("asarray: copy=False of what is no tensor: from_dlpack and from_numpy share memory")
+        return Tensor(obj, dtype, device)
+    if dtype is None and device is None:
+        return obj.clone() if copy else obj
+    made = obj.to(dtype=dtype, device=device)
+    if copy is False and (made.dtype != obj.dtype or made.device != obj.device):
+        raise ArgumentError(f"asarray: copy=False, but a tensor of {obj.dtype} on {obj.device} has to be converted")
+    return made
+
+
+def empty_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Memory in a tensor's shape, and in its type and on its device, unless others are named."""
+    on = device if device is not None or not isinstance(x.device, str) else x.device
+    return empty(*x.shape, dtype=x.dtype if dtype is None else dtype, device=on)
 
 
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """One value in a tensor's shape, and in its type and on its device, unless others are named."""
     return _like(x, dtype, device).full_like(fill_value)
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
+    """Coordinates of the points of a grid: one tensor for each of these 1-d ones, all of one shape.
+
+    With `indexing="ij"` axis `i` is that of the `i`-th; with `"xy"` the first two are exchanged.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.meshgrid(svod.Tensor([1, 2]), svod.Tensor([3, 4, 5]), indexing="ij")]
+    [[[1, 1, 1], [2, 2, 2]], [[3, 4, 5], [3, 4, 5]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    lines = [_tensor(one).flatten() for one in arrays]
+    shape = tuple(line.shape[0] for line in lines)
+    made = []
+    for at, line in enumerate(lines):
+        grid = line.reshape(tuple(-1 if i == at else 1 for i in range(len(lines)))).expand(shape)
+        made.append(grid.transpose(0, 1) if indexing == "xy" and len(lines) > 1 else grid)
+    return made
 
 
 def ones_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
@@ -42,3 +79,8 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
 def zeros_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Zeros in a tensor's shape, and in its type and on its device, unless others are named."""
     return _like(x, dtype, device).zeros_like()
+
+
+def _like(x: Tensor, dtype: Any, device: str | None) -> Tensor:
+    """What has the shape, type and device that a new tensor is to have."""
+    return x if dtype is None and device is None else x.to(dtype=dtype, device=device)

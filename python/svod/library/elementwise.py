@@ -1,20 +1,131 @@
-"""Functions of each element."""
+"""Functions of each element.
+
+Those with several roundings compute in `float64`, so that the result in a narrower type is the nearest number or a
+neighbour of it. Derivatives follow from the operations: signs are taken off by `where`, which has the derivative of an
+odd function at 0, and what overflows or is not defined is kept from the branch that is not taken.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
-from svod._svod import Tensor, _operands, where
+from svod._svod import DTypeError, Tensor, _operands, float32, float64, where
 
-__all__ = ["clip", "copysign", "divide", "positive", "signbit"]
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan2",
+    "atanh",
+    "clip",
+    "copysign",
+    "cosh",
+    "divide",
+    "hypot",
+    "logaddexp",
+    "nextafter",
+    "positive",
+    "signbit",
+    "sinh",
+]
 
 # Integers as wide as floats.
 _BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+# From here on `sqrt(x² ± 1)` is `x` in double precision.
+_LARGE = 2.0**30
+
+
+def acos(x: Tensor, /) -> Tensor:
+    """Arc cosine, in radians; NaN outside of -1..1.
+
+    >>> import svod
+    >>> svod.acos(svod.Tensor([1.0, 0.0])).tolist()
+    [0.0, 1.5707963705062866]
+    """
+    return _elementary("acos", lambda x: ((1 - x) / (1 + x)).sqrt().atan() * 2, x)
+
+
+def acosh(x: Tensor, /) -> Tensor:
+    """Inverse hyperbolic cosine; NaN below 1.
+
+    >>> import svod
+    >>> svod.acosh(svod.Tensor([1.0])).tolist()
+    [0.0]
+    """
+
+    def compute(x: Tensor) -> Tensor:
+        above = x.clamp(max=_LARGE) - 1
+        usual = (above + above.sqrt() * (above + 2).sqrt()).log1p()
+        return where(x > _LARGE, x.log() + math.log(2), usual)
+
+    return _elementary("acosh", compute, x)
+
+
+def asin(x: Tensor, /) -> Tensor:
+    """Arc sine, in radians; NaN outside of -1..1.
+
+    >>> import svod
+    >>> svod.asin(svod.Tensor([0.0, 1.0])).tolist()
+    [0.0, 1.5707963705062866]
+    """
+    return _elementary("asin", lambda x: (x / ((1 - x) * (1 + x)).sqrt()).atan(), x)
+
+
+def asinh(x: Tensor, /) -> Tensor:
+    """Inverse hyperbolic sine.
+
+    >>> import svod
+    >>> svod.asinh(svod.Tensor([0.0])).tolist()
+    [0.0]
+    """
+
+    def compute(a: Tensor) -> Tensor:
+        small = a.clamp(max=_LARGE)
+        square = small * small
+        usual = (small + square / (1 + (1 + square).sqrt())).log1p()
+        return where(a > _LARGE, a.clamp(min=_LARGE).log() + math.log(2), usual)
+
+    return _elementary("asinh", lambda x: _odd(compute, x), x)
+
+
+def atan2(x1: Any, x2: Any, /) -> Tensor:
+    """The angle of the point `(x2, x1)`, in radians, from -π to π; signs of zeros say from which side.
+
+    >>> import svod
+    >>> svod.atan2(svod.Tensor([0.0, 1.0]), svod.Tensor([1.0, 0.0])).tolist()
+    [0.0, 1.5707963705062866]
+    """
+
+    def compute(y: Tensor, x: Tensor) -> Tensor:
+        height, width = _magnitude(y), _magnitude(x)
+        steep = height > width
+        less, more = where(steep, width, height), where(steep, height, width)
+        infinite = less.isinf() & more.isinf()
+        ratio = where(infinite, 1.0, less / where((more == 0) | infinite, 1.0, more))
+        angle = ratio.atan()
+        angle = where(steep, math.pi / 2 - angle, angle)
+        angle = where(signbit(x), math.pi - angle, angle)
+        return where(signbit(y), -angle, angle)
+
+    return _in_double("atan2", compute, x1, x2)
+
+
+def atanh(x: Tensor, /) -> Tensor:
+    """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
+
+    >>> import svod
+    >>> svod.atanh(svod.Tensor([0.0, 1.0])).tolist()
+    [0.0, inf]
+    """
+    return _elementary("atanh", lambda x: _odd(lambda a: (2 * a / (1 - a)).log1p() / 2, x), x)
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     """Not below `min` and not above `max`; NaN stays."""
-    return x.clip(min, max)
+    return +x if min is None and max is None else x.clip(min, max)
 
 
 def copysign(x1: Any, x2: Any, /) -> Tensor:
@@ -24,9 +135,24 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
     >>> svod.copysign(svod.Tensor([1.0, 2.0]), svod.Tensor([-0.0, 3.0])).tolist()
     [-1.0, 2.0]
     """
-    size, sign = _floats(x1, x2)
-    size = size.abs()
-    return where(signbit(sign), -size, size)
+    size, sign = _floats("copysign", x1, x2)
+    return where(signbit(size) == signbit(sign), size, -size)
+
+
+def cosh(x: Tensor, /) -> Tensor:
+    """Hyperbolic cosine.
+
+    >>> import svod
+    >>> svod.cosh(svod.Tensor([0.0])).tolist()
+    [1.0]
+    """
+
+    def compute(x: Tensor) -> Tensor:
+        half = (_magnitude(x) / 2).exp()
+        small = x.clamp(-700, 700)
+        return where(_magnitude(x) > 700, half / 2 * half, (small.exp() + (-small).exp()) / 2)
+
+    return _elementary("cosh", compute, x)
 
 
 def divide(x1: Any, x2: Any, /) -> Tensor:
@@ -38,6 +164,54 @@ def divide(x1: Any, x2: Any, /) -> Tensor:
     """
     dividend, divisor = _operands(x1, x2)
     return dividend.div(divisor)
+
+
+def hypot(x1: Any, x2: Any, /) -> Tensor:
+    """`sqrt(x1² + x2²)` without overflow; infinite where an operand is, whatever the other.
+
+    >>> import svod
+    >>> svod.hypot(svod.Tensor([3.0]), 4).tolist()
+    [5.0]
+    """
+
+    def compute(a: Tensor, b: Tensor) -> Tensor:
+        less, more = a.abs().minimum(b.abs()), a.abs().maximum(b.abs())
+        ratio = less / where((more == 0) | more.isinf(), 1.0, more)
+        return where(a.isinf() | b.isinf(), math.inf, more * (1 + ratio * ratio).sqrt())
+
+    return _in_double("hypot", compute, x1, x2)
+
+
+def logaddexp(x1: Any, x2: Any, /) -> Tensor:
+    """`log(exp(x1) + exp(x2))` without overflow.
+
+    >>> import svod
+    >>> svod.logaddexp(svod.Tensor([1000.0]), -1000).tolist()
+    [1000.0]
+    """
+
+    def compute(a: Tensor, b: Tensor) -> Tensor:
+        apart = where(a == b, 0.0, a - where(a == b, 0.0, b))
+        return a.maximum(b) + (-apart.abs()).exp().log1p()
+
+    return _in_double("logaddexp", compute, x1, x2)
+
+
+def nextafter(x1: Any, x2: Any, /) -> Tensor:
+    """The number next to `x1` on the way to `x2`.
+
+    >>> import svod
+    >>> svod.nextafter(svod.Tensor([1.0]), 2).tolist()
+    [1.0000001192092896]
+    """
+    x, to = _floats("nextafter", x1, x2)
+    bits = x.bitcast(_BITS[x.dtype.itemsize])
+    away = (x < to) == (x > 0)
+    neighbour = where(away, bits + 1, bits - 1).bitcast(x.dtype)
+    # The least positive number has 1 for its bits.
+    least = copysign(bits.ones_like().bitcast(x.dtype), to)
+    there = where(x == to, to, where(x == 0, least, neighbour))
+    return where(x.isnan() | to.isnan(), math.nan, there)
 
 
 def positive(x: Tensor, /) -> Tensor:
@@ -55,7 +229,49 @@ def signbit(x: Tensor, /) -> Tensor:
     return (x.bitcast(_BITS[x.dtype.itemsize]) if x.dtype.is_floating_point else x) < 0
 
 
-def _floats(*operands: Any) -> list[Tensor]:
-    """Operands as tensors of their common type; integers become the default float."""
+def sinh(x: Tensor, /) -> Tensor:
+    """Hyperbolic sine.
+
+    >>> import svod
+    >>> svod.sinh(svod.Tensor([0.0])).tolist()
+    [0.0]
+    """
+
+    def compute(a: Tensor) -> Tensor:
+        less = a.clamp(max=700).expm1()
+        half = (a / 2).exp()
+        return where(a > 700, half / 2 * half, (less + less / (less + 1)) / 2)
+
+    return _elementary("sinh", lambda x: _odd(compute, x), x)
+
+
+def _floats(function: str, *operands: Any) -> list[Tensor]:
+    """Operands of a function of real numbers as tensors of their common type; integers become the default float."""
     tensors = _operands(*operands)
-    return tensors if tensors[0].dtype.is_floating_point else [one.float() for one in tensors]
+    if tensors[0].dtype.is_complex:
+        given = ", ".join(f"{one.dtype}{list(one.shape)}" for one in tensors)
+        raise DTypeError(f"{function}: takes real numbers, not {given}")
+    return tensors if tensors[0].dtype.is_floating_point else [one.cast(float32) for one in tensors]
+
+
+def _in_double(function: str, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
+    """What a function computes of real numbers in double precision, in the type in which its operands meet."""
+    tensors = _floats(function, *operands)
+    result: Tensor = compute(*(one.cast(float64) for one in tensors))
+    return result.cast(tensors[0].dtype)
+
+
+def _elementary(name: str, compute: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """A function that is computed so of real numbers; of complex ones it has branch cuts, which the core knows."""
+    return x._complex_function(name) if x.dtype.is_complex else _in_double(name, compute, x)
+
+
+def _magnitude(x: Tensor) -> Tensor:
+    """The absolute value, with a derivative of 1 or -1 at 0."""
+    return where(signbit(x), -x, x)
+
+
+def _odd(compute: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """An odd function by what it is of numbers that are not negative."""
+    result = compute(_magnitude(x))
+    return where(signbit(x), -result, result)

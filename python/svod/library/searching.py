@@ -1,15 +1,27 @@
-"""Where elements are: sorting, searching, sets, and looking up by index."""
+"""Where elements are: sorting, searching, counting, and looking up by index."""
 
 from __future__ import annotations
 
-from svod._svod import ArgumentError, ArgumentTypeError, Tensor, ValuesAndIndices
+from typing import Any
 
-__all__ = ["argsort", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_values"]
+from svod._svod import ArgumentError, ArgumentTypeError, Tensor, ValuesAndIndices, _operands
+
+__all__ = ["argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "take", "take_along_axis"]
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Where the elements along an axis, by default the last, are, in order. Stable; NaN is the greatest value."""
     return x.argsort(axis, descending)
+
+
+def count_nonzero(x: Tensor, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """The number of elements along axes, by default all, that are not zero.
+
+    >>> import svod
+    >>> svod.count_nonzero(svod.Tensor([[1, 0], [2, 3]]), axis=0).tolist()
+    [2, 1]
+    """
+    return (x != 0).sum(axis, keepdims)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
@@ -18,11 +30,17 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     return found
 
 
-def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where elements of `x2` would be put into the sorted `x1`."""
+def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+    """Where elements of `x2` would be put into `x1`, which is sorted, or is so in the order of `sorter`.
+
+    >>> import svod
+    >>> svod.searchsorted(svod.Tensor([3, 1, 2]), 2, sorter=svod.Tensor([1, 2, 0])).item()
+    1
+    """
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
-    return (x1 if sorter is None else x1.take(sorter)).searchsorted(x2, right=side == "right")
+    ordered, values = _operands(x1 if sorter is None else x1.take(sorter, 0), x2)
+    return ordered.searchsorted(values, right=side == "right")
 
 
 def sort(
@@ -52,8 +70,3 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 def take_along_axis(x: Tensor, indices: Tensor, /, axis: int = -1) -> Tensor:
     """For each index along an axis, by default the last, the element there."""
     return x.take_along_dim(indices, axis)
-
-
-def unique_values(x: Tensor, /) -> Tensor:
-    """The values, each once, sorted; computed now."""
-    return x.unique()

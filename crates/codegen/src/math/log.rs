@@ -89,6 +89,43 @@ pub fn log2<B: Ops>(b: &mut B, x: B::V) -> B::V {
     outside_domain(b, x, sum)
 }
 
+/// Logarithm to base 10, exactly at powers of ten
+pub fn log10<B: Ops>(b: &mut B, x: B::V) -> B::V {
+    let (e, f) = split_exponent(b, x);
+    // Constants in two parts, of which the first is so short that its products are exact.
+    let (half_f2, rest, low_bits, [c_high, c_low], [two_high, two_low]) = match b.float() {
+        Float::F32 => {
+            let q = poly(b, f, &LOG_F32);
+            let f2 = b.fmul(f, f);
+            let half_f2 = mul_const(b, f2, 0.5);
+            let f3 = b.fmul(f2, f);
+            let rest = b.fmul(f3, q);
+            (half_f2, rest, 12, [0.4342041015625, 9.038033749675378e-05], [0.301025390625, 4.605039066518657e-06])
+        }
+        Float::F64 => {
+            let (half_f2, rest) = log1p_f64(b, f);
+            let c = [0.4342944818781689, 2.5082946711645275e-11];
+            (half_f2, rest, 32, c, [0.30102999566383914, 1.42050232272661e-13])
+        }
+    };
+    // log(1 + f) in two parts likewise.
+    let high = b.fsub(f, half_f2);
+    let high = clear_low_bits(b, high, low_bits);
+    let low = b.fsub(f, high);
+    let low = b.fsub(low, half_f2);
+    let low = b.fadd(low, rest);
+    let y_high = mul_const(b, high, c_high);
+    let y_low = b.fadd(low, high);
+    let y_low = mul_const(b, y_low, c_low);
+    let y_low = scale_add(b, low, c_high, y_low);
+    let y_low = scale_add(b, e, two_low, y_low);
+    let of_exponent = mul_const(b, e, two_high);
+    let (sum, error) = fast_two_sum(b, of_exponent, y_high);
+    let y_low = b.fadd(y_low, error);
+    let sum = b.fadd(sum, y_low);
+    outside_domain(b, x, sum)
+}
+
 /// log(1 + x)
 pub fn log1p<B: Ops>(b: &mut B, x: B::V) -> B::V {
     // log(u) for the rounded u = 1 + x, plus the first-order effect of the rounding.

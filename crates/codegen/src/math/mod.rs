@@ -23,10 +23,12 @@
 //! | `expm1`  | 1.54 / 1.69 | 2                | 1.84 / 1.97 |
 //! | `log`    | 0.77 / 0.77 | 2                | 0.74 / 0.74 |
 //! | `log2`   | 1.05 / 1.86 | 2                | 0.54 / 0.54 |
+//! | `log10`  | 0.64 / 0.62 | 2                | 1 / 1       |
 //! | `log1p`  | 1.44 / 1.44 | 2                | 1.10 / 1.10 |
 //! | `sin`    | 1.49 / 1.48 | 2                | 1.36 / 1.36 |
 //! | `cos`    | 1.50 / 1.53 | 2                | 1.04 / 1.04 |
 //! | `tan`    | 0.91 / 0.91 | 1                | 0.91 / 0.87 |
+//! | `atan`   | 0.91 / 0.91 | 2                | 1 / 1       |
 //! | `tanh`   | 1.45 / 1.45 | 2                | 2.12 / 2.47 |
 //! | `erf`    | 1.23 / 1.39 | 2                | 0.77 / 0.73 |
 //! | `pow`    | 1.13 / 1.14 | 2 (sampled)      | 1.11 / 1.02 |
@@ -41,6 +43,7 @@
 //! coefficients rounded one after another with the rest fitted again, which keeps nearly all of
 //! the accuracy (J.-M. Muller, *Elementary Functions*, chapters 3, 4 and 11).
 
+mod atan;
 mod erf;
 pub mod eval;
 mod exp;
@@ -50,9 +53,10 @@ mod reduce;
 mod tanh;
 mod trig;
 
+pub use atan::atan;
 pub use erf::erf;
 pub use exp::{exp, exp2, expm1};
-pub use log::{log, log1p, log2};
+pub use log::{log, log1p, log2, log10};
 pub use pow::pow;
 pub use tanh::tanh;
 pub use trig::{cos, sin, tan};

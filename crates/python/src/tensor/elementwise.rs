@@ -50,11 +50,15 @@ unary! {
     square: square, "`x * x`.";
     exp: exp, "Natural exponential.";
     exp2: exp2, "Exponential with base 2.";
+    expm1: expm1, "`exp(x) - 1`, exactly of small `x` too.";
     log: log, "Natural logarithm.";
     log2: log2, "Logarithm to base 2.";
+    log10: log10, "Logarithm to base 10.";
+    log1p: log1p, "`log(1 + x)`, exactly of small `x` too.";
     sin: sin, "Sine of an angle in radians.";
     cos: cos, "Cosine of an angle in radians.";
     tan: tan, "Tangent of an angle in radians.";
+    atan: atan arctan, "Arc tangent, in radians.";
     tanh: tanh, "Hyperbolic tangent.";
     erf: erf, "The error function.";
     floor: floor, "The largest integer not above, in the same type.";

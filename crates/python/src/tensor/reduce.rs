@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
+use svod_dtype::DType;
 use svod_tensor::{Attention, Size, Tensor, TensorError};
 
 use super::pair::{Pair, pair};
@@ -223,7 +224,12 @@ fn one(py: Python<'_>, made: Computed) -> Result<Bound<'_, PyAny>> {
     Ok(Bound::new(py, PyTensor::from(made?))?.into_any())
 }
 
-/// The sum along axes, by default all; of integers and bools in `int64`.
+/// The type of a fold, where the array API's differs from PyTorch's, which the methods have.
+fn accumulated(x: &Tensor) -> Option<AnyDType> {
+    x.dtype().is_unsigned().then_some(AnyDType(DType::U64))
+}
+
+/// The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, axis=None, dtype=None, keepdims=false, dim=None, keepdim=false))]
 fn sum(
@@ -234,10 +240,11 @@ fn sum(
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
 ) -> Made {
+    let dtype = dtype.or_else(|| accumulated(&x.0));
     PyTensor(x.0).sum(dim, keepdim, axis, keepdims, dtype)
 }
 
-/// The product along axes, by default all; of integers and bools in `int64`.
+/// The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, axis=None, dtype=None, keepdims=false, dim=None, keepdim=false))]
 fn prod(
@@ -248,6 +255,7 @@ fn prod(
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
 ) -> Made {
+    let dtype = dtype.or_else(|| accumulated(&x.0));
     PyTensor(x.0).prod(dim, keepdim, axis, keepdims, dtype)
 }
 

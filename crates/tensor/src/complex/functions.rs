@@ -20,11 +20,15 @@ pub fn of(alu: Alu) -> Option<Function> {
         Alu::Sqrt => sqrt,
         Alu::Exp => exp,
         Alu::Exp2 => exp2,
+        Alu::Expm1 => expm1,
         Alu::Log => log,
         Alu::Log2 => log2,
+        Alu::Log10 => log10,
+        Alu::Log1p => log1p,
         Alu::Sin => sin,
         Alu::Cos => cos,
         Alu::Tan => tan,
+        Alu::Atan => atan,
         Alu::Tanh => tanh,
         _ => return None,
     })
@@ -33,14 +37,10 @@ pub fn of(alu: Alu) -> Option<Function> {
 /// The functions that no scalar operation is.
 pub fn named(name: &str) -> Option<Function> {
     Some(match name {
-        "expm1" => expm1,
-        "log1p" => log1p,
-        "log10" => log10,
         "sinh" => sinh,
         "cosh" => cosh,
         "asin" => asin,
         "acos" => acos,
-        "atan" => atan,
         "asinh" => asinh,
         "acosh" => acosh,
         "atanh" => atanh,

@@ -3,7 +3,7 @@
 //! All values of a formula have one shape, and its floats one type: operators cannot fail. What comes from several
 //! tensors is brought to one shape, and checked to be on one device, before.
 
-use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
+use std::f64::consts::{FRAC_PI_2, PI};
 use std::ops;
 
 use svod_dtype::{Const, DType};
@@ -127,10 +127,13 @@ functions! {
     abs Abs;
     sqrt Sqrt;
     exp Exp;
+    expm1 Expm1;
     log Log;
+    log1p Log1p;
     sin Sin;
     cos Cos;
     tan Tan;
+    atan Atan;
 }
 
 macro_rules! comparisons {
@@ -208,26 +211,6 @@ impl Real {
         Real(self.0.detach().expect(ALIKE))
     }
 
-    /// `log(1 + x)`, also where the sum loses x: Goldberg (1991), theorem 4.
-    pub fn log1p(&self) -> Real {
-        let sum = self + 1.0;
-        let lost = sum.is(1.0);
-        let usual = sum.log() * (self / lost.pick(&self.number(1.0), &(&sum - 1.0))).detached();
-        let usual = sum.is_inf().pick(self, &usual);
-        lost.pick(self, &usual)
-    }
-
-    /// `exp(x) - 1`, where the difference loses little or all (Kahan): Higham (2002), section 1.14.1.
-    pub fn expm1(&self) -> Real {
-        let power = self.exp();
-        let lost = power.is(1.0);
-        let small = self.abs().below(1.0);
-        let log = lost.pick(&self.number(1.0), &power).log();
-        let log = (&lost | &!&small).pick(&self.number(1.0), &log);
-        let mended = (&power - 1.0) * (self / log).detached();
-        lost.pick(self, &small.pick(&mended, &(power - 1.0)))
-    }
-
     /// `sinh(x)` and `cosh(x)`, each divided by `exp(shift)`, and that factor, so that products with numbers below 1 do not
     /// overflow early.
     pub fn hyperbolic(&self) -> (Real, Real, Real) {
@@ -280,7 +263,7 @@ pub fn atan2(y: &Real, x: &Real) -> Real {
     let both_infinite = &a.is_inf() & &b.is_inf();
     let ratio = &least / is_zero.pick(&a.number(1.0), &most);
     let ratio = both_infinite.pick(&a.number(1.0), &ratio);
-    let octant = atan_below_1(&ratio);
+    let octant = ratio.atan();
     let quadrant = a.lt(&b).pick(&(FRAC_PI_2 - &octant), &octant);
     let half = x.is_negative().pick(&(PI - &quadrant), &quadrant);
     let nan = x + y;
@@ -296,32 +279,6 @@ pub fn atan2(y: &Real, x: &Real) -> Real {
         let share = g / ((&u * &u + &v * &v) * &scale);
         [&share * u, -(share * v)]
     })
-}
-
-/// `atan(x)` for x from 0 to 1: a polynomial around 0 or, from tan(π/8) on, of the angle less π/4.
-fn atan_below_1(x: &Real) -> Real {
-    /// (atan(√z)/√z - 1)/z for z from 0 to tan²(π/8), interpolated at Chebyshev's points; to 3e-18.
-    const TERMS: [f64; 13] = [
-        -0.3333333333333333,
-        0.19999999999999993,
-        -0.14285714285711515,
-        0.11111111110754406,
-        -0.0909090906699066,
-        0.07692306735321475,
-        -0.06666642004996545,
-        0.05881925033877732,
-        -0.052580394289794816,
-        0.04719381457895137,
-        -0.04104381417807643,
-        0.03063443323901452,
-        -0.013916943217800841,
-    ];
-    let upper = x.above(0.414_213_562_373_095_03);
-    let reduced = upper.pick(&((x - 1.0) / (x + 1.0)), x);
-    let z = &reduced * &reduced;
-    let polynomial = TERMS.iter().rev().skip(1).fold(x.number(TERMS[12]), |sum, term| sum * &z + *term);
-    let small = &reduced + &reduced * (z * polynomial);
-    upper.pick(&(&small + FRAC_PI_4), &small)
 }
 
 /// A value with a derivative of its own.

@@ -4,7 +4,7 @@
 //! maximum with the constant 0 is a rectifier, with 0 at 0, and with any other constant it is a bound, which passes
 //! everything where the operand is within it, both included.
 
-use std::f64::consts::{LN_2, PI};
+use std::f64::consts::{LN_2, LN_10, PI};
 
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
@@ -29,11 +29,15 @@ pub fn cotangent(step: &Step<'_>, alu: Alu, i: usize) -> Result<Option<UOp>> {
         (Alu::Recip, _) => neg(&mul(g, &mul(y, y)?)?)?,
         (Alu::Exp, _) => mul(g, y)?,
         (Alu::Exp2, _) => mul(g, &scaled(y, LN_2)?)?,
+        (Alu::Expm1, _) => mul(g, &of(Alu::Exp, a)?)?,
         (Alu::Log, _) => div(g, a)?,
         (Alu::Log2, _) => div(g, &scaled(a, LN_2)?)?,
+        (Alu::Log10, _) => div(g, &scaled(a, LN_10)?)?,
+        (Alu::Log1p, _) => div(g, &add(&number(a, 1.0)?, a)?)?,
         (Alu::Sin, _) => mul(g, &of(Alu::Cos, a)?)?,
         (Alu::Cos, _) => neg(&mul(g, &of(Alu::Sin, a)?)?)?,
         (Alu::Tan, _) => mul(g, &add(&number(y, 1.0)?, &mul(y, y)?)?)?,
+        (Alu::Atan, _) => div(g, &add(&number(a, 1.0)?, &mul(a, a)?)?)?,
         (Alu::Tanh, _) => mul(g, &sub(&number(y, 1.0)?, &mul(y, y)?)?)?,
         (Alu::Erf, _) => mul(g, &scaled(&of(Alu::Exp, &neg(&mul(a, a)?)?)?, 2.0 / PI.sqrt())?)?,
         (Alu::Add, _) | (Alu::Sub, 0) | (Alu::MulAdd, 2) | (Alu::FloorMod | Alu::Rem, 0) => g.clone(),

@@ -6,24 +6,24 @@ use svod_ir::graph::{Place, Sharding, UOp};
 
 use super::{Trace, function};
 use crate::error::{Result, TensorError};
-use crate::random::{Draws, Generator};
+use crate::random::{Draws, Generator, State};
 use crate::tensor::Tensor;
 
 /// What a trace knows of random numbers.
 #[derive(Debug, Default)]
 pub(super) struct Drawn {
-    /// What the function does with the generator.
+    /// What the function does with generators.
     steps: Draws,
-    /// What stands for the generator's state in each draw.
+    /// What stands for a generator's state in each draw.
     states: Vec<UOp>,
     /// Where the first argument is.
     place: Option<Place>,
 }
 
 impl Trace {
-    /// What stands for the generator's state in a draw of as many elements by the function that this thread traces, on
+    /// What stands for a generator's state in a draw of as many elements by the function that this thread traces, on
     /// this device, else where the function's first argument is; none outside of any.
-    pub(crate) fn draw(count: u64, device: Option<&DeviceSpec>) -> Result<Option<Tensor>> {
+    pub(crate) fn draw(generator: &Generator, count: u64, device: Option<&DeviceSpec>) -> Result<Option<Tensor>> {
         let Some(trace) = function() else { return Ok(None) };
         let place = trace.0.drawn.lock().place.clone();
         let one = |device: &DeviceSpec| {
@@ -41,17 +41,22 @@ impl Trace {
             }
         };
         let mut drawn = trace.0.drawn.lock();
-        drawn.steps.draw(count);
+        drawn.steps.draw(generator, count);
         drawn.states.push(state.uop());
         Ok(Some(state))
     }
 
-    /// Has the generator go on from this state in the function that this thread traces, if there is one.
-    pub(crate) fn set_generator(state: Generator) -> bool {
-        function().map(|trace| trace.0.drawn.lock().steps.set(state)).is_some()
+    /// Whether this thread traces a function.
+    pub(crate) fn is_traced_here() -> bool {
+        function().is_some()
     }
 
-    /// What the function does with the generator, and what stands for its state in each draw.
+    /// Sets a generator's state in the function that this thread traces, if there is one.
+    pub(crate) fn set_generator(generator: &Generator, state: State) -> bool {
+        function().map(|trace| trace.0.drawn.lock().steps.set(generator, state)).is_some()
+    }
+
+    /// What the function does with generators, and what stands for its state in each draw.
     pub fn draws(&self) -> (Draws, Vec<UOp>) {
         let drawn = self.0.drawn.lock();
         (drawn.steps.clone(), drawn.states.clone())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fuzz.drawing import Draw
-from fuzz.numbers import DTYPES, FLOATS, INTEGERS
+from fuzz.numbers import DTYPES, FLOATS, INTEGERS, UNSIGNED
 from fuzz.program import Arguments, Operation
 
 NUMBERS = INTEGERS + FLOATS
@@ -57,14 +57,21 @@ def indices(name: str) -> tuple[str, ...]:
     return (f"{{0}}.{name}({{axis}}, {{keep}})", f"svod.{name}({{0}}, axis={{axis}}, keepdims={{keep}})")
 
 
+SUMMED = [dtype for dtype in DTYPES if dtype not in UNSIGNED]
 # NumPy's arguments of a fold.
 KEPT = "axis={axis}, keepdims={keep}"
 
 
 def table() -> list[Operation]:
     return [
-        Operation(both("sum"), f"np.sum({{0}}, {KEPT})", over_axes(DTYPES), "sum", smooth=True),
-        Operation(both("prod"), f"np.prod({{0}}, {KEPT})", over_axes(DTYPES), "sum", smooth=True),
+        Operation(both("sum"), f"np.sum({{0}}, {KEPT})", over_axes(SUMMED), "sum", smooth=True),
+        Operation(both("prod"), f"np.prod({{0}}, {KEPT})", over_axes(SUMMED), "sum", smooth=True),
+        # Of unsigned integers functions are of the array API's type, methods of PyTorch's.
+        Operation(("{0}.sum({axis}, {keep})",), f"np.sum({{0}}, {KEPT})", over_axes(UNSIGNED), "sum"),
+        Operation(
+            ("svod.sum({0}, axis={axis}, keepdims={keep})",), f"np.sum({{0}}, {KEPT})", over_axes(UNSIGNED), "uint64"
+        ),
+        Operation(("svod.cumulative_sum({0}, axis={axis})",), "np.cumsum({0}, {axis})", over_axis(UNSIGNED), "uint64"),
         Operation(both("mean"), f"np.mean({{0}}, {KEPT})", over_axes(DTYPES, 1), "float", smooth=True),
         Operation(fold("max"), f"np.max({{0}}, {KEPT})", over_axes(DTYPES, 1), "0", exact=True, smooth=True),
         Operation(fold("min"), f"np.min({{0}}, {KEPT})", over_axes(DTYPES, 1), "0", exact=True, smooth=True),
@@ -141,14 +148,14 @@ def table() -> list[Operation]:
         Operation(
             ("{0}.cumsum({axis})", "svod.cumulative_sum({0}, axis={axis})"),
             "np.cumsum({0}, {axis})",
-            over_axis(DTYPES),
+            over_axis(SUMMED),
             "sum",
             smooth=True,
         ),
         Operation(
             ("{0}.cumprod({axis})", "svod.cumulative_prod({0}, axis={axis})"),
             "np.cumprod({0}, {axis})",
-            over_axis(DTYPES),
+            over_axis(SUMMED),
             "sum",
             smooth=True,
         ),

@@ -33,10 +33,11 @@ pub fn slots_of(op: Alu, float: bool, lanes: f64) -> f64 {
         // Integers are divided lane by lane.
         Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod if !float => 10.0 * lanes.clamp(1.0, 16.0),
         Alu::FloorDiv | Alu::FloorMod | Alu::Rem => 14.0,
-        Alu::Exp | Alu::Exp2 => 22.0,
+        Alu::Exp | Alu::Exp2 | Alu::Expm1 => 22.0,
         Alu::Log | Alu::Log2 => 28.0,
+        Alu::Log10 | Alu::Log1p => 38.0,
         Alu::Sin | Alu::Cos => 34.0,
-        Alu::Tanh => 34.0,
+        Alu::Tanh | Alu::Atan => 34.0,
         Alu::Erf => 38.0,
         Alu::Tan => 50.0,
         Alu::Pow => 70.0,

@@ -1,0 +1,178 @@
+//! Random numbers: generators, and what is drawn straight from their bits.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use svod_dtype::DType;
+use svod_tensor::{Generator, GeneratorState, Tensor, with_default_device};
+
+use crate::convert::{AnyTensor, integer};
+use crate::dtype::AnyDType;
+use crate::error::{Class, Result};
+use crate::functions::shaped;
+use crate::gil::allow;
+use crate::scalar::Text;
+use crate::size::Extents;
+use crate::tensor::Made;
+
+/// A source of random numbers: counter-based (Salmon et al. 2011), so that what it gives follows from the seed and how many
+/// numbers were drawn before, whatever the threads or devices that compute them.
+///
+/// Functions that draw take one as `generator`; without, they draw from the one that `svod.manual_seed` starts anew. In a
+/// function of `jit` each call draws the numbers that it would draw if it were not traced. Without a seed nobody knows
+/// the numbers before.
+///
+/// >>> import svod
+/// >>> g = svod.Generator(7)
+/// >>> state = g.get_state()
+/// >>> first = svod.rand(3, generator=g).tolist()
+/// >>> g.set_state(state)
+/// >>> svod.rand(3, generator=g).tolist() == first == svod.rand(3, generator=svod.Generator(7)).tolist()
+/// True
+#[pyclass(name = "Generator", module = "svod", frozen)]
+pub struct PyGenerator(Generator);
+
+#[pymethods]
+impl PyGenerator {
+    #[new]
+    #[pyo3(signature = (seed=None))]
+    fn new(seed: Option<&Bound<'_, PyAny>>) -> Result<Self> {
+        Ok(PyGenerator(match seed {
+            Some(seed) => Generator::new(seed_of("Generator", seed)?),
+            None => Generator::unseeded(),
+        }))
+    }
+
+    /// Starts the generator anew, and gives it back.
+    fn manual_seed<'py>(slf: Bound<'py, Self>, seed: &Bound<'py, PyAny>) -> Result<Bound<'py, Self>> {
+        slf.get().0.set_state(GeneratorState { key: seed_of("manual_seed", seed)?, offset: 0 });
+        Ok(slf)
+    }
+
+    /// What its later numbers follow from: the seed and how many numbers were drawn, as 2 numbers of `uint64`.
+    fn get_state(&self) -> Made {
+        let state = self.0.state()?;
+        let bytes = [state.key.to_le_bytes(), state.offset.to_le_bytes()].concat();
+        Ok(Tensor::from_bytes(&bytes, DType::U64, &[2])?.into())
+    }
+
+    /// Goes on from a state of `get_state`, of this generator or another one.
+    fn set_state(&self, py: Python<'_>, state: AnyTensor) -> Result<()> {
+        let numbers = allow(py, || state.0.cast(DType::U64)?.to_vec::<u64>())?;
+        let [key, offset] = numbers[..] else {
+            return Err(Class::Argument.raise(format!("set_state: 2 numbers are expected, not {}", numbers.len())));
+        };
+        self.0.set_state(GeneratorState { key, offset });
+        Ok(())
+    }
+
+    fn __repr__(&self) -> Result<String> {
+        let state = self.0.state()?;
+        Ok(format!("Generator({}) after {} numbers", state.key, state.offset))
+    }
+
+    /// A generator of its own in the same state.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, (u64, u64))> {
+        let state = slf.get().0.state()?;
+        Ok((slf.get_type().getattr(pyo3::intern!(slf.py(), "_restore"))?, (state.key, state.offset)))
+    }
+
+    /// What was pickled.
+    #[staticmethod]
+    fn _restore(key: u64, offset: u64) -> Self {
+        let generator = Generator::new(key);
+        generator.set_state(GeneratorState { key, offset });
+        PyGenerator(generator)
+    }
+}
+
+/// A seed, as PyTorch reads it: a negative one counts from 2**64.
+fn seed_of(op: &str, seed: &Bound<'_, PyAny>) -> Result<u64> {
+    seed.extract::<u64>().map_or_else(|_| integer(&format!("{op}: seed"), seed).map(|seed| seed as u64), Ok)
+}
+
+/// Random values, drawn on the device that is named, from a generator.
+fn drawn(
+    device: Option<&str>,
+    generator: Option<&Bound<'_, PyGenerator>>,
+    draw: impl FnOnce() -> svod_tensor::Result<Tensor>,
+) -> svod_tensor::Result<Tensor> {
+    let here = || match device {
+        Some(name) => with_default_device(name, draw),
+        None => draw(),
+    };
+    match generator {
+        Some(generator) => generator.get().0.within(here),
+        None => here(),
+    }
+}
+
+/// The state of the default generator of random numbers, a tensor of 2 numbers, which a program saves to go on from
+/// later. In a function of `jit` it is that of each call.
+///
+/// >>> import svod
+/// >>> state = svod.get_rng_state()
+/// >>> first = svod.rand(3)
+/// >>> svod.set_rng_state(state)
+/// >>> (svod.rand(3) == first).all().item()
+/// True
+#[pyfunction]
+pub fn get_rng_state() -> Made {
+    Ok(Tensor::generator_state()?.into())
+}
+
+/// Has the default generator of random numbers go on from a state that `get_rng_state` gave.
+#[pyfunction]
+pub fn set_rng_state(py: Python<'_>, state: AnyTensor) -> Result<()> {
+    let state = state.0;
+    allow(py, || state.set_generator_state())
+}
+
+/// Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and so
+/// has a function of `jit` in each call, or a loop in each iteration, in which it is called.
+#[pyfunction]
+#[pyo3(signature = (*shape, dtype=None, device=None, generator=None))]
+pub fn rand(
+    shape: &Bound<'_, PyTuple>,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+    generator: Option<&Bound<'_, PyGenerator>>,
+) -> Made {
+    let shape = Extents::positive(shape)?;
+    shape.bind(drawn(device.as_deref(), generator, || Tensor::rand(&shape.sizes, dtype.map(|d| d.0))))
+}
+
+/// Normally distributed with mean 0 and deviation 1.
+#[pyfunction]
+#[pyo3(signature = (*shape, dtype=None, device=None, generator=None))]
+pub fn randn(
+    shape: &Bound<'_, PyTuple>,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+    generator: Option<&Bound<'_, PyGenerator>>,
+) -> Made {
+    let shape = Extents::positive(shape)?;
+    shape.bind(drawn(device.as_deref(), generator, || Tensor::randn(&shape.sizes, dtype.map(|d| d.0))))
+}
+
+/// Integers uniformly distributed from `low` to before `high`.
+#[pyfunction]
+#[pyo3(signature = (low, high, shape, *, dtype=None, device=None, generator=None))]
+pub fn randint(
+    low: &Bound<'_, PyAny>,
+    high: &Bound<'_, PyAny>,
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+    generator: Option<&Bound<'_, PyGenerator>>,
+) -> Made {
+    let (low, high) = (integer("randint: low", low)?, integer("randint: high", high)?);
+    let shape = shaped("randint", shape)?;
+    shape.bind(drawn(device.as_deref(), generator, || Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0))))
+}
+
+/// Starts the default generator anew, so that what it draws can be repeated. A negative seed counts from 2**64.
+#[pyfunction]
+pub fn manual_seed(seed: &Bound<'_, PyAny>) -> Result<()> {
+    svod_tensor::manual_seed(seed_of("manual_seed", seed)?);
+    Ok(())
+}

@@ -1,0 +1,324 @@
+"""Random numbers of many distributions.
+
+All of it is made of what `svod.rand`, `randn` and `randint` draw, so that it is repeated with `manual_seed`, or with a
+`Generator` in the same state, on any number of threads and in functions of `jit`. Parameters of distributions may be
+tensors; they broadcast with the shape. There are no derivatives of what was drawn, but by parameters that only shift
+and scale.
+
+Where samples are rejected, as many are tried at once as make all of them fail with a probability of less than 1e-9;
+then the last one stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from svod._svod import (
+    ArgumentError,
+    Generator,
+    Tensor,
+    _tensor,
+    arange,
+    float32,
+    float64,
+    rand,
+    randint,
+    randn,
+    where,
+)
+from svod.library.manipulation import _extents, broadcast_shapes
+from svod.library.special import erfinv, lgamma
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "categorical",
+    "exponential",
+    "gamma",
+    "multinomial",
+    "normal",
+    "permutation",
+    "poisson",
+    "rand_like",
+    "randint_like",
+    "randn_like",
+    "randperm",
+    "truncated_normal",
+    "uniform",
+]
+
+Shape = int | Sequence[int]
+
+
+def bernoulli(x: Tensor, /, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element is, else 0, in its type.
+
+    >>> import svod
+    >>> svod.bernoulli(svod.Tensor([0.0, 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    return (rand(*x.shape, dtype=float64, generator=generator) < x).cast(x.dtype)
+
+
+def beta(
+    a: Tensor | float, b: Tensor | float, shape: Shape = (), *, dtype: Any = None, generator: Generator | None = None
+) -> Tensor:
+    """Beta distributed: `x / (x + y)` of two gamma distributed numbers.
+
+    >>> import svod
+    >>> svod.beta(2.0, 3.0, (4,)).shape
+    (4,)
+    """
+    dtype = float32 if dtype is None else dtype
+    whole = broadcast_shapes(_extents(shape), _tensor(a).shape, _tensor(b).shape)
+    first = gamma(a, shape=whole, dtype=float64, generator=generator)
+    second = gamma(b, shape=whole, dtype=float64, generator=generator)
+    return (first / (first + second)).cast(dtype)
+
+
+def categorical(logits: Tensor, /, shape: Shape = (), *, axis: int = -1, generator: Generator | None = None) -> Tensor:
+    """Positions along an axis, with probabilities `softmax(logits)`; `shape` comes before the other axes.
+
+    By the largest of the logits with Gumbel noise (Gumbel 1954).
+
+    >>> import svod
+    >>> svod.categorical(svod.Tensor([-svod.inf, 0.0, -svod.inf]), (2,)).tolist()
+    [1, 1]
+    """
+    logits = logits.movedim(axis, -1)
+    noise = _gumbel((*_extents(shape), *logits.shape), generator)
+    return (logits.cast(float64) + noise).argmax(-1)
+
+
+def exponential(
+    shape: Shape,
+    scale: Tensor | float = 1.0,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Exponentially distributed with this mean.
+
+    >>> import svod
+    >>> (svod.exponential(100) >= 0).all().item()
+    True
+    """
+    dtype = float32 if dtype is None else dtype
+    drawn = rand(_extents(shape), dtype=float64, device=device, generator=generator)
+    return -(-drawn).log1p().cast(dtype) * scale
+
+
+def gamma(
+    concentration: Tensor | float,
+    scale: Tensor | float = 1.0,
+    shape: Shape = (),
+    *,
+    dtype: Any = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Gamma distributed with mean `concentration * scale` (Marsaglia and Tsang 2000).
+
+    >>> import svod
+    >>> svod.gamma(2.0, shape=(3, 4)).shape
+    (3, 4)
+    """
+    dtype = float32 if dtype is None else dtype
+    alpha = _tensor(concentration).cast(float64)
+    whole = broadcast_shapes(_extents(shape), alpha.shape, _tensor(scale).shape)
+    alpha = alpha.expand(whole)
+    # Of less than 1 it is a power of a uniform number times that of one more.
+    small = alpha < 1
+    d = where(small, alpha + 1, alpha) - 1 / 3
+    # More than 0.95 of the candidates are taken.
+    z = randn(8, *whole, dtype=float64, generator=generator)
+    u = 1 - rand(8, *whole, dtype=float64, generator=generator)
+    v = (1 + z / (9 * d).sqrt()) ** 3
+    safe = v.clamp(min=1e-300)
+    taken = (v > 0) & (u.log() < z * z / 2 + d - d * safe + d * safe.log())
+    drawn = d * _first(taken, safe)
+    power = 1 - rand(*whole, dtype=float64, generator=generator)
+    drawn = where(small, drawn * (power.log() / where(small, alpha, 1.0)).exp(), drawn)
+    return drawn.cast(dtype) * scale
+
+
+def multinomial(
+    x: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Positions along the last axis, with probabilities in proportion to the weights there, as PyTorch's.
+
+    >>> import svod
+    >>> svod.multinomial(svod.Tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
+    [1, 1]
+    """
+    if not replacement and num_samples > x.shape[-1]:
+        raise ArgumentError(f"multinomial: {num_samples} of {x.shape[-1]} without replacement")
+    logits = x.cast(float64).log()
+    if replacement:
+        drawn = categorical(logits, (num_samples,), generator=generator)
+        return drawn.movedim(0, -1)
+    return (logits + _gumbel(x.shape, generator)).topk(num_samples, -1).indices
+
+
+def normal(
+    shape: Shape,
+    mean: Tensor | float = 0.0,
+    std: Tensor | float = 1.0,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normally distributed with this mean and standard deviation.
+
+    >>> import svod
+    >>> svod.normal((2, 3), mean=10.0).shape
+    (2, 3)
+    """
+    return randn(_extents(shape), dtype=dtype, device=device, generator=generator) * std + mean
+
+
+def permutation(x: Any, /, *, axis: int = 0, generator: Generator | None = None) -> Tensor:
+    """The slices of an axis in random order; of an integer the integers before it.
+
+    >>> import svod
+    >>> svod.permutation(svod.Tensor([3, 1, 2])).sort(0).values.tolist()
+    [1, 2, 3]
+    """
+    if isinstance(x, int) and not isinstance(x, bool):
+        return randperm(x, generator=generator)
+    slices = _tensor(x)
+    return slices.take(randperm(slices.shape[axis], generator=generator), axis)
+
+
+def poisson(x: Tensor, /, shape: Shape = (), *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """Poisson distributed with these means, as floats of their type.
+
+    Small means by counting the times until the next arrivals, others by transformed rejection with squeeze
+    (Hörmann 1993, PTRS).
+
+    >>> import svod
+    >>> svod.poisson(svod.Tensor([0.0, 0.0])).tolist()
+    [0.0, 0.0]
+    """
+    whole = broadcast_shapes(_extents(shape), x.shape)
+    rate = x.cast(float64).expand(whole)
+    drawn = where(
+        rate < 10, _poisson_of_few(rate.clamp(0, 10), generator), _poisson_of_many(rate.clamp(min=10), generator)
+    )
+    kept = x.dtype if x.dtype.is_floating_point else float32
+    return where((rate >= 0) & rate.isfinite(), drawn, math.nan).cast(kept if dtype is None else dtype)
+
+
+def rand_like(x: Tensor, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """Uniformly distributed in [0, 1), in a tensor's shape and type."""
+    return rand(*x.shape, dtype=x.dtype if dtype is None else dtype, device=_device(x), generator=generator)
+
+
+def randint_like(x: Tensor, low: int, high: int | None = None, /, *, generator: Generator | None = None) -> Tensor:
+    """Integers uniformly distributed from `low`, or 0, to before the last argument, in a tensor's shape and type."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, x.shape, device=_device(x), generator=generator).cast(x.dtype)
+
+
+def randn_like(x: Tensor, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """Normally distributed with mean 0 and deviation 1, in a tensor's shape and type."""
+    return randn(*x.shape, dtype=x.dtype if dtype is None else dtype, device=_device(x), generator=generator)
+
+
+def randperm(n: int, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """The integers before `n` in random order, that of as many random numbers.
+
+    >>> import svod
+    >>> svod.randperm(4).sort(0).values.tolist()
+    [0, 1, 2, 3]
+    """
+    order = rand(n, dtype=float64, generator=generator).argsort(0)
+    return order if dtype is None else order.cast(dtype)
+
+
+def truncated_normal(
+    shape: Shape,
+    lower: float = -2.0,
+    upper: float = 2.0,
+    *,
+    mean: float = 0.0,
+    std: float = 1.0,
+    dtype: Any = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normally distributed between two bounds, which are those of the result: by the inverse of the distribution.
+
+    >>> import svod
+    >>> (svod.truncated_normal(100, 0.0, 1.0) >= 0).all().item()
+    True
+    """
+    if not lower < upper:
+        raise ArgumentError(f"truncated_normal: the lower bound {lower} is not below the upper one, {upper}")
+    dtype = float32 if dtype is None else dtype
+    low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (lower, upper))
+    drawn = rand(_extents(shape), dtype=float64, generator=generator) * (high - low) + low
+    return (erfinv(drawn) * (std * math.sqrt(2)) + mean).clamp(lower, upper).cast(dtype)
+
+
+def uniform(
+    shape: Shape,
+    low: Tensor | float = 0.0,
+    high: Tensor | float = 1.0,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Uniformly distributed in [low, high).
+
+    >>> import svod
+    >>> (svod.uniform(100, 2.0, 3.0) >= 2).all().item()
+    True
+    """
+    return rand(_extents(shape), dtype=dtype, device=device, generator=generator) * (high - low) + low
+
+
+def _device(x: Tensor) -> str | None:
+    """Where numbers like a tensor are drawn; where they are used, if that is in several places."""
+    return x.device if isinstance(x.device, str) else None
+
+
+def _first(taken: Tensor, candidates: Tensor) -> Tensor:
+    """The first candidate that was taken, along the first axis; the last one if none was."""
+    last = candidates.shape[0] - 1
+    chosen = candidates[last]
+    for at in reversed(range(last)):
+        chosen = where(taken[at], candidates[at], chosen)
+    return chosen
+
+
+def _gumbel(shape: Sequence[Any], generator: Generator | None) -> Tensor:
+    """Gumbel distributed: `-log(-log(u))`."""
+    return -(-(1 - rand(*shape, dtype=float64, generator=generator)).log()).log()
+
+
+def _poisson_of_few(rate: Tensor, generator: Generator | None) -> Tensor:
+    """How many of the probabilities that there are fewer than so many a uniform number exceeds; means up to 10."""
+    most = 60  # More have a probability of 1e-27.
+    counts = arange(most, dtype=float64).reshape(most, *(1,) * rate.ndim)
+    logarithms = Tensor([math.lgamma(k + 1) for k in range(most)], float64).reshape(counts.shape)
+    chances = (where(counts == 0, 0.0, counts * rate.clamp(min=1e-300).log()) - rate - logarithms).exp()
+    reached = chances.cumsum(0)
+    return (rand(*rate.shape, dtype=float64, generator=generator) >= reached).sum(0).cast(float64)
+
+
+def _poisson_of_many(rate: Tensor, generator: Generator | None) -> Tensor:
+    """Hörmann's PTRS, of which more than 0.8 of the candidates are taken; means from 10."""
+    u = rand(16, *rate.shape, dtype=float64, generator=generator) - 0.5
+    v = 1 - rand(16, *rate.shape, dtype=float64, generator=generator)
+    b = 0.931 + 2.53 * rate.sqrt()
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    us = 0.5 - u.abs()
+    k = ((2 * a / us.clamp(min=1e-300) + b) * u + rate + 0.43).floor()
+    hat = (v * inverse_alpha / (a / (us * us).clamp(min=1e-300) + b)).log()
+    taken = (k >= 0) & (hat <= k.clamp(min=0) * rate.log() - rate - lgamma(k.clamp(min=0) + 1))
+    return _first(taken & (us > 0), k.clamp(min=0))

@@ -1,0 +1,97 @@
+"""Special functions beside arithmetic of more digits, where mpmath or SciPy is there, and identities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+
+INF, NAN = float("inf"), float("nan")
+
+# Numbers that each function takes, and units in the last place that it may be off in float64; of float32 it is one.
+ARGUMENTS: dict[str, tuple[list[float], float]] = {
+    "digamma": ([0.1, 0.5, 1.0, 2.5, 7.0, 10.5, 1e3, 1e10, -0.5, -1.25, -7.75, -100.5, 1e-8, -1e-8], 16),
+    "erfc": ([-30.0, -2.0, -0.5, -1e-3, 0.0, 1e-3, 0.3, 0.5, 0.6, 1.0, 2.0, 3.3, 5.0, 10.0, 20.0, 26.0], 16),
+    "erfinv": ([-0.999, -0.9, -0.5, -0.1, -1e-9, 0.0, 1e-9, 0.1, 0.49, 0.5, 0.51, 0.9, 0.99, 0.999999, 1 - 1e-12], 16),
+    "i0": ([-20.0, -1.0, 0.0, 1e-4, 0.5, 1.0, 4.0, 7.9, 8.0, 8.1, 20.0, 100.0, 700.0], 20),
+    "lgamma": ([1e-10, 0.1, 0.5, 0.9, 1.5, 2.5, 3.0, 9.5, 10.5, 100.0, 1e5, 1e300, -0.5, -1.5, -3.25, -9.9, -50.5], 16),
+}
+
+
+def exact(name: str, x: float) -> Any:
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workprec(200):
+        function = {
+            "digamma": lambda x: mpmath.digamma(x),
+            "erfc": mpmath.erfc,
+            "erfinv": mpmath.erfinv,
+            "i0": lambda x: mpmath.besseli(0, x),
+            "lgamma": lambda x: mpmath.log(abs(mpmath.gamma(x))) if x < 1e4 else mpmath.loggamma(x),
+        }[name]
+        return float(function(mpmath.mpf(x)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_values(name: str, dtype: str) -> None:
+    numbers, bound = ARGUMENTS[name]
+    with np.errstate(over="ignore"):
+        x = np.array(numbers, dtype)
+    x = x[np.isfinite(x) & ((np.abs(x) < 1) | (name != "erfinv"))]
+    right = np.array([exact(name, float(one)) for one in x])
+    with np.errstate(over="ignore"):
+        right = right.astype(dtype)
+    result = getattr(svod, name)(svod.Tensor(x)).numpy()
+    assert result.dtype == dtype
+    same = result == right
+    # Near zeros of these the error is that of numbers near 1.
+    size = np.maximum(np.abs(right), 1 if name in ("digamma", "lgamma") and dtype == "float64" else 0)
+    with np.errstate(all="ignore"):
+        off = np.where(same, 0, np.abs(result.astype("longdouble") - right) / np.spacing(size))
+    assert off.max() <= (1 if dtype == "float32" else bound), (off.max(), x[off.argmax()], result[off.argmax()])
+
+
+SPECIAL = {
+    "digamma": [(0.0, -INF), (-0.0, INF), (-1.0, NAN), (INF, INF), (NAN, NAN)],
+    "erfc": [(INF, 0.0), (-INF, 2.0), (NAN, NAN), (-0.0, 1.0)],
+    "erfinv": [(1.0, INF), (-1.0, -INF), (1.5, NAN), (-2.0, NAN), (NAN, NAN), (-0.0, -0.0)],
+    "i0": [(INF, INF), (-INF, INF), (NAN, NAN), (0.0, 1.0), (-0.0, 1.0)],
+    "lgamma": [(0.0, INF), (-0.0, INF), (-3.0, INF), (INF, INF), (-INF, INF), (NAN, NAN), (1.0, 0.0), (2.0, 0.0)],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_values(name: str, dtype: str) -> None:
+    x, right = np.array(SPECIAL[name], dtype).T
+    result = getattr(svod, name)(svod.Tensor(np.ascontiguousarray(x))).numpy()
+    np.testing.assert_allclose(result, right, rtol=1e-15)
+    np.testing.assert_array_equal(np.signbit(result[result == 0]), np.signbit(right[right == 0]))
+
+
+def test_derivatives() -> None:
+    x = svod.Tensor([0.25, 0.75, -0.5, 3.5], "float64")
+
+    def slope(name: str, x: svod.Tensor) -> np.ndarray[Any, Any]:
+        return svod.grad(lambda t: getattr(svod, name)(t).sum())(x).numpy()  # type: ignore[no-any-return]
+
+    np.testing.assert_allclose(slope("lgamma", x), svod.digamma(x).numpy(), rtol=1e-11)
+    np.testing.assert_allclose(slope("erfc", x), -2 / math.sqrt(math.pi) * np.exp(-(x.numpy() ** 2)), rtol=1e-11)
+    inside = svod.Tensor([0.0, 0.25, -0.75, 0.99], "float64")
+    right = math.sqrt(math.pi) / 2 * np.exp(svod.erfinv(inside).numpy() ** 2)
+    np.testing.assert_allclose(slope("erfinv", inside), right, rtol=1e-10)
+    near = (svod.i0(x + 1e-6) - svod.i0(x - 1e-6)).numpy() / 2e-6
+    np.testing.assert_allclose(slope("i0", x), near, rtol=1e-6, atol=1e-8)
+    near = (svod.digamma(x + 1e-6) - svod.digamma(x - 1e-6)).numpy() / 2e-6
+    np.testing.assert_allclose(slope("digamma", x), near, rtol=1e-6)
+
+
+def test_xlogy() -> None:
+    x, y = np.array([0.0, 0.0, 0.0, 2.0, -1.0, NAN]), np.array([0.0, INF, NAN, 3.0, -1.0, 1.0])
+    with np.errstate(all="ignore"):
+        right = np.where((x == 0) & ~np.isnan(y), 0.0, x * np.log(y))
+    np.testing.assert_allclose(svod.xlogy(svod.Tensor(x), svod.Tensor(y)).numpy(), right, rtol=1e-15)
