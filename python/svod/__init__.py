@@ -212,7 +212,7 @@ from svod.library import _load
 from svod.library._table import FUNCTIONS as _functions
 
 if TYPE_CHECKING:
-    from svod import nn, optim
+    from svod import fft, nn, optim
     from svod.library import *  # noqa: F403
 
 __all__ = [
@@ -295,6 +295,7 @@ __all__ = [
     "exp2",
     "expm1",
     "eye",
+    "fft",
     "float16",
     "float32",
     "float64",
@@ -420,7 +421,7 @@ __all__ = [
 ]
 
 # Packages that are imported when they are first named.
-_PACKAGES = ("nn", "optim")
+_PACKAGES = ("fft", "nn", "optim")
 
 # Names of other libraries, and what they are here.
 _ELSEWHERE = {

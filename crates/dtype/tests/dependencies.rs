@@ -11,7 +11,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedule", &["dtype", "ir"]),
     ("codegen", &["dtype", "ir", "device"]),
     ("runtime", &["dtype", "ir", "device", "schedule", "codegen"]),
-    ("tensor", &["dtype", "ir", "device", "schedule", "runtime"]),
+    ("numeric", &[]),
+    ("tensor", &["dtype", "ir", "device", "schedule", "runtime", "numeric"]),
     ("python", &["dtype", "ir", "device", "runtime", "tensor"]),
 ];
 

@@ -251,7 +251,8 @@ impl Context {
         self.restricted.lock().entry(key).or_insert_with(make).clone()
     }
 
-    pub(crate) fn pool(&self) -> Arc<Pool> {
+    /// The pool that tasks of kernels run on.
+    pub fn pool(&self) -> Arc<Pool> {
         self.pool.read().clone()
     }
 

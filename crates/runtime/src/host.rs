@@ -154,7 +154,8 @@ impl CustomFunction for HostStep {
                 usize::try_from(value).map_err(|_| failed(&format!("extent {n} is {value}")))
             };
             let extents = shape.iter().map(extent).collect::<std::result::Result<Vec<usize>, _>>()?;
-            let buffer = whole.view(0, whole.dtype(), extents.iter().product()).map_err(|e| failed(&e))?;
+            // Functions know pairs of real numbers where a buffer is of complex ones.
+            let buffer = whole.view(0, whole.dtype().real(), extents.iter().product()).map_err(|e| failed(&e))?;
             values.push(HostValue { buffer, extents });
         }
         let operands = values.split_off(self.outputs);

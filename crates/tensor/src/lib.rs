@@ -30,6 +30,7 @@
 //! | `reduce`, `nn`, `norm` | folds and scans; layers |
 //! | `complex` | complex numbers, as pairs of real ones |
 //! | `matmul`, `attention`, `einsum` | contractions |
+//! | `fft`, `host` | Fourier transforms, by functions of the host |
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
 //! | `devices` | values on devices, one or several |
 //! | `iterate` | loops, and functions of the host |
@@ -54,7 +55,9 @@ mod elementwise;
 mod error;
 mod extremes;
 mod feeds;
+mod fft;
 mod gather;
+mod host;
 mod in_place;
 mod index;
 mod iterate;

@@ -10,6 +10,7 @@ mod operators;
 mod pair;
 mod protocols;
 mod reduce;
+mod spectral;
 mod window;
 
 use std::collections::BTreeSet;

@@ -1,0 +1,249 @@
+"""Discrete Fourier transforms: the extension `fft` of the array API standard, and the functions of NumPy beside it.
+
+Transforms of any length, of real and complex numbers, along any axes. They are functions of the host in a plan, over
+svod's own threads, have derivatives, and may be traced by `svod.jit`.
+
+`n`, or `s` for several axes, cuts or fills an axis with zeros before. `norm` says where the factor is: "backward" (1/n
+in inverse transforms), "forward" (1/n in the others) or "ortho" (1/√n in both).
+
+>>> import svod
+>>> svod.fft.fft([1.0, 2.0, 3.0]).real.tolist()
+[6.0, -1.5, -1.5]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from svod._svod import ArgumentError, Tensor, _tensor, arange, float32
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+# Where the factor 1/n is, as the power to which n is raised: in transforms forward, and in inverse ones.
+_NORMS = {None: (0.0, -1.0), "backward": (0.0, -1.0), "ortho": (-0.5, -0.5), "forward": (-1.0, 0.0)}
+
+
+def _factor(op: str, norm: str | None, n: Any, inverse: bool) -> float:
+    if norm not in _NORMS:
+        raise ArgumentError(f"{op}: norm is 'backward', 'ortho' or 'forward', not {norm!r}")
+    return math.pow(n, _NORMS[norm][inverse])
+
+
+def _scaled(x: Tensor, factor: float) -> Tensor:
+    return x if factor == 1.0 else x * factor
+
+
+def _sized(op: str, x: Tensor, n: Any, axis: int) -> Tensor:
+    """`x` with `n` elements along an axis: the first ones, or zeros behind all."""
+    if not -x.ndim <= axis < x.ndim:
+        raise ArgumentError(f"{op}: axis {axis} of a tensor of {x.ndim} dimensions")
+    have = x.shape[axis]
+    n = have if n is None else n
+    if n < 1:
+        raise ArgumentError(f"{op}: a transform is of at least 1 number, not {n}")
+    if n == have:
+        return x
+    if n < have:
+        return x.narrow(axis, 0, n)
+    widths = [(0, 0)] * x.ndim
+    widths[axis] = (0, n - have)
+    return x.pad(tuple(widths))
+
+
+def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """The transform along an axis.
+
+    >>> import svod
+    >>> svod.fft.fft([1.0, 0.0, 0.0, 0.0]).tolist()
+    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    """
+    x = _sized("fft", _tensor(x), n, axis)
+    return _scaled(x._fft(axis, False), _factor("fft", norm, x.shape[axis], False))
+
+
+def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `fft`."""
+    x = _sized("ifft", _tensor(x), n, axis)
+    return _scaled(x._fft(axis, True), _factor("ifft", norm, x.shape[axis], True))
+
+
+def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """The transform of real numbers: its first n // 2 + 1 terms, of which the others are the conjugates."""
+    x = _sized("rfft", _tensor(x), n, axis)
+    return _scaled(x._rfft(axis), _factor("rfft", norm, x.shape[axis], False))
+
+
+def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `rfft`: `n` real numbers, 2 (m - 1) of m terms unless it is given."""
+    return _to_real("irfft", _tensor(x), n, axis, norm, inverse=True)
+
+
+def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """The transform, which is real, of the first half of numbers that are the conjugates of those mirrored."""
+    return _to_real("hfft", _tensor(x).conj(), n, axis, norm, inverse=False)
+
+
+def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `hfft`."""
+    x = _sized("ihfft", _tensor(x), n, axis)
+    return _scaled(x._rfft(axis).conj(), _factor("ihfft", norm, x.shape[axis], True))
+
+
+def _to_real(op: str, x: Tensor, n: int | None, axis: int, norm: str | None, *, inverse: bool) -> Tensor:
+    if not -x.ndim <= axis < x.ndim:
+        raise ArgumentError(f"{op}: axis {axis} of a tensor of {x.ndim} dimensions")
+    n = 2 * (x.shape[axis] - 1) if n is None else n
+    if n < 1:
+        raise ArgumentError(f"{op}: a transform is of at least 1 number, not {n}")
+    x = _sized(op, x, n // 2 + 1, axis)
+    return _scaled(x._irfft(axis, n % 2 == 1), _factor(op, norm, n, inverse))
+
+
+def _places(op: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[tuple[int, int | None]]:
+    """The axes, each with the number of its elements that is wanted."""
+    if axes is None:
+        axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
+    axes = [axis + x.ndim if axis < 0 else axis for axis in axes]
+    if s is not None and len(s) != len(axes):
+        raise ArgumentError(f"{op}: {len(s)} extents s for {len(axes)} axes")
+    return list(zip(axes, s if s is not None else [None] * len(axes), strict=True))
+
+
+def fftn(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Tensor:
+    """The transform along several axes, by default all, or the last ones where `s` is given."""
+    y: Tensor = _tensor(x)
+    for axis, n in reversed(_places("fftn", y, s, axes)):
+        y = fft(y, n=n, axis=axis, norm=norm)
+    return y
+
+
+def ifftn(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Tensor:
+    """The inverse of `fftn`."""
+    y: Tensor = _tensor(x)
+    for axis, n in reversed(_places("ifftn", y, s, axes)):
+        y = ifft(y, n=n, axis=axis, norm=norm)
+    return y
+
+
+def rfftn(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Tensor:
+    """The transform of real numbers along several axes; the last one is that of `rfft`."""
+    y: Tensor = _tensor(x)
+    *others, (axis, n) = _places("rfftn", y, s, axes)
+    y = rfft(y, n=n, axis=axis, norm=norm)
+    for axis, n in reversed(others):
+        y = fft(y, n=n, axis=axis, norm=norm)
+    return y
+
+
+def irfftn(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Tensor:
+    """The inverse of `rfftn`."""
+    x = _tensor(x)
+    *others, (axis, n) = _places("irfftn", x, s, axes)
+    for other, extent in others:
+        x = ifft(x, n=extent, axis=other, norm=norm)
+    return irfft(x, n=n, axis=axis, norm=norm)
+
+
+def fft2(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Tensor:
+    """`fftn` along two axes."""
+    return fftn(x, s=s, axes=axes, norm=norm)
+
+
+def ifft2(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Tensor:
+    """`ifftn` along two axes."""
+    return ifftn(x, s=s, axes=axes, norm=norm)
+
+
+def rfft2(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Tensor:
+    """`rfftn` along two axes."""
+    return rfftn(x, s=s, axes=axes, norm=norm)
+
+
+def irfft2(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Tensor:
+    """`irfftn` along two axes."""
+    return irfftn(x, s=s, axes=axes, norm=norm)
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
+    """The frequencies of the terms of `fft`, for samples `d` apart.
+
+    >>> import svod
+    >>> svod.fft.fftfreq(4).tolist()
+    [0.0, 0.25, -0.5, -0.25]
+    """
+    at = arange(n, device=device)
+    return ((at + n // 2) % n - n // 2).astype(dtype or float32) / (n * d)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
+    """The frequencies of the terms of `rfft`, for samples `d` apart.
+
+    >>> import svod
+    >>> svod.fft.rfftfreq(4).tolist()
+    [0.0, 0.25, 0.5]
+    """
+    return arange(n // 2 + 1, device=device).astype(dtype or float32) / (n * d)
+
+
+def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """The terms of `fft` with that of frequency 0 in the middle.
+
+    >>> import svod
+    >>> svod.fft.fftshift([0, 1, 2, -2, -1]).tolist()
+    [-2, -1, 0, 1, 2]
+    """
+    y: Tensor = _tensor(x)
+    for axis in _axes(y, axes):
+        y = y.roll(y.shape[axis] // 2, axis)
+    return y
+
+
+def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    y: Tensor = _tensor(x)
+    for axis in _axes(y, axes):
+        y = y.roll(-(y.shape[axis] // 2), axis)
+    return y
+
+
+def _axes(x: Tensor, axes: int | Sequence[int] | None) -> list[int]:
+    if axes is None:
+        return list(range(x.ndim))
+    return [axes] if isinstance(axes, int) else list(axes)
