@@ -7,7 +7,17 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from svod._svod import ArgumentError, ArgumentTypeError, Tensor, TraceError, _batched, _custom, _variables
+from svod._svod import (
+    ArgumentError,
+    ArgumentTypeError,
+    Tensor,
+    TraceError,
+    _batched,
+    _custom,
+    _variables,
+    view_as_complex,
+    view_as_real,
+)
 from svod._tree import rebuilt, taken
 
 __all__ = ["is_batching", "vmap"]
@@ -58,6 +68,10 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
                 raise ArgumentError(
                     f"vmap: batches of one size are mapped, not of {batches[0].shape[0]} and {batch.shape[0]} examples"
                 )
+            is_complex = batch.dtype.is_complex
+            if is_complex:
+                # What follows from complex numbers may follow from their pairs at once.
+                batch = view_as_real(batch)
             (example,) = _custom(_unreadable(name), "vmap", [], [(batch.shape[1:], batch.dtype)])
             if isinstance(batch.device, str) and batch.device != example.device:
                 example = example.to(batch.device)
@@ -66,7 +80,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
                 (example,) = _variables("vmap", [example])
             examples.append(example)
             batches.append(batch)
-            return example
+            return view_as_complex(example) if is_complex else example
 
         of_arguments = _each(in_axes, len(args), name)
         given = [_mapped(value, axes, example_of) for value, axes in zip(args, of_arguments, strict=True)]

@@ -14,10 +14,12 @@ in inverse transforms), "forward" (1/n in the others) or "ortho" (1/√n in both
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from svod._svod import ArgumentError, Tensor, _tensor, arange, float32
+from svod._arguments import checked
+from svod._svod import ArgumentError, Tensor, _tensor, arange, float32, full
+from svod.library._spelling import public
 
 __all__ = [
     "fft",
@@ -44,14 +46,25 @@ __all__ = [
 _NORMS = {None: (0.0, -1.0), "backward": (0.0, -1.0), "ortho": (-0.5, -0.5), "forward": (-1.0, 0.0)}
 
 
-def _factor(op: str, norm: str | None, n: Any, inverse: bool) -> float:
+R = TypeVar("R")
+
+
+def _public(function: Callable[..., R]) -> Callable[..., R]:
+    """The function as users call it, with names of either library and errors that name an argument."""
+    return checked(public(function))
+
+
+def _scaled(op: str, x: Tensor, norm: str | None, n: Any, inverse: bool) -> Tensor:
+    """A transform of `n` numbers with its factor, which may follow from a size."""
     if norm not in _NORMS:
         raise ArgumentError(f"{op}: norm is 'backward', 'ortho' or 'forward', not {norm!r}")
-    return math.pow(n, _NORMS[norm][inverse])
-
-
-def _scaled(x: Tensor, factor: float) -> Tensor:
-    return x if factor == 1.0 else x * factor
+    power = _NORMS[norm][inverse]
+    if power == 0.0:
+        return x
+    if isinstance(n, int):
+        return x * math.pow(n, power)
+    real = "float64" if x.dtype in ("float64", "complex128") else "float32"
+    return x * full((), n, dtype=real).pow(power)
 
 
 def _sized(op: str, x: Tensor, n: Any, axis: int) -> Tensor:
@@ -71,7 +84,8 @@ def _sized(op: str, x: Tensor, n: Any, axis: int) -> Tensor:
     return x.pad(tuple(widths))
 
 
-def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+@_public
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The transform along an axis.
 
     >>> import svod
@@ -79,35 +93,40 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = N
     [(1+0j), (1+0j), (1+0j), (1+0j)]
     """
     x = _sized("fft", _tensor(x), n, axis)
-    return _scaled(x._fft(axis, False), _factor("fft", norm, x.shape[axis], False))
+    return _scaled("fft", x._fft(axis, False), norm, x.shape[axis], False)
 
 
-def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+@_public
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `fft`."""
     x = _sized("ifft", _tensor(x), n, axis)
-    return _scaled(x._fft(axis, True), _factor("ifft", norm, x.shape[axis], True))
+    return _scaled("ifft", x._fft(axis, True), norm, x.shape[axis], True)
 
 
-def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+@_public
+def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The transform of real numbers: its first n // 2 + 1 terms, of which the others are the conjugates."""
     x = _sized("rfft", _tensor(x), n, axis)
-    return _scaled(x._rfft(axis), _factor("rfft", norm, x.shape[axis], False))
+    return _scaled("rfft", x._rfft(axis), norm, x.shape[axis], False)
 
 
-def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+@_public
+def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `rfft`: `n` real numbers, 2 (m - 1) of m terms unless it is given."""
     return _to_real("irfft", _tensor(x), n, axis, norm, inverse=True)
 
 
-def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+@_public
+def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The transform, which is real, of the first half of numbers that are the conjugates of those mirrored."""
     return _to_real("hfft", _tensor(x).conj(), n, axis, norm, inverse=False)
 
 
-def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+@_public
+def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `hfft`."""
     x = _sized("ihfft", _tensor(x), n, axis)
-    return _scaled(x._rfft(axis).conj(), _factor("ihfft", norm, x.shape[axis], True))
+    return _scaled("ihfft", x._rfft(axis).conj(), norm, x.shape[axis], True)
 
 
 def _to_real(op: str, x: Tensor, n: int | None, axis: int, norm: str | None, *, inverse: bool) -> Tensor:
@@ -117,7 +136,7 @@ def _to_real(op: str, x: Tensor, n: int | None, axis: int, norm: str | None, *, 
     if n < 1:
         raise ArgumentError(f"{op}: a transform is of at least 1 number, not {n}")
     x = _sized(op, x, n // 2 + 1, axis)
-    return _scaled(x._irfft(axis, n % 2 == 1), _factor(op, norm, n, inverse))
+    return _scaled(op, x._irfft(axis, n % 2 == 1), norm, n, inverse)
 
 
 def _places(op: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[tuple[int, int | None]]:
@@ -130,8 +149,9 @@ def _places(op: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | N
     return list(zip(axes, s if s is not None else [None] * len(axes), strict=True))
 
 
+@_public
 def fftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The transform along several axes, by default all, or the last ones where `s` is given."""
     y: Tensor = _tensor(x)
@@ -140,8 +160,9 @@ def fftn(
     return y
 
 
+@_public
 def ifftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The inverse of `fftn`."""
     y: Tensor = _tensor(x)
@@ -150,8 +171,9 @@ def ifftn(
     return y
 
 
+@_public
 def rfftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The transform of real numbers along several axes; the last one is that of `rfft`."""
     y: Tensor = _tensor(x)
@@ -162,8 +184,9 @@ def rfftn(
     return y
 
 
+@_public
 def irfftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The inverse of `rfftn`."""
     x = _tensor(x)
@@ -173,35 +196,34 @@ def irfftn(
     return irfft(x, n=n, axis=axis, norm=norm)
 
 
-def fft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Tensor:
+@_public
+def fft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """`fftn` along two axes."""
     return fftn(x, s=s, axes=axes, norm=norm)
 
 
-def ifft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Tensor:
+@_public
+def ifft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """`ifftn` along two axes."""
     return ifftn(x, s=s, axes=axes, norm=norm)
 
 
-def rfft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Tensor:
+@_public
+def rfft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """`rfftn` along two axes."""
     return rfftn(x, s=s, axes=axes, norm=norm)
 
 
+@_public
 def irfft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Tensor:
     """`irfftn` along two axes."""
     return irfftn(x, s=s, axes=axes, norm=norm)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
+@_public
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """The frequencies of the terms of `fft`, for samples `d` apart.
 
     >>> import svod
@@ -212,7 +234,8 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None 
     return ((at + n // 2) % n - n // 2).astype(dtype or float32) / (n * d)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
+@_public
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """The frequencies of the terms of `rfft`, for samples `d` apart.
 
     >>> import svod
@@ -222,7 +245,8 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None
     return arange(n // 2 + 1, device=device).astype(dtype or float32) / (n * d)
 
 
-def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+@_public
+def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The terms of `fft` with that of frequency 0 in the middle.
 
     >>> import svod
@@ -235,7 +259,8 @@ def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     return y
 
 
-def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+@_public
+def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     y: Tensor = _tensor(x)
     for axis in _axes(y, axes):

@@ -16,7 +16,7 @@ import numpy as np
 
 import svod
 import svod.nn.functional as F
-from svod import nn, optim
+from svod import fft, nn, optim
 from svod.nn import init, utils
 from svod.optim import lr_scheduler
 
@@ -200,6 +200,10 @@ svod.{normal uniform}((2, 3), 0.0, 1.0, dtype="float64", device="CPU", generator
 svod.exponential((2, 3), 1.0, dtype="float64", device="CPU", generator=generator)
 svod.truncated_normal((2, 3), -1.0, 1.0, mean=1.0, std=2.0, dtype="float64", generator=generator)
 svod.{gamma beta}(1.0, 2.0, (2, 3), dtype="float64", generator=generator)
+fft.{fft ifft rfft ihfft irfft hfft}(x, 4, -1, "ortho")
+fft.{fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2}(x, (4, 4), (0, 1), "ortho")
+fft.{fftfreq rfftfreq}(4, 1.0, dtype="float64", device="CPU")
+fft.{fftshift ifftshift}(x, (0, 1))
 svod.{rand_like randn_like}(x, generator=generator)
 svod.randint_like(x, 0, 3, generator=generator)
 svod.randperm(3, generator=generator)
@@ -511,6 +515,7 @@ SPACE = {
     "init": init,
     "utils": utils,
     "optim": optim,
+    "fft": fft,
     "lr_scheduler": lr_scheduler,
     "np": np,
     "numbers": numbers,

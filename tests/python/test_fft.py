@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -134,3 +135,43 @@ def test_gradients(name: str, n: int) -> None:
             step[at] = 1e-4 * unit
             want[at] += unit * (loss(svod.Tensor(x + step)).item() - loss(svod.Tensor(x - step)).item()) / 2e-4
     np.testing.assert_allclose(t.grad.numpy(), want, rtol=1e-7, atol=1e-8)
+
+
+FUNCTIONS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
+    "fft": lambda x: svod.fft.fft(x, norm="ortho"),
+    "rfft": svod.fft.rfft,
+    "irfft": lambda x: svod.fft.irfft(svod.fft.rfft(x), n=7),
+    "fft2": lambda x: svod.fft.ifft2(svod.fft.fft2(x, s=(4, 3))),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_maps_of_transforms_are_transforms_of_batches(name: str) -> None:
+    x = draw(3, 2, 5, dtype=np.float64)
+    function = FUNCTIONS[name]
+
+    def loss(x: svod.Tensor) -> svod.Tensor:
+        return function(x).abs().square().sum()
+
+    got, want = svod.vmap(function)(x), function(svod.Tensor(x))
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6, atol=1e-6)
+    each = np.stack([svod.grad(loss)(svod.Tensor(row)).numpy() for row in x])
+    np.testing.assert_allclose(svod.vmap(svod.grad(loss))(svod.Tensor(x)).numpy(), each, rtol=1e-5, atol=1e-5)
+    of_map = svod.grad(lambda x: svod.vmap(loss)(x).sum())(svod.Tensor(x))
+    np.testing.assert_allclose(of_map.numpy(), each, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_sizes_may_be_symbolic(norm: str) -> None:
+    n = svod.Variable("n", 1, 16)
+    x = svod.empty(2, n)
+    plan = svod.fft.ifft(svod.fft.rfft(x, norm=norm), norm=norm).prepare(inputs=[x])
+    for extent in (1, 4, 7):
+        given = draw(2, extent, dtype=np.float32)
+        want = np.fft.ifft(np.fft.rfft(given, norm=norm), norm=norm)  # type: ignore[call-overload]
+        np.testing.assert_allclose(plan.run(given)[0].numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_names_of_pytorch() -> None:
+    x = draw(3, 4)
+    assert svod.fft.fft(x, 5, 0).shape == svod.fft.fft(input=x, n=5, dim=0).shape == (5, 4)

@@ -1,5 +1,7 @@
 """`svod.vmap` against JAX's, and what it composes with."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -179,3 +181,37 @@ def test_errors_say_what_to_do():
         svod.vmap(3)
     with pytest.raises(svod.UnsupportedError, match="host"):
         svod.vmap(lambda x: svod.custom(lambda a: a, x, shape=x.shape, dtype=x.dtype))(x)
+
+
+def test_values_whose_derivative_is_given() -> None:
+    @svod.custom_gradient
+    def clipped(x: svod.Tensor) -> tuple[svod.Tensor, Callable[[svod.Tensor], svod.Tensor]]:
+        return x.exp(), lambda g: (g * x).clamp(-1, 1)
+
+    x = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)
+    scale = np.arange(1, 5, dtype=np.float32)
+
+    def loss(x: svod.Tensor, scale: svod.Tensor) -> svod.Tensor:
+        return (clipped(x) * scale).sum()
+
+    got = svod.vmap(svod.grad(loss))(x, scale)
+    np.testing.assert_allclose(got.numpy(), np.clip(scale[:, None] * x, -1, 1), rtol=1e-6)
+    of_map = svod.grad(lambda x: svod.vmap(loss)(x, scale).sum())(svod.Tensor(x))
+    np.testing.assert_allclose(of_map.numpy(), np.clip(scale[:, None] * x, -1, 1), rtol=1e-6)
+    # A cotangent that is the same for all examples.
+    same = svod.grad(lambda x: svod.vmap(clipped)(x).sum())(svod.Tensor(x))
+    np.testing.assert_allclose(same.numpy(), np.clip(x, -1, 1), rtol=1e-6)
+
+
+def test_complex_numbers() -> None:
+    random = np.random.default_rng(4)
+    x = (random.normal(size=(4, 3)) + 1j * random.normal(size=(4, 3))).astype(np.complex64)
+
+    def function(x: svod.Tensor) -> svod.Tensor:
+        return (x * x.conj().exp()).sum() + x.real.max()
+
+    want = np.stack([function(svod.Tensor(row)).numpy() for row in x])
+    np.testing.assert_allclose(svod.vmap(function)(x).numpy(), want, rtol=1e-5)
+    each = np.stack([svod.grad(lambda x: function(x).abs())(svod.Tensor(row)).numpy() for row in x])
+    got = svod.vmap(svod.grad(lambda x: function(x).abs()))(svod.Tensor(x))
+    np.testing.assert_allclose(got.numpy(), each, rtol=1e-5)

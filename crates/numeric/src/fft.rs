@@ -84,7 +84,7 @@ pub fn transform<T: Float + Any>(kind: Transform, n: usize, from: &[T], to: &mut
                 let mut row: Vec<Complex<T>> = from.chunks_exact(2).map(|z| Complex::new(z[0], z[1])).collect();
                 // What is its own conjugate is real.
                 row[0].im = T::zero();
-                if n % 2 == 0 {
+                if n.is_multiple_of(2) {
                     row[n / 2].im = T::zero();
                 }
                 let _ = plan.process(&mut row, to);

@@ -61,6 +61,7 @@ pub struct Function {
     rule: Arc<HostRule>,
     call: Arc<HostWork>,
     state: Box<dyn State>,
+    takes_batches: bool,
 }
 
 impl Function {
@@ -73,6 +74,16 @@ impl Function {
         Function::holding(name, (), rule, move |(), args| call(args))
     }
 
+    /// A function of this name of the last dimensions: those before them are of examples, computed each by itself.
+    pub fn of_last_dimensions(
+        name: impl Into<String>,
+        rule: impl Fn(&[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> + Send + Sync + 'static,
+        call: impl Fn(&HostArgs) -> std::result::Result<(), CustomError> + Send + Sync + 'static,
+    ) -> Arc<Function> {
+        let (rule, call) = (Arc::new(rule), Arc::new(move |_: &dyn Any, args: &HostArgs| call(args)));
+        Arc::new(Function { name: name.into(), rule, call, state: Box::new(()), takes_batches: true })
+    }
+
     /// A function that is called with what it holds. A plan holds it once more, as a clone.
     pub fn holding<T: Any + Clone + Send + Sync>(
         name: impl Into<String>,
@@ -83,7 +94,8 @@ impl Function {
         let call = move |state: &dyn Any, args: &HostArgs| {
             call(state.downcast_ref().expect("a function is called with a clone of the state it was made with"), args)
         };
-        Arc::new(Function { name: name.into(), rule: Arc::new(rule), call: Arc::new(call), state: Box::new(state) })
+        let (rule, call) = (Arc::new(rule), Arc::new(call));
+        Arc::new(Function { name: name.into(), rule, call, state: Box::new(state), takes_batches: false })
     }
 
     /// What it holds, if that is of this type.
@@ -94,7 +106,7 @@ impl Function {
     /// The same function under another identity, with a clone of what it holds.
     fn another(&self) -> Function {
         let (rule, call, state) = (self.rule.clone(), self.call.clone(), self.state.another());
-        Function { name: self.name.clone(), rule, call, state }
+        Function { name: self.name.clone(), rule, call, state, takes_batches: self.takes_batches }
     }
 }
 
@@ -105,6 +117,10 @@ impl HostFunction for Function {
 
     fn infer(&self, operands: &[(DType, &[Size])]) -> std::result::Result<Vec<(DType, Shape)>, String> {
         (self.rule)(operands)
+    }
+
+    fn takes_batches(&self) -> bool {
+        self.takes_batches
     }
 }
 

@@ -24,14 +24,14 @@ impl Float for f64 {
 /// What a rule gives.
 pub(crate) type Ruled = Result<Vec<(DType, Shape)>, String>;
 
-/// A function of floats: `f32` and `f64` are the same to it but for their width.
+/// A function of the last dimensions of floats: `f32` and `f64` are the same to it but for their width.
 pub(crate) fn function(
     name: &str,
     rule: impl Fn(&[(DType, &[Size])]) -> Ruled + Send + Sync + 'static,
     narrow: impl Fn(&HostArgs) -> Result<(), CustomError> + Send + Sync + 'static,
     wide: impl Fn(&HostArgs) -> Result<(), CustomError> + Send + Sync + 'static,
 ) -> Arc<Function> {
-    Function::new(name, rule, move |args| match args.operands[0].buffer.dtype() {
+    Function::of_last_dimensions(name, rule, move |args| match args.operands[0].buffer.dtype() {
         DType::F32 => narrow(args),
         _ => wide(args),
     })

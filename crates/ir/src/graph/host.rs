@@ -24,6 +24,11 @@ pub trait HostFunction: Any + Send + Sync {
     /// # Errors
     /// Why it cannot be called with them.
     fn infer(&self, operands: &[(DType, &[Size])]) -> Result<Vec<(DType, Shape)>, String>;
+
+    /// Whether one more dimension, the first of all operands and results, is that of many examples, computed each by itself.
+    fn takes_batches(&self) -> bool {
+        false
+    }
 }
 
 /// A function as part of a node: the same where it is the very same function.

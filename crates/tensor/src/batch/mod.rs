@@ -10,11 +10,16 @@
 
 mod table;
 
-use rustc_hash::FxHashMap;
-use svod_ir::graph::{Op, Sources, UOp};
-use svod_ir::size::Size;
+use std::sync::Arc;
 
-use crate::derivative::unrolled;
+use rustc_hash::FxHashMap;
+use svod_dtype::DType;
+use svod_ir::graph::{Op, Pullback, Shape, Sources, UOp};
+use svod_ir::size::Size;
+use svod_runtime::plan::CustomError;
+use svod_runtime::{Function, HostArgs};
+
+use crate::derivative::{Rule, unrolled};
 use crate::error::{Result, TensorError};
 use crate::tensor::Tensor;
 use table::{Operand, over_batches};
@@ -37,10 +42,9 @@ use table::{Operand, over_batches};
 /// ```
 pub fn batched(values: &[&Tensor], examples: &[&Tensor], batches: &[&Tensor]) -> Result<Vec<Option<Tensor>>> {
     let count = checked_count(examples, batches)?;
-    let mut walk = Walk { count, found: FxHashMap::default() };
-    for (example, batch) in examples.iter().zip(batches) {
-        walk.found.insert(example.uop().resolved().id(), Some(batch.uop()));
-    }
+    let leaves: Vec<(UOp, UOp)> = examples.iter().zip(batches).map(|(e, b)| (e.uop().resolved(), b.uop())).collect();
+    let found = leaves.iter().map(|(example, batch)| (example.id(), Some(batch.clone()))).collect();
+    let mut walk = Walk { count, leaves: Arc::new(leaves), found };
     let roots: Vec<UOp> = values.iter().map(|value| value.uop().resolved()).collect();
     walk.visit(&roots)?;
     Ok(roots.iter().map(|root| walk.found[&root.id()].clone().map(Tensor::from_uop)).collect())
@@ -80,6 +84,8 @@ enum Visit {
 
 struct Walk {
     count: Size,
+    /// The examples, each with its batch.
+    leaves: Arc<Vec<(UOp, UOp)>>,
     /// By node: its value for the batch; none where that is the same for all examples.
     found: FxHashMap<u64, Option<UOp>>,
 }
@@ -111,7 +117,10 @@ impl Walk {
                         work.push(Visit::Same(node, made.clone()));
                         work.push(Visit::Open(made));
                     } else {
-                        let made = over_batches(&node, &operands, &self.count)?;
+                        let made = match node.op() {
+                            Op::Derived(by, _) => self.derived(by, &operands)?,
+                            _ => over_batches(&node, &operands, &self.count)?,
+                        };
                         made.inherit_origin(&node);
                         self.found.insert(node.id(), Some(made));
                     }
@@ -125,6 +134,36 @@ impl Walk {
         Ok(())
     }
 
+    /// A value for a batch whose derivative is given: the rule is applied to a cotangent of one example, and what it gives,
+    /// which may follow from other values of that example, becomes that of the batch.
+    fn derived(&self, by: &Pullback, operands: &[Operand]) -> Result<UOp> {
+        let all = operands.iter().map(|operand| operand.leading(&self.count)).collect::<Result<Vec<UOp>>>()?;
+        let all: Vec<Tensor> = all.into_iter().map(Tensor::from_uop).collect();
+        let operands_count = all.len() - 1;
+        let (rule, leaves) = (by.clone(), self.leaves.clone());
+        let pull = move |g: &Tensor| {
+            let Some(given) = rule.downcast::<Rule>() else { return Ok(vec![None; operands_count]) };
+            let (example, leaf) = example(&g.shape()[1..], g.dtype())?;
+            let parts = given.pull(&example)?;
+            let (mut examples, mut batches): (Vec<Tensor>, Vec<Tensor>) =
+                leaves.iter().map(|(e, b)| (Tensor::from_uop(e.clone()), Tensor::from_uop(b.clone()))).unzip();
+            examples.push(Tensor::from_uop(leaf));
+            batches.push(if g.dtype().is_complex() { g.as_real()? } else { g.clone() });
+            let (examples, batches): (Vec<&Tensor>, Vec<&Tensor>) =
+                (examples.iter().collect(), batches.iter().collect());
+            let for_batch = |part: &Tensor| {
+                let made = batched(&[part], &examples, &batches)?.swap_remove(0);
+                let same = Operand { node: part.uop(), is_batch: false };
+                made.map_or_else(|| Ok(Tensor::from_uop(same.leading(&g.shape()[0])?)), Ok)
+            };
+            parts.iter().map(|part| part.as_ref().map(for_batch).transpose()).collect::<Result<Vec<_>>>()
+        };
+        let operands: Vec<&Tensor> = all[1..].iter().collect();
+        let value =
+            all[0].with_derivative(by.rule().name(), &operands, move |g| pull(g).map_err(|e| Arc::new(e) as _))?;
+        Ok(value.uop())
+    }
+
     fn operand(&self, source: &UOp) -> Operand {
         let source = source.resolved();
         match &self.found[&source.id()] {
@@ -132,4 +171,16 @@ impl Walk {
             None => Operand { node: source, is_batch: false },
         }
     }
+}
+
+/// A value of one example, of which nobody can read the elements, and the node that it follows from: of complex numbers
+/// that is their pairs.
+fn example(shape: &[Size], dtype: DType) -> Result<(Tensor, UOp)> {
+    let pair = dtype.is_complex().then_some(Size::from(2));
+    let (of, shape): (DType, Shape) = (dtype.real(), shape.iter().cloned().chain(pair).collect());
+    let read =
+        |_: &HostArgs| Err(CustomError::Failed("the elements of an example are not there to be read".to_owned()));
+    let function = Function::new("example", move |_| Ok(vec![(of, shape.clone())]), read);
+    let leaf = Tensor::host(function, &[])?.swap_remove(0);
+    Ok((if dtype.is_complex() { leaf.as_complex()? } else { leaf.clone() }, leaf.uop()))
 }

@@ -16,7 +16,7 @@ pub struct Operand {
 
 impl Operand {
     /// The operand with the batch's dimension, whether it needs it or not.
-    fn leading(&self, count: &Size) -> Result<UOp> {
+    pub fn leading(&self, count: &Size) -> Result<UOp> {
         if self.is_batch {
             return Ok(self.node.clone());
         }
@@ -37,9 +37,13 @@ pub fn over_batches(node: &UOp, operands: &[Operand], count: &Size) -> Result<UO
     Ok(match node.op() {
         // The same operation; marks say of a batch what they said of an example.
         Op::Alu(_) | Op::Cast(_) | Op::Bitcast(_) => UOp::new(node.op().clone(), &all()?)?,
-        Op::Contiguous | Op::Detach | Op::ContiguousBackward | Op::Copy(_) | Op::Let(_) => {
-            UOp::new(node.op().clone(), std::slice::from_ref(x))?
-        }
+        Op::Contiguous
+        | Op::Detach
+        | Op::ContiguousBackward
+        | Op::Copy(_)
+        | Op::Let(_)
+        | Op::AsReal
+        | Op::AsComplex => UOp::new(node.op().clone(), std::slice::from_ref(x))?,
         // Derivatives by values of one example have been taken by now.
         Op::Watch(_) => x.clone(),
         // Other dimensions, behind the batch's.
@@ -66,10 +70,12 @@ pub fn over_batches(node: &UOp, operands: &[Operand], count: &Size) -> Result<UO
             all[0].scatter(axis + 1, &all[1], &all[2], *by)?
         }
         Op::Take(axis) => take(*axis, &operands[0], &operands[1], count)?,
+        Op::Host(call, _, output) if call.function().takes_batches() => {
+            UOp::host(call.function().clone(), &all()?)?.swap_remove(*output)
+        }
         other => {
             let hint = match other {
                 Op::Rand(_) => "; draw for all examples at once, outside",
-                Op::Derived(..) => "; a value whose derivative is given has none for batches",
                 _ => "",
             };
             return Err(TensorError::unsupported("vmap", format!("`{}` is not there for batches{hint}", other.name())));

@@ -29,8 +29,7 @@ impl Rule {
     pub(super) fn cotangent(by: &Pullback, step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
         let (Some(rule), Some(operand)) = (by.downcast::<Rule>(), i.checked_sub(1)) else { return Ok(None) };
         let op = "custom_gradient";
-        let failed = |source| TensorError::Rule { name: rule.name.clone(), source };
-        let parts = (rule.pull)(&Tensor::from_uop(step.g.clone())).map_err(failed)?;
+        let parts = rule.pull(&Tensor::from_uop(step.g.clone()))?;
         let operands = step.x.len() - 1;
         if parts.len() != operands {
             let message = format!("{}: {operands} operands, but {} cotangents were given", rule.name, parts.len());
@@ -44,6 +43,11 @@ impl Rule {
             return Err(TensorError::shape(op, message));
         }
         Ok(Some(part.cast(x.dtype())?))
+    }
+
+    /// The cotangents of the operands, by that of the result.
+    pub(crate) fn pull(&self, cotangent: &Tensor) -> Result<Vec<Option<Tensor>>> {
+        (self.pull)(cotangent).map_err(|source| TensorError::Rule { name: self.name.clone(), source })
     }
 }
 

@@ -40,6 +40,7 @@ use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::tensor::Tensor;
 
 pub use given::Pulled;
+pub(crate) use given::Rule;
 pub(crate) use unrolled::unrolled;
 pub(crate) use variables::Variable;
 pub use variables::{grad_enabled, set_grad_enabled};
