@@ -213,6 +213,7 @@ from svod.library._table import FUNCTIONS as _functions
 
 if TYPE_CHECKING:
     from svod import fft, nn, optim
+    from svod import onnx as onnx
     from svod.library import *  # noqa: F403
 
 __all__ = [
@@ -421,7 +422,7 @@ __all__ = [
 ]
 
 # Packages that are imported when they are first named.
-_PACKAGES = ("fft", "nn", "optim")
+_PACKAGES = ("fft", "nn", "onnx", "optim")
 
 # Names of other libraries, and what they are here.
 _ELSEWHERE = {

@@ -55,6 +55,7 @@ __all__ = [
     "_Draws",
     "_Facts",
     "_Kinds",
+    "_OnnxModel",
     "_Trace",
     "__version__",
     "_after_fork",
@@ -67,6 +68,7 @@ __all__ = [
     "_is_tracing",
     "_iterate",
     "_leave_module",
+    "_onnx_operators",
     "_operands",
     "_positions",
     "_prepare_writing",
@@ -439,6 +441,17 @@ class _Facts:
     def hold(self, values: dict[str, builtins.int]) -> builtins.bool: ...
     def agree(self, other: _Facts | None) -> builtins.bool: ...
     def values(self, values: dict[str, builtins.int]) -> dict[str, builtins.int]: ...
+
+@final
+class _OnnxModel:
+    def __new__(cls, path: str | None = None, content: bytes | None = None) -> Self: ...
+    def inputs(self) -> list[tuple[str, DType | None, tuple[builtins.int | str | None, ...] | None]]: ...
+    def outputs(self) -> list[tuple[str, DType | None, tuple[builtins.int | str | None, ...] | None]]: ...
+    def plans(self) -> builtins.int: ...
+    def run(self, inputs: Sequence[Any]) -> tuple[Any, ...]: ...
+    def prepare(self, kinds: Sequence[tuple[_DTypeLike, Sequence[builtins.int]]]) -> ExecutionPlan: ...
+
+def _onnx_operators() -> list[tuple[str, str, builtins.int]]: ...
 
 @final
 class _Draws:

@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 # What pages need beside svod.
-NEEDS = {"array_api.md": [], "training.md": [], "torch.md": ["torch"]}
+NEEDS = {"array_api.md": [], "onnx.md": ["onnx"], "training.md": [], "torch.md": ["torch"]}
 
 
 @pytest.mark.parametrize("page", NEEDS)

@@ -17,7 +17,8 @@ def run(program: str) -> list[str]:
     return told.stdout.split()
 
 
-LOADED = "import sys; print(*sorted(name for name in sys.modules if name.startswith(('svod.nn', 'svod.optim'))))"
+PACKAGES = ("svod.nn", "svod.onnx", "svod.optim")
+LOADED = f"import sys; print(*sorted(name for name in sys.modules if name.startswith({PACKAGES})))"
 
 
 def test_packages_are_loaded_when_they_are_first_named() -> None:
@@ -26,6 +27,8 @@ def test_packages_are_loaded_when_they_are_first_named() -> None:
     assert "svod.nn" in run(f"import svod; svod.nn; {LOADED}")
     assert "svod.optim" in run(f"import svod; svod.optim.SGD; {LOADED}")
     assert "svod.nn" in run(f"from svod import nn; {LOADED}")
+    assert "svod.onnx" in run(f"import svod; svod.onnx.load; {LOADED}")
+    assert "svod.onnx.backend" not in run(f"import svod; svod.onnx.load; {LOADED}")
     assert "svod.nn.functional" in run(f"import svod.nn.functional as F; {LOADED}")
 
 

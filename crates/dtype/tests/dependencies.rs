@@ -13,7 +13,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("runtime", &["dtype", "ir", "device", "schedule", "codegen"]),
     ("numeric", &[]),
     ("tensor", &["dtype", "ir", "device", "schedule", "runtime", "numeric"]),
-    ("python", &["dtype", "ir", "device", "runtime", "tensor"]),
+    ("onnx", &["dtype", "ir", "device", "runtime", "tensor"]),
+    ("python", &["dtype", "ir", "device", "runtime", "tensor", "onnx"]),
 ];
 
 #[test]

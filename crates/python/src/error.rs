@@ -102,7 +102,8 @@ impl Class {
         leaf.is_some_and(|(_, leaf)| error.is_instance(py, leaf.bind(py)))
     }
 
-    fn of(kind: ErrorKind) -> Class {
+    /// The class of a sort of errors.
+    pub fn of(kind: ErrorKind) -> Class {
         match kind {
             ErrorKind::Shape => Class::Shape,
             ErrorKind::DType => Class::DType,

@@ -21,6 +21,7 @@
 //! | `hints` | names of other libraries, and what to write here |
 //! | `worker` | processes that run candidates of a search |
 //! | `graph` | `Graph`: pending expressions as text |
+//! | `onnx` | models of ONNX |
 //! | `origin` | the user's lines that operations are called from |
 //! | `error`, `gil`, `fork` | exceptions; the interpreter's lock and Ctrl-C; processes that fork |
 //! | `collect` | what the garbage collector is told |
@@ -39,6 +40,7 @@ mod gradient;
 mod graph;
 mod guard;
 mod hints;
+mod onnx;
 mod origin;
 mod plan;
 mod random;
@@ -81,6 +83,8 @@ mod _svod {
     use crate::graph::{PyGraph, PyHostFunction};
     #[pymodule_export]
     use crate::guard::{_changed, _unchanged};
+    #[pymodule_export]
+    use crate::onnx::{_onnx_operators, PyOnnxModel};
     #[pymodule_export]
     use crate::origin::{enter_module, leave_module};
     #[pymodule_export]

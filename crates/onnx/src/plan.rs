@@ -1,0 +1,379 @@
+//! What is compiled of a model: plans for types and sizes of inputs.
+//!
+//! A graph is traced with placeholders for its inputs. Where the model names extents, they are variables, and a plan serves
+//! all sizes up to a power of two; if that cannot be, it serves the sizes of a call. Where a rule asks for the elements of an
+//! input, such as a shape that is given, the graph is traced again with that input as a constant, and the plan
+//! serves calls with the same elements. If that is too much, or does not help, the graph is run step by step.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use svod_device::DeviceSpec;
+use svod_dtype::DType;
+use svod_tensor::{
+    Content, Draws, Facts, Feed, Plan, PrepareConfig, Size, SizeValues, Tensor, TensorError, Trace, Variable,
+};
+
+use crate::error::{OnnxError, Result};
+use crate::interpret;
+use crate::model::{Extent, Model};
+use crate::value::Value;
+
+/// The plans of a model, the one used last in front.
+#[derive(Default)]
+pub(crate) struct Plans(Mutex<Vec<Arc<Prepared>>>);
+
+/// The most plans that a model keeps.
+const MOST_PLANS: usize = 32;
+
+/// The most bytes of an input that is made a constant because its elements decide on the graph.
+const MOST_FIXED: usize = 4096;
+
+/// The most times that a graph is traced for one call: it is traced again for what a trace was told of sizes.
+const MOST_TRACES: usize = 16;
+
+/// Element type and extents, numbers or sizes.
+type Kind<N> = (DType, Vec<N>);
+
+/// A value of a call, told apart by what decides on a graph.
+struct Given {
+    value: Value,
+    /// Type and extents of a tensor.
+    kind: Option<Kind<usize>>,
+}
+
+/// What is compiled for a kind of calls.
+pub(crate) struct Prepared {
+    /// Type and extents of each input, by number or by variable.
+    kinds: Vec<Kind<Size>>,
+    /// The elements of inputs that are constants.
+    fixed: Vec<Option<Vec<u8>>>,
+    /// What was taken for granted of variables.
+    facts: Facts,
+    draws: Draws,
+    /// None of a graph that depends on nothing.
+    plan: Option<Plan>,
+    results: Vec<Found>,
+}
+
+/// Where a result is.
+enum Found {
+    /// Known already.
+    Constant(Value),
+    /// An output of the plan.
+    Output(usize),
+    /// A list of them.
+    List(Vec<Found>),
+}
+
+impl Plans {
+    pub fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// The results of a call.
+    pub fn run(&self, model: &Model, values: Vec<Value>) -> Result<Vec<Value>> {
+        let given: Vec<Given> = values.into_iter().map(Given::new).collect::<Result<_>>()?;
+        let Some(kinds) = given.iter().map(|g| g.kind.clone()).collect::<Option<Vec<_>>>() else {
+            return stepwise(model, &given);
+        };
+        let known = self.0.lock().clone();
+        for prepared in known {
+            if prepared.serves(&kinds, &given)? {
+                return prepared.run(&given);
+            }
+        }
+        match Prepared::new(model, &kinds, |at| given[at].bytes()) {
+            Ok(prepared) => {
+                let prepared = Arc::new(prepared);
+                let mut plans = self.0.lock();
+                plans.insert(0, prepared.clone());
+                plans.truncate(MOST_PLANS);
+                drop(plans);
+                prepared.run(&given)
+            }
+            Err(error) if asks_for_elements(&error) => stepwise(model, &given),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether a graph could not be traced because a rule asks for elements.
+fn asks_for_elements(error: &OnnxError) -> bool {
+    matches!(error.of_tensor(), Some(TensorError::Traced { .. }))
+}
+
+/// The results with all inputs known: what a rule asks for is computed there and then.
+fn stepwise(model: &Model, given: &[Given]) -> Result<Vec<Value>> {
+    let results = interpret::run(model.graph(), given.iter().map(|g| g.value.clone()).collect())?;
+    let mut tensors = Vec::new();
+    results.iter().for_each(|value| collect(value, &mut tensors));
+    Tensor::realize_batch(&tensors.iter().collect::<Vec<_>>())?;
+    Ok(results)
+}
+
+fn collect(value: &Value, tensors: &mut Vec<Tensor>) {
+    match value {
+        Value::Tensor(tensor) => tensors.push(tensor.clone()),
+        Value::Sequence(all) => all.iter().for_each(|value| collect(value, tensors)),
+        Value::Constant(_) | Value::Sizes(_) | Value::Nothing => {}
+    }
+}
+
+impl Given {
+    fn new(value: Value) -> Result<Given> {
+        let kind = match &value {
+            Value::Sequence(_) | Value::Nothing => None,
+            tensor => {
+                let failed = |e: crate::error::Fault| OnnxError::Argument(e.to_string());
+                let tensor = tensor.tensor().map_err(failed)?;
+                Some((tensor.dtype(), tensor.extents()?))
+            }
+        };
+        Ok(Given { value, kind })
+    }
+
+    fn tensor(&self) -> Result<Tensor> {
+        self.value.tensor().map_err(|e| OnnxError::Argument(e.to_string()))
+    }
+
+    /// The elements, unless they are many.
+    fn bytes(&self) -> Result<Option<Vec<u8>>> {
+        let Some((dtype, extents)) = &self.kind else { return Ok(None) };
+        let count = extents.iter().product::<usize>();
+        if count.saturating_mul(dtype.bytes()) > MOST_FIXED { Ok(None) } else { Ok(Some(self.tensor()?.to_bytes()?)) }
+    }
+}
+
+impl Prepared {
+    /// For inputs of these types and extents, of which no elements are known.
+    pub fn for_extents(model: &Model, kinds: &[Kind<usize>]) -> Result<Prepared> {
+        if kinds.len() != model.inputs().len() {
+            let message = format!("the model has {} inputs, but {} are given", model.inputs().len(), kinds.len());
+            return Err(OnnxError::Argument(message));
+        }
+        Prepared::new(model, kinds, |_| Ok(None))
+    }
+
+    /// The plan, of one that depends on its inputs' types and extents alone.
+    pub fn into_plan(self) -> Result<Plan> {
+        match self.plan {
+            Some(plan) if self.draws.is_empty() => Ok(plan),
+            Some(_) => Err(OnnxError::Argument("a plan of random numbers is run by the model's calls only".into())),
+            None => Err(OnnxError::Argument("the model computes nothing of its inputs".into())),
+        }
+    }
+
+    fn new(model: &Model, kinds: &[Kind<usize>], bytes: impl Fn(usize) -> Result<Option<Vec<u8>>>) -> Result<Prepared> {
+        let mut fixed: Vec<Option<Vec<u8>>> = vec![None; kinds.len()];
+        let mut symbols = Symbols::of(model, kinds);
+        let mut facts = Facts::default();
+        for _ in 0..MOST_TRACES.max(kinds.len() + 2) {
+            let trace = Trace::of_function(symbols.values(), facts.clone(), Vec::new());
+            let error = match Prepared::traced(model, kinds, &fixed, &symbols, &trace) {
+                Ok(prepared) => return Ok(prepared),
+                Err(error) => error,
+            };
+            if let Some(TensorError::Traced { from, .. }) = error.of_tensor() {
+                let names = from.clone();
+                let mut more = false;
+                for (at, port) in model.inputs().iter().enumerate() {
+                    if fixed[at].is_none() && names.contains(&port.name) {
+                        fixed[at] = bytes(at)?;
+                        more |= fixed[at].is_some();
+                    }
+                }
+                match more {
+                    true => continue,
+                    false => return Err(error),
+                }
+            }
+            let told = trace.told();
+            if symbols.is_empty() {
+                return Err(error);
+            }
+            if told.decisions().is_empty() || told.agree(&facts) {
+                symbols = Symbols::default();
+                facts = Facts::default();
+            } else {
+                facts = told;
+            }
+        }
+        Err(OnnxError::Argument("what is known of the inputs' sizes does not suffice".into()))
+    }
+
+    fn traced(
+        model: &Model,
+        kinds: &[Kind<usize>],
+        fixed: &[Option<Vec<u8>>],
+        symbols: &Symbols,
+        trace: &Trace,
+    ) -> Result<Prepared> {
+        let (mut placeholders, mut values, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, port) in model.inputs().iter().enumerate() {
+            let (dtype, extents) = &kinds[at];
+            if let Some(bytes) = &fixed[at] {
+                values.push(Value::constant(bytes, *dtype, extents)?);
+                shapes.push((*dtype, extents.iter().map(|n| Size::from(*n)).collect()));
+                continue;
+            }
+            let own: Vec<Size> = symbols.shape(at, extents).iter().map(|n| trace.facts().apply(n)).collect();
+            let slot = trace.slots_for(1, port.name.clone());
+            let placeholder = Tensor::placeholder(&DeviceSpec::CPU, &own, *dtype, slot, trace)?;
+            values.push(Value::Tensor(placeholder.clone()));
+            placeholders.push(placeholder);
+            shapes.push((*dtype, own));
+        }
+        let results = trace.run(|| interpret::run(model.graph(), values))?;
+        let (draws, states) = trace.draws();
+        let mut outputs = Vec::new();
+        let results = results.iter().map(|value| found(value, &mut outputs)).collect::<Result<Vec<_>>>()?;
+        let plan = match outputs.is_empty() {
+            true => None,
+            false => {
+                let states: Vec<Tensor> = states.into_iter().map(Tensor::from_uop).collect();
+                let inputs: Vec<&Tensor> = placeholders.iter().chain(&states).collect();
+                let outputs: Vec<&Tensor> = outputs.iter().collect();
+                Some(Tensor::prepare_batch_with_unused(&outputs, &inputs, &PrepareConfig::current())?)
+            }
+        };
+        Ok(Prepared { kinds: shapes, fixed: fixed.to_vec(), facts: trace.told(), draws, plan, results })
+    }
+
+    /// Whether it computes a call with these inputs.
+    fn serves(&self, kinds: &[Kind<usize>], given: &[Given]) -> Result<bool> {
+        let fits = |(own, given): (&Kind<Size>, &Kind<usize>)| {
+            let ((own, shape), (dtype, extents)) = (own, given);
+            let fit = |(own, n): (&Size, &usize)| own.as_const().is_none_or(|own| own == *n as i64);
+            own == dtype && shape.len() == extents.len() && shape.iter().zip(extents).all(fit)
+        };
+        if !self.kinds.iter().zip(kinds).all(fits) {
+            return Ok(false);
+        }
+        let mut values = SizeValues::default();
+        let pairs = || self.kinds.iter().zip(kinds).flat_map(|((_, own), (_, n))| own.iter().zip(n));
+        values.solve(pairs().map(|(own, n)| (own, *n as i64)));
+        let is_so = |(own, n): (&Size, &usize)| {
+            values.check(own).is_ok() && values.apply(own).as_const().is_none_or(|own| own == *n as i64)
+        };
+        if !pairs().all(is_so) || !self.facts.hold(&values) {
+            return Ok(false);
+        }
+        for (own, given) in self.fixed.iter().zip(given) {
+            if own.is_some() && *own != given.bytes()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn run(&self, given: &[Given]) -> Result<Vec<Value>> {
+        let outputs = match &self.plan {
+            None => Vec::new(),
+            Some(plan) => {
+                let open = self.fixed.iter().zip(given).filter(|(fixed, _)| fixed.is_none());
+                let mut inputs = open.map(|(_, given)| given.tensor()).collect::<Result<Vec<_>>>()?;
+                inputs.extend(self.draws.take()?);
+                let contents: Vec<Content> = inputs.iter().map(Content::Tensor).collect();
+                let call = |feeds: &[Feed], variables: &[(&str, i64)]| plan.call_feeds(feeds, variables);
+                plan.feeding("execute", 0, &contents, &[], call)?
+            }
+        };
+        Ok(self.results.iter().map(|found| found.value(&outputs)).collect())
+    }
+}
+
+/// Where a result is, which may be one more output of the plan.
+fn found(value: &Value, outputs: &mut Vec<Tensor>) -> Result<Found> {
+    Ok(match value {
+        Value::Nothing => Found::Constant(Value::Nothing),
+        Value::Sequence(all) => Found::List(all.iter().map(|value| found(value, outputs)).collect::<Result<_>>()?),
+        tensor => {
+            let tensor = tensor.tensor().map_err(|e| OnnxError::Argument(e.to_string()))?;
+            let has_variables = tensor.shape().iter().any(|n| n.as_const().is_none());
+            let is_open = tensor.traced_from().is_some() || has_variables || depends_on_sizes(value);
+            match is_open {
+                false => {
+                    tensor.realize()?;
+                    Found::Constant(Value::Tensor(tensor))
+                }
+                true => {
+                    outputs.push(tensor);
+                    Found::Output(outputs.len() - 1)
+                }
+            }
+        }
+    })
+}
+
+/// Whether integers are known up to variables only.
+fn depends_on_sizes(value: &Value) -> bool {
+    matches!(value, Value::Sizes(sizes) if sizes.numbers().is_none())
+}
+
+impl Found {
+    fn value(&self, outputs: &[Tensor]) -> Value {
+        match self {
+            Found::Constant(value) => value.clone(),
+            Found::Output(at) => Value::Tensor(outputs[*at].clone()),
+            Found::List(all) => Value::Sequence(all.iter().map(|found| found.value(outputs)).collect()),
+        }
+    }
+}
+
+/// Variables for the extents that a model names, with their values in a call.
+#[derive(Default)]
+struct Symbols {
+    /// Input, dimension, variable and value.
+    places: Vec<(usize, usize, Variable, i64)>,
+}
+
+impl Symbols {
+    fn of(model: &Model, kinds: &[Kind<usize>]) -> Symbols {
+        let mut found: Vec<(String, Variable, i64)> = Vec::new();
+        let mut places = Vec::new();
+        for (input, (port, (_, extents))) in model.inputs().iter().zip(kinds).enumerate() {
+            for (dim, extent) in port.shape.iter().flatten().enumerate() {
+                let (Extent::Named(name), Some(value)) = (extent, extents.get(dim)) else { continue };
+                let known = found.iter().find(|(n, ..)| n == name).cloned();
+                let Some((_, variable, first)) = known.or_else(|| {
+                    let symbol = format!("{}_{}", found.len(), identifier(name));
+                    let most = value.checked_next_power_of_two().filter(|n| *n > 0)? as i64;
+                    let made = Variable::new(&format!("n{symbol}"), 1, most).ok()?;
+                    found.push((name.clone(), made, *value as i64));
+                    found.last().cloned()
+                }) else {
+                    return Symbols::default();
+                };
+                // Names that mean several numbers are no names of numbers.
+                if first != *value as i64 || *value == 0 {
+                    return Symbols::default();
+                }
+                places.push((input, dim, variable, first));
+            }
+        }
+        Symbols { places }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    fn values(&self) -> SizeValues {
+        SizeValues::new(self.places.iter().map(|(_, _, variable, value)| (variable.name().to_owned(), *value)))
+    }
+
+    /// The extents of an input.
+    fn shape(&self, input: usize, extents: &[usize]) -> Vec<Size> {
+        let mut shape: Vec<Size> = extents.iter().map(|n| Size::from(*n)).collect();
+        for (_, dim, variable, _) in self.places.iter().filter(|(at, ..)| *at == input) {
+            shape[*dim] = Size::from(variable);
+        }
+        shape
+    }
+}
+
+/// A name of letters, digits and underscores only.
+fn identifier(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}

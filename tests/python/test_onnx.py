@@ -1,0 +1,257 @@
+"""Models of ONNX: what they are called with, what is compiled, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import svod
+import svod.onnx
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+import svod.onnx.backend  # noqa: E402
+
+HEAD = '<ir_version: 10, opset_import: ["": 21, "local": 1]>\n'
+
+
+def parsed(text: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(HEAD + text)
+
+
+def load(text: str) -> svod.onnx.Model:
+    return svod.onnx.load(parsed(text))
+
+
+def array(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_inputs_are_given_in_order_or_by_name() -> None:
+    model = load("f (float[n, 3] a, float[3] b) => (float[n, 3] c, float[n, 3] d) { c = Sub(a, b) d = Mul(a, b) }")
+    assert [port.name for port in model.inputs] == ["a", "b"]
+    assert model.inputs[0] == svod.onnx.Port("a", svod.float32, ("n", 3))
+    assert [port.name for port in model.outputs] == ["c", "d"]
+    a, b = array((2, 3)), array((3,), 1)
+    for results in (model(a, b), model(b=b, a=a), model(a, b=svod.Tensor(b))):
+        assert isinstance(results, tuple)
+        np.testing.assert_allclose(results[0].numpy(), a - b)
+        np.testing.assert_allclose(results[1].numpy(), a * b)
+
+
+def test_lists_take_the_type_of_the_input() -> None:
+    assert load("f (int64[n] a) => (int64[n] b) { b = Neg(a) }")([1, 2])[0].tolist() == [-1, -2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "told"),
+    [
+        ([], {}, "'a' is missing"),
+        ([array((3,))] * 2, {}, "has 1 inputs, but 2"),
+        ([array((3,))], {"b": 1}, "'b'"),
+        ([np.ones(3)], {}, "input 'a' is of float32, but float64 is given"),
+        ([array((4,))], {}, r"input 'a' has extents \[3\]"),
+        ([array((3, 1))], {}, "input 'a' has extents"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_that_names_the_input(arguments: list, named: dict, told: str) -> None:
+    model = load("f (float[3] a) => (float[3] b) { b = Neg(a) }")
+    with pytest.raises(svod.Error, match=told):
+        model(*arguments, **named)
+
+
+def test_a_plan_serves_the_sizes_that_a_model_names() -> None:
+    model = load(
+        """f (float[batch, length, 4] x) => (float[batch, wide] y) {
+            shape = Shape(x)
+            first = Constant<value_ints = [0]>()
+            minus = Constant<value_ints = [-1]>()
+            batch = Gather(shape, first)
+            to = Concat<axis = 0>(batch, minus)
+            flat = Reshape(x, to)
+            y = Softmax(flat)
+        }"""
+    )
+    for batch, length in [(3, 7), (4, 5), (1, 8), (2, 1)]:
+        x = array((batch, length, 4))
+        expected = np.exp(flat := x.reshape(batch, -1)) / np.exp(flat).sum(1, keepdims=True)
+        np.testing.assert_allclose(model(x)[0].numpy(), expected, rtol=1e-5)
+    assert model._model.plans() == 1
+    assert model(array((5, 3, 4)))[0].shape == (5, 12)
+    assert model._model.plans() == 2
+
+
+def test_elements_that_decide_on_shapes_are_constants_of_a_plan() -> None:
+    model = load("f (float[2, 6] x, int64[k] shape) => (float[] y) { y = Reshape(x, shape) }")
+    x = array((2, 6))
+    for shape in ([3, 4], [12], [3, 4], [2, 3, 2]):
+        np.testing.assert_array_equal(model(x, np.int64(shape))[0].numpy(), x.reshape(shape))
+    assert model._model.plans() == 3
+
+
+def test_data_decides_on_results_step_by_step() -> None:
+    model = load("f (float[n] x) => (int64[1, m] y) { big = Add(x, x) y = NonZero(big) }")
+    for seed in range(2):
+        x = np.maximum(array((2000,), seed), 0)
+        np.testing.assert_array_equal(model(x)[0].numpy(), np.nonzero(x))
+    assert model._model.plans() == 0
+
+
+def test_a_model_without_inputs_and_constant_results() -> None:
+    assert load("f () => (int64[2] y) { y = Constant<value_ints = [3, 4]>() }")()[0].tolist() == [3, 4]
+
+
+def test_functions_are_computed_as_their_bodies() -> None:
+    model = parsed("f (float[3] x) => (float[3] y) { y = local.scaled<by = 3.0>(x) }")
+    body = [
+        onnx.parser.parse_node("factor = Constant<value_float: float = @by>()"),
+        onnx.parser.parse_node("y = Mul(x, factor)"),
+    ]
+    function = helper.make_function("local", "scaled", ["x"], ["y"], body, [helper.make_opsetid("", 21)], ["by"])
+    model.functions.append(function)
+    assert svod.onnx.load(model)(np.float32([1, 2, 3]))[0].tolist() == [3, 6, 9]
+
+
+def test_prepare_gives_the_plan() -> None:
+    model = load("f (float[batch, 2] x, float[] y) => (float[batch, 2] z) { z = Add(x, y) }")
+    plan = model.prepare(batch=3, y=())
+    assert plan.run(np.ones((3, 2), np.float32), np.float32(2))[0].tolist() == [[3, 3]] * 3
+    with pytest.raises(svod.ArgumentError, match="'batch'"):
+        model.prepare(y=())
+
+
+def external(folder: pathlib.Path, location: str, **entries: str) -> onnx.ModelProto:
+    model = parsed("f (float[4] x) => (float[4] y) <float[4] w = {0, 0, 0, 0}> { y = Add(x, w) }")
+    weight = model.graph.initializer[0]
+    weight.ClearField("float_data")
+    weight.ClearField("raw_data")
+    weight.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **entries}.items():
+        weight.external_data.add(key=key, value=value)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    return model
+
+
+@pytest.mark.parametrize("offset", [0, 64, 3])
+def test_external_tensors_are_read_from_the_models_folder(tmp_path: pathlib.Path, offset: int) -> None:
+    weight = np.arange(4, dtype=np.float32)
+    (tmp_path / "weights").write_bytes(b"\1" * offset + weight.tobytes() + b"\1")
+    external(tmp_path, "weights", offset=str(offset), length="16")
+    (result,) = svod.onnx.load(tmp_path / "model.onnx")(np.ones(4, np.float32))
+    assert result.tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("location", "entries", "told"),
+    [
+        ("../outside", {}, "not in the model's folder"),
+        ("/etc/hostname", {}, "not in the model's folder"),
+        ("link", {}, "leaves the model's folder"),
+        ("missing", {}, "missing"),
+        ("inside", {"offset": "8"}, "needs 16 bytes"),
+        ("inside", {"offset": "-1"}, "no size"),
+        ("inside", {"length": str(2**62)}, "needs 16 bytes"),
+    ],
+)
+def test_external_tensors_elsewhere_are_errors(tmp_path: pathlib.Path, location: str, entries: dict, told: str) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "outside").write_bytes(bytes(16))
+    (folder / "inside").write_bytes(bytes(16))
+    os.symlink(tmp_path / "outside", folder / "link")
+    model = external(folder, location, **entries)
+    with pytest.raises(svod.FormatError, match=f"tensor 'w': .*{told}"):
+        svod.onnx.load(folder / "model.onnx")
+    with pytest.raises(svod.FormatError, match="not loaded from a file"):
+        svod.onnx.load(model)
+
+
+def broken(kind: str) -> onnx.ModelProto:
+    model = parsed("f (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { h = Add(x, w) y = Neg(h) }")
+    graph = model.graph
+    weight = graph.initializer[0]
+    match kind:
+        case "cycle":
+            graph.node[0].input[1] = "y"
+        case "missing":
+            del graph.initializer[0]
+        case "twice":
+            graph.node[1].output[0] = "h"
+        case "output":
+            graph.output[0].name = "z"
+        case "operator":
+            graph.node[1].op_type = "Nag"
+        case "domain":
+            graph.node[1].domain = "elsewhere"
+        case "short":
+            weight.CopyFrom(numpy_helper.from_array(np.float32([1, 2]), "w"))
+            weight.dims[0] = 3
+        case "huge":
+            weight.dims[0] = 2**62
+        case "negative":
+            weight.dims[0] = -2
+        case "string":
+            weight.data_type = TensorProto.STRING
+        case "newer":
+            model.opset_import[0].version = 1000
+        case "nothing":
+            model.ClearField("graph")
+    return model
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("cycle", r"node 0 \(Add\) reads 'y', which only a later node gives"),
+        ("missing", r"node 0 \(Add\) reads 'w', which is no input"),
+        ("twice", r"node 1 \(Neg\) gives 'h', which is there already"),
+        ("output", "output 'z' is the result of no node"),
+        ("operator", r"node 1 \(Nag\): operator Nag of ai.onnx is not supported"),
+        ("domain", r"node 1 \(Neg\): the model imports no operator set 'elsewhere'"),
+        ("short", r"tensor 'w': float32\[3\] has 12 bytes, but 8 are given"),
+        ("huge", r"tensor 'w': extents \[4611686018427387904\] are those of no tensor"),
+        ("negative", r"tensor 'w': extents \[-2\]"),
+        ("string", "tensor 'w': elements of type string are not supported"),
+        ("newer", "version 1000 of the operator set ai.onnx is not supported"),
+        ("nothing", "there is no graph"),
+    ],
+)
+def test_models_that_cannot_be_computed_are_refused_when_loaded(kind: str, told: str) -> None:
+    with pytest.raises(svod.Error, match=told):
+        svod.onnx.load(broken(kind))
+
+
+def test_no_model_at_all() -> None:
+    with pytest.raises(svod.FormatError, match="not an ONNX model"):
+        svod.onnx.load(b"\xff" * 20)
+    with pytest.raises(svod.FileError, match=r"none\.onnx"):
+        svod.onnx.load("none.onnx")
+    with pytest.raises(svod.ArgumentTypeError, match="not int"):
+        svod.onnx.load(3)
+
+
+def test_results_too_large_to_be_are_errors() -> None:
+    model = load(f"f (float[1] x) => (float[n] y) {{ n = Constant<value_ints = [{2**62}]>() y = Expand(x, n) }}")
+    with pytest.raises(svod.Error):
+        model(np.ones(1, np.float32))
+
+
+def test_an_error_of_a_node_names_it() -> None:
+    model = load('f (float[n] x, float[m] y) => (float[n] z) { ["sum"] z = Add(x, y) }')
+    with pytest.raises(svod.ShapeError, match=r"node 'sum' \(Add\): "):
+        model(np.ones(2, np.float32), np.ones(3, np.float32))
+
+
+def test_the_backend_runs_models_and_nodes() -> None:
+    backend = svod.onnx.backend
+    assert backend.supports_device("CPU") and not backend.supports_device("CUDA:1")
+    assert issubclass(backend.SvodBackend, onnx.backend.base.Backend)
+    x, y = array((2, 3)), array((2, 3), 1)
+    model = parsed("f (float[2, 3] x, float[2, 3] y) => (float[2, 3] z) { z = Add(x, y) }")
+    np.testing.assert_allclose(backend.run_model(model, [x, y])[0], x + y)
+    np.testing.assert_allclose(backend.prepare(model).run([x, y])[0], x + y)
+    np.testing.assert_allclose(backend.run_node(helper.make_node("Mul", ["a", "b"], ["c"]), [x, y])[0], x * y)
