@@ -28,14 +28,10 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-import numpy.typing as npt
-
-from svod._svod import DType, Generator, Size, Tensor, ValuesAndIndices, Variable
+from svod._svod import DType, Generator, Tensor, ValuesAndIndices, _ArrayLike, _Axis, _DTypeLike, _Extent, _Operand
 from svod.library.dtypes import FloatInfo, IntegerInfo
 from svod.library.namespace import NamespaceInfo
 from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
-
-_Operand = Tensor | Size | Variable | npt.ArrayLike
 
 '''
 MARKER = "# Written by scripts/stubs.py, from here to the end of the {}.\n"
@@ -128,6 +124,7 @@ def type_of(function: str, parameter: str) -> str:
 def annotated(text: str, given: bool) -> str:
     """The type of a parameter or result of the library, as its file writes it, for the stub."""
     text = re.sub(r"\bShape\b", "int | Sequence[int]", text)
+    text = re.sub(r"\bAxis\b", "_Axis", text)
     text = re.sub(r"\b(int|float|bool|complex|str|type|object)\b", r"builtins.\1", text)
     return re.sub(r"^Tensor( \| None)?$", r"_Operand\1", text) if given else text
 
@@ -135,12 +132,23 @@ def annotated(text: str, given: bool) -> str:
 def written_of_library(name: str, item: Any, method: bool) -> str:
     """The declaration of a function or method of the library."""
     signature = inspect.signature(item)
-    parameters = [one.replace(annotation=annotated(one.annotation, True)) for one in signature.parameters.values()]
+    parameters = [one.replace(annotation=said_of(name, one)) for one in signature.parameters.values()]
     if method:
         # Under its own name, which stubtest compares.
         parameters[0] = parameters[0].replace(annotation=inspect.Parameter.empty)
-    result = annotated(signature.return_annotation, False)
+    # What is forwarded to the compiled module has no annotations of its own.
+    bare = signature.return_annotation is inspect.Signature.empty
+    result = RESULTS.get(name, "Tensor") if bare else annotated(signature.return_annotation, False)
     return laid_out(name, item, signature.replace(parameters=parameters), result, method)
+
+
+def said_of(function: str, parameter: inspect.Parameter) -> str:
+    """The type of a parameter: what its annotation says, or, without one, what its name does."""
+    if parameter.annotation is inspect.Parameter.empty:
+        kind = type_of(function.rstrip("_"), parameter.name)
+    else:
+        kind = annotated(parameter.annotation, True)
+    return kind if parameter.default is not None or "None" in kind or kind in ("_Axis", "Any") else f"{kind} | None"
 
 
 def written(name: str, item: Any, method: bool) -> str:
@@ -151,10 +159,7 @@ def written(name: str, item: Any, method: bool) -> str:
     parameters = []
     for one in signature.parameters.values():
         is_self = method and one.name == "self"
-        kind = inspect.Parameter.empty if is_self else type_of(name, one.name)
-        if not is_self and one.default is None and "None" not in kind and kind != "_Axis":
-            kind += " | None"
-        parameters.append(one.replace(annotation=kind))
+        parameters.append(one if is_self else one.replace(annotation=said_of(name, one)))
     result = "Self" if method and name.endswith("_") else RESULTS.get(name, "Tensor")
     return laid_out(name, item, signature.replace(parameters=parameters), result, method)
 
@@ -199,8 +204,10 @@ def library() -> str:
     """The stub of the library's functions."""
     names = sorted(FUNCTIONS)
     listed = "".join(f'    "{name}",\n' for name in names)
-    declarations = "\n\n".join(written_of_library(name, getattr(svod, name), False) for name in names)
-    return f"{LIBRARY_BEGINS}__all__ = [\n{listed}]\n\n{declarations}\n"
+    of_layers = [name for name in names if FUNCTIONS[name].file == "nn.functional"]
+    imported = f"from svod.nn.functional import {', '.join(of_layers)}"
+    declared = [written_of_library(name, getattr(svod, name), False) for name in names if name not in of_layers]
+    return f"{LIBRARY_BEGINS.rstrip()}\n{imported}\n\n__all__ = [\n{listed}]\n\n" + "\n\n".join(declared) + "\n"
 
 
 def formatted(text: str) -> str:

@@ -424,12 +424,6 @@ __all__ = [
 # Packages that are imported when they are first named.
 _PACKAGES = ("fft", "nn", "onnx", "optim")
 
-# Names of other libraries, and what they are here.
-_ELSEWHERE = {
-    "array": "svod.Tensor(data)",
-    "tensor": "svod.Tensor(data)",
-}
-
 _load.install()
 
 if not TYPE_CHECKING:
@@ -441,8 +435,7 @@ if not TYPE_CHECKING:
             return function
         if name in _PACKAGES:
             return importlib.import_module(f"svod.{name}")
-        hint = f": write {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-        raise AttributeError(f"module 'svod' has no attribute '{name}'{hint}", name=name)
+        raise AttributeError(f"module 'svod' has no attribute '{name}'", name=name)
 
 
 def __dir__() -> list[str]:

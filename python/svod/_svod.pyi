@@ -1549,6 +1549,8 @@ class Tensor:
         """Becomes `|x|`."""
     def absolute(self, /) -> Tensor:
         """`|x|`; wraps on integers."""
+    def absolute_(self, /) -> Self:
+        """Becomes what `absolute` makes of it."""
     def acos(x, /) -> Tensor:
         """Arc cosine, in radians; NaN outside of -1..1.
 
@@ -1571,6 +1573,31 @@ class Tensor:
         """Sum; logical or on bools."""
     def add_(self, /, other: _Operand) -> Self:
         """Becomes `x + other`."""
+    def addcdiv(x, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tensor:
+        """`x + value * tensor1 / tensor2`.
+
+        >>> import svod
+        >>> svod.addcdiv(svod.Tensor([1.0]), svod.Tensor([6.0]), svod.Tensor([3.0]), value=2).tolist()
+        [5.0]
+        """
+    def addcdiv_(self, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Self:
+        """Becomes what `addcdiv` makes of it."""
+    def addcmul(x, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tensor:
+        """`x + value * tensor1 * tensor2`.
+
+        >>> import svod
+        >>> svod.addcmul(svod.Tensor([1.0]), svod.Tensor([6.0]), svod.Tensor([3.0]), value=2).tolist()
+        [37.0]
+        """
+    def addcmul_(self, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Self:
+        """Becomes what `addcmul` makes of it."""
+    def adjoint(x, /) -> Tensor:
+        """The last two dimensions exchanged, of complex conjugates.
+
+        >>> import svod
+        >>> svod.adjoint(svod.Tensor([[1, 2], [3, 4]])).tolist()
+        [[1, 3], [2, 4]]
+        """
     def all(
         self,
         /,
@@ -1581,6 +1608,15 @@ class Tensor:
         keepdims: builtins.bool = False,
     ) -> Tensor:
         """Whether all elements along axes are not zero."""
+    def allclose(
+        x1, x2: Any, /, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False
+    ) -> builtins.bool:
+        """Whether all elements are close, as `isclose` has it; computed now.
+
+        >>> import svod
+        >>> svod.allclose(svod.Tensor([1.0]), 1.000001)
+        True
+        """
     def amax(
         self,
         /,
@@ -1601,6 +1637,21 @@ class Tensor:
         keepdims: builtins.bool = False,
     ) -> Tensor:
         """The minimum along axes, by default all: values, however the axes are named."""
+    def aminmax(
+        x,
+        /,
+        *,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """The least and the greatest elements along an axis, or of all.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.aminmax(svod.Tensor([[1, 5], [3, 2]]), axis=1)]
+        [[1, 2], [5, 3]]
+        """
     def angle(self, /) -> Tensor:
         """The angle of each complex number, from -π to π; of real ones 0 or π, by their sign."""
     def any(
@@ -1660,6 +1711,8 @@ class Tensor:
         """
     def arctan2_(self, x2: Any, /) -> Self:
         """Becomes what `atan2` makes of it."""
+    def arctan_(self, /) -> Self:
+        """Becomes what `arctan` makes of it."""
     def arctanh(x, /) -> Tensor:
         """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
 
@@ -1699,6 +1752,22 @@ class Tensor:
         stable: builtins.bool = True,
     ) -> Tensor:
         """Where the elements along an axis are, in order; see `sort`."""
+    def argwhere(x, /) -> Tensor:
+        """The indices of the elements that are not zero, as rows; computed now.
+
+        >>> import svod
+        >>> svod.argwhere(svod.Tensor([[0, 1], [2, 0]])).tolist()
+        [[0, 1], [1, 0]]
+        """
+    def as_strided(
+        x, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int = 0, /
+    ) -> Tensor:
+        """The elements at `storage_offset + sum(index * stride)` of the flat tensor; a value, not a view.
+
+        >>> import svod
+        >>> svod.as_strided(svod.arange(4), (2, 2), (1, 1)).tolist()
+        [[0, 1], [1, 2]]
+        """
     def asin(x, /) -> Tensor:
         """Arc sine, in radians; NaN outside of -1..1.
 
@@ -1728,6 +1797,8 @@ class Tensor:
         """
     def atan2_(self, x2: Any, /) -> Self:
         """Becomes what `atan2` makes of it."""
+    def atan_(self, /) -> Self:
+        """Becomes what `atan` makes of it."""
     def atanh(x, /) -> Tensor:
         """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
 
@@ -1746,18 +1817,30 @@ class Tensor:
         """
     def bitwise_and(self, /, other: _Operand) -> Tensor:
         """Bitwise and; logical on bools."""
+    def bitwise_and_(self, /, other: _Operand) -> Self:
+        """Becomes what `bitwise_and` makes of it."""
     def bitwise_invert(self, /) -> Tensor:
         """Each bit inverted; logical on bools."""
     def bitwise_left_shift(self, /, other: _Operand) -> Tensor:
         """Left shift; 0 when shifted by the width or more."""
+    def bitwise_left_shift_(self, /, other: _Operand) -> Self:
+        """Becomes what `bitwise_left_shift` makes of it."""
     def bitwise_not(self, /) -> Tensor:
         """Each bit inverted; logical on bools."""
+    def bitwise_not_(self, /) -> Self:
+        """Becomes what `bitwise_not` makes of it."""
     def bitwise_or(self, /, other: _Operand) -> Tensor:
         """Bitwise or; logical on bools."""
+    def bitwise_or_(self, /, other: _Operand) -> Self:
+        """Becomes what `bitwise_or` makes of it."""
     def bitwise_right_shift(self, /, other: _Operand) -> Tensor:
         """Right shift, arithmetic on signed types."""
+    def bitwise_right_shift_(self, /, other: _Operand) -> Self:
+        """Becomes what `bitwise_right_shift` makes of it."""
     def bitwise_xor(self, /, other: _Operand) -> Tensor:
         """Bitwise exclusive or; logical on bools."""
+    def bitwise_xor_(self, /, other: _Operand) -> Self:
+        """Becomes what `bitwise_xor` makes of it."""
     def cdouble(self, /) -> Tensor:
         """As `complex128`."""
     def ceil(self, /) -> Tensor:
@@ -1772,8 +1855,37 @@ class Tensor:
         """At most so many parts of equal extent along an axis, the last one maybe smaller."""
     def clamp_(self, /, min: _Operand | None = None, max: _Operand | None = None) -> Self:
         """Becomes not below `min` and not above `max`; NaN stays."""
+    def clamp_max(x, max: Any, /) -> Tensor:
+        """Not above `max`; NaN stays.
+
+        >>> import svod
+        >>> svod.clamp_max(svod.Tensor([1, 5]), 3).tolist()
+        [1, 3]
+        """
+    def clamp_max_(self, max: Any, /) -> Self:
+        """Becomes what `clamp_max` makes of it."""
+    def clamp_min(x, min: Any, /) -> Tensor:
+        """Not below `min`; NaN stays.
+
+        >>> import svod
+        >>> svod.clamp_min(svod.Tensor([1, 5]), 3).tolist()
+        [3, 5]
+        """
+    def clamp_min_(self, min: Any, /) -> Self:
+        """Becomes what `clamp_min` makes of it."""
+    def clip_(self, /, min: _Operand | None = None, max: _Operand | None = None) -> Self:
+        """Becomes what `clip` makes of it."""
     def conj(self, /) -> Tensor:
         """The numbers with imaginary parts of the opposite sign."""
+    def conj_physical(x, /) -> Tensor:
+        """The numbers with imaginary parts of the opposite sign.
+
+        >>> import svod
+        >>> svod.conj_physical(svod.Tensor([1 + 2j])).tolist()
+        [(1-2j)]
+        """
+    def conj_physical_(self, /) -> Self:
+        """Becomes what `conj_physical` makes of it."""
     def contiguous(self, /) -> Tensor:
         """The same value, dense in memory of its own once it is realized."""
     def contiguous_backward(self, /) -> Tensor:
@@ -1787,8 +1899,17 @@ class Tensor:
         """
     def copysign_(self, x2: Any, /) -> Self:
         """Becomes what `copysign` makes of it."""
+    def corrcoef(x, /) -> Tensor:
+        """The correlation coefficients of the rows of a matrix.
+
+        >>> import svod
+        >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
+        [[1.0, -1.0], [-1.0, 1.0]]
+        """
     def cos(self, /) -> Tensor:
         """Cosine of an angle in radians."""
+    def cos_(self, /) -> Self:
+        """Becomes what `cos` makes of it."""
     def cosh(x, /) -> Tensor:
         """Hyperbolic cosine.
 
@@ -1807,6 +1928,14 @@ class Tensor:
         >>> svod.count_nonzero(svod.Tensor([[1, 0], [2, 3]]), axis=0).tolist()
         [2, 1]
         """
+    def cov(x, /, *, correction: builtins.float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+        """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
+        importance, `aweights`. The divisor is their number without `correction`.
+
+        >>> import svod
+        >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+        [[1.0, -1.0], [-1.0, 1.0]]
+        """
     def cummax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
         """The maximum of the elements up to each one along an axis.
 
@@ -1823,10 +1952,92 @@ class Tensor:
         self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
     ) -> Tensor:
         """The products of the elements up to each one along an axis; of integers and bools in `int64`."""
+    def cumprod_(
+        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+    ) -> Self:
+        """Becomes what `cumprod` makes of it."""
     def cumsum(
         self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
     ) -> Tensor:
         """The sums of the elements up to each one along an axis; of integers and bools in `int64`."""
+    def cumsum_(
+        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+    ) -> Self:
+        """Becomes what `cumsum` makes of it."""
+    def deg2rad(x, /) -> Tensor:
+        """Angles in degrees as radians.
+
+        >>> import svod
+        >>> svod.deg2rad(svod.Tensor([180.0])).tolist()
+        [3.1415927410125732]
+        """
+    def deg2rad_(self, /) -> Self:
+        """Becomes what `deg2rad` makes of it."""
+    def diag(x, /, diagonal: builtins.int = 0) -> Tensor:
+        """The diagonal of a matrix, or the matrix that has a vector for its diagonal.
+
+        >>> import svod
+        >>> svod.diag(svod.Tensor([1, 2])).tolist()
+        [[1, 0], [0, 2]]
+        """
+    def diag_embed(
+        x,
+        /,
+        offset: builtins.int = 0,
+        axis1: builtins.int = -2,
+        axis2: builtins.int = -1,
+        *,
+        dim1: builtins.int = -2,
+        dim2: builtins.int = -1,
+    ) -> Tensor:
+        """Matrices over two dimensions of the result that have the last dimension of `x` for their diagonals.
+
+        `offset` diagonals to the right of the main one, or, negative, to the left.
+
+        >>> import svod
+        >>> svod.diag_embed(svod.Tensor([1, 2]), offset=1).tolist()
+        [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
+        """
+    def diagflat(x, /, offset: builtins.int = 0) -> Tensor:
+        """The matrix that has all elements on a diagonal.
+
+        >>> import svod
+        >>> svod.diagflat(svod.Tensor([[1], [2]])).tolist()
+        [[1, 0], [0, 2]]
+        """
+    def diagonal(
+        x,
+        /,
+        offset: builtins.int = 0,
+        axis1: builtins.int = 0,
+        axis2: builtins.int = 1,
+        *,
+        dim1: builtins.int = 0,
+        dim2: builtins.int = 1,
+    ) -> Tensor:
+        """The diagonals over two dimensions, as the last dimension of the result.
+
+        >>> import svod
+        >>> svod.diagonal(svod.Tensor([[1, 2, 3], [4, 5, 6]]), offset=1).tolist()
+        [2, 6]
+        """
+    def diagonal_scatter(
+        x,
+        src: _Operand,
+        /,
+        offset: builtins.int = 0,
+        axis1: builtins.int = 0,
+        axis2: builtins.int = 1,
+        *,
+        dim1: builtins.int = 0,
+        dim2: builtins.int = 1,
+    ) -> Tensor:
+        """The tensor with other diagonals over two dimensions.
+
+        >>> import svod
+        >>> svod.diagonal_scatter(svod.zeros(2, 2), svod.ones(2)).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
     def diff(
         x,
         /,
@@ -1861,12 +2072,25 @@ class Tensor:
         """Becomes `x / other`."""
     def divide(self, /, other: _Operand) -> Tensor:
         """As `div`, by NumPy's names."""
+    def divide_(self, /, other: _Operand) -> Self:
+        """Becomes what `divide` makes of it."""
+    def dsplit(x, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
+        """Split along the third dimension: into equal parts, or before indices.
+
+        >>> import svod
+        >>> [part.shape for part in svod.dsplit(svod.ones(1, 2, 4), 2)]
+        [(1, 2, 2), (1, 2, 2)]
+        """
     def eq(self, /, other: _Operand) -> Tensor:
         """`x == y`, false with NaN."""
+    def eq_(self, /, other: _Operand) -> Self:
+        """Becomes what `eq` makes of it."""
     def equal(self, /, other: _Operand) -> Tensor:
         """`x == y`, false with NaN."""
     def erf(self, /) -> Tensor:
         """The error function."""
+    def erf_(self, /) -> Self:
+        """Becomes what `erf` makes of it."""
     def erfc(x, /) -> Tensor:
         """`1 - erf(x)`, also where that is small.
 
@@ -1891,14 +2115,59 @@ class Tensor:
         """Natural exponential."""
     def exp2(self, /) -> Tensor:
         """Exponential with base 2."""
+    def exp2_(self, /) -> Self:
+        """Becomes what `exp2` makes of it."""
     def exp_(self, /) -> Self:
         """Becomes `exp(x)`."""
+    def expand_as(x, other: _Operand, /) -> Tensor:
+        """Broadcast to the shape of another tensor.
+
+        >>> import svod
+        >>> svod.ones(3).expand_as(svod.ones(2, 3)).shape
+        (2, 3)
+        """
     def expm1(self, /) -> Tensor:
         """`exp(x) - 1`, exactly of small `x` too."""
+    def expm1_(self, /) -> Self:
+        """Becomes what `expm1` makes of it."""
     def fill_(self, /, value: _Operand) -> Self:
         """Becomes one value everywhere."""
+    def fill_diagonal_(self, fill_value: Any, /, wrap: builtins.bool = False) -> Self:
+        """Becomes what `fill_diagonal` makes of it."""
+    def fix(x, /) -> Tensor:
+        """The integer part, in the same type.
+
+        >>> import svod
+        >>> svod.fix(svod.Tensor([-1.5, 1.5])).tolist()
+        [-1.0, 1.0]
+        """
+    def fix_(self, /) -> Self:
+        """Becomes what `fix` makes of it."""
     def flip(self, /, *dims: builtins.int | Sequence[builtins.int], axis: _Axis = None, dim: _Axis = None) -> Tensor:
         """These dimensions in reverse order, by default all: one by one, or together by a name."""
+    def fliplr(x, /) -> Tensor:
+        """The second dimension in reverse order.
+
+        >>> import svod
+        >>> svod.fliplr(svod.Tensor([[1, 2], [3, 4]])).tolist()
+        [[2, 1], [4, 3]]
+        """
+    def flipud(x, /) -> Tensor:
+        """The first dimension in reverse order.
+
+        >>> import svod
+        >>> svod.flipud(svod.Tensor([[1, 2], [3, 4]])).tolist()
+        [[3, 4], [1, 2]]
+        """
+    def float_power(x1, x2: Any, /) -> Tensor:
+        """Power in double precision, whatever the types.
+
+        >>> import svod
+        >>> svod.float_power(svod.Tensor([2]), -1).tolist()
+        [0.5]
+        """
+    def float_power_(self, x2: Any, /) -> Self:
+        """Becomes what `float_power` makes of it."""
     def floor(self, /) -> Tensor:
         """The largest integer not above, in the same type."""
     def floor_(self, /) -> Self:
@@ -1907,16 +2176,90 @@ class Tensor:
         """Quotient rounded down; an integer divided by 0 gives 0."""
     def floor_divide_(self, /, other: _Operand) -> Self:
         """Becomes `x // other`."""
+    def fmax(x1, x2: Any, /) -> Tensor:
+        """The greater; where one is NaN the other.
+
+        >>> import svod
+        >>> svod.fmax(svod.Tensor([1.0, svod.nan]), 0.5).tolist()
+        [1.0, 0.5]
+        """
+    def fmin(x1, x2: Any, /) -> Tensor:
+        """The lesser; where one is NaN the other.
+
+        >>> import svod
+        >>> svod.fmin(svod.Tensor([1.0, svod.nan]), 0.5).tolist()
+        [0.5, 0.5]
+        """
+    def fmod(x1, x2: Any, /) -> Tensor:
+        """What division leaves, of the dividend's sign, exactly; by an integer 0 it is 0.
+
+        >>> import svod
+        >>> svod.fmod(svod.Tensor([-7, 7]), svod.Tensor([3, -3])).tolist()
+        [-1, 1]
+        """
+    def fmod_(self, x2: Any, /) -> Self:
+        """Becomes what `fmod` makes of it."""
+    def frac(x, /) -> Tensor:
+        """What is behind the point, of the number's sign.
+
+        >>> import svod
+        >>> svod.frac(svod.Tensor([-1.5, 2.25])).tolist()
+        [-0.5, 0.25]
+        """
+    def frac_(self, /) -> Self:
+        """Becomes what `frac` makes of it."""
+    def frexp(x, /) -> tuple[Tensor, Tensor]:
+        """`mantissa` and `exponent` with `x = mantissa * 2**exponent`; the mantissa is from 0.5 to 1, or 0, inf or NaN.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.frexp(svod.Tensor([6.0]))]
+        [[0.75], [3]]
+        """
     def gather(self, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None) -> Tensor:
         """For each element of `index` the element at its position but, along `dim`, at its value."""
+    def gcd(x1, x2: Any, /) -> Tensor:
+        """The greatest common divisor, by Euclid's algorithm; 0 of zeros.
+
+        >>> import svod
+        >>> svod.gcd(svod.Tensor([12, -8]), 18).tolist()
+        [6, 2]
+        """
+    def gcd_(self, x2: Any, /) -> Self:
+        """Becomes what `gcd` makes of it."""
     def ge(self, /, other: _Operand) -> Tensor:
         """`x >= y`, false with NaN."""
+    def ge_(self, /, other: _Operand) -> Self:
+        """Becomes what `ge` makes of it."""
     def greater(self, /, other: _Operand) -> Tensor:
         """`x > y`, false with NaN."""
+    def greater_(self, /, other: _Operand) -> Self:
+        """Becomes what `greater` makes of it."""
     def greater_equal(self, /, other: _Operand) -> Tensor:
         """`x >= y`, false with NaN."""
+    def greater_equal_(self, /, other: _Operand) -> Self:
+        """Becomes what `greater_equal` makes of it."""
     def gt(self, /, other: _Operand) -> Tensor:
         """`x > y`, false with NaN."""
+    def gt_(self, /, other: _Operand) -> Self:
+        """Becomes what `gt` makes of it."""
+    def hardshrink(input, lambd: builtins.float = 0.5) -> Tensor:
+        """`x`, but 0 between `-lambd` and `lambd`."""
+    def heaviside(x1, x2: Any, /) -> Tensor:
+        """0 below 0, 1 above, and `x2` at 0; NaN stays.
+
+        >>> import svod
+        >>> svod.heaviside(svod.Tensor([-1.0, 0.0, 2.0]), 0.5).tolist()
+        [0.0, 0.5, 1.0]
+        """
+    def heaviside_(self, x2: Any, /) -> Self:
+        """Becomes what `heaviside` makes of it."""
+    def hsplit(x, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
+        """Split along the second dimension, of a vector the first: into equal parts, or before indices.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.hsplit(svod.arange(4), [1])]
+        [[0], [1, 2, 3]]
+        """
     def hypot(x1, x2: Any, /) -> Tensor:
         """`sqrt(x1² + x2²)` without overflow; infinite where an operand is, whatever the other.
 
@@ -1939,16 +2282,53 @@ class Tensor:
         self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
     ) -> Tensor:
         """With the slices of `source` added, each at its element of a 1-d index."""
+    def index_add_(
+        self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+    ) -> Self:
+        """Becomes what `index_add` makes of it."""
     def index_copy(
         self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
     ) -> Tensor:
         """With the slices of `source` written, each at its element of a 1-d index."""
+    def index_copy_(
+        self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+    ) -> Self:
+        """Becomes what `index_copy` makes of it."""
+    def index_fill(x, axis: builtins.int, index: _Operand, value: Any, /, *, dim: builtins.int | None = None) -> Tensor:
+        """One value at positions along an axis.
+
+        >>> import svod
+        >>> svod.index_fill(svod.zeros(2, 2), 1, svod.Tensor([0]), 5).tolist()
+        [[5.0, 0.0], [5.0, 0.0]]
+        """
+    def index_fill_(
+        self, axis: builtins.int, index: _Operand, value: Any, /, *, dim: builtins.int | None = None
+    ) -> Self:
+        """Becomes what `index_fill` makes of it."""
+    def index_put(x, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Tensor:
+        """Other values where `x[indices]` is; with `accumulate` they are added, those of one place one after the other.
+
+        >>> import svod
+        >>> svod.index_put(svod.zeros(3), (svod.Tensor([0, 0]),), svod.Tensor([1.0, 2.0]), accumulate=True).tolist()
+        [3.0, 0.0, 0.0]
+        """
+    def index_put_(self, /, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Self:
+        """Becomes what `index_put` makes of it."""
     def index_select(
         self, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None
     ) -> Tensor:
         """The slices of an axis at a 1-d index."""
     def is_complex(self, /) -> builtins.bool:
         """Whether the elements are complex numbers."""
+    def isclose(
+        x1, x2: Any, /, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False
+    ) -> Tensor:
+        """Whether `|x1 - x2| <= atol + rtol * |x2|`, or both are equal; with `equal_nan` also where both are NaN.
+
+        >>> import svod
+        >>> svod.isclose(svod.Tensor([1.0, 2.0, svod.inf]), svod.Tensor([1.0000001, 2.1, svod.inf])).tolist()
+        [True, False, True]
+        """
     def isfinite(self, /) -> Tensor:
         """Whether an element is neither infinite nor NaN."""
     def isin(x1, x2: Any, /, *, invert: builtins.bool = False) -> Tensor:
@@ -1964,6 +2344,27 @@ class Tensor:
         """Whether an element is infinite."""
     def isnan(self, /) -> Tensor:
         """Whether an element is NaN."""
+    def isneginf(x, /) -> Tensor:
+        """Whether an element is -inf.
+
+        >>> import svod
+        >>> svod.isneginf(svod.Tensor([-svod.inf, svod.inf])).tolist()
+        [True, False]
+        """
+    def isposinf(x, /) -> Tensor:
+        """Whether an element is inf.
+
+        >>> import svod
+        >>> svod.isposinf(svod.Tensor([-svod.inf, svod.inf])).tolist()
+        [False, True]
+        """
+    def isreal(x, /) -> Tensor:
+        """Whether an element has no imaginary part.
+
+        >>> import svod
+        >>> svod.isreal(svod.Tensor([1 + 0j, 1j])).tolist()
+        [True, False]
+        """
     def kthvalue(
         self,
         /,
@@ -1977,12 +2378,38 @@ class Tensor:
         """The `k`-th smallest element along an axis, by default the last, counted from 1, and where it is; with `axis`
         the element alone.
         """
+    def lcm(x1, x2: Any, /) -> Tensor:
+        """The least common multiple; 0 where one is 0.
+
+        >>> import svod
+        >>> svod.lcm(svod.Tensor([4, -6]), 6).tolist()
+        [12, 6]
+        """
+    def lcm_(self, x2: Any, /) -> Self:
+        """Becomes what `lcm` makes of it."""
+    def ldexp(x1, x2: Any, /) -> Tensor:
+        """`x1 * 2**x2`, also where the power alone overflows.
+
+        >>> import svod
+        >>> svod.ldexp(svod.Tensor([0.75]), 3).tolist()
+        [6.0]
+        """
+    def ldexp_(self, x2: Any, /) -> Self:
+        """Becomes what `ldexp` makes of it."""
     def le(self, /, other: _Operand) -> Tensor:
         """`x <= y`, false with NaN."""
+    def le_(self, /, other: _Operand) -> Self:
+        """Becomes what `le` makes of it."""
+    def lerp_(self, /, end: _Operand, weight: _Operand) -> Self:
+        """Becomes what `lerp` makes of it."""
     def less(self, /, other: _Operand) -> Tensor:
         """`x < y`, false with NaN."""
+    def less_(self, /, other: _Operand) -> Self:
+        """Becomes what `less` makes of it."""
     def less_equal(self, /, other: _Operand) -> Tensor:
         """`x <= y`, false with NaN."""
+    def less_equal_(self, /, other: _Operand) -> Self:
+        """Becomes what `less_equal` makes of it."""
     def lgamma(x, /) -> Tensor:
         """The logarithm of the absolute value of the gamma function; infinite at 0 and negative integers.
 
@@ -1999,10 +2426,16 @@ class Tensor:
         """Natural logarithm."""
     def log10(self, /) -> Tensor:
         """Logarithm to base 10."""
+    def log10_(self, /) -> Self:
+        """Becomes what `log10` makes of it."""
     def log1p(self, /) -> Tensor:
         """`log(1 + x)`, exactly of small `x` too."""
+    def log1p_(self, /) -> Self:
+        """Becomes what `log1p` makes of it."""
     def log2(self, /) -> Tensor:
         """Logarithm to base 2."""
+    def log2_(self, /) -> Self:
+        """Becomes what `log2` makes of it."""
     def log_(self, /) -> Self:
         """Becomes `log(x)`."""
     def log_softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
@@ -2014,14 +2447,38 @@ class Tensor:
         >>> svod.logaddexp(svod.Tensor([1000.0]), -1000).tolist()
         [1000.0]
         """
+    def logaddexp2(x1, x2: Any, /) -> Tensor:
+        """`log2(2**x1 + 2**x2)` without overflow.
+
+        >>> import svod
+        >>> svod.logaddexp2(svod.Tensor([3.0]), 3).tolist()
+        [4.0]
+        """
     def logical_and(self, /, other: _Operand) -> Tensor:
         """Whether both are not zero."""
+    def logical_and_(self, /, other: _Operand) -> Self:
+        """Becomes what `logical_and` makes of it."""
     def logical_not(self, /) -> Tensor:
         """Whether an element is zero."""
+    def logical_not_(self, /) -> Self:
+        """Becomes what `logical_not` makes of it."""
     def logical_or(self, /, other: _Operand) -> Tensor:
         """Whether one is not zero."""
+    def logical_or_(self, /, other: _Operand) -> Self:
+        """Becomes what `logical_or` makes of it."""
     def logical_xor(self, /, other: _Operand) -> Tensor:
         """Whether exactly one is not zero."""
+    def logical_xor_(self, /, other: _Operand) -> Self:
+        """Becomes what `logical_xor` makes of it."""
+    def logit(x, /, eps: builtins.float | None = None) -> Tensor:
+        """`log(x / (1 - x))`, of what is clamped to `eps` from 0 and 1 first.
+
+        >>> import svod
+        >>> svod.logit(svod.Tensor([0.5, 1.0])).tolist()
+        [0.0, inf]
+        """
+    def logit_(self, /, eps: builtins.float | None = None) -> Self:
+        """Becomes what `logit` makes of it."""
     def logsumexp(
         self,
         /,
@@ -2034,6 +2491,19 @@ class Tensor:
         """`log(sum(exp(x)))` along axes, without overflow."""
     def lt(self, /, other: _Operand) -> Tensor:
         """`x < y`, false with NaN."""
+    def lt_(self, /, other: _Operand) -> Self:
+        """Becomes what `lt` makes of it."""
+    def masked_fill_(self, /, mask: _Operand, value: _Operand) -> Self:
+        """Becomes what `masked_fill` makes of it."""
+    def masked_scatter(x, mask: _Operand, source: _Operand, /) -> Tensor:
+        """The elements of `source`, one after the other, where a mask holds.
+
+        >>> import svod
+        >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
+        [1.0, 0.0, 2.0]
+        """
+    def masked_scatter_(self, mask: _Operand, source: _Operand, /) -> Self:
+        """Becomes what `masked_scatter` makes of it."""
     def max(
         self,
         /,
@@ -2090,6 +2560,21 @@ class Tensor:
         """
     def minimum(self, /, other: _Operand) -> Tensor:
         """The lesser; NaN where one is."""
+    def mode(
+        x,
+        /,
+        axis: builtins.int = -1,
+        keepdims: builtins.bool = False,
+        *,
+        dim: builtins.int = -1,
+        keepdim: builtins.bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """The value that occurs most often along an axis, of several the least, and where it occurs last.
+
+        >>> import svod
+        >>> [part.item() for part in svod.mode(svod.Tensor([3, 1, 3, 1, 2]))]
+        [1, 3]
+        """
     def moveaxis(
         x, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int], /
     ) -> Tensor:
@@ -2114,18 +2599,138 @@ class Tensor:
         """
     def multiply(self, /, other: _Operand) -> Tensor:
         """Product; logical and on bools."""
+    def multiply_(self, /, other: _Operand) -> Self:
+        """Becomes what `multiply` makes of it."""
+    def mvlgamma(x, p: builtins.int, /) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension `p`.
+
+        >>> import svod
+        >>> svod.mvlgamma(svod.Tensor([2.0]), 1).tolist()
+        [0.0]
+        """
+    def mvlgamma_(self, p: builtins.int, /) -> Self:
+        """Becomes what `mvlgamma` makes of it."""
+    def nan_to_num(
+        x, /, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
+    ) -> Tensor:
+        """Other numbers in place of NaN and infinities, by default the greatest and the least of the type.
+
+        >>> import svod
+        >>> svod.nan_to_num(svod.Tensor([svod.nan, 1.0, svod.inf]), posinf=9).tolist()
+        [0.0, 1.0, 9.0]
+        """
+    def nan_to_num_(
+        self, /, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
+    ) -> Self:
+        """Becomes what `nan_to_num` makes of it."""
+    def nanmean(
+        x, /, axis: _Axis = None, keepdims: builtins.bool = False, *, dim: _Axis = None, keepdim: builtins.bool = False
+    ) -> Tensor:
+        """The mean of the elements that are not NaN along axes, by default of all; NaN where all are.
+
+        >>> import svod
+        >>> svod.nanmean(svod.Tensor([1.0, svod.nan, 3.0])).item()
+        2.0
+        """
+    def nanmedian(
+        x,
+        /,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """The middle element, the lower one of two, of those that are not NaN; with an axis, where it is too.
+
+        >>> import svod
+        >>> svod.nanmedian(svod.Tensor([4.0, svod.nan, 1.0, 3.0])).item()
+        3.0
+        """
+    def nanquantile(
+        x,
+        q: Any,
+        /,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+        *,
+        interpolation: builtins.str = "linear",
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+    ) -> Tensor:
+        """As `quantile`, of the elements that are not NaN.
+
+        >>> import svod
+        >>> svod.nanquantile(svod.Tensor([1.0, svod.nan, 2.0]), 0.5).item()
+        1.5
+        """
+    def nansum(
+        x,
+        /,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+        *,
+        dtype: Any = None,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+    ) -> Tensor:
+        """The sum of the elements that are not NaN along axes, by default of all.
+
+        >>> import svod
+        >>> svod.nansum(svod.Tensor([1.0, svod.nan])).item()
+        1.0
+        """
     def narrow(
         self, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
     ) -> Tensor:
         """`length` elements of `dim` from `start` on."""
     def ne(self, /, other: _Operand) -> Tensor:
         """`x != y`, true with NaN."""
+    def ne_(self, /, other: _Operand) -> Self:
+        """Becomes what `ne` makes of it."""
     def neg(self, /) -> Tensor:
         """`-x`; wraps on integers."""
     def neg_(self, /) -> Self:
         """Becomes `-x`."""
     def negative(self, /) -> Tensor:
         """`-x`; wraps on integers."""
+    def negative_(self, /) -> Self:
+        """Becomes what `negative` makes of it."""
+    def new_empty(x, /, *size: Any, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
+        """A tensor of this shape, whose elements are arbitrary, in the type and on the device of `x`.
+
+        >>> import svod
+        >>> svod.ones(2).new_empty(3).shape
+        (3,)
+        """
+    def new_full(x, size: Any, fill_value: Any, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
+        """One value in this shape, in the type and on the device of `x`.
+
+        >>> import svod
+        >>> svod.ones(2).new_full((2,), 3).tolist()
+        [3.0, 3.0]
+        """
+    def new_ones(x, /, *size: Any, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
+        """Ones in this shape, in the type and on the device of `x`.
+
+        >>> import svod
+        >>> svod.Tensor([1]).new_ones(2).tolist()
+        [1, 1]
+        """
+    def new_tensor(x, data: Any, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
+        """A tensor of data, in the type and on the device of `x`.
+
+        >>> import svod
+        >>> svod.Tensor([1.0]).new_tensor([2]).tolist()
+        [2.0]
+        """
+    def new_zeros(x, /, *size: Any, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
+        """Zeros in this shape, in the type and on the device of `x`.
+
+        >>> import svod
+        >>> svod.Tensor([1]).new_zeros(1, 2).tolist()
+        [[0, 0]]
+        """
     def nextafter(x1, x2: Any, /) -> Tensor:
         """The number next to `x1` on the way to `x2`.
 
@@ -2163,12 +2768,16 @@ class Tensor:
         """Divided by its `p`-norm along an axis, or by `eps` where that is greater."""
     def not_equal(self, /, other: _Operand) -> Tensor:
         """`x != y`, true with NaN."""
+    def not_equal_(self, /, other: _Operand) -> Self:
+        """Becomes what `not_equal` makes of it."""
     def positive(x, /) -> Tensor:
         """The numbers as they are."""
     def pow(self, /, other: _Operand) -> Tensor:
         """Power."""
     def pow_(self, /, other: _Operand) -> Self:
         """Becomes `x ** other`."""
+    def prelu(input, weight: _Operand) -> Tensor:
+        """`x` where it is positive, else `weight · x`: one weight, or one for each channel, axis 1 (He et al. 2015)."""
     def prod(
         self,
         /,
@@ -2180,6 +2789,51 @@ class Tensor:
         dtype: _DTypeLike | None = None,
     ) -> Tensor:
         """The product along axes, by default all; of integers and bools in `int64`."""
+    def put(x, index: _Operand, source: _Operand, accumulate: builtins.bool = False, /) -> Tensor:
+        """Other elements at positions of the flat tensor; with `accumulate` they are added.
+
+        >>> import svod
+        >>> svod.put(svod.zeros(2, 2), svod.Tensor([3]), svod.Tensor([1.0])).tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
+        """
+    def put_(self, index: _Operand, source: _Operand, accumulate: builtins.bool = False, /) -> Self:
+        """Becomes what `put` makes of it."""
+    def quantile(
+        x,
+        q: Any,
+        /,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+        *,
+        interpolation: builtins.str = "linear",
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+    ) -> Tensor:
+        """The values below which parts `q`, from 0 to 1, of the elements along an axis, or of all, are; several along a
+        new
+        first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or
+        "midpoint".
+
+        >>> import svod
+        >>> svod.quantile(svod.Tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).tolist()
+        [2.0, 3.0]
+        """
+    def rad2deg(x, /) -> Tensor:
+        """Angles in radians as degrees.
+
+        >>> import svod
+        >>> svod.rad2deg(svod.Tensor([0.0])).tolist()
+        [0.0]
+        """
+    def rad2deg_(self, /) -> Self:
+        """Becomes what `rad2deg` makes of it."""
+    def ravel(x, /) -> Tensor:
+        """All elements in one dimension, in row-major order.
+
+        >>> import svod
+        >>> svod.ravel(svod.Tensor([[1, 2], [3, 4]])).tolist()
+        [1, 2, 3, 4]
+        """
     def reciprocal(self, /) -> Tensor:
         """`1 / x`."""
     def reciprocal_(self, /) -> Self:
@@ -2198,6 +2852,13 @@ class Tensor:
         """Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
         each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
         """
+    def reshape_as(x, other: _Operand, /) -> Tensor:
+        """The same elements in the shape of another tensor.
+
+        >>> import svod
+        >>> svod.arange(6).reshape_as(svod.ones(2, 3)).shape
+        (2, 3)
+        """
     def roll(
         self,
         /,
@@ -2208,22 +2869,39 @@ class Tensor:
         dim: builtins.int | None = None,
     ) -> Tensor:
         """The elements of an axis moved towards its end, those beyond it to its start."""
+    def rot90(x, /, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
+        """Turned `k` times by a right angle, from the first of two dimensions to the second.
+
+        >>> import svod
+        >>> svod.rot90(svod.Tensor([[1, 2], [3, 4]])).tolist()
+        [[2, 4], [1, 3]]
+        """
     def round(self, /) -> Tensor:
         """The nearest integer, ties to even, in the same type."""
     def round_(self, /) -> Self:
         """Becomes the nearest integers, ties to even."""
     def rsqrt(self, /) -> Tensor:
         """`1 / sqrt(x)`."""
+    def rsqrt_(self, /) -> Self:
+        """Becomes what `rsqrt` makes of it."""
     def scatter(
         self, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
     ) -> Tensor:
         """With the elements of `src` written at their position but, along `dim`, at the value of
         `index`. Where several go to one element, the last one in row-major order stays.
         """
+    def scatter_(
+        self, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+    ) -> Self:
+        """Becomes what `scatter` makes of it."""
     def scatter_add(
         self, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
     ) -> Tensor:
         """As `scatter`, added to what is there."""
+    def scatter_add_(
+        self, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+    ) -> Self:
+        """Becomes what `scatter_add` makes of it."""
     def scatter_reduce(
         self,
         /,
@@ -2238,6 +2916,43 @@ class Tensor:
         """As `scatter`, combined by `reduce` ("sum", "prod", "amax", "amin" or "mean") with what is
         there or, without `include_self`, only with each other.
         """
+    def scatter_reduce_(
+        self,
+        /,
+        dim: builtins.int | None,
+        index: _ArrayLike,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: builtins.bool = True,
+        axis: builtins.int | None = None,
+    ) -> Self:
+        """Becomes what `scatter_reduce` makes of it."""
+    def select(x, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None) -> Tensor:
+        """The slice at a position of an axis, without it.
+
+        >>> import svod
+        >>> svod.select(svod.Tensor([[1, 2], [3, 4]]), 1, -1).tolist()
+        [2, 4]
+        """
+    def select_scatter(
+        x, src: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None
+    ) -> Tensor:
+        """Another slice at a position of an axis.
+
+        >>> import svod
+        >>> svod.select_scatter(svod.zeros(2, 2), svod.ones(2), 0, 1).tolist()
+        [[0.0, 0.0], [1.0, 1.0]]
+        """
+    def sgn(x, /) -> Tensor:
+        """-1, 0 or 1; of complex numbers `x / |x|`.
+
+        >>> import svod
+        >>> svod.sgn(svod.Tensor([-3.0, 0.0])).tolist()
+        [-1.0, 0.0]
+        """
+    def sgn_(self, /) -> Self:
+        """Becomes what `sgn` makes of it."""
     def shard(
         self, /, devices: Sequence[str] | str, axis: builtins.int | None = None, *, dim: builtins.int | None = None
     ) -> Tensor:
@@ -2262,6 +2977,8 @@ class Tensor:
         """Becomes `1 / (1 + exp(-x))`."""
     def sign(self, /) -> Tensor:
         """-1, 0 or 1; NaN is kept. Of complex numbers `x / |x|`."""
+    def sign_(self, /) -> Self:
+        """Becomes what `sign` makes of it."""
     def signbit(x, /) -> Tensor:
         """Whether the sign is that of negative numbers, -0 and negative NaN included; integers are never -0.
 
@@ -2273,6 +2990,17 @@ class Tensor:
         """`x * sigmoid(x)`."""
     def sin(self, /) -> Tensor:
         """Sine of an angle in radians."""
+    def sin_(self, /) -> Self:
+        """Becomes what `sin` makes of it."""
+    def sinc(x, /) -> Tensor:
+        """`sin(π x) / (π x)`, 1 at 0.
+
+        >>> import svod
+        >>> svod.sinc(svod.Tensor([0.0, 0.5])).tolist()
+        [1.0, 0.6366197466850281]
+        """
+    def sinc_(self, /) -> Self:
+        """Becomes what `sinc` makes of it."""
     def sinh(x, /) -> Tensor:
         """Hyperbolic sine.
 
@@ -2284,6 +3012,23 @@ class Tensor:
         """Becomes what `sinh` makes of it."""
     def size(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
         """The extents, or that of one axis."""
+    def slice_scatter(
+        x,
+        src: _Operand,
+        /,
+        axis: builtins.int = 0,
+        start: builtins.int | None = None,
+        end: builtins.int | None = None,
+        step: builtins.int = 1,
+        *,
+        dim: builtins.int = 0,
+    ) -> Tensor:
+        """Other elements in a slice of an axis.
+
+        >>> import svod
+        >>> svod.slice_scatter(svod.zeros(4), svod.ones(2), start=0, step=2).tolist()
+        [1.0, 0.0, 1.0, 0.0]
+        """
     def softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
         """`exp(x)` divided by its sum along an axis."""
     def softplus(self, /) -> Tensor:
@@ -2309,12 +3054,23 @@ class Tensor:
         axis: builtins.int | None = None,
     ) -> list[Tensor]:
         """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
+    def split_with_sizes(
+        x, sizes: Sequence[builtins.int], /, axis: builtins.int = 0, *, dim: builtins.int = 0
+    ) -> list[Tensor]:
+        """Parts of these extents along an axis.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.split_with_sizes(svod.arange(3), [1, 2])]
+        [[0], [1, 2]]
+        """
     def sqrt(self, /) -> Tensor:
         """Square root."""
     def sqrt_(self, /) -> Self:
         """Becomes `sqrt(x)`."""
     def square(self, /) -> Tensor:
         """`x * x`."""
+    def square_(self, /) -> Self:
+        """Becomes what `square` makes of it."""
     def squeeze(self, /, dim: _Axis = None, *, axis: _Axis = None) -> Tensor:
         """Without these dimensions of extent 1, by default all of them."""
     def std(
@@ -2334,6 +3090,8 @@ class Tensor:
         """Becomes `x - other`."""
     def subtract(self, /, other: _Operand) -> Tensor:
         """Difference."""
+    def subtract_(self, /, other: _Operand) -> Self:
+        """Becomes what `subtract` makes of it."""
     def sum(
         self,
         /,
@@ -2345,6 +3103,13 @@ class Tensor:
         dtype: _DTypeLike | None = None,
     ) -> Tensor:
         """The sum along axes, by default all; of integers and bools in `int64`."""
+    def sum_to_size(x, /, *size: Any) -> Tensor:
+        """The sums over the dimensions in which a shape is broadcast to that of `x`.
+
+        >>> import svod
+        >>> svod.ones(2, 3).sum_to_size(3).tolist()
+        [2.0, 2.0, 2.0]
+        """
     def swapaxes(
         self,
         /,
@@ -2355,6 +3120,21 @@ class Tensor:
         dim1: builtins.int | None = None,
     ) -> Tensor:
         """As `transpose`."""
+    def swapdims(
+        x,
+        axis1: builtins.int,
+        axis2: builtins.int,
+        /,
+        *,
+        dim1: builtins.int | None = None,
+        dim2: builtins.int | None = None,
+    ) -> Tensor:
+        """Two dimensions exchanged.
+
+        >>> import svod
+        >>> svod.swapdims(svod.ones(2, 3, 4), 0, 2).shape
+        (4, 3, 2)
+        """
     def take(
         self, /, index: _ArrayLike, axis: builtins.int | None = None, *, dim: builtins.int | None = None
     ) -> Tensor:
@@ -2365,10 +3145,21 @@ class Tensor:
         """As `gather`, broadcast off the axis; without one, of the flat tensor."""
     def tan(self, /) -> Tensor:
         """Tangent of an angle in radians."""
+    def tan_(self, /) -> Self:
+        """Becomes what `tan` makes of it."""
     def tanh(self, /) -> Tensor:
         """Hyperbolic tangent."""
     def tanh_(self, /) -> Self:
         """Becomes the hyperbolic tangents."""
+    def tensor_split(
+        x, indices_or_sections: Any, /, axis: builtins.int = 0, *, dim: builtins.int = 0
+    ) -> tuple[Tensor, ...]:
+        """Parts along an axis: so many, the first one longer where they cannot be equal, or up to indices.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.tensor_split(svod.arange(5), (1, 3))]
+        [[0], [1, 2], [3, 4]]
+        """
     def tile(x, repetitions: builtins.int | Sequence[builtins.int], /) -> Tensor:
         """The whole repeated along each dimension; missing dimensions and numbers of repetitions are 1 and come first.
 
@@ -2391,6 +3182,22 @@ class Tensor:
         """The `k` largest elements along an axis, by default the last, or the smallest, and where they are: in order,
         whatever `sorted` asks for.
         """
+    def trace(
+        x,
+        /,
+        offset: builtins.int = 0,
+        axis1: builtins.int = 0,
+        axis2: builtins.int = 1,
+        *,
+        dim1: builtins.int = 0,
+        dim2: builtins.int = 1,
+    ) -> Tensor:
+        """The sum of a diagonal.
+
+        >>> import svod
+        >>> svod.trace(svod.Tensor([[1, 2], [3, 4]])).item()
+        5
+        """
     def transpose(
         self,
         /,
@@ -2401,8 +3208,30 @@ class Tensor:
         axis1: builtins.int | None = None,
     ) -> Tensor:
         """Two dimensions exchanged."""
+    def tril_(self, /, diagonal: _Operand = 0) -> Self:
+        """Becomes what `tril` makes of it."""
+    def triu_(self, /, diagonal: _Operand = 0) -> Self:
+        """Becomes what `triu` makes of it."""
+    def true_divide(x1, x2: Any, /) -> Tensor:
+        """True quotient, integers becoming floats.
+
+        >>> import svod
+        >>> svod.true_divide(svod.Tensor([1]), 2).tolist()
+        [0.5]
+        """
+    def true_divide_(self, x2: Any, /) -> Self:
+        """Becomes what `true_divide` makes of it."""
     def trunc(self, /) -> Tensor:
         """The integer part, in the same type."""
+    def trunc_(self, /) -> Self:
+        """Becomes what `trunc` makes of it."""
+    def unbind(x, /, axis: builtins.int = 0, *, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """The slices along an axis, without it.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.Tensor([[1, 2], [3, 4]]).unbind(1)]
+        [[1, 3], [2, 4]]
+        """
     def unflatten(
         self, /, dim: builtins.int | None, sizes: Sequence[_Extent], *, axis: builtins.int | None = None
     ) -> Tensor:
@@ -2428,6 +3257,13 @@ class Tensor:
         """The variance along axes, the sum divided by the number of elements less `correction`.
 
         What follows the axes goes by name: libraries have different arguments there.
+        """
+    def vsplit(x, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
+        """Split along the first dimension of two or more: into equal parts, or before indices.
+
+        >>> import svod
+        >>> [part.shape for part in svod.vsplit(svod.ones(4, 2), 2)]
+        [(2, 2), (2, 2)]
         """
     def xlogy(x1, x2: Any, /) -> Tensor:
         """`x1 * log(x2)`, 0 where `x1` is 0, unless `x2` is NaN.

@@ -301,3 +301,9 @@ def test_gradients_are_those_of_pytorch() -> None:
     mine = svod.Tensor(x).requires_grad_()
     (mine.exp() * mine.conj() / (mine.abs() + 1)).real.sum().backward()
     close(mine.grad.numpy(), theirs.grad.numpy(), 64)
+
+
+def test_a_named_value_and_what_it_is_without_gradient_are_one_buffer() -> None:
+    named = svod.Tensor(np.complex64([[1 + 2j, 3]])) * 2
+    np.testing.assert_array_equal(named.detach().numpy(), np.complex64([[2 + 4j, 6]]))
+    np.testing.assert_array_equal(named.numpy(), np.complex64([[2 + 4j, 6]]))

@@ -4,19 +4,57 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-import numpy.typing as npt
-
-from svod._svod import DType, Generator, Size, Tensor, ValuesAndIndices, Variable
+from svod._svod import DType, Generator, Tensor, ValuesAndIndices, _ArrayLike, _Axis, _DTypeLike, _Extent, _Operand
 from svod.library.dtypes import FloatInfo, IntegerInfo
 from svod.library.namespace import NamespaceInfo
 from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
-
-_Operand = Tensor | Size | Variable | npt.ArrayLike
+from svod.nn.functional import (
+    alpha_dropout,
+    avg_pool1d,
+    bilinear,
+    binary_cross_entropy_with_logits,
+    celu,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    cosine_embedding_loss,
+    cosine_similarity,
+    ctc_loss,
+    dropout,
+    group_norm,
+    hardshrink,
+    hinge_embedding_loss,
+    kl_div,
+    layer_norm,
+    margin_ranking_loss,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    pairwise_distance,
+    pixel_shuffle,
+    pixel_unshuffle,
+    poisson_nll_loss,
+    prelu,
+    rms_norm,
+    selu,
+    threshold,
+    triplet_margin_loss,
+)
 
 __all__ = [
     "__array_namespace_info__",
     "acos",
     "acosh",
+    "adaptive_avg_pool1d",
+    "addcdiv",
+    "addcmul",
+    "adjoint",
+    "allclose",
+    "alpha_dropout",
+    "aminmax",
     "arccos",
     "arccosh",
     "arcsin",
@@ -24,85 +62,261 @@ __all__ = [
     "arctan2",
     "arctanh",
     "argsort",
+    "argwhere",
+    "array",
+    "array_split",
+    "as_strided",
+    "as_tensor",
     "asarray",
     "asin",
     "asinh",
     "astype",
     "atan2",
     "atanh",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "average",
+    "avg_pool1d",
+    "bartlett_window",
     "bernoulli",
     "beta",
+    "bilinear",
+    "binary_cross_entropy_with_logits",
+    "blackman_window",
+    "block_diag",
     "broadcast_arrays",
     "broadcast_shapes",
+    "broadcast_tensors",
     "broadcast_to",
     "can_cast",
+    "cartesian_prod",
     "categorical",
+    "celu",
+    "channel_shuffle",
+    "chunk",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
     "clip",
+    "clone",
+    "column_stack",
+    "combinations",
     "concat",
+    "conj_physical",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "copysign",
+    "corrcoef",
     "cosh",
+    "cosine_embedding_loss",
+    "cosine_similarity",
     "count_nonzero",
+    "cov",
+    "ctc_loss",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
     "cumulative_prod",
     "cumulative_sum",
+    "deg2rad",
+    "detach",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diagonal_scatter",
     "diff",
     "digamma",
+    "div",
     "divide",
+    "dot",
+    "dropout",
+    "dsplit",
+    "dstack",
     "empty_like",
     "erfc",
     "erfinv",
     "expand_dims",
     "exponential",
     "finfo",
+    "fix",
+    "flatten",
     "flip",
+    "fliplr",
+    "flipud",
+    "float_power",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frac",
+    "frexp",
     "full_like",
     "gamma",
+    "gather",
+    "gcd",
+    "geomspace",
+    "group_norm",
+    "hamming_window",
+    "hann_window",
+    "hardshrink",
+    "heaviside",
+    "hinge_embedding_loss",
+    "hsplit",
+    "hstack",
     "hypot",
     "i0",
+    "identity",
     "iinfo",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_select",
+    "isclose",
     "isdtype",
     "isin",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "kaiser_window",
+    "kl_div",
+    "kthvalue",
+    "layer_norm",
+    "lcm",
+    "ldexp",
+    "lerp",
     "lgamma",
+    "log_softmax",
     "logaddexp",
+    "logaddexp2",
+    "logit",
+    "logspace",
+    "margin_ranking_loss",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
     "matmul",
     "matrix_transpose",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "median",
     "meshgrid",
+    "mode",
     "moveaxis",
+    "movedim",
     "multinomial",
+    "mvlgamma",
+    "nan_to_num",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "narrow",
     "nextafter",
     "nonzero",
+    "norm",
     "normal",
+    "numel",
     "ones_like",
+    "outer",
+    "pairwise_distance",
+    "percentile",
     "permutation",
+    "permute",
     "permute_dims",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "poisson",
+    "poisson_nll_loss",
     "positive",
+    "prelu",
+    "ptp",
+    "put",
+    "quantile",
+    "rad2deg",
     "rand_like",
     "randint_like",
     "randn_like",
     "randperm",
+    "range",
+    "ravel",
     "repeat",
+    "repeat_interleave",
     "reshape",
     "result_type",
+    "rms_norm",
     "roll",
+    "rollaxis",
+    "rot90",
+    "row_stack",
+    "rsub",
+    "scalar_tensor",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
     "searchsorted",
+    "select",
+    "select_scatter",
+    "selu",
+    "sgn",
     "signbit",
+    "sinc",
     "sinh",
+    "slice_scatter",
+    "softmax",
     "sort",
+    "split",
+    "split_with_sizes",
     "squeeze",
+    "std_mean",
+    "swapaxes",
+    "swapdims",
+    "t",
     "take",
     "take_along_axis",
+    "take_along_dim",
+    "tensor",
+    "tensor_split",
     "tensordot",
+    "threshold",
     "tile",
+    "topk",
+    "trace",
+    "transpose",
     "tril",
+    "tril_indices",
+    "triplet_margin_loss",
     "triu",
+    "triu_indices",
+    "true_divide",
     "truncated_normal",
+    "unbind",
+    "unflatten",
     "uniform",
     "unique_all",
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "unravel_index",
+    "unsqueeze",
     "unstack",
+    "vander",
+    "var_mean",
     "vecdot",
+    "vsplit",
+    "vstack",
     "xlogy",
     "zeros_like",
 ]
@@ -129,6 +343,59 @@ def acosh(x: _Operand, /) -> Tensor:
     >>> import svod
     >>> svod.acosh(svod.Tensor([1.0])).tolist()
     [0.0]
+    """
+
+def adaptive_avg_pool1d(x: _Operand, /, output_size: _Operand) -> Tensor:
+    """The means of so many parts of the last 1, that cover them; None keeps an extent."""
+
+def addcdiv(x: _Operand, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tensor:
+    """`x + value * tensor1 / tensor2`.
+
+    >>> import svod
+    >>> svod.addcdiv(svod.Tensor([1.0]), svod.Tensor([6.0]), svod.Tensor([3.0]), value=2).tolist()
+    [5.0]
+    """
+
+def addcmul(x: _Operand, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tensor:
+    """`x + value * tensor1 * tensor2`.
+
+    >>> import svod
+    >>> svod.addcmul(svod.Tensor([1.0]), svod.Tensor([6.0]), svod.Tensor([3.0]), value=2).tolist()
+    [37.0]
+    """
+
+def adjoint(x: _Operand, /) -> Tensor:
+    """The last two dimensions exchanged, of complex conjugates.
+
+    >>> import svod
+    >>> svod.adjoint(svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+
+def allclose(
+    x1: Any, x2: Any, /, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False
+) -> builtins.bool:
+    """Whether all elements are close, as `isclose` has it; computed now.
+
+    >>> import svod
+    >>> svod.allclose(svod.Tensor([1.0]), 1.000001)
+    True
+    """
+
+def aminmax(
+    x: _Operand,
+    /,
+    *,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The least and the greatest elements along an axis, or of all.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.aminmax(svod.Tensor([[1, 5], [3, 2]]), axis=1)]
+    [[1, 2], [5, 3]]
     """
 
 def arccos(x: _Operand, /) -> Tensor:
@@ -190,6 +457,55 @@ def argsort(
 ) -> Tensor:
     """Where the elements along an axis, by default the last, are, in order. Stable; NaN is the greatest value."""
 
+def argwhere(x: _Operand, /) -> Tensor:
+    """The indices of the elements that are not zero, as rows; computed now.
+
+    >>> import svod
+    >>> svod.argwhere(svod.Tensor([[0, 1], [2, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+def array(object: Any, /, dtype: Any = None, *, device: builtins.str | None = None) -> Tensor:
+    """A tensor of what NumPy's `array` takes.
+
+    >>> import svod
+    >>> svod.array([1, 2]).dtype
+    svod.int64
+    """
+
+def array_split(
+    x: _Operand,
+    indices_or_sections: builtins.int | Sequence[builtins.int],
+    /,
+    axis: builtins.int = 0,
+    *,
+    dim: builtins.int = 0,
+) -> list[Tensor]:
+    """As `tensor_split`, by NumPy's name.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.array_split(svod.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    """
+
+def as_strided(
+    x: _Operand, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int = 0, /
+) -> Tensor:
+    """The elements at `storage_offset + sum(index * stride)` of the flat tensor; a value, not a view.
+
+    >>> import svod
+    >>> svod.as_strided(svod.arange(4), (2, 2), (1, 1)).tolist()
+    [[0, 1], [1, 2]]
+    """
+
+def as_tensor(data: Any, /, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
+    """The tensor itself, in this type and on this device; of other data a copy.
+
+    >>> import svod
+    >>> svod.as_tensor([1, 2], dtype=svod.float32).tolist()
+    [1.0, 2.0]
+    """
+
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: builtins.str | None = None, copy: builtins.bool | None = None
 ) -> Tensor:
@@ -244,6 +560,55 @@ def atanh(x: _Operand, /) -> Tensor:
     [0.0, inf]
     """
 
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensor, or each of several, with a dimension where it has none.
+
+    >>> import svod
+    >>> svod.atleast_1d(svod.Tensor(3)).shape
+    (1,)
+    """
+
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensor, or each of several, with dimensions of extent 1 before its own up to two.
+
+    >>> import svod
+    >>> svod.atleast_2d(svod.ones(3)).shape
+    (1, 3)
+    """
+
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensor, or each of several, with dimensions of extent 1 up to three: a vector is a row of one deep.
+
+    >>> import svod
+    >>> svod.atleast_3d(svod.ones(3)).shape
+    (1, 3, 1)
+    """
+
+def average(
+    x: _Operand,
+    /,
+    axis: builtins.int | None = None,
+    weights: Any = None,
+    *,
+    keepdims: builtins.bool = False,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The mean, each element as often as its weight says; weights of one dimension are those of the axis.
+
+    >>> import svod
+    >>> svod.average(svod.Tensor([1.0, 3.0]), weights=[3, 1]).item()
+    1.5
+    """
+
+def bartlett_window(window_length: builtins.int, /, periodic: builtins.bool = True, *, dtype: Any = None) -> Tensor:
+    """A triangle from 0 to 1 and back, without its last number if `periodic`.
+
+    >>> import svod
+    >>> svod.bartlett_window(4).tolist()
+    [0.0, 0.5, 1.0, 0.5]
+    """
+
 def bernoulli(x: _Operand, /, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element is, else 0, in its type.
 
@@ -267,6 +632,22 @@ def beta(
     (4,)
     """
 
+def blackman_window(window_length: builtins.int, /, periodic: builtins.bool = True, *, dtype: Any = None) -> Tensor:
+    """Blackman's window, a sum of two cosines.
+
+    >>> import svod
+    >>> svod.blackman_window(4).shape
+    (4,)
+    """
+
+def block_diag(*tensors: Any) -> Tensor:
+    """The matrices on the diagonal of one, zeros elsewhere; vectors are rows.
+
+    >>> import svod
+    >>> svod.block_diag(svod.Tensor([[1, 2]]), svod.Tensor(3)).tolist()
+    [[1, 2, 0], [0, 0, 3]]
+    """
+
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
     """The tensors expanded to their common shape, each of its own type.
 
@@ -283,6 +664,14 @@ def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
     (3, 2)
     """
 
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors broadcast to their common shape.
+
+    >>> import svod
+    >>> [x.shape for x in svod.broadcast_tensors(svod.ones(3, 1), svod.ones(2))]
+    [(3, 2), (3, 2)]
+    """
+
 def broadcast_to(x: _Operand, /, shape: Sequence[builtins.int]) -> Tensor:
     """Dimensions of extent 1 repeated to these extents."""
 
@@ -292,6 +681,14 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     >>> import svod
     >>> svod.can_cast(svod.int8, svod.int32), svod.can_cast(svod.int32, svod.int8)
     (True, False)
+    """
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All choices of one element of each vector, as rows; of one vector the vector.
+
+    >>> import svod
+    >>> svod.cartesian_prod(svod.Tensor([1, 2]), svod.Tensor([3, 4])).tolist()
+    [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
 
 def categorical(
@@ -312,8 +709,59 @@ def categorical(
     [1, 1]
     """
 
+def channel_shuffle(x: _Operand, groups: builtins.int, /) -> Tensor:
+    """The channels, dimension 1, of so many groups in turn.
+
+    >>> import svod
+    >>> svod.channel_shuffle(svod.arange(4).reshape(1, 4, 1), 2).flatten().tolist()
+    [0, 2, 1, 3]
+    """
+
+def chunk(
+    x: _Operand, /, chunks: _Extent, dim: builtins.int | None = 0, *, axis: builtins.int | None = None
+) -> list[Tensor]:
+    """At most so many parts of equal extent along an axis, the last one maybe smaller."""
+
+def clamp(x: _Operand, /, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """Not below `min` and not above `max`; NaN stays."""
+
+def clamp_max(x: _Operand, max: Any, /) -> Tensor:
+    """Not above `max`; NaN stays.
+
+    >>> import svod
+    >>> svod.clamp_max(svod.Tensor([1, 5]), 3).tolist()
+    [1, 3]
+    """
+
+def clamp_min(x: _Operand, min: Any, /) -> Tensor:
+    """Not below `min`; NaN stays.
+
+    >>> import svod
+    >>> svod.clamp_min(svod.Tensor([1, 5]), 3).tolist()
+    [3, 5]
+    """
+
 def clip(x: _Operand, /, min: Any = None, max: Any = None) -> Tensor:
     """Not below `min` and not above `max`; NaN stays."""
+
+def clone(x: _Operand, /) -> Tensor:
+    """A tensor of its own with the same value: of one that follows a plan, or borrows an array, that of this moment."""
+
+def column_stack(tensors: Sequence[Any], /) -> Tensor:
+    """The tensors side by side, vectors as columns.
+
+    >>> import svod
+    >>> svod.column_stack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
+    [[1, 3], [2, 4]]
+    """
+
+def combinations(x: _Operand, /, r: builtins.int = 2, with_replacement: builtins.bool = False) -> Tensor:
+    """The choices of `r` elements of a vector in their order, as rows; `with_replacement` of equal ones too.
+
+    >>> import svod
+    >>> svod.combinations(svod.Tensor([1, 2, 3])).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
 
 def concat(arrays: Sequence[Any], /, *, axis: builtins.int | None = 0, dim: builtins.int | None = 0) -> Tensor:
     """The tensors one after the other along an axis, in the type in which they meet; with None, flat.
@@ -323,12 +771,28 @@ def concat(arrays: Sequence[Any], /, *, axis: builtins.int | None = 0, dim: buil
     [1.0, 2.0, 3.0]
     """
 
+def conj_physical(x: _Operand, /) -> Tensor:
+    """The numbers with imaginary parts of the opposite sign.
+
+    >>> import svod
+    >>> svod.conj_physical(svod.Tensor([1 + 2j])).tolist()
+    [(1-2j)]
+    """
+
 def copysign(x1: Any, x2: Any, /) -> Tensor:
     """The absolute value of `x1` with the sign of `x2`, that of zeros and NaN included.
 
     >>> import svod
     >>> svod.copysign(svod.Tensor([1.0, 2.0]), svod.Tensor([-0.0, 3.0])).tolist()
     [-1.0, 2.0]
+    """
+
+def corrcoef(x: _Operand, /) -> Tensor:
+    """The correlation coefficients of the rows of a matrix.
+
+    >>> import svod
+    >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
     """
 
 def cosh(x: _Operand, /) -> Tensor:
@@ -354,6 +818,49 @@ def count_nonzero(
     >>> svod.count_nonzero(svod.Tensor([[1, 0], [2, 3]]), axis=0).tolist()
     [2, 1]
     """
+
+def cov(x: _Operand, /, *, correction: builtins.float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
+    importance, `aweights`. The divisor is their number without `correction`.
+
+    >>> import svod
+    >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+
+def cummax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+    """The maximum of the elements up to each one along an axis.
+
+    With `dim`, by name or position, PyTorch's pair of values and the last positions at which they are; with
+    `axis`, values.
+    """
+
+def cummin(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+    """The minimum of the elements up to each one along an axis.
+
+    With `dim`, by name or position, PyTorch's pair of values and the last positions at which they are; with
+    `axis`, values.
+    """
+
+def cumprod(
+    x: _Operand,
+    /,
+    dim: builtins.int | None = None,
+    *,
+    axis: builtins.int | None = None,
+    dtype: _DTypeLike | None = None,
+) -> Tensor:
+    """The products of the elements up to each one along an axis; of integers and bools in `int64`."""
+
+def cumsum(
+    x: _Operand,
+    /,
+    dim: builtins.int | None = None,
+    *,
+    axis: builtins.int | None = None,
+    dtype: _DTypeLike | None = None,
+) -> Tensor:
+    """The sums of the elements up to each one along an axis; of integers and bools in `int64`."""
 
 def cumulative_prod(
     x: _Operand,
@@ -393,6 +900,87 @@ def cumulative_sum(
     [0, 2, 5]
     """
 
+def deg2rad(x: _Operand, /) -> Tensor:
+    """Angles in degrees as radians.
+
+    >>> import svod
+    >>> svod.deg2rad(svod.Tensor([180.0])).tolist()
+    [3.1415927410125732]
+    """
+
+def detach(x: _Operand, /) -> Tensor:
+    """The same value without gradient."""
+
+def diag(x: _Operand, /, diagonal: builtins.int = 0) -> Tensor:
+    """The diagonal of a matrix, or the matrix that has a vector for its diagonal.
+
+    >>> import svod
+    >>> svod.diag(svod.Tensor([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+
+def diag_embed(
+    x: _Operand,
+    /,
+    offset: builtins.int = 0,
+    axis1: builtins.int = -2,
+    axis2: builtins.int = -1,
+    *,
+    dim1: builtins.int = -2,
+    dim2: builtins.int = -1,
+) -> Tensor:
+    """Matrices over two dimensions of the result that have the last dimension of `x` for their diagonals.
+
+    `offset` diagonals to the right of the main one, or, negative, to the left.
+
+    >>> import svod
+    >>> svod.diag_embed(svod.Tensor([1, 2]), offset=1).tolist()
+    [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
+    """
+
+def diagflat(x: _Operand, /, offset: builtins.int = 0) -> Tensor:
+    """The matrix that has all elements on a diagonal.
+
+    >>> import svod
+    >>> svod.diagflat(svod.Tensor([[1], [2]])).tolist()
+    [[1, 0], [0, 2]]
+    """
+
+def diagonal(
+    x: _Operand,
+    /,
+    offset: builtins.int = 0,
+    axis1: builtins.int = 0,
+    axis2: builtins.int = 1,
+    *,
+    dim1: builtins.int = 0,
+    dim2: builtins.int = 1,
+) -> Tensor:
+    """The diagonals over two dimensions, as the last dimension of the result.
+
+    >>> import svod
+    >>> svod.diagonal(svod.Tensor([[1, 2, 3], [4, 5, 6]]), offset=1).tolist()
+    [2, 6]
+    """
+
+def diagonal_scatter(
+    x: _Operand,
+    src: _Operand,
+    /,
+    offset: builtins.int = 0,
+    axis1: builtins.int = 0,
+    axis2: builtins.int = 1,
+    *,
+    dim1: builtins.int = 0,
+    dim2: builtins.int = 1,
+) -> Tensor:
+    """The tensor with other diagonals over two dimensions.
+
+    >>> import svod
+    >>> svod.diagonal_scatter(svod.zeros(2, 2), svod.ones(2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
 def diff(
     x: _Operand,
     /,
@@ -423,12 +1011,34 @@ def digamma(x: _Operand, /) -> Tensor:
     Tensor([-0.5772157], shape=(1,), dtype=float32, device=CPU)
     """
 
+def div(x: _Operand, /, other: _Operand, *, rounding_mode: _Operand | None = None) -> Tensor:
+    """True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded."""
+
 def divide(x1: Any, x2: Any, /) -> Tensor:
     """True quotient, integers becoming floats.
 
     >>> import svod
     >>> svod.divide(1, svod.Tensor([2, 4])).tolist()
     [0.5, 0.25]
+    """
+
+def dot(x: _Operand, /, other: _Operand) -> Tensor:
+    """As `matmul`."""
+
+def dsplit(x: _Operand, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
+    """Split along the third dimension: into equal parts, or before indices.
+
+    >>> import svod
+    >>> [part.shape for part in svod.dsplit(svod.ones(1, 2, 4), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
+
+def dstack(tensors: Sequence[Any], /) -> Tensor:
+    """The tensors one behind the other along the third dimension, as `atleast_3d` has them.
+
+    >>> import svod
+    >>> svod.dstack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
+    [[[1, 3], [2, 4]]]
     """
 
 def empty_like(x: _Operand, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
@@ -485,6 +1095,17 @@ def finfo(type: Any, /) -> FloatInfo:
     3.4028234663852886e+38
     """
 
+def fix(x: _Operand, /) -> Tensor:
+    """The integer part, in the same type.
+
+    >>> import svod
+    >>> svod.fix(svod.Tensor([-1.5, 1.5])).tolist()
+    [-1.0, 1.0]
+    """
+
+def flatten(x: _Operand, /, start_dim: _Operand = 0, end_dim: _Operand = -1) -> Tensor:
+    """Dimensions `start_dim` to `end_dim` as one."""
+
 def flip(
     x: _Operand,
     /,
@@ -493,6 +1114,70 @@ def flip(
     dim: builtins.int | Sequence[builtins.int] | None = None,
 ) -> Tensor:
     """These dimensions in reverse order, by default all."""
+
+def fliplr(x: _Operand, /) -> Tensor:
+    """The second dimension in reverse order.
+
+    >>> import svod
+    >>> svod.fliplr(svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
+
+def flipud(x: _Operand, /) -> Tensor:
+    """The first dimension in reverse order.
+
+    >>> import svod
+    >>> svod.flipud(svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
+    """
+
+def float_power(x1: Any, x2: Any, /) -> Tensor:
+    """Power in double precision, whatever the types.
+
+    >>> import svod
+    >>> svod.float_power(svod.Tensor([2]), -1).tolist()
+    [0.5]
+    """
+
+def fmax(x1: Any, x2: Any, /) -> Tensor:
+    """The greater; where one is NaN the other.
+
+    >>> import svod
+    >>> svod.fmax(svod.Tensor([1.0, svod.nan]), 0.5).tolist()
+    [1.0, 0.5]
+    """
+
+def fmin(x1: Any, x2: Any, /) -> Tensor:
+    """The lesser; where one is NaN the other.
+
+    >>> import svod
+    >>> svod.fmin(svod.Tensor([1.0, svod.nan]), 0.5).tolist()
+    [0.5, 0.5]
+    """
+
+def fmod(x1: Any, x2: Any, /) -> Tensor:
+    """What division leaves, of the dividend's sign, exactly; by an integer 0 it is 0.
+
+    >>> import svod
+    >>> svod.fmod(svod.Tensor([-7, 7]), svod.Tensor([3, -3])).tolist()
+    [-1, 1]
+    """
+
+def frac(x: _Operand, /) -> Tensor:
+    """What is behind the point, of the number's sign.
+
+    >>> import svod
+    >>> svod.frac(svod.Tensor([-1.5, 2.25])).tolist()
+    [-0.5, 0.25]
+    """
+
+def frexp(x: _Operand, /) -> tuple[Tensor, Tensor]:
+    """`mantissa` and `exponent` with `x = mantissa * 2**exponent`; the mantissa is from 0.5 to 1, or 0, inf or NaN.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.frexp(svod.Tensor([6.0]))]
+    [[0.75], [3]]
+    """
 
 def full_like(x: _Operand, /, fill_value: Any, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
     """One value in a tensor's shape, and in its type and on its device, unless others are named."""
@@ -512,6 +1197,81 @@ def gamma(
     (3, 4)
     """
 
+def gather(x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None) -> Tensor:
+    """For each element of `index` the element at its position but, along `dim`, at its value."""
+
+def gcd(x1: Any, x2: Any, /) -> Tensor:
+    """The greatest common divisor, by Euclid's algorithm; 0 of zeros.
+
+    >>> import svod
+    >>> svod.gcd(svod.Tensor([12, -8]), 18).tolist()
+    [6, 2]
+    """
+
+def geomspace(
+    start: builtins.float,
+    stop: builtins.float,
+    num: builtins.int = 50,
+    /,
+    *,
+    endpoint: builtins.bool = True,
+    dtype: Any = None,
+) -> Tensor:
+    """`num` numbers of equal ratio from `start` to `stop`, of one sign; as integers the nearest ones.
+
+    >>> import svod
+    >>> svod.geomspace(1.0, 8.0, 4, dtype=svod.int64).tolist()
+    [1, 2, 4, 8]
+    """
+
+def hamming_window(
+    window_length: builtins.int,
+    /,
+    periodic: builtins.bool = True,
+    alpha: builtins.float = 0.54,
+    beta: builtins.float = 0.46,
+    *,
+    dtype: Any = None,
+) -> Tensor:
+    """Hamming's window, `alpha - beta * cos`.
+
+    >>> import svod
+    >>> svod.hamming_window(4).shape
+    (4,)
+    """
+
+def hann_window(window_length: builtins.int, /, periodic: builtins.bool = True, *, dtype: Any = None) -> Tensor:
+    """Hann's window, one wave of a cosine from 0 to 1.
+
+    >>> import svod
+    >>> svod.hann_window(4).tolist()
+    [0.0, 0.5, 1.0, 0.5]
+    """
+
+def heaviside(x1: Any, x2: Any, /) -> Tensor:
+    """0 below 0, 1 above, and `x2` at 0; NaN stays.
+
+    >>> import svod
+    >>> svod.heaviside(svod.Tensor([-1.0, 0.0, 2.0]), 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+def hsplit(x: _Operand, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
+    """Split along the second dimension, of a vector the first: into equal parts, or before indices.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.hsplit(svod.arange(4), [1])]
+    [[0], [1, 2, 3]]
+    """
+
+def hstack(tensors: Sequence[Any], /) -> Tensor:
+    """The tensors one after the other along the second dimension; vectors along their only one.
+
+    >>> import svod
+    >>> svod.hstack([svod.Tensor([1, 2]), svod.Tensor([3])]).tolist()
+    [1, 2, 3]
+    """
+
 def hypot(x1: Any, x2: Any, /) -> Tensor:
     """`sqrt(x1² + x2²)` without overflow; infinite where an operand is, whatever the other.
 
@@ -528,12 +1288,63 @@ def i0(x: _Operand, /) -> Tensor:
     [1.0]
     """
 
+def identity(n: builtins.int, /, dtype: Any = None) -> Tensor:
+    """The identity matrix.
+
+    >>> import svod
+    >>> svod.identity(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
 def iinfo(type: Any, /) -> IntegerInfo:
     """Limits of an integer type, or of a tensor's.
 
     >>> import svod
     >>> svod.iinfo(svod.int8).min
     -128
+    """
+
+def index_add(
+    x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+) -> Tensor:
+    """With the slices of `source` added, each at its element of a 1-d index."""
+
+def index_copy(
+    x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+) -> Tensor:
+    """With the slices of `source` written, each at its element of a 1-d index."""
+
+def index_fill(
+    x: _Operand, axis: builtins.int, index: _Operand, value: Any, /, *, dim: builtins.int | None = None
+) -> Tensor:
+    """One value at positions along an axis.
+
+    >>> import svod
+    >>> svod.index_fill(svod.zeros(2, 2), 1, svod.Tensor([0]), 5).tolist()
+    [[5.0, 0.0], [5.0, 0.0]]
+    """
+
+def index_put(x: _Operand, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Tensor:
+    """Other values where `x[indices]` is; with `accumulate` they are added, those of one place one after the other.
+
+    >>> import svod
+    >>> svod.index_put(svod.zeros(3), (svod.Tensor([0, 0]),), svod.Tensor([1.0, 2.0]), accumulate=True).tolist()
+    [3.0, 0.0, 0.0]
+    """
+
+def index_select(
+    x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None
+) -> Tensor:
+    """The slices of an axis at a 1-d index."""
+
+def isclose(
+    x1: Any, x2: Any, /, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False
+) -> Tensor:
+    """Whether `|x1 - x2| <= atol + rtol * |x2|`, or both are equal; with `equal_nan` also where both are NaN.
+
+    >>> import svod
+    >>> svod.isclose(svod.Tensor([1.0, 2.0, svod.inf]), svod.Tensor([1.0000001, 2.1, svod.inf])).tolist()
+    [True, False, True]
     """
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
@@ -554,6 +1365,73 @@ def isin(x1: Any, x2: Any, /, *, invert: builtins.bool = False) -> Tensor:
     [True, False, True]
     """
 
+def isneginf(x: _Operand, /) -> Tensor:
+    """Whether an element is -inf.
+
+    >>> import svod
+    >>> svod.isneginf(svod.Tensor([-svod.inf, svod.inf])).tolist()
+    [True, False]
+    """
+
+def isposinf(x: _Operand, /) -> Tensor:
+    """Whether an element is inf.
+
+    >>> import svod
+    >>> svod.isposinf(svod.Tensor([-svod.inf, svod.inf])).tolist()
+    [False, True]
+    """
+
+def isreal(x: _Operand, /) -> Tensor:
+    """Whether an element has no imaginary part.
+
+    >>> import svod
+    >>> svod.isreal(svod.Tensor([1 + 0j, 1j])).tolist()
+    [True, False]
+    """
+
+def kaiser_window(
+    window_length: builtins.int, /, periodic: builtins.bool = True, beta: builtins.float = 12.0, *, dtype: Any = None
+) -> Tensor:
+    """Kaiser's window, of a Bessel function.
+
+    >>> import svod
+    >>> svod.kaiser_window(1).tolist()
+    [1.0]
+    """
+
+def kthvalue(
+    x: _Operand,
+    /,
+    k: _Extent,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+    *,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+) -> Any:
+    """The `k`-th smallest element along an axis, by default the last, counted from 1, and where it is; with `axis`
+    the element alone.
+    """
+
+def lcm(x1: Any, x2: Any, /) -> Tensor:
+    """The least common multiple; 0 where one is 0.
+
+    >>> import svod
+    >>> svod.lcm(svod.Tensor([4, -6]), 6).tolist()
+    [12, 6]
+    """
+
+def ldexp(x1: Any, x2: Any, /) -> Tensor:
+    """`x1 * 2**x2`, also where the power alone overflows.
+
+    >>> import svod
+    >>> svod.ldexp(svod.Tensor([0.75]), 3).tolist()
+    [6.0]
+    """
+
+def lerp(x: _Operand, /, end: _Operand, weight: _Operand) -> Tensor:
+    """`self + weight * (end - self)`."""
+
 def lgamma(x: _Operand, /) -> Tensor:
     """The logarithm of the absolute value of the gamma function; infinite at 0 and negative integers.
 
@@ -565,6 +1443,9 @@ def lgamma(x: _Operand, /) -> Tensor:
     Tensor([0.       , 0.       , 3.1780539], shape=(3,), dtype=float32, device=CPU)
     """
 
+def log_softmax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
+    """The logarithm of `softmax`."""
+
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     """`log(exp(x1) + exp(x2))` without overflow.
 
@@ -573,11 +1454,74 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     [1000.0]
     """
 
+def logaddexp2(x1: Any, x2: Any, /) -> Tensor:
+    """`log2(2**x1 + 2**x2)` without overflow.
+
+    >>> import svod
+    >>> svod.logaddexp2(svod.Tensor([3.0]), 3).tolist()
+    [4.0]
+    """
+
+def logit(x: _Operand, /, eps: builtins.float | None = None) -> Tensor:
+    """`log(x / (1 - x))`, of what is clamped to `eps` from 0 and 1 first.
+
+    >>> import svod
+    >>> svod.logit(svod.Tensor([0.5, 1.0])).tolist()
+    [0.0, inf]
+    """
+
+def logspace(
+    start: builtins.float,
+    end: builtins.float,
+    steps: builtins.int = 50,
+    /,
+    base: builtins.float = 10.0,
+    *,
+    dtype: Any = None,
+    endpoint: builtins.bool = True,
+    device: builtins.str | None = None,
+) -> Tensor:
+    """Powers of `base` whose exponents are at equal distances from `start` to `end`.
+
+    >>> import svod
+    >>> svod.logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+
+def masked_fill(x: _Operand, /, mask: _Operand, value: _Operand) -> Tensor:
+    """`value` where the mask holds, else `self`."""
+
+def masked_scatter(x: _Operand, mask: _Operand, source: _Operand, /) -> Tensor:
+    """The elements of `source`, one after the other, where a mask holds.
+
+    >>> import svod
+    >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
+    [1.0, 0.0, 2.0]
+    """
+
+def masked_select(x: _Operand, /, mask: _Operand) -> Tensor:
+    """The elements where a mask of the same shape holds, 1-d. Computed now, as `nonzero` is."""
+
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     """The matrix product, by NumPy's rules."""
 
 def matrix_transpose(x: _Operand, /) -> Tensor:
     """The last two dimensions exchanged."""
+
+def median(
+    x: _Operand,
+    /,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+    *,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+) -> Any:
+    """The median, of an even number of elements the lower one of the two in the middle; NaN where there is one.
+
+    Of all elements, or with `dim`, by name or position, PyTorch's pair of values along it and where they are;
+    with `axis`, values.
+    """
 
 def meshgrid(*arrays: Any, indexing: builtins.str = "xy") -> list[Tensor]:
     """Coordinates of the points of a grid: one tensor for each of these 1-d ones, all of one shape.
@@ -587,6 +1531,22 @@ def meshgrid(*arrays: Any, indexing: builtins.str = "xy") -> list[Tensor]:
     >>> import svod
     >>> [part.tolist() for part in svod.meshgrid(svod.Tensor([1, 2]), svod.Tensor([3, 4, 5]), indexing="ij")]
     [[[1, 1, 1], [2, 2, 2]], [[3, 4, 5], [3, 4, 5]]]
+    """
+
+def mode(
+    x: _Operand,
+    /,
+    axis: builtins.int = -1,
+    keepdims: builtins.bool = False,
+    *,
+    dim: builtins.int = -1,
+    keepdim: builtins.bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The value that occurs most often along an axis, of several the least, and where it occurs last.
+
+    >>> import svod
+    >>> [part.item() for part in svod.mode(svod.Tensor([3, 1, 3, 1, 2]))]
+    [1, 3]
     """
 
 def moveaxis(
@@ -599,6 +1559,16 @@ def moveaxis(
     (3, 4, 2)
     """
 
+def movedim(
+    x: _Operand, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int], /
+) -> Tensor:
+    """As `moveaxis`, by PyTorch's name.
+
+    >>> import svod
+    >>> svod.movedim(svod.ones(2, 3, 4), (0, 1), (1, 2)).shape
+    (4, 2, 3)
+    """
+
 def multinomial(
     x: _Operand, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -608,6 +1578,182 @@ def multinomial(
     >>> svod.multinomial(svod.Tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
     [1, 1]
     """
+
+def mvlgamma(x: _Operand, p: builtins.int, /) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p`.
+
+    >>> import svod
+    >>> svod.mvlgamma(svod.Tensor([2.0]), 1).tolist()
+    [0.0]
+    """
+
+def nan_to_num(
+    x: _Operand,
+    /,
+    nan: builtins.float = 0.0,
+    posinf: builtins.float | None = None,
+    neginf: builtins.float | None = None,
+) -> Tensor:
+    """Other numbers in place of NaN and infinities, by default the greatest and the least of the type.
+
+    >>> import svod
+    >>> svod.nan_to_num(svod.Tensor([svod.nan, 1.0, svod.inf]), posinf=9).tolist()
+    [0.0, 1.0, 9.0]
+    """
+
+def nanmax(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The greatest element that is not NaN along axes, by default of all; NaN where all are.
+
+    >>> import svod
+    >>> svod.nanmax(svod.Tensor([1.0, svod.nan])).item()
+    1.0
+    """
+
+def nanmean(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The mean of the elements that are not NaN along axes, by default of all; NaN where all are.
+
+    >>> import svod
+    >>> svod.nanmean(svod.Tensor([1.0, svod.nan, 3.0])).item()
+    2.0
+    """
+
+def nanmedian(
+    x: _Operand,
+    /,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Any:
+    """The middle element, the lower one of two, of those that are not NaN; with an axis, where it is too.
+
+    >>> import svod
+    >>> svod.nanmedian(svod.Tensor([4.0, svod.nan, 1.0, 3.0])).item()
+    3.0
+    """
+
+def nanmin(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The least element that is not NaN along axes, by default of all; NaN where all are.
+
+    >>> import svod
+    >>> svod.nanmin(svod.Tensor([1.0, svod.nan])).item()
+    1.0
+    """
+
+def nanprod(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The product of the elements that are not NaN along axes, by default of all.
+
+    >>> import svod
+    >>> svod.nanprod(svod.Tensor([2.0, svod.nan, 3.0])).item()
+    6.0
+    """
+
+def nanquantile(
+    x: _Operand,
+    q: Any,
+    /,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    interpolation: builtins.str = "linear",
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """As `quantile`, of the elements that are not NaN.
+
+    >>> import svod
+    >>> svod.nanquantile(svod.Tensor([1.0, svod.nan, 2.0]), 0.5).item()
+    1.5
+    """
+
+def nanstd(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    *,
+    correction: builtins.float = 0,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The deviation of the elements that are not NaN along axes, by default of all.
+
+    >>> import svod
+    >>> svod.nanstd(svod.Tensor([1.0, svod.nan, 3.0])).item()
+    1.0
+    """
+
+def nansum(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    *,
+    dtype: Any = None,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The sum of the elements that are not NaN along axes, by default of all.
+
+    >>> import svod
+    >>> svod.nansum(svod.Tensor([1.0, svod.nan])).item()
+    1.0
+    """
+
+def nanvar(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    *,
+    correction: builtins.float = 0,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The variance of the elements that are not NaN along axes, by default of all.
+
+    >>> import svod
+    >>> svod.nanvar(svod.Tensor([1.0, svod.nan, 3.0])).item()
+    1.0
+    """
+
+def narrow(
+    x: _Operand, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
+) -> Tensor:
+    """`length` elements of `dim` from `start` on."""
 
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """The number next to `x1` on the way to `x2`.
@@ -619,6 +1765,18 @@ def nextafter(x1: Any, x2: Any, /) -> Tensor:
 
 def nonzero(x: _Operand, /) -> tuple[Tensor, ...]:
     """The indices, along each dimension, of the elements that are not zero; computed now."""
+
+def norm(
+    x: _Operand,
+    /,
+    p: builtins.float = 2.0,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+    *,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+) -> Tensor:
+    """The `p`-norm along axes, by default all."""
 
 def normal(
     shape: builtins.int | Sequence[builtins.int],
@@ -636,8 +1794,32 @@ def normal(
     (2, 3)
     """
 
+def numel(x: _Operand, /) -> Tensor:
+    """Number of elements."""
+
 def ones_like(x: _Operand, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
     """Ones in a tensor's shape, and in its type and on its device, unless others are named."""
+
+def outer(x: _Operand, /, other: _Operand) -> Tensor:
+    """The products of each element of one 1-d tensor with each of another."""
+
+def percentile(
+    x: _Operand,
+    q: Any,
+    /,
+    axis: builtins.int | None = None,
+    *,
+    method: builtins.str = "linear",
+    keepdims: builtins.bool = False,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """As `quantile`, of `q` in percent.
+
+    >>> import svod
+    >>> svod.percentile(svod.Tensor([1.0, 2.0, 3.0]), 50).item()
+    2.0
+    """
 
 def permutation(
     x: Any, /, *, axis: builtins.int = 0, generator: Generator | None = None, dim: builtins.int = 0
@@ -648,6 +1830,9 @@ def permutation(
     >>> svod.permutation(svod.Tensor([3, 1, 2])).sort(0).values.tolist()
     [1, 2, 3]
     """
+
+def permute(x: _Operand, /, *axes: _Operand) -> Tensor:
+    """Dimension `i` of the result is dimension `axes[i]`."""
 
 def permute_dims(x: _Operand, /, axes: Sequence[builtins.int]) -> Tensor:
     """Dimension `i` of the result is dimension `axes[i]`."""
@@ -673,6 +1858,59 @@ def poisson(
 def positive(x: _Operand, /) -> Tensor:
     """The numbers as they are."""
 
+def ptp(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """How far the greatest element is from the least, along axes, by default of all.
+
+    >>> import svod
+    >>> svod.ptp(svod.Tensor([1, 7, 3])).item()
+    6
+    """
+
+def put(x: _Operand, index: _Operand, source: _Operand, accumulate: builtins.bool = False, /) -> Tensor:
+    """Other elements at positions of the flat tensor; with `accumulate` they are added.
+
+    >>> import svod
+    >>> svod.put(svod.zeros(2, 2), svod.Tensor([3]), svod.Tensor([1.0])).tolist()
+    [[0.0, 0.0], [0.0, 1.0]]
+    """
+
+def quantile(
+    x: _Operand,
+    q: Any,
+    /,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    interpolation: builtins.str = "linear",
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The values below which parts `q`, from 0 to 1, of the elements along an axis, or of all, are; several along a
+    new
+    first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or
+    "midpoint".
+
+    >>> import svod
+    >>> svod.quantile(svod.Tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).tolist()
+    [2.0, 3.0]
+    """
+
+def rad2deg(x: _Operand, /) -> Tensor:
+    """Angles in radians as degrees.
+
+    >>> import svod
+    >>> svod.rad2deg(svod.Tensor([0.0])).tolist()
+    [0.0]
+    """
+
 def rand_like(x: _Operand, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """Uniformly distributed in [0, 1), in a tensor's shape and type."""
 
@@ -692,6 +1930,25 @@ def randperm(n: builtins.int, /, *, dtype: Any = None, generator: Generator | No
     [0, 1, 2, 3]
     """
 
+def range(
+    start: builtins.float, end: builtins.float | None = None, step: builtins.float = 1, /, *, dtype: Any = None
+) -> Tensor:
+    """The numbers from `start` to `end`, which is included, in steps of `step`; floats, unless another type is
+    named.
+
+    >>> import svod
+    >>> svod.range(1, 3).tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+def ravel(x: _Operand, /) -> Tensor:
+    """All elements in one dimension, in row-major order.
+
+    >>> import svod
+    >>> svod.ravel(svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [1, 2, 3, 4]
+    """
+
 def repeat(
     x: _Operand, repeats: Any, /, *, axis: builtins.int | None = None, dim: builtins.int | None = None
 ) -> Tensor:
@@ -700,6 +1957,13 @@ def repeat(
     >>> import svod
     >>> svod.repeat(svod.Tensor([1, 2]), svod.Tensor([2, 1])).tolist()
     [1, 1, 2]
+    """
+
+def repeat_interleave(
+    x: _Operand, /, repeats: _Extent | _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None
+) -> Tensor:
+    """Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
+    each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
     """
 
 def reshape(x: _Operand, /, shape: Sequence[builtins.int], *, copy: builtins.bool | None = None) -> Tensor:
@@ -732,12 +1996,105 @@ def roll(
     [[4, 3], [2, 1]]
     """
 
+def rollaxis(x: _Operand, axis: builtins.int, start: builtins.int = 0, /, *, dim: builtins.int | None = None) -> Tensor:
+    """A dimension moved before another.
+
+    >>> import svod
+    >>> svod.rollaxis(svod.ones(2, 3, 4), 2).shape
+    (4, 2, 3)
+    """
+
+def rot90(x: _Operand, /, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
+    """Turned `k` times by a right angle, from the first of two dimensions to the second.
+
+    >>> import svod
+    >>> svod.rot90(svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
+    """
+
+def row_stack(tensors: Sequence[Any], /) -> Tensor:
+    """The tensors one below the other, vectors as rows.
+
+    >>> import svod
+    >>> svod.vstack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
+    [[1, 2], [3, 4]]
+    """
+
+def rsub(x: _Operand, other: Any, /, *, alpha: Any = 1) -> Tensor:
+    """`other - alpha * x`.
+
+    >>> import svod
+    >>> svod.rsub(svod.Tensor([1, 2]), 5).tolist()
+    [4, 3]
+    """
+
+def scalar_tensor(s: Any, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
+    """A number as a tensor without dimensions, `float32` unless a type is given.
+
+    >>> import svod
+    >>> svod.scalar_tensor(3).item()
+    3.0
+    """
+
+def scatter(
+    x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+) -> Tensor:
+    """With the elements of `src` written at their position but, along `dim`, at the value of
+    `index`. Where several go to one element, the last one in row-major order stays.
+    """
+
+def scatter_add(
+    x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+) -> Tensor:
+    """As `scatter`, added to what is there."""
+
+def scatter_reduce(
+    x: _Operand,
+    /,
+    dim: builtins.int | None,
+    index: _ArrayLike,
+    src: _Operand,
+    reduce: str,
+    *,
+    include_self: builtins.bool = True,
+    axis: builtins.int | None = None,
+) -> Tensor:
+    """As `scatter`, combined by `reduce` ("sum", "prod", "amax", "amin" or "mean") with what is
+    there or, without `include_self`, only with each other.
+    """
+
 def searchsorted(x1: _Operand, x2: Any, /, *, side: builtins.str = "left", sorter: _Operand | None = None) -> Tensor:
     """Where elements of `x2` would be put into `x1`, which is sorted, or is so in the order of `sorter`.
 
     >>> import svod
     >>> svod.searchsorted(svod.Tensor([3, 1, 2]), 2, sorter=svod.Tensor([1, 2, 0])).item()
     1
+    """
+
+def select(x: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None) -> Tensor:
+    """The slice at a position of an axis, without it.
+
+    >>> import svod
+    >>> svod.select(svod.Tensor([[1, 2], [3, 4]]), 1, -1).tolist()
+    [2, 4]
+    """
+
+def select_scatter(
+    x: _Operand, src: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None
+) -> Tensor:
+    """Another slice at a position of an axis.
+
+    >>> import svod
+    >>> svod.select_scatter(svod.zeros(2, 2), svod.ones(2), 0, 1).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+
+def sgn(x: _Operand, /) -> Tensor:
+    """-1, 0 or 1; of complex numbers `x / |x|`.
+
+    >>> import svod
+    >>> svod.sgn(svod.Tensor([-3.0, 0.0])).tolist()
+    [-1.0, 0.0]
     """
 
 def signbit(x: _Operand, /) -> Tensor:
@@ -748,6 +2105,14 @@ def signbit(x: _Operand, /) -> Tensor:
     [True, False, True]
     """
 
+def sinc(x: _Operand, /) -> Tensor:
+    """`sin(π x) / (π x)`, 1 at 0.
+
+    >>> import svod
+    >>> svod.sinc(svod.Tensor([0.0, 0.5])).tolist()
+    [1.0, 0.6366197466850281]
+    """
+
 def sinh(x: _Operand, /) -> Tensor:
     """Hyperbolic sine.
 
@@ -755,6 +2120,27 @@ def sinh(x: _Operand, /) -> Tensor:
     >>> svod.sinh(svod.Tensor([0.0])).tolist()
     [0.0]
     """
+
+def slice_scatter(
+    x: _Operand,
+    src: _Operand,
+    /,
+    axis: builtins.int = 0,
+    start: builtins.int | None = None,
+    end: builtins.int | None = None,
+    step: builtins.int = 1,
+    *,
+    dim: builtins.int = 0,
+) -> Tensor:
+    """Other elements in a slice of an axis.
+
+    >>> import svod
+    >>> svod.slice_scatter(svod.zeros(4), svod.ones(2), start=0, step=2).tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """
+
+def softmax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
+    """`exp(x)` divided by its sum along an axis."""
 
 def sort(
     x: _Operand,
@@ -770,6 +2156,26 @@ def sort(
     With `dim`, PyTorch's pair of them and where they were.
     """
 
+def split(
+    x: _Operand,
+    /,
+    split_size: _Extent | Sequence[_Extent],
+    dim: builtins.int | None = 0,
+    *,
+    axis: builtins.int | None = None,
+) -> list[Tensor]:
+    """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
+
+def split_with_sizes(
+    x: _Operand, sizes: Sequence[builtins.int], /, axis: builtins.int = 0, *, dim: builtins.int = 0
+) -> list[Tensor]:
+    """Parts of these extents along an axis.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.split_with_sizes(svod.arange(3), [1, 2])]
+    [[0], [1, 2]]
+    """
+
 def squeeze(
     x: _Operand,
     /,
@@ -779,6 +2185,53 @@ def squeeze(
 ) -> Tensor:
     """Without these dimensions of extent 1, by default all of them."""
 
+def std_mean(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    *,
+    correction: builtins.float = 1,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The deviation and the mean along axes, by default of all.
+
+    >>> import svod
+    >>> [part.item() for part in svod.std_mean(svod.Tensor([1.0, 2.0, 3.0]))]
+    [1.0, 2.0]
+    """
+
+def swapaxes(
+    x: _Operand,
+    /,
+    axis0: builtins.int | None,
+    axis1: builtins.int | None,
+    *,
+    dim0: builtins.int | None = None,
+    dim1: builtins.int | None = None,
+) -> Tensor:
+    """As `transpose`."""
+
+def swapdims(
+    x: _Operand,
+    axis1: builtins.int,
+    axis2: builtins.int,
+    /,
+    *,
+    dim1: builtins.int | None = None,
+    dim2: builtins.int | None = None,
+) -> Tensor:
+    """Two dimensions exchanged.
+
+    >>> import svod
+    >>> svod.swapdims(svod.ones(2, 3, 4), 0, 2).shape
+    (4, 3, 2)
+    """
+
+def t(x: _Operand, /) -> Tensor:
+    """Rows and columns exchanged, of at most 2 dimensions."""
+
 def take(
     x: _Operand, indices: _Operand, /, *, axis: builtins.int | None = None, dim: builtins.int | None = None
 ) -> Tensor:
@@ -786,6 +2239,31 @@ def take(
 
 def take_along_axis(x: _Operand, indices: _Operand, /, axis: builtins.int = -1, *, dim: builtins.int = -1) -> Tensor:
     """For each index along an axis, by default the last, the element there."""
+
+def take_along_dim(
+    x: _Operand, /, indices: _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None
+) -> Tensor:
+    """As `gather`, broadcast off the axis; without one, of the flat tensor."""
+
+def tensor(
+    data: Any, /, *, dtype: Any = None, device: builtins.str | None = None, requires_grad: builtins.bool = False
+) -> Tensor:
+    """A tensor of data, by PyTorch's name of `svod.Tensor`.
+
+    >>> import svod
+    >>> svod.tensor([1.0, 2.0]).shape
+    (2,)
+    """
+
+def tensor_split(
+    x: _Operand, indices_or_sections: Any, /, axis: builtins.int = 0, *, dim: builtins.int = 0
+) -> tuple[Tensor, ...]:
+    """Parts along an axis: so many, the first one longer where they cannot be equal, or up to indices.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.tensor_split(svod.arange(5), (1, 3))]
+    [[0], [1, 2], [3, 4]]
+    """
 
 def tensordot(
     x1: Any, x2: Any, /, *, axes: builtins.int | tuple[Sequence[builtins.int], Sequence[builtins.int]] = 2
@@ -807,11 +2285,77 @@ def tile(x: _Operand, repetitions: builtins.int | Sequence[builtins.int], /) -> 
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
 
+def topk(
+    x: _Operand,
+    /,
+    k: _Extent,
+    dim: builtins.int | None = None,
+    largest: builtins.bool = True,
+    *,
+    axis: builtins.int | None = None,
+    sorted: builtins.bool = True,
+) -> ValuesAndIndices:
+    """The `k` largest elements along an axis, by default the last, or the smallest, and where they are: in order,
+    whatever `sorted` asks for.
+    """
+
+def trace(
+    x: _Operand,
+    /,
+    offset: builtins.int = 0,
+    axis1: builtins.int = 0,
+    axis2: builtins.int = 1,
+    *,
+    dim1: builtins.int = 0,
+    dim2: builtins.int = 1,
+) -> Tensor:
+    """The sum of a diagonal.
+
+    >>> import svod
+    >>> svod.trace(svod.Tensor([[1, 2], [3, 4]])).item()
+    5
+    """
+
+def transpose(
+    x: _Operand,
+    /,
+    dim0: builtins.int | None,
+    dim1: builtins.int | None,
+    *,
+    axis0: builtins.int | None = None,
+    axis1: builtins.int | None = None,
+) -> Tensor:
+    """Two dimensions exchanged."""
+
 def tril(x: _Operand, /, *, k: builtins.int = 0) -> Tensor:
     """The elements on and below a diagonal, zeros above."""
 
+def tril_indices(row: builtins.int, col: builtins.int | None = None, offset: builtins.int = 0) -> Tensor:
+    """Rows and columns of the elements on and below a diagonal, in row-major order, as the two rows of the result.
+
+    >>> import svod
+    >>> svod.tril_indices(2, 2).tolist()
+    [[0, 1, 1], [0, 0, 1]]
+    """
+
 def triu(x: _Operand, /, *, k: builtins.int = 0) -> Tensor:
     """The elements on and above a diagonal, zeros below."""
+
+def triu_indices(row: builtins.int, col: builtins.int | None = None, offset: builtins.int = 0) -> Tensor:
+    """Rows and columns of the elements on and above a diagonal, in row-major order, as the two rows of the result.
+
+    >>> import svod
+    >>> svod.triu_indices(2, 2).tolist()
+    [[0, 0, 1], [0, 1, 1]]
+    """
+
+def true_divide(x1: Any, x2: Any, /) -> Tensor:
+    """True quotient, integers becoming floats.
+
+    >>> import svod
+    >>> svod.true_divide(svod.Tensor([1]), 2).tolist()
+    [0.5]
+    """
 
 def truncated_normal(
     shape: builtins.int | Sequence[builtins.int],
@@ -829,6 +2373,19 @@ def truncated_normal(
     >>> (svod.truncated_normal(100, 0.0, 1.0) >= 0).all().item()
     True
     """
+
+def unbind(x: _Operand, /, axis: builtins.int = 0, *, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The slices along an axis, without it.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.Tensor([[1, 2], [3, 4]]).unbind(1)]
+    [[1, 3], [2, 4]]
+    """
+
+def unflatten(
+    x: _Operand, /, dim: builtins.int | None, sizes: Sequence[_Extent], *, axis: builtins.int | None = None
+) -> Tensor:
+    """One dimension as several; one -1 is inferred."""
 
 def uniform(
     shape: builtins.int | Sequence[builtins.int],
@@ -882,6 +2439,17 @@ def unique_values(x: _Operand, /) -> Tensor:
     [1, 3]
     """
 
+def unravel_index(indices: _Operand, shape: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
+    """The positions along each dimension of a shape that positions of the flat tensor are.
+
+    >>> import svod
+    >>> [one.tolist() for one in svod.unravel_index(svod.Tensor([5]), (2, 3))]
+    [[1], [2]]
+    """
+
+def unsqueeze(x: _Operand, /, dim: builtins.int | None, *, axis: builtins.int | None = None) -> Tensor:
+    """A new dimension of extent 1 at this position of the result."""
+
 def unstack(x: _Operand, /, *, axis: builtins.int = 0, dim: builtins.int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it.
 
@@ -890,12 +2458,53 @@ def unstack(x: _Operand, /, *, axis: builtins.int = 0, dim: builtins.int = 0) ->
     [[1, 3], [2, 4]]
     """
 
+def vander(x: _Operand, /, N: builtins.int | None = None, increasing: builtins.bool = False) -> Tensor:
+    """The powers of the elements of a vector as rows, from the highest, `N - 1`, to 0, or `increasing`.
+
+    >>> import svod
+    >>> svod.vander(svod.Tensor([2, 3]), 3).tolist()
+    [[4, 2, 1], [9, 3, 1]]
+    """
+
+def var_mean(
+    x: _Operand,
+    /,
+    axis: _Axis = None,
+    *,
+    correction: builtins.float = 1,
+    keepdims: builtins.bool = False,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean along axes, by default of all.
+
+    >>> import svod
+    >>> [part.item() for part in svod.var_mean(svod.Tensor([1.0, 2.0, 3.0]))]
+    [1.0, 2.0]
+    """
+
 def vecdot(x1: Any, x2: Any, /, *, axis: builtins.int = -1, dim: builtins.int = -1) -> Tensor:
     """The dot products of vectors along an axis; the others broadcast.
 
     >>> import svod
     >>> svod.vecdot(svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])).tolist()
     [12, 34]
+    """
+
+def vsplit(x: _Operand, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
+    """Split along the first dimension of two or more: into equal parts, or before indices.
+
+    >>> import svod
+    >>> [part.shape for part in svod.vsplit(svod.ones(4, 2), 2)]
+    [(2, 2), (2, 2)]
+    """
+
+def vstack(tensors: Sequence[Any], /) -> Tensor:
+    """The tensors one below the other, vectors as rows.
+
+    >>> import svod
+    >>> svod.vstack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
+    [[1, 2], [3, 4]]
     """
 
 def xlogy(x1: Any, x2: Any, /) -> Tensor:

@@ -8,8 +8,8 @@ from typing import Any
 
 from svod._arguments import checked
 from svod._svod import Tensor
-from svod.library._spelling import assigning, public
-from svod.library._table import FUNCTIONS, METHODS, Entry
+from svod.library._spelling import assigning, forwarding, public
+from svod.library._table import FORWARDED, FUNCTIONS, METHODS, Entry
 
 __all__ = ["function", "install", "method"]
 
@@ -20,9 +20,18 @@ def _made_of(entry: Entry) -> Callable[..., Any]:
     """What a row of the table is: one object under all of its names."""
     made = _made.get(entry)
     if made is None:
-        file = importlib.import_module(f"svod.library.{entry.file}")
-        made = _made.setdefault(entry, checked(public(getattr(file, entry.function))))
+        made = _made.setdefault(entry, _found(entry))
     return made
+
+
+def _found(entry: Entry) -> Callable[..., Any]:
+    """The function of a row, as users call it."""
+    if entry.file == "Tensor":
+        return checked(forwarding(getattr(Tensor, entry.function)))
+    if entry.file in FORWARDED:
+        function: Callable[..., Any] = getattr(importlib.import_module(f"svod.{entry.file}"), entry.function)
+        return function
+    return checked(public(getattr(importlib.import_module(f"svod.library.{entry.file}"), entry.function)))
 
 
 def function(name: str) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from svod._svod import ArgumentTypeError, Tensor, _tensor
 
-__all__ = ["SPELLINGS", "assigning", "public"]
+__all__ = ["SPELLINGS", "assigning", "forwarding", "public"]
 
 # Parameters as the files of the library name them, after the array API standard, and PyTorch's names for them.
 SPELLINGS = {"axis": "dim", "axis1": "dim1", "axis2": "dim2", "keepdims": "keepdim"}
@@ -68,6 +68,24 @@ def assigning(made: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY, annotation="Self")
     _set_signature(method, inspect.Signature([own, *others], return_annotation="Self"))
     return method
+
+
+def forwarding(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that is a method of the compiled class, whose tensor it takes first, or as `input`."""
+
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not args and "input" in kwargs:
+            args = (kwargs.pop("input"),)
+        if args and type(args[0]) is not Tensor:
+            args = (_tensor(args[0]), *args[1:])
+        return method(*args, **kwargs)
+
+    call.__module__, call.__qualname__ = "svod", method.__name__
+    _, *others = inspect.signature(method).parameters.values()
+    first = inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY, annotation="Tensor")
+    _set_signature(call, inspect.Signature([first, *others]))
+    return call
 
 
 def _rename(function: Callable[..., Any], kwargs: dict[str, Any], theirs: str, ours: str) -> None:

@@ -9,11 +9,75 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["FUNCTIONS", "METHODS", "TABLE", "Entry"]
+__all__ = ["FORWARDED", "FUNCTIONS", "METHODS", "TABLE", "Entry"]
 
 # By file: names, of which the first is the function's in the file; what they are, `f` functions of `svod`, `m` methods
 # of `Tensor`, `_` methods that assign their result (`x.name_()`); the libraries that have them by these names.
 TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "arithmetic": (
+        ("addcdiv", "f m _", "PyTorch"),
+        ("addcmul", "f m _", "PyTorch"),
+        ("allclose", "f m", "NumPy, PyTorch"),
+        ("clamp_max", "f m _", "PyTorch"),
+        ("clamp_min", "f m _", "PyTorch"),
+        ("conj_physical", "f m _", "PyTorch"),
+        ("deg2rad", "f m _", "NumPy, PyTorch"),
+        ("fix", "f m _", "NumPy, PyTorch"),
+        ("float_power", "f m _", "NumPy, PyTorch"),
+        ("fmax", "f m", "NumPy, PyTorch"),
+        ("fmin", "f m", "NumPy, PyTorch"),
+        ("fmod", "f m _", "NumPy, PyTorch"),
+        ("frac", "f m _", "PyTorch"),
+        ("frexp", "f m", "NumPy, PyTorch"),
+        ("gcd", "f m _", "NumPy, PyTorch"),
+        ("heaviside", "f m _", "NumPy, PyTorch"),
+        ("isclose", "f m", "NumPy, PyTorch"),
+        ("isneginf", "f m", "NumPy, PyTorch"),
+        ("isposinf", "f m", "NumPy, PyTorch"),
+        ("isreal", "f m", "NumPy, PyTorch"),
+        ("lcm", "f m _", "NumPy, PyTorch"),
+        ("ldexp", "f m _", "NumPy, PyTorch"),
+        ("logaddexp2", "f m", "NumPy, PyTorch"),
+        ("logit", "f m _", "PyTorch"),
+        ("mvlgamma", "f m _", "PyTorch"),
+        ("nan_to_num", "f m _", "NumPy, PyTorch"),
+        ("rad2deg", "f m _", "NumPy, PyTorch"),
+        ("rsub", "f", "PyTorch"),
+        ("sgn", "f m _", "PyTorch"),
+        ("sinc", "f m _", "NumPy, PyTorch"),
+        ("true_divide", "f m _", "NumPy, PyTorch"),
+    ),
+    "arrangement": (
+        ("adjoint", "f m", "PyTorch"),
+        ("array_split", "f", "NumPy"),
+        ("atleast_1d", "f", "NumPy, PyTorch"),
+        ("atleast_2d", "f", "NumPy, PyTorch"),
+        ("atleast_3d", "f", "NumPy, PyTorch"),
+        ("broadcast_tensors", "f", "PyTorch"),
+        ("cartesian_prod", "f", "PyTorch"),
+        ("channel_shuffle", "f", "PyTorch"),
+        ("column_stack", "f", "NumPy, PyTorch"),
+        ("combinations", "f", "PyTorch"),
+        ("dsplit", "f m", "NumPy, PyTorch"),
+        ("dstack", "f", "NumPy, PyTorch"),
+        ("expand_as", "m", "PyTorch"),
+        ("fliplr", "f m", "NumPy, PyTorch"),
+        ("flipud", "f m", "NumPy, PyTorch"),
+        ("hsplit", "f m", "NumPy, PyTorch"),
+        ("hstack", "f", "NumPy, PyTorch"),
+        ("movedim", "f", "PyTorch"),
+        ("ravel", "f m", "NumPy, PyTorch"),
+        ("reshape_as", "m", "PyTorch"),
+        ("rollaxis", "f", "NumPy"),
+        ("rot90", "f m", "NumPy, PyTorch"),
+        ("split_with_sizes", "f m", "PyTorch"),
+        ("sum_to_size", "m", "PyTorch"),
+        ("swapdims", "f m", "PyTorch"),
+        ("tensor_split", "f m", "PyTorch"),
+        ("unbind", "f m", "PyTorch"),
+        ("vsplit", "f m", "NumPy, PyTorch"),
+        ("vstack row_stack", "f", "NumPy, PyTorch"),
+    ),
     "creation": (
         ("asarray", "f", "array API, NumPy, PyTorch"),
         ("empty_like", "f", "array API, NumPy, PyTorch"),
@@ -23,6 +87,19 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("tril", "f", "array API, NumPy, PyTorch"),
         ("triu", "f", "array API, NumPy, PyTorch"),
         ("zeros_like", "f", "array API, NumPy, PyTorch"),
+    ),
+    "diagonals": (
+        ("block_diag", "f", "PyTorch"),
+        ("diag", "f m", "NumPy, PyTorch"),
+        ("diag_embed", "f m", "PyTorch"),
+        ("diagflat", "f m", "NumPy, PyTorch"),
+        ("diagonal", "f m", "NumPy, PyTorch"),
+        ("diagonal_scatter", "f m", "PyTorch"),
+        ("fill_diagonal", "_", "NumPy, PyTorch"),
+        ("trace", "f m", "NumPy, PyTorch"),
+        ("tril_indices", "f", "PyTorch"),
+        ("triu_indices", "f", "PyTorch"),
+        ("vander", "f", "NumPy, PyTorch"),
     ),
     "dtypes": (
         ("can_cast", "f", "array API, NumPy, PyTorch"),
@@ -48,6 +125,38 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("positive", "f m", "array API, NumPy, PyTorch"),
         ("signbit", "f m", "array API, NumPy, PyTorch"),
         ("sinh", "f m _", "array API, NumPy, PyTorch"),
+    ),
+    "indexed": (
+        ("argwhere", "f m", "NumPy, PyTorch"),
+        ("as_strided", "f m", "PyTorch"),
+        ("index_fill", "f m _", "PyTorch"),
+        ("index_put", "f m _", "PyTorch"),
+        ("masked_scatter", "f m _", "PyTorch"),
+        ("put", "f m _", "NumPy, PyTorch"),
+        ("select", "f m", "NumPy, PyTorch"),
+        ("select_scatter", "f m", "PyTorch"),
+        ("slice_scatter", "f m", "PyTorch"),
+        ("unravel_index", "f", "NumPy, PyTorch"),
+    ),
+    "making": (
+        ("array", "f", "NumPy"),
+        ("as_tensor", "f", "PyTorch"),
+        ("bartlett_window", "f", "PyTorch"),
+        ("blackman_window", "f", "PyTorch"),
+        ("geomspace", "f", "NumPy"),
+        ("hamming_window", "f", "PyTorch"),
+        ("hann_window", "f", "PyTorch"),
+        ("identity", "f", "NumPy"),
+        ("kaiser_window", "f", "PyTorch"),
+        ("logspace", "f", "NumPy, PyTorch"),
+        ("new_empty", "m", "PyTorch"),
+        ("new_full", "m", "PyTorch"),
+        ("new_ones", "m", "PyTorch"),
+        ("new_tensor", "m", "PyTorch"),
+        ("new_zeros", "m", "PyTorch"),
+        ("range", "f", "PyTorch"),
+        ("scalar_tensor", "f", "PyTorch"),
+        ("tensor", "f", "PyTorch"),
     ),
     "manipulation": (
         ("astype", "f", "array API, NumPy"),
@@ -95,6 +204,27 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("truncated_normal", "f", "JAX"),
         ("uniform", "f", "NumPy, JAX"),
     ),
+    "reductions": (
+        ("aminmax", "f m", "PyTorch"),
+        ("average", "f", "NumPy"),
+        ("corrcoef", "f m", "PyTorch"),
+        ("cov", "f m", "PyTorch"),
+        ("mode", "f m", "PyTorch"),
+        ("nanmax", "f", "NumPy"),
+        ("nanmean", "f m", "NumPy, PyTorch"),
+        ("nanmedian", "f m", "NumPy, PyTorch"),
+        ("nanmin", "f", "NumPy"),
+        ("nanprod", "f", "NumPy"),
+        ("nanquantile", "f m", "NumPy, PyTorch"),
+        ("nanstd", "f", "NumPy"),
+        ("nansum", "f m", "NumPy, PyTorch"),
+        ("nanvar", "f", "NumPy"),
+        ("percentile", "f", "NumPy"),
+        ("ptp", "f", "NumPy"),
+        ("quantile", "f m", "NumPy, PyTorch"),
+        ("std_mean", "f", "PyTorch"),
+        ("var_mean", "f", "PyTorch"),
+    ),
     "searching": (
         ("argsort", "f", "array API, NumPy, PyTorch"),
         ("count_nonzero", "f m", "array API, NumPy, PyTorch"),
@@ -126,6 +256,40 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
 }
 
 
+# What is elsewhere, by where it is, with one kind for all names of a row: methods of the compiled `Tensor`, which are
+# functions of `svod` too, or have a form that assigns, and functions of layers that PyTorch has beside the others.
+FORWARDED: dict[str, tuple[tuple[str, str], ...]] = {
+    "Tensor": (
+        (
+            "f",
+            "adaptive_avg_pool1d chunk clamp clone cummax cummin cumprod cumsum detach div dot flatten gather "
+            "index_add index_copy index_select kthvalue lerp log_softmax masked_fill masked_select median "
+            "narrow norm numel outer permute repeat_interleave scatter scatter_add scatter_reduce softmax split "
+            "swapaxes t take_along_dim topk transpose unflatten unsqueeze",
+        ),
+        (
+            "_",
+            "absolute arctan atan bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift "
+            "bitwise_xor clip cos cumprod cumsum divide eq erf exp2 expm1 ge greater greater_equal gt index_add "
+            "index_copy le lerp less less_equal log10 log1p log2 logical_and logical_not logical_or logical_xor "
+            "lt masked_fill multiply ne negative not_equal rsqrt scatter scatter_add scatter_reduce sign sin "
+            "square subtract tan tril triu trunc",
+        ),
+    ),
+    "nn.functional": (
+        (
+            "f",
+            "alpha_dropout avg_pool1d bilinear binary_cross_entropy_with_logits celu conv1d conv2d conv3d "
+            "conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity "
+            "ctc_loss dropout group_norm hinge_embedding_loss kl_div layer_norm margin_ranking_loss max_pool1d "
+            "max_pool2d max_pool3d pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm "
+            "selu threshold triplet_margin_loss",
+        ),
+        ("f m", "hardshrink prelu"),
+    ),
+}
+
+
 class Entry(NamedTuple):
     """Where a name's function is."""
 
@@ -137,13 +301,21 @@ class Entry(NamedTuple):
 FUNCTIONS: dict[str, Entry] = {}
 METHODS: dict[str, Entry] = {}
 
+
+def _name(kinds: str, names: list[str], entry: Entry) -> None:
+    """Has names stand for a function, in the namespaces that its kinds say."""
+    if "f" in kinds:
+        FUNCTIONS.update(dict.fromkeys(names, entry))
+    if "m" in kinds:
+        METHODS.update(dict.fromkeys(names, entry))
+    if "_" in kinds:
+        METHODS.update({f"{name}_": entry for name in names})
+
+
 for _file, _rows in TABLE.items():
     for _names, _kinds, _ in _rows:
-        _given = _names.split()
-        _entry = Entry(_file, _given[0])
-        if "f" in _kinds:
-            FUNCTIONS.update(dict.fromkeys(_given, _entry))
-        if "m" in _kinds:
-            METHODS.update(dict.fromkeys(_given, _entry))
-        if "_" in _kinds:
-            METHODS.update({f"{_name}_": _entry for _name in _given})
+        _name(_kinds, _names.split(), Entry(_file, _names.split()[0]))
+for _file, _listed in FORWARDED.items():
+    for _kinds, _names in _listed:
+        for _one in _names.split():
+            _name(_kinds, [_one], Entry(_file, _one))

@@ -6,7 +6,7 @@ import re
 
 import svod
 from fuzz.operations import OPERATIONS
-from svod.library._table import TABLE
+from svod.library._table import FORWARDED, TABLE
 
 _NAME = re.compile(r"(svod|F|\{\w+\}|\)|\])\.([A-Za-z_]\w*)")
 _SPACES = {"svod": "svod.", "F": "F."}
@@ -107,6 +107,8 @@ _without(
     "Tensor.dim Tensor.ndim Tensor.size Tensor.numel Tensor.nbytes Tensor.device Tensor.shard_axis Tensor.shards "
     "Tensor.is_realized Tensor.graph Tensor.prepare",
 )
+# PyTorch's and NumPy's names, all results of which tables compare with theirs (test_torch_names.py).
+_COMPARED = ("arithmetic", "arrangement", "diagonals", "indexed", "making", "reductions")
 
 
 def used() -> set[str]:
@@ -119,6 +121,18 @@ def used() -> set[str]:
     for listed in (names_of(row) for rows in TABLE.values() for row in rows):
         if names & listed:
             names |= listed
+    for file in _COMPARED:
+        names |= set().union(*map(names_of, TABLE[file]))
+    # What is forwarded is what is in rows by its other name.
+    for place, rows in FORWARDED.items():
+        for kinds, listed in rows:
+            space = "F" if place == "nn.functional" else place
+            names |= {
+                name
+                for function in listed.split()
+                if f"{space}.{function}" in names | WITHOUT.keys()
+                for name in names_of((function, kinds, ""))
+            }
     return names
 
 

@@ -328,8 +328,11 @@ impl ScheduleGraph {
     }
 
     /// Makes the buffer that a value is in, of pairs of real numbers, one of complex numbers, where these are its type.
+    /// Two results may be in one buffer, as a value and what it is without its gradient.
     pub fn as_typed(&mut self, value: NodeId, dtype: DType) {
-        if let (true, Ok(Slot::Buffer(at))) = (dtype.is_complex(), self.memory(value)) {
+        if let (true, Ok(Slot::Buffer(at))) = (dtype.is_complex(), self.memory(value))
+            && !self.buffers[at].dtype.is_complex()
+        {
             let spec = &mut self.buffers[at];
             spec.shape = of_pairs(&spec.shape).to_vec();
             spec.dtype = dtype;

@@ -75,7 +75,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 @checked
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`x` where it is positive, else `weight · x`: one weight, or one for each channel of axis 1 (He et al. 2015)."""
+    """`x` where it is positive, else `weight · x`: one weight, or one for each channel, axis 1 (He et al. 2015)."""
     if weight.numel() != 1:
         weight = weight.reshape(weight.numel(), *[1] * (input.ndim - 2)) if input.ndim > 1 else weight
     return where(input > 0, input, weight * input)

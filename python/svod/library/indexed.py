@@ -1,0 +1,173 @@
+"""Tensors with some elements replaced, and elements by position, by PyTorch's names. None changes its argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, arange, where
+
+__all__ = [
+    "argwhere",
+    "as_strided",
+    "index_fill",
+    "index_put",
+    "masked_scatter",
+    "put",
+    "select",
+    "select_scatter",
+    "slice_scatter",
+    "unravel_index",
+]
+
+
+def argwhere(x: Tensor, /) -> Tensor:
+    """The indices of the elements that are not zero, as rows; computed now.
+
+    >>> import svod
+    >>> svod.argwhere(svod.Tensor([[0, 1], [2, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    found: Tensor = x.nonzero()
+    return found
+
+
+def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0, /) -> Tensor:
+    """The elements at `storage_offset + sum(index * stride)` of the flat tensor; a value, not a view.
+
+    >>> import svod
+    >>> svod.as_strided(svod.arange(4), (2, 2), (1, 1)).tolist()
+    [[0, 1], [1, 2]]
+    """
+    if len(size) != len(stride):
+        raise ArgumentError(f"as_strided: as many strides as extents are expected, not {stride} for {size}")
+    last = storage_offset + sum((extent - 1) * by for extent, by in zip(size, stride, strict=True))
+    if min(stride, default=0) < 0 or storage_offset < 0 or (0 not in size and last >= x.numel()):
+        raise ArgumentError(f"as_strided: size {size} by stride {stride} from {storage_offset} is not within {x.shape}")
+    at = Tensor(storage_offset, "int64")
+    for extent, by in zip(size, stride, strict=True):
+        at = at.unsqueeze(-1) + arange(extent) * by
+    return x.flatten().take(at, 0)
+
+
+def index_fill(x: Tensor, axis: int, index: Tensor, value: Any, /) -> Tensor:
+    """One value at positions along an axis.
+
+    >>> import svod
+    >>> svod.index_fill(svod.zeros(2, 2), 1, svod.Tensor([0]), 5).tolist()
+    [[5.0, 0.0], [5.0, 0.0]]
+    """
+    made = x.clone()
+    made[_at("index_fill", x, axis, index.reshape(-1))] = value
+    return made
+
+
+def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
+    """Other values where `x[indices]` is; with `accumulate` they are added, those of one place one after the other.
+
+    >>> import svod
+    >>> svod.index_put(svod.zeros(3), (svod.Tensor([0, 0]),), svod.Tensor([1.0, 2.0]), accumulate=True).tolist()
+    [3.0, 0.0, 0.0]
+    """
+    if not accumulate:
+        made = x.clone()
+        made[tuple(indices)] = values
+        return made
+    positions = [part for one in map(_tensor, indices) for part in _positions(one)]
+    at: Any = 0
+    for position, extent in zip(positions, x.shape, strict=False):
+        at = at * extent + where(position < 0, position + extent, position)
+    rest = x.shape[len(positions) :]
+    given = _tensor(values).cast(x.dtype).expand(*at.shape, *rest)
+    flat = x.reshape(-1, *rest)
+    return flat.index_add(0, at.reshape(-1), given.reshape(-1, *rest)).reshape(x.shape)
+
+
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, /) -> Tensor:
+    """The elements of `source`, one after the other, where a mask holds.
+
+    >>> import svod
+    >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
+    [1.0, 0.0, 2.0]
+    """
+    if source.numel() == 0:
+        return x
+    whole = mask.expand(*x.shape)
+    at = (whole.reshape(-1).cumsum(0) - 1).clamp(0, source.numel() - 1)
+    return where(whole, source.reshape(-1).take(at, 0).reshape(x.shape), x).cast(x.dtype)
+
+
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, /) -> Tensor:
+    """Other elements at positions of the flat tensor; with `accumulate` they are added.
+
+    >>> import svod
+    >>> svod.put(svod.zeros(2, 2), svod.Tensor([3]), svod.Tensor([1.0])).tolist()
+    [[0.0, 0.0], [0.0, 1.0]]
+    """
+    return index_put(x.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
+
+
+def select(x: Tensor, axis: int, index: int, /) -> Tensor:
+    """The slice at a position of an axis, without it.
+
+    >>> import svod
+    >>> svod.select(svod.Tensor([[1, 2], [3, 4]]), 1, -1).tolist()
+    [2, 4]
+    """
+    return x[_at("select", x, axis, index)]
+
+
+def select_scatter(x: Tensor, src: Tensor, axis: int, index: int, /) -> Tensor:
+    """Another slice at a position of an axis.
+
+    >>> import svod
+    >>> svod.select_scatter(svod.zeros(2, 2), svod.ones(2), 0, 1).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+    made = x.clone()
+    made[_at("select_scatter", x, axis, index)] = src
+    return made
+
+
+def slice_scatter(
+    x: Tensor, src: Tensor, /, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """Other elements in a slice of an axis.
+
+    >>> import svod
+    >>> svod.slice_scatter(svod.zeros(4), svod.ones(2), start=0, step=2).tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """
+    made = x.clone()
+    made[_at("slice_scatter", x, axis, slice(start, end, step))] = src
+    return made
+
+
+def unravel_index(indices: Tensor, shape: int | Sequence[int], /) -> tuple[Tensor, ...]:
+    """The positions along each dimension of a shape that positions of the flat tensor are.
+
+    >>> import svod
+    >>> [one.tolist() for one in svod.unravel_index(svod.Tensor([5]), (2, 3))]
+    [[1], [2]]
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    found, rest = [], indices
+    for extent in reversed(extents):
+        found.append(rest % extent)
+        rest = rest // extent
+    return tuple(reversed(found))
+
+
+def _at(name: str, x: Tensor, axis: int, index: Any) -> tuple[Any, ...]:
+    """The index of what is at a position, or positions, of an axis."""
+    if not -x.ndim <= axis < x.ndim:
+        raise ShapeError(f"{name}: axis {axis} is out of range for rank {x.ndim}")
+    return (*(slice(None),) * (axis % x.ndim), index)
+
+
+def _positions(index: Tensor) -> tuple[Tensor, ...]:
+    """An index as positions, one tensor for each dimension that it is of."""
+    if index.dtype != "bool":
+        return (index,)
+    found: tuple[Tensor, ...] = index.nonzero(as_tuple=True)
+    return found

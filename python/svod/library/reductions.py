@@ -1,0 +1,364 @@
+"""Folds by the names of PyTorch and NumPy: without NaN, several at once, quantiles, of weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, ValuesAndIndices, _tensor, arange, where
+
+__all__ = [
+    "aminmax",
+    "average",
+    "corrcoef",
+    "cov",
+    "mode",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "percentile",
+    "ptp",
+    "quantile",
+    "std_mean",
+    "var_mean",
+]
+
+Axis = int | Sequence[int] | None
+
+
+def aminmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The least and the greatest elements along an axis, or of all.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.aminmax(svod.Tensor([[1, 5], [3, 2]]), axis=1)]
+    [[1, 2], [5, 3]]
+    """
+    return x.amin(axis, keepdims), x.amax(axis, keepdims)
+
+
+def average(x: Tensor, /, axis: int | None = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
+    """The mean, each element as often as its weight says; weights of one dimension are those of the axis.
+
+    >>> import svod
+    >>> svod.average(svod.Tensor([1.0, 3.0]), weights=[3, 1]).item()
+    1.5
+    """
+    x = _as_floats(x)
+    if weights is None:
+        return x.mean(axis, keepdims)
+    by = _tensor(weights).cast(x.dtype)
+    if by.shape != x.shape:
+        if axis is None or by.ndim != 1 or by.shape[0] != x.shape[axis]:
+            raise ShapeError(f"average: weights of shape {by.shape} are those of no axis of {x.shape}")
+        by = by.reshape(*(-1 if one == axis % x.ndim else 1 for one in range(x.ndim)))
+    return (x * by).sum(axis, keepdims) / by.expand(*x.shape).sum(axis, keepdims)
+
+
+def corrcoef(x: Tensor, /) -> Tensor:
+    """The correlation coefficients of the rows of a matrix.
+
+    >>> import svod
+    >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    matrix = cov(x)
+    if matrix.ndim == 0:
+        return matrix / matrix
+    # Of which only the diagonal is kept, and rounding is not.
+    deviation = (x - x.mean(1, True)).square().sum(1).div(x.shape[1] - 1).sqrt()
+    return (matrix / deviation.unsqueeze(-1) / deviation).clamp(-1, 1)
+
+
+def cov(x: Tensor, /, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
+    importance, `aweights`. The divisor is their number without `correction`.
+
+    >>> import svod
+    >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    if x.ndim > 2:
+        raise ShapeError(f"cov: a matrix is expected, not shape {x.shape}")
+    x = _as_floats(x)
+    rows = x if x.ndim == 2 else x.reshape(1, -1)
+    given = [_tensor(one).cast(x.dtype) for one in (fweights, aweights) if one is not None]
+    if not given:
+        count: Any = rows.shape[1]
+        centred = rows - rows.mean(1, True)
+        weighted, divisor = centred, max(count - correction, 0)
+    else:
+        weight = given[0] if len(given) == 1 else given[0] * given[1]
+        total = weight.sum()
+        centred = rows - (rows * weight).sum(1, True) / total
+        beyond: Any = correction if aweights is None else correction * (weight * given[-1]).sum() / total
+        weighted, divisor = centred * weight, (total - beyond).clamp(min=0)
+    made = weighted.matmul(centred.mT.conj() if x.is_complex() else centred.mT)
+    made = made / divisor if given or divisor else made * math.inf
+    return made if x.ndim == 2 else made.reshape(())
+
+
+def mode(x: Tensor, /, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The value that occurs most often along an axis, of several the least, and where it occurs last.
+
+    >>> import svod
+    >>> [part.item() for part in svod.mode(svod.Tensor([3, 1, 3, 1, 2]))]
+    [1, 3]
+    """
+    if x.ndim == 0:
+        return x, Tensor(0)
+    x = x.movedim(axis, -1)
+    if x.shape[-1] == 0:
+        raise ShapeError(f"mode: dimension {axis} of {x.shape} is empty")
+    found = x.sort(-1)
+    at = arange(x.shape[-1])
+    begins = (at == 0) | (found.values != found.values.roll(1, axis=-1))
+    length = at - where(begins, at, 0).cummax(-1).values
+    last = length.argmax(-1, True)
+    parts = [part.gather(-1, last) for part in (found.values, found.indices)]
+    values, indices = (part.movedim(-1, axis) if keepdims else part.squeeze(-1) for part in parts)
+    return values, indices
+
+
+def nanmax(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The greatest element that is not NaN along axes, by default of all; NaN where all are.
+
+    >>> import svod
+    >>> svod.nanmax(svod.Tensor([1.0, svod.nan])).item()
+    1.0
+    """
+    return _extreme(x, "amax", -math.inf, axis, keepdims)
+
+
+def nanmean(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean of the elements that are not NaN along axes, by default of all; NaN where all are.
+
+    >>> import svod
+    >>> svod.nanmean(svod.Tensor([1.0, svod.nan, 3.0])).item()
+    2.0
+    """
+    x = _as_floats(x)
+    return nansum(x, axis, keepdims) / (~x.isnan()).sum(axis, keepdims).cast(x.dtype)
+
+
+def nanmedian(x: Tensor, /, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The middle element, the lower one of two, of those that are not NaN; with an axis, where it is too.
+
+    >>> import svod
+    >>> svod.nanmedian(svod.Tensor([4.0, svod.nan, 1.0, 3.0])).item()
+    3.0
+    """
+    flat, along = (x.reshape(-1), 0) if axis is None else (x, axis)
+    if flat.ndim == 0:
+        return ValuesAndIndices(x, Tensor(0))
+    found = flat.sort(along)
+    count = (~flat.isnan()).sum(along, True) if flat.dtype.is_floating_point else flat.size(along)
+    middle = ((count - 1) // 2).clamp(min=0) if isinstance(count, Tensor) else Tensor([max(count - 1, 0) // 2])
+    middle = middle.expand(*_slice_of(flat, along))
+    values, indices = (part.gather(along, middle) for part in (found.values, found.indices))
+    if axis is None:
+        return values.reshape((1,) * x.ndim if keepdims else ())
+    parts = [part if keepdims else part.squeeze(along) for part in (values, indices)]
+    return ValuesAndIndices(*parts)
+
+
+def nanmin(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The least element that is not NaN along axes, by default of all; NaN where all are.
+
+    >>> import svod
+    >>> svod.nanmin(svod.Tensor([1.0, svod.nan])).item()
+    1.0
+    """
+    return _extreme(x, "amin", math.inf, axis, keepdims)
+
+
+def nanprod(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The product of the elements that are not NaN along axes, by default of all.
+
+    >>> import svod
+    >>> svod.nanprod(svod.Tensor([2.0, svod.nan, 3.0])).item()
+    6.0
+    """
+    return _without_nan(x, 1).prod(axis, keepdims)
+
+
+def nanquantile(
+    x: Tensor, q: Any, /, axis: int | None = None, keepdims: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """As `quantile`, of the elements that are not NaN.
+
+    >>> import svod
+    >>> svod.nanquantile(svod.Tensor([1.0, svod.nan, 2.0]), 0.5).item()
+    1.5
+    """
+    return _quantile("nanquantile", x, q, axis, keepdims, interpolation, without_nan=True)
+
+
+def nanstd(x: Tensor, /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor:
+    """The deviation of the elements that are not NaN along axes, by default of all.
+
+    >>> import svod
+    >>> svod.nanstd(svod.Tensor([1.0, svod.nan, 3.0])).item()
+    1.0
+    """
+    return nanvar(x, axis, correction=correction, keepdims=keepdims).sqrt()
+
+
+def nansum(x: Tensor, /, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements that are not NaN along axes, by default of all.
+
+    >>> import svod
+    >>> svod.nansum(svod.Tensor([1.0, svod.nan])).item()
+    1.0
+    """
+    return _without_nan(x, 0).sum(axis, keepdims, dtype=dtype)
+
+
+def nanvar(x: Tensor, /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor:
+    """The variance of the elements that are not NaN along axes, by default of all.
+
+    >>> import svod
+    >>> svod.nanvar(svod.Tensor([1.0, svod.nan, 3.0])).item()
+    1.0
+    """
+    x = _as_floats(x)
+    count = (~x.isnan()).sum(axis, keepdims).cast(x.dtype)
+    squares = nansum((x - nanmean(x, axis, True)).square(), axis, keepdims)
+    return where(count > correction, squares / where(count > correction, count - correction, 1), math.nan)
+
+
+def percentile(
+    x: Tensor, q: Any, /, axis: int | None = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """As `quantile`, of `q` in percent.
+
+    >>> import svod
+    >>> svod.percentile(svod.Tensor([1.0, 2.0, 3.0]), 50).item()
+    2.0
+    """
+    return _quantile("percentile", x, _tensor(q) / 100, axis, keepdims, method, without_nan=False)
+
+
+def ptp(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """How far the greatest element is from the least, along axes, by default of all.
+
+    >>> import svod
+    >>> svod.ptp(svod.Tensor([1, 7, 3])).item()
+    6
+    """
+    return x.amax(axis, keepdims) - x.amin(axis, keepdims)
+
+
+def quantile(
+    x: Tensor, q: Any, /, axis: int | None = None, keepdims: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The values below which parts `q`, from 0 to 1, of the elements along an axis, or of all, are; several along a new
+    first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
+
+    >>> import svod
+    >>> svod.quantile(svod.Tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).tolist()
+    [2.0, 3.0]
+    """
+    return _quantile("quantile", x, q, axis, keepdims, interpolation, without_nan=False)
+
+
+def std_mean(
+    x: Tensor, /, axis: Axis = None, *, correction: float = 1, keepdims: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The deviation and the mean along axes, by default of all.
+
+    >>> import svod
+    >>> [part.item() for part in svod.std_mean(svod.Tensor([1.0, 2.0, 3.0]))]
+    [1.0, 2.0]
+    """
+    return x.std(axis, correction=correction, keepdim=keepdims), x.mean(axis, keepdims)
+
+
+def var_mean(
+    x: Tensor, /, axis: Axis = None, *, correction: float = 1, keepdims: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean along axes, by default of all.
+
+    >>> import svod
+    >>> [part.item() for part in svod.var_mean(svod.Tensor([1.0, 2.0, 3.0]))]
+    [1.0, 2.0]
+    """
+    return x.var(axis, correction=correction, keepdim=keepdims), x.mean(axis, keepdims)
+
+
+def _as_floats(x: Tensor) -> Tensor:
+    """The tensor, where it holds integers of the default float."""
+    return x if x.dtype.is_floating_point or x.is_complex() else x.float()
+
+
+def _without_nan(x: Tensor, other: int) -> Tensor:
+    """Another number in place of NaN."""
+    return where(x.isnan(), other, x) if x.dtype.is_floating_point or x.is_complex() else x
+
+
+def _extreme(x: Tensor, fold: str, other: float, axis: Axis, keepdims: bool) -> Tensor:
+    """The greatest or least element but NaN."""
+    if not x.dtype.is_floating_point:
+        found: Tensor = getattr(x, fold)(axis, keepdims)
+        return found
+    is_nan = x.isnan()
+    found = getattr(where(is_nan, other, x), fold)(axis, keepdims)
+    return where(is_nan.all(axis, keepdims), math.nan, found)
+
+
+def _slice_of(x: Tensor, axis: int) -> list[Any]:
+    """The shape of one slice across an axis."""
+    shape = [*x.shape]
+    shape[axis] = 1
+    return shape
+
+
+# How far a quantile is from the element below it, as a part of the way to the one above.
+_BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
+    "linear": lambda part: part,
+    "lower": lambda part: part * 0,
+    "higher": lambda part: (part > 0).cast(part.dtype),
+    "nearest": lambda part: part,
+    "midpoint": lambda part: where(part > 0, 0.5, 0.0),
+}
+
+
+def _quantile(
+    name: str, x: Tensor, q: Any, axis: int | None, keepdims: bool, interpolation: str, without_nan: bool
+) -> Tensor:
+    """Quantiles along an axis, or of all elements."""
+    if interpolation not in _BETWEEN:
+        raise ArgumentError(f"{name}: interpolation is one of {[*_BETWEEN]}, not {interpolation!r}")
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{name}: a tensor of floats is expected, not {x.dtype.name}")
+    parts = _tensor(q).cast("float64")
+    if parts.ndim > 1:
+        raise ShapeError(f"{name}: q is a number or a vector, not of shape {parts.shape}")
+    rank = x.ndim
+    ordered = (x.reshape(-1) if axis is None else x.movedim(axis, -1)).sort(-1).values
+    is_nan = ordered.isnan()
+    count = (~is_nan).sum(-1, True) if without_nan else Tensor(int(ordered.shape[-1]))
+    place = parts.reshape(-1, *(1,) * ordered.ndim) * (count - 1).clamp(min=0)
+    if interpolation == "nearest":
+        # Of a half the even one, whichever side it is on.
+        place = place.round()
+    below, above = place.floor().cast("int64"), place.ceil().cast("int64")
+    share = _BETWEEN[interpolation](place - place.floor())
+    n, whole = place.shape[0], ordered.unsqueeze(0)
+    whole = whole.expand(n, *ordered.shape)
+    shape = (n, *ordered.shape[:-1], 1)
+    low, high = (whole.gather(-1, at.expand(*shape)) for at in (below, above))
+    made = where(low == high, low, low + (high - low) * share.cast(x.dtype))
+    no_number = (count == 0) if without_nan else is_nan.any(-1, True)
+    made = where(no_number, math.nan, made)
+    if axis is None:
+        made = made.reshape(n, *(1,) * rank) if keepdims else made.reshape(n)
+    else:
+        made = made.movedim(-1, axis % rank + 1) if keepdims else made.squeeze(-1)
+    return made if parts.ndim else made[0]
