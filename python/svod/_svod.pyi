@@ -1380,7 +1380,7 @@ class Tensor:
     def long(self, /) -> Tensor:
         """As `int64`."""
     def div(self, /, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
-        """True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded."""
+        """True quotient, a float; with `rounding_mode` "floor" or "trunc" rounded, of integers an integer."""
     def cast(self, /, dtype: _DTypeLike) -> Tensor:
         """Each value as another type: floats truncate and saturate to integers, integers wrap."""
     def astype(self, /, dtype: _DTypeLike) -> Tensor:
@@ -1573,6 +1573,15 @@ class Tensor:
         """Sum; logical or on bools."""
     def add_(self, /, other: _Operand) -> Self:
         """Becomes `x + other`."""
+    def addbmm(x, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`beta * x + alpha * (batch1 @ batch2)`, the products of all matrices of the batch summed.
+
+        >>> import svod
+        >>> svod.addbmm(svod.ones(1, 1), svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+        [[7.0]]
+        """
+    def addbmm_(self, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Self:
+        """Becomes what `addbmm` makes of it."""
     def addcdiv(x, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tensor:
         """`x + value * tensor1 / tensor2`.
 
@@ -1591,6 +1600,33 @@ class Tensor:
         """
     def addcmul_(self, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Self:
         """Becomes what `addcmul` makes of it."""
+    def addmm(x, mat1: _Operand, mat2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`beta * x + alpha * (mat1 @ mat2)`; with a `beta` of 0, NaN in `x` is not seen.
+
+        >>> import svod
+        >>> svod.addmm(svod.ones(1), svod.ones(2, 3), svod.ones(3, 1)).tolist()
+        [[4.0], [4.0]]
+        """
+    def addmm_(self, mat1: _Operand, mat2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Self:
+        """Becomes what `addmm` makes of it."""
+    def addmv(x, mat: _Operand, vec: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`beta * x + alpha * (mat @ vec)`.
+
+        >>> import svod
+        >>> svod.addmv(svod.ones(2), svod.ones(2, 3), svod.ones(3)).tolist()
+        [4.0, 4.0]
+        """
+    def addmv_(self, mat: _Operand, vec: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Self:
+        """Becomes what `addmv` makes of it."""
+    def addr(x, vec1: _Operand, vec2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`beta * x + alpha * outer(vec1, vec2)`.
+
+        >>> import svod
+        >>> svod.addr(svod.zeros(2, 2), svod.Tensor([1.0, 2.0]), svod.Tensor([3.0, 4.0])).tolist()
+        [[3.0, 4.0], [6.0, 8.0]]
+        """
+    def addr_(self, vec1: _Operand, vec2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Self:
+        """Becomes what `addr` makes of it."""
     def adjoint(x, /) -> Tensor:
         """The last two dimensions exchanged, of complex conjugates.
 
@@ -1808,6 +1844,15 @@ class Tensor:
         """
     def atanh_(self, /) -> Self:
         """Becomes what `atanh` makes of it."""
+    def baddbmm(x, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`beta * x + alpha * (batch1 @ batch2)`, for each matrix of the batch.
+
+        >>> import svod
+        >>> svod.baddbmm(svod.ones(1), svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+        [[[4.0]], [[4.0]]]
+        """
+    def baddbmm_(self, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Self:
+        """Becomes what `baddbmm` makes of it."""
     def bernoulli(x, /, *, generator: Generator | None = None) -> Tensor:
         """1 with the probability that each element is, else 0, in its type.
 
@@ -1841,6 +1886,24 @@ class Tensor:
         """Bitwise exclusive or; logical on bools."""
     def bitwise_xor_(self, /, other: _Operand) -> Self:
         """Becomes what `bitwise_xor` makes of it."""
+    def bmm(x, mat2: _Operand, /) -> Tensor:
+        """The products of matrices, one for each of a batch.
+
+        >>> import svod
+        >>> svod.bmm(svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+        [[[3.0]], [[3.0]]]
+        """
+    def byte(x, /) -> Tensor:
+        """As `uint8`.
+
+        >>> import svod
+        >>> svod.Tensor([1.5]).byte().tolist()
+        [1]
+        """
+    def cauchy_(
+        self, /, median: builtins.float = 0, sigma: builtins.float = 1, *, generator: Generator | None = None
+    ) -> Self:
+        """Becomes what `cauchy` makes of it."""
     def cdouble(self, /) -> Tensor:
         """As `complex128`."""
     def ceil(self, /) -> Tensor:
@@ -1849,6 +1912,13 @@ class Tensor:
         """Becomes the smallest integers not below."""
     def cfloat(self, /) -> Tensor:
         """As `complex64`."""
+    def char(x, /) -> Tensor:
+        """As `int8`.
+
+        >>> import svod
+        >>> svod.Tensor([-1.5]).char().tolist()
+        [-1]
+        """
     def chunk(
         self, /, chunks: _Extent, dim: builtins.int | None = 0, *, axis: builtins.int | None = None
     ) -> list[Tensor]:
@@ -1935,6 +2005,20 @@ class Tensor:
         >>> import svod
         >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
         [[1.0, -1.0], [-1.0, 1.0]]
+        """
+    def cpu(x, /) -> Tensor:
+        """On the first CPU.
+
+        >>> import svod
+        >>> svod.ones(1).cpu().device
+        'CPU'
+        """
+    def cross(x1, x2: Any, /, axis: builtins.int = -1, *, dim: builtins.int = -1) -> Tensor:
+        """The cross products of vectors of three numbers along an axis; the others broadcast.
+
+        >>> import svod
+        >>> svod.cross(svod.Tensor([1, 0, 0]), svod.Tensor([0, 1, 0])).tolist()
+        [0, 0, 1]
         """
     def cummax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
         """The maximum of the elements up to each one along an axis.
@@ -2068,6 +2152,13 @@ class Tensor:
         """
     def digamma_(self, /) -> Self:
         """Becomes what `digamma` makes of it."""
+    def dist(x, other: Any, /, p: builtins.float = 2) -> Tensor:
+        """The `p`-norm of a difference.
+
+        >>> import svod
+        >>> svod.dist(svod.Tensor([0.0, 0.0]), svod.Tensor([3.0, 4.0])).item()
+        5.0
+        """
     def div_(self, /, other: _Operand) -> Self:
         """Becomes `x / other`."""
     def divide(self, /, other: _Operand) -> Tensor:
@@ -2080,6 +2171,13 @@ class Tensor:
         >>> import svod
         >>> [part.shape for part in svod.dsplit(svod.ones(1, 2, 4), 2)]
         [(1, 2, 2), (1, 2, 2)]
+        """
+    def element_size(x, /) -> builtins.int:
+        """Bytes of an element.
+
+        >>> import svod
+        >>> svod.ones(1).element_size()
+        4
         """
     def eq(self, /, other: _Operand) -> Tensor:
         """`x == y`, false with NaN."""
@@ -2130,6 +2228,8 @@ class Tensor:
         """`exp(x) - 1`, exactly of small `x` too."""
     def expm1_(self, /) -> Self:
         """Becomes what `expm1` makes of it."""
+    def exponential_(self, /, lambd: builtins.float = 1, *, generator: Generator | None = None) -> Self:
+        """Becomes what `exponential` makes of it."""
     def fill_(self, /, value: _Operand) -> Self:
         """Becomes one value everywhere."""
     def fill_diagonal_(self, fill_value: Any, /, wrap: builtins.bool = False) -> Self:
@@ -2230,6 +2330,8 @@ class Tensor:
         """`x >= y`, false with NaN."""
     def ge_(self, /, other: _Operand) -> Self:
         """Becomes what `ge` makes of it."""
+    def geometric_(self, /, p: builtins.float, *, generator: Generator | None = None) -> Self:
+        """Becomes what `geometric` makes of it."""
     def greater(self, /, other: _Operand) -> Tensor:
         """`x > y`, false with NaN."""
     def greater_(self, /, other: _Operand) -> Self:
@@ -2253,6 +2355,34 @@ class Tensor:
         """
     def heaviside_(self, x2: Any, /) -> Self:
         """Becomes what `heaviside` makes of it."""
+    def histc(x, /, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
+        """How many elements are in each of so many bins of equal width from `min` to `max`; where these are equal, from
+        the
+        least to the greatest element. Others are not counted.
+
+        >>> import svod
+        >>> svod.histc(svod.Tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
+        [0.0, 2.0, 1.0, 0.0]
+        """
+    def histogram(
+        x,
+        bins: builtins.int | Tensor = 100,
+        /,
+        *,
+        range: Sequence[builtins.float] | None = None,
+        weight: _Operand | None = None,
+        density: builtins.bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """How many elements, or how much of their weight, is in each bin, and the edges of the bins: `bins` of equal
+        width
+        from the first to the second number of `range`, by default from the least to the greatest element, or these
+        edges.
+        With `density`, the parts of all by the width.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.histogram(svod.Tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0))]
+        [[2.0, 1.0], [0.0, 2.0, 4.0]]
+        """
     def hsplit(x, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
         """Split along the second dimension, of a vector the first: into equal parts, or before indices.
 
@@ -2318,8 +2448,50 @@ class Tensor:
         self, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None
     ) -> Tensor:
         """The slices of an axis at a 1-d index."""
+    def inner(x1, x2: Any, /) -> Tensor:
+        """The sums of products over the last dimensions: the result has the others of `x1`, then those of `x2`.
+
+        >>> import svod
+        >>> svod.inner(svod.Tensor([1, 2]), svod.Tensor([[3, 4], [5, 6]])).tolist()
+        [11, 17]
+        """
     def is_complex(self, /) -> builtins.bool:
         """Whether the elements are complex numbers."""
+    def is_contiguous(x, /) -> builtins.bool:
+        """Whether the elements are dense and row-major, as those of a tensor always are when it is realized.
+
+        >>> import svod
+        >>> svod.ones(2, 3).T.is_contiguous()
+        True
+        """
+    def is_floating_point(x, /) -> builtins.bool:
+        """Whether the type is one of floats.
+
+        >>> import svod
+        >>> svod.is_floating_point(svod.ones(1))
+        True
+        """
+    def is_nonzero(x, /) -> builtins.bool:
+        """Whether the only element is not zero; computed now.
+
+        >>> import svod
+        >>> svod.is_nonzero(svod.Tensor([0.5]))
+        True
+        """
+    def is_same_size(x, other: _Operand, /) -> builtins.bool:
+        """Whether two shapes are equal.
+
+        >>> import svod
+        >>> svod.is_same_size(svod.ones(2), svod.ones(2, 1))
+        False
+        """
+    def is_signed(x, /) -> builtins.bool:
+        """Whether the type has negative numbers.
+
+        >>> import svod
+        >>> svod.is_signed(svod.ones(1, dtype="uint8"))
+        False
+        """
     def isclose(
         x1, x2: Any, /, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False
     ) -> Tensor:
@@ -2364,6 +2536,13 @@ class Tensor:
         >>> import svod
         >>> svod.isreal(svod.Tensor([1 + 0j, 1j])).tolist()
         [True, False]
+        """
+    def kron(x1, x2: Any, /) -> Tensor:
+        """Kronecker's product: each element of `x1` times all of `x2`, side by side.
+
+        >>> import svod
+        >>> svod.kron(svod.Tensor([1, 10]), svod.Tensor([1, 2])).tolist()
+        [1, 2, 10, 20]
         """
     def kthvalue(
         self,
@@ -2438,6 +2617,10 @@ class Tensor:
         """Becomes what `log2` makes of it."""
     def log_(self, /) -> Self:
         """Becomes `log(x)`."""
+    def log_normal_(
+        self, /, mean: builtins.float = 1, std: builtins.float = 2, *, generator: Generator | None = None
+    ) -> Self:
+        """Becomes what `log_normal` makes of it."""
     def log_softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
         """The logarithm of `softmax`."""
     def logaddexp(x1, x2: Any, /) -> Tensor:
@@ -2453,6 +2636,15 @@ class Tensor:
         >>> import svod
         >>> svod.logaddexp2(svod.Tensor([3.0]), 3).tolist()
         [4.0]
+        """
+    def logcumsumexp(x, /, axis: builtins.int, *, dim: builtins.int | None = None) -> Tensor:
+        """The logarithms of the sums of the exponentials up to each element along an axis, without overflow.
+
+        By sums over twice as many elements in each step (Hillis and Steele 1986).
+
+        >>> import svod
+        >>> svod.logcumsumexp(svod.Tensor([0.0, 0.0]), 0).tolist()
+        [0.0, 0.6931471824645996]
         """
     def logical_and(self, /, other: _Operand) -> Tensor:
         """Whether both are not zero."""
@@ -2560,6 +2752,13 @@ class Tensor:
         """
     def minimum(self, /, other: _Operand) -> Tensor:
         """The lesser; NaN where one is."""
+    def mm(x, mat2: _Operand, /) -> Tensor:
+        """The product of two matrices.
+
+        >>> import svod
+        >>> svod.mm(svod.ones(1, 2), svod.ones(2, 1)).tolist()
+        [[2.0]]
+        """
     def mode(
         x,
         /,
@@ -2584,6 +2783,13 @@ class Tensor:
         >>> svod.moveaxis(svod.ones(2, 3, 4), 0, -1).shape
         (3, 4, 2)
         """
+    def msort(x, /) -> Tensor:
+        """The elements along the first dimension in order.
+
+        >>> import svod
+        >>> svod.msort(svod.Tensor([3, 1, 2])).tolist()
+        [1, 2, 3]
+        """
     def mul(self, /, other: _Operand) -> Tensor:
         """Product; logical and on bools."""
     def mul_(self, /, other: _Operand) -> Self:
@@ -2601,6 +2807,13 @@ class Tensor:
         """Product; logical and on bools."""
     def multiply_(self, /, other: _Operand) -> Self:
         """Becomes what `multiply` makes of it."""
+    def mv(x, vec: _Operand, /) -> Tensor:
+        """The product of a matrix and a vector.
+
+        >>> import svod
+        >>> svod.mv(svod.ones(2, 3), svod.ones(3)).tolist()
+        [3.0, 3.0]
+        """
     def mvlgamma(x, p: builtins.int, /) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension `p`.
 
@@ -2684,6 +2897,13 @@ class Tensor:
         self, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
     ) -> Tensor:
         """`length` elements of `dim` from `start` on."""
+    def ndimension(x, /) -> builtins.int:
+        """The number of dimensions.
+
+        >>> import svod
+        >>> svod.ones(2, 3).ndimension()
+        2
+        """
     def ne(self, /, other: _Operand) -> Tensor:
         """`x != y`, true with NaN."""
     def ne_(self, /, other: _Operand) -> Self:
@@ -2696,6 +2916,13 @@ class Tensor:
         """`-x`; wraps on integers."""
     def negative_(self, /) -> Self:
         """Becomes what `negative` makes of it."""
+    def nelement(x, /) -> Any:
+        """The number of elements.
+
+        >>> import svod
+        >>> svod.ones(2, 3).nelement()
+        6
+        """
     def new_empty(x, /, *size: Any, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
         """A tensor of this shape, whose elements are arbitrary, in the type and on the device of `x`.
 
@@ -2756,6 +2983,8 @@ class Tensor:
         keepdims: builtins.bool = False,
     ) -> Tensor:
         """The `p`-norm along axes, by default all."""
+    def normal_(self, /, mean: Any = 0, std: Any = 1, *, generator: Generator | None = None) -> Self:
+        """Becomes what `normal` makes of it."""
     def normalize(
         self,
         /,
@@ -2827,12 +3056,27 @@ class Tensor:
         """
     def rad2deg_(self, /) -> Self:
         """Becomes what `rad2deg` makes of it."""
+    def random_(
+        self, /, low: builtins.int = 0, to: builtins.int | None = None, *, generator: Generator | None = None
+    ) -> Self:
+        """Becomes what `random` makes of it."""
     def ravel(x, /) -> Tensor:
         """All elements in one dimension, in row-major order.
 
         >>> import svod
         >>> svod.ravel(svod.Tensor([[1, 2], [3, 4]])).tolist()
         [1, 2, 3, 4]
+        """
+    def rearrange(x, pattern: builtins.str, /, **lengths: Any) -> Tensor:
+        """The axes in another order, split and joined, as a pattern says: `"b (h w) c -> b c h w"`.
+
+        A name is an axis; names in parentheses are parts of one, of which all but one have their extent in `lengths`,
+        or
+        where they are named alone. `1` is an axis of extent 1, `...` all axes that have no name.
+
+        >>> import svod
+        >>> svod.rearrange(svod.arange(6), "(h w) -> w h", h=2).tolist()
+        [[0, 3], [1, 4], [2, 5]]
         """
     def reciprocal(self, /) -> Tensor:
         """`1 / x`."""
@@ -2846,6 +3090,19 @@ class Tensor:
         """Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0."""
     def remainder_(self, /, other: _Operand) -> Self:
         """Becomes `x % other`."""
+    def renorm(
+        x, p: builtins.float, axis: builtins.int, maxnorm: builtins.float, /, *, dim: builtins.int | None = None
+    ) -> Tensor:
+        """The slices of an axis, those with a `p`-norm above `maxnorm` scaled to it.
+
+        >>> import svod
+        >>> svod.renorm(svod.Tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0, 1.0).tolist()
+        [[0.6000000238418579, 0.800000011920929], [0.0, 1.0]]
+        """
+    def renorm_(
+        self, p: builtins.float, axis: builtins.int, maxnorm: builtins.float, /, *, dim: builtins.int | None = None
+    ) -> Self:
+        """Becomes what `renorm` makes of it."""
     def repeat_interleave(
         self, /, repeats: _Extent | _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None
     ) -> Tensor:
@@ -3084,6 +3341,13 @@ class Tensor:
         correction: builtins.float = 1.0,
     ) -> Tensor:
         """The standard deviation along axes; see `var`."""
+    def stride(x, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Any:
+        """How many elements are between neighbours along each dimension, or one, of dense, row-major memory.
+
+        >>> import svod
+        >>> svod.ones(2, 3, 4).stride()
+        (12, 4, 1)
+        """
     def sub(self, /, other: _Operand) -> Tensor:
         """Difference."""
     def sub_(self, /, other: _Operand) -> Self:
@@ -3225,6 +3489,13 @@ class Tensor:
         """The integer part, in the same type."""
     def trunc_(self, /) -> Self:
         """Becomes what `trunc` makes of it."""
+    def type_as(x, other: _Operand, /) -> Tensor:
+        """In the type of another tensor.
+
+        >>> import svod
+        >>> svod.Tensor([1]).type_as(svod.ones(1)).dtype
+        svod.float32
+        """
     def unbind(x, /, axis: builtins.int = 0, *, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """The slices along an axis, without it.
 
@@ -3242,6 +3513,18 @@ class Tensor:
         """Every part of `size` elements of an axis that begins at a multiple of `step`, as a new last
         axis.
         """
+    def uniform_(
+        self, /, low: builtins.float = 0, to: builtins.float = 1, *, generator: Generator | None = None
+    ) -> Self:
+        """Becomes what `uniform` makes of it."""
+    def unique_consecutive(x, /, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> Any:
+        """The flat tensor with one of equal neighbours; where asked for, which run each element is in and how long
+        runs are; computed now.
+
+        >>> import svod
+        >>> svod.unique_consecutive(svod.Tensor([1, 1, 2, 1])).tolist()
+        [1, 2, 1]
+        """
     def unsqueeze(self, /, dim: builtins.int | None, *, axis: builtins.int | None = None) -> Tensor:
         """A new dimension of extent 1 at this position of the result."""
     def var(
@@ -3257,6 +3540,20 @@ class Tensor:
         """The variance along axes, the sum divided by the number of elements less `correction`.
 
         What follows the axes goes by name: libraries have different arguments there.
+        """
+    def vdot(x1, x2: _Operand, /) -> Tensor:
+        """The dot product of two vectors, of which the first is conjugated.
+
+        >>> import svod
+        >>> svod.vdot(svod.Tensor([1, 2]), svod.Tensor([3, 4])).item()
+        11
+        """
+    def view_as(x, other: _Operand, /) -> Tensor:
+        """The same elements in the shape of another tensor.
+
+        >>> import svod
+        >>> svod.arange(6).view_as(svod.ones(2, 3)).shape
+        (2, 3)
         """
     def vsplit(x, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
         """Split along the first dimension of two or more: into equal parts, or before indices.

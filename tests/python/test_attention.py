@@ -262,13 +262,13 @@ def test_b4_one_query_of_grouped_heads_and_any_number_of_keys() -> None:
         np.testing.assert_allclose(mine.numpy(), reference(q[:, :heads], keys, values), rtol=2e-5, atol=2e-5)
 
 
-def test_b4_one_query_that_sees_nothing_is_nan_and_hidden_infinities_do_not_matter() -> None:
+def test_b4_one_query_that_sees_nothing_is_zero_and_hidden_infinities_do_not_matter() -> None:
     q, k, v = data((1, 8, 1, 8)), data((1, 8, 20, 8), seed=1), data((1, 8, 20, 8), seed=2)
     seen = np.arange(20) < 11
     mine = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v), svod.Tensor(seen[None]))
     check(mine, reference(q, k[:, :, seen], v[:, :, seen]))
     none = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v), svod.Tensor(seen[None] & False))
-    assert np.isnan(none.numpy()).all()
+    np.testing.assert_array_equal(none.numpy(), np.zeros_like(q))
 
 
 @pytest.mark.parametrize("size", [(2, 3, 50, 70, 16, 24), (1, 1, 33, 20, 5, 40), (1, 2, 130, 129, 64, 64)])
@@ -346,9 +346,22 @@ def test_rows_and_blocks_of_minus_infinity() -> None:
     bias = np.zeros((20, 20), np.float32)
     bias[3], bias[5, :12] = -np.inf, -np.inf
     mine = svod.Tensor(q).scaled_dot_product_attention(svod.Tensor(k), svod.Tensor(v), svod.Tensor(bias)).numpy()
-    assert np.isnan(mine[0, 0, 3]).all()
+    assert (mine[0, 0, 3] == 0).all()
     rows = [r for r in range(20) if r != 3]
     np.testing.assert_allclose(mine[0, 0, rows], reference(q, k, v, bias)[0, 0, rows], rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_gradients_where_a_query_sees_no_key_are_zeros(dtype: str) -> None:
+    q, k, v = (svod.Tensor(data((1, 1, 4, 8), seed=seed)).cast(dtype) for seed in range(3))
+    mask = svod.Tensor([[True] * 4, [False] * 4, [True, False, False, False], [False, True, True, False]])
+
+    def loss(q: svod.Tensor, k: svod.Tensor, v: svod.Tensor) -> svod.Tensor:
+        return (q.scaled_dot_product_attention(k, v, mask).float() * 1000).sum()
+
+    slopes = [one.float().numpy() for one in svod.grad(loss, argnums=(0, 1, 2))(q, k, v)]
+    assert all(np.isfinite(one).all() for one in slopes)
+    assert (slopes[0][0, 0, 1] == 0).all()
 
 
 def test_nan_stays_in_its_row() -> None:

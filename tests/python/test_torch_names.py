@@ -229,7 +229,7 @@ TORCH: dict[str, Call] = {
     "hamming_window": lambda xp, x: xp.hamming_window(5, True, 0.6, 0.4),
     "kaiser_window": lambda xp, x: [xp.kaiser_window(9, False, 5.0), xp.kaiser_window(8)],
     "logspace": lambda xp, x: [xp.logspace(0, 3, 4), xp.logspace(-1, 1, 5, base=2.0)],
-    "range": lambda xp, x: [xp.arange(3), xp.scalar_tensor(2)],
+    "scalar_tensor": lambda xp, x: xp.scalar_tensor(2),
     "new": lambda xp, x: [
         x(of(INT)).new_zeros(2, 3),
         x(M).new_ones((2,)),
@@ -329,3 +329,30 @@ def test_torch_agrees(name: str) -> None:
     torch = pytest.importorskip("torch")
     call = (BOTH | TORCH)[name]
     agree(call(svod, svod.Tensor), call(torch, lambda array: torch.from_numpy(np.array(array))))
+
+
+def test_what_a_tensor_is() -> None:
+    torch = pytest.importorskip("torch")
+    for array in (A, M, of(I8), of(B), np.float64(3)):
+        mine, theirs = svod.Tensor(array), torch.from_numpy(np.array(array))
+        for name in (
+            "element_size",
+            "is_contiguous",
+            "is_floating_point",
+            "is_signed",
+            "ndimension",
+            "nelement",
+            "stride",
+        ):
+            assert getattr(mine, name)() == getattr(theirs, name)(), name
+    assert svod.Tensor(A).stride(-2) == 4 and svod.is_same_size(svod.ones(2), svod.zeros(2))
+    assert svod.is_nonzero(svod.Tensor([[3]])) and not svod.is_nonzero(svod.Tensor(False))
+    with pytest.raises(svod.ShapeError, match="is_nonzero"):
+        svod.is_nonzero(svod.ones(2))
+    for a in ("int8", "uint8", "int64", "float16", "bfloat16", "float64", "bool", "complex64"):
+        for b in ("int16", "float32", "bool", "complex128", "bfloat16"):
+            wanted = str(torch.promote_types(getattr(torch, a), getattr(torch, b))).removeprefix("torch.")
+            assert svod.promote_types(getattr(svod, a), getattr(svod, b)).name == wanted
+    x = svod.Tensor(M)
+    assert x.type_as(svod.ones(1, dtype="float64")).dtype == "float64" and x.view_as(svod.ones(3, 2)).shape == (3, 2)
+    assert (x.byte().dtype, x.char().dtype, x.cpu().device) == ("uint8", "int8", "CPU")

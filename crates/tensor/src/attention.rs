@@ -3,6 +3,7 @@
 use crate::error::{Result, TensorError, show, show_operands};
 use crate::operand::{common_shape, size_value};
 use crate::tensor::Tensor;
+use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::graph::{Shape, UOp};
 use svod_ir::size::Size;
@@ -28,7 +29,7 @@ pub struct Attention<'a> {
 impl Tensor {
     /// `softmax(self @ key.T * scale + mask) @ value` for queries `[.., queries, depth]`, keys
     /// `[.., keys, depth]` and values `[.., keys, columns]`; `[.., queries, columns]` in the queries' type.
-    /// Half-precision operands are multiplied in `float32`. A query that sees no key gives NaN.
+    /// Half-precision operands are multiplied in `float32`. A query that a mask hides all keys from gives zeros.
     ///
     /// # Errors
     /// [`TensorError::Shape`] where the shapes do not fit each other, and [`TensorError::DType`] where
@@ -72,7 +73,8 @@ impl Tensor {
         if how.causal {
             scores = Tensor::select(&seen(&scores.shape())?, &scores, f64::NEG_INFINITY)?;
         }
-        let mixed = scores.softmax(-1)?.matmul(&value)?.cast(dtype)?;
+        let weights = if how.mask.is_some() { over_seen(&scores)? } else { scores.softmax(-1)? };
+        let mixed = weights.matmul(&value)?.cast(dtype)?;
         if !how.grouped {
             return Ok(mixed);
         }
@@ -93,6 +95,16 @@ impl Tensor {
             }
         }
     }
+}
+
+/// The softmax of the last dimension, but zeros where all of it is -∞, as of a query that sees no key.
+fn over_seen(scores: &Tensor) -> Result<Tensor> {
+    let least = if scores.dtype() == DType::F64 { f64::MIN } else { f64::from(f32::MIN) };
+    let greatest = scores.max(Some(&[-1]), true)?.detach()?;
+    let weights = scores.sub(greatest.maximum(least)?)?.exp()?;
+    // Where a key is seen, the greatest weight is 1, so that the total is not below 1.
+    let total = weights.sum(Some(&[-1]), true)?.maximum(0.5)?;
+    weights.div(total)
 }
 
 /// Whether each query sees each key, for scores of this shape.

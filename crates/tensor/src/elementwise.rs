@@ -363,6 +363,22 @@ impl Tensor {
         Ok(Tensor::from_uop(if node.dtype().is_complex() { complex::cast(&node, to)? } else { node.cast(to)? }))
     }
 
+    /// The quotient rounded towards 0; of integers exactly, and by 0 it is 0.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::floor_div`].
+    pub fn trunc_div(&self, other: impl Into<Operand>) -> Result<Tensor> {
+        let other = other.into();
+        let below = self.floor_div(other.clone())?;
+        if !below.dtype().is_int() {
+            return self.div(other)?.trunc();
+        }
+        // What is left has the divisor's sign: where the dividend has the other one, the quotient is negative.
+        let left = self.modulo(other)?;
+        let negative = left.lt(0)?.ne(self.lt(0)?)?.logical_and(left.ne(0)?)?;
+        below.add(negative.cast(below.dtype())?)
+    }
+
     /// The bits of each value as another type of the same width.
     pub fn bitcast(&self, to: DType) -> Result<Tensor> {
         Ok(Tensor::from_uop(self.uop().bitcast(to)?))

@@ -49,8 +49,12 @@ __all__ = [
     "acos",
     "acosh",
     "adaptive_avg_pool1d",
+    "addbmm",
     "addcdiv",
     "addcmul",
+    "addmm",
+    "addmv",
+    "addr",
     "adjoint",
     "allclose",
     "alpha_dropout",
@@ -78,21 +82,27 @@ __all__ = [
     "atleast_3d",
     "average",
     "avg_pool1d",
+    "baddbmm",
     "bartlett_window",
     "bernoulli",
     "beta",
     "bilinear",
     "binary_cross_entropy_with_logits",
+    "bincount",
     "blackman_window",
     "block_diag",
+    "bmm",
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_tensors",
     "broadcast_to",
+    "bucketize",
     "can_cast",
     "cartesian_prod",
     "categorical",
+    "cdist",
     "celu",
+    "chain_matmul",
     "channel_shuffle",
     "chunk",
     "clamp",
@@ -103,6 +113,7 @@ __all__ = [
     "column_stack",
     "combinations",
     "concat",
+    "concatenate",
     "conj_physical",
     "conv1d",
     "conv2d",
@@ -110,13 +121,16 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "convolve",
     "copysign",
     "corrcoef",
+    "correlate",
     "cosh",
     "cosine_embedding_loss",
     "cosine_similarity",
     "count_nonzero",
     "cov",
+    "cross",
     "ctc_loss",
     "cummax",
     "cummin",
@@ -124,6 +138,7 @@ __all__ = [
     "cumsum",
     "cumulative_prod",
     "cumulative_sum",
+    "cumulative_trapezoid",
     "deg2rad",
     "detach",
     "diag",
@@ -133,6 +148,8 @@ __all__ = [
     "diagonal_scatter",
     "diff",
     "digamma",
+    "digitize",
+    "dist",
     "div",
     "divide",
     "dot",
@@ -161,12 +178,15 @@ __all__ = [
     "gather",
     "gcd",
     "geomspace",
+    "gradient",
     "group_norm",
     "hamming_window",
     "hann_window",
     "hardshrink",
     "heaviside",
     "hinge_embedding_loss",
+    "histc",
+    "histogram",
     "hsplit",
     "hstack",
     "hypot",
@@ -178,6 +198,13 @@ __all__ = [
     "index_fill",
     "index_put",
     "index_select",
+    "inner",
+    "interp",
+    "is_floating_point",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
+    "is_tensor",
     "isclose",
     "isdtype",
     "isin",
@@ -186,6 +213,7 @@ __all__ = [
     "isreal",
     "kaiser_window",
     "kl_div",
+    "kron",
     "kthvalue",
     "layer_norm",
     "lcm",
@@ -195,6 +223,7 @@ __all__ = [
     "log_softmax",
     "logaddexp",
     "logaddexp2",
+    "logcumsumexp",
     "logit",
     "logspace",
     "margin_ranking_loss",
@@ -208,10 +237,13 @@ __all__ = [
     "max_pool3d",
     "median",
     "meshgrid",
+    "mm",
     "mode",
     "moveaxis",
     "movedim",
+    "msort",
     "multinomial",
+    "mv",
     "mvlgamma",
     "nan_to_num",
     "nanmax",
@@ -232,6 +264,7 @@ __all__ = [
     "ones_like",
     "outer",
     "pairwise_distance",
+    "pdist",
     "percentile",
     "permutation",
     "permute",
@@ -242,6 +275,7 @@ __all__ = [
     "poisson_nll_loss",
     "positive",
     "prelu",
+    "promote_types",
     "ptp",
     "put",
     "quantile",
@@ -250,8 +284,9 @@ __all__ = [
     "randint_like",
     "randn_like",
     "randperm",
-    "range",
     "ravel",
+    "rearrange",
+    "renorm",
     "repeat",
     "repeat_interleave",
     "reshape",
@@ -295,6 +330,8 @@ __all__ = [
     "topk",
     "trace",
     "transpose",
+    "trapezoid",
+    "trapz",
     "tril",
     "tril_indices",
     "triplet_margin_loss",
@@ -305,7 +342,9 @@ __all__ = [
     "unbind",
     "unflatten",
     "uniform",
+    "unique",
     "unique_all",
+    "unique_consecutive",
     "unique_counts",
     "unique_inverse",
     "unique_values",
@@ -314,6 +353,7 @@ __all__ = [
     "unstack",
     "vander",
     "var_mean",
+    "vdot",
     "vecdot",
     "vsplit",
     "vstack",
@@ -348,6 +388,14 @@ def acosh(x: _Operand, /) -> Tensor:
 def adaptive_avg_pool1d(x: _Operand, /, output_size: _Operand) -> Tensor:
     """The means of so many parts of the last 1, that cover them; None keeps an extent."""
 
+def addbmm(x: _Operand, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (batch1 @ batch2)`, the products of all matrices of the batch summed.
+
+    >>> import svod
+    >>> svod.addbmm(svod.ones(1, 1), svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+    [[7.0]]
+    """
+
 def addcdiv(x: _Operand, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tensor:
     """`x + value * tensor1 / tensor2`.
 
@@ -362,6 +410,30 @@ def addcmul(x: _Operand, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Te
     >>> import svod
     >>> svod.addcmul(svod.Tensor([1.0]), svod.Tensor([6.0]), svod.Tensor([3.0]), value=2).tolist()
     [37.0]
+    """
+
+def addmm(x: _Operand, mat1: _Operand, mat2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (mat1 @ mat2)`; with a `beta` of 0, NaN in `x` is not seen.
+
+    >>> import svod
+    >>> svod.addmm(svod.ones(1), svod.ones(2, 3), svod.ones(3, 1)).tolist()
+    [[4.0], [4.0]]
+    """
+
+def addmv(x: _Operand, mat: _Operand, vec: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (mat @ vec)`.
+
+    >>> import svod
+    >>> svod.addmv(svod.ones(2), svod.ones(2, 3), svod.ones(3)).tolist()
+    [4.0, 4.0]
+    """
+
+def addr(x: _Operand, vec1: _Operand, vec2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * outer(vec1, vec2)`.
+
+    >>> import svod
+    >>> svod.addr(svod.zeros(2, 2), svod.Tensor([1.0, 2.0]), svod.Tensor([3.0, 4.0])).tolist()
+    [[3.0, 4.0], [6.0, 8.0]]
     """
 
 def adjoint(x: _Operand, /) -> Tensor:
@@ -601,6 +673,14 @@ def average(
     1.5
     """
 
+def baddbmm(x: _Operand, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (batch1 @ batch2)`, for each matrix of the batch.
+
+    >>> import svod
+    >>> svod.baddbmm(svod.ones(1), svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+    [[[4.0]], [[4.0]]]
+    """
+
 def bartlett_window(window_length: builtins.int, /, periodic: builtins.bool = True, *, dtype: Any = None) -> Tensor:
     """A triangle from 0 to 1 and back, without its last number if `periodic`.
 
@@ -632,6 +712,14 @@ def beta(
     (4,)
     """
 
+def bincount(x: _Operand, /, weights: _Operand | None = None, minlength: builtins.int = 0) -> Tensor:
+    """How often each integer from 0 on occurs in a vector, or the sum of its weights; the length is computed now.
+
+    >>> import svod
+    >>> svod.bincount(svod.Tensor([1, 3, 1])).tolist()
+    [0, 2, 0, 1]
+    """
+
 def blackman_window(window_length: builtins.int, /, periodic: builtins.bool = True, *, dtype: Any = None) -> Tensor:
     """Blackman's window, a sum of two cosines.
 
@@ -646,6 +734,14 @@ def block_diag(*tensors: Any) -> Tensor:
     >>> import svod
     >>> svod.block_diag(svod.Tensor([[1, 2]]), svod.Tensor(3)).tolist()
     [[1, 2, 0], [0, 0, 3]]
+    """
+
+def bmm(x: _Operand, mat2: _Operand, /) -> Tensor:
+    """The products of matrices, one for each of a batch.
+
+    >>> import svod
+    >>> svod.bmm(svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+    [[[3.0]], [[3.0]]]
     """
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
@@ -674,6 +770,14 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 def broadcast_to(x: _Operand, /, shape: Sequence[builtins.int]) -> Tensor:
     """Dimensions of extent 1 repeated to these extents."""
+
+def bucketize(x: Any, boundaries: Any, /, *, out_int32: builtins.bool = False, right: builtins.bool = False) -> Tensor:
+    """The number of boundaries, which are sorted, below each element, or, with `right`, not above it.
+
+    >>> import svod
+    >>> svod.bucketize(svod.Tensor([1, 4]), svod.Tensor([1, 3, 5])).tolist()
+    [0, 2]
+    """
 
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     """Whether the rules of promotion bring a type, or that of a tensor, to another one.
@@ -707,6 +811,22 @@ def categorical(
     >>> import svod
     >>> svod.categorical(svod.Tensor([-svod.inf, 0.0, -svod.inf]), (2,)).tolist()
     [1, 1]
+    """
+
+def cdist(x1: _Operand, x2: _Operand, /, p: builtins.float = 2.0) -> Tensor:
+    """The distances, by the `p`-norm, of each row of `x1` from each row of `x2`; dimensions before broadcast.
+
+    >>> import svod
+    >>> svod.cdist(svod.Tensor([[0.0, 0.0]]), svod.Tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[5.0, 0.0]]
+    """
+
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of matrices, multiplied in the order that takes the fewest operations.
+
+    >>> import svod
+    >>> svod.chain_matmul(svod.ones(1, 2), svod.ones(2, 3), svod.ones(3, 1)).tolist()
+    [[6.0]]
     """
 
 def channel_shuffle(x: _Operand, groups: builtins.int, /) -> Tensor:
@@ -771,12 +891,30 @@ def concat(arrays: Sequence[Any], /, *, axis: builtins.int | None = 0, dim: buil
     [1.0, 2.0, 3.0]
     """
 
+def concatenate(arrays: Sequence[Any], /, *, axis: builtins.int | None = 0, dim: builtins.int | None = 0) -> Tensor:
+    """The tensors one after the other along an axis, in the type in which they meet; with None, flat.
+
+    >>> import svod
+    >>> svod.concat([svod.Tensor([[1], [2]]), svod.Tensor([[3.0]])], axis=None).tolist()
+    [1.0, 2.0, 3.0]
+    """
+
 def conj_physical(x: _Operand, /) -> Tensor:
     """The numbers with imaginary parts of the opposite sign.
 
     >>> import svod
     >>> svod.conj_physical(svod.Tensor([1 + 2j])).tolist()
     [(1-2j)]
+    """
+
+def convolve(x: _Operand, v: _Operand, /, mode: builtins.str = "full") -> Tensor:
+    """The convolution of two vectors, where they meet at all, "full", in the length of the longer, "same", or where
+    one
+    is within the other, "valid".
+
+    >>> import svod
+    >>> svod.convolve(svod.Tensor([1.0, 2.0, 3.0]), svod.Tensor([1.0, 1.0])).tolist()
+    [1.0, 3.0, 5.0, 3.0]
     """
 
 def copysign(x1: Any, x2: Any, /) -> Tensor:
@@ -793,6 +931,14 @@ def corrcoef(x: _Operand, /) -> Tensor:
     >>> import svod
     >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
+    """
+
+def correlate(x: _Operand, v: _Operand, /, mode: builtins.str = "valid") -> Tensor:
+    """The sums of products of two vectors, of which one is moved along the other; `mode` as of `convolve`.
+
+    >>> import svod
+    >>> svod.correlate(svod.Tensor([1.0, 2.0, 3.0]), svod.Tensor([1.0, 1.0])).tolist()
+    [3.0, 5.0]
     """
 
 def cosh(x: _Operand, /) -> Tensor:
@@ -826,6 +972,14 @@ def cov(x: _Operand, /, *, correction: builtins.float = 1, fweights: Any = None,
     >>> import svod
     >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
+    """
+
+def cross(x1: Any, x2: Any, /, axis: builtins.int = -1, *, dim: builtins.int = -1) -> Tensor:
+    """The cross products of vectors of three numbers along an axis; the others broadcast.
+
+    >>> import svod
+    >>> svod.cross(svod.Tensor([1, 0, 0]), svod.Tensor([0, 1, 0])).tolist()
+    [0, 0, 1]
     """
 
 def cummax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
@@ -898,6 +1052,22 @@ def cumulative_sum(
     >>> import svod
     >>> svod.cumulative_sum(svod.Tensor([2, 3]), include_initial=True).tolist()
     [0, 2, 5]
+    """
+
+def cumulative_trapezoid(
+    y: _Operand,
+    x: _Operand | None = None,
+    /,
+    *,
+    dx: builtins.float = 1,
+    axis: builtins.int = -1,
+    dim: builtins.int = -1,
+) -> Tensor:
+    """The integrals from the first point to each other one along an axis, by trapezoids; one fewer.
+
+    >>> import svod
+    >>> svod.cumulative_trapezoid(svod.Tensor([1.0, 2.0, 3.0])).tolist()
+    [1.5, 4.0]
     """
 
 def deg2rad(x: _Operand, /) -> Tensor:
@@ -1011,8 +1181,24 @@ def digamma(x: _Operand, /) -> Tensor:
     Tensor([-0.5772157], shape=(1,), dtype=float32, device=CPU)
     """
 
+def digitize(x: Any, bins: Any, /, right: builtins.bool = False) -> Tensor:
+    """The bin of each element: the number of edges, which rise, that are not above it, or, with `right`, below it.
+
+    >>> import svod
+    >>> svod.digitize(svod.Tensor([1, 4]), svod.Tensor([1, 3, 5])).tolist()
+    [1, 2]
+    """
+
+def dist(x: _Operand, other: Any, /, p: builtins.float = 2) -> Tensor:
+    """The `p`-norm of a difference.
+
+    >>> import svod
+    >>> svod.dist(svod.Tensor([0.0, 0.0]), svod.Tensor([3.0, 4.0])).item()
+    5.0
+    """
+
 def div(x: _Operand, /, other: _Operand, *, rounding_mode: _Operand | None = None) -> Tensor:
-    """True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded."""
+    """True quotient, a float; with `rounding_mode` "floor" or "trunc" rounded, of integers an integer."""
 
 def divide(x1: Any, x2: Any, /) -> Tensor:
     """True quotient, integers becoming floats.
@@ -1224,6 +1410,23 @@ def geomspace(
     [1, 2, 4, 8]
     """
 
+def gradient(
+    x: _Operand,
+    /,
+    *,
+    spacing: builtins.float | Sequence[builtins.float] = 1,
+    axis: builtins.int | Sequence[builtins.int] | None = None,
+    edge_order: builtins.int = 1,
+    dim: builtins.int | Sequence[builtins.int] | None = None,
+) -> tuple[Tensor, ...]:
+    """The slopes along axes, by default all, one tensor for each: by the points beside a point, at the ends by the
+    first two, or, with an `edge_order` of 2, three.
+
+    >>> import svod
+    >>> svod.gradient(svod.Tensor([1.0, 4.0, 9.0]))[0].tolist()
+    [3.0, 4.0, 5.0]
+    """
+
 def hamming_window(
     window_length: builtins.int,
     /,
@@ -1254,6 +1457,36 @@ def heaviside(x1: Any, x2: Any, /) -> Tensor:
     >>> import svod
     >>> svod.heaviside(svod.Tensor([-1.0, 0.0, 2.0]), 0.5).tolist()
     [0.0, 0.5, 1.0]
+    """
+
+def histc(x: _Operand, /, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
+    """How many elements are in each of so many bins of equal width from `min` to `max`; where these are equal, from
+    the
+    least to the greatest element. Others are not counted.
+
+    >>> import svod
+    >>> svod.histc(svod.Tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
+    [0.0, 2.0, 1.0, 0.0]
+    """
+
+def histogram(
+    x: _Operand,
+    bins: builtins.int | Tensor = 100,
+    /,
+    *,
+    range: Sequence[builtins.float] | None = None,
+    weight: _Operand | None = None,
+    density: builtins.bool = False,
+) -> tuple[Tensor, Tensor]:
+    """How many elements, or how much of their weight, is in each bin, and the edges of the bins: `bins` of equal
+    width
+    from the first to the second number of `range`, by default from the least to the greatest element, or these
+    edges.
+    With `density`, the parts of all by the width.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.histogram(svod.Tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0))]
+    [[2.0, 1.0], [0.0, 2.0, 4.0]]
     """
 
 def hsplit(x: _Operand, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
@@ -1337,6 +1570,65 @@ def index_select(
 ) -> Tensor:
     """The slices of an axis at a 1-d index."""
 
+def inner(x1: Any, x2: Any, /) -> Tensor:
+    """The sums of products over the last dimensions: the result has the others of `x1`, then those of `x2`.
+
+    >>> import svod
+    >>> svod.inner(svod.Tensor([1, 2]), svod.Tensor([[3, 4], [5, 6]])).tolist()
+    [11, 17]
+    """
+
+def interp(x: Any, xp: _Operand, fp: _Operand, /, left: Any = None, right: Any = None) -> Tensor:
+    """The values at `x` of the curve of straight lines through the points `(xp, fp)`, of which `xp` rise.
+
+    Before the first it is `left` and behind the last `right`, by default what is at these points.
+
+    >>> import svod
+    >>> svod.interp(svod.Tensor([0.5, 3.0]), svod.Tensor([0.0, 1.0, 2.0]), svod.Tensor([0.0, 10.0,
+    20.0])).tolist()
+    [5.0, 20.0]
+    """
+
+def is_floating_point(x: _Operand, /) -> builtins.bool:
+    """Whether the type is one of floats.
+
+    >>> import svod
+    >>> svod.is_floating_point(svod.ones(1))
+    True
+    """
+
+def is_nonzero(x: _Operand, /) -> builtins.bool:
+    """Whether the only element is not zero; computed now.
+
+    >>> import svod
+    >>> svod.is_nonzero(svod.Tensor([0.5]))
+    True
+    """
+
+def is_same_size(x: _Operand, other: _Operand, /) -> builtins.bool:
+    """Whether two shapes are equal.
+
+    >>> import svod
+    >>> svod.is_same_size(svod.ones(2), svod.ones(2, 1))
+    False
+    """
+
+def is_signed(x: _Operand, /) -> builtins.bool:
+    """Whether the type has negative numbers.
+
+    >>> import svod
+    >>> svod.is_signed(svod.ones(1, dtype="uint8"))
+    False
+    """
+
+def is_tensor(obj: Any, /) -> builtins.bool:
+    """Whether an object is a tensor.
+
+    >>> import svod
+    >>> svod.is_tensor([1.0])
+    False
+    """
+
 def isclose(
     x1: Any, x2: Any, /, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False
 ) -> Tensor:
@@ -1397,6 +1689,14 @@ def kaiser_window(
     >>> import svod
     >>> svod.kaiser_window(1).tolist()
     [1.0]
+    """
+
+def kron(x1: Any, x2: Any, /) -> Tensor:
+    """Kronecker's product: each element of `x1` times all of `x2`, side by side.
+
+    >>> import svod
+    >>> svod.kron(svod.Tensor([1, 10]), svod.Tensor([1, 2])).tolist()
+    [1, 2, 10, 20]
     """
 
 def kthvalue(
@@ -1460,6 +1760,16 @@ def logaddexp2(x1: Any, x2: Any, /) -> Tensor:
     >>> import svod
     >>> svod.logaddexp2(svod.Tensor([3.0]), 3).tolist()
     [4.0]
+    """
+
+def logcumsumexp(x: _Operand, /, axis: builtins.int, *, dim: builtins.int | None = None) -> Tensor:
+    """The logarithms of the sums of the exponentials up to each element along an axis, without overflow.
+
+    By sums over twice as many elements in each step (Hillis and Steele 1986).
+
+    >>> import svod
+    >>> svod.logcumsumexp(svod.Tensor([0.0, 0.0]), 0).tolist()
+    [0.0, 0.6931471824645996]
     """
 
 def logit(x: _Operand, /, eps: builtins.float | None = None) -> Tensor:
@@ -1533,6 +1843,14 @@ def meshgrid(*arrays: Any, indexing: builtins.str = "xy") -> list[Tensor]:
     [[[1, 1, 1], [2, 2, 2]], [[3, 4, 5], [3, 4, 5]]]
     """
 
+def mm(x: _Operand, mat2: _Operand, /) -> Tensor:
+    """The product of two matrices.
+
+    >>> import svod
+    >>> svod.mm(svod.ones(1, 2), svod.ones(2, 1)).tolist()
+    [[2.0]]
+    """
+
 def mode(
     x: _Operand,
     /,
@@ -1569,6 +1887,14 @@ def movedim(
     (4, 2, 3)
     """
 
+def msort(x: _Operand, /) -> Tensor:
+    """The elements along the first dimension in order.
+
+    >>> import svod
+    >>> svod.msort(svod.Tensor([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
+
 def multinomial(
     x: _Operand, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -1577,6 +1903,14 @@ def multinomial(
     >>> import svod
     >>> svod.multinomial(svod.Tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
     [1, 1]
+    """
+
+def mv(x: _Operand, vec: _Operand, /) -> Tensor:
+    """The product of a matrix and a vector.
+
+    >>> import svod
+    >>> svod.mv(svod.ones(2, 3), svod.ones(3)).tolist()
+    [3.0, 3.0]
     """
 
 def mvlgamma(x: _Operand, p: builtins.int, /) -> Tensor:
@@ -1803,6 +2137,14 @@ def ones_like(x: _Operand, /, *, dtype: Any = None, device: builtins.str | None 
 def outer(x: _Operand, /, other: _Operand) -> Tensor:
     """The products of each element of one 1-d tensor with each of another."""
 
+def pdist(x: _Operand, /, p: builtins.float = 2.0) -> Tensor:
+    """The distances, by the `p`-norm, of each row of a matrix from those behind it.
+
+    >>> import svod
+    >>> svod.pdist(svod.Tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])).tolist()
+    [5.0, 1.0, 4.242640495300293]
+    """
+
 def percentile(
     x: _Operand,
     q: Any,
@@ -1857,6 +2199,14 @@ def poisson(
 
 def positive(x: _Operand, /) -> Tensor:
     """The numbers as they are."""
+
+def promote_types(type1: Any, type2: Any, /) -> DType:
+    """The type in which tensors of two types meet.
+
+    >>> import svod
+    >>> svod.promote_types(svod.int32, svod.float32)
+    svod.float32
+    """
 
 def ptp(
     x: _Operand,
@@ -1930,23 +2280,34 @@ def randperm(n: builtins.int, /, *, dtype: Any = None, generator: Generator | No
     [0, 1, 2, 3]
     """
 
-def range(
-    start: builtins.float, end: builtins.float | None = None, step: builtins.float = 1, /, *, dtype: Any = None
-) -> Tensor:
-    """The numbers from `start` to `end`, which is included, in steps of `step`; floats, unless another type is
-    named.
-
-    >>> import svod
-    >>> svod.range(1, 3).tolist()
-    [1.0, 2.0, 3.0]
-    """
-
 def ravel(x: _Operand, /) -> Tensor:
     """All elements in one dimension, in row-major order.
 
     >>> import svod
     >>> svod.ravel(svod.Tensor([[1, 2], [3, 4]])).tolist()
     [1, 2, 3, 4]
+    """
+
+def rearrange(x: _Operand, pattern: builtins.str, /, **lengths: Any) -> Tensor:
+    """The axes in another order, split and joined, as a pattern says: `"b (h w) c -> b c h w"`.
+
+    A name is an axis; names in parentheses are parts of one, of which all but one have their extent in `lengths`,
+    or
+    where they are named alone. `1` is an axis of extent 1, `...` all axes that have no name.
+
+    >>> import svod
+    >>> svod.rearrange(svod.arange(6), "(h w) -> w h", h=2).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+
+def renorm(
+    x: _Operand, p: builtins.float, axis: builtins.int, maxnorm: builtins.float, /, *, dim: builtins.int | None = None
+) -> Tensor:
+    """The slices of an axis, those with a `p`-norm above `maxnorm` scaled to it.
+
+    >>> import svod
+    >>> svod.renorm(svod.Tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0, 1.0).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 1.0]]
     """
 
 def repeat(
@@ -2327,6 +2688,38 @@ def transpose(
 ) -> Tensor:
     """Two dimensions exchanged."""
 
+def trapezoid(
+    y: _Operand,
+    x: _Operand | None = None,
+    /,
+    *,
+    dx: builtins.float = 1,
+    axis: builtins.int = -1,
+    dim: builtins.int = -1,
+) -> Tensor:
+    """The integral along an axis, by trapezoids, of points at `x`, or `dx` apart.
+
+    >>> import svod
+    >>> svod.trapezoid(svod.Tensor([1.0, 2.0, 3.0])).item()
+    4.0
+    """
+
+def trapz(
+    y: _Operand,
+    x: _Operand | None = None,
+    /,
+    *,
+    dx: builtins.float = 1,
+    axis: builtins.int = -1,
+    dim: builtins.int = -1,
+) -> Tensor:
+    """The integral along an axis, by trapezoids, of points at `x`, or `dx` apart.
+
+    >>> import svod
+    >>> svod.trapezoid(svod.Tensor([1.0, 2.0, 3.0])).item()
+    4.0
+    """
+
 def tril(x: _Operand, /, *, k: builtins.int = 0) -> Tensor:
     """The elements on and below a diagonal, zeros above."""
 
@@ -2403,6 +2796,24 @@ def uniform(
     True
     """
 
+def unique(
+    x: _Operand,
+    /,
+    sorted: builtins.bool = True,
+    return_inverse: builtins.bool = False,
+    return_counts: builtins.bool = False,
+    *,
+    return_index: builtins.bool = False,
+) -> Any:
+    """The values, each once, in order; computed now. Of several that are asked for a tuple: the values, where each
+    is
+    first, which one each element is, how often each occurs.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.unique(svod.Tensor([3, 1, 3]), return_counts=True)]
+    [[1, 3], [1, 2]]
+    """
+
 def unique_all(x: _Operand, /) -> UniqueAll:
     """The sorted values, each once, where each is first in the flat `x`, which one each element is, and their
     counts.
@@ -2412,6 +2823,17 @@ def unique_all(x: _Operand, /) -> UniqueAll:
     >>> import svod
     >>> [part.tolist() for part in svod.unique_all(svod.Tensor([3, 1, 3]))]
     [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
+    """
+
+def unique_consecutive(
+    x: _Operand, /, return_inverse: builtins.bool = False, return_counts: builtins.bool = False
+) -> Any:
+    """The flat tensor with one of equal neighbours; where asked for, which run each element is in and how long
+    runs are; computed now.
+
+    >>> import svod
+    >>> svod.unique_consecutive(svod.Tensor([1, 1, 2, 1])).tolist()
+    [1, 2, 1]
     """
 
 def unique_counts(x: _Operand, /) -> UniqueCounts:
@@ -2481,6 +2903,14 @@ def var_mean(
     >>> import svod
     >>> [part.item() for part in svod.var_mean(svod.Tensor([1.0, 2.0, 3.0]))]
     [1.0, 2.0]
+    """
+
+def vdot(x1: _Operand, x2: _Operand, /) -> Tensor:
+    """The dot product of two vectors, of which the first is conjugated.
+
+    >>> import svod
+    >>> svod.vdot(svod.Tensor([1, 2]), svod.Tensor([3, 4])).item()
+    11
     """
 
 def vecdot(x1: Any, x2: Any, /, *, axis: builtins.int = -1, dim: builtins.int = -1) -> Tensor:

@@ -31,8 +31,9 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     renamed = [(theirs, ours) for ours, theirs in SPELLINGS.items() if ours in parameters and theirs not in parameters]
     leading = [POSITIONAL.get(name) for name in parameters[: code.co_posonlyargcount]]
-    by_name = frozenset(name for name in parameters if annotations.get(name) in _TENSORS)
-    at = [i for i, name in enumerate(parameters[: code.co_argcount]) if name in by_name]
+    tensors = [annotations.get(name) in _TENSORS for name in parameters]
+    by_name = frozenset(name for i, name in enumerate(parameters) if tensors[i] and i >= code.co_posonlyargcount)
+    at = [i for i in range(code.co_argcount) if tensors[i]]
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

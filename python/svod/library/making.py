@@ -25,7 +25,6 @@ __all__ = [
     "new_ones",
     "new_tensor",
     "new_zeros",
-    "range",
     "scalar_tensor",
     "tensor",
 ]
@@ -212,20 +211,6 @@ def new_zeros(x: Tensor, /, *size: Any, dtype: Any = None, device: str | None = 
     [[0, 0]]
     """
     return zeros(_shape(size), **_of(x, dtype, device))
-
-
-def range(start: float, end: float | None = None, step: float = 1, /, *, dtype: Any = None) -> Tensor:
-    """The numbers from `start` to `end`, which is included, in steps of `step`; floats, unless another type is named.
-
-    >>> import svod
-    >>> svod.range(1, 3).tolist()
-    [1.0, 2.0, 3.0]
-    """
-    first, last = (0, start) if end is None else (start, end)
-    if step == 0 or (last - first) / step < 0:
-        raise ArgumentError(f"range: steps of {step} do not lead from {first} to {last}")
-    places = arange(int((last - first) / step) + 1).cast("float64")
-    return (first + places * step).cast(float32 if dtype is None else dtype)
 
 
 def scalar_tensor(s: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:

@@ -5,9 +5,158 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from svod._svod import ArgumentError, ShapeError, Tensor, _operands
+from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor
+from svod.library.manipulation import broadcast_shapes
 
-__all__ = ["tensordot", "vecdot"]
+__all__ = [
+    "addbmm",
+    "addmm",
+    "addmv",
+    "addr",
+    "baddbmm",
+    "bmm",
+    "chain_matmul",
+    "cross",
+    "inner",
+    "kron",
+    "mm",
+    "mv",
+    "tensordot",
+    "vdot",
+    "vecdot",
+]
+
+
+def addbmm(x: Tensor, batch1: Tensor, batch2: Tensor, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (batch1 @ batch2)`, the products of all matrices of the batch summed.
+
+    >>> import svod
+    >>> svod.addbmm(svod.ones(1, 1), svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+    [[7.0]]
+    """
+    return _plus("addbmm", x, bmm(batch1, batch2).sum(0), beta, alpha)
+
+
+def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (mat1 @ mat2)`; with a `beta` of 0, NaN in `x` is not seen.
+
+    >>> import svod
+    >>> svod.addmm(svod.ones(1), svod.ones(2, 3), svod.ones(3, 1)).tolist()
+    [[4.0], [4.0]]
+    """
+    return _plus("addmm", x, mm(mat1, mat2), beta, alpha)
+
+
+def addmv(x: Tensor, mat: Tensor, vec: Tensor, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (mat @ vec)`.
+
+    >>> import svod
+    >>> svod.addmv(svod.ones(2), svod.ones(2, 3), svod.ones(3)).tolist()
+    [4.0, 4.0]
+    """
+    return _plus("addmv", x, mv(mat, vec), beta, alpha)
+
+
+def addr(x: Tensor, vec1: Tensor, vec2: Tensor, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * outer(vec1, vec2)`.
+
+    >>> import svod
+    >>> svod.addr(svod.zeros(2, 2), svod.Tensor([1.0, 2.0]), svod.Tensor([3.0, 4.0])).tolist()
+    [[3.0, 4.0], [6.0, 8.0]]
+    """
+    return _plus("addr", x, vec1.outer(vec2), beta, alpha)
+
+
+def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * x + alpha * (batch1 @ batch2)`, for each matrix of the batch.
+
+    >>> import svod
+    >>> svod.baddbmm(svod.ones(1), svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+    [[[4.0]], [[4.0]]]
+    """
+    return _plus("baddbmm", x, bmm(batch1, batch2), beta, alpha)
+
+
+def bmm(x: Tensor, mat2: Tensor, /) -> Tensor:
+    """The products of matrices, one for each of a batch.
+
+    >>> import svod
+    >>> svod.bmm(svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
+    [[[3.0]], [[3.0]]]
+    """
+    return _of_ranks("bmm", x, mat2, 3, 3).matmul(mat2)
+
+
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of matrices, multiplied in the order that takes the fewest operations.
+
+    >>> import svod
+    >>> svod.chain_matmul(svod.ones(1, 2), svod.ones(2, 3), svod.ones(3, 1)).tolist()
+    [[6.0]]
+    """
+    return _chained([_tensor(one) for one in matrices])
+
+
+def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
+    """The cross products of vectors of three numbers along an axis; the others broadcast.
+
+    >>> import svod
+    >>> svod.cross(svod.Tensor([1, 0, 0]), svod.Tensor([0, 1, 0])).tolist()
+    [0, 0, 1]
+    """
+    a, b = _operands(x1, x2)
+    shape = broadcast_shapes(a.shape, b.shape)
+    if not -len(shape) <= axis < len(shape) or shape[axis] != 3:
+        raise ShapeError(f"cross: axis {axis} of {a.shape} and {b.shape} is not one of three numbers")
+    a, b = a.expand(*shape), b.expand(*shape)
+    first, second = (a.roll(-1, axis=axis), b.roll(-1, axis=axis)), (a.roll(-2, axis=axis), b.roll(-2, axis=axis))
+    return first[0] * second[1] - second[0] * first[1]
+
+
+def inner(x1: Any, x2: Any, /) -> Tensor:
+    """The sums of products over the last dimensions: the result has the others of `x1`, then those of `x2`.
+
+    >>> import svod
+    >>> svod.inner(svod.Tensor([1, 2]), svod.Tensor([[3, 4], [5, 6]])).tolist()
+    [11, 17]
+    """
+    a, b = _operands(x1, x2)
+    return a * b if 0 in (a.ndim, b.ndim) else tensordot(a, b, axes=([-1], [-1]))
+
+
+def kron(x1: Any, x2: Any, /) -> Tensor:
+    """Kronecker's product: each element of `x1` times all of `x2`, side by side.
+
+    >>> import svod
+    >>> svod.kron(svod.Tensor([1, 10]), svod.Tensor([1, 2])).tolist()
+    [1, 2, 10, 20]
+    """
+    a, b = _operands(x1, x2)
+    rank = max(a.ndim, b.ndim)
+    a, b = (one.reshape((*(1,) * (rank - one.ndim), *one.shape)) for one in (a, b))
+    apart = a.reshape(tuple(e for extent in a.shape for e in (extent, 1)))
+    beside = b.reshape(tuple(e for extent in b.shape for e in (1, extent)))
+    return (apart * beside).reshape(tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
+
+
+def mm(x: Tensor, mat2: Tensor, /) -> Tensor:
+    """The product of two matrices.
+
+    >>> import svod
+    >>> svod.mm(svod.ones(1, 2), svod.ones(2, 1)).tolist()
+    [[2.0]]
+    """
+    return _of_ranks("mm", x, mat2, 2, 2).matmul(mat2)
+
+
+def mv(x: Tensor, vec: Tensor, /) -> Tensor:
+    """The product of a matrix and a vector.
+
+    >>> import svod
+    >>> svod.mv(svod.ones(2, 3), svod.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    return _of_ranks("mv", x, vec, 2, 1).matmul(vec)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
@@ -39,6 +188,16 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
     return left.matmul(right).reshape(tuple(shape))
 
 
+def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The dot product of two vectors, of which the first is conjugated.
+
+    >>> import svod
+    >>> svod.vdot(svod.Tensor([1, 2]), svod.Tensor([3, 4])).item()
+    11
+    """
+    return (x1.conj() if x1.is_complex() else x1).dot(x2)
+
+
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """The dot products of vectors along an axis; the others broadcast.
 
@@ -65,3 +224,47 @@ def _product(extents: Any) -> Any:
     for extent in extents:
         product = product * extent
     return product
+
+
+def _plus(name: str, x: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """`beta * x + alpha * product`, in the shape of the product."""
+    scaled = product if _is_number(alpha, 1) else product * alpha
+    if _is_number(beta, 0):
+        return scaled
+    there = product.shape[product.ndim - x.ndim :]
+    if x.ndim > product.ndim or any(mine not in (1, theirs) for mine, theirs in zip(x.shape, there, strict=True)):
+        raise ShapeError(f"{name}: {x.shape} does not broadcast to the product's shape {product.shape}")
+    return (x if _is_number(beta, 1) else x * beta) + scaled
+
+
+def _is_number(factor: Any, number: int) -> bool:
+    """Whether a factor is this number, and not a tensor."""
+    return isinstance(factor, int | float) and factor == number
+
+
+def _of_ranks(name: str, x: Tensor, y: Tensor, *ranks: int) -> Tensor:
+    """The first of two operands, which are to have these ranks, and as many matrices."""
+    if (x.ndim, y.ndim) != ranks or (ranks[0] == 3 and x.shape[0] != y.shape[0]):
+        raise ShapeError(
+            f"{name}: operands of {ranks[0]} and {ranks[1]} dimensions are expected, not {x.shape}, {y.shape}"
+        )
+    return x
+
+
+def _chained(matrices: list[Tensor]) -> Tensor:
+    """The product of matrices, in the order of the fewest operations (Godbole 1973)."""
+    if any(one.ndim != 2 for one in matrices) or not matrices:
+        raise ShapeError(f"chain_matmul: matrices are expected, not shapes {[one.shape for one in matrices]}")
+    extents = [int(matrices[0].shape[0]), *(int(one.shape[1]) for one in matrices)]
+    # By first and last matrix: operations, and the product.
+    best = {(i, i): (0, one) for i, one in enumerate(matrices)}
+    for length in range(1, len(matrices)):
+        for i in range(len(matrices) - length):
+            j = i + length
+            costs = [
+                (best[i, k][0] + best[k + 1, j][0] + extents[i] * extents[k + 1] * extents[j + 1], k)
+                for k in range(i, j)
+            ]
+            cost, k = min(costs)
+            best[i, j] = (cost, best[i, k][1].matmul(best[k + 1, j][1]))
+    return best[0, len(matrices) - 1][1]

@@ -54,6 +54,8 @@ _without("files (test_files.py; the parser is fuzzed in Rust)", "svod.load_safet
 _without("a mark for gradients (test_grad.py)", "svod.contiguous_backward Tensor.contiguous_backward")
 _without(
     "random numbers, which have no oracle (test_jit_random.py, crates/tensor/tests/random.rs)",
+    "Tensor.cauchy_ Tensor.exponential_ Tensor.geometric_ Tensor.log_normal_ Tensor.normal_ Tensor.random_ "
+    "Tensor.uniform_ F.gumbel_softmax F.rrelu "
     "svod.rand svod.randint svod.randn svod.manual_seed svod.get_rng_state svod.set_rng_state svod.empty",
 )
 _without(
@@ -73,6 +75,9 @@ _without(
 _without(
     "to be given rows; compared with PyTorch by their own tests (test_nn_layers.py)",
     "F.adaptive_max_pool1d F.adaptive_max_pool2d F.adaptive_max_pool3d F.bilinear F.embedding_bag F.interpolate "
+    "F.affine_grid F.fold F.grid_sample F.local_response_norm F.lp_pool1d F.lp_pool2d F.lp_pool3d "
+    "F.max_pool1d_with_indices F.max_pool2d_with_indices F.max_pool3d_with_indices F.max_unpool1d F.max_unpool2d "
+    "F.max_unpool3d F.multi_margin_loss F.multilabel_margin_loss F.one_hot F.triplet_margin_with_distance_loss "
     "F.pad F.pixel_shuffle F.pixel_unshuffle F.ctc_loss",
 )
 _without(
@@ -107,8 +112,20 @@ _without(
     "Tensor.dim Tensor.ndim Tensor.size Tensor.numel Tensor.nbytes Tensor.device Tensor.shard_axis Tensor.shards "
     "Tensor.is_realized Tensor.graph Tensor.prepare",
 )
-# PyTorch's and NumPy's names, all results of which tables compare with theirs (test_torch_names.py).
-_COMPARED = ("arithmetic", "arrangement", "diagonals", "indexed", "making", "reductions")
+# PyTorch's and NumPy's names, all results of which tables compare with theirs (test_torch_names.py,
+# test_torch_counting.py, test_rearrange.py).
+_COMPARED = (
+    "arithmetic",
+    "arrangement",
+    "counting",
+    "diagonals",
+    "indexed",
+    "inspection",
+    "making",
+    "patterns",
+    "products",
+    "reductions",
+)
 
 
 def used() -> set[str]:

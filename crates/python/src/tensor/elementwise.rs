@@ -205,13 +205,13 @@ impl PyTensor {
         self.div(other, None)
     }
 
-    /// True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded.
+    /// True quotient, a float; with `rounding_mode` "floor" or "trunc" rounded, of integers an integer.
     #[pyo3(signature = (other, *, rounding_mode=None))]
     fn div(&self, other: AnyOperand, rounding_mode: Option<Text>) -> Made {
         Ok(match rounding_mode.as_deref() {
             None => self.0.div(other.0)?,
             Some("floor") => self.0.floor_div(other.0)?,
-            Some("trunc") => self.0.div(other.0)?.trunc()?,
+            Some("trunc") => self.0.trunc_div(other.0)?,
             Some(mode) => {
                 let message = format!("div: rounding_mode is None, 'floor' or 'trunc', not '{mode}'");
                 return Err(Class::Argument.raise(message));

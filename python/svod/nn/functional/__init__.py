@@ -2,6 +2,8 @@
 
 from svod.nn.functional.activation import *  # noqa: F403
 from svod.nn.functional.activation import __all__ as _activation
+from svod.nn.functional.composed import *  # noqa: F403
+from svod.nn.functional.composed import __all__ as _composed
 from svod.nn.functional.ctc import *  # noqa: F403
 from svod.nn.functional.ctc import __all__ as _ctc
 from svod.nn.functional.dropout import *  # noqa: F403
@@ -12,5 +14,7 @@ from svod.nn.functional.loss import *  # noqa: F403
 from svod.nn.functional.loss import __all__ as _loss
 from svod.nn.functional.resize import *  # noqa: F403
 from svod.nn.functional.resize import __all__ as _resize
+from svod.nn.functional.sampling import *  # noqa: F403
+from svod.nn.functional.sampling import __all__ as _sampling
 
-__all__ = [*_activation, *_ctc, *_dropout, *_layers, *_loss, *_resize]
+__all__ = [*_activation, *_composed, *_ctc, *_dropout, *_layers, *_loss, *_resize, *_sampling]

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod, sqrt
+from typing import Any
 
 from svod._arguments import checked
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, einsum, where, zeros
 from svod.nn._statistics import written
 from svod.nn.functional.dropout import dropout
+from svod.nn.functional.sampling import (
+    max_pool1d_with_indices,
+    max_pool2d_with_indices,
+    max_pool3d_with_indices,
+)
 
 __all__ = [
     "adaptive_avg_pool",
@@ -373,8 +379,14 @@ def max_pool1d(
     padding: _Numbers = 0,
     dilation: _Numbers = 1,
     ceil_mode: bool = False,
-) -> Tensor:
-    """The maximum of each window over `(.., length)`, side by side unless `stride` is given."""
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window over `(.., length)`, side by side unless `stride` is given.
+
+    With `return_indices` also where each was, in the flat axes.
+    """
+    if return_indices:
+        return max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return input.max_pool1d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -440,8 +452,14 @@ def max_pool2d(
     padding: _Numbers = 0,
     dilation: _Numbers = 1,
     ceil_mode: bool = False,
-) -> Tensor:
-    """The maximum of each window over `(.., height, width)`, side by side unless `stride` is given."""
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window over `(.., height, width)`, side by side unless `stride` is given.
+
+    With `return_indices` also where each was, in the flat axes.
+    """
+    if return_indices:
+        return max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return input.max_pool2d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -507,8 +525,14 @@ def max_pool3d(
     padding: _Numbers = 0,
     dilation: _Numbers = 1,
     ceil_mode: bool = False,
-) -> Tensor:
-    """The maximum of each window over `(.., depth, height, width)`, side by side unless `stride` is given."""
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window over `(.., depth, height, width)`, side by side unless `stride` is given.
+
+    With `return_indices` also where each was, in the flat axes.
+    """
+    if return_indices:
+        return max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return input.max_pool3d(kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -544,7 +568,7 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """`softmax(query @ key.T * scale + attn_mask) @ value` over `[.., length, depth]`, in one kernel.
 
-    With `dropout_p` weights are dropped, also out of training.
+    With `dropout_p` weights are dropped, also out of training. A query from which a mask hides all keys gives zeros.
     """
     if dropout_p == 0:
         return query.scaled_dot_product_attention(
@@ -559,4 +583,5 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         is_bool = str(attn_mask.dtype) == "bool"
         scores = where(attn_mask, scores, float("-inf")) if is_bool else scores + attn_mask
-    return dropout(scores.softmax(-1), dropout_p) @ value
+    weights = where(scores.amax(-1, True) == float("-inf"), 0.0, scores.softmax(-1))
+    return dropout(weights, dropout_p) @ value

@@ -1,0 +1,383 @@
+"""Where values lie among others and how many lie there: bins, histograms, distances, curves through points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, _operands, arange, cat, linspace, where, zeros
+from svod.library.diagonals import triu_indices
+from svod.library.elementwise import logaddexp
+from svod.library.sets import unique_all
+
+__all__ = [
+    "bincount",
+    "bucketize",
+    "cdist",
+    "convolve",
+    "correlate",
+    "cumulative_trapezoid",
+    "digitize",
+    "dist",
+    "gradient",
+    "histc",
+    "histogram",
+    "interp",
+    "logcumsumexp",
+    "msort",
+    "pdist",
+    "renorm",
+    "trapezoid",
+    "unique",
+    "unique_consecutive",
+]
+
+
+def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 on occurs in a vector, or the sum of its weights; the length is computed now.
+
+    >>> import svod
+    >>> svod.bincount(svod.Tensor([1, 3, 1])).tolist()
+    [0, 2, 0, 1]
+    """
+    if x.numel() and x.min().item() < 0:
+        raise ArgumentError("bincount: input: integers that are not negative are expected")
+    length = max(minlength, int(x.max().item()) + 1 if x.numel() else 0)
+    return x.bincount(weights, minlength=length)
+
+
+def bucketize(x: Any, boundaries: Any, /, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of boundaries, which are sorted, below each element, or, with `right`, not above it.
+
+    >>> import svod
+    >>> svod.bucketize(svod.Tensor([1, 4]), svod.Tensor([1, 3, 5])).tolist()
+    [0, 2]
+    """
+    values, edges = _operands(x, boundaries)
+    found = edges.searchsorted(values, right=right)
+    return found.int() if out_int32 else found
+
+
+def cdist(x1: Tensor, x2: Tensor, /, p: float = 2.0) -> Tensor:
+    """The distances, by the `p`-norm, of each row of `x1` from each row of `x2`; dimensions before broadcast.
+
+    >>> import svod
+    >>> svod.cdist(svod.Tensor([[0.0, 0.0]]), svod.Tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[5.0, 0.0]]
+    """
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist: rows of one length are expected, not shapes {x1.shape} and {x2.shape}")
+    return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+
+
+def convolve(x: Tensor, v: Tensor, /, mode: str = "full") -> Tensor:
+    """The convolution of two vectors, where they meet at all, "full", in the length of the longer, "same", or where one
+    is within the other, "valid".
+
+    >>> import svod
+    >>> svod.convolve(svod.Tensor([1.0, 2.0, 3.0]), svod.Tensor([1.0, 1.0])).tolist()
+    [1.0, 3.0, 5.0, 3.0]
+    """
+    return _convolved("convolve", x, v.flip(0), mode)
+
+
+def correlate(x: Tensor, v: Tensor, /, mode: str = "valid") -> Tensor:
+    """The sums of products of two vectors, of which one is moved along the other; `mode` as of `convolve`.
+
+    >>> import svod
+    >>> svod.correlate(svod.Tensor([1.0, 2.0, 3.0]), svod.Tensor([1.0, 1.0])).tolist()
+    [3.0, 5.0]
+    """
+    return _convolved("correlate", x, v.conj() if v.is_complex() else v, mode)
+
+
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1, axis: int = -1) -> Tensor:
+    """The integrals from the first point to each other one along an axis, by trapezoids; one fewer.
+
+    >>> import svod
+    >>> svod.cumulative_trapezoid(svod.Tensor([1.0, 2.0, 3.0])).tolist()
+    [1.5, 4.0]
+    """
+    return _trapezoids(y, x, dx, axis).cumsum(axis)
+
+
+def digitize(x: Any, bins: Any, /, right: bool = False) -> Tensor:
+    """The bin of each element: the number of edges, which rise, that are not above it, or, with `right`, below it.
+
+    >>> import svod
+    >>> svod.digitize(svod.Tensor([1, 4]), svod.Tensor([1, 3, 5])).tolist()
+    [1, 2]
+    """
+    return bucketize(x, bins, right=not right)
+
+
+def dist(x: Tensor, other: Any, /, p: float = 2) -> Tensor:
+    """The `p`-norm of a difference.
+
+    >>> import svod
+    >>> svod.dist(svod.Tensor([0.0, 0.0]), svod.Tensor([3.0, 4.0])).item()
+    5.0
+    """
+    return _norm((x - other).flatten(), p)
+
+
+def gradient(
+    x: Tensor, /, *, spacing: float | Sequence[float] = 1, axis: int | Sequence[int] | None = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """The slopes along axes, by default all, one tensor for each: by the points beside a point, at the ends by the
+    first two, or, with an `edge_order` of 2, three.
+
+    >>> import svod
+    >>> svod.gradient(svod.Tensor([1.0, 4.0, 9.0]))[0].tolist()
+    [3.0, 4.0, 5.0]
+    """
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    steps = [spacing] * len(axes) if isinstance(spacing, int | float) else list(spacing)
+    if edge_order not in (1, 2) or len(steps) != len(axes):
+        raise ArgumentError(
+            f"gradient: edge_order 1 or 2 and a spacing for each axis are expected, not {edge_order}, {steps}"
+        )
+    x = x if x.dtype.is_floating_point or x.is_complex() else x.float()
+    return tuple(_slopes(x.movedim(at, -1), by, edge_order).movedim(-1, at) for at, by in zip(axes, steps, strict=True))
+
+
+def histc(x: Tensor, /, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements are in each of so many bins of equal width from `min` to `max`; where these are equal, from the
+    least to the greatest element. Others are not counted.
+
+    >>> import svod
+    >>> svod.histc(svod.Tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
+    [0.0, 2.0, 1.0, 0.0]
+    """
+    if bins < 1 or max < min:
+        raise ArgumentError(f"histc: bins >= 1 and min <= max are expected, not {bins}, {min} and {max}")
+    low, high = (x.amin(), x.amax()) if min == max else (Tensor(min, x.dtype), Tensor(max, x.dtype))
+    equal = low == high
+    low, high = where(equal, low - 1, low), where(equal, high + 1, high)
+    place = ((x - low) * bins / (high - low)).floor()
+    at = where(x == high, bins - 1, place)
+    within = (x >= low) & (x <= high)
+    return zeros(bins + 1, dtype=x.dtype).index_add(
+        0, where(within, at, bins).flatten().long(), x.ones_like().flatten()
+    )[:bins]
+
+
+def histogram(
+    x: Tensor,
+    bins: int | Tensor = 100,
+    /,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """How many elements, or how much of their weight, is in each bin, and the edges of the bins: `bins` of equal width
+    from the first to the second number of `range`, by default from the least to the greatest element, or these edges.
+    With `density`, the parts of all by the width.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.histogram(svod.Tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0))]
+    [[2.0, 1.0], [0.0, 2.0, 4.0]]
+    """
+    if isinstance(bins, Tensor):
+        edges = bins
+    else:
+        low, high = (x.min().item(), x.max().item()) if range is None else (range[0], range[1])
+        if low == high:
+            low, high = (low, high + 1) if range is None else (low - 0.5, high + 0.5)
+        edges = linspace(low, high, bins + 1, dtype="float64").cast(x.dtype)
+    count = edges.shape[0] - 1
+    flat = x.flatten()
+    at = where(flat == edges[-1], count - 1, edges.searchsorted(flat, right=True) - 1)
+    at = where((flat >= edges[0]) & (flat <= edges[-1]), at, count)
+    by = flat.ones_like() if weight is None else weight.flatten().cast(x.dtype)
+    found = zeros(count + 1, dtype=x.dtype).index_add(0, at, by)[:count]
+    if density:
+        found = found / (edges[1:] - edges[:-1]) / found.sum()
+    return found, edges
+
+
+def interp(x: Any, xp: Tensor, fp: Tensor, /, left: Any = None, right: Any = None) -> Tensor:
+    """The values at `x` of the curve of straight lines through the points `(xp, fp)`, of which `xp` rise.
+
+    Before the first it is `left` and behind the last `right`, by default what is at these points.
+
+    >>> import svod
+    >>> svod.interp(svod.Tensor([0.5, 3.0]), svod.Tensor([0.0, 1.0, 2.0]), svod.Tensor([0.0, 10.0, 20.0])).tolist()
+    [5.0, 20.0]
+    """
+    at, places = _operands(x, xp)
+    if not at.dtype.is_floating_point:
+        at, places = at.cast("float64"), places.cast("float64")
+    fp = fp if fp.dtype.is_floating_point or fp.is_complex() else fp.cast("float64")
+    n = places.shape[0]
+    above = places.searchsorted(at.flatten(), right=True).reshape(at.shape).clamp(1, max(n - 1, 1))
+    below = (above - 1).clamp(min=0)
+    above = above.clamp(max=n - 1)
+    start, end = places.take(below, 0), places.take(above, 0)
+    first, second = fp.take(below, 0), fp.take(above, 0)
+    width = where(end == start, 1, end - start)
+    made = first + (second - first) * ((at - start) / width).cast(fp.dtype)
+    made = where(at < places[0], fp[0] if left is None else left, made)
+    return where(at > places[-1], fp[-1] if right is None else right, where(at == places[-1], fp[-1], made))
+
+
+def logcumsumexp(x: Tensor, /, axis: int) -> Tensor:
+    """The logarithms of the sums of the exponentials up to each element along an axis, without overflow.
+
+    By sums over twice as many elements in each step (Hillis and Steele 1986).
+
+    >>> import svod
+    >>> svod.logcumsumexp(svod.Tensor([0.0, 0.0]), 0).tolist()
+    [0.0, 0.6931471824645996]
+    """
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"logcumsumexp: a tensor of floats is expected, not {x.dtype.name}")
+    if x.ndim == 0:
+        return x
+    made, reach = x.movedim(axis, -1), 1
+    while reach < x.size(axis):
+        earlier = made[..., :-reach].pad([(0, 0)] * (x.ndim - 1) + [(reach, 0)], -math.inf)
+        made, reach = logaddexp(made, earlier), 2 * reach
+    return made.movedim(-1, axis)
+
+
+def msort(x: Tensor, /) -> Tensor:
+    """The elements along the first dimension in order.
+
+    >>> import svod
+    >>> svod.msort(svod.Tensor([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
+    return x.sort(0).values if x.ndim else x
+
+
+def pdist(x: Tensor, /, p: float = 2.0) -> Tensor:
+    """The distances, by the `p`-norm, of each row of a matrix from those behind it.
+
+    >>> import svod
+    >>> svod.pdist(svod.Tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])).tolist()
+    [5.0, 1.0, 4.242640495300293]
+    """
+    if x.ndim != 2:
+        raise ShapeError(f"pdist: a matrix is expected, not shape {x.shape}")
+    rows, columns = triu_indices(int(x.shape[0]), int(x.shape[0]), 1)
+    return _norm(x.take(rows, 0) - x.take(columns, 0), p)
+
+
+def renorm(x: Tensor, p: float, axis: int, maxnorm: float, /) -> Tensor:
+    """The slices of an axis, those with a `p`-norm above `maxnorm` scaled to it.
+
+    >>> import svod
+    >>> svod.renorm(svod.Tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0, 1.0).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 1.0]]
+    """
+    others = tuple(one for one in range(x.ndim) if one != axis % x.ndim)
+    norm = x.norm(p, others, True)
+    return x * where(norm > maxnorm, maxnorm / norm, 1.0).cast(x.dtype)
+
+
+def trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1, axis: int = -1) -> Tensor:
+    """The integral along an axis, by trapezoids, of points at `x`, or `dx` apart.
+
+    >>> import svod
+    >>> svod.trapezoid(svod.Tensor([1.0, 2.0, 3.0])).item()
+    4.0
+    """
+    return _trapezoids(y, x, dx, axis).sum(axis)
+
+
+def unique(
+    x: Tensor,
+    /,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    return_index: bool = False,
+) -> Any:
+    """The values, each once, in order; computed now. Of several that are asked for a tuple: the values, where each is
+    first, which one each element is, how often each occurs.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.unique(svod.Tensor([3, 1, 3]), return_counts=True)]
+    [[1, 3], [1, 2]]
+    """
+    found = unique_all(x)
+    asked = ((return_index, found.indices), (return_inverse, found.inverse_indices), (return_counts, found.counts))
+    more = [part for wanted, part in asked if wanted]
+    return (found.values, *more) if more else found.values
+
+
+def unique_consecutive(x: Tensor, /, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The flat tensor with one of equal neighbours; where asked for, which run each element is in and how long
+    runs are; computed now.
+
+    >>> import svod
+    >>> svod.unique_consecutive(svod.Tensor([1, 1, 2, 1])).tolist()
+    [1, 2, 1]
+    """
+    flat = x.flatten()
+    if flat.numel() == 0:
+        none = zeros(0, dtype="int64")
+        starts, inverse, counts = none, none, none
+    else:
+        begins = cat([Tensor([True]), flat[1:] != flat[:-1]], 0)
+        starts = begins.nonzero(as_tuple=True)[0]
+        inverse = begins.cumsum(0) - 1
+        counts = cat([starts[1:], arange(flat.numel(), flat.numel() + 1)], 0) - starts
+    asked = ((return_inverse, inverse.reshape(x.shape)), (return_counts, counts))
+    more = [part for wanted, part in asked if wanted]
+    values = flat.take(starts, 0)
+    return (values, *more) if more else values
+
+
+def _norm(x: Tensor, p: float) -> Tensor:
+    """The `p`-norm of the last dimension; of 0, the number of elements that are not 0."""
+    return (x != 0).sum(-1).cast(x.dtype) if p == 0 else x.norm(p, -1)
+
+
+def _trapezoids(y: Tensor, x: Tensor | None, dx: float, axis: int) -> Tensor:
+    """The areas below the lines from each point to the next."""
+    y = y if y.dtype.is_floating_point or y.is_complex() else y.float()
+    n = y.size(axis) - 1
+    both = y.narrow(axis, 1, n) + y.narrow(axis, 0, n)
+    if x is None:
+        return both * (dx / 2)
+    if x.ndim == 1:
+        x = x.reshape(*(-1 if one == axis % y.ndim else 1 for one in range(y.ndim)))
+    return both * (x.narrow(axis, 1, n) - x.narrow(axis, 0, n)) / 2
+
+
+def _slopes(x: Tensor, by: float, edge_order: int) -> Tensor:
+    """The slopes along the last dimension."""
+    if x.shape[-1] < edge_order + 1:
+        raise ShapeError(f"gradient: at least {edge_order + 1} points are expected, not {x.shape[-1]}")
+    middle = (x[..., 2:] - x[..., :-2]) / (2 * by)
+    if edge_order == 1:
+        ends = [(x[..., 1:2] - x[..., :1]) / by, (x[..., -1:] - x[..., -2:-1]) / by]
+    else:
+        ends = [
+            (4 * x[..., 1:2] - 3 * x[..., :1] - x[..., 2:3]) / (2 * by),
+            (3 * x[..., -1:] - 4 * x[..., -2:-1] + x[..., -3:-2]) / (2 * by),
+        ]
+    return cat([ends[0], middle, ends[1]], -1)
+
+
+def _convolved(name: str, x: Tensor, v: Tensor, mode: str) -> Tensor:
+    """The sums of products where a window is moved along a vector."""
+    if x.ndim != 1 or v.ndim != 1 or 0 in (x.shape[0], v.shape[0]):
+        raise ShapeError(f"{name}: vectors of at least one element are expected, not shapes {x.shape} and {v.shape}")
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f"{name}: mode is 'full', 'same' or 'valid', not {mode!r}")
+    x, v = _operands(x, v)
+    n, m = x.shape[0], v.shape[0]
+    whole = x.pad([(m - 1, m - 1)]).unfold(0, m, 1).matmul(v)
+    if mode == "full":
+        return whole
+    wanted = max(n, m) if mode == "same" else max(n, m) - min(n, m) + 1
+    # The middle is counted from the end where NumPy exchanges the vectors.
+    before = min(n, m) // 2 if name == "correlate" and n < m else (min(n, m) - 1) // 2
+    start = before if mode == "same" else min(n, m) - 1
+    return whole[start : start + wanted]

@@ -1,0 +1,70 @@
+"""Methods that fill a tensor with random numbers (`x.normal_()`), as PyTorch names them. Types stay."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from svod._svod import ArgumentError, Generator, Tensor, float64, rand, randint, randn
+from svod.library.dtypes import iinfo
+
+__all__ = ["cauchy", "exponential", "geometric", "log_normal", "normal", "random", "uniform"]
+
+
+def cauchy(x: Tensor, /, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Cauchy distributed around `median`."""
+    return _like(x, median + sigma * (math.pi * (_unit(x, generator) - 0.5)).tan())
+
+
+def exponential(x: Tensor, /, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Exponentially distributed with mean `1 / lambd`."""
+    if lambd <= 0:
+        raise ArgumentError(f"exponential_: lambd is above 0, not {lambd}")
+    return _like(x, -(-_unit(x, generator)).log1p() / lambd)
+
+
+def geometric(x: Tensor, /, p: float, *, generator: Generator | None = None) -> Tensor:
+    """How many trials that succeed with probability `p` there are up to the first success."""
+    if not 0 < p < 1:
+        raise ArgumentError(f"geometric_: p is between 0 and 1, not {p}")
+    return _like(x, ((-_unit(x, generator)).log1p() / math.log1p(-p)).floor() + 1)
+
+
+def log_normal(x: Tensor, /, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
+    """Exponentials of normally distributed numbers."""
+    return _like(x, (mean + std * randn(*x.shape, dtype=float64, generator=generator)).exp())
+
+
+def normal(x: Tensor, /, mean: Any = 0, std: Any = 1, *, generator: Generator | None = None) -> Tensor:
+    """Normally distributed."""
+    return _like(x, mean + std * randn(*x.shape, dtype=float64, generator=generator))
+
+
+def random(x: Tensor, /, low: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Integers from `low` up to `to`, by default all that the type holds, of floats those that it holds exactly."""
+    if to is None:
+        width = {2: 11, 4: 24, 8: 53}
+        is_float = x.dtype.is_floating_point
+        to = (
+            2 ** width[x.dtype.itemsize] + 1 if is_float else min(iinfo(x.dtype).max, 2**62) if x.dtype != "bool" else 2
+        )
+    if to <= low:
+        raise ArgumentError(f"random_: to is above {low}, not {to}")
+    return _like(x, randint(low, to, x.shape, generator=generator))
+
+
+def uniform(x: Tensor, /, low: float = 0, to: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Uniformly distributed from `low` up to `to`."""
+    if to < low:
+        raise ArgumentError(f"uniform_: to is not below {low}, not {to}")
+    return _like(x, low + (to - low) * _unit(x, generator))
+
+
+def _unit(x: Tensor, generator: Generator | None) -> Tensor:
+    """Numbers from 0 to 1 in double precision, one for each element."""
+    return rand(*x.shape, dtype=float64, generator=generator)
+
+
+def _like(x: Tensor, drawn: Tensor) -> Tensor:
+    """What is drawn, in the type of the tensor."""
+    return drawn.cast(x.dtype)
