@@ -105,7 +105,8 @@ impl Tensor {
 
 /// The function of a transform: the same one each time, so that equal transforms are one.
 fn of(kind: Transform, odd: bool) -> Arc<Function> {
-    static MADE: LazyLock<Mutex<HashMap<(Transform, bool), Arc<Function>>>> = LazyLock::new(Mutex::default);
+    type Made = HashMap<(Transform, bool), Arc<Function>>;
+    static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock();
     let make = || {
         let name = match kind {
