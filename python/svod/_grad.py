@@ -27,7 +27,7 @@ from svod._svod import (
     is_grad_enabled,
     stack,
 )
-from svod._tree import rebuilt, taken
+from svod._tree import Slot, items, rebuilt, taken
 
 __all__ = [
     "custom_gradient",
@@ -410,8 +410,10 @@ def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
 def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     """Lets a function give its own derivative: it returns its value, a tensor, and the pullback.
 
-    The pullback gets the cotangent of the value, and gives one for each argument that is a tensor: a tensor of its
-    shape, or none, in a tuple if there are several. Nothing of how the value was computed is differentiated.
+    The pullback gets the cotangent of the value, once, and gives one for each argument that holds tensors, those by
+    position before those by name, in a tuple if there are several: of a tensor a tensor of its shape, of a container
+    one like it, none where nothing is passed on. Nothing of how the value was computed is differentiated, and nothing
+    of what the function finds outside of its arguments.
 
     >>> import svod
     >>> @svod.custom_gradient
@@ -428,11 +430,43 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
         if not (isinstance(result, tuple) and len(result) == 2 and callable(result[1])):
             raise ArgumentTypeError(f"custom_gradient: {name} gives a pair of its value, a tensor, and the pullback")
         value, pull = _one("custom_gradient", name, result[0]), result[1]
+        found: list[Any] = []
+        held: list[Any] = []
+        for arg in (*args, *kwargs.values()):
+            before = len(found)
+            structure = taken(arg, found)
+            if any(isinstance(one, Tensor) for one in found[before:]):
+                held.append(structure)
+        operands = [i for i, one in enumerate(found) if isinstance(one, Tensor)]
 
         def parts(g: Tensor) -> list[Tensor | None]:
-            made = pull(g)
-            return list(made) if isinstance(made, (tuple, list)) else [made]
+            cotangents: dict[int, Tensor | None] = {}
+            _match(held[0] if len(held) == 1 else tuple(held), pull(g), cotangents, name)
+            return [cotangents.get(i) for i in operands]
 
-        return _with_derivative(name, value, [arg for arg in args if isinstance(arg, Tensor)], parts)
+        return _with_derivative(name, value, [found[i] for i in operands], parts)
 
     return given
+
+
+def _match(structure: Any, made: Any, cotangents: dict[int, Tensor | None], name: str) -> None:
+    """Finds the cotangent of each slot of a structure in what a pullback gave for it."""
+    if made is None:
+        return
+    if isinstance(structure, Slot):
+        if isinstance(made, (tuple, list)) and len(made) == 1:
+            (made,) = made
+        if not (made is None or isinstance(made, Tensor)):
+            raise ArgumentTypeError(f"custom_gradient: the pullback of {name} gives tensors or None, not {made!r}")
+        cotangents[structure.position] = made
+        return
+    inner = items(structure)
+    if inner is None:
+        return
+    of_made = items(made)
+    if of_made is None or of_made.keys() != inner.keys():
+        given = "a tensor" if isinstance(made, Tensor) else f"{type(made).__name__} of {len(of_made or ())}"
+        message = f"custom_gradient: {name}: cotangents of {type(structure).__name__} of {len(inner)}, not {given}"
+        raise ArgumentError(message)
+    for key, item in inner.items():
+        _match(item, of_made[key], cotangents, name)

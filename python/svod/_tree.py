@@ -14,7 +14,7 @@ import numpy as np
 from svod._module import Module
 from svod._svod import Size, Tensor, Variable
 
-__all__ = ["Slot", "key", "places", "rebuilder", "rebuilt", "taken"]
+__all__ = ["Slot", "items", "key", "places", "rebuilder", "rebuilt", "taken"]
 
 _BY_VALUE = frozenset({bool, int, str, bytes, type(None)})
 _ARRAY = "array"
@@ -48,6 +48,17 @@ def taken(value: Any, arrays: list[Any], other: Callable[[Any], Any] = _itself) 
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _mapped(value, lambda item: taken(item, arrays, other))
     return other(value)
+
+
+def items(value: Any) -> dict[Any, Any] | None:
+    """What a container holds, by key, position or field; nothing of what is none."""
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, (list, tuple)):
+        return dict(enumerate(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return None
 
 
 def places(structure: Any, name: str) -> Iterator[str]:

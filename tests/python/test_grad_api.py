@@ -184,6 +184,47 @@ def test_custom_gradient() -> None:
         svod.grad(svod.custom_gradient(lambda x: (x * 1, lambda g: svod.zeros(2))))(svod.Tensor(1.0))
 
 
+def test_pullbacks_give_cotangents_like_arguments() -> None:
+    calls = []
+
+    @svod.custom_gradient
+    def weighted(layer: dict[str, Any], scale: float, *, x: svod.Tensor) -> Any:
+        def pull(g: svod.Tensor) -> Any:
+            calls.append(1)
+            return {"w": g * 10, "b": [g * 20, None]}, g * 30
+
+        return layer["w"] * x + layer["b"][0] * scale, pull
+
+    layer = {"w": tensor(1, 2), "b": [tensor(3, 4), tensor(0, 0)]}
+    of_layer, of_x = svod.grad(lambda layer, x: weighted(layer, 2.0, x=x).sum(), (0, 1))(layer, tensor(5, 6))
+    assert len(calls) == 1
+    assert of_layer["w"].tolist() == [10, 10] and of_layer["b"][0].tolist() == [20, 20]
+    assert of_layer["b"][1].tolist() == [0, 0] and of_x.tolist() == [30, 30]
+    alone = svod.custom_gradient(lambda pair: (pair[0] * pair[1], lambda g: (g, g * 2)))
+    assert [one.tolist() for one in svod.grad(lambda pair: alone(pair).sum())((tensor(1), tensor(2)))] == [[1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("pull", "error", "message"),
+    [
+        (lambda g: (g, g), svod.ArgumentError, "f: cotangents of dict of 1, not tuple of 2"),
+        (lambda g: g, svod.ArgumentError, "f: cotangents of dict of 1, not a tensor"),
+        (lambda g: {"b": g}, svod.ArgumentError, "f: cotangents of dict of 1, not dict of 1"),
+        (lambda g: {"a": 3}, svod.ArgumentTypeError, "the pullback of f gives tensors or None, not 3"),
+        (lambda g: {"a": g > 0}, svod.DTypeError, r"the cotangent of operand 0, float64\[2\], is bool\[2\]"),
+        (lambda g: {"a": g.cast("int32")}, svod.DTypeError, r"operand 0, float64\[2\], is int32\[2\]"),
+        (lambda g: {"a": g * 1j}, svod.DTypeError, r"operand 0, float64\[2\], is complex128\[2\]"),
+        (lambda g: {"a": g.sum()}, svod.ShapeError, r"operand 0, float64\[2\], is float64\[\]"),
+    ],
+)
+def test_cotangents_that_do_not_fit(pull: Any, error: Any, message: str) -> None:
+    def f(container: Any) -> Any:
+        return container["a"] * 1, pull
+
+    with pytest.raises(error, match=message):
+        svod.grad(lambda a: svod.custom_gradient(f)({"a": a}).sum())(tensor(1, 2))
+
+
 def test_a_function_of_the_host_with_a_derivative() -> None:
     @svod.custom_gradient
     def sine(x: svod.Tensor) -> Any:

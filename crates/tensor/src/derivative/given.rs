@@ -9,6 +9,9 @@ use super::table::Step;
 use crate::error::{Result, TensorError, show_typed};
 use crate::tensor::Tensor;
 
+/// What errors call a derivative that is given.
+const OP: &str = "custom_gradient";
+
 /// What a rule gives, or why it failed.
 pub type Pulled = std::result::Result<Vec<Option<Tensor>>, Arc<dyn Error + Send + Sync>>;
 
@@ -25,24 +28,39 @@ impl PullbackRule for Rule {
 }
 
 impl Rule {
-    /// The cotangent of an operand of a value with a given derivative. The value itself passes nothing on.
-    pub(super) fn cotangent(by: &Pullback, step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
-        let (Some(rule), Some(operand)) = (by.downcast::<Rule>(), i.checked_sub(1)) else { return Ok(None) };
-        let op = "custom_gradient";
+    /// The cotangents of a value with a given derivative and of its operands, by that of the result. The value itself passes
+    /// nothing on.
+    pub(super) fn cotangents(by: &Pullback, step: &Step<'_>) -> Result<Vec<Option<UOp>>> {
+        let Some(rule) = by.downcast::<Rule>() else { return Ok(vec![None; step.x.len()]) };
         let parts = rule.pull(&Tensor::from_uop(step.g.clone()))?;
-        let operands = step.x.len() - 1;
-        if parts.len() != operands {
-            let message = format!("{}: {operands} operands, but {} cotangents were given", rule.name, parts.len());
-            return Err(TensorError::value(op, message));
+        let operands = &step.x[1..];
+        if parts.len() != operands.len() {
+            let (wanted, given) = (operands.len(), parts.len());
+            let message = format!("{}: {wanted} operands, but {given} cotangents were given", rule.name);
+            return Err(TensorError::value(OP, message));
         }
-        let Some(part) = &parts[operand] else { return Ok(None) };
-        let (part, x) = (part.uop(), &step.x[i]);
-        if part.shape() != x.shape() {
-            let (given, own) = (show_typed(part.dtype(), part.shape()), show_typed(x.dtype(), x.shape()));
-            let message = format!("{}: the cotangent of operand {operand}, {own}, is {given}", rule.name);
-            return Err(TensorError::shape(op, message));
+        let of_operands = parts.iter().zip(operands).enumerate().map(|(i, (part, operand))| match part {
+            Some(part) => rule.fitted(i, &part.uop(), operand).map(Some),
+            None => Ok(None),
+        });
+        [Ok(None)].into_iter().chain(of_operands).collect()
+    }
+
+    /// The cotangent of an operand in its type.
+    fn fitted(&self, i: usize, part: &UOp, operand: &UOp) -> Result<UOp> {
+        let typed = |x: &UOp| show_typed(x.dtype(), x.shape());
+        let message = || format!("{}: the cotangent of operand {i}, {}, is {}", self.name, typed(operand), typed(part));
+        if part.shape() != operand.shape() {
+            return Err(TensorError::shape(OP, message()));
         }
-        Ok(Some(part.cast(x.dtype())?))
+        let (given, own) = (part.dtype(), operand.dtype());
+        if !given.is_inexact() || (given.is_complex() && !own.is_complex()) {
+            return Err(TensorError::dtype(OP, message()));
+        }
+        match own.is_complex() && !given.is_complex() {
+            true => Ok(Tensor::complex(Tensor::from_uop(part.clone()), 0.0)?.cast(own)?.uop()),
+            false => Ok(part.cast(own)?),
+        }
     }
 
     /// The cotangents of the operands, by that of the result.

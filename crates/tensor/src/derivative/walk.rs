@@ -150,13 +150,17 @@ impl Walk {
                 join(&mut found[*which], g.clone())?;
             }
             let step = Step { op: &place.op, y: &place.value, x: &place.sources, g: &g };
+            let mut given = match &place.op {
+                Op::Derived(by, _) => Some(Rule::cotangents(by, &step)?),
+                _ => None,
+            };
             for (i, below) in place.below.iter().enumerate() {
                 if !self.places[*below as usize].is_active {
                     continue;
                 }
-                let part = match &place.op {
-                    Op::Derived(by, _) => Rule::cotangent(by, &step, i)?,
-                    _ => cotangent(&step, i)?,
+                let part = match &mut given {
+                    Some(parts) => parts[i].take(),
+                    None => cotangent(&step, i)?,
                 };
                 if let Some(part) = part {
                     part.inherit_origin(&place.value);
