@@ -212,7 +212,7 @@ from svod.library import _load
 from svod.library._table import FUNCTIONS as _functions
 
 if TYPE_CHECKING:
-    from svod import fft, nn, optim
+    from svod import fft, linalg, nn, optim
     from svod import onnx as onnx
     from svod.library import *  # noqa: F403
 
@@ -327,6 +327,7 @@ __all__ = [
     "le",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "load_safetensors",
     "log",
@@ -422,7 +423,7 @@ __all__ = [
 ]
 
 # Packages that are imported when they are first named.
-_PACKAGES = ("fft", "nn", "onnx", "optim")
+_PACKAGES = ("fft", "linalg", "nn", "onnx", "optim")
 
 _load.install()
 

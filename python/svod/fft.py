@@ -14,12 +14,11 @@ in inverse transforms), "forward" (1/n in the others) or "ortho" (1/√n in both
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-from svod._arguments import checked
+from svod._extension import public
 from svod._svod import ArgumentError, Tensor, _tensor, arange, float32, full
-from svod.library._spelling import public
 
 __all__ = [
     "fft",
@@ -44,14 +43,6 @@ __all__ = [
 
 # Where the factor 1/n is, as the power to which n is raised: in transforms forward, and in inverse ones.
 _NORMS = {None: (0.0, -1.0), "backward": (0.0, -1.0), "ortho": (-0.5, -0.5), "forward": (-1.0, 0.0)}
-
-
-R = TypeVar("R")
-
-
-def _public(function: Callable[..., R]) -> Callable[..., R]:
-    """The function as users call it, with names of either library and errors that name an argument."""
-    return checked(public(function))
 
 
 def _scaled(op: str, x: Tensor, norm: str | None, n: Any, inverse: bool) -> Tensor:
@@ -84,7 +75,7 @@ def _sized(op: str, x: Tensor, n: Any, axis: int) -> Tensor:
     return x.pad(tuple(widths))
 
 
-@_public
+@public
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The transform along an axis.
 
@@ -96,33 +87,33 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None
     return _scaled("fft", x._fft(axis, False), norm, x.shape[axis], False)
 
 
-@_public
+@public
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `fft`."""
     x = _sized("ifft", _tensor(x), n, axis)
     return _scaled("ifft", x._fft(axis, True), norm, x.shape[axis], True)
 
 
-@_public
+@public
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The transform of real numbers: its first n // 2 + 1 terms, of which the others are the conjugates."""
     x = _sized("rfft", _tensor(x), n, axis)
     return _scaled("rfft", x._rfft(axis), norm, x.shape[axis], False)
 
 
-@_public
+@public
 def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `rfft`: `n` real numbers, 2 (m - 1) of m terms unless it is given."""
     return _to_real("irfft", _tensor(x), n, axis, norm, inverse=True)
 
 
-@_public
+@public
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The transform, which is real, of the first half of numbers that are the conjugates of those mirrored."""
     return _to_real("hfft", _tensor(x).conj(), n, axis, norm, inverse=False)
 
 
-@_public
+@public
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `hfft`."""
     x = _sized("ihfft", _tensor(x), n, axis)
@@ -149,7 +140,7 @@ def _places(op: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | N
     return list(zip(axes, s if s is not None else [None] * len(axes), strict=True))
 
 
-@_public
+@public
 def fftn(
     x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
@@ -160,7 +151,7 @@ def fftn(
     return y
 
 
-@_public
+@public
 def ifftn(
     x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
@@ -171,7 +162,7 @@ def ifftn(
     return y
 
 
-@_public
+@public
 def rfftn(
     x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
@@ -184,7 +175,7 @@ def rfftn(
     return y
 
 
-@_public
+@public
 def irfftn(
     x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
@@ -196,25 +187,25 @@ def irfftn(
     return irfft(x, n=n, axis=axis, norm=norm)
 
 
-@_public
+@public
 def fft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """`fftn` along two axes."""
     return fftn(x, s=s, axes=axes, norm=norm)
 
 
-@_public
+@public
 def ifft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """`ifftn` along two axes."""
     return ifftn(x, s=s, axes=axes, norm=norm)
 
 
-@_public
+@public
 def rfft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """`rfftn` along two axes."""
     return rfftn(x, s=s, axes=axes, norm=norm)
 
 
-@_public
+@public
 def irfft2(
     x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Tensor:
@@ -222,7 +213,7 @@ def irfft2(
     return irfftn(x, s=s, axes=axes, norm=norm)
 
 
-@_public
+@public
 def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """The frequencies of the terms of `fft`, for samples `d` apart.
 
@@ -234,7 +225,7 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | None 
     return ((at + n // 2) % n - n // 2).astype(dtype or float32) / (n * d)
 
 
-@_public
+@public
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """The frequencies of the terms of `rfft`, for samples `d` apart.
 
@@ -245,7 +236,7 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | None
     return arange(n // 2 + 1, device=device).astype(dtype or float32) / (n * d)
 
 
-@_public
+@public
 def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The terms of `fft` with that of frequency 0 in the middle.
 
@@ -259,7 +250,7 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     return y
 
 
-@_public
+@public
 def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     y: Tensor = _tensor(x)

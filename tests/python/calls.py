@@ -16,7 +16,7 @@ import numpy as np
 
 import svod
 import svod.nn.functional as F
-from svod import fft, nn, optim
+from svod import fft, linalg, nn, optim
 from svod.nn import init, utils
 from svod.optim import lr_scheduler
 
@@ -56,6 +56,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "b": lambda: numbers(3, 3) > 0,
     "v": lambda: numbers(3),
     "w": lambda: svod.ones(3),
+    "square_matrix": lambda: svod.Tensor([[4.0, 1.0, 0.0], [1.0, 5.0, 2.0], [0.0, 2.0, 6.0]]),
     "line": lambda: numbers(1, 4, 6),
     "image": lambda: numbers(1, 4, 6, 6),
     "volume": lambda: numbers(1, 4, 6, 6, 6),
@@ -200,6 +201,28 @@ svod.{normal uniform}((2, 3), 0.0, 1.0, dtype="float64", device="CPU", generator
 svod.exponential((2, 3), 1.0, dtype="float64", device="CPU", generator=generator)
 svod.truncated_normal((2, 3), -1.0, 1.0, mean=1.0, std=2.0, dtype="float64", generator=generator)
 svod.{gamma beta}(1.0, 2.0, (2, 3), dtype="float64", generator=generator)
+linalg.{cholesky svd qr eigh eig lu det inv slogdet pinv svdvals eigvals eigvalsh}(square_matrix)
+linalg.cholesky(square_matrix, upper=True)
+linalg.qr(square_matrix, mode="complete")
+linalg.svd(square_matrix, full_matrices=False)
+linalg.{eigh eigvalsh}(square_matrix, UPLO="U")
+linalg.{matrix_rank pinv}(square_matrix, rtol=0.1)
+linalg.solve(square_matrix, v)
+linalg.lstsq(square_matrix, v, rtol=0.1)
+linalg.solve_triangular(square_matrix, v, upper=True, unitriangular=True)
+linalg.cond(square_matrix, p=1)
+linalg.{expm matrix_exp matrix_transpose}(square_matrix)
+linalg.matrix_power(square_matrix, 3)
+linalg.matrix_norm(square_matrix, ord=1, keepdims=True)
+linalg.vector_norm(x, ord=2, axis=0, keepdims=True)
+linalg.norm(x, ord=1, axis=0, keepdims=True)
+linalg.multi_dot([x, y, v])
+linalg.cross(x, y, axis=-1)
+linalg.diagonal(x, offset=1)
+linalg.trace(x, offset=1, dtype="float64")
+linalg.{outer matmul}(v, w)
+linalg.tensordot(x, y, axes=1)
+linalg.vecdot(x, y, axis=-1)
 fft.{fft ifft rfft ihfft irfft hfft}(x, 4, -1, "ortho")
 fft.{fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2}(x, (4, 4), (0, 1), "ortho")
 fft.{fftfreq rfftfreq}(4, 1.0, dtype="float64", device="CPU")
@@ -535,6 +558,7 @@ SPACE = {
     "utils": utils,
     "optim": optim,
     "fft": fft,
+    "linalg": linalg,
     "lr_scheduler": lr_scheduler,
     "np": np,
     "numbers": numbers,

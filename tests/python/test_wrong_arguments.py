@@ -18,7 +18,7 @@ from calls import CALLS, Call
 
 import svod
 import svod.nn.functional as F
-from svod import fft, nn, optim
+from svod import fft, linalg, nn, optim
 from svod.library._table import FUNCTIONS, METHODS
 from svod.nn import init, utils
 from svod.optim import lr_scheduler
@@ -130,7 +130,16 @@ WITHOUT = {
 
 
 def public() -> Iterator[tuple[str, Callable[..., Any]]]:
-    spaces = {"svod": svod, "nn": nn, "F": F, "init": init, "utils": utils, "optim": optim, "fft": fft}
+    spaces = {
+        "svod": svod,
+        "nn": nn,
+        "F": F,
+        "init": init,
+        "utils": utils,
+        "optim": optim,
+        "fft": fft,
+        "linalg": linalg,
+    }
     for space, module in (spaces | {"lr_scheduler": lr_scheduler}).items():
         for name in getattr(module, "__all__", dir(module)):
             found = getattr(module, name)

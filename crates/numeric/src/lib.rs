@@ -1,9 +1,12 @@
-//! Fourier transforms of rows of memory: what the host computes of a tensor, by the crates `rustfft` and `realfft`.
+//! Fourier transforms and linear algebra over rows of memory: what the host computes of a tensor, by the crates `rustfft`,
+//! `realfft` and `faer`.
 //!
 //! It knows nothing of tensors, and depends on no other crate of svod, so that it is compiled once. Many rows are
 //! divided among threads, which the caller gives ([`Parallel`]).
 
 pub mod fft;
+pub mod linalg;
+mod small;
 
 use std::sync::Mutex;
 

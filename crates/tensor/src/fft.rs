@@ -15,7 +15,7 @@ use svod_runtime::plan::CustomError;
 use svod_runtime::{Function, HostArgs};
 
 use crate::error::{Result, TensorError};
-use crate::host::{Float, Ruled, elements, elements_mut, function, parallel};
+use crate::host::{Plain, Ruled, elements, elements_mut, function, parallel};
 use crate::operand::axis_of;
 use crate::tensor::Tensor;
 
@@ -136,7 +136,7 @@ fn rule(kind: Transform, odd: bool, operands: &[(DType, &[Size])]) -> Ruled {
     Ok(vec![(dtype, result.into())])
 }
 
-fn run<T: Float + fft::Float>(kind: Transform, args: &HostArgs) -> std::result::Result<(), CustomError> {
+fn run<T: Plain + fft::Float>(kind: Transform, args: &HostArgs) -> std::result::Result<(), CustomError> {
     let (operand, result) = (&args.operands[0], &args.results[0]);
     let (extents, at) = match kind {
         Transform::Half => (&operand.extents, operand.extents.len() - 1),

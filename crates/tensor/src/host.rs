@@ -1,25 +1,22 @@
-//! Functions of the host over whole rows of floats, such as Fourier transforms.
+//! Functions of the host over whole rows of floats, such as Fourier transforms and linear algebra.
 
 use std::sync::Arc;
 
 use svod_dtype::DType;
 use svod_ir::graph::Shape;
 use svod_ir::size::Size;
+use svod_numeric::linalg::{c32, c64};
 use svod_runtime::plan::CustomError;
 use svod_runtime::{Context, Function, HostArgs, HostValue};
 
-/// A type of floats that functions of the host know.
-pub(crate) trait Float: Copy + 'static {
-    const DTYPE: DType;
-}
+/// A type that memory of tensors is read as, whose values are all bytes of its size: numbers, and pairs of them.
+pub(crate) trait Plain: Copy + Send + Sync + 'static {}
 
-impl Float for f32 {
-    const DTYPE: DType = DType::F32;
-}
-
-impl Float for f64 {
-    const DTYPE: DType = DType::F64;
-}
+impl Plain for i64 {}
+impl Plain for f32 {}
+impl Plain for f64 {}
+impl Plain for c32 {}
+impl Plain for c64 {}
 
 /// What a rule gives.
 pub(crate) type Ruled = Result<Vec<(DType, Shape)>, String>;
@@ -38,29 +35,29 @@ pub(crate) fn function(
 }
 
 /// The elements of an operand.
-pub(crate) fn elements<T: Float>(value: &HostValue) -> Result<&[T], CustomError> {
-    debug_assert_eq!(value.buffer.dtype(), T::DTYPE);
-    if value.buffer.count() == 0 {
+pub(crate) fn elements<T: Plain>(value: &HostValue) -> Result<&[T], CustomError> {
+    let count = value.buffer.bytes() / size_of::<T>();
+    if count == 0 {
         return Ok(&[]);
     }
     let pointer = value.buffer.allocate().map_err(|error| CustomError::Failed(error.to_string()))?;
-    // SAFETY: a buffer of this type has so many elements, aligned, which nobody writes while a function that reads them
-    // runs; the value holds the buffer.
-    Ok(unsafe { std::slice::from_raw_parts(pointer.as_ptr().cast(), value.buffer.count()) })
+    // SAFETY: the buffer has so many bytes, aligned as its numbers are, of which pairs are no more; nobody writes them while a
+    // function that reads them runs, and the value holds the buffer.
+    Ok(unsafe { std::slice::from_raw_parts(pointer.as_ptr().cast(), count) })
 }
 
 /// The elements of a result, to be written.
 // Each result is asked for once.
 #[allow(clippy::mut_from_ref)]
-pub(crate) fn elements_mut<T: Float>(value: &HostValue) -> Result<&mut [T], CustomError> {
-    debug_assert_eq!(value.buffer.dtype(), T::DTYPE);
-    if value.buffer.count() == 0 {
+pub(crate) fn elements_mut<T: Plain>(value: &HostValue) -> Result<&mut [T], CustomError> {
+    let count = value.buffer.bytes() / size_of::<T>();
+    if count == 0 {
         return Ok(&mut []);
     }
     let pointer = value.buffer.allocate().map_err(|error| CustomError::Failed(error.to_string()))?;
-    // SAFETY: a buffer of this type has so many elements, aligned; a result overlaps nothing else that the function
-    // is called with, and is the function's alone while it runs.
-    Ok(unsafe { std::slice::from_raw_parts_mut(pointer.as_ptr().cast(), value.buffer.count()) })
+    // SAFETY: as above; a result overlaps nothing else that the function is called with, and is the function's alone while
+    // it runs.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer.as_ptr().cast(), count) })
 }
 
 /// Runs tasks on svod's threads.

@@ -30,7 +30,7 @@
 //! | `reduce`, `nn`, `norm` | folds and scans; layers |
 //! | `complex` | complex numbers, as pairs of real ones |
 //! | `matmul`, `attention`, `einsum` | contractions |
-//! | `fft`, `host` | Fourier transforms, by functions of the host |
+//! | `fft`, `linalg`, `host` | Fourier transforms and factors of matrices, by functions of the host |
 //! | `window`, `conv`, `pool` | windows over dimensions, convolved and pooled |
 //! | `devices` | values on devices, one or several |
 //! | `iterate` | loops, and functions of the host |
@@ -62,6 +62,7 @@ mod in_place;
 mod index;
 mod iterate;
 mod kept;
+mod linalg;
 mod lookups;
 mod matmul;
 mod memory;
@@ -93,6 +94,7 @@ pub use devices::with_default_device;
 pub use error::{ErrorKind, Result, TensorError};
 pub use feeds::{Content, Input};
 pub use index::Index;
+pub use linalg::Factor;
 pub use operand::Operand;
 pub use plan::{Given, Plan, misfit, named};
 pub use pool::Pool;

@@ -2914,7 +2914,7 @@ def vdot(x1: _Operand, x2: _Operand, /) -> Tensor:
     """
 
 def vecdot(x1: Any, x2: Any, /, *, axis: builtins.int = -1, dim: builtins.int = -1) -> Tensor:
-    """The dot products of vectors along an axis; the others broadcast.
+    """The dot products of vectors along an axis, of the first one's conjugate; the others broadcast.
 
     >>> import svod
     >>> svod.vecdot(svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])).tolist()

@@ -199,7 +199,7 @@ def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """The dot products of vectors along an axis; the others broadcast.
+    """The dot products of vectors along an axis, of the first one's conjugate; the others broadcast.
 
     >>> import svod
     >>> svod.vecdot(svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])).tolist()
@@ -208,7 +208,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     a, b = _operands(x1, x2)
     if a.shape[axis] != b.shape[axis]:
         raise ShapeError(f"vecdot: the extents of axis {axis} of {a.shape} and {b.shape} differ")
-    return (a.movedim(axis, -1) * b.movedim(axis, -1)).sum(-1, dtype=a.dtype)
+    return (a.conj().movedim(axis, -1) * b.movedim(axis, -1)).sum(-1, dtype=a.dtype)
 
 
 def _counted(axis: int, rank: int) -> int:

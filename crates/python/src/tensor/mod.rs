@@ -4,6 +4,7 @@
 
 mod complex;
 mod elementwise;
+mod factors;
 mod indexed;
 mod movement;
 mod operators;

@@ -1,0 +1,378 @@
+//! Linear algebra of one matrix at a time, by `faer`: matrices are row-major, dense, of real or complex numbers.
+//!
+//! Each function writes all of its results. Batches are many calls, on as many threads as the caller likes; within one
+//! matrix nothing is parallel.
+
+use std::ops;
+
+use faer::diag::DiagRef;
+use faer::linalg::solvers::{Eigen, Llt, PartialPivLu, Qr, SelfAdjointEigen, SolveCore, Svd};
+use faer::traits::{ComplexField, RealField};
+use faer::{Conj, MatMut, MatRef, Side};
+use rustfft::num_complex::Complex;
+
+use crate::small;
+
+pub use faer::{c32, c64};
+
+/// A number that matrices hold.
+pub trait Number:
+    ComplexField
+    + Copy
+    + ops::Sub<Output = Self>
+    + ops::Mul<Output = Self>
+    + ops::Div<Output = Self>
+    + ops::Neg<Output = Self>
+{
+    /// The logarithm of an absolute value.
+    fn ln(size: Self::Real) -> Self::Real;
+
+    /// The eigenvalues and eigenvectors, of length 1, of a matrix.
+    ///
+    /// # Errors
+    /// [`Failure::NoConvergence`]; [`Failure::Real`] of real matrices, whose eigenvalues are complex.
+    fn eig(n: usize, a: &[Self], w: &mut [Self], v: &mut [Self]) -> Result<(), Failure>;
+}
+
+macro_rules! numbers {
+    ($($real:ty, $complex:ty;)*) => {$(
+        impl Number for $real {
+            fn ln(size: Self) -> Self {
+                size.ln()
+            }
+
+            fn eig(_: usize, _: &[Self], _: &mut [Self], _: &mut [Self]) -> Result<(), Failure> {
+                Err(Failure::Real)
+            }
+        }
+
+        impl Number for $complex {
+            fn ln(size: $real) -> $real {
+                size.ln()
+            }
+
+            fn eig(n: usize, a: &[Self], w: &mut [Self], v: &mut [Self]) -> Result<(), Failure> {
+                eig(n, a, w, v)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    f32, c32;
+    f64, c64;
+}
+
+/// Why a matrix has no such factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A factor or a solution that only invertible matrices have.
+    Singular,
+    /// A Cholesky factor of a matrix that is not positive definite.
+    NotPositiveDefinite,
+    /// Complex factors of a real matrix.
+    Real,
+    /// An iteration came to no end, as where an element is not finite.
+    NoConvergence,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Failure::Singular => "the matrix is singular",
+            Failure::NotPositiveDefinite => "the matrix is not positive definite",
+            Failure::Real => "the matrix is real, and its factors are complex",
+            Failure::NoConvergence => "the eigenvalues or singular values did not converge",
+        })
+    }
+}
+
+impl std::error::Error for Failure {}
+
+fn matrix<T>(rows: usize, columns: usize, elements: &[T]) -> MatRef<'_, T> {
+    MatRef::from_row_major_slice(elements, rows, columns)
+}
+
+fn write<T: Copy>(from: MatRef<'_, T>, to: &mut [T]) {
+    let mut to = MatMut::from_row_major_slice_mut(to, from.nrows(), from.ncols());
+    for j in 0..from.ncols() {
+        for i in 0..from.nrows() {
+            to[(i, j)] = from[(i, j)];
+        }
+    }
+}
+
+/// The adjoint of a matrix.
+fn write_adjoint<T: Number>(from: MatRef<'_, T>, to: &mut [T]) {
+    let mut to = MatMut::from_row_major_slice_mut(to, from.ncols(), from.nrows());
+    for j in 0..from.ncols() {
+        for i in 0..from.nrows() {
+            to[(j, i)] = T::conj_impl(&from[(i, j)]);
+        }
+    }
+}
+
+fn write_real<T: Number>(from: DiagRef<'_, T>, to: &mut [T::Real])
+where
+    T::Real: Copy,
+{
+    let from = from.column_vector();
+    to.iter_mut().enumerate().for_each(|(i, to)| *to = T::real_part_impl(&from[i]));
+}
+
+/// The lower triangle L with L Lᴴ = A, of which the lower triangle is read.
+///
+/// # Errors
+/// [`Failure::NotPositiveDefinite`].
+pub fn cholesky<T: Number>(n: usize, a: &[T], l: &mut [T]) -> Result<(), Failure> {
+    if n <= small::MOST {
+        return small::cholesky(n, a, l);
+    }
+    let factor = Llt::new(matrix(n, n, a), Side::Lower).map_err(|_| Failure::NotPositiveDefinite)?;
+    let lower = factor.L();
+    for i in 0..n {
+        for j in 0..n {
+            l[i * n + j] = if j <= i { lower[(i, j)] } else { T::zero_impl() };
+        }
+    }
+    Ok(())
+}
+
+/// Where the rows of A go, and triangles with A[p] = L U, by partial pivoting.
+pub fn lu<T: Number>(m: usize, n: usize, a: &[T], p: &mut [i64], l: &mut [T], u: &mut [T]) {
+    let factor = PartialPivLu::new(matrix(m, n, a));
+    write(factor.L(), l);
+    write(factor.U(), u);
+    let (forward, _) = factor.P().arrays();
+    p.iter_mut().zip(forward).for_each(|(p, from)| *p = *from as i64);
+}
+
+/// The sign (of complex matrices the direction) of the determinant, and the logarithm of its size.
+pub fn slogdet<T: Number>(n: usize, a: &[T]) -> (T, T::Real) {
+    if n <= small::MOST {
+        let (pivots, odd) = small::pivots(n, a);
+        return product(pivots[..n].iter().copied(), odd);
+    }
+    let factor = PartialPivLu::new(matrix(n, n, a));
+    let upper = factor.U();
+    product((0..n).map(|i| upper[(i, i)]), is_odd(factor.P().arrays().0))
+}
+
+/// The sign and the logarithm of the size of a product, or of its negative where a permutation is odd.
+fn product<T: Number>(factors: impl Iterator<Item = T>, odd: bool) -> (T, T::Real) {
+    let one = T::one_impl();
+    let (mut sign, mut log) = (if odd { -one } else { one }, T::Real::zero_impl());
+    for factor in factors {
+        let size = T::abs_impl(&factor);
+        log += T::ln(size.clone());
+        if size == T::Real::zero_impl() {
+            return (T::zero_impl(), log);
+        }
+        sign *= factor / T::from_real_impl(&size);
+    }
+    (sign, log)
+}
+
+/// Whether an odd number of exchanges makes a permutation.
+fn is_odd(permutation: &[usize]) -> bool {
+    let (mut odd, mut seen) = (false, vec![false; permutation.len()]);
+    for start in 0..permutation.len() {
+        let (mut at, mut length) = (start, 0);
+        while !seen[at] {
+            seen[at] = true;
+            at = permutation[at];
+            length += 1;
+        }
+        odd ^= length > 0 && length % 2 == 0;
+    }
+    odd
+}
+
+/// X with A X = B, of k columns.
+///
+/// # Errors
+/// [`Failure::Singular`].
+pub fn solve<T: Number>(n: usize, k: usize, a: &[T], b: &[T], x: &mut [T]) -> Result<(), Failure> {
+    if n <= small::MOST {
+        return small::solve(n, k, a, b, x);
+    }
+    let factor = PartialPivLu::new(matrix(n, n, a));
+    let upper = factor.U();
+    if (0..n).any(|i| T::abs_impl(&upper[(i, i)]) == T::Real::zero_impl()) {
+        return Err(Failure::Singular);
+    }
+    x.copy_from_slice(b);
+    factor.solve_in_place_with_conj(Conj::No, MatMut::from_row_major_slice_mut(x, n, k));
+    Ok(())
+}
+
+/// Q with orthonormal columns and the upper triangle R with Q R = A: as many columns as needed, or, `complete`, all.
+pub fn qr<T: Number>(m: usize, n: usize, complete: bool, a: &[T], q: &mut [T], r: &mut [T]) {
+    let factor = Qr::new(matrix(m, n, a));
+    let (columns, upper) = match complete {
+        true => (factor.compute_Q(), factor.R()),
+        false => (factor.compute_thin_Q(), factor.thin_R()),
+    };
+    write(columns.as_ref(), q);
+    r.fill(T::zero_impl());
+    for i in 0..upper.nrows() {
+        for j in i..n {
+            r[i * n + j] = upper[(i, j)];
+        }
+    }
+}
+
+/// U, the singular values, descending, and Vᴴ with U Σ Vᴴ = A; thin ones, or, `full`, square ones.
+///
+/// # Errors
+/// [`Failure::NoConvergence`].
+pub fn svd<T: Number>(
+    m: usize,
+    n: usize,
+    full: bool,
+    a: &[T],
+    u: &mut [T],
+    s: &mut [T::Real],
+    vh: &mut [T],
+) -> Result<(), Failure>
+where
+    T::Real: Copy,
+{
+    let a = matrix(m, n, a);
+    let factors = if full { Svd::new(a) } else { Svd::new_thin(a) }.map_err(|_| Failure::NoConvergence)?;
+    write(factors.U(), u);
+    write_real(factors.S(), s);
+    write_adjoint(factors.V(), vh);
+    Ok(())
+}
+
+/// The eigenvalues, ascending, and orthonormal eigenvectors of a matrix that is its own adjoint, of which the lower, or the
+/// upper, triangle is read.
+///
+/// # Errors
+/// [`Failure::NoConvergence`].
+pub fn eigh<T: Number>(n: usize, lower: bool, a: &[T], w: &mut [T::Real], v: &mut [T]) -> Result<(), Failure>
+where
+    T::Real: Copy,
+{
+    let side = if lower { Side::Lower } else { Side::Upper };
+    let factors = SelfAdjointEigen::new(matrix(n, n, a), side).map_err(|_| Failure::NoConvergence)?;
+    write_real(factors.S(), w);
+    write(factors.U(), v);
+    Ok(())
+}
+
+/// The eigenvalues and eigenvectors, of length 1, of a complex matrix.
+///
+/// # Errors
+/// [`Failure::NoConvergence`].
+fn eig<R: RealField>(n: usize, a: &[Complex<R>], w: &mut [Complex<R>], v: &mut [Complex<R>]) -> Result<(), Failure>
+where
+    Complex<R>: ComplexField<Real = R> + Copy,
+{
+    let factors = Eigen::new(matrix(n, n, a)).map_err(|_| Failure::NoConvergence)?;
+    let values = factors.S().column_vector();
+    w.iter_mut().enumerate().for_each(|(i, to)| *to = values[i]);
+    let vectors = factors.U();
+    for j in 0..n {
+        let column = vectors.col(j);
+        let length = column.norm_l2();
+        for i in 0..n {
+            v[i * n + j] = Complex::<R>::mul_real_impl(&column[i], &R::recip_impl(&length));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Numbers around 0, row-major.
+    fn draw(count: usize, seed: u64) -> Vec<c64> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
+        };
+        (0..count).map(|_| c64::new(next(), next())).collect()
+    }
+
+    fn product(m: usize, k: usize, n: usize, a: &[c64], b: &[c64]) -> Vec<c64> {
+        let at = |i: usize, j: usize| (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum();
+        (0..m * n).map(|e| at(e / n, e % n)).collect()
+    }
+
+    fn adjoint(m: usize, n: usize, a: &[c64]) -> Vec<c64> {
+        (0..m * n).map(|e| a[(e % m) * n + e / m].conj()).collect()
+    }
+
+    fn close(a: &[c64], b: &[c64]) {
+        assert_eq!(a.len(), b.len());
+        let apart = a.iter().zip(b).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+        assert!(apart < 1e-11, "{apart}");
+    }
+
+    fn identity(n: usize) -> Vec<c64> {
+        (0..n * n).map(|e| c64::new(f64::from(u8::from(e / n == e % n)), 0.0)).collect()
+    }
+
+    #[test]
+    fn factors_multiply_to_the_matrix() {
+        for (m, n) in [(1, 1), (3, 3), (5, 2), (2, 6), (17, 17), (0, 0)] {
+            let (a, s) = (draw(m * n, 7), m.min(n));
+            let zero = |count: usize| vec![c64::new(f64::NAN, 0.0); count];
+            for full in [false, true] {
+                let (p, q) = if full { (m, n) } else { (s, s) };
+                let (mut columns, mut upper) = (zero(m * p), zero(p * n));
+                qr(m, n, full, &a, &mut columns, &mut upper);
+                close(&product(m, p, n, &columns, &upper), &a);
+                close(&product(p, m, p, &adjoint(m, p, &columns), &columns), &identity(p));
+                let (mut u, mut sigma, mut vh) = (zero(m * p), vec![0.0; s], zero(q * n));
+                svd(m, n, full, &a, &mut u, &mut sigma, &mut vh).unwrap();
+                assert!(sigma.windows(2).all(|w| w[0] >= w[1]));
+                let scaled: Vec<c64> = (0..m * s).map(|e| u[(e / s) * p + e % s] * sigma[e % s]).collect();
+                close(&product(m, s, n, &scaled, &vh[..s * n]), &a);
+            }
+            let (mut rows, mut l, mut u) = (vec![0; m], zero(m * s), zero(s * n));
+            lu(m, n, &a, &mut rows, &mut l, &mut u);
+            let permuted: Vec<c64> = (0..m * n).map(|e| a[rows[e / n] as usize * n + e % n]).collect();
+            close(&product(m, s, n, &l, &u), &permuted);
+        }
+    }
+
+    #[test]
+    fn square_matrices() {
+        for n in [1usize, 2, 5, 16, 17, 40] {
+            let a = draw(n * n, 3);
+            let zero = || vec![c64::new(f64::NAN, 0.0); n * n];
+            let gram: Vec<c64> = product(n, n, n, &a, &adjoint(n, n, &a));
+            let (mut x, mut l, mut v, mut w) = (zero(), zero(), zero(), vec![0.0; n]);
+            solve(n, n, &a, &gram, &mut x).unwrap();
+            close(&x, &adjoint(n, n, &a));
+            cholesky(n, &gram, &mut l).unwrap();
+            close(&product(n, n, n, &l, &adjoint(n, n, &l)), &gram);
+            eigh(n, true, &gram, &mut w, &mut v).unwrap();
+            assert!(w.windows(2).all(|w| w[0] <= w[1]));
+            let scaled: Vec<c64> = (0..n * n).map(|e| v[e] * w[e % n]).collect();
+            close(&product(n, n, n, &gram, &v), &scaled);
+            let mut roots = vec![c64::new(0.0, 0.0); n];
+            eig(n, &a, &mut roots, &mut v).unwrap();
+            let scaled: Vec<c64> = (0..n * n).map(|e| v[e] * roots[e % n]).collect();
+            close(&product(n, n, n, &a, &v), &scaled);
+            let (sign, log) = slogdet(n, &a);
+            let determinant: c64 = roots.iter().product();
+            assert!((sign * log.exp() / determinant - 1.0).norm() < 1e-11);
+        }
+    }
+
+    #[test]
+    fn what_has_no_factors() {
+        let zero = [0.0f64; 4];
+        let mut x = [0.0; 4];
+        assert_eq!(solve(2, 2, &zero, &zero, &mut x), Err(Failure::Singular));
+        assert_eq!(cholesky(2, &[1.0, 2.0, 2.0, 1.0], &mut x), Err(Failure::NotPositiveDefinite));
+        assert_eq!(slogdet(2, &zero), (0.0, f64::NEG_INFINITY));
+    }
+}

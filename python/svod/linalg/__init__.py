@@ -1,0 +1,80 @@
+"""Linear algebra: the extension `linalg` of the array API standard, and the functions of NumPy and PyTorch beside it.
+
+Functions take stacks of matrices, the last two dimensions, of real and complex numbers. Factors are computed by
+functions of the host in a plan, a matrix at a time, over svod's own threads. They have derivatives, by PyTorch's
+convention where numbers are complex, may be traced by `svod.jit` and mapped by `svod.vmap`.
+
+A matrix that has no such factors, such as a singular one that is to be inverted, is an `ExecutionError` where the value
+is computed.
+
+>>> import svod
+>>> svod.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()
+[1.0, 0.5]
+"""
+
+from svod import matmul, matrix_transpose, tensordot, vecdot
+from svod.linalg._factors import (
+    EighResult,
+    EigResult,
+    LUResult,
+    QRResult,
+    SVDResult,
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    lu,
+    qr,
+    svd,
+    svdvals,
+)
+from svod.linalg._least_squares import LstsqResult, lstsq, matrix_rank, pinv
+from svod.linalg._norms import cond, matrix_norm, norm, vector_norm
+from svod.linalg._products import cross, diagonal, expm, matrix_power, multi_dot, outer, trace
+from svod.linalg._solve import SlogdetResult, det, inv, slogdet, solve, solve_triangular
+
+matrix_exp = expm
+
+__all__ = [
+    "EigResult",
+    "EighResult",
+    "LUResult",
+    "LstsqResult",
+    "QRResult",
+    "SVDResult",
+    "SlogdetResult",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "expm",
+    "inv",
+    "lstsq",
+    "lu",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]

@@ -1,0 +1,193 @@
+"""Factors of matrices, and their derivatives (Giles 2008; Seeger et al. 2017)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from svod._extension import public
+from svod._svod import ArgumentError, Tensor, arange, cat, complex64, eye, where
+from svod.library.diagonals import diagonal
+from svod.library.dtypes import result_type
+from svod.linalg._matrices import adjoint, column, diagonal_matrix, factors_of, matrices, row
+from svod.linalg._solve import solve
+
+
+class EigResult(NamedTuple):
+    """What `eig` gives."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class EighResult(NamedTuple):
+    """What `eigh` gives."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class LUResult(NamedTuple):
+    """What `lu` gives."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class QRResult(NamedTuple):
+    """What `qr` gives."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVDResult(NamedTuple):
+    """What `svd` gives."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+@public
+def cholesky(x: Any, /, upper: bool = False) -> Tensor:
+    """The triangle L with L Lᴴ = x of matrices that are positive definite; Lᴴ where `upper` is asked for.
+
+    >>> import svod
+    >>> svod.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """
+    x = matrices("cholesky", x, square=True)
+
+    def pull(factor: Tensor, g: Tensor) -> Tensor:
+        inner = (adjoint(factor) @ g).tril()
+        inner = inner - 0.5 * diagonal_matrix(diagonal(inner))
+        middle = solve(adjoint(factor), inner)
+        whole = adjoint(solve(adjoint(factor), adjoint(middle)))
+        return 0.5 * (whole + adjoint(whole))
+
+    (factor,) = factors_of(x, "cholesky", pull)
+    return adjoint(factor) if upper else factor
+
+
+@public
+def eig(x: Any, /) -> EigResult:
+    """The eigenvalues and eigenvectors, of length 1, of matrices: complex, of real ones too."""
+    x = matrices("eig", x, square=True)
+    given = x.astype(result_type(x, complex64))
+
+    def pull(w: Tensor, v: Tensor, g_w: Tensor, g_v: Tensor) -> Tensor:
+        same = eye(w.shape[-1], dtype=w.dtype)
+        apart = where(same.real > 0, 1.0, (row(w) - column(w)).conj())
+        inner = adjoint(v) @ g_v
+        inner = inner - (adjoint(v) @ v) * row(diagonal(inner).real)
+        inner = inner / apart * (1 - same) + diagonal_matrix(g_w)
+        return solve(adjoint(v), inner @ adjoint(v))
+
+    return EigResult(*factors_of(given, "eig", pull))
+
+
+@public
+def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
+    """The eigenvalues, ascending, and orthonormal eigenvectors of matrices that are their own adjoints."""
+    if UPLO not in ("L", "U"):
+        raise ArgumentError(f"eigh: UPLO is 'L' or 'U', not {UPLO!r}")
+    x = matrices("eigh", x, square=True)
+
+    def pull(w: Tensor, v: Tensor, g_w: Tensor, g_v: Tensor) -> Tensor:
+        same = eye(w.shape[-1], dtype=w.dtype)
+        apart = where(same > 0, 1.0, row(w) - column(w))
+        inner = (adjoint(v) @ g_v) * ((1 - same) / apart) + diagonal_matrix(g_w)
+        whole = v @ inner @ adjoint(v)
+        return 0.5 * (whole + adjoint(whole))
+
+    return EighResult(*factors_of(x, "eigh" if UPLO == "L" else "eigh_upper", pull))
+
+
+@public
+def eigvals(x: Any, /) -> Tensor:
+    """The eigenvalues of matrices: complex, of real ones too."""
+    return eig(x).eigenvalues
+
+
+@public
+def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:
+    """The eigenvalues, ascending, of matrices that are their own adjoints."""
+    return eigh(x, UPLO=UPLO).eigenvalues
+
+
+@public
+def lu(x: Any, /) -> LUResult:
+    """A permutation P, the lower triangle L with ones on its diagonal, and the upper triangle U with P L U = x."""
+    x = matrices("lu", x)
+    if x.requires_grad:
+        raise ArgumentError("lu: has no derivative; `detach()` the matrices, or `solve` with them")
+    places, lower, upper = x._factors("lu")
+    rows = arange(x.shape[-2])
+    permutation = (column(rows) == row(places)).astype(x.dtype)
+    return LUResult(permutation, lower, upper)
+
+
+@public
+def qr(x: Any, /, mode: str = "reduced") -> QRResult:
+    """Q with orthonormal columns and the upper triangle R with Q R = x; all columns where `mode` is "complete"."""
+    if mode not in ("reduced", "complete"):
+        raise ArgumentError(f"qr: mode is 'reduced' or 'complete', not {mode!r}")
+    x = matrices("qr", x)
+    rows, columns = x.shape[-2:]
+    if mode == "complete" and rows > columns and x.requires_grad:
+        raise ArgumentError("qr: the complete factors of matrices with more rows than columns have no derivative")
+
+    def square(q: Tensor, r: Tensor, g_q: Tensor, g_r: Tensor) -> Tensor:
+        m = r @ adjoint(g_r) - adjoint(g_q) @ q
+        lower = m.tril(-1)
+        symmetric = lower + adjoint(lower) + diagonal_matrix(diagonal(m).real.astype(m.dtype))
+        return adjoint(solve(r, adjoint(g_q + q @ symmetric)))
+
+    def pull(q: Tensor, r: Tensor, g_q: Tensor, g_r: Tensor) -> Tensor:
+        if rows >= columns:
+            return square(q, r, g_q, g_r)
+        left, right = r[..., :, :rows], x[..., :, rows:]
+        g_left, g_right = g_r[..., :, :rows], g_r[..., :, rows:]
+        of_left = square(q, left, g_q + right @ adjoint(g_right), g_left)
+        return cat([of_left, q @ g_right], -1)
+
+    return QRResult(*factors_of(x, f"qr_{mode}", pull))
+
+
+@public
+def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
+    """U, the singular values S, descending, and Vᴴ with U diag(S) Vᴴ = x; square, or as many columns as values."""
+    x = matrices("svd", x)
+    rows, columns = x.shape[-2:]
+    if full_matrices and rows != columns and x.requires_grad:
+        thin = svd(x, full_matrices=False)
+        full = x.detach()._factors("svd_full")
+        return SVDResult(full[0], thin.S, full[2])
+
+    def pull(u: Tensor, s: Tensor, vh: Tensor, g_u: Tensor, g_s: Tensor, g_vh: Tensor) -> Tensor:
+        v, g_v = adjoint(vh), adjoint(g_vh)
+        # Where two singular values are alike there is no derivative of the vectors.
+        squares = row(s) ** 2 - column(s) ** 2
+        same = eye(s.shape[-1], dtype=s.dtype)
+        apart = where(same > 0, 1.0, squares)
+        in_u, in_v = adjoint(u) @ g_u, vh @ g_v
+        skew_u, skew_v = (in_u - adjoint(in_u)) / apart, (in_v - adjoint(in_v)) / apart
+        inner = skew_u * (1 - same) * row(s) + column(s) * (skew_v * (1 - same)) + diagonal_matrix(g_s)
+        if x.dtype.is_complex:
+            inner = inner + diagonal_matrix(1j * diagonal(in_u).imag / s)
+        whole = u @ inner @ vh
+        if rows > columns:
+            whole = whole + ((g_u - u @ in_u) / row(s)) @ vh
+        if columns > rows:
+            whole = whole + (u / row(s)) @ adjoint(g_v - v @ in_v)
+        return whole
+
+    thin_or_full = "svd_full" if full_matrices else "svd"
+    return SVDResult(*factors_of(x, thin_or_full, pull))
+
+
+@public
+def svdvals(x: Any, /) -> Tensor:
+    """The singular values of matrices, descending."""
+    return svd(x, full_matrices=False).S

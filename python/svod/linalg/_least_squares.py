@@ -1,0 +1,81 @@
+"""What singular values tell: ranks, pseudoinverses, least squares."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from svod._extension import public
+from svod._svod import ShapeError, Tensor, _tensor, where, zeros
+from svod.library.dtypes import finfo
+from svod.linalg._factors import SVDResult, svd, svdvals
+from svod.linalg._matrices import adjoint, column, matrices, row
+
+
+class LstsqResult(NamedTuple):
+    """What `lstsq` gives."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+@public
+def lstsq(x1: Any, x2: Any, /, rtol: Any = None) -> LstsqResult:
+    """The y of least length that makes the length of x1 y - x2 least, of a vector or of each column of `x2`.
+
+    With the squares of these lengths, where `x1` has more rows than columns, its rank and its singular values, of
+    which those up to `rtol` times the greatest count as 0.
+
+    >>> import svod
+    >>> svod.linalg.lstsq([[1.0], [1.0]], [1.0, 3.0]).solution.tolist()
+    [2.0]
+    """
+    a, b = matrices("lstsq", x1), _tensor(x2)
+    vector = b.ndim == 1
+    b = column(b) if vector else b
+    if b.ndim < 2 or b.shape[-2] != a.shape[-2]:
+        raise ShapeError(f"lstsq: a right side of shape {tuple(b.shape)} for matrices {tuple(a.shape)}")
+    factors = svd(a, full_matrices=False)
+    kept = _cutoff(a, factors.S, rtol) < factors.S
+    y = _inverse(factors, kept) @ b
+    apart = (a @ y - b).abs().square().sum(-2)
+    residuals = apart if a.shape[-2] > a.shape[-1] else zeros(*apart.shape[:-1], 0, dtype=apart.dtype)
+    return LstsqResult(y.squeeze(-1) if vector else y, residuals, kept.sum(-1), factors.S)
+
+
+@public
+def matrix_rank(x: Any, /, rtol: Any = None) -> Tensor:
+    """The number of singular values above `rtol` times the greatest."""
+    x = matrices("matrix_rank", x)
+    s = svdvals(x)
+    return (s > _cutoff(x, s, rtol)).sum(-1)
+
+
+@public
+def pinv(x: Any, /, rtol: Any = None) -> Tensor:
+    """The pseudoinverses of matrices; singular values up to `rtol` times the greatest count as 0.
+
+    >>> import svod
+    >>> svod.linalg.pinv([[2.0], [0.0]]).tolist()
+    [[0.5, 0.0]]
+    """
+    x = matrices("pinv", x)
+    factors = svd(x, full_matrices=False)
+    return _inverse(factors, _cutoff(x, factors.S, rtol) < factors.S)
+
+
+def _inverse(factors: SVDResult, kept: Tensor) -> Tensor:
+    """The pseudoinverse by those singular values that are kept."""
+    u, s, vh = factors
+    inverse = where(kept, 1 / where(kept, s, 1.0), 0.0)
+    return (adjoint(vh) * row(inverse)) @ adjoint(u)
+
+
+def _cutoff(x: Tensor, s: Tensor, rtol: Any) -> Tensor:
+    """The size up to which singular values count as 0."""
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * finfo(s.dtype).eps
+    rtol = column(rtol) if isinstance(rtol, Tensor) and rtol.ndim else rtol
+    cutoff: Tensor = s[..., :1] * rtol
+    return cutoff

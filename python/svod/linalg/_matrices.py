@@ -1,0 +1,59 @@
+"""What all functions of matrices have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from svod._svod import ShapeError, Tensor, _tensor, _with_derivative, cat, eye, float32
+
+
+def matrices(op: str, x: Any, square: bool = False) -> Tensor:
+    """Stacks of matrices of floats or complex numbers."""
+    given: Tensor = _tensor(x)
+    if given.ndim < 2 or (square and given.shape[-1] != given.shape[-2]):
+        raise ShapeError(f"{op}: takes {'square ' if square else ''}matrices, not {tuple(given.shape)}")
+    inexact = given.dtype.is_floating_point or given.dtype.is_complex
+    return given if inexact and given.dtype.itemsize >= 4 else given.astype(float32)
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """The conjugate transpose of matrices."""
+    return x.transpose(-1, -2).conj()
+
+
+def diagonal_matrix(x: Tensor) -> Tensor:
+    """Matrices with these diagonals."""
+    return x.unsqueeze(-1) * eye(x.shape[-1], dtype=x.dtype)
+
+
+def column(x: Tensor) -> Tensor:
+    return x.unsqueeze(-1)
+
+
+def row(x: Tensor) -> Tensor:
+    return x.unsqueeze(-2)
+
+
+def factors_of(operand: Tensor, factor: str, pull: Callable[..., Tensor]) -> Sequence[Tensor]:
+    """Factors of matrices, whose derivative is what `pull` makes of the factors and their cotangents.
+
+    They are one value of which each is a part, so that all of them together have one derivative. That computes with the
+    factors anew, which are the same values of the graph: so second derivatives are there, and nothing holds itself.
+    """
+    parts = operand._factors(factor)
+    if not operand.requires_grad:
+        return parts
+    batch = operand.ndim - 2
+    flat = [part.reshape(*part.shape[:batch], -1) for part in parts]
+    widths = [part.shape[-1] for part in flat]
+    shapes = [(part.shape, part.dtype.is_complex) for part in parts]
+
+    def split(whole: Tensor) -> list[Tensor]:
+        taken = zip(whole.split(widths, -1), shapes, strict=True)
+        return [(one if is_complex else one.real).reshape(*shape) for one, (shape, is_complex) in taken]
+
+    def pulled(cotangent: Tensor) -> list[Tensor | None]:
+        return [pull(*factors_of(operand, factor, pull), *split(cotangent))]
+
+    return split(_with_derivative(factor, cat(flat, -1), [operand], pulled))

@@ -1,0 +1,123 @@
+"""Linear equations, by elimination with partial pivoting."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from svod._extension import public
+from svod._svod import ShapeError, Tensor, _tensor, _with_derivative, eye, ones
+from svod.library.diagonals import diagonal
+from svod.library.dtypes import result_type
+from svod.library.manipulation import broadcast_shapes
+from svod.linalg._matrices import adjoint, column, diagonal_matrix, factors_of, matrices
+
+# The size up to which determinants are sums of products, of which a kernel computes many at once.
+_EXPANDED = 3
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` gives."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+@public
+def det(x: Any, /) -> Tensor:
+    """The determinants of matrices.
+
+    >>> import svod
+    >>> round(svod.linalg.det([[1.0, 2.0], [3.0, 4.0]]).item(), 5)
+    -2.0
+    """
+    x = matrices("det", x, square=True)
+    n = x.shape[-1]
+    if isinstance(n, int) and n <= _EXPANDED:
+        return _expanded([[x[..., i, j] for j in range(n)] for i in range(n)], x)
+    sign, log = slogdet(x)
+    return sign * log.exp()
+
+
+def _expanded(rows: list[list[Tensor]], like: Tensor) -> Tensor:
+    """The determinant of a small matrix by Laplace's expansion."""
+    if not rows:
+        return ones(*like.shape[:-2], dtype=like.dtype)
+    first, *rest = rows
+    if not rest:
+        return first[0]
+    total: Tensor | None = None
+    for j, element in enumerate(first):
+        term = element * _expanded([[*row[:j], *row[j + 1 :]] for row in rest], like)
+        total = term if total is None else (total - term if j % 2 else total + term)
+    assert total is not None
+    return total
+
+
+@public
+def inv(x: Any, /) -> Tensor:
+    """The inverses of matrices.
+
+    >>> import svod
+    >>> svod.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    x = matrices("inv", x, square=True)
+    return solve(x, eye(x.shape[-1], dtype=x.dtype))
+
+
+@public
+def slogdet(x: Any, /) -> SlogdetResult:
+    """The sign of the determinant, of complex matrices its direction, and the logarithm of its size."""
+    x = matrices("slogdet", x, square=True)
+
+    def pull(sign: Tensor, _: Tensor, g_sign: Tensor, g_log: Tensor) -> Tensor:
+        by = g_log
+        if x.dtype.is_complex:
+            by = by - 1j * (g_sign.conj() * sign).imag
+        return by.unsqueeze(-1).unsqueeze(-1) * adjoint(inv(x))
+
+    return SlogdetResult(*factors_of(x, "slogdet", pull))
+
+
+@public
+def solve(x1: Any, x2: Any, /) -> Tensor:
+    """y with x1 y = x2: of a matrix, or of a vector where `x2` has one dimension.
+
+    >>> import svod
+    >>> svod.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()
+    [1.0, 0.5]
+    """
+    a, b = matrices("solve", x1, square=True), _tensor(x2)
+    vector = b.ndim == 1
+    b = column(b) if vector else b
+    if b.shape[-2] != a.shape[-1]:
+        raise ShapeError(f"solve: a right side of shape {tuple(b.shape)} for matrices {tuple(a.shape)}")
+    dtype = result_type(a, b)
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a = a.astype(dtype).expand(*batch, *a.shape[-2:])
+    b = b.astype(dtype).expand(*batch, *b.shape[-2:])
+    y = _solved(a, b)
+    return y.squeeze(-1) if vector else y
+
+
+@public
+def solve_triangular(x1: Any, x2: Any, /, *, upper: bool, unitriangular: bool = False) -> Tensor:
+    """y with x1 y = x2, of x1 only a triangle; with `unitriangular` its diagonal counts as ones."""
+    a = matrices("solve_triangular", x1, square=True)
+    a = a.triu() if upper else a.tril()
+    if unitriangular:
+        a = a - diagonal_matrix(diagonal(a)) + eye(a.shape[-1], dtype=a.dtype)
+    return solve(a, x2)
+
+
+def _solved(a: Tensor, b: Tensor) -> Tensor:
+    """y with a y = b, of stacks of one shape, with its derivative."""
+    (y,) = a._factors("solve", b)
+    if not (a.requires_grad or b.requires_grad):
+        return y
+
+    def pull(g: Tensor) -> list[Tensor | None]:
+        of_b = _solved(adjoint(a), g)
+        return [-of_b @ adjoint(_solved(a, b)), of_b]
+
+    return _with_derivative("solve", y, [a, b], pull)

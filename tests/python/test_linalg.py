@@ -1,0 +1,262 @@
+"""Linear algebra, beside NumPy's."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+from svod import linalg
+
+RANDOM = np.random.default_rng(17)
+TYPES = [np.float32, np.float64, np.complex64, np.complex128]
+SHAPES = [(1, 1), (3, 3), (2, 4, 4), (2, 3, 5, 5), (0, 3, 3), (17, 17)]
+
+
+def draw(*shape: int, dtype: Any = np.float64) -> np.ndarray:
+    """Numbers around 0."""
+    x = RANDOM.normal(size=shape)
+    return (x + 1j * RANDOM.normal(size=shape) if np.issubdtype(dtype, np.complexfloating) else x).astype(dtype)
+
+
+def hermitian(*shape: int, dtype: Any = np.float64) -> np.ndarray:
+    """Positive definite matrices."""
+    x = draw(*shape, dtype=dtype)
+    return x @ np.conj(np.swapaxes(x, -1, -2)) + np.eye(shape[-1], dtype=dtype)
+
+
+def close(got: Any, want: Any, factor: float = 1) -> None:
+    """As good as the same numbers, of one type."""
+    found, want = np.asarray(got), np.asarray(want)
+    assert (found.dtype, found.shape) == (want.dtype, want.shape)
+    tolerance = factor * 2000 * np.finfo(want.dtype).eps if found.dtype.kind in "fc" else 0
+    np.testing.assert_allclose(found, want, rtol=tolerance, atol=tolerance * max(np.abs(want).max(initial=0), 1))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_factors_multiply_to_the_matrix(shape: tuple[int, ...], dtype: Any) -> None:
+    x, p = draw(*shape, dtype=dtype), hermitian(*shape, dtype=dtype)
+    t, s = svod.Tensor(x), svod.Tensor(p)
+    close(linalg.cholesky(s), np.linalg.cholesky(p))
+    close(linalg.cholesky(s, upper=True), np.conj(np.swapaxes(np.linalg.cholesky(p), -1, -2)))
+    q, r = linalg.qr(t)
+    close(q @ r, x)
+    w, v = linalg.eigh(s)
+    close(w, np.linalg.eigvalsh(p))
+    close(s @ v, (v * w.unsqueeze(-2)).numpy())
+    close(linalg.eigvalsh(s, UPLO="U"), np.linalg.eigvalsh(p, UPLO="U"))
+    u, d, vh = linalg.svd(t)
+    close(d, np.linalg.svd(x)[1])
+    close((u * d.unsqueeze(-2)) @ vh, x)
+    lower, upper = linalg.lu(t)[1:]
+    close(linalg.lu(t).P @ lower @ upper, x)
+    roots, vectors = linalg.eig(t)
+    wide = np.result_type(x.dtype, np.complex64)
+    close(t.astype(str(wide)) @ vectors, (vectors * roots.unsqueeze(-2)).numpy())
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_functions_of_square_matrices(shape: tuple[int, ...], dtype: Any) -> None:
+    x, b = draw(*shape, dtype=dtype), draw(*shape[:-1], 2, dtype=dtype)
+    t = svod.Tensor(x)
+    close(linalg.inv(t), np.linalg.inv(x), 10)
+    close(linalg.solve(t, svod.Tensor(b)), np.linalg.solve(x, b), 10)
+    close(linalg.det(t), np.linalg.det(x))
+    sign, log = linalg.slogdet(t)
+    close(sign, np.linalg.slogdet(x)[0])
+    close(log, np.linalg.slogdet(x)[1])
+    close(linalg.matrix_power(t, 3), np.linalg.matrix_power(x, 3))
+    close(linalg.trace(t), np.trace(x, axis1=-2, axis2=-1))
+    close(linalg.diagonal(t, offset=1), np.diagonal(x, 1, -2, -1))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 5, 3), (3, 3, 5)])
+def test_functions_of_oblong_matrices(shape: tuple[int, ...], dtype: Any) -> None:
+    x = draw(*shape, dtype=dtype)
+    t = svod.Tensor(x)
+    for mode in ("reduced", "complete"):
+        q, r = linalg.qr(t, mode=mode)
+        assert q.shape == np.linalg.qr(x, mode)[0].shape
+        close(q @ r, x)
+    for full in (True, False):
+        u, d, vh = linalg.svd(t, full_matrices=full)
+        assert (u.shape, vh.shape) == tuple(np.linalg.svd(x, full)[i].shape for i in (0, 2))
+        k = d.shape[-1]
+        close((u[..., :k] * d.unsqueeze(-2)) @ vh[..., :k, :], x)
+    close(linalg.pinv(t), np.linalg.pinv(x), 10)
+    b = draw(shape[-2], dtype=dtype)
+    if len(shape) == 2:
+        for mine, theirs in zip(linalg.lstsq(t, svod.Tensor(b)), np.linalg.lstsq(x, b, rcond=None), strict=True):
+            close(mine.numpy().astype(np.asarray(theirs).dtype), theirs, 10)
+    for ord in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        close(linalg.matrix_norm(t, ord=ord), np.linalg.matrix_norm(x, ord=ord).astype(x.real.dtype))
+    close(linalg.cond(t), np.linalg.cond(x).astype(x.real.dtype), 10)
+    np.testing.assert_array_equal(linalg.matrix_rank(t).numpy(), np.linalg.matrix_rank(x))
+
+
+def test_products() -> None:
+    a, b = draw(3, dtype=np.complex128), draw(3, dtype=np.complex128)
+    close(linalg.outer(a, b), np.outer(a, b))
+    close(linalg.cross(a, b), np.cross(a, b))
+    close(linalg.vecdot(a, b), np.asarray(np.vdot(a, b)))
+    c, d = draw(2, 3, 4), draw(3, 4, 5)
+    close(linalg.tensordot(c, d), np.tensordot(c, d))
+    close(linalg.tensordot(c, d, axes=((1,), (0,))), np.tensordot(c, d, ((1,), (0,))))
+    chain = [draw(2, 30), draw(30, 3), draw(3, 40), draw(40)]
+    close(linalg.multi_dot([svod.Tensor(one) for one in chain]), np.linalg.multi_dot(chain))
+
+
+def test_exponentials() -> None:
+    scipy = pytest.importorskip("scipy.linalg")
+    for scale in (1e-3, 1, 30):
+        x = draw(4, 4) * scale
+        close(linalg.expm(svod.Tensor(x)), scipy.expm(x), 100)
+
+
+def test_what_has_no_factors_is_an_error_of_the_run() -> None:
+    zero = svod.zeros(2, 2)
+    for call in (lambda: linalg.inv(zero), lambda: linalg.cholesky(zero - svod.eye(2))):
+        with pytest.raises(svod.ExecutionError):
+            call().numpy()
+    assert linalg.det(zero).item() == 0
+    with pytest.raises(svod.ShapeError):
+        linalg.inv(svod.zeros(2, 3))
+
+
+def slope(f: Callable[[np.ndarray], float], x: np.ndarray) -> np.ndarray:
+    """∂L/∂re + i ∂L/∂im by central differences."""
+    found = np.zeros_like(x)
+    for at in np.ndindex(x.shape):
+        for unit in (1, 1j) if np.iscomplexobj(x) else (1,):
+            step = np.zeros_like(x)
+            step[at] = 1e-6 * unit
+            found[at] += unit * (f(x + step) - f(x - step)) / 2e-6
+    return found
+
+
+def total(*parts: svod.Tensor) -> svod.Tensor:
+    """A number that does not change where factors may be multiplied by a phase."""
+    return sum((part.abs() ** 2 * svod.arange(1, part.numel() + 1).reshape(*part.shape)).sum() for part in parts)
+
+
+GRADIENTS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
+    "cholesky": lambda x: total(linalg.cholesky(x @ x.transpose(-1, -2).conj() + 2 * svod.eye(3, dtype=x.dtype))),
+    "inv": lambda x: total(linalg.inv(x)),
+    "solve": lambda x: total(linalg.solve(x, x[:, 0] + 1)),
+    "det": lambda x: total(linalg.det(x)),
+    "slogdet": lambda x: linalg.slogdet(x).logabsdet,
+    "qr": lambda x: total(*linalg.qr(x)),
+    "qr_high": lambda x: total(*linalg.qr(x[:, :2])),
+    "qr_wide": lambda x: total(*linalg.qr(x[:2])),
+    "svd": lambda x: total(*linalg.svd(x)),
+    "svd_high": lambda x: total(*linalg.svd(x[:, :2], full_matrices=False)),
+    "svd_wide": lambda x: total(*linalg.svd(x[:2], full_matrices=False)),
+    "eigh": lambda x: total(*linalg.eigh(x + x.transpose(-1, -2).conj())),
+    "eig": lambda x: total(*linalg.eig(x)),
+    "pinv": lambda x: total(linalg.pinv(x[:2])),
+    "expm": lambda x: total(linalg.expm(x)),
+    "norm": lambda x: linalg.matrix_norm(x, ord=2) + linalg.matrix_norm(x, ord="nuc"),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name: str, dtype: Any) -> None:
+    x = draw(3, 3, dtype=dtype) + 2 * np.diag([1, 2, 3.5])
+    loss = GRADIENTS[name]
+    t = svod.Tensor(x).requires_grad_()
+    loss(t).backward()
+    want = slope(lambda v: loss(svod.Tensor(v)).item(), x)
+    np.testing.assert_allclose(t.grad.numpy(), want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
+def test_plans_and_traced_functions() -> None:
+    x = hermitian(4, 3, 3)
+    traced = svod.jit(lambda a: linalg.inv(a) @ linalg.cholesky(a))
+    for scale in (1, 2):
+        close(traced(svod.Tensor(x * scale)), np.linalg.inv(x * scale) @ np.linalg.cholesky(x * scale))
+    assert traced.traces == 1
+    t = svod.Tensor(x)
+    plan = linalg.det(t + t).prepare(inputs=[t])
+    plan.execute(2 * x)
+    close(plan.outputs[0], np.linalg.det(4 * x))
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_second_derivatives_are_derivatives_of_the_first(name: str) -> None:
+    x, weights = draw(3, 3) + 2 * np.diag([1, 2, 3.5]), svod.Tensor(draw(3, 3))
+    slopes = svod.grad(GRADIENTS[name])
+
+    def along(v: Any) -> svod.Tensor:
+        return (slopes(svod.Tensor(v) if isinstance(v, np.ndarray) else v) * weights).sum().real
+
+    want = slope(lambda v: along(v).item(), x)
+    np.testing.assert_allclose(
+        svod.grad(along)(svod.Tensor(x)).numpy(), want, rtol=1e-4, atol=1e-4 * np.abs(want).max()
+    )
+
+
+def test_maps_are_functions_of_stacks() -> None:
+    x, b = hermitian(4, 3, 3), draw(4, 3)
+    close(svod.vmap(linalg.solve)(x, b), np.linalg.solve(x, b[..., None])[..., 0])
+    close(svod.vmap(linalg.cholesky)(x), np.linalg.cholesky(x))
+    each = np.stack([svod.grad(GRADIENTS["eigh"])(svod.Tensor(one)).numpy() for one in x])
+    close(svod.vmap(svod.grad(GRADIENTS["eigh"]))(svod.Tensor(x)), each)
+
+
+def test_many_small_matrices() -> None:
+    """Matrices that are eliminated on the stack, and those above, of pivots that have to be exchanged."""
+    for n in (1, 2, 3, 8, 16, 17):
+        x = draw(50, n, n)
+        x[:, 0, 0] = 0 if n > 1 else 1
+        close(linalg.inv(x), np.linalg.inv(x), 1000)
+        close(linalg.slogdet(x).logabsdet, np.linalg.slogdet(x)[1], 10)
+        close(linalg.det(x), np.linalg.det(x), 10)
+    singular = draw(5, 3, 3)
+    singular[2] = 1
+    with pytest.raises(svod.ExecutionError, match="singular"):
+        linalg.inv(singular).numpy()
+
+
+def test_numbers_that_are_not_finite() -> None:
+    for bad in (np.nan, np.inf):
+        x = np.eye(3)
+        x[1, 2] = bad
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(linalg.det(x).numpy(), np.linalg.det(x))
+        assert np.isnan(linalg.solve(x, np.ones(3)).numpy()).any() == np.isnan(np.linalg.solve(x, np.ones(3))).any()
+
+
+def test_nothing_holds_itself() -> None:
+    x = svod.Tensor(draw(64, 64)).realize()
+    first = 0
+    for step in range(6):
+        t = (x + step).requires_grad_()
+        (total(*linalg.qr(t)) + total(*linalg.svd(t)) + total(linalg.solve(t, t))).backward()
+        assert t.grad is not None
+        t.grad.realize()
+        del t
+        gc.collect()
+        live = svod.memory()["CPU"]["live"]
+        first = live if step < 2 else first
+    assert live <= first
+
+
+@pytest.mark.parametrize("ord", [0, 1, 2, 3, -1, 0.5, np.inf, -np.inf])
+def test_norms_of_vectors(ord: float) -> None:
+    for dtype in (np.float32, np.complex128, np.int64):
+        x = (draw(2, 3, 4, dtype=np.complex128 if dtype == np.complex128 else np.float64) * 3).astype(dtype)
+        for axis in (None, 1, (0, 2)):
+            want = np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True)
+            got = linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True)
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-5)
+    x = draw(3, 4)
+    for axis in (None, 0, (0, 1)):
+        np.testing.assert_allclose(linalg.norm(x, None, axis).numpy(), np.linalg.norm(x, None, axis), rtol=1e-12)
