@@ -255,3 +255,21 @@ def test_the_backend_runs_models_and_nodes() -> None:
     np.testing.assert_allclose(backend.run_model(model, [x, y])[0], x + y)
     np.testing.assert_allclose(backend.prepare(model).run([x, y])[0], x + y)
     np.testing.assert_allclose(backend.run_node(helper.make_node("Mul", ["a", "b"], ["c"]), [x, y])[0], x * y)
+
+
+def test_results_are_values_of_their_own() -> None:
+    model = load(
+        """f (float[n] x) => (float[n] same, float[2] known, int64[1, m] at) {
+            same = Identity(x)
+            known = Constant<value_floats = [1.0, 2.0]>()
+            at = NonZero(x)
+        }"""
+    )
+    x = svod.Tensor([1.0, 0.0, 3.0])
+    for result in model(x):
+        result[...] = 7
+    assert x.tolist() == [1, 0, 3]
+    assert [result.tolist() for result in model(x)] == [[1, 0, 3], [1, 2], [[0, 2]]]
+    known = load("f () => (float[2] y) { y = Constant<value_floats = [1.0, 2.0]>() }")
+    known()[0][...] = 7
+    assert known()[0].tolist() == [1, 2]

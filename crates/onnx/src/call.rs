@@ -245,6 +245,20 @@ pub(crate) fn extents(tensor: &Tensor) -> Result<Vec<i64>, Fault> {
     }
 }
 
+/// The extents of a tensor of this rank.
+pub(crate) fn ranked<const N: usize>(tensor: &Tensor) -> Result<[i64; N], Fault> {
+    let found = extents(tensor)?;
+    found.try_into().or_else(|_| invalid(format!("{} should be of rank {N}", tensor.described())))
+}
+
+/// The extents of a tensor with at least a batch and channels.
+pub(crate) fn spatial_extents(tensor: &Tensor) -> Result<Vec<i64>, Fault> {
+    match tensor.rank() {
+        0 | 1 => invalid(format!("{} has no batch and channels", tensor.described())),
+        _ => extents(tensor),
+    }
+}
+
 /// The numbers from 0 on, so many of them, `int64`.
 pub(crate) fn counting(count: impl Into<Size>) -> svod_tensor::Result<Tensor> {
     let count: Size = count.into();

@@ -127,7 +127,9 @@ impl Given {
             tensor => {
                 let failed = |e: crate::error::Fault| OnnxError::Argument(e.to_string());
                 let tensor = tensor.tensor().map_err(failed)?;
-                Some((tensor.dtype(), tensor.extents()?))
+                let kind = (tensor.dtype(), tensor.extents()?);
+                // The value of this moment, under a handle that the caller has not.
+                return Ok(Given { value: Value::Tensor(Tensor::from_uop(tensor.uop())), kind: Some(kind) });
             }
         };
         Ok(Given { value, kind })
@@ -295,7 +297,8 @@ fn found(value: &Value, outputs: &mut Vec<Tensor>) -> Result<Found> {
             match is_open {
                 false => {
                     tensor.realize()?;
-                    Found::Constant(Value::Tensor(tensor))
+                    // A handle of its own for each call, whose results may be assigned to.
+                    Found::Constant(Value::Constant(tensor.uop()))
                 }
                 true => {
                     outputs.push(tensor);

@@ -72,7 +72,9 @@ def inputs(draw: random.Random, given: list[Any]) -> list[Any]:
             return draw.choice([value, None])
         if value.dtype.kind in "iu" and value.size and draw.random() < 0.5:
             value = value.copy()
-            value.flat[draw.randrange(value.size)] = draw.choice([-2, -1, 0, 1, 3, 100])
+            value.flat[draw.randrange(value.size)] = draw.choice(
+                [0, 1, 3, 100] if value.dtype.kind == "u" else [-2, -1, 0, 7]
+            )
             return value
         return draw.choice([value, value[..., None], value[:1] if value.ndim else value, value.reshape(-1)])
 

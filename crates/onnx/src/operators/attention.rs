@@ -4,7 +4,7 @@ use svod_dtype::DType;
 use svod_tensor::{Attention, Operand, Size, Tensor};
 
 use super::{Row, row};
-use crate::call::{Call, Outcome, counting, extents, invalid, one};
+use crate::call::{Call, Outcome, counting, invalid, one, ranked};
 use crate::error::Fault;
 use crate::interpret;
 use crate::types;
@@ -51,7 +51,7 @@ fn attention(c: &Call<'_>) -> Outcome {
     let ([.., heads, queries, depth], [.., key_heads, keys, _]) = (&q[..], &k[..]) else {
         return invalid("queries, keys and values should be of rank 3 or 4");
     };
-    let before = past.map(|past| past.shape()[2].clone()).unwrap_or(Size::ZERO);
+    let before = past.and_then(|past| past.shape().get(2).cloned()).unwrap_or(Size::ZERO);
     let mask = mask(c, &query, (queries, keys), before)?;
     let scale = match c.maybe_float("scale")? {
         Some(scale) => scale,
@@ -217,7 +217,9 @@ fn rotary(c: &Call<'_>) -> Outcome {
     let given = c.tensor(0)?;
     let is_packed = given.rank() == 3;
     let x = by_heads(c, given, "num_heads")?;
-    let depth = extents(&x.narrow(0, 0, 1)?.narrow(2, 0, 1)?)?.last().copied().unwrap_or(0);
+    let Some(depth) = x.shape().last().and_then(Size::as_const) else {
+        return invalid(format!("{} has rows of unknown length", x.described()));
+    };
     let turned = match c.int("rotary_embedding_dim", 0)? {
         0 => depth,
         turned => turned,
@@ -258,10 +260,13 @@ fn linear_attention(c: &Call<'_>) -> Outcome {
     let dtype = c.tensor(0)?.dtype();
     let wide = |at: usize, heads: &str| by_heads(c, c.tensor(at)?.cast(DType::F32)?, heads);
     let (query, key, value) = (wide(0, "q_num_heads")?, wide(1, "kv_num_heads")?, wide(2, "kv_num_heads")?);
-    let (q, k, v) = (extents(&query)?, extents(&key)?, extents(&value)?);
-    let (batch, length, depth, heads, columns) = (q[0], q[2], k[3], k[1], v[3]);
+    let [batch, query_heads, length, query_depth] = ranked(&query)?;
+    let ([_, heads, _, depth], [.., columns]) = (ranked(&key)?, ranked::<4>(&value)?);
+    if heads < 1 || query_heads % heads != 0 {
+        return invalid(format!("{query_heads} heads of queries for {heads} of keys"));
+    }
     let scale = match c.float("scale", 0.0)? {
-        0.0 => 1.0 / (q[3] as f64).sqrt(),
+        0.0 => 1.0 / (query_depth as f64).sqrt(),
         scale => scale,
     };
     let mut state = match c.optional(3)? {
@@ -274,7 +279,7 @@ fn linear_attention(c: &Call<'_>) -> Outcome {
     // For each head, and maybe for each element of a key.
     let by_head = |at: usize| -> Result<Tensor, Fault> {
         let x = c.tensor(at)?.cast(DType::F32)?;
-        let width = extents(&x)?[2];
+        let [_, _, width] = ranked(&x)?;
         Ok(match width == 1 {
             true => x.unsqueeze(1)?,
             false => x.unflatten(-1, &[heads, -1])?.transpose(1, 2)?,
@@ -283,7 +288,7 @@ fn linear_attention(c: &Call<'_>) -> Outcome {
     let decay = if is_gated { Some(by_head(4)?.exp()?) } else { None };
     let rate = if is_delta { Some(by_head(5)?) } else { None };
     let at = |x: &Tensor, t: i64| x.narrow(2, t, 1)?.squeeze(Some(&[2]));
-    let groups = q[1] / heads;
+    let groups = query_heads / heads;
     let mut rows = Vec::with_capacity(length.max(0) as usize);
     for t in 0..length {
         let (key, value) = (at(&key, t)?.unsqueeze(-1)?, at(&value, t)?.unsqueeze(-2)?);
@@ -302,7 +307,7 @@ fn linear_attention(c: &Call<'_>) -> Outcome {
         rows.push(at(&query, t)?.unsqueeze(-2)?.matmul(&seen)?.mul(scale)?);
     }
     let result = if rows.is_empty() {
-        Tensor::zeros(&[batch, 0, q[1] * columns], dtype)?
+        Tensor::zeros(&[batch, 0, query_heads * columns], dtype)?
     } else {
         packed(&Tensor::cat(&rows.iter().collect::<Vec<_>>(), 2)?)?.cast(dtype)?
     };
@@ -313,19 +318,21 @@ fn linear_attention(c: &Call<'_>) -> Outcome {
 /// Each channel convolved with its own kernel, over what came before and what comes now.
 fn causal_conv(c: &Call<'_>) -> Outcome {
     let (x, weight, bias) = (c.tensor(0)?, c.tensor(1)?, c.optional(2)?);
-    let (shape, kernel) = (x.shape(), extents(&weight)?);
-    let reach = kernel[2] - 1;
+    let ([channels, _, taps], [batch, _, length]) = (ranked(&weight)?, &x.shape()[..]) else {
+        return invalid(format!("{} is not of rank 3", x.described()));
+    };
+    let reach = taps - 1;
     let past = match c.optional(3)? {
         Some(past) => past,
-        None => Tensor::zeros(&[shape[0].clone(), shape[1].clone(), reach.into()], x.dtype())?,
+        None => Tensor::zeros(&[batch.clone(), channels.into(), reach.into()], x.dtype())?,
     };
     let whole = Tensor::cat(&[&past, &x], 2)?;
-    let how = svod_tensor::Conv { groups: kernel[0], ..svod_tensor::Conv::default() };
+    let how = svod_tensor::Conv { groups: channels, ..svod_tensor::Conv::default() };
     let result = whole.conv(&weight, bias.as_ref(), &how)?;
     let result = match c.text("activation", "none")? {
         "silu" | "swish" => result.silu()?,
         _ => result,
     };
-    let last = whole.narrow(2, shape[2].clone(), reach)?;
+    let last = whole.narrow(2, length.clone(), reach)?;
     Ok(vec![result.into(), last.into()])
 }

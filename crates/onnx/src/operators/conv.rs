@@ -4,7 +4,7 @@ use svod_dtype::DType;
 use svod_tensor::{Conv, Padding, Tensor};
 
 use super::{Row, row};
-use crate::call::{Call, Outcome, extents, invalid, one};
+use crate::call::{Call, Outcome, extents, invalid, one, spatial_extents};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[
@@ -12,6 +12,9 @@ pub(super) const ROWS: &[Row] = &[
     row("ConvInteger", 10, conv_integer),
     row("ConvTranspose", 1, conv_transpose),
 ];
+
+/// The greatest number that says something of windows: products of two fit 64 bits.
+const LARGEST: i64 = 1 << 31;
 
 /// What windows do along each dimension, as attributes of a node say.
 pub(super) struct Windows {
@@ -27,9 +30,12 @@ impl Windows {
         if over.len() != rank {
             return invalid(format!("windows of {rank} dimensions over {}", over.len()));
         }
+        if over.iter().chain(kernel).any(|n| !(0..=LARGEST).contains(n)) {
+            return invalid(format!("windows of {kernel:?} over {over:?}"));
+        }
         let list = |name: &str| -> Result<Vec<i64>, Fault> {
             let given = c.ints(name)?.unwrap_or_else(|| vec![1; rank]);
-            match given.len() == rank && given.iter().all(|n| *n > 0) {
+            match given.len() == rank && given.iter().all(|n| (1..=LARGEST).contains(n)) {
                 true => Ok(given),
                 false => invalid(format!("attribute '{name}' should be {rank} positive integers, not {given:?}")),
             }
@@ -49,7 +55,7 @@ impl Windows {
             "VALID" => vec![(0, 0); rank],
             _ => {
                 let pads = c.ints("pads")?.unwrap_or_else(|| vec![0; 2 * rank]);
-                if pads.len() != 2 * rank {
+                if pads.len() != 2 * rank || pads.iter().any(|n| n.abs() > LARGEST) {
                     return invalid(format!("attribute 'pads' should be {} integers, not {pads:?}", 2 * rank));
                 }
                 (0..rank).map(|d| (pads[d], pads[rank + d])).collect()
@@ -61,12 +67,9 @@ impl Windows {
 
 /// The extents behind batch and channels, as far as padding asks for them.
 pub(super) fn spatial(c: &Call<'_>, x: &Tensor) -> Result<Vec<i64>, Fault> {
-    if x.rank() < 2 {
-        return invalid(format!("{} has no batch and channels", x.described()));
-    }
     match c.text("auto_pad", "NOTSET")? {
-        "SAME_UPPER" | "SAME_LOWER" => Ok(extents(x)?[2..].to_vec()),
-        _ => Ok(vec![0; x.rank() - 2]),
+        "SAME_UPPER" | "SAME_LOWER" => Ok(spatial_extents(x)?[2..].to_vec()),
+        _ => Ok(vec![0; x.rank().saturating_sub(2)]),
     }
 }
 
@@ -107,9 +110,10 @@ fn conv_transpose(c: &Call<'_>) -> Outcome {
         "SAME_UPPER" | "SAME_LOWER" => Some(spatial(c, &x)?.iter().zip(&stride).map(|(n, s)| n * s).collect()),
         _ => None,
     }) {
-        let own = extents(&x)?;
+        let own = spatial_extents(&x)?;
         let to = &to[to.len().saturating_sub(rank)..];
-        if to.len() != rank || added.len() != rank || own.len() != rank + 2 {
+        let fits = to.len() == rank && added.len() == rank && own.len() == rank + 2;
+        if !fits || to.iter().chain(&added).any(|n| !(0..=LARGEST).contains(n)) {
             return invalid("the extents of the result are not as many as dimensions");
         }
         for d in 0..rank {

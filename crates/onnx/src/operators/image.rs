@@ -5,7 +5,7 @@ use svod_tensor::{Operand, Tensor};
 
 use super::conv::{Windows, spatial};
 use super::{Row, row};
-use crate::call::{Call, Outcome, counting, extents, invalid, one, unsupported};
+use crate::call::{Call, Outcome, counting, extents, invalid, one, ranked, spatial_extents, unsupported};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[
@@ -114,7 +114,7 @@ fn neighbours(x: &Tensor, extent: i64, between: Between, beyond: Beyond) -> svod
 /// The products of weights and elements at positions `[batch, count]`, one for each dimension, of `[batch, channels, ..]`: for each
 /// combination of neighbours `[batch, channels, count]`.
 fn around(x: &Tensor, positions: &[Tensor], between: Between, beyond: Beyond) -> Result<Vec<Tensor>, Fault> {
-    let shape = extents(x)?;
+    let shape = spatial_extents(x)?;
     let over = &shape[2..];
     let flat = x.flatten(2, -1)?;
     let mut all: Vec<(Tensor, Tensor, Option<Tensor>)> = Vec::new();
@@ -140,8 +140,8 @@ fn around(x: &Tensor, positions: &[Tensor], between: Between, beyond: Beyond) ->
         all = longer;
     }
     let rows = |t: &Tensor| {
-        let own = extents(t)?;
-        Ok::<_, Fault>(t.unsqueeze(1)?.expand(&[own[0], shape[1], own[1]])?)
+        let [batch, count] = ranked(t)?;
+        Ok::<_, Fault>(t.unsqueeze(1)?.expand(&[batch, shape[1], count])?)
     };
     let mut products = Vec::with_capacity(all.len());
     for (at, weight, is_there) in all {
@@ -202,6 +202,7 @@ fn grid_sample(c: &Call<'_>) -> Outcome {
 /// Where a linear map takes the positions of a picture of this size, in coordinates from -1 to 1.
 fn affine_grid(c: &Call<'_>) -> Outcome {
     let (theta, size) = (c.tensor(0)?, c.numbers(1)?);
+    ranked::<3>(&theta)?;
     let Some(over) = size.get(2..).filter(|over| !over.is_empty()) else { return invalid("a size of rank 4 or 5") };
     let dtype = theta.dtype();
     let at_corners = c.flag("align_corners", false)?;
@@ -228,7 +229,7 @@ fn affine_grid(c: &Call<'_>) -> Outcome {
 /// A convolution whose taps are moved by offsets, and weighted by a mask (Zhu et al. 2019).
 fn deform_conv(c: &Call<'_>) -> Outcome {
     let (x, weight, offset) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
-    let (own, kernel, moved) = (extents(&x)?, extents(&weight)?, extents(&offset)?);
+    let (own, kernel, moved) = (spatial_extents(&x)?, extents(&weight)?, extents(&offset)?);
     let (group, offsets) = (c.int("group", 1)?, c.int("offset_group", 1)?);
     let rank = own.len().saturating_sub(2);
     if group < 1 || offsets < 1 || kernel.len() != own.len() || moved.len() != own.len() {
@@ -271,8 +272,7 @@ fn deform_conv(c: &Call<'_>) -> Outcome {
 fn col2im(c: &Call<'_>) -> Outcome {
     let x = c.tensor(0)?;
     let (image, block) = (c.numbers(1)?, c.numbers(2)?);
-    let own = extents(&x)?;
-    let [batch, rows, columns] = own[..] else { return invalid(format!("{} is not of rank 3", x.described())) };
+    let [batch, rows, columns] = ranked(&x)?;
     let windows = Windows::of(c, &image, &block)?;
     let (taps, area) = (block.iter().product::<i64>().max(1), image.iter().product::<i64>());
     let positions: Vec<i64> = (0..image.len())
@@ -310,12 +310,19 @@ fn col2im(c: &Call<'_>) -> Outcome {
     one(sums.narrow(2, 0, area)?.reshape(&[&[batch, channels], &image[..]].concat())?)
 }
 
+/// The most values or samples along a dimension of a region.
+const MOST_VALUES: i64 = 1 << 12;
+
 /// Regions of pictures, each as so many values, of which each is the mean or the maximum of some samples (He et al. 2017).
 fn roi_align(c: &Call<'_>) -> Outcome {
     let (x, regions, batch) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
-    let count = extents(&regions)?[0];
+    let [count, 4] = ranked(&regions)? else { return invalid("regions should be of 4 numbers") };
+    ranked::<4>(&x)?;
     let (height, width) = (c.int("output_height", 1)?, c.int("output_width", 1)?);
     let ratio = c.int("sampling_ratio", 0)?;
+    if ![height, width].iter().all(|n| (1..=MOST_VALUES).contains(n)) || !(0..=MOST_VALUES).contains(&ratio) {
+        return invalid(format!("{height} by {width} values of {ratio} samples"));
+    }
     let scale = c.float("spatial_scale", 1.0)?;
     let pictures = x.take(&batch, 0)?;
     let scaled = regions.mul(scale)?;
@@ -326,7 +333,7 @@ fn roi_align(c: &Call<'_>) -> Outcome {
     let limits = scaled.cast(DType::F64)?.to_vec::<f64>()?;
     let mut parts = Vec::with_capacity(limits.len() / 4);
     for (at, limit) in (0..count).zip(limits.chunks_exact(4)) {
-        let samples = |span: f64, values: i64| ((span / values as f64).ceil() as i64).clamp(1, 1 << 12);
+        let samples = |span: f64, values: i64| ((span / values as f64).ceil() as i64).clamp(1, MOST_VALUES);
         let samples = (samples(limit[3] - limit[1], height), samples(limit[2] - limit[0], width));
         parts.push(aligned(c, &pictures.narrow(0, at, 1)?, &scaled.narrow(0, at, 1)?, (height, width), samples)?);
     }
@@ -343,10 +350,9 @@ fn aligned(
     (height, width): (i64, i64),
     (rows, columns): (i64, i64),
 ) -> Result<Tensor, Fault> {
-    let own = extents(pictures)?;
+    let [count, channels, picture_rows, picture_columns] = ranked(pictures)?;
     let halves = c.text("coordinate_transformation_mode", "half_pixel")? == "half_pixel";
     let shift = if halves { 0.5 } else { 0.0 };
-    let (count, channels) = (own[0], own[1]);
     let limit = |at: i64| regions.narrow(1, at, 1)?.sub(shift);
     // Where samples are along a dimension, and whether they are in the picture or next to it.
     let along = |first: Tensor, last: Tensor, values: i64, samples: i64, extent: i64| {
@@ -357,8 +363,8 @@ fn aligned(
         let is_there = at.ge(-1)?.bitwise_and(at.le(extent)?)?;
         Ok::<_, svod_tensor::TensorError>((within(&at, extent)?, is_there))
     };
-    let (y, inside_y) = along(limit(1)?, limit(3)?, height, rows, own[2])?;
-    let (x, inside_x) = along(limit(0)?, limit(2)?, width, columns, own[3])?;
+    let (y, inside_y) = along(limit(1)?, limit(3)?, height, rows, picture_rows)?;
+    let (x, inside_x) = along(limit(0)?, limit(2)?, width, columns, picture_columns)?;
     let grid = [count, height * rows, width * columns];
     let flat = |t: Tensor, at: i64| t.unsqueeze(at)?.expand(&grid)?.reshape(&[count, -1]);
     let inside = flat(inside_y, -1)?.bitwise_and(flat(inside_x, 1)?)?.unsqueeze(1)?;
@@ -386,8 +392,7 @@ fn aligned(
 /// Boxes in the order of their scores, without those that cover one before them for the most part.
 fn non_max_suppression(c: &Call<'_>) -> Outcome {
     let (boxes, scores) = (c.tensor(0)?, c.tensor(1)?);
-    let own = extents(&scores)?;
-    let [batches, classes, count] = own[..] else { return invalid(format!("{} is not of rank 3", scores.described())) };
+    let [batches, classes, count] = ranked(&scores)?;
     if extents(&boxes)? != [batches, count, 4] {
         return invalid(format!("{} are no boxes for {}", boxes.described(), scores.described()));
     }

@@ -132,6 +132,9 @@ fn tensor_scatter(c: &Call<'_>) -> Outcome {
     let (past, update) = (c.tensor(0)?, c.tensor(1)?);
     let axis = c.axis("axis", -2, past.rank())?;
     let (own, given) = (past.shape(), update.shape());
+    if given.len() != own.len() {
+        return invalid(format!("{} is no part of {}", update.described(), past.described()));
+    }
     let mut along = vec![Size::ONE; own.len()];
     along[axis] = given[axis].clone();
     let mut at = counting(given[axis].clone())?.reshape(&along)?;

@@ -5,7 +5,7 @@ use svod_tensor::{Operand, Padding, Pool, Size, Tensor};
 
 use super::conv::{Windows, spatial};
 use super::{Row, row};
-use crate::call::{Call, Outcome, counting, extents, invalid, one};
+use crate::call::{Call, Outcome, counting, extents, invalid, one, spatial_extents};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[
@@ -39,7 +39,7 @@ fn moved(c: &Call<'_>, x: &Tensor) -> Result<Moved, Fault> {
         return invalid(format!("attribute 'kernel_shape' is {kernel:?}"));
     }
     let is_up = c.flag("ceil_mode", false)?;
-    let over = if is_up { extents(x)?.get(2..).unwrap_or_default().to_vec() } else { spatial(c, x)? };
+    let over = if is_up { spatial_extents(x)?[2..].to_vec() } else { spatial(c, x)? };
     let windows = Windows::of(c, &over, &kernel)?;
     let extra = (0..kernel.len()).map(|d| {
         if !is_up {
@@ -80,6 +80,9 @@ impl Moved {
 fn average(c: &Call<'_>) -> Outcome {
     let x = c.tensor(0)?;
     let moved = moved(c, &x)?;
+    if x.rank() < 2 {
+        return invalid(format!("{} has no batch and channels", x.described()));
+    }
     let dtype = x.dtype();
     let wide = if dtype.bits() < 32 { x.cast(DType::F32)? } else { x.clone() };
     let sums = moved.sums(&moved.padded(&wide, Const::zero(wide.dtype()))?)?;
@@ -162,7 +165,7 @@ fn taps(kernel: &[i64]) -> Vec<Vec<i64>> {
 /// The inverse of a `MaxPool`: values at the positions that it gave, zeros elsewhere.
 fn unpool(c: &Call<'_>) -> Outcome {
     let (x, places) = (c.tensor(0)?, c.tensor(1)?);
-    let shape = extents(&x)?;
+    let shape = spatial_extents(&x)?;
     let Some(kernel) = c.ints("kernel_shape")? else { return invalid("attribute 'kernel_shape' is missing") };
     let windows = Windows::of(c, &shape[2..], &kernel)?;
     let mut own = shape[..2].to_vec();

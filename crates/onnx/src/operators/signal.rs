@@ -6,7 +6,7 @@ use svod_dtype::DType;
 use svod_tensor::Tensor;
 
 use super::{Row, row};
-use crate::call::{Call, Outcome, axis_of, counting, extents, invalid, one};
+use crate::call::{Call, Outcome, axis_of, counting, extents, invalid, one, ranked};
 use crate::error::Fault;
 use crate::types;
 
@@ -124,7 +124,7 @@ fn stft(c: &Call<'_>) -> Outcome {
     let weights = c.optional(2)?;
     let length = match (c.maybe_numbers(3)?.as_deref(), &weights) {
         (Some([length]), _) => *length,
-        (_, Some(weights)) => extents(weights)?[0],
+        (_, Some(weights)) => ranked::<1>(weights)?[0],
         _ => return invalid("a window or the length of a frame is needed"),
     };
     if step < 1 || length < 1 {
