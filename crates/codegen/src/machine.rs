@@ -50,8 +50,8 @@ fn with_machine<T>(
     })
 }
 
-/// Measured over kernels of 50 to 4096 elements: without optimization half the time is spent here, some 1.5 ms a kernel, and those
-/// that take longer than a call run 2.3 times as long; the level between saves nothing.
+/// Measured roughly, over kernels of 50 to 4096 elements: without optimization about half the time is spent here, and kernels that take
+/// longer than a call run about twice as long; the level between saves nothing.
 const LEVEL: OptimizationLevel = OptimizationLevel::Default;
 
 fn machine(target: &Target) -> Result<TargetMachine, CompileError> {
