@@ -1,5 +1,6 @@
 //! The canonical sum of products behind a size that is not a number.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -313,13 +314,52 @@ pub(super) fn mul(a: &Size, b: &Size) -> Size {
 }
 
 /// The sum of `terms`, which come in any order.
+///
+/// To join quotients others are made, whose own may be joined: what one sum may cost by that is limited.
 pub(super) fn from_terms(terms: Vec<Term>) -> Size {
     visit(terms.len());
-    canonical(terms).map_or_else(fault, |terms| match terms.as_slice() {
+    let Some(work) = Work::of(&terms) else { return fault(Fault::TooComplex) };
+    let sum = canonical(terms).map_or_else(fault, |terms| match terms.as_slice() {
         [] => Size::ZERO,
         [only] if only.factors.is_empty() => only.coefficient.into(),
         _ => finish(terms),
-    })
+    });
+    if work.is_too_much() { fault(Fault::TooComplex) } else { sum }
+}
+
+/// The most factors that sums within one sum may have.
+const MAX_WORK: u32 = 1 << 14;
+
+thread_local! {
+    /// Factors of the sums that this one has been made of so far, and how many sums it is within.
+    static WORK: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// A sum that is being made.
+struct Work;
+
+impl Work {
+    /// None where the sum around this one has cost too much.
+    fn of(terms: &[Term]) -> Option<Work> {
+        let (done, within) = if let (_, 0) = WORK.get() { (0, 0) } else { WORK.get() };
+        let own = terms.iter().map(|t| 1 + t.factors.len()).sum::<usize>();
+        let done = done.saturating_add(u32::try_from(own).unwrap_or(u32::MAX));
+        let enough = within == 0 || done <= MAX_WORK;
+        WORK.set((done, within + u32::from(enough)));
+        enough.then(|| Work)
+    }
+
+    /// Whether sums within this one were left out. One alone is limited by its weight.
+    fn is_too_much(&self) -> bool {
+        WORK.get().0 > MAX_WORK
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let (done, within) = WORK.get();
+        WORK.set((done, within - 1));
+    }
 }
 
 fn finish(terms: Vec<Term>) -> Size {
@@ -477,17 +517,18 @@ fn make_remainder(terms: &[Term]) -> Rewritten {
 ///
 /// The whole may be a quotient itself, y//m, whose shares are (y + i*m)//(m*c).
 fn join_shares(terms: &[Term]) -> Rewritten {
-    let has_quotient = |t: &&Term| t.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..)));
-    let quotients = terms.iter().filter(has_quotient).count();
+    let quotients = terms.iter().filter(|t| has_quotient(t)).count();
     for term in terms {
         for factor in &term.factors {
             let Atom::FloorDiv(x, divisor) = factor else { continue };
             let Some(divisor) = divisor.as_const().filter(|d| (2..=MAX_SHARES).contains(d)) else { continue };
             let Some((constant, _)) = x.split_constant() else { continue };
             let scale = term.without(factor);
+            let (most_found, is_opposed) = (shares_at_most(terms, term, &scale), has_opposite(terms, term));
             // One quotient alone is no whole, nor a whole less a share if it is a quotient itself.
             let most = if quotients < 2 { 1 } else { divisor / 2 };
-            for m in (1..=most).filter(|m| divisor % m == 0) {
+            let enough = |shares: i64| most_found >= shares || is_opposed && 2 * most_found >= shares;
+            for m in (1..=most).filter(|m| divisor % m == 0 && enough(divisor / m)) {
                 let first = combine(x, &(constant - constant.rem_euclid(m)).into(), -1);
                 let joined = join_shares_of(terms, &scale, &first, (m, divisor / m), quotients);
                 if joined.is_some() {
@@ -497,6 +538,25 @@ fn join_shares(terms: &[Term]) -> Rewritten {
         }
     }
     None
+}
+
+fn has_quotient(term: &Term) -> bool {
+    term.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..)))
+}
+
+/// At least as many as there are shares beside `like`, which is one times `scale`: other quotients times as much, and a
+/// number.
+fn shares_at_most(terms: &[Term], like: &Term, scale: &Term) -> i64 {
+    let is_like = |t: &Term| t.coefficient == like.coefficient && t.factors.len() == like.factors.len();
+    let may_be = |t: &&Term| is_like(t) && has_quotient(t) || t.factors == scale.factors;
+    terms.iter().filter(may_be).count() as i64
+}
+
+/// Whether a term may hold a whole from which `share` is taken away.
+fn has_opposite(terms: &[Term], share: &Term) -> bool {
+    let least = share.coefficient.unsigned_abs();
+    let is_opposite = |t: &Term| t.coefficient.signum() != share.coefficient.signum();
+    terms.iter().any(|t| is_opposite(t) && t.coefficient.unsigned_abs() >= least)
 }
 
 /// The shares of `first//m` among `quotients` ones, which are multiplied by `scale`.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::pass::{Pass, visited};
 
 fn var(name: &str) -> Variable {
     match name {
@@ -363,4 +364,21 @@ fn shares_of_what_is_a_share_make_it_whole() {
     }
     check("n*2 - (n + 1)//2", "n + n//2");
     assert_eq!(size("(n + 1)//2").until(&size("n*2")), size("n + n//2"));
+}
+
+#[test]
+fn quotients_of_quotients_take_time_near_their_weight() {
+    let growths = [(1, 15, 16), (-1, 7, 6), (3, 0, 60), (2, -5, 64)];
+    for (factor, add, by) in growths {
+        let mut whole = size("n");
+        for _ in 0..40 {
+            let before = visited();
+            Pass::Algebra.time(|| whole = (&whole * (size("n") * factor + add) - &whole).floordiv(by));
+            let seen = visited()[Pass::Algebra as usize] - before[Pass::Algebra as usize];
+            assert!(seen < 1 << 18, "{seen} terms for {factor}, {add}, {by}");
+        }
+        assert_eq!(whole.fault(), Some(Fault::TooComplex));
+    }
+    let text = format!("{}1", "(n + 15)//16*".repeat(300));
+    assert_eq!(Size::parse(&text, &lookup), Err(Fault::TooComplex.into()));
 }
