@@ -273,3 +273,18 @@ def test_results_are_values_of_their_own() -> None:
     known = load("f () => (float[2] y) { y = Constant<value_floats = [1.0, 2.0]>() }")
     known()[0][...] = 7
     assert known()[0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f (float[] x, uint8[] w, uint8[] z) => (int32[] y) { a = Cast<to = 2>(x) y = ConvInteger(a, w, z, z) }",
+        "f (int64[2] x, int64[] d, float[2] v) => (float[] y) { y = OneHot<axis = -5>(x, d, v) }",
+    ],
+)
+def test_operands_of_other_ranks_are_errors(text: str) -> None:
+    model = load(text)
+    given = {"x": np.zeros(2, np.int64), "d": np.int64(3), "v": np.float32([0, 1])}
+    scalars = {"x": np.float32(0), "w": np.uint8(0), "z": np.uint8(0)}
+    with pytest.raises(svod.Error, match=r"node [01] "):
+        model(**(given if len(model.inputs[0].shape or ()) else scalars))

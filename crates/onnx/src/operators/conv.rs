@@ -91,6 +91,7 @@ fn conv_integer(c: &Call<'_>) -> Outcome {
     }
     if let Some(zero) = c.optional(3)? {
         let zero = zero.cast(DType::I32)?;
+        spatial_extents(&weight)?;
         let per_channel = vec![-1].into_iter().chain(vec![1; weight.rank() - 1]).collect::<Vec<i64>>();
         weight = weight.sub(if zero.rank() == 0 { zero } else { zero.reshape(&per_channel)? })?;
     }

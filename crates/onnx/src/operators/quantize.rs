@@ -6,7 +6,7 @@ use svod_tensor::{Operand, Size, Tensor};
 use super::conv::convolved;
 use super::elementwise::converted;
 use super::{Row, row};
-use crate::call::{Call, Outcome, axis_of, invalid, one};
+use crate::call::{Call, Outcome, axis_of, invalid, one, spatial_extents};
 use crate::error::Fault;
 use crate::types;
 use crate::value::Value;
@@ -140,7 +140,7 @@ fn product(c: &Call<'_>) -> Outcome {
 fn convolution(c: &Call<'_>) -> Outcome {
     let x = c.tensor(0)?.cast(DType::I32)?.sub(c.tensor(2)?.reshape::<i64>(&[])?.cast(DType::I32)?)?;
     let weight = c.tensor(3)?;
-    let rank = weight.rank();
+    let rank = spatial_extents(&weight)?.len();
     // One for each channel of the result, which is the first dimension of the weights and the second of the result.
     let per_channel = |by: Tensor, behind: usize| match by.numel() == Size::ONE {
         true => by.reshape::<i64>(&[]),
