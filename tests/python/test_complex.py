@@ -307,3 +307,13 @@ def test_a_named_value_and_what_it_is_without_gradient_are_one_buffer() -> None:
     named = svod.Tensor(np.complex64([[1 + 2j, 3]])) * 2
     np.testing.assert_array_equal(named.detach().numpy(), np.complex64([[2 + 4j, 6]]))
     np.testing.assert_array_equal(named.numpy(), np.complex64([[2 + 4j, 6]]))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_variances_and_deviations_are_real(dtype: Any) -> None:
+    x = draw(3, 5, dtype=dtype)
+    for name in ("var", "std"):
+        got, want = getattr(svod, name)(svod.Tensor(x), axis=1), getattr(np, name)(x, axis=1)
+        assert got.numpy().dtype == want.dtype
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-5)
+    np.testing.assert_allclose(svod.vecdot(x, x).numpy(), np.vecdot(x, x), rtol=1e-5)

@@ -94,7 +94,11 @@ impl Tensor {
 
     /// The standard deviation along `axes`; see [`Tensor::var`].
     pub fn std(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
-        self.rounded_once(|x| x.var(axes, correction, keepdim)?.sqrt())
+        match self.dtype().is_complex() {
+            // Real, as the variance is.
+            true => self.var(axes, correction, keepdim)?.sqrt(),
+            false => self.rounded_once(|x| x.var(axes, correction, keepdim)?.sqrt()),
+        }
     }
 
     /// The `p`-norm along `axes`; `p` may be infinite.
