@@ -260,3 +260,33 @@ def test_norms_of_vectors(ord: float) -> None:
     x = draw(3, 4)
     for axis in (None, 0, (0, 1)):
         np.testing.assert_allclose(linalg.norm(x, None, axis).numpy(), np.linalg.norm(x, None, axis), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_stacks_are_those_of_each_matrix(name: str, dtype: Any) -> None:
+    x = draw(2, 3, 3, dtype=dtype) + 2 * np.diag([1, 2, 3.5])
+    loss = GRADIENTS[name]
+    each = np.stack([svod.grad(loss)(svod.Tensor(one)).numpy() for one in x])
+
+    def of_stack(x: svod.Tensor) -> svod.Tensor:
+        return svod.vmap(loss)(x).sum()
+
+    np.testing.assert_allclose(svod.grad(of_stack)(svod.Tensor(x)).numpy(), each, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_pullbacks_of_stacks(count: int) -> None:
+    x = hermitian(count, 3, 3)
+    weights = svod.Tensor(draw(count, 3, 3))
+    functions: list[Callable[[svod.Tensor], svod.Tensor]] = [
+        lambda a: (linalg.cholesky((a + a.mT) / 2) * weights).sum(),
+        lambda a: sum(((part * weights).sum() for part in linalg.qr(a)), svod.Tensor(0.0)),
+        lambda a: (linalg.svd(a).U.abs() * weights).sum(),
+        lambda a: (linalg.eig(a).eigenvectors.abs() * weights).sum(),
+        lambda a: (linalg.solve_triangular(a, weights, upper=True, unitriangular=True) * weights).sum(),
+    ]
+    for function in functions:
+        want = slope(lambda v, function=function: function(svod.Tensor(v)).item(), x)  # type: ignore[misc]
+        got = svod.grad(function)(svod.Tensor(x)).numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor
-from svod.library.manipulation import broadcast_shapes
+from svod.library.manipulation import _counted, broadcast_shapes
 
 __all__ = [
     "addbmm",
@@ -94,7 +95,7 @@ def chain_matmul(*matrices: Any) -> Tensor:
     >>> svod.chain_matmul(svod.ones(1, 2), svod.ones(2, 3), svod.ones(3, 1)).tolist()
     [[6.0]]
     """
-    return _chained([_tensor(one) for one in matrices])
+    return _chained("chain_matmul", [_tensor(one) for one in matrices])
 
 
 def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
@@ -174,15 +175,15 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
             raise ArgumentError(f"tensordot: axes is at most the rank of {a.shape} and of {b.shape}, not {axes}")
         of_a, of_b = [*range(a.ndim - axes, a.ndim)], [*range(axes)]
     else:
-        of_a, of_b = ([_counted(axis, x.ndim) for axis in of] for of, x in zip(axes, (a, b), strict=True))
+        of_a, of_b = ([_counted("tensordot", axis, x.ndim) for axis in of] for of, x in zip(axes, (a, b), strict=True))
     extents = [[x.shape[axis] for axis in of] for of, x in ((of_a, a), (of_b, b))]
     if extents[0] != extents[1]:
         raise ShapeError(f"tensordot: axes of extents {extents[0]} of {a.shape} and {extents[1]} of {b.shape} differ")
     rest_a = [axis for axis in range(a.ndim) if axis not in of_a]
     rest_b = [axis for axis in range(b.ndim) if axis not in of_b]
     shape = [*(a.shape[axis] for axis in rest_a), *(b.shape[axis] for axis in rest_b)]
-    rows, columns = (_product(x.shape[axis] for axis in rest) for x, rest in ((a, rest_a), (b, rest_b)))
-    depth = _product(extents[0])
+    rows, columns = (math.prod(x.shape[axis] for axis in rest) for x, rest in ((a, rest_a), (b, rest_b)))
+    depth = math.prod(extents[0])
     left = a.permute(*rest_a, *of_a).reshape(rows, depth)
     right = b.permute(*of_b, *rest_b).reshape(depth, columns)
     return left.matmul(right).reshape(tuple(shape))
@@ -195,7 +196,7 @@ def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
     >>> svod.vdot(svod.Tensor([1, 2]), svod.Tensor([3, 4])).item()
     11
     """
-    return (x1.conj() if x1.is_complex() else x1).dot(x2)
+    return x1.conj().dot(x2)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
@@ -209,21 +210,6 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     if a.shape[axis] != b.shape[axis]:
         raise ShapeError(f"vecdot: the extents of axis {axis} of {a.shape} and {b.shape} differ")
     return (a.conj().movedim(axis, -1) * b.movedim(axis, -1)).sum(-1, dtype=a.dtype)
-
-
-def _counted(axis: int, rank: int) -> int:
-    """An axis counted from the first."""
-    if not -rank <= axis < rank:
-        raise ShapeError(f"tensordot: axis {axis} is out of range for rank {rank}")
-    return axis % rank
-
-
-def _product(extents: Any) -> Any:
-    """The product of extents, which may be symbolic."""
-    product = 1
-    for extent in extents:
-        product = product * extent
-    return product
 
 
 def _plus(name: str, x: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -251,10 +237,10 @@ def _of_ranks(name: str, x: Tensor, y: Tensor, *ranks: int) -> Tensor:
     return x
 
 
-def _chained(matrices: list[Tensor]) -> Tensor:
+def _chained(name: str, matrices: list[Tensor]) -> Tensor:
     """The product of matrices, in the order of the fewest operations (Godbole 1973)."""
     if any(one.ndim != 2 for one in matrices) or not matrices:
-        raise ShapeError(f"chain_matmul: matrices are expected, not shapes {[one.shape for one in matrices]}")
+        raise ShapeError(f"{name}: matrices are expected, not shapes {[one.shape for one in matrices]}")
     extents = [int(matrices[0].shape[0]), *(int(one.shape[1]) for one in matrices)]
     # By first and last matrix: operations, and the product.
     best = {(i, i): (0, one) for i, one in enumerate(matrices)}

@@ -12,7 +12,7 @@ is computed.
 [1.0, 0.5]
 """
 
-from svod import matmul, matrix_transpose, tensordot, vecdot
+from svod import cross, matmul, matrix_transpose, outer, tensordot, vecdot
 from svod.linalg._factors import (
     EighResult,
     EigResult,
@@ -31,7 +31,7 @@ from svod.linalg._factors import (
 )
 from svod.linalg._least_squares import LstsqResult, lstsq, matrix_rank, pinv
 from svod.linalg._norms import cond, matrix_norm, norm, vector_norm
-from svod.linalg._products import cross, diagonal, expm, matrix_power, multi_dot, outer, trace
+from svod.linalg._products import diagonal, expm, matrix_power, multi_dot, trace
 from svod.linalg._solve import SlogdetResult, det, inv, slogdet, solve, solve_triangular
 
 matrix_exp = expm

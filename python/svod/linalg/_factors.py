@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from svod._extension import public
 from svod._svod import ArgumentError, Tensor, arange, cat, complex64, eye, where
-from svod.library.diagonals import diagonal
+from svod.library.arrangement import adjoint
+from svod.library.diagonals import diag_embed
 from svod.library.dtypes import result_type
-from svod.linalg._matrices import adjoint, column, diagonal_matrix, factors_of, matrices, row
+from svod.linalg._matrices import column, diagonal_of, factors_of, matrices, row
 from svod.linalg._solve import solve
 
 
@@ -61,7 +62,7 @@ def cholesky(x: Any, /, upper: bool = False) -> Tensor:
 
     def pull(factor: Tensor, g: Tensor) -> Tensor:
         inner = (adjoint(factor) @ g).tril()
-        inner = inner - 0.5 * diagonal_matrix(diagonal(inner))
+        inner = inner - 0.5 * diag_embed(diagonal_of(inner))
         middle = solve(adjoint(factor), inner)
         whole = adjoint(solve(adjoint(factor), adjoint(middle)))
         return 0.5 * (whole + adjoint(whole))
@@ -80,8 +81,8 @@ def eig(x: Any, /) -> EigResult:
         same = eye(w.shape[-1], dtype=w.dtype)
         apart = where(same.real > 0, 1.0, (row(w) - column(w)).conj())
         inner = adjoint(v) @ g_v
-        inner = inner - (adjoint(v) @ v) * row(diagonal(inner).real)
-        inner = inner / apart * (1 - same) + diagonal_matrix(g_w)
+        inner = inner - (adjoint(v) @ v) * row(diagonal_of(inner).real)
+        inner = inner / apart * (1 - same) + diag_embed(g_w)
         return solve(adjoint(v), inner @ adjoint(v))
 
     return EigResult(*factors_of(given, "eig", pull))
@@ -97,7 +98,7 @@ def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
     def pull(w: Tensor, v: Tensor, g_w: Tensor, g_v: Tensor) -> Tensor:
         same = eye(w.shape[-1], dtype=w.dtype)
         apart = where(same > 0, 1.0, row(w) - column(w))
-        inner = (adjoint(v) @ g_v) * ((1 - same) / apart) + diagonal_matrix(g_w)
+        inner = (adjoint(v) @ g_v) * ((1 - same) / apart) + diag_embed(g_w)
         whole = v @ inner @ adjoint(v)
         return 0.5 * (whole + adjoint(whole))
 
@@ -141,7 +142,7 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     def square(q: Tensor, r: Tensor, g_q: Tensor, g_r: Tensor) -> Tensor:
         m = r @ adjoint(g_r) - adjoint(g_q) @ q
         lower = m.tril(-1)
-        symmetric = lower + adjoint(lower) + diagonal_matrix(diagonal(m).real.astype(m.dtype))
+        symmetric = lower + adjoint(lower) + diag_embed(diagonal_of(m).real.astype(m.dtype))
         return adjoint(solve(r, adjoint(g_q + q @ symmetric)))
 
     def pull(q: Tensor, r: Tensor, g_q: Tensor, g_r: Tensor) -> Tensor:
@@ -173,9 +174,9 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
         apart = where(same > 0, 1.0, squares)
         in_u, in_v = adjoint(u) @ g_u, vh @ g_v
         skew_u, skew_v = (in_u - adjoint(in_u)) / apart, (in_v - adjoint(in_v)) / apart
-        inner = skew_u * (1 - same) * row(s) + column(s) * (skew_v * (1 - same)) + diagonal_matrix(g_s)
+        inner = skew_u * (1 - same) * row(s) + column(s) * (skew_v * (1 - same)) + diag_embed(g_s)
         if x.dtype.is_complex:
-            inner = inner + diagonal_matrix(1j * diagonal(in_u).imag / s)
+            inner = inner + diag_embed(1j * diagonal_of(in_u).imag / s)
         whole = u @ inner @ vh
         if rows > columns:
             whole = whole + ((g_u - u @ in_u) / row(s)) @ vh

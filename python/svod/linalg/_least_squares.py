@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from svod._extension import public
 from svod._svod import ShapeError, Tensor, _tensor, where, zeros
+from svod.library.arrangement import adjoint
 from svod.library.dtypes import finfo
 from svod.linalg._factors import SVDResult, svd, svdvals
-from svod.linalg._matrices import adjoint, column, matrices, row
+from svod.linalg._matrices import column, matrices, row
 
 
 class LstsqResult(NamedTuple):

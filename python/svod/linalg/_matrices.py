@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from svod._svod import ShapeError, Tensor, _tensor, _with_derivative, cat, eye, float32
+from svod._svod import ShapeError, Tensor, _tensor, _with_derivative, cat, float32
+from svod.library.diagonals import diagonal
 
 
 def matrices(op: str, x: Any, square: bool = False) -> Tensor:
@@ -17,14 +18,9 @@ def matrices(op: str, x: Any, square: bool = False) -> Tensor:
     return given if inexact and given.dtype.itemsize >= 4 else given.astype(float32)
 
 
-def adjoint(x: Tensor) -> Tensor:
-    """The conjugate transpose of matrices."""
-    return x.transpose(-1, -2).conj()
-
-
-def diagonal_matrix(x: Tensor) -> Tensor:
-    """Matrices with these diagonals."""
-    return x.unsqueeze(-1) * eye(x.shape[-1], dtype=x.dtype)
+def diagonal_of(x: Tensor, offset: int = 0) -> Tensor:
+    """The diagonals of the last two dimensions."""
+    return diagonal(x, offset, -2, -1)
 
 
 def column(x: Tensor) -> Tensor:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from svod._extension import public
-from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, eye, stack, sum, where
-from svod.library import diagonals
-from svod.linalg._matrices import column, matrices
+from svod._svod import ArgumentError, Tensor, _tensor, eye, sum, where
+from svod.library.products import _chained
+from svod.linalg._matrices import column, diagonal_of, matrices, row
 from svod.linalg._norms import matrix_norm
 from svod.linalg._solve import inv, solve
 
@@ -21,17 +21,6 @@ _THETA, _MOST_SQUARINGS = 5.37, 24
 
 
 @public
-def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
-    """The vector products along an axis of 3."""
-    a, b = _tensor(x1), _tensor(x2)
-    if a.shape[axis] != 3 or b.shape[axis] != 3:
-        raise ShapeError(f"cross: axis {axis} is of 3, not of {a.shape[axis]} and {b.shape[axis]}")
-    a, b = a.movedim(axis, -1), b.movedim(axis, -1)
-    parts = [a[..., (i + 1) % 3] * b[..., (i + 2) % 3] - a[..., (i + 2) % 3] * b[..., (i + 1) % 3] for i in range(3)]
-    return stack(parts, -1).movedim(-1, axis)
-
-
-@public
 def diagonal(x: Any, /, offset: int = 0) -> Tensor:
     """The diagonals of matrices, or those `offset` above.
 
@@ -39,7 +28,7 @@ def diagonal(x: Any, /, offset: int = 0) -> Tensor:
     >>> svod.linalg.diagonal([[1, 2], [3, 4]]).tolist()
     [1, 4]
     """
-    return diagonals.diagonal(_tensor(x), offset, -2, -1)
+    return diagonal_of(_tensor(x), offset)
 
 
 @public
@@ -88,29 +77,11 @@ def multi_dot(arrays: Sequence[Any], /) -> Tensor:
     given = [_tensor(one) for one in arrays]
     if len(given) < 2:
         raise ArgumentError(f"multi_dot: takes at least 2 matrices, not {len(given)}")
-    extents = [given[0].shape[0] if given[0].ndim == 2 else 1, *(one.shape[-1] for one in given[:-1])]
-    extents.append(given[-1].shape[-1] if given[-1].ndim == 2 else 1)
-    count = len(given)
-    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
-    for length in range(2, count + 1):
-        for i in range(count - length + 1):
-            j = i + length - 1
-            best[i, j] = min(
-                (best[i, k][0] + best[k + 1, j][0] + extents[i] * extents[k + 1] * extents[j + 1], k)
-                for k in range(i, j)
-            )
-
-    def product(i: int, j: int) -> Tensor:
-        k = best[i, j][1]
-        return given[i] if i == j else product(i, k) @ product(k + 1, j)
-
-    return product(0, count - 1)
-
-
-@public
-def outer(x1: Any, x2: Any, /) -> Tensor:
-    """The products of each element of a vector with each of another."""
-    return column(_tensor(x1)) * _tensor(x2)
+    first, last = given[0], given[-1]
+    product = _chained(
+        "multi_dot", [first if first.ndim != 1 else row(first), *given[1:-1], last if last.ndim != 1 else column(last)]
+    )
+    return product.reshape(*first.shape[:-1], *last.shape[1:])
 
 
 @public

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from svod._extension import public
 from svod._svod import ShapeError, Tensor, _tensor, _with_derivative, eye, ones
-from svod.library.diagonals import diagonal
+from svod.library.arrangement import adjoint
+from svod.library.diagonals import diag_embed
 from svod.library.dtypes import result_type
 from svod.library.manipulation import broadcast_shapes
-from svod.linalg._matrices import adjoint, column, diagonal_matrix, factors_of, matrices
+from svod.linalg._matrices import column, diagonal_of, factors_of, matrices
 
 # The size up to which determinants are sums of products, of which a kernel computes many at once.
 _EXPANDED = 3
@@ -106,7 +107,7 @@ def solve_triangular(x1: Any, x2: Any, /, *, upper: bool, unitriangular: bool = 
     a = matrices("solve_triangular", x1, square=True)
     a = a.triu() if upper else a.tril()
     if unitriangular:
-        a = a - diagonal_matrix(diagonal(a)) + eye(a.shape[-1], dtype=a.dtype)
+        a = a - diag_embed(diagonal_of(a)) + eye(a.shape[-1], dtype=a.dtype)
     return solve(a, x2)
 
 
