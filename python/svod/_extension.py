@@ -1,4 +1,4 @@
-"""Functions of modules beside the namespace itself, such as `svod.fft`, as users call them."""
+"""Composed functions, of the library and of modules such as `svod.fft`, as users call them."""
 
 from __future__ import annotations
 

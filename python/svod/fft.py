@@ -58,14 +58,24 @@ def _scaled(op: str, x: Tensor, norm: str | None, n: Any, inverse: bool) -> Tens
     return x * full((), n, dtype=real).pow(power)
 
 
-def _sized(op: str, x: Tensor, n: Any, axis: int) -> Tensor:
-    """`x` with `n` elements along an axis: the first ones, or zeros behind all."""
+def _extent(op: str, x: Tensor, axis: int) -> Any:
+    """The extent of an axis, which has to be there."""
     if not -x.ndim <= axis < x.ndim:
         raise ArgumentError(f"{op}: axis {axis} of a tensor of {x.ndim} dimensions")
-    have = x.shape[axis]
-    n = have if n is None else n
+    return x.shape[axis]
+
+
+def _at_least_one(op: str, n: Any) -> Any:
+    """A length that a transform can have."""
     if n < 1:
         raise ArgumentError(f"{op}: a transform is of at least 1 number, not {n}")
+    return n
+
+
+def _sized(op: str, x: Tensor, n: Any, axis: int) -> Tensor:
+    """`x` with `n` elements along an axis: the first ones, or zeros behind all."""
+    have = _extent(op, x, axis)
+    n = _at_least_one(op, have if n is None else n)
     if n == have:
         return x
     if n < have:
@@ -121,11 +131,7 @@ def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = No
 
 
 def _to_real(op: str, x: Tensor, n: int | None, axis: int, norm: str | None, *, inverse: bool) -> Tensor:
-    if not -x.ndim <= axis < x.ndim:
-        raise ArgumentError(f"{op}: axis {axis} of a tensor of {x.ndim} dimensions")
-    n = 2 * (x.shape[axis] - 1) if n is None else n
-    if n < 1:
-        raise ArgumentError(f"{op}: a transform is of at least 1 number, not {n}")
+    n = _at_least_one(op, 2 * (_extent(op, x, axis) - 1) if n is None else n)
     x = _sized(op, x, n // 2 + 1, axis)
     return _scaled(op, x._irfft(axis, n % 2 == 1), norm, n, inverse)
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from svod._arguments import checked
+from svod._extension import public
 from svod._svod import Tensor
-from svod.library._spelling import assigning, forwarding, public
+from svod.library._spelling import assigning, forwarding
 from svod.library._table import FORWARDED, FUNCTIONS, METHODS, Entry
 
 __all__ = ["function", "install", "method"]
@@ -31,7 +32,7 @@ def _found(entry: Entry) -> Callable[..., Any]:
     if entry.file in FORWARDED:
         function: Callable[..., Any] = getattr(importlib.import_module(f"svod.{entry.file}"), entry.function)
         return function
-    return checked(public(getattr(importlib.import_module(f"svod.library.{entry.file}"), entry.function)))
+    return public(getattr(importlib.import_module(f"svod.library.{entry.file}"), entry.function))
 
 
 def function(name: str) -> Callable[..., Any]:

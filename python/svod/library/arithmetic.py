@@ -17,7 +17,7 @@ from svod._svod import (
     zeros,
 )
 from svod.library.dtypes import finfo
-from svod.library.elementwise import _in_double, _magnitude, signbit
+from svod.library.elementwise import _in_double, _magnitude, _more_and_apart, divide, signbit
 from svod.library.special import lgamma
 
 __all__ = [
@@ -62,7 +62,7 @@ def addcdiv(x: Tensor, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tens
     >>> svod.addcdiv(svod.Tensor([1.0]), svod.Tensor([6.0]), svod.Tensor([3.0]), value=2).tolist()
     [5.0]
     """
-    quotient = true_divide(tensor1, tensor2)
+    quotient = divide(tensor1, tensor2)
     return x + (quotient if _is_one(value) else quotient * value)
 
 
@@ -114,7 +114,7 @@ def conj_physical(x: Tensor, /) -> Tensor:
     >>> svod.conj_physical(svod.Tensor([1 + 2j])).tolist()
     [(1-2j)]
     """
-    return x.conj() if x.is_complex() else x
+    return x.conj()
 
 
 def deg2rad(x: Tensor, /) -> Tensor:
@@ -324,8 +324,8 @@ def logaddexp2(x1: Any, x2: Any, /) -> Tensor:
     """
 
     def compute(a: Tensor, b: Tensor) -> Tensor:
-        apart = where(a == b, 0.0, a - where(a == b, 0.0, b))
-        return a.maximum(b) + (-apart.abs()).exp2().log1p() / math.log(2)
+        more, apart = _more_and_apart(a, b)
+        return more + (-apart).exp2().log1p() / math.log(2)
 
     return _in_double("logaddexp2", compute, x1, x2)
 
@@ -435,8 +435,7 @@ def true_divide(x1: Any, x2: Any, /) -> Tensor:
     >>> svod.true_divide(svod.Tensor([1]), 2).tolist()
     [0.5]
     """
-    dividend, divisor = _operands(x1, x2)
-    return dividend.div(divisor)
+    return divide(x1, x2)
 
 
 def _is_one(factor: Any) -> bool:

@@ -49,7 +49,7 @@ def adjoint(x: Tensor, /) -> Tensor:
     >>> svod.adjoint(svod.Tensor([[1, 2], [3, 4]])).tolist()
     [[1, 3], [2, 4]]
     """
-    return x.mT.conj() if x.is_complex() else x.mT
+    return x.mT.conj()
 
 
 def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, _operands, arange, cat, linspace, where, zeros
+from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, _operands, cat, linspace, where, zeros
 from svod.library.diagonals import triu_indices
 from svod.library.elementwise import logaddexp
-from svod.library.sets import unique_all
+from svod.library.sets import _runs, unique_all
 
 __all__ = [
     "bincount",
@@ -89,7 +89,7 @@ def correlate(x: Tensor, v: Tensor, /, mode: str = "valid") -> Tensor:
     >>> svod.correlate(svod.Tensor([1.0, 2.0, 3.0]), svod.Tensor([1.0, 1.0])).tolist()
     [3.0, 5.0]
     """
-    return _convolved("correlate", x, v.conj() if v.is_complex() else v, mode)
+    return _convolved("correlate", x, v.conj(), mode)
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1, axis: int = -1) -> Tensor:
@@ -324,9 +324,8 @@ def unique_consecutive(x: Tensor, /, return_inverse: bool = False, return_counts
         starts, inverse, counts = none, none, none
     else:
         begins = cat([Tensor([True]), flat[1:] != flat[:-1]], 0)
-        starts = begins.nonzero(as_tuple=True)[0]
+        starts, counts = _runs(begins)
         inverse = begins.cumsum(0) - 1
-        counts = cat([starts[1:], arange(flat.numel(), flat.numel() + 1)], 0) - starts
     asked = ((return_inverse, inverse.reshape(x.shape)), (return_counts, counts))
     more = [part for wanted, part in asked if wanted]
     values = flat.take(starts, 0)

@@ -191,8 +191,8 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     """
 
     def compute(a: Tensor, b: Tensor) -> Tensor:
-        apart = where(a == b, 0.0, a - where(a == b, 0.0, b))
-        return a.maximum(b) + (-apart.abs()).exp().log1p()
+        more, apart = _more_and_apart(a, b)
+        return more + (-apart).exp().log1p()
 
     return _in_double("logaddexp", compute, x1, x2)
 
@@ -269,6 +269,11 @@ def _elementary(name: str, compute: Callable[[Tensor], Tensor], x: Tensor) -> Te
 def _magnitude(x: Tensor) -> Tensor:
     """The absolute value, with a derivative of 1 or -1 at 0."""
     return where(signbit(x), -x, x)
+
+
+def _more_and_apart(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The greater number, and how far the other one is from it; equal infinities are not apart."""
+    return a.maximum(b), where(a == b, 0.0, a - where(a == b, 0.0, b)).abs()
 
 
 def _odd(compute: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, arange, where
+from svod._svod import ArgumentError, Tensor, _tensor, arange, where
+from svod.library.manipulation import _counted, _extents
 
 __all__ = [
     "argwhere",
@@ -150,9 +151,8 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int], /) -> tuple[Tenso
     >>> [one.tolist() for one in svod.unravel_index(svod.Tensor([5]), (2, 3))]
     [[1], [2]]
     """
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
     found, rest = [], indices
-    for extent in reversed(extents):
+    for extent in reversed(_extents(shape)):
         found.append(rest % extent)
         rest = rest // extent
     return tuple(reversed(found))
@@ -160,9 +160,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int], /) -> tuple[Tenso
 
 def _at(name: str, x: Tensor, axis: int, index: Any) -> tuple[Any, ...]:
     """The index of what is at a position, or positions, of an axis."""
-    if not -x.ndim <= axis < x.ndim:
-        raise ShapeError(f"{name}: axis {axis} is out of range for rank {x.ndim}")
-    return (*(slice(None),) * (axis % x.ndim), index)
+    return (*(slice(None),) * _counted(name, axis, x.ndim), index)
 
 
 def _positions(index: Tensor) -> tuple[Tensor, ...]:

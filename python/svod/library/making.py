@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from svod._svod import ArgumentError, Tensor, arange, empty, float32, full, linspace, ones, zeros
+from svod._svod import ArgumentError, Tensor, arange, empty, eye, float32, full, linspace, ones, zeros
 from svod.library.manipulation import _extents
 from svod.library.special import i0
 
@@ -124,8 +124,7 @@ def identity(n: int, /, dtype: Any = None) -> Tensor:
     >>> svod.identity(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    places = arange(n)
-    return (places.unsqueeze(-1) == places).cast(float32 if dtype is None else dtype)
+    return eye(n, dtype=dtype)
 
 
 def kaiser_window(window_length: int, /, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None) -> Tensor:

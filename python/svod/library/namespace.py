@@ -29,7 +29,7 @@ class NamespaceInfo:
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         """The types of what is made without one."""
         names = {"real floating": "float32", "integral": "int64", "indexing": "int64", "complex floating": "complex64"}
-        return {kind: getattr(svod, name) for kind, name in names.items() if hasattr(svod, name)}
+        return {kind: getattr(svod, name) for kind, name in names.items()}
 
     def devices(self) -> list[str]:
         """The devices that there always are."""
@@ -40,7 +40,7 @@ class NamespaceInfo:
         standard = [
             name for names in KINDS.values() for name in names if not name.startswith(("bfloat", "float8", "float16"))
         ]
-        every = {name: getattr(svod, name) for name in standard if hasattr(svod, name)}
+        every = {name: getattr(svod, name) for name in standard}
         return {name: dtype for name, dtype in every.items() if kind is None or isdtype(dtype, kind)}
 
 

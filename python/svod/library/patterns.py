@@ -43,7 +43,7 @@ def rearrange(x: Tensor, pattern: str, /, **lengths: Any) -> Tensor:
         raise ArgumentError(f"rearrange: {sorted(unknown)} are no names of {pattern!r}")
     apart = x.reshape(tuple(extents[name] for name in names[0]))
     ordered = apart.permute(*(names[0].index(name) for name in names[1])) if names[0] else apart
-    return ordered.reshape(tuple(_product(extents[name] for name in group if name != "1") for group in right))
+    return ordered.reshape(tuple(math.prod(extents[name] for name in group if name != "1") for group in right))
 
 
 def _groups(side: str, pattern: str) -> list[list[str]]:
@@ -68,7 +68,7 @@ def _spread(side: list[list[str]], unnamed: int) -> list[list[str]]:
 def _solve(group: list[str], extent: Any, extents: dict[str, Any], pattern: str) -> None:
     """Finds the extents of the parts of an axis."""
     open_ = [name for name in group if name != "1" and name not in extents]
-    known = _product(extents[name] for name in group if name in extents)
+    known = math.prod(extents[name] for name in group if name in extents)
     if len(open_) > 1:
         raise ArgumentError(f"rearrange: the extents of {open_[1:]} in {pattern!r} have to be given")
     if open_ and known != 0 and extent % known == 0:
@@ -77,7 +77,3 @@ def _solve(group: list[str], extent: Any, extents: dict[str, Any], pattern: str)
         raise ShapeError(
             f"rearrange: an axis of extent {extent} is no {' x '.join(group)} of {pattern!r} with {extents}"
         )
-
-
-def _product(extents: Any) -> Any:
-    return math.prod(extents)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, ValuesAndIndices, _tensor, arange, where
+from svod.library.manipulation import _one_slice
 
 __all__ = [
     "aminmax",
@@ -99,7 +100,7 @@ def cov(x: Tensor, /, *, correction: float = 1, fweights: Any = None, aweights: 
         centred = rows - (rows * weight).sum(1, True) / total
         beyond: Any = correction if aweights is None else correction * (weight * given[-1]).sum() / total
         weighted, divisor = centred * weight, (total - beyond).clamp(min=0)
-    made = weighted.matmul(centred.mT.conj() if x.is_complex() else centred.mT)
+    made = weighted.matmul(centred.mT.conj())
     made = made / divisor if given or divisor else made * math.inf
     return made if x.ndim == 2 else made.reshape(())
 
@@ -160,7 +161,7 @@ def nanmedian(x: Tensor, /, axis: int | None = None, keepdims: bool = False) -> 
     found = flat.sort(along)
     count = (~flat.isnan()).sum(along, True) if flat.dtype.is_floating_point else flat.size(along)
     middle = ((count - 1) // 2).clamp(min=0) if isinstance(count, Tensor) else Tensor([max(count - 1, 0) // 2])
-    middle = middle.expand(*_slice_of(flat, along))
+    middle = middle.expand(*_one_slice(flat, along))
     values, indices = (part.gather(along, middle) for part in (found.values, found.indices))
     if axis is None:
         return values.reshape((1,) * x.ndim if keepdims else ())
@@ -310,13 +311,6 @@ def _extreme(x: Tensor, fold: str, other: float, axis: Axis, keepdims: bool) -> 
     is_nan = x.isnan()
     found = getattr(where(is_nan, other, x), fold)(axis, keepdims)
     return where(is_nan.all(axis, keepdims), math.nan, found)
-
-
-def _slice_of(x: Tensor, axis: int) -> list[Any]:
-    """The shape of one slice across an axis."""
-    shape = [*x.shape]
-    shape[axis] = 1
-    return shape
 
 
 # How far a quantile is from the element below it, as a part of the way to the one above.

@@ -71,8 +71,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
         none = zeros(0, dtype="int64")
         return UniqueAll(flat, none, none.reshape(x.shape), none)
     order, begins, inverse = _ranks(flat)
-    starts = begins.nonzero(as_tuple=True)[0]
-    counts = cat([starts[1:], arange(n, n + 1)], 0) - starts
+    starts, counts = _runs(begins)
     return UniqueAll(flat.take(order.take(starts, 0), 0), order.take(starts, 0), inverse.reshape(x.shape), counts)
 
 
@@ -106,6 +105,13 @@ def unique_values(x: Tensor, /) -> Tensor:
     [1, 3]
     """
     return unique_all(x).values if x.dtype.is_complex else x.flatten().unique()
+
+
+def _runs(begins: Tensor) -> tuple[Tensor, Tensor]:
+    """Where runs of equal elements begin, and how long they are; computed now."""
+    starts = begins.nonzero(as_tuple=True)[0]
+    n = begins.numel()
+    return starts, cat([starts[1:], arange(n, n + 1)], 0) - starts
 
 
 class _Ranks(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from svod._svod import Tensor, cat, ones, zeros
@@ -21,9 +22,7 @@ def cumulative_prod(
     >>> svod.cumulative_prod(svod.Tensor([2, 3]), include_initial=True).tolist()
     [1, 2, 6]
     """
-    axis = _only_axis(x, axis)
-    scanned = x.cumprod(axis, dtype=_accumulated(x) if dtype is None else dtype)
-    return cat([ones(*_one_slice(x, axis or 0), dtype=scanned.dtype), scanned], axis) if include_initial else scanned
+    return _scanned(x, Tensor.cumprod, ones if include_initial else None, axis, dtype)
 
 
 def cumulative_sum(
@@ -37,16 +36,20 @@ def cumulative_sum(
     >>> svod.cumulative_sum(svod.Tensor([2, 3]), include_initial=True).tolist()
     [0, 2, 5]
     """
-    axis = _only_axis(x, axis)
-    scanned = x.cumsum(axis, dtype=_accumulated(x) if dtype is None else dtype)
-    return cat([zeros(*_one_slice(x, axis or 0), dtype=scanned.dtype), scanned], axis) if include_initial else scanned
+    return _scanned(x, Tensor.cumsum, zeros if include_initial else None, axis, dtype)
+
+
+def _scanned(
+    x: Tensor, scan: Callable[..., Tensor], initial: Callable[..., Tensor] | None, axis: int | None, dtype: Any
+) -> Tensor:
+    """A scan along an axis, which a 1-d tensor need not name, behind the scan of no elements where it is asked for."""
+    axis = 0 if axis is None and x.ndim == 1 else axis
+    scanned = scan(x, axis, dtype=_accumulated(x) if dtype is None else dtype)
+    if initial is None:
+        return scanned
+    return cat([initial(*_one_slice(x, axis or 0), dtype=scanned.dtype), scanned], axis)
 
 
 def _accumulated(x: Tensor) -> str | None:
     """The type of sums where the standard's differs from PyTorch's, which the methods have."""
     return "uint64" if x.dtype.name.startswith("uint") else None
-
-
-def _only_axis(x: Tensor, axis: int | None) -> int | None:
-    """The axis of a scan, which a 1-d tensor need not name."""
-    return 0 if axis is None and x.ndim == 1 else axis

@@ -161,7 +161,7 @@ def max_pool_with_indices(
         reach = (kernel[axis] - 1) * gaps[axis] + 1
         behind = max(0, (out[axis] - 1) * step[axis] + reach - extents[axis] - edge[axis])
         pads = [(0, 0)] * axis + [(edge[axis], behind)]
-        windows = windows.pad([(0, 0) for _ in whole] + pads + [(0, 0)] * (rank - 1), _least(input))
+        windows = windows.pad([(0, 0) for _ in whole] + pads + [(0, 0)] * (rank - 1), -math.inf)
         positions = positions.pad(pads + [(0, 0)] * (rank - 1), 0)
         cut = (..., slice(None, None, gaps[axis]))
         windows = windows.unfold(input.ndim - rank + axis, reach, step[axis])[cut]
@@ -287,8 +287,3 @@ def _several(numbers: _Numbers, count: int) -> list[int]:
     if len(given) != count:
         raise ArgumentError(f"as many numbers as axes, {count}, are expected, not {given}")
     return given
-
-
-def _least(x: Tensor) -> float:
-    """A value below all of a type."""
-    return -math.inf
