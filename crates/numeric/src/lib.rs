@@ -13,8 +13,14 @@ use std::sync::Mutex;
 /// Runs a function for each number below the first argument, on whichever threads.
 pub type Parallel<'a> = dyn Fn(usize, &(dyn Fn(usize) + Sync)) + 'a;
 
-/// Parts of work that threads take one by one, at most.
-const MOST_TASKS: usize = 64;
+/// How many of `count` pieces of work, at least one, a thread takes at a time; a piece takes so many operations.
+pub fn group_of(count: usize, operations: usize) -> usize {
+    /// Operations that are worth another thread, and groups at most.
+    const WORTH: usize = 1 << 16;
+    const MOST: usize = 64;
+    let groups = (count.saturating_mul(operations) / WORTH).clamp(1, MOST).min(count.max(1));
+    count.div_ceil(groups).max(1)
+}
 
 /// Calls a function for each row of the operand and the result, groups of rows in parallel. A row takes so many operations.
 fn rows<T: Sync, R: Send>(
@@ -24,12 +30,9 @@ fn rows<T: Sync, R: Send>(
     parallel: &Parallel<'_>,
     work: impl Fn(&[T], &mut [R]) + Sync,
 ) {
-    /// Operations that are worth another thread.
-    const WORTH: usize = 1 << 16;
     let ((from, wide), (to, narrow)) = (operand, result);
     let count = from.len().checked_div(wide).unwrap_or(0);
-    let tasks = (count.saturating_mul(operations) / WORTH).clamp(1, MOST_TASKS).min(count.max(1));
-    let each = count.div_ceil(tasks).max(1);
+    let each = group_of(count, operations);
     let parts = from.chunks(each * wide.max(1)).zip(to.chunks_mut(each * narrow.max(1)));
     let parts: Vec<Mutex<(&[T], &mut [R])>> = parts.map(Mutex::new).collect();
     parallel(parts.len(), &|task| {

@@ -197,6 +197,14 @@ impl Call<'_> {
         }
     }
 
+    /// An attribute that is the number of an element type, of which 0 stands for a default.
+    pub fn dtype_or(&self, name: &str, default: DType) -> Result<DType, Fault> {
+        match self.int(name, 0)? {
+            0 => Ok(default),
+            number => types::dtype(number).map_err(Fault::Unsupported),
+        }
+    }
+
     /// An attribute that is an axis, counted from 0, of a rank.
     pub fn axis(&self, name: &str, default: i64, rank: usize) -> Result<usize, Fault> {
         axis_of(self.int(name, default)?, rank)
@@ -257,6 +265,19 @@ pub(crate) fn spatial_extents(tensor: &Tensor) -> Result<Vec<i64>, Fault> {
         0 | 1 => invalid(format!("{} has no batch and channels", tensor.described())),
         _ => extents(tensor),
     }
+}
+
+/// The numbers from 0 on, so many of them, `int64`, along an axis of a rank.
+pub(crate) fn counting_along(count: impl Into<Size>, axis: usize, rank: usize) -> svod_tensor::Result<Tensor> {
+    let count = count.into();
+    counting(count.clone())?.reshape(&extent_at(count, axis, rank))
+}
+
+/// The shape of a rank whose extents are 1 but along an axis.
+pub(crate) fn extent_at(extent: Size, axis: usize, rank: usize) -> Vec<Size> {
+    let mut shape = vec![Size::ONE; rank];
+    shape[axis] = extent;
+    shape
 }
 
 /// The numbers from 0 on, so many of them, `int64`.

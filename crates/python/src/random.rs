@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use svod_dtype::DType;
-use svod_tensor::{Generator, GeneratorState, Tensor, with_default_device};
+use svod_tensor::{Generator, GeneratorState, Size, Tensor, with_default_device};
 
 use crate::convert::{AnyTensor, integer};
 use crate::dtype::AnyDType;
@@ -51,8 +51,7 @@ impl PyGenerator {
     /// What its later numbers follow from: the seed and how many numbers were drawn, as 2 numbers of `uint64`.
     fn get_state(&self) -> Made {
         let state = self.0.state()?;
-        let bytes = [state.key.to_le_bytes(), state.offset.to_le_bytes()].concat();
-        Ok(Tensor::from_bytes(&bytes, DType::U64, &[2])?.into())
+        Ok(Tensor::from_slice(&[state.key, state.offset], &[2])?.into())
     }
 
     /// Goes on from a state of `get_state`, of this generator or another one.
@@ -106,6 +105,18 @@ fn drawn(
     }
 }
 
+/// Floats of a shape, drawn by a distribution.
+fn floats(
+    shape: &Bound<'_, PyTuple>,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+    generator: Option<&Bound<'_, PyGenerator>>,
+    draw: fn(&[Size], Option<DType>) -> svod_tensor::Result<Tensor>,
+) -> Made {
+    let shape = Extents::positive(shape)?;
+    shape.bind(drawn(device.as_deref(), generator, || draw(&shape.sizes, dtype.map(|d| d.0))))
+}
+
 /// The state of the default generator of random numbers, a tensor of 2 numbers, which a program saves to go on from
 /// later. In a function of `jit` it is that of each call.
 ///
@@ -137,8 +148,7 @@ pub fn rand(
     device: Option<Text>,
     generator: Option<&Bound<'_, PyGenerator>>,
 ) -> Made {
-    let shape = Extents::positive(shape)?;
-    shape.bind(drawn(device.as_deref(), generator, || Tensor::rand(&shape.sizes, dtype.map(|d| d.0))))
+    floats(shape, dtype, device, generator, Tensor::rand)
 }
 
 /// Normally distributed with mean 0 and deviation 1.
@@ -150,8 +160,7 @@ pub fn randn(
     device: Option<Text>,
     generator: Option<&Bound<'_, PyGenerator>>,
 ) -> Made {
-    let shape = Extents::positive(shape)?;
-    shape.bind(drawn(device.as_deref(), generator, || Tensor::randn(&shape.sizes, dtype.map(|d| d.0))))
+    floats(shape, dtype, device, generator, Tensor::randn)
 }
 
 /// Integers uniformly distributed from `low` to before `high`.

@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::Mutex;
 use svod_dtype::DType;
 use svod_ir::size::Size;
+use svod_numeric::group_of;
 use svod_numeric::linalg::{self, Failure, Number, c32, c64};
 use svod_runtime::plan::CustomError;
 use svod_runtime::{Function, HostArgs, HostValue};
@@ -204,13 +205,9 @@ fn each(
     operations: usize,
     work: &(dyn Fn(usize) -> std::result::Result<(), Failure> + Sync),
 ) -> std::result::Result<(), CustomError> {
-    /// Operations that are worth another thread, and groups at most.
-    const WORTH: usize = 1 << 16;
-    const MOST_TASKS: usize = 64;
-    let tasks = (count.saturating_mul(operations) / WORTH).clamp(1, MOST_TASKS).min(count);
-    let group = count.div_ceil(tasks);
+    let group = group_of(count, operations);
     let failed = Mutex::new(None);
-    parallel(tasks, &|task| {
+    parallel(count.div_ceil(group), &|task| {
         for i in task * group..((task + 1) * group).min(count) {
             if let Err(failure) = work(i) {
                 failed.lock().get_or_insert(failure);

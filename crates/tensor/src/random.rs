@@ -168,9 +168,9 @@ impl Tensor {
         if self.dtype() != DType::U64 || self.shape() != [2.into()] {
             return Err(TensorError::value(op, format!("a state is uint64[2], not {}", self.described())));
         }
-        let bytes = self.to_bytes()?;
-        let word = |at: usize| bytes[8 * at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        DEFAULT.set_state(State { key: word(0), offset: word(1) });
+        if let [key, offset] = self.to_vec::<u64>()?[..] {
+            DEFAULT.set_state(State { key, offset });
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use svod_tensor::{Operand, Result, Tensor};
 
 use super::elementwise::in_f32;
 use super::{Row, row};
-use crate::call::{Call, Outcome, axis_of, counting, one};
+use crate::call::{Call, Outcome, axis_of, counting_along, one};
 
 pub(super) const ROWS: &[Row] = &[
     row("Celu", 12, |c| {
@@ -53,7 +53,7 @@ pub(super) const ROWS: &[Row] = &[
     row("Softsign", 1, |c| c.map(softsign)),
     row("Swish", 24, |c| {
         let alpha = c.float("alpha", 1.0)?;
-        c.map(|x| in_f32(x, |x| x.mul(x.mul(alpha)?.sigmoid()?)))
+        c.map(|x| in_f32(x, |x| swish(x, alpha)))
     }),
     row("ThresholdedRelu", 10, |c| {
         let alpha = c.float("alpha", 1.0)?;
@@ -64,6 +64,10 @@ pub(super) const ROWS: &[Row] = &[
 pub(super) fn elu(x: &Tensor, alpha: f64) -> Result<Tensor> {
     // Of what is not below 0 no exponential is taken, which might be infinite.
     Tensor::select(&x.lt(0)?, x.minimum(0)?.expm1()?.mul(alpha)?, x)
+}
+
+pub(super) fn swish(x: &Tensor, alpha: f64) -> Result<Tensor> {
+    x.mul(x.mul(alpha)?.sigmoid()?)
 }
 
 fn celu(x: &Tensor, alpha: f64) -> Result<Tensor> {
@@ -82,10 +86,7 @@ pub(super) fn softsign(x: &Tensor) -> Result<Tensor> {
 fn hardmax(c: &Call<'_>) -> Outcome {
     let x = c.tensor(0)?;
     let axis = axis_of(c.int("axis", -1)?, x.rank())?;
-    let extents = x.shape();
-    let mut along = vec![svod_tensor::Size::ONE; x.rank()];
-    along[axis] = extents[axis].clone();
-    let positions = counting(extents[axis].clone())?.reshape(&along)?;
+    let positions = counting_along(x.shape()[axis].clone(), axis, x.rank())?;
     one(x.argmax(Some(axis as i64), true)?.eq(positions)?.cast(x.dtype())?)
 }
 

@@ -7,7 +7,6 @@ use super::{Row, row};
 use crate::call::{Call, Outcome, counting, invalid, one, ranked};
 use crate::error::Fault;
 use crate::interpret;
-use crate::types;
 use crate::value::Value;
 
 pub(super) const ROWS: &[Row] = &[
@@ -18,7 +17,7 @@ pub(super) const ROWS: &[Row] = &[
     row("RotaryEmbedding", 23, rotary),
     row("SwiGLU", 28, |c| {
         let (gate, alpha) = (c.tensor(0)?, c.float("alpha", 1.0)?);
-        let gated = super::elementwise::in_f32(&gate, |x| x.mul(x.mul(alpha)?.sigmoid()?))?;
+        let gated = super::elementwise::in_f32(&gate, |x| super::activation::swish(x, alpha))?;
         one(gated.mul(c.tensor(1)?)?)
     }),
 ];
@@ -53,18 +52,14 @@ fn attention(c: &Call<'_>) -> Outcome {
     };
     let before = past.and_then(|past| past.shape().get(2).cloned()).unwrap_or(Size::ZERO);
     let mask = mask(c, &query, (queries, keys), before)?;
-    let scale = match c.maybe_float("scale")? {
-        Some(scale) => scale,
-        None => 1.0 / (depth.as_const().unwrap_or(1) as f64).sqrt(),
-    };
+    let scale = scale(c, depth)?;
     let grouped = heads != key_heads;
     let softcap = c.float("softcap", 0.0)?;
     let (mut result, scores) = if softcap == 0.0 && !c.wants(3) {
         let how = Attention { mask: mask.as_ref(), causal: false, scale: Some(scale), grouped };
         (query.scaled_dot_product_attention(&key, &value, how)?, None)
     } else {
-        let times = if grouped { heads.floordiv(key_heads.clone()) } else { Size::ONE };
-        let (key, value) = (key.repeat_interleave(times.clone(), 1)?, value.repeat_interleave(times, 1)?);
+        let (key, value) = for_heads(heads, key_heads, key.clone(), value.clone())?;
         let (result, scores) = explicit(c, [&query, &key, &value], mask.as_ref(), scale, softcap)?;
         (result, Some(scores))
     };
@@ -73,6 +68,27 @@ fn attention(c: &Call<'_>) -> Outcome {
     }
     let result = if is_packed { packed(&result)? } else { result };
     Ok([Some(result), Some(key), Some(value), scores].into_iter().flatten().map(Value::from).collect())
+}
+
+/// What scores are multiplied with.
+fn scale(c: &Call<'_>, depth: &Size) -> Result<f64, Fault> {
+    let given = c.maybe_float("scale")?;
+    Ok(given.unwrap_or_else(|| 1.0 / (depth.as_const().unwrap_or(1) as f64).sqrt()))
+}
+
+/// The type in which a softmax is computed.
+fn softmax_precision(c: &Call<'_>, dtype: DType) -> Result<DType, Fault> {
+    let usual = if dtype == DType::F64 { dtype } else { DType::F32 };
+    Ok(c.dtype("softmax_precision")?.unwrap_or(usual))
+}
+
+/// Keys and values once for each head of the queries, of which several may share one.
+fn for_heads(heads: &Size, key_heads: &Size, key: Tensor, value: Tensor) -> svod_tensor::Result<(Tensor, Tensor)> {
+    if heads == key_heads {
+        return Ok((key, value));
+    }
+    let times = heads.floordiv(key_heads.clone());
+    Ok((key.repeat_interleave(times.clone(), 1)?, value.repeat_interleave(times, 1)?))
 }
 
 /// Whether a query sees any key.
@@ -94,11 +110,7 @@ fn explicit(
 ) -> Result<(Tensor, Tensor), Fault> {
     let dtype = query.dtype();
     let stage = c.int("qk_matmul_output_mode", 0)?;
-    let precision = match c.dtype("softmax_precision")? {
-        Some(precision) => precision,
-        None if dtype == DType::F64 => dtype,
-        None => DType::F32,
-    };
+    let precision = softmax_precision(c, dtype)?;
     let root = scale.sqrt();
     let scores = query.mul(root)?.matmul(&key.mul(root)?.transpose(-2, -1)?)?;
     let capped = if softcap == 0.0 { scores.clone() } else { scores.div(softcap)?.tanh()?.mul(softcap)? };
@@ -179,25 +191,15 @@ fn mask(c: &Call<'_>, query: &Tensor, (queries, keys): (&Size, &Size), before: S
 
 /// Attention with graphs that change scores and weights.
 fn flex_attention(c: &Call<'_>) -> Outcome {
-    let (query, mut key, mut value) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+    let (query, key, value) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
     let dtype = query.dtype();
-    let precision = match c.maybe_int("softmax_precision")? {
-        Some(number) => types::dtype(number).map_err(Fault::Unsupported)?,
-        None if dtype == DType::F64 => dtype,
-        None => DType::F32,
-    };
+    let precision = softmax_precision(c, dtype)?;
     let (q, k) = (query.shape(), key.shape());
     let ([_, heads, _, depth], [_, key_heads, ..]) = (&q[..], &k[..]) else {
         return invalid("queries, keys and values should be of rank 4");
     };
-    if heads != key_heads {
-        let times = heads.floordiv(key_heads.clone());
-        (key, value) = (key.repeat_interleave(times.clone(), 1)?, value.repeat_interleave(times, 1)?);
-    }
-    let scale = match c.maybe_float("scale")? {
-        Some(scale) => scale,
-        None => 1.0 / (depth.as_const().unwrap_or(1) as f64).sqrt(),
-    };
+    let (key, value) = for_heads(heads, key_heads, key, value)?;
+    let scale = scale(c, depth)?;
     let changed = |name: &str, x: Tensor| -> Result<Tensor, Fault> {
         if c.attribute(name).is_none() {
             return Ok(x);

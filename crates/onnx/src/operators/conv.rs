@@ -80,6 +80,11 @@ fn how(c: &Call<'_>, x: &Tensor, weight: &Tensor) -> Result<Conv, Fault> {
     Ok(Conv { stride: windows.stride, padding: Padding::Pairs(windows.padding), dilation: windows.dilation, groups })
 }
 
+/// One number for each channel, with so many dimensions behind.
+pub(super) fn channels_first(by: &Tensor, behind: usize) -> svod_tensor::Result<Tensor> {
+    by.reshape(&[vec![-1i64], vec![1; behind]].concat())
+}
+
 pub(super) fn convolved(c: &Call<'_>, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor, Fault> {
     Ok(x.conv(weight, bias, &how(c, x, weight)?)?)
 }
@@ -92,8 +97,7 @@ fn conv_integer(c: &Call<'_>) -> Outcome {
     if let Some(zero) = c.optional(3)? {
         let zero = zero.cast(DType::I32)?;
         spatial_extents(&weight)?;
-        let per_channel = vec![-1].into_iter().chain(vec![1; weight.rank() - 1]).collect::<Vec<i64>>();
-        weight = weight.sub(if zero.rank() == 0 { zero } else { zero.reshape(&per_channel)? })?;
+        weight = weight.sub(if zero.rank() == 0 { zero } else { channels_first(&zero, weight.rank() - 1)? })?;
     }
     one(convolved(c, &x, &weight, None)?)
 }
@@ -137,9 +141,8 @@ fn conv_transpose(c: &Call<'_>) -> Outcome {
         let inner = x.conv_transpose(&weight, None, &how, &vec![0; rank])?;
         let by: Vec<(i64, i64)> = [0, 0].iter().chain(&added).map(|n| (0, *n)).collect();
         let whole = inner.pad(&by, 0)?;
-        let per_channel: Vec<i64> = [-1].into_iter().chain(vec![1; rank]).collect();
         return one(match bias {
-            Some(bias) => whole.add(bias.reshape(&per_channel)?)?,
+            Some(bias) => whole.add(channels_first(&bias, rank)?)?,
             None => whole,
         });
     }

@@ -4,7 +4,7 @@ use svod_dtype::DType;
 use svod_tensor::{Operand, Size, Tensor};
 
 use super::{Row, row};
-use crate::call::{Call, Outcome, axis_of, counting, invalid, one, unsupported};
+use crate::call::{Call, Outcome, axis_of, counting, counting_along, invalid, one, unsupported};
 use crate::graph::Attribute;
 use crate::value::{Sizes, Value};
 
@@ -88,12 +88,10 @@ fn one_hot(c: &Call<'_>) -> Outcome {
     let depth = c.number(1)? as i64;
     let rank = index.rank() as i64 + 1;
     let axis = c.int("axis", -1)?;
-    let axis = axis_of(axis, rank as usize)? as i64;
+    let at = axis_of(axis, rank as usize)?;
     let index = index.cast(DType::I64)?;
-    let index = Tensor::select(&index.lt(0)?, index.add(depth)?, &index)?.unsqueeze(axis)?;
-    let mut along = vec![1i64; rank as usize];
-    along[axis as usize] = depth;
-    let numbers = counting(depth)?.reshape(&along)?;
+    let index = Tensor::select(&index.lt(0)?, index.add(depth)?, &index)?.unsqueeze(at as i64)?;
+    let numbers = counting_along(depth, at, rank as usize)?;
     let value = |at: i64| values.narrow(0, at, 1)?.reshape::<i64>(&[]);
     one(Tensor::select(&index.eq(numbers)?, value(1)?, value(0)?)?)
 }

@@ -3,9 +3,11 @@
 use svod_dtype::DType;
 use svod_tensor::{Operand, Tensor};
 
-use super::conv::{Windows, spatial};
+use super::conv::{Windows, channels_first, spatial};
 use super::{Row, row};
-use crate::call::{Call, Outcome, counting, extents, invalid, one, ranked, spatial_extents, unsupported};
+use crate::call::{
+    Call, Outcome, counting, counting_along, extents, invalid, one, ranked, spatial_extents, unsupported,
+};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[
@@ -210,15 +212,13 @@ fn affine_grid(c: &Call<'_>) -> Outcome {
     let mut columns = Vec::with_capacity(rank + 1);
     for d in (0..rank).rev() {
         let n = over[d];
-        let numbers = counting(n)?.cast(dtype)?;
+        let numbers = counting_along(n, d, rank)?.cast(dtype)?;
         let along = if at_corners {
             numbers.mul(2.0 / (n - 1).max(1) as f64)?.sub(1)?
         } else {
             numbers.mul(2.0)?.add(1)?.div(n as f64)?.sub(1)?
         };
-        let mut shape = vec![1i64; rank];
-        shape[d] = n;
-        columns.push(along.reshape(&shape)?.expand(over)?);
+        columns.push(along.expand(over)?);
     }
     columns.push(Tensor::ones(over, dtype)?);
     let places = Tensor::stack(&columns.iter().collect::<Vec<_>>(), -1)?.reshape(&[-1, rank as i64 + 1])?;
@@ -242,13 +242,9 @@ fn deform_conv(c: &Call<'_>) -> Outcome {
     let by_tap = offset.reshape(&[own[0], offsets, taps, rank as i64, count])?;
     let mut positions = Vec::with_capacity(rank);
     for d in 0..rank {
-        let mut shape = vec![1i64; rank];
-        shape[d] = kernel[2 + d];
-        let tap = counting(kernel[2 + d])?.mul(windows.dilation[d])?.reshape(&shape)?.expand(&kernel[2..])?;
-        let mut shape = vec![1i64; rank];
-        shape[d] = over[d];
-        let first = counting(over[d])?.mul(windows.stride[d])?.sub(windows.padding[d].0)?;
-        let first = first.reshape(&shape)?.expand(over)?;
+        let tap = counting_along(kernel[2 + d], d, rank)?.mul(windows.dilation[d])?.expand(&kernel[2..])?;
+        let first = counting_along(over[d], d, rank)?.mul(windows.stride[d])?.sub(windows.padding[d].0)?;
+        let first = first.expand(over)?;
         let regular = tap.reshape(&[taps, 1])?.add(first.reshape(&[1, count])?)?.cast(x.dtype())?;
         let own_offset = by_tap.narrow(3, d as i64, 1)?.squeeze(Some(&[3]))?;
         positions.push(own_offset.add(regular)?.reshape(&[own[0] * offsets, taps * count])?);
@@ -262,8 +258,7 @@ fn deform_conv(c: &Call<'_>) -> Outcome {
     let weight = weight.reshape(&[1, group, kernel[0] / group, kernel[1] * taps])?;
     let mut result = weight.matmul(&columns)?.reshape(&[&[own[0], kernel[0]], over].concat())?;
     if let Some(bias) = c.optional(3)? {
-        let per_channel: Vec<i64> = [-1].into_iter().chain(vec![1; rank]).collect();
-        result = result.add(bias.reshape(&per_channel)?)?;
+        result = result.add(channels_first(&bias, rank)?)?;
     }
     one(result)
 }
@@ -287,11 +282,7 @@ fn col2im(c: &Call<'_>) -> Outcome {
     // Where each tap of each window is in the image; behind it what is in the padding.
     let mut at: Option<(Tensor, Tensor)> = None;
     for d in 0..image.len() {
-        let along = |axis: usize, n: i64| {
-            let mut shape = vec![1i64; 2 * image.len()];
-            shape[axis] = n;
-            counting(n)?.reshape(&shape)
-        };
+        let along = |axis: usize, n: i64| counting_along(n, axis, 2 * image.len());
         let tap = along(d, block[d])?.mul(windows.dilation[d])?;
         let place = along(image.len() + d, positions[d])?.mul(windows.stride[d])?;
         let place = place.add(tap)?.sub(windows.padding[d].0)?;

@@ -4,7 +4,7 @@ use svod_dtype::DType;
 use svod_tensor::{Index, Reduction, Size, Tensor};
 
 use super::{Row, row};
-use crate::call::{Call, Outcome, axis_of, counting, extents, invalid, one, unsupported};
+use crate::call::{Call, Outcome, axis_of, counting_along, extent_at, extents, invalid, one, unsupported};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[
@@ -41,10 +41,7 @@ fn gather_nd(c: &Call<'_>) -> Outcome {
     let (columns, lead) = columns_of(&index)?;
     let mut all: Vec<Index> = Vec::with_capacity(batch + columns.len());
     for axis in 0..batch {
-        let mut along = vec![Size::ONE; lead.len()];
-        along[axis] = lead[axis].clone();
-        let numbers = counting(lead[axis].clone())?;
-        all.push(Index::Tensor(numbers.reshape(&along)?));
+        all.push(Index::Tensor(counting_along(lead[axis].clone(), axis, lead.len())?));
     }
     all.extend(columns.into_iter().map(Index::Tensor));
     one(x.get(&all)?)
@@ -135,13 +132,9 @@ fn tensor_scatter(c: &Call<'_>) -> Outcome {
     if given.len() != own.len() {
         return invalid(format!("{} is no part of {}", update.described(), past.described()));
     }
-    let mut along = vec![Size::ONE; own.len()];
-    along[axis] = given[axis].clone();
-    let mut at = counting(given[axis].clone())?.reshape(&along)?;
+    let mut at = counting_along(given[axis].clone(), axis, own.len())?;
     if let Some(first) = c.optional(2)? {
-        let mut batch = vec![Size::ONE; own.len()];
-        batch[0] = own[0].clone();
-        at = at.add(first.cast(DType::I64)?.reshape(&batch)?)?;
+        at = at.add(first.cast(DType::I64)?.reshape(&extent_at(own[0].clone(), 0, own.len()))?)?;
     }
     if c.text("mode", "linear")? == "circular" {
         at = at.modulo(Tensor::from_size(own[axis].clone())?)?;

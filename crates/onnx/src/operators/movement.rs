@@ -3,7 +3,7 @@
 use svod_tensor::{Index, Operand, Size, Tensor};
 
 use super::{Row, row};
-use crate::call::{Call, Outcome, axis_of, counting, extents, invalid, one, unsupported};
+use crate::call::{Call, Outcome, axis_of, counting_along, extent_at, extents, invalid, one, unsupported};
 use crate::error::Fault;
 use crate::value::{Sizes, Value};
 
@@ -215,13 +215,8 @@ fn reverse_sequence(c: &Call<'_>) -> Outcome {
     let rank = x.rank();
     let (batch, time) = (c.axis("batch_axis", 1, rank)?, c.axis("time_axis", 0, rank)?);
     let shape = x.shape();
-    let along = |axis: usize| {
-        let mut ones = vec![Size::ONE; rank];
-        ones[axis] = shape[axis].clone();
-        ones
-    };
-    let lengths = lengths.reshape(&along(batch))?;
-    let at = counting(shape[time].clone())?.reshape(&along(time))?;
+    let lengths = lengths.reshape(&extent_at(shape[batch].clone(), batch, rank))?;
+    let at = counting_along(shape[time].clone(), time, rank)?;
     let from = Tensor::select(&at.lt(&lengths)?, lengths.sub(1)?.sub(&at)?, &at)?;
     one(x.gather(time as i64, &from.expand(&shape)?)?)
 }

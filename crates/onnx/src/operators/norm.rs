@@ -5,7 +5,6 @@ use svod_tensor::{Padding, Size, Tensor};
 
 use super::{Row, row};
 use crate::call::{Call, Outcome, axis_of, extents, invalid, one};
-use crate::types;
 
 pub(super) const ROWS: &[Row] = &[
     row("BatchNormalization", 9, batch),
@@ -66,7 +65,7 @@ fn layer(c: &Call<'_>) -> Outcome {
     let first = axis_of(c.int("axis", -1)?, x.rank())?;
     let axes: Vec<i64> = (first as i64..x.rank() as i64).collect();
     let epsilon = c.float("epsilon", 1e-5)?;
-    let carried = types::dtype(c.int("stash_type", 1)?).map_err(crate::error::Fault::Unsupported)?;
+    let carried = c.dtype("stash_type")?.unwrap_or(DType::F32);
     let wide = if x.dtype() == DType::F64 { x.clone() } else { x.cast(carried)? };
     let mean = wide.mean(Some(&axes), true)?;
     let centred = wide.sub(&mean)?;
@@ -83,7 +82,7 @@ fn root_mean_square(c: &Call<'_>) -> Outcome {
     let (x, scale) = (c.tensor(0)?, c.tensor(1)?);
     let first = axis_of(c.int("axis", -1)?, x.rank())?;
     let axes: Vec<i64> = (first as i64..x.rank() as i64).collect();
-    let carried = types::dtype(c.int("stash_type", 1)?).map_err(crate::error::Fault::Unsupported)?;
+    let carried = c.dtype("stash_type")?.unwrap_or(DType::F32);
     let wide = if x.dtype() == DType::F64 { x.clone() } else { x.cast(carried)? };
     let inverse = wide.square()?.mean(Some(&axes), true)?.add(c.float("epsilon", 1e-5)?)?.rsqrt()?;
     one(wide.mul(inverse)?.cast(x.dtype())?.mul(&scale)?.cast(scale.dtype())?)

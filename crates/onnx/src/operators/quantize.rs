@@ -3,12 +3,11 @@
 use svod_dtype::{Const, DType};
 use svod_tensor::{Operand, Size, Tensor};
 
-use super::conv::convolved;
+use super::conv::{channels_first, convolved};
 use super::elementwise::converted;
 use super::{Row, row};
-use crate::call::{Call, Outcome, axis_of, invalid, one, spatial_extents};
+use crate::call::{Call, Outcome, axis_of, extent_at, invalid, one, spatial_extents};
 use crate::error::Fault;
-use crate::types;
 use crate::value::Value;
 
 pub(super) const ROWS: &[Row] = &[
@@ -29,11 +28,7 @@ fn spread(c: &Call<'_>, by: Tensor, x: &Tensor) -> Result<Tensor, Fault> {
     let axis = axis_of(c.int("axis", 1)?, x.rank())?;
     let shape = x.shape();
     match c.int("block_size", 0)? {
-        0 => {
-            let mut along = vec![Size::ONE; shape.len()];
-            along[axis] = shape[axis].clone();
-            Ok(by.reshape(&along)?)
-        }
+        0 => Ok(by.reshape(&extent_at(shape[axis].clone(), axis, shape.len()))?),
         block if block > 0 => {
             Ok(by.repeat_interleave(block, axis as i64)?.narrow(axis as i64, 0, shape[axis].clone())?)
         }
@@ -54,15 +49,11 @@ fn saturated(x: &Tensor, zero: Option<&Tensor>, to: DType) -> Result<Tensor, Fau
 fn quantize(c: &Call<'_>) -> Outcome {
     let (x, scale) = (c.tensor(0)?, c.tensor(1)?);
     let zero = c.optional(2)?;
-    let to = match (&zero, c.int("output_dtype", 0)?) {
-        (Some(zero), _) => zero.dtype(),
-        (None, 0) => DType::U8,
-        (None, number) => types::dtype(number).map_err(Fault::Unsupported)?,
+    let to = match &zero {
+        Some(zero) => zero.dtype(),
+        None => c.dtype_or("output_dtype", DType::U8)?,
     };
-    let precision = match c.int("precision", 0)? {
-        0 => scale.dtype(),
-        number => types::dtype(number).map_err(Fault::Unsupported)?,
-    };
+    let precision = c.dtype_or("precision", scale.dtype())?;
     let scale = spread(c, scale, &x)?.cast(precision)?;
     let zero = zero.map(|zero| spread(c, zero, &x)).transpose()?;
     let scaled = x.cast(precision)?.div(scale)?;
@@ -81,10 +72,7 @@ fn quantize(c: &Call<'_>) -> Outcome {
 
 fn dequantize(c: &Call<'_>) -> Outcome {
     let (x, scale) = (c.tensor(0)?, c.tensor(1)?);
-    let to = match c.int("output_dtype", 0)? {
-        0 => scale.dtype(),
-        number => types::dtype(number).map_err(Fault::Unsupported)?,
-    };
+    let to = c.dtype_or("output_dtype", scale.dtype())?;
     let scale = spread(c, scale, &x)?;
     let carried = if x.dtype().is_float() { DType::F32 } else { DType::I32 };
     let mut shifted = x.cast(carried)?;
@@ -144,7 +132,7 @@ fn convolution(c: &Call<'_>) -> Outcome {
     // One for each channel of the result, which is the first dimension of the weights and the second of the result.
     let per_channel = |by: Tensor, behind: usize| match by.numel() == Size::ONE {
         true => by.reshape::<i64>(&[]),
-        false => by.reshape(&[vec![-1i64], vec![1; behind]].concat()),
+        false => channels_first(&by, behind),
     };
     let weight = weight.cast(DType::I32)?.sub(per_channel(c.tensor(5)?, rank - 1)?.cast(DType::I32)?)?;
     let sums = convolved(c, &x, &weight, c.optional(8)?.as_ref())?;

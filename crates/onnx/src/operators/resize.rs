@@ -5,7 +5,7 @@ use svod_dtype::DType;
 use svod_tensor::Tensor;
 
 use super::{Row, row};
-use crate::call::{Call, Outcome, axis_of, extents, invalid, one, unsupported};
+use crate::call::{Call, Outcome, axis_of, extent_at, extents, invalid, one, unsupported};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[row("Resize", 11, resize)];
@@ -59,9 +59,8 @@ fn resize(c: &Call<'_>) -> Outcome {
         result = sampled(&result, *at as i64, &taps)?;
         if crops {
             let beyond: Vec<bool> = places.iter().map(|p| *p < 0.0 || *p > (from - 1) as f64).collect();
-            let mut along = vec![1i64; own.len()];
-            along[*at] = to;
-            let beyond = Tensor::from_slice(&beyond, &[beyond.len()])?.reshape(&along)?;
+            let beyond = Tensor::from_slice(&beyond, &[beyond.len()])?;
+            let beyond = beyond.reshape(&extent_at(to.into(), *at, own.len()))?;
             outside = Some(match outside {
                 Some(known) => known.logical_or(beyond)?,
                 None => beyond,
@@ -193,8 +192,7 @@ fn sampled(x: &Tensor, axis: i64, taps: &Taps) -> Result<Tensor, Fault> {
         return Ok(x.take(&Tensor::from_slice(&at, &[at.len()])?, axis)?);
     }
     let wide = if x.dtype().bits() < 32 { x.cast(DType::F32)? } else { x.clone() };
-    let mut along = vec![1i64; x.rank()];
-    along[axis as usize] = taps.len() as i64;
+    let along = extent_at(taps.len().into(), axis as usize, x.rank());
     let mut sum: Option<Tensor> = None;
     for tap in 0..count {
         let (at, share): (Vec<i64>, Vec<f64>) =

@@ -8,7 +8,6 @@ use svod_tensor::Tensor;
 use super::{Row, row};
 use crate::call::{Call, Outcome, axis_of, counting, extents, invalid, one, ranked};
 use crate::error::Fault;
-use crate::types;
 
 pub(super) const ROWS: &[Row] = &[
     row("BlackmanWindow", 17, |c| window(c, &[0.42, -0.5, 0.08])),
@@ -23,7 +22,7 @@ pub(super) const ROWS: &[Row] = &[
 /// A sum of cosines over a period.
 fn window(c: &Call<'_>, coefficients: &[f64]) -> Outcome {
     let [size] = c.numbers(0)?[..] else { return invalid("the size should be one number") };
-    let dtype = types::dtype(c.int("output_datatype", 1)?).map_err(Fault::Unsupported)?;
+    let dtype = c.dtype("output_datatype")?.unwrap_or(DType::F32);
     let period = if c.flag("periodic", true)? { size } else { size - 1 };
     let angle = counting(size)?.cast(DType::F64)?.mul(2.0 * PI / period.max(1) as f64)?;
     let mut sum = angle.full_like(coefficients[0])?;
@@ -148,7 +147,7 @@ fn stft(c: &Call<'_>) -> Outcome {
 fn mel(c: &Call<'_>) -> Outcome {
     let (bands, length) = (c.number(0)? as i64, c.number(1)? as i64);
     let (rate, low, high) = (c.number(2)?, c.number(3)?, c.number(4)?);
-    let dtype = types::dtype(c.int("output_datatype", 1)?).map_err(Fault::Unsupported)?;
+    let dtype = c.dtype("output_datatype")?.unwrap_or(DType::F32);
     if bands < 0 || length < 0 || bands.saturating_mul(length) > 1 << 28 {
         return invalid(format!("{bands} bands over {length} elements"));
     }

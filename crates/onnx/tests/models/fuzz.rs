@@ -1,13 +1,13 @@
 //! Model files, fuzzed: see `mutate.rs`.
-#![allow(clippy::unwrap_used)]
 
-#[path = "../../ir/tests/support/mutate.rs"]
+#[path = "../../../ir/tests/support/mutate.rs"]
 mod mutate;
-mod support;
 
 use mutate::fuzz_bytes;
 use prost::Message;
 use svod_onnx::Model;
+
+use super::support;
 
 /// Refused, or a model with names for what it takes and gives.
 fn check(content: &[u8]) {

@@ -1,5 +1,4 @@
 //! Small models that tests are made of.
-#![allow(dead_code, clippy::unwrap_used)]
 
 use svod_onnx::proto::{
     AttributeProto, DimensionProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,

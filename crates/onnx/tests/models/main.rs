@@ -1,6 +1,7 @@
-//! Models are read, called, and refused.
+//! Models are read, called, and refused; their files are fuzzed.
 #![allow(clippy::unwrap_used)]
 
+mod fuzz;
 mod support;
 
 use prost::Message;
