@@ -308,3 +308,29 @@ def test_a7_parts_of_an_empty_value_stay_parts_of_their_axis():
     target, b = svod.Tensor(data(3, 1, 6, 6)).shard(["CPU", "CPU:1"], 0), data(3, 1, 6, 6)
     target[:4:2, 1:0:2, 0:-2] = svod.zeros(2, 0, 4, 6).shard(["CPU", "CPU:1"], 0)
     np.testing.assert_array_equal(target.numpy(), b)
+
+
+ON_NO_DEVICE = {
+    "eye": lambda: svod.eye(4),
+    "arange": lambda: svod.arange(16.0).reshape(4, 4),
+    "linspace": lambda: svod.linspace(0, 1, 4).reshape(4, 1) * svod.arange(4),
+    "tril": lambda: svod.ones(4, 4).tril(),
+    "empty": lambda: svod.eye(4)[:, :0],
+}
+
+
+@pytest.mark.parametrize("name", ON_NO_DEVICE)
+def test_a7_what_is_on_no_device_stays_so_when_it_is_read(name):
+    """Issue 22: an expression of it was an error once it had been read by itself."""
+    make = ON_NO_DEVICE[name]
+    expected, rows = make().numpy(), svod.Tensor([2, 0]).to("CPU:1")
+    before = make()
+    late = before[rows]
+    assert before.numpy().shape == expected.shape
+    np.testing.assert_array_equal(late.numpy(), expected[[2, 0]])
+    read = make().realize()
+    assert read.device == "CPU" and late.device == "CPU:1"
+    np.testing.assert_array_equal(read[rows].numpy(), expected[[2, 0]])
+    np.testing.assert_array_equal((read + read.to("CPU:1")).numpy(), expected * 2)
+    read[:1] = 7
+    assert (read[:1].numpy() == 7).all() and (before.numpy() == expected).all()

@@ -454,3 +454,20 @@ def test_narrow_types(dtype: str) -> None:
     for got, wanted in zip(loss(x, w).gradient(x, w), loss(*exact).gradient(*exact), strict=True):
         assert got.dtype == x.dtype
         np.testing.assert_allclose(got.cast("float64").numpy(), wanted.numpy(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_folds_of_nothing_have_gradients_of_nothing(shape):
+    """Issue 22: a sum of nothing was a constant, which follows from no tensor."""
+    for fold in [
+        lambda x: x.sum(),
+        lambda x: x.prod(),
+        lambda x: (x * x).sum(0).sum(),
+        lambda x: (x @ svod.ones(shape[-1], 2)).sum(),
+    ]:
+        x = svod.ones(*shape).requires_grad_()
+        fold(x).backward()
+        assert x.grad.shape == shape
+    x = svod.ones(3).requires_grad_()
+    (x[:0].sum() + (x * 0).sum()).backward()
+    assert x.grad.tolist() == [0, 0, 0]

@@ -15,7 +15,7 @@ use svod_device::{Device, DeviceSpec, HostEntry, Listing, ProgramSpec, Programs}
 use svod_ir::Key;
 use svod_ir::kernel::Kernel;
 use svod_ir::lowered::Phase;
-use svod_ir::lowered::cost::{Cost, Registers};
+use svod_ir::lowered::cost::{Cost, Registers, Rounds};
 use svod_ir::pass::Pass;
 use svod_ir::size::Variable;
 use svod_ir::target::Target;
@@ -205,7 +205,7 @@ fn work(spec: &ProgramSpec, registers: Registers) -> Vec<f64> {
         let guard = spec.ast.guards.get(variant);
         let most = guard.and_then(|guard| Some(values_at(&guard.left, guard.right.as_const()?)));
         let value = |v: &Variable| most.iter().flatten().find(|(known, _)| known == v).map(|(_, value)| *value);
-        spec.ast.costs(&value, registers)
+        spec.ast.costs(&value, registers, Rounds::Middle)
     };
     let costs: Vec<Vec<Cost>> = (0..=spec.ast.guards.len()).map(of_variant).collect();
     let slots = |(at, phase): (usize, &Phase)| match phase.body.is_empty() {

@@ -135,12 +135,13 @@ impl Tensor {
         }
     }
 
-    /// The device of the value, the first of several; of what is on none, the one where it will be.
+    /// The device of the value, the first of several; of what is on none, the one where its memory is or will be.
     pub fn device(&self) -> Device {
         let default = || Device::new(&PrepareConfig::current().device.unwrap_or_default().to_string());
-        let first = |node: &UOp| match node.place()? {
-            Place::One(device) => Some(device.clone()),
-            Place::Many(sharding) => sharding.devices().first().cloned(),
+        let first = |node: &UOp| match node.place() {
+            Some(Place::One(device)) => Some(device.clone()),
+            Some(Place::Many(sharding)) => sharding.devices().first().cloned(),
+            None => node.op().leaf().map(|leaf| leaf.data().device()),
         };
         self.with_node(first).unwrap_or_else(default)
     }

@@ -6,7 +6,7 @@
 
 use parking_lot::RwLockWriteGuard;
 use svod_device::Buffer;
-use svod_ir::graph::{Leaf, LeafClass, Named, UOp};
+use svod_ir::graph::{Leaf, Named, UOp};
 use svod_runtime::Memory;
 
 use crate::error::Result;
@@ -26,7 +26,7 @@ impl<'a> Taken<'a> {
         // Another thread that has it now may take the value.
         let node = tensor.try_lock()?;
         let leaves = node.sole_leaves()?;
-        let leaf = node.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data)?;
+        let leaf = node.op().leaf().filter(|leaf| leaf.class().is_constant())?;
         let memory = leaf.downcast::<Memory>()?;
         let same = std::ptr::eq(&**memory.buffer(), given) && memory.symbolic_shape().is_none();
         let sole = is_own(leaf, memory, leaves, 2) && given.storage().is_sole_owner();

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use svod_dtype::Const;
-use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
+use svod_ir::graph::{Leaf, Op, UOp};
 use svod_ir::size::Size;
 use svod_runtime::Memory;
 
 use crate::error::Result;
 use crate::index::Slice;
-use crate::memory::{device_of, filled, leaf_over};
+use crate::memory::{class_of, device_of, filled, leaf_over};
 use crate::operand::Operand;
 use crate::pieces::fill;
 use crate::read::buffer_of;
@@ -67,7 +67,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], value: &Operand) -> Resu
 fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: Const) -> Result<Option<UOp>> {
     let small = extents.iter().product::<usize>().saturating_mul(value.dtype().bytes()) <= COPIED;
     let fresh = match node.op() {
-        Op::Leaf(leaf) if leaf.class() == LeafClass::Data => {
+        Op::Leaf(leaf) if leaf.class().is_constant() => {
             let Some(memory) = leaf.downcast::<Memory>() else { return Ok(None) };
             let buffer = buffer_of(leaf)?;
             if !buffer.storage().allocator().host_visible() || memory.symbolic_shape().is_some() {
@@ -95,7 +95,7 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: Const)
         return Ok(None);
     }
     fill(&fresh, extents, part, value)?;
-    leaf_over(fresh, LeafClass::Data, node.shape_arc().clone()).map(Some)
+    leaf_over(fresh, class_of(node), node.shape_arc().clone()).map(Some)
 }
 
 /// Whether a leaf's memory is its own, all of it, and is nobody else's: so many leaves name it, and so many hold its buffer, all

@@ -180,7 +180,7 @@ fn facts(graph: &Graph) -> Option<Vec<Fact>> {
         };
         let ran = !passes(node.op()) && !node.is_value() && node.runs() > 0;
         let steps = below().map(|f| f.steps).max().unwrap_or(0) + u32::from(ran);
-        let given = node.place().is_some() || matches!(node.op(), Op::Rand(_));
+        let given = node.place().is_some() || matches!(node.op(), Op::Rand(_) | Op::Leaf(_));
         let found = given || steps >= STEPS || below().any(|f| f.found);
         let share = |s: &NodeIndex| facts[*s as usize].cost / f64::from(readers[*s as usize].max(1));
         let cost = own_cost(node, sources, graph) + sources.iter().map(share).sum::<f64>();

@@ -10,7 +10,7 @@ use crate::complex;
 use crate::error::{Result, TensorError, show_operands};
 use crate::memory::as_computed;
 use crate::operand::{Operand, common_dtype, common_shape};
-use crate::reduce::carried_in;
+use crate::reduce::{carried_in, folded};
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -80,10 +80,7 @@ fn product(a: &UOp, b: &UOp, dtype: DType) -> Result<Tensor> {
     let operands = [rows.cast(carried)?.expand(shape.clone())?, columns.cast(carried)?.expand(shape.clone())?];
     let product = UOp::alu(Alu::Mul, &operands)?;
     let by = if dtype.is_bool() { Monoid::Any } else { Monoid::Sum };
-    let sum = match k == Size::ZERO {
-        true => UOp::full(svod_dtype::Const::zero(carried), &shape[..shape.len() - 1].into())?,
-        false => product.reduce(by, &[shape.len() - 1])?,
-    };
+    let sum = folded(&product, by, &[shape.len() - 1])?;
 
     let batch = &sum.shape()[..sum.rank() - 2];
     let mut result = batch.to_vec();

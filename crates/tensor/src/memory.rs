@@ -40,6 +40,11 @@ pub(crate) fn filled(device: &OpenDevice, value: Const, count: usize) -> Result<
     Ok(Arc::new(buffer))
 }
 
+/// What may be assumed of memory that a value is found in: what is on no device stays so, wherever its memory is.
+pub(crate) fn class_of(node: &UOp) -> LeafClass {
+    if node.place().is_none() { LeafClass::Literal } else { LeafClass::Data }
+}
+
 /// The leaf of a buffer's elements in a shape.
 pub(crate) fn leaf_over(buffer: Arc<Buffer>, class: LeafClass, shape: Shape) -> Result<UOp> {
     bound_leaf(buffer, class, shape, &[])

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 use svod_device::Buffer;
 use svod_dtype::Const;
-use svod_ir::graph::{Graph, Leaf, LeafClass, Op, UOp};
+use svod_ir::graph::{Graph, Leaf, Op, UOp};
 use svod_ir::size::Size;
 use svod_runtime::sources_of;
 
 use crate::error::Result;
 use crate::kept;
-use crate::memory::{extents_of, leaf_over};
+use crate::memory::{class_of, extents_of, leaf_over};
 use crate::read::buffer_of;
 use crate::sources;
 
@@ -248,7 +248,7 @@ pub(crate) fn part(node: &UOp) -> Result<Option<Buffer>> {
 
 /// The memory of a node that does not change and that the host sees.
 fn lasting(node: &UOp) -> Result<Option<(&Leaf, Arc<Buffer>)>> {
-    let Some(leaf) = node.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data) else { return Ok(None) };
+    let Some(leaf) = node.op().leaf().filter(|leaf| leaf.class().is_constant()) else { return Ok(None) };
     let buffer = buffer_of(leaf)?;
     let seen = buffer.storage().allocator().host_visible() && !buffer.device().is_disk() && buffer.is_allocated();
     Ok(seen.then_some((leaf, buffer)))
@@ -277,7 +277,7 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
     let (mut over, mut read): (Vec<Option<&Leaf>>, Vec<bool>) = (Vec::new(), vec![false; graph.len()]);
     for (node, sources) in graph.iter() {
         let memory = match (node.op(), sources) {
-            (Op::Leaf(leaf), _) if leaf.class() == LeafClass::Data => Some(leaf),
+            (Op::Leaf(leaf), _) if leaf.class().is_constant() => Some(leaf),
             (op, [source]) if is_part(op) => over[*source as usize],
             _ => None,
         };
@@ -294,7 +294,7 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
             continue;
         }
         let (Some(copy), Some(claim)) = (part(node)?, node.try_claim()) else { continue };
-        let value = leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone())?;
+        let value = leaf_over(Arc::new(copy), class_of(node), node.shape_arc().clone())?;
         sources::note(&value, &sources_of(std::iter::once(leaf)))?;
         claim.force(value)?;
         found = true;

@@ -12,7 +12,7 @@ use crate::devices::{joined, spread};
 use crate::error::{ErrorKind, Result, TensorError};
 use crate::kept;
 use crate::lookups::Lookups;
-use crate::memory::{bound_leaf, device_of, extents_of, filled, leaf_over};
+use crate::memory::{bound_leaf, class_of, device_of, extents_of, filled, leaf_over};
 use crate::output;
 use crate::pieces;
 use crate::read::{NO_MEMORY, buffer_of};
@@ -209,7 +209,7 @@ fn run_anew(nodes: &[UOp], graph: &Graph, is_plain: bool, config: &Arc<PrepareCo
     let flags: Vec<usize> = places.drain(nodes.len()..).map(|place| place.start).collect();
     lookups.check_flags(|i| Ok(outputs[flags[i]].to_vec()?))?;
     let leaf = |i: usize| -> Result<UOp> {
-        bound_leaf(outputs[i].clone(), LeafClass::Data, roots[i].shape_arc().clone(), &values)
+        bound_leaf(outputs[i].clone(), class_of(&roots[i]), roots[i].shape_arc().clone(), &values)
     };
     let value = |(node, place): (&UOp, Range<usize>)| joined(node, place.map(leaf).collect::<Result<_>>()?);
     Ok((nodes.iter().zip(places).map(value).collect::<Result<_>>()?, !flags.is_empty()))
@@ -227,7 +227,7 @@ fn force(claims: impl Iterator<Item = Claim>, graph: &Graph, values: Vec<Buffer>
 
 /// The value of a node on one device, whose extents are numbers, in memory.
 fn value_over((node, memory): (&UOp, Buffer)) -> Result<UOp> {
-    leaf_over(Arc::new(memory), LeafClass::Data, node.shape_arc().clone())
+    leaf_over(Arc::new(memory), class_of(node), node.shape_arc().clone())
 }
 
 /// Checks that a graph's leaves can be read; `op` is what wants them.
@@ -265,13 +265,13 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
     let Some(count) = node.numel().as_usize() else { return Ok(None) };
     if count == 0 {
         let buffer = Arc::new(Buffer::new(device_of(node)?.allocator(), node.dtype(), 0)?);
-        return leaf_over(buffer, LeafClass::Data, node.shape_arc().clone()).map(Some);
+        return leaf_over(buffer, class_of(node), node.shape_arc().clone()).map(Some);
     }
     // A copy of a constant only says where it is.
     let value = if matches!(node.op(), Op::Copy(_)) { node.source().and_then(|s| s.uniform()) } else { node.uniform() };
     if let Some(value) = value {
         let buffer = filled(&*device_of(node)?, value, count)?;
-        return leaf_over(buffer, LeafClass::Data, node.shape_arc().clone()).map(Some);
+        return leaf_over(buffer, class_of(node), node.shape_arc().clone()).map(Some);
     }
     let Some(leaf) = viewed(node) else { return Ok(None) };
     if leaf.class().is_constant() {
@@ -283,7 +283,7 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         let buffer = buffer_of(&leaf)?;
         buffer.to_device(buffer.storage().allocator())?
     };
-    leaf_over(Arc::new(copy), LeafClass::Data, node.shape_arc().clone()).map(Some)
+    leaf_over(Arc::new(copy), class_of(node), node.shape_arc().clone()).map(Some)
 }
 
 /// The value of what a read needs no kernel for: [`without_kernel`], and a small part of memory that does not change.
@@ -292,7 +292,7 @@ fn read_value(node: &UOp) -> Result<Option<UOp>> {
         return Ok(Some(value));
     }
     let Some(part) = pieces::part(node)? else { return Ok(None) };
-    leaf_over(Arc::new(part), LeafClass::Data, node.shape_arc().clone()).map(Some)
+    leaf_over(Arc::new(part), class_of(node), node.shape_arc().clone()).map(Some)
 }
 
 /// Memory of symbolic extents that no run has given a value, nor anybody an element, on the devices to which the
@@ -302,7 +302,7 @@ fn unwritten(node: &UOp) -> Result<Option<UOp>> {
         return Ok(None);
     }
     let Some(source) = node.source() else { return Ok(None) };
-    let Some(leaf) = source.op().leaf().filter(|leaf| leaf.class() == LeafClass::Data) else { return Ok(None) };
+    let Some(leaf) = source.op().leaf().filter(|leaf| leaf.class().is_constant()) else { return Ok(None) };
     let written = leaf.downcast::<Memory>().is_none_or(|memory| memory.buffer().is_allocated());
     if written || source.numel().as_const().is_some() || extents_of(leaf).is_ok() {
         return Ok(None);

@@ -3,7 +3,7 @@
 //! Sums and products of `float16` and `bfloat16` are carried in `float32`; those of integers and
 //! bools are `int64`.
 
-use svod_dtype::{Const, DType};
+use svod_dtype::DType;
 use svod_ir::graph::UOp;
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
@@ -259,11 +259,7 @@ impl Tensor {
 fn fold(op: &'static str, node: &UOp, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<UOp> {
     let axes = axes_of(op, axes, node.rank())?;
     let kept: Vec<Size> = node.shape().to_vec();
-    // A fold of no element at all is its identity, whatever the compiler makes of empty loops.
-    let folded = match axes.iter().any(|&a| kept[a] == Size::ZERO) {
-        true => identity(node, by, &axes)?,
-        false => node.reduce(by, &axes)?,
-    };
+    let folded = folded(node, by, &axes)?;
     if !keepdim {
         return Ok(folded);
     }
@@ -275,13 +271,12 @@ fn keepdims(shape: &[Size], axes: &[usize]) -> Vec<Size> {
     (0..shape.len()).map(|i| if axes.contains(&i) { Size::ONE } else { shape[i].clone() }).collect()
 }
 
-fn identity(node: &UOp, by: Monoid, axes: &[usize]) -> Result<UOp> {
+/// A fold of no element at all is its identity, whatever the compiler makes of empty loops. By what requires a gradient
+/// it has a derivative, of no element.
+pub(crate) fn folded(node: &UOp, by: Monoid, axes: &[usize]) -> Result<UOp> {
+    if node.is_watched() || !axes.iter().any(|&a| node.shape()[a] == Size::ZERO) {
+        return Ok(node.reduce(by, axes)?);
+    }
     let shape: Vec<Size> = (0..node.rank()).filter(|i| !axes.contains(i)).map(|i| node.shape()[i].clone()).collect();
-    let dtype = node.dtype();
-    let value = match by {
-        Monoid::Prod => Const::one(dtype),
-        Monoid::All => Const::bool(true),
-        _ => Const::zero(dtype),
-    };
-    Ok(UOp::full(value, &shape.into())?)
+    Ok(UOp::full(by.identity(node.dtype()), &shape.into())?)
 }

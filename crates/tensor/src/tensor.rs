@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{RwLock, RwLockWriteGuard};
 use svod_dtype::DType;
-use svod_ir::graph::{HeldFunctions, Leaf, LeafClass, Named, Op, Origin, Shape, UOp, print};
+use svod_ir::graph::{HeldFunctions, Leaf, Named, Op, Origin, Shape, UOp, print};
 use svod_ir::size::{BoundVariable, Size};
 
 use crate::derivative::{Variable, grad_enabled};
@@ -368,7 +368,7 @@ fn latest(node: &UOp) -> UOp {
 /// that which plans are given when they run, has none yet.
 fn present_shape(leaf: &Leaf) -> Option<Shape> {
     let is_open = leaf.shape().iter().any(|n| n.as_const().is_none());
-    if leaf.class() != LeafClass::Data || !is_open || !is_known(leaf) {
+    if !leaf.class().is_constant() || !is_open || !is_known(leaf) {
         return None;
     }
     let values = leaf.bindings();

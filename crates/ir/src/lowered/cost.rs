@@ -2,8 +2,9 @@
 //! the time that a machine takes for them. This is the only cost model: it decides what is worth
 //! handing to another thread, and it is what `explain` tells.
 //!
-//! Counted is at the middle of each loop: extents that shrink or grow with an outer counter, and
-//! conditions on counters, have there what they have on average. An expression is counted as often as
+//! Extents that shrink or grow with an outer counter, such as those of a last block, and conditions on counters count
+//! with what they are on average over all rounds, those of tasks included, where a cost is told; with what they are in the
+//! middle round where schedules are chosen ([`Rounds`]). An expression is counted as often as
 //! the innermost loop that it depends on runs, for whatever does not change is computed outside.
 //!
 //! A *slot* is the time of one vector addition, two of which begin in a cycle on most processors;
@@ -47,6 +48,15 @@ pub struct Cost {
     pub scratch: u64,
     /// Bytes of operands that a task copies to where a contraction's tile reads them.
     pub packed: f64,
+}
+
+/// Which rounds of a loop are looked at, where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    /// The middle one, as if all were like it: what is full counts as full, which tells schedules apart.
+    Middle,
+    /// All, or some of many: operations are those that are executed, which is what is told.
+    All,
 }
 
 /// What is touched of one argument, in one way.
@@ -119,8 +129,8 @@ pub const WORTH_A_THREAD: f64 = 20_000.0;
 
 impl Lowered {
     /// The cost of each phase at these values; a variable without one counts with its upper bound.
-    pub fn costs(&self, values: &dyn Fn(&Variable) -> Option<i64>, registers: Registers) -> Vec<Cost> {
-        let cost = |phase| Counter::new(self, phase, values, registers).count();
+    pub fn costs(&self, values: &dyn Fn(&Variable) -> Option<i64>, registers: Registers, rounds: Rounds) -> Vec<Cost> {
+        let cost = |phase| Counter::new(self, phase, values, registers, rounds).count();
         self.phases.iter().map(cost).collect()
     }
 }
@@ -256,7 +266,7 @@ mod tests {
     const REGISTERS: Registers = Registers { bytes: 32, count: 16 };
 
     fn cost(text: &str) -> Cost {
-        Lowered::parse(text).unwrap().costs(&|_| None, REGISTERS).remove(0)
+        Lowered::parse(text).unwrap().costs(&|_| None, REGISTERS, Rounds::All).remove(0)
     }
 
     #[test]
@@ -302,7 +312,7 @@ mod tests {
                     r[j] = p0[8*i + k, j]\n    }\n    vector j < 8 {\n      p1[8*i + k, j] = r[j]\n    }\n  }\n}\n\n\
                     phase\ngrid i < 96\ntemp row: f32[8] scratch\n{\n  vector j < 8 {\n    row[j] = p1[i, j]\n  }\n  \
                     p2[i] = row[0]\n}\n";
-        let costs = Lowered::parse(copy).unwrap().costs(&|_| None, REGISTERS);
+        let costs = Lowered::parse(copy).unwrap().costs(&|_| None, REGISTERS, Rounds::All);
         // Of the first phase 12 tasks copy 8 x 8 elements each to what the second one reads, 96 of which copy 8.
         assert_eq!(costs.iter().map(|c| c.packed).collect::<Vec<_>>(), [256.0, 32.0]);
         let per_core = |cores| costs.iter().map(|c| c.packed_per_core(cores)).collect::<Vec<_>>();
@@ -391,7 +401,39 @@ mod tests {
     }
 
     #[test]
-    fn e4_conditions_and_extents_count_at_the_middle_of_outer_loops() {
+    fn e4_uneven_tasks_and_blocks_count_as_what_they_compute() {
+        // 100 rows in three tasks of 48, 48 and 4; in each blocks of 12, of which the last one has 4 rows; and below a
+        // condition that all but the last task meet, or the others.
+        let text = |rows: &str, body: &str| {
+            format!("lowered rows\nparam p0: f32[100]\n\nphase\ngrid i < {rows}\n{{\n{body}}}\n")
+        };
+        let add = |at: &str| format!("p0[{at}] = p0[{at}] + f32(1.0)");
+        let plain = format!("  serial j < min(48, 100 - 48*i) {{\n    {}\n  }}\n", add("48*i + j"));
+        let rows = cost(&text("3", &plain));
+        assert_eq!((rows.tasks, rows.flops), (3.0, 100.0));
+        let lowered = Lowered::parse(&text("3", &plain)).unwrap();
+        let full = lowered.costs(&|_| None, REGISTERS, Rounds::Middle).remove(0);
+        assert_eq!((full.tasks, full.flops), (3.0, 144.0));
+        let blocks = format!(
+            "  serial j < (min(48, 100 - 48*i) + 11)//12 {{\n    serial k < min(12, min(48, 100 - 48*i) - 12*j) {{\n      \
+             {}\n    }}\n  }}\n",
+            add("48*i + 12*j + k")
+        );
+        assert!((cost(&text("3", &blocks)).flops - 100.0).abs() < 1e-9);
+        let either = format!(
+            "  if {{i}} < 2 {{\n    serial j < 48 {{\n      {}\n    }}\n  }}\n  if 2 <= {{i}} {{\n    serial j < 100 - 48*i {{\n      \
+             {}\n    }}\n  }}\n",
+            add("48*i + j"),
+            add("48*i + j")
+        );
+        assert!((cost(&text("3", &either)).flops - 100.0).abs() < 1e-9);
+        // Of many tasks some are looked at.
+        let many = format!("  serial j < min(7, 10000 - 7*i) {{\n    {}\n  }}\n", add("7*i + j"));
+        assert!((cost(&text("1429", &many)).flops - 10_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn e4_conditions_and_extents_count_as_on_average_over_outer_loops() {
         let text = "lowered rows\nparam p0: f32[64, 64]\n\nphase\n{\n  serial i < 64 {\n    serial j < i {\n      \
                     p0[i, j] = f32(0.0)\n    }\n    if i == 0 {\n      p0[0, 0] = f32(1.0)\n    }\n  }\n}\n";
         let bytes = cost(text).bytes(true);

@@ -15,6 +15,7 @@ use svod_dtype::DType;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::Kernel;
 use svod_ir::lowered::Lowered;
+use svod_ir::lowered::cost::Rounds;
 use svod_ir::size::BoundVariable;
 use svod_ir::target::Target;
 use svod_schedule::{Schedule, lower};
@@ -133,7 +134,7 @@ fn job(subject: &Subject, schedule: &Schedule) -> Result<Job, Dropped> {
 
 /// What all tasks do, in slots, at the variables' maxima.
 fn work(lowered: &Lowered, target: &Target) -> u64 {
-    let costs = lowered.costs(&|_| None, target.into());
+    let costs = lowered.costs(&|_| None, target.into(), Rounds::Middle);
     costs.iter().map(|c| c.tasks * c.slots).sum::<f64>() as u64
 }
 

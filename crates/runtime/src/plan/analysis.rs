@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use svod_device::{Buffer, LaunchSizes, StorageId};
 use svod_ir::kernel::{Body, Kernel};
-use svod_ir::lowered::cost::{self, Cost, Machine};
+use svod_ir::lowered::cost::{self, Cost, Machine, Rounds};
 use svod_ir::lowered::{LoopKind, Phase, Stmt};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_schedule::analysis::{
@@ -345,7 +345,7 @@ fn variant(code: &KernelCode, op: &PlanOp, values: &[BoundVariable]) -> usize {
 
 fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: &Machine) -> ItemAnalysis {
     let variant = variant(code, op, values);
-    let costs = code.spec().ast.costs(&|v| value_of(v, op, values), machine.registers);
+    let costs = code.spec().ast.costs(&|v| value_of(v, op, values), machine.registers, Rounds::All);
     let phases = code.spec().ast.phases.iter().zip(costs);
     let costs: Vec<Cost> = phases.filter(|(phase, _)| phase.variant == variant).map(|(_, cost)| cost).collect();
     let total = |of: &dyn Fn(&Cost) -> f64| cost::total(costs.iter().map(of));

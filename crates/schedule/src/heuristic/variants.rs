@@ -10,7 +10,7 @@ use crate::lower::lower;
 use crate::opt::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use crate::variants::{Variants, values_at};
 use svod_ir::kernel::Kernel;
-use svod_ir::lowered::cost::Machine;
+use svod_ir::lowered::cost::{Machine, Rounds};
 use svod_ir::lowered::{Guard, Lowered};
 use svod_ir::size::{Size, Variable};
 use svod_ir::target::Target;
@@ -172,7 +172,7 @@ fn for_fewer(kernel: &Kernel, fixed: &Kernel, schedule: Schedule) -> Schedule {
 /// The logarithm of the time that a kernel takes at these values.
 pub(super) fn time(lowered: &Lowered, target: &Target, values: &[(Variable, i64)]) -> f64 {
     let value = |v: &Variable| values.iter().find(|(known, _)| known == v).map(|(_, value)| *value);
-    let costs = lowered.costs(&value, target.into());
+    let costs = lowered.costs(&value, target.into(), Rounds::Middle);
     let seconds = |threads: usize, caches: f64| {
         let machine = Machine::described(target, threads).with_caches(caches);
         machine.call + costs.iter().map(|cost| cost.seconds(&machine)).sum::<f64>()

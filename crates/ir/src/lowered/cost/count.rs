@@ -1,15 +1,17 @@
 //! Counting a phase's instructions, operations and bytes.
 
+mod mean;
 mod memory;
 
 use super::ops::{FORWARD, LATENCY, latency, slots_of};
 use super::ports::{AHEAD, Port, Ports};
-use super::{Cost, Registers};
+use super::{Cost, Registers, Rounds};
 use crate::alu::Alu;
 use crate::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use crate::kernel::Param;
 use crate::lowered::{Home, LoopKind, Lowered, Micro, Phase, Stmt, TileOperand};
 use crate::size::{Size, Variable};
+use mean::At;
 use memory::{Access, How, STREAM, Touch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use svod_dtype::DType;
@@ -32,6 +34,8 @@ const TILE_CALL: f64 = 40.0;
 /// A loop around a statement, or the grid.
 struct Frame {
     var: Variable,
+    /// Rounds, which may depend on counters and variables, and those on average.
+    size: Size,
     extent: f64,
     kind: LoopKind,
     grid: bool,
@@ -41,11 +45,12 @@ struct Frame {
 pub(super) struct Counter<'a> {
     lowered: &'a Lowered,
     phase: &'a Phase,
+    rounds: Rounds,
     vector_bytes: f64,
     /// Vector registers for values that loops need from outside, and for sums.
     registers: f64,
     /// Values of variables, and of counters the middle.
-    at: FxHashMap<Variable, i64>,
+    at: At,
     frames: Vec<Frame>,
     /// The number of each frame's loop in the phase.
     numbers: Vec<usize>,
@@ -57,6 +62,8 @@ pub(super) struct Counter<'a> {
     copies: FxHashSet<TempId>,
     /// How often the innermost condition holds.
     share: f64,
+    /// The conditions on counters that hold here.
+    conditions: Vec<ExprId>,
     accesses: Vec<Access>,
     /// What each serial loop takes by itself, and, first, what is in none.
     blocks: Vec<Ports>,
@@ -73,11 +80,13 @@ impl<'a> Counter<'a> {
         phase: &'a Phase,
         values: &dyn Fn(&Variable) -> Option<i64>,
         registers: Registers,
+        rounds: Rounds,
     ) -> Self {
         let value = |v: &Variable| (v.clone(), values(v).unwrap_or(Variable::max(v)));
         Counter {
             lowered,
             phase,
+            rounds,
             vector_bytes: registers.bytes.max(1) as f64,
             registers: (registers.count as f64 - WORKING).max(1.0),
             at: lowered.vars.iter().map(value).collect(),
@@ -88,6 +97,7 @@ impl<'a> Counter<'a> {
             statements: 0,
             copies: FxHashSet::default(),
             share: 1.0,
+            conditions: Vec::new(),
             accesses: Vec::new(),
             blocks: Vec::new(),
             cost: Cost::default(),
@@ -118,9 +128,10 @@ impl<'a> Counter<'a> {
     }
 
     fn enter(&mut self, var: &Variable, extent: &Size, kind: LoopKind, grid: bool) {
-        let extent = self.value(extent);
-        self.at.insert(var.clone(), ((extent - 1.0) / 2.0).max(0.0) as i64);
-        self.frames.push(Frame { var: var.clone(), extent, kind, grid });
+        let mean = self.mean_size(extent);
+        let frame = Frame { var: var.clone(), size: extent.clone(), extent: mean, kind, grid };
+        self.at.insert(var.clone(), ((self.value(extent) - 1.0) / 2.0).max(0.0) as i64);
+        self.frames.push(frame);
         self.numbers.push(self.loops);
         self.loops += 1;
     }
@@ -156,7 +167,11 @@ impl<'a> Counter<'a> {
     }
 
     fn index(&self, size: &Size) -> i64 {
-        let known = size.eval(&|v| self.at.get(v).copied().or(Some(Variable::max(v))));
+        self.index_at(size, &self.at)
+    }
+
+    fn index_at(&self, size: &Size, at: &At) -> i64 {
+        let known = size.eval(&|v| at.get(v).copied().or(Some(Variable::max(v))));
         known.ok().or(size.upper_bound()).unwrap_or(i64::MAX)
     }
 
@@ -173,14 +188,18 @@ impl<'a> Counter<'a> {
                     self.numbers.pop();
                 }
                 Stmt::If(condition, inner) => {
-                    let outer = self.share;
-                    self.share *= match self.truth(*condition) {
-                        Some(holds) => f64::from(u8::from(holds)),
+                    let (outer, known) = (self.share, self.conditions.len());
+                    self.share *= match self.mean_truth(*condition) {
+                        Some(share) => {
+                            self.conditions.push(*condition);
+                            share
+                        }
                         None if self.is_bounds_check(*condition) => 1.0,
                         None => LIKELY,
                     };
                     self.body(inner);
                     self.share = outer;
+                    self.conditions.truncate(known);
                 }
                 Stmt::Store { to, index, value, valid } => {
                     let roots: Vec<ExprId> = index.iter().chain([value]).chain(valid).copied().collect();
@@ -522,15 +541,29 @@ impl<'a> Counter<'a> {
         extent && matches!(pool.get(args[0]), Expr::Bitcast(to, _) if to.is_unsigned())
     }
 
-    /// Whether a condition on counters holds at their middle.
-    fn truth(&self, condition: ExprId) -> Option<bool> {
-        let pool = &self.phase.exprs;
-        let mut ids = pool.reachable(&[condition]);
+    /// What a condition is made of, operands first.
+    fn ordered(&self, condition: ExprId) -> Vec<ExprId> {
+        let mut ids = self.phase.exprs.reachable(&[condition]);
         ids.sort_unstable();
+        ids
+    }
+
+    /// The counters and variables that these name.
+    fn variables_of(&self, ids: &[ExprId]) -> Vec<Variable> {
+        let sizes = ids.iter().filter_map(|id| match self.phase.exprs.get(*id) {
+            Expr::Index(size) => Some(size.variables()),
+            _ => None,
+        });
+        sizes.flatten().collect()
+    }
+
+    /// Whether a condition on counters, the last of what it is made of, holds where they have these values.
+    fn truth_at(&self, ids: &[ExprId], at: &At) -> Option<bool> {
+        let pool = &self.phase.exprs;
         let mut known: FxHashMap<ExprId, i64> = FxHashMap::default();
-        for id in ids {
+        for &id in ids {
             let value = match pool.get(id) {
-                Expr::Index(size) => Some(self.index(size)),
+                Expr::Index(size) => Some(self.index_at(size, at)),
                 Expr::Const(c) if !c.dtype().is_float() => i64::try_from(c.as_i128()).ok(),
                 Expr::Alu(op, args) => {
                     let args: Option<Vec<i64>> = args.iter().map(|a| known.get(a).copied()).collect();
@@ -550,7 +583,7 @@ impl<'a> Counter<'a> {
             };
             known.extend(value.map(|v| (id, v)));
         }
-        known.get(&condition).map(|v| *v != 0)
+        ids.last().and_then(|condition| known.get(condition)).map(|v| *v != 0)
     }
 }
 
