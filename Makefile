@@ -17,7 +17,7 @@ CARGO_TEST := cargo test --workspace --exclude svod-python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-full fuzz sanitize lint fmt bench bench-compare bench-everyday wheel bless docs
+.PHONY: help setup demo test test-full fuzz sanitize lint fmt bench bench-compare bench-everyday wheel bless docs rustdoc
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,7 +72,11 @@ wheel: $(STAMPS)/demo $(STAMPS)/llvm ## dist/svod-*.whl with LLVM inside, tried 
 bless: $(STAMPS)/llvm ## rewrite the golden files from what the code gives now
 	SVOD_BLESS=1 $(CARGO_TEST)
 
-docs: $(STAMPS)/llvm ## rustdoc, in target/doc
+docs: $(STAMPS)/extension $(STAMPS)/docs ## the documentation site, in target/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "the site is in target/site; with its search: $(BIN)/python -m http.server -d target/site"
+
+rustdoc: $(STAMPS)/llvm ## the reference of the crates, in target/doc
 	cargo doc --workspace --exclude svod-python --no-deps
 
 $(STAMPS)/venv: scripts/check_tools.sh
@@ -91,6 +95,10 @@ $(STAMPS)/demo: requirements/demo.txt | $(STAMPS)/venv
 $(STAMPS)/dev: requirements/dev.txt scripts/install_torch.sh | $(STAMPS)/venv
 	$(PIP) install --quiet -r $<
 	@scripts/install_torch.sh $(BIN)/python
+	@touch $@
+
+$(STAMPS)/docs: requirements/docs.txt | $(STAMPS)/venv
+	$(PIP) install --quiet -r $<
 	@touch $@
 
 $(STAMPS)/peers: requirements/peers.txt | $(STAMPS)/venv

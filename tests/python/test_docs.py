@@ -1,25 +1,122 @@
-"""Pages of the documentation run as they stand."""
+"""The documentation is true: its code runs, its names exist, its links lead somewhere, its tables are complete."""
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+import svod
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from pages import operations, reference  # noqa: E402
+from pages.subjects import names  # noqa: E402
+
+PAGES = sorted(DOCS.rglob("*.md"))
+SITE = (ROOT / "mkdocs.yml").read_text()
+
+# What pages need beside svod and NumPy.
+NEEDS = {"onnx.md": ["onnx"], "torch.md": ["torch"]}
 
 
-# What pages need beside svod.
-NEEDS = {"array_api.md": [], "onnx.md": ["onnx"], "training.md": [], "torch.md": ["torch"]}
+def blocks(text: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", NEEDS)
+@pytest.mark.parametrize("page", [page.name for page in PAGES if blocks(page.read_text())])
 def test_blocks_of_code_run_in_order(page: str) -> None:
-    for module in NEEDS[page]:
+    for module in NEEDS.get(page, []):
         pytest.importorskip(module)
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
-    assert blocks
     scope: dict[str, object] = {}
-    for block in blocks:
+    for block in blocks((DOCS / page).read_text()):
         exec(compile(block, page, "exec"), scope)
+
+
+def test_the_readme_runs() -> None:
+    (block,) = blocks((ROOT / "README.md").read_text())
+    exec(compile(block, "README.md", "exec"), {})
+
+
+def made() -> dict[str, str]:
+    return operations.pages() | reference.pages()
+
+
+def test_the_reference_has_each_public_name_once() -> None:
+    listed = Counter(name for group in names().values() for name in group)
+    public = {name for name in svod.__all__ if not name.startswith("__") and not inspect.ismodule(getattr(svod, name))}
+    public.add("__array_namespace_info__")
+    assert set(listed) == public
+    assert set(listed.values()) == {1}
+
+
+def test_entries_of_the_reference_have_text() -> None:
+    pages = reference.pages()
+    without_code = [re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE) for page in pages.values()]
+    entries = [entry for page in without_code for entry in re.split(r"^#{2,3} ", page, flags=re.MULTILINE)[1:]]
+    assert len(entries) > 900
+    assert [entry.strip() for entry in entries if "\n" not in entry.strip()] == []
+
+
+def test_the_table_of_operations_is_made_of_what_operations_take() -> None:
+    rows = {line.split("|")[1].strip(" `"): line for line in operations.page().splitlines() if line.startswith("| `")}
+    cells = {name: [cell.strip() for cell in row.split("|")[2:-1]] for name, row in rows.items()}
+    assert cells["exp"] == ["●"] * 7 + ["kernels"]
+    assert cells["bitwise_and"] == ["●", "●", "", "", "", "", "", "kernels"]
+    assert cells["cholesky"][-1] == "a library's function"
+    assert cells["sort"][5:7] == ["", "●"]
+
+
+def test_the_navigation_has_every_page() -> None:
+    listed = re.findall(r"([\w./-]+\.md)$", SITE.split("\nnav:\n")[1], re.MULTILINE)
+    beside = {"architecture.md", "contributing.md", "changelog.md"}
+    there = {str(page.relative_to(DOCS)) for page in PAGES if "avx2" not in page.parts}
+    assert sorted(listed) == sorted(there | made().keys() | beside)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_somewhere(page: Path) -> None:
+    generated = made()
+    for target in re.findall(
+        r"\]\((?!https?:)([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    ):
+        inside = (page.parent / target).resolve()
+        assert inside.exists() or str(inside.relative_to(DOCS)) in generated, f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("library", ["numpy", "pytorch", "jax", "tinygrad"])
+def test_names_of_the_tables_exist(library: str) -> None:
+    text = (DOCS / f"coming_from_{library}.md").read_text()
+    rows = [line.split("|")[2] for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    assert len(rows) > 10
+    for name in re.findall(r"`(svod(?:\.\w+)+)", " ".join(rows)):
+        thing: object = svod
+        for part in name.split(".")[1:]:
+            thing = getattr(thing, part)
+    owners = {"x": svod.Tensor, "y": svod.Tensor, "plan": svod.ExecutionPlan, "model": svod.nn.Module}
+    for owner, name in re.findall(r"`(x|y|plan|model)\.(\w+)", " ".join(rows)):
+        assert hasattr(owners[owner], name), name
+
+
+def test_environment_variables_are_those_of_the_sources() -> None:
+    variable = re.compile(r"\b((?:SVOD|BEAM)_[A-Z]+(?:_[A-Z]+)*)\b")
+    read: set[str] = set()
+    for folder, pattern in ((ROOT / "crates", "*.rs"), (ROOT / "python", "*.py")):
+        for file in folder.rglob(pattern):
+            read |= set(re.findall(r'"((?:SVOD|BEAM)_[A-Z_]+)"', file.read_text()))
+    # What svod tells the processes that it starts, and what is fixed when it is built.
+    read -= {"SVOD_WORKER", "SVOD_BUILD_ID"}
+    told = {name for line in (DOCS / "environment.md").read_text().splitlines() if line.startswith("| `")
+            for name in variable.findall(line.split("|")[1])}  # fmt: skip
+    assert told == read
+    options = {name for line in (DOCS / "environment.md").read_text().splitlines() if line.count("|") == 5
+               for name in re.findall(r"`(\w+)`", line.split("|")[4])}  # fmt: skip
+    svod.PrepareConfig()
+    for option in options:
+        assert option in (svod.PrepareConfig.__doc__ or ""), option

@@ -267,6 +267,13 @@ def test_normalize_and_rms_norm_are_those_of_pytorch() -> None:
     assert F.scaled_dot_product_attention(q, q, q, None, 0.5).shape == q.shape
 
 
+def test_rms_norm_of_integers_needs_an_epsilon() -> None:
+    x = svod.Tensor([[3, 4]])
+    with pytest.raises(svod.DTypeError, match=r"rms_norm: a tensor of floats is expected, or `eps`, not int64"):
+        F.rms_norm(x, (2,))
+    np.testing.assert_allclose(F.rms_norm(x, (2,), eps=0.0).numpy(), np.array([[3, 4]]) / 12.5**0.5, rtol=1e-6)
+
+
 def test_what_libraries_order_otherwise_goes_by_name() -> None:
     x = svod.Tensor(X)
     # PyTorch has `unbiased` there.

@@ -108,3 +108,8 @@ pub use svod_runtime::{Feed, Function, Memory, PrepareConfig};
 pub use tensor::Tensor;
 pub use trace::{Comparison, Decision, Facts, Found, Gathered, SizeValues, Trace, Traced};
 pub use window::Padding;
+
+/// The program of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Documentation;

@@ -7,7 +7,7 @@ from math import prod, sqrt
 from typing import Any
 
 from svod._arguments import checked
-from svod._svod import ArgumentError, ShapeError, Tensor, arange, einsum, where, zeros
+from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, arange, einsum, where, zeros
 from svod.nn._statistics import written
 from svod.nn.functional.dropout import dropout
 from svod.nn.functional.sampling import (
@@ -172,8 +172,10 @@ def rms_norm(
 
     Zhang and Sennrich 2019. `eps` is added to the mean square, by default the distance from 1 to the next number.
     """
+    if eps is None and input.dtype.name not in _EPSILON:
+        raise DTypeError(f"rms_norm: a tensor of floats is expected, or `eps`, not {input.dtype.name}")
     rows, (scale,) = _rows("rms_norm", input, normalized_shape, weight)
-    return rows.rms_norm(scale, eps=_EPSILON[str(input.dtype)] if eps is None else eps).reshape(*input.shape)
+    return rows.rms_norm(scale, eps=_EPSILON[input.dtype.name] if eps is None else eps).reshape(*input.shape)
 
 
 def _rows(
