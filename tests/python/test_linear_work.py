@@ -183,7 +183,8 @@ def sets(parts: list[np.ndarray[Any, Any]]) -> tuple[svod.Tensor, np.ndarray[Any
     for step, part in enumerate(parts):
         # Over a part of what was set before.
         at = step * 7 % len(parts)
-        whole[at : at + len(part)] = part
+        # Of expressions: what is in memory would be written at once.
+        whole[at : at + len(part)] = -svod.Tensor(-part)
         expected[at : at + len(part)] = part
     return whole, expected
 

@@ -130,6 +130,64 @@ def test_numbers_are_written_in_place(dtype: str) -> None:
     assert since(before) == (0, 0)
 
 
+def address(x: svod.Tensor) -> int:
+    """Where a tensor's elements are."""
+    return np.asarray(x).ctypes.data
+
+
+@pytest.mark.parametrize("value", [3.0, np.ones(8, np.float32), [2.0] * 8, svod.ones(8), svod.arange(8.0)])
+def test_memory_of_its_own_is_written_where_it_is(value: Any) -> None:
+    """Whatever its size: a copy of each would be quadratic."""
+    x, wanted = svod.Tensor(draw(20_000, 8)), draw(20_000, 8)
+    svod.realize(x)
+    place, before = address(x), svod.memory()["CPU"]["live"]
+    value = value.realize() if isinstance(value, svod.Tensor) else value
+    row = np.broadcast_to(np.asarray(value, np.float32), 8)
+    for i in range(40):
+        x[i * 7], wanted[i * 7] = value, row
+        x[-1 - i, 2:5], wanted[-1 - i, 2:5] = value if isinstance(value, float) else value[2:5], row[2:5]
+    assert x.is_realized
+    np.testing.assert_array_equal(x.numpy(), wanted)
+    assert address(x) == place
+    assert svod.memory()["CPU"]["live"] - before < 2**16
+
+
+def test_parts_are_written_to_parts() -> None:
+    x, wanted = svod.Tensor(draw(6, 5, 4)), draw(6, 5, 4)
+    rows, expected = svod.Tensor(draw(30)).realize(), draw(30)
+    writes: list[tuple[Any, Any, Any]] = [
+        ((slice(1, 3), slice(None), 2), rows[:10].reshape(2, 5), expected[:10].reshape(2, 5)),
+        ((slice(None), 4), rows[:24].reshape(4, 6).T, expected[:24].reshape(4, 6).T),
+        ((slice(2, 3), slice(1, 4)), rows[:12].reshape(1, 3, 4), expected[:12].reshape(1, 3, 4)),
+        ((0, slice(1, 4)), rows[:12].reshape(1, 1, 3, 4), expected[:12].reshape(3, 4)),
+        ((5, 1), rows[:1], expected[:1]),
+        ((slice(4, 6), slice(0, 0)), svod.zeros(2, 0, 4), np.zeros((2, 0, 4))),
+    ]
+    for at, part, same in writes:
+        x[at], wanted[at] = part, same
+        np.testing.assert_array_equal(x.numpy(), wanted)
+    # From itself: what is read is what was there.
+    x[1:4], wanted[1:4] = x[0:3], wanted[0:3].copy()
+    np.testing.assert_array_equal(x.numpy(), wanted)
+    with pytest.raises(svod.ShapeError, match="setitem"):
+        x[:, :, 0:1] = svod.ones(6, 5).realize()
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+def test_parts_of_other_types_and_devices_are_converted() -> None:
+    x = svod.zeros(4, 2).contiguous().realize()
+    x[1] = svod.Tensor([1, 2]).realize()
+    x[2] = svod.Tensor([3.5, 4.5], device="CPU:1").realize()
+    x[3] = svod.Tensor(np.float64([5, 6])).realize()
+    assert x.tolist() == [[0, 0], [1, 2], [3.5, 4.5], [5, 6]]
+    assert (x.dtype, x.device) == (svod.float32, "CPU")
+    w = svod.Tensor([2.0, 3.0]).requires_grad_()
+    y = svod.zeros(4, 2).contiguous().realize()
+    y[1] = w
+    y.sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [1, 1]
+
+
 def test_a_write_changes_nothing_that_was_seen() -> None:
     x = svod.zeros(2, 3)
     x[0, 1] = 1.0

@@ -52,7 +52,7 @@ impl Tensor {
     /// several times, the last one in row-major order stays. A bool mask over leading dimensions may
     /// take any value that fits the elements it selects; with a scalar nothing has to be computed now.
     pub fn set(&self, index: &[Index], value: impl Into<Operand>) -> Result<()> {
-        let (op, node) = ("setitem", self.uop());
+        let op = "setitem";
         if let [Index::Tensor(mask)] = index
             && mask.dtype().is_bool()
         {
@@ -66,7 +66,9 @@ impl Tensor {
             };
         }
         let index = &*positions(op, self, index)?;
-        let selection = Selection::new(op, node.shape(), index)?;
+        // No handle to the value beside the tensor's own, which may be the only one.
+        let extents = self.shape_arc();
+        let selection = Selection::new(op, &extents, index)?;
         if selection.has_lookups() {
             let at = Tensor::from_uop(UOp::full(Const::bool(true), &self.shape_arc())?).get(index)?;
             let value = self.converted(op, value.into(), &at.shape_arc())?;
@@ -74,22 +76,23 @@ impl Tensor {
         }
         let slices: Vec<&Slice> = selection.slices().collect();
         let value = value.into();
-        if in_place::write(self, &slices, &value)? {
+        let sliced: Vec<Size> = slices.iter().zip(extents.iter()).map(|(s, n)| s.len(n)).collect();
+        let shape = selection.result(&sliced);
+        if in_place::write(self, &slices, &shape, &value)? {
             return Ok(());
         }
-        let sliced: Vec<Size> = slices.iter().zip(node.shape()).map(|(s, n)| s.len(n)).collect();
-        let value = self.converted(op, value, &selection.result(&sliced).into())?.reshape(sliced.clone())?;
+        let value = self.converted(op, value, &shape.into())?.reshape(sliced.clone())?;
         if slices.iter().all(|s| s.is_full()) {
             return self.stand_for(op, value);
         }
         let place = |mut part: UOp| -> Result<UOp> {
             for (axis, slice) in slices.iter().enumerate() {
-                part = slice.placed(&part, axis, &node.shape()[axis], Const::zero(part.dtype()))?;
+                part = slice.placed(&part, axis, &extents[axis], Const::zero(part.dtype()))?;
             }
             Ok(part)
         };
         let written = place(UOp::full(Const::bool(true), &sliced.into())?)?;
-        self.stand_for(op, UOp::alu(Alu::Where, &[written, place(value)?, node.clone()])?)
+        self.stand_for(op, UOp::alu(Alu::Where, &[written, place(value)?, self.uop()])?)
     }
 
     fn set_masked(&self, op: &'static str, mask: &Tensor, value: Operand) -> Result<()> {

@@ -1,12 +1,13 @@
-//! Numbers written at positions, now.
+//! Numbers and parts written at positions, now.
 //!
-//! `x[i] = 3.0` gives the handle another value. Where that is memory which nobody else has a hold on, the number is written
-//! there, so that ten thousand of them cost as many stores, and no graph grows. Small memory that is shared is copied
-//! before; what is pending is computed once several numbers were written to it.
+//! `x[i] = 3.0` gives the handle another value, and so does `x[i] = row`, where the row is in memory. Where the handle's value is
+//! memory which nobody else has a hold on, the number or the row is written there, so that ten thousand of them cost as many
+//! stores, and no graph grows. Small memory that is shared is copied before; what is pending is computed once
+//! several were written to it.
 
 use std::sync::Arc;
 
-use svod_dtype::Const;
+use svod_device::Buffer;
 use svod_ir::graph::{Leaf, Op, UOp};
 use svod_ir::size::Size;
 use svod_runtime::Memory;
@@ -15,28 +16,28 @@ use crate::error::Result;
 use crate::index::Slice;
 use crate::memory::{class_of, device_of, filled, leaf_over};
 use crate::operand::Operand;
-use crate::pieces::fill;
-use crate::read::buffer_of;
+use crate::pieces::{self, Content, fill};
+use crate::read::{buffer_of, whole_buffer};
 use crate::tensor::Tensor;
 use crate::trace;
 
 /// Bytes of memory that is copied for a write.
 const COPIED: usize = 1 << 18;
-/// Elements that are written at once: more are as well computed.
+/// Places of a number that are written at once, and bytes of elements: more are as well computed.
 const WRITTEN: usize = 1 << 12;
+const MOVED: usize = 1 << 20;
 /// Writes to a pending value from which on it is computed.
 const PENDING: u32 = 8;
 
-/// Writes a number at positions of a tensor, given by a slice of each dimension, if it is to be done now.
-pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], value: &Operand) -> Result<bool> {
+/// Writes a value at positions of a tensor, given by a slice of each dimension, which have this shape, if it is to be done
+/// now.
+pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &Operand) -> Result<bool> {
     tensor.check_writable("setitem")?;
-    let dtype = tensor.dtype();
-    let number = matches!(value, Operand::Bool(_) | Operand::Int(_) | Operand::Float(_));
-    if !number || trace::current() != 0 {
+    if trace::current() != 0 {
         return Ok(false);
     }
-    let Op::Const(value) = *value.in_type("setitem", dtype)?.op() else { return Ok(false) };
     let node = tensor.uop();
+    let Some(value) = content(&node, shape, value)? else { return Ok(false) };
     // What derivatives need stays as it is.
     if node.is_watched() || tensor.with_variable(|variable| variable.is_some()) {
         return Ok(false);
@@ -45,7 +46,13 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], value: &Operand) -> Resu
     let Some(extents) = shape else { return Ok(false) };
     let part: Option<Vec<(usize, usize)>> = slices.iter().zip(&extents).map(|(s, n)| bounds(s, *n)).collect();
     let Some(part) = part else { return Ok(false) };
-    if part.iter().map(|(first, last)| last - first).product::<usize>() > WRITTEN || node.sharding().is_some() {
+    let most = match value {
+        Content::Number(_) => WRITTEN,
+        // Where all is written, the value is the tensor's.
+        Content::Elements(_) if slices.iter().all(|slice| slice.is_full()) => 0,
+        Content::Elements(_) => MOVED / node.dtype().bytes(),
+    };
+    if part.iter().map(|(first, last)| last - first).product::<usize>() > most || node.sharding().is_some() {
         return Ok(false);
     }
     if !node.is_memory() && node.uniform().is_none() {
@@ -58,14 +65,47 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], value: &Operand) -> Resu
         }
     }
     drop(node);
-    let done = tensor.exchange(|node| written(node, &extents, &part, value))?;
+    let done = tensor.exchange(|node| written(node, &extents, &part, &value))?;
     tensor.count_writes(!done);
     Ok(done)
 }
 
-/// The value with a number at positions: the same memory, where only this node has it.
-fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: Const) -> Result<Option<UOp>> {
-    let small = extents.iter().product::<usize>().saturating_mul(value.dtype().bytes()) <= COPIED;
+/// What is to be written to a node: a number in its type; elements of its type, on its device or on none, and of the shape
+/// of the positions, but for leading extents of 1, in memory that the host sees. Nothing of any other value.
+fn content(to: &UOp, shape: &[Size], value: &Operand) -> Result<Option<Content>> {
+    match value {
+        Operand::Bool(_) | Operand::Int(_) | Operand::Float(_) => match *value.in_type("setitem", to.dtype())?.op() {
+            Op::Const(value) => Ok(Some(Content::Number(value))),
+            _ => Ok(None),
+        },
+        Operand::Tensor(tensor) => elements(to, shape, tensor),
+        Operand::Listed { rounded, .. } if rounded.dtype() == to.dtype() => elements(to, shape, rounded),
+        Operand::Listed { exact, .. } => elements(to, shape, exact),
+        _ => Ok(None),
+    }
+}
+
+fn elements(to: &UOp, shape: &[Size], value: &Tensor) -> Result<Option<Content>> {
+    let node = value.uop();
+    let trimmed = |shape: &[Size]| shape.iter().skip_while(|n| **n == Size::ONE).cloned().collect::<Vec<_>>();
+    let here = node.place().is_none() || node.place() == to.place();
+    let fits = here && node.dtype() == to.dtype() && trimmed(node.shape()) == trimmed(shape);
+    if !fits || node.is_watched() || node.trace() != 0 {
+        return Ok(None);
+    }
+    let buffer = match whole_buffer(&node) {
+        Some((buffer, _)) => Some(buffer),
+        None => pieces::part(&node)?.map(Arc::new),
+    };
+    let seen = |buffer: &Arc<Buffer>| {
+        buffer.storage().allocator().host_visible() && !buffer.device().is_disk() && buffer.is_allocated()
+    };
+    Ok(buffer.filter(seen).map(Content::Elements))
+}
+
+/// The value with others at positions: the same memory, where only this node has it.
+fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: &Content) -> Result<Option<UOp>> {
+    let small = extents.iter().product::<usize>().saturating_mul(node.dtype().bytes()) <= COPIED;
     let fresh = match node.op() {
         Op::Leaf(leaf) if leaf.class().is_constant() => {
             let Some(memory) = leaf.downcast::<Memory>() else { return Ok(None) };

@@ -99,6 +99,19 @@ impl View {
         run
     }
 
+    /// Writes to the elements of a buffer, run by run: bytes of one run, of which the next ones are so much further on.
+    fn write(&self, buffer: &Buffer, bytes: &[u8], step: usize) -> Result<()> {
+        let element = buffer.dtype().bytes();
+        let (mut at, mut written) = (0, Ok(()));
+        self.runs(|start, run| {
+            let from = &bytes[at..at + run * element];
+            let put = buffer.view(start * element, buffer.dtype(), run).and_then(|part| part.copy_in(from));
+            written = std::mem::replace(&mut written, Ok(())).and(put);
+            at += step;
+        });
+        Ok(written?)
+    }
+
     /// The elements, of so many bytes each, in row-major order.
     fn copy(&self, from: &[u8], element: usize) -> Vec<u8> {
         let mut to = Vec::with_capacity(self.count() * element);
@@ -140,21 +153,31 @@ impl View {
     }
 }
 
-/// Sets the elements of a buffer from the first position (inclusive) to the last one (exclusive) of each dimension.
-pub(crate) fn fill(buffer: &Buffer, extents: &[usize], part: &[(usize, usize)], value: Const) -> Result<()> {
+/// What is written to a part of memory.
+pub(crate) enum Content {
+    /// One number, to each place.
+    Number(Const),
+    /// As many elements as there are places, in row-major order.
+    Elements(Arc<Buffer>),
+}
+
+/// Writes to a part of memory of these extents, given by the first position and the last (exclusive) along each.
+pub(crate) fn fill(buffer: &Buffer, extents: &[usize], part: &[(usize, usize)], content: &Content) -> Result<()> {
     let mut view = View::whole(extents);
     for ((first, last), (extent, stride)) in part.iter().zip(&mut view.dims) {
         view.first += *first as i64 * *stride;
         *extent = last - first;
     }
-    let element = value.dtype().bytes();
-    let bytes = value.to_le_bytes()[..element].repeat(view.run());
-    let mut written = Ok(());
-    view.runs(|start, run| {
-        let part = buffer.view(start * element, value.dtype(), run).and_then(|part| part.copy_in(&bytes));
-        written = std::mem::replace(&mut written, Ok(())).and(part);
-    });
-    Ok(written?)
+    match content {
+        Content::Number(value) => {
+            let element = &value.to_le_bytes()[..value.dtype().bytes()];
+            view.write(buffer, &element.repeat(view.run()), 0)
+        }
+        Content::Elements(from) => {
+            let run = view.run() * from.dtype().bytes();
+            from.with_bytes(|bytes| view.write(buffer, bytes, run))?
+        }
+    }
 }
 
 /// Dimensions under other extents, where that is a view: groups of old and of new ones hold the same elements, and

@@ -160,7 +160,7 @@ impl Tensor {
 }
 
 /// The buffer and the extents of memory that nothing writes, where that is all that the buffer holds.
-fn whole_buffer(node: &UOp) -> Option<(Arc<Buffer>, Vec<usize>)> {
+pub(crate) fn whole_buffer(node: &UOp) -> Option<(Arc<Buffer>, Vec<usize>)> {
     let leaf = node.op().leaf().filter(|leaf| leaf.class().is_constant())?;
     let extents: Vec<usize> = leaf.shape().iter().map(Size::as_usize).collect::<Option<_>>()?;
     let buffer = leaf.downcast::<Memory>()?.buffer();
