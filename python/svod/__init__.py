@@ -212,7 +212,7 @@ from svod.library import _load
 from svod.library._table import FUNCTIONS as _functions
 
 if TYPE_CHECKING:
-    from svod import fft, linalg, nn, optim
+    from svod import fft, linalg, models, nn, optim
     from svod import onnx as onnx
     from svod.library import *  # noqa: F403
 
@@ -348,6 +348,7 @@ __all__ = [
     "memory",
     "min",
     "minimum",
+    "models",
     "mul",
     "multiply",
     "ne",
@@ -423,7 +424,7 @@ __all__ = [
 ]
 
 # Packages that are imported when they are first named.
-_PACKAGES = ("fft", "linalg", "nn", "onnx", "optim")
+_PACKAGES = ("fft", "linalg", "models", "nn", "onnx", "optim")
 
 _load.install()
 

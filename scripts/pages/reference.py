@@ -23,6 +23,7 @@ MODULES = (
     "svod.nn.utils",
     "svod.optim",
     "svod.optim.lr_scheduler",
+    "svod.models",
     "svod.onnx",
     "svod.torch",
     "svod.analysis",

@@ -184,3 +184,24 @@ def test_a_model_of_pytorchs_learns_as_in_eager_mode() -> None:
     expected, _ = torch_model.fit(copy.deepcopy(model), 12, "eager", quiet=True)
     losses, _ = torch_model.fit(model, 12, "svod", quiet=True)
     assert losses == pytest.approx(expected, rel=1e-3) and losses[-1] < losses[0]
+
+
+def test_a_model_of_onnx_runs_on_batches_of_all_sizes() -> None:
+    pytest.importorskip("onnx")
+    import onnx_model
+
+    model = svod.onnx.load(onnx_model.made())
+    assert len(onnx_model.serve(model, [3, 40, 5], quiet=True)) == 3
+    (chances,) = model(*onnx_model.inputs(model, 7))
+    assert chances.shape == (7, 4)
+    np.testing.assert_allclose(chances.sum(1).numpy(), 1, rtol=1e-5)
+
+
+def test_a_model_writes_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    import generate_text
+
+    generate_text.main(["--tokens", "12"])
+    told = capsys.readouterr()
+    written = [int(token) for token in told.out.split()]
+    assert written[:3] == [1, 2, 3] and len(written) == 15
+    assert "tokens a second" in told.err

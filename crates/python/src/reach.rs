@@ -176,7 +176,7 @@ impl<'py> Reach<'py> {
             }
         }
         let is_module = |name: &str| {
-            ["svod.nn", "svod.optim", "svod._module"]
+            ["svod.nn", "svod.optim", "svod.models", "svod._module"]
                 .iter()
                 .any(|own| name.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
         };
