@@ -122,6 +122,7 @@ __all__ = [
     "contiguous",
     "contiguous_backward",
     "cos",
+    "detect_nan",
     "einsum",
     "empty",
     "eq",
@@ -548,6 +549,26 @@ class Schedule:
     def __hash__(self) -> builtins.int: ...
 
 @final
+class detect_nan:
+    """Within this, in this thread or task, what is prepared, realized and traced by `jit` fails at the first NaN:
+    the `ExecutionError` names the kernel, the lines that it computes, where the NaN is, and whether
+    what the kernel reads has one already. Runs that fail change nothing. Without it a run pays nothing.
+
+    >>> import svod
+    >>> x = svod.Tensor([1.0, 0.0])
+    >>> with svod.detect_nan():
+    ...     try:
+    ...         (x / x).tolist()
+    ...     except svod.ExecutionError as error:
+    ...         print(str(error).split(": ")[-1])
+    NaN at [1] of its result float32[2]; what it reads has none
+    """
+
+    def __new__(cls, on: builtins.bool = True, /) -> detect_nan: ...
+    def __enter__(self) -> detect_nan: ...
+    def __exit__(self, *_error: object) -> None: ...
+
+@final
 class strict:
     """Within this, in this thread, what is prepared and realized folds from left to right and rounds
     every operation on its own: sums and products are those of a loop, bit for bit, at less speed.
@@ -756,6 +777,7 @@ class PrepareConfig:
     - `threads`: of a plan's runs, by default those of `set_threads` (`SVOD_PLAN_THREADS`);
     - `device`: of values that no argument places (`SVOD_DEVICE`);
     - `strict`: as `svod.strict` (`SVOD_STRICT`);
+    - `detect_nan`: as `svod.detect_nan` (`SVOD_DETECT_NAN`);
     - `target`: the name of a target, as in `svod.target` (`SVOD_TARGET`).
 
     >>> import svod
@@ -801,6 +823,10 @@ class PrepareConfig:
     @property
     def strict(self) -> builtins.bool:
         """Whether folds keep their order."""
+    @property
+    def detect_nan(self) -> builtins.bool:
+        """Whether runs fail at the first NaN."""
+
     @property
     def skip(self) -> str:
         """The optional passes that are left out, by name."""

@@ -70,7 +70,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     "Files": ("", "Weights load_safetensors save_safetensors"),
     "Settings and the machine": (
         "",
-        "caches clear_caches compile_times get_threads measure_machine memory set_threads strict target",
+        "caches clear_caches compile_times detect_nan get_threads measure_machine memory set_threads strict target",
     ),
     "Errors": (
         "",

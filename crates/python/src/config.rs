@@ -29,6 +29,7 @@ use crate::scope;
 /// - `threads`: of a plan's runs, by default those of `set_threads` (`SVOD_PLAN_THREADS`);
 /// - `device`: of values that no argument places (`SVOD_DEVICE`);
 /// - `strict`: as `svod.strict` (`SVOD_STRICT`);
+/// - `detect_nan`: as `svod.detect_nan` (`SVOD_DETECT_NAN`);
 /// - `skip`: optional passes to leave out, such as "algebra,merge" (`SVOD_SKIP`);
 /// - `target`: the name of a target, as in `svod.target` (`SVOD_TARGET`).
 ///
@@ -149,6 +150,12 @@ impl PyPrepareConfig {
     #[getter]
     fn strict(&self) -> bool {
         self.0.strict
+    }
+
+    /// Whether runs fail at the first NaN.
+    #[getter]
+    fn detect_nan(&self) -> bool {
+        self.0.detect_nan
     }
 
     /// The optional passes that are left out, by name.

@@ -94,7 +94,7 @@ mod _svod {
     #[pymodule_export]
     use crate::reach::{_positions, _reach};
     #[pymodule_export]
-    use crate::schedule::{PySchedule, PyStrict, PyTarget};
+    use crate::schedule::{PyDetectNan, PySchedule, PyStrict, PyTarget};
     #[pymodule_export]
     use crate::size::{PySize, PyVariable};
     #[pymodule_export]

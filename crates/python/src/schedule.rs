@@ -119,36 +119,60 @@ pub fn named(name: &str) -> Result<Target> {
     target_named(name).map_err(|e| Class::Argument.raise(e.to_string()))
 }
 
-/// Within this, in this thread or task, what is prepared and realized folds from left to right and rounds
-/// every operation on its own: sums and products are those of a loop, bit for bit, at less speed.
-///
-/// >>> import svod
-/// >>> x = svod.Tensor([1e8, 1.0, -1e8, 1.0])
-/// >>> with svod.strict():
-/// ...     x.sum().item()
-/// 1.0
-#[pyclass(name = "strict", module = "svod", frozen)]
-pub struct PyStrict {
-    on: bool,
+/// Classes of contexts that switch an option of [`PrepareConfig`].
+macro_rules! switches {
+    ($($(#[$doc:meta])* $class:ident $name:literal $option:ident;)*) => {$(
+        $(#[$doc])*
+        #[pyclass(name = $name, module = "svod", frozen)]
+        pub struct $class {
+            on: bool,
+        }
+
+        #[pymethods]
+        impl $class {
+            #[new]
+            #[pyo3(signature = (on=true, /))]
+            fn new(#[pyo3(from_py_with = flag)] on: bool) -> Self {
+                $class { on }
+            }
+
+            fn __enter__(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
+                scope::enter(slf.as_any(), PrepareConfig { $option: slf.get().on, ..PrepareConfig::current() })?;
+                Ok(slf)
+            }
+
+            #[pyo3(signature = (*_error))]
+            fn __exit__(slf: &Bound<'_, Self>, _error: &Bound<'_, PyTuple>) -> Result<()> {
+                scope::leave(slf.as_any())
+            }
+        }
+    )*};
 }
 
-#[pymethods]
-impl PyStrict {
-    #[new]
-    #[pyo3(signature = (on=true, /))]
-    fn new(#[pyo3(from_py_with = flag)] on: bool) -> Self {
-        PyStrict { on }
-    }
+switches! {
+    /// Within this, in this thread or task, what is prepared and realized folds from left to right and rounds
+    /// every operation on its own: sums and products are those of a loop, bit for bit, at less speed.
+    ///
+    /// >>> import svod
+    /// >>> x = svod.Tensor([1e8, 1.0, -1e8, 1.0])
+    /// >>> with svod.strict():
+    /// ...     x.sum().item()
+    /// 1.0
+    PyStrict "strict" strict;
 
-    fn __enter__(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
-        scope::enter(slf.as_any(), PrepareConfig { strict: slf.get().on, ..PrepareConfig::current() })?;
-        Ok(slf)
-    }
-
-    #[pyo3(signature = (*_error))]
-    fn __exit__(slf: &Bound<'_, Self>, _error: &Bound<'_, PyTuple>) -> Result<()> {
-        scope::leave(slf.as_any())
-    }
+    /// Within this, in this thread or task, what is prepared, realized and traced by `jit` fails at the first NaN:
+    /// the `ExecutionError` names the kernel, the lines that it computes, where the NaN is, and whether
+    /// what the kernel reads has one already. Runs that fail change nothing. Without it a run pays nothing.
+    ///
+    /// >>> import svod
+    /// >>> x = svod.Tensor([1.0, 0.0])
+    /// >>> with svod.detect_nan():
+    /// ...     try:
+    /// ...         (x / x).tolist()
+    /// ...     except svod.ExecutionError as error:
+    /// ...         print(str(error).split(": ")[-1])
+    /// NaN at [1] of its result float32[2]; what it reads has none
+    PyDetectNan "detect_nan" detect_nan;
 }
 
 /// A description of the machine that kernels are made for: this one (`native`), or restricted to

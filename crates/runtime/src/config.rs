@@ -80,6 +80,8 @@ pub struct PrepareConfig {
     pub planner: Planner,
     /// Whether folds go from left to right and every operation is rounded on its own.
     pub strict: bool,
+    /// Whether runs look for NaN in what each step writes, and fail at the first.
+    pub detect_nan: bool,
     /// The machine that kernels are made for; the context's where absent.
     pub target: Option<Target>,
     /// Optional passes that are left out.
@@ -101,6 +103,7 @@ impl Default for PrepareConfig {
             device: None,
             planner: Planner::default(),
             strict: false,
+            detect_nan: false,
             target: None,
             skip: PassSet::default(),
             schedules: Vec::new(),
@@ -113,6 +116,8 @@ impl Default for PrepareConfig {
 pub(crate) struct Fingerprint {
     strategy: Strategy,
     strict: bool,
+    /// Decides no schedule, but what runs do, and these are kept together.
+    detect_nan: bool,
     target: Option<Target>,
     skip: PassSet,
     /// Limits and threads of a search.
@@ -206,6 +211,7 @@ options! {
     "threads"        "SVOD_PLAN_THREADS"   "a number from 1 to 1024, or default"               |c, v| or_default(v, |v| number(v, 1..=1024)).map(|n| c.threads = n);
     "device"         "SVOD_DEVICE"         "the name of a device that there is, or default"    |c, v| or_default(v, existing_device).map(|d| c.device = d);
     "strict"         "SVOD_STRICT"         "on or off"                                         |c, v| on_off(v).map(|on| c.strict = on);
+    "detect_nan"     "SVOD_DETECT_NAN"     "on or off"                                         |c, v| on_off(v).map(|on| c.detect_nan = on);
     "skip"           "SVOD_SKIP"           "optional passes, separated by commas: arguments, join, algebra, blocks, totals, merge, quotient, recentre, settle, unify; or none, or all" |c, v| PassSet::named(v, |p| p.optional).map(|s| c.skip = s).ok();
     "target"         ""                    "native, the name of a target, or default"          |c, v| or_default(v, |v| target_named(v).ok()).map(|t| c.target = t);
 }
@@ -260,7 +266,7 @@ fn or_default<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option
 
 impl PrepareConfig {
     /// The default, changed by the environment: `SVOD_STRATEGY` or `SVOD_BEAM`, `BEAM_TIMEOUT_SEC`,
-    /// `BEAM_UOPS_MAX`, `SVOD_SEARCH_SECS`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, `SVOD_SKIP`, and
+    /// `BEAM_UOPS_MAX`, `SVOD_SEARCH_SECS`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, `SVOD_DETECT_NAN`, `SVOD_SKIP`, and
     /// `SVOD_DISABLE_SCHEDULE_CACHE`, exactly `1`; the target is that of `SVOD_TARGET`. A value that cannot be parsed leaves the default, with
     /// one warning.
     pub fn from_env() -> Self {
@@ -360,6 +366,7 @@ impl PrepareConfig {
         Fingerprint {
             strategy: self.strategy,
             strict: self.strict,
+            detect_nan: self.detect_nan,
             target: self.target.clone(),
             skip: self.skip,
             search,
@@ -411,6 +418,7 @@ impl Display for PrepareConfig {
         }
         self.search_secs.map_or(Ok(()), |secs| write!(f, " search_secs={secs}"))?;
         f.write_str(if self.strict { " strict=on" } else { "" })?;
+        f.write_str(if self.detect_nan { " detect_nan=on" } else { "" })?;
         if !self.skip.is_empty() {
             write!(f, " skip={}", self.skip)?;
         }

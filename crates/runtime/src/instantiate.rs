@@ -193,7 +193,7 @@ fn attach(
 ) -> Result<ExecutionPlanBuilder> {
     let Use { key, shapes, inputs, origins, required, donated } = *graph;
     let mut builder = ExecutionPlanBuilder::new(context);
-    builder.planner(config.planner).require(required.to_vec()).donate(donated.clone());
+    builder.planner(config.planner).require(required.to_vec()).donate(donated.clone()).check_numbers(config.detect_nan);
     if let Some(threads) = config.threads {
         builder.threads(threads);
     }

@@ -42,7 +42,7 @@ _without(
 _without(
     "settings and counters of the process",
     "svod.caches svod.clear_caches svod.compile_times svod.get_threads svod.set_threads svod.memory svod.strict "
-    "svod.target svod.measure_machine",
+    "svod.detect_nan svod.target svod.measure_machine",
 )
 _without(
     "complex numbers, which programs of the fuzzer have not (test_complex.py)",

@@ -34,6 +34,7 @@ pub struct ExecutionPlanBuilder {
     context: Arc<Context>,
     threads: Option<usize>,
     planner: Planner,
+    checks_numbers: bool,
     buffers: Vec<Arc<Buffer>>,
     roles: Vec<Role>,
     ops: Vec<PlanOp>,
@@ -171,6 +172,7 @@ impl ExecutionPlanBuilder {
             context: context.clone(),
             threads: None,
             planner: Planner::Disabled,
+            checks_numbers: false,
             buffers: Vec::new(),
             roles: Vec::new(),
             ops: Vec::new(),
@@ -188,6 +190,12 @@ impl ExecutionPlanBuilder {
     /// How intermediates share memory; they do not, unless this says so.
     pub fn planner(&mut self, planner: Planner) -> &mut Self {
         self.planner = planner;
+        self
+    }
+
+    /// Whether runs look for NaN in what each step writes, and fail at the first.
+    pub fn check_numbers(&mut self, on: bool) -> &mut Self {
+        self.checks_numbers = on;
         self
     }
 
@@ -285,7 +293,7 @@ impl ExecutionPlanBuilder {
         };
         let input_vars = self.inputs.iter().map(of_shape).collect();
         let scratch = self.ops.iter().filter_map(|op| op.code()).map(|code| code.scratch()).max().unwrap_or(0);
-        let certain = lending.is_possible() && self.ops.iter().all(PlanOp::is_sure);
+        let certain = !self.checks_numbers && lending.is_possible() && self.ops.iter().all(PlanOp::is_sure);
         let shared = Arc::new(Shared {
             pool: self.threads.map(|threads| self.context.pool_of(threads)),
             context: self.context,
@@ -305,6 +313,7 @@ impl ExecutionPlanBuilder {
             report,
             lending,
             certain,
+            checks_numbers: self.checks_numbers,
             donations,
             _leaves: self.leaves,
         });

@@ -83,6 +83,8 @@ pub(crate) struct Shared {
     lending: lend::Lending,
     /// Whether a run has nothing to fail by once its memory is there, if it is short.
     certain: bool,
+    /// Whether runs look for NaN in what each step writes.
+    checks_numbers: bool,
     donations: donate::Donations,
     /// Keeps the leaves' memory as it is.
     _leaves: Vec<Leaf>,

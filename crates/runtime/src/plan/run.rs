@@ -5,6 +5,7 @@
 //! the pool has a [`Lane`], into which an op's pointers and values are copied at its first task.
 
 mod cells;
+mod numbers;
 mod tables;
 
 pub(super) use tables::variables;
@@ -412,6 +413,9 @@ impl Run {
                 }
                 Step::Grid(op) => self.grid(*op, pool, watch),
                 Step::Alone(op) => self.alone(shared, buffers, *op)?,
+            }
+            if shared.checks_numbers {
+                self.check_numbers(step, shared, buffers)?;
             }
             if watch.poll() || watch.stopped() {
                 return Err(Error::Interrupted);

@@ -1,0 +1,143 @@
+"""`svod.detect_nan`: the first NaN of a run is an error that names the kernel and its lines; nothing else changes."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+from svod import nn, optim
+from svod.nn import functional as F
+
+
+def line() -> int:
+    """The number of the caller's line."""
+    frame = inspect.currentframe()
+    assert frame is not None and frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def test_the_line_and_the_place_are_named() -> None:
+    x = svod.Tensor(np.ones((3, 4), np.float32)) * svod.Tensor([1.0, 2.0, 0.0, 3.0])
+    x.realize()
+    y, at = (x / x).sum(0), line()
+    with svod.detect_nan(), pytest.raises(svod.ExecutionError) as raised:
+        y.numpy()
+    told = str(raised.value)
+    assert f"{os.path.basename(__file__)}:{at}" in told
+    assert "NaN at [2] of its result float32[4]; what it reads has none" in told
+
+
+def test_a_nan_that_is_given_is_told_from_one_that_is_made() -> None:
+    given = svod.Tensor([1.0, np.nan])
+    with svod.detect_nan():
+        with pytest.raises(svod.ExecutionError, match="a tensor that it reads has NaN already"):
+            (given + 1).numpy()
+        x = svod.empty(2)
+        plan = (x + 1).prepare(inputs=[x])
+    plan.execute(np.float32([1, 2]))
+    with pytest.raises(svod.ExecutionError, match=r"NaN at \[0\] of its result float32\[2\]; input 0 has NaN already"):
+        plan.execute(np.float32([np.nan, 2]))
+    # What runs next is sound, and so is what does not look.
+    plan.execute(np.float32([3, 4]))
+    assert plan.outputs[0].tolist() == [4, 5]
+    assert np.isnan((given + 1).numpy()[1])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "float64", "float8_e5m2", "float8_e4m3fn", "complex64", "complex128"]
+)
+def test_types_that_have_nan(dtype: str) -> None:
+    x = svod.Tensor([0.0, 1.0, 2.0]).cast(dtype)
+    sound = (x + x).cast(dtype)
+    with svod.detect_nan():
+        assert sound.tolist() == [0, 2, 4]
+        with pytest.raises(svod.ExecutionError, match="NaN"):
+            (x / svod.Tensor([0.0, 1.0, 1.0]).cast(dtype)).realize()
+        # Infinities are numbers.
+        (svod.Tensor([1.0]) / svod.Tensor([0.0])).realize()
+        (svod.Tensor([2**31 - 1]) + 1).realize()
+
+
+def test_only_what_sizes_reach_is_looked_at() -> None:
+    n = svod.Variable("n", 1, 8)
+    x = svod.empty(n)
+    with svod.detect_nan():
+        plan = svod.prepare((x.log() * 2).contiguous(), x.log().sort()[0], inputs=[x])
+    with pytest.raises(svod.ExecutionError, match=r"NaN at \[5\] of its result float32\[6\]"):
+        plan.execute(np.float32([1, 1, 1, 1, 1, -1]))
+    for count in (3, 5, 1):
+        plan.execute(np.ones(count, np.float32))
+        assert plan.outputs[0].tolist() == [0] * count
+    with pytest.raises(svod.ExecutionError, match="NaN"):
+        plan.execute(-np.ones(2, np.float32))
+
+
+def steps(**options: Any) -> tuple[nn.Module, Callable[[Any], svod.Tensor]]:
+    """A model and a jitted step of its training, which divides by the mean of a batch."""
+    svod.manual_seed(0)
+    model = nn.Linear(3, 2).requires_grad_()
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+
+    @svod.jit
+    def step(x: svod.Tensor) -> svod.Tensor:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x / x.mean()), svod.ones(4, 2))
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, step
+
+
+def test_a_step_that_fails_changes_nothing() -> None:
+    batches = [np.random.default_rng(i).random((4, 3), np.float32) for i in range(4)]
+    model, step = steps()
+    with svod.detect_nan():
+        for batch in batches[:2]:
+            step(batch)
+        before = {name: value.numpy().copy() for name, value in model.state_dict().items()}
+        with pytest.raises(svod.ExecutionError, match=rf"{os.path.basename(__file__)}.*NaN"):
+            step(np.zeros((4, 3), np.float32))
+        for name, value in model.state_dict().items():
+            np.testing.assert_array_equal(value.numpy(), before[name])
+        losses = [step(batch).item() for batch in batches[2:]]
+    other, plain = steps()
+    expected = [plain(batch).item() for batch in batches]
+    np.testing.assert_allclose(losses, expected[2:], rtol=1e-5)
+    for name, value in other.state_dict().items():
+        np.testing.assert_allclose(value.numpy(), model.state_dict()[name].numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_functions_of_python_and_copies_are_looked_at() -> None:
+    x = svod.Tensor([1.0, 2.0])
+    with svod.detect_nan():
+        with pytest.raises(svod.ExecutionError, match=r"NaN at \[1\]"):
+            svod.custom(lambda a: np.where(a > 1.5, np.nan, a), x * 1).numpy()
+        with pytest.raises(svod.ExecutionError, match="NaN"):
+            (x * svod.Tensor([1.0, np.nan])).to("CPU:1").numpy()
+
+
+def test_the_switch_is_an_option_and_a_variable() -> None:
+    x = svod.Tensor([-1.0])
+    with pytest.raises(svod.ExecutionError, match="NaN"):
+        x.sqrt().realize(detect_nan=True)
+    with svod.PrepareConfig(detect_nan=True) as config:
+        assert config.detect_nan and "detect_nan=on" in repr(config)
+        with svod.detect_nan(False):
+            assert np.isnan(x.sqrt().item())
+    assert not svod.PrepareConfig().detect_nan
+    program = "import svod; print(svod.Tensor([-1.0]).sqrt().tolist())"
+    for value, fails in (("1", True), ("0", False)):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | {"SVOD_DETECT_NAN": value}
+        )
+        assert (done.returncode != 0) is fails
+        assert ("ExecutionError" in done.stderr) is fails
