@@ -30,8 +30,10 @@ from typing import Any
 
 from svod._svod import DType, Generator, Tensor, ValuesAndIndices, _ArrayLike, _Axis, _DTypeLike, _Extent, _Operand
 from svod.library.dtypes import FloatInfo, IntegerInfo
+from svod.library.factorizations import SVD
 from svod.library.namespace import NamespaceInfo
 from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
+from svod.linalg import QRResult, SlogdetResult
 
 '''
 MARKER = "# Written by scripts/stubs.py, from here to the end of the {}.\n"

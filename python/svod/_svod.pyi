@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from svod.analysis import Analysis, Explanation
+from svod.library.factorizations import SVD
+from svod.linalg import QRResult, SlogdetResult
 
 _ArrayLike: TypeAlias = Tensor | npt.ArrayLike
 _Operand: TypeAlias = Tensor | Size | Variable | npt.ArrayLike
@@ -1946,6 +1948,27 @@ class Tensor:
         >>> svod.Tensor([-1.5]).char().tolist()
         [-1]
         """
+    def cholesky(x, /, upper: builtins.bool = False) -> Tensor:
+        """As `svod.linalg.cholesky`.
+
+        >>> import svod
+        >>> svod.cholesky(svod.Tensor([[4.0, 2.0], [2.0, 2.0]])).tolist()
+        [[2.0, 0.0], [1.0, 1.0]]
+        """
+    def cholesky_inverse(x, /, upper: builtins.bool = False) -> Tensor:
+        """The inverses of the matrices whose Cholesky triangles these are.
+
+        >>> import svod
+        >>> svod.cholesky_inverse(svod.Tensor([[2.0, 0.0], [1.0, 1.0]])).tolist()
+        [[0.5, -0.5], [-0.5, 1.0]]
+        """
+    def cholesky_solve(x, input2: _Operand, /, upper: builtins.bool = False) -> Tensor:
+        """y with A y = x, where `input2` are the Cholesky triangles of A: lower ones, or upper ones.
+
+        >>> import svod
+        >>> svod.cholesky_solve(svod.Tensor([[2.0], [2.0]]), svod.Tensor([[2.0, 0.0], [1.0, 1.0]])).tolist()
+        [[0.0], [1.0]]
+        """
     def chunk(
         self, /, chunks: _Extent, dim: builtins.int | None = 0, *, axis: builtins.int | None = None
     ) -> list[Tensor]:
@@ -2084,6 +2107,13 @@ class Tensor:
         """
     def deg2rad_(self, /) -> Self:
         """Becomes what `deg2rad` makes of it."""
+    def det(x, /) -> Tensor:
+        """As `svod.linalg.det`.
+
+        >>> import svod
+        >>> svod.det(svod.Tensor([[2.0, 1.0], [0.0, 3.0]])).item()
+        6.0
+        """
     def diag(x, /, diagonal: builtins.int = 0) -> Tensor:
         """The diagonal of a matrix, or the matrix that has a vector for its diagonal.
 
@@ -2482,6 +2512,13 @@ class Tensor:
         >>> svod.inner(svod.Tensor([1, 2]), svod.Tensor([[3, 4], [5, 6]])).tolist()
         [11, 17]
         """
+    def inverse(x, /) -> Tensor:
+        """As `svod.linalg.inv`.
+
+        >>> import svod
+        >>> svod.inverse(svod.Tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+        [[0.5, 0.0], [0.0, 0.25]]
+        """
     def is_complex(self, /) -> builtins.bool:
         """Whether the elements are complex numbers."""
     def is_contiguous(x, /) -> builtins.bool:
@@ -2563,6 +2600,32 @@ class Tensor:
         >>> import svod
         >>> svod.isreal(svod.Tensor([1 + 0j, 1j])).tolist()
         [True, False]
+        """
+    def istft(
+        x,
+        /,
+        n_fft: builtins.int,
+        hop_length: builtins.int | None = None,
+        win_length: builtins.int | None = None,
+        window: _Operand | None = None,
+        center: builtins.bool = True,
+        normalized: builtins.bool = False,
+        onesided: builtins.bool | None = None,
+        length: builtins.int | None = None,
+        return_complex: builtins.bool = False,
+    ) -> Tensor:
+        """The signals whose `stft` these are, by least squares where none has such spectra: `(batch, samples)`.
+
+        Parts are multiplied by the window again, added where they overlap, and divided by the sum of the squares of
+        windows. A `length` cuts the signal, or continues it by zeros.
+
+        Griffin and Lim 1984.
+
+        >>> import svod
+        >>> x, window = svod.arange(16.0), svod.hann_window(8)
+        >>> spectra = svod.stft(x, 8, 4, window=window)
+        >>> svod.allclose(svod.istft(spectra, 8, 4, window=window), x, atol=1e-5)
+        True
         """
     def kron(x1, x2: Any, /) -> Tensor:
         """Kronecker's product: each element of `x1` times all of `x2`, side by side.
@@ -2673,6 +2736,13 @@ class Tensor:
         >>> svod.logcumsumexp(svod.Tensor([0.0, 0.0]), 0).tolist()
         [0.0, 0.6931471824645996]
         """
+    def logdet(x, /) -> Tensor:
+        """The logarithms of the determinants of matrices: -inf of 0, NaN where one is negative.
+
+        >>> import svod
+        >>> svod.logdet(svod.Tensor([[1.0, 0.0], [0.0, 1.0]])).item()
+        0.0
+        """
     def logical_and(self, /, other: _Operand) -> Tensor:
         """Whether both are not zero."""
     def logical_and_(self, /, other: _Operand) -> Self:
@@ -2723,6 +2793,20 @@ class Tensor:
         """
     def masked_scatter_(self, mask: _Operand, source: _Operand, /) -> Self:
         """Becomes what `masked_scatter` makes of it."""
+    def matrix_exp(x, /) -> Tensor:
+        """As `svod.linalg.matrix_exp`.
+
+        >>> import svod
+        >>> svod.matrix_exp(svod.zeros(2, 2)).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+    def matrix_power(x, n: builtins.int, /) -> Tensor:
+        """As `svod.linalg.matrix_power`.
+
+        >>> import svod
+        >>> svod.matrix_power(svod.Tensor([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
+        [[1.0, 5.0], [0.0, 1.0]]
+        """
     def max(
         self,
         /,
@@ -3026,6 +3110,13 @@ class Tensor:
         """`x != y`, true with NaN."""
     def not_equal_(self, /, other: _Operand) -> Self:
         """Becomes what `not_equal` makes of it."""
+    def pinverse(x, /, rcond: builtins.float = 1e-15) -> Tensor:
+        """As `svod.linalg.pinv`; singular values up to `rcond` times the greatest count as 0.
+
+        >>> import svod
+        >>> svod.pinverse(svod.Tensor([[2.0], [0.0]])).tolist()
+        [[0.5, 0.0]]
+        """
     def positive(x, /) -> Tensor:
         """The numbers as they are."""
     def pow(self, /, other: _Operand) -> Tensor:
@@ -3054,6 +3145,13 @@ class Tensor:
         """
     def put_(self, index: _Operand, source: _Operand, accumulate: builtins.bool = False, /) -> Self:
         """Becomes what `put` makes of it."""
+    def qr(x, /, some: builtins.bool = True) -> QRResult:
+        """As `svod.linalg.qr`, with all columns of Q unless `some` are enough.
+
+        >>> import svod
+        >>> [tuple(part.shape) for part in svod.qr(svod.ones(3, 2), some=False)]
+        [(3, 3), (3, 2)]
+        """
     def quantile(
         x,
         q: Any,
@@ -3313,6 +3411,13 @@ class Tensor:
         >>> svod.slice_scatter(svod.zeros(4), svod.ones(2), start=0, step=2).tolist()
         [1.0, 0.0, 1.0, 0.0]
         """
+    def slogdet(x, /) -> SlogdetResult:
+        """As `svod.linalg.slogdet`.
+
+        >>> import svod
+        >>> [part.item() for part in svod.slogdet(svod.Tensor([[-1.0]]))]
+        [-1.0, 0.0]
+        """
     def softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
         """`exp(x)` divided by its sum along an axis."""
     def softplus(self, /) -> Tensor:
@@ -3368,6 +3473,34 @@ class Tensor:
         correction: builtins.float = 1.0,
     ) -> Tensor:
         """The standard deviation along axes; see `var`."""
+    def stft(
+        x,
+        /,
+        n_fft: builtins.int,
+        hop_length: builtins.int | None = None,
+        win_length: builtins.int | None = None,
+        window: _Operand | None = None,
+        center: builtins.bool = True,
+        pad_mode: builtins.str = "reflect",
+        normalized: builtins.bool = False,
+        onesided: builtins.bool | None = None,
+        return_complex: builtins.bool = True,
+    ) -> Tensor:
+        """The spectra of overlapping parts of signals `(batch, samples)` or `(samples,)`, `(…, frequencies, parts)`.
+
+        A part has `n_fft` samples and begins `hop_length` after the one before, by default a quarter of that; it is
+        multiplied by a `window` of `win_length`, which is ones if none is given. With `center` the k-th part has its
+        middle
+        at sample k times `hop_length`, and the signal is continued at its ends as `pad_mode` says. Of real signals
+        only
+        frequencies from 0 up are told, unless `onesided` is false. `normalized` divides by the root of `n_fft`.
+
+        Allen and Rabiner 1977.
+
+        >>> import svod
+        >>> svod.stft(svod.ones(16), 8, 4).abs()[:2, 1].tolist()
+        [8.0, 0.0]
+        """
     def stride(x, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Any:
         """How many elements are between neighbours along each dimension, or one, of dense, row-major memory.
 
@@ -3400,6 +3533,15 @@ class Tensor:
         >>> import svod
         >>> svod.ones(2, 3).sum_to_size(3).tolist()
         [2.0, 2.0, 2.0]
+        """
+    def svd(x, /, some: builtins.bool = True, compute_uv: builtins.bool = True) -> SVD:
+        """U, the singular values, and V, not its conjugate transpose, which `svod.linalg.svd` gives.
+
+        Square U and V unless `some` of their columns are enough; zeros where they are not to be computed.
+
+        >>> import svod
+        >>> [tuple(part.shape) for part in svod.svd(svod.ones(3, 2))]
+        [(3, 2), (2,), (2, 2)]
         """
     def swapaxes(
         self,

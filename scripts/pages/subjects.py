@@ -48,6 +48,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     ),
     "Sorting, searching and sets": ("searching sets", "kthvalue topk"),
     "Products": ("products diagonals", "dot einsum"),
+    "Matrices and spectra": ("factorizations spectra", ""),
     "Random numbers": ("random draws", "Generator get_rng_state manual_seed rand randint randn set_rng_state"),
     "Layers as functions": (
         "",

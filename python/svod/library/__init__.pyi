@@ -6,8 +6,10 @@ from typing import Any
 
 from svod._svod import DType, Generator, Tensor, ValuesAndIndices, _ArrayLike, _Axis, _DTypeLike, _Extent, _Operand
 from svod.library.dtypes import FloatInfo, IntegerInfo
+from svod.library.factorizations import SVD
 from svod.library.namespace import NamespaceInfo
 from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
+from svod.linalg import QRResult, SlogdetResult
 from svod.nn.functional import (
     alpha_dropout,
     avg_pool1d,
@@ -104,6 +106,9 @@ __all__ = [
     "celu",
     "chain_matmul",
     "channel_shuffle",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
     "chunk",
     "clamp",
     "clamp_max",
@@ -140,6 +145,7 @@ __all__ = [
     "cumulative_sum",
     "cumulative_trapezoid",
     "deg2rad",
+    "det",
     "detach",
     "diag",
     "diag_embed",
@@ -200,6 +206,7 @@ __all__ = [
     "index_select",
     "inner",
     "interp",
+    "inverse",
     "is_floating_point",
     "is_nonzero",
     "is_same_size",
@@ -211,6 +218,7 @@ __all__ = [
     "isneginf",
     "isposinf",
     "isreal",
+    "istft",
     "kaiser_window",
     "kl_div",
     "kron",
@@ -224,6 +232,7 @@ __all__ = [
     "logaddexp",
     "logaddexp2",
     "logcumsumexp",
+    "logdet",
     "logit",
     "logspace",
     "margin_ranking_loss",
@@ -231,6 +240,8 @@ __all__ = [
     "masked_scatter",
     "masked_select",
     "matmul",
+    "matrix_exp",
+    "matrix_power",
     "matrix_transpose",
     "max_pool1d",
     "max_pool2d",
@@ -269,6 +280,7 @@ __all__ = [
     "permutation",
     "permute",
     "permute_dims",
+    "pinverse",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson",
@@ -278,6 +290,7 @@ __all__ = [
     "promote_types",
     "ptp",
     "put",
+    "qr",
     "quantile",
     "rad2deg",
     "rand_like",
@@ -310,12 +323,15 @@ __all__ = [
     "sinc",
     "sinh",
     "slice_scatter",
+    "slogdet",
     "softmax",
     "sort",
     "split",
     "split_with_sizes",
     "squeeze",
     "std_mean",
+    "stft",
+    "svd",
     "swapaxes",
     "swapdims",
     "t",
@@ -837,6 +853,30 @@ def channel_shuffle(x: _Operand, groups: builtins.int, /) -> Tensor:
     [0, 2, 1, 3]
     """
 
+def cholesky(x: _Operand, /, upper: builtins.bool = False) -> Tensor:
+    """As `svod.linalg.cholesky`.
+
+    >>> import svod
+    >>> svod.cholesky(svod.Tensor([[4.0, 2.0], [2.0, 2.0]])).tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """
+
+def cholesky_inverse(x: _Operand, /, upper: builtins.bool = False) -> Tensor:
+    """The inverses of the matrices whose Cholesky triangles these are.
+
+    >>> import svod
+    >>> svod.cholesky_inverse(svod.Tensor([[2.0, 0.0], [1.0, 1.0]])).tolist()
+    [[0.5, -0.5], [-0.5, 1.0]]
+    """
+
+def cholesky_solve(x: _Operand, input2: _Operand, /, upper: builtins.bool = False) -> Tensor:
+    """y with A y = x, where `input2` are the Cholesky triangles of A: lower ones, or upper ones.
+
+    >>> import svod
+    >>> svod.cholesky_solve(svod.Tensor([[2.0], [2.0]]), svod.Tensor([[2.0, 0.0], [1.0, 1.0]])).tolist()
+    [[0.0], [1.0]]
+    """
+
 def chunk(
     x: _Operand, /, chunks: _Extent, dim: builtins.int | None = 0, *, axis: builtins.int | None = None
 ) -> list[Tensor]:
@@ -1076,6 +1116,14 @@ def deg2rad(x: _Operand, /) -> Tensor:
     >>> import svod
     >>> svod.deg2rad(svod.Tensor([180.0])).tolist()
     [3.1415927410125732]
+    """
+
+def det(x: _Operand, /) -> Tensor:
+    """As `svod.linalg.det`.
+
+    >>> import svod
+    >>> svod.det(svod.Tensor([[2.0, 1.0], [0.0, 3.0]])).item()
+    6.0
     """
 
 def detach(x: _Operand, /) -> Tensor:
@@ -1589,6 +1637,14 @@ def interp(x: Any, xp: _Operand, fp: _Operand, /, left: Any = None, right: Any =
     [5.0, 20.0]
     """
 
+def inverse(x: _Operand, /) -> Tensor:
+    """As `svod.linalg.inv`.
+
+    >>> import svod
+    >>> svod.inverse(svod.Tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+
 def is_floating_point(x: _Operand, /) -> builtins.bool:
     """Whether the type is one of floats.
 
@@ -1679,6 +1735,33 @@ def isreal(x: _Operand, /) -> Tensor:
     >>> import svod
     >>> svod.isreal(svod.Tensor([1 + 0j, 1j])).tolist()
     [True, False]
+    """
+
+def istft(
+    x: _Operand,
+    /,
+    n_fft: builtins.int,
+    hop_length: builtins.int | None = None,
+    win_length: builtins.int | None = None,
+    window: _Operand | None = None,
+    center: builtins.bool = True,
+    normalized: builtins.bool = False,
+    onesided: builtins.bool | None = None,
+    length: builtins.int | None = None,
+    return_complex: builtins.bool = False,
+) -> Tensor:
+    """The signals whose `stft` these are, by least squares where none has such spectra: `(batch, samples)`.
+
+    Parts are multiplied by the window again, added where they overlap, and divided by the sum of the squares of
+    windows. A `length` cuts the signal, or continues it by zeros.
+
+    Griffin and Lim 1984.
+
+    >>> import svod
+    >>> x, window = svod.arange(16.0), svod.hann_window(8)
+    >>> spectra = svod.stft(x, 8, 4, window=window)
+    >>> svod.allclose(svod.istft(spectra, 8, 4, window=window), x, atol=1e-5)
+    True
     """
 
 def kaiser_window(
@@ -1772,6 +1855,14 @@ def logcumsumexp(x: _Operand, /, axis: builtins.int, *, dim: builtins.int | None
     [0.0, 0.6931471824645996]
     """
 
+def logdet(x: _Operand, /) -> Tensor:
+    """The logarithms of the determinants of matrices: -inf of 0, NaN where one is negative.
+
+    >>> import svod
+    >>> svod.logdet(svod.Tensor([[1.0, 0.0], [0.0, 1.0]])).item()
+    0.0
+    """
+
 def logit(x: _Operand, /, eps: builtins.float | None = None) -> Tensor:
     """`log(x / (1 - x))`, of what is clamped to `eps` from 0 and 1 first.
 
@@ -1814,6 +1905,22 @@ def masked_select(x: _Operand, /, mask: _Operand) -> Tensor:
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     """The matrix product, by NumPy's rules."""
+
+def matrix_exp(x: _Operand, /) -> Tensor:
+    """As `svod.linalg.matrix_exp`.
+
+    >>> import svod
+    >>> svod.matrix_exp(svod.zeros(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+def matrix_power(x: _Operand, n: builtins.int, /) -> Tensor:
+    """As `svod.linalg.matrix_power`.
+
+    >>> import svod
+    >>> svod.matrix_power(svod.Tensor([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
+    [[1.0, 5.0], [0.0, 1.0]]
+    """
 
 def matrix_transpose(x: _Operand, /) -> Tensor:
     """The last two dimensions exchanged."""
@@ -2179,6 +2286,14 @@ def permute(x: _Operand, /, *axes: _Operand) -> Tensor:
 def permute_dims(x: _Operand, /, axes: Sequence[builtins.int]) -> Tensor:
     """Dimension `i` of the result is dimension `axes[i]`."""
 
+def pinverse(x: _Operand, /, rcond: builtins.float = 1e-15) -> Tensor:
+    """As `svod.linalg.pinv`; singular values up to `rcond` times the greatest count as 0.
+
+    >>> import svod
+    >>> svod.pinverse(svod.Tensor([[2.0], [0.0]])).tolist()
+    [[0.5, 0.0]]
+    """
+
 def poisson(
     x: _Operand,
     /,
@@ -2230,6 +2345,14 @@ def put(x: _Operand, index: _Operand, source: _Operand, accumulate: builtins.boo
     >>> import svod
     >>> svod.put(svod.zeros(2, 2), svod.Tensor([3]), svod.Tensor([1.0])).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
+    """
+
+def qr(x: _Operand, /, some: builtins.bool = True) -> QRResult:
+    """As `svod.linalg.qr`, with all columns of Q unless `some` are enough.
+
+    >>> import svod
+    >>> [tuple(part.shape) for part in svod.qr(svod.ones(3, 2), some=False)]
+    [(3, 3), (3, 2)]
     """
 
 def quantile(
@@ -2500,6 +2623,14 @@ def slice_scatter(
     [1.0, 0.0, 1.0, 0.0]
     """
 
+def slogdet(x: _Operand, /) -> SlogdetResult:
+    """As `svod.linalg.slogdet`.
+
+    >>> import svod
+    >>> [part.item() for part in svod.slogdet(svod.Tensor([[-1.0]]))]
+    [-1.0, 0.0]
+    """
+
 def softmax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
     """`exp(x)` divided by its sum along an axis."""
 
@@ -2561,6 +2692,45 @@ def std_mean(
     >>> import svod
     >>> [part.item() for part in svod.std_mean(svod.Tensor([1.0, 2.0, 3.0]))]
     [1.0, 2.0]
+    """
+
+def stft(
+    x: _Operand,
+    /,
+    n_fft: builtins.int,
+    hop_length: builtins.int | None = None,
+    win_length: builtins.int | None = None,
+    window: _Operand | None = None,
+    center: builtins.bool = True,
+    pad_mode: builtins.str = "reflect",
+    normalized: builtins.bool = False,
+    onesided: builtins.bool | None = None,
+    return_complex: builtins.bool = True,
+) -> Tensor:
+    """The spectra of overlapping parts of signals `(batch, samples)` or `(samples,)`, `(…, frequencies, parts)`.
+
+    A part has `n_fft` samples and begins `hop_length` after the one before, by default a quarter of that; it is
+    multiplied by a `window` of `win_length`, which is ones if none is given. With `center` the k-th part has its
+    middle
+    at sample k times `hop_length`, and the signal is continued at its ends as `pad_mode` says. Of real signals
+    only
+    frequencies from 0 up are told, unless `onesided` is false. `normalized` divides by the root of `n_fft`.
+
+    Allen and Rabiner 1977.
+
+    >>> import svod
+    >>> svod.stft(svod.ones(16), 8, 4).abs()[:2, 1].tolist()
+    [8.0, 0.0]
+    """
+
+def svd(x: _Operand, /, some: builtins.bool = True, compute_uv: builtins.bool = True) -> SVD:
+    """U, the singular values, and V, not its conjugate transpose, which `svod.linalg.svd` gives.
+
+    Square U and V unless `some` of their columns are enough; zeros where they are not to be computed.
+
+    >>> import svod
+    >>> [tuple(part.shape) for part in svod.svd(svod.ones(3, 2))]
+    [(3, 2), (2,), (2, 2)]
     """
 
 def swapaxes(

@@ -156,6 +156,20 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("signbit", "f m", "array API, NumPy, PyTorch"),
         ("sinh", "f m _", "array API, NumPy, PyTorch"),
     ),
+    "factorizations": (
+        ("cholesky", "f m", "PyTorch"),
+        ("cholesky_inverse", "f m", "PyTorch"),
+        ("cholesky_solve", "f m", "PyTorch"),
+        ("det", "f m", "PyTorch"),
+        ("inverse", "f m", "PyTorch"),
+        ("logdet", "f m", "PyTorch"),
+        ("matrix_exp", "f m", "PyTorch"),
+        ("matrix_power", "f m", "PyTorch"),
+        ("pinverse", "f m", "PyTorch"),
+        ("qr", "f m", "PyTorch"),
+        ("slogdet", "f m", "PyTorch"),
+        ("svd", "f m", "PyTorch"),
+    ),
     "indexed": (
         ("argwhere", "f m", "NumPy, PyTorch"),
         ("as_strided", "f m", "PyTorch"),
@@ -309,6 +323,10 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("i0", "f m _", "PyTorch, NumPy, SciPy, JAX"),
         ("lgamma", "f m _", "PyTorch, JAX"),
         ("xlogy", "f m _", "PyTorch, SciPy, JAX"),
+    ),
+    "spectra": (
+        ("istft", "f m", "PyTorch"),
+        ("stft", "f m", "PyTorch"),
     ),
     "statistics": (
         ("cumulative_prod", "f", "array API, NumPy"),

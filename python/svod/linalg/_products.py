@@ -40,7 +40,8 @@ def expm(x: Any, /) -> Tensor:
     [[1.0, 1.0], [0.0, 1.0]]
     """
     x = matrices("expm", x, square=True)
-    size = matrix_norm(x.detach(), ord=1, keepdims=True)
+    # Of a matrix without elements no norm is known, and none is needed.
+    size = matrix_norm(x.detach(), ord=1, keepdims=True) if x.shape[-1] else 0 * abs(x).sum((-2, -1), keepdim=True)
     squarings = (size / _THETA).log2().ceil().clamp(0, _MOST_SQUARINGS)
     a = x / squarings.exp2()
     b, one = _PADE, eye(x.shape[-1], dtype=x.dtype)

@@ -69,6 +69,14 @@ _without(
 )
 _without("a function of one example, given by callers (test_vmap.py)", "svod.vmap")
 _without(
+    "of matrices that have a factorization, and spectra; compared by their own tests (test_torch_matrices.py)",
+    "svod.cholesky svod.cholesky_inverse svod.cholesky_solve svod.det svod.inverse svod.logdet svod.matrix_exp "
+    "svod.matrix_power svod.pinverse svod.qr svod.slogdet svod.svd svod.stft svod.istft "
+    "Tensor.cholesky Tensor.cholesky_inverse Tensor.cholesky_solve Tensor.det Tensor.inverse Tensor.logdet "
+    "Tensor.matrix_exp Tensor.matrix_power Tensor.pinverse Tensor.qr Tensor.slogdet Tensor.svd Tensor.stft "
+    "Tensor.istft",
+)
+_without(
     "dropout is random (test_nn_layers.py)",
     "F.dropout F.dropout1d F.dropout2d F.dropout3d F.alpha_dropout",
 )
