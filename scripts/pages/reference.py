@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import ForwardRef, get_origin, is_typeddict
 
 import svod
+from pages.examples import by_name, session
 from pages.subjects import names
 
 # Modules that have a page of their own.
@@ -28,6 +29,8 @@ MODULES = (
     "svod.torch",
     "svod.analysis",
 )
+_EXAMPLES = by_name()
+
 # Modules that load what the machine may lack; the page then has the module's own text only.
 OPTIONAL = frozenset({"svod.torch"})
 
@@ -168,17 +171,14 @@ def class_entry(path: str, name: str, thing: type) -> list[str]:
 
 
 def entry(path: str, name: str, thing: object, level: str = "##") -> list[str]:
-    """A heading, what a call looks like, and the docstring."""
-    return [
-        f"{level} {name}",
-        "",
-        "```python",
-        f"{path}{signature(thing)}",
-        "```",
-        "",
-        markdown(inspect.getdoc(thing) or ""),
-        "",
-    ]
+    """A heading, what a call looks like, and the docstring, with an example."""
+    text = inspect.getdoc(thing) or ""
+    parts = [f"{level} {name}", "", "```python", f"{path}{signature(thing)}", "```", "", markdown(text), ""]
+    # A function of layers that `svod` has too has the same example.
+    statements = _EXAMPLES.get(path) or _EXAMPLES.get(f"svod.{name}" if path.startswith("svod.nn.functional.") else "")
+    if statements and ">>>" not in text:
+        parts += ["```pycon", session(statements), "```", ""]
+    return parts
 
 
 def signature(thing: object) -> str:

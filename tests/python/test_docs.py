@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from pages import operations, reference  # noqa: E402
+from pages import examples, operations, reference  # noqa: E402
 from pages.subjects import names  # noqa: E402
 
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -62,6 +62,23 @@ def test_entries_of_the_reference_have_text() -> None:
     entries = [entry for page in without_code for entry in re.split(r"^#{2,3} ", page, flags=re.MULTILINE)[1:]]
     assert len(entries) > 900
     assert [entry.strip() for entry in entries if "\n" not in entry.strip()] == []
+
+
+def test_each_function_has_an_example() -> None:
+    """In its docstring, or in the table of those that have none there, which has no others."""
+    functions = {
+        f"svod.{name}": thing for group in names().values() for name in group if callable(thing := getattr(svod, name))
+    }
+    for space in (svod.linalg, svod.fft):
+        functions |= {f"{space.__name__}.{name}": getattr(space, name) for name in space.__all__}
+    # Classes, but for contexts, have methods with examples.
+    without = {path for path, thing in functions.items() if ">>>" not in (thing.__doc__ or "")}
+    without = {path for path in without if not path.rpartition(".")[2][0].isupper()}
+    # It measures for seconds, and what it finds is kept for later processes.
+    assert without - examples.by_name().keys() == {"svod.measure_machine"}
+    assert examples.by_name().keys() <= without
+    for path, statements in examples.by_name().items():
+        assert f"{path}(" in "; ".join(statements)
 
 
 def test_the_table_of_operations_is_made_of_what_operations_take() -> None:
