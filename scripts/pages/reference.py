@@ -31,8 +31,8 @@ MODULES = (
 )
 _EXAMPLES = by_name()
 
-# Modules that load what the machine may lack; the page then has the module's own text only.
-OPTIONAL = frozenset({"svod.torch"})
+# Modules that need what the machine may lack, and the page that tells of them then.
+OPTIONAL = {"svod.torch": "../torch.md"}
 
 
 def pages() -> dict[str, str]:
@@ -66,8 +66,19 @@ def index_page(subjects: dict[str, list[str]]) -> str:
         lines.append(f"| [{title}]({slug(title)}.md) | {' '.join(f'`{name}`' for name in listed)} |")
     lines += ["", "| modules | |", "|---|---|"]
     for name in MODULES:
-        lines.append(f"| [`{name}`]({name}.md) | {first_line(importlib.import_module(name))} |")
+        module = loaded(name)
+        lines.append(f"| [`{name}`]({name}.md) | {first_line(module) if module else ''} |")
     return "\n".join(lines) + "\n"
+
+
+def loaded(name: str) -> ModuleType | None:
+    """A module; none if it may lack what it needs, and does."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        if name not in OPTIONAL:
+            raise
+        return None
 
 
 def subject_page(title: str, listed: Iterable[str]) -> str:
@@ -91,11 +102,11 @@ def constant_entry(name: str, thing: object) -> list[str]:
 
 
 def module_page(name: str) -> str:
-    module = importlib.import_module(name)
+    module = loaded(name)
+    if module is None:
+        return f"# {name}\n\nThis site was built where `{name}` cannot be loaded: see [its page]({OPTIONAL[name]}).\n"
     parts = [f"# {name}", "", markdown(inspect.getdoc(module) or ""), ""]
     for public in sorted(getattr(module, "__all__", ()), key=str.lower):
-        if name in OPTIONAL and not hasattr(module, public):
-            continue
         thing = getattr(module, public)
         if inspect.ismodule(thing):
             continue
