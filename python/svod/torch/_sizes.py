@@ -54,7 +54,7 @@ class Sizes:
         return size
 
     def _of_expression(self, expression: Any) -> Any:
-        import sympy  # type: ignore[import-untyped]  # PyTorch brings it.
+        import sympy  # PyTorch brings it.
 
         if isinstance(expression, sympy.Integer):
             return int(expression)
