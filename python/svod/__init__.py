@@ -17,6 +17,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from svod._grad import (
+    checkpoint,
     custom_gradient,
     enable_grad,
     grad,
@@ -402,6 +403,7 @@ __all__ = [
     "view_as_complex",
     "view_as_real",
     "where",
+    "checkpoint",
     "custom_gradient",
     "enable_grad",
     "grad",

@@ -16,6 +16,7 @@ from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
     Tensor,
+    _checkpointed,
     _pullback,
     _pushforward,
     _released,
@@ -30,6 +31,7 @@ from svod._svod import (
 from svod._tree import Slot, items, rebuilt, taken
 
 __all__ = [
+    "checkpoint",
     "custom_gradient",
     "enable_grad",
     "grad",
@@ -447,6 +449,41 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
         return _with_derivative(name, value, [found[i] for i in operands], parts)
 
     return given
+
+
+def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose derivatives compute what lies between its arguments and its results again.
+
+    What a derivative needs of the way forward is not kept in memory then, but for the arguments: of a deep network
+    whose layers are checkpointed the values between layers are kept, and those within one layer at a time (Chen et
+    al. 2016). Values and derivatives are the same, up to rounding. Each result is computed again on its own; tensors
+    that the function finds outside of its arguments, such as parameters, have their derivatives too.
+
+    As `jax.checkpoint`, and as PyTorch's `checkpoint(function, *args)`, which is `checkpoint(function)(*args)` here.
+
+    >>> import svod
+    >>> w = svod.Tensor([2.0, 3.0])
+    >>> layer = svod.checkpoint(lambda x: (x * w).tanh())
+    >>> svod.grad(lambda x: layer(layer(x)).sum())(svod.Tensor([0.0, 0.0])).tolist()
+    [4.0, 9.0]
+    """
+    name = _name(function)
+
+    @functools.wraps(function, updated=())
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        given: list[Any] = []
+        taken((args, kwargs), given)
+        tensors = [one for one in given if isinstance(one, Tensor)]
+        if not tensors:
+            raise ArgumentError(f"checkpoint: {name} is given no tensor to compute its result from again")
+        results: list[Any] = []
+        structure = taken(function(*args, **kwargs), results)
+        if not any(isinstance(one, Tensor) for one in results):
+            raise ArgumentTypeError(f"checkpoint: {name} gives no tensor")
+        again = [_checkpointed(name, one, tensors) if isinstance(one, Tensor) else one for one in results]
+        return rebuilt(structure, again)
+
+    return checkpointed
 
 
 def _match(structure: Any, made: Any, cotangents: dict[int, Tensor | None], name: str) -> None:

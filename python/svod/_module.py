@@ -173,6 +173,11 @@ class Module:
             parameter.requires_grad_(requires_grad)
         return self
 
+    def zero_grad(self) -> None:
+        """Forgets the gradients of all parameters."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
     def eval(self) -> Self:
         """Puts this module and all below it out of training."""
         return self.train(False)

@@ -65,6 +65,7 @@ __all__ = [
     "_before_fork",
     "_call",
     "_changed",
+    "_checkpointed",
     "_custom",
     "_enter_module",
     "_is_tracing",
@@ -3790,6 +3791,7 @@ def _unwatch(tensors: Sequence[Tensor]) -> None: ...
 def _batched(
     values: Sequence[Tensor], examples: Sequence[Tensor], batches: Sequence[Tensor]
 ) -> list[Tensor | None]: ...
+def _checkpointed(name: str, value: Tensor, arguments: Sequence[Tensor]) -> Tensor: ...
 def _with_derivative(
     name: str, value: Tensor, operands: Sequence[Tensor], function: Callable[[Tensor], list[Tensor | None]]
 ) -> Tensor: ...

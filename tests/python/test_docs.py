@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
@@ -40,11 +41,7 @@ def test_blocks_of_code_run_in_order(page: str) -> None:
         exec(compile(block, page, "exec"), scope)
 
 
-def test_the_readme_runs() -> None:
-    (block,) = blocks((ROOT / "README.md").read_text())
-    exec(compile(block, "README.md", "exec"), {})
-
-
+@functools.cache
 def made() -> dict[str, str]:
     return operations.pages() | reference.pages()
 
@@ -149,6 +146,5 @@ def test_environment_variables_are_those_of_the_sources() -> None:
     assert told == read
     options = {name for line in (DOCS / "environment.md").read_text().splitlines() if line.count("|") == 5
                for name in re.findall(r"`(\w+)`", line.split("|")[4])}  # fmt: skip
-    svod.PrepareConfig()
     for option in options:
         assert option in (svod.PrepareConfig.__doc__ or ""), option

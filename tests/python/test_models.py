@@ -145,7 +145,7 @@ class Scored(svod.models.Decoder):
     """The same scores behind every token, of which the greatest are those of the last tokens."""
 
     def __init__(self, words: int = 8) -> None:
-        super().__init__(svod.models._config.Config({"eos_token_id": [0]}), context=64, cached=(1, 1, 1))
+        super().__init__(svod.models._config.Config({"eos_token_id": [0]}), context=64)
         self.bias = svod.arange(words).float()
 
     def hidden(self, ids: svod.Tensor, cache: Any) -> svod.Tensor:
@@ -262,6 +262,22 @@ def test_what_is_no_folder_of_a_model_is_named(tmp_path: Path) -> None:
     (folder / "config.json").write_text("[]")
     with pytest.raises(svod.FormatError, match="an object is expected, not list"):
         svod.models.load(folder)
+
+
+def test_draws_of_a_kind_are_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced = 0
+    topk = svod.topk
+
+    def counted(*args: Any) -> Any:
+        nonlocal traced
+        traced += 1
+        return topk(*args)
+
+    monkeypatch.setattr(svod, "topk", counted)
+    model = svod.models.load(FOLDERS / "gpt2")
+    for temperature in (0.5, 1.5):
+        model.generate([[1, 2, 3]], 4, temperature=temperature, top_k=3)
+    assert traced == 1
 
 
 @pytest.mark.parametrize(

@@ -264,3 +264,38 @@ def test_threads_that_write_and_read_one_tensor() -> None:
         thread.join()
     assert all(seen) and len(seen) == 600
     assert x[63].item() == 2943.0
+
+
+def test_a_plan_follows_what_was_written() -> None:
+    """Elements of other tensors, and memory that another one shares, are followed, or refused: never forgotten."""
+    first, second = draw(4, 3), draw(3, 4).reshape(4, 3) * 2
+    for writes in (1, 3, 4):
+        x, y = svod.Tensor(first), svod.Tensor(second)
+        z = x.clone()
+        for i in range(writes):
+            z[i] = y[3 - i]
+        z[0, 1] = 7.0
+        plan = svod.prepare(z * 2, x + y, inputs=[x, y])
+        for a, b in ((first, second), (second, first)):
+            plan.execute(a, b)
+            wanted = a.copy()
+            wanted[:writes] = b[::-1][:writes]
+            wanted[0, 1] = 7.0
+            np.testing.assert_array_equal(plan.outputs[0].numpy(), wanted * 2)
+
+
+@pytest.mark.parametrize("size", [40, 100_000])
+def test_a_plan_does_not_forget_what_many_writes_stored(size: int) -> None:
+    values = draw(size)
+    x = svod.Tensor(values)
+    z = svod.zeros(size).realize()
+    for i in range(30):
+        z[i] = x[i + 1]
+    with pytest.raises(svod.ArgumentError, match="made of input 0"):
+        svod.prepare(z * 2, x + 1, inputs=[x])
+    wanted = np.zeros(size, np.float32)
+    wanted[:30] = values[1:31]
+    np.testing.assert_array_equal(z.numpy(), wanted)
+    # What no longer is there cannot be an input.
+    del x
+    svod.prepare(z * 2, inputs=[z]).execute()

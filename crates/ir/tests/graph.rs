@@ -12,6 +12,7 @@ use svod_ir::alu::Alu;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::outline::{Outline, Replacements, Role};
+use svod_ir::graph::unshare::Unshared;
 use svod_ir::graph::verify::{Phase, verify};
 use svod_ir::graph::*;
 use svod_ir::kernel::Monoid;
@@ -528,4 +529,45 @@ fn reshapes_and_expansions_follow_their_operands() {
     assert_eq!(values(&[flat]), [4, 6]);
     assert_eq!(values(&[parts]), [4, 6, 3, 5]);
     assert_eq!(values(&[x.reshape(shape(&[2, 2, 6])).unwrap()]), [4, 6, 2, 2]);
+}
+
+/// A sum of `step(x == a)` over some numbers.
+fn hits(x: &UOp, numbers: &[f64]) -> Graph {
+    let full = |v: f64| UOp::full(Const::f64(DType::F32, v), x.shape_arc()).unwrap();
+    let hit = |v: &f64| {
+        UOp::alu(Alu::Where, &[UOp::alu(Alu::Eq, &[x.clone(), full(*v)]).unwrap(), full(7.5), full(9.5)]).unwrap()
+    };
+    let sum = |so_far: UOp, v: &f64| add(&mul(&so_far, &so_far), &hit(v));
+    Graph::new(&[numbers.iter().fold(mul(x, x), sum)])
+}
+
+#[test]
+fn numbers_that_are_equal_by_accident_make_no_other_outline() {
+    let x = numbers(&[9]);
+    let of = |numbers: &[f64]| {
+        let graph = hits(&x, numbers);
+        let unshared = Unshared::new(&graph);
+        let outline = Outline::new(unshared.graph());
+        let same = |at: usize| unshared.graph().nodes()[at] == graph.nodes()[unshared.original(at as u32) as usize];
+        assert!((0..unshared.graph().len()).all(same));
+        let kept =
+            Replacements { constants: &vec![None; outline.constants.len()], sizes: &vec![None; outline.sizes.len()] };
+        let nodes = outline.replace(unshared.graph(), &kept).unwrap();
+        assert_eq!(nodes[unshared.graph().roots()[0] as usize], graph.nodes()[graph.roots()[0] as usize]);
+        (outline.hash, outline.constants.iter().map(|c| c.value.as_f64()).filter(|v| *v < 7.0).collect::<Vec<_>>())
+    };
+    let (hash, values) = of(&[1.5, 2.5, 3.5, 4.5]);
+    assert_eq!(values, [1.5, 2.5, 3.5, 4.5]);
+    for other in [[1.5, 2.5, 1.5, 2.5], [1.5, 1.5, 1.5, 2.5], [2.5, 1.5, 1.5, 1.5]] {
+        assert_eq!(of(&other), (hash, other.to_vec()));
+    }
+    assert_ne!(of(&[1.5, 2.5, 3.5]).0, hash);
+}
+
+#[test]
+fn what_is_there_once_stays_shared() {
+    let x = numbers(&[9]);
+    let moved = add(&x, &UOp::full(Const::f64(DType::F32, 1.5), x.shape_arc()).unwrap());
+    let graph = Graph::new(&[add(&mul(&moved, &moved), &moved)]);
+    assert_eq!(Unshared::new(&graph).graph().len(), graph.len());
 }

@@ -140,6 +140,12 @@ pub fn _with_derivative(
     Ok(value.0.with_derivative(name, &tensors(&operands), pull)?.into())
 }
 
+/// A function's value, whose derivatives compute what lies between it and the function's arguments again.
+#[pyfunction]
+pub fn _checkpointed(name: &str, value: &PyTensor, arguments: Vec<Py<PyTensor>>) -> Result<PyTensor> {
+    Ok(value.0.checkpointed(name, &tensors(&arguments))?.into())
+}
+
 #[pymethods]
 impl PyTensor {
     /// Whether derivatives may be taken by the tensor, or by something that it follows from.

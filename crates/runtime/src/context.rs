@@ -22,6 +22,7 @@ use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Cache, Device, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::outline::Outline;
+use svod_ir::graph::unshare::Unshared;
 use svod_ir::graph::walk::{Graph, NodeIndex};
 use svod_ir::graph::{Leaf, LeafClass, LoopBody, Origin, Shape, UOp};
 use svod_ir::pass::{self, Pass, PassTime};
@@ -311,7 +312,7 @@ impl Context {
         }
         let own = self.schedule_key(key, config)?.filter(|own| !self.schedules.contains(own));
         Ok(own.and_then(|own| {
-            let outline = Pass::Arguments.time(|| Outline::new(graph));
+            let outline = Pass::Arguments.time(|| Outline::new(Unshared::new(graph).graph()));
             Some((self.seen.get(&ScheduleKey { graph: outline.hash, ..own })?, outline))
         }))
     }
@@ -334,11 +335,12 @@ impl Context {
         let own = self.schedule_key(key, config).ok()?.filter(|own| !self.schedules.contains(own))?;
         let (sizes, host) = (config.search(self).is_none(), self.devices.get(&DeviceSpec::CPU).ok()?);
         Pass::Arguments.time(|| {
-            let outline = Outline::new(graph);
+            let unshared = Unshared::new(graph);
+            let outline = Outline::new(unshared.graph());
             let alike = ScheduleKey { graph: outline.hash, ..own };
             let seen = self.seen.get_or_make(&alike, || Ok::<_, Error>(Seen::default())).ok()?;
             let mut record = seen.lock();
-            let found = record.with_arguments(graph, key, &outline, sizes, &host).unwrap_or_else(|_| {
+            let found = record.with_arguments(unshared.graph(), key, &outline, sizes, &host).unwrap_or_else(|_| {
                 record.refuse();
                 None
             });
@@ -346,7 +348,11 @@ impl Context {
                 self.count(&mut record);
             }
             drop(record);
-            Some((seen, found?))
+            let mut found = found?;
+            if let WithArguments::Formed(formed) = &mut found {
+                formed.nodes.iter_mut().flatten().for_each(|at| *at = unshared.original(*at));
+            }
+            Some((seen, found))
         })
     }
 

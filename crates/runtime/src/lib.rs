@@ -46,7 +46,7 @@ pub use plan::{
     Timing,
 };
 pub use repeat::Repeated;
-pub use sources::{Sources, sources_of};
+pub use sources::{Sources, sources_of, with_source};
 pub use svod_codegen::host::{TargetError, named as target_named};
 pub use svod_ir::target::{MatrixUnits, Target};
 pub use svod_schedule::analysis;

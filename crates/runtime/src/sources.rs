@@ -23,22 +23,37 @@ const FEW: usize = 16;
 
 /// The sources of what is computed from these leaves: they, and what reads computed them from that is still alive.
 pub fn sources_of<'a>(leaves: impl Iterator<Item = &'a Leaf>) -> Sources {
+    collected(leaves.flat_map(from))
+}
+
+/// The sources of memory that had some, and to which elements of a leaf were written.
+pub fn with_source(known: Sources, leaf: &Leaf) -> Sources {
+    let all = from(leaf);
+    let is_known = |one: &(Weak<Storage>, u64)| known.iter().any(|(of, at)| of.ptr_eq(&one.0) && *at == one.1);
+    if all.iter().all(is_known) { known } else { collected(known.iter().cloned().chain(all)) }
+}
+
+/// What the memory of a leaf was made of, and itself.
+fn from(leaf: &Leaf) -> SmallVec<[(Weak<Storage>, u64); FEW]> {
+    let Some(memory) = leaf.downcast::<Memory>() else { return SmallVec::new() };
+    let own = (Arc::downgrade(memory.buffer().storage()), leaf.version());
+    memory.sources().iter().cloned().chain([own]).collect()
+}
+
+/// Each of them once, of those that are alive.
+fn collected(given: impl Iterator<Item = (Weak<Storage>, u64)>) -> Sources {
     let mut all: SmallVec<[(Weak<Storage>, u64); FEW]> = SmallVec::new();
     let mut seen = FxHashSet::default();
-    for leaf in leaves {
-        let Some(memory) = leaf.downcast::<Memory>() else { continue };
-        let own = (Arc::downgrade(memory.buffer().storage()), leaf.version());
-        for (storage, version) in memory.sources().iter().chain([&own]) {
-            if all.len() == FEW && seen.is_empty() {
-                seen.extend(all.iter().map(|(storage, version)| (storage.as_ptr(), *version)));
-            }
-            let is_new = match all.len() < FEW {
-                true => !all.iter().any(|(known, at)| known.ptr_eq(storage) && at == version),
-                false => seen.insert((storage.as_ptr(), *version)),
-            };
-            if is_new && storage.strong_count() > 0 {
-                all.push((storage.clone(), *version));
-            }
+    for (storage, version) in given {
+        if all.len() == FEW && seen.is_empty() {
+            seen.extend(all.iter().map(|(storage, version)| (storage.as_ptr(), *version)));
+        }
+        let is_new = match all.len() < FEW {
+            true => !all.iter().any(|(known, at)| known.ptr_eq(&storage) && *at == version),
+            false => seen.insert((storage.as_ptr(), version)),
+        };
+        if is_new && storage.strong_count() > 0 {
+            all.push((storage, version));
         }
     }
     let forgotten = all.len().saturating_sub(MOST_SOURCES);

@@ -167,6 +167,14 @@ impl Cutter<'_> {
                 (Fate::Realize, Op::Copy(_)) if is_transfer(graph, node) => {
                     merger.add(Step::Copy(memory[sources[0] as usize], node));
                 }
+                // An output is memory of its own.
+                (Fate::Realize, Op::After) if graph.roots().contains(&node) => {
+                    merger.add(Step::Copy(memory[sources[0] as usize], node));
+                }
+                (Fate::Realize, Op::After) => {
+                    let inputs = sources.iter().map(|s| memory[*s as usize]).collect();
+                    merger.add(Step::Shared { inputs, outputs: vec![node] });
+                }
                 (Fate::Realize, _) => match Shared::of(graph, node).and_then(|step| shared.remove(&step)) {
                     Some(outputs) => {
                         let inputs = sources.iter().map(|s| memory[*s as usize]).collect();
@@ -213,6 +221,11 @@ impl Cutter<'_> {
                     self.step(Item::Kernel(at), &written, &read, loops)
                 }
                 Step::Shared { inputs, .. } => match about[0].op() {
+                    Op::After => {
+                        let awaited = inputs[1..].iter().filter(|n| leaf(**n).is_none()).map(|n| values[n]);
+                        let awaited: Vec<NodeId> = awaited.collect();
+                        vec![self.schedule.after(values[&inputs[0]], &awaited)]
+                    }
                     Op::Loop(body, _) => {
                         let operand = |node: &NodeIndex| {
                             let place = leaf(*node).unwrap_or(Place { value: values[node], constant: false });

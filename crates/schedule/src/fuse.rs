@@ -123,13 +123,13 @@ pub(crate) fn is_source(op: &Op) -> bool {
 
 /// Whether a value is computed once, whoever wants it: in a buffer, or once a row.
 fn is_barrier(op: &Op) -> bool {
-    let step = matches!(op, Op::Loop(..) | Op::Host(..));
+    let step = matches!(op, Op::Loop(..) | Op::Host(..) | Op::After);
     matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Contiguous) || is_order(op) || step
 }
 
 /// Whether a node is no kernel: it reads and writes buffers as they are.
 pub(crate) fn is_step(graph: &Graph, node: NodeIndex) -> bool {
-    matches!(graph.nodes()[node as usize].op(), Op::Loop(..) | Op::Host(..)) || is_transfer(graph, node)
+    matches!(graph.nodes()[node as usize].op(), Op::Loop(..) | Op::Host(..) | Op::After) || is_transfer(graph, node)
 }
 
 /// Whether a value's elements are another's in an order of their own.

@@ -51,9 +51,9 @@ struct Group {
 pub(crate) enum Step {
     /// Runs a kernel.
     Kernel(Box<Ranged>),
-    /// Copies a node to another device: from, to.
+    /// Copies a node, to another device for instance: from, to.
     Copy(NodeIndex, NodeIndex),
-    /// Something that is no kernel, with several results.
+    /// Something that is no kernel.
     Shared { inputs: Vec<NodeIndex>, outputs: Vec<NodeIndex> },
 }
 

@@ -82,6 +82,11 @@ impl Lowering<'_> {
                 Ok(Local::Parts(parts, of.clone()))
             }
             (Op::Shard(to), _) => Ok(Local::Parts(self.lay_out(sources[0], to)?, to.clone())),
+            // What is spread is not ordered: it is what it was, and what is computed again of it is shared.
+            (Op::After, _) => Ok(match self.settled(sources[0])? {
+                Settled::Whole(node) => Local::Whole(node),
+                Settled::Parts(parts, of) => Local::Parts(parts, of),
+            }),
             (_, None) if sources.is_empty() => Ok(Local::Whole(node.clone())),
             (op, None) => {
                 let sources = sources.iter().map(|s| self.whole(*s)).collect::<Result<Vec<_>, _>>()?;

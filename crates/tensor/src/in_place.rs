@@ -4,13 +4,18 @@
 //! memory which nobody else has a hold on, the number or the row is written there, so that ten thousand of them cost as many
 //! stores, and no graph grows. Small memory that is shared is copied before; what is pending is computed once
 //! several were written to it.
+//!
+//! A value that is stored is no expression of the tensors that it came from. So the first few writes to a small tensor that
+//! would have it forget another one are expressions, which a plan follows: writes of other tensors' elements, and those to memory
+//! that another tensor shares. Memory that is written to after that knows what it was made of, as
+//! what a read computed does, and `prepare` refuses it ([`Sources`]).
 
 use std::sync::Arc;
 
 use svod_device::Buffer;
-use svod_ir::graph::{Leaf, Op, UOp};
+use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
 use svod_ir::size::Size;
-use svod_runtime::Memory;
+use svod_runtime::{Memory, Sources, sources_of, with_source};
 
 use crate::error::Result;
 use crate::index::Slice;
@@ -18,6 +23,7 @@ use crate::memory::{class_of, device_of, filled, leaf_over};
 use crate::operand::Operand;
 use crate::pieces::{self, Content, fill};
 use crate::read::{buffer_of, whole_buffer};
+use crate::sources;
 use crate::tensor::Tensor;
 use crate::trace;
 
@@ -26,8 +32,14 @@ const COPIED: usize = 1 << 18;
 /// Places of a number that are written at once, and bytes of elements: more are as well computed.
 const WRITTEN: usize = 1 << 12;
 const MOVED: usize = 1 << 20;
-/// Writes to a pending value from which on it is computed.
+/// Writes from which on a value that is pending is computed, and others' elements are stored.
 const PENDING: u32 = 8;
+
+/// What is written, and the memory of another tensor that it is read from.
+struct Given {
+    content: Content,
+    from: Option<Leaf>,
+}
 
 /// Writes a value at positions of a tensor, given by a slice of each dimension, which have this shape, if it is to be done
 /// now.
@@ -37,7 +49,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
         return Ok(false);
     }
     let node = tensor.uop();
-    let Some(value) = content(&node, shape, value)? else { return Ok(false) };
+    let Some(given) = content(&node, shape, value)? else { return Ok(false) };
     // What derivatives need stays as it is.
     if node.is_watched() || tensor.with_variable(|variable| variable.is_some()) {
         return Ok(false);
@@ -46,7 +58,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
     let Some(extents) = shape else { return Ok(false) };
     let part: Option<Vec<(usize, usize)>> = slices.iter().zip(&extents).map(|(s, n)| bounds(s, *n)).collect();
     let Some(part) = part else { return Ok(false) };
-    let most = match value {
+    let most = match given.content {
         Content::Number(_) => WRITTEN,
         // Where all is written, the value is the tensor's.
         Content::Elements(_) if slices.iter().all(|slice| slice.is_full()) => 0,
@@ -65,17 +77,20 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
         }
     }
     drop(node);
-    let done = tensor.exchange(|node| written(node, &extents, &part, &value))?;
-    tensor.count_writes(!done);
+    let first = tensor.writes() < PENDING;
+    let done = tensor.exchange(|node| written(node, &extents, &part, &given, first))?;
+    if first || !done {
+        tensor.count_writes(!done);
+    }
     Ok(done)
 }
 
 /// What is to be written to a node: a number in its type; elements of its type, on its device or on none, and of the shape
 /// of the positions, but for leading extents of 1, in memory that the host sees. Nothing of any other value.
-fn content(to: &UOp, shape: &[Size], value: &Operand) -> Result<Option<Content>> {
+fn content(to: &UOp, shape: &[Size], value: &Operand) -> Result<Option<Given>> {
     match value {
         Operand::Bool(_) | Operand::Int(_) | Operand::Float(_) => match *value.in_type("setitem", to.dtype())?.op() {
-            Op::Const(value) => Ok(Some(Content::Number(value))),
+            Op::Const(value) => Ok(Some(Given { content: Content::Number(value), from: None })),
             _ => Ok(None),
         },
         Operand::Tensor(tensor) => elements(to, shape, tensor),
@@ -85,7 +100,7 @@ fn content(to: &UOp, shape: &[Size], value: &Operand) -> Result<Option<Content>>
     }
 }
 
-fn elements(to: &UOp, shape: &[Size], value: &Tensor) -> Result<Option<Content>> {
+fn elements(to: &UOp, shape: &[Size], value: &Tensor) -> Result<Option<Given>> {
     let node = value.uop();
     let trimmed = |shape: &[Size]| shape.iter().skip_while(|n| **n == Size::ONE).cloned().collect::<Vec<_>>();
     let here = node.place().is_none() || node.place() == to.place();
@@ -100,12 +115,28 @@ fn elements(to: &UOp, shape: &[Size], value: &Tensor) -> Result<Option<Content>>
     let seen = |buffer: &Arc<Buffer>| {
         buffer.storage().allocator().host_visible() && !buffer.device().is_disk() && buffer.is_allocated()
     };
-    Ok(buffer.filter(seen).map(Content::Elements))
+    let given = |buffer| Given { content: Content::Elements(buffer), from: memory_below(&node) };
+    Ok(buffer.filter(seen).map(given))
 }
 
-/// The value with others at positions: the same memory, where only this node has it.
-fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: &Content) -> Result<Option<UOp>> {
+/// The memory that a value is a part of; none where it is a list or an array of the program's.
+fn memory_below(node: &UOp) -> Option<Leaf> {
+    let mut node = node.clone();
+    while let Some(source) = node.source() {
+        node = source;
+    }
+    node.op().leaf().filter(|leaf| leaf.class() != LeafClass::Literal).cloned()
+}
+
+/// The value with others at positions: the same memory, where only this node has it. Nothing where this is one of the first
+/// writes and is to be an expression.
+fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], given: &Given, first: bool) -> Result<Option<UOp>> {
+    let Given { content: value, from } = given;
     let small = extents.iter().product::<usize>().saturating_mul(node.dtype().bytes()) <= COPIED;
+    if first && small && from.is_some() {
+        return Ok(None);
+    }
+    let mut shared = None;
     let fresh = match node.op() {
         Op::Leaf(leaf) if leaf.class().is_constant() => {
             let Some(memory) = leaf.downcast::<Memory>() else { return Ok(None) };
@@ -117,13 +148,17 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: &Conte
             if node.is_sole() && is_own(leaf, memory, 1, 1) {
                 fill(memory.buffer(), extents, part, value)?;
                 memory.bump_version();
+                if let Some(from) = from {
+                    memory.set_sources(with_source(memory.sources(), from));
+                }
                 let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), leaf.shape().clone());
                 return Ok(Some(UOp::leaf(same)?));
             }
             let buffer = buffer_of(leaf)?;
-            if !small || buffer.device().is_disk() {
+            if first || !small || buffer.device().is_disk() {
                 return Ok(None);
             }
+            shared = Some(leaf);
             Arc::new(buffer.to_device(buffer.storage().allocator())?)
         }
         _ => match node.uniform() {
@@ -135,7 +170,12 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], value: &Conte
         return Ok(None);
     }
     fill(&fresh, extents, part, value)?;
-    leaf_over(fresh, class_of(node), node.shape_arc().clone()).map(Some)
+    let made = leaf_over(fresh, class_of(node), node.shape_arc().clone())?;
+    let sources: Sources = sources_of(shared.into_iter().chain(from));
+    if !sources.is_empty() {
+        sources::note(&made, &sources)?;
+    }
+    Ok(Some(made))
 }
 
 /// Whether a leaf's memory is its own, all of it, and is nobody else's: so many leaves name it, and so many hold its buffer, all

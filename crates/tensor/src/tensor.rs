@@ -322,6 +322,11 @@ impl Tensor {
         Ok(old.is_some())
     }
 
+    /// How many writes at positions were counted.
+    pub(crate) fn writes(&self) -> u32 {
+        self.0.writes.load(Ordering::Relaxed)
+    }
+
     /// Counts the writes at positions since the handle's value was last in memory; 0 begins anew.
     pub(crate) fn count_writes(&self, pending: bool) -> u32 {
         match pending {

@@ -7,6 +7,7 @@ keys and values are memory that the second plan reads and that one row a token i
 
 from __future__ import annotations
 
+import functools
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -50,10 +51,9 @@ class Cache:
 class Decoder(nn.Module):
     """Base of models that tell the next token; a subclass defines `hidden` and `scores`."""
 
-    def __init__(self, config: Config, context: int, cached: tuple[int, int, int]) -> None:
+    def __init__(self, config: Config, context: int) -> None:
         self.context = context
         """How many tokens a text may have."""
-        self._cached = cached  # layers, heads of keys, elements of one
         ends = config.get("eos_token_id", ())
         self._ends = (ends,) if isinstance(ends, int) else tuple(ends)
         # No dict, which would be part of what the plans are traced with.
@@ -201,7 +201,19 @@ def _chooser(
     if temperature == 0:
         return lambda scores: scores.argmax(-1).numpy()
     generator = None if seed is None else Generator(seed)
-    heat = Tensor(np.float32(temperature))
+    heat, drawn = Tensor(np.float32(temperature)), _drawn(top_k, top_p)
+
+    def draw(scores: Tensor) -> np.ndarray:
+        # Not 0, whose logarithm is infinite.
+        noise = 1 - svod.rand(*scores.shape, generator=generator)
+        return drawn(scores, noise, heat).numpy()
+
+    return draw
+
+
+@functools.lru_cache(maxsize=64)
+def _drawn(top_k: int | None, top_p: float | None) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """What draws a token of each row of scores: compiled once for all texts."""
 
     @svod.jit
     def drawn(scores: Tensor, noise: Tensor, temperature: Tensor) -> Tensor:
@@ -216,12 +228,7 @@ def _chooser(
         # The greatest of scores with noise of Gumbel's distribution is a draw by their softmax.
         return (scores - (-noise.log()).log()).argmax(-1)
 
-    def draw(scores: Tensor) -> np.ndarray:
-        # Not 0, whose logarithm is infinite.
-        noise = 1 - svod.rand(*scores.shape, generator=generator)
-        return drawn(scores, noise, heat).numpy()
-
-    return draw
+    return drawn
 
 
 def _bar(steps: Iterator[np.ndarray], total: int) -> Iterator[np.ndarray]:

@@ -67,9 +67,9 @@ class GPT2(Decoder):
     def __init__(self, config: Mapping[str, Any], own_head: bool = False) -> None:
         told = Config(config)
         told.expect(scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
-        width, heads, layers = told.number("n_embd"), told.number("n_head"), told.number("n_layer")
+        width, layers = told.number("n_embd"), told.number("n_layer")
         words = told.number("vocab_size")
-        super().__init__(told, context=told.number("n_positions", 1024), cached=(layers, heads, width // heads))
+        super().__init__(told, context=told.number("n_positions", 1024))
         self.wte = nn.Embedding(words, width)
         self.wpe = nn.Embedding(self.context, width)
         self.h = nn.ModuleList(Block(told, width) for _ in range(layers))

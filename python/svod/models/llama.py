@@ -69,7 +69,7 @@ class Llama(Decoder):
         told = Config(config)
         width, layers, words = told.number("hidden_size"), told.number("num_hidden_layers"), told.number("vocab_size")
         depth = told.number("head_dim", width // told.number("num_attention_heads"))
-        super().__init__(told, context=seen(told), cached=(layers, key_heads(told), depth))
+        super().__init__(told, context=seen(told))
         self.frequencies = frequencies(told, depth)
         self.embed_tokens = nn.Embedding(words, width)
         self.layers = nn.ModuleList(Layer(told, width, depth) for _ in range(layers))

@@ -187,6 +187,11 @@ impl UOp {
         self.unary(Op::ContiguousBackward)
     }
 
+    /// This value, whose readers run once another one is computed.
+    pub fn after(&self, other: &UOp) -> Result<UOp, GraphError> {
+        UOp::new(Op::After, &[self.clone(), other.clone()])
+    }
+
     /// With values for this run of variables that sizes below mention.
     pub fn with_values(&self, values: &[BoundVariable]) -> Result<UOp, GraphError> {
         values.iter().try_fold(self.clone(), |node, value| node.unary(Op::Let(value.clone())))

@@ -257,7 +257,7 @@ impl Context<'_> {
             Op::Loop(..) | Op::AsReal | Op::AsComplex => Err(mismatch()),
             Op::Host(function, ..) => Err(InterpError::Host(function.to_string())),
             Op::Detach | Op::Watch(_) | Op::Derived(..) => Ok(s[0].data.clone()),
-            Op::ContiguousBackward | Op::Let(_) | Op::NonEmpty(..) => Ok(s[0].data.clone()),
+            Op::After | Op::ContiguousBackward | Op::Let(_) | Op::NonEmpty(..) => Ok(s[0].data.clone()),
             Op::Contiguous | Op::Copy(_) | Op::Shard(_) => Ok(s[0].data.clone()),
             Op::Multi(of) => match of.split() {
                 None => Ok(s[0].data.clone()),

@@ -39,6 +39,7 @@ mod relay;
 pub mod shape;
 pub mod sharding;
 mod structure;
+pub mod unshare;
 mod uop;
 pub mod verify;
 pub mod walk;

@@ -164,6 +164,8 @@ graph_ops! { |op, s|
         "The first operand, whose derivative by the others is given; see [`Pullback`].";
     ContiguousBackward                                 "contiguous_backward" [1]      [s[0].dtype()]              [infer::same_shape(s)]
         "Asks for a contiguous gradient.";
+    After                                              "after"         [2]            [s[0].dtype()]              [infer::same_shape(s)]
+        "The first operand, in the same memory; what reads it runs once the second one is computed. An expression over it is not the one over the operand, so that it is computed again.";
     Let(var: BoundVariable)                            "let"           [1]            [s[0].dtype()]              [infer::same_shape(s)]
         "The source, of whose variables one has this value for this run. The value is no part of the structure.";
     NonEmpty(by: Monoid, axes: Axes)                   "nonempty"      [1]            [s[0].dtype()]              [infer::same_shape(s)]

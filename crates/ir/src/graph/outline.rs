@@ -23,7 +23,8 @@ use smallvec::SmallVec;
 use std::hash::Hash;
 use svod_dtype::Const;
 
-/// A graph's structure without its numbers, and these.
+/// A graph's structure without its numbers, and these. The graph is one in which equal numbers share nothing
+/// ([`unshare`](super::unshare)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     /// A hash of the structure.

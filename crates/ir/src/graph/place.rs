@@ -29,8 +29,8 @@ pub(super) fn place(op: &Op, sources: &[UOp]) -> Result<Option<Place>, Reason> {
         Op::Part(of, i) => return Ok(of.devices().get(*i).cloned().map(Place::One)),
         _ => {}
     }
-    // The other operands of a value whose derivative is given are only named.
-    let sources = if matches!(op, Op::Derived(..)) { &sources[..1] } else { sources };
+    // The other operands of a value whose derivative is given, or that comes after them, are only named.
+    let sources = if matches!(op, Op::Derived(..) | Op::After) { &sources[..1] } else { sources };
     let mut known = sources.iter().filter_map(UOp::place);
     let Some(first) = known.next() else { return Ok(None) };
     let Place::Many(sharding) = first else {

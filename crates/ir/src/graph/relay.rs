@@ -17,7 +17,14 @@ use std::sync::Arc;
 pub(super) fn laid_out_for(op: &Op, sources: &[UOp]) -> Result<Option<Sources>, GraphError> {
     let moves = matches!(
         op,
-        Op::Shard(_) | Op::Multi(_) | Op::Part(..) | Op::Copy(_) | Op::Loop(..) | Op::Host(..) | Op::Derived(..)
+        Op::Shard(_)
+            | Op::Multi(_)
+            | Op::Part(..)
+            | Op::Copy(_)
+            | Op::Loop(..)
+            | Op::Host(..)
+            | Op::Derived(..)
+            | Op::After
     );
     let Some(sharding) = sources.iter().find_map(UOp::sharding).filter(|_| !moves) else { return Ok(None) };
     let here = |s: &UOp| s.place().is_none() || s.sharding().is_some_and(|of| of.devices() == sharding.devices());

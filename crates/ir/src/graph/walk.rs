@@ -117,6 +117,11 @@ impl Graph {
         graph
     }
 
+    /// A picture of these nodes with their operands, operands before users.
+    pub(super) fn of_parts(nodes: Vec<UOp>, sources: Vec<SmallVec<[NodeIndex; 3]>>, roots: Vec<NodeIndex>) -> Graph {
+        Graph { nodes, sources, roots }
+    }
+
     /// The same picture with these of its nodes as roots.
     pub fn with_roots(self, roots: Vec<NodeIndex>) -> Graph {
         Graph { roots, ..self }

@@ -24,6 +24,10 @@ fn apply(node: &UOp) -> Found {
         Op::Derived(..) => Ok(Some(("derived", source))),
         Op::Let(_) => Ok(Some(("let", source))),
         Op::ContiguousBackward => Ok(Some(("contiguous-backward", source))),
+        // A constant is computed from the start.
+        Op::After if node.sources()[1].uniform().is_some() || source.uniform().is_some() => {
+            Ok(Some(("after-constant", source)))
+        }
         // The plan has what it asks for from the graph that was given.
         Op::NonEmpty(..) => Ok(Some(("non-empty", source))),
         Op::Contiguous if matches!(source.op(), Op::Contiguous | Op::Leaf(_) | Op::Copy(_)) => {

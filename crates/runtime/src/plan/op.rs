@@ -1,6 +1,7 @@
 //! What a plan is made of.
 
 use crate::code::KernelCode;
+use crate::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use svod_device::Buffer;
@@ -88,6 +89,11 @@ pub enum CustomError {
 }
 
 impl PlanOp {
+    /// The error of its failure, as the `at`-th op of a plan.
+    pub(super) fn failed(&self, at: usize, message: String) -> Error {
+        Error::Execute { op: at, name: self.name().to_owned(), origins: self.origins.clone(), message }
+    }
+
     /// A kernel on its arguments, by slot.
     pub fn kernel(code: Arc<KernelCode>, buffers: Vec<usize>) -> PlanOp {
         let outputs = code.spec().outs.clone();

@@ -508,12 +508,7 @@ impl Run {
     /// Runs an op that is no kernel of the host.
     fn alone(&self, shared: &Shared, buffers: &[Arc<Buffer>], at: usize) -> Result<()> {
         let op = &shared.ops[at];
-        let failed = |message: String| Error::Execute {
-            op: at,
-            name: op.name().to_owned(),
-            origins: op.origins.clone(),
-            message,
-        };
+        let failed = |message: String| op.failed(at, message);
         match &op.kind {
             OpKind::View { .. } => Ok(()),
             OpKind::Copy => {

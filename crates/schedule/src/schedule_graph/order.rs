@@ -134,13 +134,13 @@ fn edges(graph: &ScheduleGraph) -> Result<FxHashMap<usize, Vec<(Cause, bool)>>, 
         match node {
             Node::Call { args, .. } => {
                 let found = causes(graph, at, args.iter().copied())?;
-                edges.entry(at).or_default().extend(found.into_iter().map(|cause| (cause, true)));
+                edges.entry(at).or_default().extend(found);
             }
             Node::After { dependencies, .. } => {
                 dependencies.iter().try_for_each(|d| legal(graph, at, *d))?;
                 let calls: Vec<Cause> = dependencies.iter().filter_map(|d| cause(graph, *d)).collect();
                 let others = dependencies.iter().copied().filter(|d| cause(graph, *d).is_none());
-                for earlier in causes(graph, at, others)? {
+                for (earlier, _) in causes(graph, at, others)? {
                     for later in &calls {
                         // Of a loop, all calls follow.
                         let own = [later.call];
@@ -197,32 +197,33 @@ fn legal(graph: &ScheduleGraph, node: usize, dependency: NodeId) -> Result<(), S
     }
 }
 
-/// What the values below these nodes wait for.
+/// What the values below these nodes wait for, and whether that makes them: values that a node only has to come after
+/// are not read by who reads the node.
 fn causes(
     graph: &ScheduleGraph,
     of: usize,
     nodes: impl Iterator<Item = NodeId>,
-) -> Result<Vec<Cause>, ScheduleGraphError> {
-    let mut work: Vec<NodeId> = nodes.collect();
-    let mut found: Vec<Cause> = Vec::new();
-    let mut seen: FxHashSet<NodeId> = FxHashSet::default();
-    while let Some(node) = work.pop() {
+) -> Result<Vec<(Cause, bool)>, ScheduleGraphError> {
+    let mut work: Vec<(NodeId, bool)> = nodes.map(|node| (node, true)).collect();
+    let mut found: Vec<(Cause, bool)> = Vec::new();
+    let mut seen: FxHashSet<(NodeId, bool)> = FxHashSet::default();
+    while let Some((node, data)) = work.pop() {
         visit(1);
-        if !seen.insert(node) {
+        if !seen.insert((node, data)) {
             continue;
         }
         match graph.nodes.get(node.0) {
             Some(Node::After { value, dependencies }) => {
-                work.push(*value);
+                work.push((*value, data));
                 for dependency in dependencies {
                     match cause(graph, *dependency) {
-                        Some(cause) => found.push(cause),
-                        None => work.push(*dependency),
+                        Some(cause) => found.push((cause, data)),
+                        None => work.push((*dependency, false)),
                     }
                 }
             }
-            Some(Node::Stack(parts)) => work.extend(parts),
-            Some(Node::Select(stack, _)) => work.push(*stack),
+            Some(Node::Stack(parts)) => work.extend(parts.iter().map(|part| (*part, data))),
+            Some(Node::Select(stack, _)) => work.push((*stack, data)),
             Some(_) => {}
             None => return Err(ScheduleGraphError::UnknownCall { node: of, call: node.0 }),
         }

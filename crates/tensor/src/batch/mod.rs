@@ -118,7 +118,7 @@ impl Walk {
                         work.push(Visit::Open(made));
                     } else {
                         let made = match node.op() {
-                            Op::Derived(by, _) => self.derived(by, &operands)?,
+                            Op::Derived(by, _) => self.derived(by, &sources[1..], &operands)?,
                             _ => over_batches(&node, &operands, &self.count)?,
                         };
                         made.inherit_origin(&node);
@@ -136,15 +136,14 @@ impl Walk {
 
     /// A value for a batch whose derivative is given: the rule is applied to a cotangent of one example, and what it gives,
     /// which may follow from other values of that example, becomes that of the batch.
-    fn derived(&self, by: &Pullback, operands: &[Operand]) -> Result<UOp> {
+    fn derived(&self, by: &Pullback, of_example: &[UOp], operands: &[Operand]) -> Result<UOp> {
         let all = operands.iter().map(|operand| operand.leading(&self.count)).collect::<Result<Vec<UOp>>>()?;
         let all: Vec<Tensor> = all.into_iter().map(Tensor::from_uop).collect();
-        let operands_count = all.len() - 1;
-        let (rule, leaves) = (by.clone(), self.leaves.clone());
+        let (rule, leaves, of_example) = (by.clone(), self.leaves.clone(), of_example.to_vec());
         let pull = move |g: &Tensor| {
-            let Some(given) = rule.downcast::<Rule>() else { return Ok(vec![None; operands_count]) };
+            let Some(given) = rule.downcast::<Rule>() else { return Ok(vec![None; of_example.len()]) };
             let (example, leaf) = example(&g.shape()[1..], g.dtype())?;
-            let parts = given.pull(&example)?;
+            let parts = given.pull(&example, &of_example)?;
             let (mut examples, mut batches): (Vec<Tensor>, Vec<Tensor>) =
                 leaves.iter().map(|(e, b)| (Tensor::from_uop(e.clone()), Tensor::from_uop(b.clone()))).unzip();
             examples.push(Tensor::from_uop(leaf));

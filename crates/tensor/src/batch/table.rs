@@ -36,7 +36,7 @@ pub fn over_batches(node: &UOp, operands: &[Operand], count: &Size) -> Result<UO
     let later = |axes: &[usize]| axes.iter().map(|axis| axis + 1).collect::<Vec<usize>>();
     Ok(match node.op() {
         // The same operation; marks say of a batch what they said of an example.
-        Op::Alu(_) | Op::Cast(_) | Op::Bitcast(_) => UOp::new(node.op().clone(), &all()?)?,
+        Op::Alu(_) | Op::Cast(_) | Op::Bitcast(_) | Op::After => UOp::new(node.op().clone(), &all()?)?,
         Op::Contiguous
         | Op::Detach
         | Op::ContiguousBackward

@@ -15,11 +15,13 @@ const OP: &str = "custom_gradient";
 /// What a rule gives, or why it failed.
 pub type Pulled = std::result::Result<Vec<Option<Tensor>>, Arc<dyn Error + Send + Sync>>;
 
-/// A rule that gives, of the cotangent of a result, those of operands.
+/// A rule that gives, of the cotangent of a result and the operands, the cotangents of these.
 pub struct Rule {
     name: String,
-    pull: Box<dyn Fn(&Tensor) -> Pulled + Send + Sync>,
+    pull: Box<Pull>,
 }
+
+type Pull = dyn Fn(&Tensor, &[UOp]) -> Pulled + Send + Sync;
 
 impl PullbackRule for Rule {
     fn name(&self) -> &str {
@@ -32,8 +34,8 @@ impl Rule {
     /// nothing on.
     pub(super) fn cotangents(by: &Pullback, step: &Step<'_>) -> Result<Vec<Option<UOp>>> {
         let Some(rule) = by.downcast::<Rule>() else { return Ok(vec![None; step.x.len()]) };
-        let parts = rule.pull(&Tensor::from_uop(step.g.clone()))?;
         let operands = &step.x[1..];
+        let parts = rule.pull(&Tensor::from_uop(step.g.clone()), operands)?;
         if parts.len() != operands.len() {
             let (wanted, given) = (operands.len(), parts.len());
             let message = format!("{}: {wanted} operands, but {given} cotangents were given", rule.name);
@@ -64,8 +66,8 @@ impl Rule {
     }
 
     /// The cotangents of the operands, by that of the result.
-    pub(crate) fn pull(&self, cotangent: &Tensor) -> Result<Vec<Option<Tensor>>> {
-        (self.pull)(cotangent).map_err(|source| TensorError::Rule { name: self.name.clone(), source })
+    pub(crate) fn pull(&self, cotangent: &Tensor, operands: &[UOp]) -> Result<Vec<Option<Tensor>>> {
+        (self.pull)(cotangent, operands).map_err(|source| TensorError::Rule { name: self.name.clone(), source })
     }
 }
 
@@ -78,9 +80,20 @@ impl Tensor {
         operands: &[&Tensor],
         pull: impl Fn(&Tensor) -> Pulled + Send + Sync + 'static,
     ) -> Result<Tensor> {
-        let rule = Arc::new(Rule { name: name.to_owned(), pull: Box::new(pull) });
-        let mut sources = vec![self.uop().detach()?];
-        sources.extend(operands.iter().map(|t| t.uop()));
-        Ok(Tensor::from_uop(UOp::new(Op::Derived(Pullback::new(rule), operands.len()), &sources)?))
+        let operands: Vec<UOp> = operands.iter().map(|t| t.uop()).collect();
+        Ok(Tensor::from_uop(derived(name, &self.uop(), &operands, move |g, _| pull(g))?))
     }
+}
+
+/// A value whose derivative by some operands is what a rule makes of its cotangent and the operands, which are others where the
+/// value is part of a graph that is made anew.
+pub(crate) fn derived(
+    name: &str,
+    value: &UOp,
+    operands: &[UOp],
+    pull: impl Fn(&Tensor, &[UOp]) -> Pulled + Send + Sync + 'static,
+) -> Result<UOp> {
+    let rule = Arc::new(Rule { name: name.to_owned(), pull: Box::new(pull) });
+    let sources: Vec<UOp> = [value.detach()?].into_iter().chain(operands.iter().cloned()).collect();
+    Ok(UOp::new(Op::Derived(Pullback::new(rule), operands.len()), &sources)?)
 }

@@ -13,6 +13,7 @@
 //! | `walk` | the reverse walk |
 //! | `variables` | tensors that require a gradient; `backward` |
 //! | `given` | derivatives that a program gives |
+//! | `checkpoint` | values that are computed again for their derivatives |
 //! | `algebra` | the operations that all of it is written in |
 //!
 //! Forward derivatives have no table: a pullback is linear in the cotangent, and the transpose of the transpose of a linear
@@ -23,6 +24,7 @@
 //! [`Op::Derived`]: svod_ir::graph::Op::Derived
 
 pub(crate) mod algebra;
+mod checkpoint;
 mod folds;
 mod given;
 mod indexed;

@@ -76,6 +76,8 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
             zeros(source)?.scatter(*axis, &from, g, None)?
         }
         // Marks, and moves between devices.
+        Op::After if i == 1 => return Ok(None),
+        Op::After => g.clone(),
         Op::Contiguous | Op::Watch(_) | Op::Let(_) | Op::NonEmpty(..) => g.clone(),
         Op::ContiguousBackward => g.contiguous()?,
         Op::Copy(_) | Op::Shard(_) => placed_like(g, source)?,

@@ -3,7 +3,7 @@
 //! One pass down finds the operations between, one pass back gives each of them the sum of what its users pass on. Both go by
 //! a list, whatever the depth, and look at each operation once.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use svod_ir::graph::{LoopBody, Op, Sources, UOp, Watch};
 
@@ -34,7 +34,7 @@ impl Target {
 }
 
 /// How a value was computed: what it remembers where it is memory.
-fn origin(value: &UOp) -> UOp {
+pub(super) fn origin(value: &UOp) -> UOp {
     let value = value.resolved();
     value.history().unwrap_or(&value).clone()
 }
@@ -67,8 +67,21 @@ impl Walk {
     ///
     /// # Errors
     /// Those of loops that cannot be unrolled.
-    #[expect(clippy::mutable_key_type, reason = "bodies and nodes are hashed by what never changes of them")]
     pub fn new(roots: &[UOp], only_watched: bool, targets: &[Target]) -> Result<Walk> {
+        Walk::down(roots, only_watched, targets, false)
+    }
+
+    /// Of what some values follow from down to the targets, of which none is looked into.
+    ///
+    /// # Errors
+    /// Those of loops that cannot be unrolled.
+    pub fn down_to(roots: &[UOp], targets: &[Target]) -> Result<Walk> {
+        Walk::down(roots, false, targets, true)
+    }
+
+    #[expect(clippy::mutable_key_type, reason = "bodies and nodes are hashed by what never changes of them")]
+    fn down(roots: &[UOp], only_watched: bool, targets: &[Target], stops: bool) -> Result<Walk> {
+        let ends_at: FxHashSet<&Target> = if stops { targets.iter().collect() } else { FxHashSet::default() };
         const OPEN: u32 = u32::MAX;
         let mut walk = Walk { places: Vec::new(), index: FxHashMap::default() };
         let mut loops: FxHashMap<(LoopBody, Sources), Vec<UOp>> = FxHashMap::default();
@@ -82,7 +95,9 @@ impl Walk {
                     walk.index.insert(value.id(), OPEN);
                     let origin = origin(&value);
                     let (mut op, mut sources) = (origin.op().clone(), origin.sources());
-                    let ends = matches!(op, Op::Detach) || (only_watched && !value.is_watched());
+                    let ends = matches!(op, Op::Detach)
+                        || (only_watched && !value.is_watched())
+                        || ends_at.contains(&Target::of(&value));
                     if ends || !value.dtype().is_inexact() {
                         sources.clear();
                     } else if matches!(op, Op::Window(..)) && value.history().is_none() {

@@ -4,7 +4,7 @@
 //! way stays in registers, so it is a kernel that is named, with all lines of the program that it computes.
 
 use super::{Run, Step};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::plan::op::PlanOp;
 use crate::plan::{Role, Shared};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Run {
                 Some(whose) => format!("; {whose} has NaN already"),
                 None => "; what it reads has none".to_owned(),
             };
-            return Err(Error::Execute { op: at, name: op.name().to_owned(), origins: op.origins.clone(), message });
+            return Err(op.failed(at, message));
         }
         Ok(())
     }
