@@ -283,7 +283,11 @@ def test_draws_of_a_kind_are_traced_once(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"input_ids": [[1, 2], [3]]}, svod.ArgumentError, "texts of one length"),
+        ({"input_ids": [[1, 2], []]}, svod.ArgumentError, "lists of tokens"),
+        ({"attention_mask": [[1, 1]]}, svod.ArgumentError, r"attention_mask of \(1, 2\) for input_ids of \(1, 3\)"),
+        ({"attention_mask": [[1, 1, 0]]}, svod.ArgumentError, "padding is in front of texts"),
+        ({"attention_mask": [[1, 0, 1]]}, svod.ArgumentError, "padding is in front of texts"),
+        ({"input_ids": [[1, 2, 3], [[1]]]}, svod.ArgumentError, "lists of tokens"),
         ({"input_ids": [[0.5]]}, svod.ArgumentTypeError, "tokens are integers, not float64"),
         ({"input_ids": [1, 2]}, svod.ArgumentError, r"input_ids are \(batch, length\)"),
         ({"max_new_tokens": 0}, svod.ArgumentError, "3 tokens and 0 more"),
@@ -305,3 +309,81 @@ def test_texts_beyond_the_context_are_an_error() -> None:
         model(svod.zeros(1, 41, dtype=svod.int64))
     with pytest.raises(svod.ArgumentError, match="Llama: input_ids are"):
         model(svod.zeros(4, dtype=svod.int64))
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_padding_changes_no_text(name: str) -> None:
+    model, wanted = svod.models.load(FOLDERS / name), expected(name)["text"]
+    texts = [wanted[0, :7].tolist(), wanted[0, :2].tolist(), wanted[0, :5].tolist()]
+    alone = [model.generate([text], 9)[0, len(text) :].tolist() for text in texts]
+    assert model.generate(texts, 9)[:, 7:].tolist() == alone
+    ids = [[30] * (7 - len(text)) + text for text in texts]
+    mask = [[0] * (7 - len(text)) + [1] * len(text) for text in texts]
+    given = model.generate(svod.Tensor(ids), 9, attention_mask=svod.Tensor(mask))
+    assert given.tolist() == [text + more for text, more in zip(ids, alone, strict=True)]
+    padded = model.generate(texts, 9, pad_token_id=30)
+    assert padded.tolist() == given.tolist()
+    assert model.generate(ids, 9, attention_mask=np.ones((3, 7))).tolist() == model.generate(ids, 9).tolist()
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "mistral"])
+def test_padded_texts_are_those_of_transformers(name: str) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(FOLDERS / name)
+    ids = np.random.default_rng(2).integers(3, 30, (3, 6))
+    mask = np.array([[1] * 6, [0, 0] + [1] * 4, [0] * 5 + [1]])
+    wanted = theirs.generate(
+        torch.from_numpy(ids),
+        attention_mask=torch.from_numpy(mask),
+        max_new_tokens=9,
+        do_sample=False,
+        eos_token_id=None,
+    )
+    given = svod.models.load(FOLDERS / name).generate(ids, 9, attention_mask=mask, eos_token_id=())
+    assert given.tolist() == wanted.tolist()
+
+
+def small(**options: Any) -> dict[str, Any]:
+    config = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 4}
+    config |= {"num_key_value_heads": 2, "max_position_embeddings": 64, "sliding_window": 5, "num_hidden_layers": 1}
+    return config | options
+
+
+def test_windows_hide_what_is_further_back() -> None:
+    ids = np.random.default_rng(3).integers(0, 40, (2, 24))
+    other = ids.copy()
+    other[:, :12] = (other[:, :12] + 1) % 40
+    for options, hides in [
+        ({"model_type": "mistral"}, True),
+        ({"model_type": "mistral", "sliding_window": None}, False),
+        ({"model_type": "qwen2"}, False),
+        ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 0}, True),
+        ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 1}, False),
+        ({"model_type": "mistral", "layer_types": ["full_attention"]}, False),
+    ]:
+        model = svod.models.Llama.from_config(small(**options))
+        one, two = (model(svod.Tensor(x)).numpy() for x in (ids, other))
+        # Behind position 16 a window of 5 shows no token before position 12.
+        assert np.allclose(one[:, 16:], two[:, 16:], atol=1e-6) == hides
+        text = model.generate(ids[:, :4], 20)
+        np.testing.assert_array_equal(text[:, 4:].numpy(), model(text[:, :-1]).argmax(-1)[:, 3:].numpy())
+
+
+@pytest.mark.parametrize("kind", ["mistral", "qwen2"])
+def test_texts_beyond_a_window_are_those_of_transformers(kind: str, tmp_path: Path) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    options = small(num_hidden_layers=3, pad_token_id=0, eos_token_id=None, bos_token_id=1)
+    if kind == "mistral":
+        theirs = transformers.MistralForCausalLM(transformers.MistralConfig(**options, initializer_range=0.3))
+    else:
+        options |= {"use_sliding_window": True, "max_window_layers": 1, "initializer_range": 0.3}
+        theirs = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**options))
+    theirs.eval().save_pretrained(tmp_path)
+    ours = svod.models.load(tmp_path)
+    ids = np.random.default_rng(4).integers(1, 40, (2, 23))
+    with torch.no_grad():
+        wanted = theirs(torch.from_numpy(ids)).logits.numpy()
+    np.testing.assert_allclose(ours(svod.Tensor(ids)).numpy(), wanted, rtol=1e-4, atol=1e-4)
+    text = theirs.generate(torch.from_numpy(ids[:, :8]), max_new_tokens=20, do_sample=False)
+    assert ours.generate(ids[:, :8], 20).tolist() == text.tolist()

@@ -88,8 +88,7 @@ class GPT2(Decoder):
         return None if re.fullmatch(r"h\.\d+\.attn\.(masked_)?bias", name) else name
 
     def hidden(self, ids: Tensor, cache: Cache) -> Tensor:
-        first = cache.length
-        x = self.wte(ids) + self.wpe.weight[first : first + ids.shape[1]]
+        x = self.wte(ids) + self.wpe(cache.positions(ids.shape[1]))
         for block in self.h:
             x = block(x, cache)
         return self.ln_f(x)

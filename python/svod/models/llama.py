@@ -7,7 +7,7 @@ from math import pi
 from typing import Any, Self
 
 from svod import nn
-from svod._svod import FormatError, Tensor, arange, cat
+from svod._svod import FormatError, Tensor, cat
 from svod.models._config import Config
 from svod.models._decoder import Cache, Decoder
 from svod.nn import functional as F
@@ -69,7 +69,7 @@ class Llama(Decoder):
         told = Config(config)
         width, layers, words = told.number("hidden_size"), told.number("num_hidden_layers"), told.number("vocab_size")
         depth = told.number("head_dim", width // told.number("num_attention_heads"))
-        super().__init__(told, context=seen(told))
+        super().__init__(told, told.number("max_position_embeddings", 2048), windows(told))
         self.frequencies = frequencies(told, depth)
         self.embed_tokens = nn.Embedding(words, width)
         self.layers = nn.ModuleList(Layer(told, width, depth) for _ in range(layers))
@@ -89,8 +89,10 @@ class Llama(Decoder):
 
     def hidden(self, ids: Tensor, cache: Cache) -> Tensor:
         x = self.embed_tokens(ids)
-        positions = (arange(ids.shape[1]) + cache.length).float()
-        angles = positions[:, None] * Tensor(self.frequencies)
+        positions = cache.positions(ids.shape[1]).float()
+        angles = positions[..., None] * Tensor(self.frequencies)
+        # The same for all heads, where texts begin at positions of their own.
+        angles = angles if angles.ndim == 2 else angles[:, None]
         turns = angles.cos().cast(x.dtype), angles.sin().cast(x.dtype)
         for layer in self.layers:
             x = layer(x, turns, cache)
@@ -116,11 +118,16 @@ def key_heads(config: Config) -> int:
     return groups
 
 
-def seen(config: Config) -> int:
-    """How many tokens a model may be given: no more than its window, where it has one, beyond which it would forget."""
-    context = config.number("max_position_embeddings", 2048)
-    has_window = bool(config.get("use_sliding_window", config.get("model_type") == "mistral"))
-    return min(context, config.number("sliding_window", context)) if has_window else context
+def windows(config: Config) -> list[int | None]:
+    """For each layer, how many tokens one sees back, itself included; none where it sees all."""
+    layers = config.number("num_hidden_layers")
+    if not config.get("use_sliding_window", config.get("model_type") == "mistral") or not config.get("sliding_window"):
+        return [None] * layers
+    window = config.number("sliding_window")
+    if kinds := config.get("layer_types"):
+        return [window if kind == "sliding_attention" else None for kind in kinds]
+    full = min(config.get("max_window_layers", 0), layers) if config.get("model_type") == "qwen2" else 0
+    return [None] * full + [window] * (layers - full)
 
 
 def frequencies(config: Config, depth: int) -> list[float]:

@@ -15,8 +15,8 @@ import svod
 from svod._svod import _Draws, _Facts, _Trace
 from svod.torch._interpreter import Refused, built, outputs_of
 from svod.torch._sizes import Sizes, Symbols, expression_of, known_values
-from svod.torch._table import RULES
-from svod.torch._types import CARRIERS, DTYPES, given, order_of, taken
+from svod.torch._table import RULES, Unsupported
+from svod.torch._types import CARRIERS, DTYPES, given, is_known, order_of, taken
 
 Order = tuple[int, ...] | None
 
@@ -94,6 +94,11 @@ class Program:
 
     def prepare(self) -> None:
         """Compiles for the sizes and layouts that PyTorch has seen while it traced."""
+        for at in self._tensors:
+            if not is_known(self._fakes[at]):
+                raise Unsupported(
+                    f"argument {at} is of {self._fakes[at].dtype}, or lies in memory as svod's tensors do not"
+                )
         orders = tuple(order_of(self._fakes[at]) or tuple(range(self._fakes[at].dim())) for at in self._tensors)
         self._compile(self._symbols.hints, orders)
 

@@ -18,15 +18,14 @@ from svod.torch._table import RULES
 
 def split(module: GraphModule, config: svod.PrepareConfig | None, strict: bool) -> Callable[..., Any]:
     """What computes a graph, called with its arguments."""
-    refused = refused_by(module)
-    if not refused:
-        program = Program(module, config)
-        try:
-            program.prepare()
-            return program
-        except svod.Error as error:
-            # What cannot be compiled as a whole runs as a whole.
-            refused = {node: str(error) for node in module.graph.nodes if node.op == "call_function"}
+    program = Program(module, config)
+    try:
+        program.prepare()
+        return program
+    except svod.Error as error:
+        # What cannot be compiled as a whole runs as a whole.
+        whole = {node: str(error) for node in module.graph.nodes if node.op == "call_function"}
+        refused = refused_by(module) or whole
     if strict:
         reasons = sorted({f"{node.target}: {reason}" for node, reason in refused.items()})
         raise svod.UnsupportedError("SVOD_TORCH_STRICT: PyTorch would have to run " + "; ".join(reasons))
