@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,8 @@ import pytest
 pytest.importorskip("tokenizers")
 
 import svod
+import svod.models
+import svod.onnx
 from svod import nn
 
 ROOT = Path(__file__).parents[2]
@@ -196,3 +199,29 @@ def test_state_errors_name_the_tensor(model: Any) -> None:
     with pytest.raises(nn.StateError, match=r"unknown \['nobody'\]"):
         model.load_state_dict(extra)
     assert model.load_state_dict(extra, strict=False) == ([], ["nobody"])
+
+
+@pytest.mark.parametrize("way", ["svod.models", "torch.compile", "onnx"])
+def test_real_weights_on_all_ways(way: str, reference: dict[str, np.ndarray]) -> None:
+    """Files as they are, the model of transformers compiled, and that model as ONNX give the same embeddings."""
+    ids, mask = reference["input_ids"], reference["attention_mask"]
+    if way == "svod.models":
+        hidden = svod.models.load(embed.package_folder())(svod.Tensor(ids), svod.Tensor(mask)).last_hidden_state
+    else:
+        torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+        model = transformers.AutoModel.from_pretrained(embed.package_folder()).eval()
+        given = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+        with torch.no_grad():
+            if way == "torch.compile":
+                torch._dynamo.reset()
+                hidden = svod.from_dlpack(torch.compile(model, backend="svod")(**given).last_hidden_state)
+            else:
+                pytest.importorskip("onnxscript")
+                file = io.BytesIO()
+                torch.onnx.export(model, (), kwargs=given, dynamo=True, verbose=False).save(file)
+                # Results are told apart by their extents.
+                results = svod.onnx.load(file.getvalue())(**{name: array.numpy() for name, array in given.items()})
+                (hidden,) = (result for result in results if result.ndim == 3)
+    seen = svod.Tensor(mask).float().unsqueeze(-1)
+    pooled = (hidden * seen).sum(1) / seen.sum(1)
+    check((pooled / pooled.norm(dim=-1, keepdim=True)).numpy(), reference["embeddings"])

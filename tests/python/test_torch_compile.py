@@ -9,6 +9,8 @@ import pytest
 import svod
 
 torch = pytest.importorskip("torch")
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
 import svod.torch  # noqa: E402
 from svod.torch import _program  # noqa: E402
 
@@ -125,6 +127,17 @@ def test_all_lengths_are_one_graph_and_few_plans(strict, versions):
     # One for lengths up to 16, one for those up to 64.
     assert len(versions) <= 3
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+def test_sizes_of_which_pytorch_does_not_say_that_they_are_equal(strict, versions):
+    """Keys and values of a cache that grows: their lengths are two symbols."""
+    run = torch.compile(lambda q, k, v: F.scaled_dot_product_attention(q, k, v), backend="svod")
+    q = torch.randn(1, 2, 1, 8)
+    for length in (9, 11, 14, 25, 30):
+        k, v = torch.randn(1, 2, length, 8), torch.randn(1, 2, length, 8)
+        agree(run(q, k, v), F.scaled_dot_product_attention(q, k, v))
+    # As numbers at first; then tried as two variables, and as one, up to 16, and again up to 32.
+    assert len(versions) <= 5
 
 
 def test_dynamic_training(strict):
@@ -317,6 +330,92 @@ def test_copies_and_pickles_of_compiled_modules():
         expected = run(x)
         agree(copy.deepcopy(run)(x), expected)
         agree(pickle.loads(pickle.dumps(run))(x), expected)
+
+
+def test_guards_hold():
+    class Scaled(nn.Module):
+        by = 2
+
+        def forward(self, x):
+            return x * self.by if x.shape[0] < 4 else x - self.by
+
+    model = Scaled()
+    run = torch.compile(model, backend="svod")
+    assert run(torch.ones(2)).tolist() == [2, 2] and run(torch.ones(5)).tolist() == [-1] * 5
+    model.by = 7
+    assert run(torch.ones(2)).tolist() == [7, 7] and run(torch.ones(3, dtype=torch.int64)).tolist() == [7] * 3
+
+
+def test_what_is_seen_again_is_not_compiled_again(versions):
+    run = torch.compile(nn.Linear(3, 2), backend="svod", dynamic=False)
+    for rows in (2, 3, 2, 3, 2):
+        run(torch.ones(rows, 3))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 2
+    # Forward only: nobody asked for gradients.
+    assert len(versions) == 2
+
+
+def test_modes_of_gradients():
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5)).eval(), torch.randn(2, 3)
+    run = torch.compile(model, backend="svod")
+    with torch.no_grad():
+        assert not run(x).requires_grad
+    with torch.inference_mode():
+        result = run(x)
+        assert result.is_inference()
+        agree(result, model(x))
+    assert run(x).requires_grad
+    model.train()
+    assert (run(torch.ones(200, 3)) == 0).float().mean() == pytest.approx(0.5, abs=0.2)
+
+
+def test_arguments_that_share_memory_and_change():
+    def function(a, b):
+        a.add_(1)
+        return a + b
+
+    bases = torch.zeros(4), torch.zeros(4)
+    agree(torch.compile(function, backend="svod")(bases[0][:3], bases[0][1:]), function(bases[1][:3], bases[1][1:]))
+    agree(bases[0], bases[1])
+
+
+def test_checkpoints_and_functions_with_derivatives_of_their_own():
+    class Clamp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(0)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (ctx.saved_tensors[0] > 0) * 2
+
+    layer = nn.Linear(4, 4)
+
+    def function(x):
+        return Clamp.apply(checkpoint(lambda y: F.gelu(layer(y)), x, use_reentrant=False)).sum()
+
+    xs = [torch.randn(2, 4, generator=torch.Generator().manual_seed(1)).requires_grad_() for _ in range(2)]
+    torch.compile(function, backend="svod")(xs[0]).backward()
+    function(xs[1]).backward()
+    agree(xs[0].grad, xs[1].grad)
+
+
+def test_training_under_autocast(strict):
+    eager = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 2))
+    compiled = copy.deepcopy(eager)
+    x = torch.randn(4, 8)
+    for run in (eager, torch.compile(compiled, backend="svod")):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            run(x).float().square().mean().backward()
+    for a, b in zip(compiled.parameters(), eager.parameters()):
+        agree(a.grad, b.grad, 3e-2)
+
+
+def test_explain_of_a_compiled_function():
+    run = torch.compile(lambda x: (x * 2).exp() + 1, backend="svod")
+    explained = torch._dynamo.explain(run)(torch.randn(3))
+    assert (explained.graph_count, explained.graph_break_count) == (1, 0)
 
 
 def test_explain():

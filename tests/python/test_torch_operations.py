@@ -218,6 +218,11 @@ CASES = {
         floats(1, 2, 5, 8),
         floats(1, 2, 5, 8, seed=1),
     ),
+    "attention_shared": case(
+        lambda q, k: F.scaled_dot_product_attention(q, k, k * 2, enable_gqa=True),
+        floats(2, 6, 5, 8),
+        floats(2, 2, 7, 8),
+    ),
     "attention_nothing_seen": case(
         lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m > 0),
         floats(1, 2, 5, 8),
@@ -258,6 +263,10 @@ GRADIENTS = {
     "attention": (
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
         (floats(1, 2, 5, 8), floats(1, 2, 5, 8, seed=1), floats(1, 2, 5, 8, seed=2)),
+    ),
+    "attention_shared": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
+        (floats(2, 6, 5, 8), floats(2, 2, 5, 8, seed=1), floats(2, 2, 5, 8, seed=2)),
     ),
     "attention_mask": (
         lambda q, k: F.scaled_dot_product_attention(q, k, k, attn_mask=torch.ones(5, 5).tril().bool()),

@@ -14,7 +14,7 @@ from torch.fx import GraphModule, Node
 import svod
 from svod._svod import _Draws, _Facts, _Trace
 from svod.torch._interpreter import Refused, built, outputs_of
-from svod.torch._sizes import Sizes, Symbols, expression_of, known_values
+from svod.torch._sizes import Kind, Sizes, Symbols, expression_of, known_values
 from svod.torch._table import RULES, Unsupported
 from svod.torch._types import CARRIERS, DTYPES, given, is_known, order_of, taken
 
@@ -150,22 +150,26 @@ class Program:
 
     def _compile(self, values: dict[str, int], orders: tuple[Order, ...]) -> _Version:
         """A new version: for all sizes up to a maximum or, where that cannot be told of variables, for these."""
+        kinds = [Kind.FIXED]
+        if self._symbols:
+            kinds = [Kind.APART, *([Kind.JOINED] if len(set(values.values())) < len(values) else []), Kind.FIXED]
         with unset_fake_temporarily():
-            try:
-                version = self._compiled(values, orders, fixed=not self._symbols)
-            except svod.Error:
-                if not self._symbols:
-                    raise
-                version = self._compiled(values, orders, fixed=True)
+            for kind in kinds:
+                try:
+                    version = self._compiled(values, orders, kind)
+                    break
+                except svod.Error:
+                    if kind is Kind.FIXED:
+                        raise
         self._versions = [version, *self._versions[: _MOST_VERSIONS - 1]]
         return version
 
-    def _compiled(self, values: dict[str, int], orders: tuple[Order, ...], fixed: bool) -> _Version:
+    def _compiled(self, values: dict[str, int], orders: tuple[Order, ...], kind: Kind) -> _Version:
         """A plan; the trace is made again with what it was told of sizes, where it asks how they compare."""
         facts: _Facts | None = None
         while True:
-            sizes = Sizes(self._symbols, values, fixed)
-            trace = _Trace({} if fixed else values, facts)
+            sizes = Sizes(self._symbols, values, kind)
+            trace = _Trace({variable.name: values[variable.name] for variable in sizes.variables.values()}, facts)
             try:
                 return self._traced(trace, sizes, orders)
             except svod.Error:
@@ -212,7 +216,7 @@ def refused_by(module: GraphModule) -> dict[Node, str]:
     fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
     nodes = [node.meta.get("val") for node in module.graph.nodes if node.op == "call_function"]
     symbols = Symbols([one for of in (*fakes, *nodes) for one in (of if isinstance(of, (list, tuple)) else [of])])
-    sizes = Sizes(symbols, symbols.hints, fixed=True)
+    sizes = Sizes(symbols, symbols.hints, Kind.FIXED)
     trace = _Trace({})
 
     def stand_in(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -28,24 +29,42 @@ class Symbols:
         return bool(self.hints)
 
 
+class Kind(enum.Enum):
+    """What the symbols of a graph are in a plan."""
+
+    # Each is a variable.
+    APART = enum.auto()
+    # Those that are equal in a call are one variable: PyTorch does not always say that they have to be.
+    JOINED = enum.auto()
+    # Each is a number.
+    FIXED = enum.auto()
+
+
 class Sizes:
     """The symbols of a graph: each a number, or a `Variable` with a maximum that grows with what it has to hold."""
 
-    def __init__(self, symbols: Symbols, values: Mapping[str, int], fixed: bool = False) -> None:
+    def __init__(self, symbols: Symbols, values: Mapping[str, int], kind: Kind = Kind.APART) -> None:
         self._values = dict(values)
         self.variables: dict[str, svod.Variable] = {}
-        for name, least in () if fixed else symbols.least.items():
+        for name, least in () if kind is Kind.FIXED else symbols.least.items():
+            equal = [known for known in self.variables if kind is Kind.JOINED and values[known] == values[name]]
+            if equal:
+                self.variables[name] = self.variables[equal[0]]
+                continue
             # Twice as much as is needed now, so that a length that grows is compiled a few times in all.
             most = max(1 << values[name].bit_length(), 16)
             self.variables[name] = svod.Variable(name, min(least, values[name]), most)
 
     def hold(self, values: Mapping[str, int]) -> bool:
         """Whether these are values of the variables, and the numbers that the others are."""
-        variables = self.variables
-        return all(
-            variables[name].min <= value <= variables[name].max if name in variables else value == self._values[name]
-            for name, value in values.items()
-        )
+
+        def holds(name: str, value: int) -> bool:
+            variable = self.variables.get(name)
+            if variable is None:
+                return value == self._values[name]
+            return variable.min <= value <= variable.max and value == values[variable.name]
+
+        return all(holds(name, value) for name, value in values.items())
 
     def of(self, size: Any) -> Any:
         """A number, or a symbolic size of PyTorch's, as svod's."""
