@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -57,6 +58,30 @@ class _Handed:
     given: svod.Tensor
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Held:
+    """The parameters of a call, which are the same in most, as they were handed over."""
+
+    # Of a call's arguments, those that are parameters.
+    take: Callable[[Sequence[Any]], Sequence[torch.Tensor]]
+    tensors: Sequence[torch.Tensor]
+    # They may be given other memory.
+    addresses: list[int]
+    # What a plan is given, with places for other arguments, and how all of it lies in memory.
+    given: list[svod.Tensor]
+    orders: list[Order]
+    # Places of other arguments there, and among those of a call.
+    others: list[tuple[int, int]]
+
+    def serves(self, args: Sequence[Any]) -> bool:
+        """Whether a call's parameters are these."""
+        tensors = self.take(args)
+        return all(map(operator.is_, tensors, self.tensors)) and list(map(_address, tensors)) == self.addresses
+
+
+_address = torch.Tensor.data_ptr
+
+
 def _handed(tensor: torch.Tensor) -> _Handed:
     if tensor.is_contiguous():
         return _Handed(tensor, tensor.data_ptr(), tuple(range(tensor.dim())), given(tensor))
@@ -87,8 +112,7 @@ class Program:
         # How they lie in memory, if not as usual.
         self._orders = {at: _output_order(self._outputs[at].meta["val"]) for at in self._computed}
         self._lock = threading.Lock()
-        # Parameters, which are the same in most calls, as they were handed over last.
-        self._held: list[_Handed | None] = [None] * len(self._tensors)
+        self._held: _Held | None = None
         # The one that was compiled last comes first.
         self._versions: list[_Version] = []
 
@@ -104,22 +128,36 @@ class Program:
 
     def __call__(self, *args: Any) -> list[Any]:
         values = {name: _read(args[at], axis) for name, (at, axis) in self._places.items()}
-        orders: list[Order] = []
-        arguments: list[svod.Tensor] = []
-        for number, at in enumerate(self._tensors):
-            tensor, held = args[at], self._held[number]
-            if held is None or held.tensor is not tensor or held.address != tensor.data_ptr():
-                held = _handed(tensor)
-                # Of arguments that are others in each call, the memory would be held for nothing.
-                if held.address and isinstance(tensor, torch.nn.Parameter):
-                    self._held[number] = held
-            orders.append(held.order)
-            arguments.append(held.given)
+        held = self._held
+        if held is None or not held.serves(args):
+            self._held = held = self._hold(args)
+        orders, arguments = held.orders.copy(), held.given.copy()
+        for number, at in held.others:
+            handed = _handed(args[at])
+            orders[number], arguments[number] = handed.order, handed.given
         version = self._found(values, tuple(orders))
         arguments += _keys(version.keys)
         chosen = {name: value for name, value in values.items() if name in version.variables}
         results = version.plan.run(*arguments, **chosen) if self._computed else []
         return self._results(args, values, results)
+
+    def _hold(self, args: Sequence[Any]) -> _Held:
+        """The parameters among a call's arguments; the memory of others, is not held."""
+        places = list(enumerate(self._tensors))
+        of = {number: _handed(args[at]) for number, at in places if isinstance(args[at], torch.nn.Parameter)}
+        # A copy is for one call alone.
+        kept = {number: handed for number, handed in of.items() if handed.address}
+        positions = [self._tensors[number] for number in kept]
+        take = operator.itemgetter(*positions) if len(positions) > 1 else lambda args: [args[at] for at in positions]
+        missing = svod.zeros(())
+        return _Held(
+            take,
+            [handed.tensor for handed in kept.values()],
+            [handed.address for handed in kept.values()],
+            [kept[number].given if number in kept else missing for number, _ in places],
+            [kept[number].order if number in kept else None for number, _ in places],
+            [place for place in places if place[0] not in kept],
+        )
 
     def _found(self, values: dict[str, int], orders: tuple[Order, ...]) -> _Version:
         """The version for these sizes and orders in memory, which is compiled if there is none."""
