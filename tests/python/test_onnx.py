@@ -288,3 +288,71 @@ def test_operands_of_other_ranks_are_errors(text: str) -> None:
     scalars = {"x": np.float32(0), "w": np.uint8(0), "z": np.uint8(0)}
     with pytest.raises(svod.Error, match=r"node [01] "):
         model(**(given if len(model.inputs[0].shape or ()) else scalars))
+
+
+@pytest.mark.parametrize("size", [1, 4, 9, 2**40])
+def test_windows_over_channels_go_no_further_than_there_are_any(size: int) -> None:
+    x = array((2, 5, 3))
+    (found,) = load(f"f (float[2, 5, 3] x) => (float[2, 5, 3] y) {{ y = LRN<size = {size}>(x) }}")(x)
+    squares = np.stack([(x[:, max(0, c - (size - 1) // 2) : c + size // 2 + 1] ** 2).sum(1) for c in range(5)], 1)
+    np.testing.assert_allclose(found.numpy(), x / (1 + 1e-4 / size * squares) ** 0.75, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "told"),
+    [
+        ('y = Resize<mode = "cubic">(x, , , to)', (1, 1, 0, 4), "dimension 2 has no elements of which 9"),
+        (
+            'y = AveragePool<auto_pad = "SAME_UPPER", kernel_shape = [2147483648, 2]>(x)',
+            (1, 1, 4, 4),
+            "windows that reach",
+        ),
+        ("y, at = MaxPool<kernel_shape = [100, 100]>(x)", (1, 1, 100, 100), "positions in windows of 10000 elements"),
+    ],
+)
+def test_work_that_no_model_asks_for_is_refused(text: str, shape: tuple[int, ...], told: str) -> None:
+    to = "to = Constant<value_ints = [1, 1, 9, 10]>()"
+    model = load(f"f (float[a, b, c, d] x) => (float[e, f, g, h] y) {{ {to} {text} }}")
+    with pytest.raises(svod.Error, match=rf"node \d \(\w+\): .*{told}"):
+        model(np.zeros(shape, np.float32))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_determinants(n: int, dtype: type) -> None:
+    x = np.random.default_rng(n).standard_normal((2, 3, n, n)).astype(dtype)
+    kind = "double" if dtype is np.float64 else "float"
+    (found,) = load(f"f ({kind}[2, 3, {n}, {n}] x) => ({kind}[2, 3] y) {{ y = Det(x) }}")(x)
+    np.testing.assert_allclose(found.numpy(), np.linalg.det(x.astype(np.float64)), rtol=1e-4 if n > 5 else 1e-5)
+    singular = np.zeros((1, 4, 4), np.float32)
+    assert load("f (float[1, 4, 4] x) => (float[1] y) { y = Det(x) }")(singular)[0].tolist() == [0]
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 8, 101])
+@pytest.mark.parametrize("kind", ["float", "double", "float16"])
+def test_transforms_are_numpys(length: int, kind: str) -> None:
+    rng = np.random.default_rng(length)
+    dtype = {"float": np.float32, "double": np.float64, "float16": np.float16}[kind]
+    tolerance = {"float": 1e-4, "double": 1e-10, "float16": 3e-2}[kind]
+    real, pairs = rng.standard_normal((3, length, 2, 1)), rng.standard_normal((3, length, 2, 2))
+
+    def of(x: np.ndarray, options: str) -> np.ndarray:
+        shape, out = ", ".join(map(str, x.shape)), x.astype(dtype)
+        body = f"at = Constant<value_int = 1>() y = DFT{options}(x, , at)"
+        return load(f"f ({kind}[{shape}] x) => ({kind}[a, b, c, d] y) {{ {body} }}")(out)[0].numpy().astype(np.float64)
+
+    def close(found: np.ndarray, wanted: np.ndarray) -> None:
+        wanted = np.stack([wanted.real, wanted.imag], -1)
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * max(1, np.abs(wanted).max()))
+
+    given, numbers = (x.astype(dtype).astype(np.float64) for x in (real, pairs))
+    numbers = numbers[..., 0] + 1j * numbers[..., 1]
+    close(of(real, ""), np.fft.fft(given[..., 0], axis=1))
+    close(of(real, "<onesided = 1>"), np.fft.rfft(given[..., 0], axis=1))
+    close(of(pairs, ""), np.fft.fft(numbers, axis=1))
+    close(of(pairs, "<inverse = 1>"), np.fft.ifft(numbers, axis=1))
+
+
+def test_arrays_have_64_dimensions_at_most() -> None:
+    with pytest.raises(svod.ArgumentError, match="at most 64 dimensions, not 65"):
+        svod.ones(*[1] * 65).numpy()

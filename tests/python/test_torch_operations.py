@@ -231,6 +231,25 @@ CASES = {
     "interpolate": case(
         lambda x: (F.interpolate(x, scale_factor=2), F.interpolate(x, (7, 5), mode="bilinear")), floats(1, 2, 4, 3)
     ),
+    "scatter_reduce": case(
+        lambda x, at: tuple(
+            x.scatter_reduce(1, at, x * 2, how, include_self=own)
+            for how in ("sum", "prod", "amax", "amin", "mean")
+            for own in (True, False)
+        ),
+        X,
+        integers(4, 3, low=0, high=6),
+    ),
+    "searchsorted": case(
+        lambda x, y: (
+            torch.searchsorted(x, y),
+            torch.searchsorted(x, y, right=True),
+            torch.searchsorted(x, y, out_int32=True),
+        ),
+        torch.arange(5.0),
+        torch.tensor([[0.0, 2.5], [4.0, 7.0]]),
+    ),
+    "logcumsumexp": case(lambda x: (x.logcumsumexp(1), (x * 100).logcumsumexp(0)), X),
     "no_axes": case(lambda x: (x.sum(), x.softmax(0), x.max(), x.cumsum(0), x.reshape(1) + 1), torch.tensor(2.0)),
     "no_elements": case(lambda x: (x.sum(0), x @ x.t(), torch.cat([x, x]) + 1), torch.empty(0, 3)),
     "strides": case(lambda x, y: (x.t() * y.t(), x[:, ::2] + 1), X.t().contiguous().t(), Y[:, [0, 2, 4, 1, 3, 5]]),
@@ -276,6 +295,7 @@ GRADIENTS = {
         lambda x, y: F.cross_entropy(x, torch.tensor([0, 3, 5, 1])) + F.mse_loss(x, y) + F.l1_loss(x, y),
         (X, Y),
     ),
+    "weight_norm": (lambda v, g: torch._weight_norm(v, g, 0), (floats(4, 3, 2), floats(4, 1, 1, seed=1))),
     "sorted": (lambda x: x.sort(1)[0] * x.cumsum(1) + x.amax(1, keepdim=True), (X,)),
 }
 

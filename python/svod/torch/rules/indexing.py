@@ -81,6 +81,30 @@ def scatter_add(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor) 
     return x.scatter_add(dim, at, _part(source, at))
 
 
+@aten("scatter_reduce.two")
+def scatter_reduce(
+    x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor, reduce: str, *, include_self: bool = True
+) -> svod.Tensor:
+    if not x.ndim or (reduce == "mean" and not x.dtype.is_floating_point):
+        raise Unsupported("of no axes, or the mean of integers")
+    return x.scatter_reduce(dim, at, _part(source, at), reduce, include_self=include_self)
+
+
+@aten("searchsorted.Tensor")
+def searchsorted(
+    ordered: svod.Tensor,
+    x: svod.Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: svod.Tensor | None = None,
+) -> svod.Tensor:
+    if sorter is not None or ordered.ndim != 1:
+        raise Unsupported("of several lists, or of one in another order")
+    return ordered.searchsorted(x, right=right or side == "right")
+
+
 def _part(source: svod.Tensor, at: svod.Tensor) -> svod.Tensor:
     """Those of the values that have an index."""
     for axis, (extent, needed) in enumerate(zip(source.shape, at.shape, strict=True)):

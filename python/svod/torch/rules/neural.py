@@ -232,3 +232,13 @@ def rank_of(x: svod.Tensor, size: Numbers) -> int:
 
 def _numbers(numbers: Numbers, rank: int) -> tuple[int, ...]:
     return tuple(numbers) * rank if len(numbers) == 1 else tuple(numbers)
+
+
+@aten("_weight_norm_interface_backward")
+def weight_norm_backward(
+    gradient: svod.Tensor, v: svod.Tensor, g: svod.Tensor, norms: svod.Tensor, dim: int
+) -> tuple[svod.Tensor, svod.Tensor]:
+    """Of `v * g / norms`, where norms are those of all axes but one (Salimans and Kingma 2016)."""
+    others = [axis for axis in range(v.ndim) if axis != dim % v.ndim]
+    along = (gradient * v).sum(others, True) / norms
+    return g / norms * (gradient - v * (along / norms)), along

@@ -188,3 +188,8 @@ def softmax(call: Call, x: svod.Tensor, dim: int, half_to_float: bool) -> svod.T
 @aten("_log_softmax", call=True)
 def log_softmax(call: Call, x: svod.Tensor, dim: int, half_to_float: bool) -> svod.Tensor:
     return x.cast(call.dtype).log_softmax(dim) if x.ndim else svod.zeros((), dtype=call.dtype)
+
+
+@aten("logcumsumexp")
+def logcumsumexp(x: svod.Tensor, dim: int) -> svod.Tensor:
+    return svod.logcumsumexp(x, dim) if x.ndim else x
