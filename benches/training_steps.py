@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Steps of training, each written once, in svod under `jit` beside PyTorch, eager and compiled.
+"""Steps of training, each written once, in svod under `jit` beside PyTorch, eager and compiled, and JAX.
 
 A step takes the gradient of a loss and moves the parameters in place. Each library has the same weights and batches,
 and runs in a process of its own, one at a time, on the same number of threads; with other losses than PyTorch's in the
@@ -79,15 +79,15 @@ def work(library: str, step: Step, seconds: float) -> Row:
         times.append(time.perf_counter() - start)
         compiled.append(kernels(library))
         if len(times) <= COMPARED:
-            losses.append(total(model) if step.update else loss_before)
+            losses.append(total(lib, model) if step.update else loss_before)
     early, late = compiled[2] - compiled[0], compiled[-1] - compiled[2]
     figures = {"first": times[0], "step": min(times[1:]), "peak": peak() - before}
     return figures | {"losses": losses, "early": early, "late": late}
 
 
-def total(model: Any) -> float:
+def total(lib: Any, model: Any) -> float:
     """The sum of what parameters are, without signs."""
-    return float(sum(abs(parameter.detach().numpy()).sum(dtype=float) for parameter in model.parameters()))
+    return float(sum(abs(lib.numbers(parameter)).sum(dtype=float) for _, parameter in model.named_parameters()))
 
 
 def run(library: str, name: str, options: argparse.Namespace) -> Row:

@@ -29,6 +29,15 @@ class Library:
         """What a module has as a parameter."""
         raise NotImplementedError
 
+    def permute(self, value: Any, *axes: int) -> Any:
+        """The same elements with axes in another order."""
+        return value.permute(*axes)
+
+    def numbers(self, parameter: Any) -> Array:
+        """The elements of a parameter."""
+        found: Array = parameter.detach().numpy()
+        return found
+
     def load(self, model: Any, weights: dict[str, Array]) -> None:
         """Gives the parameters of a model these values, and lets them require gradients."""
         raise NotImplementedError
@@ -120,4 +129,35 @@ class Compiled(Torch):
         return compiled
 
 
-LIBRARIES = {"svod": Svod, "torch": Torch, "torch.compile": Compiled}
+class Jax(Library):
+    """JAX, the whole step jitted, which is given parameters and state to keep."""
+
+    def __init__(self) -> None:
+        self.module = importlib.import_module("steps.jaxes")
+        self.nn, self.functional, self.optim = self.module.nn, self.module.functional, self.module.optim
+
+    def tensor(self, array: Array) -> Any:
+        return self.module.array(array)
+
+    parameter = tensor
+
+    def permute(self, value: Any, *axes: int) -> Any:
+        return value.transpose(axes)
+
+    def numbers(self, parameter: Any) -> Array:
+        return np.asarray(parameter)
+
+    def load(self, model: Any, weights: dict[str, Array]) -> None:
+        for name, array in weights.items():
+            model.put(name, self.tensor(array))
+
+    def step(self, model: Any, loss: Loss, optimizer: Any) -> Callable[..., float]:
+        taken: Callable[..., float] = self.module.stepped(model, loss, optimizer)
+        return taken
+
+    def update(self, optimizer: Any, gradients: Sequence[Any]) -> Callable[[], Any]:
+        taken: Callable[[], Any] = self.module.updated(optimizer, gradients)
+        return taken
+
+
+LIBRARIES = {"svod": Svod, "torch": Torch, "torch.compile": Compiled, "jax": Jax}

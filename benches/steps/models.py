@@ -119,9 +119,9 @@ def transformer(lib: Library, layers: int, width: int, heads: int, words: int, l
             parts = (
                 part(y).reshape(batch, length, heads, width // heads) for part in (self.query, self.key, self.value)
             )
-            query, key, value = (part.permute(0, 2, 1, 3) for part in parts)
+            query, key, value = (lib.permute(part, 0, 2, 1, 3) for part in parts)
             mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
-            x = x + self.out(mixed.permute(0, 2, 1, 3).reshape(batch, length, width))
+            x = x + self.out(lib.permute(mixed, 0, 2, 1, 3).reshape(batch, length, width))
             return x + self.down(functional.gelu(self.up(self.norm2(x))))
 
     class Transformer(nn.Module):  # type: ignore[misc, name-defined]

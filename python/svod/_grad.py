@@ -27,6 +27,7 @@ from svod._svod import (
     _with_derivative,
     is_grad_enabled,
     stack,
+    zeros,
 )
 from svod._tree import Slot, items, rebuilt, taken
 
@@ -388,7 +389,7 @@ def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., An
 
             def joined(column: Sequence[Tensor], variable: Tensor) -> Tensor:
                 shape = (*value.shape, *variable.shape)
-                return stack(list(column)).reshape(shape) if column else Tensor(np.zeros(shape, np.float32))
+                return stack(list(column)).reshape(shape) if column else zeros(shape, dtype=variable.dtype)
 
             columns = zip(*rows, strict=True) if rows else [()] * len(variables)
             whole = [joined(column, variable) for column, variable in zip(columns, variables, strict=True)]

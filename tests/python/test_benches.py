@@ -165,3 +165,12 @@ def test_steps_of_training_move_parameters_as_pytorch_does(name: str) -> None:
     assert not any("failure" in row for row in rows.values()), rows
     assert re.fullmatch(r"\| \w.* \|", training_steps.line(name, rows))
     assert training_steps.page({name: rows})
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_of_training_are_the_same_in_jax(name: str) -> None:
+    pytest.importorskip("jax")
+    pytest.importorskip("torch")
+    row = training_steps.work("torch", SMALL_STEPS[name], 0)
+    found = training_steps.checked({"torch": row, "jax": training_steps.work("jax", SMALL_STEPS[name], 0)})
+    assert "failure" not in found["jax"], found["jax"]

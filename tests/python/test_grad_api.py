@@ -471,3 +471,9 @@ def test_folds_of_nothing_have_gradients_of_nothing(shape):
     x = svod.ones(3).requires_grad_()
     (x[:0].sum() + (x * 0).sum()).backward()
     assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_a_jacobian_of_nothing_has_the_type_of_the_argument() -> None:
+    x = svod.Tensor([1.0, 2.0], dtype="float64")
+    empty = svod.jacobian(lambda x: x[:0])(x)
+    assert empty.shape == (0, 2) and empty.dtype == svod.float64

@@ -446,3 +446,20 @@ def test_ctc_is_pytorchs(reduction: str) -> None:
     right, (expected,) = theirs(other, [x], cotangent)
     np.testing.assert_allclose(value, right, rtol=1e-6)
     np.testing.assert_allclose(by_x, expected, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_layers_of_margins_are_pytorchs(reduction: str) -> None:
+    torch = pytest.importorskip("torch")
+    scores, rng = X.astype(np.float32), np.random.default_rng(0)
+    count, classes = scores.shape
+    listed = np.array([[*rng.permutation(classes)[:2], -1, *[0] * classes][:classes] for _ in range(count)])
+    for name, options, arguments in (
+        ("MultiMarginLoss", {"margin": 0.7}, [scores, rng.integers(0, classes, count)]),
+        ("MultiMarginLoss", {"p": 2}, [scores, rng.integers(0, classes, count)]),
+        ("MultiLabelMarginLoss", {}, [scores, listed]),
+        ("TripletMarginWithDistanceLoss", {"margin": 0.4, "swap": True}, [scores, scores[::-1].copy(), scores * 0.5]),
+    ):
+        mine = getattr(nn, name)(**options, reduction=reduction)(*map(svod.Tensor, arguments))
+        theirs = getattr(torch.nn, name)(**options, reduction=reduction)(*map(torch.tensor, arguments))
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-6)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from svod._module import Module
-from svod._svod import Tensor, full
+from svod._svod import ShapeError, Tensor, full
 from svod.nn import functional as F
 from svod.nn._function import FunctionModule, either
 
@@ -25,11 +25,13 @@ __all__ = [
     "LogSoftmax",
     "Mish",
     "PReLU",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
@@ -161,6 +163,31 @@ class PReLU(Module):
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
+
+
+class RReLU(Module):
+    """`x` where it is positive, else a share of it (Xu et al. 2015).
+
+    In training shares are drawn from `lower` to `upper`, else it is their mean.
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        self.lower, self.upper = lower, upper
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rrelu(x, self.lower, self.upper, self.training)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}"
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of `([batch,] channels, height, width)`."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in (3, 4):
+            raise ShapeError(f"Softmax2d: 3 or 4 dimensions are expected, not {tuple(x.shape)}")
+        return x.softmax(-3)
 
 
 class GELU(FunctionModule):

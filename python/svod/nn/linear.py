@@ -71,7 +71,8 @@ class Embedding(Module):
 class EmbeddingBag(Module):
     """The `"mean"`, `"sum"` or `"max"` of the rows of a table that each bag of integers names.
 
-    Bags are the rows of a `(bags, length)` tensor. Those of `padding_idx` do not count.
+    Bags are the rows of a `(bags, length)` tensor, or the parts of a 1-d one that begin at `offsets`. Rows `padding_idx`
+    of the table do not count.
     """
 
     def __init__(
@@ -80,9 +81,14 @@ class EmbeddingBag(Module):
         self.weight, self.padding_idx = _table(num_embeddings, embedding_dim, padding_idx)
         self.mode = mode
 
-    def forward(self, ids: Tensor, per_sample_weights: Tensor | None = None) -> Tensor:
+    def forward(self, ids: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return functional.embedding_bag(
-            ids, self.weight, mode=self.mode, per_sample_weights=per_sample_weights, padding_idx=self.padding_idx
+            ids,
+            self.weight,
+            offsets,
+            mode=self.mode,
+            per_sample_weights=per_sample_weights,
+            padding_idx=self.padding_idx,
         )
 
     def extra_repr(self) -> str:

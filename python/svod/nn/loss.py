@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from svod._svod import Tensor
 from svod.nn import functional as F
 from svod.nn._function import FunctionModule
@@ -20,13 +22,16 @@ __all__ = [
     "L1Loss",
     "MSELoss",
     "MarginRankingLoss",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
     "NLLLoss",
     "PairwiseDistance",
     "PoissonNLLLoss",
     "SmoothL1Loss",
     "SoftMarginLoss",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]
 
 
@@ -203,6 +208,42 @@ class TripletMarginLoss(FunctionModule):
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, *, reduction: str = "mean"
     ) -> None:
         super().__init__(margin=margin, p=p, eps=eps, swap=swap, reduction=reduction)
+
+
+class TripletMarginWithDistanceLoss(FunctionModule):
+    """The same by any distance of rows; see `functional.triplet_margin_with_distance_loss`."""
+
+    _function = staticmethod(F.triplet_margin_with_distance_loss)
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(distance_function=distance_function, margin=margin, swap=swap, reduction=reduction)
+
+
+class MultiMarginLoss(FunctionModule):
+    """What the target's class lacks of a margin above each other one; see `functional.multi_margin_loss`."""
+
+    _function = staticmethod(F.multi_margin_loss)
+
+    def __init__(
+        self, p: float = 1, margin: float = 1.0, weight: Tensor | None = None, *, reduction: str = "mean"
+    ) -> None:
+        super().__init__(p=p, margin=margin, weight=weight, reduction=reduction)
+
+
+class MultiLabelMarginLoss(FunctionModule):
+    """The same of several targets, which are listed; see `functional.multilabel_margin_loss`."""
+
+    _function = staticmethod(F.multilabel_margin_loss)
+
+    def __init__(self, *, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
 
 
 class CosineSimilarity(FunctionModule):

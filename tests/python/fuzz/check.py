@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import svod
+from fuzz import jaxes
 from fuzz.modes import MODES
 from fuzz.noise import difference, expected
 from fuzz.program import Program
@@ -26,6 +27,9 @@ class Fault:
             return False
         return self.kind == "wrong" or self.told.split(":")[0] == other.told.split(":")[0]
 
+
+# Modes of gradients, and what compares them.
+DIFFERENTIATED = {"gradient": wrong_slope, "jax": jaxes.wrong_gradient}
 
 # What may be refused for what reasons: sizes that are variables decide on fewer things than numbers do.
 REFUSED: dict[str, tuple[type[svod.Error], ...]] = {
@@ -50,8 +54,11 @@ def fault(program: Program) -> Fault | None:
         return Fault("panic", f"{type(error).__name__}: {error}")
     for which, outputs in enumerate(results):
         group = which % len(program.sizes)
-        if program.mode == "gradient":
-            found = wrong_slope(program, group, outputs)
+        if program.mode in DIFFERENTIATED:
+            try:
+                found = DIFFERENTIATED[program.mode](program, group, outputs)
+            except jaxes.Refused as error:
+                return Fault("refused", f"JAX: {error}")
             if found:
                 return Fault("wrong", found, program.outputs[0])
             continue

@@ -26,7 +26,7 @@ class Draw:
         self.rng = rng
         self.mode = mode
         self.is_symbolic = mode == "symbolic"
-        self.is_smooth = mode == "gradient"
+        self.is_smooth = mode in ("gradient", "jax")
         # Inputs to come are of general position.
         self.is_plain = self.is_smooth
         self.sizes: tuple[int | None, ...] = VARIABLE if self.is_symbolic else (None, None)

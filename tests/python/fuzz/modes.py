@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import svod
+from fuzz import jaxes
 from fuzz.numbers import Array
 from fuzz.program import Program
 from fuzz.slopes import weights
@@ -150,3 +151,6 @@ MODES: dict[str, Callable[[Program], Results]] = {
     "devices": devices,
     "gradient": gradient,
 }
+if jaxes.is_here():
+    # The same gradients, compared with JAX's.
+    MODES["jax"] = gradient

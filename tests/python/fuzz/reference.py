@@ -9,8 +9,6 @@ import numpy as np
 
 from fuzz.numbers import FLOATS, UNSIGNED, Array, rounded
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
 
 def refuse() -> Array:
     raise ValueError("not defined")
@@ -38,7 +36,7 @@ def square(x: Array) -> Array:
 
 
 def erf(x: Array) -> Array:
-    return np.asarray(_erf(x)) if x.size else x.astype(np.float64)
+    return np.array([math.erf(v) for v in x.ravel()], np.float64).reshape(x.shape)
 
 
 def sigmoid(x: Array) -> Array:

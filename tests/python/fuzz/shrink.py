@@ -15,7 +15,7 @@ def smaller(program: Program) -> Iterator[Program]:
     if len(program.outputs) > 1:
         for output in program.outputs:
             yield dataclasses.replace(program, outputs=[output]).pruned()
-    if program.mode not in ("eager", "gradient"):
+    if program.mode not in ("eager", "gradient", "jax"):
         yield dataclasses.replace(program, mode="eager")
     # A value in the middle becomes an input, the latest first: what made it is no longer needed.
     for statement in reversed(program.statements):
@@ -23,8 +23,8 @@ def smaller(program: Program) -> Iterator[Program]:
             # Or the program ends earlier.
             rest = [i for i in program.outputs if i != statement.result]
             before = [i for i in statement.operands if i not in program.inputs]
-            if before and (program.mode != "gradient" or program.dtype(before[-1]) == "float64"):
-                outputs = [*rest, *before] if program.mode != "gradient" else before[-1:]
+            if before and (program.mode not in ("gradient", "jax") or program.dtype(before[-1]) == "float64"):
+                outputs = [*rest, *before] if program.mode not in ("gradient", "jax") else before[-1:]
                 yield dataclasses.replace(program, outputs=outputs).pruned()
             continue
         runs = expected(dataclasses.replace(program, outputs=[statement.result]).pruned())
