@@ -71,7 +71,7 @@ class Embedding(Module):
 class EmbeddingBag(Module):
     """The `"mean"`, `"sum"` or `"max"` of the rows of a table that each bag of integers names.
 
-    Bags are the rows of a `(bags, length)` tensor, or the parts of a 1-d one that begin at `offsets`. Rows `padding_idx`
+    Bags are the rows of a `(bags, length)` tensor, or parts of a 1-d one that begin at `offsets`. Rows `padding_idx`
     of the table do not count.
     """
 
