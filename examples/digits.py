@@ -92,18 +92,21 @@ def accuracy(model: nn.Module, images: np.ndarray, labels: np.ndarray) -> float:
     return float((model.eval()(svod.Tensor(images)).numpy().argmax(1) == labels).mean())
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", choices=["mlp", "convnet"], default="convnet")
     parser.add_argument("--devices", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     svod.manual_seed(0)
     learned, held = digits()
-    model = mlp() if options.model == "mlp" else convnet()
+    make = mlp if options.model == "mlp" else convnet
+    model = make()
     names = ["CPU", *(f"CPU:{i}" for i in range(1, options.devices))] if options.devices > 1 else []
     losses = fit(model, *learned, devices=names)
     if names:
-        model.load_state_dict({name: tensor.to(device="CPU") for name, tensor in model.state_dict().items()})
+        # Parameters stay where they are: what was learned goes to a model on one device.
+        learned_by_all, model = model, make()
+        model.load_state_dict({name: tensor.to(device="CPU") for name, tensor in learned_by_all.state_dict().items()})
     share = accuracy(model, *held)
     print(f"{options.model}: {share:.1%} of {len(held[0])} images that were held out")
     save_curve(losses, f"digits-{options.model}.png")

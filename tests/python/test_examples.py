@@ -68,6 +68,22 @@ def test_models_learn_digits(model: str, least: float) -> None:
     assert digits.accuracy(made, *held) >= (least if FULL or model == "mlp" else 0.95)
 
 
+@pytest.mark.parametrize("arguments", [["mlp"], ["mlp", "--devices", "2"]])
+def test_the_digits_are_learned_by_the_script(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    digits.main(arguments)
+    assert "images that were held out" in capsys.readouterr().out
+
+
+def test_the_regression_is_learned_by_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    regression.main()
+
+
 def test_two_devices_learn_what_one_does() -> None:
     svod.manual_seed(0)
     one, two = digits.mlp(), digits.mlp()
