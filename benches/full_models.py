@@ -138,3 +138,9 @@ TRAINING: dict[str, Callable[[], Work]] = {
 }
 
 MODELS = INFERENCE | TRAINING
+
+# Models that write texts, from files.
+TEXTS: dict[str, Callable[[], nn.Module]] = {
+    "gpt2": lambda: gpt2().model,
+    "llama 8 layers of 512": lambda: llama().model,
+}

@@ -10,6 +10,7 @@ the JSON file beside the page.
 
     python benches/model_runs.py torch [--models bert,vit] [--systems eager,svod] [--output docs/benchmarks/torch.md]
     python benches/model_runs.py onnx [--models bert,vit] [--output docs/benchmarks/onnx.md]
+    python benches/model_runs.py texts [--output docs/benchmarks/texts.md]
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from report import geometric_mean, heading, milliseconds
 SYSTEMS = {
     "torch": ["eager", "inductor", "inductor dynamic", "svod", "svod dynamic"],
     "onnx": ["onnxruntime", "svod"],
+    "texts": ["transformers", "svod"],
 }
+TITLES = {"torch": "Models of PyTorch", "onnx": "Models of ONNX", "texts": "64 tokens behind 64"}
 Row = dict[str, Any]
 
 
@@ -185,6 +188,33 @@ def of_onnx(system: str, path: Path, seconds: float) -> Row:
     return timed(ours, seconds)
 
 
+def saved(name: str, path: Path) -> Row:
+    """Writes a model's files."""
+    import torch
+    from full_models import TEXTS
+
+    torch.manual_seed(0)
+    TEXTS[name]().save_pretrained(path)
+    return {}
+
+
+def of_texts(system: str, path: Path, seconds: float) -> Row:
+    """64 tokens behind 64, the likeliest each time, by a model of files."""
+    ids = np.random.default_rng(0).integers(1, 30000, (1, 64))
+    if system == "svod":
+        import svod.models
+
+        ours: Any = svod.models.load(path)
+        return timed(lambda: ours.generate(ids, 64, eos_token_id=()), seconds)
+    import torch
+    import transformers
+
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    theirs: Any = transformers.AutoModelForCausalLM.from_pretrained(path)
+    given = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.ones(1, 64, dtype=torch.int64)}
+    return timed(lambda: theirs.generate(**given, max_new_tokens=64, do_sample=False, eos_token_id=None), seconds)
+
+
 def asked(work: list[str], options: argparse.Namespace, cache: Path) -> Row:
     """What a worker prints, or why it printed nothing."""
     cores = str(len(os.sched_getaffinity(0)))
@@ -205,7 +235,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Row]:
     rows: dict[str, Row] = {}
     with tempfile.TemporaryDirectory(prefix="svod-bench-") as folder:
         shared = Path(folder)
-        if options.family == "onnx" and "failure" in (row := asked(["export", name, folder], options, shared)):
+        if options.family != "torch" and "failure" in (row := asked(["export", name, folder], options, shared)):
             return {"svod": row}
         for system in options.chosen:
             with tempfile.TemporaryDirectory(prefix="svod-bench-") as cache:
@@ -279,12 +309,14 @@ def main() -> None:
         system, name, folder = options.worker
         if options.family == "torch":
             row = of_torch(system, name, options.seconds)
+        elif system == "export":
+            row = (exported if options.family == "onnx" else saved)(name, Path(folder))
         else:
-            row = exported(name, Path(folder)) if system == "export" else of_onnx(system, Path(folder), options.seconds)
+            row = (of_onnx if options.family == "onnx" else of_texts)(system, Path(folder), options.seconds)
         return print(json.dumps(row))
-    from full_models import INFERENCE, MODELS
+    from full_models import INFERENCE, MODELS, TEXTS
 
-    names = list(MODELS if options.family == "torch" else INFERENCE)
+    names = list({"torch": MODELS, "onnx": INFERENCE, "texts": TEXTS}[options.family])
     chosen = [name for name in names if any(name.startswith(part) for part in options.models.split(","))]
     options.chosen = options.systems.split(",") if options.systems else SYSTEMS[options.family]
     kept = options.output.with_suffix(".json") if options.output else None
@@ -298,8 +330,10 @@ def main() -> None:
         )
         print(f"{name}: {runs}", flush=True)
         if options.output and kept:
-            title = "Models of PyTorch" if options.family == "torch" else "Models of ONNX"
-            text = heading(title, len(os.sched_getaffinity(0))) + f"\n{__doc__.split('    python')[0].strip()}\n\n"
+            text = (
+                heading(TITLES[options.family], len(os.sched_getaffinity(0)))
+                + f"\n{__doc__.split('    python')[0].strip()}\n\n"
+            )
             options.output.write_text(text + page(options.family, figures))
             kept.write_text(json.dumps(figures, indent=1) + "\n")
     print("\n" + page(options.family, figures))
