@@ -65,9 +65,11 @@ bench-compare: $(STAMPS)/extension $(STAMPS)/peers ## svod beside its peers; ARG
 bench-everyday: $(STAMPS)/extension $(STAMPS)/peers ## everyday programs, beside NumPy and PyTorch; ARGS="--programs masks"
 	$(BIN)/python benches/everyday.py $(ARGS)
 
-wheel: $(STAMPS)/demo $(STAMPS)/llvm ## dist/svod-*.whl with LLVM inside, tried in a fresh environment
-	$(BIN)/maturin build --release --strip --no-default-features --features llvm-static --out dist
-	scripts/check_wheel.sh $(PYTHON)
+wheel: $(STAMPS)/demo $(STAMPS)/llvm $(STAMPS)/wheel ## dist/svod-*.whl with LLVM inside, for glibc 2.28 and later, tried on each Python
+	CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_GNU_LINKER=$(abspath scripts/link_wheel.sh) \
+	    $(BIN)/python -m maturin build --release --strip --compatibility manylinux_2_28 \
+	    --target $(shell uname -m)-unknown-linux-gnu --no-default-features --features llvm-static --out dist
+	scripts/check_wheel.sh $(BIN)/python $(PYTHON) $(PYTHONS)
 
 bless: $(STAMPS)/llvm ## rewrite the golden files from what the code gives now
 	SVOD_BLESS=1 $(CARGO_TEST)
@@ -95,6 +97,10 @@ $(STAMPS)/demo: requirements/demo.txt | $(STAMPS)/venv
 $(STAMPS)/dev: requirements/dev.txt scripts/install_torch.sh | $(STAMPS)/venv
 	$(PIP) install --quiet -r $<
 	@scripts/install_torch.sh $(BIN)/python
+	@touch $@
+
+$(STAMPS)/wheel: requirements/wheel.txt | $(STAMPS)/venv
+	$(PIP) install --quiet -r $<
 	@touch $@
 
 $(STAMPS)/docs: requirements/docs.txt | $(STAMPS)/venv

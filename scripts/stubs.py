@@ -32,6 +32,7 @@ from svod._svod import DType, Generator, Tensor, ValuesAndIndices, _ArrayLike, _
 from svod.library.dtypes import FloatInfo, IntegerInfo
 from svod.library.factorizations import SVD
 from svod.library.namespace import NamespaceInfo
+from svod.library.packed import LU, Reflections
 from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
 from svod.linalg import QRResult, SlogdetResult
 
@@ -204,7 +205,8 @@ def compiled() -> str:
 
 def library() -> str:
     """The stub of the library's functions."""
-    names = sorted(FUNCTIONS)
+    # Numbers in names count as such: `log2_` comes before `log10_`.
+    names = sorted(FUNCTIONS, key=lambda name: [int(one) if one.isdigit() else one for one in re.split(r"(\d+)", name)])
     listed = "".join(f'    "{name}",\n' for name in names)
     of_layers = [name for name in names if FUNCTIONS[name].file == "nn.functional"]
     imported = f"from svod.nn.functional import {', '.join(of_layers)}"

@@ -168,5 +168,8 @@ class Spelling:
     def sort(self, x: Any) -> Any:
         """A vector in ascending order."""
 
+    def named(self, name: str) -> Any:
+        """A function of the family `library`; see `systems.spelled`."""
+
     def topk(self, x: Any, k: int) -> Any:
         """The k largest elements of a vector, largest first."""

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from systems import base
+from systems import base, spelled
 from systems.base import Job, Ready, as_tuple
 
 
@@ -86,6 +86,9 @@ class Ops(base.Methods):
 
     def sort(self, x: Any) -> Any:
         return jnp.sort(x)
+
+    def named(self, name: str) -> Any:
+        return spelled.jax(name)
 
     def topk(self, x: Any, k: int) -> Any:
         return jax.lax.top_k(x, k)[0]

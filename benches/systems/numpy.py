@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from systems import base
+from systems import base, spelled
 from systems.base import Array, Job, Ready, Unsupported, as_tuple
 
 
@@ -120,6 +120,9 @@ class Ops(base.Ops):
 
     def sort(self, x: Array) -> Array:
         return np.sort(x)
+
+    def named(self, name: str) -> Any:
+        return spelled.numpy(name)
 
     def topk(self, x: Array, k: int) -> Array:
         return np.sort(np.partition(x, len(x) - k)[len(x) - k :])[::-1]

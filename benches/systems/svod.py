@@ -7,7 +7,7 @@ from typing import Any
 
 import svod
 from svod.nn import functional as F
-from systems import base
+from systems import base, spelled
 from systems.base import Array, Job, Ready, as_tuple
 
 
@@ -78,6 +78,9 @@ class Ops(base.Methods):
 
     def sort(self, x: Any) -> Any:
         return x.sort()[0]
+
+    def named(self, name: str) -> Any:
+        return spelled.svod(name)
 
     def topk(self, x: Any, k: int) -> Any:
         return x.topk(k)[0]

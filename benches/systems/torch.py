@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from systems import base
+from systems import base, spelled
 from systems.base import Array, Job, Ready, as_tuple
 
 
@@ -76,6 +76,9 @@ class Ops(base.Methods):
 
     def sort(self, x: Any) -> Any:
         return torch.sort(x).values
+
+    def named(self, name: str) -> Any:
+        return spelled.torch(name)
 
     def topk(self, x: Any, k: int) -> Any:
         return torch.topk(x, k).values

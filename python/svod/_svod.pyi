@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from svod.analysis import Analysis, Explanation
 from svod.library.factorizations import SVD
+from svod.library.packed import Reflections
 from svod.linalg import QRResult, SlogdetResult
 
 _ArrayLike: TypeAlias = Tensor | npt.ArrayLike
@@ -1599,10 +1600,10 @@ class Tensor:
         """
     def acosh_(self, /) -> Self:
         """Becomes what `acosh` makes of it."""
-    def add(self, /, other: _Operand) -> Tensor:
-        """Sum; logical or on bools."""
-    def add_(self, /, other: _Operand) -> Self:
-        """Becomes `x + other`."""
+    def add(self, /, other: _Operand, *, alpha: _Operand | None = None) -> Tensor:
+        """Sum, of `alpha` times the second; logical or on bools."""
+    def add_(self, /, other: _Operand, *, alpha: _Operand | None = None) -> Self:
+        """Becomes `x + alpha * other`."""
     def addbmm(x, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`beta * x + alpha * (batch1 @ batch2)`, the products of all matrices of the batch summed.
 
@@ -1834,6 +1835,20 @@ class Tensor:
         >>> svod.as_strided(svod.arange(4), (2, 2), (1, 1)).tolist()
         [[0, 1], [1, 2]]
         """
+    def as_strided_scatter(
+        x,
+        src: _Operand,
+        size: Sequence[builtins.int],
+        stride: Sequence[builtins.int],
+        storage_offset: builtins.int = 0,
+        /,
+    ) -> Tensor:
+        """Other elements where `as_strided` would take some.
+
+        >>> import svod
+        >>> svod.as_strided_scatter(svod.zeros(4), svod.ones(2), (2,), (3,)).tolist()
+        [1.0, 0.0, 0.0, 1.0]
+        """
     def asin(x, /) -> Tensor:
         """Arc sine, in radians; NaN outside of -1..1.
 
@@ -1890,6 +1905,8 @@ class Tensor:
         >>> svod.bernoulli(svod.Tensor([0.0, 1.0])).tolist()
         [0.0, 1.0]
         """
+    def bernoulli_(self, /, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Self:
+        """Becomes what `bernoulli` makes of it."""
     def bitwise_and(self, /, other: _Operand) -> Tensor:
         """Bitwise and; logical on bools."""
     def bitwise_and_(self, /, other: _Operand) -> Self:
@@ -2084,19 +2101,51 @@ class Tensor:
         `axis`, values.
         """
     def cumprod(
-        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+        self,
+        /,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+        dtype: _DTypeLike | None = None,
+        exclusive: _Operand = False,
+        reverse: _Operand = False,
     ) -> Tensor:
-        """The products of the elements up to each one along an axis; of integers and bools in `int64`."""
+        """The products of the elements up to each one along an axis; of integers and bools in `int64`.
+        Without the element itself where it is `exclusive`; in `reverse` of those behind it.
+        """
     def cumprod_(
-        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+        self,
+        /,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+        dtype: _DTypeLike | None = None,
+        exclusive: _Operand = False,
+        reverse: _Operand = False,
     ) -> Self:
         """Becomes what `cumprod` makes of it."""
     def cumsum(
-        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+        self,
+        /,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+        dtype: _DTypeLike | None = None,
+        exclusive: _Operand = False,
+        reverse: _Operand = False,
     ) -> Tensor:
-        """The sums of the elements up to each one along an axis; of integers and bools in `int64`."""
+        """The sums of the elements up to each one along an axis; of integers and bools in `int64`.
+        Without the element itself where it is `exclusive`; in `reverse` of those behind it.
+        """
     def cumsum_(
-        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+        self,
+        /,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+        dtype: _DTypeLike | None = None,
+        exclusive: _Operand = False,
+        reverse: _Operand = False,
     ) -> Self:
         """Becomes what `cumsum` makes of it."""
     def deg2rad(x, /) -> Tensor:
@@ -2390,6 +2439,23 @@ class Tensor:
         """Becomes what `ge` makes of it."""
     def geometric_(self, /, p: builtins.float, *, generator: Generator | None = None) -> Self:
         """Becomes what `geometric` makes of it."""
+    def geqrf(x, /) -> Reflections:
+        """The factors of `qr` as LAPACK leaves them: R, below it the vectors v of reflections `1 - tau v vᴴ`, and tau.
+
+        `orgqr` makes Q of them, `ormqr` products with it. Without a derivative; `qr` has one.
+
+        >>> import svod
+        >>> packed, tau = svod.geqrf(svod.Tensor([[3.0], [4.0]]))
+        >>> round(svod.abs(packed[0, 0]).item(), 5), round(tau[0].item(), 5)
+        (5.0, 1.6)
+        """
+    def ger(x, vec2: _Operand, /) -> Tensor:
+        """As `outer`.
+
+        >>> import svod
+        >>> svod.ger(svod.Tensor([1, 2]), svod.Tensor([3, 4])).tolist()
+        [[3, 4], [6, 8]]
+        """
     def greater(self, /, other: _Operand) -> Tensor:
         """`x > y`, false with NaN."""
     def greater_(self, /, other: _Operand) -> Self:
@@ -2466,6 +2532,24 @@ class Tensor:
         """
     def i0_(self, /) -> Self:
         """Becomes what `i0` makes of it."""
+    def igamma(x1, x2: Any, /) -> Tensor:
+        """The regularized lower incomplete gamma function P(x1, x2), SciPy's `gammainc`.
+
+        >>> import svod
+        >>> svod.igamma(svod.Tensor([1.0]), svod.Tensor([0.0, svod.inf])).tolist()
+        [0.0, 1.0]
+        """
+    def igamma_(self, x2: Any, /) -> Self:
+        """Becomes what `igamma` makes of it."""
+    def igammac(x1, x2: Any, /) -> Tensor:
+        """The regularized upper incomplete gamma function Q(x1, x2) = 1 - P(x1, x2), SciPy's `gammaincc`.
+
+        >>> import svod
+        >>> svod.igammac(svod.Tensor([1.0]), svod.Tensor([0.0, svod.inf])).tolist()
+        [1.0, 0.0]
+        """
+    def igammac_(self, x2: Any, /) -> Self:
+        """Becomes what `igammac` makes of it."""
     def index_add(
         self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
     ) -> Tensor:
@@ -2502,6 +2586,36 @@ class Tensor:
         """
     def index_put_(self, /, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Self:
         """Becomes what `index_put` makes of it."""
+    def index_reduce(
+        x,
+        axis: builtins.int,
+        index: _Operand,
+        source: _Operand,
+        reduce: builtins.str,
+        /,
+        *,
+        include_self: builtins.bool = True,
+        dim: builtins.int | None = None,
+    ) -> Tensor:
+        """Slices of `source` folded into those at `index` of an axis: by "prod", "mean", "amax" or "amin"; without
+        `include_self` only with each other.
+
+        >>> import svod
+        >>> svod.index_reduce(svod.ones(2), 0, svod.Tensor([0, 0]), svod.Tensor([2.0, 3.0]), "prod").tolist()
+        [6.0, 1.0]
+        """
+    def index_reduce_(
+        self,
+        axis: builtins.int,
+        index: _Operand,
+        source: _Operand,
+        reduce: builtins.str,
+        /,
+        *,
+        include_self: builtins.bool = True,
+        dim: builtins.int | None = None,
+    ) -> Self:
+        """Becomes what `index_reduce` makes of it."""
     def index_select(
         self, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None
     ) -> Tensor:
@@ -2783,6 +2897,22 @@ class Tensor:
         """`x < y`, false with NaN."""
     def lt_(self, /, other: _Operand) -> Self:
         """Becomes what `lt` makes of it."""
+    def lu(x, /, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> tuple[Tensor, ...]:
+        """Both triangles of `svod.linalg.lu` in one matrix, and LAPACK's pivots; with `get_infos` zeros, too.
+
+        >>> import svod
+        >>> packed, pivots = svod.lu(svod.Tensor([[1.0, 2.0], [2.0, 2.0]]))
+        >>> packed.tolist(), pivots.tolist()
+        ([[2.0, 2.0], [0.5, 1.0]], [2, 2])
+        """
+    def lu_solve(x, LU_data: _Operand, LU_pivots: _Operand, /) -> Tensor:
+        """y with A y = x, by the factors that `lu` makes of A.
+
+        >>> import svod
+        >>> a = svod.Tensor([[2.0, 0.0], [0.0, 4.0]])
+        >>> svod.lu_solve(svod.Tensor([[2.0], [2.0]]), *svod.lu(a)).tolist()
+        [[1.0], [0.5]]
+        """
     def masked_fill_(self, /, mask: _Operand, value: _Operand) -> Self:
         """Becomes what `masked_fill` makes of it."""
     def masked_scatter(x, mask: _Operand, source: _Operand, /) -> Tensor:
@@ -3084,6 +3214,14 @@ class Tensor:
         number depends on the values. As PyTorch's, one tensor with a row for each element, or with `as_tuple` a
         tensor for each dimension, as `svod.nonzero` and NumPy.
         """
+    def nonzero_static(x, /, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
+        """The indices of the first `size` elements that are not zero, as rows; rows of `fill_value` where there are
+        fewer.
+
+        >>> import svod
+        >>> svod.nonzero_static(svod.Tensor([0, 3, 4]), size=3).tolist()
+        [[1], [2], [-1]]
+        """
     def norm(
         self,
         /,
@@ -3111,6 +3249,24 @@ class Tensor:
         """`x != y`, true with NaN."""
     def not_equal_(self, /, other: _Operand) -> Self:
         """Becomes what `not_equal` makes of it."""
+    def orgqr(x, tau: _Operand, /) -> Tensor:
+        """The first columns of the product Q of reflections as `geqrf` gives them.
+
+        >>> import svod
+        >>> a = svod.Tensor([[3.0], [4.0]])
+        >>> svod.abs(svod.orgqr(*svod.geqrf(a)) @ a.qr().R - a).max().item() < 1e-6
+        True
+        """
+    def ormqr(
+        x, tau: _Operand, other: _Operand, /, left: builtins.bool = True, transpose: builtins.bool = False
+    ) -> Tensor:
+        """Q, as `geqrf` gives its reflections, times `other`, or `other` times it; its adjoint with `transpose`.
+
+        >>> import svod
+        >>> a = svod.Tensor([[3.0], [4.0]])
+        >>> svod.ormqr(*svod.geqrf(a), a, transpose=True).abs().round().tolist()
+        [[5.0], [0.0]]
+        """
     def pinverse(x, /, rcond: builtins.float = 1e-15) -> Tensor:
         """As `svod.linalg.pinv`; singular values up to `rcond` times the greatest count as 0.
 
@@ -3118,6 +3274,17 @@ class Tensor:
         >>> svod.pinverse(svod.Tensor([[2.0], [0.0]])).tolist()
         [[0.5, 0.0]]
         """
+    def polygamma(n, x: Any, /) -> Tensor:
+        """The `n`-th derivative of `digamma`; as a method, `x.polygamma(n)`, the tensor comes first.
+
+        By recurrence and Euler's summation of the rest, and by reflection.
+
+        >>> import svod
+        >>> svod.polygamma(1, svod.Tensor([1.0]))
+        Tensor([1.644934], shape=(1,), dtype=float32, device=CPU)
+        """
+    def polygamma_(self, x: Any, /) -> Self:
+        """Becomes what `polygamma` makes of it."""
     def positive(x, /) -> Tensor:
         """The numbers as they are."""
     def pow(self, /, other: _Operand) -> Tensor:
@@ -3509,13 +3676,13 @@ class Tensor:
         >>> svod.ones(2, 3, 4).stride()
         (12, 4, 1)
         """
-    def sub(self, /, other: _Operand) -> Tensor:
-        """Difference."""
-    def sub_(self, /, other: _Operand) -> Self:
-        """Becomes `x - other`."""
-    def subtract(self, /, other: _Operand) -> Tensor:
-        """Difference."""
-    def subtract_(self, /, other: _Operand) -> Self:
+    def sub(self, /, other: _Operand, *, alpha: _Operand | None = None) -> Tensor:
+        """Difference, less `alpha` times the second."""
+    def sub_(self, /, other: _Operand, *, alpha: _Operand | None = None) -> Self:
+        """Becomes `x - alpha * other`."""
+    def subtract(self, /, other: _Operand, *, alpha: _Operand | None = None) -> Tensor:
+        """Difference, less `alpha` times the second."""
+    def subtract_(self, /, other: _Operand, *, alpha: _Operand | None = None) -> Self:
         """Becomes what `subtract` makes of it."""
     def sum(
         self,
@@ -3642,6 +3809,20 @@ class Tensor:
         axis1: builtins.int | None = None,
     ) -> Tensor:
         """Two dimensions exchanged."""
+    def triangular_solve(
+        x,
+        A: _Operand,
+        /,
+        upper: builtins.bool = True,
+        transpose: builtins.bool = False,
+        unitriangular: builtins.bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """y with A y = x, of A only a triangle, or with its transpose; and that A.
+
+        >>> import svod
+        >>> svod.triangular_solve(svod.Tensor([[2.0], [4.0]]), svod.Tensor([[2.0, 0.0], [0.0, 4.0]]))[0].tolist()
+        [[1.0], [1.0]]
+        """
     def tril_(self, /, diagonal: _Operand = 0) -> Self:
         """Becomes what `tril` makes of it."""
     def triu_(self, /, diagonal: _Operand = 0) -> Self:
@@ -4020,8 +4201,8 @@ def abs(x: _Operand, /) -> Tensor:
 def absolute(x: _Operand, /) -> Tensor:
     """`|x|`; wraps on integers."""
 
-def add(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Sum; logical or on bools."""
+def add(x1: _Operand, x2: _Operand, /, *, alpha: _Operand | None = None) -> Tensor:
+    """Sum, of `alpha` times the second; logical or on bools."""
 
 def all(
     x: _Operand,
@@ -4378,11 +4559,11 @@ def std(
 ) -> Tensor:
     """The standard deviation along axes; see `var`."""
 
-def sub(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Difference."""
+def sub(x1: _Operand, x2: _Operand, /, *, alpha: _Operand | None = None) -> Tensor:
+    """Difference, less `alpha` times the second."""
 
-def subtract(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Difference."""
+def subtract(x1: _Operand, x2: _Operand, /, *, alpha: _Operand | None = None) -> Tensor:
+    """Difference, less `alpha` times the second."""
 
 def sum(
     x: _Operand,

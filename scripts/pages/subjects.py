@@ -21,7 +21,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
         "elementwise",
         "arctan atan cos erf exp exp2 expm1 log log10 log1p log2 sigmoid sin tan tanh relu silu softplus",
     ),
-    "Special functions": ("special", ""),
+    "Special functions": ("special gammas", ""),
     "Complex numbers": ("", "angle complex conj imag is_complex polar real view_as_complex view_as_real"),
     "Comparison and logic": (
         "",
@@ -48,15 +48,25 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     ),
     "Sorting, searching and sets": ("searching sets", "kthvalue topk"),
     "Products": ("products diagonals", "dot einsum"),
-    "Matrices and spectra": ("factorizations spectra", ""),
+    "Matrices and spectra": ("factorizations packed spectra", ""),
     "Random numbers": ("random draws", "Generator get_rng_state manual_seed rand randint randn set_rng_state"),
     "Layers as functions": (
+        "layers",
+        "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear binary_cross_entropy_with_logits celu conv1d "
+        "conv2d  conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss "
+        "cosine_similarity ctc_loss  dropout group_norm hardshrink hinge_embedding_loss kl_div layer_norm "
+        "log_softmax margin_ranking_loss  max_pool1d max_pool1d_with_indices max_pool2d max_pool3d "
+        "pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss prelu  rms_norm rrelu selu softmax "
+        "threshold triplet_margin_loss",
+    ),
+    "Functions that assign to their operand": (
         "",
-        "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear binary_cross_entropy_with_logits celu conv1d conv2d "
-        "conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss "
-        "dropout group_norm hardshrink hinge_embedding_loss kl_div layer_norm log_softmax margin_ranking_loss "
-        "max_pool1d max_pool2d max_pool3d pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss prelu "
-        "rms_norm selu softmax threshold triplet_margin_loss",
+        "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ "
+        "atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ erf_ erfc_ exp2_ "
+        "exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ "
+        "nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ "
+        "square_ tan_ tanh_ trunc_ xlogy_ zero_ alpha_dropout_ celu_ dropout_ feature_alpha_dropout_ relu_ "
+        "rrelu_ selu_ threshold_",
     ),
     "Gradients and transformations": (
         "",

@@ -19,7 +19,7 @@ from steps import STEPS, Step  # noqa: E402
 from steps import models as trained  # noqa: E402
 from worker import error  # noqa: E402
 
-from cases import CASES, contractions, memory, models  # noqa: E402
+from cases import CASES, contractions, library, memory, models  # noqa: E402
 from cases.case import Case  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
 from systems import SYSTEMS  # noqa: E402
@@ -53,6 +53,13 @@ SMALL = [
     *memory.scans((9, 9)),
     *memory.lookups(30, (10, 4), 3),
     memory.adam(3, (2, 5)),
+    *library.elementwise(70),
+    *library.folds(7, 9),
+    *library.positions(50),
+    *library.layouts((9, 7), (2, 3, 5, 6)),
+    *library.products(40, 3, 11),
+    *library.factors(2000, 24),
+    *library.spectra(3, 12),
 ]
 
 

@@ -95,3 +95,40 @@ def test_xlogy() -> None:
     with np.errstate(all="ignore"):
         right = np.where((x == 0) & ~np.isnan(y), 0.0, x * np.log(y))
     np.testing.assert_allclose(svod.xlogy(svod.Tensor(x), svod.Tensor(y)).numpy(), right, rtol=1e-15)
+
+
+def test_incomplete_gamma_functions() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    orders = [1e-10, 1e-3, 0.1, 0.5, 1.0, 2.5, 9.5, 19.9, 20.1, 100.0, 1e4]
+    shares = [1e-6, 0.1, 0.9, 1 - 1e-9, 1.0, 1.01, 1.5, 3.0]
+    a, x = (np.array(one) for one in zip(*[(order, order * share) for order in orders for share in shares]))
+    for name, bounds in (("igamma", lambda x: (0, x)), ("igammac", lambda x: (x, mpmath.inf))):
+        with mpmath.workprec(150):
+            right = np.array([float(mpmath.gammainc(b, *bounds(y), regularized=True)) for b, y in zip(a, x)])
+        result = getattr(svod, name)(svod.Tensor(a), svod.Tensor(x)).numpy()
+        np.testing.assert_allclose(result, right, rtol=2e-13, atol=1e-300)
+        narrow = getattr(svod, name)(svod.Tensor(a, "float32"), svod.Tensor(x, "float32"))
+        assert narrow.dtype == "float32"
+
+
+def test_incomplete_gamma_functions_at_their_edges() -> None:
+    a = svod.Tensor([0.0, 0.0, 2.0, 2.0, INF, INF, -1.0, NAN, 1.0])
+    x = svod.Tensor([0.0, 1.0, 0.0, INF, 1.0, INF, 1.0, 1.0, -1.0])
+    lower = [NAN, 1.0, 0.0, 1.0, 0.0, NAN, NAN, NAN, NAN]
+    np.testing.assert_array_equal(svod.igamma(a, x).numpy(), np.float32(lower))
+    np.testing.assert_array_equal(svod.igammac(a, x).numpy(), np.float32([1 - one for one in lower]))
+    slope = svod.grad(lambda x: svod.igamma(svod.Tensor(2.0, "float64"), x).sum())(svod.Tensor([0.5, 3.0], "float64"))
+    np.testing.assert_allclose(slope.numpy(), [0.5 * math.exp(-0.5), 3 * math.exp(-3)], rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 20])
+def test_derivatives_of_digamma(n: int) -> None:
+    mpmath = pytest.importorskip("mpmath")
+    x = np.array([1e-3, 0.1, 0.5, 1.0, 2.5, 7.0, 100.0, 1e5, -0.3, -1.5, -7.25])
+    with mpmath.workprec(200):
+        right = np.array([float(mpmath.psi(n, mpmath.mpf(one))) for one in x])
+    np.testing.assert_allclose(svod.polygamma(n, svod.Tensor(x)).numpy(), right, rtol=1e-12)
+    np.testing.assert_allclose(svod.Tensor(x).polygamma(n).numpy(), right, rtol=1e-12)
+    edges = svod.polygamma(n, svod.Tensor([0.0, -1.0, INF, NAN])).numpy()
+    expected = [-INF, NAN, INF, NAN] if n == 0 else [INF if n % 2 else NAN] * 2 + [0.0, NAN]
+    np.testing.assert_array_equal(edges, np.float32(expected))

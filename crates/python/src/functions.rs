@@ -16,7 +16,8 @@ use svod_tensor::{Operand, Tensor, TensorError};
 use crate::array::{borrow, tensor_of};
 use crate::config::configured;
 use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, one_axis, one_by_one};
-use crate::dtype::{AnyDType, numpy};
+use crate::dlpack;
+use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 use crate::gil::allow;
 use crate::plan::PyPlan;
@@ -225,8 +226,7 @@ pub fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<Text>, copy: Option<bool
         return Err(Class::ArgumentType.raise(message));
     }
     let device = device.as_deref();
-    let array = numpy(x.py())?.getattr("from_dlpack")?.call1((x,))?;
-    let array = array.cast::<PyUntypedArray>().map_err(PyErr::from)?;
+    let array = &dlpack::import(x)?;
     if copy == Some(false)
         && let Some(name) = device.filter(|name| *name != DeviceSpec::CPU.to_string())
     {

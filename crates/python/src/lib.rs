@@ -14,7 +14,7 @@
 //! | `random` | random numbers |
 //! | `gradient` | derivatives |
 //! | `step` | loops, and Python functions as parts of plans |
-//! | `array`, `dtype`, `convert` | NumPy arrays, element types, other arguments |
+//! | `array`, `dlpack`, `dtype`, `convert` | NumPy arrays, those of other libraries, element types, other arguments |
 //! | `trace` | functions that `jit` traces, and what it tells their arguments apart by |
 //! | `reach`, `guard`, `state` | what such functions find outside of their arguments; objects as text |
 //! | `call` | the same of the calls that nearly all are, in one pass |
@@ -31,6 +31,7 @@ mod call;
 mod collect;
 mod config;
 mod convert;
+mod dlpack;
 mod dtype;
 mod error;
 mod fork;

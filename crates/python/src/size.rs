@@ -488,9 +488,11 @@ macro_rules! operators {
                 number(&self.any(), "a Python integer (as `range`, lists and NumPy ask for it)")
             }
 
-            /// The value as a float; raises unless every variable has one.
+            /// The value as a float; raises unless every variable has one: in a graph it is `svod.asarray(size)`.
             fn __float__(&self) -> Result<f64> {
-                Ok(number(&self.any(), "float() (as `math.sqrt` asks for it)")? as f64)
+                let size = self.any();
+                let what = "a float of Python's (as `float` and `math.sqrt` ask for it; `svod.asarray` makes a tensor)";
+                Ok(number(&size, what)? as f64)
             }
 
             /// As an integer where it has a value, else as text.

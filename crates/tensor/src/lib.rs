@@ -99,6 +99,7 @@ pub use operand::Operand;
 pub use plan::{Given, Plan, misfit, named};
 pub use pool::Pool;
 pub use random::{Draws, Generator, State as GeneratorState, manual_seed};
+pub use reduce::Running;
 pub use scatter::Reduction;
 pub use svod_dtype::DType;
 pub use svod_ir::graph::{Device, Origin, UOp};

@@ -153,7 +153,14 @@ impl Tensor {
         let by: Vec<(Size, Size)> = by.iter().map(|(a, b)| (a.clone().into(), b.clone().into())).collect();
         let fill = value.into().in_type(op, node.dtype())?;
         let fill = fill.uniform().ok_or_else(|| TensorError::value(op, "the fill must be a scalar"))?;
-        Ok(Tensor::from_uop(node.pad(by, fill)?))
+        let is_cut = |n: &Size| n.bounds().1 < 0;
+        if !by.iter().any(|(a, b)| is_cut(a) || is_cut(b)) || by.len() != node.rank() {
+            return Ok(Tensor::from_uop(node.pad(by, fill)?));
+        }
+        let cut = |n: &Size| if is_cut(n) { -n } else { Size::ZERO };
+        let kept: Pairs = node.shape().iter().zip(&by).map(|(n, (a, b))| (cut(a), n - cut(b))).collect();
+        let added: Pairs = by.iter().map(|(a, b)| (a + cut(a), b + cut(b))).collect();
+        Ok(Tensor::from_uop(node.shrink(kept)?.pad(added, fill)?))
     }
 
     /// The part `first..last` of each dimension.

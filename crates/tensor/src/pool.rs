@@ -88,7 +88,7 @@ impl Tensor {
     /// them and are as equal as can be; `None` keeps an extent.
     ///
     /// # Errors
-    /// An extent below 1; a symbolic one of which it cannot be decided whether the parts, if not one, are alike.
+    /// An extent or a number of parts below 1.
     pub fn adaptive_avg_pool(&self, output: &[Option<i64>]) -> Result<Tensor> {
         let names = ["adaptive_avg_pool", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"];
         let op = by_rank(output.len(), names);
@@ -109,20 +109,12 @@ impl Tensor {
                 let message = format!("dimension {axis} of {given} has no {parts} parts of at least one element");
                 return Err(TensorError::shape(op, message));
             }
-            pooled = match (extent.divisible_by(*parts), extent.as_const()) {
-                (Some(true), _) => {
+            pooled = match extent.divisible_by(*parts) {
+                Some(true) => {
                     let parts = [Size::from(*parts), extent.floordiv(*parts)];
                     pooled.unflatten(axis as i64, &parts)?.mean(Some(&[axis as i64 + 1]), false)?
                 }
-                (_, Some(extent)) => pooled.mean_of_parts(axis, extent, *parts)?,
-                _ => {
-                    let given = show_operands(&[self.uop()]);
-                    let message = format!(
-                        "whether dimension {axis} of {given} has {parts} parts of one extent cannot be decided: a \
-                         symbolic one is pooled to 1, or to what divides it"
-                    );
-                    return Err(TensorError::shape(op, message));
-                }
+                _ => pooled.mean_of_parts(axis, extent, *parts)?,
             };
         }
         pooled.cast(x.dtype())
@@ -130,17 +122,15 @@ impl Tensor {
 
     /// The means of parts of one axis that do not divide it: part `i` goes from `floor(i * extent / parts)` to
     /// `ceil((i + 1) * extent / parts)`.
-    fn mean_of_parts(&self, axis: usize, extent: i64, parts: i64) -> Result<Tensor> {
-        // The longest part is one that begins with the last bit of an element: in lowest terms, a remainder of `of - 1`.
-        let shared = gcd(extent.unsigned_abs(), parts.unsigned_abs()) as i64;
-        let (elements, of) = (extent / shared, parts / shared);
-        let longest = (elements + 2 * of - 2) / of;
+    fn mean_of_parts(&self, axis: usize, extent: &Size, parts: i64) -> Result<Tensor> {
+        let longest = longest_part(extent, parts);
+        let elements = Tensor::from_uop(size_value(extent)?);
         let part = Tensor::from_uop(UOp::range(parts)?).unsqueeze(1)?;
-        let first = part.mul(extent)?.floor_div(parts)?;
-        let length = part.add(1)?.mul(extent)?.add(parts - 1)?.floor_div(parts)?.sub(&first)?;
+        let first = part.mul(&elements)?.floor_div(parts)?;
+        let length = part.add(1)?.mul(&elements)?.add(parts - 1)?.floor_div(parts)?.sub(&first)?;
         let offset = Tensor::from_uop(UOp::range(longest)?);
         let inside = offset.lt(&length)?;
-        let index = first.add(&offset)?.minimum(extent - 1)?;
+        let index = first.add(&offset)?.minimum(&elements.sub(1)?)?;
         // [.., part, offset, ..]: elements beyond a part's end are those of the next.
         let after = self.rank() - axis - 1;
         let aligned = |t: &Tensor| t.reshape(&[&t.shape()[..], &vec![Size::ONE; after]].concat());
@@ -150,6 +140,15 @@ impl Tensor {
             Tensor::from_uop(length.uop().reshape([&[Size::from(parts)], &vec![Size::ONE; after][..]].concat())?);
         kept.sum(Some(&[axis as i64 + 1]), false)?.div(length.cast(self.dtype())?)
     }
+}
+
+/// At least as many elements as the longest of so many parts has.
+fn longest_part(extent: &Size, parts: i64) -> Size {
+    let Some(extent) = extent.as_const() else { return extent.ceil_div(parts) + 1 };
+    // It begins with the last bit of an element: in lowest terms, a remainder of `of - 1`.
+    let shared = gcd(extent.unsigned_abs(), parts.unsigned_abs()) as i64;
+    let (elements, of) = (extent / shared, parts / shared);
+    Size::from((elements + 2 * of - 2) / of)
 }
 
 /// The windows of a pooling, and how much of each padding at the end is there only because of

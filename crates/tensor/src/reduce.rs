@@ -28,6 +28,15 @@ fn totalled(dtype: DType) -> DType {
     if dtype.is_float() { dtype } else { carried_in(dtype) }
 }
 
+/// Which elements a running fold takes beside those before each one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Without the element itself.
+    pub exclusive: bool,
+    /// Those behind it, in place of those before it.
+    pub reverse: bool,
+}
+
 impl Tensor {
     /// The sum along `axes`, all for `None`; `keepdim` keeps them with extent 1.
     pub fn sum(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
@@ -151,22 +160,32 @@ impl Tensor {
 
     /// The sums of the elements up to each one along `axis`.
     pub fn cumsum(&self, axis: i64) -> Result<Tensor> {
-        self.scan("cumsum", Monoid::Sum, axis)
+        self.cumsum_of(axis, Running::default())
+    }
+
+    /// Sums of the elements before or behind each one along `axis`.
+    pub fn cumsum_of(&self, axis: i64, how: Running) -> Result<Tensor> {
+        self.scan("cumsum", Monoid::Sum, axis, how)
     }
 
     /// The products of the elements up to each one along `axis`.
     pub fn cumprod(&self, axis: i64) -> Result<Tensor> {
-        self.scan("cumprod", Monoid::Prod, axis)
+        self.cumprod_of(axis, Running::default())
+    }
+
+    /// Products of the elements before or behind each one along `axis`.
+    pub fn cumprod_of(&self, axis: i64, how: Running) -> Result<Tensor> {
+        self.scan("cumprod", Monoid::Prod, axis, how)
     }
 
     /// The maxima of the elements up to each one along `axis`.
     pub fn cummax(&self, axis: i64) -> Result<Tensor> {
-        self.scan("cummax", Monoid::Max, axis)
+        self.scan("cummax", Monoid::Max, axis, Running::default())
     }
 
     /// The minima of the elements up to each one along `axis`.
     pub fn cummin(&self, axis: i64) -> Result<Tensor> {
-        self.scan("cummin", Monoid::Min, axis)
+        self.scan("cummin", Monoid::Min, axis, Running::default())
     }
 
     /// In `float32` where the type is a narrower float.
@@ -228,17 +247,22 @@ impl Tensor {
         fold(op, &node.non_empty(by, &[at])?, by, Some(&[axis]), keepdim).map(Tensor::from_uop)
     }
 
-    fn scan(&self, op: &'static str, by: Monoid, axis: i64) -> Result<Tensor> {
+    fn scan(&self, op: &'static str, by: Monoid, axis: i64, how: Running) -> Result<Tensor> {
         let node = self.uop();
         let axis = axis_of(op, axis, node.rank())?;
+        if how.reverse {
+            let forward = Running { reverse: false, ..how };
+            let along = axis as i64;
+            return self.flip(Some(&[along]))?.scan(op, by, along, forward)?.flip(Some(&[along]));
+        }
         if by == Monoid::Prod && node.dtype().is_complex() {
-            return complex::running_product(&node, axis);
+            return complex::running_product(&node, axis, !how.exclusive);
         }
         let (carried, result) = match by {
             Monoid::Sum | Monoid::Prod => (carried_in(node.dtype()), totalled(node.dtype())),
             _ => (node.dtype(), node.dtype()),
         };
-        Ok(Tensor::from_uop(node.cast(carried)?.scan(by, axis, true)?.cast(result)?))
+        Ok(Tensor::from_uop(node.cast(carried)?.scan(by, axis, !how.exclusive)?.cast(result)?))
     }
 
     /// Without the axes that a fold with `keepdim` has kept.

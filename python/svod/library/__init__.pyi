@@ -8,17 +8,21 @@ from svod._svod import DType, Generator, Tensor, ValuesAndIndices, _ArrayLike, _
 from svod.library.dtypes import FloatInfo, IntegerInfo
 from svod.library.factorizations import SVD
 from svod.library.namespace import NamespaceInfo
+from svod.library.packed import LU, Reflections
 from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
 from svod.linalg import QRResult, SlogdetResult
 from svod.nn.functional import (
     alpha_dropout,
+    alpha_dropout_,
     avg_pool1d,
     bilinear,
     binary_cross_entropy_with_logits,
     celu,
+    celu_,
     conv1d,
     conv2d,
     conv3d,
+    conv_tbc,
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
@@ -26,6 +30,8 @@ from svod.nn.functional import (
     cosine_similarity,
     ctc_loss,
     dropout,
+    dropout_,
+    feature_alpha_dropout_,
     group_norm,
     hardshrink,
     hinge_embedding_loss,
@@ -33,6 +39,7 @@ from svod.nn.functional import (
     layer_norm,
     margin_ranking_loss,
     max_pool1d,
+    max_pool1d_with_indices,
     max_pool2d,
     max_pool3d,
     pairwise_distance,
@@ -40,45 +47,68 @@ from svod.nn.functional import (
     pixel_unshuffle,
     poisson_nll_loss,
     prelu,
+    relu_,
     rms_norm,
+    rrelu,
+    rrelu_,
     selu,
+    selu_,
     threshold,
+    threshold_,
     triplet_margin_loss,
 )
 
 __all__ = [
     "__array_namespace_info__",
+    "abs_",
     "acos",
+    "acos_",
     "acosh",
+    "acosh_",
     "adaptive_avg_pool1d",
+    "adaptive_max_pool1d",
     "addbmm",
     "addcdiv",
     "addcmul",
     "addmm",
     "addmv",
+    "addmv_",
     "addr",
     "adjoint",
+    "affine_grid_generator",
     "allclose",
     "alpha_dropout",
+    "alpha_dropout_",
     "aminmax",
     "arccos",
+    "arccos_",
     "arccosh",
+    "arccosh_",
     "arcsin",
+    "arcsin_",
     "arcsinh",
+    "arcsinh_",
     "arctan2",
+    "arctan_",
     "arctanh",
+    "arctanh_",
     "argsort",
     "argwhere",
     "array",
     "array_split",
     "as_strided",
+    "as_strided_scatter",
     "as_tensor",
     "asarray",
     "asin",
+    "asin_",
     "asinh",
+    "asinh_",
     "astype",
     "atan2",
+    "atan_",
     "atanh",
+    "atanh_",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
@@ -86,11 +116,13 @@ __all__ = [
     "avg_pool1d",
     "baddbmm",
     "bartlett_window",
+    "batch_norm",
     "bernoulli",
     "beta",
     "bilinear",
     "binary_cross_entropy_with_logits",
     "bincount",
+    "binomial",
     "blackman_window",
     "block_diag",
     "bmm",
@@ -103,7 +135,9 @@ __all__ = [
     "cartesian_prod",
     "categorical",
     "cdist",
+    "ceil_",
     "celu",
+    "celu_",
     "chain_matmul",
     "channel_shuffle",
     "cholesky",
@@ -111,26 +145,36 @@ __all__ = [
     "cholesky_solve",
     "chunk",
     "clamp",
+    "clamp_",
     "clamp_max",
+    "clamp_max_",
     "clamp_min",
+    "clamp_min_",
     "clip",
+    "clip_",
     "clone",
     "column_stack",
     "combinations",
     "concat",
     "concatenate",
     "conj_physical",
+    "conj_physical_",
+    "constant_pad_nd",
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "convolution",
     "convolve",
     "copysign",
     "corrcoef",
     "correlate",
+    "cos_",
     "cosh",
+    "cosh_",
     "cosine_embedding_loss",
     "cosine_similarity",
     "count_nonzero",
@@ -145,6 +189,7 @@ __all__ = [
     "cumulative_sum",
     "cumulative_trapezoid",
     "deg2rad",
+    "deg2rad_",
     "det",
     "detach",
     "diag",
@@ -160,32 +205,61 @@ __all__ = [
     "divide",
     "dot",
     "dropout",
+    "dropout_",
     "dsplit",
     "dstack",
+    "embedding",
+    "embedding_bag",
+    "embedding_renorm_",
     "empty_like",
+    "erf_",
     "erfc",
+    "erfc_",
     "erfinv",
+    "exp2_",
+    "exp_",
     "expand_dims",
+    "expm1_",
     "exponential",
+    "feature_alpha_dropout",
+    "feature_alpha_dropout_",
+    "feature_dropout",
+    "feature_dropout_",
+    "fill_",
     "finfo",
     "fix",
+    "fix_",
     "flatten",
     "flip",
     "fliplr",
     "flipud",
     "float_power",
+    "floor_",
     "fmax",
     "fmin",
     "fmod",
     "frac",
+    "frac_",
     "frexp",
+    "frobenius_norm",
+    "from_file",
+    "frombuffer",
     "full_like",
     "gamma",
     "gather",
     "gcd",
+    "gcd_",
     "geomspace",
+    "geqrf",
+    "ger",
     "gradient",
+    "grid_sampler",
+    "grid_sampler_2d",
+    "grid_sampler_3d",
     "group_norm",
+    "grouped_mm",
+    "gru",
+    "gru_cell",
     "hamming_window",
     "hann_window",
     "hardshrink",
@@ -193,18 +267,25 @@ __all__ = [
     "hinge_embedding_loss",
     "histc",
     "histogram",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hypot",
     "i0",
+    "i0_",
     "identity",
+    "igamma",
+    "igammac",
     "iinfo",
     "index_add",
     "index_copy",
     "index_fill",
     "index_put",
+    "index_put_",
+    "index_reduce",
     "index_select",
     "inner",
+    "instance_norm",
     "interp",
     "inverse",
     "is_floating_point",
@@ -225,16 +306,29 @@ __all__ = [
     "kthvalue",
     "layer_norm",
     "lcm",
+    "lcm_",
     "ldexp",
+    "ldexp_",
     "lerp",
     "lgamma",
+    "lobpcg",
+    "log1p_",
+    "log2_",
+    "log10_",
+    "log_",
     "log_softmax",
     "logaddexp",
     "logaddexp2",
     "logcumsumexp",
     "logdet",
     "logit",
+    "logit_",
     "logspace",
+    "lstm",
+    "lstm_cell",
+    "lu",
+    "lu_solve",
+    "lu_unpack",
     "margin_ranking_loss",
     "masked_fill",
     "masked_scatter",
@@ -244,6 +338,7 @@ __all__ = [
     "matrix_power",
     "matrix_transpose",
     "max_pool1d",
+    "max_pool1d_with_indices",
     "max_pool2d",
     "max_pool3d",
     "median",
@@ -257,6 +352,7 @@ __all__ = [
     "mv",
     "mvlgamma",
     "nan_to_num",
+    "nan_to_num_",
     "nanmax",
     "nanmean",
     "nanmedian",
@@ -267,14 +363,22 @@ __all__ = [
     "nansum",
     "nanvar",
     "narrow",
+    "neg_",
+    "negative_",
     "nextafter",
     "nonzero",
+    "nonzero_static",
     "norm",
+    "norm_except_dim",
     "normal",
+    "nuclear_norm",
     "numel",
     "ones_like",
+    "orgqr",
+    "ormqr",
     "outer",
     "pairwise_distance",
+    "pca_lowrank",
     "pdist",
     "percentile",
     "permutation",
@@ -285,6 +389,7 @@ __all__ = [
     "pixel_unshuffle",
     "poisson",
     "poisson_nll_loss",
+    "polygamma",
     "positive",
     "prelu",
     "promote_types",
@@ -293,67 +398,92 @@ __all__ = [
     "qr",
     "quantile",
     "rad2deg",
+    "rad2deg_",
     "rand_like",
     "randint_like",
     "randn_like",
     "randperm",
     "ravel",
     "rearrange",
+    "reciprocal_",
+    "relu_",
     "renorm",
     "repeat",
     "repeat_interleave",
     "reshape",
     "result_type",
     "rms_norm",
+    "rnn_relu",
+    "rnn_relu_cell",
+    "rnn_tanh",
+    "rnn_tanh_cell",
     "roll",
     "rollaxis",
     "rot90",
+    "round_",
     "row_stack",
+    "rrelu",
+    "rrelu_",
+    "rsqrt_",
     "rsub",
     "scalar_tensor",
     "scatter",
     "scatter_add",
     "scatter_reduce",
     "searchsorted",
+    "segment_reduce",
     "select",
     "select_scatter",
     "selu",
+    "selu_",
     "sgn",
+    "sigmoid_",
     "signbit",
+    "sin_",
     "sinc",
+    "sinc_",
     "sinh",
+    "sinh_",
     "slice_scatter",
     "slogdet",
     "softmax",
     "sort",
     "split",
     "split_with_sizes",
+    "sqrt_",
+    "square_",
     "squeeze",
     "std_mean",
     "stft",
     "svd",
+    "svd_lowrank",
     "swapaxes",
     "swapdims",
     "t",
     "take",
     "take_along_axis",
     "take_along_dim",
+    "tan_",
+    "tanh_",
     "tensor",
     "tensor_split",
     "tensordot",
     "threshold",
+    "threshold_",
     "tile",
     "topk",
     "trace",
     "transpose",
     "trapezoid",
     "trapz",
+    "triangular_solve",
     "tril",
     "tril_indices",
     "triplet_margin_loss",
     "triu",
     "triu_indices",
     "true_divide",
+    "trunc_",
     "truncated_normal",
     "unbind",
     "unflatten",
@@ -374,6 +504,8 @@ __all__ = [
     "vsplit",
     "vstack",
     "xlogy",
+    "xlogy_",
+    "zero_",
     "zeros_like",
 ]
 
@@ -385,6 +517,9 @@ def __array_namespace_info__() -> NamespaceInfo:
     svod.float32
     """
 
+def abs_(x: _Operand, /) -> Tensor:
+    """Becomes `|x|`."""
+
 def acos(x: _Operand, /) -> Tensor:
     """Arc cosine, in radians; NaN outside of -1..1.
 
@@ -392,6 +527,9 @@ def acos(x: _Operand, /) -> Tensor:
     >>> svod.acos(svod.Tensor([1.0, 0.0])).tolist()
     [0.0, 1.5707963705062866]
     """
+
+def acos_(x: _Operand, /) -> Tensor:
+    """Becomes what `acos` makes of it."""
 
 def acosh(x: _Operand, /) -> Tensor:
     """Inverse hyperbolic cosine; NaN below 1.
@@ -401,8 +539,21 @@ def acosh(x: _Operand, /) -> Tensor:
     [0.0]
     """
 
+def acosh_(x: _Operand, /) -> Tensor:
+    """Becomes what `acosh` makes of it."""
+
 def adaptive_avg_pool1d(x: _Operand, /, output_size: _Operand) -> Tensor:
     """The means of so many parts of the last 1, that cover them; None keeps an extent."""
+
+def adaptive_max_pool1d(
+    x: _Operand, /, output_size: builtins.int | Sequence[builtins.int | None]
+) -> tuple[Tensor, Tensor]:
+    """The maxima of so many parts that cover the last axis, and their positions.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.adaptive_max_pool1d(svod.Tensor([[1.0, 3.0, 2.0, 0.0]]), 2)]
+    [[[3.0, 2.0]], [[1, 2]]]
+    """
 
 def addbmm(x: _Operand, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * x + alpha * (batch1 @ batch2)`, the products of all matrices of the batch summed.
@@ -444,6 +595,9 @@ def addmv(x: _Operand, mat: _Operand, vec: _Operand, /, *, beta: Any = 1, alpha:
     [4.0, 4.0]
     """
 
+def addmv_(x: _Operand, mat: _Operand, vec: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """Becomes what `addmv` makes of it."""
+
 def addr(x: _Operand, vec1: _Operand, vec2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * x + alpha * outer(vec1, vec2)`.
 
@@ -458,6 +612,14 @@ def adjoint(x: _Operand, /) -> Tensor:
     >>> import svod
     >>> svod.adjoint(svod.Tensor([[1, 2], [3, 4]])).tolist()
     [[1, 3], [2, 4]]
+    """
+
+def affine_grid_generator(theta: _Operand, size: Sequence[builtins.int], align_corners: builtins.bool, /) -> Tensor:
+    """As `svod.nn.functional.affine_grid`.
+
+    >>> import svod
+    >>> svod.affine_grid_generator(svod.zeros(1, 2, 3), (1, 1, 2, 2), True).shape
+    (1, 2, 2, 2)
     """
 
 def allclose(
@@ -494,6 +656,9 @@ def arccos(x: _Operand, /) -> Tensor:
     [0.0, 1.5707963705062866]
     """
 
+def arccos_(x: _Operand, /) -> Tensor:
+    """Becomes what `acos` makes of it."""
+
 def arccosh(x: _Operand, /) -> Tensor:
     """Inverse hyperbolic cosine; NaN below 1.
 
@@ -501,6 +666,9 @@ def arccosh(x: _Operand, /) -> Tensor:
     >>> svod.acosh(svod.Tensor([1.0])).tolist()
     [0.0]
     """
+
+def arccosh_(x: _Operand, /) -> Tensor:
+    """Becomes what `acosh` makes of it."""
 
 def arcsin(x: _Operand, /) -> Tensor:
     """Arc sine, in radians; NaN outside of -1..1.
@@ -510,6 +678,9 @@ def arcsin(x: _Operand, /) -> Tensor:
     [0.0, 1.5707963705062866]
     """
 
+def arcsin_(x: _Operand, /) -> Tensor:
+    """Becomes what `asin` makes of it."""
+
 def arcsinh(x: _Operand, /) -> Tensor:
     """Inverse hyperbolic sine.
 
@@ -517,6 +688,9 @@ def arcsinh(x: _Operand, /) -> Tensor:
     >>> svod.asinh(svod.Tensor([0.0])).tolist()
     [0.0]
     """
+
+def arcsinh_(x: _Operand, /) -> Tensor:
+    """Becomes what `asinh` makes of it."""
 
 def arctan2(x1: Any, x2: Any, /) -> Tensor:
     """The angle of the point `(x2, x1)`, in radians, from -π to π; signs of zeros say from which side.
@@ -526,6 +700,9 @@ def arctan2(x1: Any, x2: Any, /) -> Tensor:
     [0.0, 1.5707963705062866]
     """
 
+def arctan_(x: _Operand, /) -> Tensor:
+    """Becomes what `arctan` makes of it."""
+
 def arctanh(x: _Operand, /) -> Tensor:
     """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
 
@@ -533,6 +710,9 @@ def arctanh(x: _Operand, /) -> Tensor:
     >>> svod.atanh(svod.Tensor([0.0, 1.0])).tolist()
     [0.0, inf]
     """
+
+def arctanh_(x: _Operand, /) -> Tensor:
+    """Becomes what `atanh` makes of it."""
 
 def argsort(
     x: _Operand,
@@ -586,6 +766,21 @@ def as_strided(
     [[0, 1], [1, 2]]
     """
 
+def as_strided_scatter(
+    x: _Operand,
+    src: _Operand,
+    size: Sequence[builtins.int],
+    stride: Sequence[builtins.int],
+    storage_offset: builtins.int = 0,
+    /,
+) -> Tensor:
+    """Other elements where `as_strided` would take some.
+
+    >>> import svod
+    >>> svod.as_strided_scatter(svod.zeros(4), svod.ones(2), (2,), (3,)).tolist()
+    [1.0, 0.0, 0.0, 1.0]
+    """
+
 def as_tensor(data: Any, /, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
     """The tensor itself, in this type and on this device; of other data a copy.
 
@@ -614,6 +809,9 @@ def asin(x: _Operand, /) -> Tensor:
     [0.0, 1.5707963705062866]
     """
 
+def asin_(x: _Operand, /) -> Tensor:
+    """Becomes what `asin` makes of it."""
+
 def asinh(x: _Operand, /) -> Tensor:
     """Inverse hyperbolic sine.
 
@@ -621,6 +819,9 @@ def asinh(x: _Operand, /) -> Tensor:
     >>> svod.asinh(svod.Tensor([0.0])).tolist()
     [0.0]
     """
+
+def asinh_(x: _Operand, /) -> Tensor:
+    """Becomes what `asinh` makes of it."""
 
 def astype(x: _Operand, dtype: Any, /, *, copy: builtins.bool = True, device: builtins.str | None = None) -> Tensor:
     """Each value as another type: floats truncate and saturate to integers, NaN is 0, integers wrap.
@@ -640,6 +841,9 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
     [0.0, 1.5707963705062866]
     """
 
+def atan_(x: _Operand, /) -> Tensor:
+    """Becomes what `atan` makes of it."""
+
 def atanh(x: _Operand, /) -> Tensor:
     """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
 
@@ -647,6 +851,9 @@ def atanh(x: _Operand, /) -> Tensor:
     >>> svod.atanh(svod.Tensor([0.0, 1.0])).tolist()
     [0.0, inf]
     """
+
+def atanh_(x: _Operand, /) -> Tensor:
+    """Becomes what `atanh` makes of it."""
 
 def atleast_1d(*tensors: Any) -> Any:
     """The tensor, or each of several, with a dimension where it has none.
@@ -705,6 +912,25 @@ def bartlett_window(window_length: builtins.int, /, periodic: builtins.bool = Tr
     [0.0, 0.5, 1.0, 0.5]
     """
 
+def batch_norm(
+    x: _Operand,
+    weight: _Operand | None,
+    bias: _Operand | None,
+    running_mean: _Operand | None,
+    running_var: _Operand | None,
+    training: builtins.bool,
+    momentum: builtins.float,
+    eps: builtins.float,
+    cudnn_enabled: builtins.bool = False,
+    /,
+) -> Tensor:
+    """As `svod.nn.functional.batch_norm`, whose statistics come before weight and bias.
+
+    >>> import svod
+    >>> svod.batch_norm(svod.Tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0).tolist()
+    [[-1.0], [1.0]]
+    """
+
 def bernoulli(x: _Operand, /, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element is, else 0, in its type.
 
@@ -734,6 +960,16 @@ def bincount(x: _Operand, /, weights: _Operand | None = None, minlength: builtin
     >>> import svod
     >>> svod.bincount(svod.Tensor([1, 3, 1])).tolist()
     [0, 2, 0, 1]
+    """
+
+def binomial(count: _Operand, prob: _Operand, /, *, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`, in the type of `count`.
+
+    By inversion of means up to 10, else by transformed rejection (Hörmann 1993).
+
+    >>> import svod
+    >>> svod.binomial(svod.Tensor([5.0, 5.0]), svod.Tensor([0.0, 1.0])).tolist()
+    [0.0, 5.0]
     """
 
 def blackman_window(window_length: builtins.int, /, periodic: builtins.bool = True, *, dtype: Any = None) -> Tensor:
@@ -837,6 +1073,9 @@ def cdist(x1: _Operand, x2: _Operand, /, p: builtins.float = 2.0) -> Tensor:
     [[5.0, 0.0]]
     """
 
+def ceil_(x: _Operand, /) -> Tensor:
+    """Becomes the smallest integers not below."""
+
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of matrices, multiplied in the order that takes the fewest operations.
 
@@ -885,6 +1124,9 @@ def chunk(
 def clamp(x: _Operand, /, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
     """Not below `min` and not above `max`; NaN stays."""
 
+def clamp_(x: _Operand, /, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """Becomes not below `min` and not above `max`; NaN stays."""
+
 def clamp_max(x: _Operand, max: Any, /) -> Tensor:
     """Not above `max`; NaN stays.
 
@@ -892,6 +1134,9 @@ def clamp_max(x: _Operand, max: Any, /) -> Tensor:
     >>> svod.clamp_max(svod.Tensor([1, 5]), 3).tolist()
     [1, 3]
     """
+
+def clamp_max_(x: _Operand, max: Any, /) -> Tensor:
+    """Becomes what `clamp_max` makes of it."""
 
 def clamp_min(x: _Operand, min: Any, /) -> Tensor:
     """Not below `min`; NaN stays.
@@ -901,8 +1146,14 @@ def clamp_min(x: _Operand, min: Any, /) -> Tensor:
     [3, 5]
     """
 
+def clamp_min_(x: _Operand, min: Any, /) -> Tensor:
+    """Becomes what `clamp_min` makes of it."""
+
 def clip(x: _Operand, /, min: Any = None, max: Any = None) -> Tensor:
     """Not below `min` and not above `max`; NaN stays."""
+
+def clip_(x: _Operand, /, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """Becomes what `clip` makes of it."""
 
 def clone(x: _Operand, /) -> Tensor:
     """A tensor of its own with the same value: of one that follows a plan, or borrows an array, that of this moment."""
@@ -947,6 +1198,36 @@ def conj_physical(x: _Operand, /) -> Tensor:
     [(1-2j)]
     """
 
+def conj_physical_(x: _Operand, /) -> Tensor:
+    """Becomes what `conj_physical` makes of it."""
+
+def constant_pad_nd(x: _Operand, pad: Sequence[builtins.int], value: builtins.float = 0, /) -> Tensor:
+    """More elements before and after the last axes: as `svod.nn.functional.pad`.
+
+    >>> import svod
+    >>> svod.constant_pad_nd(svod.ones(2), (1, 0), 5).tolist()
+    [5.0, 1.0, 1.0]
+    """
+
+def convolution(
+    x: _Operand,
+    weight: _Operand,
+    bias: _Operand | None,
+    stride: builtins.int | Sequence[builtins.int],
+    padding: builtins.int | Sequence[builtins.int],
+    dilation: builtins.int | Sequence[builtins.int],
+    transposed: builtins.bool,
+    output_padding: builtins.int | Sequence[builtins.int],
+    groups: builtins.int,
+    /,
+) -> Tensor:
+    """A convolution over any number of axes, or a transposed one.
+
+    >>> import svod
+    >>> svod.convolution(svod.ones(1, 1, 4), svod.ones(1, 1, 2), None, [1], [0], [1], False, [0], 1).tolist()
+    [[[2.0, 2.0, 2.0]]]
+    """
+
 def convolve(x: _Operand, v: _Operand, /, mode: builtins.str = "full") -> Tensor:
     """The convolution of two vectors, where they meet at all, "full", in the length of the longer, "same", or where
     one
@@ -981,6 +1262,9 @@ def correlate(x: _Operand, v: _Operand, /, mode: builtins.str = "valid") -> Tens
     [3.0, 5.0]
     """
 
+def cos_(x: _Operand, /) -> Tensor:
+    """Becomes what `cos` makes of it."""
+
 def cosh(x: _Operand, /) -> Tensor:
     """Hyperbolic cosine.
 
@@ -988,6 +1272,9 @@ def cosh(x: _Operand, /) -> Tensor:
     >>> svod.cosh(svod.Tensor([0.0])).tolist()
     [1.0]
     """
+
+def cosh_(x: _Operand, /) -> Tensor:
+    """Becomes what `cosh` makes of it."""
 
 def count_nonzero(
     x: _Operand,
@@ -1043,8 +1330,12 @@ def cumprod(
     *,
     axis: builtins.int | None = None,
     dtype: _DTypeLike | None = None,
+    exclusive: _Operand = False,
+    reverse: _Operand = False,
 ) -> Tensor:
-    """The products of the elements up to each one along an axis; of integers and bools in `int64`."""
+    """The products of the elements up to each one along an axis; of integers and bools in `int64`.
+    Without the element itself where it is `exclusive`; in `reverse` of those behind it.
+    """
 
 def cumsum(
     x: _Operand,
@@ -1053,8 +1344,12 @@ def cumsum(
     *,
     axis: builtins.int | None = None,
     dtype: _DTypeLike | None = None,
+    exclusive: _Operand = False,
+    reverse: _Operand = False,
 ) -> Tensor:
-    """The sums of the elements up to each one along an axis; of integers and bools in `int64`."""
+    """The sums of the elements up to each one along an axis; of integers and bools in `int64`.
+    Without the element itself where it is `exclusive`; in `reverse` of those behind it.
+    """
 
 def cumulative_prod(
     x: _Operand,
@@ -1117,6 +1412,9 @@ def deg2rad(x: _Operand, /) -> Tensor:
     >>> svod.deg2rad(svod.Tensor([180.0])).tolist()
     [3.1415927410125732]
     """
+
+def deg2rad_(x: _Operand, /) -> Tensor:
+    """Becomes what `deg2rad` makes of it."""
 
 def det(x: _Operand, /) -> Tensor:
     """As `svod.linalg.det`.
@@ -1275,8 +1573,56 @@ def dstack(tensors: Sequence[Any], /) -> Tensor:
     [[[1, 3], [2, 4]]]
     """
 
+def embedding(
+    weight: _Operand,
+    indices: _Operand,
+    /,
+    padding_idx: builtins.int = -1,
+    scale_grad_by_freq: builtins.bool = False,
+    sparse: builtins.bool = False,
+) -> Tensor:
+    """Rows of a table by index: as `svod.nn.functional.embedding`, which takes the indices first.
+
+    >>> import svod
+    >>> svod.embedding(svod.Tensor([[1.0], [2.0]]), svod.Tensor([1, 1])).tolist()
+    [[2.0], [2.0]]
+    """
+
+def embedding_bag(
+    weight: _Operand,
+    indices: _Operand,
+    offsets: _Operand,
+    /,
+    scale_grad_by_freq: builtins.bool = False,
+    mode: builtins.int = 0,
+    sparse: builtins.bool = False,
+    per_sample_weights: _Operand | None = None,
+    include_last_offset: builtins.bool = False,
+    padding_idx: builtins.int | None = None,
+) -> Tensor:
+    """Sums (mode 0), means (1) or maxima (2) of rows: as `svod.nn.functional.embedding_bag`, whose one result it is.
+
+    >>> import svod
+    >>> svod.embedding_bag(svod.Tensor([[1.0], [2.0]]), svod.Tensor([0, 1, 1]), svod.Tensor([0, 2])).tolist()
+    [[3.0], [2.0]]
+    """
+
+def embedding_renorm_(
+    weight: _Operand, indices: _Operand, max_norm: builtins.float, norm_type: builtins.float, /
+) -> Tensor:
+    """The table, of which rows that are named, and longer, become `max_norm` long; it is changed.
+
+    >>> import svod
+    >>> rows = svod.Tensor([[3.0, 4.0], [3.0, 4.0]])
+    >>> svod.embedding_renorm_(rows, svod.Tensor([1]), 1.0, 2.0).sum(1).round().tolist()
+    [7.0, 1.0]
+    """
+
 def empty_like(x: _Operand, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
     """Memory in a tensor's shape, and in its type and on its device, unless others are named."""
+
+def erf_(x: _Operand, /) -> Tensor:
+    """Becomes what `erf` makes of it."""
 
 def erfc(x: _Operand, /) -> Tensor:
     """`1 - erf(x)`, also where that is small.
@@ -1285,6 +1631,9 @@ def erfc(x: _Operand, /) -> Tensor:
     >>> svod.erfc(svod.Tensor([0.0, 10.0])).tolist()
     [1.0, 1.401298464324817e-45]
     """
+
+def erfc_(x: _Operand, /) -> Tensor:
+    """Becomes what `erfc` makes of it."""
 
 def erfinv(x: _Operand, /) -> Tensor:
     """The inverse of `erf`; infinite at -1 and 1, NaN outside.
@@ -1296,6 +1645,12 @@ def erfinv(x: _Operand, /) -> Tensor:
     [0.5]
     """
 
+def exp2_(x: _Operand, /) -> Tensor:
+    """Becomes what `exp2` makes of it."""
+
+def exp_(x: _Operand, /) -> Tensor:
+    """Becomes `exp(x)`."""
+
 def expand_dims(
     x: _Operand, /, axis: builtins.int | Sequence[builtins.int] = 0, *, dim: builtins.int | Sequence[builtins.int] = 0
 ) -> Tensor:
@@ -1305,6 +1660,9 @@ def expand_dims(
     >>> svod.expand_dims(svod.ones(3), axis=(0, 2)).shape
     (1, 3, 1)
     """
+
+def expm1_(x: _Operand, /) -> Tensor:
+    """Becomes what `expm1` makes of it."""
 
 def exponential(
     shape: builtins.int | Sequence[builtins.int],
@@ -1321,6 +1679,33 @@ def exponential(
     True
     """
 
+def feature_alpha_dropout(x: _Operand, p: builtins.float, train: builtins.bool, /) -> Tensor:
+    """As `svod.nn.functional.feature_alpha_dropout`.
+
+    >>> import svod
+    >>> svod.feature_alpha_dropout(svod.ones(1, 2, 2), 0.5, False).tolist()
+    [[[1.0, 1.0], [1.0, 1.0]]]
+    """
+
+def feature_dropout(x: _Operand, p: builtins.float, train: builtins.bool, /) -> Tensor:
+    """`dropout` of whole channels, the second axis, if it is to `train`.
+
+    >>> import svod
+    >>> svod.feature_dropout(svod.ones(1, 2, 2), 0.5, False).tolist()
+    [[[1.0, 1.0], [1.0, 1.0]]]
+    """
+
+def feature_dropout_(x: _Operand, p: builtins.float, train: builtins.bool, /) -> Tensor:
+    """The tensor becomes what `feature_dropout` makes of it.
+
+    >>> import svod
+    >>> svod.feature_dropout_(svod.ones(1, 2), 0.5, False).tolist()
+    [[1.0, 1.0]]
+    """
+
+def fill_(x: _Operand, /, value: _Operand) -> Tensor:
+    """Becomes one value everywhere."""
+
 def finfo(type: Any, /) -> FloatInfo:
     """Limits of a floating-point type, or of a tensor's; of a complex type those of its parts.
 
@@ -1336,6 +1721,9 @@ def fix(x: _Operand, /) -> Tensor:
     >>> svod.fix(svod.Tensor([-1.5, 1.5])).tolist()
     [-1.0, 1.0]
     """
+
+def fix_(x: _Operand, /) -> Tensor:
+    """Becomes what `fix` makes of it."""
 
 def flatten(x: _Operand, /, start_dim: _Operand = 0, end_dim: _Operand = -1) -> Tensor:
     """Dimensions `start_dim` to `end_dim` as one."""
@@ -1373,6 +1761,9 @@ def float_power(x1: Any, x2: Any, /) -> Tensor:
     [0.5]
     """
 
+def floor_(x: _Operand, /) -> Tensor:
+    """Becomes the largest integers not above."""
+
 def fmax(x1: Any, x2: Any, /) -> Tensor:
     """The greater; where one is NaN the other.
 
@@ -1405,12 +1796,51 @@ def frac(x: _Operand, /) -> Tensor:
     [-0.5, 0.25]
     """
 
+def frac_(x: _Operand, /) -> Tensor:
+    """Becomes what `frac` makes of it."""
+
 def frexp(x: _Operand, /) -> tuple[Tensor, Tensor]:
     """`mantissa` and `exponent` with `x = mantissa * 2**exponent`; the mantissa is from 0.5 to 1, or 0, inf or NaN.
 
     >>> import svod
     >>> [part.tolist() for part in svod.frexp(svod.Tensor([6.0]))]
     [[0.75], [3]]
+    """
+
+def frobenius_norm(
+    x: _Operand,
+    /,
+    axis: builtins.int | Sequence[builtins.int] | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: builtins.int | Sequence[builtins.int] | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The root of the sum of the squares along axes, by default all.
+
+    >>> import svod
+    >>> svod.frobenius_norm(svod.Tensor([[3.0, 4.0]])).item()
+    5.0
+    """
+
+def from_file(
+    filename: builtins.str, /, shared: builtins.bool | None = None, size: builtins.int = 0, *, dtype: Any = None
+) -> Tensor:
+    """The first `size` elements, by default in `float32`, that the bytes of a file are; read now, never `shared`.
+
+    >>> import svod, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = (file.write(bytes([1, 2, 3])), file.flush())
+    ...     svod.from_file(file.name, size=2, dtype="uint8").tolist()
+    [1, 2]
+    """
+
+def frombuffer(buffer: Any, /, dtype: Any = None, count: builtins.int = -1, offset: builtins.int = 0) -> Tensor:
+    """The elements, by default in `float32`, that bytes from `offset` on are, `count` of them or all; a copy.
+
+    >>> import svod
+    >>> svod.frombuffer(bytes([1, 0, 2, 0]), dtype=svod.int16).tolist()
+    [1, 2]
     """
 
 def full_like(x: _Operand, /, fill_value: Any, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
@@ -1442,6 +1872,9 @@ def gcd(x1: Any, x2: Any, /) -> Tensor:
     [6, 2]
     """
 
+def gcd_(x: _Operand, x2: Any, /) -> Tensor:
+    """Becomes what `gcd` makes of it."""
+
 def geomspace(
     start: builtins.float,
     stop: builtins.float,
@@ -1456,6 +1889,25 @@ def geomspace(
     >>> import svod
     >>> svod.geomspace(1.0, 8.0, 4, dtype=svod.int64).tolist()
     [1, 2, 4, 8]
+    """
+
+def geqrf(x: _Operand, /) -> Reflections:
+    """The factors of `qr` as LAPACK leaves them: R, below it the vectors v of reflections `1 - tau v vᴴ`, and tau.
+
+    `orgqr` makes Q of them, `ormqr` products with it. Without a derivative; `qr` has one.
+
+    >>> import svod
+    >>> packed, tau = svod.geqrf(svod.Tensor([[3.0], [4.0]]))
+    >>> round(svod.abs(packed[0, 0]).item(), 5), round(tau[0].item(), 5)
+    (5.0, 1.6)
+    """
+
+def ger(x: _Operand, vec2: _Operand, /) -> Tensor:
+    """As `outer`.
+
+    >>> import svod
+    >>> svod.ger(svod.Tensor([1, 2]), svod.Tensor([3, 4])).tolist()
+    [[3, 4], [6, 8]]
     """
 
 def gradient(
@@ -1473,6 +1925,110 @@ def gradient(
     >>> import svod
     >>> svod.gradient(svod.Tensor([1.0, 4.0, 9.0]))[0].tolist()
     [3.0, 4.0, 5.0]
+    """
+
+def grid_sampler(
+    x: _Operand,
+    grid: _Operand,
+    interpolation_mode: builtins.int,
+    padding_mode: builtins.int,
+    align_corners: builtins.bool,
+    /,
+) -> Tensor:
+    """As `svod.nn.functional.grid_sample`, by numbers: 0 and 1 bilinear and nearest; 0, 1, 2 zeros, border,
+    reflection.
+
+    >>> import svod
+    >>> svod.grid_sampler(svod.ones(1, 1, 2, 2), svod.zeros(1, 1, 1, 2), 0, 0, True).tolist()
+    [[[[1.0]]]]
+    """
+
+def grid_sampler_2d(
+    x: _Operand,
+    grid: _Operand,
+    interpolation_mode: builtins.int,
+    padding_mode: builtins.int,
+    align_corners: builtins.bool,
+    /,
+) -> Tensor:
+    """As `grid_sampler`, of images.
+
+    >>> import svod
+    >>> svod.grid_sampler_2d(svod.ones(1, 1, 2, 2), svod.zeros(1, 1, 1, 2), 0, 0, True).tolist()
+    [[[[1.0]]]]
+    """
+
+def grid_sampler_3d(
+    x: _Operand,
+    grid: _Operand,
+    interpolation_mode: builtins.int,
+    padding_mode: builtins.int,
+    align_corners: builtins.bool,
+    /,
+) -> Tensor:
+    """As `grid_sampler`, of volumes.
+
+    >>> import svod
+    >>> svod.grid_sampler_3d(svod.ones(1, 1, 2, 2, 2), svod.zeros(1, 1, 1, 1, 3), 0, 0, True).tolist()
+    [[[[[1.0]]]]]
+    """
+
+def grouped_mm(
+    x: _Operand,
+    mat_b: _Operand,
+    /,
+    *,
+    offs: _Operand | None = None,
+    bias: _Operand | None = None,
+    out_dtype: Any = None,
+) -> Tensor:
+    """Products of groups of matrices: of stacks, or of matrices in which groups lie side by side up to each of
+    `offs`.
+
+    Rows of a matrix, each times the matrix of its group; columns of the other one likewise; or columns of the one
+    and
+    rows of the other, which gives a stack.
+
+    >>> import svod
+    >>> svod.grouped_mm(svod.ones(3, 2), svod.ones(2, 2, 1), offs=svod.Tensor([1, 3])).tolist()
+    [[2.0], [2.0], [2.0]]
+    """
+
+def gru(
+    x: _Operand,
+    hx: _Operand,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+    batch_first: builtins.bool,
+    /,
+) -> tuple[Tensor, Tensor]:
+    """`svod.nn.GRU` with these parameters, in its order: the results, and the last states.
+
+    >>> import svod
+    >>> layer, x = svod.nn.GRU(3, 4), svod.ones(5, 2, 3)
+    >>> made = svod.gru(x, svod.zeros(1, 2, 4), layer.parameters(), True, 1, 0.0, False, False, False)
+    >>> svod.allclose(made[0], layer(x)[0])
+    True
+    """
+
+def gru_cell(
+    x: _Operand,
+    hx: _Operand,
+    w_ih: _Operand,
+    w_hh: _Operand,
+    b_ih: _Operand | None = None,
+    b_hh: _Operand | None = None,
+    /,
+) -> Tensor:
+    """A step of `svod.nn.GRUCell` with these parameters.
+
+    >>> import svod
+    >>> svod.gru_cell(svod.ones(1, 2), svod.zeros(1, 1), svod.zeros(3, 2), svod.zeros(3, 1)).tolist()
+    [[0.0]]
     """
 
 def hamming_window(
@@ -1537,6 +2093,24 @@ def histogram(
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
     """
 
+def histogramdd(
+    x: _Operand,
+    /,
+    bins: builtins.int | Sequence[Any],
+    *,
+    range: Sequence[builtins.float] | None = None,
+    weight: _Operand | None = None,
+    density: builtins.bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """As `histogram`, of points, the rows of `x`, in boxes: with a number of bins, or edges, for each coordinate.
+
+    `range` has two numbers for each coordinate, one after the other.
+
+    >>> import svod
+    >>> svod.histogramdd(svod.Tensor([[0.0, 1.0], [1.0, 0.0]]), (2, 2))[0].tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+
 def hsplit(x: _Operand, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
     """Split along the second dimension, of a vector the first: into equal parts, or before indices.
 
@@ -1569,12 +2143,31 @@ def i0(x: _Operand, /) -> Tensor:
     [1.0]
     """
 
+def i0_(x: _Operand, /) -> Tensor:
+    """Becomes what `i0` makes of it."""
+
 def identity(n: builtins.int, /, dtype: Any = None) -> Tensor:
     """The identity matrix.
 
     >>> import svod
     >>> svod.identity(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+def igamma(x1: Any, x2: Any, /) -> Tensor:
+    """The regularized lower incomplete gamma function P(x1, x2), SciPy's `gammainc`.
+
+    >>> import svod
+    >>> svod.igamma(svod.Tensor([1.0]), svod.Tensor([0.0, svod.inf])).tolist()
+    [0.0, 1.0]
+    """
+
+def igammac(x1: Any, x2: Any, /) -> Tensor:
+    """The regularized upper incomplete gamma function Q(x1, x2) = 1 - P(x1, x2), SciPy's `gammaincc`.
+
+    >>> import svod
+    >>> svod.igammac(svod.Tensor([1.0]), svod.Tensor([0.0, svod.inf])).tolist()
+    [1.0, 0.0]
     """
 
 def iinfo(type: Any, /) -> IntegerInfo:
@@ -1613,6 +2206,28 @@ def index_put(x: _Operand, indices: Sequence[Any], values: Any, accumulate: buil
     [3.0, 0.0, 0.0]
     """
 
+def index_put_(x: _Operand, /, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Tensor:
+    """Becomes what `index_put` makes of it."""
+
+def index_reduce(
+    x: _Operand,
+    axis: builtins.int,
+    index: _Operand,
+    source: _Operand,
+    reduce: builtins.str,
+    /,
+    *,
+    include_self: builtins.bool = True,
+    dim: builtins.int | None = None,
+) -> Tensor:
+    """Slices of `source` folded into those at `index` of an axis: by "prod", "mean", "amax" or "amin"; without
+    `include_self` only with each other.
+
+    >>> import svod
+    >>> svod.index_reduce(svod.ones(2), 0, svod.Tensor([0, 0]), svod.Tensor([2.0, 3.0]), "prod").tolist()
+    [6.0, 1.0]
+    """
+
 def index_select(
     x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, *, axis: builtins.int | None = None
 ) -> Tensor:
@@ -1624,6 +2239,25 @@ def inner(x1: Any, x2: Any, /) -> Tensor:
     >>> import svod
     >>> svod.inner(svod.Tensor([1, 2]), svod.Tensor([[3, 4], [5, 6]])).tolist()
     [11, 17]
+    """
+
+def instance_norm(
+    x: _Operand,
+    weight: _Operand | None,
+    bias: _Operand | None,
+    running_mean: _Operand | None,
+    running_var: _Operand | None,
+    use_input_stats: builtins.bool,
+    momentum: builtins.float,
+    eps: builtins.float,
+    cudnn_enabled: builtins.bool = False,
+    /,
+) -> Tensor:
+    """As `svod.nn.functional.instance_norm`, whose statistics come before weight and bias.
+
+    >>> import svod
+    >>> svod.instance_norm(svod.Tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 0.0).tolist()
+    [[[-1.0, 1.0]]]
     """
 
 def interp(x: Any, xp: _Operand, fp: _Operand, /, left: Any = None, right: Any = None) -> Tensor:
@@ -1804,6 +2438,9 @@ def lcm(x1: Any, x2: Any, /) -> Tensor:
     [12, 6]
     """
 
+def lcm_(x: _Operand, x2: Any, /) -> Tensor:
+    """Becomes what `lcm` makes of it."""
+
 def ldexp(x1: Any, x2: Any, /) -> Tensor:
     """`x1 * 2**x2`, also where the power alone overflows.
 
@@ -1811,6 +2448,9 @@ def ldexp(x1: Any, x2: Any, /) -> Tensor:
     >>> svod.ldexp(svod.Tensor([0.75]), 3).tolist()
     [6.0]
     """
+
+def ldexp_(x: _Operand, x2: Any, /) -> Tensor:
+    """Becomes what `ldexp` makes of it."""
 
 def lerp(x: _Operand, /, end: _Operand, weight: _Operand) -> Tensor:
     """`self + weight * (end - self)`."""
@@ -1825,6 +2465,42 @@ def lgamma(x: _Operand, /) -> Tensor:
     >>> svod.lgamma(svod.Tensor([1.0, 2.0, 5.0]))
     Tensor([0.       , 0.       , 3.1780539], shape=(3,), dtype=float32, device=CPU)
     """
+
+def lobpcg(
+    x: _Operand,
+    /,
+    k: builtins.int | None = None,
+    B: _Operand | None = None,
+    X: _Operand | None = None,
+    n: builtins.int | None = None,
+    iK: _Operand | None = None,
+    niter: builtins.int | None = None,
+    tol: builtins.float | None = None,
+    largest: builtins.bool = True,
+    method: builtins.str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The `k` greatest, or least, eigenvalues and vectors of `x v = λ B v`, of matrices that are their own adjoints.
+
+    They are computed exactly, by `svod.linalg.eigh`: what PyTorch's iteration begins and ends with has no meaning
+    here,
+    but for how many vectors `X`, or `n`, has.
+
+    >>> import svod
+    >>> svod.lobpcg(svod.Tensor([[2.0, 0.0], [0.0, 3.0]]), k=1)[0].round().tolist()
+    [3.0]
+    """
+
+def log1p_(x: _Operand, /) -> Tensor:
+    """Becomes what `log1p` makes of it."""
+
+def log2_(x: _Operand, /) -> Tensor:
+    """Becomes what `log2` makes of it."""
+
+def log10_(x: _Operand, /) -> Tensor:
+    """Becomes what `log10` makes of it."""
+
+def log_(x: _Operand, /) -> Tensor:
+    """Becomes `log(x)`."""
 
 def log_softmax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
     """The logarithm of `softmax`."""
@@ -1871,6 +2547,9 @@ def logit(x: _Operand, /, eps: builtins.float | None = None) -> Tensor:
     [0.0, inf]
     """
 
+def logit_(x: _Operand, /, eps: builtins.float | None = None) -> Tensor:
+    """Becomes what `logit` makes of it."""
+
 def logspace(
     start: builtins.float,
     end: builtins.float,
@@ -1887,6 +2566,75 @@ def logspace(
     >>> import svod
     >>> svod.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
+    """
+
+def lstm(
+    x: _Operand,
+    hx: Sequence[Tensor],
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+    batch_first: builtins.bool,
+    /,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`svod.nn.LSTM` with these parameters, in its order: the results, and the last hidden and cell states.
+
+    >>> import svod
+    >>> layer, x = svod.nn.LSTM(3, 4), svod.ones(5, 2, 3)
+    >>> state = (svod.zeros(1, 2, 4), svod.zeros(1, 2, 4))
+    >>> made = svod.lstm(x, state, layer.parameters(), True, 1, 0.0, False, False, False)
+    >>> svod.allclose(made[0], layer(x)[0])
+    True
+    """
+
+def lstm_cell(
+    x: _Operand,
+    hx: Sequence[Tensor],
+    w_ih: _Operand,
+    w_hh: _Operand,
+    b_ih: _Operand | None = None,
+    b_hh: _Operand | None = None,
+    /,
+) -> tuple[Tensor, Tensor]:
+    """A step of `svod.nn.LSTMCell` with these parameters.
+
+    >>> import svod
+    >>> zero = svod.zeros(1, 1)
+    >>> [part.tolist() for part in svod.lstm_cell(svod.ones(1, 2), (zero, zero), svod.zeros(4, 2), svod.zeros(4,
+    1))]
+    [[[0.0]], [[0.0]]]
+    """
+
+def lu(x: _Operand, /, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> tuple[Tensor, ...]:
+    """Both triangles of `svod.linalg.lu` in one matrix, and LAPACK's pivots; with `get_infos` zeros, too.
+
+    >>> import svod
+    >>> packed, pivots = svod.lu(svod.Tensor([[1.0, 2.0], [2.0, 2.0]]))
+    >>> packed.tolist(), pivots.tolist()
+    ([[2.0, 2.0], [0.5, 1.0]], [2, 2])
+    """
+
+def lu_solve(x: _Operand, LU_data: _Operand, LU_pivots: _Operand, /) -> Tensor:
+    """y with A y = x, by the factors that `lu` makes of A.
+
+    >>> import svod
+    >>> a = svod.Tensor([[2.0, 0.0], [0.0, 4.0]])
+    >>> svod.lu_solve(svod.Tensor([[2.0], [2.0]]), *svod.lu(a)).tolist()
+    [[1.0], [0.5]]
+    """
+
+def lu_unpack(
+    LU_data: _Operand, LU_pivots: _Operand, /, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True
+) -> LU:
+    """The permutation and the triangles with P L U the matrix that `lu` was given.
+
+    >>> import svod
+    >>> P, L, U = svod.lu_unpack(*svod.lu(svod.Tensor([[1.0, 2.0], [2.0, 2.0]])))
+    >>> (P @ L @ U).tolist()
+    [[1.0, 2.0], [2.0, 2.0]]
     """
 
 def masked_fill(x: _Operand, /, mask: _Operand, value: _Operand) -> Tensor:
@@ -2042,6 +2790,15 @@ def nan_to_num(
     [0.0, 1.0, 9.0]
     """
 
+def nan_to_num_(
+    x: _Operand,
+    /,
+    nan: builtins.float = 0.0,
+    posinf: builtins.float | None = None,
+    neginf: builtins.float | None = None,
+) -> Tensor:
+    """Becomes what `nan_to_num` makes of it."""
+
 def nanmax(
     x: _Operand,
     /,
@@ -2196,6 +2953,12 @@ def narrow(
 ) -> Tensor:
     """`length` elements of `dim` from `start` on."""
 
+def neg_(x: _Operand, /) -> Tensor:
+    """Becomes `-x`."""
+
+def negative_(x: _Operand, /) -> Tensor:
+    """Becomes what `negative` makes of it."""
+
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """The number next to `x1` on the way to `x2`.
 
@@ -2206,6 +2969,15 @@ def nextafter(x1: Any, x2: Any, /) -> Tensor:
 
 def nonzero(x: _Operand, /) -> tuple[Tensor, ...]:
     """The indices, along each dimension, of the elements that are not zero; computed now."""
+
+def nonzero_static(x: _Operand, /, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
+    """The indices of the first `size` elements that are not zero, as rows; rows of `fill_value` where there are
+    fewer.
+
+    >>> import svod
+    >>> svod.nonzero_static(svod.Tensor([0, 3, 4]), size=3).tolist()
+    [[1], [2], [-1]]
+    """
 
 def norm(
     x: _Operand,
@@ -2218,6 +2990,16 @@ def norm(
     keepdims: builtins.bool = False,
 ) -> Tensor:
     """The `p`-norm along axes, by default all."""
+
+def norm_except_dim(
+    v: _Operand, /, pow: builtins.float = 2, axis: builtins.int = 0, *, dim: builtins.int = 0
+) -> Tensor:
+    """The norms of the slices along an axis, which stays; of all elements with an axis of -1.
+
+    >>> import svod
+    >>> svod.norm_except_dim(svod.Tensor([[3.0, 4.0], [0.0, 2.0]])).tolist()
+    [[5.0], [2.0]]
+    """
 
 def normal(
     shape: builtins.int | Sequence[builtins.int],
@@ -2235,14 +3017,60 @@ def normal(
     (2, 3)
     """
 
+def nuclear_norm(
+    x: _Operand,
+    /,
+    axis: Sequence[builtins.int] | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: Sequence[builtins.int] | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The sum of the singular values of matrices, the last two axes, or those named.
+
+    >>> import svod
+    >>> svod.nuclear_norm(svod.Tensor([[3.0, 0.0], [0.0, 4.0]])).item()
+    7.0
+    """
+
 def numel(x: _Operand, /) -> Tensor:
     """Number of elements."""
 
 def ones_like(x: _Operand, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
     """Ones in a tensor's shape, and in its type and on its device, unless others are named."""
 
+def orgqr(x: _Operand, tau: _Operand, /) -> Tensor:
+    """The first columns of the product Q of reflections as `geqrf` gives them.
+
+    >>> import svod
+    >>> a = svod.Tensor([[3.0], [4.0]])
+    >>> svod.abs(svod.orgqr(*svod.geqrf(a)) @ a.qr().R - a).max().item() < 1e-6
+    True
+    """
+
+def ormqr(
+    x: _Operand, tau: _Operand, other: _Operand, /, left: builtins.bool = True, transpose: builtins.bool = False
+) -> Tensor:
+    """Q, as `geqrf` gives its reflections, times `other`, or `other` times it; its adjoint with `transpose`.
+
+    >>> import svod
+    >>> a = svod.Tensor([[3.0], [4.0]])
+    >>> svod.ormqr(*svod.geqrf(a), a, transpose=True).abs().round().tolist()
+    [[5.0], [0.0]]
+    """
+
 def outer(x: _Operand, /, other: _Operand) -> Tensor:
     """The products of each element of one 1-d tensor with each of another."""
+
+def pca_lowrank(
+    x: _Operand, /, q: builtins.int | None = None, center: builtins.bool = True, niter: builtins.int = 2
+) -> SVD:
+    """As `svd_lowrank`, of rows less their mean unless they are centred; the columns of V are principal directions.
+
+    >>> import svod
+    >>> [tuple(part.shape) for part in svod.pca_lowrank(svod.ones(4, 3), q=2)]
+    [(4, 2), (2,), (3, 2)]
+    """
 
 def pdist(x: _Operand, /, p: builtins.float = 2.0) -> Tensor:
     """The distances, by the `p`-norm, of each row of a matrix from those behind it.
@@ -2310,6 +3138,16 @@ def poisson(
     >>> import svod
     >>> svod.poisson(svod.Tensor([0.0, 0.0])).tolist()
     [0.0, 0.0]
+    """
+
+def polygamma(n: Any, x: Any, /) -> Tensor:
+    """The `n`-th derivative of `digamma`; as a method, `x.polygamma(n)`, the tensor comes first.
+
+    By recurrence and Euler's summation of the rest, and by reflection.
+
+    >>> import svod
+    >>> svod.polygamma(1, svod.Tensor([1.0]))
+    Tensor([1.644934], shape=(1,), dtype=float32, device=CPU)
     """
 
 def positive(x: _Operand, /) -> Tensor:
@@ -2384,6 +3222,9 @@ def rad2deg(x: _Operand, /) -> Tensor:
     [0.0]
     """
 
+def rad2deg_(x: _Operand, /) -> Tensor:
+    """Becomes what `rad2deg` makes of it."""
+
 def rand_like(x: _Operand, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """Uniformly distributed in [0, 1), in a tensor's shape and type."""
 
@@ -2422,6 +3263,9 @@ def rearrange(x: _Operand, pattern: builtins.str, /, **lengths: Any) -> Tensor:
     >>> svod.rearrange(svod.arange(6), "(h w) -> w h", h=2).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
+
+def reciprocal_(x: _Operand, /) -> Tensor:
+    """Becomes `1 / x`."""
 
 def renorm(
     x: _Operand, p: builtins.float, axis: builtins.int, maxnorm: builtins.float, /, *, dim: builtins.int | None = None
@@ -2464,6 +3308,80 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     svod.int16
     """
 
+def rnn_relu(
+    x: _Operand,
+    hx: _Operand,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+    batch_first: builtins.bool,
+    /,
+) -> tuple[Tensor, Tensor]:
+    """As `rnn_tanh`, with `relu`.
+
+    >>> import svod
+    >>> layer, x = svod.nn.RNN(3, 4, nonlinearity="relu"), svod.ones(5, 2, 3)
+    >>> made = svod.rnn_relu(x, svod.zeros(1, 2, 4), layer.parameters(), True, 1, 0.0, False, False, False)
+    >>> svod.allclose(made[0], layer(x)[0])
+    True
+    """
+
+def rnn_relu_cell(
+    x: _Operand,
+    hx: _Operand,
+    w_ih: _Operand,
+    w_hh: _Operand,
+    b_ih: _Operand | None = None,
+    b_hh: _Operand | None = None,
+    /,
+) -> Tensor:
+    """As `rnn_tanh_cell`, with `relu`.
+
+    >>> import svod
+    >>> svod.rnn_relu_cell(svod.ones(1, 2), svod.zeros(1, 1), svod.ones(1, 2), svod.zeros(1, 1)).tolist()
+    [[2.0]]
+    """
+
+def rnn_tanh(
+    x: _Operand,
+    hx: _Operand,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+    batch_first: builtins.bool,
+    /,
+) -> tuple[Tensor, Tensor]:
+    """`svod.nn.RNN` with these parameters, in its order: the results, and the last states.
+
+    >>> import svod
+    >>> layer, x = svod.nn.RNN(3, 4), svod.ones(5, 2, 3)
+    >>> made = svod.rnn_tanh(x, svod.zeros(1, 2, 4), layer.parameters(), True, 1, 0.0, False, False, False)
+    >>> svod.allclose(made[0], layer(x)[0])
+    True
+    """
+
+def rnn_tanh_cell(
+    x: _Operand,
+    hx: _Operand,
+    w_ih: _Operand,
+    w_hh: _Operand,
+    b_ih: _Operand | None = None,
+    b_hh: _Operand | None = None,
+    /,
+) -> Tensor:
+    """A step of `svod.nn.RNNCell` with these parameters.
+
+    >>> import svod
+    >>> svod.rnn_tanh_cell(svod.zeros(1, 2), svod.zeros(1, 1), svod.ones(1, 2), svod.zeros(1, 1)).tolist()
+    [[0.0]]
+    """
+
 def roll(
     x: _Operand,
     /,
@@ -2496,6 +3414,9 @@ def rot90(x: _Operand, /, k: builtins.int = 1, dims: Sequence[builtins.int] = (0
     [[2, 4], [1, 3]]
     """
 
+def round_(x: _Operand, /) -> Tensor:
+    """Becomes the nearest integers, ties to even."""
+
 def row_stack(tensors: Sequence[Any], /) -> Tensor:
     """The tensors one below the other, vectors as rows.
 
@@ -2503,6 +3424,9 @@ def row_stack(tensors: Sequence[Any], /) -> Tensor:
     >>> svod.vstack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
     [[1, 2], [3, 4]]
     """
+
+def rsqrt_(x: _Operand, /) -> Tensor:
+    """Becomes what `rsqrt` makes of it."""
 
 def rsub(x: _Operand, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """`other - alpha * x`.
@@ -2555,6 +3479,30 @@ def searchsorted(x1: _Operand, x2: Any, /, *, side: builtins.str = "left", sorte
     1
     """
 
+def segment_reduce(
+    data: _Operand,
+    reduce: builtins.str,
+    /,
+    *,
+    lengths: _Operand | None = None,
+    indices: _Operand | None = None,
+    offsets: _Operand | None = None,
+    axis: builtins.int = 0,
+    unsafe: builtins.bool = False,
+    initial: builtins.float | None = None,
+    dim: builtins.int = 0,
+) -> Tensor:
+    """The "sum", "mean", "max", "min" or "prod" of parts of an axis, one behind the other: of `lengths`, or from
+    each
+    of `offsets` to the next. Parts of nothing are `initial`, or what folds of nothing are; their means are NaN.
+
+    Lengths have the dimensions of `data` before the axis, and last the parts. `unsafe` has no meaning.
+
+    >>> import svod
+    >>> svod.segment_reduce(svod.Tensor([1.0, 2.0, 3.0]), "sum", lengths=svod.Tensor([1, 2])).tolist()
+    [1.0, 5.0]
+    """
+
 def select(x: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None) -> Tensor:
     """The slice at a position of an axis, without it.
 
@@ -2581,6 +3529,9 @@ def sgn(x: _Operand, /) -> Tensor:
     [-1.0, 0.0]
     """
 
+def sigmoid_(x: _Operand, /) -> Tensor:
+    """Becomes `1 / (1 + exp(-x))`."""
+
 def signbit(x: _Operand, /) -> Tensor:
     """Whether the sign is that of negative numbers, -0 and negative NaN included; integers are never -0.
 
@@ -2588,6 +3539,9 @@ def signbit(x: _Operand, /) -> Tensor:
     >>> svod.signbit(svod.Tensor([-0.0, 0.0, -3.0])).tolist()
     [True, False, True]
     """
+
+def sin_(x: _Operand, /) -> Tensor:
+    """Becomes what `sin` makes of it."""
 
 def sinc(x: _Operand, /) -> Tensor:
     """`sin(π x) / (π x)`, 1 at 0.
@@ -2597,6 +3551,9 @@ def sinc(x: _Operand, /) -> Tensor:
     [1.0, 0.6366197466850281]
     """
 
+def sinc_(x: _Operand, /) -> Tensor:
+    """Becomes what `sinc` makes of it."""
+
 def sinh(x: _Operand, /) -> Tensor:
     """Hyperbolic sine.
 
@@ -2604,6 +3561,9 @@ def sinh(x: _Operand, /) -> Tensor:
     >>> svod.sinh(svod.Tensor([0.0])).tolist()
     [0.0]
     """
+
+def sinh_(x: _Operand, /) -> Tensor:
+    """Becomes what `sinh` makes of it."""
 
 def slice_scatter(
     x: _Operand,
@@ -2667,6 +3627,12 @@ def split_with_sizes(
     >>> [part.tolist() for part in svod.split_with_sizes(svod.arange(3), [1, 2])]
     [[0], [1, 2]]
     """
+
+def sqrt_(x: _Operand, /) -> Tensor:
+    """Becomes `sqrt(x)`."""
+
+def square_(x: _Operand, /) -> Tensor:
+    """Becomes what `square` makes of it."""
 
 def squeeze(
     x: _Operand,
@@ -2733,6 +3699,16 @@ def svd(x: _Operand, /, some: builtins.bool = True, compute_uv: builtins.bool = 
     [(3, 2), (2,), (2, 2)]
     """
 
+def svd_lowrank(x: _Operand, /, q: builtins.int = 6, niter: builtins.int = 2, M: _Operand | None = None) -> SVD:
+    """About the `q` greatest singular values of `x`, or of `x - M`, and their vectors, as `svd` has them.
+
+    By a random basis of the columns, improved `niter` times (Halko, Martinsson and Tropp 2009).
+
+    >>> import svod
+    >>> round(svod.svd_lowrank(svod.ones(4, 3), q=1).S[0].item(), 4)
+    3.4641
+    """
+
 def swapaxes(
     x: _Operand,
     /,
@@ -2775,6 +3751,12 @@ def take_along_dim(
     x: _Operand, /, indices: _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None
 ) -> Tensor:
     """As `gather`, broadcast off the axis; without one, of the flat tensor."""
+
+def tan_(x: _Operand, /) -> Tensor:
+    """Becomes what `tan` makes of it."""
+
+def tanh_(x: _Operand, /) -> Tensor:
+    """Becomes the hyperbolic tangents."""
 
 def tensor(
     data: Any, /, *, dtype: Any = None, device: builtins.str | None = None, requires_grad: builtins.bool = False
@@ -2890,6 +3872,21 @@ def trapz(
     4.0
     """
 
+def triangular_solve(
+    x: _Operand,
+    A: _Operand,
+    /,
+    upper: builtins.bool = True,
+    transpose: builtins.bool = False,
+    unitriangular: builtins.bool = False,
+) -> tuple[Tensor, Tensor]:
+    """y with A y = x, of A only a triangle, or with its transpose; and that A.
+
+    >>> import svod
+    >>> svod.triangular_solve(svod.Tensor([[2.0], [4.0]]), svod.Tensor([[2.0, 0.0], [0.0, 4.0]]))[0].tolist()
+    [[1.0], [1.0]]
+    """
+
 def tril(x: _Operand, /, *, k: builtins.int = 0) -> Tensor:
     """The elements on and below a diagonal, zeros above."""
 
@@ -2919,6 +3916,9 @@ def true_divide(x1: Any, x2: Any, /) -> Tensor:
     >>> svod.true_divide(svod.Tensor([1]), 2).tolist()
     [0.5]
     """
+
+def trunc_(x: _Operand, /) -> Tensor:
+    """Becomes what `trunc` makes of it."""
 
 def truncated_normal(
     shape: builtins.int | Sequence[builtins.int],
@@ -3114,6 +4114,12 @@ def xlogy(x1: Any, x2: Any, /) -> Tensor:
     >>> svod.xlogy(svod.Tensor([0.0, 1.0]), svod.Tensor([0.0, 1.0])).tolist()
     [0.0, 0.0]
     """
+
+def xlogy_(x: _Operand, x2: Any, /) -> Tensor:
+    """Becomes what `xlogy` makes of it."""
+
+def zero_(x: _Operand, /) -> Tensor:
+    """Becomes zeros."""
 
 def zeros_like(x: _Operand, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
     """Zeros in a tensor's shape, and in its type and on its device, unless others are named."""

@@ -90,11 +90,13 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("gradient", "f", "NumPy, PyTorch"),
         ("histc", "f m", "PyTorch"),
         ("histogram", "f m", "NumPy, PyTorch"),
+        ("histogramdd", "f", "PyTorch"),
         ("interp", "f", "NumPy"),
         ("logcumsumexp", "f m", "PyTorch"),
         ("msort", "f m", "PyTorch"),
         ("pdist", "f", "PyTorch"),
         ("renorm", "f m _", "PyTorch"),
+        ("segment_reduce", "f", "PyTorch"),
         ("trapezoid trapz", "f", "PyTorch"),
         ("unique", "f", "NumPy, PyTorch"),
         ("unique_consecutive", "f m", "PyTorch"),
@@ -123,6 +125,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("vander", "f", "NumPy, PyTorch"),
     ),
     "draws": (
+        ("bernoulli", "_", "PyTorch"),
         ("cauchy", "_", "PyTorch"),
         ("exponential", "_", "PyTorch"),
         ("geometric", "_", "PyTorch"),
@@ -161,21 +164,35 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("cholesky_inverse", "f m", "PyTorch"),
         ("cholesky_solve", "f m", "PyTorch"),
         ("det", "f m", "PyTorch"),
+        ("frobenius_norm", "f", "PyTorch"),
         ("inverse", "f m", "PyTorch"),
+        ("lobpcg", "f", "PyTorch"),
         ("logdet", "f m", "PyTorch"),
         ("matrix_exp", "f m", "PyTorch"),
         ("matrix_power", "f m", "PyTorch"),
+        ("nuclear_norm", "f", "PyTorch"),
+        ("pca_lowrank", "f", "PyTorch"),
         ("pinverse", "f m", "PyTorch"),
         ("qr", "f m", "PyTorch"),
         ("slogdet", "f m", "PyTorch"),
         ("svd", "f m", "PyTorch"),
+        ("svd_lowrank", "f", "PyTorch"),
+        ("triangular_solve", "f m", "PyTorch"),
+    ),
+    "gammas": (
+        ("igamma", "f m _", "PyTorch, JAX"),
+        ("igammac", "f m _", "PyTorch, JAX"),
+        ("polygamma", "f m _", "PyTorch, SciPy, JAX"),
     ),
     "indexed": (
         ("argwhere", "f m", "NumPy, PyTorch"),
         ("as_strided", "f m", "PyTorch"),
+        ("as_strided_scatter", "f m", "PyTorch"),
         ("index_fill", "f m _", "PyTorch"),
         ("index_put", "f m _", "PyTorch"),
+        ("index_reduce", "f m _", "PyTorch"),
         ("masked_scatter", "f m _", "PyTorch"),
+        ("nonzero_static", "f m", "PyTorch"),
         ("put", "f m _", "NumPy, PyTorch"),
         ("select", "f m", "NumPy, PyTorch"),
         ("select_scatter", "f m", "PyTorch"),
@@ -200,11 +217,39 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("type_as", "m", "PyTorch"),
         ("view_as", "m", "PyTorch"),
     ),
+    "layers": (
+        ("adaptive_max_pool1d", "f", "PyTorch"),
+        ("affine_grid_generator", "f", "PyTorch"),
+        ("batch_norm", "f", "PyTorch"),
+        ("constant_pad_nd", "f", "PyTorch"),
+        ("convolution", "f", "PyTorch"),
+        ("embedding", "f", "PyTorch"),
+        ("embedding_bag", "f", "PyTorch"),
+        ("embedding_renorm_", "f", "PyTorch"),
+        ("feature_alpha_dropout", "f", "PyTorch"),
+        ("feature_dropout", "f", "PyTorch"),
+        ("feature_dropout_", "f", "PyTorch"),
+        ("grid_sampler", "f", "PyTorch"),
+        ("grid_sampler_2d", "f", "PyTorch"),
+        ("grid_sampler_3d", "f", "PyTorch"),
+        ("gru", "f", "PyTorch"),
+        ("gru_cell", "f", "PyTorch"),
+        ("instance_norm", "f", "PyTorch"),
+        ("lstm", "f", "PyTorch"),
+        ("lstm_cell", "f", "PyTorch"),
+        ("norm_except_dim", "f", "PyTorch"),
+        ("rnn_relu", "f", "PyTorch"),
+        ("rnn_relu_cell", "f", "PyTorch"),
+        ("rnn_tanh", "f", "PyTorch"),
+        ("rnn_tanh_cell", "f", "PyTorch"),
+    ),
     "making": (
         ("array", "f", "NumPy"),
         ("as_tensor", "f", "PyTorch"),
         ("bartlett_window", "f", "PyTorch"),
         ("blackman_window", "f", "PyTorch"),
+        ("from_file", "f", "PyTorch"),
+        ("frombuffer", "f", "NumPy, PyTorch"),
         ("geomspace", "f", "NumPy"),
         ("hamming_window", "f", "PyTorch"),
         ("hann_window", "f", "PyTorch"),
@@ -244,6 +289,14 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("__array_namespace_info__", "f", "array API, NumPy"),
         ("to_device", "m", "array API, NumPy"),
     ),
+    "packed": (
+        ("geqrf", "f m", "PyTorch"),
+        ("lu", "f m", "PyTorch"),
+        ("lu_solve", "f m", "PyTorch"),
+        ("lu_unpack", "f", "PyTorch"),
+        ("orgqr", "f m", "PyTorch"),
+        ("ormqr", "f m", "PyTorch"),
+    ),
     "patterns": (("rearrange", "f m", "svod"),),
     "products": (
         ("addbmm", "f m _", "PyTorch"),
@@ -254,6 +307,8 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("bmm", "f m", "PyTorch"),
         ("chain_matmul", "f", "PyTorch"),
         ("cross", "f m", "NumPy, PyTorch"),
+        ("ger", "f m", "PyTorch"),
+        ("grouped_mm", "f", "PyTorch"),
         ("inner", "f m", "NumPy, PyTorch"),
         ("kron", "f m", "NumPy, PyTorch"),
         ("mm", "f m", "PyTorch"),
@@ -265,6 +320,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
     "random": (
         ("bernoulli", "f m", "PyTorch"),
         ("beta", "f", "NumPy, JAX"),
+        ("binomial", "f", "PyTorch"),
         ("categorical", "f", "JAX"),
         ("exponential", "f", "NumPy, JAX"),
         ("gamma", "f", "NumPy, JAX"),
@@ -354,15 +410,24 @@ FORWARDED: dict[str, tuple[tuple[str, str], ...]] = {
             "lt masked_fill multiply ne negative not_equal rsqrt scatter scatter_add scatter_reduce sign sin "
             "square subtract tan tril triu trunc",
         ),
+        (
+            "f",
+            "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ "
+            "ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ erf_ erfc_ exp2_ exp_ expm1_ "
+            "fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ "
+            "negative_ rad2deg_ reciprocal_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ "
+            "xlogy_ zero_",
+        ),
     ),
     "nn.functional": (
         (
             "f",
-            "alpha_dropout avg_pool1d bilinear binary_cross_entropy_with_logits celu conv1d conv2d conv3d "
-            "conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity "
-            "ctc_loss dropout group_norm hinge_embedding_loss kl_div layer_norm margin_ranking_loss max_pool1d "
-            "max_pool2d max_pool3d pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm "
-            "selu threshold triplet_margin_loss",
+            "alpha_dropout alpha_dropout_ avg_pool1d bilinear binary_cross_entropy_with_logits celu celu_ conv1d "
+            "conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss "
+            "cosine_similarity ctc_loss dropout dropout_ feature_alpha_dropout_ group_norm hinge_embedding_loss "
+            "kl_div layer_norm margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d "
+            "pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss relu_ rms_norm rrelu rrelu_ selu selu_ "
+            "threshold threshold_ triplet_margin_loss",
         ),
         ("f m", "hardshrink prelu"),
     ),

@@ -6,7 +6,20 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, _operands, cat, linspace, where, zeros
+from svod._svod import (
+    ArgumentError,
+    DTypeError,
+    ShapeError,
+    Tensor,
+    _operands,
+    arange,
+    cat,
+    full,
+    linspace,
+    ones,
+    where,
+    zeros,
+)
 from svod.library.diagonals import triu_indices
 from svod.library.elementwise import logaddexp
 from svod.library.sets import _runs, unique_all
@@ -23,11 +36,13 @@ __all__ = [
     "gradient",
     "histc",
     "histogram",
+    "histogramdd",
     "interp",
     "logcumsumexp",
     "msort",
     "pdist",
     "renorm",
+    "segment_reduce",
     "trapezoid",
     "unique",
     "unique_consecutive",
@@ -180,22 +195,74 @@ def histogram(
     >>> [part.tolist() for part in svod.histogram(svod.Tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0))]
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
     """
-    if isinstance(bins, Tensor):
-        edges = bins
-    else:
-        low, high = (x.min().item(), x.max().item()) if range is None else (range[0], range[1])
-        if low == high:
-            low, high = (low, high + 1) if range is None else (low - 0.5, high + 0.5)
-        edges = linspace(low, high, bins + 1, dtype="float64").cast(x.dtype)
+    edges = bins if isinstance(bins, Tensor) else _edges(x, bins, range)
     count = edges.shape[0] - 1
     flat = x.flatten()
-    at = where(flat == edges[-1], count - 1, edges.searchsorted(flat, right=True) - 1)
-    at = where((flat >= edges[0]) & (flat <= edges[-1]), at, count)
+    at = _bin(flat, edges)
     by = flat.ones_like() if weight is None else weight.flatten().cast(x.dtype)
     found = zeros(count + 1, dtype=x.dtype).index_add(0, at, by)[:count]
     if density:
         found = found / (edges[1:] - edges[:-1]) / found.sum()
     return found, edges
+
+
+def histogramdd(
+    x: Tensor,
+    /,
+    bins: int | Sequence[Any],
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """As `histogram`, of points, the rows of `x`, in boxes: with a number of bins, or edges, for each coordinate.
+
+    `range` has two numbers for each coordinate, one after the other.
+
+    >>> import svod
+    >>> svod.histogramdd(svod.Tensor([[0.0, 1.0], [1.0, 0.0]]), (2, 2))[0].tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if x.ndim < 1 or (not isinstance(bins, int) and len(bins) != x.shape[-1]):
+        raise ShapeError(f"histogramdd: points of {bins} coordinates are expected, not shape {tuple(x.shape)}")
+    points = x.reshape(-1, x.shape[-1])
+    each = [bins] * points.shape[1] if isinstance(bins, int) else [*bins]
+    places, edges = [], []
+    for d, one in enumerate(each):
+        limits = None if range is None else range[2 * d : 2 * d + 2]
+        lines = one if isinstance(one, Tensor) else _edges(points[:, d], one, limits)
+        edges.append(lines)
+        places.append(_bin(points[:, d], lines))
+    counts = [line.shape[0] - 1 for line in edges]
+    at, total = None, math.prod(counts)
+    inside = None
+    for place, count in zip(places, counts, strict=True):
+        within = place < count
+        at = place if at is None else at * count + place
+        inside = within if inside is None else inside & within
+    assert at is not None and inside is not None, "there is a coordinate"
+    by = ones(points.shape[0], dtype=x.dtype) if weight is None else weight.flatten().cast(x.dtype)
+    found = zeros(total + 1, dtype=x.dtype).index_add(0, where(inside, at, total), by)[:total].reshape(*counts)
+    if density:
+        found = found / found.sum()
+        for d, line in enumerate(edges):
+            found = found / (line[1:] - line[:-1]).reshape(*(-1 if i == d else 1 for i, _ in enumerate(edges)))
+    return found, tuple(edges)
+
+
+def _edges(x: Tensor, bins: int, range: Sequence[float] | None) -> Tensor:
+    """The edges of bins of equal width."""
+    low, high = (x.min().item(), x.max().item()) if range is None else (range[0], range[1])
+    if low == high:
+        low, high = (low, high + 1) if range is None else (low - 0.5, high + 0.5)
+    return linspace(low, high, bins + 1, dtype="float64").cast(x.dtype)
+
+
+def _bin(x: Tensor, edges: Tensor) -> Tensor:
+    """In which bin each element is, of which the last has both its edges; one more than there are if in none."""
+    count = edges.shape[0] - 1
+    at = where(x == edges[-1], count - 1, edges.searchsorted(x, right=True) - 1)
+    return where((x >= edges[0]) & (x <= edges[-1]), at, count)
 
 
 def interp(x: Any, xp: Tensor, fp: Tensor, /, left: Any = None, right: Any = None) -> Tensor:
@@ -276,6 +343,48 @@ def renorm(x: Tensor, p: float, axis: int, maxnorm: float, /) -> Tensor:
     others = tuple(one for one in range(x.ndim) if one != axis % x.ndim)
     norm = x.norm(p, others, True)
     return x * where(norm > maxnorm, maxnorm / norm, 1.0).cast(x.dtype)
+
+
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    /,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Tensor:
+    """The "sum", "mean", "max", "min" or "prod" of parts of an axis, one behind the other: of `lengths`, or from each
+    of `offsets` to the next. Parts of nothing are `initial`, or what folds of nothing are; their means are NaN.
+
+    Lengths have the dimensions of `data` before the axis, and last the parts. `unsafe` has no meaning.
+
+    >>> import svod
+    >>> svod.segment_reduce(svod.Tensor([1.0, 2.0, 3.0]), "sum", lengths=svod.Tensor([1, 2])).tolist()
+    [1.0, 5.0]
+    """
+    kinds = {"sum": ("sum", 0.0), "mean": ("sum", 0.0), "max": ("amax", -math.inf), "min": ("amin", math.inf)}
+    kinds["prod"] = ("prod", 1.0)
+    if reduce not in kinds:
+        raise ArgumentError(f"segment_reduce: reduce is one of {[*kinds]}, not {reduce!r}")
+    if indices is not None or (lengths is None) == (offsets is None):
+        raise ArgumentError("segment_reduce: either lengths or offsets is expected")
+    if lengths is None:
+        assert offsets is not None
+        lengths = offsets[..., 1:] - offsets[..., :-1]
+    by, nothing = kinds[reduce]
+    if axis < 0 or lengths.ndim != axis + 1 or tuple(lengths.shape[:-1]) != tuple(data.shape[:axis]):
+        raise ShapeError(f"segment_reduce: lengths {tuple(lengths.shape)} for axis {axis} of {tuple(data.shape)}")
+    parts, extent = lengths.shape[-1], data.shape[axis]
+    part = (arange(extent).unsqueeze(-1) >= lengths.cumsum(-1).unsqueeze(-2)).sum(-1)
+    rest = (1,) * (data.ndim - axis - 1)
+    shape = (*data.shape[:axis], parts, *data.shape[axis + 1 :])
+    base = full(shape, nothing if initial is None else initial, dtype=data.dtype)
+    made = base.scatter_reduce(axis, part.reshape(*part.shape, *rest).expand(*data.shape), data, by)
+    return made / lengths.reshape(*lengths.shape, *rest) if reduce == "mean" else made
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1, axis: int = -1) -> Tensor:

@@ -8,7 +8,12 @@ from typing import Any
 from svod._svod import ArgumentError, Generator, Tensor, float64, rand, randint, randn
 from svod.library.dtypes import iinfo
 
-__all__ = ["cauchy", "exponential", "geometric", "log_normal", "normal", "random", "uniform"]
+__all__ = ["bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal", "random", "uniform"]
+
+
+def bernoulli(x: Tensor, /, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """1 with probability `p`, which may be a tensor, else 0."""
+    return _like(x, (_unit(x, generator) < p).expand(*x.shape))
 
 
 def cauchy(x: Tensor, /, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:

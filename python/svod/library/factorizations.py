@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, nan
 from typing import NamedTuple
 
 from svod import linalg
-from svod._svod import ArgumentError, ShapeError, Tensor, eye, where, zeros
+from svod._svod import ArgumentError, ShapeError, Tensor, eye, randn, where, zeros
+from svod.library.arrangement import adjoint
 from svod.linalg import QRResult, SlogdetResult
 
 __all__ = [
@@ -14,14 +16,20 @@ __all__ = [
     "cholesky_inverse",
     "cholesky_solve",
     "det",
+    "frobenius_norm",
     "inverse",
+    "lobpcg",
     "logdet",
     "matrix_exp",
     "matrix_power",
+    "nuclear_norm",
+    "pca_lowrank",
     "pinverse",
     "qr",
     "slogdet",
     "svd",
+    "svd_lowrank",
+    "triangular_solve",
 ]
 
 
@@ -79,6 +87,16 @@ def det(x: Tensor, /) -> Tensor:
     return linalg.det(x)
 
 
+def frobenius_norm(x: Tensor, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """The root of the sum of the squares along axes, by default all.
+
+    >>> import svod
+    >>> svod.frobenius_norm(svod.Tensor([[3.0, 4.0]])).item()
+    5.0
+    """
+    return x.norm(2, axis or None, keepdims)
+
+
 def inverse(x: Tensor, /) -> Tensor:
     """As `svod.linalg.inv`.
 
@@ -87,6 +105,43 @@ def inverse(x: Tensor, /) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     return linalg.inv(x)
+
+
+def lobpcg(
+    x: Tensor,
+    /,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool = True,
+    method: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The `k` greatest, or least, eigenvalues and vectors of `x v = λ B v`, of matrices that are their own adjoints.
+
+    They are computed exactly, by `svod.linalg.eigh`: what PyTorch's iteration begins and ends with has no meaning here,
+    but for how many vectors `X`, or `n`, has.
+
+    >>> import svod
+    >>> svod.lobpcg(svod.Tensor([[2.0, 0.0], [0.0, 3.0]]), k=1)[0].round().tolist()
+    [3.0]
+    """
+    count = k or n or (1 if X is None else int(X.shape[-1]))
+    if count > x.shape[-1]:
+        raise ArgumentError(f"lobpcg: {count} eigenvalues of matrices {tuple(x.shape)}")
+    if B is None:
+        values, vectors = linalg.eigh(x)
+    else:
+        lower = linalg.cholesky(B)
+        half = linalg.solve_triangular(lower, x, upper=False)
+        values, vectors = linalg.eigh(linalg.solve_triangular(lower, adjoint(half), upper=False))
+        vectors = linalg.solve_triangular(adjoint(lower), vectors, upper=True)
+    if largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    return values[..., :count], vectors[..., :count]
 
 
 def logdet(x: Tensor, /) -> Tensor:
@@ -120,6 +175,27 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     [[1.0, 5.0], [0.0, 1.0]]
     """
     return linalg.matrix_power(x, n)
+
+
+def nuclear_norm(x: Tensor, /, axis: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """The sum of the singular values of matrices, the last two axes, or those named.
+
+    >>> import svod
+    >>> svod.nuclear_norm(svod.Tensor([[3.0, 0.0], [0.0, 4.0]])).item()
+    7.0
+    """
+    return linalg.norm(x, "nuc", axis=(-2, -1) if axis is None else tuple(axis), keepdims=keepdims)
+
+
+def pca_lowrank(x: Tensor, /, q: int | None = None, center: bool = True, niter: int = 2) -> SVD:
+    """As `svd_lowrank`, of rows less their mean unless they are centred; the columns of V are principal directions.
+
+    >>> import svod
+    >>> [tuple(part.shape) for part in svod.pca_lowrank(svod.ones(4, 3), q=2)]
+    [(4, 2), (2,), (3, 2)]
+    """
+    q = min(6, *x.shape[-2:]) if q is None else q
+    return svd_lowrank(x - x.mean(-2, keepdim=True) if center else x, q, niter)
 
 
 def pinverse(x: Tensor, /, rcond: float = 1e-15) -> Tensor:
@@ -170,3 +246,35 @@ def svd(x: Tensor, /, some: bool = True, compute_uv: bool = True) -> SVD:
     *batch, _, _ = x.shape
     none = [zeros(*batch, n, n, dtype=x.dtype) for n in (rows, columns)]
     return SVD(none[0], linalg.svdvals(x), none[1])
+
+
+def svd_lowrank(x: Tensor, /, q: int = 6, niter: int = 2, M: Tensor | None = None) -> SVD:
+    """About the `q` greatest singular values of `x`, or of `x - M`, and their vectors, as `svd` has them.
+
+    By a random basis of the columns, improved `niter` times (Halko, Martinsson and Tropp 2009).
+
+    >>> import svod
+    >>> round(svod.svd_lowrank(svod.ones(4, 3), q=1).S[0].item(), 4)
+    3.4641
+    """
+    x = x if M is None else x - M
+    if not 0 <= q <= min(x.shape[-2:]):
+        raise ArgumentError(f"svd_lowrank: q={q} singular values of matrices {tuple(x.shape)}")
+    basis = linalg.qr(x @ randn(*x.shape[:-2], x.shape[-1], q).cast(x.dtype)).Q
+    for _ in range(niter):
+        basis = linalg.qr(x @ linalg.qr(adjoint(x) @ basis).Q).Q
+    u, s, vh = linalg.svd(adjoint(basis) @ x, full_matrices=False)
+    return SVD(basis @ u, s, adjoint(vh))
+
+
+def triangular_solve(
+    x: Tensor, A: Tensor, /, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Tensor, Tensor]:
+    """y with A y = x, of A only a triangle, or with its transpose; and that A.
+
+    >>> import svod
+    >>> svod.triangular_solve(svod.Tensor([[2.0], [4.0]]), svod.Tensor([[2.0, 0.0], [0.0, 4.0]]))[0].tolist()
+    [[1.0], [1.0]]
+    """
+    of, from_above = (A.mT, not upper) if transpose else (A, upper)
+    return linalg.solve_triangular(of, x, upper=from_above, unitriangular=unitriangular), A

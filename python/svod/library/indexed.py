@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from svod._svod import ArgumentError, Tensor, _tensor, arange, where
+from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
 from svod.library.manipulation import _counted, _extents
 
 __all__ = [
     "argwhere",
     "as_strided",
+    "as_strided_scatter",
     "index_fill",
     "index_put",
+    "index_reduce",
     "masked_scatter",
+    "nonzero_static",
     "put",
     "select",
     "select_scatter",
@@ -40,15 +43,35 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     >>> svod.as_strided(svod.arange(4), (2, 2), (1, 1)).tolist()
     [[0, 1], [1, 2]]
     """
+    return x.flatten().take(_strided("as_strided", x, size, stride, storage_offset), 0)
+
+
+def as_strided_scatter(
+    x: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0, /
+) -> Tensor:
+    """Other elements where `as_strided` would take some.
+
+    >>> import svod
+    >>> svod.as_strided_scatter(svod.zeros(4), svod.ones(2), (2,), (3,)).tolist()
+    [1.0, 0.0, 0.0, 1.0]
+    """
+    at = _strided("as_strided_scatter", x, size, stride, storage_offset)
+    if tuple(src.shape) != tuple(size):
+        raise ShapeError(f"as_strided_scatter: src: shape {tuple(size)} is expected, not {tuple(src.shape)}")
+    return x.flatten().scatter(0, at.flatten(), src.flatten().cast(x.dtype)).reshape(x.shape)
+
+
+def _strided(name: str, x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int) -> Tensor:
+    """Positions in the flat tensor."""
     if len(size) != len(stride):
-        raise ArgumentError(f"as_strided: as many strides as extents are expected, not {stride} for {size}")
+        raise ArgumentError(f"{name}: as many strides as extents are expected, not {stride} for {size}")
     last = storage_offset + sum((extent - 1) * by for extent, by in zip(size, stride, strict=True))
     if min(stride, default=0) < 0 or storage_offset < 0 or (0 not in size and last >= x.numel()):
-        raise ArgumentError(f"as_strided: size {size} by stride {stride} from {storage_offset} is not within {x.shape}")
+        raise ArgumentError(f"{name}: size {size} by stride {stride} from {storage_offset} is not within {x.shape}")
     at = Tensor(storage_offset, "int64")
     for extent, by in zip(size, stride, strict=True):
         at = at.unsqueeze(-1) + arange(extent) * by
-    return x.flatten().take(at, 0)
+    return at
 
 
 def index_fill(x: Tensor, axis: int, index: Tensor, value: Any, /) -> Tensor:
@@ -84,6 +107,25 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     return flat.index_add(0, at.reshape(-1), given.reshape(-1, *rest)).reshape(x.shape)
 
 
+def index_reduce(
+    x: Tensor, axis: int, index: Tensor, source: Tensor, reduce: str, /, *, include_self: bool = True
+) -> Tensor:
+    """Slices of `source` folded into those at `index` of an axis: by "prod", "mean", "amax" or "amin"; without
+    `include_self` only with each other.
+
+    >>> import svod
+    >>> svod.index_reduce(svod.ones(2), 0, svod.Tensor([0, 0]), svod.Tensor([2.0, 3.0]), "prod").tolist()
+    [6.0, 1.0]
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise ArgumentError(f"index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
+    axis = _counted("index_reduce", axis, x.ndim)
+    if index.ndim != 1 or source.ndim != x.ndim or source.shape[axis] != index.shape[0]:
+        raise ShapeError(f"index_reduce: index {tuple(index.shape)} and source {tuple(source.shape)} do not fit")
+    at = index.reshape(*(-1 if one == axis else 1 for one in range(x.ndim))).expand(*source.shape)
+    return x.scatter_reduce(axis, at, source, reduce, include_self=include_self)
+
+
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, /) -> Tensor:
     """The elements of `source`, one after the other, where a mask holds.
 
@@ -96,6 +138,22 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, /) -> Tensor:
     whole = mask.expand(*x.shape)
     at = (whole.reshape(-1).cumsum(0) - 1).clamp(0, source.numel() - 1)
     return where(whole, source.reshape(-1).take(at, 0).reshape(x.shape), x).cast(x.dtype)
+
+
+def nonzero_static(x: Tensor, /, *, size: int, fill_value: int = -1) -> Tensor:
+    """The indices of the first `size` elements that are not zero, as rows; rows of `fill_value` where there are fewer.
+
+    >>> import svod
+    >>> svod.nonzero_static(svod.Tensor([0, 3, 4]), size=3).tolist()
+    [[1], [2], [-1]]
+    """
+    if size < 0:
+        raise ArgumentError(f"nonzero_static: size: not {size} rows")
+    some = (x != 0).flatten()
+    order = some.logical_not().argsort(0, stable=True)[:size]
+    order = order.pad([(0, size - order.shape[0])])
+    rows = stack([*unravel_index(order, tuple(x.shape))], 1) if x.ndim else zeros(size, 0, dtype="int64")
+    return where((arange(size) < some.sum()).unsqueeze(1), rows, fill_value)
 
 
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, /) -> Tensor:

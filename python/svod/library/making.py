@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from svod._svod import ArgumentError, Tensor, arange, empty, eye, float32, full, linspace, ones, zeros
 from svod.library.manipulation import _extents
 from svod.library.special import i0
@@ -14,6 +16,8 @@ __all__ = [
     "as_tensor",
     "bartlett_window",
     "blackman_window",
+    "from_file",
+    "frombuffer",
     "geomspace",
     "hamming_window",
     "hann_window",
@@ -73,6 +77,35 @@ def blackman_window(window_length: int, /, periodic: bool = True, *, dtype: Any 
     return _window(
         window_length, periodic, dtype, lambda t: 0.42 - 0.5 * (t * turn).cos() + 0.08 * (t * 2 * turn).cos()
     )
+
+
+def from_file(filename: str, /, shared: bool | None = None, size: int = 0, *, dtype: Any = None) -> Tensor:
+    """The first `size` elements, by default in `float32`, that the bytes of a file are; read now, never `shared`.
+
+    >>> import svod, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = (file.write(bytes([1, 2, 3])), file.flush())
+    ...     svod.from_file(file.name, size=2, dtype="uint8").tolist()
+    [1, 2]
+    """
+    if shared:
+        raise ArgumentError("from_file: a tensor is a value, which does not change with a file: shared is False")
+    with open(filename, "rb") as file:
+        return frombuffer(file.read(), dtype=float32 if dtype is None else dtype, count=size)
+
+
+def frombuffer(buffer: Any, /, dtype: Any = None, count: int = -1, offset: int = 0) -> Tensor:
+    """The elements, by default in `float32`, that bytes from `offset` on are, `count` of them or all; a copy.
+
+    >>> import svod
+    >>> svod.frombuffer(bytes([1, 0, 2, 0]), dtype=svod.int16).tolist()
+    [1, 2]
+    """
+    kind = np.asarray(zeros(1, dtype=float32 if dtype is None else dtype)).dtype
+    try:
+        return Tensor(np.frombuffer(buffer, kind, count, offset))
+    except ValueError as error:
+        raise ArgumentError(f"frombuffer: {error}") from error
 
 
 def geomspace(start: float, stop: float, num: int = 50, /, *, endpoint: bool = True, dtype: Any = None) -> Tensor:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
-from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor
+from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor, arange
 from svod.library.manipulation import _counted, broadcast_shapes
 
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "bmm",
     "chain_matmul",
     "cross",
+    "ger",
+    "grouped_mm",
     "inner",
     "kron",
     "mm",
@@ -112,6 +116,48 @@ def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     a, b = a.expand(*shape), b.expand(*shape)
     first, second = (a.roll(-1, axis=axis), b.roll(-1, axis=axis)), (a.roll(-2, axis=axis), b.roll(-2, axis=axis))
     return first[0] * second[1] - second[0] * first[1]
+
+
+def ger(x: Tensor, vec2: Tensor, /) -> Tensor:
+    """As `outer`.
+
+    >>> import svod
+    >>> svod.ger(svod.Tensor([1, 2]), svod.Tensor([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+    return x.outer(vec2)
+
+
+def grouped_mm(
+    x: Tensor, mat_b: Tensor, /, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Tensor:
+    """Products of groups of matrices: of stacks, or of matrices in which groups lie side by side up to each of `offs`.
+
+    Rows of a matrix, each times the matrix of its group; columns of the other one likewise; or columns of the one and
+    rows of the other, which gives a stack.
+
+    >>> import svod
+    >>> svod.grouped_mm(svod.ones(3, 2), svod.ones(2, 2, 1), offs=svod.Tensor([1, 3])).tolist()
+    [[2.0], [2.0], [2.0]]
+    """
+    if x.ndim == 3 and mat_b.ndim == 3:
+        made = x @ mat_b
+    elif offs is None or not {x.ndim, mat_b.ndim} <= {2, 3}:
+        raise ShapeError(f"grouped_mm: stacks, or offs, are expected, not {tuple(x.shape)} and {tuple(mat_b.shape)}")
+    else:
+        count = offs.shape[0]
+        begin = offs.pad([(1, 0)])[:count]
+        extent = x.shape[-1] if mat_b.ndim == x.ndim else x.shape[0] if x.ndim == 2 else mat_b.shape[-1]
+        at = arange(extent)
+        inside = ((at >= begin.unsqueeze(1)) & (at < offs.unsqueeze(1))).cast(x.dtype)
+        if mat_b.ndim == x.ndim:
+            made = (x * inside.unsqueeze(1)) @ mat_b
+        elif x.ndim == 2:
+            made = reduce(add, [(x * inside[g].unsqueeze(1)) @ mat_b[g] for g in range(count)])
+        else:
+            made = reduce(add, [x[g] @ (mat_b * inside[g]) for g in range(count)])
+    made = made if bias is None else made + bias
+    return made if out_dtype is None else made.cast(out_dtype)
 
 
 def inner(x1: Any, x2: Any, /) -> Tensor:

@@ -34,6 +34,7 @@ from svod.library.special import erfinv, lgamma
 __all__ = [
     "bernoulli",
     "beta",
+    "binomial",
     "categorical",
     "exponential",
     "gamma",
@@ -76,6 +77,28 @@ def beta(
     first = gamma(a, shape=whole, dtype=float64, generator=generator)
     second = gamma(b, shape=whole, dtype=float64, generator=generator)
     return (first / (first + second)).cast(dtype)
+
+
+def binomial(count: Tensor, prob: Tensor, /, *, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`, in the type of `count`.
+
+    By inversion of means up to 10, else by transformed rejection (Hörmann 1993).
+
+    >>> import svod
+    >>> svod.binomial(svod.Tensor([5.0, 5.0]), svod.Tensor([0.0, 1.0])).tolist()
+    [0.0, 5.0]
+    """
+    shape = broadcast_shapes(count.shape, prob.shape)
+    n, p = count.cast(float64).expand(*shape), prob.cast(float64).expand(*shape)
+    rare = p.minimum(1 - p)
+    few = n * rare < 10
+    found = where(
+        few,
+        _binomial_of_few(n, where(few, rare, 0.0), generator),
+        _binomial_of_many(where(few, 40.0, n), where(few, 0.5, rare), generator),
+    )
+    found = where(p > 0.5, n - found, found)
+    return where((n >= 0) & (p >= 0) & (p <= 1), found, math.nan).cast(count.dtype)
 
 
 def categorical(logits: Tensor, /, shape: Shape = (), *, axis: int = -1, generator: Generator | None = None) -> Tensor:
@@ -298,6 +321,38 @@ def _first(taken: Tensor, candidates: Tensor) -> Tensor:
 def _gumbel(shape: Sequence[Any], generator: Generator | None) -> Tensor:
     """Gumbel distributed: `-log(-log(u))`."""
     return -(-(1 - rand(*shape, dtype=float64, generator=generator)).log()).log()
+
+
+def _binomial_of_few(n: Tensor, p: Tensor, generator: Generator | None) -> Tensor:
+    """How many of the probabilities that there are fewer than so many a uniform number exceeds; means up to 10."""
+    most = 60  # More have a probability of 1e-27.
+    counts = arange(most, dtype=float64).reshape(most, *(1,) * n.ndim)
+    logarithms = Tensor([math.lgamma(k + 1) for k in range(most)], float64).reshape(counts.shape)
+    others = (n - counts).clamp(min=0)
+    ways = lgamma(n + 1) - logarithms - lgamma(others + 1)
+    chances = (ways + where(counts == 0, 0.0, counts * p.clamp(min=1e-300).log()) + others * (-p).log1p()).exp()
+    reached = where(counts <= n, chances, 0.0).cumsum(0)
+    return (rand(*n.shape, dtype=float64, generator=generator) >= reached).sum(0).cast(float64).minimum(n)
+
+
+def _binomial_of_many(n: Tensor, p: Tensor, generator: Generator | None) -> Tensor:
+    """Hörmann's BTRS, of which more than 0.8 of the candidates are taken; means from 10, probabilities up to 1/2."""
+    u = rand(16, *n.shape, dtype=float64, generator=generator) - 0.5
+    v = 1 - rand(16, *n.shape, dtype=float64, generator=generator)
+    spread = (n * p * (1 - p)).sqrt()
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    middle = n * p + 0.5
+    alpha = (2.83 + 5.1 / b) * spread
+    us = 0.5 - u.abs()
+    k = ((2 * a / us.clamp(min=1e-300) + b) * u + middle).floor()
+    inside = (k >= 0) & (k <= n)
+    kept = where(inside, k, 0.0)
+    mode = ((n + 1) * p).floor()
+    bound = lgamma(mode + 1) + lgamma(n - mode + 1) - lgamma(kept + 1) - lgamma(n - kept + 1)
+    bound = bound + (kept - mode) * (p / (1 - p)).log()
+    taken = inside & ((v * alpha / (a / (us * us).clamp(min=1e-300) + b)).log() <= bound)
+    return _first(taken & (us > 0), kept)
 
 
 def _poisson_of_few(rate: Tensor, generator: Generator | None) -> Tensor:

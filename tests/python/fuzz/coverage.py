@@ -6,7 +6,7 @@ import re
 
 import svod
 from fuzz.operations import OPERATIONS
-from svod.library._table import FORWARDED, TABLE
+from svod.library._table import FORWARDED, FUNCTIONS, TABLE
 
 _NAME = re.compile(r"(svod|F|\{\w+\}|\)|\])\.([A-Za-z_]\w*)")
 _SPACES = {"svod": "svod.", "F": "F."}
@@ -113,6 +113,27 @@ _without(
     "svod.can_cast svod.finfo svod.iinfo svod.isdtype svod.result_type svod.__array_namespace_info__ Tensor.to_device "
     "svod.empty_like svod.broadcast_shapes svod.unstack svod.isin Tensor.isin svod.unique_all svod.unique_counts "
     "svod.unique_inverse",
+)
+_without(
+    "rarer functions and packed factors, compared with PyTorch and SciPy (test_torch_layers.py, test_special.py)",
+    "svod.igamma svod.igammac svod.polygamma svod.geqrf svod.lu svod.lu_solve svod.lu_unpack svod.orgqr svod.ormqr "
+    "svod.frobenius_norm svod.nuclear_norm svod.lobpcg svod.pca_lowrank svod.svd_lowrank svod.triangular_solve "
+    "svod.binomial Tensor.bernoulli_ svod.from_file svod.frombuffer svod.embedding_renorm_ svod.feature_dropout "
+    "svod.feature_dropout_ svod.feature_alpha_dropout F.feature_alpha_dropout F.alpha_dropout_ F.dropout_ "
+    "F.feature_alpha_dropout_ F.rrelu_ F.fractional_max_pool2d F.fractional_max_pool2d_with_indices "
+    "F.fractional_max_pool3d F.fractional_max_pool3d_with_indices F.adaptive_max_pool1d_with_indices "
+    "F.adaptive_max_pool2d_with_indices F.adaptive_max_pool3d_with_indices F.multi_head_attention_forward "
+    "F.linear_cross_entropy F.conv_tbc F.grouped_mm F.pdist F.channel_shuffle F.upsample F.upsample_bilinear "
+    "F.upsample_nearest F.celu_ F.elu_ F.hardtanh_ F.leaky_relu_ F.relu_ F.selu_ F.threshold_ Tensor.H Tensor.mH "
+    "Tensor.itemsize",
+)
+_without(
+    "layers by the names that PyTorch's namespace has, which are those of `F` (test_torch_layers.py)",
+    " ".join(f"svod.{names}" for names, _, _ in TABLE["layers"]),
+)
+_without(
+    "functions that are methods which assign (test_torch_names.py)",
+    " ".join(f"svod.{name}" for name in FUNCTIONS if name.endswith("_") and not name.startswith("_")),
 )
 _without("functions of the host and loops (test_steps.py)", "svod.custom svod.iterate")
 _without(

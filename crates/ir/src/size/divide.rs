@@ -7,10 +7,11 @@
 //! a % b                => r % b
 //! r // c               => t                            if t*c <= r < (t+1)*c
 //! r % c                => r - t*c                      if t*c <= r < (t+1)*c
+//! r // c               => -((c - 1 - r) // c)          if c > 0 and all factors but the constant are below 0
 //! (g*x + k) // (g*c)   => (x + k//g) // c
 //! (g*x + k) % (g*c)    => g*((x + k//g) % c) + k % g
 //! (x//d + k) // c      => (x + k*d) // (c*d)           if d > 0, c > 0
-//! (x % d) % c          => x % c                        if c divides d
+//! (k*(x % d) + r) % c  => (k*x + r) % c                if c divides k*d
 //! ```
 
 use super::bounds::{self, div_floor};
@@ -162,6 +163,11 @@ fn low_part(r: &Size, c: i64) -> Option<(i64, Size, Size)> {
     })
 }
 
+/// Whether all terms but the constant are below 0 times something.
+fn is_negated(r: &Size) -> bool {
+    r.expr_terms().iter().all(|t| t.factors.is_empty() || t.coefficient < 0)
+}
+
 /// The constant and the only other term of `r`, if that is a bare atom.
 fn bare_atom(r: &Size) -> Option<(i64, &Atom)> {
     match r.split_constant()? {
@@ -170,11 +176,26 @@ fn bare_atom(r: &Size) -> Option<(i64, &Atom)> {
     }
 }
 
+/// What is as `r` modulo c: whole numbers in the place of their remainders by multiples of c. Nothing where there are none.
+fn without_remainders(r: &Size, c: i64) -> Option<Size> {
+    let whole = |t: &Term| match t.factors.as_slice() {
+        [Atom::Mod(x, d)] if d.as_const()?.checked_mul(t.coefficient)? % c == 0 => Some(x * t.coefficient),
+        _ => None,
+    };
+    r.expr_terms()
+        .iter()
+        .any(|t| whole(t).is_some())
+        .then(|| r.expr_terms().iter().map(|t| whole(t).unwrap_or_else(|| from_terms(vec![t.clone()]))).sum())
+}
+
 fn quotient_of_rest(r: &Size, b: &Size) -> Size {
     if let Some(only) = only_quotient(r, b) {
         return only.into();
     }
     if let Some(c) = b.as_const() {
+        if c > 0 && is_negated(r) {
+            return -(Size::from(c - 1) - r).floordiv(c);
+        }
         if let Some((g, inner, _)) = common_factor(r, c) {
             return inner.floordiv(c / g);
         }
@@ -204,10 +225,8 @@ fn remainder_of_rest(r: &Size, b: &Size) -> Size {
         if let Some((g, inner, low)) = low_part(r, c) {
             return inner.modulo(c / g) * g + low;
         }
-        if let Some((0, Atom::Mod(x, d))) = bare_atom(r)
-            && d.as_const().is_some_and(|d| d % c == 0)
-        {
-            return x.modulo(c);
+        if let Some(congruent) = without_remainders(r, c) {
+            return congruent.modulo(c);
         }
     }
     atom(Atom::Mod(r.clone(), b.clone()))

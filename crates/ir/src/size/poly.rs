@@ -391,11 +391,12 @@ fn canonical(terms: Vec<Term>) -> Result<Vec<Term>, Fault> {
     let mut terms = merge(terms)?;
     // Each step removes a quotient; the cap guards against a pair of rules that undo each other.
     for _ in 0..64 {
-        let quotients = |t: &Term| t.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..)) || digit(f).is_some());
+        let quotients = |t: &Term| t.factors.iter().any(|f| matches!(f, Atom::FloorDiv(..) | Atom::Mod(..)));
         if !terms.iter().any(quotients) {
             break;
         }
-        let next = join_remainder(&terms).or_else(|| join_digits(&terms)).or_else(|| make_remainder(&terms));
+        let next = join_remainder(&terms).or_else(|| join_digits(&terms));
+        let next = next.or_else(|| make_remainder(&terms)).or_else(|| make_quotient(&terms));
         match next.or_else(|| join_shares(&terms)) {
             Some(next) => terms = merge(next?)?,
             None => break,
@@ -503,6 +504,30 @@ fn make_remainder(terms: &[Term]) -> Rewritten {
             }
             let remainder = divide::modulo(x, c) - constant;
             return Some(with_multiple(next, &scale, &remainder));
+        }
+    }
+    None
+}
+
+/// `k*m*(x%c) - k*m*x => -k*m*c*(x//c)` for numbers c, where the constant of x may be absent on the left
+fn make_quotient(terms: &[Term]) -> Rewritten {
+    for (i, term) in terms.iter().enumerate() {
+        for factor in &term.factors {
+            let Atom::Mod(x, c) = factor else { continue };
+            let (Some(c), Some((constant, others))) = (c.as_const(), x.split_constant()) else { continue };
+            let scale = term.without(factor);
+            let mut next = terms.to_vec();
+            next.remove(i);
+            let all_present = others.iter().all(|t| {
+                let wanted = t.times(-1, &[]).and_then(|t| t.times(scale.coefficient, &scale.factors)).ok();
+                let found = wanted.and_then(|w| next.iter().position(|n| *n == w));
+                found.map(|at| next.remove(at)).is_some()
+            });
+            if !all_present {
+                continue;
+            }
+            let below = Size::from(constant) - divide::floordiv(x, &c.into()) * c;
+            return Some(with_multiple(next, &scale, &below));
         }
     }
     None

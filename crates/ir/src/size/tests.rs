@@ -69,7 +69,7 @@ fn simplifies() {
     check("(n + 1)*4//(n + 1)", "4");
     check("m//(n + 64)", "0");
     check("n//n + n%n", "1");
-    check("n//-2", "(-n)//2");
+    check("n//-2", "-((n + 1)//2)");
     check("min(n, n + 1)", "n");
     check("max(n, 0)", "n");
     check("min(m, n)", "min(m, n)");
@@ -381,4 +381,21 @@ fn quotients_of_quotients_take_time_near_their_weight() {
     }
     let text = format!("{}1", "(n + 15)//16*".repeat(300));
     assert_eq!(Size::parse(&text, &lookup), Err(Fault::TooComplex.into()));
+}
+
+#[test]
+fn what_makes_a_size_a_multiple_is_one() {
+    for c in 2..9i64 {
+        let m = size("m");
+        let padding = (Size::from(c) - m.modulo(c)).modulo(c);
+        let padded = &m + &padding;
+        assert!(padding.bounds().0 >= 0 && padded.divisible_by(c) == Some(true), "{padded}");
+        assert_eq!(padded.floordiv(c) * c, padded);
+        assert_eq!(padded, m.round_up(c));
+        assert_eq!((-&m).modulo(c) + &m, padded);
+        // What is left of it when it is cut off.
+        assert_eq!((&m - m.modulo(c)).floordiv(c), m.floordiv(c));
+    }
+    check("(m + (4 - m%4)%4)//4", "(m + 3)//4");
+    check("n - n%4", "(n//4)*4");
 }

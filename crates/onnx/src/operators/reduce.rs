@@ -1,7 +1,7 @@
 //! Folds and scans along axes, and orders.
 
 use svod_dtype::DType;
-use svod_tensor::{Result, Size, Tensor};
+use svod_tensor::{Result, Running, Size, Tensor};
 
 use super::elementwise::in_f32;
 use super::{Row, row};
@@ -10,8 +10,8 @@ use crate::call::{Call, Outcome, axis_of, extents, invalid, one};
 pub(super) const ROWS: &[Row] = &[
     row("ArgMax", 11, |c| best(c, Tensor::argmax)),
     row("ArgMin", 11, |c| best(c, Tensor::argmin)),
-    row("CumProd", 26, |c| scanned(c, Tensor::cumprod, 1.0)),
-    row("CumSum", 11, |c| scanned(c, Tensor::cumsum, 0.0)),
+    row("CumProd", 26, |c| scanned(c, Tensor::cumprod_of)),
+    row("CumSum", 11, |c| scanned(c, Tensor::cumsum_of)),
     row("ReduceL1", 1, |c| reduced(c, |x, axes| in_f32(x, |x| x.abs()?.sum(axes, true)))),
     row("ReduceL2", 1, |c| reduced(c, |x, axes| in_f32(x, |x| x.square()?.sum(axes, true)?.sqrt()))),
     row("ReduceLogSum", 1, |c| reduced(c, |x, axes| in_f32(x, |x| x.sum(axes, true)?.log()))),
@@ -82,22 +82,13 @@ fn best(c: &Call<'_>, f: Arg) -> Outcome {
 }
 
 /// A scan along the axis that operand 1 names; `exclusive` begins with `neutral` and leaves the last out.
-fn scanned(c: &Call<'_>, f: fn(&Tensor, i64) -> Result<Tensor>, neutral: f64) -> Outcome {
+fn scanned(c: &Call<'_>, f: fn(&Tensor, i64, Running) -> Result<Tensor>) -> Outcome {
     let x = c.tensor(0)?;
     let [axis] = c.numbers(1)?[..] else { return invalid("operand 1 should be one axis") };
     let axis = axis_of(axis, x.rank())?;
     let dtype = x.dtype();
-    let reverse = c.flag("reverse", false)?;
-    let turned = |t: Tensor| if reverse { t.flip(Some(&[axis as i64])) } else { Ok(t) };
-    let mut x = turned(x)?;
-    if c.flag("exclusive", false)? {
-        let extent = x.shape()[axis].clone();
-        let mut by = vec![(0i64, 0i64); x.rank()];
-        by[axis] = (1, 0);
-        let first = crate::constants::number(neutral, dtype)?;
-        x = x.pad(&by, first)?.narrow(axis as i64, 0, extent)?;
-    }
-    one(turned(f(&x, axis as i64)?.cast(dtype)?)?)
+    let how = Running { exclusive: c.flag("exclusive", false)?, reverse: c.flag("reverse", false)? };
+    one(f(&x, axis as i64, how)?.cast(dtype)?)
 }
 
 fn top(c: &Call<'_>) -> Outcome {

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use svod_dtype::DType;
-use svod_tensor::Tensor;
+use svod_tensor::{Operand, Tensor};
 
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor};
@@ -13,6 +13,7 @@ use crate::scalar::{Text, real};
 /// Adds the functions of this file's tables to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_unary(module)?;
+    register_with_multiples(module)?;
     register_binary(module)
 }
 
@@ -108,8 +109,6 @@ macro_rules! binary {
 }
 
 binary! {
-    add: add, "Sum; logical or on bools.";
-    sub: sub subtract, "Difference.";
     mul: mul multiply, "Product; logical and on bools.";
     floor_div: floor_divide, "Quotient rounded down; an integer divided by 0 gives 0.";
     modulo: remainder, "Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0.";
@@ -147,8 +146,6 @@ macro_rules! in_place {
 }
 
 in_place! {
-    add_: add(other), "Becomes `x + other`.";
-    sub_: sub(other), "Becomes `x - other`.";
     mul_: mul(other), "Becomes `x * other`.";
     div_: div(other), "Becomes `x / other`.";
     floor_divide_: floor_div(other), "Becomes `x // other`.";
@@ -167,6 +164,59 @@ in_place! {
     relu_: relu(), "Becomes `max(x, 0)`.";
     sigmoid_: sigmoid(), "Becomes `1 / (1 + exp(-x))`.";
     tanh_: tanh(), "Becomes the hyperbolic tangents.";
+}
+
+/// As [`binary!`] and [`in_place!`], of what takes a multiple of the second operand, as PyTorch has it.
+macro_rules! with_multiples {
+    ($($core:ident: $($name:ident)+, $assigning:ident, $doc:literal, $becomes:literal;)*) => {
+        #[pymethods]
+        impl PyTensor {
+            $($(#[doc = $doc] #[pyo3(signature = (other, *, alpha=None))]
+            fn $name(&self, other: AnyOperand, alpha: Option<AnyOperand>) -> Made {
+                Ok(self.0.$core(multiple(other.0, alpha)?)?.into())
+            })+
+
+            #[doc = $becomes]
+            #[pyo3(signature = (other, *, alpha=None))]
+            fn $assigning<'py>(
+                slf: Bound<'py, Self>,
+                other: AnyOperand,
+                alpha: Option<AnyOperand>,
+            ) -> Result<Bound<'py, Self>> {
+                let (op, tensor) = (stringify!($assigning), &slf.get().0);
+                tensor.become_same_kind(op, &tensor.$core(multiple(other.0, alpha)?)?)?;
+                Ok(slf)
+            })*
+        }
+
+        mod with_multiples {
+            use super::*;
+
+            $($(#[doc = $doc] #[pyfunction] #[pyo3(signature = (x1, x2, /, *, alpha=None))]
+            pub fn $name(x1: AnyOperand, x2: AnyOperand, alpha: Option<AnyOperand>) -> Made {
+                let x2 = multiple(x2.0, alpha)?;
+                Ok(Tensor::beside(x1.0, &x2)?.$core(x2)?.into())
+            })+)*
+        }
+
+        fn register_with_multiples(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $($(module.add_function(wrap_pyfunction!(with_multiples::$name, module)?)?;)+)*
+            Ok(())
+        }
+    };
+}
+
+with_multiples! {
+    add: add, add_, "Sum, of `alpha` times the second; logical or on bools.", "Becomes `x + alpha * other`.";
+    sub: sub subtract, sub_, "Difference, less `alpha` times the second.", "Becomes `x - alpha * other`.";
+}
+
+/// An operand times a number, if there is one.
+fn multiple(operand: Operand, by: Option<AnyOperand>) -> Result<Operand> {
+    match by {
+        None => Ok(operand),
+        Some(by) => Ok(Operand::Tensor(Tensor::beside(operand, &by.0)?.mul(by.0)?)),
+    }
 }
 
 macro_rules! casts {

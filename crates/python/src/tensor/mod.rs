@@ -29,6 +29,7 @@ use crate::array::{array_of, copy_of, scalar, tensor_of};
 use crate::collect;
 use crate::config::configured;
 use crate::convert::{Axis, Names, Tensors, number, one_axis};
+use crate::dlpack;
 use crate::dtype::{AnyDType, PyDType, is_foreign, numpy};
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -217,6 +218,12 @@ impl PyTensor {
         shown(py, &self.0.numel())
     }
 
+    /// Number of bytes of an element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.0.dtype().bytes()
+    }
+
     /// Number of bytes of the elements.
     #[getter]
     fn nbytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
@@ -342,10 +349,8 @@ impl PyTensor {
     fn __dlpack__<'py>(&self, py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("DLPack's view")?;
         let array = array_of(py, &self.0)?;
-        if let Ok(capsule) = array.call_method("__dlpack__", (), options.as_ref()) {
-            return Ok(capsule);
-        }
-        Ok(copy_of(py, &self.0)?.call_method0("__dlpack__")?)
+        let dtype = self.0.dtype();
+        dlpack::export(&array, dtype, options.as_ref()).or_else(|_| dlpack::export(&copy_of(py, &self.0)?, dtype, None))
     }
 
     fn __dlpack_device__(&self) -> (i32, i32) {

@@ -69,6 +69,21 @@ impl PyTensor {
         self.view_by("mT", Ok(self.0.transpose(-2, -1)?.into()))
     }
 
+    /// The adjoint of a matrix.
+    #[getter(H)]
+    fn adjoint_of_matrix(&self) -> Made {
+        if self.0.rank() != 2 {
+            return Err(Class::Shape.raise(format!("H: 2 dimensions, not {}; see mH", self.0.described())));
+        }
+        self.adjoint_of_matrices()
+    }
+
+    /// The adjoints of matrices: the last two dimensions exchanged, complex numbers with imaginary parts of the other sign.
+    #[getter(mH)]
+    fn adjoint_of_matrices(&self) -> Made {
+        self.view_by("mH", Ok(self.0.conj()?.transpose(-2, -1)?.into()))
+    }
+
     /// Dimension `source` moved to position `destination`.
     fn movedim(&self, source: Axis, destination: Axis) -> Made {
         self.view_by("movedim", Ok(self.0.movedim(source.0, destination.0)?.into()))
@@ -119,7 +134,7 @@ impl PyTensor {
         self.expand(shape)
     }
 
-    /// `value` before and after each dimension, by pairs of numbers of elements.
+    /// `value` before and after each dimension, by pairs of numbers of elements; negative ones cut off.
     #[pyo3(signature = (padding, value=None))]
     fn pad(&self, #[pyo3(from_py_with = each_pair)] padding: SizePairs, value: Option<AnyOperand>) -> Made {
         if padding.len() != self.0.rank() {

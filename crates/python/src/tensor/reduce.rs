@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use svod_dtype::DType;
-use svod_tensor::{Attention, Size, Tensor, TensorError};
+use svod_tensor::{Attention, Running, Size, Tensor, TensorError};
 
 use super::pair::{Pair, pair};
 use super::{Made, PyTensor};
@@ -291,17 +291,33 @@ fn deviation(
 #[pymethods]
 impl PyTensor {
     /// The sums of the elements up to each one along an axis; of integers and bools in `int64`.
-    #[pyo3(signature = (dim=None, *, axis=None, dtype=None))]
-    fn cumsum(&self, dim: Option<Axis>, axis: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+    /// Without the element itself where it is `exclusive`; in `reverse` of those behind it.
+    #[pyo3(signature = (dim=None, *, axis=None, dtype=None, exclusive=false, reverse=false))]
+    fn cumsum(
+        &self,
+        dim: Option<Axis>,
+        axis: Option<Axis>,
+        dtype: Option<AnyDType>,
+        #[pyo3(from_py_with = flag)] exclusive: bool,
+        #[pyo3(from_py_with = flag)] reverse: bool,
+    ) -> Made {
         let axis = self.named_axis("cumsum", axis, dim)?;
-        self.in_type(dtype, |x| x.cumsum(axis))
+        self.in_type(dtype, |x| x.cumsum_of(axis, Running { exclusive, reverse }))
     }
 
     /// The products of the elements up to each one along an axis; of integers and bools in `int64`.
-    #[pyo3(signature = (dim=None, *, axis=None, dtype=None))]
-    fn cumprod(&self, dim: Option<Axis>, axis: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+    /// Without the element itself where it is `exclusive`; in `reverse` of those behind it.
+    #[pyo3(signature = (dim=None, *, axis=None, dtype=None, exclusive=false, reverse=false))]
+    fn cumprod(
+        &self,
+        dim: Option<Axis>,
+        axis: Option<Axis>,
+        dtype: Option<AnyDType>,
+        #[pyo3(from_py_with = flag)] exclusive: bool,
+        #[pyo3(from_py_with = flag)] reverse: bool,
+    ) -> Made {
         let axis = self.named_axis("cumprod", axis, dim)?;
-        self.in_type(dtype, |x| x.cumprod(axis))
+        self.in_type(dtype, |x| x.cumprod_of(axis, Running { exclusive, reverse }))
     }
 
     /// The sum along axes, by default all; of integers and bools in `int64`.

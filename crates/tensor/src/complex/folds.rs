@@ -83,21 +83,25 @@ pub(crate) fn product(value: &UOp, axes: &[usize]) -> Result<UOp> {
     Ok(rest.uop().reshape(shape)?)
 }
 
-/// The products of the elements up to each one along an axis. The products of blocks of 1, 2, 4, … elements are
+/// The products of the elements up to each one along an axis, or of those before it. The products of blocks of 1, 2, 4, … elements are
 /// multiplied by those before them (Hillis and Steele 1986).
-pub(crate) fn running_product(value: &UOp, axis: usize) -> Result<Tensor> {
+pub(crate) fn running_product(value: &UOp, axis: usize, inclusive: bool) -> Result<Tensor> {
     let mut products = Tensor::from_uop(value.clone());
     let extent = value.shape()[axis].clone();
     let last = extent.bounds().1;
     let one = Tensor::from_uop(constant(value.dtype(), 1.0, 0.0)?);
-    let mut step = 1i64;
-    while step < last {
+    // Those so many positions before, ones where there are none.
+    let moved = |products: &Tensor, step: i64| {
         let mut shape = value.shape().to_vec();
         shape[axis] = Size::from(step);
         let ones = Tensor::from_uop(one.uop().expand(shape)?);
         let all = Tensor::from_uop(UOp::concat(&[ones.uop(), products.uop()], axis)?);
-        products = products.mul(all.narrow(axis as i64, 0, extent.clone())?)?;
+        all.narrow(axis as i64, 0, extent.clone())
+    };
+    let mut step = 1i64;
+    while step < last {
+        products = products.mul(moved(&products, step)?)?;
         step *= 2;
     }
-    Ok(products)
+    if inclusive { Ok(products) } else { moved(&products, 1) }
 }

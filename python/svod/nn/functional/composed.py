@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import svod
 from svod._arguments import checked
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, maximum, rand, where
 from svod.nn.functional.layers import avg_pool
 from svod.nn.functional.loss import _reduced, pairwise_distance
 
 __all__ = [
+    "channel_shuffle",
+    "conv_tbc",
+    "grouped_mm",
     "gumbel_softmax",
     "local_response_norm",
     "lp_pool1d",
@@ -19,11 +23,34 @@ __all__ = [
     "multi_margin_loss",
     "multilabel_margin_loss",
     "one_hot",
+    "pdist",
     "rrelu",
     "triplet_margin_with_distance_loss",
 ]
 
 _Numbers = int | Sequence[int]
+
+
+@checked
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """As `svod.channel_shuffle`."""
+    return svod.channel_shuffle(input, groups)
+
+
+@checked
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """The convolution of `(length, batch, in)` with weights `(taps, in, out)`."""
+    if input.ndim != 3 or weight.ndim != 3:
+        raise ShapeError(f"conv_tbc: three axes each are expected, not {input.shape} and {weight.shape}")
+    return input.permute(1, 2, 0).conv1d(weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)
+
+
+@checked
+def grouped_mm(
+    mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Tensor:
+    """As `svod.grouped_mm`."""
+    return svod.grouped_mm(mat_a, mat_b, offs=offs, bias=bias, out_dtype=out_dtype)
 
 
 @checked
@@ -128,6 +155,12 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     [[1, 0, 0], [0, 0, 1]]
     """
     return tensor.one_hot(int(tensor.max().item()) + 1 if num_classes < 0 else num_classes)
+
+
+@checked
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """As `svod.pdist`."""
+    return svod.pdist(input, p)
 
 
 @checked

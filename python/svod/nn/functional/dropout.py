@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import sqrt
 
 from svod._arguments import checked
-from svod._svod import ArgumentError, Tensor, rand, where
+from svod._svod import ArgumentError, ShapeError, Tensor, rand, where
 
-__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
 
 def _kept(name: str, input: Tensor, p: float, leading: int | None = None) -> Tensor:
@@ -52,13 +52,32 @@ def _channels(name: str, input: Tensor, p: float, training: bool, spatial: int) 
     return where(_kept(name, input, p, input.ndim - spatial), input / (1 - p), 0.0) if p < 1 else input * 0
 
 
+def _features(name: str, input: Tensor, p: float, training: bool) -> Tensor:
+    """`dropout` of whole channels, the second axis."""
+    if input.ndim < 2:
+        raise ShapeError(f"{name}: (batch, channels, ..) is expected, not {tuple(input.shape)}")
+    return _channels(name, input, p, training, input.ndim - 2)
+
+
 @checked
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`dropout` to what `selu` gives for -∞, scaled and shifted to keep mean and variance (Klambauer et al. 2017)."""
+    return _alpha("alpha_dropout", input, p, training, None)
+
+
+@checked
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels of `(batch, channels, ..)`."""
+    if input.ndim < 2:
+        raise ShapeError(f"feature_alpha_dropout: (batch, channels, ..) is expected, not {tuple(input.shape)}")
+    return _alpha("feature_alpha_dropout", input, p, training, 2)
+
+
+def _alpha(name: str, input: Tensor, p: float, training: bool, leading: int | None) -> Tensor:
     if not training or p == 0:
         return input
     if p == 1:
         return input * 0
     low = -1.0507009873554805 * 1.6732632423543772
     scale = 1 / sqrt((1 - p) * (1 + p * low * low))
-    return where(_kept("alpha_dropout", input, p), input, low) * scale - scale * p * low
+    return where(_kept(name, input, p, leading), input, low) * scale - scale * p * low

@@ -7,7 +7,7 @@ from math import prod, sqrt
 from typing import Any
 
 from svod._arguments import checked
-from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, arange, einsum, where, zeros
+from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, einsum, where
 from svod.nn._statistics import written
 from svod.nn.functional.dropout import dropout
 from svod.nn.functional.sampling import (
@@ -35,8 +35,6 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
-    "embedding",
-    "embedding_bag",
     "group_norm",
     "instance_norm",
     "layer_norm",
@@ -77,59 +75,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """`input1 @ weight[k] @ input2` over last axes, for each `k`; `weight` is `(out, in1, in2)`."""
     result = einsum("...i,kij,...j->...k", input1, weight, input2)
     return result if bias is None else result + bias
-
-
-@checked
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Row `input[...]` of `weight` for every entry of an integer tensor: shape `input.shape + (dim,)`.
-
-    The row `padding_idx` gets no gradient.
-    """
-    rows = weight[input]
-    return rows if padding_idx is None else where((input == padding_idx).unsqueeze(-1), rows.detach(), rows)
-
-
-@checked
-def embedding_bag(
-    input: Tensor,
-    weight: Tensor,
-    offsets: Tensor | None = None,
-    *,
-    mode: str = "mean",
-    per_sample_weights: Tensor | None = None,
-    padding_idx: int | None = None,
-) -> Tensor:
-    """The `"mean"`, `"sum"` or `"max"` of rows of `weight`, by bags: the rows of a `(bags, length)` tensor of integers.
-
-    Or the parts of a 1-d one that begin at `offsets`. `per_sample_weights`, of the shape of `input`, multiply the rows
-    of a sum. Rows `padding_idx` do not count; bags without rows are 0.
-    """
-    if mode not in ("mean", "sum", "max"):
-        raise ArgumentError(f'embedding_bag: mode is "mean", "sum" or "max", not {mode!r}')
-    if per_sample_weights is not None and mode != "sum":
-        raise ArgumentError(f"embedding_bag: weights are for a sum, not for mode={mode!r}")
-    if (input.ndim == 1) != (offsets is not None) or input.ndim > 2:
-        raise ShapeError(f"embedding_bag: 1 dimension with offsets, or 2 without: {tuple(input.shape)}")
-    if offsets is None:
-        count = input.shape[0]
-        bag = arange(count).unsqueeze(1).expand(*input.shape).flatten()
-    else:
-        count = offsets.shape[0]
-        bag = (arange(input.shape[0]).unsqueeze(1) >= offsets.unsqueeze(0)).sum(1) - 1
-    ids = input.flatten()
-    rows = embedding(ids, weight, padding_idx)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.flatten().unsqueeze(-1)
-    kept = ids.ones_like().cast(rows.dtype) if padding_idx is None else (ids != padding_idx).cast(rows.dtype)
-    counts = zeros((count,), dtype=rows.dtype).index_add(0, bag, kept).unsqueeze(-1)
-    start = zeros((count, weight.shape[1]), dtype=rows.dtype)
-    if mode == "max":
-        rows = where(kept.unsqueeze(-1) > 0, rows, float("-inf"))
-        index = bag.unsqueeze(-1).expand(*rows.shape)
-        largest = (start - float("inf")).scatter_reduce(0, index, rows, "amax")
-        return where(counts > 0, largest, 0.0)
-    total = start.index_add(0, bag, rows * kept.unsqueeze(-1))
-    return total / counts.maximum(1) if mode == "mean" else total
 
 
 @checked
@@ -473,9 +418,17 @@ def avg_pool2d(
     padding: _Numbers = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Tensor:
-    """The mean of each window over `(.., height, width)`, side by side unless `stride` is given."""
-    return input.avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    """The mean of each window over `(.., height, width)`, side by side unless `stride` is given.
+
+    With `divisor_override` the sum divided by that number.
+    """
+    if divisor_override is None:
+        return input.avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    if divisor_override == 0:
+        raise ArgumentError("avg_pool2d: divisor_override is not 0")
+    return _summed(input, kernel_size, stride, padding, ceil_mode, 2) / divisor_override
 
 
 @checked
@@ -546,9 +499,31 @@ def avg_pool3d(
     padding: _Numbers = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Tensor:
-    """The mean of each window over `(.., depth, height, width)`, side by side unless `stride` is given."""
-    return input.avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    """The mean of each window over `(.., depth, height, width)`, side by side unless `stride` is given.
+
+    With `divisor_override` the sum divided by that number.
+    """
+    if divisor_override is None:
+        return input.avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    if divisor_override == 0:
+        raise ArgumentError("avg_pool3d: divisor_override is not 0")
+    return _summed(input, kernel_size, stride, padding, ceil_mode, 3) / divisor_override
+
+
+def _summed(
+    input: Tensor, kernel_size: _Numbers, stride: _Numbers | None, padding: _Numbers, ceil_mode: bool, rank: int
+) -> Tensor:
+    """The sums of windows: means of as many elements, zeros where one ends behind the padding."""
+    kernel, edge = (([one] * rank if isinstance(one, int) else list(one)) for one in (kernel_size, padding))
+    step = kernel if stride is None else [stride] * rank if isinstance(stride, int) else list(stride)
+    counts = input.avg_pool(kernel, step, edge, ceil_mode).shape[-rank:]
+    pads = [
+        (before, max(0, (count - 1) * by + reach - extent - before))
+        for before, count, by, reach, extent in zip(edge, counts, step, kernel, input.shape[-rank:], strict=True)
+    ]
+    return input.pad([*[(0, 0)] * (input.ndim - rank), *pads]).avg_pool(kernel, step) * prod(kernel)
 
 
 @checked

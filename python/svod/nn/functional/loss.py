@@ -18,6 +18,7 @@ __all__ = [
     "huber_loss",
     "kl_div",
     "l1_loss",
+    "linear_cross_entropy",
     "margin_ranking_loss",
     "mse_loss",
     "multilabel_soft_margin_loss",
@@ -118,6 +119,28 @@ def cross_entropy(
         even = where(target == ignore_index, 0.0, even)
         losses = losses * (1 - label_smoothing) + even * (label_smoothing / count)
     return _weighted("cross_entropy", losses, counts, reduction)
+
+
+@checked
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """`cross_entropy` of `linear`, whose result has the classes last: `(.., classes)` at labels `(..,)`."""
+    logits = input.linear(linear_weight, linear_bias)
+    if not target.dtype.is_floating_point and logits.ndim > 2:
+        logits, target = logits.flatten(0, -2), target.flatten()
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(
+        logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )
 
 
 @checked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import floor, gcd
 from typing import Any
 
@@ -13,12 +13,18 @@ from svod._svod import ArgumentError, ShapeError, Tensor, arange, minimum
 
 __all__ = [
     "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
     "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "interpolate",
     "pad",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]
 
 
@@ -38,20 +44,18 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise ArgumentError(f"pad: {numbers} are no pairs for the axes of {tuple(input.shape)}")
     pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     if mode == "constant":
-        cut = [(max(0, -before), max(0, -after)) for before, after in pairs][::-1]
-        rest = [(0, 0)] * (input.ndim - len(pairs))
-        if any(before or after for before, after in cut):
-            bounds = zip([*rest, *cut], input.shape, strict=True)
-            input = input.shrink([(before, extent - after) for (before, after), extent in bounds])
-        more = [*rest, *[(max(0, before), max(0, after)) for before, after in pairs][::-1]]
-        return input.pad(more, 0.0 if value is None else value)
+        return input.pad([*[(0, 0)] * (input.ndim - len(pairs)), *pairs[::-1]], 0.0 if value is None else value)
     if mode not in _MIRRORS:
         raise ArgumentError(f"pad: mode is one of {['constant', *_MIRRORS]}, not {mode!r}")
     for back, (before, after) in enumerate(pairs):
         axis = input.ndim - 1 - back
+        if mode == "circular" and min(before, after) < 0:
+            # What is left goes round.
+            input = input.pad([*[(0, 0)] * axis, (min(before, 0), min(after, 0)), *[(0, 0)] * back])
+            before, after = max(before, 0), max(after, 0)
         extent = int(input.shape[axis])
-        most = {"reflect": extent - 1, "circular": extent}.get(mode, before + after)
-        if extent == 0 or max(before, after) > most:
+        most = {"reflect": extent - 1, "circular": extent}.get(mode, max(before, after))
+        if extent == 0 or max(before, after) > most or extent + before + after < 0:
             raise ArgumentError(f"pad: {(before, after)} is more than axis {axis} of {tuple(input.shape)} has: {mode}")
         if before or after:
             input = input.index_select(axis, Tensor(_MIRRORS[mode](np.arange(-before, extent + after), extent)))
@@ -163,44 +167,136 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 @checked
-def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """The maxima of `output_size` parts that cover `(.., length)`; None keeps an extent."""
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+    """The maxima of `output_size` parts that cover `(.., length)`; None keeps an extent.
+
+    With `return_indices` also where each was, in the flat axes.
+    """
+    values, indices = _adaptive_max("adaptive_max_pool1d", input, output_size, 1)
+    return (values, indices) if return_indices else values
+
+
+@checked
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """As `adaptive_max_pool1d`, and the positions of what it takes."""
     return _adaptive_max("adaptive_max_pool1d", input, output_size, 1)
 
 
 @checked
-def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """The maxima of `output_size` parts that cover `(.., height, width)`; None keeps an extent."""
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+    """The maxima of `output_size` parts that cover `(.., height, width)`; None keeps an extent.
+
+    With `return_indices` also where each was, in the flat axes.
+    """
+    values, indices = _adaptive_max("adaptive_max_pool2d", input, output_size, 2)
+    return (values, indices) if return_indices else values
+
+
+@checked
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """As `adaptive_max_pool2d`, and the positions of what it takes."""
     return _adaptive_max("adaptive_max_pool2d", input, output_size, 2)
 
 
 @checked
-def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """The maxima of `output_size` parts that cover `(.., depth, height, width)`; None keeps an extent."""
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+    """The maxima of `output_size` parts that cover `(.., depth, height, width)`; None keeps an extent.
+
+    With `return_indices` also where each was, in the flat axes.
+    """
+    values, indices = _adaptive_max("adaptive_max_pool3d", input, output_size, 3)
+    return (values, indices) if return_indices else values
+
+
+@checked
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """As `adaptive_max_pool3d`, and the positions of what it takes."""
     return _adaptive_max("adaptive_max_pool3d", input, output_size, 3)
 
 
-def _adaptive_max(name: str, input: Tensor, output_size: int | Sequence[int | None], spatial: int) -> Tensor:
+def _adaptive_max(
+    name: str, input: Tensor, output_size: int | Sequence[int | None], spatial: int
+) -> tuple[Tensor, Tensor]:
+    """The maxima of parts of the last axes, an axis after the other, and their positions in these."""
     sizes = list(output_size) if isinstance(output_size, Sequence) else [output_size] * spatial
     if len(sizes) != spatial or input.ndim < spatial:
         raise ArgumentError(f"{name}: the sizes {sizes} for the last {spatial} axes of {tuple(input.shape)}")
+    places = None
     for axis, size in zip(range(input.ndim - spatial, input.ndim), sizes, strict=True):
+        extent = input.shape[axis]
         if size is not None and size < 1:
             raise ArgumentError(f"{name}: output_size: at least 1 is expected, not {size}")
-        if size is not None:
-            input = _parts_max(input, axis, size)
-    return input
+        if size is None:
+            along = arange(extent).reshape(*(-1 if one == axis else 1 for one in range(input.ndim)))
+            places = along if places is None else places * extent + along
+            continue
+        input, at, choose = _parts_max(input, axis, size)
+        places = at if places is None else choose(places.expand(*_with(input.shape, axis, extent))) * extent + at
+    assert places is not None, "there is an axis"
+    return input, places.expand(*input.shape)
 
 
-def _parts_max(input: Tensor, axis: int, size: int) -> Tensor:
-    """The maxima of `size` parts that cover an axis: each part by its positions, the last of them repeated."""
-    extent = int(input.shape[axis])
+def _with(shape: Sequence[Any], axis: int, extent: Any) -> list[Any]:
+    """A shape with another extent."""
+    return [extent if one == axis else own for one, own in enumerate(shape)]
+
+
+def _parts_max(input: Tensor, axis: int, size: int) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
+    """The maxima of `size` parts that cover an axis, their positions there, and what takes others from these.
+
+    Each part by its positions, of which the last one is repeated.
+    """
+    extent = input.shape[axis]
     # The parts begin at multiples of extent / size, rounded down: at that many points of a whole they differ.
-    over, step = extent % size, gcd(extent, size)
-    longest = extent // size + (0 if over == 0 else 1 if over == step else 2)
+    if isinstance(extent, int):
+        over, step = extent % size, gcd(extent, size)
+        longest = extent // size + (0 if over == 0 else 1 if over == step else 2)
+    else:
+        longest = extent // size + 2
     part = arange(size)
     last = -(-(part + 1) * extent // size) - 1
     places = minimum((part * extent // size).unsqueeze(1) + arange(longest), last.unsqueeze(1))
     parts = input.index_select(axis, places.flatten())
-    shape = [*input.shape[:axis], size, longest, *input.shape[axis + 1 :]]
-    return parts.reshape(*shape).amax(axis + 1)
+    parts = parts.reshape(*input.shape[:axis], size, longest, *input.shape[axis + 1 :])
+    chosen = parts.argmax(axis + 1, True)
+    behind = (1,) * (input.ndim - axis - 1)
+    at = places.reshape(size, longest, *behind).expand(*parts.shape).gather(axis + 1, chosen).squeeze(axis + 1)
+    return parts.amax(axis + 1), at, lambda others: others.gather(axis, at)
+
+
+@checked
+def upsample(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """As `interpolate`, PyTorch's newer name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@checked
+def upsample_bilinear(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """As `interpolate` with `mode="bilinear"` and `align_corners=True`."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+@checked
+def upsample_nearest(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """As `interpolate`."""
+    return interpolate(input, size, scale_factor)
