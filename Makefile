@@ -1,6 +1,8 @@
 # Everything a contributor needs; `make help` lists it. CI calls `make test` and nothing else.
 
 PYTHON ?= python3
+# Others that the wheel is tried on.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps

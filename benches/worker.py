@@ -59,7 +59,8 @@ def error(results: list[Array], expected: list[Array]) -> float:
     for result, wanted in zip(results, expected, strict=True):
         if result.shape != wanted.shape:
             return float("inf")
-        difference = np.abs(result.astype(np.float64) - wanted).max(initial=0)
+        exact = np.complex128 if np.iscomplexobj(result) else np.float64
+        difference = np.abs(result.astype(exact) - wanted).max(initial=0)
         scale = max(np.abs(wanted).max(initial=0), 1e-30)
         worst = max(worst, float("inf") if np.isnan(difference) else float(difference / scale))
     return worst

@@ -86,6 +86,7 @@ def torch(name: str) -> Callable[..., Any]:
         "logdet": lambda x: t.linalg.slogdet(x)[1],
         "masked": lambda x, mask: t.where(mask > 0, t.nan_to_num(x), -1.0),
         "inv": t.linalg.inv,
+        "solve": t.linalg.solve,
         "cholesky": t.linalg.cholesky,
         "igamma": t.special.gammainc,
     }

@@ -1530,6 +1530,15 @@ class Tensor:
     def mT(self) -> Tensor:
         """The last two dimensions exchanged."""
     @property
+    def H(self) -> Tensor:
+        """The adjoint of a matrix."""
+    @property
+    def mH(self) -> Tensor:
+        """The adjoints of matrices: the last two dimensions exchanged, and complex numbers conjugated."""
+    @property
+    def itemsize(self) -> builtins.int:
+        """Number of bytes of an element."""
+    @property
     def ndim(self) -> builtins.int:
         """Number of dimensions."""
     @property
@@ -2446,8 +2455,8 @@ class Tensor:
 
         >>> import svod
         >>> packed, tau = svod.geqrf(svod.Tensor([[3.0], [4.0]]))
-        >>> round(svod.abs(packed[0, 0]).item(), 5), round(tau[0].item(), 5)
-        (5.0, 1.6)
+        >>> f"{packed[0, 0].item():.3f}, {tau[0].item():.3f}"
+        '-5.000, 1.600'
         """
     def ger(x, vec2: _Operand, /) -> Tensor:
         """As `outer`.

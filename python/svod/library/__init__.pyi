@@ -1898,8 +1898,8 @@ def geqrf(x: _Operand, /) -> Reflections:
 
     >>> import svod
     >>> packed, tau = svod.geqrf(svod.Tensor([[3.0], [4.0]]))
-    >>> round(svod.abs(packed[0, 0]).item(), 5), round(tau[0].item(), 5)
-    (5.0, 1.6)
+    >>> f"{packed[0, 0].item():.3f}, {tau[0].item():.3f}"
+    '-5.000, 1.600'
     """
 
 def ger(x: _Operand, vec2: _Operand, /) -> Tensor:
@@ -3705,8 +3705,8 @@ def svd_lowrank(x: _Operand, /, q: builtins.int = 6, niter: builtins.int = 2, M:
     By a random basis of the columns, improved `niter` times (Halko, Martinsson and Tropp 2009).
 
     >>> import svod
-    >>> round(svod.svd_lowrank(svod.ones(4, 3), q=1).S[0].item(), 4)
-    3.4641
+    >>> f"{svod.svd_lowrank(svod.ones(4, 3), q=1).S[0].item():.3f}"
+    '3.464'
     """
 
 def swapaxes(

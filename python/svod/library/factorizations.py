@@ -33,6 +33,10 @@ __all__ = [
 ]
 
 
+# Each is a part of the graph.
+_MOST_ROUNDS = 100
+
+
 class SVD(NamedTuple):
     """U, the singular values S, descending, and V, whose columns are vectors, with U diag(S) Vᴴ = x."""
 
@@ -184,7 +188,10 @@ def nuclear_norm(x: Tensor, /, axis: Sequence[int] | None = None, keepdims: bool
     >>> svod.nuclear_norm(svod.Tensor([[3.0, 0.0], [0.0, 4.0]])).item()
     7.0
     """
-    return linalg.norm(x, "nuc", axis=(-2, -1) if axis is None else tuple(axis), keepdims=keepdims)
+    axes = (-2, -1) if axis is None else tuple(axis)
+    if len(axes) != 2:
+        raise ArgumentError(f"nuclear_norm: axis: two axes are expected, not {axes}")
+    return linalg.norm(x, "nuc", axis=axes, keepdims=keepdims)
 
 
 def pca_lowrank(x: Tensor, /, q: int | None = None, center: bool = True, niter: int = 2) -> SVD:
@@ -254,12 +261,14 @@ def svd_lowrank(x: Tensor, /, q: int = 6, niter: int = 2, M: Tensor | None = Non
     By a random basis of the columns, improved `niter` times (Halko, Martinsson and Tropp 2009).
 
     >>> import svod
-    >>> round(svod.svd_lowrank(svod.ones(4, 3), q=1).S[0].item(), 4)
-    3.4641
+    >>> f"{svod.svd_lowrank(svod.ones(4, 3), q=1).S[0].item():.3f}"
+    '3.464'
     """
     x = x if M is None else x - M
     if not 0 <= q <= min(x.shape[-2:]):
         raise ArgumentError(f"svd_lowrank: q={q} singular values of matrices {tuple(x.shape)}")
+    if not 0 <= niter <= _MOST_ROUNDS:
+        raise ArgumentError(f"svd_lowrank: niter: from 0 to {_MOST_ROUNDS} rounds are expected, not {niter}")
     basis = linalg.qr(x @ randn(*x.shape[:-2], x.shape[-1], q).cast(x.dtype)).Q
     for _ in range(niter):
         basis = linalg.qr(x @ linalg.qr(adjoint(x) @ basis).Q).Q

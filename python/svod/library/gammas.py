@@ -14,6 +14,8 @@ __all__ = ["igamma", "igammac", "polygamma"]
 _STEP = 1 / 12
 _PLACES = [i * _STEP for i in range(-50, 61)]
 _NODES = [math.exp(u - math.exp(-u)) for u in _PLACES]
+# Derivatives of digamma, each of which is a longer expression.
+_MOST = 500
 # Euler's constant.
 _EULER = 0.5772156649015329
 _WEIGHTS = [t * (1 + math.exp(-u)) * _STEP for t, u in zip(_NODES, _PLACES, strict=True)]
@@ -139,8 +141,8 @@ def polygamma(n: Any, x: Any, /) -> Tensor:
     if not isinstance(n, int) or isinstance(n, bool):
         raise ArgumentTypeError(f"polygamma: n: an integer is expected, not {n!r}")
     (x,) = _operands(x)
-    if n < 0:
-        raise ArgumentError(f"polygamma: n: no derivative of order {n}")
+    if not 0 <= n <= _MOST:
+        raise ArgumentError(f"polygamma: n: an order from 0 to {_MOST} is expected, not {n}")
     if n == 0:
         return digamma(x)
     given = x.cast(float64)

@@ -78,7 +78,7 @@ impl PyTensor {
         self.adjoint_of_matrices()
     }
 
-    /// The adjoints of matrices: the last two dimensions exchanged, complex numbers with imaginary parts of the other sign.
+    /// The adjoints of matrices: the last two dimensions exchanged, and complex numbers conjugated.
     #[getter(mH)]
     fn adjoint_of_matrices(&self) -> Made {
         self.view_by("mH", Ok(self.0.conj()?.transpose(-2, -1)?.into()))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from svod._svod import Tensor
+from svod._svod import ArgumentTypeError, Tensor
 from svod.nn.functional.activation import celu, elu, hardtanh, leaky_relu, relu, selu, threshold
 from svod.nn.functional.composed import rrelu
 from svod.nn.functional.dropout import alpha_dropout, dropout, feature_alpha_dropout
@@ -34,6 +34,8 @@ def _assigning(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[C
 
     @wraps(function)
     def call(input: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise ArgumentTypeError(f"{name}: input: a tensor is expected, which is assigned to, not {input!r:.60}")
         return input._become(name, function(input, *args, **kwargs))
 
     call.__name__ = call.__qualname__ = name
