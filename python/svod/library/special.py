@@ -145,7 +145,8 @@ def erfc(x: Tensor, /) -> Tensor:
     >>> svod.erfc(svod.Tensor([0.0, 10.0])).tolist()
     [1.0, 1.401298464324817e-45]
     """
-    return _in_double("erfc", _erfc, x)
+    coefficients = _needed(_ERFC, x)
+    return _in_double("erfc", lambda x: _erfc(x, coefficients), x)
 
 
 def erfinv(x: Tensor, /) -> Tensor:
@@ -185,14 +186,15 @@ def i0(x: Tensor, /) -> Tensor:
 
     def compute(x: Tensor) -> Tensor:
         a = _magnitude(x)
-        small = _chebyshev(_I0_SMALL, a.clamp(max=8) / 4 - 1)
+        small = _chebyshev(of_small, a.clamp(max=8) / 4 - 1)
         far = a.clamp(min=8)
-        large = _chebyshev(_I0_LARGE, 16 / far - 1) / far.sqrt()
+        large = _chebyshev(of_large, 16 / far - 1) / far.sqrt()
         # In two factors, for the exponential overflows before the function does.
         half = (a / 2).exp()
         value = half * where(a < 8, small, large) * half
         return where(a.isinf(), math.inf, value)
 
+    of_small, of_large = _needed(_I0_SMALL, x), _needed(_I0_LARGE, x)
     return _in_double("i0", compute, x)
 
 
@@ -243,6 +245,14 @@ def xlogy(x1: Any, x2: Any, /) -> Tensor:
     return where(is_zero, 0.0, x * where(is_zero, 1.0, y).log())
 
 
+def _needed(coefficients: Sequence[float], x: Tensor) -> Sequence[float]:
+    """Those coefficients that matter in the type of the result: `float32` does not show sums off by 1e-10."""
+    if x.dtype == float64:
+        return coefficients
+    last = max(at for at, one in enumerate(coefficients) if abs(one) > 1e-10)
+    return coefficients[: last + 1]
+
+
 def _chebyshev(coefficients: Sequence[float], t: Tensor) -> Tensor:
     """A sum of Chebyshev polynomials, by Clenshaw's recurrence (1955)."""
     twice = t * 2
@@ -253,12 +263,12 @@ def _chebyshev(coefficients: Sequence[float], t: Tensor) -> Tensor:
     return t * now - before + first
 
 
-def _erfc(x: Tensor) -> Tensor:
+def _erfc(x: Tensor, coefficients: Sequence[float] = _ERFC) -> Tensor:
     """`erfc` of numbers in double precision."""
     a = x.abs().clamp(max=40)
     # exp(-a²) by a square that is exact, of the leading digits, and what that leaves.
     leading = a.cast(float32).cast(float64).detach()
     bell = (-leading * leading).exp() * ((leading - a) * (leading + a)).exp()
-    tail = _chebyshev(_ERFC, (a - 2) / (a + 2)) * bell / (1 + 2 * a)
+    tail = _chebyshev(coefficients, (a - 2) / (a + 2)) * bell / (1 + 2 * a)
     far = where(x < 0, 2 - tail, tail)
     return where(x.abs() < 0.5, 1 - x.erf(), far)
