@@ -124,6 +124,8 @@ _without(
     "F.fractional_max_pool3d F.fractional_max_pool3d_with_indices F.adaptive_max_pool1d_with_indices "
     "F.adaptive_max_pool2d_with_indices F.adaptive_max_pool3d_with_indices F.multi_head_attention_forward "
     "F.linear_cross_entropy F.conv_tbc F.grouped_mm F.pdist F.channel_shuffle F.upsample F.upsample_bilinear "
+    "Tensor.geqrf Tensor.lu Tensor.lu_solve Tensor.orgqr Tensor.ormqr Tensor.triangular_solve Tensor.igamma "
+    "Tensor.igamma_ Tensor.igammac Tensor.igammac_ Tensor.polygamma Tensor.polygamma_ "
     "F.upsample_nearest F.celu_ F.elu_ F.hardtanh_ F.leaky_relu_ F.relu_ F.selu_ F.threshold_ Tensor.H Tensor.mH "
     "Tensor.itemsize",
 )
