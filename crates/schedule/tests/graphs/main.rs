@@ -4,6 +4,7 @@
 mod layers;
 mod linear_work;
 mod random_graphs;
+mod reductions;
 #[path = "../../../ir/tests/support/mod.rs"]
 mod support;
 
