@@ -1,50 +1,43 @@
 //! Scheduling: from the tensor graph to kernels, and from kernels to loops.
+//!
+//! The folders, each of which uses only those above it:
+//!
+//! * [`language`]: schedules as values.
+//! * `costs`: what decisions on kernels go by.
+//! * `kernel`: one kernel, what kind it is, its normal form.
+//! * `reduction`: how reductions are computed, before anything is said about loops.
+//! * `graph`: values of several devices become values of single ones.
+//! * `fusion`: what shares a kernel.
+//! * `rangeify`: nodes of a graph, evaluated at indices, become a kernel.
+//! * `calls`: calls of kernels, their order and their memory.
+//! * `pipeline`: all of that in order, from a graph to calls of kernels.
+//! * `apply`: a schedule's steps, applied to a kernel.
+//! * `lower`: loops.
+//! * `choose`: which schedule.
+//! * [`analysis`]: a plan that is looked at.
 
 pub mod analysis;
 mod apply;
-mod blocks;
-mod collective;
-mod contraction;
-mod cut;
-mod estimate;
-mod fuse;
-mod heuristic;
-mod in_place;
+mod calls;
+mod choose;
+mod costs;
+mod fusion;
+mod graph;
+mod kernel;
+pub mod language;
 pub mod lower;
-mod merge;
-mod names;
-mod neighbours;
-mod normalize;
-pub mod opt;
-mod order_key;
 mod pipeline;
-mod place;
-mod preschedule;
-mod provenance;
-mod quotient;
 mod rangeify;
-mod recentre;
-pub mod schedule_graph;
-mod settle;
-mod shard;
-mod threefry;
-mod totals;
-mod trade;
-mod unify;
-mod variants;
-mod views;
+mod reduction;
 
 pub use apply::{PackJob, ScheduleError};
-pub use estimate::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};
-pub use heuristic::{heuristic, heuristic_variants, strict_heuristic};
-pub use in_place::replaceable;
-pub use lower::{LowerError, Program, lower};
-pub use neighbours::neighbours;
-pub use opt::{ParseScheduleError, Schedule};
-pub use preschedule::{
-    BufferSpec, Item, KernelInvocation, PreSchedule, PreScheduleError, Purpose, Slot, create_pre_schedule,
-    create_schedule_graph, pre_schedule,
-};
+pub use calls::in_place::replaceable;
+pub use calls::preschedule::{BufferSpec, Item, KernelInvocation, PreSchedule, Slot};
+pub use calls::schedule_graph::{self, ScheduleGraph, ScheduleGraphError};
+pub use choose::{heuristic, heuristic_variants, neighbours, strict_heuristic};
+pub use costs::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};
+pub use fusion::Purpose;
+pub use language::{MAX_VARIANTS, ParseScheduleError, Schedule, Variants};
+pub use lower::{LowerError, Program, lower, lower_variants, values_at};
+pub use pipeline::{PreScheduleError, create_pre_schedule, create_schedule_graph, pre_schedule};
 pub use rangeify::RangeifyError;
-pub use schedule_graph::{ScheduleGraph, ScheduleGraphError};
-pub use variants::{MAX_VARIANTS, Variants, lower_variants, values_at};

@@ -20,7 +20,7 @@ use svod_device::DeviceSpec;
 use svod_ir::kernel::Kernel;
 use svod_ir::size::Variable;
 use svod_ir::target::Target;
-use svod_schedule::opt::Opt;
+use svod_schedule::language::Opt;
 use svod_schedule::{Schedule, heuristic, lower};
 
 /// The first split's factor says what goes wrong.

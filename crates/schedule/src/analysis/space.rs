@@ -1,7 +1,7 @@
 //! A kernel's iteration space, hints and reductions, from what is computed and how.
 
 use super::model::{Across, AxisInfo, Hint, IterationSpace, LoopInfo, Mapping, Reduction, Role, Within};
-use crate::opt::{LoopRef, Opt, Schedule, To};
+use crate::language::{LoopRef, Opt, Schedule, To};
 use svod_ir::kernel::{Body, Kernel, Monoid};
 
 /// One loop over an axis of a stage.

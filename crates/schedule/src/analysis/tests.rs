@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::opt::Schedule;
+use crate::language::Schedule;
 use svod_ir::kernel::Kernel;
 use svod_ir::size::{Size, Variable};
 

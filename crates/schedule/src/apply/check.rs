@@ -1,7 +1,7 @@
 //! What only several steps of a schedule show: whether loops, places and accumulators go together.
 
 use super::{LoopState, Runs, Scheduled, StageState, Step};
-use crate::lower::reads;
+use crate::kernel::access::reads;
 use svod_ir::kernel::{AxisId, Body, Out};
 
 impl Scheduled {

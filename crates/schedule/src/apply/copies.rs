@@ -1,8 +1,8 @@
 //! Copies of what a stage reads: rows, panels and planes, in a task's scratch, shared, or prepared.
 
 use super::{Operand, PackJob, Scheduled, StageState, Step};
-use crate::contraction;
-use crate::opt::{Layout, Read, StageHome};
+use crate::kernel::contraction;
+use crate::language::{Layout, Read, StageHome};
 use svod_dtype::DType;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out, Param, Stage};

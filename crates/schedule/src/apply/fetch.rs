@@ -1,7 +1,7 @@
 //! What a stage does about caches: outputs that go past them, and loads that are fetched ahead.
 
 use super::{LoopRef, LoopState, Prefetch, Runs, Scheduled, Step};
-use crate::opt::Read;
+use crate::language::Read;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{Body, Out};
 

@@ -1,8 +1,8 @@
 //! The tile of a contraction: which loops it takes the place of, and what it reads.
 
 use super::{LoopState, MAX_TILE, MicroTile, Operand, Runs, STRICT, Scheduled, StageState, Step};
-use crate::contraction::{self, Contraction};
-use crate::opt::{Layout, Read, Tail};
+use crate::kernel::contraction::{self, Contraction};
+use crate::language::{Layout, Read, Tail};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::AxisId;
 use svod_ir::size::Size;

@@ -8,22 +8,16 @@
 //! Sums of numbers far from zero are all off in one direction, by up to an eighth of a unit for each
 //! addition: totals of binary32 are binary64, which costs something only at the end of a block.
 
-use super::fold::{Accumulators, entered, places, points, rounds};
+use super::reduction::{Accumulators, entered, places, points, rounds};
 use super::{Lowerer, Nest};
 use crate::apply::{LoopState, Runs};
+use crate::reduction::accumulator::{LONGEST_SUM, cascades, longest_sum, totalled_in};
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprPool, Mem};
-use svod_ir::kernel::{AxisId, Carry, Monoid};
+use svod_ir::expr::Mem;
+use svod_ir::kernel::{AxisId, Carry};
 use svod_ir::lowered::Stmt;
 
-/// Additions that one accumulator takes without a cascade.
-pub(crate) const LONGEST_SUM: i64 = 128;
-/// As [`LONGEST_SUM`], where totals are wider and so lose nothing: all of the error is that of a block, whose lanes are
-/// then no longer than those of NumPy's pairwise sums.
-const LONGEST_PART: i64 = 16;
-/// As [`LONGEST_SUM`], of products: libraries add those up in fours and eights before they are added to a sum.
-const LONGEST_SUM_OF_PRODUCTS: i64 = 12;
 /// Sums side by side for which a cascade of so few products is worth it: more have no registers in a block.
 const SIDE_BY_SIDE: u64 = 12;
 
@@ -33,38 +27,6 @@ pub(super) struct Cascade {
     pub position: usize,
     pub at: (AxisId, u32),
     pub totals: Accumulators,
-}
-
-/// Whether the order of additions matters, and is free.
-pub(crate) fn cascades(carries: &[Carry]) -> bool {
-    let long = |c: &Carry| c.op == Monoid::Sum && c.dtype.is_float();
-    carries.iter().any(long) && carries.iter().all(Carry::is_plain)
-}
-
-/// The types in which long sums, or sums of parts, of carries are added up. Products of two operands differ, so that
-/// those stay.
-pub(crate) fn totalled_in(exprs: &ExprPool, carries: &[Carry]) -> Vec<DType> {
-    let products = are_products(exprs, carries);
-    let wide = |c: &Carry| !products && c.op == Monoid::Sum && c.dtype == DType::F32;
-    carries.iter().map(|c| if wide(c) { DType::F64 } else { c.dtype }).collect()
-}
-
-/// Whether some totals are wider than what is added to them.
-pub(crate) fn totals_are_wider(exprs: &ExprPool, carries: &[Carry]) -> bool {
-    carries.iter().zip(totalled_in(exprs, carries)).any(|(carry, total)| carry.dtype != total)
-}
-
-/// Additions that one accumulator of such carries takes at most, where nothing is in the way of a cascade.
-pub(crate) fn longest_sum(exprs: &ExprPool, carries: &[Carry]) -> i64 {
-    match are_products(exprs, carries) {
-        true => LONGEST_SUM_OF_PRODUCTS,
-        false if totals_are_wider(exprs, carries) => LONGEST_PART,
-        false => LONGEST_SUM,
-    }
-}
-
-fn are_products(exprs: &ExprPool, carries: &[Carry]) -> bool {
-    carries.iter().all(|c| matches!(exprs.get(c.element), Expr::Alu(Alu::Mul, _)))
 }
 
 impl Lowerer<'_> {

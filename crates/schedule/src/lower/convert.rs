@@ -2,7 +2,7 @@
 
 use super::{Lowerer, Nest, Step};
 use crate::apply::Runs;
-use crate::opt::Layout;
+use crate::language::Layout;
 use smallvec::SmallVec;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;

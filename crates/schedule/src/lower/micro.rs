@@ -6,8 +6,8 @@
 //! lies from the first.
 
 use super::{Lowerer, Nest, Step};
-use crate::contraction::{Contraction, layout_index, recognise};
-use crate::opt::Layout;
+use crate::kernel::contraction::{Contraction, layout_index, recognise};
+use crate::language::Layout;
 use svod_dtype::DType;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::AxisId;

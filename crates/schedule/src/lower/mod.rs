@@ -9,28 +9,28 @@
 //! either shortens its inner loop, or emits its body twice (full steps, then what is left in
 //! narrower ones), or masks, as the split says.
 
+mod attribution;
 mod cascade;
-mod cause;
 mod convert;
-mod fold;
 mod index_sets;
-mod into;
-mod limit;
 mod micro;
+mod reduction;
 mod region;
 mod scatter;
 mod sort;
+mod tail;
+mod tighten;
+mod variants;
 
-use limit::size_of;
+use tighten::size_of;
+pub use variants::{lower_variants, values_at};
 
-pub(crate) use cascade::{LONGEST_SUM, cascades, longest_sum, totalled_in, totals_are_wider};
-pub(crate) use region::reads;
+use crate::kernel::access::reads;
 
 use crate::apply::{LoopState, Prefetch, Runs, Scheduled, apply};
 use crate::apply::{PackJob, ScheduleError};
-use crate::contraction::{layout_index, layout_shape};
-use crate::opt::{Layout, LoopRef, Schedule, Tail};
-use crate::variants::MAX_VARIANTS;
+use crate::kernel::contraction::{layout_index, layout_shape};
+use crate::language::{Layout, LoopRef, MAX_VARIANTS, Schedule, Tail};
 use rustc_hash::FxHashMap;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
@@ -109,7 +109,7 @@ impl Artifact for Program {
 /// # Errors
 /// [`LowerError`] names the step of the schedule and the reason.
 pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
-    loops(kernel, schedule).map_err(|fault| match (cause::cause(kernel, schedule, &fault), fault) {
+    loops(kernel, schedule).map_err(|fault| match (attribution::cause(kernel, schedule, &fault), fault) {
         (Some(step), LowerError::Stage { why, .. }) => ScheduleError::new(schedule, step, why).into(),
         (Some(step), LowerError::Loops { kernel, fault, .. }) => {
             LowerError::Loops { kernel, cause: ScheduleError::new(schedule, step, String::new()).place(), fault }
@@ -292,7 +292,7 @@ impl<'s> Lowerer<'s> {
         let mut wanted = vec![root];
         for &stage in self.s.order.iter().rev() {
             let inside = self.s.stages[stage].at.is_some_and(|(of, ..)| of == root) && self.s.writes(stage);
-            if !wanted.contains(&stage) && (inside || wanted.iter().any(|w| region::reads(&self.s.kernel, *w, stage))) {
+            if !wanted.contains(&stage) && (inside || wanted.iter().any(|w| reads(&self.s.kernel, *w, stage))) {
                 wanted.push(stage);
             }
         }

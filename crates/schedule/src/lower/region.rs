@@ -2,25 +2,11 @@
 
 use super::{Env, Lowerer, Span, Step};
 use crate::apply::LoopState;
-use crate::opt::{Layout, Tail};
-use svod_ir::expr::{Expr, ExprId, Mem};
-use svod_ir::kernel::{AxisId, Kernel};
+use crate::kernel::access::{reads, reads_of};
+use crate::language::{Layout, Tail};
+use svod_ir::expr::{Expr, ExprId};
+use svod_ir::kernel::AxisId;
 use svod_ir::size::{Size, Variable};
-
-/// The indices at which stage `reader` reads stage `read`.
-fn accesses(kernel: &Kernel, reader: usize, read: usize) -> Vec<&[ExprId]> {
-    let all = kernel.exprs.reachable(&kernel.stages[reader].roots());
-    let access = |id: &ExprId| match kernel.exprs.get(*id) {
-        Expr::Load { from: Mem::Temp(t, _), index, .. } if t.index() == read => Some(&index[..]),
-        _ => None,
-    };
-    all.iter().filter_map(access).collect()
-}
-
-/// Whether one stage reads another directly.
-pub(crate) fn reads(kernel: &Kernel, reader: usize, read: usize) -> bool {
-    !accesses(kernel, reader, read).is_empty()
-}
 
 /// The interval of an index: where it starts, and how many values it can take.
 struct Interval {
@@ -85,7 +71,7 @@ impl Lowerer<'_> {
         };
         let over: Vec<&Variable> = inside.filter(over).map(|l| &kernel.axes[l.axis.index()].var).collect();
         let readers = 0..if over.is_empty() { 0 } else { kernel.stages.len() };
-        let read: Vec<ExprId> = readers.flat_map(|reader| accesses(kernel, reader, stage)).flatten().copied().collect();
+        let read: Vec<ExprId> = readers.flat_map(|reader| reads_of(kernel, reader, stage)).flatten().copied().collect();
         kernel.exprs.variables_used(&read).iter().any(|v| over.contains(&v))
     }
 
@@ -128,7 +114,7 @@ impl Lowerer<'_> {
                 Some(Interval { min, extent, masked })
             });
             let each = known.iter().flat_map(|(reader, env)| {
-                accesses(kernel, *reader, stage).into_iter().map(|index| self.interval(index[d], env))
+                reads_of(kernel, *reader, stage).into_iter().map(|index| self.interval(index[d], env))
             });
             let mut union: Option<Interval> = None;
             let mut whole = false;

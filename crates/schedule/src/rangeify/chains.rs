@@ -1,7 +1,7 @@
 //! Kernels whose last stage is no map or reduction: scans, scatters and sorts.
 
 use super::{Build, Context, ELEMENTS, Index, OUTPUT, RangeifyError, Step};
-use crate::order_key::OrderKey;
+use crate::rangeify::order_key::OrderKey;
 use svod_dtype::{Const, DType};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::graph::Op;

@@ -1,0 +1,338 @@
+//! Parts of a fold computed with a part's own statistics, and mended once the whole's are known.
+//!
+//! With `m` for a statistic of all points, `m_b` for that of part b and `n_b` for the part's points:
+//!
+//! * `sum g exp(x - m)   = sum_b exp(m_b - m) sum g exp(x - m_b)`, where `m` is the maximum of `x`
+//!   (Milakov and Gimelshein 2018);
+//! * `sum (x - m)         = sum_b (r_b + n_b (m_b - m))`, where `r_b = sum (x - m_b)`, for any `m` and `m_b`;
+//! * `sum (x - m)^2       = sum_b (sum (x - m_b)^2 + (m_b - m) (2 r_b + n_b (m_b - m)))`, for any `m` and `m_b`, in a
+//!   fold that sums `x - m` as well. With `r_b` taken for the 0 that it nearly is (Chan, Golub and LeVeque 1979), the
+//!   rounding of each `m_b` would be multiplied by how far the means are apart: far from zero that is many units in
+//!   the last place;
+//! * `first p: x(p) = m  = min over the b with m_b = m of the first p in b: x(p) = m_b`, where `m` is an
+//!   extremum.
+
+use super::split_reduction::{Cut, indices};
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
+use svod_ir::kernel::{AxisId, Body, Carry, Kernel, Monoid};
+use svod_ir::size::{Size, Variable};
+
+/// A running value that is computed by parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Local {
+    /// What is folded in, in terms of the part's own statistics.
+    pub element: ExprId,
+    mend: Mend,
+}
+
+/// What makes of a part's value what it is in terms of the whole's statistics. Everything is in terms of
+/// the part and of the axes that the fold keeps.
+#[derive(Clone, Copy, Debug)]
+enum Mend {
+    /// It does not depend on them.
+    Nothing,
+    /// A sum of exponentials: the maximum of a part and of the whole, and what is subtracted for each.
+    Exponentials { maxima: [ExprId; 2], subtracted: [ExprId; 2], exp: Alu },
+    /// A sum of deviations.
+    Deviations(Moved),
+    /// A sum of squared deviations, and which running value of the fold sums the deviations.
+    Squares(Moved, usize),
+    /// A first position: the extremum of a part and of the whole.
+    Position([ExprId; 2]),
+}
+
+/// By how much a point deviates more from the whole's centre than from the part's, as a difference of two; and the
+/// part's points.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    by: [ExprId; 2],
+    points: ExprId,
+}
+
+/// The running values of the fold `stage` with the statistics that `cut`, of the same points, gives for
+/// each part; nothing, where one of them cannot be mended.
+pub(super) fn local(kernel: &mut Kernel, stage: usize, cut: &Cut) -> Option<Vec<Local>> {
+    let (Body::Fold { axes, carries, .. }, Body::Fold { axes: known, carries: of, results, .. }) =
+        (kernel.stages[stage].body.clone(), &cut.before.body)
+    else {
+        return None;
+    };
+    let var = |k: &Kernel, a: &AxisId| k.axes[a.index()].var.clone();
+    let renamed: Vec<(Variable, Size)> =
+        known.iter().zip(&axes).map(|(b, a)| (var(kernel, b), Size::from(&var(kernel, a)))).collect();
+    let rename = |v: &Variable| renamed.iter().find(|(b, _)| b == v).map(|(_, a)| a.clone());
+    let elements: Vec<ExprId> = of.iter().map(|c| c.element).collect();
+    let old = kernel.exprs.clone();
+    let elements = kernel.exprs.copy(&old, &elements, &rename);
+    let statistic = |(field, result): (usize, &ExprId)| match kernel.exprs.get(*result) {
+        Expr::Carry(i, _) => {
+            let carry = usize::from(*i);
+            Some(Statistic { field, carry, op: of[carry].op, of: elements[carry] })
+        }
+        _ => None,
+    };
+    let statistics = results.iter().enumerate().filter_map(statistic).collect();
+    let folded = axes.iter().map(|a| var(kernel, a)).collect();
+    let sums = carries.iter().map(|c| (c.op == Monoid::Sum && c.dtype.is_float()).then_some(c.element)).collect();
+    let mut fold = Fold { kernel, cut, statistics, folded, sums };
+    carries.iter().map(|carry| fold.local(carry)).collect()
+}
+
+/// A value of the earlier fold: a running value of what.
+#[derive(Clone, Copy)]
+struct Statistic {
+    field: usize,
+    carry: usize,
+    op: Monoid,
+    /// In terms of the later fold's axes.
+    of: ExprId,
+}
+
+/// The later fold.
+struct Fold<'k> {
+    kernel: &'k mut Kernel,
+    cut: &'k Cut,
+    statistics: Vec<Statistic>,
+    /// The axes that it folds.
+    folded: Vec<Variable>,
+    /// What each of its running values sums, if it does.
+    sums: Vec<Option<ExprId>>,
+}
+
+/// Where the statistics of a part are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Where the part is computed.
+    Part,
+    /// Where parts are folded.
+    Workspace,
+}
+
+impl Fold<'_> {
+    fn local(&mut self, carry: &Carry) -> Option<Local> {
+        if self.statistics_read(carry.element).is_empty() {
+            return Some(Local { element: carry.element, mend: Mend::Nothing });
+        }
+        let float = carry.dtype.is_float();
+        match carry.op {
+            Monoid::Sum if float => {
+                let deviations = self.squares(carry.element).or_else(|| self.deviations(carry.element));
+                deviations.or_else(|| self.exponentials(carry.element))
+            }
+            Monoid::Min => self.position(carry.element),
+            _ => None,
+        }
+    }
+
+    /// The loads below a value of what stages give.
+    fn statistics_read(&self, e: ExprId) -> Vec<ExprId> {
+        let exprs = &self.kernel.exprs;
+        let of_stage = |e: &ExprId| matches!(exprs.get(*e), Expr::Load { from: Mem::Temp(..), .. });
+        exprs.loads(&[e]).into_iter().filter(of_stage).collect()
+    }
+
+    /// The statistic that a load reads, if it is one of the earlier fold's.
+    fn statistic(&self, load: ExprId) -> Option<Statistic> {
+        let Expr::Load { from: Mem::Temp(of, field), index, valid: None, .. } = self.kernel.exprs.get(load) else {
+            return None;
+        };
+        let at = |(e, a): (&ExprId, &AxisId)| {
+            *self.kernel.exprs.get(*e) == Expr::Index(Size::from(&self.kernel.axes[a.index()].var))
+        };
+        let here = of.index() == self.cut.stage && index.iter().zip(&self.cut.before.over).all(at);
+        self.statistics.iter().copied().find(|s| here && s.field == usize::from(*field))
+    }
+
+    fn varies(&self, e: ExprId) -> bool {
+        self.kernel.exprs.variables_used(&[e]).iter().any(|v| self.folded.contains(v))
+    }
+
+    fn uncast(&self, mut e: ExprId) -> ExprId {
+        while let Expr::Cast(_, of) = self.kernel.exprs.get(e) {
+            e = *of;
+        }
+        e
+    }
+
+    /// The operands of an operation of two.
+    fn binary(&self, op: Alu, e: ExprId) -> Option<[ExprId; 2]> {
+        match self.kernel.exprs.get(e) {
+            Expr::Alu(found, operands) if *found == op => operands[..].try_into().ok(),
+            _ => None,
+        }
+    }
+
+    /// A statistic of a part.
+    fn of_part(&mut self, statistic: Statistic, of: Of) -> ExprId {
+        let done = &self.cut.done;
+        let kept: Vec<AxisId> = [done.block].into_iter().chain(self.cut.before.over.iter().copied()).collect();
+        let index = indices(self.kernel, &kept);
+        let workspace = done.workspaces[statistic.carry];
+        let dtype = self.kernel.params[workspace.index()].dtype;
+        let from = match of {
+            // Its values in memory come before those that are read.
+            Of::Part => Mem::Temp(TempId(self.cut.parts as u32), (done.workspaces.len() + statistic.field) as u8),
+            Of::Workspace => Mem::Param(workspace),
+        };
+        self.kernel.exprs.load(dtype, from, &index)
+    }
+
+    /// A value with the statistics of a part in place of the whole's.
+    fn at_part(&mut self, e: ExprId, of: Of) -> Option<ExprId> {
+        let mut places = Vec::new();
+        for load in self.statistics_read(e) {
+            let statistic = self.statistic(load)?;
+            places.push((load, self.of_part(statistic, of)));
+        }
+        let old = self.kernel.exprs.clone();
+        let swap = |pool: &mut ExprPool, node: Expr, dtype: DType| {
+            let same = pool.add(node, dtype);
+            places.iter().find(|(load, _)| *load == same).map_or(same, |(_, part)| *part)
+        };
+        Some(self.kernel.exprs.copy_with(&old, &[e], &|_| None, swap)[0])
+    }
+
+    /// `sum g exp(x - m)`.
+    fn exponentials(&mut self, element: ExprId) -> Option<Local> {
+        let mut factors = vec![element];
+        let mut found = None;
+        while let Some(factor) = factors.pop() {
+            let factor = self.uncast(factor);
+            match self.kernel.exprs.get(factor) {
+                Expr::Alu(Alu::Mul, of) => factors.extend(of.iter().copied()),
+                _ if self.statistics_read(factor).is_empty() => {}
+                Expr::Alu(exp @ (Alu::Exp | Alu::Exp2), of) if found.is_none() => found = Some((*exp, of[0])),
+                _ => return None,
+            }
+        }
+        let (exp, exponent) = found?;
+        let [x, subtracted] = self.binary(Alu::Sub, exponent)?;
+        let shift = self.uncast(subtracted);
+        let maximum = match self.kernel.exprs.get(shift) {
+            // Of infinities something else may be subtracted.
+            Expr::Alu(Alu::Where, operands) => self.uncast(operands[1]),
+            _ => shift,
+        };
+        let maxima = self.statistic(maximum).filter(|s| s.op == Monoid::Max)?;
+        if self.uncast(maxima.of) != self.uncast(x) || !self.statistics_read(subtracted).iter().all(|l| *l == maximum) {
+            return None;
+        }
+        let part = self.of_part(maxima, Of::Workspace);
+        Some(Local {
+            element: self.at_part(element, Of::Part)?,
+            mend: Mend::Exponentials {
+                maxima: [part, maximum],
+                subtracted: [self.at_part(subtracted, Of::Workspace)?, subtracted],
+                exp,
+            },
+        })
+    }
+
+    /// `sum (x - m)^2`.
+    fn squares(&mut self, element: ExprId) -> Option<Local> {
+        let [deviation, same] = self.binary(Alu::Mul, element)?;
+        if deviation != same {
+            return None;
+        }
+        let of_them = self.sums.iter().position(|sum| *sum == Some(deviation))?;
+        let (own, moved) = self.centred(deviation)?;
+        let element = self.kernel.exprs.alu(Alu::Mul, &[own, own]);
+        Some(Local { element, mend: Mend::Squares(moved, of_them) })
+    }
+
+    /// `sum (x - m)`.
+    fn deviations(&mut self, element: ExprId) -> Option<Local> {
+        let (element, moved) = self.centred(element)?;
+        Some(Local { element, mend: Mend::Deviations(moved) })
+    }
+
+    /// The deviation from the part's mean in place of one from something else.
+    fn centred(&mut self, deviation: ExprId) -> Option<(ExprId, Moved)> {
+        let [x, from] = self.binary(Alu::Sub, deviation)?;
+        let reversed = self.varies(from);
+        let (x, from) = if reversed { (from, x) } else { (x, from) };
+        let dtype = self.kernel.exprs.dtype(deviation);
+        let of_x = |s: &&Statistic| s.op == Monoid::Sum && s.of == x;
+        let sum = *self.statistics.iter().find(of_x)?;
+        if self.varies(from) || !self.statistics_read(x).is_empty() {
+            return None;
+        }
+        let points = self.cut.done.points.clone();
+        let points = self.kernel.exprs.index(points);
+        let points = self.kernel.exprs.cast(dtype, points);
+        let [mean, stored] = [Of::Part, Of::Workspace].map(|of| {
+            let sum = self.of_part(sum, of);
+            self.kernel.exprs.alu(Alu::Div, &[sum, points])
+        });
+        let (own, by) = if reversed { ([mean, x], [from, stored]) } else { ([x, mean], [stored, from]) };
+        let own = self.kernel.exprs.alu(Alu::Sub, &own);
+        Some((own, Moved { by, points }))
+    }
+
+    /// The least `p` at which `x = m`, or `x` is NaN.
+    fn position(&mut self, element: ExprId) -> Option<Local> {
+        let Expr::Alu(Alu::Where, operands) = self.kernel.exprs.get(element) else { return None };
+        let [found, at, none] = operands[..].try_into().ok()?;
+        let equal = self.binary(Alu::Or, found).map_or(found, |[equal, _]| equal);
+        let [x, extremum] = self.binary(Alu::Eq, equal)?;
+        let is_nan = |e: ExprId| self.binary(Alu::Ne, e) == Some([x, x]);
+        if self.binary(Alu::Or, found).is_some_and(|[_, other]| !is_nan(other)) {
+            return None;
+        }
+        let known = self.statistic(extremum).filter(|s| matches!(s.op, Monoid::Max | Monoid::Min) && s.of == x)?;
+        if !self.statistics_read(at).is_empty() || !matches!(self.kernel.exprs.get(none), Expr::Const(_)) {
+            return None;
+        }
+        let part = self.of_part(known, Of::Workspace);
+        Some(Local { element: self.at_part(element, Of::Part)?, mend: Mend::Position([part, extremum]) })
+    }
+}
+
+impl Local {
+    /// What the value `own` of a part is with the statistics of the whole, in a fold of which `parts` are all values.
+    pub fn mended(&self, kernel: &mut Kernel, own: usize, parts: &[ExprId]) -> ExprId {
+        let pool = &mut kernel.exprs;
+        let part = parts[own];
+        let dtype = pool.dtype(part);
+        match self.mend {
+            Mend::Nothing => part,
+            Mend::Exponentials { maxima: [of_part, of_whole], subtracted: [before, after], exp } => {
+                let moved = pool.alu(Alu::Sub, &[before, after]);
+                let factor = pool.alu(exp, &[moved]);
+                let factor = if pool.dtype(factor) == dtype { factor } else { pool.cast(dtype, factor) };
+                let scaled = pool.alu(Alu::Mul, &[part, factor]);
+                // A part of nothing but -inf adds 0, whatever it gave, unless that is all there is.
+                let least = Const::min_value(pool.dtype(of_part));
+                let (least, zero) = (pool.constant(least), pool.constant(Const::zero(dtype)));
+                let nothing = pool.alu(Alu::Eq, &[of_part, least]);
+                let scaled = pool.alu(Alu::Where, &[nothing, zero, scaled]);
+                let same = pool.alu(Alu::Eq, &[of_part, of_whole]);
+                pool.alu(Alu::Where, &[same, part, scaled])
+            }
+            Mend::Deviations(Moved { by, points }) => {
+                let by = pool.alu(Alu::Sub, &by);
+                let moved = pool.alu(Alu::Mul, &[points, by]);
+                pool.alu(Alu::Add, &[part, moved])
+            }
+            Mend::Squares(Moved { by, points }, deviations) => {
+                let by = pool.alu(Alu::Sub, &by);
+                let moved = pool.alu(Alu::Mul, &[points, by]);
+                let twice = pool.alu(Alu::Add, &[parts[deviations], parts[deviations]]);
+                let moved = pool.alu(Alu::Add, &[twice, moved]);
+                let moved = pool.alu(Alu::Mul, &[by, moved]);
+                pool.alu(Alu::Add, &[part, moved])
+            }
+            Mend::Position([of_part, of_whole]) => {
+                let mut here = pool.alu(Alu::Eq, &[of_part, of_whole]);
+                if pool.dtype(of_part).is_float() {
+                    let nan = pool.alu(Alu::Ne, &[of_part, of_part]);
+                    here = pool.alu(Alu::Or, &[here, nan]);
+                }
+                let none = pool.constant(Monoid::Min.identity(dtype));
+                pool.alu(Alu::Where, &[here, part, none])
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Folds across rows of memory: sums of columns, a vector times a matrix.
+//!
+//! Memory is contiguous along an axis that is kept, and the fold goes from row to row. Each step takes
+//! a few rows of a chunk of columns, whose accumulators stay in the first-level cache, so that memory
+//! is read in long runs. Where there are too few columns to divide among tasks in long runs, tasks are
+//! parts of the fold. A product with few rows is such a fold, too: all its rows, `together`, take the same
+//! vectors of memory.
+
+use super::rows::stage_vector;
+use super::{Choice, TASK};
+use crate::apply::cut_in_parts;
+use crate::kernel::access::{cost, extent, round, round_up};
+use crate::kernel::contraction::stage_axes;
+use crate::language::{LoopRef, Opt, Tail, To};
+use svod_ir::kernel::{AxisId, Body, Emit, Out};
+
+/// Rows of memory that one step takes.
+const ROWS: i64 = 8;
+/// Columns of a chunk, in vectors, at least: shorter runs of memory defeat the processor's prefetching.
+const FEWEST_VECTORS: i64 = 32;
+/// Tasks of one kernel at most.
+const MAX_TASKS: i64 = 256;
+/// Parts of a fold, and rows of a part at least: parts are written, and read again, after a barrier.
+const FEWEST_PARTS: i64 = 4;
+const MAX_PARTS: i64 = 32;
+const FEWEST_ROWS: i64 = 64;
+
+/// Which axes of a fold across rows are inside of its tasks.
+#[derive(Clone, Copy)]
+struct Across {
+    /// Along which memory is contiguous.
+    column: AxisId,
+    /// All of whose points take what is read at one time.
+    together: Option<AxisId>,
+}
+
+impl Across {
+    fn has(&self, axis: AxisId) -> bool {
+        axis == self.column || self.together == Some(axis)
+    }
+}
+
+impl Choice<'_> {
+    /// Chooses for a fold across rows, alone or with one map of its results; says whether the kernel
+    /// is of that kind. `together` is an axis that is kept, all points of which take what is read at one time.
+    pub(super) fn columns(&mut self, together: Option<AxisId>) -> bool {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        if out > 1 || !k.is_plain_fold(0) {
+            return false;
+        }
+        let Body::Fold { axes, emit: Emit::Last, .. } = &k.stages[0].body else { return false };
+        let over = &k.stages[out].over;
+        let mapped = out == 0 || (matches!(k.stages[1].body, Body::Map(_)) && k.stages[0].over == *over);
+        let Some(column) = stage_vector(k, 0).filter(|a| over.contains(a) && k.stages[0].over.contains(a)) else {
+            return false;
+        };
+        let (n, lanes) = (extent(k, column), self.lanes(0));
+        let depth: i64 = axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let written = k.stages[out].outs.iter().all(|o| matches!(o, Out::Param { .. }));
+        if !mapped
+            || !written
+            || n < 4 * lanes
+            || depth < ROWS
+            || !(together.is_some() || stage_vector(k, out) == Some(column))
+        {
+            return false;
+        }
+
+        let points = over.iter().map(|a| extent(k, *a)).fold(depth, i64::saturating_mul);
+        let tasks = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
+        let how = Across { column, together };
+        if let Some((axis, by)) = self.parts(&how, axes, tasks) {
+            let mut kernel = k.clone();
+            if let Ok(cut) = cut_in_parts(&mut kernel, 0, axis, by as u64) {
+                let at = self.at(0, axis, 0);
+                self.opts.push(Opt::Parts { at, by: by as u64 });
+                let parts = kernel.stages.len();
+                kernel.stages.push(cut.stage);
+                let opts = std::mem::take(&mut self.opts);
+                let mut inner = Choice { kernel: &kernel, opts, ..*self };
+                inner.across(parts, parts, &how, Some(cut.block), MAX_TASKS);
+                let tasks = (n / (FEWEST_VECTORS * lanes)).clamp(1, tasks);
+                inner.across(0, out, &Across { together: None, ..how }, None, tasks);
+                self.opts = inner.opts;
+                return true;
+            }
+        }
+        self.across(0, out, &how, None, tasks);
+        true
+    }
+
+    /// The axis of the fold to cut in parts, and points of a part, where its columns do not give enough
+    /// tasks that read memory in long runs.
+    fn parts(&self, how: &Across, folded: &[AxisId], tasks: i64) -> Option<(AxisId, i64)> {
+        let k = self.kernel;
+        let axis = *folded.first()?;
+        let others = k.stages[0].over.iter().filter(|a| !how.has(**a));
+        let kept: i64 = others.map(|a| extent(k, *a)).product();
+        let columns = (extent(k, how.column) / self.most_columns(how)).max(1);
+        let rows: i64 = folded.iter().skip(1).map(|a| extent(k, *a)).product();
+        let fewest = (FEWEST_ROWS / rows).max(1);
+        let parts = (tasks / (kept * columns)).min(MAX_PARTS).min(extent(k, axis) / fewest);
+        (parts >= FEWEST_PARTS).then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, ROWS)))
+    }
+
+    /// Columns of a chunk at most: their accumulators fill half of the first-level cache.
+    fn most_columns(&self, how: &Across) -> i64 {
+        let bytes = self.target.vector_bytes as i64 / self.lanes(0).max(1);
+        let rows = how.together.map_or(1, |axis| extent(self.kernel, axis));
+        (self.target.l1 as i64 / 2 / bytes.max(1) / rows).max(1)
+    }
+
+    /// The loops of a fold across rows and of the output `out` that it is, or that maps its results.
+    /// Tasks are points of the axis `first`, if any, then of the other kept ones, and chunks of columns.
+    fn across(&mut self, fold: usize, out: usize, how: &Across, first: Option<AxisId>, tasks: i64) {
+        let k = self.kernel;
+        let column = how.column;
+        let (n, lanes) = (extent(k, column), self.lanes(fold));
+        let mut left = tasks;
+        let mut tasks = Vec::new();
+        let mut serial = Vec::new();
+        for axis in k.stages[out].over.iter().filter(|a| !how.has(**a)) {
+            let at = self.at(out, *axis, 0);
+            if Some(*axis) == first {
+                tasks.push(at);
+                left /= extent(k, *axis);
+            } else if left > 1 {
+                let block = (extent(k, *axis) + left - 1) / left;
+                self.split(at.clone(), block, Tail::Rest);
+                tasks.push(at.clone());
+                serial.push(LoopRef { part: 1, ..at });
+                left = left * block / extent(k, *axis).max(1);
+            } else {
+                serial.push(at);
+            }
+        }
+        let most = self.most_columns(how);
+        let fewest = (FEWEST_VECTORS * lanes).min(round_up(n, lanes));
+        let each = if first.is_some() { most } else { n / left.max(1) };
+        let block = chunk(n, each.clamp(fewest, most.max(fewest)), lanes);
+        let at = self.at(out, column, 0);
+        self.split(at.clone(), block, Tail::Rest);
+        if left > 1 && serial.is_empty() {
+            tasks.push(at.clone());
+        } else {
+            serial.push(at.clone());
+        }
+        let outer: Vec<LoopRef> = tasks.iter().chain(&serial).cloned().collect();
+        if out == fold {
+            return self.fold_across(fold, how, block, lanes, 1, outer, &tasks);
+        }
+        let inner = LoopRef { part: 1, ..at.clone() };
+        self.split(inner.clone(), lanes, Tail::Rest);
+        let vector = LoopRef { part: 2, ..at.clone() };
+        let rows = how.together.map(|axis| self.at(out, axis, 0));
+        let order = outer.into_iter().chain(rows).chain([inner, vector.clone()]).collect();
+        self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
+        tasks.into_iter().for_each(|task| self.bind(task, To::Task));
+        self.bind(vector, To::Vector);
+        self.opts.push(Opt::At { stage: k.stages[fold].name.clone(), at });
+        let kept = k.stages[fold].over.iter().filter(|a| !how.has(**a)).map(|a| self.at(fold, *a, 0)).collect();
+        self.fold_across(fold, how, block, lanes, 0, kept, &[]);
+    }
+
+    /// The loops of the fold, inside `outer`: chunks of columns from part `part` of their axis on, rows,
+    /// vectors of a chunk, and in each a few rows.
+    #[allow(clippy::too_many_arguments)]
+    fn fold_across(
+        &mut self,
+        fold: usize,
+        how: &Across,
+        chunk: i64,
+        lanes: i64,
+        part: u32,
+        outer: Vec<LoopRef>,
+        tasks: &[LoopRef],
+    ) {
+        let k = self.kernel;
+        let mut folded: Vec<LoopRef> = stage_axes(k, fold)
+            .into_iter()
+            .filter(|a| !k.stages[fold].over.contains(a))
+            .map(|a| self.at(fold, a, 0))
+            .collect();
+        let (Some(row), Some(axis)) = (folded.last().cloned(), stage_axes(k, fold).last().copied()) else { return };
+        let at = self.at(fold, how.column, part);
+        self.split(at.clone(), chunk, Tail::Rest);
+        let vectors = LoopRef { part: part + 1, ..at.clone() };
+        self.split(vectors.clone(), lanes, Tail::Rest);
+        let (mut rows, vector) = (row.clone(), LoopRef { part: part + 2, ..at.clone() });
+        let depth = extent(k, axis);
+        if let Some(inside) = self.blocks_of_sums(&row, depth, 1) {
+            rows = inside;
+            folded.push(rows.clone());
+        }
+        self.split(rows.clone(), ROWS, Tail::Rest);
+        rows.part += 1;
+        let mut order = outer;
+        order.push(at);
+        if let Some(axis) = how.together {
+            // Laid out in full even where there may be fewer points.
+            let at = self.at(fold, axis, 0);
+            self.split(at.clone(), extent(k, axis), Tail::Mask);
+            order.push(at);
+        }
+        order.append(&mut folded);
+        let together = how.together.map(|axis| LoopRef { part: 1, ..self.at(fold, axis, 0) });
+        order.push(vectors);
+        order.extend(together.clone());
+        order.extend([rows.clone(), vector.clone()]);
+        self.opts.push(Opt::Reorder { stage: k.stages[fold].name.clone(), order });
+        tasks.iter().for_each(|task| self.bind(task.clone(), To::Task));
+        together.into_iter().for_each(|rows| self.bind(rows, To::Unroll));
+        self.bind(rows, To::Unroll);
+        self.bind(vector, To::Vector);
+    }
+}
+
+/// Columns of a chunk, of about `each`: an equal share, or whole vectors, so many that fewer vectors than there are
+/// chunks are left over. Those are read vector by vector, across memory.
+fn chunk(n: i64, each: i64, lanes: i64) -> i64 {
+    let share = round(n, each, lanes);
+    if n % share == 0 {
+        return share;
+    }
+    let vectors = (n / lanes).max(1);
+    let chunks = ((n + each - 1) / each).clamp(1, vectors);
+    vectors / chunks * lanes
+}

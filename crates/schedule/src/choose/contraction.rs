@@ -1,0 +1,385 @@
+//! Contractions: blocks of rows, columns and depth around a tile of registers.
+
+use super::Choice;
+use super::grid::{Costs, Grid};
+use crate::apply::{MAX_LANES, copied_by};
+use crate::kernel::access::{contiguous, extent, loads_only_constants, round, round_up};
+use crate::kernel::contraction::{Contraction, pairs, recognise};
+use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
+use svod_dtype::DType;
+use svod_ir::kernel::{AxisId, Kernel};
+use svod_ir::target::Target;
+
+/// Rows of a contraction's task at most. More save little more fetching of the other operand, and leave
+/// too few tasks to share out evenly.
+pub(super) const MAX_ROWS: i64 = 144;
+/// Rows of a task at most, however few sets of a cache they share.
+const FEWEST_HIGH: i64 = 64;
+/// Panels after which an epilogue follows, where it can: their sums are still in the first-level cache.
+const PANELS_AT_ONCE: i64 = 2;
+/// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
+/// that each has a line in the first-level cache.
+const COPIED_AT_ONCE: i64 = 192;
+/// Depth of a block at most: so many products are summed one after the other. The error of a sum grows with the
+/// longest chain of roundings, and no chain is longer than in other libraries, which have fewer of wide elements.
+pub(super) const fn deepest(bytes: i64) -> i64 {
+    if bytes > 4 { 256 } else { 320 }
+}
+/// Rows, columns and results up to which a product's depth is in two blocks at least: libraries have registers for
+/// two chains of sums at the edges of a result, which so few are. And that depth: a block takes a call of the tile.
+const FEW_ROWS: i64 = 10;
+const FEW_COLUMNS: i64 = 24;
+const FEW_RESULTS: i64 = 1024;
+const DEEP: i64 = 32;
+
+/// Whether the depth of a product of `m` × `n` results is in two blocks at least.
+pub(super) fn in_two_blocks(m: i64, n: i64, depth: i64) -> bool {
+    depth >= DEEP && (m <= FEW_ROWS || n <= FEW_COLUMNS || m.saturating_mul(n) <= FEW_RESULTS)
+}
+
+/// Rows of panels narrower than a cache line that a copy writes at a time, and that width.
+const ROWS_AT_ONCE: i64 = 8;
+const FEWEST_AT_ONCE: i64 = 16;
+/// Depth that one task of a shared copy covers.
+const MAX_COPIED_DEPTH: i64 = 256;
+/// Rows and columns of a tile in registers of its own: four of 16 × 16 sums.
+const IN_TILES: i64 = 32;
+/// Sums that hide the latency of a multiply-add, with some to spare: two units of some 4 or 5 cycles.
+const SUMS_IN_FLIGHT: i64 = 12;
+
+/// The schedule of contractions of widened bf16 whose depth goes in pairs, where the target has instructions
+/// for those: everything that is chosen for one of f32 holds for one of words.
+pub(super) fn paired(
+    kernel: &Kernel,
+    found: &[(usize, Contraction)],
+    target: &Target,
+    panels: Option<i64>,
+) -> Option<Schedule> {
+    let unit = target.matrix.bf16_dot || target.matrix.tiles;
+    if !unit || !found.iter().all(|(stage, _)| pairs::halves_of(kernel, *stage) == Some(DType::BF16)) {
+        return None;
+    }
+    let mut kernel = kernel.clone();
+    let mut opts = Vec::new();
+    for (stage, _) in found {
+        pairs::pair(&mut kernel, *stage).ok()?;
+        opts.push(Opt::Pairs { stage: kernel.stages[*stage].name.clone() });
+    }
+    let found: Option<Vec<_>> = found.iter().map(|(stage, _)| Some((*stage, recognise(&kernel, *stage)?))).collect();
+    let mut choice = Choice { kernel: &kernel, target, strict: false, panels, opts };
+    choice.contraction(&found?);
+    Some(choice.opts.into())
+}
+
+impl Choice<'_> {
+    /// Tiles of registers, panels in caches; see Goto and van de Geijn (2008) and Low et al.
+    /// (2016) for how the factors follow from the machine. Of several contractions with the same rows, a
+    /// task computes the same columns of all, from one copy of the rows.
+    pub(super) fn contraction(&mut self, found: &[(usize, Contraction)]) {
+        let [(first, c), ..] = found else { return };
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
+        let in_tiles = self.in_tiles(c);
+        // A vector has no more lanes than there are columns, to a power of two.
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        let narrow = (n.clamp(1, lanes) as u64).next_power_of_two() as i64;
+        let lanes = if in_tiles { lanes } else { narrow };
+        let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
+        let vectors = self.panels.filter(|_| constant).map(|columns| columns / lanes);
+        let (rows, vectors) = match in_tiles {
+            true => (m.min(IN_TILES), vectors.unwrap_or((round_up(n, lanes) / lanes).min(IN_TILES / lanes))),
+            false => tile_shape(self.target, m, &|cols| round_up(n, cols), lanes, vectors),
+        };
+        let cols = vectors * lanes;
+        let element = c.acc.bytes() as i64;
+        let several = found.len() as i64;
+
+        // A panel of B stays in three quarters of the first-level cache while a block of A goes by, from the second,
+        // of which that takes three eighths: with half, panels and results, or another thread of the core, push parts
+        // of it out. A block of rows should be tall, since each panel of B is fetched once for it.
+        let steps = if c.pairs.is_some() { 2 } else { 1 };
+        let panel = self.target.l1 as i64 * 3 / 4;
+        let mut deepest = (panel / (cols * element)).clamp(64, self::deepest(element) / steps);
+        if in_two_blocks(m, n, depth) {
+            deepest = (deepest / 2).min((depth + 1) / 2);
+        }
+        let of = if in_tiles { IN_TILES / 2 } else { 8 };
+        let block_k = if depth <= deepest { round_up(depth, of) } else { round(depth, deepest, of) };
+        // What several contractions read stays for all of the depth.
+        let copied = if several > 1 { depth } else { block_k };
+        let direct = several == 1 && copied_by(k, *first, out);
+        let most = if direct { self.rows_in_a_cache(n * element) } else { MAX_ROWS };
+        let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).min(most).max(rows);
+        // With a single block of depth, some panels at a time are all that there is to compute of their sums. Then a task
+        // may have all columns: a last panel that is not full counts as one. Other sums in scratch are half of the
+        // second-level cache at most.
+        let by_panels = several == 1 && !direct && block_k >= depth && c.depth.len() == 1;
+        let widest = match direct || by_panels {
+            true => round_up(n, cols),
+            false => self.target.l2 as i64 / 2 / (several * tall * element),
+        };
+        let others = k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n);
+        let outer: i64 = others.map(|a| extent(k, *a)).product();
+        let symbolic = k.axes[c.m.index()].extent.as_const().is_none();
+        let passes = self.passes_through(c);
+        let costs = Costs::of(self.target, passes, constant);
+        // A block of panels of a task's own is a part of the second-level cache.
+        let own = self.target.l2 as i64 * 3 / 8 / (block_k * element);
+        let vector = self.target.vector_bytes as i64;
+        let grid = Grid { outer, m, symbolic, n, several, depth, rows, cols, tall, widest, own, vector, costs };
+        let (task_m, task_n) = grid.blocks();
+        let by_panels = by_panels && task_n > PANELS_AT_ONCE * cols;
+
+        // The output: a grid of tasks, each a block of rows and columns.
+        let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
+        self.split(om.clone(), task_m, Tail::Rest);
+        self.split(on.clone(), task_n, Tail::Rest);
+        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
+        let mut vector = part(&on, 1);
+        let panels = by_panels.then(|| vector.clone());
+        if by_panels {
+            self.split(vector.clone(), PANELS_AT_ONCE * cols, Tail::Rest);
+            vector = part(&on, 2);
+        }
+        self.split(vector.clone(), lanes, Tail::Rest);
+        let lane = part(&vector, vector.part + 1);
+        let others: Vec<LoopRef> =
+            k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| self.at(out, *a, 0)).collect();
+        let tasks: Vec<LoopRef> = others.into_iter().chain([om.clone(), on.clone()]).collect();
+        let inner = [part(&om, 1), vector, lane.clone()];
+        self.opts.push(Opt::Reorder {
+            stage: k.stages[out].name.clone(),
+            order: tasks.iter().chain(&panels).chain(&inner).cloned().collect(),
+        });
+        for task in &tasks {
+            self.bind(task.clone(), To::Task);
+        }
+        self.bind(lane, To::Vector);
+
+        let shared = grid.shares(task_m, task_n);
+        let tile = Tile { rows, cols, task_m, block_k, shared, by_panels };
+        for (stage, c) in found {
+            let rows = match stage == first {
+                true if several == 1 && !by_panels => RowsCopy::Own,
+                true => RowsCopy::In(on.clone()),
+                false => RowsCopy::Known,
+            };
+            self.product(*stage, c, &tile, panels.as_ref().unwrap_or(&on), rows);
+        }
+        if direct {
+            let (stage, output) = (k.stages[*first].name.clone(), k.stages[out].name.clone());
+            self.opts.push(Opt::Into { stage, output });
+        }
+    }
+
+    /// The loops of one contraction, in loop `at` of its output: blocks of depth, blocks of rows, panels of
+    /// columns, tiles; and its operands' copies. That of the rows is the first contraction's, if several share it.
+    fn product(&mut self, stage: usize, c: &Contraction, tile: &Tile, at: &LoopRef, rows: RowsCopy) {
+        let k = self.kernel;
+        let name = k.stages[stage].name.clone();
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        let &Tile { rows: height, cols, task_m, block_k, shared, by_panels } = tile;
+        self.opts.push(Opt::At { stage: name.clone(), at: at.clone() });
+        let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.k, 0));
+        self.split(sm.clone(), task_m, Tail::Rest);
+        self.split(LoopRef { part: 1, ..sm.clone() }, height, Tail::PadScratch);
+        self.split(sn.clone(), cols, Tail::PadScratch);
+        self.split(sk.clone(), block_k, Tail::Rest);
+        let all = crate::kernel::contraction::stage_axes(k, stage);
+        let others = all.into_iter().filter(|a| ![c.m, c.n, c.k].contains(a)).map(|a| self.at(stage, a, 0));
+        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
+        let order =
+            others.chain([sk.clone(), sm.clone(), sn.clone(), part(&sm, 1), part(&sm, 2), part(&sn, 1), part(&sk, 1)]);
+        self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
+
+        let over = c.operand_axes(k, 1, Layout::Panels(cols as u32));
+        let home = match (loads_only_constants(k, c.b), shared) {
+            (true, _) => StageHome::Prepared,
+            (false, false) => StageHome::Task,
+            (false, true) => StageHome::Shared,
+        };
+        // A row of a register of pairs is along the depth.
+        let along_rows = !self.in_tiles(c) && contiguous(k, &[c.a], &[], 0) == Some(c.m);
+        let a_layout = if along_rows { Layout::Panels(height as u32) } else { Layout::Rows };
+        self.opts.push(Opt::Stage { stage: name.clone(), read: 0.into(), layout: a_layout, home: StageHome::Task });
+        self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout: Layout::Panels(cols as u32), home });
+        let a = format!("{name}.a");
+        let place = match rows {
+            RowsCopy::Own => Some(sm),
+            RowsCopy::In(place) => Some(place),
+            RowsCopy::Known => None,
+        };
+        if let Some(place) = place {
+            self.opts.push(Opt::At { stage: a.clone(), at: place });
+            if along_rows {
+                self.copy_panels(&a, &c.operand_axes(k, 0, a_layout), height, false, None);
+            } else {
+                self.copy_rows(&a, c, height, lanes);
+            }
+        }
+        let b = format!("{name}.b");
+        let square = self.square_blocks(c, cols);
+        match home {
+            StageHome::Task => {
+                self.opts.push(Opt::At { stage: b.clone(), at: sk });
+                self.copy_panels(&b, &over, cols, false, square);
+            }
+            StageHome::Shared => self.copy_panels(&b, &over, cols, true, square),
+            StageHome::Prepared => {}
+        }
+        self.opts.push(Opt::Micro { stage: name.clone(), rows: height as u32, cols: cols as u32 });
+        // A panel that comes from memory, or from another core's cache, is fetched while the one before it is read.
+        if home != StageHome::Task && !by_panels && (extent(k, c.n) > cols || extent(k, c.k) > block_k) {
+            self.opts.push(Opt::Prefetch { at: sn, read: 1.into(), ahead: 1 });
+        }
+    }
+
+    /// Whether operands, a copy and the result pass through the second-level cache: none of the copy is sure to be
+    /// there when it is read.
+    fn passes_through(&self, c: &Contraction) -> bool {
+        let extent = |a: AxisId| extent(self.kernel, a);
+        let matrix = |a: AxisId, b: AxisId| extent(a).saturating_mul(extent(b)).saturating_mul(c.acc.bytes() as i64);
+        let all = [(c.m, c.k), (c.k, c.n), (c.k, c.n), (c.m, c.n)];
+        all.iter().map(|(a, b)| matrix(*a, *b)).fold(0, i64::saturating_add) > self.target.l2 as i64
+    }
+
+    /// Rows at most that stay in the second-level cache from one block of the depth to the next, if they lie so many
+    /// bytes apart: a power of two leaves few of its sets for them.
+    fn rows_in_a_cache(&self, apart: i64) -> i64 {
+        let aligned = 1 << apart.max(1).trailing_zeros();
+        (self.target.l2 as i64 / 4 / aligned).clamp(FEWEST_HIGH, MAX_ROWS)
+    }
+
+    /// Whether a contraction's sums are in registers of tiles.
+    fn in_tiles(&self, c: &Contraction) -> bool {
+        c.pairs.is_some() && self.target.matrix.tiles
+    }
+
+    /// Lanes of the square blocks in which the second operand is copied in panels of some columns, where memory runs
+    /// along the depth.
+    pub(super) fn square_blocks(&self, c: &Contraction, cols: i64) -> Option<i64> {
+        let lanes = (self.target.lanes(c.acc.bytes()) as i64).min(1 << cols.trailing_zeros());
+        (lanes > 1 && contiguous(self.kernel, &[c.b], &[], 0) == Some(c.k)).then_some(lanes)
+    }
+
+    /// The loops of a copy in rows: along the depth in vectors, and scratch for whole tiles of rows.
+    pub(super) fn copy_rows(&mut self, stage: &str, c: &Contraction, rows: i64, lanes: i64) {
+        let whole = |axis: AxisId| LoopRef::new(stage, self.kernel.axes[axis.index()].var.name(), 0);
+        let (row, at) = (whole(c.m), whole(c.k));
+        self.split(row, rows, Tail::PadScratch);
+        self.split(at.clone(), lanes, Tail::Rest);
+        self.bind(LoopRef { part: 1, ..at }, To::Vector);
+    }
+
+    /// The loops of a copy in panels: some panels at a time, row by row, so that memory is read in
+    /// order. Blocks of some panels and some depth are tasks of their own where all tasks share the copy.
+    /// Where memory runs along the depth, in square blocks whose rows are read and whose columns are
+    /// written.
+    pub(super) fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool, square: Option<i64>) {
+        let k = self.kernel;
+        let whole = |a: &AxisId| LoopRef::new(stage, k.axes[a.index()].var.name(), 0);
+        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
+        let [outer @ .., depth, last] = over else { return };
+        let (depth, last) = (whole(depth), whole(last));
+        let mut outer: Vec<LoopRef> = outer.iter().map(whole).collect();
+        outer.push(last.clone());
+        self.split(last.clone(), round_up(COPIED_AT_ONCE, width), Tail::Rest);
+        self.split(part(&last, 1), width, Tail::Rest);
+        let mut inner = vec![part(&last, 1), part(&last, 2)];
+        let mut along = depth.clone();
+        if shared {
+            self.split(depth.clone(), MAX_COPIED_DEPTH, Tail::Rest);
+            along = part(&depth, 1);
+            inner.insert(if square.is_some() { 1 } else { 0 }, along.clone());
+        }
+        outer.push(depth);
+        let mut line = None;
+        if let Some(lanes) = square {
+            self.split(part(&last, 2), lanes, Tail::Rest);
+            self.split(along.clone(), lanes, Tail::Rest);
+            let columns = part(&along, along.part + 1);
+            inner.extend([columns.clone(), part(&last, 3)]);
+            line = Some(columns);
+        }
+        if square.is_none() && width < FEWEST_AT_ONCE {
+            // Some rows of a panel at once: a line of it is written whole before other panels are.
+            self.split(along.clone(), ROWS_AT_ONCE, Tail::Rest);
+            let rows = LoopRef { part: along.part + 1, ..along };
+            inner.insert(inner.len() - 1, rows.clone());
+            line = Some(rows);
+        }
+        let mut vector = inner[inner.len() - 1].clone();
+        if square.is_none() && width > MAX_LANES as i64 {
+            let lanes = (1 << width.trailing_zeros()).min(MAX_LANES as i64);
+            self.split(vector.clone(), lanes, Tail::Rest);
+            vector.part += 1;
+            inner.push(vector.clone());
+        }
+        let order = outer.iter().chain(&inner).cloned().collect();
+        self.opts.push(Opt::Reorder { stage: stage.into(), order });
+        if shared {
+            outer.into_iter().for_each(|task| self.bind(task, To::Task));
+        }
+        line.into_iter().for_each(|line| self.bind(line, To::Unroll));
+        self.bind(vector, To::Vector);
+    }
+}
+
+/// Tiles, and the blocks that they are in.
+struct Tile {
+    /// Rows and columns of a tile.
+    rows: i64,
+    cols: i64,
+    /// Rows of a task.
+    task_m: i64,
+    /// Depth of a block.
+    block_k: i64,
+    /// Whether tasks share one copy of the columns.
+    shared: bool,
+    /// Whether only some panels are computed at a time.
+    by_panels: bool,
+}
+
+/// Whose copy of the rows a contraction reads.
+enum RowsCopy {
+    /// Its own, of a block of the depth.
+    Own,
+    /// Its own, of all of the depth, made in this loop of the output: for the others, or other panels, as well.
+    In(LoopRef),
+    /// That of the first of several.
+    Known,
+}
+
+/// The most vectors of columns of a tile with these rows: accumulators and a row of B, beside an element
+/// of A, a product where it is an instruction of its own, and two for the compiler's moves of many.
+pub(super) fn most_vectors(target: &Target, rows: i64) -> i64 {
+    let registers = target.vector_registers as i64;
+    let spare = i64::from(!target.fma) + 2 * i64::from(registers > 16);
+    (registers - 1 - spare) / (rows + 1)
+}
+
+/// Rows of a tile, and its columns in vectors: as many accumulators as there are registers for, in
+/// the shape that wastes the least at the edges of `m` rows and of the columns, of which tiles of a width compute
+/// `columns`; `settled` vectors, if that is given.
+pub(super) fn tile_shape(
+    target: &Target,
+    m: i64,
+    columns: &dyn Fn(i64) -> i64,
+    lanes: i64,
+    settled: Option<i64>,
+) -> (i64, i64) {
+    let rows = 1..target.vector_registers as i64;
+    let shapes = rows.flat_map(|rows| (1..=most_vectors(target, rows)).map(move |vectors| (rows, vectors)));
+    let shapes = shapes.filter(|(_, vectors)| settled.is_none_or(|settled| *vectors == settled));
+    let cost = |(rows, vectors): &(i64, i64)| {
+        let sums = rows * vectors;
+        // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside multiply-adds cost a
+        // little, and there are as many units for the ones as for the others.
+        let idle = (SUMS_IN_FLIGHT - sums).max(0) as f64 / sums as f64;
+        let loads = (rows + vectors) as f64 / sums as f64;
+        let padded = (round_up(m, *rows) * columns(vectors * lanes)) as f64;
+        padded * (1.0 + idle) * (loads.max(1.0) + loads / 8.0)
+    };
+    shapes.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((1, 1))
+}

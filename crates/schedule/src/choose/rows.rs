@@ -1,0 +1,480 @@
+//! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
+
+use super::transpose::crossed;
+use super::{Choice, TASK, is_output};
+use crate::apply::MAX_LANES;
+use crate::costs::{code_of_stage, longest_chain};
+use crate::kernel::access::{
+    bytes_of, contiguous, cost, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided,
+};
+use crate::kernel::contraction::{axes_of, scans, stage_axes};
+use crate::language::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
+use crate::reduction::accumulator::{LONGEST_SUM, cascades, longest_sum, totals_are_wider};
+use svod_ir::expr::{Expr, ExprId};
+use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
+use svod_ir::linear::LINE;
+use svod_ir::lowered::cost::{AHEAD, LATENCY};
+
+/// Tasks of one kernel at most: more only cost time to hand out.
+pub(super) const MAX_TASKS: i64 = 256;
+/// Rows that a fold reads at once, if they are long: memory is fetched ahead in each of them.
+const STREAMS: i64 = 4;
+/// Bytes of a long row: the processor fetches ahead within a page.
+const LONG_ROW: i64 = 4096;
+/// Bytes of a row at least that is written past the caches: beside it, partial lines at its ends are nothing.
+const STREAMED_ROW: i64 = 512;
+/// Lanes of a vector at least.
+const SHORTEST: i64 = 8;
+/// Points of an axis at most that is laid out where it fills no vector.
+const LAID_OUT: i64 = 16;
+/// Steps of a block of a sum at least, at the end of which there is a total to be added to.
+const SHORTEST_BLOCK: i64 = 16;
+/// Steps of a sum that is worth two accumulators, one for each half.
+const FEWEST_STEPS: i64 = 16;
+/// Instructions of a loop's body at most for it to be laid out several times.
+const UNROLLED: u32 = 320;
+/// Operations of a body that is laid out several times wherever it fits.
+const SHORT: i64 = 12;
+/// Vectors whose long chains of operations are computed side by side.
+const CHAINS: i64 = 4;
+/// Accumulators in registers that additions need not wait for, beside what they add.
+pub(super) const ACCUMULATORS: i64 = 8;
+/// Instructions of a map at least for which more code is worth the time to compile it.
+pub(super) const WORTH_MORE_CODE: i64 = 1 << 18;
+/// Rows that read something for which a copy that lies better is worth making.
+const ROWS_WORTH_A_COPY: i64 = 16;
+
+impl Choice<'_> {
+    /// Rows: an output, and the stages that it reads, each computed once a row.
+    pub(super) fn rows(&mut self, out: usize) {
+        let k = self.kernel;
+        let over = &k.stages[out].over;
+        let folds: Vec<usize> = (0..out).filter(|s| matches!(k.stages[*s].body, Body::Fold { .. })).collect();
+        // A row is what is folded into one value, and what other outputs have in common with this one.
+        let has = |s: &usize, a: &AxisId| k.stages[*s].over.contains(a);
+        let common = |a: &AxisId| (0..out).all(|s| has(&s, a) || !(folds.is_empty() || is_output(k, s)));
+        // Of what is folded with columns of its own, such as weights times values, only rows are.
+        let by_row = |s: &&usize| !k.stages[**s].over.is_empty();
+        let folded = |a: &AxisId| folds.iter().any(|s| has(s, a)) && folds.iter().filter(by_row).all(|s| has(s, a));
+        let is_row = |a: &AxisId| common(a) && (folds.is_empty() || folded(a));
+        let (rows, inner): (Vec<AxisId>, Vec<AxisId>) =
+            if out == 0 { (Vec::new(), over.clone()) } else { over.iter().copied().partition(is_row) };
+        // Rows are computed one by one, unless their folds read memory across them.
+        let lies_across = |a: &AxisId| !rows.contains(a) || (0..out).any(|s| stage_vector(k, s) == Some(*a));
+        let contiguous = stage_vector(k, out).filter(lies_across);
+        // A row axis along which memory is contiguous, when no other axis is: blocks of rows.
+        let across = rows.iter().copied().find(|a| Some(*a) == contiguous);
+        let map = matches!(k.stages[out].body, Body::Map(_));
+        let own = stage_axes(k, out);
+        let folded: Vec<AxisId> = own.iter().copied().filter(|a| !over.contains(a)).collect();
+        // A map of short rows takes shorter vectors.
+        let short = contiguous.map(|a| extent(k, a)).filter(|n| map && *n >= SHORTEST && *n < self.lanes(out));
+        let lanes = short.map_or(self.lanes(out), |n| 1 << n.ilog2());
+
+        // The axis that is cut into vectors, if any.
+        let beside = contiguous.filter(|_| out == 0).and_then(|_| self.beside(out, contiguous));
+        let vector = beside.or(contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a)));
+        let points = |s: usize| stage_axes(k, s).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let work = (0..out).map(points).fold(points(out), i64::max).saturating_mul(cost(k));
+        if let (Body::Map(_), 0, Some(vector)) = (&k.stages[out].body, out, vector)
+            && let Some(across) = crossed(k, out, vector)
+        {
+            return self.transposed(out, vector, across, work);
+        }
+        // Stages of the whole kernel run once, so that there is one task.
+        let whole = rows.is_empty() && out > 0;
+        let tasks = if whole { 1 } else { (work / TASK).clamp(1, MAX_TASKS) };
+        let streams = self.streams(out, vector);
+        let together = if streams { STREAMS } else { 1 };
+        let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
+
+        let mut order: Vec<LoopRef> = Vec::new();
+        let mut bound: Vec<LoopRef> = Vec::new();
+        let mut serial: Vec<LoopRef> = Vec::new();
+        let mut left = tasks;
+        for axis in &candidates {
+            let at = self.at(out, *axis, 0);
+            let n = extent(k, *axis);
+            let is_vector = Some(*axis) == beside.or(contiguous);
+            if left > 1 {
+                let points = round_up((n + left - 1) / left, if is_vector { 4 * lanes } else { together });
+                self.split(at.clone(), points, Tail::Rest);
+                bound.push(at.clone());
+                serial.push(LoopRef { part: 1, ..at });
+                left = left * points / n.max(1);
+            } else {
+                serial.push(at);
+            }
+        }
+        let rest: Vec<LoopRef> =
+            inner.iter().filter(|a| !candidates.contains(a)).map(|a| self.at(out, *a, 0)).collect();
+        // Rows side by side in memory are computed together, a few vectors of them.
+        let block = across.filter(|a| Some(*a) == vector).and_then(|a| {
+            let name = k.axes[a.index()].var.name();
+            let at = serial.iter().position(|l| l.axis == name)?;
+            let block = serial.remove(at);
+            self.split(block.clone(), 4 * lanes, Tail::Rest);
+            serial.push(block.clone());
+            Some(LoopRef { part: block.part + 1, ..block })
+        });
+        let streams = streams.then(|| serial.pop()).flatten().map(|row| {
+            self.split(row.clone(), STREAMS, Tail::Rest);
+            serial.push(row.clone());
+            LoopRef { part: row.part + 1, ..row }
+        });
+        order.extend(bound.iter().cloned());
+        let row_loops = if whole { Vec::new() } else { serial.clone() };
+        order.extend(serial);
+        order.extend(rest);
+        order.extend(folded.iter().map(|a| self.at(out, *a, 0)));
+        order.extend(streams.clone());
+
+        let mut binds = match (block, vector) {
+            (Some(block), _) => {
+                self.split(block.clone(), lanes, Tail::Rest);
+                let inner = LoopRef { part: block.part + 1, ..block.clone() };
+                order.extend([block.clone(), inner.clone()]);
+                let unroll = (unrolled(k, out) > 1).then_some(Opt::Bind { at: block, to: To::Unroll });
+                unroll.into_iter().chain([Opt::Bind { at: inner, to: To::Vector }]).collect()
+            }
+            (None, Some(axis)) => {
+                let vectors = if streams.is_some() || beside.is_some() { 1 } else { unrolled(k, out) };
+                let laid_out = beside.and(contiguous).map(|few| Opt::Bind { at: self.at(out, few, 0), to: To::Unroll });
+                let mut binds = self.vectorize(out, axis, &mut order, lanes, vectors);
+                binds.extend(laid_out);
+                binds
+            }
+            (None, None) => self.narrow(out, contiguous.filter(|a| out == 0 || !rows.contains(a)), &mut order),
+        };
+        binds.splice(0..0, streams.map(|at| Opt::Bind { at, to: To::Unroll }));
+        if !order.is_empty() {
+            self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order: order.clone() });
+        }
+        for at in bound {
+            self.bind(at, To::Task);
+        }
+        self.opts.extend(binds);
+        self.cascade(out, &order);
+        if across.is_none() && (out == 0 || !map) {
+            self.fetch_ahead(out, &order, vector);
+        }
+        if across.is_none() && self.goes_past_caches(out, vector) {
+            self.opts.push(Opt::Stream { stage: k.stages[out].name.clone() });
+        }
+        if out == 0 {
+            return;
+        }
+        // The stages of a row are computed where the last row loop has been entered.
+        let Some(at) = row_loops.last().cloned() else {
+            for stage in 0..out {
+                self.stage_of_row(stage, &rows, None);
+            }
+            return;
+        };
+        for stage in 0..out {
+            self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: at.clone() });
+            let vector = self.stage_of_row(stage, &rows, across);
+            if let (Some(vector), false) = (vector, self.strict) {
+                self.copy_strided(stage, vector, &rows);
+            }
+        }
+    }
+
+    /// Moves an axis of too few points for a vector to the end of `order`, where it is laid out: the code generator
+    /// joins neighbours that are only copied.
+    fn narrow(&self, out: usize, contiguous: Option<AxisId>, order: &mut Vec<LoopRef>) -> Vec<Opt> {
+        let k = self.kernel;
+        let few = |a: &AxisId| k.axes[a.index()].extent.as_const().is_some_and(|n| (2..=LAID_OUT).contains(&n));
+        let map = matches!(k.stages[out].body, Body::Map(_));
+        let Some(axis) = contiguous.filter(|a| map && cost(k) <= 12 && few(a)) else { return Vec::new() };
+        let name = k.axes[axis.index()].var.name();
+        let parts: Vec<usize> = (0..order.len()).filter(|l| order[*l].axis == name).collect();
+        // One that is cut into tasks is all that there is.
+        let [at] = parts[..] else { return Vec::new() };
+        let at = order.remove(at);
+        order.push(at.clone());
+        vec![Opt::Bind { at, to: To::Unroll }]
+    }
+
+    /// Whether what a map or a scan writes is not found in a cache by whoever reads it: larger than the last one. It
+    /// is written past them, if in whole lines one after the other; short rows for which others are computed first take
+    /// longer for that than a line does.
+    pub(super) fn goes_past_caches(&self, out: usize, vector: Option<AxisId>) -> bool {
+        let k = self.kernel;
+        let body = &k.stages[out].body;
+        let each_once = matches!(body, Body::Map(_) | Body::Fold { emit: Emit::Inclusive | Emit::Exclusive, .. });
+        let Some(vector) = vector.filter(|_| each_once) else { return false };
+        k.stages[out].outs.iter().all(|o| match o {
+            Out::Param { param, index } => {
+                let param = &k.params[param.index()];
+                let row = param.shape.last().and_then(|n| n.upper_bound()).unwrap_or(0) * param.dtype.bytes() as i64;
+                let whole_lines = out == 0 && row > 0 && row % i64::from(LINE) == 0;
+                let whole_vectors = row >= STREAMED_ROW && row % self.target.vector_bytes as i64 == 0;
+                let along = index.last().is_some_and(|last| steps_along(k, *last, vector));
+                along && bytes_of(param) >= self.target.l3 as i64 && (whole_lines || whole_vectors)
+            }
+            Out::Temp => false,
+        })
+    }
+
+    /// Whether a kernel is one fold of long rows, of which several are read at once.
+    fn streams(&self, out: usize, vector: Option<AxisId>) -> bool {
+        let k = self.kernel;
+        let Body::Fold { axes, carries, .. } = &k.stages[out].body else { return false };
+        let (&[folded], Some(row)) = (&axes[..], k.stages[out].over.last()) else { return false };
+        let bytes = values(k, out).into_iter().map(|e| k.exprs.dtype(e).bytes()).min().unwrap_or(1) as i64;
+        out == 0
+            && vector == Some(folded)
+            && !self.strict
+            && k.is_plain_fold(out)
+            && carries.len() <= 2
+            && extent(k, folded).saturating_mul(bytes) >= LONG_ROW
+            && extent(k, *row) >= 2 * STREAMS
+    }
+
+    /// Copies what a fold reads across its vectors, such as the columns of a narrow matrix, so that they
+    /// lie along them: once for all tasks, or all runs, where it is small and the same for many rows.
+    fn copy_strided(&mut self, stage: usize, vector: AxisId, rows: &[AxisId]) {
+        let k = self.kernel;
+        let roots = k.stages[stage].roots();
+        let across = strided(k, &roots, vector);
+        for (param, load) in named_reads(k, &roots).into_iter().filter(|(_, load)| across.contains(load)) {
+            let axes = axes_of(k, load);
+            let small = axes.iter().map(|a| extent(k, *a)).fold(4, i64::saturating_mul) <= self.target.l2 as i64 / 4;
+            let same = rows.first().is_some_and(|row| !axes.contains(row) && extent(k, *row) >= ROWS_WORTH_A_COPY);
+            if axes.last() != Some(&vector) || !(small && same) {
+                continue;
+            }
+            let read = Read::Load { from: param.to_string(), nth: 0 };
+            let stage = k.stages[stage].name.clone();
+            let home = if loads_only_constants(k, load) { StageHome::Prepared } else { StageHome::Shared };
+            self.opts.push(Opt::Stage { stage, read, layout: Layout::Rows, home });
+        }
+    }
+
+    /// The loops of a stage that is computed for one row, a point of each of `rows`, or for a block of them along
+    /// `across`. Gives the axis that is cut into vectors.
+    pub(super) fn stage_of_row(&mut self, stage: usize, rows: &[AxisId], across: Option<AxisId>) -> Option<AxisId> {
+        let k = self.kernel;
+        let own = stage_axes(k, stage);
+        let lanes = self.lanes(stage);
+        let mut order: Vec<LoopRef> = own.iter().map(|a| self.at(stage, *a, 0)).collect();
+        let folded = |a: &AxisId| matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(a));
+        let map = matches!(k.stages[stage].body, Body::Map(_));
+        let kept = |a: &AxisId| k.is_plain_fold(stage) && k.stages[stage].over.contains(a) && !rows.contains(a);
+        let free = |a: &AxisId| map || Some(*a) == across || (folded(a) && !scans(k, stage, *a)) || kept(a);
+        let vector = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes);
+        if let Some(axis) = vector {
+            let binds = self.vectorize(stage, axis, &mut order, lanes, unrolled(k, stage));
+            self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
+            self.opts.extend(binds);
+        }
+        self.cascade(stage, &order);
+        if across.is_none() && !rows.is_empty() {
+            self.fetch_ahead(stage, &order, vector);
+        }
+        vector
+    }
+
+    /// Cuts the loops of a long sum in two, near their middle or where a block is long enough, so that its accumulators
+    /// cascade: the lowering adds up what each block gives in accumulators of their own.
+    pub(super) fn cascade(&mut self, stage: usize, order: &[LoopRef]) {
+        let k = self.kernel;
+        let Body::Fold { carries, emit: Emit::Last, axes, .. } = &k.stages[stage].body else { return };
+        if self.strict || !cascades(carries) {
+            return;
+        }
+        let outermost = |l: &&LoopRef| l.part == 0 && axes.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
+        let rounds = |l: &LoopRef| {
+            let points = axes.iter().find(|a| k.axes[a.index()].var.name() == l.axis).map_or(1, |a| extent(k, *a));
+            let step: i64 = self.factors(l).product();
+            (points + step - 1) / step
+        };
+        let loops: Vec<(&LoopRef, i64)> = order.iter().filter(outermost).map(|l| (l, rounds(l))).collect();
+        let total = loops.iter().fold(1, |n: i64, (_, rounds)| n.saturating_mul(*rounds));
+        let longest = longest_sum(&k.exprs, carries);
+        if total <= longest {
+            return;
+        }
+        let wider = totals_are_wider(&k.exprs, carries);
+        let block = if wider { round(total, longest, 1) } else { middle(total).max(SHORTEST_BLOCK) };
+        let mut inside = 1;
+        for (at, rounds) in loops.into_iter().rev() {
+            let by = block / inside;
+            if by < rounds {
+                if by > 1 {
+                    self.split(at.clone(), by, Tail::Rest);
+                }
+                return;
+            }
+            inside *= rounds;
+        }
+    }
+
+    /// Cuts a loop of many rounds, each of `step` points, into blocks at whose ends accumulators cascade; the loop
+    /// inside of them, if it was cut.
+    pub(super) fn blocks_of_sums(&mut self, at: &LoopRef, rounds: i64, step: i64) -> Option<LoopRef> {
+        if rounds <= LONGEST_SUM {
+            return None;
+        }
+        self.split(at.clone(), middle(rounds) * step, Tail::Rest);
+        Some(LoopRef { part: at.part + 1, ..at.clone() })
+    }
+
+    /// Cuts a loop of some rounds in two, which have accumulators of their own, as a tile's few results do; the loop
+    /// inside.
+    pub(super) fn halves(&mut self, at: &LoopRef, rounds: i64) -> Option<LoopRef> {
+        if rounds < FEWEST_STEPS {
+            return None;
+        }
+        self.split(at.clone(), (rounds + 1) / 2, Tail::Rest);
+        Some(LoopRef { part: at.part + 1, ..at.clone() })
+    }
+
+    /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few
+    /// (`vectors`) of them at once where that fills the pipeline: folds, bodies of few operations, and long chains.
+    /// Gives the steps that bind the new loops, to be taken once they are in order.
+    pub(super) fn vectorize(
+        &mut self,
+        stage: usize,
+        axis: AxisId,
+        order: &mut Vec<LoopRef>,
+        lanes: i64,
+        vectors: i64,
+    ) -> Vec<Opt> {
+        let k = self.kernel;
+        let name = k.axes[axis.index()].var.name();
+        let Some(position) = order.iter().rposition(|l| l.axis == name) else { return Vec::new() };
+        let fold = matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis));
+        if fold && (self.strict || !k.is_plain_fold(stage)) {
+            return Vec::new();
+        }
+        let at = order[position].clone();
+        // The outer part of a kept axis goes before the loops that fold.
+        let kept = |l: &LoopRef| k.stages[stage].over.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
+        let first_fold = order.iter().position(|l| !kept(l));
+        if let (false, Some(first)) = (fold, first_fold.filter(|f| *f < position)) {
+            let moved = order.remove(position);
+            order.insert(first, moved);
+        }
+        let mut binds = Vec::new();
+        let mut outer = at.clone();
+        let mut cut = |this: &mut Self, by: i64, to: To| {
+            this.split(outer.clone(), by, Tail::Rest);
+            outer = LoopRef { part: outer.part + 1, ..outer.clone() };
+            order.push(outer.clone());
+            binds.push(Opt::Bind { at: outer.clone(), to });
+            if fold {
+                binds.push(Opt::Rfactor { at: outer.clone() });
+            }
+        };
+        let vectors = if fold { self.accumulators(stage, lanes, vectors) } else { vectors };
+        let short = fold || cost(k) <= SHORT || k.is_plain_fold(stage);
+        // Operation by operation: a processor does not see the next of several long chains that follow one another.
+        let chains = !short && extent(k, axis) >= CHAINS * lanes && waits(k, stage);
+        let lanes = if chains { (CHAINS * lanes).min(MAX_LANES as i64) } else { lanes };
+        if extent(k, axis) >= vectors * lanes && short && vectors > 1 {
+            cut(self, vectors * lanes, To::Unroll);
+        }
+        cut(self, lanes, To::Vector);
+        // Lanes get accumulators once all loops are bound.
+        binds.sort_by_key(|o| matches!(o, Opt::Rfactor { .. }));
+        binds
+    }
+
+    /// Vectors of a fold that have accumulators of their own: `few` of them, or twice as many where sums are then so
+    /// short that they need no totals.
+    fn accumulators(&self, stage: usize, lanes: i64, few: i64) -> i64 {
+        let k = self.kernel;
+        let Body::Fold { carries, axes, .. } = &k.stages[stage].body else { return few };
+        let points = axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let rounds = |vectors: i64| points / (vectors * lanes);
+        let longest = longest_sum(&k.exprs, carries);
+        let enough = cascades(carries) && rounds(few) > longest && rounds(2 * few) <= longest;
+        if enough && 2 * few * carries.len() as i64 <= ACCUMULATORS { 2 * few } else { few }
+    }
+
+    /// Lanes of a vector of a stage's widest values.
+    pub(super) fn lanes(&self, stage: usize) -> i64 {
+        let k = self.kernel;
+        let widest = values(k, stage).into_iter().map(|e| k.exprs.dtype(e).bytes()).max().unwrap_or(4);
+        self.target.lanes(widest.max(1)) as i64
+    }
+}
+
+/// What a stage computes with at each point: its values and what they are made of. Positions that are looked up count
+/// where each lane has its own, but no indices and masks else.
+fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
+    let mut open: Vec<ExprId> = match &k.stages[stage].body {
+        // What becomes of running values is computed once.
+        Body::Fold { emit: Emit::Last, .. } => Vec::new(),
+        body => body.values().to_vec(),
+    };
+    if let Body::Fold { carries, .. } = &k.stages[stage].body {
+        open.extend(carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten());
+    }
+    let vector = stage_vector(k, stage);
+    let by_lane = |i: &ExprId| {
+        let known = matches!(k.exprs.get(*i), Expr::Index(_) | Expr::Const(_));
+        !known && vector.is_some_and(|vector| axes_of(k, *i).contains(&vector))
+    };
+    let mut seen = vec![false; k.exprs.len()];
+    let mut found = Vec::new();
+    while let Some(e) = open.pop() {
+        if std::mem::replace(&mut seen[e.index()], true) {
+            continue;
+        }
+        match k.exprs.get(e) {
+            Expr::Index(_) | Expr::Const(_) => continue,
+            Expr::Load { index, .. } => open.extend(index.iter().copied().filter(by_lane)),
+            other => open.extend(other.operands()),
+        }
+        found.push(e);
+    }
+    found
+}
+
+/// Vectors that a loop takes at once, so that each carry has an accumulator of its own for each of them. Long
+/// bodies hide what they wait for.
+pub(super) fn unrolled(k: &Kernel, stage: usize) -> i64 {
+    let room = (UNROLLED / code_of_stage(k, &k.stages[stage]).max(1)).clamp(1, 4).next_power_of_two() as i64;
+    match &k.stages[stage].body {
+        Body::Fold { carries, .. } => room.min(1 << (ACCUMULATORS / carries.len().max(1) as i64).max(1).ilog2()),
+        _ => room.min(4),
+    }
+}
+
+/// Whether a map of much work computes values that wait for one another, in a body so long that a processor does not
+/// see enough of the next round meanwhile.
+fn waits(k: &Kernel, stage: usize) -> bool {
+    let points = stage_axes(k, stage).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+    let code = i64::from(code_of_stage(k, &k.stages[stage]));
+    // Of `1 + AHEAD / code` rounds at once, a round takes longer than twice its instructions.
+    let waits = f64::from(longest_chain(k, stage)) * LATENCY > 2.0 * (code as f64 + AHEAD);
+    let map = matches!(k.stages[stage].body, Body::Map(_));
+    map && waits && points.saturating_mul(code) >= WORTH_MORE_CODE
+}
+
+/// The axis along which most of a stage's reads and writes are contiguous.
+pub(super) fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
+    let own = stage_axes(k, stage);
+    let store = |out: &Out| match out {
+        Out::Param { index, .. } => index.last().copied(),
+        Out::Temp => None,
+    };
+    let mut stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
+    let mut weight = 3;
+    // A fold reads far more than it writes, however many its results are; one whose lanes cannot be split is cut across.
+    if k.is_plain_fold(stage) {
+        stores.dedup();
+        weight = 1;
+    }
+    let best = contiguous(k, &k.stages[stage].roots(), &stores, weight);
+    let temp = matches!(k.stages[stage].outs[..], [Out::Temp]);
+    best.filter(|a| own.contains(a)).or_else(|| if temp { k.stages[stage].over.last().copied() } else { None })
+}
+
+/// Rounds of a block, of which there are about as many.
+fn middle(rounds: i64) -> i64 {
+    (rounds.isqrt() as u64).next_power_of_two() as i64
+}

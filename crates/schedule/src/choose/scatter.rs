@@ -1,0 +1,61 @@
+//! Scatters: tasks and vectors along the axes at whose points different elements are written.
+
+use super::rows::{MAX_TASKS, stage_vector};
+use super::{Choice, TASK};
+use crate::kernel::access::{cost, extent, round_up};
+use crate::kernel::contraction::scattered_axes;
+use crate::language::{LoopRef, Opt, Tail, To};
+
+/// Bytes that a task reads of a row at least, where its columns are apart: shorter pieces of rows that lie far from one
+/// another are waited for one by one.
+const PIECE: i64 = 256;
+
+/// Tasks that shorter pieces are cut for.
+const FEWEST_TASKS: i64 = 8;
+
+impl Choice<'_> {
+    /// The loops of a scatter. Axes that are an index of the destination by themselves come first,
+    /// as tasks, and last, as lanes; the others keep their order, in which points are combined.
+    pub(super) fn scatter(&mut self, stage: usize) {
+        let k = self.kernel;
+        let over = &k.stages[stage].over;
+        let (apart, ordered) = scattered_axes(k, stage);
+        let lanes = self.lanes(stage);
+        let vector = stage_vector(k, stage).filter(|a| apart.contains(a) && extent(k, *a) >= lanes);
+        let points = over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let mut left = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
+
+        let (mut tasks, mut inner) = (Vec::new(), Vec::new());
+        let mut binds: Vec<Opt> = Vec::new();
+        for axis in &apart {
+            let (n, is_vector) = (extent(k, *axis), Some(*axis) == vector);
+            let mut at = self.at(stage, *axis, 0);
+            if left > 1 {
+                let even = (n + left - 1) / left;
+                let piece = (PIECE / self.target.vector_bytes as i64 * lanes).min(n / FEWEST_TASKS);
+                let block = if is_vector { round_up(even.max(piece), lanes) } else { even };
+                self.split(at.clone(), block, Tail::Rest);
+                binds.push(Opt::Bind { at: at.clone(), to: To::Task });
+                tasks.push(at.clone());
+                at = LoopRef { part: 1, ..at };
+                left = left * block / n.max(1);
+            }
+            if is_vector {
+                self.split(at.clone(), lanes, Tail::Rest);
+                inner.push(at.clone());
+                at = LoopRef { part: at.part + 1, ..at };
+                binds.push(Opt::Bind { at: at.clone(), to: To::Vector });
+            }
+            inner.push(at);
+        }
+        // The last axis of the points, where it is apart, runs inside the ordered ones: they walk
+        // the index once, and whole rows of values.
+        let innermost = vector.or(over.last().copied()).filter(|a| apart.contains(a));
+        let inside = |l: &LoopRef| innermost.is_some_and(|a| k.axes[a.index()].var.name() == l.axis);
+        let (last, outer): (Vec<LoopRef>, Vec<LoopRef>) = inner.into_iter().partition(inside);
+        let order: Vec<LoopRef> =
+            tasks.into_iter().chain(outer).chain(ordered.iter().map(|a| self.at(stage, *a, 0))).chain(last).collect();
+        self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
+        self.opts.extend(binds);
+    }
+}

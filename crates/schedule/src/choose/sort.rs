@@ -1,0 +1,61 @@
+//! Sorts: rows side by side, and the points of few, long rows in blocks.
+
+use super::rows::MAX_TASKS;
+use super::{Choice, TASK};
+use crate::kernel::access::{extent, round_up};
+use crate::language::{LoopRef, Opt, Tail, To};
+use svod_ir::kernel::AxisId;
+
+/// Rough number of scalar operations per point.
+const COST: i64 = 32;
+
+/// So many rows run side by side without blocks.
+const ROWS: i64 = 16;
+
+/// Points of a block at least: its histograms cost as much as some thousand points.
+const BLOCK: i64 = 1 << 15;
+
+/// Blocks of a row at most: each reads the histograms of all.
+const BLOCKS: i64 = 16;
+
+impl Choice<'_> {
+    /// The loops of a sort of axis `along` into the places of `to`.
+    pub(super) fn sort(&mut self, stage: usize, along: AxisId, to: AxisId) {
+        let k = self.kernel;
+        let rows: Vec<AxisId> = k.stages[stage].over.iter().copied().filter(|a| *a != to).collect();
+        let count = rows.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let n = extent(k, along);
+        let whole = [to, along].map(|a| self.at(stage, a, 0));
+        let name = k.stages[stage].name.clone();
+        if count < ROWS && n >= 2 * BLOCK && extent(k, to) == n {
+            // Every row axis, and blocks of the points, are tasks.
+            let block = round_up((n + BLOCKS - 1) / BLOCKS, 64).max(BLOCK);
+            let [to, along] = whole;
+            self.split(along.clone(), block, Tail::Rest);
+            let tasks: Vec<LoopRef> = rows.iter().map(|a| self.at(stage, *a, 0)).chain([along.clone()]).collect();
+            let points = LoopRef { part: 1, ..along };
+            let order = tasks.iter().cloned().chain([to, points]).collect();
+            self.opts.push(Opt::Reorder { stage: name, order });
+            tasks.into_iter().for_each(|at| self.bind(at, To::Task));
+            return;
+        }
+        let mut left = (count.saturating_mul(n).saturating_mul(COST) / TASK).clamp(1, MAX_TASKS);
+        let (mut tasks, mut inner) = (Vec::new(), Vec::new());
+        for row in rows {
+            let rows = extent(k, row);
+            let at = self.at(stage, row, 0);
+            if left > 1 && rows > 1 {
+                let block = (rows + left - 1) / left;
+                self.split(at.clone(), block, Tail::Rest);
+                inner.push(LoopRef { part: 1, ..at.clone() });
+                tasks.push(at);
+                left = (left * block / rows).max(1);
+            } else {
+                inner.push(at);
+            }
+        }
+        let order = tasks.iter().cloned().chain(inner).chain(whole).collect();
+        self.opts.push(Opt::Reorder { stage: name, order });
+        tasks.into_iter().for_each(|at| self.bind(at, To::Task));
+    }
+}

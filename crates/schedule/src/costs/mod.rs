@@ -1,0 +1,9 @@
+//! What decisions on kernels go by: the size of code, bytes that are moved, and hard limits.
+
+mod code;
+mod estimate;
+pub(crate) mod limits;
+
+pub(crate) use code::{code_of, code_of_stage, instructions_of, longest_chain};
+pub(crate) use estimate::Repeated;
+pub use estimate::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};

@@ -1,0 +1,302 @@
+//! Which rows two kernels have in common, and what reading them once spares.
+//!
+//! A row is what the kernels compute at one point of some axes of both their outputs. They read the same of an
+//! argument there, or one reads what the other writes. If that fits a cache, memory is read once; so it
+//! is where the two do the same folds, whatever the size, as these become one.
+
+use super::join::written_by;
+use crate::costs::Caches;
+use crate::costs::limits::{COLUMNS, FEWEST_ROWS, MAX_PAIRINGS, ONE_TASK};
+use crate::kernel::Ranged;
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
+use svod_ir::graph::Graph;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::kernel::{AxisId, Body, Kernel, Out};
+use svod_ir::size::{Size, Variable};
+
+/// The rows that two kernels have in common.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    /// The axes of the rows: of the second kernel, and of the first.
+    pub pairs: Vec<(AxisId, AxisId)>,
+    /// Bytes that need not be read again.
+    pub spared: i64,
+    /// Bytes of one row that have to stay in a cache.
+    pub row_bytes: i64,
+}
+
+/// Bytes that a kernel reads and writes.
+pub(super) fn traffic(graph: &Graph, ranged: &Ranged) -> i64 {
+    ranged.params.iter().map(|n| bytes(graph, *n)).fold(0, i64::saturating_add)
+}
+
+fn bytes(graph: &Graph, node: NodeIndex) -> i64 {
+    let value = &graph.nodes()[node as usize];
+    let count = value.shape().iter().fold(1i64, |n, e| n.saturating_mul(e.upper_bound().unwrap_or(i64::MAX)));
+    count.saturating_mul(value.dtype().bytes() as i64)
+}
+
+/// What is read of a parameter: the index.
+type Read<'k> = (ParamId, &'k [ExprId]);
+
+/// What rows are of memory that both kernels read.
+struct Row {
+    /// Bytes of one, or of a few side by side.
+    bytes: i64,
+    /// Of rows side by side, across those of memory, how many of these they have, and how many bytes they are apart.
+    strips: Option<(i64, i64)>,
+}
+
+struct Pair<'a> {
+    graph: &'a Graph,
+    caches: Caches,
+    first: &'a Ranged,
+    second: &'a Ranged,
+    /// The reads of each.
+    reads: [Vec<Read<'a>>; 2],
+    /// The axes that all outputs of the first have, and those of the second's output.
+    rows: [Vec<AxisId>; 2],
+}
+
+impl Rows {
+    /// The rows that spare most, if there are any and the kernels can be one over them.
+    pub fn of(graph: &Graph, caches: Caches, first: &Ranged, second: &Ranged) -> Option<Rows> {
+        let rows = [&first.kernel, &second.kernel].map(shared_axes);
+        let reads = [&first.kernel, &second.kernel].map(reads);
+        let pair = Pair { graph, caches, first, second, reads, rows };
+        let found = pair.pairings().into_iter().filter_map(|pairs| pair.weigh(pairs));
+        found.max_by_key(|rows| (rows.spared, rows.pairs.len()))
+    }
+}
+
+impl Pair<'_> {
+    /// Ways in which axes may be the same.
+    fn pairings(&self) -> Vec<Vec<(AxisId, AxisId)>> {
+        let mut tried: Vec<Vec<(AxisId, AxisId)>> = Vec::new();
+        let [ours, theirs] = &self.rows;
+        let extents = |k: &Kernel, axes: &[AxisId]| -> Vec<Size> {
+            axes.iter().map(|a| k.axes[a.index()].extent.clone()).collect()
+        };
+        if extents(&self.first.kernel, ours) == extents(&self.second.kernel, theirs) {
+            tried.push(theirs.iter().copied().zip(ours.iter().copied()).collect());
+        }
+        for (p, index) in &self.reads[1] {
+            for (_, places) in self.same_node(*p) {
+                if tried.len() == MAX_PAIRINGS {
+                    return tried;
+                }
+                let pairs = self.pairing(index, places);
+                if !pairs.is_empty() && !tried.contains(&pairs) {
+                    tried.push(pairs);
+                }
+            }
+        }
+        tried
+    }
+
+    /// Where the first kernel reads or writes what parameter `p` of the second is; whether it writes.
+    fn same_node(&self, p: ParamId) -> Vec<(bool, &[ExprId])> {
+        let node = self.second.params[p.index()];
+        let shape = &self.second.kernel.params[p.index()].shape;
+        let same = |q: &usize| self.first.params[*q] == node && self.first.kernel.params[*q].shape == *shape;
+        let Some(of_first) = (0..self.first.params.len()).find(same) else { return Vec::new() };
+        let of_first = ParamId(of_first as u32);
+        match written_by(&self.first.kernel, of_first) {
+            Some((stage, value)) => match &self.first.kernel.stages[stage.index()].outs[value] {
+                Out::Param { index, .. } => vec![(true, &index[..])],
+                Out::Temp => Vec::new(),
+            },
+            None => self.reads[0].iter().filter(|(q, _)| *q == of_first).map(|(_, index)| (false, *index)).collect(),
+        }
+    }
+
+    /// The rows' axes that two indices name at the same dimensions.
+    fn pairing(&self, theirs: &[ExprId], ours: &[ExprId]) -> Vec<(AxisId, AxisId)> {
+        let mut pairs: Vec<(AxisId, AxisId)> = Vec::new();
+        for (b, a) in theirs.iter().zip(ours) {
+            let (Some(b), Some(a)) = (axis(&self.second.kernel, *b), axis(&self.first.kernel, *a)) else { continue };
+            let rows = self.rows[1].contains(&b) && self.rows[0].contains(&a);
+            let extent = |k: &Kernel, x: AxisId| k.axes[x.index()].extent.clone();
+            let equal = extent(&self.second.kernel, b) == extent(&self.first.kernel, a);
+            if rows && equal && pairs.iter().all(|(x, y)| *x != b && *y != a) {
+                pairs.push((b, a));
+            }
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// What it spares to share rows over these axes.
+    fn weigh(&self, pairs: Vec<(AxisId, AxisId)>) -> Option<Rows> {
+        let named = |v: &Variable| {
+            let b = self.second.kernel.axes.iter().position(|a| a.var == *v)?;
+            let (_, a) = pairs.iter().find(|(x, _)| x.index() == b)?;
+            Some(Size::from(&self.first.kernel.axes[a.index()].var))
+        };
+        let is_row = |kernel: usize, v: &Variable| {
+            let at = |a: &AxisId| [&self.first.kernel, &self.second.kernel][kernel].axes[a.index()].var == *v;
+            pairs.iter().any(|(b, a)| at(if kernel == 0 { a } else { b }))
+        };
+        let mut shared: Vec<NodeIndex> = Vec::new();
+        for (p, index) in &self.reads[1] {
+            let node = self.second.params[p.index()];
+            for (written, place) in self.same_node(*p) {
+                let along = |d: usize| {
+                    let (theirs, ours) = (size(&self.second.kernel, index[d]), size(&self.first.kernel, place[d]));
+                    let (Some(theirs), Some(ours)) = (theirs, ours) else { return false };
+                    let free = !theirs.variables().iter().any(|v| is_row(1, v))
+                        && !ours.variables().iter().any(|v| is_row(0, v));
+                    // Between the rows anything goes; a row is where it is.
+                    let moved = theirs.variables().iter().all(|v| is_row(1, v)) && theirs.substitute(&named) == *ours;
+                    free || moved
+                };
+                let same = (0..index.len().min(place.len())).all(along);
+                if written && !same {
+                    return None;
+                }
+                if same && !shared.contains(&node) {
+                    shared.push(node);
+                }
+            }
+        }
+        let Row { bytes: row_bytes, strips } = self.row(&shared, &pairs);
+        let across = strips.is_some();
+        let whole = pairs.len() == self.rows[0].len() && pairs.len() == self.rows[1].len();
+        let points = self.rows_count(&pairs);
+        let (first_is_map, second_is_map) = (is_map(&self.first.kernel), is_map(&self.second.kernel));
+        // What goes across memory from one kernel to the next would be read or written in parts of lines.
+        if first_is_map && second_is_map && self.turns(&pairs) {
+            return None;
+        }
+        // A map, or a fold that waits for another, reads memory again, in strips of columns.
+        let written = first_is_map || second_is_map;
+        let strips = strips.is_none_or(|(rows, bytes)| self.caches.hold_strips(rows, bytes, written));
+        if points > COLUMNS && (written || self.waits()) && !strips {
+            return None;
+        }
+        // Folds of few results are cut in parts, whose size is chosen so that they fit.
+        let parts = whole && points < if across { COLUMNS } else { FEWEST_ROWS };
+        let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
+        let parallel = points >= FEWEST_ROWS || whole || self.points() <= ONE_TASK;
+        let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
+        (fits && parallel).then_some(Rows { pairs, spared, row_bytes })
+    }
+
+    /// Whether what lies side by side in the output of one kernel lies across that of the other.
+    fn turns(&self, pairs: &[(AxisId, AxisId)]) -> bool {
+        let last = |kernel: &Kernel, axes: &[AxisId]| axes.iter().rfind(|a| extent(kernel, **a) > 1).copied();
+        let lasts = last(&self.second.kernel, &self.rows[1]).zip(last(&self.first.kernel, &self.rows[0]));
+        let Some((b, a)) = lasts else { return false };
+        pairs.iter().any(|(x, _)| *x == b) && pairs.iter().any(|(_, y)| *y == a) && !pairs.contains(&(b, a))
+    }
+
+    /// Whether the second kernel reads what the first writes.
+    fn waits(&self) -> bool {
+        self.second.params.iter().any(|n| self.first.outputs.contains(n))
+    }
+
+    /// Whether both kernels are a fold of the same points, and neither waits for the other.
+    fn is_one_fold(&self) -> bool {
+        if self.waits() {
+            return false;
+        }
+        let folded = |k: &Kernel| match &k.stages[..] {
+            [stage] => match &stage.body {
+                Body::Fold { axes, .. } => {
+                    Some(axes.iter().map(|a| k.axes[a.index()].extent.clone()).collect::<Vec<Size>>())
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let [a, b] = [folded(&self.first.kernel), folded(&self.second.kernel)];
+        a.is_some() && a == b
+    }
+
+    fn rows_count(&self, pairs: &[(AxisId, AxisId)]) -> i64 {
+        pairs.iter().map(|(_, a)| extent(&self.first.kernel, *a)).fold(1, i64::saturating_mul)
+    }
+
+    /// The points of the kernel that has most.
+    fn points(&self) -> i64 {
+        let of = |k: &Kernel| {
+            let stage = |s: &svod_ir::kernel::Stage| {
+                s.over.iter().chain(s.body.inner()).map(|a| extent(k, *a)).fold(1, i64::saturating_mul)
+            };
+            k.stages.iter().map(stage).max().unwrap_or(1)
+        };
+        of(&self.first.kernel).max(of(&self.second.kernel))
+    }
+
+    /// A row, or a few side by side, of what is shared.
+    fn row(&self, shared: &[NodeIndex], pairs: &[(AxisId, AxisId)]) -> Row {
+        let second = &self.second.kernel;
+        let mut found = Row { bytes: 0, strips: None };
+        for (p, index) in &self.reads[1] {
+            let node = self.second.params[p.index()];
+            if !shared.contains(&node) {
+                continue;
+            }
+            let row = |a: &AxisId| pairs.iter().any(|(b, _)| b == a);
+            let axes: Vec<AxisId> = (0..second.axes.len() as u32).map(AxisId).collect();
+            let names = |e: ExprId, a: &AxisId| second.exprs.variables_used(&[e]).contains(&second.axes[a.index()].var);
+            let is_inner = |a: &AxisId| !row(a) && index.iter().any(|e| names(*e, a));
+            let inner: Vec<AxisId> = axes.iter().copied().filter(is_inner).collect();
+            let count = inner.iter().map(|a| extent(second, *a)).fold(1, i64::saturating_mul);
+            let across = count > 1 && index.last().is_some_and(|e| axes.iter().any(|a| row(a) && names(*e, a)));
+            let side = if across { COLUMNS } else { 1 };
+            let param = &second.params[p.index()];
+            let each = param.dtype.bytes() as i64;
+            found.bytes = found.bytes.max(count.saturating_mul(side).saturating_mul(each));
+            if across {
+                let beside = index.iter().rev().take_while(|e| !inner.iter().any(|a| names(**e, a))).count();
+                let columns = param.shape.iter().rev().take(beside).map(|n| n.upper_bound().unwrap_or(i64::MAX));
+                let strips = (count, columns.fold(each, i64::saturating_mul));
+                found.strips = found.strips.max(Some(strips));
+            }
+        }
+        found
+    }
+}
+
+/// Whether a kernel folds nothing.
+fn is_map(kernel: &Kernel) -> bool {
+    kernel.stages.iter().all(|stage| matches!(stage.body, Body::Map(_)))
+}
+
+fn extent(kernel: &Kernel, axis: AxisId) -> i64 {
+    kernel.axes[axis.index()].extent.upper_bound().unwrap_or(i64::MAX).max(1)
+}
+
+/// The axes that all outputs of a kernel have.
+fn shared_axes(kernel: &Kernel) -> Vec<AxisId> {
+    let writes = kernel.stages.iter().filter(|s| s.outs.iter().any(|o| matches!(o, Out::Param { .. })));
+    let mut over = writes.map(|s| &s.over);
+    let Some(first) = over.next_back() else { return Vec::new() };
+    let rest: Vec<_> = over.collect();
+    first.iter().copied().filter(|a| rest.iter().all(|o| o.contains(a))).collect()
+}
+
+/// The reads of a kernel's parameters.
+fn reads(kernel: &Kernel) -> Vec<Read<'_>> {
+    let roots: Vec<ExprId> = kernel.stages.iter().flat_map(|s| s.roots()).collect();
+    let read = |e: &ExprId| match kernel.exprs.get(*e) {
+        Expr::Load { from: Mem::Param(p), index, .. } => Some((*p, &index[..])),
+        _ => None,
+    };
+    kernel.exprs.reachable(&roots).iter().filter_map(read).collect()
+}
+
+fn size(kernel: &Kernel, e: ExprId) -> Option<&Size> {
+    match kernel.exprs.get(e) {
+        Expr::Index(size) => Some(size),
+        _ => None,
+    }
+}
+
+/// The axis that an index is.
+fn axis(kernel: &Kernel, e: ExprId) -> Option<AxisId> {
+    let size = size(kernel, e)?;
+    let at = kernel.axes.iter().position(|a| *size == Size::from(&a.var))?;
+    Some(AxisId(at as u32))
+}

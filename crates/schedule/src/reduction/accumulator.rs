@@ -1,0 +1,48 @@
+//! What sums are added up in: the type of a total, and how many additions one accumulator takes.
+//!
+//! See [`crate::lower`]'s cascade for why long sums go block by block.
+
+use svod_dtype::DType;
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprPool};
+use svod_ir::kernel::{Carry, Monoid};
+
+/// Additions that one accumulator takes without a cascade.
+pub(crate) const LONGEST_SUM: i64 = 128;
+/// As [`LONGEST_SUM`], where totals are wider and so lose nothing: all of the error is that of a block, whose lanes are
+/// then no longer than those of NumPy's pairwise sums.
+const LONGEST_PART: i64 = 16;
+/// As [`LONGEST_SUM`], of products: libraries add those up in fours and eights before they are added to a sum.
+const LONGEST_SUM_OF_PRODUCTS: i64 = 12;
+
+/// Whether the order of additions matters, and is free.
+pub(crate) fn cascades(carries: &[Carry]) -> bool {
+    let long = |c: &Carry| c.op == Monoid::Sum && c.dtype.is_float();
+    carries.iter().any(long) && carries.iter().all(Carry::is_plain)
+}
+
+/// The types in which long sums, or sums of parts, of carries are added up. Products of two operands differ, so that
+/// those stay.
+pub(crate) fn totalled_in(exprs: &ExprPool, carries: &[Carry]) -> Vec<DType> {
+    let products = are_products(exprs, carries);
+    let wide = |c: &Carry| !products && c.op == Monoid::Sum && c.dtype == DType::F32;
+    carries.iter().map(|c| if wide(c) { DType::F64 } else { c.dtype }).collect()
+}
+
+/// Whether some totals are wider than what is added to them.
+pub(crate) fn totals_are_wider(exprs: &ExprPool, carries: &[Carry]) -> bool {
+    carries.iter().zip(totalled_in(exprs, carries)).any(|(carry, total)| carry.dtype != total)
+}
+
+/// Additions that one accumulator of such carries takes at most, where nothing is in the way of a cascade.
+pub(crate) fn longest_sum(exprs: &ExprPool, carries: &[Carry]) -> i64 {
+    match are_products(exprs, carries) {
+        true => LONGEST_SUM_OF_PRODUCTS,
+        false if totals_are_wider(exprs, carries) => LONGEST_PART,
+        false => LONGEST_SUM,
+    }
+}
+
+fn are_products(exprs: &ExprPool, carries: &[Carry]) -> bool {
+    carries.iter().all(|c| matches!(exprs.get(c.element), Expr::Alu(Alu::Mul, _)))
+}

@@ -1,0 +1,198 @@
+//! Work that is one long chain, cut into blocks that run side by side.
+//!
+//! * A scan of few, long rows: the totals of its blocks, a scan of these, and a scan of each block
+//!   that starts from what precedes it (reduce, then scan; Merrill and Garland 2016).
+//! * A scatter of many points into few elements: each block of points is combined into elements of
+//!   its own, which are combined in turn.
+//! * A contraction with few results and a long depth: each block of the depth gives sums of its own, which
+//!   are added (split-K).
+//!
+//! Where the blocks lie follows from the shapes alone, so that results do not depend on the number
+//! of threads.
+
+use crate::kernel::contraction::NARROWEST;
+use smallvec::SmallVec;
+use std::sync::LazyLock;
+use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::graph::{GraphError, Op, Shape, UOp};
+use svod_ir::kernel::Monoid;
+use svod_ir::rewrite::{Family, RuleSet, may_be_weights, own_dimensions};
+use svod_ir::size::Size;
+
+/// The rules, tried once tensor algebra has nothing left to simplify.
+pub(crate) static BLOCKS: LazyLock<RuleSet> = LazyLock::new(|| {
+    RuleSet::new(&[Family { name: "blocks", holds_for: |_| true, equations: "", function: Some(block) }])
+});
+
+/// As many rows run side by side without blocks.
+const ROWS: i64 = 16;
+
+/// Elements of a block of a scan: its second reading finds them in a cache.
+const SCANNED: i64 = 1 << 14;
+
+/// Points of a block of a scatter at least.
+const SCATTERED: i64 = 1 << 16;
+
+/// Blocks of a scatter at most: each has elements of its own, to be initialised and combined.
+const PRIVATE: i64 = 8;
+
+/// Rows and columns of a contraction whose depth is cut, at most: one task has all of those of a block, and reads its
+/// operands once.
+const NARROW: i64 = 256;
+
+/// Depth of a block of a contraction at least.
+const MULTIPLIED: i64 = 1 << 9;
+
+/// Blocks of contractions at least, and at most, where those of a batch count together.
+const FEWEST_SUMS: i64 = 8;
+const MOST_SUMS: i64 = 32;
+
+/// How much more a contraction has to read than the blocks' sums are.
+const MORE: i64 = 8;
+
+/// Whether a rule may apply to a node.
+pub(crate) fn is_chain(op: &Op) -> bool {
+    matches!(op, Op::Scan(..) | Op::Scatter(..) | Op::Reduce(Monoid::Sum, _))
+}
+
+fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
+    let found = match node.op() {
+        Op::Scan(by, axis, inclusive) => scan(node, *by, *axis, *inclusive)?.map(|n| ("scan in blocks", n)),
+        Op::Scatter(axis, Some(by)) => scatter(node, *axis, *by)?.map(|n| ("scatter in blocks", n)),
+        Op::Reduce(Monoid::Sum, axes) => contraction(node, axes)?.map(|n| ("contraction in blocks", n)),
+        _ => None,
+    };
+    Ok(found)
+}
+
+fn constant(shape: &[Size]) -> Option<SmallVec<[i64; 6]>> {
+    shape.iter().map(Size::as_const).collect()
+}
+
+fn shape(extents: &[i64]) -> Shape {
+    extents.iter().map(|n| Size::from(*n)).collect()
+}
+
+/// The largest number of at most `most` equal blocks, at least half as many; else `most`, of which
+/// the last is short.
+fn blocks(n: i64, most: i64) -> i64 {
+    (most / 2..=most).rev().find(|b| *b > 0 && n % b == 0).unwrap_or(most)
+}
+
+fn scan(node: &UOp, by: Monoid, axis: usize, inclusive: bool) -> Result<Option<UOp>, GraphError> {
+    let (Some(source), Some(extents), Some(op)) = (node.source(), constant(node.shape()), by.alu()) else {
+        return Ok(None);
+    };
+    let (n, dtype) = (extents[axis], node.dtype());
+    let rows = extents.iter().product::<i64>() / n.max(1);
+    if rows >= ROWS || n < 4 * SCANNED {
+        return Ok(None);
+    }
+    let count = blocks(n, n / SCANNED);
+    let length = (n + count - 1) / count;
+    let identity = by.identity(dtype);
+    let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); extents.len()];
+    by_end[axis].1 = Size::from(count * length - n);
+    let cut = [&extents[..axis], &[count, length], &extents[axis + 1..]].concat();
+    let x = source.pad(by_end, identity)?.reshape(shape(&cut))?;
+    // What precedes each block goes into the block's first element.
+    let before = x.reduce(by, &[axis + 1])?.scan(by, axis, false)?;
+    let mut first = cut.clone();
+    first[axis + 1] = 1;
+    let before = before.reshape(shape(&first))?.expand(shape(&cut))?;
+    let mut along = vec![1; cut.len()];
+    along[axis + 1] = length;
+    let position = UOp::range(length)?.reshape(shape(&along))?.expand(shape(&cut))?;
+    let zero = UOp::full(Const::zero(DType::I64), &shape(&cut))?;
+    let starts = UOp::alu(Alu::Eq, &[position, zero])?;
+    let neutral = UOp::full(identity, &shape(&cut))?;
+    let x = if inclusive {
+        let carried = UOp::alu(Alu::Where, &[starts, before, neutral])?;
+        UOp::alu(op, &[carried, x])?.scan(by, axis + 1, true)?
+    } else {
+        // An exclusive scan of a block never reads its last element: all move on by one.
+        let mut moved: Vec<(Size, Size)> = cut.iter().map(|n| (Size::ZERO, Size::from(*n))).collect();
+        moved[axis + 1].1 = Size::from(length - 1);
+        let mut pad: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); cut.len()];
+        pad[axis + 1].0 = Size::ONE;
+        let moved = x.shrink(moved)?.pad(pad, identity)?;
+        UOp::alu(Alu::Where, &[starts, before, moved])?.scan(by, axis + 1, true)?
+    };
+    let whole = [&extents[..axis], &[count * length], &extents[axis + 1..]].concat();
+    let part: Vec<(Size, Size)> = extents.iter().map(|n| (Size::ZERO, Size::from(*n))).collect();
+    Ok(Some(x.reshape(shape(&whole))?.shrink(part)?))
+}
+
+fn scatter(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphError> {
+    let [base, index, values] = &node.sources()[..] else { return Ok(None) };
+    let (Some(into), Some(from), Some(op)) = (constant(base.shape()), constant(index.shape()), by.alu()) else {
+        return Ok(None);
+    };
+    let points = from.iter().product::<i64>();
+    let elements = into.iter().product::<i64>();
+    // Rows apart already give enough to do side by side.
+    let apart = points / from[axis].max(1);
+    let count = (points / SCATTERED).min(points / elements.max(1) / 4).min(PRIVATE).min(from[axis]);
+    if apart >= ROWS || count < 2 {
+        return Ok(None);
+    }
+    // A power of two: as many for each of two or four threads.
+    let count = 1 << count.ilog2();
+    let length = (from[axis] + count - 1) / count;
+    let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); from.len()];
+    by_end[axis].1 = Size::from(count * length - from[axis]);
+    let cut = [&from[..axis], &[count, length], &from[axis + 1..]].concat();
+    // A point of a signed index -1 goes nowhere.
+    let outside = Const::i64(DType::I64, -1);
+    let index = index.cast(DType::I64)?.pad(by_end.clone(), outside)?.reshape(shape(&cut))?;
+    let values = values.pad(by_end, Const::zero(values.dtype()))?.reshape(shape(&cut))?;
+    let private = [&into[..axis], &[count, into[axis]], &into[axis + 1..]].concat();
+    let start = UOp::full(by.identity(node.dtype()), &shape(&private))?;
+    let parts = start.scatter(axis + 1, &index, &values, Some(by))?;
+    let total = parts.reduce(by, &[axis])?;
+    Ok(Some(UOp::alu(op, &[base.clone(), total])?))
+}
+
+fn contraction(node: &UOp, folded: &[usize]) -> Result<Option<UOp>, GraphError> {
+    let Some(product) = node.source().filter(|p| *p.op() == Op::Alu(Alu::Mul) && p.dtype().is_float()) else {
+        return Ok(None);
+    };
+    let (Some(extents), factors) = (constant(product.shape()), product.sources()) else { return Ok(None) };
+    let own: Vec<Vec<usize>> = factors.iter().map(own_dimensions).collect();
+    let points =
+        |of: &dyn Fn(&usize) -> bool| (0..extents.len()).filter(of).map(|d| extents[d]).fold(1, i64::saturating_mul);
+    let [rows, columns] = [0, 1].map(|side| points(&|d| own[side].contains(d) && !own[1 - side].contains(d)));
+    let outer = points(&|d| !folded.contains(d) && own.iter().all(|own| own.contains(d)));
+    let depth = points(&|d| folded.contains(d));
+    let whole = folded.iter().all(|d| own.iter().all(|own| own.contains(d)));
+    let Some(&axis) = folded.iter().max_by_key(|d| extents[**d]).filter(|_| whole) else { return Ok(None) };
+    let (few, many) = (rows.min(columns), rows.max(columns));
+    // A few rows are read where they lie.
+    if few <= NARROWEST || many > NARROW {
+        return Ok(None);
+    }
+    let little = depth.saturating_mul(rows + columns) / (MORE * rows * columns);
+    let most = (depth / MULTIPLIED).min(MOST_SUMS / outer.max(1)).min(little).min(extents[axis]);
+    // An attention's weights make one kernel with this product.
+    let chained = |factor: &UOp| folded.iter().any(|d| may_be_weights(factor, *d));
+    if most < FEWEST_SUMS || factors.iter().any(chained) {
+        return Ok(None);
+    }
+    let count = blocks(extents[axis], most);
+    if count < 2 {
+        return Ok(None);
+    }
+    let length = (extents[axis] + count - 1) / count;
+    let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); extents.len()];
+    by_end[axis].1 = Size::from(count * length - extents[axis]);
+    let cut = shape(&[&extents[..axis], &[count, length], &extents[axis + 1..]].concat());
+    let zero = Const::zero(product.dtype());
+    let in_blocks = |factor: &UOp| factor.pad(by_end.clone(), zero)?.reshape(cut.clone());
+    let factors = factors.iter().map(in_blocks).collect::<Result<Vec<UOp>, _>>()?;
+    let inside: Vec<usize> = folded.iter().map(|d| d + usize::from(*d >= axis)).collect();
+    let sums = UOp::alu(Alu::Mul, &factors)?.reduce(Monoid::Sum, &inside)?;
+    let block = (0..axis).filter(|d| !folded.contains(d)).count();
+    let order: Vec<usize> = [block].into_iter().chain((0..sums.rank()).filter(|d| *d != block)).collect();
+    Ok(Some(sums.permute(&order)?.contiguous()?.reduce(Monoid::Sum, &[0])?))
+}

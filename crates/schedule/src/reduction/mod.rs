@@ -1,0 +1,8 @@
+//! How reductions are computed: rewritings of graphs and of kernels that choose nothing about loops.
+
+pub(crate) mod accumulator;
+pub(crate) mod blocks;
+pub(crate) mod corrected_variance;
+pub(crate) mod hoist;
+pub(crate) mod postponed_division;
+pub(crate) mod two_stage;
