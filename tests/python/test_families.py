@@ -155,7 +155,7 @@ def test_what_is_one_kernel_computes_what_several_do() -> None:
         return [x, x.roll(7) // 3, x.roll(11) // 5]
 
     expected = [value.numpy() for value in values()]
-    with svod.PrepareConfig(skip="unify,arguments"):
+    with svod.PrepareConfig(skip="parameterise,arguments"):
         found = values()
         svod.realize(*found)
     for value, want in zip(found, expected, strict=True):

@@ -97,19 +97,19 @@ passes! {
     Join      "join"      Graph    => Graph,    optional: "Joins at once what was joined step by step; before algebra, which looks at a few steps at a time.";
     Algebra   "algebra"   Graph    => Graph,    optional: "Simplifies before anything is decided: what vanishes needs no kernel.";
     Blocks    "blocks"    Graph    => Graph,    optional: "Cuts long scans and folds in blocks, which are kernels of their own; after algebra, which may drop them.";
-    Totals    "totals"    Graph    => Graph,    optional: "Folds everything by rows that something else reads as well; after `blocks`, which changes what is read.";
+    TwoStage  "two-stage" Graph    => Graph,    optional: "Reduces everything by rows that something else reads as well; after `blocks`, which changes what is read.";
     Place     "place"     Graph    => Graph,    needed:   "Gives what is on no device that of its readers; last on graphs, as rewriting makes constants.";
     Fuse      "fuse"      Graph    => Cut,      needed:   "Says of each node whether it is memory, once nothing changes nodes any more.";
     Trace     "trace"     Cut      => Cut,      needed:   "Notes which lines of the user each node stands for, through all that rewriting did.";
     Rangeify  "rangeify"  Cut      => Kernel,   needed:   "Evaluates the nodes of a kernel at its indices, so that movement vanishes.";
     Merge     "merge"     Kernel   => Kernel,   optional: "Makes one kernel of those that share what they read; on kernels, where reads can be compared.";
-    Quotient  "quotient"  Kernel   => Kernel,   optional: "Divides after a sum; before normal form, as a stage may go away.";
-    Recentre  "recentre"  Kernel   => Kernel,   optional: "Corrects sums of squared deviations for the rounding of the mean; before `settle`, which makes results of it.";
-    Settle    "settle"    Kernel   => Kernel,   optional: "Computes what a fold's results alone decide with them, once a row; after `quotient`, which moves divisions.";
+    PostponeDivision "postpone-division" Kernel => Kernel, optional: "Divides after a sum; before normal form, as a stage may go away.";
+    CorrectVariance "correct-variance" Kernel => Kernel, optional: "Corrects sums of squared deviations for the rounding of the mean; before `hoist`, which makes results of it.";
+    Hoist     "hoist"     Kernel   => Kernel,   optional: "Computes what a reduction's results alone decide with them, once a row; after `postpone-division`, which moves divisions.";
     Normalize "normalize" Kernel   => Kernel,   needed:   "Gives equal kernels equal texts; last on kernels.";
     Identify  "identify"  Kernel   => Kernel,   needed:   "Names each kernel and finds its equals, by the text in normal form.";
     Order     "order"     Kernel   => Calls,    needed:   "Orders the calls, and opens loops, once all kernels are there.";
-    Unify     "unify"     Calls    => Calls,    optional: "Makes numbers in which kernels differ arguments of one kernel, once all kernels are there.";
+    Parameterise "parameterise" Calls => Calls, optional: "Makes numbers in which kernels differ arguments of one kernel, once all kernels are there.";
     Heuristic "heuristic" Kernel   => Schedule, needed:   "Chooses a schedule for each distinct kernel.";
     Lower     "lower"     Schedule => Loops,    needed:   "Applies the schedule and makes the loops.";
     Render    "render"    Loops    => Loops,    needed:   "Prints the loops, by whose text code is found on disk, and derives the arguments.";
@@ -244,7 +244,7 @@ pub fn table(before: &[PassTime]) -> String {
         let (count, time) = (now.count - then.count, now.time - then.time);
         if count > 0 {
             let milliseconds = time.as_secs_f64() * 1e3;
-            text += &format!("  {:<10}{count:>6} × {milliseconds:>10.3} ms\n", now.pass.name());
+            text += &format!("  {:<18}{count:>6} × {milliseconds:>10.3} ms\n", now.pass.name());
         }
     }
     text
@@ -276,7 +276,11 @@ mod tests {
             assert_eq!(row.pass as usize, at);
             let given = |phase: Phase| phase == Phase::Tensors || PIPELINE[..at].iter().any(|r| r.to == phase);
             assert!(given(row.from), "{} reads {:?}", row.name, row.from);
-            assert!(row.why.ends_with('.') && row.name.chars().all(|c| c.is_ascii_lowercase()), "{}", row.name);
+            assert!(
+                row.why.ends_with('.') && row.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'),
+                "{}",
+                row.name
+            );
             assert!(!row.optional || row.from == row.to, "{}: what is left out must change no phase", row.name);
         }
     }

@@ -212,7 +212,7 @@ options! {
     "device"         "SVOD_DEVICE"         "the name of a device that there is, or default"    |c, v| or_default(v, existing_device).map(|d| c.device = d);
     "strict"         "SVOD_STRICT"         "on or off"                                         |c, v| on_off(v).map(|on| c.strict = on);
     "detect_nan"     "SVOD_DETECT_NAN"     "on or off"                                         |c, v| on_off(v).map(|on| c.detect_nan = on);
-    "skip"           "SVOD_SKIP"           "optional passes, separated by commas: arguments, join, algebra, blocks, totals, merge, quotient, recentre, settle, unify; or none, or all" |c, v| PassSet::named(v, |p| p.optional).map(|s| c.skip = s).ok();
+    "skip"           "SVOD_SKIP"           "optional passes, separated by commas: arguments, join, algebra, blocks, two-stage, merge, postpone-division, correct-variance, hoist, parameterise; or none, or all" |c, v| PassSet::named(v, |p| p.optional).map(|s| c.skip = s).ok();
     "target"         ""                    "native, the name of a target, or default"          |c, v| or_default(v, |v| target_named(v).ok()).map(|t| c.target = t);
 }
 

@@ -9,6 +9,15 @@ pub struct PassSet(u64);
 
 const _: () = assert!(PIPELINE.len() <= u64::BITS as usize);
 
+/// What passes were called in earlier versions.
+const FORMER: [(&str, Pass); 5] = [
+    ("totals", Pass::TwoStage),
+    ("quotient", Pass::PostponeDivision),
+    ("recentre", Pass::CorrectVariance),
+    ("settle", Pass::Hoist),
+    ("unify", Pass::Parameterise),
+];
+
 /// A name that is none of the passes that can be named here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} is none of {known}")]
@@ -29,8 +38,9 @@ impl PassSet {
         let known = || PIPELINE.iter().filter(|row| allowed(row));
         let mut set = PassSet::default();
         for name in names.split(',').map(str::trim).filter(|name| !matches!(*name, "" | "none")) {
-            let found: Vec<Pass> =
-                known().filter(|row| matches!(name, "all") || row.name == name).map(|r| r.pass).collect();
+            let former = FORMER.iter().find(|(former, _)| *former == name).map(|(_, pass)| *pass);
+            let is_named = |row: &&Row| matches!(name, "all") || row.name == name || Some(row.pass) == former;
+            let found: Vec<Pass> = known().filter(is_named).map(|row| row.pass).collect();
             if found.is_empty() {
                 let known = known().map(|row| row.name).collect::<Vec<_>>().join(", ");
                 return Err(UnknownPass { name: name.to_owned(), known });
@@ -75,6 +85,8 @@ mod tests {
         assert!(set.contains(Pass::Merge) && set.contains(Pass::Algebra) && !set.contains(Pass::Fuse));
         assert_eq!(set.to_string(), "algebra,merge");
         assert_eq!(PassSet::named(&set.to_string(), |row| row.optional).unwrap(), set);
+        let former = PassSet::named("totals, quotient, recentre, settle, unify", |_| true).unwrap();
+        assert_eq!(former.to_string(), "two-stage,postpone-division,correct-variance,hoist,parameterise");
         for nothing in ["", "none", " , "] {
             assert!(PassSet::named(nothing, |_| true).unwrap().is_empty());
         }
@@ -82,7 +94,8 @@ mod tests {
         let error = PassSet::named("fuse", |row| row.optional).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"fuse\" is none of arguments, join, algebra, blocks, totals, merge, quotient, recentre, settle, unify"
+            "\"fuse\" is none of arguments, join, algebra, blocks, two-stage, merge, postpone-division, \
+             correct-variance, hoist, parameterise"
         );
     }
 }

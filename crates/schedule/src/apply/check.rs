@@ -1,11 +1,11 @@
 //! What only several steps of a schedule show: whether loops, places and accumulators go together.
 
-use super::{LoopState, Runs, Scheduled, StageState, Step};
+use super::{Applied, LoopState, Runs, Scheduled, StageState};
 use crate::kernel::access::reads;
 use svod_ir::kernel::{AxisId, Body, Out};
 
 impl Scheduled {
-    /// What no later step has mended: the step's number and the reason.
+    /// What no later step has combined: the step's number and the reason.
     pub(super) fn check(&self) -> Result<(), (usize, String)> {
         for (stage, state) in self.stages.iter().enumerate() {
             let lane = |l: &LoopState| matches!(l.runs, Runs::Vector | Runs::Lane);
@@ -25,8 +25,8 @@ impl Scheduled {
             if let Some(micro) = &state.micro {
                 self.check_micro(stage, micro.rows, micro.cols).map_err(|why| (micro.step, why))?;
             }
-            if let Some(into) = &state.into {
-                self.check_into(stage, into.output).map_err(|why| (into.step, why))?;
+            if let Some(into) = &state.direct_store {
+                self.check_direct_store(stage, into.output).map_err(|why| (into.step, why))?;
             }
             for (i, fetch) in state.prefetches.iter().enumerate() {
                 self.check_prefetch(stage, i).map_err(|why| (fetch.step, why))?;
@@ -36,7 +36,7 @@ impl Scheduled {
     }
 
     /// An output is computed inside the loops of another if they visit each of its points once.
-    fn check_inside(&self, stage: usize) -> Step {
+    fn check_inside(&self, stage: usize) -> Applied {
         let own = &self.kernel.stages[stage];
         let Some((consumer, axis, part)) = self.stages[stage].at.filter(|_| self.writes(stage)) else {
             let shared = self.writes(stage) && own.outs.contains(&Out::Temp) && self.is_read_by_tasks(stage);
@@ -70,7 +70,7 @@ impl Scheduled {
     }
 
     /// What is computed inside a loop is read inside it, by its stage or by what is computed in there.
-    fn check_readers(&self, stage: usize) -> Step {
+    fn check_readers(&self, stage: usize) -> Applied {
         let Some((consumer, axis, part)) = self.stages[stage].at else { return Ok(()) };
         let position = |(axis, part): (AxisId, u32)| {
             self.stages[consumer].loops.iter().position(|l| (l.axis, l.part) == (axis, part))
@@ -90,7 +90,7 @@ impl Scheduled {
     }
 
     /// Refuses what changes a stage's axes once something else was done to the stage, or in its loops.
-    pub(super) fn check_untouched(&self, stage: usize, what: &str) -> Step {
+    pub(super) fn check_untouched(&self, stage: usize, what: &str) -> Applied {
         let state = &self.stages[stage];
         let loops = state.loops == StageState::new(&self.kernel.stages[stage]).loops;
         let around = self.stages.iter().any(|s| s.at.is_some_and(|(consumer, ..)| consumer == stage));

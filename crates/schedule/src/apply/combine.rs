@@ -1,4 +1,4 @@
-//! Parts of a fold computed with a part's own statistics, and mended once the whole's are known.
+//! Parts of a fold computed with a part's own statistics, and combined once the whole's are known.
 //!
 //! With `m` for a statistic of all points, `m_b` for that of part b and `n_b` for the part's points:
 //!
@@ -12,7 +12,7 @@
 //! * `first p: x(p) = m  = min over the b with m_b = m of the first p in b: x(p) = m_b`, where `m` is an
 //!   extremum.
 
-use super::split_reduction::{Cut, indices};
+use super::split_reduction::{Split, indices};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
@@ -24,13 +24,13 @@ use svod_ir::size::{Size, Variable};
 pub(super) struct Local {
     /// What is folded in, in terms of the part's own statistics.
     pub element: ExprId,
-    mend: Mend,
+    combine: Combine,
 }
 
 /// What makes of a part's value what it is in terms of the whole's statistics. Everything is in terms of
 /// the part and of the axes that the fold keeps.
 #[derive(Clone, Copy, Debug)]
-enum Mend {
+enum Combine {
     /// It does not depend on them.
     Nothing,
     /// A sum of exponentials: the maximum of a part and of the whole, and what is subtracted for each.
@@ -52,8 +52,8 @@ struct Moved {
 }
 
 /// The running values of the fold `stage` with the statistics that `cut`, of the same points, gives for
-/// each part; nothing, where one of them cannot be mended.
-pub(super) fn local(kernel: &mut Kernel, stage: usize, cut: &Cut) -> Option<Vec<Local>> {
+/// each part; nothing, where one of them cannot be combined.
+pub(super) fn local(kernel: &mut Kernel, stage: usize, cut: &Split) -> Option<Vec<Local>> {
     let (Body::Fold { axes, carries, .. }, Body::Fold { axes: known, carries: of, results, .. }) =
         (kernel.stages[stage].body.clone(), &cut.before.body)
     else {
@@ -93,7 +93,7 @@ struct Statistic {
 /// The later fold.
 struct Fold<'k> {
     kernel: &'k mut Kernel,
-    cut: &'k Cut,
+    cut: &'k Split,
     statistics: Vec<Statistic>,
     /// The axes that it folds.
     folded: Vec<Variable>,
@@ -113,7 +113,7 @@ enum Of {
 impl Fold<'_> {
     fn local(&mut self, carry: &Carry) -> Option<Local> {
         if self.statistics_read(carry.element).is_empty() {
-            return Some(Local { element: carry.element, mend: Mend::Nothing });
+            return Some(Local { element: carry.element, combine: Combine::Nothing });
         }
         let float = carry.dtype.is_float();
         match carry.op {
@@ -222,7 +222,7 @@ impl Fold<'_> {
         let part = self.of_part(maxima, Of::Workspace);
         Some(Local {
             element: self.at_part(element, Of::Part)?,
-            mend: Mend::Exponentials {
+            combine: Combine::Exponentials {
                 maxima: [part, maximum],
                 subtracted: [self.at_part(subtracted, Of::Workspace)?, subtracted],
                 exp,
@@ -239,13 +239,13 @@ impl Fold<'_> {
         let of_them = self.sums.iter().position(|sum| *sum == Some(deviation))?;
         let (own, moved) = self.centred(deviation)?;
         let element = self.kernel.exprs.alu(Alu::Mul, &[own, own]);
-        Some(Local { element, mend: Mend::Squares(moved, of_them) })
+        Some(Local { element, combine: Combine::Squares(moved, of_them) })
     }
 
     /// `sum (x - m)`.
     fn deviations(&mut self, element: ExprId) -> Option<Local> {
         let (element, moved) = self.centred(element)?;
-        Some(Local { element, mend: Mend::Deviations(moved) })
+        Some(Local { element, combine: Combine::Deviations(moved) })
     }
 
     /// The deviation from the part's mean in place of one from something else.
@@ -286,19 +286,19 @@ impl Fold<'_> {
             return None;
         }
         let part = self.of_part(known, Of::Workspace);
-        Some(Local { element: self.at_part(element, Of::Part)?, mend: Mend::Position([part, extremum]) })
+        Some(Local { element: self.at_part(element, Of::Part)?, combine: Combine::Position([part, extremum]) })
     }
 }
 
 impl Local {
     /// What the value `own` of a part is with the statistics of the whole, in a fold of which `parts` are all values.
-    pub fn mended(&self, kernel: &mut Kernel, own: usize, parts: &[ExprId]) -> ExprId {
+    pub fn combined(&self, kernel: &mut Kernel, own: usize, parts: &[ExprId]) -> ExprId {
         let pool = &mut kernel.exprs;
         let part = parts[own];
         let dtype = pool.dtype(part);
-        match self.mend {
-            Mend::Nothing => part,
-            Mend::Exponentials { maxima: [of_part, of_whole], subtracted: [before, after], exp } => {
+        match self.combine {
+            Combine::Nothing => part,
+            Combine::Exponentials { maxima: [of_part, of_whole], subtracted: [before, after], exp } => {
                 let moved = pool.alu(Alu::Sub, &[before, after]);
                 let factor = pool.alu(exp, &[moved]);
                 let factor = if pool.dtype(factor) == dtype { factor } else { pool.cast(dtype, factor) };
@@ -311,12 +311,12 @@ impl Local {
                 let same = pool.alu(Alu::Eq, &[of_part, of_whole]);
                 pool.alu(Alu::Where, &[same, part, scaled])
             }
-            Mend::Deviations(Moved { by, points }) => {
+            Combine::Deviations(Moved { by, points }) => {
                 let by = pool.alu(Alu::Sub, &by);
                 let moved = pool.alu(Alu::Mul, &[points, by]);
                 pool.alu(Alu::Add, &[part, moved])
             }
-            Mend::Squares(Moved { by, points }, deviations) => {
+            Combine::Squares(Moved { by, points }, deviations) => {
                 let by = pool.alu(Alu::Sub, &by);
                 let moved = pool.alu(Alu::Mul, &[points, by]);
                 let twice = pool.alu(Alu::Add, &[parts[deviations], parts[deviations]]);
@@ -324,7 +324,7 @@ impl Local {
                 let moved = pool.alu(Alu::Mul, &[by, moved]);
                 pool.alu(Alu::Add, &[part, moved])
             }
-            Mend::Position([of_part, of_whole]) => {
+            Combine::Position([of_part, of_whole]) => {
                 let mut here = pool.alu(Alu::Eq, &[of_part, of_whole]);
                 if pool.dtype(of_part).is_float() {
                     let nan = pool.alu(Alu::Ne, &[of_part, of_part]);

@@ -1,6 +1,6 @@
 //! Copies of what a stage reads: rows, panels and planes, in a task's scratch, shared, or prepared.
 
-use super::{Operand, PackJob, Scheduled, StageState, Step};
+use super::{Applied, Operand, PackJob, Scheduled, StageState};
 use crate::kernel::contraction;
 use crate::language::{Layout, Read, StageHome};
 use svod_dtype::DType;
@@ -9,7 +9,7 @@ use svod_ir::kernel::{AxisId, Body, Kernel, Out, Param, Stage};
 use svod_ir::size::Size;
 
 impl Scheduled {
-    pub(super) fn stage_plane(&mut self, stage: usize, read: &Read, layout: Layout, home: StageHome) -> Step {
+    pub(super) fn stage_plane(&mut self, stage: usize, read: &Read, layout: Layout, home: StageHome) -> Applied {
         let Layout::Plane { slack, multiple } = layout else { return Err("not a plane".into()) };
         if *read != Read::Operand(1) || home != StageHome::Task {
             return Err("a plane is a copy of operand 1 in the task's scratch".into());
@@ -30,7 +30,7 @@ impl Scheduled {
         self.add_copy(stage, plane.copy, layout)
     }
 
-    pub(super) fn stage_read(&mut self, stage: &str, read: &Read, layout: Layout, home: StageHome) -> Step {
+    pub(super) fn stage_read(&mut self, stage: &str, read: &Read, layout: Layout, home: StageHome) -> Applied {
         let index = self.stage(stage)?;
         if let Layout::Plane { .. } = layout {
             return self.stage_plane(index, read, layout, home);
@@ -141,7 +141,7 @@ impl Scheduled {
     }
 
     /// Adds the stage that copies an operand of stage `of`.
-    pub(super) fn add_copy(&mut self, of: usize, copy: Stage, layout: Layout) -> Step {
+    pub(super) fn add_copy(&mut self, of: usize, copy: Stage, layout: Layout) -> Applied {
         self.stages.push(StageState { layout, ..StageState::new(&copy) });
         let position = self.order.iter().position(|o| *o == of).ok_or("the stage is not in order")?;
         self.order.insert(position, self.kernel.stages.len());

@@ -1,26 +1,26 @@
 //! Contractions whose tiles write an output themselves, in place of the stage that copies them there.
 
-use super::{Into, Runs, STRICT, Scheduled, Step};
+use super::{Applied, DirectStore, Runs, STRICT, Scheduled};
 use crate::kernel::access::reads;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{Body, Kernel, Out};
 use svod_ir::size::{Size, Variable};
 
 impl Scheduled {
-    pub(super) fn write_output(&mut self, step: usize, stage: &str, output: &str) -> Step {
+    pub(super) fn store_directly(&mut self, step: usize, stage: &str, output: &str) -> Applied {
         let (index, output) = (self.stage(stage)?, self.stage(output)?);
         if self.strict {
             return Err(STRICT.into());
         }
-        if self.stages[index].into.is_some() {
+        if self.stages[index].direct_store.is_some() {
             return Err(format!("`{stage}` writes an output already"));
         }
-        self.stages[index].into = Some(Into { output, step });
-        self.check_into(index, output)
+        self.stages[index].direct_store = Some(DirectStore { output, step });
+        self.check_direct_store(index, output)
     }
 
     /// Whether what a tiled stage gives is what an output stores, unchanged and nowhere else.
-    pub(super) fn check_into(&self, stage: usize, output: usize) -> Step {
+    pub(super) fn check_direct_store(&self, stage: usize, output: usize) -> Applied {
         let (name, to) = (&self.kernel.stages[stage].name, &self.kernel.stages[output].name);
         if self.stages[stage].micro.is_none() {
             return Err(format!("`{name}` has no tile that could write the output"));

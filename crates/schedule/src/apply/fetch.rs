@@ -1,13 +1,13 @@
 //! What a stage does about caches: outputs that go past them, and loads that are fetched ahead.
 
-use super::{LoopRef, LoopState, Prefetch, Runs, Scheduled, Step};
+use super::{Applied, LoopRef, LoopState, Prefetch, Runs, Scheduled};
 use crate::language::Read;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{Body, Out};
 
 impl Scheduled {
     /// The step `stream`.
-    pub(super) fn stream(&mut self, stage: &str) -> Step {
+    pub(super) fn stream(&mut self, stage: &str) -> Applied {
         let index = self.stage(stage)?;
         let outs = &self.kernel.stages[index].outs;
         let once = !matches!(self.kernel.stages[index].body, Body::Scatter { .. } | Body::Sort { .. });
@@ -22,7 +22,7 @@ impl Scheduled {
     }
 
     /// The step `prefetch`, of this number.
-    pub(super) fn prefetch(&mut self, step: usize, at: &LoopRef, read: &Read, ahead: u32) -> Step {
+    pub(super) fn prefetch(&mut self, step: usize, at: &LoopRef, read: &Read, ahead: u32) -> Applied {
         let (stage, l) = self.find(at)?;
         let load = match read {
             Read::Load { .. } => self.load(stage, read)?,
@@ -41,7 +41,7 @@ impl Scheduled {
     }
 
     /// Whether a prefetch of a stage fetches what a later round of its loop reads.
-    pub(super) fn check_prefetch(&self, stage: usize, which: usize) -> Step {
+    pub(super) fn check_prefetch(&self, stage: usize, which: usize) -> Applied {
         let (state, own) = (&self.stages[stage], &self.kernel.stages[stage]);
         let Prefetch { axis, part, load, ahead, .. } = state.prefetches[which];
         if !self.kernel.exprs.loads(&own.roots()).contains(&load) {
@@ -80,7 +80,7 @@ impl Scheduled {
     }
 
     /// A stage's load, by the parameter or stage that it reads.
-    pub(super) fn load(&self, stage: usize, read: &Read) -> Step<ExprId> {
+    pub(super) fn load(&self, stage: usize, read: &Read) -> Applied<ExprId> {
         let Read::Load { from, nth } = read else { return Err("expected a parameter or a stage".into()) };
         let mem = |m: &Mem| match m {
             Mem::Param(p) => p.to_string(),

@@ -21,7 +21,7 @@ pub(crate) use split_reduction::cut as cut_in_parts;
 
 use crate::kernel::contraction::{self, Contraction};
 use crate::language::{Layout, LoopRef, Opt, Schedule, Tail, To, Written};
-use crate::reduction::corrected_variance::recentre_parts;
+use crate::reduction::corrected_variance::correct_variances_of_parts;
 use svod_ir::expr::{ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Stage};
 use svod_ir::size::Size;
@@ -63,7 +63,7 @@ pub(crate) struct StageState {
     /// The generated tile that computes the innermost loops.
     pub micro: Option<MicroTile>,
     /// The output that the tile writes itself.
-    pub into: Option<Into>,
+    pub direct_store: Option<DirectStore>,
     /// How its temporary is laid out.
     pub layout: Layout,
     /// Where the copies of a contraction's operands are.
@@ -95,7 +95,7 @@ pub(crate) struct MicroTile {
 /// The output that a contraction's tiles write, in place of the stage that copies them there; and the
 /// schedule's step that says so.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Into {
+pub(crate) struct DirectStore {
     pub output: usize,
     pub step: usize,
 }
@@ -135,7 +135,7 @@ pub(crate) struct Scheduled {
     /// Whether folds keep their order and products and sums are rounded one by one.
     pub strict: bool,
     /// The folds that have been cut in parts.
-    cuts: Vec<split_reduction::Cut>,
+    cuts: Vec<split_reduction::Split>,
 }
 
 /// Why a step of a schedule is illegal.
@@ -173,10 +173,10 @@ impl ScheduleError {
 pub(crate) fn apply(kernel: &Kernel, schedule: &Schedule) -> Result<Scheduled, ScheduleError> {
     let mut state = Scheduled::new(kernel.clone());
     for opt in &schedule.0 {
-        if let Opt::Parts { at, .. } = opt
+        if let Opt::SplitReduction { at, .. } = opt
             && let Ok(stage) = state.stage(&at.stage)
         {
-            recentre_parts(&mut state.kernel, stage);
+            correct_variances_of_parts(&mut state.kernel, stage);
         }
     }
     let error = |step: usize, why| ScheduleError::new(schedule, step, why);
@@ -202,10 +202,10 @@ const MAX_ACCUMULATORS: i64 = 256;
 
 const STRICT: &str = "a strict schedule keeps the order of additions, and their rounding";
 
-type Step<T = ()> = Result<T, String>;
+type Applied<T = ()> = Result<T, String>;
 
 /// What a loop may be split by: points of a round.
-fn factor(by: u64) -> Step<u64> {
+fn factor(by: u64) -> Applied<u64> {
     match by {
         0 => Err("a split needs a factor of at least 1, not 0".into()),
         1..=LARGEST_STEP => Ok(by),
@@ -232,7 +232,7 @@ impl StageState {
             at: None,
             placed: 0,
             micro: None,
-            into: None,
+            direct_store: None,
             layout: Layout::Rows,
             operands: [None; 2],
             stream: false,
@@ -248,7 +248,7 @@ impl Scheduled {
         Scheduled { kernel, stages, order, packs: Vec::new(), workspaces: Vec::new(), strict: false, cuts: Vec::new() }
     }
 
-    fn step(&mut self, number: usize, opt: &Opt) -> Step {
+    fn step(&mut self, number: usize, opt: &Opt) -> Applied {
         match opt {
             Opt::Split { at, by, tail } => self.split(at, *by, *tail),
             Opt::Reorder { stage, order } => self.reorder(stage, order),
@@ -256,10 +256,10 @@ impl Scheduled {
             Opt::At { stage, at } => self.at(stage, at, number),
             Opt::Stage { stage, read, layout, home } => self.stage_read(stage, read, *layout, *home),
             Opt::Rfactor { at } => self.rfactor(at),
-            Opt::Parts { at, by } => self.parts(at, *by),
+            Opt::SplitReduction { at, by } => self.parts(at, *by),
             Opt::Pairs { stage } => self.pairs(stage),
             Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
-            Opt::Into { stage, output } => self.write_output(number, stage, output),
+            Opt::DirectStore { stage, output } => self.store_directly(number, stage, output),
             Opt::Stream { stage } => self.stream(stage),
             Opt::Prefetch { at, read, ahead } => self.prefetch(number, at, read, *ahead),
             Opt::Strict if number > 0 => Err("it is the first step of a schedule".into()),
@@ -270,7 +270,7 @@ impl Scheduled {
         }
     }
 
-    fn stage(&self, name: &str) -> Step<usize> {
+    fn stage(&self, name: &str) -> Applied<usize> {
         let found = self.kernel.stages.iter().position(|s| s.name == name);
         found.ok_or_else(|| {
             let names: Vec<&str> = self.kernel.stages.iter().map(|s| s.name.as_str()).collect();
@@ -278,7 +278,7 @@ impl Scheduled {
         })
     }
 
-    fn find(&self, at: &LoopRef) -> Step<(usize, usize)> {
+    fn find(&self, at: &LoopRef) -> Applied<(usize, usize)> {
         let stage = self.stage(&at.stage)?;
         let named = |l: &LoopState| l.part == at.part && self.kernel.axes[l.axis.index()].var.name() == at.axis;
         let found = self.stages[stage].loops.iter().position(named);
@@ -289,7 +289,7 @@ impl Scheduled {
         matches!(&self.kernel.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis))
     }
 
-    fn split(&mut self, at: &LoopRef, by: u64, tail: Tail) -> Step {
+    fn split(&mut self, at: &LoopRef, by: u64, tail: Tail) -> Applied {
         let (stage, at) = self.find(at)?;
         let by = factor(by)?;
         if contraction::scans(&self.kernel, stage, self.stages[stage].loops[at].axis) {
@@ -328,7 +328,7 @@ impl Scheduled {
         Ok(())
     }
 
-    fn reorder(&mut self, stage: &str, order: &[LoopRef]) -> Step {
+    fn reorder(&mut self, stage: &str, order: &[LoopRef]) -> Applied {
         let index = self.stage(stage)?;
         let mut picked = Vec::new();
         for at in order {
@@ -370,7 +370,7 @@ impl Scheduled {
         Ok(())
     }
 
-    fn bind(&mut self, at: &LoopRef, to: To, number: usize) -> Step {
+    fn bind(&mut self, at: &LoopRef, to: To, number: usize) -> Applied {
         let runs = match to {
             To::Unroll => Runs::Unroll,
             To::Vector => Runs::Vector,
@@ -455,7 +455,7 @@ impl Scheduled {
         Ok(())
     }
 
-    fn at(&mut self, stage: &str, at: &LoopRef, number: usize) -> Step {
+    fn at(&mut self, stage: &str, at: &LoopRef, number: usize) -> Applied {
         let producer = self.stage(stage)?;
         let (consumer, l) = self.find(at)?;
         let position = |s: usize| self.order.iter().position(|o| *o == s);
@@ -476,7 +476,7 @@ impl Scheduled {
         Ok(())
     }
 
-    fn rfactor(&mut self, at: &LoopRef) -> Step {
+    fn rfactor(&mut self, at: &LoopRef) -> Applied {
         let (stage, l) = self.find(at)?;
         let Body::Fold { axes, carries, .. } = &self.kernel.stages[stage].body else {
             return Err("the stage is not a fold".into());
@@ -539,7 +539,7 @@ impl Scheduled {
         self.kernel.stages[stage].outs.iter().any(|o| matches!(o, Out::Param { .. }))
     }
 
-    fn contraction(&self, stage: usize) -> Step<Contraction> {
+    fn contraction(&self, stage: usize) -> Applied<Contraction> {
         let found = |s: usize| contraction::recognise(&self.kernel, s);
         found(stage).ok_or_else(|| {
             let names = |s: usize| format!("`{}`", self.kernel.stages[s].name);

@@ -5,12 +5,12 @@
 //! is in the schedule, so that the order of additions does not depend on the number of threads.
 //!
 //! A fold may need what an earlier one gives: deviations from a mean, exponentials of differences from a
-//! maximum, the position of an extremum. Where its parts can be mended once that is known ([`combine`]), they
+//! maximum, the position of an extremum. Where its parts can be combined once that is known ([`combine`]), they
 //! take the part's own value instead, in the pass that computes it: memory is read once. Otherwise each
 //! task folds the earlier parts again, of which there are few.
 
 use super::combine::{Local, local};
-use super::{STRICT, Scheduled, StageState, Step, factor};
+use super::{Applied, STRICT, Scheduled, StageState, factor};
 use crate::kernel::access::reads;
 use crate::kernel::contraction;
 use crate::language::{Layout, LoopRef};
@@ -36,7 +36,7 @@ pub(crate) struct Parts {
 
 /// A stage whose fold was cut, as a later one that wants the same parts finds it.
 #[derive(Clone, Debug)]
-pub(super) struct Cut {
+pub(super) struct Split {
     /// The fold.
     pub stage: usize,
     /// The stage that computes its parts.
@@ -138,7 +138,7 @@ pub(super) fn indices(kernel: &mut Kernel, axes: &[AxisId]) -> Vec<ExprId> {
 
 impl Scheduled {
     /// The step `parts`.
-    pub(super) fn parts(&mut self, at: &LoopRef, by: u64) -> Step {
+    pub(super) fn parts(&mut self, at: &LoopRef, by: u64) -> Applied {
         let (stage, l) = self.find(at)?;
         if self.strict {
             return Err(STRICT.into());
@@ -166,13 +166,13 @@ impl Scheduled {
         }
         let block = along.map(|c| self.cuts[c].done.block);
         let done = cut_along(&mut self.kernel, stage, axis, by, block)?;
-        self.mend(stage, &found);
+        self.combine(stage, &found);
         self.widen(stage, &wide);
         self.workspaces.extend(&done.workspaces);
         self.stages[stage].loops = StageState::new(&self.kernel.stages[stage]).loops;
         let parts = self.kernel.stages.len();
         self.add_copy(stage, done.stage.clone(), Layout::Rows)?;
-        self.cuts.push(Cut { stage, parts, before, place, by, done, taken: false });
+        self.cuts.push(Split { stage, parts, before, place, by, done, taken: false });
         Ok(())
     }
 
@@ -183,7 +183,7 @@ impl Scheduled {
             axes.iter().map(|a| k.axes[a.index()].extent.clone()).collect()
         };
         let own = &self.kernel.stages[stage];
-        let fits = |cut: &Cut| {
+        let fits = |cut: &Split| {
             (cut.place, cut.by, cut.taken) == (place, by, false)
                 && cut.before.over == own.over
                 && extents(&self.kernel, cut.before.body.inner()) == extents(&self.kernel, own.body.inner())
@@ -193,7 +193,7 @@ impl Scheduled {
         let found = local(&mut self.kernel, stage, &self.cuts[cut])?;
         self.cuts[cut].taken = true;
         // The results of the whole, of a part.
-        let Cut { before, parts, .. } = &self.cuts[cut];
+        let Split { before, parts, .. } = &self.cuts[cut];
         if let (Body::Fold { results: of_whole, .. }, Body::Fold { results, .. }) =
             (&before.body, &mut self.kernel.stages[*parts].body)
         {
@@ -204,7 +204,7 @@ impl Scheduled {
     }
 
     /// Gives a stage whose parts are tasks stages of its own in place of those that it reads, and of those that they read.
-    fn repeat_earlier(&mut self, stage: usize) -> Step {
+    fn repeat_earlier(&mut self, stage: usize) -> Applied {
         let earlier = self.earlier(stage);
         if earlier.iter().any(|of| !self.cuts.iter().any(|c| c.stage == *of)) {
             return Err("a fold that reads another stage, which is not in parts, cannot be divided among tasks".into());
@@ -264,13 +264,13 @@ impl Scheduled {
     }
 
     /// Folds parts as they are with the value of the whole.
-    fn mend(&mut self, stage: usize, found: &[Local]) {
+    fn combine(&mut self, stage: usize, found: &[Local]) {
         let Body::Fold { carries, .. } = &self.kernel.stages[stage].body else { return };
         let parts: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
         let each = found.iter().enumerate();
-        let mended: Vec<ExprId> = each.map(|(own, local)| local.mended(&mut self.kernel, own, &parts)).collect();
+        let combined: Vec<ExprId> = each.map(|(own, local)| local.combined(&mut self.kernel, own, &parts)).collect();
         if let Body::Fold { carries, .. } = &mut self.kernel.stages[stage].body {
-            carries.iter_mut().zip(mended).for_each(|(c, value)| c.element = value);
+            carries.iter_mut().zip(combined).for_each(|(c, value)| c.element = value);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The tile of a contraction: which loops it takes the place of, and what it reads.
 
-use super::{LoopState, MAX_TILE, MicroTile, Operand, Runs, STRICT, Scheduled, StageState, Step};
+use super::{Applied, LoopState, MAX_TILE, MicroTile, Operand, Runs, STRICT, Scheduled, StageState};
 use crate::kernel::contraction::{self, Contraction};
 use crate::language::{Layout, Read, Tail};
 use svod_ir::expr::{Expr, ExprId, Mem};
@@ -9,7 +9,7 @@ use svod_ir::size::Size;
 
 impl Scheduled {
     /// The step `pairs`.
-    pub(super) fn pairs(&mut self, stage: &str) -> Step {
+    pub(super) fn pairs(&mut self, stage: &str) -> Applied {
         let index = self.stage(stage)?;
         if self.strict {
             return Err(STRICT.into());
@@ -20,7 +20,7 @@ impl Scheduled {
         Ok(())
     }
 
-    pub(super) fn micro(&mut self, step: usize, stage: &str, rows: u32, cols: u32) -> Step {
+    pub(super) fn micro(&mut self, step: usize, stage: &str, rows: u32, cols: u32) -> Applied {
         let index = self.stage(stage)?;
         if self.strict {
             return Err(STRICT.into());
@@ -34,7 +34,7 @@ impl Scheduled {
     }
 
     /// The number of loops over the depth.
-    pub(super) fn check_micro(&self, index: usize, rows: u32, cols: u32) -> Step<usize> {
+    pub(super) fn check_micro(&self, index: usize, rows: u32, cols: u32) -> Applied<usize> {
         if rows == 0 || cols == 0 || rows > MAX_TILE || cols > MAX_TILE {
             return Err(format!("a tile has 1 to {MAX_TILE} rows and columns"));
         }
@@ -117,7 +117,7 @@ impl Scheduled {
     }
 
     /// The operand whose panels a tile's loop `l` goes through.
-    pub(super) fn panels_of_a_tile(&self, stage: usize, l: usize, read: &Read) -> Step<ExprId> {
+    pub(super) fn panels_of_a_tile(&self, stage: usize, l: usize, read: &Read) -> Applied<ExprId> {
         let found = self.contraction(stage)?;
         let state = &self.stages[stage];
         let panels = matches!(state.operands[1], Some(Operand { layout: Layout::Panels(_), .. }));

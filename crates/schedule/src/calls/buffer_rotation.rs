@@ -7,18 +7,18 @@ use crate::calls::preschedule::{Item, KernelInvocation, PreSchedule, Slot};
 use rustc_hash::FxHashSet;
 
 /// The schedule without copies of what is not read again, between buffers that are alike.
-pub(crate) fn trade(mut schedule: PreSchedule) -> PreSchedule {
-    let traded = traded(&schedule);
-    if !traded.contains(&true) {
+pub(crate) fn rotate_buffers(mut schedule: PreSchedule) -> PreSchedule {
+    let rotated = rotated(&schedule);
+    if !rotated.contains(&true) {
         return schedule;
     }
     let calls: FxHashSet<usize> =
-        schedule.invocations.iter().zip(&traded).filter(|(_, t)| **t).map(|(invocation, _)| invocation.call).collect();
+        schedule.invocations.iter().zip(&rotated).filter(|(_, t)| **t).map(|(invocation, _)| invocation.call).collect();
     // Where each buffer's content is.
     let mut place: Vec<usize> = (0..schedule.buffers.len()).collect();
     let invocations = std::mem::take(&mut schedule.invocations);
-    for (mut invocation, traded) in invocations.into_iter().zip(traded) {
-        if let (true, Some((to, from))) = (traded, ends(&invocation)) {
+    for (mut invocation, rotated) in invocations.into_iter().zip(rotated) {
+        if let (true, Some((to, from))) = (rotated, ends(&invocation)) {
             place.swap(to, from);
             continue;
         }
@@ -47,17 +47,17 @@ fn ends(invocation: &KernelInvocation) -> Option<(usize, usize)> {
 }
 
 /// For each invocation whether it is a copy whose source is written before it is read again, if ever.
-fn traded(schedule: &PreSchedule) -> Vec<bool> {
-    let mut traded = vec![false; schedule.invocations.len()];
+fn rotated(schedule: &PreSchedule) -> Vec<bool> {
+    let mut rotated = vec![false; schedule.invocations.len()];
     if !schedule.invocations.iter().any(|invocation| ends(invocation).is_some()) {
-        return traded;
+        return rotated;
     }
     // Views share memory with what they are of.
     let views = schedule.invocations.iter().filter(|invocation| matches!(invocation.item, Item::View { .. }));
     let shared: FxHashSet<Slot> = views.flat_map(|invocation| invocation.args.iter().copied()).collect();
     let mut read: FxHashSet<Slot> = schedule.outputs.iter().copied().collect();
     for (at, invocation) in schedule.invocations.iter().enumerate().rev() {
-        traded[at] = ends(invocation).is_some_and(|(to, from)| {
+        rotated[at] = ends(invocation).is_some_and(|(to, from)| {
             let alike = schedule.buffers[to] == schedule.buffers[from];
             let alone = |at| !shared.contains(&Slot::Buffer(at));
             alike && alone(to) && alone(from) && !read.contains(&Slot::Buffer(from))
@@ -69,7 +69,7 @@ fn traded(schedule: &PreSchedule) -> Vec<bool> {
         let operands = invocation.args.iter().enumerate().filter(|(i, _)| !written.contains(i));
         read.extend(operands.map(|(_, slot)| *slot));
     }
-    traded
+    rotated
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn b4_two_buffers_trade_places() {
-        let schedule = trade(looped(&[0], 4));
+        let schedule = rotate_buffers(looped(&[0], 4));
         let there = vec![Slot::Buffer(1), Slot::Buffer(0)];
         let back = vec![Slot::Buffer(0), Slot::Buffer(1)];
         assert_eq!(args(&schedule), [there.clone(), back, there]);
@@ -113,11 +113,11 @@ mod tests {
     #[test]
     fn b4_what_is_read_again_is_copied() {
         // The last result is wanted in both.
-        let schedule = trade(looped(&[0, 1], 4));
+        let schedule = rotate_buffers(looped(&[0, 1], 4));
         assert_eq!(schedule.invocations.iter().filter(|i| i.item == Item::Copy).count(), 1);
         assert_eq!(schedule.invocations.last().map(|i| i.call), Some(1));
         // Other buffers cannot trade places.
         let other = looped(&[0], 5);
-        assert_eq!(args(&trade(other.clone())), args(&other));
+        assert_eq!(args(&rotate_buffers(other.clone())), args(&other));
     }
 }

@@ -24,7 +24,7 @@ use svod_ir::kernel::Kernel;
 use svod_ir::size::Variable;
 
 /// The same calls, of fewer kernels.
-pub(crate) fn unify(schedule: PreSchedule) -> PreSchedule {
+pub(crate) fn parameterise(schedule: PreSchedule) -> PreSchedule {
     let families = families(&schedule.kernels);
     if families.is_empty() { schedule } else { with_families(schedule, &families) }
 }

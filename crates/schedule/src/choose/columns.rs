@@ -74,7 +74,7 @@ impl Choice<'_> {
             let mut kernel = k.clone();
             if let Ok(cut) = cut_in_parts(&mut kernel, 0, axis, by as u64) {
                 let at = self.at(0, axis, 0);
-                self.opts.push(Opt::Parts { at, by: by as u64 });
+                self.opts.push(Opt::SplitReduction { at, by: by as u64 });
                 let parts = kernel.stages.len();
                 kernel.stages.push(cut.stage);
                 let opts = std::mem::take(&mut self.opts);

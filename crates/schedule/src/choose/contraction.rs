@@ -169,7 +169,7 @@ impl Choice<'_> {
         }
         if direct {
             let (stage, output) = (k.stages[*first].name.clone(), k.stages[out].name.clone());
-            self.opts.push(Opt::Into { stage, output });
+            self.opts.push(Opt::DirectStore { stage, output });
         }
     }
 

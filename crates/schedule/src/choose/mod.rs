@@ -34,7 +34,7 @@ mod variants;
 mod windows;
 
 use crate::kernel::contraction::worth_a_tile;
-use crate::kernel::contraction::{Contraction, are_heads, recognise};
+use crate::kernel::contraction::{Contraction, are_siblings, recognise};
 use crate::language::{LoopRef, Opt, Schedule, Tail, To};
 pub use neighbours::neighbours;
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
@@ -94,7 +94,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
     {
         return (schedule, None);
     }
-    if !tiles || !are_heads(kernel, &found) {
+    if !tiles || !are_siblings(kernel, &found) {
         found.clear();
     }
     match &found[..] {

@@ -100,17 +100,19 @@ impl Found<'_> {
                 }
                 self.replaced(i, &[]);
             }
-            Opt::Parts { at, by } => {
+            Opt::SplitReduction { at, by } => {
                 for by in [by * 2, by / 2] {
                     if by > 1 {
-                        self.replaced(i, &[Opt::Parts { at: at.clone(), by }]);
+                        self.replaced(i, &[Opt::SplitReduction { at: at.clone(), by }]);
                     }
                 }
             }
             // Lanes of a fold need accumulators.
             Opt::Rfactor { at } if self.is_vector(at) => {}
             Opt::Bind { to: To::Unroll | To::Task, .. } | Opt::Rfactor { .. } => self.replaced(i, &[]),
-            Opt::Reorder { .. } | Opt::At { .. } | Opt::Into { .. } | Opt::Stream { .. } => self.replaced(i, &[]),
+            Opt::Reorder { .. } | Opt::At { .. } | Opt::DirectStore { .. } | Opt::Stream { .. } => {
+                self.replaced(i, &[])
+            }
             Opt::Bind { .. } | Opt::Pairs { .. } | Opt::Strict => {}
         }
     }
@@ -159,12 +161,13 @@ impl Found<'_> {
             Opt::Split { at, .. }
             | Opt::Bind { at, .. }
             | Opt::Rfactor { at }
-            | Opt::Parts { at, .. }
+            | Opt::SplitReduction { at, .. }
             | Opt::Prefetch { at, .. } => at.stage == name,
             Opt::Reorder { stage, .. } | Opt::At { stage, .. } | Opt::Stage { stage, .. } => *stage == name,
-            Opt::Micro { stage, .. } | Opt::Into { stage, .. } | Opt::Stream { stage } | Opt::Pairs { stage } => {
-                *stage == name
-            }
+            Opt::Micro { stage, .. }
+            | Opt::DirectStore { stage, .. }
+            | Opt::Stream { stage }
+            | Opt::Pairs { stage } => *stage == name,
             Opt::Strict => false,
         };
         let steps = self.schedule.0.iter().enumerate();

@@ -1,6 +1,6 @@
 //! Few results of many points: every long fold is cut in parts, which are divided among tasks.
 //!
-//! A fold that needs an earlier one takes the statistics of its own part where these can be mended, in the
+//! A fold that needs an earlier one takes the statistics of its own part where these can be combined, in the
 //! same pass; a part then stays in the second-level cache from one reading to the next. What is left is
 //! scheduled phase by phase, each as if it were a kernel by itself.
 
@@ -82,7 +82,7 @@ impl Choice<'_> {
         let lanes = long.iter().map(|s| self.lanes(*s)).max().unwrap_or(1);
         let whole = if stage_vector(k, stage) == Some(axis) { 4 * lanes } else { 1 };
         let by = round(n, (n + parts - 1) / parts, whole);
-        (by < n).then(|| Opt::Parts { at: self.at(stage, axis, 0), by: by as u64 })
+        (by < n).then(|| Opt::SplitReduction { at: self.at(stage, axis, 0), by: by as u64 })
     }
 
     /// Bytes that a stage reads at a point.

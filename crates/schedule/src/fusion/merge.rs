@@ -1,7 +1,7 @@
 //! Kernels that share what they read become one, with several outputs.
 //!
 //! Kernels come in the order of the graph. Each may join one that is there already, if that spares
-//! enough memory traffic ([`Rows`]) and the result stays within hard caps. Two kernels can be one only if
+//! enough memory traffic ([`SharedRows`]) and the result stays within hard caps. Two kernels can be one only if
 //! neither depends on the other through a third. Instead of looking for such a path, every group has
 //! a depth, one more than the largest of those it reads from: a kernel may join a group that is deeper
 //! than all other groups that it reads from, because a group that depends on the joined one is deeper
@@ -18,11 +18,11 @@ use crate::costs::{Decision, Estimate, Verdict, code_of};
 use crate::fusion::Purpose;
 use crate::kernel::Ranged;
 use crate::kernel::contraction::worth_a_tile;
-use crate::kernel::contraction::{are_heads, recognise, window};
+use crate::kernel::contraction::{are_siblings, recognise, window};
 use crate::kernel::rewrite::drop_value;
 use folds::merge_folds;
 use join::join;
-use rows::{Rows, traffic};
+use rows::{SharedRows, traffic};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -203,7 +203,7 @@ impl<'g> Merger<'g> {
         let each = [first, second].map(|r| traffic(self.graph, r));
         let bytes = each[0].saturating_add(each[1]);
         let names = [first, second].map(|r| crate::kernel::names::name(&r.kernel));
-        let rows = Rows::of(self.graph, self.how.caches, first, second);
+        let rows = SharedRows::of(self.graph, self.how.caches, first, second);
         let (spared, scratch) = rows.as_ref().map_or((0, 0), |r| (r.spared, r.row_bytes));
         let estimate = Estimate { bytes, spared, scratch, repeated: 0 };
         let mut decision = Decision { what: names.join(" + "), estimate, verdict: Verdict::Merge };
@@ -303,7 +303,7 @@ fn are_products(kernel: &Kernel) -> bool {
         && found.len() <= MAX_PRODUCTS
         && products.iter().all(same)
         && worth_a_tile(kernel, c)
-        && are_heads(kernel, &found)
+        && are_siblings(kernel, &found)
         && (0..products.len()).all(|s| !window::is_convolution(kernel, s))
 }
 

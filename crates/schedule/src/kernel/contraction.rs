@@ -79,7 +79,7 @@ pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
 }
 
 /// Whether contractions are one, or several of the same first operand with the same rows, columns and depth.
-pub(crate) fn are_heads(kernel: &Kernel, found: &[(usize, Contraction)]) -> bool {
+pub(crate) fn are_siblings(kernel: &Kernel, found: &[(usize, Contraction)]) -> bool {
     found.windows(2).all(|pair| {
         let [(s, a), (t, b)] = pair else { return false };
         let over = kernel.stages[*s].over == kernel.stages[*t].over;

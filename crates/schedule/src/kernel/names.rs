@@ -1,6 +1,6 @@
 //! Names of kernels: what kind, over which extents.
 
-use crate::kernel::contraction::{are_heads, recognise, window};
+use crate::kernel::contraction::{are_siblings, recognise, window};
 use svod_ir::kernel::{Body, Kernel};
 
 /// A short name such as `matmul_1024x384x384`, `conv_4x64x56x56x64x3x3` or `rows_96x128_128`.
@@ -11,7 +11,7 @@ pub(crate) fn name(kernel: &Kernel) -> String {
     let tiled: Vec<usize> = found.iter().map(|(s, _)| *s).collect();
     let convolution = (0..last).find(|s| window::is_convolution(kernel, *s));
     let (kind, stage) = match (tiled.first(), convolution) {
-        (Some(stage), _) if !are_heads(kernel, &found) => ("attention", *stage),
+        (Some(stage), _) if !are_siblings(kernel, &found) => ("attention", *stage),
         (Some(_), Some(stage)) => ("conv", stage),
         (None, Some(stage)) => ("depthwise", stage),
         (Some(stage), None) => ("matmul", *stage),

@@ -188,7 +188,7 @@ pub enum Opt {
     /// A fold of the same points that needs one which was cut so before shares its `a_block`, if what it
     /// needs can be that of the part, and mended afterwards: `at` then places the earlier one's parts in
     /// its own. Else each of its tasks folds the earlier one's parts again, as stage `stage.earlier`.
-    Parts {
+    SplitReduction {
         /// The axis, as its only loop.
         at: LoopRef,
         /// Points of a part.
@@ -212,7 +212,7 @@ pub enum Opt {
     },
     /// A contraction's tiles write the output themselves, in place of a stage that only copies what they
     /// give; comes after `Micro`. The stage is computed inside a loop of that output.
-    Into {
+    DirectStore {
         /// The contraction.
         stage: String,
         /// The stage that copies it to the output.

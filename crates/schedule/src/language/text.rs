@@ -58,10 +58,10 @@ impl fmt::Display for Opt {
                 write!(f, "stage {stage} {read} {layout} {}", word(HOMES, home))
             }
             Opt::Rfactor { at } => write!(f, "rfactor {at}"),
-            Opt::Parts { at, by } => write!(f, "parts {at} by {by}"),
+            Opt::SplitReduction { at, by } => write!(f, "split_reduction {at} by {by}"),
             Opt::Pairs { stage } => write!(f, "pairs {stage}"),
             Opt::Micro { stage, rows, cols } => write!(f, "micro {stage} {rows} {cols}"),
-            Opt::Into { stage, output } => write!(f, "into {stage} {output}"),
+            Opt::DirectStore { stage, output } => write!(f, "direct_store {stage} {output}"),
             Opt::Stream { stage } => write!(f, "stream {stage}"),
             Opt::Prefetch { at, read, ahead } => write!(f, "prefetch {at} {read} {ahead}"),
             Opt::Strict => f.write_str("strict"),
@@ -87,17 +87,18 @@ const STEPS: &[(&str, &str)] = &[
     ("at", "stage l"),
     ("stage", "stage read rows|panels:n|plane:n task|shared|prepared"),
     ("rfactor", "l"),
-    ("parts", "l by n"),
+    ("split_reduction", "l by n"),
     ("pairs", "stage"),
     ("micro", "stage rows cols"),
-    ("into", "stage output"),
+    ("direct_store", "stage output"),
     ("stream", "stage"),
     ("prefetch", "l read ahead"),
     ("strict", ""),
 ];
 
 /// What is expected of a line that is none of the steps and spellings.
-const UNKNOWN: &str = "expected split, reorder, bind, at, stage, rfactor, parts, pairs, micro, into, stream, prefetch, \
+const UNKNOWN: &str = "expected split, reorder, bind, at, stage, rfactor, split_reduction, pairs, micro, direct_store, \
+                       stream, prefetch, \
                        strict, UPCAST, UNROLL, VECTORIZE, LOCAL, GROUP, THREAD, SWAP, PADTO, TC, TILE, STAGE, \
                        STREAM or PREFETCH with its arguments";
 
@@ -149,8 +150,15 @@ impl FromStr for Schedule {
 /// What was read, or what was expected instead.
 type Parsed<T> = Result<T, String>;
 
+/// What steps were called in earlier versions, whose schedules still parse.
+const FORMER: &[(&str, &str)] = &[("parts", "split_reduction"), ("into", "direct_store")];
+
 fn step(words: &[&str]) -> Parsed<Opt> {
-    match *words {
+    let mut words = words.to_vec();
+    if let Some((_, now)) = words.first().and_then(|word| FORMER.iter().find(|(former, _)| former == word)) {
+        words[0] = now;
+    }
+    match words[..] {
         ["split", at, "by", by, tail] => {
             Ok(Opt::Split { at: parse_loop(at)?, by: number(by)?, tail: lookup(TAILS, tail)? })
         }
@@ -173,12 +181,12 @@ fn step(words: &[&str]) -> Parsed<Opt> {
             Ok(Opt::Stage { stage: stage.into(), read: parse_read(read)?, layout, home: lookup(HOMES, home)? })
         }
         ["rfactor", at] => Ok(Opt::Rfactor { at: parse_loop(at)? }),
-        ["parts", at, "by", by] => Ok(Opt::Parts { at: parse_loop(at)?, by: number(by)? }),
+        ["split_reduction", at, "by", by] => Ok(Opt::SplitReduction { at: parse_loop(at)?, by: number(by)? }),
         ["pairs", stage] => Ok(Opt::Pairs { stage: stage.into() }),
         ["micro", stage, rows, cols] => {
             Ok(Opt::Micro { stage: stage.into(), rows: number(rows)?, cols: number(cols)? })
         }
-        ["into", stage, output] => Ok(Opt::Into { stage: stage.into(), output: output.into() }),
+        ["direct_store", stage, output] => Ok(Opt::DirectStore { stage: stage.into(), output: output.into() }),
         ["stream", stage] => Ok(Opt::Stream { stage: stage.into() }),
         ["prefetch", at, read, ahead] => {
             Ok(Opt::Prefetch { at: parse_loop(at)?, read: parse_read(read)?, ahead: number(ahead)? })
@@ -280,9 +288,15 @@ mod tests {
         let text = "strict\nsplit out.a0.0 by 64 rest\nsplit mm.a.k.0 by 8 pad\nreorder out out.a1.0 out.a0.0\n\
                     bind out.a0.0 task\nbind out.a1.0 warp\nat mm out.a0.0\nstage mm 1 panels:16 prepared\n\
                     stage mm 0 rows task\nstage out p0:1 rows shared\nstage out peak rows task\nrfactor out.r0.1\n\
-                    parts out.a1.0 by 128\npairs mm\n\
-                    micro mm 6 16\ninto mm out\nstream out\nprefetch mm.k.0 p1 8\n";
+                    split_reduction out.a1.0 by 128\npairs mm\n\
+                    micro mm 6 16\ndirect_store mm out\nstream out\nprefetch mm.k.0 p1 8\n";
         assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
+    }
+
+    #[test]
+    fn former_names_of_steps_still_parse() {
+        let former: Schedule = "parts out.k.0 by 128\ninto mm out\n".parse().unwrap();
+        assert_eq!(former.to_string(), "split_reduction out.k.0 by 128\ndirect_store mm out\n");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::language::Schedule;
 use svod_ir::kernel::Kernel;
 
 /// The step, by position, that `fault`, which the loops of `schedule` show, is due to; `None` where it names one, and of an empty schedule.
-pub(super) fn cause(kernel: &Kernel, schedule: &Schedule, fault: &LowerError) -> Option<usize> {
+pub(super) fn attribute(kernel: &Kernel, schedule: &Schedule, fault: &LowerError) -> Option<usize> {
     if is_of_a_step(fault) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Expressions of a kernel, at one point of its axes, as expressions of the loop tree.
 
-use super::{Lowerer, Nest, Step};
+use super::{Lowerer, Made, Nest};
 use crate::apply::Runs;
 use crate::language::Layout;
 use smallvec::SmallVec;
@@ -64,7 +64,7 @@ impl Lowerer<'_> {
     }
 
     /// An expression of the kernel at the current point of a stage's axes.
-    pub(super) fn convert(&mut self, root: ExprId, nest: &Nest, bound: &[Bound]) -> Step<ExprId> {
+    pub(super) fn convert(&mut self, root: ExprId, nest: &Nest, bound: &[Bound]) -> Made<ExprId> {
         let guards = self.guards(nest);
         let clamped = self.clamped(nest);
         let mut error = None;
@@ -144,7 +144,7 @@ impl Lowerer<'_> {
         stage: TempId,
         field: u8,
         point: &[ExprId],
-    ) -> Step<(TempId, SmallVec<[ExprId; 4]>)> {
+    ) -> Made<(TempId, SmallVec<[ExprId; 4]>)> {
         let stage = stage.index();
         let placed = self.placed.get(&stage).ok_or_else(|| {
             format!("stage `{}` is read outside the loop it is computed in", self.s.kernel.stages[stage].name)

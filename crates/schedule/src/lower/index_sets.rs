@@ -78,7 +78,7 @@ struct Part {
 }
 
 /// Where a loop is cut.
-struct Cut {
+struct CutAt {
     /// Conditions that change there, and their values before; after, they have the others.
     conditions: Vec<(ExprId, bool)>,
     /// The first round in which they may change, and the first after that.
@@ -86,7 +86,7 @@ struct Cut {
     to: Size,
 }
 
-impl Cut {
+impl CutAt {
     fn is_constant(&self) -> bool {
         self.from.as_const().is_some() && self.to.as_const().is_some()
     }
@@ -154,7 +154,7 @@ impl Cutter<'_> {
     }
 
     /// Where to cut a loop, if it is worth it.
-    fn find(&self, l: &Loop, body: &[Stmt], place: Place<'_>) -> Option<Cut> {
+    fn find(&self, l: &Loop, body: &[Stmt], place: Place<'_>) -> Option<CutAt> {
         if most_rounds(l) < FEWEST_ROUNDS {
             return None;
         }
@@ -184,10 +184,10 @@ impl Cutter<'_> {
         // In short loops, and around such, a condition costs little in each round, and bounds that are no constants much.
         let elements = place.times.saturating_mul(most_rounds(l)).saturating_mul(elements(body));
         let few = (1..MANY_ROUNDS).contains(&serial) || elements < FEW_ELEMENTS;
-        let mut found: Option<Cut> = None;
+        let mut found: Option<CutAt> = None;
         for id in reachable.into_iter().filter(|id| !place.settled.contains(id)) {
             let Some((before, from, to)) = self.change(id, l, &inner) else { continue };
-            let cut = Cut { conditions: vec![(id, before)], from, to };
+            let cut = CutAt { conditions: vec![(id, before)], from, to };
             if (few || place.open_cuts == 0) && !cut.is_constant() {
                 continue;
             }

@@ -5,7 +5,7 @@
 //! where they are not a stride apart, a table made beside the operand's copy says how far each
 //! lies from the first.
 
-use super::{Lowerer, Nest, Step};
+use super::{Lowerer, Made, Nest};
 use crate::kernel::contraction::{Contraction, layout_index, recognise};
 use crate::language::Layout;
 use svod_dtype::DType;
@@ -16,7 +16,7 @@ use svod_ir::size::{Size, Variable};
 
 impl Lowerer<'_> {
     /// Where the tile's sums are, in a temporary: its columns side by side, whatever axes have a single point there.
-    pub(super) fn scratch_of_tile(&self, nest: &Nest) -> Step<TileOperand> {
+    pub(super) fn scratch_of_tile(&self, nest: &Nest) -> Made<TileOperand> {
         let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
         let over = &self.s.kernel.stages[nest.stage].over;
         let point: Vec<Size> = over.iter().map(|x| nest.env[x].base.clone()).collect();
@@ -36,7 +36,7 @@ impl Lowerer<'_> {
     }
 
     /// The tile that computes a contraction's innermost loops, with its sums in `c`.
-    pub(super) fn micro(&mut self, nest: &Nest, c: TileOperand) -> Step<Micro> {
+    pub(super) fn micro(&mut self, nest: &Nest, c: TileOperand) -> Made<Micro> {
         let tile = self.s.stages[nest.stage].micro.ok_or("not a tiled stage")?;
         let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
         self.starts_a_tile(found.b, nest, found.n, tile.cols)?;
@@ -82,7 +82,7 @@ impl Lowerer<'_> {
 
     /// The part that a tile fetches of the panel that the loop over panels will come to: all tiles of rows that read
     /// the present one, as many as there are in a run, share it.
-    fn panels_ahead(&self, nest: &Nest) -> Step<Option<Fetch>> {
+    fn panels_ahead(&self, nest: &Nest) -> Made<Option<Fetch>> {
         let s = self.s;
         let state = &s.stages[nest.stage];
         let (Some(tile), Some(fetch)) = (state.micro, state.prefetches.first()) else { return Ok(None) };
@@ -121,14 +121,14 @@ impl Lowerer<'_> {
     }
 
     /// A new counter of `n` rounds, unique in the phase.
-    pub(super) fn fresh(&mut self, name: &str, n: i64) -> Step<Variable> {
+    pub(super) fn fresh(&mut self, name: &str, n: i64) -> Made<Variable> {
         let name = self.numbered(name);
         Variable::internal(&name, 0, (n - 1).max(0)).map_err(|e| e.to_string())
     }
 
     /// Refuses a tile that would run over the end of a panel, or of the last row, of a copy that other
     /// tiles read as well: one that starts where no round of the copy does.
-    fn starts_a_tile(&self, operand: ExprId, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
+    fn starts_a_tile(&self, operand: ExprId, nest: &Nest, axis: AxisId, points: u32) -> Made<()> {
         let Expr::Load { from, .. } = self.s.kernel.exprs.get(operand) else { return Ok(()) };
         if let Mem::Temp(copy, _) = from {
             return self.lies_in_a_copy(copy.index(), nest, axis, points);
@@ -141,7 +141,7 @@ impl Lowerer<'_> {
 
     /// Refuses a tile that would run over the end of a copy in the task's scratch, or start inside of a
     /// panel. A plane has slack.
-    fn lies_in_a_copy(&self, copy: usize, nest: &Nest, axis: AxisId, points: u32) -> Step<()> {
+    fn lies_in_a_copy(&self, copy: usize, nest: &Nest, axis: AxisId, points: u32) -> Made<()> {
         let Some(placed) = self.placed.get(&copy) else { return Ok(()) };
         if placed.overrun.is_some_and(|consumer| consumer != nest.stage) {
             return Err("the loops around the tile run over the end of what is computed of an operand".into());
@@ -183,13 +183,13 @@ impl Lowerer<'_> {
         }
     }
 
-    fn tile_operand(&self, operand: ExprId, nest: &Nest, stride: Size) -> Step<TileOperand> {
+    fn tile_operand(&self, operand: ExprId, nest: &Nest, stride: Size) -> Made<TileOperand> {
         let (mem, index) = self.address(operand, &|v| self.axis_value(v, nest))?;
         Ok(TileOperand { mem, index, stride })
     }
 
     /// The memory and index of a staged operand where its axes have the values `at`.
-    fn address(&self, operand: ExprId, at: &dyn Fn(&Variable) -> Option<Size>) -> Step<(Mem, Vec<Size>)> {
+    fn address(&self, operand: ExprId, at: &dyn Fn(&Variable) -> Option<Size>) -> Made<(Mem, Vec<Size>)> {
         let Expr::Load { from, index, .. } = self.s.kernel.exprs.get(operand) else {
             return Err("an operand of the tile is not staged".into());
         };
@@ -197,7 +197,7 @@ impl Lowerer<'_> {
             Expr::Index(size) => Ok(size.substitute(at)),
             _ => Err("an operand of the tile is read at an index that depends on data".to_string()),
         });
-        let point = point.collect::<Step<Vec<Size>>>()?;
+        let point = point.collect::<Made<Vec<Size>>>()?;
         match *from {
             // The index of a prepared copy has the layout in it already.
             Mem::Param(_) => Ok((*from, point)),
@@ -213,14 +213,14 @@ impl Lowerer<'_> {
     }
 
     /// The position of an operand's element in its memory.
-    fn position(&self, operand: ExprId, at: &dyn Fn(&Variable) -> Option<Size>) -> Step<Size> {
+    fn position(&self, operand: ExprId, at: &dyn Fn(&Variable) -> Option<Size>) -> Made<Size> {
         let (mem, index) = self.address(operand, at)?;
         let shape = self.shape(mem);
         Ok(index.iter().zip(shape).fold(Size::ZERO, |at, (i, n)| at * n + i))
     }
 
     /// How far apart two elements are that follow one another along an axis.
-    fn distance(&self, operand: ExprId, nest: &Nest, axis: AxisId) -> Step<Size> {
+    fn distance(&self, operand: ExprId, nest: &Nest, axis: AxisId) -> Made<Size> {
         let var = &self.s.kernel.axes[axis.index()].var;
         let here = self.position(operand, &|v| self.axis_value(v, nest))?;
         let next = |v: &Variable| self.axis_value(v, nest).map(|at| if v == var { at + 1 } else { at });
@@ -229,7 +229,7 @@ impl Lowerer<'_> {
 
     /// The stride of an operand's steps of the depth, where the loops over it, outermost first, are
     /// as good as one.
-    fn depth_stride(&self, operand: ExprId, nest: &Nest, depth: &[AxisId]) -> Step<Option<Size>> {
+    fn depth_stride(&self, operand: ExprId, nest: &Nest, depth: &[AxisId]) -> Made<Option<Size>> {
         let mut stride = None;
         let mut whole = Size::ONE;
         // An axis of a single step is no loop.
@@ -249,7 +249,7 @@ impl Lowerer<'_> {
 
     /// Whether all of an operand's steps along an axis are as long as the first: those over a convolution's
     /// taps are not where they go from phase to phase.
-    fn steps_evenly(&self, operand: ExprId, nest: &Nest, axis: AxisId, step: &Size) -> Step<bool> {
+    fn steps_evenly(&self, operand: ExprId, nest: &Nest, axis: AxisId, step: &Size) -> Made<bool> {
         let var = &self.s.kernel.axes[axis.index()].var;
         let last = nest.env[&axis].remaining.upper_bound().ok_or("a depth without an upper bound")? - 1;
         let nth = Variable::new("nth", 0, last.max(0)).map_err(|e| e.to_string())?;
@@ -266,7 +266,7 @@ impl Lowerer<'_> {
     }
 
     /// Makes the table of the rows of `copy`, a stage that has just been computed, if a tile needs it.
-    pub(super) fn offsets(&mut self, copy: usize) -> Step {
+    pub(super) fn offsets(&mut self, copy: usize) -> Made {
         let reads = |found: &Contraction| matches!(self.s.kernel.exprs.get(found.b), Expr::Load { from: Mem::Temp(t, _), .. } if t.index() == copy);
         let mut tiled = (0..self.s.stages.len()).filter_map(|s| self.s.stages[s].micro.map(|m| (s, m.depth)));
         let reader = tiled.find_map(|(s, depth)| recognise(&self.s.kernel, s).filter(reads).map(|c| (s, depth, c)));

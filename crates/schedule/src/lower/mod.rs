@@ -109,7 +109,7 @@ impl Artifact for Program {
 /// # Errors
 /// [`LowerError`] names the step of the schedule and the reason.
 pub fn lower(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
-    loops(kernel, schedule).map_err(|fault| match (attribution::cause(kernel, schedule, &fault), fault) {
+    loops(kernel, schedule).map_err(|fault| match (attribution::attribute(kernel, schedule, &fault), fault) {
         (Some(step), LowerError::Stage { why, .. }) => ScheduleError::new(schedule, step, why).into(),
         (Some(step), LowerError::Loops { kernel, fault, .. }) => {
             LowerError::Loops { kernel, cause: ScheduleError::new(schedule, step, String::new()).place(), fault }
@@ -164,7 +164,7 @@ fn is_root(s: &Scheduled, stage: usize) -> bool {
     s.stages[stage].at.is_none() && s.writes(stage) && !read
 }
 
-type Step<T = Vec<Stmt>> = Result<T, String>;
+type Made<T = Vec<Stmt>> = Result<T, String>;
 
 /// How far the enclosing loops have narrowed an axis.
 #[derive(Clone, Debug)]
@@ -199,7 +199,7 @@ struct Placed {
 
 impl Placed {
     /// The temporary that holds a value.
-    fn temp(&self, value: usize) -> Step<TempId> {
+    fn temp(&self, value: usize) -> Made<TempId> {
         self.temps
             .get(value)
             .copied()
@@ -247,7 +247,7 @@ impl<'s> Lowerer<'s> {
         Lowerer { s, phase: Phase::default(), placed: FxHashMap::default(), counters: 0 }
     }
 
-    fn phase(mut self, root: usize) -> Step<Phase> {
+    fn phase(mut self, root: usize) -> Made<Phase> {
         let mut env = self.full_env(root);
         self.check_padding(root, &env)?;
         let loops = &self.s.stages[root].loops;
@@ -349,7 +349,7 @@ impl<'s> Lowerer<'s> {
     }
 
     /// Computes a temporary stage over a region of its axes.
-    fn stage(&mut self, stage: usize, region: Env) -> Step {
+    fn stage(&mut self, stage: usize, region: Env) -> Made {
         self.check_padding(stage, &region)?;
         let state = &self.s.stages[stage];
         let over = &self.s.kernel.stages[stage].dims();
@@ -366,7 +366,7 @@ impl<'s> Lowerer<'s> {
         let name = &self.s.kernel.stages[stage].name;
         let dtypes = convert::result_types(&self.s.kernel, stage);
         let outs = &self.s.kernel.stages[stage].outs;
-        let into = state.into.is_some();
+        let into = state.direct_store.is_some();
         let temp = |(dtype, out): (&svod_dtype::DType, &Out)| {
             (*out == Out::Temp && !into).then(|| self.temp(name.clone(), *dtype, shape.clone(), home))
         };
@@ -393,7 +393,7 @@ impl<'s> Lowerer<'s> {
     }
 
     /// Refuses full rounds that visit far more points than the region of a stage has: its work and scratch grow with them.
-    fn check_padding(&self, stage: usize, region: &Env) -> Step<()> {
+    fn check_padding(&self, stage: usize, region: &Env) -> Made<()> {
         let of_axis = |(axis, span): (&AxisId, &Span)| {
             let points = span.remaining.upper_bound().unwrap_or(i64::MAX).max(1) as f64;
             let round = self.round(stage, *axis) as f64;
@@ -410,7 +410,7 @@ impl<'s> Lowerer<'s> {
     }
 
     /// The stages placed at loop `l` of `consumer`, each for the region read inside.
-    fn producers(&mut self, consumer: usize, l: &LoopState, env: &Env) -> Step {
+    fn producers(&mut self, consumer: usize, l: &LoopState, env: &Env) -> Made {
         let here = (consumer, l.axis, l.part);
         let placed: Vec<usize> = self.s.order.iter().copied().filter(|s| self.s.stages[*s].at == Some(here)).collect();
         let regions = self.regions(consumer, env, &placed)?;
@@ -426,7 +426,7 @@ impl<'s> Lowerer<'s> {
     }
 
     /// The loops of a stage that are left, and what is inside.
-    fn nest(&mut self, nest: Nest) -> Step {
+    fn nest(&mut self, nest: Nest) -> Made {
         if self.stored_by_tiles(&nest) {
             return Ok(Vec::new());
         }
@@ -445,7 +445,7 @@ impl<'s> Lowerer<'s> {
     }
 
     /// Emits the first loop of a nest around what `inside` gives for the loops that remain.
-    fn each(&mut self, nest: Nest, inside: &mut dyn FnMut(&mut Self, Nest) -> Step) -> Step {
+    fn each(&mut self, nest: Nest, inside: &mut dyn FnMut(&mut Self, Nest) -> Made) -> Made {
         let head = nest.loops[0].clone();
         let span = nest.env[&head.axis].clone();
         let step = Size::from(head.step as i64);
@@ -524,8 +524,8 @@ impl<'s> Lowerer<'s> {
         head: &LoopState,
         count: Size,
         narrow: &mut dyn FnMut(&Span, &Size) -> Span,
-        inside: &mut dyn FnMut(&mut Self, Nest) -> Step,
-    ) -> Step {
+        inside: &mut dyn FnMut(&mut Self, Nest) -> Made,
+    ) -> Made {
         let span = &nest.env[&head.axis];
         let constant = count.as_const();
         if constant.is_some_and(|c| c <= 0) {
@@ -583,11 +583,11 @@ impl<'s> Lowerer<'s> {
     }
 
     /// The value of a map or scatter at one point.
-    fn point(&mut self, nest: &Nest) -> Step {
+    fn point(&mut self, nest: &Nest) -> Made {
         let stage = &self.s.kernel.stages[nest.stage];
         match (&stage.body, &stage.outs[..]) {
             (Body::Map(values), _) => {
-                let values = values.iter().map(|v| self.convert(*v, nest, &[])).collect::<Step<Vec<_>>>()?;
+                let values = values.iter().map(|v| self.convert(*v, nest, &[])).collect::<Made<Vec<_>>>()?;
                 self.store(nest, &values)
             }
             (Body::Scatter { value, combine }, [Out::Param { param, index }]) => {
@@ -598,7 +598,7 @@ impl<'s> Lowerer<'s> {
     }
 
     /// Stores a stage's values at the current point of its axes.
-    fn store(&mut self, nest: &Nest, values: &[ExprId]) -> Step {
+    fn store(&mut self, nest: &Nest, values: &[ExprId]) -> Made {
         let stage = &self.s.kernel.stages[nest.stage];
         let mut body = Vec::new();
         for (field, (out, value)) in stage.outs.iter().zip(values).enumerate() {
@@ -624,7 +624,7 @@ impl<'s> Lowerer<'s> {
     }
 
     /// Where a point of a stage's axes lies in its temporary.
-    fn temp_index(&self, stage: usize, point: &[Size]) -> Step<Vec<Size>> {
+    fn temp_index(&self, stage: usize, point: &[Size]) -> Made<Vec<Size>> {
         let placed = self.placed.get(&stage).ok_or("a stage is read outside the loop it is computed in")?;
         if point.is_empty() {
             return Ok(vec![Size::from(0)]);

@@ -8,7 +8,7 @@
 
 use super::cascade::Cascade;
 use super::convert::Bound;
-use super::{Lowerer, Nest, Step};
+use super::{Lowerer, Made, Nest};
 use crate::apply::{LoopState, Runs};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -45,7 +45,7 @@ impl Accumulators {
 
 impl Lowerer<'_> {
     /// A fold, from its first reduction loop on.
-    pub(super) fn fold(&mut self, nest: Nest) -> Step {
+    pub(super) fn fold(&mut self, nest: Nest) -> Made {
         let Body::Fold { carries, emit, results, .. } = &self.s.kernel.stages[nest.stage].body else {
             return Err("a reduction loop outside a fold".into());
         };
@@ -66,7 +66,7 @@ impl Lowerer<'_> {
     }
 
     /// Accumulators over `loops`, or over the line that a scan walks.
-    fn accumulators(&mut self, nest: &Nest, carries: &[Carry], loops: Vec<(LoopState, u64)>) -> Step<Accumulators> {
+    fn accumulators(&mut self, nest: &Nest, carries: &[Carry], loops: Vec<(LoopState, u64)>) -> Made<Accumulators> {
         let linked = !self.s.kernel.is_plain_fold(nest.stage);
         if self.walks_a_line(nest) {
             return self.line(nest, carries, linked);
@@ -82,7 +82,7 @@ impl Lowerer<'_> {
     }
 
     /// The loops of a fold that index accumulators, with their number of rounds; none where they are a line.
-    fn accumulated(&self, nest: &Nest) -> Step<Vec<(LoopState, u64)>> {
+    fn accumulated(&self, nest: &Nest) -> Made<Vec<(LoopState, u64)>> {
         if self.walks_a_line(nest) {
             return Ok(Vec::new());
         }
@@ -110,7 +110,7 @@ impl Lowerer<'_> {
     }
 
     /// The running values of a scan with kept loops inside it: one for each of their points.
-    fn line(&mut self, nest: &Nest, carries: &[Carry], linked: bool) -> Step<Accumulators> {
+    fn line(&mut self, nest: &Nest, carries: &[Carry], linked: bool) -> Made<Accumulators> {
         let mut axes: Vec<AxisId> = Vec::new();
         for l in nest.loops.iter().filter(|l| !self.folds(nest.stage, l.axis)) {
             if !axes.contains(&l.axis) {
@@ -252,7 +252,7 @@ impl Lowerer<'_> {
         results: &[ExprId],
         acc: &Accumulators,
         cascade: Option<&Cascade>,
-    ) -> Step {
+    ) -> Made {
         if nest.loops.is_empty() {
             return self.step(&nest, carries, emit, results, acc);
         }
@@ -271,7 +271,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn step(&mut self, nest: &Nest, carries: &[Carry], emit: Emit, results: &[ExprId], acc: &Accumulators) -> Step {
+    fn step(&mut self, nest: &Nest, carries: &[Carry], emit: Emit, results: &[ExprId], acc: &Accumulators) -> Made {
         let (temps, at) = current(nest, acc);
         let index = self.indices(&at);
         let mut body = Vec::new();
@@ -306,7 +306,7 @@ impl Lowerer<'_> {
     }
 
     /// What one step folds in: the identity where the point is masked.
-    fn element(&mut self, nest: &Nest, carry: &Carry, bound: &[Bound]) -> Step<ExprId> {
+    fn element(&mut self, nest: &Nest, carry: &Carry, bound: &[Bound]) -> Made<ExprId> {
         let element = self.convert(carry.element, nest, bound)?;
         let masked = nest.env.iter().any(|(axis, span)| span.masked && self.folds(nest.stage, *axis));
         if !masked {
@@ -326,7 +326,7 @@ impl Lowerer<'_> {
         element: ExprId,
         bound: &[Bound],
         nest: &Nest,
-    ) -> Step<ExprId> {
+    ) -> Made<ExprId> {
         let carry = &carries[i];
         let mut old = old;
         if let Some(fix) = carry.fix {
@@ -385,7 +385,7 @@ impl Lowerer<'_> {
     }
 
     /// The stage's values after a step of a scan.
-    fn emit(&mut self, nest: &Nest, carries: &[Carry], results: &[ExprId], temps: &[TempId], index: &[ExprId]) -> Step {
+    fn emit(&mut self, nest: &Nest, carries: &[Carry], results: &[ExprId], temps: &[TempId], index: &[ExprId]) -> Made {
         let bound: Vec<Bound> = carries
             .iter()
             .enumerate()
@@ -393,12 +393,12 @@ impl Lowerer<'_> {
                 (Expr::Carry(i as u8, c.dtype), self.phase.exprs.load(c.dtype, Mem::Temp(temps[i], 0), index))
             })
             .collect();
-        let values = results.iter().map(|r| self.convert(*r, nest, &bound)).collect::<Step<Vec<_>>>()?;
+        let values = results.iter().map(|r| self.convert(*r, nest, &bound)).collect::<Made<Vec<_>>>()?;
         self.store(nest, &values)
     }
 
     /// The stage's values after the last step.
-    fn results(&mut self, nest: Nest, carries: &[Carry], results: &[ExprId], acc: &Accumulators) -> Step {
+    fn results(&mut self, nest: Nest, carries: &[Carry], results: &[ExprId], acc: &Accumulators) -> Made {
         let mut nest = nest;
         nest.loops.retain(|l| !self.folds(nest.stage, l.axis));
         for (axis, span) in &mut nest.env {
@@ -409,7 +409,7 @@ impl Lowerer<'_> {
         self.finish(nest, carries, results, acc)
     }
 
-    fn finish(&mut self, nest: Nest, carries: &[Carry], results: &[ExprId], acc: &Accumulators) -> Step {
+    fn finish(&mut self, nest: Nest, carries: &[Carry], results: &[ExprId], acc: &Accumulators) -> Made {
         if !nest.loops.is_empty() {
             return self.each(nest, &mut |this, inner| this.finish(inner, carries, results, acc));
         }
@@ -420,7 +420,7 @@ impl Lowerer<'_> {
             (Expr::Carry(i as u8, c.dtype), value)
         });
         let bound: Vec<Bound> = bound.collect();
-        let values = results.iter().map(|r| self.convert(*r, &nest, &bound)).collect::<Step<Vec<_>>>()?;
+        let values = results.iter().map(|r| self.convert(*r, &nest, &bound)).collect::<Made<Vec<_>>>()?;
         self.store(&nest, &values)
     }
 

@@ -1,6 +1,6 @@
 //! Bounds inference: which part of a producer the loops inside some point will read.
 
-use super::{Env, Lowerer, Span, Step};
+use super::{Env, Lowerer, Made, Span};
 use crate::apply::LoopState;
 use crate::kernel::access::{reads, reads_of};
 use crate::language::{Layout, Tail};
@@ -19,7 +19,7 @@ impl Lowerer<'_> {
     /// The regions of the stages `placed` (producers first) that are read inside a loop of
     /// `consumer`, whose axes span `env` there: by the consumer, by the stages among `placed`, and by
     /// those computed further inside.
-    pub(super) fn regions(&self, consumer: usize, env: &Env, placed: &[usize]) -> Step<Vec<Env>> {
+    pub(super) fn regions(&self, consumer: usize, env: &Env, placed: &[usize]) -> Made<Vec<Env>> {
         let position = |axis: AxisId, part: u32| {
             self.s.stages[consumer].loops.iter().position(|l| (l.axis, l.part) == (axis, part))
         };
@@ -102,7 +102,7 @@ impl Lowerer<'_> {
         let mut region = self.full_env(stage);
         let readers = (0..kernel.stages.len()).filter(|r| reads(kernel, *r, stage));
         if readers.into_iter().any(|r| !known.iter().any(|(k, _)| *k == r)) {
-            self.limit(stage, &mut region);
+            self.tighten(stage, &mut region);
             return region;
         }
         // What goes to memory is computed at all points of the loops that it is placed in.
@@ -139,7 +139,7 @@ impl Lowerer<'_> {
                 region.insert(*axis, Span { base: u.min, remaining: u.extent, masked: u.masked });
             }
         }
-        self.limit(stage, &mut region);
+        self.tighten(stage, &mut region);
         region
     }
 

@@ -1,6 +1,6 @@
 //! Scatters: one point combined into the element that data choose.
 
-use super::{Lowerer, Nest, Step};
+use super::{Lowerer, Made, Nest};
 use crate::apply::Runs;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -18,7 +18,7 @@ impl Lowerer<'_> {
         at: &[ExprId],
         value: ExprId,
         combine: Option<Monoid>,
-    ) -> Step {
+    ) -> Made {
         let shape = self.s.kernel.params[param.index()].shape.clone();
         let mut inside = self.guard(nest);
         let mut index = Vec::new();

@@ -5,7 +5,7 @@
 //! scratch, from which what lies inside is stored. Where the number of rows is known only at run time, the last rows of
 //! a region are computed by a tile of half, a quarter, … of the rows, if so many are left at most.
 
-use super::{Lowerer, Nest, Step};
+use super::{Lowerer, Made, Nest};
 use crate::kernel::contraction::{Contraction, recognise};
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
@@ -22,14 +22,14 @@ impl Lowerer<'_> {
     pub(super) fn stored_by_tiles(&self, nest: &Nest) -> bool {
         let inside = |(axis, part)| !nest.loops.iter().any(|l| (l.axis, l.part) == (axis, part));
         self.s.stages.iter().any(|s| {
-            let of = s.into.is_some_and(|into| into.output == nest.stage);
+            let of = s.direct_store.is_some_and(|into| into.output == nest.stage);
             of && s.at.is_some_and(|(_, axis, part)| inside((axis, part)))
         })
     }
 
     /// The tile at the innermost loops of a contraction, where that is inside of the region along the axes that the
     /// tile does not cover.
-    pub(super) fn tile(&mut self, nest: &Nest) -> Step {
+    pub(super) fn tile(&mut self, nest: &Nest) -> Made {
         let found = recognise(&self.s.kernel, nest.stage).ok_or("not a contraction")?;
         let kept = |axis: &&AxisId| **axis != found.m && **axis != found.n;
         let mut inside = Vec::new();
@@ -47,8 +47,8 @@ impl Lowerer<'_> {
         })
     }
 
-    fn tile_inside(&mut self, nest: &Nest, found: &Contraction) -> Step {
-        let Some(into) = self.s.stages[nest.stage].into else {
+    fn tile_inside(&mut self, nest: &Nest, found: &Contraction) -> Made {
+        let Some(into) = self.s.stages[nest.stage].direct_store else {
             let c = self.scratch_of_tile(nest)?;
             let tile = self.micro(nest, c)?;
             return self.narrowed(nest, tile, found.m);
@@ -89,7 +89,7 @@ impl Lowerer<'_> {
         [m, n]: [AxisId; 2],
         [rows, cols]: [&Size; 2],
         index: &[ExprId],
-    ) -> Step {
+    ) -> Made {
         let Mem::Param(param) = tile.c.mem else { return Err("the tile's output is no parameter".into()) };
         let known = self.placed.get(&nest.stage).and_then(|p| p.temps[0]);
         let temp = match known {
@@ -146,7 +146,7 @@ impl Lowerer<'_> {
 
     /// A tile that need not compute more than the rows that are left: for a number that is known it is the tile itself.
     /// Each row's sums are the same in all of them.
-    fn narrowed(&mut self, nest: &Nest, tile: Micro, rows: AxisId) -> Step {
+    fn narrowed(&mut self, nest: &Nest, tile: Micro, rows: AxisId) -> Made {
         let left = self.left(nest, rows)?;
         if self.axis_extent(rows).as_const().is_some() || left.bounds().0 >= i64::from(tile.rows) || tile.pairs {
             return Ok(vec![Stmt::Micro(tile)]);
@@ -166,7 +166,7 @@ impl Lowerer<'_> {
     }
 
     /// Points of an axis from the tile's first one to the end of the region.
-    fn left(&self, nest: &Nest, axis: AxisId) -> Step<Size> {
+    fn left(&self, nest: &Nest, axis: AxisId) -> Made<Size> {
         let placed = self.placed.get(&nest.stage).ok_or("a tile outside the loop its stage is computed in")?;
         let ends = placed.ends.as_ref().ok_or("a stage without a tile")?;
         let over = &self.s.kernel.stages[nest.stage].over;
@@ -175,7 +175,7 @@ impl Lowerer<'_> {
     }
 
     /// The output's index where the stage's axes stand, `further` along one of them.
-    fn output_index(&self, index: &[ExprId], nest: &Nest, along: AxisId, further: &Size) -> Step<Vec<Size>> {
+    fn output_index(&self, index: &[ExprId], nest: &Nest, along: AxisId, further: &Size) -> Made<Vec<Size>> {
         let var = &self.s.kernel.axes[along.index()].var;
         let at = |v: &Variable| self.axis_value(v, nest).map(|at| if v == var { at + further } else { at });
         let size = |i: &ExprId| match self.s.kernel.exprs.get(*i) {

@@ -31,7 +31,7 @@ enum Hidden {
 
 impl Lowerer<'_> {
     /// Shortens the axis that a stage folds, where the rows of `env` see only a part of it.
-    pub(super) fn limit(&self, stage: usize, env: &mut Env) {
+    pub(super) fn tighten(&self, stage: usize, env: &mut Env) {
         let kernel = &self.s.kernel;
         let Body::Fold { axes, carries, emit: Emit::Last, .. } = &kernel.stages[stage].body else { return };
         let ([axis], [carry]) = (&axes[..], &carries[..]) else { return };

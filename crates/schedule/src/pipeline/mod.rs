@@ -14,10 +14,10 @@ use crate::graph::rewritten::{Became, Rewritten};
 use crate::graph::shard::lower_shards;
 use crate::kernel::normalize::normalize;
 use crate::reduction::blocks::{BLOCKS, is_chain};
-use crate::reduction::corrected_variance::recentre;
-use crate::reduction::hoist::settle;
+use crate::reduction::corrected_variance::correct_variances;
+use crate::reduction::hoist::hoist;
 use crate::reduction::postponed_division::postpone_divisions;
-use crate::reduction::two_stage::Totals;
+use crate::reduction::two_stage::TwoStage;
 use svod_dtype::DType;
 use svod_ir::graph::complex::without_complex;
 use svod_ir::graph::walk::NodeIndex;
@@ -43,16 +43,16 @@ const GRAPH: &[(Pass, GraphPass)] = &[
         Ok(rewritten(graph, if about.how.strict { &SIMPLIFY } else { &SIMPLIFY_FINITE }, about))
     }),
     (Pass::Blocks, blocks),
-    (Pass::Totals, totals),
+    (Pass::TwoStage, two_stage),
     (Pass::Place, |graph, _| place(graph)),
 ];
 
 type KernelPass = fn(Kernel, Purpose) -> Kernel;
 
 const KERNEL: &[(Pass, KernelPass)] = &[
-    (Pass::Quotient, |kernel, how| if how.strict { kernel } else { postpone_divisions(kernel) }),
-    (Pass::Recentre, |kernel, how| if how.strict { kernel } else { recentre(kernel, how.caches) }),
-    (Pass::Settle, |kernel, _| settle(kernel)),
+    (Pass::PostponeDivision, |kernel, how| if how.strict { kernel } else { postpone_divisions(kernel) }),
+    (Pass::CorrectVariance, |kernel, how| if how.strict { kernel } else { correct_variances(kernel, how.caches) }),
+    (Pass::Hoist, |kernel, _| hoist(kernel)),
     (Pass::Normalize, |kernel, _| normalize(kernel)),
 ];
 
@@ -144,8 +144,8 @@ fn blocks(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError>
 }
 
 /// Totals by rows that something else reads, unless folds keep their order.
-fn totals(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError> {
-    let found = if about.how.strict { Totals::default() } else { Totals::find(graph, about.how.caches) };
+fn two_stage(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError> {
+    let found = if about.how.strict { TwoStage::default() } else { TwoStage::find(graph, about.how.caches) };
     if found.is_empty() {
         return Ok(None);
     }

@@ -1,8 +1,8 @@
 //! From a graph to a schedule of its kernels' calls.
 
 use super::cut::cut;
-use crate::calls::buffer_rotation::trade;
-use crate::calls::parameterise::unify;
+use crate::calls::buffer_rotation::rotate_buffers;
+use crate::calls::parameterise::parameterise;
 use crate::calls::preschedule::PreSchedule;
 use crate::calls::schedule_graph::{ScheduleGraph, ScheduleGraphError};
 use crate::fusion::Purpose;
@@ -44,8 +44,8 @@ pub fn create_pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Resul
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
 pub fn pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<PreSchedule, PreScheduleError> {
     let calls = create_schedule_graph(graph, key, how)?;
-    let schedule = Pass::Order.run(&(), || calls.linearize().map(trade))?;
-    Ok(if how.runs(Pass::Unify) { Pass::Unify.run_on(schedule, unify) } else { schedule })
+    let schedule = Pass::Order.run(&(), || calls.linearize().map(rotate_buffers))?;
+    Ok(if how.runs(Pass::Parameterise) { Pass::Parameterise.run_on(schedule, parameterise) } else { schedule })
 }
 
 /// Cuts a graph into kernels, as calls that are still to be ordered.

@@ -1,6 +1,6 @@
 //! Kernels whose last stage is no map or reduction: scans, scatters and sorts.
 
-use super::{Build, Context, ELEMENTS, Index, OUTPUT, RangeifyError, Step};
+use super::{Build, Context, ELEMENTS, Evaluated, Index, OUTPUT, RangeifyError};
 use crate::rangeify::order_key::OrderKey;
 use svod_dtype::{Const, DType};
 use svod_ir::expr::{Expr, ExprId, Mem};
@@ -11,7 +11,7 @@ use svod_ir::size::Size;
 
 impl Build<'_> {
     /// Two stages: what the elements start from, and the points that are combined into them.
-    pub(super) fn scatter(&mut self, axis: usize, combine: Option<Monoid>) -> Step<()> {
+    pub(super) fn scatter(&mut self, axis: usize, combine: Option<Monoid>) -> Evaluated<()> {
         let [base, index, values] = self.graph.sources(self.root)[..] else {
             return Err(RangeifyError::Unsupported("a scatter of other than three operands"));
         };
@@ -30,7 +30,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    pub(super) fn sort(&mut self, axis: usize, descending: bool) -> Step<()> {
+    pub(super) fn sort(&mut self, axis: usize, descending: bool) -> Evaluated<()> {
         let value = self.graph.nodes()[self.root as usize].clone();
         let positions = matches!(value.op(), Op::ArgSort(..));
         let source = self.graph.sources(self.root)[0];
@@ -82,7 +82,7 @@ impl Build<'_> {
 
     /// The element at a place of an order by positions. Keys of floats do not tell the zeros apart: these elements
     /// are read again, which takes memory that has them.
-    fn element_in_order(&mut self, source: NodeIndex, axis: usize, mut index: Index, order: OrderKey) -> Step {
+    fn element_in_order(&mut self, source: NodeIndex, axis: usize, mut index: Index, order: OrderKey) -> Evaluated {
         let pool = &mut self.kernel.exprs;
         if !order.dtype.is_float() {
             let key = pool.add(Expr::Carry(0, order.key()), order.key());
@@ -104,7 +104,7 @@ impl Build<'_> {
         Ok(element)
     }
 
-    pub(super) fn scan(&mut self, by: Monoid, axis: usize, inclusive: bool) -> Step<()> {
+    pub(super) fn scan(&mut self, by: Monoid, axis: usize, inclusive: bool) -> Evaluated<()> {
         let value = self.graph.nodes()[self.root as usize].clone();
         let (mut over, index) = self.open(value.shape())?;
         let source = self.graph.sources(self.root)[0];

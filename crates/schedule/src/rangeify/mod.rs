@@ -37,7 +37,7 @@ pub enum RangeifyError {
     Unbounded(Size),
 }
 
-type Step<T = ExprId> = Result<T, RangeifyError>;
+type Evaluated<T = ExprId> = Result<T, RangeifyError>;
 
 /// An index, an expression for each dimension.
 type Index = SmallVec<[ExprId; 6]>;
@@ -60,7 +60,7 @@ pub(crate) fn rangeify(
     constant: &dyn Fn(NodeIndex) -> bool,
     root: NodeIndex,
     elements: Option<NodeIndex>,
-) -> Step<Ranged> {
+) -> Evaluated<Ranged> {
     let mut build = Build {
         graph,
         cut,
@@ -131,7 +131,7 @@ const OUTPUT: ParamId = ParamId(u32::MAX);
 const ELEMENTS: ParamId = ParamId(u32::MAX - 1);
 
 impl Build<'_> {
-    fn root(&mut self) -> Step<()> {
+    fn root(&mut self) -> Evaluated<()> {
         let value = self.graph.nodes()[self.root as usize].clone();
         if let Op::Scan(by, axis, inclusive) = value.op() {
             return self.scan(*by, *axis, *inclusive);
@@ -190,7 +190,7 @@ impl Build<'_> {
     }
 
     /// New axes over a shape; dimensions of extent 1 get none.
-    fn open(&mut self, shape: &[Size]) -> Step<(Vec<AxisId>, Index)> {
+    fn open(&mut self, shape: &[Size]) -> Evaluated<(Vec<AxisId>, Index)> {
         let mut over = Vec::new();
         let mut index = SmallVec::new();
         for extent in shape {
@@ -205,7 +205,7 @@ impl Build<'_> {
         Ok((over, index))
     }
 
-    fn axis(&mut self, extent: &Size) -> Step<(AxisId, ExprId)> {
+    fn axis(&mut self, extent: &Size) -> Evaluated<(AxisId, ExprId)> {
         let bound = extent.upper_bound().ok_or_else(|| RangeifyError::Unbounded(extent.clone()))?;
         let id = AxisId(self.kernel.axes.len() as u32);
         let var = Variable::internal(&format!("a{}", id.0), 0, (bound - 1).max(0))
@@ -221,7 +221,7 @@ impl Build<'_> {
     }
 
     /// The value of a node at an index.
-    fn value(&mut self, node: NodeIndex, context: Context) -> Step {
+    fn value(&mut self, node: NodeIndex, context: Context) -> Evaluated {
         let key = (node, context);
         if let Some(&known) = self.memo.get(&key) {
             return Ok(known);
@@ -256,7 +256,7 @@ impl Build<'_> {
     }
 
     /// An operation that is computed where it is read.
-    fn operation(&mut self, node: NodeIndex, context: &Context) -> Step {
+    fn operation(&mut self, node: NodeIndex, context: &Context) -> Evaluated {
         let value = self.graph.nodes()[node as usize].clone();
         let sources: SmallVec<[NodeIndex; 3]> = self.graph.sources(node).into();
         let at = |index: Index| Context { index, valid: context.valid };
@@ -283,7 +283,7 @@ impl Build<'_> {
             }
             Op::Alu(op) => {
                 let operands =
-                    sources.iter().map(|s| self.value(*s, context.clone())).collect::<Step<SmallVec<[_; 3]>>>()?;
+                    sources.iter().map(|s| self.value(*s, context.clone())).collect::<Evaluated<SmallVec<[_; 3]>>>()?;
                 if let (Alu::Lt | Alu::Le, [a, b]) = (op, &operands[..])
                     && let (Some(a), Some(b)) = (self.position(*a), self.position(*b))
                 {
@@ -381,7 +381,7 @@ impl Build<'_> {
     }
 
     /// `source` at an index of which dimension `axis` is data; 0 where that is out of range.
-    fn indexed(&mut self, source: NodeIndex, axis: usize, mut index: Index, context: &Context) -> Step {
+    fn indexed(&mut self, source: NodeIndex, axis: usize, mut index: Index, context: &Context) -> Evaluated {
         let value = self.graph.nodes()[source as usize].clone();
         let i = self.kernel.exprs.cast(DType::Index, index[axis]);
         index[axis] = i;
@@ -412,7 +412,7 @@ impl Build<'_> {
     }
 
     /// The fold of a reduction whose kept dimensions are at an index.
-    fn fold(&mut self, node: NodeIndex, by: Monoid, axes: &[usize], context: &Context) -> Step<Body> {
+    fn fold(&mut self, node: NodeIndex, by: Monoid, axes: &[usize], context: &Context) -> Evaluated<Body> {
         let source = self.graph.sources(node)[0];
         let below = self.graph.nodes()[source as usize].shape_arc().clone();
         let mut kept = context.index.iter().copied();
@@ -472,7 +472,7 @@ impl Build<'_> {
         position: ExprId,
         folded: Vec<AxisId>,
         context: &Context,
-    ) -> Step<Body> {
+    ) -> Evaluated<Body> {
         let over = self.axes_of(context);
         let dtype = self.kernel.exprs.dtype(element);
         let order = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };

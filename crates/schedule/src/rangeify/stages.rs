@@ -1,6 +1,6 @@
 //! Stages of a kernel: reductions, and values that several passes over a row want.
 
-use super::{Build, Context, Index, RangeifyError, Step};
+use super::{Build, Context, Evaluated, Index, RangeifyError};
 use svod_ir::expr::{Expr, ExprId, Mem, TempId};
 use svod_ir::graph::Op;
 use svod_ir::graph::walk::NodeIndex;
@@ -29,7 +29,7 @@ enum Over {
 impl Build<'_> {
     /// A reduction inside the kernel: a stage over the axes that index it, and over axes of its own where an index is
     /// made of several.
-    pub(super) fn reduction(&mut self, node: NodeIndex, context: &Context) -> Step {
+    pub(super) fn reduction(&mut self, node: NodeIndex, context: &Context) -> Evaluated {
         let Op::Reduce(by, axes) = self.graph.nodes()[node as usize].op().clone() else {
             return Err(RangeifyError::Unsupported("a reduction of no axes"));
         };
@@ -46,7 +46,7 @@ impl Build<'_> {
     }
 
     /// A value that several passes over a row want: a stage over its own dimensions.
-    pub(super) fn staged(&mut self, node: NodeIndex, context: &Context) -> Step {
+    pub(super) fn staged(&mut self, node: NodeIndex, context: &Context) -> Evaluated {
         if let Some(known) = self.stage_load(node, &context.index) {
             return Ok(known);
         }
@@ -65,7 +65,7 @@ impl Build<'_> {
         node: NodeIndex,
         context: &Context,
         of: impl Fn(&Self, ExprId) -> Over,
-    ) -> Step<(Vec<Option<AxisId>>, Index)> {
+    ) -> Evaluated<(Vec<Option<AxisId>>, Index)> {
         let shape = self.graph.nodes()[node as usize].shape_arc().clone();
         let (mut over, mut index) = (vec![None; shape.len()], context.index.clone());
         for (d, extent) in shape.iter().enumerate() {

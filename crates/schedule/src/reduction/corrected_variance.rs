@@ -25,7 +25,7 @@ struct Squares {
 }
 
 /// Corrects every such sum of a kernel whose points come from memory.
-pub(crate) fn recentre(mut kernel: Kernel, caches: Caches) -> Kernel {
+pub(crate) fn correct_variances(mut kernel: Kernel, caches: Caches) -> Kernel {
     for stage in (1..kernel.stages.len()).filter(|s| caches.stream(read_by(&kernel, *s))).collect::<Vec<usize>>() {
         for found in squares(&kernel, stage) {
             correct(&mut kernel, stage, &found);
@@ -35,7 +35,7 @@ pub(crate) fn recentre(mut kernel: Kernel, caches: Caches) -> Kernel {
 }
 
 /// Corrects such sums of a stage that is going to be in parts, but those whose deviations it sums already.
-pub(crate) fn recentre_parts(kernel: &mut Kernel, stage: usize) {
+pub(crate) fn correct_variances_of_parts(kernel: &mut Kernel, stage: usize) {
     for found in squares(kernel, stage) {
         let Body::Fold { carries, .. } = &kernel.stages[stage].body else { continue };
         if !carries.iter().any(|c| c.op == Monoid::Sum && c.element == found.deviation) {

@@ -19,16 +19,16 @@ const SLOW: u32 = 12;
 const MAX_RESULTS: usize = 8;
 
 /// Moves what is slow to the folds that it depends on.
-pub(crate) fn settle(mut kernel: Kernel) -> Kernel {
+pub(crate) fn hoist(mut kernel: Kernel) -> Kernel {
     for fold in 0..kernel.stages.len().saturating_sub(1) {
         let plain = matches!(kernel.stages[fold].body, Body::Fold { emit: Emit::Last, .. });
         let rows = !kernel.stages[fold].over.is_empty();
         if !plain || !rows || recognise(&kernel, fold).is_some() || window::is_convolution(&kernel, fold) {
             continue;
         }
-        let settled = settled_by(&kernel, fold);
-        if !settled.is_empty() && kernel.stages[fold].outs.len() + settled.len() <= MAX_RESULTS {
-            move_to(&mut kernel, fold, &settled);
+        let hoisted = hoisted_by(&kernel, fold);
+        if !hoisted.is_empty() && kernel.stages[fold].outs.len() + hoisted.len() <= MAX_RESULTS {
+            move_to(&mut kernel, fold, &hoisted);
             drop_unread(&mut kernel, fold);
         }
     }
@@ -47,7 +47,7 @@ enum Made {
 }
 
 /// The largest slow expressions of a fold's results alone, in stages that have more points.
-fn settled_by(kernel: &Kernel, fold: usize) -> Vec<ExprId> {
+fn hoisted_by(kernel: &Kernel, fold: usize) -> Vec<ExprId> {
     let over = &kernel.stages[fold].over;
     let pool = &kernel.exprs;
     let mut made = vec![Made::Other; pool.len()];
@@ -99,7 +99,7 @@ fn settled_by(kernel: &Kernel, fold: usize) -> Vec<ExprId> {
 }
 
 /// Makes expressions results of a fold, which is read instead.
-fn move_to(kernel: &mut Kernel, fold: usize, settled: &[ExprId]) {
+fn move_to(kernel: &mut Kernel, fold: usize, hoisted: &[ExprId]) {
     let Body::Fold { results, .. } = &kernel.stages[fold].body else { return };
     let (results, count) = (results.clone(), results.len());
     let over = &kernel.stages[fold].over;
@@ -120,7 +120,7 @@ fn move_to(kernel: &mut Kernel, fold: usize, settled: &[ExprId]) {
             _ => None,
         };
         own.push(result.copied().unwrap_or_else(|| copy(pool, &own)));
-        read.push(match settled.iter().position(|s| *s == id) {
+        read.push(match hoisted.iter().position(|s| *s == id) {
             Some(n) => pool.load(old.dtype(id), Mem::Temp(TempId(fold as u32), (count + n) as u8), &at),
             None => copy(pool, &read),
         });
@@ -130,7 +130,7 @@ fn move_to(kernel: &mut Kernel, fold: usize, settled: &[ExprId]) {
     }
     let stage = &mut kernel.stages[fold];
     if let Body::Fold { results, .. } = &mut stage.body {
-        results.extend(settled.iter().map(|e| own[e.index()]));
-        stage.outs.extend(settled.iter().map(|_| Out::Temp));
+        results.extend(hoisted.iter().map(|e| own[e.index()]));
+        stage.outs.extend(hoisted.iter().map(|_| Out::Temp));
     }
 }

@@ -1,4 +1,4 @@
-//! Totals by rows, where something else reads the same values.
+//! TwoStage by rows, where something else reads the same values.
 //!
 //! A fold of everything has no axis in common with a map of the same values, or with folds of their rows or
 //! columns: each would read them from memory. As two folds it has: totals of rows come from the kernel of whatever
@@ -30,7 +30,7 @@ use svod_ir::size::Size;
 
 /// What becomes of nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Totals {
+pub(crate) struct TwoStage {
     /// The folds that become two.
     folds: BTreeMap<NodeIndex, InTwo>,
     /// What is computed by the same rows: maps, and folds of other dimensions.
@@ -48,12 +48,12 @@ struct ByRows {
 
 /// Blocks of a dimension, of so many points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cut {
+struct Blocks {
     axis: usize,
     length: i64,
 }
 
-impl Cut {
+impl Blocks {
     /// The shape with the dimension in two.
     fn of(self, shape: &[Size]) -> Vec<Size> {
         let blocks = shape[self.axis].floordiv(self.length);
@@ -66,9 +66,9 @@ impl Cut {
     }
 }
 
-impl Totals {
+impl TwoStage {
     /// The totals of a graph that are better two folds.
-    pub fn find(graph: &Graph, caches: Caches) -> Totals {
+    pub fn find(graph: &Graph, caches: Caches) -> TwoStage {
         Finder::find(graph, caches)
     }
 

@@ -3,7 +3,7 @@
 //! The second kernel's stages are added to the first's. What both compute is computed once; where the
 //! second reads what the first writes, it reads the stage that computes it.
 
-use super::{Ranged, Rows};
+use super::{Ranged, SharedRows};
 use crate::kernel::contraction::recognise;
 use rustc_hash::FxHashMap;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
@@ -16,7 +16,7 @@ type Value = (TempId, usize);
 
 /// Makes one kernel of two whose rows are the same. Nothing, where the second reads what the first
 /// writes in a way that needs memory.
-pub(super) fn join(first: &Ranged, second: &Ranged, rows: &Rows) -> Option<Ranged> {
+pub(super) fn join(first: &Ranged, second: &Ranged, rows: &SharedRows) -> Option<Ranged> {
     let mut join = Join {
         kernel: first.kernel.clone(),
         nodes: first.params.clone(),

@@ -16,7 +16,7 @@ use svod_ir::size::{Size, Variable};
 
 /// The rows that two kernels have in common.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct SharedRows {
     /// The axes of the rows: of the second kernel, and of the first.
     pub pairs: Vec<(AxisId, AxisId)>,
     /// Bytes that need not be read again.
@@ -58,9 +58,9 @@ struct Pair<'a> {
     rows: [Vec<AxisId>; 2],
 }
 
-impl Rows {
+impl SharedRows {
     /// The rows that spare most, if there are any and the kernels can be one over them.
-    pub fn of(graph: &Graph, caches: Caches, first: &Ranged, second: &Ranged) -> Option<Rows> {
+    pub fn of(graph: &Graph, caches: Caches, first: &Ranged, second: &Ranged) -> Option<SharedRows> {
         let rows = [&first.kernel, &second.kernel].map(shared_axes);
         let reads = [&first.kernel, &second.kernel].map(reads);
         let pair = Pair { graph, caches, first, second, reads, rows };
@@ -127,7 +127,7 @@ impl Pair<'_> {
     }
 
     /// What it spares to share rows over these axes.
-    fn weigh(&self, pairs: Vec<(AxisId, AxisId)>) -> Option<Rows> {
+    fn weigh(&self, pairs: Vec<(AxisId, AxisId)>) -> Option<SharedRows> {
         let named = |v: &Variable| {
             let b = self.second.kernel.axes.iter().position(|a| a.var == *v)?;
             let (_, a) = pairs.iter().find(|(x, _)| x.index() == b)?;
@@ -179,7 +179,7 @@ impl Pair<'_> {
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
         let parallel = points >= FEWEST_ROWS || whole || self.points() <= ONE_TASK;
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
-        (fits && parallel).then_some(Rows { pairs, spared, row_bytes })
+        (fits && parallel).then_some(SharedRows { pairs, spared, row_bytes })
     }
 
     /// Whether what lies side by side in the output of one kernel lies across that of the other.

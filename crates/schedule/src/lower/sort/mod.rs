@@ -9,7 +9,7 @@
 mod rank;
 mod select;
 
-use super::{Lowerer, Nest, Span, Step};
+use super::{Lowerer, Made, Nest, Span};
 use crate::apply::{LoopState, Runs, Scheduled};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -80,7 +80,7 @@ pub(super) fn in_blocks(s: &Scheduled, stage: usize) -> bool {
 }
 
 /// The phases of a sort in blocks, and the memory that they share, to be added to the parameters.
-pub(super) fn blocks(s: &Scheduled, stage: usize) -> Step<(Vec<Phase>, Vec<Param>)> {
+pub(super) fn blocks(s: &Scheduled, stage: usize) -> Made<(Vec<Phase>, Vec<Param>)> {
     let order = Lowerer::new(s).order(stage)?;
     let rows: Vec<AxisId> = s.kernel.stages[stage].over.iter().copied().filter(|a| *a != order.to).collect();
     let along = s.stages[stage].loops.iter().find(|l| l.axis == order.along).ok_or("a sort without points")?;
@@ -147,7 +147,7 @@ impl Order {
 }
 
 impl Lowerer<'_> {
-    fn order(&self, stage: usize) -> Step<Order> {
+    fn order(&self, stage: usize) -> Made<Order> {
         let kernel = &self.s.kernel;
         let Body::Sort { along, to, key, results } = &kernel.stages[stage].body else {
             return Err("this is no sort".into());
@@ -171,7 +171,7 @@ impl Lowerer<'_> {
     }
 
     /// Sorts one row in scratch memory.
-    pub(super) fn sort_row(&mut self, nest: &Nest) -> Step {
+    pub(super) fn sort_row(&mut self, nest: &Nest) -> Made {
         let order = self.order(nest.stage)?;
         if rank::is_worth_it(&order) {
             return self.rank(&order, nest);
@@ -192,7 +192,7 @@ impl Lowerer<'_> {
         first: Option<&Points>,
         copies: &[Points; 2],
         range: &Range,
-    ) -> Step {
+    ) -> Made {
         // How often a digit occurs does not depend on the order: all are counted at once.
         let passes = order.passes();
         let starts = self.temp(
@@ -217,7 +217,7 @@ impl Lowerer<'_> {
         Ok(body)
     }
 
-    fn copy_of_points(&mut self, order: &Order) -> Step<Points> {
+    fn copy_of_points(&mut self, order: &Order) -> Made<Points> {
         let most = order.points.upper_bound().ok_or("a sort of points without an upper bound")?.max(1);
         let keys = self.scratch("keys", order.dtype, Size::from(most));
         let positions = self.scratch("positions", order.position, Size::from(most));
@@ -258,15 +258,15 @@ impl Lowerer<'_> {
         order: &Order,
         count: &Size,
         kind: LoopKind,
-        inside: &mut dyn FnMut(&mut Self, Size) -> Step,
-    ) -> Step {
+        inside: &mut dyn FnMut(&mut Self, Size) -> Made,
+    ) -> Made {
         let var = self.counter(order.stage, &self.loop_of(order.stage, order.along), count);
         let body = inside(self, Size::from(&var))?;
         Ok(vec![Stmt::Loop(Loop { var, extent: count.clone(), kind }, body)])
     }
 
     /// A loop over the points of a range.
-    fn each_point(&mut self, order: &Order, range: &Range, inside: &mut dyn FnMut(&mut Self, Size) -> Step) -> Step {
+    fn each_point(&mut self, order: &Order, range: &Range, inside: &mut dyn FnMut(&mut Self, Size) -> Made) -> Made {
         // As many as a block of which one test says whether any point is left.
         const TESTED: i64 = 64;
         let (count, most) = match range {
@@ -309,7 +309,7 @@ impl Lowerer<'_> {
     }
 
     /// The elements of a vector in a register, combined.
-    fn all_lanes(&mut self, array: &Array, lanes: i64, op: Alu) -> Step<ExprId> {
+    fn all_lanes(&mut self, array: &Array, lanes: i64, op: Alu) -> Made<ExprId> {
         let lanes = Variable::internal(&self.numbered("lanes"), 0, lanes - 1).map_err(|e| e.to_string())?;
         let at = self.phase.exprs.index(&lanes);
         let value = self.read(array, Some(at));
@@ -324,7 +324,7 @@ impl Lowerer<'_> {
         self.phase.exprs.constant(Const::i64(dtype, value))
     }
 
-    fn fill_zero(&mut self, order: &Order, array: &Array) -> Step {
+    fn fill_zero(&mut self, order: &Order, array: &Array) -> Made {
         self.repeat(order, &Size::from(order.digits() / LANES), LoopKind::Serial, &mut |this, i| {
             this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
                 let (at, zero) = (this.phase.exprs.index(i.clone() * LANES + lane), this.number(array.dtype, 0));
@@ -334,7 +334,7 @@ impl Lowerer<'_> {
     }
 
     /// The key and the position of point `i` before a pass.
-    fn point_of(&mut self, order: &Order, nest: &Nest, from: Option<&Points>, i: &Size) -> Step<[ExprId; 2]> {
+    fn point_of(&mut self, order: &Order, nest: &Nest, from: Option<&Points>, i: &Size) -> Made<[ExprId; 2]> {
         let at = self.phase.exprs.index(i.clone());
         if let Some(from) = from {
             return Ok([self.read(&from.keys, Some(at)), self.read(&from.positions, Some(at))]);
@@ -343,7 +343,7 @@ impl Lowerer<'_> {
         Ok([key, self.phase.exprs.cast(order.position, at)])
     }
 
-    fn key_at(&mut self, order: &Order, nest: &Nest, i: &Size) -> Step<ExprId> {
+    fn key_at(&mut self, order: &Order, nest: &Nest, i: &Size) -> Made<ExprId> {
         let mut nest = nest.clone();
         nest.env.insert(order.along, Span { base: i.clone(), remaining: Size::ONE, masked: false });
         self.convert(order.key, &nest, &[])
@@ -367,7 +367,7 @@ impl Lowerer<'_> {
         counts: &[(u32, Array)],
         from: Option<&Points>,
         range: &Range,
-    ) -> Step {
+    ) -> Made {
         let mut body = Vec::new();
         for (_, counts) in counts {
             body.extend(self.fill_zero(order, counts)?);
@@ -453,7 +453,7 @@ impl Lowerer<'_> {
         to: Option<&Points>,
         range: &Range,
         starts: &Array,
-    ) -> Step {
+    ) -> Made {
         let positions = self.needs_positions(order);
         self.each_point(order, range, &mut |this, i| {
             let [key, position] = this.point_of(order, nest, from, &i)?;
@@ -482,7 +482,7 @@ impl Lowerer<'_> {
     }
 
     /// Stores the stage's values at a place.
-    fn results_at(&mut self, order: &Order, nest: &Nest, key: ExprId, position: ExprId, place: ExprId) -> Step {
+    fn results_at(&mut self, order: &Order, nest: &Nest, key: ExprId, position: ExprId, place: ExprId) -> Made {
         let position = self.phase.exprs.cast(DType::I64, position);
         let bound = [(Expr::Carry(0, order.dtype), key), (Expr::Carry(1, DType::I64), position)];
         let valid = (order.places != order.points).then(|| {

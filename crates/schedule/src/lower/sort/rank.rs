@@ -1,7 +1,7 @@
 //! Few points: the place of each is the number of those before it, which are counted in lanes.
 
 use super::{Array, Order};
-use crate::lower::{Lowerer, Nest, Step};
+use crate::lower::{Lowerer, Made, Nest};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem};
@@ -23,7 +23,7 @@ pub(super) fn is_worth_it(order: &Order) -> bool {
 impl Lowerer<'_> {
     /// Sorts one row of few points. Of equal keys, earlier points come first: a point counts those earlier ones that
     /// are not greater, and those later ones that are less. Points of its own block of lanes are told apart.
-    pub(super) fn rank(&mut self, order: &Order, nest: &Nest) -> Step {
+    pub(super) fn rank(&mut self, order: &Order, nest: &Nest) -> Made {
         let dtype = compared(order.dtype);
         let most = order.points.upper_bound().unwrap_or(FEW).max(1);
         let blocks = Size::from((most + LANES - 1) / LANES);
@@ -115,7 +115,7 @@ impl Lowerer<'_> {
         block: &Size,
         by: Alu,
         count: &mut dyn FnMut(&mut Self, ExprId, &Size) -> ExprId,
-    ) -> Step {
+    ) -> Made {
         self.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
             let at = this.phase.exprs.index(block * LANES + &lane);
             let key = this.read(keys, Some(at));

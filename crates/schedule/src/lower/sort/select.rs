@@ -4,7 +4,7 @@
 //! have a point that low. What is above is not among the first k, and seldom is much left.
 
 use super::{Array, NARROW, Order, Range};
-use crate::lower::{Lowerer, Nest, Step};
+use crate::lower::{Lowerer, Made, Nest};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::ExprId;
@@ -28,7 +28,7 @@ pub(super) fn block_of(order: &Order) -> Option<i64> {
 
 impl Lowerer<'_> {
     /// Sorts the first few of a row, in blocks of so many points.
-    pub(super) fn select(&mut self, order: &Order, nest: &Nest, block: i64) -> Step {
+    pub(super) fn select(&mut self, order: &Order, nest: &Nest, block: i64) -> Made {
         // What is sorted in the end are few.
         let order = &Order { bits: NARROW, ..order.clone() };
         let block = Size::from(block);
@@ -74,7 +74,7 @@ impl Lowerer<'_> {
     }
 
     /// The least key of each block.
-    fn least_of_blocks(&mut self, order: &Order, nest: &Nest, block: &Size, least: &Array) -> Step {
+    fn least_of_blocks(&mut self, order: &Order, nest: &Nest, block: &Size, least: &Array) -> Made {
         let lanes = Size::from(LANES);
         let temp = self.temp("lanes".into(), order.dtype, vec![lanes.clone()], Home::Register);
         let acc = Array { mem: svod_ir::expr::Mem::Temp(temp, 0), dtype: order.dtype, row: Vec::new() };
@@ -115,7 +115,7 @@ impl Lowerer<'_> {
     }
 
     /// The k-th least of some keys for k places, digit by digit from the most significant one.
-    fn threshold(&mut self, order: &Order, keys: &Array, count: &Size, threshold: &Array) -> Step {
+    fn threshold(&mut self, order: &Order, keys: &Array, count: &Size, threshold: &Array) -> Made {
         let counts = self.scratch("digits", order.position, Size::from(order.digits()));
         let left = self.register("left", order.position);
         let found = self.register("found", DType::Bool);

@@ -3,7 +3,7 @@
 use super::in_two::InTwo;
 use super::readers::{Readers, Reads};
 use super::rows::{are_whole, block, holds, is_row, points, rows};
-use super::{ByRows, Cut, Totals};
+use super::{Blocks, ByRows, TwoStage};
 use crate::costs::limits::FEWEST_ROWS;
 use crate::costs::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};
 use svod_ir::graph::walk::NodeIndex;
@@ -35,9 +35,9 @@ struct Shared {
 
 impl<'g> Finder<'g> {
     /// What is better two folds in a graph.
-    pub fn find(graph: &'g Graph, caches: Caches) -> Totals {
+    pub fn find(graph: &'g Graph, caches: Caches) -> TwoStage {
         let long: Vec<NodeIndex> = (0..graph.len() as NodeIndex).filter(|n| is_long(graph, *n)).collect();
-        let mut found = Totals::default();
+        let mut found = TwoStage::default();
         if long.is_empty() {
             return found;
         }
@@ -59,7 +59,7 @@ impl<'g> Finder<'g> {
         found
     }
 
-    /// Totals beside folds that keep the same dimensions, or beside one map, or both: all are made of the same rows. More
+    /// TwoStage beside folds that keep the same dimensions, or beside one map, or both: all are made of the same rows. More
     /// maps would spare nothing: rows of all but one are written through the caches, which read what was there.
     fn by_rows(&self, readers: &Readers) -> Option<Shared> {
         let long = readers.totals.iter().all(|t| is_long(self.graph, *t));
@@ -138,7 +138,7 @@ impl<'g> Finder<'g> {
             return None;
         }
         let length = block(shape, axis)?;
-        let cut = Cut { axis, length };
+        let cut = Blocks { axis, length };
         let (over, blocks) = (cut.of(shape), points(&shape[axis..=axis]) / length);
         if points(&shape[..axis]).saturating_mul(blocks) < FEWEST_ROWS {
             return None;

@@ -1,6 +1,6 @@
 //! Rows of a shape, and blocks of rows.
 
-use super::Cut;
+use super::Blocks;
 use crate::costs::limits::FEWEST_ROWS;
 use svod_ir::size::Size;
 
@@ -60,7 +60,7 @@ pub(super) fn rows(shape: &[Size]) -> Option<Rows> {
     let (over, from) = match length {
         1 => (shape.to_vec(), from),
         n if shape[axis] == Size::from(n) => (shape.to_vec(), axis),
-        length => (Cut { axis, length }.of(shape), axis + 1),
+        length => (Blocks { axis, length }.of(shape), axis + 1),
     };
     let row = row * length;
     let little_tails = are_whole(&over) || over.last()?.as_const()? >= SHORTEST;

@@ -178,7 +178,7 @@ REFUSED: dict[str, Callable[[svod.Tensor], list[svod.Tensor]]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_totals_stay_whole_where_what_else_reads_them_cannot_share(name: str) -> None:
     t = svod.Tensor(draw(512, 1024))
-    chosen, without = (svod.prepare(*REFUSED[name](t), skip=skip) for skip in ("none", "totals"))
+    chosen, without = (svod.prepare(*REFUSED[name](t), skip=skip) for skip in ("none", "two-stage"))
     assert [kernel.name for kernel in chosen.kernels] == [kernel.name for kernel in without.kernels]
 
 
@@ -206,7 +206,7 @@ ACCEPTED: dict[str, Callable[[svod.Tensor], list[svod.Tensor]]] = {
 def test_one_pass_over_memory(name: str) -> None:
     x = draw(1024, 512)
     t = svod.Tensor(x)
-    chosen, without = (svod.prepare(*ACCEPTED[name](t), skip=skip) for skip in ("none", "totals"))
+    chosen, without = (svod.prepare(*ACCEPTED[name](t), skip=skip) for skip in ("none", "two-stage"))
     large = [sum(n == x.size for _, n in k.buffers) for k in chosen.kernels]
     maps = name in ("totals", "totals of maps", "a total and a variance", "a bias", "folds of rows and a map")
     assert sum(large) == 1 + maps, [kernel.name for kernel in chosen.kernels]
