@@ -58,7 +58,7 @@ def test_folds_of_types_of_other_widths_are_cut_alike(dtype: str) -> None:
     x = np.random.default_rng(0).integers(0, 4, LONG).astype(dtype)
     t = svod.Tensor(x)
     (kernel,) = svod.prepare(t.argmax(0), t.sum(0)).kernels
-    steps = [line.split() for line in str(kernel.schedule).splitlines() if line.startswith("parts")]
+    steps = [line.split() for line in str(kernel.schedule).splitlines() if line.startswith("split_reduction")]
     assert len({line[-1] for line in steps}) == 1, steps
 
 
@@ -67,7 +67,7 @@ def test_parts_may_have_any_size_in_a_users_schedule(sizes: tuple[int, int | Non
     x = np.random.default_rng(1).standard_normal(40_001, np.float32)
     t = svod.Tensor(x)
     at, total = t.argmax(0), t.sum(0)
-    steps = "\n".join(f"parts s{n}.a0.0 by {by}" for n, by in enumerate(sizes) if by)
+    steps = "\n".join(f"split_reduction s{n}.a0.0 by {by}" for n, by in enumerate(sizes) if by)
     svod.prepare(at, total, inputs=[], schedules={0: steps}).execute()
     assert at.item() == x.argmax()
     np.testing.assert_allclose(total.item(), x.sum(dtype="f8"), rtol=1e-5)

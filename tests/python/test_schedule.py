@@ -153,7 +153,7 @@ PRODUCT = [
     ("bind out.a0.0 block\nLOCAL out.a1.0 16\nat s0 out.a1.0\nGROUP s0.a2.0 16", ""),
     (
         "LOCAL s0.a2.0 8",
-        "step 1 of the schedule, `LOCAL s0.a2.0 8` (its `bind s0.a2.1 lane`): lanes of a fold need",
+        "step 1 of the schedule, `LOCAL s0.a2.0 8` (its `bind s0.a2.1 lane`): lanes of a reduction need",
     ),
     ("LOCAL s0.a1.0 2048", "a group of 2048 lanes; at most 1024"),
     ("STREAM out\nSTREAM out", "step 2 of the schedule, `STREAM out`: the outputs of `out` go past the caches already"),
@@ -177,7 +177,7 @@ PRODUCT = [
     ("PREFETCH s0.a2.0 1 1", "of operands only the panels of 1"),
     (
         "THREAD s0.a2.0 8",
-        "step 1 of the schedule, `THREAD s0.a2.0 8` (its `bind s0.a2.0 task`): stage `s0` folds axis `a2`",
+        "step 1 of the schedule, `THREAD s0.a2.0 8` (its `bind s0.a2.0 task`): stage `s0` reduces axis `a2`",
     ),
     ("THREAD s0.a0.0 8", "stage `s0` writes no output"),
     ("TC s0 4 8", "step 1 of the schedule, `TC s0 4 8`: rows and columns must be split by 4 and 8"),
@@ -320,11 +320,11 @@ SPELLED = [
     ("UPCAST s0.a0.0 0", "split s0.a0.0 by 0 rest", "a split needs a factor of at least 1, not 0"),
     ("UPCAST s0.a2.0 4096", "bind s0.a2.1 unroll", "laid out more than 1024 times"),
     ("UNROLL s0.a1.7 4", "split s0.a1.7 by 4 rest", "stage `s0` has no loop `s0.a1.7`"),
-    ("VECTORIZE s0.a2.0 8", "bind s0.a2.1 vector", "lanes of a fold need accumulators of their own"),
-    ("LOCAL s0.a2.0 8", "bind s0.a2.1 lane", "lanes of a fold need accumulators of their own"),
+    ("VECTORIZE s0.a2.0 8", "bind s0.a2.1 vector", "lanes of a reduction need accumulators of their own"),
+    ("LOCAL s0.a2.0 8", "bind s0.a2.1 lane", "lanes of a reduction need accumulators of their own"),
     ("GROUP s0.a1.0 8", "rfactor s0.a1.1", "the axis is not reduced"),
     ("GROUP s0.a2.0 4096", "bind s0.a2.1 lane", "a group of 4096 lanes"),
-    ("THREAD s0.a2.0 8", "bind s0.a2.0 task", "stage `s0` folds axis `a2`"),
+    ("THREAD s0.a2.0 8", "bind s0.a2.0 task", "stage `s0` reduces axis `a2`"),
     ("SWAP s0.a0.0 out.a1.0", "", "`out.a1.0` is of another stage"),
     ("PADTO s0.a0.0 0", "", "a split needs a factor of at least 1, not 0"),
     ("TC s0 4 8", "", "rows and columns must be split by 4 and 8"),
@@ -365,7 +365,7 @@ def test_schedules_of_a_spelling_and_of_its_steps_are_equal() -> None:
     x = svod.Tensor(rows(1, 256)[0])
     # What a plan gives is its steps.
     given = (x + 1).prepare(schedules={0: spelled}).kernels[0].schedule
-    with pytest.raises(svod.ScheduleError, match=r"step 2 of the schedule, `bind out.a0.1 vector`: lanes of a fold"):
+    with pytest.raises(svod.ScheduleError, match=r"step 2 of the schedule, `bind out.a0.1 vector`: lanes of a reduction"):
         x.sum().prepare(schedules={0: given})
 
 
@@ -623,7 +623,7 @@ def test_b1_full_rounds_of_a_batch_write_nothing_beyond_it(tail: str, by: int) -
     a, b = rows(16, 40).reshape(2, 8, 40), rows(80, 31).reshape(2, 40, 31)
     x, y = svod.Tensor(a), svod.Tensor(b)
     chosen = str((x @ y).prepare().kernels[0].schedule)
-    assert "into" in chosen
+    assert "direct_store" in chosen
     plan = (x @ y).prepare(schedules={0: f"{chosen}\nsplit s0.a0.0 by {by} {tail}"})
     for _ in range(20):
         plan.execute()

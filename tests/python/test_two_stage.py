@@ -250,7 +250,7 @@ def test_what_is_folded_in_two_says_so() -> None:
         [sys.executable, "-c", code], env=os.environ | {"SVOD_DEBUG": "2"}, capture_output=True, text=True, check=True
     )
     assert "reduce 300x300: 360000 bytes, spares 359600" in told.stderr
-    assert "folded by rows that something else reads" in told.stderr
+    assert "reduced by rows that something else reads" in told.stderr
 
 
 # Symbolic numbers of rows: shapes of rows, and how many points one has.

@@ -131,7 +131,7 @@ fn chosen(target: &Target, dtype: DType) -> BTreeSet<TileSpec> {
                 let t = dtype.short();
                 let text = format!(
                     "kernel mm\nparam p0: {t}{shape:?}\nparam p1: {t}[64, {n}]\nparam p2: {t}[{m}, {n}]\n\
-                     axis i < {m}\naxis j < {n}\naxis k < 64\n\nstage mm[i, j] = fold k\n  \
+                     axis i < {m}\naxis j < {n}\naxis k < 64\n\nstage mm[i, j] = reduce k\n  \
                      carry.0: {t} = sum(p0[{index}] * p1[k, j])\n  mm = carry.0\n\nstage out[i, j] = map\n  p2[i, j] = mm[i, j]\n"
                 );
                 let kernel = Kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -129,7 +129,7 @@ fn transposed_contractions() {
             let text = format!(
                 "kernel product\nparam p0: f32[{}]\nparam p1: f32[{}]\nparam p2: f32[{m}, {n}]\n\
                  axis i < {m}\naxis j < {n}\naxis k < {k}\n\n\
-                 stage mm[i, j] = fold k\n  carry.0: f32 = sum(p0[{a}] * p1[{b}])\n  mm = carry.0\n\n\
+                 stage mm[i, j] = reduce k\n  carry.0: f32 = sum(p0[{a}] * p1[{b}])\n  mm = carry.0\n\n\
                  stage out[i, j] = map\n  p2[i, j] = mm[i, j]\n",
                 shape(a),
                 shape(b)
@@ -154,7 +154,7 @@ fn pairs() {
             let text = format!(
                 "kernel product\nparam p0: i8[{}]\nparam p1: i8[{}]\nparam p2: f32[{m}, {n}]\n\
                  axis i < {m}\naxis j < {n}\naxis k < {k}\n\n\
-                 stage mm[i, j] = fold k\n  carry.0: f32 = sum(cast(f32, cast(bf16, p0[{a}])) * cast(f32, cast(bf16, p1[{b}])))\n  \
+                 stage mm[i, j] = reduce k\n  carry.0: f32 = sum(cast(f32, cast(bf16, p0[{a}])) * cast(f32, cast(bf16, p1[{b}])))\n  \
                  mm = carry.0\n\nstage out[i, j] = map\n  p2[i, j] = mm[i, j]\n",
                 shape(a),
                 shape(b)
@@ -179,7 +179,7 @@ fn pairs() {
 fn pairs_of_heads() {
     let product = |name: &str, weights: &str| {
         let factors = format!("cast(f32, cast(bf16, p0[i, k])) * cast(f32, cast(bf16, {weights}[k, j]))");
-        format!("stage {name}[i, j] = fold k\n  carry.0: f32 = sum({factors})\n  {name} = carry.0\n\n")
+        format!("stage {name}[i, j] = reduce k\n  carry.0: f32 = sum({factors})\n  {name} = carry.0\n\n")
     };
     let text = format!(
         "kernel heads\nparam p0: i8[40, 37]\nparam p1: i8[37, 48]\nparam p2: i8[37, 48]\nparam p3: f32[40, 48]\n\
@@ -202,10 +202,10 @@ fn columns() {
         for epilogue in [false, true] {
             let stages = match epilogue {
                 true => {
-                    "stage s[j] = fold k\n  carry.0: f32 = sum(p0[k] * p1[k, j])\n  s = carry.0\n\n\
+                    "stage s[j] = reduce k\n  carry.0: f32 = sum(p0[k] * p1[k, j])\n  s = carry.0\n\n\
                      stage out[j] = map\n  p2[j] = s[j] + f32(1.0)\n"
                 }
-                false => "stage out[j] = fold k\n  carry.0: f32 = sum(p0[k] * p1[k, j])\n  p2[j] = carry.0\n",
+                false => "stage out[j] = reduce k\n  carry.0: f32 = sum(p0[k] * p1[k, j])\n  p2[j] = carry.0\n",
             };
             let text = format!(
                 "kernel columns\nparam p0: f32[{k}]\nparam p1: f32[{k}, {n}]\nparam p2: f32[{n}]\n\

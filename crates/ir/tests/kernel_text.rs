@@ -25,7 +25,7 @@ param p1: f32[n, 64]
 axis i < n
 axis j < 64
 
-stage stats[i] = fold j
+stage stats[i] = reduce j
   carry.0: f32 = max(p0[i, j])
   carry.1: f32 = sum(where(p0[i, j] == f32(-inf), f32(0.0), exp(p0[i, j] - new.0)), fix exp(old.0 - new.0))
   stats = carry.0
@@ -54,11 +54,11 @@ axis j < n
 axis d < 64
 axis c < 64
 
-stage scores[h, i, j] = fold d
+stage scores[h, i, j] = reduce d
   carry.0: f32 = sum(p0[h, i, d] * p1[h, j, d])
   scores = where(j <= i, carry.0 / sqrt(cast(f32, 64)), f32(-inf))
 
-stage out[h, i, c] = fold j
+stage out[h, i, c] = reduce j
   carry.0: f32 = max(scores[h, i, j])
   e0 = where(scores[h, i, j] == f32(-inf), f32(0.0), exp(scores[h, i, j] - new.0))
   e1 = exp(old.0 - new.0)
@@ -144,7 +144,7 @@ fn the_key_ignores_names_only() {
         .replace("online_softmax", "k")
         .replace("stats", "rows")
         .replace("axis j", "axis column")
-        .replace("fold j", "fold column")
+        .replace("reduce j", "reduce column")
         .replace("[i, j]", "[i, column]");
     assert_eq!(key(&renamed), key(&text));
     for (from, to) in
@@ -190,7 +190,7 @@ fn the_verifier_names_what_is_wrong() {
     assert!(fault("stage s[i, i] = map\n p0[i] = f32(1.0)").contains("axis 0 does not exist, or is named twice"));
     assert!(fault("stage s[i] = scan i\n p0[i] = f32(1.0)").contains("named twice"));
     assert!(fault("stage s[] = scan i, j\n p0[i] = f32(1.0)").contains("one axis, not 2"));
-    let fold = |carries: &str| fault(&format!("stage s[i] = fold j\n {carries}\n p0[i] = f32(1.0)"));
+    let fold = |carries: &str| fault(&format!("stage s[i] = reduce j\n {carries}\n p0[i] = f32(1.0)"));
     assert_eq!(fold("carry.0: f32 = sum(p0[i])"), "fine");
     assert!(fold("carry.0: i64 = sum(p0[i])").contains("another type"));
     assert!(fold("carry.0: i64 = argmax(p1[i])").contains("must follow a max"));

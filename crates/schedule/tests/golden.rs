@@ -29,7 +29,7 @@ fn products([m, n, k]: [i64; 3], second: &str) -> Kernel {
     let shape = if second == "k, j" { format!("{k}, {n}") } else { format!("{n}, {k}") };
     let text = format!(
         "kernel product\nparam p0: f32[{m}, {k}]\nparam p1: f32[{shape}]\nparam p2: f32[{m}, {n}]\naxis i < {m}\n\
-         axis j < {n}\naxis k < {k}\nstage s[i, j] = fold k\n  carry.0: f32 = sum(p0[i, k] * p1[{second}])\n  \
+         axis j < {n}\naxis k < {k}\nstage s[i, j] = reduce k\n  carry.0: f32 = sum(p0[i, k] * p1[{second}])\n  \
          s = carry.0\nstage out[i, j] = map\n  p2[i, j] = s[i, j]\n"
     );
     Kernel::parse(&text).unwrap()
@@ -60,20 +60,20 @@ fn loop_trees() {
     check("depthwise", &samples::convolution(DType::F32, &n(4), [128, 1, 1], &[window, window]));
 }
 
-/// Three folds of the same points are read along memory, as one is, however many results they write along another axis.
+/// Three reductions of the same points are read along memory, as one is, however many results they write along another axis.
 #[test]
-fn folds_of_the_same_points() {
-    let stage = |over: &str, folded: &str| {
+fn reductions_of_the_same_points() {
+    let stage = |over: &str, reduced: &str| {
         format!(
-            "stage out{over} = fold {folded}\n  carry.0: f32 = sum(p0[i, j])\n  carry.1: f32 = max(p0[i, j])\n  \
+            "stage out{over} = reduce {reduced}\n  carry.0: f32 = sum(p0[i, j])\n  carry.1: f32 = max(p0[i, j])\n  \
              carry.2: f32 = min(p0[i, j])\n  p1{over} = carry.0\n  p2{over} = carry.1\n  p3{over} = carry.2\n"
         )
     };
-    for (name, shape, over, folded) in [("fold_three", "", "[]", "i, j"), ("fold_three_of_rows", "2048", "[i]", "j")] {
+    for (name, shape, over, reduced) in [("fold_three", "", "[]", "i, j"), ("fold_three_of_rows", "2048", "[i]", "j")] {
         let params: String = (1..=3).map(|p| format!("param p{p}: f32[{shape}]\n")).collect();
         let text = format!(
-            "kernel folds\nparam p0: f32[2048, 512]\n{params}axis i < 2048\naxis j < 512\n{}",
-            stage(over, folded)
+            "kernel reductions\nparam p0: f32[2048, 512]\n{params}axis i < 2048\naxis j < 512\n{}",
+            stage(over, reduced)
         );
         check(name, &Kernel::parse(&text).unwrap());
     }
@@ -84,7 +84,7 @@ fn folds_of_the_same_points() {
 fn pairs() {
     let text = "kernel product\nparam p0: bf16[200, 301]\nparam p1: bf16[301, 96]\nparam p2: bf16[200, 96]\n\
                 axis i < 200\naxis j < 96\naxis k < 301\n\n\
-                stage mm[i, j] = fold k\n  carry.0: f32 = sum(cast(f32, p0[i, k]) * cast(f32, p1[k, j]))\n  mm = carry.0\n\n\
+                stage mm[i, j] = reduce k\n  carry.0: f32 = sum(cast(f32, p0[i, k]) * cast(f32, p1[k, j]))\n  mm = carry.0\n\n\
                 stage out[i, j] = map\n  p2[i, j] = cast(bf16, mm[i, j])\n";
     let kernel = Kernel::parse(text).unwrap();
     for (name, tiles) in [("pairs", false), ("pairs_tiles", true)] {

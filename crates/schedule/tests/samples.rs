@@ -122,7 +122,7 @@ fn products(batch: i64, [m, n, k]: [i64; 3], symbolic: bool) -> (Kernel, Vec<Bou
     let text = format!(
         "kernel products\n{head}param p0: f32[{batch}, {rows}, {k}]\nparam p1: f32[{batch}, {k}, {n}]\n\
          param p2: f32[{batch}, {rows}, {n}]\naxis b < {batch}\naxis i < {rows}\naxis j < {n}\naxis k < {k}\n\
-         stage s[b, i, j] = fold k\n  carry.0: f32 = sum(p0[b, i, k] * p1[b, k, j])\n  s = carry.0\n\
+         stage s[b, i, j] = reduce k\n  carry.0: f32 = sum(p0[b, i, k] * p1[b, k, j])\n  s = carry.0\n\
          stage out[b, i, j] = map\n  p2[b, i, j] = s[b, i, j]\n"
     );
     (Kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")), vars)
@@ -291,7 +291,7 @@ fn an_illegal_step_is_named_with_its_reason() {
     assert!(full.contains("full rounds of 8 points would run over the end of the outer loop's 1"), "{full}");
     let grid = why("split out.i.0 by 4 rest\nsplit out.i.1 by 3 rest\nbind out.i.0 task\nbind out.i.1 task");
     assert!(grid.contains("a grid of tasks is the same everywhere"), "{grid}");
-    assert!(why("parts out.i.0 by 2").contains("not fold") || why("parts out.i.0 by 2").contains("no fold"));
+    assert!(why("parts out.i.0 by 2").contains("not reduce") || why("parts out.i.0 by 2").contains("no reduction"));
     assert!(why("strict\nparts total.j.0 by 2").contains("keeps the order of additions"));
     assert!(why("parts total.j.0 by 2").contains("reads another stage"));
 }
@@ -365,9 +365,9 @@ fn what_tasks_share_is_computed_by_itself() {
     }
 }
 
-/// Parts of a fold, divided evenly or not, with tasks of their own.
+/// Parts of a reduction, divided evenly or not, with tasks of their own.
 #[test]
-fn folds_in_parts_give_the_whole() {
+fn split_reductions_give_the_whole() {
     let wide = |k: i64| samples::matmul_bias(&Size::from(1), &Size::from(96), &Size::from(k), false);
     for k in [1, 7, 64, 300] {
         for by in [1, 7, 64, 3000] {
@@ -393,15 +393,15 @@ fn folds_in_parts_give_the_whole() {
     assert!(schedule.to_string().starts_with("parts product.k.0 by 128\n"), "{schedule}");
 }
 
-/// A fold that needs an earlier one takes the statistics of its own part, and is mended: or, where that
-/// cannot be, each task folds the earlier one's parts.
+/// A reduction that needs an earlier one takes the statistics of its own part, and is combined: or, where that
+/// cannot be, each task reduces the earlier one's parts.
 #[test]
-fn folds_that_need_one_another_take_the_same_parts() {
+fn reductions_that_need_one_another_take_the_same_parts() {
     let header = "kernel chain\nparam p0: f32[R, N]\nparam p1: T[R]\naxis i < R\naxis a < N\naxis b < N\n\n";
     let chain = |op: &str, element: &str, of: &str, ty: &str, r: i64, n: i64| {
         let text = format!(
-            "{header}stage s[i] = fold a\n  carry.0: f32 = {op}(p0[i, a])\n  s = carry.0\n\n\
-             stage t[i] = fold b\n  carry.0: {ty} = {of}({element})\n  t = carry.0\n\n\
+            "{header}stage s[i] = reduce a\n  carry.0: f32 = {op}(p0[i, a])\n  s = carry.0\n\n\
+             stage t[i] = reduce b\n  carry.0: {ty} = {of}({element})\n  t = carry.0\n\n\
              stage out[i] = map\n  p1[i] = t[i]\n"
         );
         let text = text.replace('R', &r.to_string()).replace('N', &n.to_string()).replace(": T[", &format!(": {ty}["));
@@ -429,9 +429,12 @@ fn folds_that_need_one_another_take_the_same_parts() {
                 let schedule = format!("{parts}{}", if mended { place } else { apart });
                 check(&kernel, &schedule.parse().unwrap(), &[]);
             }
-            // Both folds over one axis.
-            let text =
-                kernel.to_string().replace("fold b", "fold a").replace(", b]", ", a]").replace("(i32, b)", "(i32, a)");
+            // Both reductions over one axis.
+            let text = kernel
+                .to_string()
+                .replace("reduce b", "reduce a")
+                .replace(", b]", ", a]")
+                .replace("(i32, b)", "(i32, a)");
             let schedule = format!(
                 "parts s.a.0 by 16\nparts t.a.0 by 16\n{}",
                 if mended { "at s.parts t.parts.a_block.0" } else { "" }
@@ -552,7 +555,7 @@ fn c10_every_described_target_gets_a_schedule() {
 }
 
 /// Every random schedule that is accepted gives what the kernel says: bit for bit where it keeps
-/// the order of folds.
+/// the order of reductions.
 #[test]
 fn random_schedules_are_refused_or_right() {
     let (mut steps, mut refused) = (0, 0);

@@ -1,6 +1,6 @@
 //! The reference interpreter of kernels: what each stage says, point by point, in order.
 //!
-//! Loads of a buffer argument see its content from before the kernel. Folds go in sequence, one
+//! Loads of a buffer argument see its content from before the kernel. Reductions go in sequence, one
 //! rounding per operation, so a schedule that associates differently agrees up to rounding only.
 
 use super::{Body, Carry, Emit, Kernel, Monoid, Out, Stage};
@@ -134,7 +134,7 @@ impl Run<'_> {
             vars.extend(stage.over.iter().map(|a| self.kernel.axes[a.index()].var.clone()).zip(point));
             match &stage.body {
                 Body::Map(mapped) => self.emit(stage, mapped, vars, &mut values)?,
-                Body::Fold { axes, carries, emit, results } => {
+                Body::Reduce { axes, carries, emit, results } => {
                     self.state.carries = carries.iter().map(|c| c.op.identity(c.dtype)).collect();
                     for step in points(&inner) {
                         let over = vars.len();
@@ -197,7 +197,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Folds the element at this point into each carry, in order.
+    /// Reduces the element at this point into each carry, in order.
     fn step(&mut self, carries: &[Carry], vars: &mut Bindings) -> Result<(), InterpError> {
         self.state.old.clone_from(&self.state.carries);
         for (n, carry) in carries.iter().enumerate() {

@@ -1,14 +1,14 @@
 //! The kernel: *what* one kernel computes, with no loops and no order.
 //!
 //! A [`Kernel`] is a list of [`Stage`]s over named axes. Each stage defines one value (or several)
-//! per point of the axes it ranges over: a map, or a fold over further axes. A stage's value goes
+//! per point of the axes it ranges over: a map, or a reduction over further axes. A stage's value goes
 //! to a buffer argument, or to a temporary that later stages read by index. Nothing says in which
 //! order points are visited, where temporaries live, or how often a value is recomputed: that is
 //! the schedule's business, and the loops' ([`crate::lowered`]).
 //!
 //! Invariants, checked by [`Kernel::verify`]:
 //! * a stage reads only temporaries of earlier stages;
-//! * an index expression names only the stage's own axes, its fold's axes and the kernel's
+//! * an index expression names only the stage's own axes, its reduction's axes and the kernel's
 //!   variables; there is one index per dimension;
 //! * every element of an output is written by one stage, once (the interpreter checks this), and by
 //!   scatters after that;
@@ -62,7 +62,7 @@ pub struct Param {
     pub constant: bool,
 }
 
-/// The combining operation of a fold.
+/// The combining operation of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Monoid {
     /// Sum; identity 0.
@@ -128,17 +128,17 @@ impl fmt::Display for Monoid {
     }
 }
 
-/// One running value of a fold.
+/// One running value of a reduction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Carry {
     /// Type of the running value.
     pub dtype: DType,
-    /// What is folded in at each point; it may refer to [`crate::expr::Expr::New`] of earlier
+    /// What is combined at each point; it may refer to [`crate::expr::Expr::New`] of earlier
     /// carries.
     pub element: ExprId,
     /// How.
     pub op: Monoid,
-    /// A factor by which the running value is multiplied before the element is folded in, in terms
+    /// A factor by which the running value is multiplied before the element is combined, in terms
     /// of [`crate::expr::Expr::Old`] and [`crate::expr::Expr::New`] of earlier carries: with
     /// m: Max, the fix `exp(old m - new m)` makes an online softmax (Milakov and Gimelshein 2018).
     /// A NaN factor (both -inf) counts as 1.
@@ -146,18 +146,18 @@ pub struct Carry {
 }
 
 impl Carry {
-    /// Whether parts of the fold can be computed apart and combined by one scalar operation.
+    /// Whether parts of the reduction can be computed apart and combined by one scalar operation.
     pub fn is_plain(&self) -> bool {
         self.op.alu().is_some() && self.fix.is_none()
     }
 }
 
-/// Which steps of a fold give a value.
+/// Which steps of a reduction give a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Emit {
     /// A reduction: one value after the last step.
     Last,
-    /// A scan: a value at each step, this element included. The (single) fold axis is then also an
+    /// A scan: a value at each step, this element included. The (single) reduction axis is then also an
     /// axis of the result, its last one.
     Inclusive,
     /// A scan: a value at each step, this element not included.
@@ -169,9 +169,9 @@ pub enum Emit {
 pub enum Body {
     /// Expressions per point, one a value; they have their points in common, and so the loops over them.
     Map(Vec<ExprId>),
-    /// A fold over `axes`, visited in row-major order as far as the result can tell.
-    Fold {
-        /// The axes folded away (kept, by scans).
+    /// A reduction over `axes`, visited in row-major order as far as the result can tell.
+    Reduce {
+        /// The axes reduced away (kept, by scans).
         axes: Vec<AxisId>,
         /// The running values.
         carries: Vec<Carry>,
@@ -246,11 +246,11 @@ impl Body {
         }
     }
 
-    /// The axes that it visits at each point of the stage's: those that are folded or sorted.
+    /// The axes that it visits at each point of the stage's: those that are reduced or sorted.
     pub fn inner(&self) -> &[AxisId] {
         match self {
             Body::Map(_) | Body::Scatter { .. } => &[],
-            Body::Fold { axes, .. } => axes,
+            Body::Reduce { axes, .. } => axes,
             Body::Sort { along, .. } => std::slice::from_ref(along),
         }
     }
@@ -259,7 +259,7 @@ impl Body {
     pub fn for_each_axis(&mut self, f: &mut dyn FnMut(&mut AxisId)) {
         match self {
             Body::Map(_) | Body::Scatter { .. } => {}
-            Body::Fold { axes, .. } => axes.iter_mut().for_each(f),
+            Body::Reduce { axes, .. } => axes.iter_mut().for_each(f),
             Body::Sort { along, to, .. } => [along, to].into_iter().for_each(f),
         }
     }
@@ -290,10 +290,10 @@ impl Stage {
 }
 
 impl Kernel {
-    /// Whether a stage is a fold of which parts can be computed apart, and combined by one scalar operation
+    /// Whether a stage is a reduction of which parts can be computed apart, and combined by one scalar operation
     /// for each carry.
-    pub fn is_plain_fold(&self, stage: usize) -> bool {
-        let Body::Fold { carries, .. } = &self.stages[stage].body else { return false };
+    pub fn is_plain_reduction(&self, stage: usize) -> bool {
+        let Body::Reduce { carries, .. } = &self.stages[stage].body else { return false };
         let elements: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
         let linked = |e: &ExprId| matches!(self.exprs.get(*e), Expr::New(..));
         carries.iter().all(Carry::is_plain)

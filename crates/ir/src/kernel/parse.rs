@@ -89,9 +89,9 @@ fn stage(p: &mut Parser<'_>, kernel: &mut Kernel) -> Result<(Stage, Vec<DType>),
             let (values, outs) = outs(p, &mut kernel.exprs, name)?.into_iter().unzip();
             (Body::Map(values), outs)
         }
-        "fold" | "scan" | "prescan" => {
+        "reduce" | "scan" | "prescan" => {
             let emit = match kind {
-                "fold" => Emit::Last,
+                "reduce" => Emit::Last,
                 "scan" => Emit::Inclusive,
                 _ => Emit::Exclusive,
             };
@@ -101,7 +101,7 @@ fn stage(p: &mut Parser<'_>, kernel: &mut Kernel) -> Result<(Stage, Vec<DType>),
             }
             let carries = carries(p, &mut kernel.exprs)?;
             let (results, outs) = outs(p, &mut kernel.exprs, name)?.into_iter().unzip();
-            (Body::Fold { axes, carries, emit, results }, outs)
+            (Body::Reduce { axes, carries, emit, results }, outs)
         }
         "sort" => {
             let along = axis(p, kernel)?;
@@ -128,7 +128,7 @@ fn stage(p: &mut Parser<'_>, kernel: &mut Kernel) -> Result<(Stage, Vec<DType>),
             };
             (Body::Scatter { value, combine }, vec![out])
         }
-        _ => return p.lex.error("expected map, fold, scan, prescan, scatter or sort before this"),
+        _ => return p.lex.error("expected map, reduce, scan, prescan, scatter or sort before this"),
     };
     let types = body.values().iter().map(|v| kernel.exprs.dtype(*v)).collect();
     Ok((Stage { name: name.to_owned(), over, body, outs }, types))

@@ -83,7 +83,7 @@ impl Builder {
         let dtype = self.0.exprs.dtype(element);
         let results = vec![self.node(Expr::Carry(0, dtype), dtype)];
         let carries = vec![Carry { dtype, element, op, fix: None }];
-        let body = Body::Fold { axes: vec![axis], carries, emit: Emit::Last, results };
+        let body = Body::Reduce { axes: vec![axis], carries, emit: Emit::Last, results };
         self.stage(name, over, body, vec![Out::Temp])
     }
 
@@ -152,7 +152,7 @@ pub fn add_transposed(rows: &Size, cols: &Size) -> Kernel {
     b.0
 }
 
-/// As [`softmax`], with maximum and sum in one fold, `stats` (Milakov and Gimelshein 2018).
+/// As [`softmax`], with maximum and sum in one reduction, `stats` (Milakov and Gimelshein 2018).
 pub fn online_softmax(rows: &Size, cols: &Size) -> Kernel {
     let mut b = Builder::new("online_softmax");
     let (i, j) = (b.axis("i", rows), b.axis("j", cols));
@@ -160,7 +160,7 @@ pub fn online_softmax(rows: &Size, cols: &Size) -> Kernel {
     let value = b.read(x, &[i, j]);
     let carries = b.online_softmax(value, &[]);
     let results = vec![b.node(Expr::Carry(0, F32), F32), b.node(Expr::Carry(1, F32), F32)];
-    let body = Body::Fold { axes: vec![j], carries, emit: Emit::Last, results };
+    let body = Body::Reduce { axes: vec![j], carries, emit: Emit::Last, results };
     let stats = b.stage("stats", &[i], body, vec![Out::Temp, Out::Temp]);
     let (peak, total) = (b.temp(stats, 0, &[i]), b.temp(stats, 1, &[i]));
     let below = b.op(Alu::Sub, &[value, peak]);
@@ -198,7 +198,7 @@ pub fn layernorm(rows: &Size, cols: &Size) -> Kernel {
     b.0
 }
 
-/// Mean and population variance of each row in one fold, `moments` (Welford 1962). Arguments:
+/// Mean and population variance of each row in one reduction, `moments` (Welford 1962). Arguments:
 /// x: `f32[rows, cols]`, mean, variance: `f32[rows]`.
 pub fn mean_variance(rows: &Size, cols: &Size) -> Kernel {
     let mut b = Builder::new("mean_variance");
@@ -209,13 +209,13 @@ pub fn mean_variance(rows: &Size, cols: &Size) -> Kernel {
     let [count, average, squares] = [0, 1, 2].map(|n| b.node(Expr::Carry(n, F32), F32));
     let results = vec![average, b.op(Alu::Div, &[squares, count])];
     let outs = vec![b.to(mean, &[i]), b.to(variance, &[i])];
-    let body = Body::Fold { axes: vec![j], carries, emit: Emit::Last, results };
+    let body = Body::Reduce { axes: vec![j], carries, emit: Emit::Last, results };
     b.stage("moments", &[i], body, outs);
     b.0
 }
 
 /// Scaled dot-product attention per head: `softmax(q kᵀ / sqrt(depth)) v`, in stages `scores` and
-/// `out`, the latter one fold over the keys. With `causal`, query i of the last `queries` sees keys
+/// `out`, the latter one reduction over the keys. With `causal`, query i of the last `queries` sees keys
 /// up to its own place. Arguments: q: `f32[heads, queries, depth]`, k, v: `f32[heads, keys, depth]`,
 /// out: `f32[heads, queries, depth]`.
 pub fn attention(heads: &Size, queries: &Size, keys: &Size, depth: &Size, causal: bool) -> Kernel {
@@ -238,14 +238,14 @@ pub fn attention(heads: &Size, queries: &Size, keys: &Size, depth: &Size, causal
         score = b.op(Alu::Where, &[seen, score, least]);
     }
     let carries = vec![Carry { dtype: F32, element: product, op: Monoid::Sum, fix: None }];
-    let body = Body::Fold { axes: vec![d], carries, emit: Emit::Last, results: vec![score] };
+    let body = Body::Reduce { axes: vec![d], carries, emit: Emit::Last, results: vec![score] };
     let scores = b.stage("scores", &[h, i, j], body, vec![Out::Temp]);
     let (score, value) = (b.temp(scores, 0, &[h, i, j]), b.read(v, &[h, j, c]));
     let carries = b.online_softmax(score, &[value]);
     let (total, sum) = (b.node(Expr::Carry(1, F32), F32), b.node(Expr::Carry(2, F32), F32));
     let results = vec![b.op(Alu::Div, &[sum, total])];
     let to = b.to(out, &[h, i, c]);
-    b.stage("out", &[h, i, c], Body::Fold { axes: vec![j], carries, emit: Emit::Last, results }, vec![to]);
+    b.stage("out", &[h, i, c], Body::Reduce { axes: vec![j], carries, emit: Emit::Last, results }, vec![to]);
     b.0
 }
 
@@ -260,7 +260,7 @@ pub fn cumsum(rows: &Size, cols: &Size, exclusive: bool) -> Kernel {
     let results = vec![b.node(Expr::Carry(0, F32), F32)];
     let emit = if exclusive { Emit::Exclusive } else { Emit::Inclusive };
     let to = b.to(out, &[i, j]);
-    b.stage("out", &[i], Body::Fold { axes: vec![j], carries, emit, results }, vec![to]);
+    b.stage("out", &[i], Body::Reduce { axes: vec![j], carries, emit, results }, vec![to]);
     b.0
 }
 
@@ -384,7 +384,7 @@ pub fn convolution(dtype: DType, batch: &Size, [groups, channels, filters]: [i64
     let element = b.op(Alu::Mul, &[value, weight]);
     let results = vec![b.node(Expr::Carry(0, F32), F32)];
     let carries = vec![Carry { dtype: F32, element, op: Monoid::Sum, fix: None }];
-    let body = Body::Fold { axes: summed, carries, emit: Emit::Last, results };
+    let body = Body::Reduce { axes: summed, carries, emit: Emit::Last, results };
     let sum = b.stage("conv", &over, body, vec![Out::Temp]);
     let (sum, bias, zero) = (b.temp(sum, 0, &over), b.0.exprs.load(F32, Mem::Param(bias), &filter_at), b.float(0.0));
     let sum = b.op(Alu::Add, &[sum, bias]);
@@ -407,7 +407,7 @@ pub fn argmax(rows: &Size, cols: &Size) -> Kernel {
     ];
     let results = vec![b.node(Expr::Carry(1, DType::I64), DType::I64)];
     let to = b.to(out, &[i]);
-    b.stage("out", &[i], Body::Fold { axes: vec![j], carries, emit: Emit::Last, results }, vec![to]);
+    b.stage("out", &[i], Body::Reduce { axes: vec![j], carries, emit: Emit::Last, results }, vec![to]);
     b.0
 }
 

@@ -8,7 +8,7 @@
 //! axis i < n
 //! axis j < 64
 //!
-//! stage stats[i] = fold j
+//! stage stats[i] = reduce j
 //!   carry.0: f32 = max(p0[i, j])
 //!   carry.1: f32 = sum(exp(p0[i, j] - new.0), fix exp(old.0 - new.0))
 //!   stats = carry.0
@@ -91,9 +91,9 @@ impl Kernel {
                 out.push_str("map\n");
                 write_outs(out, &mut printer, id, values, &stage.outs);
             }
-            Body::Fold { axes, carries, emit, results } => {
+            Body::Reduce { axes, carries, emit, results } => {
                 let kind = match emit {
-                    Emit::Last => "fold",
+                    Emit::Last => "reduce",
                     Emit::Inclusive => "scan",
                     Emit::Exclusive => "prescan",
                 };
@@ -178,7 +178,7 @@ impl Stage {
                 f(key);
                 results.iter_mut().for_each(&mut *f);
             }
-            Body::Fold { carries, results, .. } => {
+            Body::Reduce { carries, results, .. } => {
                 for carry in carries {
                     f(&mut carry.element);
                     carry.fix.iter_mut().for_each(&mut *f);

@@ -133,7 +133,7 @@ impl Kernel {
         scope.enter(&stage.over)?;
         let types = match &stage.body {
             Body::Map(values) => scope.types(values)?,
-            Body::Fold { axes, carries, emit, results } => {
+            Body::Reduce { axes, carries, emit, results } => {
                 let mut inner = scope.clone();
                 inner.enter(axes)?;
                 inner.carries = carries;
@@ -307,16 +307,16 @@ impl Body {
     pub fn values(&self) -> &[ExprId] {
         match self {
             Body::Scatter { value, .. } => std::slice::from_ref(value),
-            Body::Map(results) | Body::Fold { results, .. } | Body::Sort { results, .. } => results,
+            Body::Map(results) | Body::Reduce { results, .. } | Body::Sort { results, .. } => results,
         }
     }
 }
 
 impl Stage {
-    /// The dimensions of its temporaries: the axes it ranges over and, for a scan, its fold's.
+    /// The dimensions of its temporaries: the axes it ranges over and, for a scan, its reduction's.
     pub fn dims(&self) -> Vec<AxisId> {
         match &self.body {
-            Body::Fold { axes, emit: Emit::Inclusive | Emit::Exclusive, .. } => [self.over.as_slice(), axes].concat(),
+            Body::Reduce { axes, emit: Emit::Inclusive | Emit::Exclusive, .. } => [self.over.as_slice(), axes].concat(),
             _ => self.over.clone(),
         }
     }

@@ -80,11 +80,11 @@ pub fn hints(kernel: &Kernel, schedule: &Schedule) -> Vec<Hint> {
     hints
 }
 
-/// How a kernel's folds are combined.
+/// How a kernel's reductions are combined.
 pub fn reductions(kernel: &Kernel, schedule: &Schedule) -> Vec<Reduction> {
     let mut found = Vec::new();
     for stage in &kernel.stages {
-        let Body::Fold { carries, .. } = &stage.body else { continue };
+        let Body::Reduce { carries, .. } = &stage.body else { continue };
         let factored = schedule.0.iter().any(|o| matches!(o, Opt::Rfactor { at } if at.stage == stage.name));
         let lanes = |o: &Opt| matches!(o, Opt::Bind { at, to: To::Warp | To::Lane } if at.stage == stage.name);
         let inner: Vec<&str> = stage.body.inner().iter().map(|a| kernel.axes[a.index()].var.name()).collect();

@@ -41,7 +41,7 @@ fn analysis(items: Vec<Item>) -> Analysis {
     Analysis { items, critical_path, estimated_total_ns, ..Analysis::default() }
 }
 
-const MATMUL: &str = "kernel mm\nparam p0: f32[64, 32]\nparam p1: f32[64]\naxis i < 64\naxis k < 32\nstage out[i] = fold k\n  \
+const MATMUL: &str = "kernel mm\nparam p0: f32[64, 32]\nparam p1: f32[64]\naxis i < 64\naxis k < 32\nstage out[i] = reduce k\n  \
                       carry.0: f32 = sum(p0[i, k])\n  p1[i] = carry.0\n";
 
 #[test]

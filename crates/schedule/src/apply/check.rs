@@ -9,9 +9,9 @@ impl Scheduled {
     pub(super) fn check(&self) -> Result<(), (usize, String)> {
         for (stage, state) in self.stages.iter().enumerate() {
             let lane = |l: &LoopState| matches!(l.runs, Runs::Vector | Runs::Lane);
-            let alone = |l: &&LoopState| lane(l) && self.folds(stage, l.axis) && !l.rfactor;
+            let alone = |l: &&LoopState| lane(l) && self.reduces(stage, l.axis) && !l.rfactor;
             if let Some(l) = state.loops.iter().find(alone) {
-                return Err((l.bound, "lanes of a fold need accumulators of their own: rfactor the loop".into()));
+                return Err((l.bound, "lanes of a reduction need accumulators of their own: rfactor the loop".into()));
             }
             let lanes = |i: usize| self.rounds(stage, i).as_const().unwrap_or(0);
             let combined = |i: &usize| state.loops[*i].rfactor && state.loops[*i].runs == Runs::Vector;

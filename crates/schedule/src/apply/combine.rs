@@ -1,4 +1,4 @@
-//! Parts of a fold computed with a part's own statistics, and combined once the whole's are known.
+//! Parts of a reduction computed with a part's own statistics, and combined once the whole's are known.
 //!
 //! With `m` for a statistic of all points, `m_b` for that of part b and `n_b` for the part's points:
 //!
@@ -6,7 +6,7 @@
 //!   (Milakov and Gimelshein 2018);
 //! * `sum (x - m)         = sum_b (r_b + n_b (m_b - m))`, where `r_b = sum (x - m_b)`, for any `m` and `m_b`;
 //! * `sum (x - m)^2       = sum_b (sum (x - m_b)^2 + (m_b - m) (2 r_b + n_b (m_b - m)))`, for any `m` and `m_b`, in a
-//!   fold that sums `x - m` as well. With `r_b` taken for the 0 that it nearly is (Chan, Golub and LeVeque 1979), the
+//!   reduction that sums `x - m` as well. With `r_b` taken for the 0 that it nearly is (Chan, Golub and LeVeque 1979), the
 //!   rounding of each `m_b` would be multiplied by how far the means are apart: far from zero that is many units in
 //!   the last place;
 //! * `first p: x(p) = m  = min over the b with m_b = m of the first p in b: x(p) = m_b`, where `m` is an
@@ -22,13 +22,13 @@ use svod_ir::size::{Size, Variable};
 /// A running value that is computed by parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local {
-    /// What is folded in, in terms of the part's own statistics.
+    /// What is combined, in terms of the part's own statistics.
     pub element: ExprId,
     combine: Combine,
 }
 
 /// What makes of a part's value what it is in terms of the whole's statistics. Everything is in terms of
-/// the part and of the axes that the fold keeps.
+/// the part and of the axes that the reduction keeps.
 #[derive(Clone, Copy, Debug)]
 enum Combine {
     /// It does not depend on them.
@@ -37,7 +37,7 @@ enum Combine {
     Exponentials { maxima: [ExprId; 2], subtracted: [ExprId; 2], exp: Alu },
     /// A sum of deviations.
     Deviations(Moved),
-    /// A sum of squared deviations, and which running value of the fold sums the deviations.
+    /// A sum of squared deviations, and which running value of the reduction sums the deviations.
     Squares(Moved, usize),
     /// A first position: the extremum of a part and of the whole.
     Position([ExprId; 2]),
@@ -51,10 +51,10 @@ struct Moved {
     points: ExprId,
 }
 
-/// The running values of the fold `stage` with the statistics that `cut`, of the same points, gives for
+/// The running values of the reduction `stage` with the statistics that `cut`, of the same points, gives for
 /// each part; nothing, where one of them cannot be combined.
 pub(super) fn local(kernel: &mut Kernel, stage: usize, cut: &Split) -> Option<Vec<Local>> {
-    let (Body::Fold { axes, carries, .. }, Body::Fold { axes: known, carries: of, results, .. }) =
+    let (Body::Reduce { axes, carries, .. }, Body::Reduce { axes: known, carries: of, results, .. }) =
         (kernel.stages[stage].body.clone(), &cut.before.body)
     else {
         return None;
@@ -74,29 +74,29 @@ pub(super) fn local(kernel: &mut Kernel, stage: usize, cut: &Split) -> Option<Ve
         _ => None,
     };
     let statistics = results.iter().enumerate().filter_map(statistic).collect();
-    let folded = axes.iter().map(|a| var(kernel, a)).collect();
+    let reduced = axes.iter().map(|a| var(kernel, a)).collect();
     let sums = carries.iter().map(|c| (c.op == Monoid::Sum && c.dtype.is_float()).then_some(c.element)).collect();
-    let mut fold = Fold { kernel, cut, statistics, folded, sums };
-    carries.iter().map(|carry| fold.local(carry)).collect()
+    let mut reduction = Reduction { kernel, cut, statistics, reduced, sums };
+    carries.iter().map(|carry| reduction.local(carry)).collect()
 }
 
-/// A value of the earlier fold: a running value of what.
+/// A value of the earlier reduction: a running value of what.
 #[derive(Clone, Copy)]
 struct Statistic {
     field: usize,
     carry: usize,
     op: Monoid,
-    /// In terms of the later fold's axes.
+    /// In terms of the later reduction's axes.
     of: ExprId,
 }
 
-/// The later fold.
-struct Fold<'k> {
+/// The later reduction.
+struct Reduction<'k> {
     kernel: &'k mut Kernel,
     cut: &'k Split,
     statistics: Vec<Statistic>,
-    /// The axes that it folds.
-    folded: Vec<Variable>,
+    /// The axes that it reduces.
+    reduced: Vec<Variable>,
     /// What each of its running values sums, if it does.
     sums: Vec<Option<ExprId>>,
 }
@@ -106,11 +106,11 @@ struct Fold<'k> {
 enum Of {
     /// Where the part is computed.
     Part,
-    /// Where parts are folded.
+    /// Where parts are reduced.
     Workspace,
 }
 
-impl Fold<'_> {
+impl Reduction<'_> {
     fn local(&mut self, carry: &Carry) -> Option<Local> {
         if self.statistics_read(carry.element).is_empty() {
             return Some(Local { element: carry.element, combine: Combine::Nothing });
@@ -133,7 +133,7 @@ impl Fold<'_> {
         exprs.loads(&[e]).into_iter().filter(of_stage).collect()
     }
 
-    /// The statistic that a load reads, if it is one of the earlier fold's.
+    /// The statistic that a load reads, if it is one of the earlier reduction's.
     fn statistic(&self, load: ExprId) -> Option<Statistic> {
         let Expr::Load { from: Mem::Temp(of, field), index, valid: None, .. } = self.kernel.exprs.get(load) else {
             return None;
@@ -146,7 +146,7 @@ impl Fold<'_> {
     }
 
     fn varies(&self, e: ExprId) -> bool {
-        self.kernel.exprs.variables_used(&[e]).iter().any(|v| self.folded.contains(v))
+        self.kernel.exprs.variables_used(&[e]).iter().any(|v| self.reduced.contains(v))
     }
 
     fn uncast(&self, mut e: ExprId) -> ExprId {
@@ -291,7 +291,7 @@ impl Fold<'_> {
 }
 
 impl Local {
-    /// What the value `own` of a part is with the statistics of the whole, in a fold of which `parts` are all values.
+    /// What the value `own` of a part is with the statistics of the whole, in a reduction of which `parts` are all values.
     pub fn combined(&self, kernel: &mut Kernel, own: usize, parts: &[ExprId]) -> ExprId {
         let pool = &mut kernel.exprs;
         let part = parts[own];

@@ -54,7 +54,7 @@ impl Scheduled {
         let exprs = &self.kernel.exprs;
         let of_a_step = |e: &ExprId| matches!(exprs.get(*e), Expr::Carry(..) | Expr::Old(..) | Expr::New(..));
         if exprs.reachable(&[value]).iter().any(of_a_step) {
-            return Err("the read depends on the fold's running values".into());
+            return Err("the read depends on the reduction's running values".into());
         }
         let copy = |n: &u8| self.stages[index].operands.get(usize::from(*n)).copied().flatten();
         let staged = |n: &u8| copy(n).is_some_and(|c| !matches!(c.layout, Layout::Plane { .. }));

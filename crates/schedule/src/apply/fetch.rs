@@ -64,7 +64,7 @@ impl Scheduled {
             return Err(format!("every round of the loop reads the same, for no index of it names `{}`", var.name()));
         }
         // After the last panel of a block of the depth comes the first of the next block.
-        let deep = |o: &LoopState| o.step > 1 && self.folds(stage, o.axis);
+        let deep = |o: &LoopState| o.step > 1 && self.reduces(stage, o.axis);
         let goes_on = state.micro.is_some() && state.loops[..l].iter().any(deep);
         // A tile's rounds are those of its loop; elsewhere what one loop does not come to any more, those around it do.
         let along = self.kernel.axes[axis.index()].extent.ceil_div(state.loops[l].step as i64);

@@ -1,11 +1,11 @@
-//! Applying a schedule to a kernel: a fold over its loops, each step succeeds or says why not.
+//! Applying a schedule to a kernel, step by step: each succeeds or says why not.
 //!
 //! The result, a [`Scheduled`] kernel, still has no loop tree: for each stage it lists the loops in
 //! order, and where the stage is computed. [`crate::lower`] makes loops of it.
 //!
 //! Invariants of a [`Scheduled`]: the loops of one axis appear outer to inner; the steps of an
 //! axis's loops divide one another; a vector loop is the last of its stage; task loops are the
-//! first; lanes of a group are a known number, and each folds into an accumulator of its own; a stage is
+//! first; lanes of a group are a known number, and each reduces into an accumulator of its own; a stage is
 //! placed in a loop of a later stage, or nowhere.
 
 mod check;
@@ -132,9 +132,9 @@ pub(crate) struct Scheduled {
     pub packs: Vec<PackJob>,
     /// Parameters that hold copies shared by all tasks.
     pub workspaces: Vec<ParamId>,
-    /// Whether folds keep their order and products and sums are rounded one by one.
+    /// Whether reductions keep their order and products and sums are rounded one by one.
     pub strict: bool,
-    /// The folds that have been cut in parts.
+    /// The reductions that have been cut in parts.
     cuts: Vec<split_reduction::Split>,
 }
 
@@ -285,8 +285,8 @@ impl Scheduled {
         found.map(|l| (stage, l)).ok_or_else(|| format!("stage `{}` has no loop `{at}`", at.stage))
     }
 
-    fn folds(&self, stage: usize, axis: AxisId) -> bool {
-        matches!(&self.kernel.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis))
+    fn reduces(&self, stage: usize, axis: AxisId) -> bool {
+        matches!(&self.kernel.stages[stage].body, Body::Reduce { axes, .. } if axes.contains(&axis))
     }
 
     fn split(&mut self, at: &LoopRef, by: u64, tail: Tail) -> Applied {
@@ -388,10 +388,10 @@ impl Scheduled {
         }
         if runs == Runs::Task {
             let (name, axis) = (&self.kernel.stages[stage].name, self.kernel.axes[old.axis.index()].var.name());
-            if self.folds(stage, old.axis) {
+            if self.reduces(stage, old.axis) {
                 return Err(format!(
-                    "stage `{name}` folds axis `{axis}`, and tasks share no accumulators; \
-                     tasks divide kept axes, `parts` divides what is folded"
+                    "stage `{name}` reduces axis `{axis}`, and tasks share no accumulators; \
+                     tasks divide kept axes, `split_reduction` divides what is reduced"
                 ));
             }
             if self.may_meet(stage, old.axis) {
@@ -478,12 +478,12 @@ impl Scheduled {
 
     fn rfactor(&mut self, at: &LoopRef) -> Applied {
         let (stage, l) = self.find(at)?;
-        let Body::Fold { axes, carries, .. } = &self.kernel.stages[stage].body else {
-            return Err("the stage is not a fold".into());
+        let Body::Reduce { axes, carries, .. } = &self.kernel.stages[stage].body else {
+            return Err("the stage is not a reduction".into());
         };
         let target = &self.stages[stage].loops[l];
         if !axes.contains(&target.axis) || contraction::scans(&self.kernel, stage, target.axis) {
-            return Err("the axis is not reduced".into());
+            return Err("the stage does not reduce the axis".into());
         }
         if carries.iter().any(|c| c.op.alu().is_none() || c.fix.is_some()) {
             return Err("only sum, prod, max, min, any and all can be split over accumulators".into());
@@ -521,11 +521,11 @@ impl Scheduled {
         scatter && contraction::scattered_axes(&self.kernel, stage).1.contains(&axis)
     }
 
-    /// The axes whose loops must keep their order, where the stage has such: those of a fold that
-    /// tells where its maximum is, those of points that may meet at one element, and all that are folded where rounding must not change.
+    /// The axes whose loops must keep their order, where the stage has such: those of a reduction that
+    /// tells where its maximum is, those of points that may meet at one element, and all that are reduced where rounding must not change.
     fn ordered_axes(&self, stage: usize) -> Option<Vec<AxisId>> {
         match &self.kernel.stages[stage].body {
-            Body::Fold { axes, carries, .. } => {
+            Body::Reduce { axes, carries, .. } => {
                 let first = carries.iter().any(|c| matches!(c.op, Monoid::ArgMax | Monoid::ArgMin));
                 (first || self.strict).then(|| axes.clone())
             }

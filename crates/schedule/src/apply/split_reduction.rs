@@ -1,13 +1,13 @@
-//! Folds in parts: what runs of points along a folded axis give is a stage of its own, written to a
-//! workspace by tasks, in a phase before the one that folds the parts.
+//! Reductions in parts: what runs of points along a reduced axis give is a stage of its own, written to a
+//! workspace by tasks, in a phase before the one that reduces the parts.
 //!
-//! This is how a fold with few results and many points is divided among tasks. Where parts begin and end
+//! This is how a reduction with few results and many points is divided among tasks. Where parts begin and end
 //! is in the schedule, so that the order of additions does not depend on the number of threads.
 //!
-//! A fold may need what an earlier one gives: deviations from a mean, exponentials of differences from a
+//! A reduction may need what an earlier one gives: deviations from a mean, exponentials of differences from a
 //! maximum, the position of an extremum. Where its parts can be combined once that is known ([`combine`]), they
 //! take the part's own value instead, in the pass that computes it: memory is read once. Otherwise each
-//! task folds the earlier parts again, of which there are few.
+//! task reduces the earlier parts again, of which there are few.
 
 use super::combine::{Local, local};
 use super::{Applied, STRICT, Scheduled, StageState, factor};
@@ -21,37 +21,37 @@ use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
 use svod_ir::kernel::{Axis, AxisId, Body, Carry, Emit, Kernel, Out, Param, Stage};
 use svod_ir::size::{Size, Variable};
 
-/// A fold that has been cut in parts.
+/// A reduction that has been cut in parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
-    /// Which part; the only axis that the fold has left.
+    /// Which part; the only axis that the reduction has left.
     pub block: AxisId,
     /// The stage that computes the parts.
     pub stage: Stage,
-    /// What holds them, one for each carry: an axis over the parts, then those that the fold keeps.
+    /// What holds them, one for each carry: an axis over the parts, then those that the reduction keeps.
     pub workspaces: Vec<ParamId>,
     /// Points that a part has.
     pub points: Size,
 }
 
-/// A stage whose fold was cut, as a later one that wants the same parts finds it.
+/// A stage whose reduction was cut, as a later one that wants the same parts finds it.
 #[derive(Clone, Debug)]
 pub(super) struct Split {
-    /// The fold.
+    /// The reduction.
     pub stage: usize,
     /// The stage that computes its parts.
     pub parts: usize,
-    /// The fold as it was.
+    /// The reduction as it was.
     pub before: Stage,
     /// Which of its axes was cut, into parts of how many points.
     place: usize,
     by: u64,
     pub done: Parts,
-    /// Whether another fold takes the parts' own values, inside its loops.
+    /// Whether another reduction takes the parts' own values, inside its loops.
     taken: bool,
 }
 
-/// Cuts the folded axis `axis` of a stage in parts of `by` points.
+/// Cuts the reduced axis `axis` of a stage in parts of `by` points.
 pub(crate) fn cut(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64) -> Result<Parts, String> {
     cut_along(kernel, stage, axis, by, None)
 }
@@ -59,12 +59,14 @@ pub(crate) fn cut(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64) -> R
 /// As [`cut`], into the parts that `block` counts, if given.
 fn cut_along(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64, block: Option<AxisId>) -> Result<Parts, String> {
     let Stage { name, over, body, .. } = kernel.stages[stage].clone();
-    let Body::Fold { axes, carries, emit: Emit::Last, .. } = body else { return Err("the stage is no fold".into()) };
+    let Body::Reduce { axes, carries, emit: Emit::Last, .. } = body else {
+        return Err("the stage is no reduction".into());
+    };
     if !axes.contains(&axis) {
-        return Err("the axis is not folded".into());
+        return Err("the stage does not reduce the axis".into());
     }
     if carries.iter().any(|c| !c.is_plain()) {
-        return Err("only sum, prod, max, min, any and all can be folded in parts".into());
+        return Err("only sum, prod, max, min, any and all can be reduced in parts".into());
     }
     let by = factor(by)? as i64;
 
@@ -113,7 +115,7 @@ fn cut_along(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64, block: Op
         .zip(&workspaces)
         .map(|(c, param)| kernel.exprs.load(c.dtype, Mem::Param(*param), &index))
         .collect();
-    if let Body::Fold { axes, carries, .. } = &mut kernel.stages[stage].body {
+    if let Body::Reduce { axes, carries, .. } = &mut kernel.stages[stage].body {
         *axes = vec![block];
         carries.iter_mut().zip(loads).for_each(|(c, load)| c.element = load);
     }
@@ -123,7 +125,7 @@ fn cut_along(kernel: &mut Kernel, stage: usize, axis: AxisId, by: u64, block: Op
     let stage = Stage {
         name: format!("{name}.parts"),
         over: kept,
-        body: Body::Fold { axes, carries: inner, emit: Emit::Last, results },
+        body: Body::Reduce { axes, carries: inner, emit: Emit::Last, results },
         outs: workspaces.iter().map(|param| Out::Param { param: *param, index: index.clone() }).collect(),
     };
     Ok(Parts { block, stage, workspaces, points })
@@ -143,15 +145,15 @@ impl Scheduled {
         if self.strict {
             return Err(STRICT.into());
         }
-        self.check_untouched(stage, "a fold is cut in parts")?;
+        self.check_untouched(stage, "a reduction is cut in parts")?;
         let axis = self.stages[stage].loops[l].axis;
         if contraction::scans(&self.kernel, stage, axis) {
             return Err("a scan visits its axis in order; it cannot be cut in parts".into());
         }
         let before = self.kernel.stages[stage].clone();
-        let place = before.body.inner().iter().position(|a| *a == axis).ok_or("the axis is not folded")?;
+        let place = before.body.inner().iter().position(|a| *a == axis).ok_or("the stage does not reduce the axis")?;
         let wide = match &before.body {
-            Body::Fold { carries, .. } => totalled_in(&self.kernel.exprs, carries),
+            Body::Reduce { carries, .. } => totalled_in(&self.kernel.exprs, carries),
             _ => Vec::new(),
         };
         let (found, along) = match self.same_parts(stage, place, by) {
@@ -161,7 +163,7 @@ impl Scheduled {
                 (Vec::new(), None)
             }
         };
-        if let Body::Fold { carries, .. } = &mut self.kernel.stages[stage].body {
+        if let Body::Reduce { carries, .. } = &mut self.kernel.stages[stage].body {
             carries.iter_mut().zip(&found).for_each(|(c, local)| c.element = local.element);
         }
         let block = along.map(|c| self.cuts[c].done.block);
@@ -176,7 +178,7 @@ impl Scheduled {
         Ok(())
     }
 
-    /// An earlier fold of the same points that was cut into the same parts, and what the elements of
+    /// An earlier reduction of the same points that was cut into the same parts, and what the elements of
     /// `stage` are with the parts' own values. It then gives these values.
     fn same_parts(&mut self, stage: usize, place: usize, by: u64) -> Option<(usize, Vec<Local>)> {
         let extents = |k: &Kernel, axes: &[AxisId]| -> Vec<Size> {
@@ -194,7 +196,7 @@ impl Scheduled {
         self.cuts[cut].taken = true;
         // The results of the whole, of a part.
         let Split { before, parts, .. } = &self.cuts[cut];
-        if let (Body::Fold { results: of_whole, .. }, Body::Fold { results, .. }) =
+        if let (Body::Reduce { results: of_whole, .. }, Body::Reduce { results, .. }) =
             (&before.body, &mut self.kernel.stages[*parts].body)
         {
             results.extend(of_whole);
@@ -207,7 +209,9 @@ impl Scheduled {
     fn repeat_earlier(&mut self, stage: usize) -> Applied {
         let earlier = self.earlier(stage);
         if earlier.iter().any(|of| !self.cuts.iter().any(|c| c.stage == *of)) {
-            return Err("a fold that reads another stage, which is not in parts, cannot be divided among tasks".into());
+            return Err(
+                "a reduction that reads another stage, which is not in parts, cannot be divided among tasks".into()
+            );
         }
         let mut own: Vec<(usize, usize)> = Vec::with_capacity(earlier.len());
         for &of in &earlier {
@@ -252,31 +256,32 @@ impl Scheduled {
         self.kernel.stages[stage].for_each_root(&mut change);
     }
 
-    /// Of a fold that no stage reads any more, what it writes to memory is left: a stage with readers waits for them.
-    fn drop_unread(&mut self, fold: usize) {
-        if (0..self.kernel.stages.len()).any(|reader| reads(&self.kernel, reader, fold)) || !self.writes(fold) {
+    /// Of a reduction that no stage reads any more, what it writes to memory is left: a stage with readers waits for them.
+    fn drop_unread(&mut self, reduction: usize) {
+        if (0..self.kernel.stages.len()).any(|reader| reads(&self.kernel, reader, reduction)) || !self.writes(reduction)
+        {
             return;
         }
-        let Stage { body: Body::Fold { results, .. }, outs, .. } = &mut self.kernel.stages[fold] else { return };
+        let Stage { body: Body::Reduce { results, .. }, outs, .. } = &mut self.kernel.stages[reduction] else { return };
         let mut written = outs.iter().map(|out| matches!(out, Out::Param { .. }));
         results.retain(|_| written.next() == Some(true));
         outs.retain(|out| matches!(out, Out::Param { .. }));
     }
 
-    /// Folds parts as they are with the value of the whole.
+    /// Reduces parts as they are with the value of the whole.
     fn combine(&mut self, stage: usize, found: &[Local]) {
-        let Body::Fold { carries, .. } = &self.kernel.stages[stage].body else { return };
+        let Body::Reduce { carries, .. } = &self.kernel.stages[stage].body else { return };
         let parts: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
         let each = found.iter().enumerate();
         let combined: Vec<ExprId> = each.map(|(own, local)| local.combined(&mut self.kernel, own, &parts)).collect();
-        if let Body::Fold { carries, .. } = &mut self.kernel.stages[stage].body {
+        if let Body::Reduce { carries, .. } = &mut self.kernel.stages[stage].body {
             carries.iter_mut().zip(combined).for_each(|(c, value)| c.element = value);
         }
     }
 
     /// Adds up parts in the types in which totals of such sums are added up.
     fn widen(&mut self, stage: usize, dtypes: &[DType]) {
-        let Body::Fold { carries, results, .. } = &mut self.kernel.stages[stage].body else { return };
+        let Body::Reduce { carries, results, .. } = &mut self.kernel.stages[stage].body else { return };
         let exprs = &mut self.kernel.exprs;
         let narrow: Vec<ExprId> = carries
             .iter_mut()

@@ -101,7 +101,7 @@ impl Choice<'_> {
 
         let here = part(&om, 1);
         if self.strict {
-            // Every fold from left to right, at least once a block of rows only.
+            // Every reduction from left to right, at least once a block of rows only.
             let at = |stage: usize| Opt::At { stage: k.stages[stage].name.clone(), at: here.clone() };
             self.opts.extend((0..out).map(at));
             return;
@@ -236,10 +236,10 @@ impl Choice<'_> {
             }
         }
         let along = contiguous(k, &k.stages[stage].roots(), &[], 1);
-        let fold = matches!(k.stages[stage].body, Body::Fold { .. });
+        let reduction = matches!(k.stages[stage].body, Body::Reduce { .. });
         let last = k.stages[stage].over.last().copied();
-        match along.or(if fold { None } else { last }).filter(|a| *a != m && extent(k, *a) >= lanes) {
-            Some(axis) if fold => {
+        match along.or(if reduction { None } else { last }).filter(|a| *a != m && extent(k, *a) >= lanes) {
+            Some(axis) if reduction => {
                 let binds = self.vectorize(stage, axis, &mut order, lanes, unrolled(k, stage));
                 self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
                 self.opts.extend(binds);

@@ -1,9 +1,9 @@
-//! Folds across rows of memory: sums of columns, a vector times a matrix.
+//! Reductions across rows of memory: sums of columns, a vector times a matrix.
 //!
-//! Memory is contiguous along an axis that is kept, and the fold goes from row to row. Each step takes
+//! Memory is contiguous along an axis that is kept, and the reduction goes from row to row. Each step takes
 //! a few rows of a chunk of columns, whose accumulators stay in the first-level cache, so that memory
 //! is read in long runs. Where there are too few columns to divide among tasks in long runs, tasks are
-//! parts of the fold. A product with few rows is such a fold, too: all its rows, `together`, take the same
+//! parts of the reduction. A product with few rows is such a reduction, too: all its rows, `together`, take the same
 //! vectors of memory.
 
 use super::rows::stage_vector;
@@ -20,12 +20,12 @@ const ROWS: i64 = 8;
 const FEWEST_VECTORS: i64 = 32;
 /// Tasks of one kernel at most.
 const MAX_TASKS: i64 = 256;
-/// Parts of a fold, and rows of a part at least: parts are written, and read again, after a barrier.
+/// Parts of a reduction, and rows of a part at least: parts are written, and read again, after a barrier.
 const FEWEST_PARTS: i64 = 4;
 const MAX_PARTS: i64 = 32;
 const FEWEST_ROWS: i64 = 64;
 
-/// Which axes of a fold across rows are inside of its tasks.
+/// Which axes of a reduction across rows are inside of its tasks.
 #[derive(Clone, Copy)]
 struct Across {
     /// Along which memory is contiguous.
@@ -41,15 +41,15 @@ impl Across {
 }
 
 impl Choice<'_> {
-    /// Chooses for a fold across rows, alone or with one map of its results; says whether the kernel
+    /// Chooses for a reduction across rows, alone or with one map of its results; says whether the kernel
     /// is of that kind. `together` is an axis that is kept, all points of which take what is read at one time.
     pub(super) fn columns(&mut self, together: Option<AxisId>) -> bool {
         let k = self.kernel;
         let out = k.stages.len() - 1;
-        if out > 1 || !k.is_plain_fold(0) {
+        if out > 1 || !k.is_plain_reduction(0) {
             return false;
         }
-        let Body::Fold { axes, emit: Emit::Last, .. } = &k.stages[0].body else { return false };
+        let Body::Reduce { axes, emit: Emit::Last, .. } = &k.stages[0].body else { return false };
         let over = &k.stages[out].over;
         let mapped = out == 0 || (matches!(k.stages[1].body, Body::Map(_)) && k.stages[0].over == *over);
         let Some(column) = stage_vector(k, 0).filter(|a| over.contains(a) && k.stages[0].over.contains(a)) else {
@@ -90,15 +90,15 @@ impl Choice<'_> {
         true
     }
 
-    /// The axis of the fold to cut in parts, and points of a part, where its columns do not give enough
+    /// The axis of the reduction to cut in parts, and points of a part, where its columns do not give enough
     /// tasks that read memory in long runs.
-    fn parts(&self, how: &Across, folded: &[AxisId], tasks: i64) -> Option<(AxisId, i64)> {
+    fn parts(&self, how: &Across, reduced: &[AxisId], tasks: i64) -> Option<(AxisId, i64)> {
         let k = self.kernel;
-        let axis = *folded.first()?;
+        let axis = *reduced.first()?;
         let others = k.stages[0].over.iter().filter(|a| !how.has(**a));
         let kept: i64 = others.map(|a| extent(k, *a)).product();
         let columns = (extent(k, how.column) / self.most_columns(how)).max(1);
-        let rows: i64 = folded.iter().skip(1).map(|a| extent(k, *a)).product();
+        let rows: i64 = reduced.iter().skip(1).map(|a| extent(k, *a)).product();
         let fewest = (FEWEST_ROWS / rows).max(1);
         let parts = (tasks / (kept * columns)).min(MAX_PARTS).min(extent(k, axis) / fewest);
         (parts >= FEWEST_PARTS).then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, ROWS)))
@@ -111,12 +111,12 @@ impl Choice<'_> {
         (self.target.l1 as i64 / 2 / bytes.max(1) / rows).max(1)
     }
 
-    /// The loops of a fold across rows and of the output `out` that it is, or that maps its results.
+    /// The loops of a reduction across rows and of the output `out` that it is, or that maps its results.
     /// Tasks are points of the axis `first`, if any, then of the other kept ones, and chunks of columns.
-    fn across(&mut self, fold: usize, out: usize, how: &Across, first: Option<AxisId>, tasks: i64) {
+    fn across(&mut self, reduction: usize, out: usize, how: &Across, first: Option<AxisId>, tasks: i64) {
         let k = self.kernel;
         let column = how.column;
-        let (n, lanes) = (extent(k, column), self.lanes(fold));
+        let (n, lanes) = (extent(k, column), self.lanes(reduction));
         let mut left = tasks;
         let mut tasks = Vec::new();
         let mut serial = Vec::new();
@@ -147,8 +147,8 @@ impl Choice<'_> {
             serial.push(at.clone());
         }
         let outer: Vec<LoopRef> = tasks.iter().chain(&serial).cloned().collect();
-        if out == fold {
-            return self.fold_across(fold, how, block, lanes, 1, outer, &tasks);
+        if out == reduction {
+            return self.reduce_across(reduction, how, block, lanes, 1, outer, &tasks);
         }
         let inner = LoopRef { part: 1, ..at.clone() };
         self.split(inner.clone(), lanes, Tail::Rest);
@@ -158,17 +158,18 @@ impl Choice<'_> {
         self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
         tasks.into_iter().for_each(|task| self.bind(task, To::Task));
         self.bind(vector, To::Vector);
-        self.opts.push(Opt::At { stage: k.stages[fold].name.clone(), at });
-        let kept = k.stages[fold].over.iter().filter(|a| !how.has(**a)).map(|a| self.at(fold, *a, 0)).collect();
-        self.fold_across(fold, how, block, lanes, 0, kept, &[]);
+        self.opts.push(Opt::At { stage: k.stages[reduction].name.clone(), at });
+        let kept =
+            k.stages[reduction].over.iter().filter(|a| !how.has(**a)).map(|a| self.at(reduction, *a, 0)).collect();
+        self.reduce_across(reduction, how, block, lanes, 0, kept, &[]);
     }
 
-    /// The loops of the fold, inside `outer`: chunks of columns from part `part` of their axis on, rows,
+    /// The loops of the reduction, inside `outer`: chunks of columns from part `part` of their axis on, rows,
     /// vectors of a chunk, and in each a few rows.
     #[allow(clippy::too_many_arguments)]
-    fn fold_across(
+    fn reduce_across(
         &mut self,
-        fold: usize,
+        reduction: usize,
         how: &Across,
         chunk: i64,
         lanes: i64,
@@ -177,13 +178,15 @@ impl Choice<'_> {
         tasks: &[LoopRef],
     ) {
         let k = self.kernel;
-        let mut folded: Vec<LoopRef> = stage_axes(k, fold)
+        let mut reduced: Vec<LoopRef> = stage_axes(k, reduction)
             .into_iter()
-            .filter(|a| !k.stages[fold].over.contains(a))
-            .map(|a| self.at(fold, a, 0))
+            .filter(|a| !k.stages[reduction].over.contains(a))
+            .map(|a| self.at(reduction, a, 0))
             .collect();
-        let (Some(row), Some(axis)) = (folded.last().cloned(), stage_axes(k, fold).last().copied()) else { return };
-        let at = self.at(fold, how.column, part);
+        let (Some(row), Some(axis)) = (reduced.last().cloned(), stage_axes(k, reduction).last().copied()) else {
+            return;
+        };
+        let at = self.at(reduction, how.column, part);
         self.split(at.clone(), chunk, Tail::Rest);
         let vectors = LoopRef { part: part + 1, ..at.clone() };
         self.split(vectors.clone(), lanes, Tail::Rest);
@@ -191,7 +194,7 @@ impl Choice<'_> {
         let depth = extent(k, axis);
         if let Some(inside) = self.blocks_of_sums(&row, depth, 1) {
             rows = inside;
-            folded.push(rows.clone());
+            reduced.push(rows.clone());
         }
         self.split(rows.clone(), ROWS, Tail::Rest);
         rows.part += 1;
@@ -199,16 +202,16 @@ impl Choice<'_> {
         order.push(at);
         if let Some(axis) = how.together {
             // Laid out in full even where there may be fewer points.
-            let at = self.at(fold, axis, 0);
+            let at = self.at(reduction, axis, 0);
             self.split(at.clone(), extent(k, axis), Tail::Mask);
             order.push(at);
         }
-        order.append(&mut folded);
-        let together = how.together.map(|axis| LoopRef { part: 1, ..self.at(fold, axis, 0) });
+        order.append(&mut reduced);
+        let together = how.together.map(|axis| LoopRef { part: 1, ..self.at(reduction, axis, 0) });
         order.push(vectors);
         order.extend(together.clone());
         order.extend([rows.clone(), vector.clone()]);
-        self.opts.push(Opt::Reorder { stage: k.stages[fold].name.clone(), order });
+        self.opts.push(Opt::Reorder { stage: k.stages[reduction].name.clone(), order });
         tasks.iter().for_each(|task| self.bind(task.clone(), To::Task));
         together.into_iter().for_each(|rows| self.bind(rows, To::Unroll));
         self.bind(rows, To::Unroll);

@@ -74,9 +74,9 @@ fn reads_stages(kernel: &Kernel, value: ExprId) -> bool {
     kernel.exprs.reachable(&[value]).iter().any(read)
 }
 
-/// Lanes of a vector of a fold's sums.
+/// Lanes of a vector of a reduction's sums.
 fn lanes_of(kernel: &Kernel, stage: usize, target: &Target) -> Option<i64> {
-    let Body::Fold { carries, .. } = &kernel.stages[stage].body else { return None };
+    let Body::Reduce { carries, .. } = &kernel.stages[stage].body else { return None };
     Some(target.lanes(carries[0].dtype.bytes()) as i64)
 }
 
@@ -217,7 +217,7 @@ impl Choice<'_> {
         let k = self.kernel;
         let out = k.stages.len() - 1;
         let name = k.stages[stage].name.clone();
-        let Body::Fold { axes, carries, .. } = &k.stages[stage].body else { return };
+        let Body::Reduce { axes, carries, .. } = &k.stages[stage].body else { return };
         let Some(lanes) = lanes_of(k, stage, self.target) else { return };
         let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
         let layout = Layout::Plane { slack: plane.overhang as u32, multiple: lanes as u32 };

@@ -60,7 +60,7 @@ fn heuristic_for_panels(kernel: &Kernel, target: &Target, panels: Option<i64>) -
 /// A kernel's one contraction, and its stage, where its schedule may be another one.
 type Product = Option<(usize, Contraction)>;
 
-/// As [`heuristic`], for folds from left to right in which every operation is rounded on its own:
+/// As [`heuristic`], for reductions from left to right in which every operation is rounded on its own:
 /// vectors and tasks divide what is kept, and nothing else.
 pub fn strict_heuristic(kernel: &Kernel, target: &Target) -> Schedule {
     choose(kernel, target, true, None).0
@@ -112,7 +112,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
 struct Choice<'k> {
     kernel: &'k Kernel,
     target: &'k Target,
-    /// Whether folds keep their order.
+    /// Whether reductions keep their order.
     strict: bool,
     /// Columns of the panels that a constant operand of a contraction has to have, if that is settled.
     panels: Option<i64>,
@@ -127,7 +127,7 @@ impl Choice<'_> {
                 (0..out).filter(|s| is_output(self.kernel, *s)).for_each(|s| self.rows(s));
                 self.scatter(out);
             }
-            Body::Fold { axes, emit: Emit::Inclusive | Emit::Exclusive, .. } => self.scan(out, axes[0]),
+            Body::Reduce { axes, emit: Emit::Inclusive | Emit::Exclusive, .. } => self.scan(out, axes[0]),
             Body::Sort { along, to, .. } => self.sort(out, *along, *to),
             _ => self.rows(out),
         }

@@ -1,4 +1,4 @@
-//! Folds down a few columns that lie side by side: sums over the first axis of a narrow matrix.
+//! Reductions down a few columns that lie side by side: sums over the first axis of a narrow matrix.
 //!
 //! All columns are in registers, as vectors of a width that divides their number, and rows are read one after the
 //! other: memory is read in one run. A loop down each vector of columns would wait for its own additions, and read
@@ -24,13 +24,14 @@ impl Choice<'_> {
     /// The axis of a stage that goes over such columns: all of its results but for those of other tasks.
     pub(super) fn narrow_columns(&self, stage: usize) -> Option<AxisId> {
         let k = self.kernel;
-        let fold = matches!(k.stages[stage].body, Body::Fold { emit: Emit::Last, .. }) && k.is_plain_fold(stage);
-        let column = stage_vector(k, stage).filter(|a| fold && k.stages[stage].over.contains(a))?;
+        let reduction =
+            matches!(k.stages[stage].body, Body::Reduce { emit: Emit::Last, .. }) && k.is_plain_reduction(stage);
+        let column = stage_vector(k, stage).filter(|a| reduction && k.stages[stage].over.contains(a))?;
         let columns = k.axes[column.index()].extent.as_const()?;
         (columns < self.fewest_wide(stage)).then_some(column)
     }
 
-    /// Chooses for a kernel whose last stage computes parts of such a fold, a task for each point of its first axis,
+    /// Chooses for a kernel whose last stage computes parts of such a reduction, a task for each point of its first axis,
     /// and takes from the others statistics of the part; says whether it is one.
     pub(super) fn narrow_parts(&mut self) -> bool {
         let k = self.kernel;
@@ -41,26 +42,26 @@ impl Choice<'_> {
             return false;
         }
         let task = self.at(last, *part, 0);
-        self.narrow_fold(last, columns[last], Some(&task));
+        self.reduce_narrow_columns(last, columns[last], Some(&task));
         for (stage, column) in columns.into_iter().enumerate().take(last) {
             self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: task.clone() });
-            self.narrow_fold(stage, column, None);
+            self.reduce_narrow_columns(stage, column, None);
         }
         true
     }
 
-    /// The loops of one such fold: a few rows at once, where its columns leave registers for that.
-    fn narrow_fold(&mut self, stage: usize, column: AxisId, task: Option<&LoopRef>) {
+    /// The loops of one such reduction: a few rows at once, where its columns leave registers for that.
+    fn reduce_narrow_columns(&mut self, stage: usize, column: AxisId, task: Option<&LoopRef>) {
         let k = self.kernel;
-        let Body::Fold { carries, .. } = &k.stages[stage].body else { return };
+        let Body::Reduce { carries, .. } = &k.stages[stage].body else { return };
         let over = &k.stages[stage].over;
         let n = extent(k, column);
         let lanes = (1 << n.trailing_zeros()).min(self.lanes(stage));
         let rows = (ACCUMULATORS * lanes / (n * carries.len() as i64).max(1)).clamp(1, ACCUMULATORS);
         let rows = 1 << rows.ilog2();
-        let (kept, folded): (Vec<AxisId>, Vec<AxisId>) =
+        let (kept, reduced): (Vec<AxisId>, Vec<AxisId>) =
             stage_axes(k, stage).into_iter().filter(|a| *a != column).partition(|a| over.contains(a));
-        let mut order: Vec<LoopRef> = kept.into_iter().chain(folded).map(|a| self.at(stage, a, 0)).collect();
+        let mut order: Vec<LoopRef> = kept.into_iter().chain(reduced).map(|a| self.at(stage, a, 0)).collect();
         let mut laid_out = Vec::new();
         if let (true, Some(row)) = (rows > 1, order.last().cloned()) {
             self.split(row.clone(), rows, Tail::Rest);

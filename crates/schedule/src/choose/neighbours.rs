@@ -107,7 +107,7 @@ impl Found<'_> {
                     }
                 }
             }
-            // Lanes of a fold need accumulators.
+            // Lanes of a reduction need accumulators.
             Opt::Rfactor { at } if self.is_vector(at) => {}
             Opt::Bind { to: To::Unroll | To::Task, .. } | Opt::Rfactor { .. } => self.replaced(i, &[]),
             Opt::Reorder { .. } | Opt::At { .. } | Opt::DirectStore { .. } | Opt::Stream { .. } => {
@@ -179,7 +179,7 @@ impl Found<'_> {
         let (kernel, loops) = (&state.kernel, &state.stages[stage].loops);
         let body = &kernel.stages[stage];
         let name = |l: &LoopState| LoopRef::new(&body.name, kernel.axes[l.axis.index()].var.name(), l.part);
-        let folds = |l: &LoopState| matches!(&body.body, Body::Fold { axes, .. } if axes.contains(&l.axis));
+        let reductions = |l: &LoopState| matches!(&body.body, Body::Reduce { axes, .. } if axes.contains(&l.axis));
         let output = body.outs.iter().any(|o| matches!(o, Out::Param { .. }));
         let bytes = body.roots().iter().map(|r| kernel.exprs.dtype(*r)).map(DType::bytes).max().unwrap_or(4);
         let lanes = target.lanes(bytes.max(1)) as u64;
@@ -197,22 +197,22 @@ impl Found<'_> {
             let rounds = state.rounds(stage, i);
             if rounds.as_const().is_some_and(|n| n > 1 && n <= SHORT) {
                 self.appended(&[bind(&at, To::Unroll)]);
-                if folds(l) {
+                if reductions(l) {
                     self.appended(&[bind(&at, To::Unroll), Opt::Rfactor { at: at.clone() }]);
                 }
             }
             let most = rounds.upper_bound().unwrap_or(i64::MAX);
             for by in [2, 4, 8].into_iter().filter(|by| (*by as i64) < most) {
                 let steps = [split(by), bind(&inner, To::Unroll), Opt::Rfactor { at: inner.clone() }];
-                self.appended(&steps[..if folds(l) { 3 } else { 2 }]);
+                self.appended(&steps[..if reductions(l) { 3 } else { 2 }]);
             }
             if last && (1..most).contains(&(lanes as i64)) {
                 for by in [lanes, lanes * 2] {
                     let steps = [split(by), bind(&inner, To::Vector), Opt::Rfactor { at: inner.clone() }];
-                    self.appended(&steps[..if folds(l) { 3 } else { 2 }]);
+                    self.appended(&steps[..if reductions(l) { 3 } else { 2 }]);
                 }
             }
-            if output && !folds(l) && loops[..i].iter().all(|o| o.runs == Runs::Task) {
+            if output && !reductions(l) && loops[..i].iter().all(|o| o.runs == Runs::Task) {
                 self.appended(&[bind(&at, To::Task)]);
                 for by in [4, 16, 64].into_iter().filter(|by| (*by as i64) < most) {
                     self.appended(&[split(by), bind(&at, To::Task)]);

@@ -2,7 +2,7 @@
 //!
 //! A processor looks some hundred instructions ahead. Of a short body that is many rounds, and as many loads wait for
 //! memory at once; of a long one it is a few, which do not. A map of a long body that memory is read for fetches
-//! what it reads some rounds later. A map or fold that reads a row again, in a cache since an earlier stage has read it,
+//! what it reads some rounds later. A map or reduction that reads a row again, in a cache since an earlier stage has read it,
 //! fetches the next row, for which the earlier stage would wait.
 
 use super::Choice;
@@ -29,7 +29,7 @@ impl Choice<'_> {
         let (Some(axis), [.., around, _]) = (vector, order) else { return };
         let map = match &k.stages[stage].body {
             Body::Map(_) => true,
-            Body::Fold { axes, emit: Emit::Last, .. } if axes.contains(&axis) => false,
+            Body::Reduce { axes, emit: Emit::Last, .. } if axes.contains(&axis) => false,
             _ => return,
         };
         let name = k.axes[axis.index()].var.name();

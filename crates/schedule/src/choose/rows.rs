@@ -1,4 +1,4 @@
-//! Rows, single maps and folds: tasks, vectors, and a row's stages placed in it.
+//! Rows, single maps and reductions: tasks, vectors, and a row's stages placed in it.
 
 use super::transpose::crossed;
 use super::{Choice, TASK, is_output};
@@ -17,7 +17,7 @@ use svod_ir::lowered::cost::{AHEAD, LATENCY};
 
 /// Tasks of one kernel at most: more only cost time to hand out.
 pub(super) const MAX_TASKS: i64 = 256;
-/// Rows that a fold reads at once, if they are long: memory is fetched ahead in each of them.
+/// Rows that a reduction reads at once, if they are long: memory is fetched ahead in each of them.
 const STREAMS: i64 = 4;
 /// Bytes of a long row: the processor fetches ahead within a page.
 const LONG_ROW: i64 = 4096;
@@ -49,24 +49,25 @@ impl Choice<'_> {
     pub(super) fn rows(&mut self, out: usize) {
         let k = self.kernel;
         let over = &k.stages[out].over;
-        let folds: Vec<usize> = (0..out).filter(|s| matches!(k.stages[*s].body, Body::Fold { .. })).collect();
-        // A row is what is folded into one value, and what other outputs have in common with this one.
+        let reductions: Vec<usize> = (0..out).filter(|s| matches!(k.stages[*s].body, Body::Reduce { .. })).collect();
+        // A row is what is reduced into one value, and what other outputs have in common with this one.
         let has = |s: &usize, a: &AxisId| k.stages[*s].over.contains(a);
-        let common = |a: &AxisId| (0..out).all(|s| has(&s, a) || !(folds.is_empty() || is_output(k, s)));
-        // Of what is folded with columns of its own, such as weights times values, only rows are.
+        let common = |a: &AxisId| (0..out).all(|s| has(&s, a) || !(reductions.is_empty() || is_output(k, s)));
+        // Of what is reduced with columns of its own, such as weights times values, only rows are.
         let by_row = |s: &&usize| !k.stages[**s].over.is_empty();
-        let folded = |a: &AxisId| folds.iter().any(|s| has(s, a)) && folds.iter().filter(by_row).all(|s| has(s, a));
-        let is_row = |a: &AxisId| common(a) && (folds.is_empty() || folded(a));
+        let reduced =
+            |a: &AxisId| reductions.iter().any(|s| has(s, a)) && reductions.iter().filter(by_row).all(|s| has(s, a));
+        let is_row = |a: &AxisId| common(a) && (reductions.is_empty() || reduced(a));
         let (rows, inner): (Vec<AxisId>, Vec<AxisId>) =
             if out == 0 { (Vec::new(), over.clone()) } else { over.iter().copied().partition(is_row) };
-        // Rows are computed one by one, unless their folds read memory across them.
+        // Rows are computed one by one, unless their reductions read memory across them.
         let lies_across = |a: &AxisId| !rows.contains(a) || (0..out).any(|s| stage_vector(k, s) == Some(*a));
         let contiguous = stage_vector(k, out).filter(lies_across);
         // A row axis along which memory is contiguous, when no other axis is: blocks of rows.
         let across = rows.iter().copied().find(|a| Some(*a) == contiguous);
         let map = matches!(k.stages[out].body, Body::Map(_));
         let own = stage_axes(k, out);
-        let folded: Vec<AxisId> = own.iter().copied().filter(|a| !over.contains(a)).collect();
+        let reduced: Vec<AxisId> = own.iter().copied().filter(|a| !over.contains(a)).collect();
         // A map of short rows takes shorter vectors.
         let short = contiguous.map(|a| extent(k, a)).filter(|n| map && *n >= SHORTEST && *n < self.lanes(out));
         let lanes = short.map_or(self.lanes(out), |n| 1 << n.ilog2());
@@ -126,7 +127,7 @@ impl Choice<'_> {
         let row_loops = if whole { Vec::new() } else { serial.clone() };
         order.extend(serial);
         order.extend(rest);
-        order.extend(folded.iter().map(|a| self.at(out, *a, 0)));
+        order.extend(reduced.iter().map(|a| self.at(out, *a, 0)));
         order.extend(streams.clone());
 
         let mut binds = match (block, vector) {
@@ -202,7 +203,7 @@ impl Choice<'_> {
     pub(super) fn goes_past_caches(&self, out: usize, vector: Option<AxisId>) -> bool {
         let k = self.kernel;
         let body = &k.stages[out].body;
-        let each_once = matches!(body, Body::Map(_) | Body::Fold { emit: Emit::Inclusive | Emit::Exclusive, .. });
+        let each_once = matches!(body, Body::Map(_) | Body::Reduce { emit: Emit::Inclusive | Emit::Exclusive, .. });
         let Some(vector) = vector.filter(|_| each_once) else { return false };
         k.stages[out].outs.iter().all(|o| match o {
             Out::Param { param, index } => {
@@ -217,22 +218,22 @@ impl Choice<'_> {
         })
     }
 
-    /// Whether a kernel is one fold of long rows, of which several are read at once.
+    /// Whether a kernel is one reduction of long rows, of which several are read at once.
     fn streams(&self, out: usize, vector: Option<AxisId>) -> bool {
         let k = self.kernel;
-        let Body::Fold { axes, carries, .. } = &k.stages[out].body else { return false };
-        let (&[folded], Some(row)) = (&axes[..], k.stages[out].over.last()) else { return false };
+        let Body::Reduce { axes, carries, .. } = &k.stages[out].body else { return false };
+        let (&[reduced], Some(row)) = (&axes[..], k.stages[out].over.last()) else { return false };
         let bytes = values(k, out).into_iter().map(|e| k.exprs.dtype(e).bytes()).min().unwrap_or(1) as i64;
         out == 0
-            && vector == Some(folded)
+            && vector == Some(reduced)
             && !self.strict
-            && k.is_plain_fold(out)
+            && k.is_plain_reduction(out)
             && carries.len() <= 2
-            && extent(k, folded).saturating_mul(bytes) >= LONG_ROW
+            && extent(k, reduced).saturating_mul(bytes) >= LONG_ROW
             && extent(k, *row) >= 2 * STREAMS
     }
 
-    /// Copies what a fold reads across its vectors, such as the columns of a narrow matrix, so that they
+    /// Copies what a reduction reads across its vectors, such as the columns of a narrow matrix, so that they
     /// lie along them: once for all tasks, or all runs, where it is small and the same for many rows.
     fn copy_strided(&mut self, stage: usize, vector: AxisId, rows: &[AxisId]) {
         let k = self.kernel;
@@ -259,10 +260,10 @@ impl Choice<'_> {
         let own = stage_axes(k, stage);
         let lanes = self.lanes(stage);
         let mut order: Vec<LoopRef> = own.iter().map(|a| self.at(stage, *a, 0)).collect();
-        let folded = |a: &AxisId| matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(a));
+        let reduced = |a: &AxisId| matches!(&k.stages[stage].body, Body::Reduce { axes, .. } if axes.contains(a));
         let map = matches!(k.stages[stage].body, Body::Map(_));
-        let kept = |a: &AxisId| k.is_plain_fold(stage) && k.stages[stage].over.contains(a) && !rows.contains(a);
-        let free = |a: &AxisId| map || Some(*a) == across || (folded(a) && !scans(k, stage, *a)) || kept(a);
+        let kept = |a: &AxisId| k.is_plain_reduction(stage) && k.stages[stage].over.contains(a) && !rows.contains(a);
+        let free = |a: &AxisId| map || Some(*a) == across || (reduced(a) && !scans(k, stage, *a)) || kept(a);
         let vector = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes);
         if let Some(axis) = vector {
             let binds = self.vectorize(stage, axis, &mut order, lanes, unrolled(k, stage));
@@ -280,7 +281,7 @@ impl Choice<'_> {
     /// cascade: the lowering adds up what each block gives in accumulators of their own.
     pub(super) fn cascade(&mut self, stage: usize, order: &[LoopRef]) {
         let k = self.kernel;
-        let Body::Fold { carries, emit: Emit::Last, axes, .. } = &k.stages[stage].body else { return };
+        let Body::Reduce { carries, emit: Emit::Last, axes, .. } = &k.stages[stage].body else { return };
         if self.strict || !cascades(carries) {
             return;
         }
@@ -332,7 +333,7 @@ impl Choice<'_> {
     }
 
     /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few
-    /// (`vectors`) of them at once where that fills the pipeline: folds, bodies of few operations, and long chains.
+    /// (`vectors`) of them at once where that fills the pipeline: reductions, bodies of few operations, and long chains.
     /// Gives the steps that bind the new loops, to be taken once they are in order.
     pub(super) fn vectorize(
         &mut self,
@@ -345,15 +346,15 @@ impl Choice<'_> {
         let k = self.kernel;
         let name = k.axes[axis.index()].var.name();
         let Some(position) = order.iter().rposition(|l| l.axis == name) else { return Vec::new() };
-        let fold = matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis));
-        if fold && (self.strict || !k.is_plain_fold(stage)) {
+        let reduction = matches!(&k.stages[stage].body, Body::Reduce { axes, .. } if axes.contains(&axis));
+        if reduction && (self.strict || !k.is_plain_reduction(stage)) {
             return Vec::new();
         }
         let at = order[position].clone();
-        // The outer part of a kept axis goes before the loops that fold.
+        // The outer part of a kept axis goes before the loops that reduce.
         let kept = |l: &LoopRef| k.stages[stage].over.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
         let first_fold = order.iter().position(|l| !kept(l));
-        if let (false, Some(first)) = (fold, first_fold.filter(|f| *f < position)) {
+        if let (false, Some(first)) = (reduction, first_fold.filter(|f| *f < position)) {
             let moved = order.remove(position);
             order.insert(first, moved);
         }
@@ -364,12 +365,12 @@ impl Choice<'_> {
             outer = LoopRef { part: outer.part + 1, ..outer.clone() };
             order.push(outer.clone());
             binds.push(Opt::Bind { at: outer.clone(), to });
-            if fold {
+            if reduction {
                 binds.push(Opt::Rfactor { at: outer.clone() });
             }
         };
-        let vectors = if fold { self.accumulators(stage, lanes, vectors) } else { vectors };
-        let short = fold || cost(k) <= SHORT || k.is_plain_fold(stage);
+        let vectors = if reduction { self.accumulators(stage, lanes, vectors) } else { vectors };
+        let short = reduction || cost(k) <= SHORT || k.is_plain_reduction(stage);
         // Operation by operation: a processor does not see the next of several long chains that follow one another.
         let chains = !short && extent(k, axis) >= CHAINS * lanes && waits(k, stage);
         let lanes = if chains { (CHAINS * lanes).min(MAX_LANES as i64) } else { lanes };
@@ -382,11 +383,11 @@ impl Choice<'_> {
         binds
     }
 
-    /// Vectors of a fold that have accumulators of their own: `few` of them, or twice as many where sums are then so
+    /// Vectors of a reduction that have accumulators of their own: `few` of them, or twice as many where sums are then so
     /// short that they need no totals.
     fn accumulators(&self, stage: usize, lanes: i64, few: i64) -> i64 {
         let k = self.kernel;
-        let Body::Fold { carries, axes, .. } = &k.stages[stage].body else { return few };
+        let Body::Reduce { carries, axes, .. } = &k.stages[stage].body else { return few };
         let points = axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let rounds = |vectors: i64| points / (vectors * lanes);
         let longest = longest_sum(&k.exprs, carries);
@@ -407,10 +408,10 @@ impl Choice<'_> {
 fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
     let mut open: Vec<ExprId> = match &k.stages[stage].body {
         // What becomes of running values is computed once.
-        Body::Fold { emit: Emit::Last, .. } => Vec::new(),
+        Body::Reduce { emit: Emit::Last, .. } => Vec::new(),
         body => body.values().to_vec(),
     };
-    if let Body::Fold { carries, .. } = &k.stages[stage].body {
+    if let Body::Reduce { carries, .. } = &k.stages[stage].body {
         open.extend(carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten());
     }
     let vector = stage_vector(k, stage);
@@ -439,7 +440,7 @@ fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
 pub(super) fn unrolled(k: &Kernel, stage: usize) -> i64 {
     let room = (UNROLLED / code_of_stage(k, &k.stages[stage]).max(1)).clamp(1, 4).next_power_of_two() as i64;
     match &k.stages[stage].body {
-        Body::Fold { carries, .. } => room.min(1 << (ACCUMULATORS / carries.len().max(1) as i64).max(1).ilog2()),
+        Body::Reduce { carries, .. } => room.min(1 << (ACCUMULATORS / carries.len().max(1) as i64).max(1).ilog2()),
         _ => room.min(4),
     }
 }
@@ -464,8 +465,8 @@ pub(super) fn stage_vector(k: &Kernel, stage: usize) -> Option<AxisId> {
     };
     let mut stores: Vec<ExprId> = k.stages[stage].outs.iter().filter_map(store).collect();
     let mut weight = 3;
-    // A fold reads far more than it writes, however many its results are; one whose lanes cannot be split is cut across.
-    if k.is_plain_fold(stage) {
+    // A reduction reads far more than it writes, however many its results are; one whose lanes cannot be split is cut across.
+    if k.is_plain_reduction(stage) {
         stores.dedup();
         weight = 1;
     }

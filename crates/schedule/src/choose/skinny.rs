@@ -69,10 +69,10 @@ impl Few {
         let (few, many, [small, large]) = if m <= n { (c.m, c.n, [c.a, c.b]) } else { (c.n, c.m, [c.b, c.a]) };
         // A single row has no tile.
         let prepared = m > 1 && few == c.m && loads_only_constants(k, c.b);
-        let folds = matches!(&k.stages[stage].body, Body::Fold { axes, .. } if axes[..] == [c.k]);
+        let reductions = matches!(&k.stages[stage].body, Body::Reduce { axes, .. } if axes[..] == [c.k]);
         let mapped = k.stages.len() == 2 && stage == 0 && matches!(k.stages[1].body, Body::Map(_));
         let same = mapped && k.stages[0].over == k.stages[1].over;
-        if m.min(n) > MOST || prepared || !folds || !same {
+        if m.min(n) > MOST || prepared || !reductions || !same {
             return None;
         }
         let along_depth = match [large, small].map(|operand| contiguous(k, &[operand], &[], 0)) {

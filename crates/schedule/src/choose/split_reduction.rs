@@ -1,6 +1,6 @@
-//! Few results of many points: every long fold is cut in parts, which are divided among tasks.
+//! Few results of many points: every long reduction is cut in parts, which are divided among tasks.
 //!
-//! A fold that needs an earlier one takes the statistics of its own part where these can be combined, in the
+//! A reduction that needs an earlier one takes the statistics of its own part where these can be combined, in the
 //! same pass; a part then stays in the second-level cache from one reading to the next. What is left is
 //! scheduled phase by phase, each as if it were a kernel by itself.
 
@@ -17,25 +17,26 @@ use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Param, Stage};
 /// As many results keep threads busy without parts.
 const FEW_RESULTS: i64 = 16;
 
-/// Parts of a fold at most, where none stays in a cache for another.
+/// Parts of a reduction at most, where none stays in a cache for another.
 const MAX_PARTS: i64 = 256;
 
 /// Points of a stage from which on it is worth dividing among tasks.
 const LONG: i64 = 4 * TASK;
 
 impl Choice<'_> {
-    /// Chooses for a kernel whose long stages are folds of few results; says whether it is one.
+    /// Chooses for a kernel whose long stages are reductions of few results; says whether it is one.
     pub(super) fn in_parts(&mut self) -> bool {
         let k = self.kernel;
         let points = |s: usize| product(k, &stage_axes(k, s));
         let long: Vec<usize> = (0..k.stages.len()).filter(|s| points(*s) >= LONG).collect();
         let few = |s: &usize| {
-            let fold = matches!(&k.stages[*s].body, Body::Fold { emit: Emit::Last, .. }) && k.is_plain_fold(*s);
+            let reduction =
+                matches!(&k.stages[*s].body, Body::Reduce { emit: Emit::Last, .. }) && k.is_plain_reduction(*s);
             let few = match self.narrow_columns(*s) {
                 Some(_) => self.fewest_wide(*s),
                 None => FEW_RESULTS,
             };
-            fold && product(k, &k.stages[*s].over) < few && recognise(k, *s).is_none()
+            reduction && product(k, &k.stages[*s].over) < few && recognise(k, *s).is_none()
         };
         if self.strict || long.is_empty() || !long.iter().all(few) {
             return false;
@@ -48,7 +49,7 @@ impl Choice<'_> {
         self.opts.extend(steps);
         let (own, all) = (k.stages.len(), cut.kernel.stages.len());
         for at in own..all {
-            // Statistics that a later fold takes are computed in its loops.
+            // Statistics that a later reduction takes are computed in its loops.
             let taken = (at + 1..all).any(|s| reads(&cut.kernel, s, at) && is_part(&cut, s));
             if !taken || !is_part(&cut, at) {
                 let inside = (own..at).filter(|s| reads(&cut.kernel, at, *s) && is_part(&cut, *s));
@@ -59,7 +60,7 @@ impl Choice<'_> {
         true
     }
 
-    /// Where a long fold is cut: the outermost axis that has as many points, else the longest. Folds of the same points,
+    /// Where a long reduction is cut: the outermost axis that has as many points, else the longest. Reductions of the same points,
     /// which are among all `long` ones, are cut alike, whatever types they read: parts of one size share a pass.
     fn part(&self, stage: usize, long: &[usize]) -> Option<Opt> {
         let k = self.kernel;
@@ -112,7 +113,7 @@ fn product(k: &Kernel, axes: &[AxisId]) -> i64 {
     axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul)
 }
 
-/// Whether a stage computes parts of a fold.
+/// Whether a stage computes parts of a reduction.
 fn is_part(cut: &Scheduled, stage: usize) -> bool {
     cut.writes(stage)
 }

@@ -1,6 +1,6 @@
-//! Folds of a few neighbours each, such as those of a pool's windows: results side by side are the lanes of a vector.
+//! Reductions of a few neighbours each, such as those of a pool's windows: results side by side are the lanes of a vector.
 //!
-//! What is folded is too short to be cut into vectors. Its loop is laid out, and each of its points is read for all
+//! What is reduced is too short to be cut into vectors. Its loop is laid out, and each of its points is read for all
 //! lanes at once: these lie close together, so that the code generator takes them out of a few whole vectors.
 
 use super::Choice;
@@ -12,10 +12,10 @@ use svod_ir::kernel::{AxisId, Body, Emit, Out};
 const FARTHEST: i64 = 8;
 
 impl Choice<'_> {
-    /// The axis whose results are lanes, where a stage folds few points of the axis along which it reads.
+    /// The axis whose results are lanes, where a stage reduces few points of the axis along which it reads.
     pub(super) fn beside(&self, stage: usize, read_along: Option<AxisId>) -> Option<AxisId> {
         let k = self.kernel;
-        let Body::Fold { axes, emit: Emit::Last, .. } = &k.stages[stage].body else { return None };
+        let Body::Reduce { axes, emit: Emit::Last, .. } = &k.stages[stage].body else { return None };
         let few = read_along.filter(|a| axes.contains(a))?;
         let points = k.axes[few.index()].extent.as_const()?;
         let lanes = self.lanes(stage);

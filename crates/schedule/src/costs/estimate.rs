@@ -50,7 +50,7 @@ impl Caches {
         row_bytes <= self.l2 as i64 / 2
     }
 
-    /// Whether what folds so many rows of memory, so many bytes apart, shares a kernel with what reads these again. Both
+    /// Whether what reduces so many rows of memory, so many bytes apart, shares a kernel with what reads these again. Both
     /// then go through strips of a few columns, of which a cache has to hold the rows, or the pages where these are
     /// longer. Strips that are written, and are not whole rows, have to be in so few pages that a core has their
     /// addresses at hand.
@@ -162,7 +162,7 @@ pub enum Verdict {
     Stage,
     /// It is computed by a kernel of its own, for a reason.
     Realize(&'static str),
-    /// A fold becomes two, the first of which reads what something else reads.
+    /// A reduction becomes two, the first of which reads what something else reads.
     InTwo,
 }
 
@@ -191,7 +191,7 @@ impl fmt::Display for Decision {
             Verdict::Inline => f.write_str("computed where it is read"),
             Verdict::Stage => f.write_str("computed once a row"),
             Verdict::Realize(why) => write!(f, "in memory, {why}"),
-            Verdict::InTwo => f.write_str("folded by rows that something else reads"),
+            Verdict::InTwo => f.write_str("reduced by rows that something else reads"),
         }
     }
 }
@@ -230,7 +230,7 @@ mod tests {
         // Of long rows, as many as there are addresses of pages; the rows of narrow matrices are read in order.
         assert!(caches.hold_strips(64, 1 << 20, true) && !caches.hold_strips(65, 1 << 20, true));
         assert!(caches.hold_strips(4096, 256, true) && !caches.hold_strips(4097, 256, true));
-        // Folds that write no strips need them in the cache.
+        // Reductions that write no strips need them in the cache.
         assert!(caches.hold_strips(256, 1 << 14, false) && !caches.hold_strips(257, 1 << 14, false));
         assert!(!caches.hold_strips(i64::MAX, i64::MAX, true));
     }

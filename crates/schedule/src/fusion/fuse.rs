@@ -521,16 +521,16 @@ impl Fuse<'_> {
         if wanted.reads.many || wanted.reads.scattered != 0 || wanted.kernel == node {
             return Some("it is wanted in several places");
         }
-        let is_fold =
+        let is_reduction =
             matches!(consumer.op(), Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..)) || is_order(consumer.op());
         let long = (0..rank).filter(|d| kernel.over[*d as usize].as_const() != Some(1));
         let all: u64 = long.fold(0, |all, d| all | 1 << d);
         if is_contraction(self.graph, node) {
-            let elementwise = !kernel.contraction && kernel.rows.is_none() && !is_fold;
+            let elementwise = !kernel.contraction && kernel.rows.is_none() && !is_reduction;
             let once = wanted.passes == 1 && all & !rows == 0 && wanted.access.scope & !rows == 0;
             return (!(elementwise && once)).then_some("what reads the contraction is no epilogue");
         }
-        if kernel.contraction || kernel.rows.is_some_and(|r| r != rows) || is_fold {
+        if kernel.contraction || kernel.rows.is_some_and(|r| r != rows) || is_reduction {
             return Some("the kernel has other rows");
         }
         let product = |bits: u64| {
@@ -538,7 +538,7 @@ impl Fuse<'_> {
             dims.fold(1i64, |n, d| n.saturating_mul(bound(&kernel.over[d as usize])))
         };
         let read = elements(&self.graph.nodes()[self.graph.sources(node)[0] as usize]);
-        // Folds of few results are cut in parts, if that is all there is to the kernel.
+        // Reductions of few results are cut in parts, if that is all there is to the kernel.
         let small = product(all) <= ONE_TASK && read <= ONE_TASK;
         let parallel = product(rows) >= FEWEST_ROWS || product(all) <= product(rows) || small;
         if !parallel {
@@ -548,12 +548,12 @@ impl Fuse<'_> {
         (!strips).then_some("strips of its columns would be read from memory again")
     }
 
-    /// Of a reduction across rows of memory, how many rows it folds, and how many bytes these are apart.
+    /// Of a reduction across rows of memory, how many rows it reduces, and how many bytes these are apart.
     fn strips(&self, node: NodeIndex) -> Option<(i64, i64)> {
-        let Op::Reduce(_, folded) = self.graph.nodes()[node as usize].op() else { return None };
+        let Op::Reduce(_, reduced) = self.graph.nodes()[node as usize].op() else { return None };
         let (memory, order) = in_memory_order(self.graph, self.graph.sources(node)[0]);
         let shape = memory.shape();
-        let is_folded = |d: &usize| folded.contains(&order[*d]) && shape[*d] != Size::ONE;
+        let is_folded = |d: &usize| reduced.contains(&order[*d]) && shape[*d] != Size::ONE;
         let last = (0..shape.len()).rfind(is_folded)?;
         let product =
             |dims: &mut dyn Iterator<Item = usize>| dims.fold(1i64, |n, d| n.saturating_mul(bound(&shape[d])));

@@ -9,8 +9,8 @@
 //! A group that has grown may join one that it reads from in turn: two softmaxes that meet in a sum. So the
 //! work is linear in the graph.
 
-mod folds;
 mod join;
+mod reductions;
 mod rows;
 
 use crate::costs::limits::{MAX_CODE, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, MAX_PRODUCTS};
@@ -20,8 +20,8 @@ use crate::kernel::Ranged;
 use crate::kernel::contraction::worth_a_tile;
 use crate::kernel::contraction::{are_siblings, recognise, window};
 use crate::kernel::rewrite::drop_value;
-use folds::merge_folds;
 use join::join;
+use reductions::merge_reductions;
 use rows::{SharedRows, traffic};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -100,7 +100,7 @@ impl<'g> Merger<'g> {
         if let Step::Kernel(ranged) = &mut step
             && may_merge(&ranged.kernel)
         {
-            merge_folds(&mut ranged.kernel);
+            merge_reductions(&mut ranged.kernel);
         }
         let device = step.outputs().first().and_then(|n| self.graph.nodes()[*n as usize].device().cloned());
         // The group that it is part of by now.
@@ -227,7 +227,7 @@ impl<'g> Merger<'g> {
                         (decision, None)
                     }
                     Some(mut merged) => {
-                        merge_folds(&mut merged.kernel);
+                        merge_reductions(&mut merged.kernel);
                         (decision, Some(merged))
                     }
                     None => {
@@ -307,7 +307,7 @@ fn are_products(kernel: &Kernel) -> bool {
         && (0..products.len()).all(|s| !window::is_convolution(kernel, s))
 }
 
-/// Whether a kernel may become part of another: it only maps and folds, and no schedule of its own
+/// Whether a kernel may become part of another: it only maps and reduces, and no schedule of its own
 /// waits for it.
 fn may_merge(kernel: &Kernel) -> bool {
     if are_products(kernel) {
@@ -315,7 +315,7 @@ fn may_merge(kernel: &Kernel) -> bool {
     }
     let plain = |s: usize| match &kernel.stages[s].body {
         Body::Map(_) => true,
-        Body::Fold { emit, .. } => {
+        Body::Reduce { emit, .. } => {
             *emit == Emit::Last && recognise(kernel, s).is_none() && !window::is_convolution(kernel, s)
         }
         Body::Scatter { .. } | Body::Sort { .. } => false,

@@ -8,7 +8,7 @@ use svod_ir::pass::{Pass, PassSet};
 pub struct Purpose {
     /// Whether leaves of class `Data` count as constant, so that a plan may pack them once.
     pub prepared: bool,
-    /// Whether every float operation stays the one that was written, and folds go from left to right.
+    /// Whether every float operation stays the one that was written, and reductions go from left to right.
     pub strict: bool,
     /// The caches of the machine that it is computed on.
     pub caches: Caches,

@@ -1,8 +1,8 @@
 //! Values that are spread over devices become values of single devices.
 //!
 //! Each node becomes one node per device over what the device has; copies appear where a value is laid
-//! out anew, gathered, or folded along the axis that is split. Where operations allow it was checked when
-//! the nodes were built (`svod_ir::graph`), so that nothing here can be refused. A fold along the split
+//! out anew, gathered, or reduced along the axis that is split. Where operations allow it was checked when
+//! the nodes were built (`svod_ir::graph`), so that nothing here can be refused. A reduction along the split
 //! axis stays a set of addends until it is known whether all devices need all of it.
 
 use crate::graph::collective::{Route, all_gather, all_reduce, reduce_scatter, shrunk};
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         let parts = (0..of.devices().len()).map(local).collect::<Result<Vec<_>, _>>()?;
         match (op, from) {
             (Op::Reduce(by, axes), Some(from)) if axes.contains(&from.axis) => {
-                let by = by.alu().expect("a fold along a split axis has a scalar operation, or is refused");
+                let by = by.alu().expect("a reduction along a split axis has a scalar operation, or is refused");
                 Ok(Local::Addends(by, parts, of.clone()))
             }
             _ => Ok(Local::Parts(parts, of.clone())),

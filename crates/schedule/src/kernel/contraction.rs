@@ -58,7 +58,7 @@ pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
         None => (factors(kernel, stage)?, None),
     };
     let stage = &kernel.stages[stage];
-    let Body::Fold { axes, carries, .. } = &stage.body else { return None };
+    let Body::Reduce { axes, carries, .. } = &stage.body else { return None };
     let (mut a_axes, mut b_axes) = (axes_of(kernel, a), axes_of(kernel, b));
     // Taps of a kernel's gradient, or a few heads, fill no tile: the channels beside them may.
     let wide = |x: &AxisId| kernel.axes[x.index()].extent.upper_bound() >= Some(NARROWEST);
@@ -97,7 +97,7 @@ fn factors(kernel: &Kernel, stage: usize) -> Option<[ExprId; 2]> {
 
 /// What a stage sums, if it sums floats and does nothing else.
 fn summed(kernel: &Kernel, stage: usize) -> Option<ExprId> {
-    let Body::Fold { carries, emit: Emit::Last, results, .. } = &kernel.stages[stage].body else { return None };
+    let Body::Reduce { carries, emit: Emit::Last, results, .. } = &kernel.stages[stage].body else { return None };
     let [carry] = &carries[..] else { return None };
     let plain = matches!(results[..], [r] if *kernel.exprs.get(r) == Expr::Carry(0, carry.dtype));
     let sums = carry.op == Monoid::Sum && carry.fix.is_none() && plain && carry.dtype.is_float();
@@ -136,9 +136,9 @@ pub(crate) fn axes_of(kernel: &Kernel, root: ExprId) -> Vec<AxisId> {
     all.filter(|a| names.contains(&kernel.axes[a.index()].var)).collect()
 }
 
-/// Whether a stage gives a value at each step along an axis that it folds.
+/// Whether a stage gives a value at each step along an axis that it reduces.
 pub(crate) fn scans(kernel: &Kernel, stage: usize, axis: AxisId) -> bool {
-    matches!(&kernel.stages[stage].body, Body::Fold { axes, emit, .. } if *emit != Emit::Last && axes.contains(&axis))
+    matches!(&kernel.stages[stage].body, Body::Reduce { axes, emit, .. } if *emit != Emit::Last && axes.contains(&axis))
 }
 
 /// The axes of a scatter: those at whose points different elements are written, because each is an
@@ -174,7 +174,7 @@ pub(crate) fn replace_operand(kernel: &mut Kernel, stage: usize, operand: u8, va
         Some(of) => pairs::products(&mut kernel.exprs, pair, of),
         None => kernel.exprs.alu(Alu::Mul, &pair),
     };
-    if let Body::Fold { carries, .. } = &mut kernel.stages[stage].body {
+    if let Body::Reduce { carries, .. } = &mut kernel.stages[stage].body {
         carries[0].element = element;
     }
 }

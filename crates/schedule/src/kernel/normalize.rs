@@ -61,11 +61,11 @@ fn data(kernel: &Kernel, index: ExprId) -> bool {
 fn mergeable(kernel: &Kernel) -> Option<(AxisId, AxisId)> {
     let accesses = accesses(kernel);
     kernel.stages.iter().find_map(|stage| {
-        let fold: &[AxisId] = match &stage.body {
-            Body::Fold { axes, .. } => axes,
+        let reduction: &[AxisId] = match &stage.body {
+            Body::Reduce { axes, .. } => axes,
             Body::Map(_) | Body::Scatter { .. } | Body::Sort { .. } => &[],
         };
-        let pairs = stage.over.windows(2).chain(fold.windows(2));
+        let pairs = stage.over.windows(2).chain(reduction.windows(2));
         pairs.map(|p| (p[0], p[1])).find(|(a, b)| together(kernel, &accesses, *a, *b))
     })
 }
@@ -77,15 +77,15 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
         _ => false,
     };
     for stage in &kernel.stages {
-        let fold_ok = match &stage.body {
-            Body::Fold { axes, emit, .. } => {
+        let order_ok = match &stage.body {
+            Body::Reduce { axes, emit, .. } => {
                 let scan = *emit != svod_ir::kernel::Emit::Last && (axes.contains(&a) || axes.contains(&b));
                 in_order(axes) && !scan
             }
             Body::Map(_) | Body::Scatter { .. } => true,
             Body::Sort { .. } => !stage.sorts(a) && !stage.sorts(b),
         };
-        if !fold_ok || !in_order(&stage.over) {
+        if !order_ok || !in_order(&stage.over) {
             return false;
         }
     }
@@ -169,7 +169,7 @@ fn value_roots(kernel: &Kernel, stage: usize) -> Vec<ExprId> {
     match &kernel.stages[stage].body {
         Body::Map(values) => values.clone(),
         Body::Scatter { value, .. } => vec![*value],
-        Body::Fold { carries, results, .. } => {
+        Body::Reduce { carries, results, .. } => {
             carries.iter().flat_map(|c| [Some(c.element), c.fix]).flatten().chain(results.iter().copied()).collect()
         }
         Body::Sort { key, results, .. } => std::iter::once(key).chain(results).copied().collect(),
@@ -206,7 +206,7 @@ fn merge(kernel: Kernel, a: AxisId, b: AxisId) -> Kernel {
     new.axes[a.index()] = Axis { var: merged, extent };
     for stage in &mut new.stages {
         stage.over.retain(|x| *x != b);
-        if let Body::Fold { axes, .. } = &mut stage.body {
+        if let Body::Reduce { axes, .. } = &mut stage.body {
             axes.retain(|x| *x != b);
         }
     }

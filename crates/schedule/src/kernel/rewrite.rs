@@ -38,7 +38,7 @@ pub(crate) fn rebuild(
         match &mut stage.body {
             Body::Map(values) => values.iter_mut().for_each(|v| *v = memo[v]),
             Body::Scatter { value, .. } => *value = memo[value],
-            Body::Fold { carries, results, .. } => {
+            Body::Reduce { carries, results, .. } => {
                 carries.iter_mut().for_each(|c| {
                     c.element = memo[&c.element];
                     c.fix = c.fix.map(|f| memo[&f]);
@@ -89,7 +89,8 @@ pub(crate) fn rewrite(mut kernel: Kernel, mut change: impl FnMut(&mut ExprPool, 
 /// No longer computes a value of a stage, one of several, that nothing reads.
 pub(crate) fn drop_value(kernel: &mut Kernel, of: TempId, value: usize) {
     let stage = &mut kernel.stages[of.index()];
-    let (Body::Map(values) | Body::Fold { results: values, .. } | Body::Sort { results: values, .. }) = &mut stage.body
+    let (Body::Map(values) | Body::Reduce { results: values, .. } | Body::Sort { results: values, .. }) =
+        &mut stage.body
     else {
         return;
     };

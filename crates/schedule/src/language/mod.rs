@@ -1,6 +1,6 @@
 //! The schedule language: *how* a kernel is computed, as a value.
 //!
-//! A [`Schedule`] is a list of [`Opt`]s. Applying it is a fold over the kernel's loops in which
+//! A [`Schedule`] is a list of [`Opt`]s. Applying it is a walk over the kernel's loops in which
 //! each step succeeds or says why not ([`crate::apply`]). It prints and parses one step a line:
 //!
 //! ```text
@@ -181,13 +181,13 @@ pub enum Opt {
         /// The loop.
         at: LoopRef,
     },
-    /// Cuts a folded axis in parts of `by` points: a stage of its own, `stage.parts`, folds each of
-    /// them, in a phase before, and writes what they give to a workspace; the stage folds the parts. An
+    /// Cuts a reduced axis in parts of `by` points: a stage of its own, `stage.parts`, reduces each of
+    /// them, in a phase before, and writes what they give to a workspace; the stage reduces the parts. An
     /// axis `a` becomes `a_block` in both and `a_point` in the new one. First of the stage's steps.
     ///
-    /// A fold of the same points that needs one which was cut so before shares its `a_block`, if what it
+    /// A reduction of the same points that needs one which was cut so before shares its `a_block`, if what it
     /// needs can be that of the part, and mended afterwards: `at` then places the earlier one's parts in
-    /// its own. Else each of its tasks folds the earlier one's parts again, as stage `stage.earlier`.
+    /// its own. Else each of its tasks reduces the earlier one's parts again, as stage `stage.earlier`.
     SplitReduction {
         /// The axis, as its only loop.
         at: LoopRef,
@@ -234,7 +234,7 @@ pub enum Opt {
         /// How many rounds ahead.
         ahead: u32,
     },
-    /// Folds add up from left to right, in the order of their axes, and products and sums are
+    /// Reductions add up from left to right, in the order of their axes, and products and sums are
     /// rounded one by one, never fused. Comes first; refuses later steps that would change it.
     Strict,
 }

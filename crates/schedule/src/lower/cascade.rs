@@ -2,7 +2,7 @@
 //!
 //! Added up one after the other, n numbers of like size lose up to n units in the last place. A
 //! cascade of two levels loses about 2 √n: an accumulator takes the numbers of one block, and its
-//! sum is added to a total where the block ends. With the lanes of a vectorized fold that makes
+//! sum is added to a total where the block ends. With the lanes of a vectorized reduction that makes
 //! sums as accurate as pairwise ones. See Higham, The accuracy of floating point summation (1993).
 //!
 //! Sums of numbers far from zero are all off in one direction, by up to an eighth of a unit for each
@@ -30,16 +30,16 @@ pub(super) struct Cascade {
 }
 
 impl Lowerer<'_> {
-    /// The cascade that the loops of a fold allow, if it is worth one: at the loop that leaves the
+    /// The cascade that the loops of a reduction allow, if it is worth one: at the loop that leaves the
     /// fewest additions to its busiest accumulator. Inside of a kept loop there, each of whose rounds then has
     /// accumulators for itself.
     pub(super) fn cascade(&mut self, nest: &Nest, carries: &[Carry], loops: &[(LoopState, u64)]) -> Option<Cascade> {
         if self.s.strict || !cascades(carries) {
             return None;
         }
-        let folded = |l: &LoopState| self.folds(nest.stage, l.axis);
+        let reduced = |l: &LoopState| self.reduces(nest.stage, l.axis);
         let serial: Vec<usize> =
-            (0..nest.loops.len()).filter(|i| folded(&nest.loops[*i]) && !nest.loops[*i].rfactor).collect();
+            (0..nest.loops.len()).filter(|i| reduced(&nest.loops[*i]) && !nest.loops[*i].rfactor).collect();
         let rounds: Vec<i64> = serial
             .iter()
             .map(|i| {
@@ -57,7 +57,7 @@ impl Lowerer<'_> {
         let blocks = (0..rounds.len()).filter(|n| nest.loops[serial[*n]].runs == Runs::Serial);
         let best = blocks.min_by_key(|n| busiest(*n)).filter(|n| busiest(*n) <= total / 2)?;
         // What is laid out shares its loads, so that stores in between would cost them again.
-        let kept = |l: &&LoopState| !folded(l) && l.runs == Runs::Serial;
+        let kept = |l: &&LoopState| !reduced(l) && l.runs == Runs::Serial;
         let position = serial[best] + nest.loops[serial[best] + 1..].iter().take_while(kept).count();
         let own = |(l, _): &&(LoopState, u64)| {
             let inside = nest.loops[position + 1..].iter().any(|i| (i.axis, i.part) == (l.axis, l.part));

@@ -121,14 +121,14 @@ impl Lowerer<'_> {
     fn clamped(&self, nest: &Nest) -> Vec<Clamped> {
         let stage = &self.s.stages[nest.stage];
         let mut found: Vec<Clamped> = Vec::new();
-        if !matches!(self.s.kernel.stages[nest.stage].body, Body::Map(_) | Body::Fold { emit: Emit::Last, .. }) {
+        if !matches!(self.s.kernel.stages[nest.stage].body, Body::Map(_) | Body::Reduce { emit: Emit::Last, .. }) {
             return found;
         }
         for l in stage.loops.iter().filter(|l| l.step == 1 && nest.env[&l.axis].masked) {
             let (at, end) = (nest.env[&l.axis].base.clone(), self.axis_extent(l.axis));
             let vector = stage.loops.iter().any(|o| o.axis == l.axis && o.runs == Runs::Vector);
             let known = (&at + 1).le(&end) == Some(true) || end.bounds().0 < 1 || at.bounds().0 < 0;
-            if vector || known || self.folds(nest.stage, l.axis) {
+            if vector || known || self.reduces(nest.stage, l.axis) {
                 continue;
             }
             let inside = at.min(&end - 1);

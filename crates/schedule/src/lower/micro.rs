@@ -61,7 +61,7 @@ impl Lowerer<'_> {
             Some(_) => None,
             None => Some(self.table(found.b).ok_or("the operand with the columns has no table of its rows")?),
         };
-        let reduced = nest.env.iter().filter(|(axis, _)| self.folds(nest.stage, **axis));
+        let reduced = nest.env.iter().filter(|(axis, _)| self.reduces(nest.stage, **axis));
         let start = reduced.map(|(_, span)| &span.base).sum();
         Ok(Micro {
             rows: tile.rows,

@@ -309,8 +309,8 @@ impl<'s> Lowerer<'s> {
         self.s.kernel.axes[axis.index()].extent.clone()
     }
 
-    fn folds(&self, stage: usize, axis: AxisId) -> bool {
-        matches!(&self.s.kernel.stages[stage].body, Body::Fold { axes, .. } if axes.contains(&axis))
+    fn reduces(&self, stage: usize, axis: AxisId) -> bool {
+        matches!(&self.s.kernel.stages[stage].body, Body::Reduce { axes, .. } if axes.contains(&axis))
     }
 
     /// A loop, as schedules name it.
@@ -438,8 +438,8 @@ impl<'s> Lowerer<'s> {
             if self.s.stages[nest.stage].micro.is_some_and(|m| nest.loops.len() == 2 + m.depth) {
                 return self.tile(&nest);
             }
-        } else if self.folds(nest.stage, head.axis) {
-            return self.fold(nest);
+        } else if self.reduces(nest.stage, head.axis) {
+            return self.reduce(nest);
         }
         self.each(nest, &mut |this, inner| this.nest(inner))
     }
@@ -451,7 +451,7 @@ impl<'s> Lowerer<'s> {
         let step = Size::from(head.step as i64);
         let exact = span.remaining.divisible_by(head.step as i64) == Some(true);
         // A tile's sums begin at the first step of the depth: there is one round, of no step, where a run has none.
-        let begins = self.s.stages[nest.stage].micro.is_some() && self.folds(nest.stage, head.axis);
+        let begins = self.s.stages[nest.stage].micro.is_some() && self.reduces(nest.stage, head.axis);
         let count = |rounds: Size| if begins && rounds.bounds().0 < 1 { rounds.max(1) } else { rounds };
         if head.step == 1 {
             return self.rounds(
@@ -510,7 +510,7 @@ impl<'s> Lowerer<'s> {
     fn needs_full(&self, stage: usize, head: &LoopState, inner: &[LoopState]) -> bool {
         let Some(next) = inner.iter().position(|l| l.axis == head.axis) else { return false };
         let split = inner[next].step > 1 && inner[next].tail == Tail::Rest;
-        let reduced = inner[..next].iter().any(|l| self.folds(stage, l.axis));
+        let reduced = inner[..next].iter().any(|l| self.reduces(stage, l.axis));
         let micro = self.s.stages[stage].micro.is_some();
         // A scan's line of running values is indexed by point, whatever the rounds.
         let line = self.is_scan(stage);
@@ -547,7 +547,7 @@ impl<'s> Lowerer<'s> {
         let mut inner = nest.clone();
         inner.loops.remove(0);
         inner.env.insert(head.axis, narrow(span, &at));
-        if head.rfactor || !self.folds(nest.stage, head.axis) {
+        if head.rfactor || !self.reduces(nest.stage, head.axis) {
             inner.entered.push(((head.axis, head.part), at));
         }
         let mut body = self.prefetches(nest.stage, head, &inner.env);
@@ -593,7 +593,7 @@ impl<'s> Lowerer<'s> {
             (Body::Scatter { value, combine }, [Out::Param { param, index }]) => {
                 self.scatter(nest, *param, index, *value, *combine)
             }
-            _ => Err("a fold over no axes, or a scatter to a temporary".into()),
+            _ => Err("a reduction over no axes, or a scatter to a temporary".into()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Folds: accumulators, the loops that fill them, and what is made of them at the end.
+//! Reductions: accumulators, the loops that fill them, and what is made of them at the end.
 //!
 //! The accumulators of a carry are declared where the first reduction loop starts. They have a
 //! dimension for each kept loop inside it, and one for each reduction loop that the schedule gave
@@ -17,7 +17,7 @@ use svod_ir::kernel::{AxisId, Body, Carry, Emit, Monoid};
 use svod_ir::lowered::{Home, Loop, LoopKind, Stmt};
 use svod_ir::size::{Size, Variable};
 
-/// The accumulators of one fold.
+/// The accumulators of one reduction.
 pub(super) struct Accumulators {
     /// The loops that index them, outermost first, with their number of rounds.
     pub(super) loops: Vec<(LoopState, u64)>,
@@ -44,10 +44,10 @@ impl Accumulators {
 }
 
 impl Lowerer<'_> {
-    /// A fold, from its first reduction loop on.
-    pub(super) fn fold(&mut self, nest: Nest) -> Made {
-        let Body::Fold { carries, emit, results, .. } = &self.s.kernel.stages[nest.stage].body else {
-            return Err("a reduction loop outside a fold".into());
+    /// A reduction, from its first reduction loop on.
+    pub(super) fn reduce(&mut self, nest: Nest) -> Made {
+        let Body::Reduce { carries, emit, results, .. } = &self.s.kernel.stages[nest.stage].body else {
+            return Err("a reduction loop outside a reduction".into());
         };
         let loops = self.accumulated(&nest)?;
         let cascade = if *emit == Emit::Last { self.cascade(&nest, carries, &loops) } else { None };
@@ -67,7 +67,7 @@ impl Lowerer<'_> {
 
     /// Accumulators over `loops`, or over the line that a scan walks.
     fn accumulators(&mut self, nest: &Nest, carries: &[Carry], loops: Vec<(LoopState, u64)>) -> Made<Accumulators> {
-        let linked = !self.s.kernel.is_plain_fold(nest.stage);
+        let linked = !self.s.kernel.is_plain_reduction(nest.stage);
         if self.walks_a_line(nest) {
             return self.line(nest, carries, linked);
         }
@@ -75,20 +75,20 @@ impl Lowerer<'_> {
         Ok(self.allocate(nest, dtypes, loops, linked, ["_acc", "_tail", "_new"]))
     }
 
-    /// Whether a fold is a scan with kept loops inside it.
+    /// Whether a reduction is a scan with kept loops inside it.
     fn walks_a_line(&self, nest: &Nest) -> bool {
-        let walked = |l: &LoopState| !self.folds(nest.stage, l.axis) && matches!(l.runs, Runs::Serial | Runs::Lane);
+        let walked = |l: &LoopState| !self.reduces(nest.stage, l.axis) && matches!(l.runs, Runs::Serial | Runs::Lane);
         self.is_scan(nest.stage) && nest.loops.iter().any(walked)
     }
 
-    /// The loops of a fold that index accumulators, with their number of rounds; none where they are a line.
+    /// The loops of a reduction that index accumulators, with their number of rounds; none where they are a line.
     fn accumulated(&self, nest: &Nest) -> Made<Vec<(LoopState, u64)>> {
         if self.walks_a_line(nest) {
             return Ok(Vec::new());
         }
         let mut loops = Vec::new();
         for (i, l) in nest.loops.iter().enumerate() {
-            let kept = !self.folds(nest.stage, l.axis);
+            let kept = !self.reduces(nest.stage, l.axis);
             if !kept && !l.rfactor {
                 continue;
             }
@@ -106,13 +106,13 @@ impl Lowerer<'_> {
     }
 
     pub(super) fn is_scan(&self, stage: usize) -> bool {
-        matches!(&self.s.kernel.stages[stage].body, Body::Fold { emit, .. } if *emit != Emit::Last)
+        matches!(&self.s.kernel.stages[stage].body, Body::Reduce { emit, .. } if *emit != Emit::Last)
     }
 
     /// The running values of a scan with kept loops inside it: one for each of their points.
     fn line(&mut self, nest: &Nest, carries: &[Carry], linked: bool) -> Made<Accumulators> {
         let mut axes: Vec<AxisId> = Vec::new();
-        for l in nest.loops.iter().filter(|l| !self.folds(nest.stage, l.axis)) {
+        for l in nest.loops.iter().filter(|l| !self.reduces(nest.stage, l.axis)) {
             if !axes.contains(&l.axis) {
                 axes.push(l.axis);
             }
@@ -305,10 +305,10 @@ impl Lowerer<'_> {
         Ok(body)
     }
 
-    /// What one step folds in: the identity where the point is masked.
+    /// What one step combines: the identity where the point is masked.
     fn element(&mut self, nest: &Nest, carry: &Carry, bound: &[Bound]) -> Made<ExprId> {
         let element = self.convert(carry.element, nest, bound)?;
-        let masked = nest.env.iter().any(|(axis, span)| span.masked && self.folds(nest.stage, *axis));
+        let masked = nest.env.iter().any(|(axis, span)| span.masked && self.reduces(nest.stage, *axis));
         if !masked {
             return Ok(element);
         }
@@ -400,9 +400,9 @@ impl Lowerer<'_> {
     /// The stage's values after the last step.
     fn results(&mut self, nest: Nest, carries: &[Carry], results: &[ExprId], acc: &Accumulators) -> Made {
         let mut nest = nest;
-        nest.loops.retain(|l| !self.folds(nest.stage, l.axis));
+        nest.loops.retain(|l| !self.reduces(nest.stage, l.axis));
         for (axis, span) in &mut nest.env {
-            if self.folds(nest.stage, *axis) {
+            if self.reduces(nest.stage, *axis) {
                 span.masked = false;
             }
         }

@@ -1,7 +1,7 @@
-//! Folds that end early: how far along its axis a fold has anything to fold in.
+//! Reductions that end early: how far along its axis a reduction has anything to combine.
 //!
-//! The elements of a causal row are hidden from some key on: the maximum folds in -inf there, the
-//! sum `exp(-inf)`, the product with the values a weight of 0. Such a fold ends where its last row's
+//! The elements of a causal row are hidden from some key on: the maximum takes in -inf there, the
+//! sum `exp(-inf)`, the product with the values a weight of 0. Such a reduction ends where its last row's
 //! visible elements do, and what it reads is computed only so far, by bounds inference.
 //!
 //! An equation but for one thing: a weight of 0 that comes from a hidden score hides its value even
@@ -14,7 +14,7 @@ use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
 use svod_ir::kernel::{Body, Emit, Kernel, Monoid};
 use svod_ir::size::{Size, Variable};
 
-/// Folds end at multiples of this, so that vectors and tiles have no short tails.
+/// Reductions end at multiples of this, so that vectors and tiles have no short tails.
 const GRAIN: i64 = 64;
 
 /// Operations that are looked through, stages included.
@@ -30,10 +30,10 @@ enum Hidden {
 }
 
 impl Lowerer<'_> {
-    /// Shortens the axis that a stage folds, where the rows of `env` see only a part of it.
+    /// Shortens the axis that a stage reduces, where the rows of `env` see only a part of it.
     pub(super) fn tighten(&self, stage: usize, env: &mut Env) {
         let kernel = &self.s.kernel;
-        let Body::Fold { axes, carries, emit: Emit::Last, .. } = &kernel.stages[stage].body else { return };
+        let Body::Reduce { axes, carries, emit: Emit::Last, .. } = &kernel.stages[stage].body else { return };
         let ([axis], [carry]) = (&axes[..], &carries[..]) else { return };
         let hidden: &[Hidden] = match carry.op {
             Monoid::Max if carry.fix.is_none() && carry.dtype.is_float() => &[Hidden::Least],

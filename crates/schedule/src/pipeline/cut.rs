@@ -115,13 +115,13 @@ fn orders_with_elements(graph: &Graph, fates: &[Fate]) -> FxHashMap<NodeIndex, [
     both
 }
 
-/// The nodes, operands before users; those that fold what another fold gives, and what is made of them, come last: the
-/// other fold finds whatever shares its rows before.
-fn folds_of_folds_last(graph: &Graph) -> Vec<NodeIndex> {
-    let is_fold = |node: NodeIndex| matches!(graph.nodes()[node as usize].op(), Op::Reduce(..));
+/// The nodes, operands before users; those that reduce what another reduction gives, and what is made of them, come last: the
+/// other reduction finds whatever shares its rows before.
+fn reductions_of_reductions_last(graph: &Graph) -> Vec<NodeIndex> {
+    let is_reduction = |node: NodeIndex| matches!(graph.nodes()[node as usize].op(), Op::Reduce(..));
     let mut waits: Vec<bool> = Vec::with_capacity(graph.len());
     for (at, (_, sources)) in graph.iter().enumerate() {
-        let own = is_fold(at as NodeIndex) && sources.iter().any(|s| is_fold(*s));
+        let own = is_reduction(at as NodeIndex) && sources.iter().any(|s| is_reduction(*s));
         waits.push(own || sources.iter().any(|s| waits[*s as usize]));
     }
     let (last, first): (Vec<NodeIndex>, Vec<NodeIndex>) =
@@ -162,7 +162,7 @@ impl Cutter<'_> {
         let mut merger = Merger::new(graph, self.how);
         // The node whose buffer a node is: its own, or that of which it is a reshape.
         let mut memory: Vec<NodeIndex> = (0..graph.len() as NodeIndex).collect();
-        for node in folds_of_folds_last(graph) {
+        for node in reductions_of_reductions_last(graph) {
             let sources = graph.sources(node);
             match (cut.fates[node as usize], graph.nodes()[node as usize].op()) {
                 (_, Op::Leaf(_)) => {}

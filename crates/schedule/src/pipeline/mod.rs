@@ -137,13 +137,13 @@ pub(crate) fn kernel(kernel: Kernel, how: Purpose) -> Kernel {
     passes.fold(kernel, |kernel, (pass, work)| pass.run_on(kernel, |kernel| work(kernel, how)))
 }
 
-/// Long chains in blocks, unless folds keep their order.
+/// Long chains in blocks, unless reductions keep their order.
 fn blocks(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError> {
     let chains = !about.how.strict && graph.nodes().iter().any(|node| is_chain(node.op()));
     Ok(if chains { rewritten(graph, &BLOCKS, about) } else { None })
 }
 
-/// Totals by rows that something else reads, unless folds keep their order.
+/// Totals by rows that something else reads, unless reductions keep their order.
 fn two_stage(graph: &Graph, about: &About) -> Result<Option<Rewritten>, GraphError> {
     let found = if about.how.strict { TwoStage::default() } else { TwoStage::find(graph, about.how.caches) };
     if found.is_empty() {

@@ -117,7 +117,7 @@ impl Build<'_> {
                 over.retain(|a| *a != along);
                 let carries = vec![Carry { dtype, element, op: by, fix: None }];
                 let emit = if inclusive { Emit::Inclusive } else { Emit::Exclusive };
-                Body::Fold { axes: vec![along], carries, emit, results: vec![result] }
+                Body::Reduce { axes: vec![along], carries, emit, results: vec![result] }
             }
             None if inclusive => Body::map(element),
             None => Body::map(self.kernel.exprs.constant(by.identity(dtype))),

@@ -157,7 +157,7 @@ impl Build<'_> {
         let direct =
             matches!(value.op(), Op::Reduce(..)) && !crate::fusion::fuse::is_contraction(self.graph, self.root);
         let body = match value.op() {
-            Op::Reduce(by, axes) if direct => self.fold(self.root, *by, axes, &context)?,
+            Op::Reduce(by, axes) if direct => self.reduce(self.root, *by, axes, &context)?,
             Op::Reduce(..) => Body::map(self.reduction(self.root, &context)?),
             _ => Body::map(self.operation(self.root, &context)?),
         };
@@ -173,15 +173,15 @@ impl Build<'_> {
     fn keep(&mut self, stage: usize) {
         let kernel = &mut self.kernel;
         let name = format!("s{stage}");
-        let fold = &mut kernel.stages[stage];
-        let outs = std::mem::replace(&mut fold.outs, vec![Out::Temp]);
+        let reduction = &mut kernel.stages[stage];
+        let outs = std::mem::replace(&mut reduction.outs, vec![Out::Temp]);
         let map = Stage {
-            name: std::mem::replace(&mut fold.name, name),
-            over: fold.over.clone(),
-            body: fold.body.clone(),
+            name: std::mem::replace(&mut reduction.name, name),
+            over: reduction.over.clone(),
+            body: reduction.body.clone(),
             outs,
         };
-        let Body::Fold { results, .. } = &fold.body else { return };
+        let Body::Reduce { results, .. } = &reduction.body else { return };
         let dtype = kernel.exprs.dtype(results[0]);
         let index: Vec<ExprId> =
             map.over.iter().map(|a| kernel.exprs.index(Size::from(&kernel.axes[a.index()].var))).collect();
@@ -411,13 +411,13 @@ impl Build<'_> {
         self.kernel.exprs.alu(Alu::Where, &[inside, v, fill])
     }
 
-    /// The fold of a reduction whose kept dimensions are at an index.
-    fn fold(&mut self, node: NodeIndex, by: Monoid, axes: &[usize], context: &Context) -> Evaluated<Body> {
+    /// The reduction of a reduction whose kept dimensions are at an index.
+    fn reduce(&mut self, node: NodeIndex, by: Monoid, axes: &[usize], context: &Context) -> Evaluated<Body> {
         let source = self.graph.sources(node)[0];
         let below = self.graph.nodes()[source as usize].shape_arc().clone();
         let mut kept = context.index.iter().copied();
         let mut index = SmallVec::new();
-        let mut folded = Vec::new();
+        let mut reduced = Vec::new();
         for (d, extent) in below.iter().enumerate() {
             if !axes.contains(&d) {
                 index.extend(kept.next());
@@ -425,20 +425,20 @@ impl Build<'_> {
                 index.push(self.kernel.exprs.index(0i64));
             } else {
                 let (axis, at) = self.axis(extent)?;
-                folded.push(axis);
+                reduced.push(axis);
                 index.push(at);
             }
         }
         let position = index[axes[0]];
         let element = self.value(source, Context { index, valid: context.valid })?;
         let positions = matches!(by, Monoid::ArgMax | Monoid::ArgMin);
-        if folded.is_empty() {
-            // Of a single element the fold is that element, or its index.
+        if reduced.is_empty() {
+            // Of a single element the reduction is that element, or its index.
             let only = if positions { self.kernel.exprs.cast(DType::I64, position) } else { element };
             return Ok(Body::map(only));
         }
-        if positions && self.two_passes(element, &folded, context) {
-            return self.first_position(by, element, position, folded, context);
+        if positions && self.two_passes(element, &reduced, context) {
+            return self.first_position(by, element, position, reduced, context);
         }
         let dtype = self.kernel.exprs.dtype(element);
         let carry = |dtype, element, op| Carry { dtype, element, op, fix: None };
@@ -452,15 +452,15 @@ impl Build<'_> {
         let last = &carries[carries.len() - 1];
         let of = last.dtype;
         let result = self.kernel.exprs.add(result, of);
-        Ok(Body::Fold { axes: folded, carries, emit: Emit::Last, results: vec![result] })
+        Ok(Body::Reduce { axes: reduced, carries, emit: Emit::Last, results: vec![result] })
     }
 
-    /// Whether an arg fold is better done as two folds: where its elements are contiguous, each is as
+    /// Whether an arg reduction is better done as two reductions: where its elements are contiguous, each is as
     /// fast as memory, and the second finds the row in a cache; and where it has one result, so that it can
     /// be cut in parts.
-    fn two_passes(&self, element: ExprId, folded: &[AxisId], context: &Context) -> bool {
+    fn two_passes(&self, element: ExprId, reduced: &[AxisId], context: &Context) -> bool {
         let axis = crate::kernel::access::contiguous(&self.kernel, &[element], &[], 0);
-        let inside = axis.is_some_and(|a| folded.contains(&a)) || self.axes_of(context).is_empty();
+        let inside = axis.is_some_and(|a| reduced.contains(&a)) || self.axes_of(context).is_empty();
         inside && self.kernel.exprs.dtype(element) != DType::Bool
     }
 
@@ -470,21 +470,21 @@ impl Build<'_> {
         by: Monoid,
         element: ExprId,
         position: ExprId,
-        folded: Vec<AxisId>,
+        reduced: Vec<AxisId>,
         context: &Context,
     ) -> Evaluated<Body> {
         let over = self.axes_of(context);
         let dtype = self.kernel.exprs.dtype(element);
         let order = if by == Monoid::ArgMax { Monoid::Max } else { Monoid::Min };
-        let fold = |dtype, element, op, result| Body::Fold {
-            axes: folded.clone(),
+        let reduction = |dtype, element, op, result| Body::Reduce {
+            axes: reduced.clone(),
             carries: vec![Carry { dtype, element, op, fix: None }],
             emit: Emit::Last,
             results: vec![result],
         };
         let carry = self.kernel.exprs.add(Expr::Carry(0, dtype), dtype);
         let id = TempId(self.kernel.stages.len() as u32);
-        let best = fold(dtype, element, order, carry);
+        let best = reduction(dtype, element, order, carry);
         let index: Vec<ExprId> = over
             .iter()
             .map(|a| Size::from(&self.kernel.axes[a.index()].var))
@@ -499,13 +499,13 @@ impl Build<'_> {
             let nan = pool.alu(Alu::Ne, &[element, element]);
             found = pool.alu(Alu::Or, &[found, nan]);
         }
-        let narrow = folded.iter().all(|a| self.kernel.axes[a.index()].extent.upper_bound() <= Some(i32::MAX.into()));
+        let narrow = reduced.iter().all(|a| self.kernel.axes[a.index()].extent.upper_bound() <= Some(i32::MAX.into()));
         let counter = if narrow { DType::I32 } else { DType::I64 };
         let at = pool.cast(counter, position);
         let none = pool.constant(Monoid::Min.identity(counter));
         let at = pool.alu(Alu::Where, &[found, at, none]);
         let result = pool.add(Expr::Carry(0, counter), counter);
         let result = pool.cast(DType::I64, result);
-        Ok(fold(counter, at, Monoid::Min, result))
+        Ok(reduction(counter, at, Monoid::Min, result))
     }
 }

@@ -41,7 +41,7 @@ impl Build<'_> {
             None if this.moves(at) => Over::Own,
             None => Over::Nothing,
         })?;
-        let body = self.fold(node, by, &axes, &Context { index: index.clone(), valid: None })?;
+        let body = self.reduce(node, by, &axes, &Context { index: index.clone(), valid: None })?;
         Ok(self.add_stage(node, &over, index, body, &context.index))
     }
 

@@ -154,7 +154,7 @@ fn scatter(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphErro
     Ok(Some(UOp::alu(op, &[base.clone(), total])?))
 }
 
-fn contraction(node: &UOp, folded: &[usize]) -> Result<Option<UOp>, GraphError> {
+fn contraction(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError> {
     let Some(product) = node.source().filter(|p| *p.op() == Op::Alu(Alu::Mul) && p.dtype().is_float()) else {
         return Ok(None);
     };
@@ -163,10 +163,10 @@ fn contraction(node: &UOp, folded: &[usize]) -> Result<Option<UOp>, GraphError> 
     let points =
         |of: &dyn Fn(&usize) -> bool| (0..extents.len()).filter(of).map(|d| extents[d]).fold(1, i64::saturating_mul);
     let [rows, columns] = [0, 1].map(|side| points(&|d| own[side].contains(d) && !own[1 - side].contains(d)));
-    let outer = points(&|d| !folded.contains(d) && own.iter().all(|own| own.contains(d)));
-    let depth = points(&|d| folded.contains(d));
-    let whole = folded.iter().all(|d| own.iter().all(|own| own.contains(d)));
-    let Some(&axis) = folded.iter().max_by_key(|d| extents[**d]).filter(|_| whole) else { return Ok(None) };
+    let outer = points(&|d| !reduced.contains(d) && own.iter().all(|own| own.contains(d)));
+    let depth = points(&|d| reduced.contains(d));
+    let whole = reduced.iter().all(|d| own.iter().all(|own| own.contains(d)));
+    let Some(&axis) = reduced.iter().max_by_key(|d| extents[**d]).filter(|_| whole) else { return Ok(None) };
     let (few, many) = (rows.min(columns), rows.max(columns));
     // A few rows are read where they lie.
     if few <= NARROWEST || many > NARROW {
@@ -175,7 +175,7 @@ fn contraction(node: &UOp, folded: &[usize]) -> Result<Option<UOp>, GraphError> 
     let little = depth.saturating_mul(rows + columns) / (MORE * rows * columns);
     let most = (depth / MULTIPLIED).min(MOST_SUMS / outer.max(1)).min(little).min(extents[axis]);
     // An attention's weights make one kernel with this product.
-    let chained = |factor: &UOp| folded.iter().any(|d| may_be_weights(factor, *d));
+    let chained = |factor: &UOp| reduced.iter().any(|d| may_be_weights(factor, *d));
     if most < FEWEST_SUMS || factors.iter().any(chained) {
         return Ok(None);
     }
@@ -190,9 +190,9 @@ fn contraction(node: &UOp, folded: &[usize]) -> Result<Option<UOp>, GraphError> 
     let zero = Const::zero(product.dtype());
     let in_blocks = |factor: &UOp| factor.pad(by_end.clone(), zero)?.reshape(cut.clone());
     let factors = factors.iter().map(in_blocks).collect::<Result<Vec<UOp>, _>>()?;
-    let inside: Vec<usize> = folded.iter().map(|d| d + usize::from(*d >= axis)).collect();
+    let inside: Vec<usize> = reduced.iter().map(|d| d + usize::from(*d >= axis)).collect();
     let sums = UOp::alu(Alu::Mul, &factors)?.reduce(Monoid::Sum, &inside)?;
-    let block = (0..axis).filter(|d| !folded.contains(d)).count();
+    let block = (0..axis).filter(|d| !reduced.contains(d)).count();
     let order: Vec<usize> = [block].into_iter().chain((0..sums.rank()).filter(|d| *d != block)).collect();
     Ok(Some(sums.permute(&order)?.contiguous()?.reduce(Monoid::Sum, &[0])?))
 }

@@ -3,7 +3,7 @@
 //! For any `m` near the mean of n values `x`, `sum (x - mean)^2 = sum (x - m)^2 - (sum (x - m))^2 / n`: the corrected
 //! two-pass algorithm (Chan, Golub and LeVeque 1983). A mean is rounded, and off by more after a long sum; far from
 //! zero that is as much as the values differ. The second sum is one running value more, which hides behind memory, and
-//! is left out where points are in a cache: the mean is then right to its last places, and so is what it adds. Folds in
+//! is left out where points are in a cache: the mean is then right to its last places, and so is what it adds. Reductions in
 //! parts have it wherever their points are: it is with what parts that have means of their own are put together.
 
 use crate::costs::Caches;
@@ -13,7 +13,7 @@ use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body, Carry, Emit, Kernel, Monoid, Param};
 use svod_ir::size::{Size, Variable};
 
-/// Running values of one fold at most: each has accumulators in registers.
+/// Running values of one reduction at most: each has accumulators in registers.
 const MAX_CARRIES: usize = 6;
 /// By how much a number by which a sum is divided may differ from that of its terms, of which it is a rounding.
 const ROUNDED: f64 = 1e-6;
@@ -37,7 +37,7 @@ pub(crate) fn correct_variances(mut kernel: Kernel, caches: Caches) -> Kernel {
 /// Corrects such sums of a stage that is going to be in parts, but those whose deviations it sums already.
 pub(crate) fn correct_variances_of_parts(kernel: &mut Kernel, stage: usize) {
     for found in squares(kernel, stage) {
-        let Body::Fold { carries, .. } = &kernel.stages[stage].body else { continue };
+        let Body::Reduce { carries, .. } = &kernel.stages[stage].body else { continue };
         if !carries.iter().any(|c| c.op == Monoid::Sum && c.element == found.deviation) {
             correct(kernel, stage, &found);
         }
@@ -64,7 +64,7 @@ fn read_by(kernel: &Kernel, stage: usize) -> i64 {
 
 /// The sums of squares among the running values of a stage.
 fn squares(kernel: &Kernel, stage: usize) -> Vec<Squares> {
-    let Body::Fold { carries, emit: Emit::Last, .. } = &kernel.stages[stage].body else { return Vec::new() };
+    let Body::Reduce { carries, emit: Emit::Last, .. } = &kernel.stages[stage].body else { return Vec::new() };
     if !carries.iter().all(Carry::is_plain) {
         return Vec::new();
     }
@@ -80,12 +80,13 @@ fn squares(kernel: &Kernel, stage: usize) -> Vec<Squares> {
     carries.iter().enumerate().filter_map(found).collect()
 }
 
-/// Whether `e` is the mean of `x` over the points that a stage folds.
+/// Whether `e` is the mean of `x` over the points that a stage reduces.
 fn is_mean(kernel: &Kernel, stage: usize, e: ExprId, x: ExprId) -> bool {
     let exprs = &kernel.exprs;
     let Some((sum, divided)) = quotient(kernel, stage, e) else { return false };
     let (reader, read) = (&kernel.stages[stage], &kernel.stages[sum.stage]);
-    let (Body::Fold { axes, .. }, Body::Fold { axes: of, carries, emit: Emit::Last, .. }) = (&reader.body, &read.body)
+    let (Body::Reduce { axes, .. }, Body::Reduce { axes: of, carries, emit: Emit::Last, .. }) =
+        (&reader.body, &read.body)
     else {
         return false;
     };
@@ -135,7 +136,7 @@ fn quotient(kernel: &Kernel, reader: usize, mut e: ExprId) -> Option<(Sum, Divid
             Expr::Load { from: Mem::Temp(t, field), index, valid: None, .. } if read.is_none() => {
                 let over = kernel.stages[reader].over.iter().map(|a| Size::from(&kernel.axes[a.index()].var));
                 let at = |(i, a): (&ExprId, Size)| *exprs.get(*i) == Expr::Index(a);
-                let Body::Fold { results, .. } = &kernel.stages[t.index()].body else { return None };
+                let Body::Reduce { results, .. } = &kernel.stages[t.index()].body else { return None };
                 if index.len() != kernel.stages[reader].over.len() || !index.iter().zip(over).all(at) {
                     return None;
                 }
@@ -176,7 +177,7 @@ fn points(kernel: &Kernel, axes: &[AxisId]) -> Size {
 
 /// Sums the deviations as well, and lessens the sum of their squares where it is read.
 fn correct(kernel: &mut Kernel, stage: usize, found: &Squares) {
-    let Body::Fold { axes, carries, results, .. } = &kernel.stages[stage].body else { return };
+    let Body::Reduce { axes, carries, results, .. } = &kernel.stages[stage].body else { return };
     let (points, mut carries, results) = (points(kernel, axes), carries.clone(), results.clone());
     let dtype = carries[found.carry].dtype;
     let sum = Carry { element: found.deviation, ..carries[found.carry].clone() };
@@ -210,7 +211,7 @@ fn correct(kernel: &mut Kernel, stage: usize, found: &Squares) {
         node => pool.add(node, dtype),
     };
     let new = pool.copy_with(&old, &results, &|_| None, swap);
-    if let Body::Fold { carries: own, results, .. } = &mut kernel.stages[stage].body {
+    if let Body::Reduce { carries: own, results, .. } = &mut kernel.stages[stage].body {
         (*own, *results) = (carries, new);
     }
 }

@@ -1,6 +1,6 @@
-//! What the results of a fold alone decide is computed with them.
+//! What the results of a reduction alone decide is computed with them.
 //!
-//! The logarithm of a row's sum, the reciprocal root of its variance: where a stage reads results of a fold at
+//! The logarithm of a row's sum, the reciprocal root of its variance: where a stage reads results of a reduction at
 //! more points than there are results, what it makes of them and of constants alone becomes a result, if it takes
 //! long. A row whose elements lie across memory would have it in its innermost loop.
 
@@ -12,24 +12,24 @@ use svod_ir::kernel::{Body, Emit, Kernel, Out};
 use svod_ir::size::Size;
 
 /// Instructions of an operation that is worth a result of its own at least. A division, which makes means of
-/// sums, is not: parts of a fold are told from the whole by their means ([`crate::apply`]).
+/// sums, is not: parts of a reduction are told from the whole by their means ([`crate::apply`]).
 const SLOW: u32 = 12;
 
-/// Results of one fold at most.
+/// Results of one reduction at most.
 const MAX_RESULTS: usize = 8;
 
-/// Moves what is slow to the folds that it depends on.
+/// Moves what is slow to the reductions that it depends on.
 pub(crate) fn hoist(mut kernel: Kernel) -> Kernel {
-    for fold in 0..kernel.stages.len().saturating_sub(1) {
-        let plain = matches!(kernel.stages[fold].body, Body::Fold { emit: Emit::Last, .. });
-        let rows = !kernel.stages[fold].over.is_empty();
-        if !plain || !rows || recognise(&kernel, fold).is_some() || window::is_convolution(&kernel, fold) {
+    for reduction in 0..kernel.stages.len().saturating_sub(1) {
+        let plain = matches!(kernel.stages[reduction].body, Body::Reduce { emit: Emit::Last, .. });
+        let rows = !kernel.stages[reduction].over.is_empty();
+        if !plain || !rows || recognise(&kernel, reduction).is_some() || window::is_convolution(&kernel, reduction) {
             continue;
         }
-        let hoisted = hoisted_by(&kernel, fold);
-        if !hoisted.is_empty() && kernel.stages[fold].outs.len() + hoisted.len() <= MAX_RESULTS {
-            move_to(&mut kernel, fold, &hoisted);
-            drop_unread(&mut kernel, fold);
+        let hoisted = hoisted_by(&kernel, reduction);
+        if !hoisted.is_empty() && kernel.stages[reduction].outs.len() + hoisted.len() <= MAX_RESULTS {
+            move_to(&mut kernel, reduction, &hoisted);
+            drop_unread(&mut kernel, reduction);
         }
     }
     kernel
@@ -40,15 +40,15 @@ pub(crate) fn hoist(mut kernel: Kernel) -> Kernel {
 enum Made {
     /// Constants.
     Constant,
-    /// A fold's results at its own point, and constants; whether that is slow.
+    /// A reduction's results at its own point, and constants; whether that is slow.
     Results { slow: bool },
     /// Other things.
     Other,
 }
 
-/// The largest slow expressions of a fold's results alone, in stages that have more points.
-fn hoisted_by(kernel: &Kernel, fold: usize) -> Vec<ExprId> {
-    let over = &kernel.stages[fold].over;
+/// The largest slow expressions of a reduction's results alone, in stages that have more points.
+fn hoisted_by(kernel: &Kernel, reduction: usize) -> Vec<ExprId> {
+    let over = &kernel.stages[reduction].over;
     let pool = &kernel.exprs;
     let mut made = vec![Made::Other; pool.len()];
     let at_own_point = |index: &[ExprId]| {
@@ -59,7 +59,7 @@ fn hoisted_by(kernel: &Kernel, fold: usize) -> Vec<ExprId> {
         made[id.index()] = match node {
             Expr::Const(_) => Made::Constant,
             Expr::Load { from: Mem::Temp(t, _), index, valid: None, .. }
-                if t.index() == fold && at_own_point(index) =>
+                if t.index() == reduction && at_own_point(index) =>
             {
                 Made::Results { slow: false }
             }
@@ -84,7 +84,7 @@ fn hoisted_by(kernel: &Kernel, fold: usize) -> Vec<ExprId> {
     }
     let slow = |e: &ExprId| made[e.index()] == Made::Results { slow: true };
     let mut found: Vec<ExprId> = Vec::new();
-    for (s, stage) in kernel.stages.iter().enumerate().skip(fold + 1) {
+    for (s, stage) in kernel.stages.iter().enumerate().skip(reduction + 1) {
         if stage_axes(kernel, s).iter().all(|a| over.contains(a)) {
             continue;
         }
@@ -98,16 +98,16 @@ fn hoisted_by(kernel: &Kernel, fold: usize) -> Vec<ExprId> {
     found
 }
 
-/// Makes expressions results of a fold, which is read instead.
-fn move_to(kernel: &mut Kernel, fold: usize, hoisted: &[ExprId]) {
-    let Body::Fold { results, .. } = &kernel.stages[fold].body else { return };
+/// Makes expressions results of a reduction, which is read instead.
+fn move_to(kernel: &mut Kernel, reduction: usize, hoisted: &[ExprId]) {
+    let Body::Reduce { results, .. } = &kernel.stages[reduction].body else { return };
     let (results, count) = (results.clone(), results.len());
-    let over = &kernel.stages[fold].over;
+    let over = &kernel.stages[reduction].over;
     let at: Vec<Size> = over.iter().map(|a| Size::from(&kernel.axes[a.index()].var)).collect();
     let old = kernel.exprs.clone();
     let pool = &mut kernel.exprs;
     let at: Vec<ExprId> = at.into_iter().map(|size| pool.index(size)).collect();
-    // Of each expression: what it is where stages read it, and in terms of the fold's carries.
+    // Of each expression: what it is where stages read it, and in terms of the reduction's carries.
     let mut read: Vec<ExprId> = Vec::with_capacity(old.len());
     let mut own: Vec<ExprId> = Vec::with_capacity(old.len());
     for (id, node) in old.iter() {
@@ -116,20 +116,20 @@ fn move_to(kernel: &mut Kernel, fold: usize, hoisted: &[ExprId]) {
             pool.add(node.with_operands(&operands), old.dtype(id))
         };
         let result = match node {
-            Expr::Load { from: Mem::Temp(t, field), .. } if t.index() == fold => results.get(usize::from(*field)),
+            Expr::Load { from: Mem::Temp(t, field), .. } if t.index() == reduction => results.get(usize::from(*field)),
             _ => None,
         };
         own.push(result.copied().unwrap_or_else(|| copy(pool, &own)));
         read.push(match hoisted.iter().position(|s| *s == id) {
-            Some(n) => pool.load(old.dtype(id), Mem::Temp(TempId(fold as u32), (count + n) as u8), &at),
+            Some(n) => pool.load(old.dtype(id), Mem::Temp(TempId(reduction as u32), (count + n) as u8), &at),
             None => copy(pool, &read),
         });
     }
     for stage in &mut kernel.stages {
         stage.for_each_root(&mut |root| *root = read[root.index()]);
     }
-    let stage = &mut kernel.stages[fold];
-    if let Body::Fold { results, .. } = &mut stage.body {
+    let stage = &mut kernel.stages[reduction];
+    if let Body::Reduce { results, .. } = &mut stage.body {
         results.extend(hoisted.iter().map(|e| own[e.index()]));
         stage.outs.extend(hoisted.iter().map(|_| Out::Temp));
     }

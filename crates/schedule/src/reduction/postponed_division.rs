@@ -43,7 +43,7 @@ pub(crate) fn postpone_divisions(mut kernel: Kernel) -> Kernel {
 
 /// The sum's factor that is a quotient by what the sum does not vary with.
 fn quotient(kernel: &mut Kernel, sum: usize) -> Option<Quotient> {
-    let Body::Fold { axes, carries, emit: Emit::Last, results } = &kernel.stages[sum].body else { return None };
+    let Body::Reduce { axes, carries, emit: Emit::Last, results } = &kernel.stages[sum].body else { return None };
     let ([carry], [result]) = (&carries[..], &results[..]) else { return None };
     let plain = *kernel.exprs.get(*result) == Expr::Carry(0, carry.dtype);
     if !plain || carry.op != Monoid::Sum || carry.fix.is_some() || !carry.dtype.is_float() {

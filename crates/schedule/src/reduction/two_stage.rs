@@ -1,11 +1,11 @@
 //! TwoStage by rows, where something else reads the same values.
 //!
-//! A fold of everything has no axis in common with a map of the same values, or with folds of their rows or
-//! columns: each would read them from memory. As two folds it has: totals of rows come from the kernel of whatever
-//! else is made of these rows ([`crate::fusion::merge`]), and are few enough to be folded at the cost of a small kernel.
-//! Where another fold gives these very totals, the second fold is all that is left.
+//! A reduction of everything has no axis in common with a map of the same values, or with reductions of their rows or
+//! columns: each would read them from memory. As two reductions it has: totals of rows come from the kernel of whatever
+//! else is made of these rows ([`crate::fusion::merge`]), and are few enough to be reduced at the cost of a small kernel.
+//! Where another reduction gives these very totals, the second reduction is all that is left.
 //!
-//! Folds of rows and folds of columns are alike: blocks of rows, folded across, have in common with the totals of
+//! Reductions of rows and reductions of columns are alike: blocks of rows, reduced across, have in common with the totals of
 //! rows that both read a block at a time.
 //!
 //! Three rules say where: all that reads the values can do so together ([`readers`]), memory is read in whole rows
@@ -31,15 +31,15 @@ use svod_ir::size::Size;
 /// What becomes of nodes.
 #[derive(Debug, Default)]
 pub(crate) struct TwoStage {
-    /// The folds that become two.
-    folds: BTreeMap<NodeIndex, InTwo>,
-    /// What is computed by the same rows: maps, and folds of other dimensions.
+    /// The reductions that become two.
+    reductions: BTreeMap<NodeIndex, InTwo>,
+    /// What is computed by the same rows: maps, and reductions of other dimensions.
     rows: FxHashMap<NodeIndex, ByRows>,
     /// Why.
     pub decisions: Vec<Decision>,
 }
 
-/// Something computed over a shape of as many elements; for a fold, the dimensions of it that are folded.
+/// Something computed over a shape of as many elements; for a reduction, the dimensions of it that are reduced.
 #[derive(Clone, Debug)]
 struct ByRows {
     over: Vec<Size>,
@@ -67,19 +67,19 @@ impl Blocks {
 }
 
 impl TwoStage {
-    /// The totals of a graph that are better two folds.
+    /// The totals of a graph that are better two reductions.
     pub fn find(graph: &Graph, caches: Caches) -> TwoStage {
         Finder::find(graph, caches)
     }
 
-    /// Whether none is better two folds.
+    /// Whether none is better two reductions.
     pub fn is_empty(&self) -> bool {
-        self.folds.is_empty()
+        self.reductions.is_empty()
     }
 
     /// Whether a node becomes another over the same operands.
     pub fn concerns(&self, at: NodeIndex) -> bool {
-        self.folds.contains_key(&at) || self.rows.contains_key(&at)
+        self.reductions.contains_key(&at) || self.rows.contains_key(&at)
     }
 
     /// What a node over operands becomes, over what its operands have become.
@@ -87,7 +87,7 @@ impl TwoStage {
     /// # Errors
     /// None: shapes fit.
     pub fn apply(&self, at: NodeIndex, node: &UOp, sources: &[UOp]) -> Result<UOp, GraphError> {
-        if let (Some(two), Op::Reduce(by, _)) = (self.folds.get(&at), node.op()) {
+        if let (Some(two), Op::Reduce(by, _)) = (self.reductions.get(&at), node.op()) {
             return two.of(&sources[0], *by)?.reshape(node.shape_arc().clone());
         }
         let Some(rows) = self.rows.get(&at) else { return UOp::new(node.op().clone(), sources) };

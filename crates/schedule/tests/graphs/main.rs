@@ -267,7 +267,7 @@ fn attention_is_one_kernel() {
     let kernel = &schedule.kernels[0];
     let loops = lower(kernel, &heuristic(kernel, &Target::named("x86-64-v3").unwrap())).unwrap().lowered.to_string();
     assert!(loops.contains("min(150, "), "nothing is skipped\n{loops}");
-    // Folds from left to right do not change what is computed where.
+    // Reductions from left to right do not change what is computed where.
     let mut buffers: Vec<HostBuffer> = (1..)
         .zip(&kernel.params)
         .map(|(seed, p)| {
@@ -383,7 +383,7 @@ fn kernels_that_differ_only_in_numbers_are_one() {
     assert!(schedule.numbers.iter().all(|numbers| numbers.len() == 1), "{:?}", schedule.numbers);
 }
 
-/// Running values of the folds of a variance's kernel, on a machine with a last cache of so many bytes.
+/// Running values of the reductions of a variance's kernel, on a machine with a last cache of so many bytes.
 fn running_values(x: &UOp, l3: usize) -> Vec<usize> {
     let variance = layer_norm(x, &float(1.0), &float(0.0));
     let graph = Graph::new(&[variance]);
@@ -392,7 +392,7 @@ fn running_values(x: &UOp, l3: usize) -> Vec<usize> {
     let schedule = create_pre_schedule(&graph, &key, how).unwrap();
     assert_eq!(schedule.kernels.len(), 1);
     let carries = |stage: &Stage| match &stage.body {
-        Body::Fold { carries, .. } => Some(carries.len()),
+        Body::Reduce { carries, .. } => Some(carries.len()),
         _ => None,
     };
     schedule.kernels[0].stages.iter().filter_map(carries).collect()

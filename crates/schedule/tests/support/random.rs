@@ -79,7 +79,7 @@ axis j < J
 axis i < I
 axis k < K
 
-stage out[j] = fold i, k
+stage out[j] = reduce i, k
   carry.0: i32 = sum(p0[i, j, k])
   p1[j] = carry.0
 ",
@@ -92,11 +92,11 @@ axis j < J
 stage scaled[i, j] = map
   scaled = p0[i, j] * i32(3)
 
-stage total[i] = fold j
+stage total[i] = reduce j
   carry.0: i32 = sum(scaled[i, j])
   total = carry.0
 
-stage out[i] = fold j
+stage out[i] = reduce j
   carry.0: i32 = max(scaled[i, j] - total[i])
   p1[i] = carry.0
 ",
@@ -108,7 +108,7 @@ axis i < I
 axis j < J
 axis k < K
 
-stage mm[i, j] = fold k
+stage mm[i, j] = reduce k
   carry.0: i32 = sum(p0[i, k] * p1[k, j])
   mm = carry.0
 
@@ -124,7 +124,7 @@ axis j < J
 axis a < 3
 axis b < 3
 
-stage out[i, j] = fold a, b
+stage out[i, j] = reduce a, b
   carry.0: i32 = sum(p0[i + a, j + b] * p1[a, b])
   p2[i, j] = carry.0
 ",
@@ -149,7 +149,7 @@ axis i < I
 axis j < J
 axis k < K
 
-stage mm[i, j] = fold k
+stage mm[i, j] = reduce k
   carry.0: f32 = sum(cast(f32, p0[i, k]) * cast(f32, p1[k, j]))
   mm = carry.0
 
@@ -227,7 +227,7 @@ pub fn schedule(rng: &mut Rng, kernel: &Kernel) -> (Schedule, usize) {
     // Stages by name, with their axes: staged copies have those of their reader.
     let axes = |s: &svod_ir::kernel::Stage| -> Vec<String> {
         let mut all = s.over.clone();
-        if let Body::Fold { axes, .. } = &s.body {
+        if let Body::Reduce { axes, .. } = &s.body {
             all.extend(axes.iter().filter(|a| !s.over.contains(a)));
         }
         all.iter().map(|a| kernel.axes[a.index()].var.name().to_owned()).collect()
@@ -355,13 +355,13 @@ fn tile(rng: &mut Rng, stage: &str, axes: &[String]) -> String {
 }
 
 /// By how much a result may differ from the kernel's own, relative to 1 and to the value: 0 where
-/// the schedule keeps the order of every fold, which all but five steps do. A sum of products whose loop is split
+/// the schedule keeps the order of every reduction, which all but five steps do. A sum of products whose loop is split
 /// cascades: it is added up by blocks.
 pub fn tolerance(kernel: &Kernel, schedule: &Schedule) -> f64 {
     let text = schedule.to_string();
     let product = |c: &Carry| matches!(kernel.exprs.get(c.element), Expr::Alu(Alu::Mul, _));
     let products =
-        kernel.stages.iter().any(|s| matches!(&s.body, Body::Fold { carries, .. } if carries.iter().all(product)));
+        kernel.stages.iter().any(|s| matches!(&s.body, Body::Reduce { carries, .. } if carries.iter().all(product)));
     let cascades = products && text.contains("split");
     let reorders = ["rfactor", "micro", "reorder", "parts", "pairs"].iter().any(|word| text.contains(word)) || cascades;
     let floats = kernel.params.iter().any(|p| p.dtype.is_float());

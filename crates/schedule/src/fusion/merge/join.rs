@@ -243,8 +243,8 @@ impl Join<'_> {
                 (self.copy(added)?.iter().zip(values).all(|(a, b)| a == b) && added.len() <= values.len()).then_some(())
             }
             (
-                Body::Fold { carries: added, results: from, emit: e1, .. },
-                Body::Fold { carries, results, emit: e2, .. },
+                Body::Reduce { carries: added, results: from, emit: e1, .. },
+                Body::Reduce { carries, results, emit: e2, .. },
             ) => {
                 let mut same = e1 == e2 && added.len() == carries.len() && from.len() <= results.len();
                 for (a, b) in added.iter().zip(carries) {
@@ -360,7 +360,7 @@ fn expose(kernel: &mut Kernel, (stage, value): Value) -> Option<usize> {
 /// Gives a value of a stage another destination.
 fn push(stage: &mut Stage, value: usize, out: Out) -> Option<()> {
     match &mut stage.body {
-        Body::Map(values) | Body::Fold { results: values, .. } => values.push(*values.get(value)?),
+        Body::Map(values) | Body::Reduce { results: values, .. } => values.push(*values.get(value)?),
         Body::Scatter { .. } | Body::Sort { .. } => return None,
     }
     stage.outs.push(out);

@@ -2,7 +2,7 @@
 //!
 //! A row is what the kernels compute at one point of some axes of both their outputs. They read the same of an
 //! argument there, or one reads what the other writes. If that fits a cache, memory is read once; so it
-//! is where the two do the same folds, whatever the size, as these become one.
+//! is where the two do the same reductions, whatever the size, as these become one.
 
 use super::join::written_by;
 use crate::costs::Caches;
@@ -168,13 +168,13 @@ impl Pair<'_> {
         if first_is_map && second_is_map && self.turns(&pairs) {
             return None;
         }
-        // A map, or a fold that waits for another, reads memory again, in strips of columns.
+        // A map, or a reduction that waits for another, reads memory again, in strips of columns.
         let written = first_is_map || second_is_map;
         let strips = strips.is_none_or(|(rows, bytes)| self.caches.hold_strips(rows, bytes, written));
         if points > COLUMNS && (written || self.waits()) && !strips {
             return None;
         }
-        // Folds of few results are cut in parts, whose size is chosen so that they fit.
+        // Reductions of few results are cut in parts, whose size is chosen so that they fit.
         let parts = whole && points < if across { COLUMNS } else { FEWEST_ROWS };
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
         let parallel = points >= FEWEST_ROWS || whole || self.points() <= ONE_TASK;
@@ -195,21 +195,21 @@ impl Pair<'_> {
         self.second.params.iter().any(|n| self.first.outputs.contains(n))
     }
 
-    /// Whether both kernels are a fold of the same points, and neither waits for the other.
+    /// Whether both kernels are a reduction of the same points, and neither waits for the other.
     fn is_one_fold(&self) -> bool {
         if self.waits() {
             return false;
         }
-        let folded = |k: &Kernel| match &k.stages[..] {
+        let reduced = |k: &Kernel| match &k.stages[..] {
             [stage] => match &stage.body {
-                Body::Fold { axes, .. } => {
+                Body::Reduce { axes, .. } => {
                     Some(axes.iter().map(|a| k.axes[a.index()].extent.clone()).collect::<Vec<Size>>())
                 }
                 _ => None,
             },
             _ => None,
         };
-        let [a, b] = [folded(&self.first.kernel), folded(&self.second.kernel)];
+        let [a, b] = [reduced(&self.first.kernel), reduced(&self.second.kernel)];
         a.is_some() && a == b
     }
 
@@ -259,7 +259,7 @@ impl Pair<'_> {
     }
 }
 
-/// Whether a kernel folds nothing.
+/// Whether a kernel reduces nothing.
 fn is_map(kernel: &Kernel) -> bool {
     kernel.stages.iter().all(|stage| matches!(stage.body, Body::Map(_)))
 }

@@ -59,7 +59,7 @@ fn rows_of(kernel: &Kernel, stage: usize) -> Option<(usize, ExprId)> {
 
 /// Whether nothing but temporaries says in which order a stage keeps its axes.
 fn is_free(stage: &Stage) -> bool {
-    let plain = matches!(&stage.body, Body::Map(_) | Body::Fold { emit: Emit::Last, .. });
+    let plain = matches!(&stage.body, Body::Map(_) | Body::Reduce { emit: Emit::Last, .. });
     plain && stage.outs.iter().all(|out| matches!(out, Out::Temp))
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn pair(kernel: &mut Kernel, stage: usize) -> Result<AxisId, String> 
     let first = Size::from(&kernel.axes[axis.index()].var) * 2;
     let words = operands.map(|value| word(&mut kernel.exprs, value, &var, &first, (!even).then_some(&extent)));
     let element = products(&mut kernel.exprs, words, of);
-    if let Body::Fold { axes, carries, .. } = &mut kernel.stages[stage].body {
+    if let Body::Reduce { axes, carries, .. } = &mut kernel.stages[stage].body {
         axes.iter_mut().filter(|a| **a == found.k).for_each(|a| *a = axis);
         carries[0].element = element;
     }

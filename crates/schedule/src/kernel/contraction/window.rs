@@ -84,7 +84,7 @@ pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
 }
 
 fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -> Option<Windows> {
-    let Stage { over, body: Body::Fold { axes: summed, .. }, .. } = &kernel.stages[stage] else { return None };
+    let Stage { over, body: Body::Reduce { axes: summed, .. }, .. } = &kernel.stages[stage] else { return None };
     let (own, others) = (axes_of(kernel, value), axes_of(kernel, weights));
     let alone = |a: &AxisId| own.contains(a) && !others.contains(a);
     let sizes = sizes(kernel, value);
@@ -426,7 +426,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
     let kept: Vec<usize> = (0..dims.len()).filter(|d| !gone(&dims[*d])).collect();
     let this = &mut kernel.stages[stage];
     this.over = kept.iter().map(|d| dims[*d]).chain([flat]).collect();
-    if let Body::Fold { axes, carries, .. } = &mut this.body {
+    if let Body::Reduce { axes, carries, .. } = &mut this.body {
         carries[0].element = element;
         axes.sort_by_key(|a| found.slides.iter().any(|s| s.tap == Some(*a)));
     }

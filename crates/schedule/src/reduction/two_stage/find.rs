@@ -1,4 +1,4 @@
-//! Which folds are better two folds: those that then read memory with all that reads the same of it.
+//! Which reductions are better two reductions: those that then read memory with all that reads the same of it.
 
 use super::in_two::InTwo;
 use super::readers::{Readers, Reads};
@@ -14,10 +14,10 @@ use svod_ir::size::Size;
 /// Bytes that are moved in the time that a kernel takes to begin and end.
 const KERNEL: i64 = 1 << 18;
 
-/// How much more has to be spared than what folds of rows write, which takes a kernel of its own.
+/// How much more has to be spared than what reductions of rows write, which takes a kernel of its own.
 const WORTH: i64 = 4;
 
-/// Looks for folds that are better two.
+/// Looks for reductions that are better two.
 pub(super) struct Finder<'g> {
     graph: &'g Graph,
     caches: Caches,
@@ -27,14 +27,14 @@ pub(super) struct Finder<'g> {
 /// Nodes with what they become.
 #[derive(Default)]
 struct Shared {
-    folds: Vec<(NodeIndex, InTwo)>,
+    reductions: Vec<(NodeIndex, InTwo)>,
     rows: Vec<(NodeIndex, ByRows)>,
-    /// Bytes of the folds of rows: written once, and read once.
+    /// Bytes of the reductions of rows: written once, and read once.
     parts: i64,
 }
 
 impl<'g> Finder<'g> {
-    /// What is better two folds in a graph.
+    /// What is better two reductions in a graph.
     pub fn find(graph: &'g Graph, caches: Caches) -> TwoStage {
         let long: Vec<NodeIndex> = (0..graph.len() as NodeIndex).filter(|n| is_long(graph, *n)).collect();
         let mut found = TwoStage::default();
@@ -42,37 +42,37 @@ impl<'g> Finder<'g> {
             return found;
         }
         let finder = Finder { graph, caches, reads: Reads::of(graph) };
-        for fold in long {
-            if found.concerns(fold) {
+        for reduction in long {
+            if found.concerns(reduction) {
                 continue;
             }
-            let Some(readers) = finder.reads.with(fold) else { continue };
+            let Some(readers) = finder.reads.with(reduction) else { continue };
             let Some(shared) = finder.by_rows(&readers).or_else(|| finder.by_blocks(&readers)) else { continue };
             let spared = finder.spared(&readers, &shared).saturating_sub(shared.parts.saturating_mul(2));
             if spared <= KERNEL || spared < WORTH.saturating_mul(shared.parts) || finder.computes(&readers) {
                 continue;
             }
-            found.decisions.extend(shared.folds.iter().map(|(fold, _)| finder.decision(*fold, spared)));
-            found.folds.extend(shared.folds);
+            found.decisions.extend(shared.reductions.iter().map(|(reduction, _)| finder.decision(*reduction, spared)));
+            found.reductions.extend(shared.reductions);
             found.rows.extend(shared.rows);
         }
         found
     }
 
-    /// TwoStage beside folds that keep the same dimensions, or beside one map, or both: all are made of the same rows. More
+    /// Totals beside reductions that keep the same dimensions, or beside one map, or both: all are made of the same rows. More
     /// maps would spare nothing: rows of all but one are written through the caches, which read what was there.
     fn by_rows(&self, readers: &Readers) -> Option<Shared> {
         let long = readers.totals.iter().all(|t| is_long(self.graph, *t));
         if readers.totals.is_empty() || readers.maps.len() > 1 || !long {
             return None;
         }
-        let (over, inner) = match readers.folds.first() {
+        let (over, inner) = match readers.reductions.first() {
             Some(first) => (self.source(*first).to_vec(), self.axes(*first).to_vec()),
             None => self.rows(readers)?,
         };
-        let alike = |fold: &NodeIndex| *self.source(*fold) == over[..] && *self.axes(*fold) == inner[..];
+        let alike = |reduction: &NodeIndex| *self.source(*reduction) == over[..] && *self.axes(*reduction) == inner[..];
         let is_end = inner.iter().rev().zip((0..over.len()).rev()).all(|(a, last)| *a == last);
-        if !readers.folds.iter().all(alike) || !(readers.maps.is_empty() || is_end) {
+        if !readers.reductions.iter().all(alike) || !(readers.maps.is_empty() || is_end) {
             return None;
         }
         let outer: Vec<usize> = (0..over.len()).filter(|a| !inner.contains(a)).collect();
@@ -90,11 +90,11 @@ impl<'g> Finder<'g> {
             }
             // Sums, sums of deviations and of their squares.
             let arrays = if centred { 3 } else { 1 };
-            let given = readers.folds.iter().any(|f| self.is_same(*f, total));
+            let given = readers.reductions.iter().any(|f| self.is_same(*f, total));
             let parts = if given { 0 } else { kept.saturating_mul(arrays * self.each(total)) };
             shared.parts = shared.parts.saturating_add(parts);
             let two = InTwo { over: over.clone(), inner: inner.clone(), outer: outer.clone(), centred };
-            shared.folds.push((total, two));
+            shared.reductions.push((total, two));
         }
         let moved = readers.maps.iter().filter(|m| *self.shape(**m) != over[..]);
         shared.rows = moved.map(|m| (*m, ByRows { over: over.clone(), axes: Vec::new() })).collect();
@@ -115,21 +115,21 @@ impl<'g> Finder<'g> {
         Some((rows.over, inner))
     }
 
-    /// Folds of columns beside folds of rows: blocks of rows are folded across by the one, along by the other. What is
+    /// Reductions of columns beside reductions of rows: blocks of rows are reduced across by the one, along by the other. What is
     /// larger than the last cache waits for memory either way, and is read best in long strips.
     fn by_blocks(&self, readers: &Readers) -> Option<Shared> {
-        let shape = self.source(*readers.folds.first()?);
+        let shape = self.source(*readers.reductions.first()?);
         let is_lain_so = |n: NodeIndex| *self.shape(n) == *shape && !self.caches.stream(bytes(self.graph, n));
         let same = readers.memory.iter().all(|(base, _)| is_lain_so(*base));
-        let folds_only = readers.totals.is_empty() && readers.maps.is_empty();
-        if !same || !folds_only || !readers.folds.iter().all(|f| self.source(*f) == shape) {
+        let reductions_only = readers.totals.is_empty() && readers.maps.is_empty();
+        if !same || !reductions_only || !readers.reductions.iter().all(|f| self.source(*f) == shape) {
             return None;
         }
-        let first = |fold: &NodeIndex| self.axes(*fold).iter().copied().find(|a| shape[*a] != Size::ONE);
-        let axis = readers.folds.iter().filter_map(first).min()?;
+        let first = |reduction: &NodeIndex| self.axes(*reduction).iter().copied().find(|a| shape[*a] != Size::ONE);
+        let axis = readers.reductions.iter().filter_map(first).min()?;
         let (across, along): (Vec<NodeIndex>, Vec<NodeIndex>) =
-            readers.folds.iter().partition(|f| self.axes(**f).contains(&axis));
-        let alike = |folds: &[NodeIndex]| folds.iter().all(|f| self.axes(*f) == self.axes(folds[0]));
+            readers.reductions.iter().partition(|f| self.axes(**f).contains(&axis));
+        let alike = |reductions: &[NodeIndex]| reductions.iter().all(|f| self.axes(*f) == self.axes(reductions[0]));
         let crossed = self.axes(*along.first()?).iter().any(|a| !self.axes(across[0]).contains(a));
         // Rows that both keep, and that a cache holds, are shared as they are.
         let shared = points(&shape[..axis]) >= FEWEST_ROWS && holds(&shape[axis..]);
@@ -143,21 +143,21 @@ impl<'g> Finder<'g> {
         if points(&shape[..axis]).saturating_mul(blocks) < FEWEST_ROWS {
             return None;
         }
-        let two = |fold: &NodeIndex| {
-            let inner = cut.after(self.axes(*fold));
-            (*fold, InTwo { over: over.clone(), inner, outer: vec![axis], centred: false })
+        let two = |reduction: &NodeIndex| {
+            let inner = cut.after(self.axes(*reduction));
+            (*reduction, InTwo { over: over.clone(), inner, outer: vec![axis], centred: false })
         };
         let by_rows = |n: &NodeIndex| (*n, ByRows { over: over.clone(), axes: cut.after(self.axes(*n)) });
         Some(Shared {
-            folds: across.iter().map(two).collect(),
+            reductions: across.iter().map(two).collect(),
             rows: along.iter().map(by_rows).collect(),
             parts: across.iter().map(|f| bytes(self.graph, *f)).fold(0, i64::saturating_add).saturating_mul(blocks),
         })
     }
 
-    /// Bytes that two kernels would read, one of what becomes two folds and one of the others.
+    /// Bytes that two kernels would read, one of what becomes two reductions and one of the others.
     fn spared(&self, readers: &Readers, shared: &Shared) -> i64 {
-        let first = |n: &NodeIndex| shared.folds.iter().any(|(fold, _)| fold == n);
+        let first = |n: &NodeIndex| shared.reductions.iter().any(|(reduction, _)| reduction == n);
         let twice = readers.memory.iter().filter(|(_, by)| by.iter().any(first) && !by.iter().all(first));
         twice.map(|(base, _)| bytes(self.graph, *base)).fold(0, i64::saturating_add)
     }
@@ -169,16 +169,16 @@ impl<'g> Finder<'g> {
         f64::from(readers.instructions) > moved.sum::<i64>() as f64 * OPERATIONS_PER_BYTE
     }
 
-    /// Whether a fold gives for each row just what a total combines.
-    fn is_same(&self, fold: NodeIndex, total: NodeIndex) -> bool {
-        let [a, b] = [fold, total].map(|n| match self.graph.nodes()[n as usize].op() {
+    /// Whether a reduction gives for each row just what a total combines.
+    fn is_same(&self, reduction: NodeIndex, total: NodeIndex) -> bool {
+        let [a, b] = [reduction, total].map(|n| match self.graph.nodes()[n as usize].op() {
             Op::Reduce(by, _) => Some(*by),
             _ => None,
         });
-        a == b && self.graph.sources(fold)[0] == self.graph.sources(total)[0]
+        a == b && self.graph.sources(reduction)[0] == self.graph.sources(total)[0]
     }
 
-    /// The dimensions that a node folds.
+    /// The dimensions that a node reduces.
     fn axes(&self, node: NodeIndex) -> &[usize] {
         match self.graph.nodes()[node as usize].op() {
             Op::Reduce(_, axes) => axes,
@@ -190,24 +190,24 @@ impl<'g> Finder<'g> {
         self.graph.nodes()[node as usize].shape()
     }
 
-    /// The shape of what a fold folds.
-    fn source(&self, fold: NodeIndex) -> &[Size] {
-        self.shape(self.graph.sources(fold)[0])
+    /// The shape of what a reduction reduces.
+    fn source(&self, reduction: NodeIndex) -> &[Size] {
+        self.shape(self.graph.sources(reduction)[0])
     }
 
     fn each(&self, node: NodeIndex) -> i64 {
         self.graph.nodes()[node as usize].dtype().bytes() as i64
     }
 
-    fn decision(&self, fold: NodeIndex, spared: i64) -> Decision {
-        let extents: Vec<String> = self.source(fold).iter().map(Size::to_string).collect();
-        let read = bytes(self.graph, self.graph.sources(fold)[0]);
+    fn decision(&self, reduction: NodeIndex, spared: i64) -> Decision {
+        let extents: Vec<String> = self.source(reduction).iter().map(Size::to_string).collect();
+        let read = bytes(self.graph, self.graph.sources(reduction)[0]);
         let estimate = Estimate { bytes: read, spared, ..Estimate::default() };
         Decision { what: format!("reduce {}", extents.join("x")), estimate, verdict: Verdict::InTwo }
     }
 }
 
-/// Whether a node folds many values, in any order, and loses nothing where folds of rows are written down.
+/// Whether a node reduces many values, in any order, and loses nothing where reductions of rows are written down.
 fn is_long(graph: &Graph, node: NodeIndex) -> bool {
     let value = &graph.nodes()[node as usize];
     let Op::Reduce(by, _) = value.op() else { return false };

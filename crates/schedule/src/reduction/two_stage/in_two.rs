@@ -1,11 +1,11 @@
-//! A fold as two.
+//! A reduction as two.
 
 use svod_ir::alu::Alu;
 use svod_ir::graph::{GraphError, Op, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
-/// A fold in two: of the inner dimensions of a shape, and of what is left of the outer ones.
+/// A reduction in two: of the inner dimensions of a shape, and of what is left of the outer ones.
 #[derive(Clone, Debug)]
 pub(super) struct InTwo {
     pub over: Vec<Size>,
@@ -16,7 +16,7 @@ pub(super) struct InTwo {
 }
 
 impl InTwo {
-    /// The fold of a value.
+    /// The reduction of a value.
     pub fn of(&self, source: &UOp, by: Monoid) -> Result<UOp, GraphError> {
         let mut source = source.clone();
         let is_total = self.inner.len() + self.outer.len() == self.over.len();

@@ -2,7 +2,7 @@
 //!
 //! Reading something once spares nothing unless all that reads it can do so together: a kernel that is left over reads
 //! it anyway, and has lost what it shared. So what is in memory is looked at with all its readers, and with what these
-//! read besides. Where one of them reads in another order, waits for another, or is anything but a fold or a map, the
+//! read besides. Where one of them reads in another order, waits for another, or is anything but a reduction or a map, the
 //! others are left as they are.
 
 use super::in_two::{deviations, is_order, is_reordered};
@@ -18,10 +18,10 @@ use svod_ir::size::Size;
 pub(super) struct Readers {
     /// The values in memory, each with those that read it.
     pub memory: Vec<(NodeIndex, Vec<NodeIndex>)>,
-    /// Folds of everything.
+    /// Reductions of everything.
     pub totals: Vec<NodeIndex>,
-    /// Other folds.
-    pub folds: Vec<NodeIndex>,
+    /// Other reductions.
+    pub reductions: Vec<NodeIndex>,
     /// Outputs that have an element for each that is read.
     pub maps: Vec<NodeIndex>,
     /// Whether something that is repeated is read besides, such as a bias for each row.
@@ -55,11 +55,11 @@ impl<'g> Reads<'g> {
         self.graph.nodes()[node as usize].op()
     }
 
-    /// All that reads what a fold reads, if it can be read by all at once.
-    pub fn with(&self, fold: NodeIndex) -> Option<Readers> {
+    /// All that reads what a reduction reads, if it can be read by all at once.
+    pub fn with(&self, reduction: NodeIndex) -> Option<Readers> {
         let mut found = Readers::default();
-        let (mut work, mut seen): (Vec<NodeIndex>, Vec<NodeIndex>) = (vec![fold], Vec::new());
-        let begins = self.begins(fold);
+        let (mut work, mut seen): (Vec<NodeIndex>, Vec<NodeIndex>) = (vec![reduction], Vec::new());
+        let begins = self.begins(reduction);
         while let Some(reader) = work.pop() {
             if seen.contains(&reader) {
                 continue;
@@ -70,7 +70,7 @@ impl<'g> Reads<'g> {
             seen.push(reader);
             let of = match self.op(reader) {
                 Op::Reduce(..) if self.is_total(reader) => &mut found.totals,
-                Op::Reduce(..) => &mut found.folds,
+                Op::Reduce(..) => &mut found.reductions,
                 _ => &mut found.maps,
             };
             of.push(reader);
@@ -86,7 +86,7 @@ impl<'g> Reads<'g> {
         Some(found)
     }
 
-    /// Whether a node is a fold of everything.
+    /// Whether a node is a reduction of everything.
     pub fn is_total(&self, node: NodeIndex) -> bool {
         matches!(self.op(node), Op::Reduce(..)) && self.graph.nodes()[node as usize].numel() == Size::ONE
     }
@@ -97,13 +97,13 @@ impl<'g> Reads<'g> {
         if !is_sum(total) {
             return None;
         }
-        let square = self.folded(total);
+        let square = self.reduced(total);
         deviations(&self.graph.nodes()[square as usize])?;
         let deviation = self.graph.sources(square)[0];
         let [values, centre] = self.graph.sources(deviation)[..] else { return None };
         let alone = [square, deviation].iter().all(|n| !self.root[*n as usize]);
         let sum = self.only_fold(centre).filter(|sum| alone && is_sum(*sum))?;
-        (self.folded(sum) == self.unordered(values)).then_some(values)
+        (self.reduced(sum) == self.unordered(values)).then_some(values)
     }
 
     /// After how many values, one made of the other, a reader can begin. That of squared deviations begins with that of
@@ -116,13 +116,13 @@ impl<'g> Reads<'g> {
         self.level[from as usize]
     }
 
-    /// The only fold that a value of one element is computed of.
+    /// The only reduction that a value of one element is computed of.
     fn only_fold(&self, of: NodeIndex) -> Option<NodeIndex> {
         let (mut work, mut seen, mut found) = (vec![of], 0, None);
         while let Some(node) = work.pop() {
             seen += 1;
-            let is_fold = matches!(self.op(node), Op::Reduce(..));
-            if seen == MAX_NODES || (is_fold && found.is_some_and(|f| f != node)) {
+            let is_reduction = matches!(self.op(node), Op::Reduce(..));
+            if seen == MAX_NODES || (is_reduction && found.is_some_and(|f| f != node)) {
                 return None;
             }
             match self.op(node) {
@@ -134,9 +134,9 @@ impl<'g> Reads<'g> {
         found
     }
 
-    /// What a fold folds, whatever its order.
-    fn folded(&self, fold: NodeIndex) -> NodeIndex {
-        self.unordered(self.graph.sources(fold)[0])
+    /// What a reduction reduces, whatever its order.
+    fn reduced(&self, reduction: NodeIndex) -> NodeIndex {
+        self.unordered(self.graph.sources(reduction)[0])
     }
 
     fn unordered(&self, mut node: NodeIndex) -> NodeIndex {
@@ -177,7 +177,7 @@ impl<'g> Reads<'g> {
         Some(found)
     }
 
-    /// What reads a value in memory, if that is folds and outputs made of it element by element.
+    /// What reads a value in memory, if that is reductions and outputs made of it element by element.
     fn readers(&self, base: NodeIndex) -> Option<Vec<NodeIndex>> {
         // An output that is memory is a copy of it.
         if self.root[base as usize] && self.op(base).leaf().is_some() {
@@ -249,6 +249,6 @@ fn keeps_order(op: &Op) -> bool {
 
 /// Whether a value is in memory before it is read.
 fn is_memory(op: &Op) -> bool {
-    let folded = matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Sort(..) | Op::ArgSort(..));
-    folded || matches!(op, Op::Leaf(_) | Op::Contiguous | Op::Loop(..) | Op::Host(..))
+    let reduced = matches!(op, Op::Reduce(..) | Op::Scan(..) | Op::Scatter(..) | Op::Sort(..) | Op::ArgSort(..));
+    reduced || matches!(op, Op::Leaf(_) | Op::Contiguous | Op::Loop(..) | Op::Host(..))
 }

@@ -4,7 +4,7 @@ use super::Blocks;
 use crate::costs::limits::FEWEST_ROWS;
 use svod_ir::size::Size;
 
-/// Elements of a row, about: while one is folded, what is made of the one before is on its way to memory. Longer rows
+/// Elements of a row, about: while one is reduced, what is made of the one before is on its way to memory. Longer rows
 /// would have memory read and written in turn.
 const ROW: i64 = 1 << 9;
 

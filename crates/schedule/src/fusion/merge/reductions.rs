@@ -1,15 +1,15 @@
-//! Several folds of the same points are one fold with several running values.
+//! Several reductions of the same points are one reduction with several running values.
 
 use crate::kernel::contraction::recognise;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Carry, Emit, Kernel, Stage};
 use svod_ir::size::{Size, Variable};
 
-/// Running values of one fold at most: each has accumulators in registers.
+/// Running values of one reduction at most: each has accumulators in registers.
 const MAX_CARRIES: usize = 4;
 
-/// Makes one fold of those that visit the same points and do not need one another.
-pub(super) fn merge_folds(kernel: &mut Kernel) {
+/// Makes one reduction of those that visit the same points and do not need one another.
+pub(super) fn merge_reductions(kernel: &mut Kernel) {
     let mut at = 0;
     while at < kernel.stages.len() {
         match (0..at).find(|s| may_merge(kernel, *s, at)) {
@@ -22,7 +22,7 @@ pub(super) fn merge_folds(kernel: &mut Kernel) {
 /// The axes and running values of a plain reduction: its lanes can have accumulators of their own.
 fn plain(stage: &Stage) -> Option<(&[AxisId], &[Carry])> {
     match &stage.body {
-        Body::Fold { axes, carries, emit: Emit::Last, .. } if carries.iter().all(Carry::is_plain) => {
+        Body::Reduce { axes, carries, emit: Emit::Last, .. } if carries.iter().all(Carry::is_plain) => {
             Some((axes, carries))
         }
         _ => None,
@@ -51,7 +51,7 @@ fn may_merge(kernel: &Kernel, earlier: usize, later: usize) -> bool {
 /// Moves the running values of the later stage into the earlier one.
 fn merge(kernel: &mut Kernel, earlier: usize, later: usize) {
     let mut moved = kernel.stages.remove(later);
-    let (Body::Fold { axes: to, carries: own, results, .. }, Body::Fold { axes: from, .. }) =
+    let (Body::Reduce { axes: to, carries: own, results, .. }, Body::Reduce { axes: from, .. }) =
         (&kernel.stages[earlier].body, &moved.body)
     else {
         return;
@@ -73,7 +73,7 @@ fn merge(kernel: &mut Kernel, earlier: usize, later: usize) {
     let old = kernel.exprs.clone();
     let mut roots = kernel.exprs.copy_with(&old, &moved.roots(), &rename, shift).into_iter();
     moved.for_each_root(&mut |root| *root = roots.next().unwrap_or(*root));
-    if let (Body::Fold { carries, results, .. }, Body::Fold { carries: more, results: added, .. }) =
+    if let (Body::Reduce { carries, results, .. }, Body::Reduce { carries: more, results: added, .. }) =
         (&mut kernel.stages[earlier].body, moved.body)
     {
         carries.extend(more);
