@@ -4,13 +4,15 @@
 //! `cargo bench -p svod-codegen --bench kernels`
 
 mod peak;
+#[path = "../../ir/tests/support/samples.rs"]
+mod samples;
 
 use peak::{now, peak};
 use std::time::{Duration, Instant};
 use svod_codegen::load::{Address, Code};
 use svod_codegen::{host, llvm, lower, machine, tile};
 use svod_dtype::DType;
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_schedule::{heuristic, lower as loops};
 

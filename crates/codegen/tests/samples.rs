@@ -5,6 +5,8 @@
 mod convolutions;
 #[path = "../../schedule/tests/support/random.rs"]
 mod random;
+#[path = "../../ir/tests/support/samples.rs"]
+mod samples;
 #[path = "../../ir/tests/support/values.rs"]
 mod values;
 
@@ -12,7 +14,7 @@ use random::{arguments, compare};
 use svod_codegen::load::{Address, Code};
 use svod_codegen::{host, llvm, lower, machine, tile};
 use svod_ir::buffer::HostBuffer;
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::lowered::Lowered;
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::{MatrixUnits, Target};

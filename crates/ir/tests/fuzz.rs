@@ -3,10 +3,12 @@
 
 #[path = "support/mutate.rs"]
 mod mutate;
+#[path = "support/samples.rs"]
+mod samples;
 
 use mutate::{fuzz_text, reads_back};
 use svod_ir::graph::{Declared, Graph, verify};
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::linear::Linear;
 use svod_ir::lowered::Guard;
 use svod_ir::size::{Size, Variable};

@@ -1,9 +1,12 @@
 //! The sample kernels, run by the interpreter, against plain loops in binary64.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/samples.rs"]
+mod samples;
+
 use svod_dtype::DType;
 use svod_ir::buffer::HostBuffer;
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::size::{Size, Variable};
 
 const F32: DType = DType::F32;

@@ -1,8 +1,11 @@
 //! The text form of kernels, their key, and their verifier.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/samples.rs"]
+mod samples;
+
 use svod_ir::Key;
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::size::{Size, Variable};
 
 fn check(kernel: &Kernel, want: &str) {

@@ -3,9 +3,11 @@
 
 #[path = "../../ir/tests/support/mutate.rs"]
 mod mutate;
+#[path = "../../ir/tests/support/samples.rs"]
+mod samples;
 
 use mutate::{fuzz_text, reads_back};
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::lowered::Lowered;
 use svod_ir::target::Target;
 use svod_schedule::{Schedule, heuristic, lower};

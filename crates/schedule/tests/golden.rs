@@ -1,9 +1,12 @@
 //! The text of kernels, schedules and loop trees on a frozen target. `SVOD_BLESS=1` rewrites it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../ir/tests/support/samples.rs"]
+mod samples;
+
 use std::path::Path;
 use svod_dtype::DType;
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::size::{Size, Variable};
 use svod_ir::target::{MatrixUnits, Target};
 use svod_schedule::{heuristic_variants, lower_variants};

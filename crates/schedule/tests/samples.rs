@@ -5,13 +5,15 @@
 mod convolutions;
 #[path = "support/random.rs"]
 mod random;
+#[path = "../../ir/tests/support/samples.rs"]
+mod samples;
 #[path = "../../ir/tests/support/values.rs"]
 mod values;
 
 use random::{arguments, compare};
 use std::collections::BTreeMap;
 use svod_ir::buffer::HostBuffer;
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::lowered::{Guard, Lowered};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;

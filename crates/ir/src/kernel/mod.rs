@@ -16,7 +16,6 @@
 
 mod interp;
 mod parse;
-pub mod samples;
 pub mod text;
 mod verify;
 

@@ -1,8 +1,9 @@
 //! Convolutions that schedules and code are checked on.
 #![allow(clippy::unwrap_used)]
 
+use crate::samples;
 use svod_dtype::DType;
-use svod_ir::kernel::{Kernel, samples};
+use svod_ir::kernel::Kernel;
 use svod_ir::size::{BoundVariable, Size, Variable};
 
 /// Convolutions of every rank, stride, padding, dilation and grouping.

@@ -3,10 +3,11 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use super::values::{count, values};
+use crate::samples;
 use svod_ir::alu::Alu;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::expr::Expr;
-use svod_ir::kernel::{Body, Carry, Kernel, samples};
+use svod_ir::kernel::{Body, Carry, Kernel};
 use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
 use svod_schedule::{LowerError, Schedule, heuristic, lower};

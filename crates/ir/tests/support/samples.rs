@@ -3,11 +3,14 @@
 //! Each takes its sizes as [`Size`]s, whose variables become the kernel's, and says which buffer
 //! arguments it has, in order; outputs come last.
 
-use super::{Axis, AxisId, Body, Carry, Emit, Kernel, Monoid, Out, Param, Stage};
-use crate::alu::Alu;
-use crate::expr::{Expr, ExprId, Mem, ParamId, TempId};
-use crate::size::{Size, Variable};
+// No file of tests has use for all of them.
+#![allow(dead_code)]
+
 use svod_dtype::{Const, DType};
+use svod_ir::alu::Alu;
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
+use svod_ir::kernel::{Axis, AxisId, Body, Carry, Emit, Kernel, Monoid, Out, Param, Stage};
+use svod_ir::size::{Size, Variable};
 
 const F32: DType = DType::F32;
 
