@@ -8,9 +8,10 @@
 //! Few rows, the last queries of a decoder, are not worth copies of keys and values: these are read where they lie,
 //! once for all rows of a head, where the cost model finds that faster.
 
+use super::Choice;
 use super::contraction::{deepest, most_vectors};
 use super::rows::unrolled;
-use super::{Choice, TASK};
+use super::tasks::TASK;
 use crate::kernel::access::{contiguous, extent, round, round_up};
 use crate::kernel::contraction::{Contraction, axes_of_stage, recognise};
 use crate::language::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
@@ -86,20 +87,19 @@ impl Choice<'_> {
         let task = round(m, tasks(FEW_TASKS, MIN_TASK_ROWS).min(tasks(MANY_TASKS, 4 * MIN_TASK_ROWS)), block);
 
         let (om, on) = (self.at(out, s.m, 0), self.at(out, o.n, 0));
-        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
         self.split(om.clone(), task, Tail::Rest);
-        self.split(part(&om, 1), block, Tail::Rest);
+        self.split(om.with_part(1), block, Tail::Rest);
         self.split(on.clone(), lanes, Tail::Rest);
         let tasks: Vec<LoopRef> = outer.iter().map(|a| self.at(out, *a, 0)).chain([om.clone()]).collect();
-        let inner = [part(&om, 1), part(&om, 2), on.clone(), part(&on, 1)];
+        let inner = [om.with_part(1), om.with_part(2), on.clone(), on.with_part(1)];
         let order = tasks.iter().chain(&inner).cloned().collect();
         self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
         for t in &tasks {
             self.bind(t.clone(), To::Task);
         }
-        self.bind(part(&on, 1), To::Vector);
+        self.bind(on.with_part(1), To::Vector);
 
-        let here = part(&om, 1);
+        let here = om.with_part(1);
         if self.strict {
             // Every reduction from left to right, at least once a block of rows only.
             let at = |stage: usize| Opt::At { stage: k.stages[stage].name.clone(), at: here.clone() };
@@ -148,7 +148,7 @@ impl Choice<'_> {
         let tasks: Vec<LoopRef> = heads.iter().map(|a| self.at(out, *a, 0)).collect();
         let Some(here) = tasks.last().cloned() else { return false };
         let on = self.at(out, o.n, 0);
-        let lane = LoopRef { part: 1, ..on.clone() };
+        let lane = on.with_part(1);
         self.split(on.clone(), lanes, Tail::Rest);
         let order = tasks.iter().cloned().chain([self.at(out, s.m, 0), on, lane.clone()]).collect();
         self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
@@ -202,8 +202,8 @@ impl Choice<'_> {
         self.split(d.clone(), depth, Tail::Rest);
         let axes = axes_of_stage(&k.stages[stage]).into_iter();
         let others = axes.filter(|a| ![c.m, c.n, c.k].contains(a)).map(|a| self.at(stage, a, 0));
-        let part = |l: &LoopRef| LoopRef { part: 1, ..l.clone() };
-        let order = others.chain([d.clone(), n.clone(), m.clone(), part(&m), part(&n), part(&d)]).collect();
+        let order =
+            others.chain([d.clone(), n.clone(), m.clone(), m.with_part(1), n.with_part(1), d.with_part(1)]).collect();
         self.opts.push(Opt::Reorder { stage: name, order });
     }
 
@@ -247,7 +247,7 @@ impl Choice<'_> {
             Some(axis) if k.stages[stage].over.contains(&axis) => {
                 let at = self.at(stage, axis, 0);
                 self.split(at.clone(), lanes, Tail::PadScratch);
-                let inner = LoopRef { part: 1, ..at };
+                let inner = at.with_part(1);
                 order.push(inner.clone());
                 self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
                 self.bind(inner, To::Vector);

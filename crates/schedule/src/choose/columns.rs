@@ -6,8 +6,9 @@
 //! parts of the reduction. A product with few rows is such a reduction, too: all its rows, `together`, take the same
 //! vectors of memory.
 
+use super::Choice;
 use super::rows::stage_vector;
-use super::{Choice, TASK};
+use super::tasks::{MAX_TASKS, Tasks, worth};
 use crate::apply::cut_in_parts;
 use crate::kernel::access::{cost, extent, round, round_up};
 use crate::kernel::contraction::stage_axes;
@@ -18,8 +19,6 @@ use svod_ir::kernel::{AxisId, Body, Emit, Out};
 const ROWS: i64 = 8;
 /// Columns of a chunk, in vectors, at least: shorter runs of memory defeat the processor's prefetching.
 const FEWEST_VECTORS: i64 = 32;
-/// Tasks of one kernel at most.
-const MAX_TASKS: i64 = 256;
 /// Parts of a reduction, and rows of a part at least: parts are written, and read again, after a barrier.
 const FEWEST_PARTS: i64 = 4;
 const MAX_PARTS: i64 = 32;
@@ -68,7 +67,7 @@ impl Choice<'_> {
         }
 
         let points = over.iter().map(|a| extent(k, *a)).fold(depth, i64::saturating_mul);
-        let tasks = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
+        let tasks = worth(points.saturating_mul(cost(k)));
         let how = Across { column, together };
         if let Some((axis, by)) = self.parts(&how, axes, tasks) {
             let mut kernel = k.clone();
@@ -117,31 +116,28 @@ impl Choice<'_> {
         let k = self.kernel;
         let column = how.column;
         let (n, lanes) = (extent(k, column), self.lanes(reduction));
-        let mut left = tasks;
+        let mut wanted = Tasks { left: tasks };
         let mut tasks = Vec::new();
         let mut serial = Vec::new();
         for axis in k.stages[out].over.iter().filter(|a| !how.has(**a)) {
             let at = self.at(out, *axis, 0);
             if Some(*axis) == first {
                 tasks.push(at);
-                left /= extent(k, *axis);
-            } else if left > 1 {
-                let block = (extent(k, *axis) + left - 1) / left;
-                self.split(at.clone(), block, Tail::Rest);
-                tasks.push(at.clone());
-                serial.push(LoopRef { part: 1, ..at });
-                left = left * block / extent(k, *axis).max(1);
+                wanted.left /= extent(k, *axis);
+            } else if let Some(inside) = wanted.cut(self, &at, extent(k, *axis), |even| even) {
+                tasks.push(at);
+                serial.push(inside);
             } else {
                 serial.push(at);
             }
         }
         let most = self.most_columns(how);
         let fewest = (FEWEST_VECTORS * lanes).min(round_up(n, lanes));
-        let each = if first.is_some() { most } else { n / left.max(1) };
+        let each = if first.is_some() { most } else { n / wanted.left.max(1) };
         let block = chunk(n, each.clamp(fewest, most.max(fewest)), lanes);
         let at = self.at(out, column, 0);
         self.split(at.clone(), block, Tail::Rest);
-        if left > 1 && serial.is_empty() {
+        if wanted.left > 1 && serial.is_empty() {
             tasks.push(at.clone());
         } else {
             serial.push(at.clone());
@@ -150,9 +146,9 @@ impl Choice<'_> {
         if out == reduction {
             return self.reduce_across(reduction, how, block, lanes, 1, outer, &tasks);
         }
-        let inner = LoopRef { part: 1, ..at.clone() };
+        let inner = at.with_part(1);
         self.split(inner.clone(), lanes, Tail::Rest);
-        let vector = LoopRef { part: 2, ..at.clone() };
+        let vector = at.with_part(2);
         let rows = how.together.map(|axis| self.at(out, axis, 0));
         let order = outer.into_iter().chain(rows).chain([inner, vector.clone()]).collect();
         self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
@@ -188,9 +184,9 @@ impl Choice<'_> {
         };
         let at = self.at(reduction, how.column, part);
         self.split(at.clone(), chunk, Tail::Rest);
-        let vectors = LoopRef { part: part + 1, ..at.clone() };
+        let vectors = at.with_part(part + 1);
         self.split(vectors.clone(), lanes, Tail::Rest);
-        let (mut rows, vector) = (row.clone(), LoopRef { part: part + 2, ..at.clone() });
+        let (mut rows, vector) = (row.clone(), at.with_part(part + 2));
         let depth = extent(k, axis);
         if let Some(inside) = self.blocks_of_sums(&row, depth, 1) {
             rows = inside;

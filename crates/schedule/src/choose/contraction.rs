@@ -135,19 +135,18 @@ impl Choice<'_> {
         let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
         self.split(om.clone(), task_m, Tail::Rest);
         self.split(on.clone(), task_n, Tail::Rest);
-        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
-        let mut vector = part(&on, 1);
+        let mut vector = on.with_part(1);
         let panels = by_panels.then(|| vector.clone());
         if by_panels {
             self.split(vector.clone(), PANELS_AT_ONCE * cols, Tail::Rest);
-            vector = part(&on, 2);
+            vector = on.with_part(2);
         }
         self.split(vector.clone(), lanes, Tail::Rest);
-        let lane = part(&vector, vector.part + 1);
+        let lane = vector.inner();
         let others: Vec<LoopRef> =
             k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| self.at(out, *a, 0)).collect();
         let tasks: Vec<LoopRef> = others.into_iter().chain([om.clone(), on.clone()]).collect();
-        let inner = [part(&om, 1), vector, lane.clone()];
+        let inner = [om.with_part(1), vector, lane.clone()];
         self.opts.push(Opt::Reorder {
             stage: k.stages[out].name.clone(),
             order: tasks.iter().chain(&panels).chain(&inner).cloned().collect(),
@@ -183,14 +182,20 @@ impl Choice<'_> {
         self.opts.push(Opt::At { stage: name.clone(), at: at.clone() });
         let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.k, 0));
         self.split(sm.clone(), task_m, Tail::Rest);
-        self.split(LoopRef { part: 1, ..sm.clone() }, height, Tail::PadScratch);
+        self.split(sm.with_part(1), height, Tail::PadScratch);
         self.split(sn.clone(), cols, Tail::PadScratch);
         self.split(sk.clone(), block_k, Tail::Rest);
         let all = crate::kernel::contraction::stage_axes(k, stage);
         let others = all.into_iter().filter(|a| ![c.m, c.n, c.k].contains(a)).map(|a| self.at(stage, a, 0));
-        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
-        let order =
-            others.chain([sk.clone(), sm.clone(), sn.clone(), part(&sm, 1), part(&sm, 2), part(&sn, 1), part(&sk, 1)]);
+        let order = others.chain([
+            sk.clone(),
+            sm.clone(),
+            sn.clone(),
+            sm.with_part(1),
+            sm.with_part(2),
+            sn.with_part(1),
+            sk.with_part(1),
+        ]);
         self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
 
         let over = c.operand_axes(k, 1, Layout::Panels(cols as u32));
@@ -269,7 +274,7 @@ impl Choice<'_> {
         let (row, at) = (whole(c.m), whole(c.k));
         self.split(row, rows, Tail::PadScratch);
         self.split(at.clone(), lanes, Tail::Rest);
-        self.bind(LoopRef { part: 1, ..at }, To::Vector);
+        self.bind(at.with_part(1), To::Vector);
     }
 
     /// The loops of a copy in panels: some panels at a time, row by row, so that memory is read in
@@ -279,33 +284,32 @@ impl Choice<'_> {
     pub(super) fn copy_panels(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool, square: Option<i64>) {
         let k = self.kernel;
         let whole = |a: &AxisId| LoopRef::new(stage, k.axes[a.index()].var.name(), 0);
-        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
         let [outer @ .., depth, last] = over else { return };
         let (depth, last) = (whole(depth), whole(last));
         let mut outer: Vec<LoopRef> = outer.iter().map(whole).collect();
         outer.push(last.clone());
         self.split(last.clone(), round_up(COPIED_AT_ONCE, width), Tail::Rest);
-        self.split(part(&last, 1), width, Tail::Rest);
-        let mut inner = vec![part(&last, 1), part(&last, 2)];
+        self.split(last.with_part(1), width, Tail::Rest);
+        let mut inner = vec![last.with_part(1), last.with_part(2)];
         let mut along = depth.clone();
         if shared {
             self.split(depth.clone(), MAX_COPIED_DEPTH, Tail::Rest);
-            along = part(&depth, 1);
+            along = depth.with_part(1);
             inner.insert(if square.is_some() { 1 } else { 0 }, along.clone());
         }
         outer.push(depth);
         let mut line = None;
         if let Some(lanes) = square {
-            self.split(part(&last, 2), lanes, Tail::Rest);
+            self.split(last.with_part(2), lanes, Tail::Rest);
             self.split(along.clone(), lanes, Tail::Rest);
-            let columns = part(&along, along.part + 1);
-            inner.extend([columns.clone(), part(&last, 3)]);
+            let columns = along.inner();
+            inner.extend([columns.clone(), last.with_part(3)]);
             line = Some(columns);
         }
         if square.is_none() && width < FEWEST_AT_ONCE {
             // Some rows of a panel at once: a line of it is written whole before other panels are.
             self.split(along.clone(), ROWS_AT_ONCE, Tail::Rest);
-            let rows = LoopRef { part: along.part + 1, ..along };
+            let rows = along.inner();
             inner.insert(inner.len() - 1, rows.clone());
             line = Some(rows);
         }

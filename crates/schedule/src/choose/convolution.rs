@@ -1,10 +1,10 @@
 //! Convolutions: a contraction over a padded plane, whose depth is channels and taps; or, with too
 //! few channels for that, each row of the output in vectors of registers.
 
+use super::Choice;
 use super::contraction::{MAX_ROWS, in_two_blocks, tile_shape};
 use super::grid::{Costs, last_to_end};
-use super::rows::MAX_TASKS;
-use super::{Choice, TASK};
+use super::tasks::{TASK, worth};
 use crate::kernel::access::{contiguous, extent, loads_only_constants, round, round_up};
 use crate::kernel::contraction::window::{Plane, flatten, is_convolution};
 use crate::kernel::contraction::worth_a_tile;
@@ -108,7 +108,6 @@ impl Choice<'_> {
         let (rows, vectors) = tile_shape(self.target, extent(k, c.m), &padded, lanes, None);
         let cols = vectors * lanes;
         let blocks = self.blocks(c, plane, rows, cols);
-        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
 
         let layout = Layout::Plane { slack: cols as u32, multiple: 1 };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
@@ -119,14 +118,14 @@ impl Choice<'_> {
         let (om, ob, ov) = (self.at(out, c.m, 0), self.at(out, blocked, 0), self.at(out, plane.columns, 0));
         self.split(om.clone(), blocks.channels, Tail::Rest);
         self.split(ob.clone(), blocks.lines, Tail::Rest);
-        let vector = if plane.rows.is_some() { ov.clone() } else { part(&ov, 1) };
+        let vector = if plane.rows.is_some() { ov.clone() } else { ov.with_part(1) };
         self.split(vector.clone(), lanes, Tail::Rest);
-        let lane = part(&vector, vector.part + 1);
+        let lane = vector.inner();
         let own = |a: &AxisId| *a == c.m || *a == blocked || *a == plane.columns;
         let others = over.iter().filter(|a| !own(a)).map(|a| self.at(out, *a, 0));
         let tasks: Vec<LoopRef> = others.chain([om.clone(), ob.clone()]).collect();
-        let rest = plane.rows.map(|_| part(&ob, 1)).into_iter();
-        let inner: Vec<LoopRef> = [part(&om, 1)].into_iter().chain(rest).chain([vector, lane.clone()]).collect();
+        let rest = plane.rows.map(|_| ob.with_part(1)).into_iter();
+        let inner: Vec<LoopRef> = [om.with_part(1)].into_iter().chain(rest).chain([vector, lane.clone()]).collect();
         let order = tasks.iter().chain(&inner).cloned().collect();
         self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
         for task in tasks {
@@ -139,13 +138,14 @@ impl Choice<'_> {
         self.opts.push(Opt::At { stage: name.clone(), at: ob });
         let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.depth[0], 0));
         self.split(sm.clone(), blocks.weights, Tail::Rest);
-        self.split(part(&sm, 1), rows, Tail::PadScratch);
+        self.split(sm.with_part(1), rows, Tail::PadScratch);
         self.split(sn.clone(), cols, Tail::PadScratch);
         self.split(sk.clone(), blocks.depth, Tail::Rest);
         let all = crate::kernel::contraction::stage_axes(k, stage);
         let own = |a: &AxisId| *a == c.m || *a == c.n || c.depth.contains(a);
         let others = all.into_iter().filter(|a| !own(a)).map(|a| self.at(stage, a, 0));
-        let tile = [sk.clone(), sm.clone(), sn.clone(), part(&sm, 1), part(&sm, 2), part(&sn, 1), part(&sk, 1)];
+        let tile =
+            [sk.clone(), sm.clone(), sn.clone(), sm.with_part(1), sm.with_part(2), sn.with_part(1), sk.with_part(1)];
         let taps = c.depth[1..].iter().map(|a| self.at(stage, *a, 0));
         let order = others.chain(tile).chain(taps).collect();
         self.opts.push(Opt::Reorder { stage: name.clone(), order });
@@ -187,28 +187,27 @@ impl Choice<'_> {
     fn copy_weights(&mut self, copy: &str, c: &Contraction, rows: i64) {
         let k = self.kernel;
         let whole = |a: &AxisId| LoopRef::new(copy, k.axes[a.index()].var.name(), 0);
-        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
         let over = c.operand_axes(k, 0, Layout::Panels(rows as u32));
         let (others, own) = over.split_at(over.len() - c.depth.len() - 1);
         let [depth @ .., m] = own else { return };
         let m = whole(m);
         self.split(m.clone(), PANELS_AT_ONCE * rows, Tail::Rest);
-        self.split(part(&m, 1), rows, Tail::Rest);
+        self.split(m.with_part(1), rows, Tail::Rest);
         let tasks: Vec<LoopRef> = others.iter().map(whole).chain([m.clone()]).collect();
         let mut depth: Vec<LoopRef> = depth.iter().map(whole).collect();
         let mut taps = whole(&c.k);
         if extent(k, c.k) > MAX_TAPS {
             self.split(taps.clone(), MAX_TAPS, Tail::Rest);
-            taps = part(&taps, 1);
+            taps = taps.with_part(1);
             depth.push(taps.clone());
         }
         let panels = if contiguous(k, &[c.a], &[], 0) == Some(c.m) { depth.len() - 1 } else { 0 };
-        depth.insert(panels, part(&m, 1));
-        let order = tasks.iter().chain(&depth).cloned().chain([part(&m, 2)]).collect();
+        depth.insert(panels, m.with_part(1));
+        let order = tasks.iter().chain(&depth).cloned().chain([m.with_part(2)]).collect();
         self.opts.push(Opt::Reorder { stage: copy.into(), order });
         tasks.into_iter().for_each(|task| self.bind(task, To::Task));
         self.bind(taps, To::Unroll);
-        self.bind(part(&m, 2), To::Vector);
+        self.bind(m.with_part(2), To::Vector);
     }
 
     /// Every channel for itself: a row of the output at once, all taps of some vectors of it in
@@ -219,7 +218,6 @@ impl Choice<'_> {
         let name = k.stages[stage].name.clone();
         let Body::Reduce { axes, carries, .. } = &k.stages[stage].body else { return };
         let Some(lanes) = lanes_of(k, stage, self.target) else { return };
-        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
         let layout = Layout::Plane { slack: plane.overhang as u32, multiple: lanes as u32 };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
 
@@ -241,12 +239,12 @@ impl Choice<'_> {
         // Tasks of some work each: several channels, or a block of rows.
         let (ob, ov) = (self.at(out, blocked, 0), self.at(out, plane.columns, 0));
         self.split(ob.clone(), lines, Tail::Rest);
-        let vector = if plane.rows.is_some() { ov } else { part(&ob, 1) };
+        let vector = if plane.rows.is_some() { ov } else { ob.with_part(1) };
         self.split(vector.clone(), lanes, Tail::Rest);
-        let lane = part(&vector, vector.part + 1);
+        let lane = vector.inner();
         let of = |axes: &[AxisId]| axes.iter().fold(1i64, |n, a| n.saturating_mul(extent(k, *a)));
         let work = of(over).saturating_mul(of(axes)).saturating_mul(2);
-        let wanted = (work / TASK).clamp(1, MAX_TASKS);
+        let wanted = worth(work);
         let mut tasks: Vec<LoopRef> = Vec::new();
         let mut serial: Vec<LoopRef> = Vec::new();
         let mut left = wanted;
@@ -257,11 +255,11 @@ impl Choice<'_> {
             tasks.push(at.clone());
             if by > 1 {
                 self.split(at.clone(), by, Tail::Rest);
-                serial.push(part(&at, 1));
+                serial.push(at.with_part(1));
             }
         }
         if left > 1 && serial.is_empty() { &mut tasks } else { &mut serial }.push(ob.clone());
-        let row = plane.rows.map(|_| part(&ob, 1));
+        let row = plane.rows.map(|_| ob.with_part(1));
         let order = tasks.iter().chain(&serial).chain(&row).chain([&vector, &lane]).cloned().collect();
         self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
         for task in tasks {
@@ -281,13 +279,13 @@ impl Choice<'_> {
             None => 4,
         };
         self.split(sv.clone(), vectors * lanes, Tail::PadScratch);
-        self.split(part(&sv, 1), lanes, Tail::Rest);
+        self.split(sv.with_part(1), lanes, Tail::Rest);
         let kept = all.iter().filter(|a| !axes.contains(a)).map(|a| self.at(stage, *a, 0));
         let summed: Vec<LoopRef> = axes.iter().map(|a| self.at(stage, *a, 0)).collect();
-        let order = kept.chain(summed.iter().cloned()).chain([part(&sv, 1), part(&sv, 2)]).collect();
+        let order = kept.chain(summed.iter().cloned()).chain([sv.with_part(1), sv.with_part(2)]).collect();
         self.opts.push(Opt::Reorder { stage: name.clone(), order });
-        self.bind(part(&sv, 2), To::Vector);
-        self.bind(part(&sv, 1), To::Unroll);
+        self.bind(sv.with_part(2), To::Vector);
+        self.bind(sv.with_part(1), To::Unroll);
         let mut unrolled = vectors;
         for (at, axis) in summed.iter().zip(axes).rev() {
             unrolled *= extent(k, *axis);
@@ -309,7 +307,7 @@ impl Choice<'_> {
         let row = plane.rows.map(|_| (plane.width, Tail::PadScratch));
         for (by, tail) in row.into_iter().chain([(lanes, Tail::Rest)]) {
             self.split(at.clone(), by, tail);
-            at = LoopRef { part: at.part + 1, ..at };
+            at = at.inner();
             order.push(at.clone());
         }
         let vectors = (plane.width + lanes - 1) / lanes;

@@ -3,7 +3,7 @@
 //!
 //! A task copies columns itself where that costs less than another core's copy does: caches of other cores are far.
 
-use super::TASK;
+use super::tasks::TASK;
 use svod_ir::target::Target;
 
 /// What it costs to copy an element of a block of rows, in multiply-adds for each byte of a vector, which are as many

@@ -29,6 +29,7 @@ mod scatter;
 mod skinny;
 mod sort;
 mod split_reduction;
+mod tasks;
 mod transpose;
 mod variants;
 mod windows;
@@ -40,9 +41,6 @@ pub use neighbours::neighbours;
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::target::Target;
 pub use variants::heuristic_variants;
-
-/// Scalar operations that are worth handing to another thread.
-const TASK: i64 = 1 << 16;
 
 /// Chooses a schedule from the kernel's structure and the target's description.
 pub fn heuristic(kernel: &Kernel, target: &Target) -> Schedule {

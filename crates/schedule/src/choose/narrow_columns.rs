@@ -65,7 +65,7 @@ impl Choice<'_> {
         let mut laid_out = Vec::new();
         if let (true, Some(row)) = (rows > 1, order.last().cloned()) {
             self.split(row.clone(), rows, Tail::Rest);
-            laid_out.push(LoopRef { part: row.part + 1, ..row });
+            laid_out.push(row.inner());
         }
         let summed = laid_out.clone();
         let mut vectors = self.at(stage, column, 0);

@@ -1,7 +1,8 @@
 //! Rows, single maps and reductions: tasks, vectors, and a row's stages placed in it.
 
+use super::tasks::{Tasks, worth};
 use super::transpose::crossed;
-use super::{Choice, TASK, is_output};
+use super::{Choice, is_output};
 use crate::apply::MAX_LANES;
 use crate::costs::{code_of_stage, longest_chain};
 use crate::kernel::access::{
@@ -15,8 +16,6 @@ use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::linear::LINE;
 use svod_ir::lowered::cost::{AHEAD, LATENCY};
 
-/// Tasks of one kernel at most: more only cost time to hand out.
-pub(super) const MAX_TASKS: i64 = 256;
 /// Rows that a reduction reads at once, if they are long: memory is fetched ahead in each of them.
 const STREAMS: i64 = 4;
 /// Bytes of a long row: the processor fetches ahead within a page.
@@ -84,7 +83,7 @@ impl Choice<'_> {
         }
         // Stages of the whole kernel run once, so that there is one task.
         let whole = rows.is_empty() && out > 0;
-        let tasks = if whole { 1 } else { (work / TASK).clamp(1, MAX_TASKS) };
+        let mut tasks = Tasks { left: if whole { 1 } else { worth(work) } };
         let streams = self.streams(out, vector);
         let together = if streams { STREAMS } else { 1 };
         let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
@@ -92,20 +91,13 @@ impl Choice<'_> {
         let mut order: Vec<LoopRef> = Vec::new();
         let mut bound: Vec<LoopRef> = Vec::new();
         let mut serial: Vec<LoopRef> = Vec::new();
-        let mut left = tasks;
         for axis in &candidates {
             let at = self.at(out, *axis, 0);
-            let n = extent(k, *axis);
             let is_vector = Some(*axis) == beside.or(contiguous);
-            if left > 1 {
-                let points = round_up((n + left - 1) / left, if is_vector { 4 * lanes } else { together });
-                self.split(at.clone(), points, Tail::Rest);
-                bound.push(at.clone());
-                serial.push(LoopRef { part: 1, ..at });
-                left = left * points / n.max(1);
-            } else {
-                serial.push(at);
-            }
+            let whole = |even| round_up(even, if is_vector { 4 * lanes } else { together });
+            let inside = tasks.cut(self, &at, extent(k, *axis), whole);
+            bound.extend(inside.is_some().then(|| at.clone()));
+            serial.push(inside.unwrap_or(at));
         }
         let rest: Vec<LoopRef> =
             inner.iter().filter(|a| !candidates.contains(a)).map(|a| self.at(out, *a, 0)).collect();
@@ -116,12 +108,12 @@ impl Choice<'_> {
             let block = serial.remove(at);
             self.split(block.clone(), 4 * lanes, Tail::Rest);
             serial.push(block.clone());
-            Some(LoopRef { part: block.part + 1, ..block })
+            Some(block.inner())
         });
         let streams = streams.then(|| serial.pop()).flatten().map(|row| {
             self.split(row.clone(), STREAMS, Tail::Rest);
             serial.push(row.clone());
-            LoopRef { part: row.part + 1, ..row }
+            row.inner()
         });
         order.extend(bound.iter().cloned());
         let row_loops = if whole { Vec::new() } else { serial.clone() };
@@ -133,7 +125,7 @@ impl Choice<'_> {
         let mut binds = match (block, vector) {
             (Some(block), _) => {
                 self.split(block.clone(), lanes, Tail::Rest);
-                let inner = LoopRef { part: block.part + 1, ..block.clone() };
+                let inner = block.inner();
                 order.extend([block.clone(), inner.clone()]);
                 let unroll = (unrolled(k, out) > 1).then_some(Opt::Bind { at: block, to: To::Unroll });
                 unroll.into_iter().chain([Opt::Bind { at: inner, to: To::Vector }]).collect()
@@ -319,7 +311,7 @@ impl Choice<'_> {
             return None;
         }
         self.split(at.clone(), middle(rounds) * step, Tail::Rest);
-        Some(LoopRef { part: at.part + 1, ..at.clone() })
+        Some(at.inner())
     }
 
     /// Cuts a loop of some rounds in two, which have accumulators of their own, as a tile's few results do; the loop
@@ -329,7 +321,7 @@ impl Choice<'_> {
             return None;
         }
         self.split(at.clone(), (rounds + 1) / 2, Tail::Rest);
-        Some(LoopRef { part: at.part + 1, ..at.clone() })
+        Some(at.inner())
     }
 
     /// Cuts the innermost part of an axis into vectors, and moves it to the end of `order`; a few
@@ -362,7 +354,7 @@ impl Choice<'_> {
         let mut outer = at.clone();
         let mut cut = |this: &mut Self, by: i64, to: To| {
             this.split(outer.clone(), by, Tail::Rest);
-            outer = LoopRef { part: outer.part + 1, ..outer.clone() };
+            outer = outer.inner();
             order.push(outer.clone());
             binds.push(Opt::Bind { at: outer.clone(), to });
             if reduction {

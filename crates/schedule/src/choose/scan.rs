@@ -5,8 +5,9 @@
 //! swept once a step. Where the scanned axis itself is, some rows run interleaved: their chains of
 //! dependent operations overlap, and each is a stream of its own.
 
-use super::rows::{MAX_TASKS, stage_vector};
-use super::{Choice, TASK};
+use super::Choice;
+use super::rows::stage_vector;
+use super::tasks::{Tasks, worth};
 use crate::kernel::access::{cost, extent, round_up};
 use crate::language::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::AxisId;
@@ -31,7 +32,7 @@ impl Choice<'_> {
         let streamed = self.goes_past_caches(stage, line);
         let rows = over.iter().copied().filter(|a| Some(*a) != line);
         let points = over.iter().map(|a| extent(k, *a)).fold(extent(k, axis), i64::saturating_mul);
-        let mut left = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
+        let mut wanted = Tasks { left: worth(points.saturating_mul(cost(k))) };
 
         let (mut tasks, mut outer, mut inner, mut binds) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let last = rows.clone().next_back();
@@ -39,17 +40,15 @@ impl Choice<'_> {
             let n = extent(k, row);
             let mut at = self.at(stage, row, 0);
             let together = if line.is_none() && Some(row) == last { ROWS.min(n) } else { 1 };
-            if left > 1 && n > together {
-                let block = round_up((n + left - 1) / left, together);
-                self.split(at.clone(), block, Tail::Rest);
-                tasks.push(at.clone());
-                at = LoopRef { part: 1, ..at };
-                left = (left * block / n).max(1);
+            if n > together
+                && let Some(inside) = wanted.cut(self, &at, n, |even| round_up(even, together))
+            {
+                tasks.push(std::mem::replace(&mut at, inside));
             }
             outer.push(at.clone());
             if together > 1 {
                 self.split(at.clone(), together, Tail::Rest);
-                let one = LoopRef { part: at.part + 1, ..at };
+                let one = at.inner();
                 inner.push(one.clone());
                 binds.push(Opt::Bind { at: one, to: To::Unroll });
             }
@@ -58,7 +57,7 @@ impl Choice<'_> {
             let n = extent(k, line);
             let at = self.at(stage, line, 0);
             let least = if streamed { STREAMED_LINE } else { LINE.0 };
-            let block = round_up(((n + left - 1) / left).clamp(least, LINE.1), 4 * lanes);
+            let block = round_up(((n + wanted.left - 1) / wanted.left).clamp(least, LINE.1), 4 * lanes);
             self.split(at.clone(), block, Tail::Rest);
             let [part, lane] = [1, 2].map(|part| LoopRef { part, ..at.clone() });
             self.split(part.clone(), lanes, Tail::Rest);

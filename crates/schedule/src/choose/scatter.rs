@@ -1,7 +1,8 @@
 //! Scatters: tasks and vectors along the axes at whose points different elements are written.
 
-use super::rows::{MAX_TASKS, stage_vector};
-use super::{Choice, TASK};
+use super::Choice;
+use super::rows::stage_vector;
+use super::tasks::{Tasks, worth};
 use crate::kernel::access::{cost, extent, round_up};
 use crate::kernel::contraction::scattered_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
@@ -23,27 +24,23 @@ impl Choice<'_> {
         let lanes = self.lanes(stage);
         let vector = stage_vector(k, stage).filter(|a| apart.contains(a) && extent(k, *a) >= lanes);
         let points = over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let mut left = (points.saturating_mul(cost(k)) / TASK).clamp(1, MAX_TASKS);
+        let mut wanted = Tasks { left: worth(points.saturating_mul(cost(k))) };
 
         let (mut tasks, mut inner) = (Vec::new(), Vec::new());
         let mut binds: Vec<Opt> = Vec::new();
         for axis in &apart {
             let (n, is_vector) = (extent(k, *axis), Some(*axis) == vector);
             let mut at = self.at(stage, *axis, 0);
-            if left > 1 {
-                let even = (n + left - 1) / left;
-                let piece = (PIECE / self.target.vector_bytes as i64 * lanes).min(n / FEWEST_TASKS);
-                let block = if is_vector { round_up(even.max(piece), lanes) } else { even };
-                self.split(at.clone(), block, Tail::Rest);
+            let piece = (PIECE / self.target.vector_bytes as i64 * lanes).min(n / FEWEST_TASKS);
+            let block = |even: i64| if is_vector { round_up(even.max(piece), lanes) } else { even };
+            if let Some(inside) = wanted.cut(self, &at, n, block) {
                 binds.push(Opt::Bind { at: at.clone(), to: To::Task });
-                tasks.push(at.clone());
-                at = LoopRef { part: 1, ..at };
-                left = left * block / n.max(1);
+                tasks.push(std::mem::replace(&mut at, inside));
             }
             if is_vector {
                 self.split(at.clone(), lanes, Tail::Rest);
                 inner.push(at.clone());
-                at = LoopRef { part: at.part + 1, ..at };
+                at = at.inner();
                 binds.push(Opt::Bind { at: at.clone(), to: To::Vector });
             }
             inner.push(at);

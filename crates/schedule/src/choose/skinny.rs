@@ -5,9 +5,10 @@
 //! where memory runs along the depth, as dot products, a few of its lines at a time. All rows of the small
 //! operand take part in turn. The cost model decides whether that beats the tile.
 
+use super::Choice;
 use super::contraction::most_vectors;
+use super::tasks::{MAX_TASKS, TASK};
 use super::variants::time;
-use super::{Choice, TASK};
 use crate::kernel::access::{contiguous, extent, loads_only_constants, round_up};
 use crate::kernel::contraction::{Contraction, stage_axes};
 use crate::language::{LoopRef, Opt, Schedule, Tail, To};
@@ -22,8 +23,6 @@ const MOST: i64 = 16;
 const TOGETHER: i64 = 12;
 const LINES: i64 = 4;
 const ROWS: i64 = 4;
-/// Tasks at most.
-const MAX_TASKS: i64 = 256;
 
 /// The faster one of `chosen` and a schedule that reads the large operand where it lies, if there is one.
 pub(super) fn or_in_place(
@@ -102,7 +101,7 @@ impl Choice<'_> {
         let at = self.at(out, many, 0);
         self.split(at.clone(), round_up((extent(k, many) + tasks - 1) / tasks, LINES), Tail::Rest);
         let tasks: Vec<LoopRef> = others.iter().map(|a| self.at(out, *a, 0)).chain([at.clone()]).collect();
-        let kept = [self.at(out, few, 0), LoopRef { part: 1, ..at.clone() }];
+        let kept = [self.at(out, few, 0), at.with_part(1)];
         let name = k.stages[out].name.clone();
         self.opts.push(Opt::Reorder { stage: name, order: tasks.iter().chain(&kept).cloned().collect() });
         tasks.into_iter().for_each(|task| self.bind(task, To::Task));
@@ -119,7 +118,6 @@ impl Choice<'_> {
         let lanes = self.lanes(stage);
         let rows = in_equal_blocks(extent(k, few), ROWS);
         let lines = (TOGETHER / rows).clamp(1, LINES);
-        let part = |at: &LoopRef, part| LoopRef { part, ..at.clone() };
         let (row, line, mut step) = (self.at(stage, few, 0), self.at(stage, many, 0), self.at(stage, depth, 0));
         self.split(row.clone(), rows, Tail::Mask);
         self.split(line.clone(), lines, Tail::Rest);
@@ -132,7 +130,7 @@ impl Choice<'_> {
         }
         self.split(step.clone(), lanes, Tail::Rest);
         step.part += 1;
-        let unrolled = [part(&row, 1), part(&line, 1)];
+        let unrolled = [row.with_part(1), line.with_part(1)];
         order.extend(unrolled.iter().cloned().chain([step.clone()]));
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
         unrolled.into_iter().for_each(|at| self.bind(at, To::Unroll));
@@ -149,19 +147,18 @@ impl Choice<'_> {
         let most = most_vectors(self.target, rows).max(1);
         let parts = (vectors + most - 1) / most;
         let (row, line, step) = (self.at(stage, few, 0), self.at(stage, many, 0), self.at(stage, depth, 0));
-        let part = |at: &LoopRef, part| LoopRef { part, ..at.clone() };
         self.split(row.clone(), rows, Tail::Mask);
         self.split(line.clone(), (vectors + parts - 1) / parts * lanes, Tail::Rest);
-        self.split(part(&line, 1), lanes, Tail::Rest);
+        self.split(line.with_part(1), lanes, Tail::Rest);
         let outer = stage_axes(k, stage).into_iter().filter(|a| ![few, many, depth].contains(a));
         let mut order: Vec<LoopRef> = outer.map(|a| self.at(stage, a, 0)).collect();
         order.extend([row.clone(), line.clone(), step.clone()]);
         order.extend(self.blocks_of_sums(&step, extent(k, depth), 1).or_else(|| self.halves(&step, extent(k, depth))));
-        let unrolled = [part(&row, 1), part(&line, 1)];
-        order.extend(unrolled.iter().cloned().chain([part(&line, 2)]));
+        let unrolled = [row.with_part(1), line.with_part(1)];
+        order.extend(unrolled.iter().cloned().chain([line.with_part(2)]));
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
         unrolled.into_iter().for_each(|at| self.bind(at, To::Unroll));
-        self.bind(part(&line, 2), To::Vector);
+        self.bind(line.with_part(2), To::Vector);
     }
 }
 

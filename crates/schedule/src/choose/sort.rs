@@ -1,7 +1,7 @@
 //! Sorts: rows side by side, and the points of few, long rows in blocks.
 
-use super::rows::MAX_TASKS;
-use super::{Choice, TASK};
+use super::Choice;
+use super::tasks::{Tasks, worth};
 use crate::kernel::access::{extent, round_up};
 use crate::language::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::AxisId;
@@ -33,25 +33,23 @@ impl Choice<'_> {
             let [to, along] = whole;
             self.split(along.clone(), block, Tail::Rest);
             let tasks: Vec<LoopRef> = rows.iter().map(|a| self.at(stage, *a, 0)).chain([along.clone()]).collect();
-            let points = LoopRef { part: 1, ..along };
+            let points = along.with_part(1);
             let order = tasks.iter().cloned().chain([to, points]).collect();
             self.opts.push(Opt::Reorder { stage: name, order });
             tasks.into_iter().for_each(|at| self.bind(at, To::Task));
             return;
         }
-        let mut left = (count.saturating_mul(n).saturating_mul(COST) / TASK).clamp(1, MAX_TASKS);
+        let mut wanted = Tasks { left: worth(count.saturating_mul(n).saturating_mul(COST)) };
         let (mut tasks, mut inner) = (Vec::new(), Vec::new());
         for row in rows {
             let rows = extent(k, row);
             let at = self.at(stage, row, 0);
-            if left > 1 && rows > 1 {
-                let block = (rows + left - 1) / left;
-                self.split(at.clone(), block, Tail::Rest);
-                inner.push(LoopRef { part: 1, ..at.clone() });
-                tasks.push(at);
-                left = (left * block / rows).max(1);
-            } else {
-                inner.push(at);
+            match if rows > 1 { wanted.cut(self, &at, rows, |even| even) } else { None } {
+                Some(inside) => {
+                    inner.push(inside);
+                    tasks.push(at);
+                }
+                None => inner.push(at),
             }
         }
         let order = tasks.iter().cloned().chain(inner).chain(whole).collect();

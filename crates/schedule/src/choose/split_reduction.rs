@@ -4,8 +4,9 @@
 //! same pass; a part then stays in the second-level cache from one reading to the next. What is left is
 //! scheduled phase by phase, each as if it were a kernel by itself.
 
+use super::Choice;
 use super::rows::stage_vector;
-use super::{Choice, TASK};
+use super::tasks::TASK;
 use crate::apply::{Scheduled, apply};
 use crate::kernel::access::reads;
 use crate::kernel::access::{extent, round};

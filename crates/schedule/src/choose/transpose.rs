@@ -4,8 +4,9 @@
 //! of one line's points of that axis, all that is read is used while it is in the first-level cache. Where the body is
 //! short, square blocks of a vector's lanes go through registers: rows of one operand are loaded, columns written.
 
-use super::rows::{MAX_TASKS, WORTH_MORE_CODE};
-use super::{Choice, TASK};
+use super::Choice;
+use super::rows::WORTH_MORE_CODE;
+use super::tasks::{MAX_TASKS, TASK};
 use crate::costs::code_of_stage;
 use crate::kernel::access::{bytes_of, extent, round_up, step_along};
 use crate::kernel::contraction::stage_axes;
@@ -62,7 +63,6 @@ impl Choice<'_> {
         let beside = square.map_or(1, |lanes| (line.min(1 << extent(k, vector).ilog2()) / lanes).max(1));
         let streams = self.goes_past_caches(stage, Some(vector)) && self.writes_lines(stage);
         let (v, a) = (self.at(stage, vector, 0), self.at(stage, across, 0));
-        let part = |l: &LoopRef, part| LoopRef { part, ..l.clone() };
         let block = round_up(BLOCK.min(extent(k, vector)), lanes);
         // Past the caches, or where no cache holds it, what is written is written along rows; elsewhere all of two lines that
         // are read side by side is used before the next ones are.
@@ -70,16 +70,16 @@ impl Choice<'_> {
         let rows = round_up(if by_rows { BLOCK / 4 } else { 2 * line }.min(extent(k, across)), line);
         self.split(v.clone(), block, Tail::Rest);
         if beside > 1 {
-            self.split(part(&v, 1), beside * lanes, Tail::Rest);
+            self.split(v.with_part(1), beside * lanes, Tail::Rest);
         }
-        let vectors = part(&v, if beside > 1 { 2 } else { 1 });
-        let lane = part(&v, vectors.part + 1);
+        let vectors = v.with_part(if beside > 1 { 2 } else { 1 });
+        let lane = v.with_part(vectors.part + 1);
         self.split(vectors.clone(), lanes, Tail::Rest);
         self.split(a.clone(), rows, Tail::Rest);
-        self.split(part(&a, 1), square.unwrap_or(line), Tail::Rest);
+        self.split(a.with_part(1), square.unwrap_or(line), Tail::Rest);
         let others = k.stages[stage].over.iter().filter(|x| ![vector, across].contains(x));
         let grid: Vec<LoopRef> = others.map(|x| self.at(stage, *x, 0)).chain([a.clone(), v.clone()]).collect();
-        let mut inner = vec![part(&a, 1), part(&v, 1), part(&a, 2)];
+        let mut inner = vec![a.with_part(1), v.with_part(1), a.with_part(2)];
         if !by_rows {
             inner.swap(0, 1);
         }
@@ -100,7 +100,7 @@ impl Choice<'_> {
             }
         }
         if square.is_some() {
-            self.bind(part(&a, 2), To::Unroll);
+            self.bind(a.with_part(2), To::Unroll);
         }
         if beside > 1 {
             self.bind(vectors, To::Unroll);

@@ -132,7 +132,7 @@ fn for_fewer(kernel: &Kernel, fixed: &Kernel, schedule: Schedule) -> Schedule {
     let steps = &schedule.0;
     let number =
         |at: &LoopRef| kernel.axes.iter().position(|a| a.var.name() == at.axis && a.extent.as_const().is_none());
-    let inner = |at: &LoopRef| LoopRef { part: at.part + 1, ..at.clone() };
+    let inner = |at: &LoopRef| at.inner();
     let once = |at: &LoopRef| {
         let same = |l: &LoopRef| (&l.stage, &l.axis) == (&at.stage, &at.axis);
         steps.iter().filter(|opt| matches!(opt, Opt::Split { at, .. } if same(at))).count() == 1

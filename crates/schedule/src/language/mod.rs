@@ -41,6 +41,16 @@ impl LoopRef {
     pub fn new(stage: &str, axis: &str, part: u32) -> Self {
         LoopRef { stage: stage.into(), axis: axis.into(), part }
     }
+
+    /// Another part of the same axis.
+    pub fn with_part(&self, part: u32) -> Self {
+        LoopRef { part, ..self.clone() }
+    }
+
+    /// The next part of the same axis: the inner loop that the latest split made, of a loop that it split.
+    pub fn inner(&self) -> Self {
+        self.with_part(self.part + 1)
+    }
 }
 
 /// What a split does where its factor does not divide the extent. Nothing ever tests for
