@@ -319,3 +319,20 @@ def test_a_dump_shows_what_goes_into_a_pass_and_what_comes_out() -> None:
     env["SVOD_DUMP"] = "sorting"
     told = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True).stderr
     assert 'SVOD_DUMP: "sorting" is none of walk, key, ' in told
+
+
+def test_a_bisection_runs_the_first_optional_rewrites() -> None:
+    program = "import svod; x = svod.arange(4000).cast('float32') / 4000; print(svod.var(x).item(), x.softmax(0).max().item())"
+
+    def told(first: str) -> tuple[list[float], str]:
+        env = os.environ | {"SVOD_BISECT": first}
+        run = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+        return [float(number) for number in run.stdout.split()], run.stderr
+
+    x = np.arange(4000) / 4000
+    right = [x.var(ddof=1), np.exp(x).max() / np.exp(x).sum()]
+    for first in ("0", "1", "1000"):
+        numbers, errors = told(first)
+        np.testing.assert_allclose(numbers, right, rtol=1e-5)
+        assert ("SVOD_BISECT: rewrite 1 is" in errors) == (first == "1"), errors
+    assert "no number of rewrites" in told("many")[1]

@@ -3,12 +3,14 @@
 //! The runner ([`Pass::run`]) measures time ([`times`]), prints what goes in and what comes out where
 //! `SVOD_DUMP` names the pass, checks in debug builds what comes out against the rules of its
 //! representation ([`Artifact::verify`]), and counts what the pass looks at ([`visited`]).
-//! Passes that only make code better can be switched off by name ([`PassSet`]).
+//! Passes that only make code better can be switched off by name ([`PassSet`]), or from one of their runs on
+//! ([`bisect`]).
 //!
 //! Passes over kernels that are compiled side by side add up, so that the sum of times may exceed the
 //! time that passed. A pass's time includes no other pass's.
 
 mod artifact;
+pub mod bisect;
 mod set;
 mod visits;
 

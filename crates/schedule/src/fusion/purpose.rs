@@ -1,7 +1,7 @@
 //! How a graph is cut into kernels.
 
 use crate::costs::Caches;
-use svod_ir::pass::{Pass, PassSet};
+use svod_ir::pass::{Pass, PassSet, bisect};
 
 /// How a graph is cut into kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct Purpose {
 }
 
 impl Purpose {
-    /// Whether a pass runs.
+    /// Whether a pass runs: to be asked once for each of its runs, which [`bisect`] counts.
     pub fn runs(self, pass: Pass) -> bool {
-        !(pass.row().optional && self.skipped.contains(pass))
+        !pass.row().optional || !self.skipped.contains(pass) && bisect::runs(pass)
     }
 }

@@ -9,7 +9,7 @@ use crate::fusion::Purpose;
 use crate::rangeify::RangeifyError;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::{Graph, GraphError};
-use svod_ir::pass::Pass;
+use svod_ir::pass::{Pass, bisect};
 
 /// Why a graph has no schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,5 +53,6 @@ pub fn pre_schedule(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<PreSc
 /// # Errors
 /// [`PreScheduleError::Rangeify`] where an operation cannot be compiled.
 pub fn create_schedule_graph(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
+    bisect::begin();
     cut(graph, key, how)
 }
