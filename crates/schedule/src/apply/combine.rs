@@ -1,19 +1,13 @@
 //! Parts of a reduction computed with a part's own statistics, and combined once the whole's are known.
 //!
-//! With `m` for a statistic of all points, `m_b` for that of part b and `n_b` for the part's points:
-//!
-//! * `sum g exp(x - m)   = sum_b exp(m_b - m) sum g exp(x - m_b)`, where `m` is the maximum of `x`
-//!   (Milakov and Gimelshein 2018);
-//! * `sum (x - m)         = sum_b (r_b + n_b (m_b - m))`, where `r_b = sum (x - m_b)`, for any `m` and `m_b`;
-//! * `sum (x - m)^2       = sum_b (sum (x - m_b)^2 + (m_b - m) (2 r_b + n_b (m_b - m)))`, for any `m` and `m_b`, in a
-//!   reduction that sums `x - m` as well. With `r_b` taken for the 0 that it nearly is (Chan, Golub and LeVeque 1979), the
-//!   rounding of each `m_b` would be multiplied by how far the means are apart: far from zero that is many units in
-//!   the last place;
-//! * `first p: x(p) = m  = min over the b with m_b = m of the first p in b: x(p) = m_b`, where `m` is an
-//!   extremum.
+//! What a part's values are in terms of the whole's statistics is said by [`crate::reduction::rebase`]; here is found
+//! which of its rows a running value is. Of a sum of squares, the deviations have to be summed as well. With their sum
+//! taken for the 0 that it nearly is (Chan, Golub and LeVeque 1979), the rounding of each part's mean would be multiplied
+//! by how far the means are apart: far from zero that is many units in the last place.
 
 use super::split_reduction::{Split, indices};
-use svod_dtype::{Const, DType};
+use crate::reduction::rebase::{Moved, Rebase};
+use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Carry, Kernel, Monoid};
@@ -24,31 +18,7 @@ use svod_ir::size::{Size, Variable};
 pub(super) struct Local {
     /// What is combined, in terms of the part's own statistics.
     pub element: ExprId,
-    combine: Combine,
-}
-
-/// What makes of a part's value what it is in terms of the whole's statistics. Everything is in terms of
-/// the part and of the axes that the reduction keeps.
-#[derive(Clone, Copy, Debug)]
-enum Combine {
-    /// It does not depend on them.
-    Nothing,
-    /// A sum of exponentials: the maximum of a part and of the whole, and what is subtracted for each.
-    Exponentials { maxima: [ExprId; 2], subtracted: [ExprId; 2], exp: Alu },
-    /// A sum of deviations.
-    Deviations(Moved),
-    /// A sum of squared deviations, and which running value of the reduction sums the deviations.
-    Squares(Moved, usize),
-    /// A first position: the extremum of a part and of the whole.
-    Position([ExprId; 2]),
-}
-
-/// By how much a point deviates more from the whole's centre than from the part's, as a difference of two; and the
-/// part's points.
-#[derive(Clone, Copy, Debug)]
-struct Moved {
-    by: [ExprId; 2],
-    points: ExprId,
+    pub rebase: Rebase,
 }
 
 /// The running values of the reduction `stage` with the statistics that `cut`, of the same points, gives for
@@ -113,7 +83,7 @@ enum Of {
 impl Reduction<'_> {
     fn local(&mut self, carry: &Carry) -> Option<Local> {
         if self.statistics_read(carry.element).is_empty() {
-            return Some(Local { element: carry.element, combine: Combine::Nothing });
+            return Some(Local { element: carry.element, rebase: Rebase::Same });
         }
         let float = carry.dtype.is_float();
         match carry.op {
@@ -222,7 +192,7 @@ impl Reduction<'_> {
         let part = self.of_part(maxima, Of::Workspace);
         Some(Local {
             element: self.at_part(element, Of::Part)?,
-            combine: Combine::Exponentials {
+            rebase: Rebase::Exponentials {
                 maxima: [part, maximum],
                 subtracted: [self.at_part(subtracted, Of::Workspace)?, subtracted],
                 exp,
@@ -239,13 +209,13 @@ impl Reduction<'_> {
         let of_them = self.sums.iter().position(|sum| *sum == Some(deviation))?;
         let (own, moved) = self.centred(deviation)?;
         let element = self.kernel.exprs.alu(Alu::Mul, &[own, own]);
-        Some(Local { element, combine: Combine::Squares(moved, of_them) })
+        Some(Local { element, rebase: Rebase::Squares(moved, of_them) })
     }
 
     /// `sum (x - m)`.
     fn deviations(&mut self, element: ExprId) -> Option<Local> {
         let (element, moved) = self.centred(element)?;
-        Some(Local { element, combine: Combine::Deviations(moved) })
+        Some(Local { element, rebase: Rebase::Deviations(moved) })
     }
 
     /// The deviation from the part's mean in place of one from something else.
@@ -286,53 +256,6 @@ impl Reduction<'_> {
             return None;
         }
         let part = self.of_part(known, Of::Workspace);
-        Some(Local { element: self.at_part(element, Of::Part)?, combine: Combine::Position([part, extremum]) })
-    }
-}
-
-impl Local {
-    /// What the value `own` of a part is with the statistics of the whole, in a reduction of which `parts` are all values.
-    pub fn combined(&self, kernel: &mut Kernel, own: usize, parts: &[ExprId]) -> ExprId {
-        let pool = &mut kernel.exprs;
-        let part = parts[own];
-        let dtype = pool.dtype(part);
-        match self.combine {
-            Combine::Nothing => part,
-            Combine::Exponentials { maxima: [of_part, of_whole], subtracted: [before, after], exp } => {
-                let moved = pool.alu(Alu::Sub, &[before, after]);
-                let factor = pool.alu(exp, &[moved]);
-                let factor = if pool.dtype(factor) == dtype { factor } else { pool.cast(dtype, factor) };
-                let scaled = pool.alu(Alu::Mul, &[part, factor]);
-                // A part of nothing but -inf adds 0, whatever it gave, unless that is all there is.
-                let least = Const::min_value(pool.dtype(of_part));
-                let (least, zero) = (pool.constant(least), pool.constant(Const::zero(dtype)));
-                let nothing = pool.alu(Alu::Eq, &[of_part, least]);
-                let scaled = pool.alu(Alu::Where, &[nothing, zero, scaled]);
-                let same = pool.alu(Alu::Eq, &[of_part, of_whole]);
-                pool.alu(Alu::Where, &[same, part, scaled])
-            }
-            Combine::Deviations(Moved { by, points }) => {
-                let by = pool.alu(Alu::Sub, &by);
-                let moved = pool.alu(Alu::Mul, &[points, by]);
-                pool.alu(Alu::Add, &[part, moved])
-            }
-            Combine::Squares(Moved { by, points }, deviations) => {
-                let by = pool.alu(Alu::Sub, &by);
-                let moved = pool.alu(Alu::Mul, &[points, by]);
-                let twice = pool.alu(Alu::Add, &[parts[deviations], parts[deviations]]);
-                let moved = pool.alu(Alu::Add, &[twice, moved]);
-                let moved = pool.alu(Alu::Mul, &[by, moved]);
-                pool.alu(Alu::Add, &[part, moved])
-            }
-            Combine::Position([of_part, of_whole]) => {
-                let mut here = pool.alu(Alu::Eq, &[of_part, of_whole]);
-                if pool.dtype(of_part).is_float() {
-                    let nan = pool.alu(Alu::Ne, &[of_part, of_part]);
-                    here = pool.alu(Alu::Or, &[here, nan]);
-                }
-                let none = pool.constant(Monoid::Min.identity(dtype));
-                pool.alu(Alu::Where, &[here, part, none])
-            }
-        }
+        Some(Local { element: self.at_part(element, Of::Part)?, rebase: Rebase::Position([part, extremum]) })
     }
 }

@@ -273,7 +273,8 @@ impl Scheduled {
         let Body::Reduce { carries, .. } = &self.kernel.stages[stage].body else { return };
         let parts: Vec<ExprId> = carries.iter().map(|c| c.element).collect();
         let each = found.iter().enumerate();
-        let combined: Vec<ExprId> = each.map(|(own, local)| local.combined(&mut self.kernel, own, &parts)).collect();
+        let combined: Vec<ExprId> =
+            each.map(|(own, local)| local.rebase.rebased(&mut self.kernel.exprs, own, &parts)).collect();
         if let Body::Reduce { carries, .. } = &mut self.kernel.stages[stage].body {
             carries.iter_mut().zip(combined).for_each(|(c, value)| c.element = value);
         }

@@ -5,4 +5,5 @@ pub(crate) mod blocks;
 pub(crate) mod corrected_variance;
 pub(crate) mod hoist;
 pub(crate) mod postponed_division;
+pub(crate) mod rebase;
 pub(crate) mod two_stage;
