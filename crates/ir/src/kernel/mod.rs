@@ -15,19 +15,19 @@
 //! * extents are never negative.
 
 mod interp;
+mod monoid;
 mod parse;
 pub mod text;
 mod verify;
 
+pub use monoid::Monoid;
 pub use verify::{StageError, VerifyError};
 
 pub(crate) use interp::param_shapes;
 
-use crate::alu::Alu;
 use crate::expr::{Expr, ExprId, ExprPool, ParamId};
 use crate::size::{Size, Variable};
-use std::fmt;
-use svod_dtype::{Const, DType};
+use svod_dtype::DType;
 
 /// An axis of a kernel; prints as its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,72 +59,6 @@ pub struct Param {
     pub shape: Vec<Size>,
     /// Whether the content is the same at every run of a plan, so that it may be packed once.
     pub constant: bool,
-}
-
-/// The combining operation of a reduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Monoid {
-    /// Sum; identity 0.
-    Sum,
-    /// Product; identity 1.
-    Prod,
-    /// Maximum, NaN propagating; identity is the least value (-inf).
-    Max,
-    /// Minimum, NaN propagating; identity is the greatest value (+inf).
-    Min,
-    /// Logical or.
-    Any,
-    /// Logical and.
-    All,
-    /// The index (carry of type i64, element = index) at which the carry just before it, a `Max`,
-    /// last moved: the first index of the maximum.
-    ArgMax,
-    /// As `ArgMax`, after a `Min`.
-    ArgMin,
-    /// Mean and sum of squared deviations (three carries in a row: count, mean, m2; Welford 1962,
-    /// Chan et al. 1979 for merging). The element of all three is the sample.
-    Welford,
-}
-
-impl Monoid {
-    /// The scalar operation, for the monoids that are one.
-    pub fn alu(self) -> Option<Alu> {
-        match self {
-            Monoid::Sum => Some(Alu::Add),
-            Monoid::Prod => Some(Alu::Mul),
-            Monoid::Max => Some(Alu::Max),
-            Monoid::Min => Some(Alu::Min),
-            Monoid::Any => Some(Alu::Or),
-            Monoid::All => Some(Alu::And),
-            Monoid::ArgMax | Monoid::ArgMin | Monoid::Welford => None,
-        }
-    }
-
-    /// The value that changes nothing.
-    pub fn identity(self, dtype: DType) -> Const {
-        match self {
-            Monoid::Sum | Monoid::Any | Monoid::Welford | Monoid::ArgMax | Monoid::ArgMin => Const::zero(dtype),
-            Monoid::Prod | Monoid::All => Const::one(dtype),
-            Monoid::Max => Const::min_value(dtype),
-            Monoid::Min => Const::max_value(dtype),
-        }
-    }
-}
-
-impl fmt::Display for Monoid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Monoid::Sum => "sum",
-            Monoid::Prod => "prod",
-            Monoid::Max => "max",
-            Monoid::Min => "min",
-            Monoid::Any => "any",
-            Monoid::All => "all",
-            Monoid::ArgMax => "argmax",
-            Monoid::ArgMin => "argmin",
-            Monoid::Welford => "welford",
-        })
-    }
 }
 
 /// One running value of a reduction.

@@ -5,26 +5,6 @@ use crate::expr::{ExprId, ExprPool, Mem, TempId};
 use crate::text::{ParseError, Parser, Token, is_name};
 use svod_dtype::DType;
 
-impl Monoid {
-    /// Every monoid.
-    pub const ALL: &'static [Monoid] = &[
-        Monoid::Sum,
-        Monoid::Prod,
-        Monoid::Max,
-        Monoid::Min,
-        Monoid::Any,
-        Monoid::All,
-        Monoid::ArgMax,
-        Monoid::ArgMin,
-        Monoid::Welford,
-    ];
-
-    /// The monoid with this name in the text form.
-    pub fn parse(name: &str) -> Option<Monoid> {
-        Self::ALL.iter().copied().find(|m| m.to_string() == name)
-    }
-}
-
 impl Kernel {
     /// Reads the form that `Display` writes. The result may still break the rules that
     /// [`Kernel::verify`] checks.

@@ -19,7 +19,7 @@ mod count;
 mod ops;
 mod ports;
 
-pub use ops::{LATENCY, slots_of};
+pub use ops::{LATENCY, instructions_of, slots_of};
 pub use ports::AHEAD;
 
 use super::Lowered;

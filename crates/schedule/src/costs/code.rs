@@ -1,28 +1,9 @@
 //! How much code a kernel is: vector instructions for a point.
 
 use rustc_hash::FxHashMap;
-use svod_dtype::DType;
-use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId};
 use svod_ir::kernel::{Kernel, Stage};
-use svod_ir::lowered::cost::slots_of;
-
-/// Vector instructions of an operation, whether they are run each time or not: those of trigonometric
-/// functions reduce large arguments apart.
-pub(crate) fn instructions_of(op: Alu, dtype: DType) -> u32 {
-    let wide = dtype == DType::F64;
-    match op {
-        Alu::Sin | Alu::Cos | Alu::Tan if wide => 200,
-        Alu::Sin | Alu::Cos | Alu::Tan => 170,
-        Alu::Pow if dtype.is_float() => 120,
-        Alu::Erf if wide => 72,
-        Alu::Log2 if wide => 52,
-        Alu::Log10 | Alu::Log1p => 52,
-        Alu::Log | Alu::Log2 => 38,
-        Alu::Exp | Alu::Exp2 | Alu::Expm1 => 30,
-        op => slots_of(op, dtype.is_float(), 1.0) as u32,
-    }
-}
+use svod_ir::lowered::cost::instructions_of;
 
 /// Vector instructions for a point of each of a kernel's stages.
 pub(crate) fn code_of(kernel: &Kernel) -> u32 {

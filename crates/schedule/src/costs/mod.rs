@@ -4,6 +4,6 @@ mod code;
 mod estimate;
 pub(crate) mod limits;
 
-pub(crate) use code::{code_of, code_of_stage, instructions_of, longest_chain};
+pub(crate) use code::{code_of, code_of_stage, longest_chain};
 pub(crate) use estimate::Repeated;
 pub use estimate::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};

@@ -4,11 +4,11 @@
 //! more points than there are results, what it makes of them and of constants alone becomes a result, if it takes
 //! long. A row whose elements lie across memory would have it in its innermost loop.
 
-use crate::costs::instructions_of;
 use crate::kernel::contraction::{recognise, stage_axes, window};
 use crate::kernel::rewrite::drop_unread;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{Body, Emit, Kernel, Out};
+use svod_ir::lowered::cost::instructions_of;
 use svod_ir::size::Size;
 
 /// Instructions of an operation that is worth a result of its own at least. A division, which makes means of

@@ -189,7 +189,7 @@ mod tests {
         kernel.verify().unwrap();
         let zeros = std::iter::repeat_n(0.0, all.len());
         let mut buffers: Vec<HostBuffer> =
-            inputs.iter().copied().chain(zeros).map(|x| HostBuffer::from_f64(F64, [x].into_iter())).collect();
+            inputs.iter().copied().chain(zeros).map(|x| HostBuffer::from_f64(F64, [x])).collect();
         kernel.interpret(&[], &mut buffers).unwrap();
         buffers[inputs.len()..].iter().map(|buffer| buffer.to_f64()[0]).collect()
     }

@@ -3,6 +3,7 @@
 use crate::alu::Alu;
 use crate::expr::{Expr, Mem};
 use crate::lowered::{Home, Phase};
+use svod_dtype::DType;
 
 /// Slots from the start of a float addition to its result: four cycles.
 pub const LATENCY: f64 = 8.0;
@@ -25,6 +26,30 @@ pub(super) fn latency(phase: &Phase, node: &Expr) -> f64 {
     }
 }
 
+/// Functions that are several instructions: what a vector of floats takes, in slots; and the vector instructions of
+/// their code, of binary32 and of binary64, whether they run each time or not: trigonometric functions reduce large
+/// arguments apart. Both are of `codegen::math` as it is.
+const FUNCTIONS: [(Alu, f64, [u32; 2]); 14] = [
+    (Alu::Exp, 22.0, [30, 30]),
+    (Alu::Exp2, 22.0, [30, 30]),
+    (Alu::Expm1, 22.0, [30, 30]),
+    (Alu::Log, 28.0, [38, 38]),
+    (Alu::Log2, 28.0, [38, 52]),
+    (Alu::Log10, 38.0, [52, 52]),
+    (Alu::Log1p, 38.0, [52, 52]),
+    (Alu::Sin, 34.0, [170, 200]),
+    (Alu::Cos, 34.0, [170, 200]),
+    (Alu::Tan, 50.0, [170, 200]),
+    (Alu::Tanh, 34.0, [34, 34]),
+    (Alu::Atan, 34.0, [34, 34]),
+    (Alu::Erf, 38.0, [38, 72]),
+    (Alu::Pow, 70.0, [120, 120]),
+];
+
+fn function(op: Alu) -> Option<(f64, [u32; 2])> {
+    FUNCTIONS.iter().find(|(known, ..)| *known == op).map(|(_, slots, code)| (*slots, *code))
+}
+
 /// Slots of one vector of an operation; of some, of each lane.
 pub fn slots_of(op: Alu, float: bool, lanes: f64) -> f64 {
     match op {
@@ -33,15 +58,15 @@ pub fn slots_of(op: Alu, float: bool, lanes: f64) -> f64 {
         // Integers are divided lane by lane.
         Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod if !float => 10.0 * lanes.clamp(1.0, 16.0),
         Alu::FloorDiv | Alu::FloorMod | Alu::Rem => 14.0,
-        Alu::Exp | Alu::Exp2 | Alu::Expm1 => 22.0,
-        Alu::Log | Alu::Log2 => 28.0,
-        Alu::Log10 | Alu::Log1p => 38.0,
-        Alu::Sin | Alu::Cos => 34.0,
-        Alu::Tanh | Alu::Atan => 34.0,
-        Alu::Erf => 38.0,
-        Alu::Tan => 50.0,
-        Alu::Pow => 70.0,
         Alu::Max | Alu::Min if float => 2.0,
-        _ => 1.0,
+        op => function(op).map_or(1.0, |(slots, _)| slots),
+    }
+}
+
+/// Vector instructions of the code of an operation.
+pub fn instructions_of(op: Alu, dtype: DType) -> u32 {
+    match function(op).filter(|_| dtype.is_float()) {
+        Some((_, code)) => code[usize::from(dtype == DType::F64)],
+        None => slots_of(op, dtype.is_float(), 1.0) as u32,
     }
 }

@@ -1,12 +1,12 @@
 //! What values are made of, if they are computed where they are read.
 
 use super::{is_barrier, is_source};
-use crate::costs::instructions_of;
 use crate::costs::limits::MAX_REPEATED;
 use crate::graph::place::is_transfer;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, UOp};
+use svod_ir::lowered::cost::instructions_of;
 
 /// Of each node: counted as a tree down to memory and to what never is computed twice, saturating. Memory is also
 /// what its users are expected to find there: what they read at several positions, and takes too long for that.

@@ -6,11 +6,11 @@
 //! others are left as they are.
 
 use super::in_two::{deviations, is_order, is_reordered};
-use crate::costs::instructions_of;
 use crate::costs::limits::MAX_NODES;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
 use svod_ir::kernel::Monoid;
+use svod_ir::lowered::cost::instructions_of;
 use svod_ir::size::Size;
 
 /// Values in memory, of as many elements, and what reads them.
