@@ -330,7 +330,7 @@ def test_a_bisection_runs_the_first_optional_rewrites() -> None:
         return [float(number) for number in run.stdout.split()], run.stderr
 
     x = np.arange(4000) / 4000
-    right = [x.var(ddof=1), np.exp(x).max() / np.exp(x).sum()]
+    right = [x.var(), np.exp(x).max() / np.exp(x).sum()]
     for first in ("0", "1", "1000"):
         numbers, errors = told(first)
         np.testing.assert_allclose(numbers, right, rtol=1e-5)
