@@ -220,3 +220,15 @@ fn the_verifier_names_what_is_wrong() {
     kernel.stages[0].outs.clear();
     assert!(kernel.verify().unwrap_err().to_string().contains("1 values go to 0 places"));
 }
+
+#[test]
+fn all_faults_are_told_each_with_what_it_is_about() {
+    let mut kernel = samples::softmax(&n(), &64.into());
+    kernel.stages[1].outs.clear();
+    kernel.stages[2].name = "a b".into();
+    let told: Vec<String> = kernel.faults().iter().map(ToString::to_string).collect();
+    assert!(told.len() >= 3, "{told:?}");
+    assert!(told[0].contains("'a b'") && told[1].starts_with("stage ") && told[2].starts_with("stage a b"), "{told:?}");
+    assert_eq!(kernel.verify().unwrap_err().to_string(), told[0]);
+    assert!(samples::softmax(&n(), &64.into()).faults().is_empty());
+}

@@ -2,7 +2,7 @@
 
 use super::error::GraphError;
 use super::op::Op;
-use super::walk::Graph;
+use super::walk::{Graph, NodeIndex};
 
 /// How far a graph has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,17 +46,25 @@ pub enum VerifyError {
 
 /// Checks each node against the table and against the phase's spec.
 pub fn verify(graph: &Graph, phase: Phase) -> Result<(), VerifyError> {
-    for (i, (node, sources)) in graph.iter().enumerate() {
-        let op = node.op();
-        let sources: Vec<_> = sources.iter().map(|&s| graph.nodes()[s as usize].clone()).collect();
-        let (dtype, shape) = op.infer(&sources).map_err(|error| VerifyError::Rejected { node: i, error })?;
-        if (dtype, &*shape) != (node.dtype(), node.shape()) {
-            return Err(VerifyError::Inferred { node: i, op: op.name() });
-        }
-        let idle = matches!(op, Op::Reshape(_) | Op::Expand(_) | Op::Shrink(_)) && shape == *sources[0].shape_arc();
-        if phase == Phase::Simplified && (idle || op.is_mark()) {
-            return Err(VerifyError::Phase { node: i, op: op.name(), phase });
-        }
+    (0..graph.len()).try_for_each(|i| verify_node(graph, i, phase))
+}
+
+/// The faults of all nodes, of each the first.
+pub fn faults(graph: &Graph, phase: Phase) -> Vec<VerifyError> {
+    (0..graph.len()).filter_map(|i| verify_node(graph, i, phase).err()).collect()
+}
+
+fn verify_node(graph: &Graph, i: usize, phase: Phase) -> Result<(), VerifyError> {
+    let node = &graph.nodes()[i];
+    let op = node.op();
+    let sources: Vec<_> = graph.sources(i as NodeIndex).iter().map(|&s| graph.nodes()[s as usize].clone()).collect();
+    let (dtype, shape) = op.infer(&sources).map_err(|error| VerifyError::Rejected { node: i, error })?;
+    if (dtype, &*shape) != (node.dtype(), node.shape()) {
+        return Err(VerifyError::Inferred { node: i, op: op.name() });
+    }
+    let idle = matches!(op, Op::Reshape(_) | Op::Expand(_) | Op::Shrink(_)) && shape == *sources[0].shape_arc();
+    if phase == Phase::Simplified && (idle || op.is_mark()) {
+        return Err(VerifyError::Phase { node: i, op: op.name(), phase });
     }
     Ok(())
 }

@@ -88,44 +88,49 @@ impl Kernel {
     /// Checks the invariants of the [module](super).
     ///
     /// # Errors
-    /// The first violation.
+    /// The first of [`Kernel::faults`].
     pub fn verify(&self) -> Result<(), VerifyError> {
-        self.verify_names()?;
+        self.faults().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Every invariant that does not hold, each with what it is about; of a stage the first.
+    pub fn faults(&self) -> Vec<VerifyError> {
+        let mut faults = self.name_faults();
         for axis in &self.axes {
-            self.verify_extent(&format!("axis {}", axis.var), &axis.extent)?;
+            faults.extend(self.extent_fault(&format!("axis {}", axis.var), &axis.extent));
             let (var, largest) = (&axis.var, axis.extent.bounds().1.saturating_sub(1).max(0));
             if var.min() > 0 || var.max() < largest {
-                return Err(VerifyError::AxisBounds(var.clone()));
+                faults.push(VerifyError::AxisBounds(var.clone()));
             }
         }
         for (n, param) in self.params.iter().enumerate() {
-            param.shape.iter().try_for_each(|s| self.verify_extent(&format!("p{n}"), s))?;
+            faults.extend(param.shape.iter().filter_map(|s| self.extent_fault(&format!("p{n}"), s)));
         }
         for (n, stage) in self.stages.iter().enumerate() {
-            self.verify_stage(n, stage).map_err(|error| VerifyError::Stage { stage: stage.name.clone(), error })?;
+            let fault = self.verify_stage(n, stage).err();
+            faults.extend(fault.map(|error| VerifyError::Stage { stage: stage.name.clone(), error }));
         }
-        Ok(())
+        faults
     }
 
-    fn verify_names(&self) -> Result<(), VerifyError> {
+    /// Names that are used twice, and those that are none.
+    fn name_faults(&self) -> Vec<VerifyError> {
         let stages = self.stages.iter().map(|s| s.name.as_str());
         let counters = self.vars.iter().chain(self.axes.iter().map(|a| &a.var)).map(Variable::name);
+        let mut faults = Vec::new();
         for mut names in [stages.collect::<Vec<_>>(), counters.collect()] {
             names.sort_unstable();
-            let twice = names.windows(2).find(|w| w[0] == w[1]).map(|w| w[0]);
-            if let Some(name) = twice.or_else(|| names.into_iter().find(|n| !is_name(n))) {
-                return Err(VerifyError::Name(name.to_owned()));
-            }
+            let twice = names.windows(2).filter(|w| w[0] == w[1]).map(|w| w[0]);
+            let none = names.iter().copied().filter(|n| !is_name(n));
+            faults.extend(twice.chain(none).map(|name| VerifyError::Name(name.to_owned())));
         }
-        Ok(())
+        faults
     }
 
-    fn verify_extent(&self, what: &str, extent: &Size) -> Result<(), VerifyError> {
+    fn extent_fault(&self, what: &str, extent: &Size) -> Option<VerifyError> {
         let known = extent.variables().iter().all(|v| self.vars.contains(v));
-        if known && extent.fault().is_none() && extent.bounds().0 >= 0 {
-            return Ok(());
-        }
-        Err(VerifyError::Extent { what: what.to_owned(), extent: extent.clone() })
+        let right = known && extent.fault().is_none() && extent.bounds().0 >= 0;
+        (!right).then(|| VerifyError::Extent { what: what.to_owned(), extent: extent.clone() })
     }
 
     fn verify_stage(&self, n: usize, stage: &Stage) -> Result<(), StageError> {

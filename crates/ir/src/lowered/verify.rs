@@ -94,40 +94,37 @@ impl Lowered {
     /// Checks the invariants of the [module](super).
     ///
     /// # Errors
-    /// The first violation.
+    /// The first of [`Lowered::faults`].
     pub fn verify(&self) -> Result<(), VerifyError> {
-        if !is_name(&self.name) {
-            return Err(VerifyError::Name(self.name.clone()));
-        }
-        for (n, v) in self.vars.iter().enumerate() {
-            if !is_name(v.name()) || self.vars[..n].iter().any(|w| w.name() == v.name()) {
-                return Err(VerifyError::Name(v.name().to_owned()));
-            }
-        }
-        for (n, param) in self.params.iter().enumerate() {
-            if !param.shape.iter().all(|s| names_only(s, &self.vars)) {
-                return Err(VerifyError::Param(n));
-            }
-        }
-        for guard in &self.guards {
-            if ![&guard.left, &guard.right].into_iter().all(|s| names_only(s, &self.vars)) {
-                return Err(VerifyError::Guard(guard.clone()));
-            }
-        }
+        self.faults().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Every invariant that does not hold, each with what it is about; of a phase the first.
+    pub fn faults(&self) -> Vec<VerifyError> {
+        let mut faults = Vec::new();
+        faults.extend((!is_name(&self.name)).then(|| VerifyError::Name(self.name.clone())));
+        let taken = |n: usize, v: &Variable| self.vars[..n].iter().any(|w| w.name() == v.name());
+        let wrong = self.vars.iter().enumerate().filter(|(n, v)| !is_name(v.name()) || taken(*n, v));
+        faults.extend(wrong.map(|(_, v)| VerifyError::Name(v.name().to_owned())));
+        let known = |size: &Size| names_only(size, &self.vars);
+        let params = self.params.iter().enumerate().filter(|(_, param)| !param.shape.iter().all(known));
+        faults.extend(params.map(|(n, _)| VerifyError::Param(n)));
+        let guards = self.guards.iter().filter(|guard| !known(&guard.left) || !known(&guard.right));
+        faults.extend(guards.map(|guard| VerifyError::Guard(guard.clone())));
         let mut last = None;
         for (n, phase) in self.phases.iter().enumerate() {
             if last != Some(phase.variant) && phase.variant != last.map_or(0, |v| v + 1) {
-                return Err(VerifyError::Variant(n));
+                faults.push(VerifyError::Variant(n));
             }
             last = Some(phase.variant);
         }
         if !self.phases.is_empty() && last != Some(self.guards.len()) {
-            return Err(VerifyError::Variant(self.phases.len()));
+            faults.push(VerifyError::Variant(self.phases.len()));
         }
         for (n, phase) in self.phases.iter().enumerate() {
-            verify_phase(self, phase).map_err(|error| VerifyError::Phase { phase: n, error })?;
+            faults.extend(verify_phase(self, phase).err().map(|error| VerifyError::Phase { phase: n, error }));
         }
-        Ok(())
+        faults
     }
 }
 

@@ -1,6 +1,6 @@
 //! What passes read and give, as the runner sees it.
 
-use crate::graph::verify::{Phase, verify};
+use crate::graph::verify::{Phase, faults};
 use crate::graph::{Graph, UOp};
 use crate::kernel::Kernel;
 use crate::linear::Linear;
@@ -12,7 +12,7 @@ pub trait Artifact {
     /// Whether it keeps the rules of its representation.
     ///
     /// # Errors
-    /// The rule that it breaks.
+    /// The rules that it breaks, one a line.
     fn verify(&self) -> Result<(), String> {
         Ok(())
     }
@@ -24,11 +24,12 @@ pub trait Artifact {
 }
 
 macro_rules! artifacts {
-    ($($(#[$about:meta])* $ty:ty: $it:ident => $verify:expr;)*) => {
+    ($($(#[$about:meta])* $ty:ty: $it:ident => $faults:expr;)*) => {
         $(impl Artifact for $ty {
             fn verify(&self) -> Result<(), String> {
                 let $it = self;
-                $verify.map_err(|fault| fault.to_string())
+                let faults: Vec<String> = $faults.into_iter().map(|fault| fault.to_string()).collect();
+                if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
             }
 
             fn text(&self) -> Option<String> {
@@ -39,11 +40,11 @@ macro_rules! artifacts {
 }
 
 artifacts! {
-    Graph: it => verify(it, Phase::Built);
-    Kernel: it => it.verify();
-    Lowered: it => it.verify();
-    Linear: it => it.verify();
-    String: _it => Ok::<(), String>(());
+    Graph: it => faults(it, Phase::Built);
+    Kernel: it => it.faults();
+    Lowered: it => it.faults();
+    Linear: it => it.verify().err();
+    String: _it => None::<String>;
 }
 
 impl Artifact for () {}
