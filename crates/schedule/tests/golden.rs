@@ -75,7 +75,7 @@ fn reductions_of_the_same_points() {
     for (name, shape, over, reduced) in [("fold_three", "", "[]", "i, j"), ("fold_three_of_rows", "2048", "[i]", "j")] {
         let params: String = (1..=3).map(|p| format!("param p{p}: f32[{shape}]\n")).collect();
         let text = format!(
-            "kernel reductions\nparam p0: f32[2048, 512]\n{params}axis i < 2048\naxis j < 512\n{}",
+            "kernel folds\nparam p0: f32[2048, 512]\n{params}axis i < 2048\naxis j < 512\n{}",
             stage(over, reduced)
         );
         check(name, &Kernel::parse(&text).unwrap());

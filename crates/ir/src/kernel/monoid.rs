@@ -92,7 +92,13 @@ mod tests {
             assert_eq!(*monoid as usize, at);
             assert_eq!(Monoid::parse(&monoid.to_string()), Some(*monoid));
             let Some(op) = monoid.alu() else { continue };
-            for &dtype in DType::ALL.iter().filter(|d| op.result(&[**d, **d]) == Some(**d) && **d != DType::Index) {
+            // What computes with complex numbers are pairs of real ones; `any` and `all` are of bools alone.
+            let bools = matches!(monoid, Monoid::Any | Monoid::All);
+            let takes = |d: &&DType| {
+                let known = op.result(&[**d; 2]) == Some(**d) && op.eval(&[Const::one(**d); 2]).is_some();
+                known && (!bools || **d == DType::Bool)
+            };
+            for &dtype in DType::ALL.iter().filter(takes) {
                 let plus = |a: Const, b: Const| op.eval(&[a, b]).unwrap();
                 for a in samples(dtype) {
                     assert_eq!(plus(monoid.identity(dtype), a), a, "{monoid} of {dtype}");
