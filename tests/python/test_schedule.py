@@ -322,7 +322,7 @@ SPELLED = [
     ("UNROLL s0.a1.7 4", "split s0.a1.7 by 4 rest", "stage `s0` has no loop `s0.a1.7`"),
     ("VECTORIZE s0.a2.0 8", "bind s0.a2.1 vector", "lanes of a reduction need accumulators of their own"),
     ("LOCAL s0.a2.0 8", "bind s0.a2.1 lane", "lanes of a reduction need accumulators of their own"),
-    ("GROUP s0.a1.0 8", "rfactor s0.a1.1", "the axis is not reduced"),
+    ("GROUP s0.a1.0 8", "rfactor s0.a1.1", "the stage does not reduce the axis"),
     ("GROUP s0.a2.0 4096", "bind s0.a2.1 lane", "a group of 4096 lanes"),
     ("THREAD s0.a2.0 8", "bind s0.a2.0 task", "stage `s0` reduces axis `a2`"),
     ("SWAP s0.a0.0 out.a1.0", "", "`out.a1.0` is of another stage"),
