@@ -365,7 +365,9 @@ def test_schedules_of_a_spelling_and_of_its_steps_are_equal() -> None:
     x = svod.Tensor(rows(1, 256)[0])
     # What a plan gives is its steps.
     given = (x + 1).prepare(schedules={0: spelled}).kernels[0].schedule
-    with pytest.raises(svod.ScheduleError, match=r"step 2 of the schedule, `bind out.a0.1 vector`: lanes of a reduction"):
+    with pytest.raises(
+        svod.ScheduleError, match=r"step 2 of the schedule, `bind out.a0.1 vector`: lanes of a reduction"
+    ):
         x.sum().prepare(schedules={0: given})
 
 
