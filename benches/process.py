@@ -45,10 +45,22 @@ class Worker:
     """A system's process; between its turns it waits for a line on its standard input."""
 
     def __init__(
-        self, system: str, case: str, cores: Sequence[int], cache: Path, reference: Path, limit: float
+        self,
+        system: str,
+        case: str,
+        cores: Sequence[int],
+        cache: Path,
+        reference: Path,
+        limit: float,
+        checkout: Path | None = None,
     ) -> None:
+        """`checkout` is another copy of the project, whose benches and package the process uses."""
         cache.mkdir(exist_ok=True)
         environment = os.environ | dict.fromkeys(THREADS, str(len(cores)))
+        script = WORKER
+        if checkout is not None:
+            environment["PYTHONPATH"] = str(checkout / "python")
+            script = checkout / "benches" / WORKER.name
         if system in SYSTEMS:
             environment |= SYSTEMS[system].environment(cache, len(cores))
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (close() closes it)
@@ -56,7 +68,7 @@ class Worker:
         start = time.perf_counter()
         self._process = subprocess.Popen(
             [
-                *(sys.executable, str(WORKER), system, case),
+                *(sys.executable, str(script), system, case),
                 *("--threads", str(len(cores)), "--reference", str(reference)),
             ],
             stdin=subprocess.PIPE,

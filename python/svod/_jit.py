@@ -21,6 +21,7 @@ from svod._effects import Effects
 from svod._module import Module
 from svod._reach import Outside, Reached, Written
 from svod._signature import Signature
+from svod._steady import Steady, SteadyPlans
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -73,6 +74,8 @@ class _Traced:
     draws: _Draws | None
     # What it was told of sizes: it serves the calls where that is true.
     facts: _Facts | None
+    # The plan of calls that find the same tensors outside; none where there are none, or the function writes.
+    steady: Steady | None
     # The number of the call that used it last.
     used: int = 0
 
@@ -116,6 +119,7 @@ class Jitted(Generic[P, R]):
         # Those that serve whatever else is called with arguments like these.
         self._served: dict[bytes, _Traced] = {}
         self._written = Written()
+        self._steady = SteadyPlans()
         self._calls = 0
         self._lock = threading.RLock()
         _all.add(self)
@@ -153,12 +157,18 @@ class Jitted(Generic[P, R]):
     ) -> R:
         """What a trace computes for a call, with what it writes."""
         more = trace.outside.inputs
+        steady = None
+        if trace.steady is not None and trace.plan is not None:
+            steady = trace.steady.plan(trace.plan, more)
+            more = [] if steady is not None else more
         if trace.draws is not None:
             more = [*more, *trace.draws.take()]
         try:
             values = _values(sizes, trace) if sizes else {}
             if trace.plan is None:
                 outputs = []
+            elif steady is not None:
+                outputs = steady.run(*arrays, *more, **values)
             elif trace.outside.effects:
                 outputs = trace.plan._run_writing((*arrays, *more), trace.outside.effects.written(), **values)
             else:
@@ -431,14 +441,19 @@ class Jitted(Generic[P, R]):
         outside = trace.found(outputs)
         read = [(found, stands_in) for found, stands_in, is_read in outside if stands_in is not None and is_read]
         over = effects.over([found for found, _ in read], len(inputs))
-        inputs += [stands_in for _, stands_in in read]
         draws, states = trace.draws()
+        steady = None
+        if outputs and read and not effects:
+            steady = Steady(
+                self._steady, outputs, [stands_in for _, stands_in in read], [*inputs, *states], self._config
+            )
+        inputs += [stands_in for _, stands_in in read]
         inputs += states
         graph = str(Graph(*outputs)) if outputs else ""
         plan = _prepare_writing(outputs, inputs, over, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
         result, seen = rebuilder(shape), Outside(reached, outside, effects)
-        return _Traced(plan, variables, graph, result, numbers, seen, draws or None, trace.told())
+        return _Traced(plan, variables, graph, result, numbers, seen, draws or None, trace.told(), steady)
 
 
 def _free(value: Any) -> Any:

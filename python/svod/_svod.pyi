@@ -67,6 +67,7 @@ __all__ = [
     "_call",
     "_changed",
     "_checkpointed",
+    "_constants",
     "_custom",
     "_enter_module",
     "_is_tracing",
@@ -91,6 +92,7 @@ __all__ = [
     "_values_of",
     "_variables",
     "_watch",
+    "_with_constants",
     "_with_derivative",
     "abs",
     "absolute",
@@ -3950,6 +3952,8 @@ def arange(
     """The numbers from `start`, by default 0, before `stop`, in steps of `step`."""
 
 def _same(some: list[Tensor], others: list[Tensor | builtins.int]) -> builtins.bool: ...
+def _constants(tensors: Sequence[Tensor]) -> bytes | None: ...
+def _with_constants(graph: Graph, inputs: Sequence[Tensor], values: Sequence[Tensor]) -> list[Tensor] | None: ...
 def _prepare_writing(
     tensors: Sequence[Tensor],
     inputs: Sequence[Tensor],

@@ -58,9 +58,9 @@ class Weights(dict[str, Tensor]):
 
 @checked
 def load_safetensors(path: str | os.PathLike[str]) -> Weights:
-    """The tensors of a safetensors file, by name: memory-mapped, on device ``DISK``.
+    """The tensors of a safetensors file, by name: on the CPU, in pages of the file that are read when they are used.
 
-    A view into the file costs nothing; computing with one on the CPU reads its pages in place.
+    To load costs nothing. What is assigned to one of them goes to memory of its own: the file stays as it is.
 
     Raises `svod.FileError` where the file cannot be read, `svod.FormatError` where it is not a
     valid safetensors file, and `svod.MissingTensorError`, a `KeyError`, for a name that it lacks.

@@ -337,3 +337,28 @@ def test_what_does_not_fit_is_refused() -> None:
     for made, says in cases:
         with pytest.raises(svod.Error, match=says):
             made()
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("p", [-0.5, 1.5, float("nan")])
+def test_what_is_no_probability_is_an_error(p: float, training: bool) -> None:
+    x = svod.ones(2, 3, 4, 4)
+    for name in ("dropout", "dropout1d", "dropout2d", "alpha_dropout"):
+        with pytest.raises(svod.ArgumentError, match=f"{name}: p=.* is no probability"):
+            getattr(F, name)(x[0] if name == "dropout1d" else x, p, training)
+    with pytest.raises(svod.ArgumentError, match=r"scaled_dot_product_attention: dropout_p=.* is no probability"):
+        F.scaled_dot_product_attention(x, x, x, dropout_p=p)
+
+
+def test_numbers_that_a_function_is_not_defined_for_are_errors() -> None:
+    x = svod.ones(2, 3)
+    calls = {
+        "alpha": lambda: F.celu(x, 0.0),
+        "min_val": lambda: F.hardtanh(x, 1.0, -1.0),
+        "delta": lambda: F.huber_loss(x, x, delta=0.0),
+        "beta": lambda: F.smooth_l1_loss(x, x, beta=-1.0),
+        "lower": lambda: F.rrelu(x, 1.0, 0.5),
+    }
+    for name, call in calls.items():
+        with pytest.raises(svod.ArgumentError, match=name):
+            call()

@@ -34,6 +34,11 @@ use crate::tensor::PyTensor;
 pub struct PyGraph(Graph);
 
 impl PyGraph {
+    /// The graph itself.
+    pub fn graph(&self) -> &Graph {
+        &self.0
+    }
+
     fn root_ids(&self) -> impl Iterator<Item = u64> {
         self.0.roots().iter().map(|r| self.0.nodes()[*r as usize].id())
     }

@@ -103,7 +103,10 @@ mod _svod {
     #[pymodule_export]
     use crate::tensor::PyTensor;
     #[pymodule_export]
-    use crate::trace::{_is_tracing, _same, _signature, _take_written, _values_of, PyDraws, PyFacts, PyKinds, PyTrace};
+    use crate::trace::{
+        _constants, _is_tracing, _same, _signature, _take_written, _values_of, _with_constants, PyDraws, PyFacts,
+        PyKinds, PyTrace,
+    };
     #[pymodule_export]
     use crate::worker::_serve;
 

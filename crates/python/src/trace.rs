@@ -6,17 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_ir::graph::{Graph, Place, Shape};
 use svod_runtime::PrepareConfig;
-use svod_tensor::{Draws, ErrorKind, Facts, Found, Gathered, Size, SizeValues, Tensor, TensorError, Trace, misfit};
+use svod_tensor::{
+    Draws, ErrorKind, Facts, Found, Gathered, Size, SizeValues, Tensor, TensorError, Trace, misfit, with_constants,
+};
 
 use crate::array::dtype_of;
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 use crate::gil::allow;
+use crate::graph::PyGraph;
 use crate::size::{AnySize, Extents, PySize, shown};
 use crate::tensor::{Made, PyTensor};
 
@@ -287,6 +290,24 @@ pub fn _same(some: &Bound<'_, PyList>, others: &Bound<'_, PyList>) -> Result<boo
         }
     }
     Ok(some.len() == others.len())
+}
+
+/// What tells these tensors' values from those of another time; none where one is not in memory that stays as it is.
+#[pyfunction]
+pub fn _constants<'py>(py: Python<'py>, tensors: Vec<Py<PyTensor>>) -> Option<Bound<'py, PyBytes>> {
+    let ids: Option<Vec<[u8; 8]>> = tensors.iter().map(|t| t.get().0.constant_id().map(u64::to_ne_bytes)).collect();
+    ids.map(|ids| PyBytes::new(py, ids.as_flattened()))
+}
+
+/// What a graph computes with these values in place of its inputs; none where one of them does not fit there.
+#[pyfunction]
+pub fn _with_constants(
+    graph: &PyGraph,
+    inputs: Vec<Py<PyTensor>>,
+    values: Vec<Py<PyTensor>>,
+) -> Result<Option<Vec<PyTensor>>> {
+    let pairs: Vec<(&Tensor, &Tensor)> = inputs.iter().zip(&values).map(|(a, b)| (&a.get().0, &b.get().0)).collect();
+    Ok(with_constants(graph.graph(), &pairs)?.map(|roots| roots.into_iter().map(PyTensor).collect()))
 }
 
 /// What a traced function does with the generator of random numbers.

@@ -90,26 +90,39 @@ pub(crate) fn kept(node: UOp) -> Result<UOp> {
         return Ok(node);
     }
     let graph = Graph::new(&[node]);
+    let nodes = with_leaves(&graph, |node, leaf| {
+        if leaf.class() != LeafClass::Borrowed {
+            return Ok(None);
+        }
+        let buffer = buffer_of(leaf)?;
+        let copy = Arc::new(buffer.to_device(buffer.storage().allocator())?);
+        let copy = bound_leaf(copy, LeafClass::Data, leaf.shape().clone(), &leaf.bindings())?;
+        Ok(Some(match node.history().map(UOp::op) {
+            Some(Op::Watch(variable)) => copy.watch(variable)?,
+            _ => copy,
+        }))
+    })?;
+    Ok(nodes[graph.roots()[0] as usize].clone())
+}
+
+/// The nodes of a graph with other values in place of the leaves for which there is one.
+pub(crate) fn with_leaves(graph: &Graph, of: impl Fn(&UOp, &Leaf) -> Result<Option<UOp>>) -> Result<Vec<UOp>> {
     let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
     for (node, sources) in graph.iter() {
         let own: Vec<UOp> = sources.iter().map(|s| nodes[*s as usize].clone()).collect();
-        let kept = match node.op() {
-            Op::Leaf(leaf) if leaf.class() == LeafClass::Borrowed => {
-                let buffer = buffer_of(leaf)?;
-                let copy = Arc::new(buffer.to_device(buffer.storage().allocator())?);
-                let copy = bound_leaf(copy, LeafClass::Data, leaf.shape().clone(), &leaf.bindings())?;
-                match node.history().map(UOp::op) {
-                    Some(Op::Watch(variable)) => copy.watch(variable)?,
-                    _ => copy,
-                }
-            }
-            _ if own.iter().zip(sources).all(|(own, s)| *own == graph.nodes()[*s as usize]) => node.clone(),
-            op => UOp::new(op.clone(), &own)?,
+        let other = match node.op() {
+            Op::Leaf(leaf) => of(node, leaf)?,
+            _ => None,
         };
-        kept.inherit_origin(node);
-        nodes.push(kept);
+        let made = match other {
+            Some(other) => other,
+            None if own.iter().zip(sources).all(|(own, s)| *own == graph.nodes()[*s as usize]) => node.clone(),
+            None => UOp::new(node.op().clone(), &own)?,
+        };
+        made.inherit_origin(node);
+        nodes.push(made);
     }
-    Ok(nodes[graph.roots()[0] as usize].clone())
+    Ok(nodes)
 }
 
 /// The error of an output that no run has written.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from svod._module import Module
-from svod._svod import ArgumentError, Tensor
+from svod._svod import Tensor
 from svod.nn import functional as F
+from svod.nn.functional.dropout import check_probability
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
 
 
 class _Dropping(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        if not 0 <= p <= 1:
-            raise ArgumentError(f"{type(self).__name__}: p={p} is no probability")
+        check_probability(type(self).__name__, p)
         self.p = p
 
     def extra_repr(self) -> str:

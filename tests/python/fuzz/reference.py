@@ -18,6 +18,25 @@ def finite(x: Array) -> Array:
     return x if np.all(np.isfinite(x)) else refuse()
 
 
+def product(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    """Of factors among which are zeros, and others whose product a narrow float does not hold, the order decides."""
+    if x.dtype.kind == "f":
+        largest = np.prod(np.maximum(np.abs(x), 1), axis)
+        if np.any((largest > 6e4) & np.any(x == 0, axis)):
+            refuse()
+    return np.prod(x, axis, keepdims=keepdims)
+
+
+def masked(x: Array, mask: Array) -> Array:
+    """Of a mask of other extents NumPy takes some that select nothing."""
+    return refuse() if x.shape != mask.shape else x[mask]
+
+
+def softshrink(x: Array, by: float) -> Array:
+    """Zeros have the sign of the operand."""
+    return np.where(x > by, x - by, np.where(x < -by, x + by, finite(x) * 0))
+
+
 def cast(x: Array, dtype: str) -> Array:
     """A float becomes an integer by truncation; what no integer of the type is near stays out of programs."""
     if x.dtype.kind == "f" and dtype not in FLOATS and dtype != "bool":

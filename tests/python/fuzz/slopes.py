@@ -25,6 +25,8 @@ def wrong_slope(program: Program, which: int, gradients: list[Array]) -> str | N
     function = program.function(svod=False)
     inputs = [np.asarray(contents[which]) for _, contents in program.inputs.values()]
     by = [k for k, (dtype, _) in enumerate(program.inputs.values()) if dtype == "float64"]
+    if not by:
+        return None
     rng = np.random.default_rng(program.salt)
     for k, found in zip(by, gradients):
         if found.shape != inputs[k].shape:

@@ -433,6 +433,15 @@ mod tests {
     }
 
     #[test]
+    fn e4_tiles_count_with_the_depth_that_each_round_has() {
+        // 65 products in blocks of 40.
+        let text = "lowered tile\nparam p0: f32[3, 65]\nparam p1: f32[65, 16]\nparam p2: f32[3, 16]\n\nphase\n{\n  \
+                    serial k < 2 {\n    micro 3 x 16 f32 -> f32 depth min(40, -k*40 + 65) start k*40 (p2[0, 0] stride 16) \
+                    (p0[0, k*40] stride 65) (p1[k*40, 0] stride 16)\n  }\n}\n";
+        assert_eq!(cost(text).flops, 2.0 * 3.0 * 16.0 * 65.0);
+    }
+
+    #[test]
     fn e4_conditions_and_extents_count_as_on_average_over_outer_loops() {
         let text = "lowered rows\nparam p0: f32[64, 64]\n\nphase\n{\n  serial i < 64 {\n    serial j < i {\n      \
                     p0[i, j] = f32(0.0)\n    }\n    if i == 0 {\n      p0[0, 0] = f32(1.0)\n    }\n  }\n}\n";

@@ -52,6 +52,8 @@ def relu6(input: Tensor) -> Tensor:
 @checked
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """`x` between two values, else the nearer of them; flat from these on."""
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh: min_val={min_val} is above max_val={max_val}")
     return where(input <= min_val, min_val, where(input >= max_val, max_val, input))
 
 
@@ -90,6 +92,8 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 @checked
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else `alpha · (exp(x / alpha) - 1)` (Barron 2017)."""
+    if alpha == 0:
+        raise ArgumentError("celu: alpha=0 divides by 0")
     return where(input > 0, input, alpha * _expm1(input.minimum(0) / alpha))
 
 

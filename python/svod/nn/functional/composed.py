@@ -166,6 +166,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 @checked
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """`x` where it is positive, else `slope * x`, slopes from `lower` to `upper`, or their mean (Xu et al. 2015)."""
+    if lower > upper:
+        raise ArgumentError(f"rrelu: lower={lower} is above upper={upper}")
     if not training:
         return input.leaky_relu((lower + upper) / 2)
     slope = lower + (upper - lower) * rand(*input.shape, dtype=input.dtype)

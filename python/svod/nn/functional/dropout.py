@@ -10,10 +10,14 @@ from svod._svod import ArgumentError, ShapeError, Tensor, rand, where
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
 
-def _kept(name: str, input: Tensor, p: float, leading: int | None = None) -> Tensor:
-    """Where a draw keeps elements, or all elements with the same first `leading` positions."""
+def check_probability(name: str, p: float, parameter: str = "p") -> None:
+    """Raises the error of a number that is no probability."""
     if not 0 <= p <= 1:
-        raise ArgumentError(f"{name}: p={p} is no probability")
+        raise ArgumentError(f"{name}: {parameter}={p} is no probability")
+
+
+def _kept(input: Tensor, p: float, leading: int | None = None) -> Tensor:
+    """Where a draw keeps elements, or all elements with the same first `leading` positions."""
     shape = tuple(input.shape)
     if leading is not None:
         shape = (*shape[:leading], *[1] * (len(shape) - leading))
@@ -23,9 +27,10 @@ def _kept(name: str, input: Tensor, p: float, leading: int | None = None) -> Ten
 @checked
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Each element 0 with probability `p`, else divided by `1 - p` (Srivastava et al. 2014), if `training`."""
+    check_probability("dropout", p)
     if not training or p == 0:
         return input
-    return where(_kept("dropout", input, p), input / (1 - p), 0.0) if p < 1 else input * 0
+    return where(_kept(input, p), input / (1 - p), 0.0) if p < 1 else input * 0
 
 
 @checked
@@ -47,9 +52,10 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 def _channels(name: str, input: Tensor, p: float, training: bool, spatial: int) -> Tensor:
+    check_probability(name, p)
     if not training or p == 0:
         return input
-    return where(_kept(name, input, p, input.ndim - spatial), input / (1 - p), 0.0) if p < 1 else input * 0
+    return where(_kept(input, p, input.ndim - spatial), input / (1 - p), 0.0) if p < 1 else input * 0
 
 
 def _features(name: str, input: Tensor, p: float, training: bool) -> Tensor:
@@ -74,10 +80,11 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
 
 
 def _alpha(name: str, input: Tensor, p: float, training: bool, leading: int | None) -> Tensor:
+    check_probability(name, p)
     if not training or p == 0:
         return input
     if p == 1:
         return input * 0
     low = -1.0507009873554805 * 1.6732632423543772
     scale = 1 / sqrt((1 - p) * (1 + p * low * low))
-    return where(_kept(name, input, p, leading), input, low) * scale - scale * p * low
+    return where(_kept(input, p, leading), input, low) * scale - scale * p * low

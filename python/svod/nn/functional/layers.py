@@ -9,7 +9,7 @@ from typing import Any
 from svod._arguments import checked
 from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, einsum, where
 from svod.nn._statistics import written
-from svod.nn.functional.dropout import dropout
+from svod.nn.functional.dropout import check_probability, dropout
 from svod.nn.functional.sampling import (
     max_pool1d_with_indices,
     max_pool2d_with_indices,
@@ -547,6 +547,7 @@ def scaled_dot_product_attention(
 
     With `dropout_p` weights are dropped, also out of training. A query from which a mask hides all keys gives zeros.
     """
+    check_probability("scaled_dot_product_attention", dropout_p, "dropout_p")
     if dropout_p == 0:
         return query.scaled_dot_product_attention(
             key, value, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa

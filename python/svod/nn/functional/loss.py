@@ -68,6 +68,8 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """`d² / (2·beta)` for distances `d` below `beta`, else `d - beta / 2` (Girshick 2015)."""
     _alike("smooth_l1_loss", input, target)
+    if beta < 0:
+        raise ArgumentError(f"smooth_l1_loss: beta={beta} is no distance")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     far = (input - target).abs()
@@ -78,6 +80,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """`d² / 2` for distances `d` up to `delta`, else `delta · (d - delta / 2)` (Huber 1964)."""
     _alike("huber_loss", input, target)
+    if not delta > 0:
+        raise ArgumentError(f"huber_loss: delta={delta} is not above 0")
     far = (input - target).abs()
     return _reduced("huber_loss", where(far <= delta, far.square() / 2, delta * (far - delta / 2)), reduction)
 

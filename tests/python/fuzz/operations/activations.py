@@ -31,7 +31,7 @@ ROWS: list[tuple[str, str]] = [
     ("F.tanh({0})", "np.tanh({0})"),
     ("F.tanhshrink({0})", "R.far_from_zero({0}) - np.tanh({0})"),
     ("F.hardshrink({0}, 0.6)", "np.where(np.abs({0}) <= 0.6, 0.0, {0})"),
-    ("F.softshrink({0}, 0.6)", "R.finite({0}) - np.clip({0}, -0.6, 0.6)"),
+    ("F.softshrink({0}, 0.6)", "R.softshrink({0}, 0.6)"),
     ("F.threshold({0}, 0.3, -2.0)", "np.where({0} <= 0.3, -2.0, {0})"),
 ]
 

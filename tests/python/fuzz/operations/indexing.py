@@ -208,7 +208,7 @@ def table() -> list[Operation]:
                   searched, "int64", exact=True),
         Operation(("{0}.nonzero()",), "np.argwhere({0})", of_any, "int64", exact=True, eager=True),
         Operation(("svod.nonzero({0})[0]",), "np.nonzero({0})[0]", of_any, "int64", exact=True, eager=True),
-        Operation(("{0}.masked_select({1})", "{0}[{1}]"), "{0}[{1}]", masked, "0", exact=True, eager=True),
+        Operation(("{0}.masked_select({1})", "{0}[{1}]"), "R.masked({0}, {1})", masked, "0", exact=True, eager=True),
         Operation(("{0}.unique()", "svod.unique_values({0})"), "np.unique({0}, equal_nan=False)", of_any, "0",
                   exact=True, eager=True),
         Operation(("{0}.realize()", "svod.Tensor({0}.numpy())", "svod.asarray({0})", "svod.from_dlpack({0})"), "{0}",

@@ -65,7 +65,7 @@ KEPT = "axis={axis}, keepdims={keep}"
 def table() -> list[Operation]:
     return [
         Operation(both("sum"), f"np.sum({{0}}, {KEPT})", over_axes(SUMMED), "sum", smooth=True),
-        Operation(both("prod"), f"np.prod({{0}}, {KEPT})", over_axes(SUMMED), "sum", smooth=True),
+        Operation(both("prod"), f"R.product({{0}}, {KEPT})", over_axes(SUMMED), "sum", smooth=True),
         # Of unsigned integers functions are of the array API's type, methods of PyTorch's.
         Operation(("{0}.sum({axis}, {keep})",), f"np.sum({{0}}, {KEPT})", over_axes(UNSIGNED), "sum"),
         Operation(

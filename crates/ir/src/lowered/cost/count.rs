@@ -498,7 +498,7 @@ impl<'a> Counter<'a> {
     }
 
     fn tile(&mut self, micro: &Micro) {
-        let (rows, cols, depth) = (f64::from(micro.rows), f64::from(micro.cols), self.value(&micro.depth));
+        let (rows, cols, depth) = (f64::from(micro.rows), f64::from(micro.cols), self.mean_size(&micro.depth));
         let times = self.share * self.times(self.frames.len());
         let vectors = (cols * micro.acc.bytes() as f64 / self.vector_bytes).ceil();
         // What is narrower than the sum is widened first. Pairs are chosen where one instruction takes both.
