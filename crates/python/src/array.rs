@@ -155,8 +155,15 @@ struct Memory {
     _held: Held,
 }
 
+/// Dimensions of an array of NumPy's at most.
+const MOST_DIMENSIONS: usize = 64;
+
 /// An array over memory that it keeps alive.
 pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]) -> Result<Bound<'py, PyAny>> {
+    if dims.len() > MOST_DIMENSIONS {
+        let message = format!("an array of NumPy has at most {MOST_DIMENSIONS} dimensions, not {}", dims.len());
+        return Err(Class::Argument.raise(message));
+    }
     let (pointer, flags) = match &held {
         Held::Shared(buffer) => (buffer.as_ptr(), 0),
         Held::Own(buffer) => (buffer.as_ptr(), NPY_ARRAY_WRITEABLE),

@@ -4,7 +4,7 @@ use svod_dtype::DType;
 use svod_tensor::{Conv, Padding, Tensor};
 
 use super::{Row, row};
-use crate::call::{Call, Outcome, extents, invalid, one, spatial_extents};
+use crate::call::{Call, Outcome, extents, invalid, one, spatial_extents, unsupported};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[
@@ -15,6 +15,8 @@ pub(super) const ROWS: &[Row] = &[
 
 /// The greatest number that says something of windows: products of two fit 64 bits.
 const LARGEST: i64 = 1 << 31;
+/// How far a window may reach whatever it moves over, where padding follows from it.
+const WIDEST: i64 = 1 << 12;
 
 /// What windows do along each dimension, as attributes of a node say.
 pub(super) struct Windows {
@@ -47,11 +49,14 @@ impl Windows {
                 .map(|d| {
                     let positions = (over[d] + stride[d] - 1) / stride[d];
                     let reach = dilation[d] * (kernel[d] - 1) + 1;
+                    if reach > WIDEST.max(4 * over[d]) {
+                        return unsupported(format!("windows that reach {reach} over {}", over[d]));
+                    }
                     let all = ((positions - 1) * stride[d] + reach - over[d]).max(0);
                     let less = all / 2;
-                    if auto == "SAME_UPPER" { (less, all - less) } else { (all - less, less) }
+                    Ok(if auto == "SAME_UPPER" { (less, all - less) } else { (all - less, less) })
                 })
-                .collect(),
+                .collect::<Result<_, Fault>>()?,
             "VALID" => vec![(0, 0); rank],
             _ => {
                 let pads = c.ints("pads")?.unwrap_or_else(|| vec![0; 2 * rank]);

@@ -101,15 +101,16 @@ fn local_response(c: &Call<'_>) -> Outcome {
     let x = c.tensor(0)?;
     let Some(size) = c.maybe_int("size")?.filter(|n| *n > 0) else { return invalid("size is missing") };
     let (alpha, beta, bias) = (c.float("alpha", 1e-4)?, c.float("beta", 0.75)?, c.float("bias", 1.0)?);
-    let before = (size - 1) / 2;
-    let padding = Padding::Pairs(vec![(before, size - 1 - before)]);
     let squares = x.square()?.movedim(1, -1)?;
-    // Channels as the dimension that windows go along.
+    // Channels as the dimension that windows go along, no further than there are any.
     let shape = squares.shape();
     let channels = shape[shape.len() - 1].clone();
+    let most = channels.bounds().1;
+    let (before, after) = (((size - 1) / 2).min(most), (size / 2).min(most));
+    let padding = Padding::Pairs(vec![(before, after)]);
     let rows: Size = shape[..shape.len() - 1].iter().product();
     let flat = squares.reshape(&[rows, Size::ONE, channels])?;
-    let weight = Tensor::ones(&[1, 1, size], x.dtype())?;
+    let weight = Tensor::ones(&[1, 1, before + 1 + after], x.dtype())?;
     let how = svod_tensor::Conv { padding, ..svod_tensor::Conv::default() };
     let sums = flat.conv(&weight, None, &how)?.reshape(&shape)?.movedim(-1, 1)?;
     one(x.div(sums.mul(alpha / size as f64)?.add(bias)?.pow(beta)?)?)

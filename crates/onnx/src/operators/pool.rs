@@ -5,7 +5,7 @@ use svod_tensor::{Operand, Padding, Pool, Size, Tensor};
 
 use super::conv::{Windows, spatial};
 use super::{Row, row};
-use crate::call::{Call, Outcome, counting, extents, invalid, one, spatial_extents};
+use crate::call::{Call, Outcome, counting, extents, invalid, one, spatial_extents, unsupported};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[
@@ -20,6 +20,9 @@ pub(super) const ROWS: &[Row] = &[
     row("MaxPool", 1, max),
     row("MaxUnpool", 9, unpool),
 ];
+
+/// Elements of a window at most of which the position of the maximum is found: each is looked at on its own.
+const MOST_TAPS: i64 = 4096;
 
 /// The axes behind batch and channels.
 fn behind(x: &Tensor) -> Vec<i64> {
@@ -114,6 +117,10 @@ fn max(c: &Call<'_>) -> Outcome {
         return one(most);
     }
     // The position of the first element of a window that is its maximum, by looking at one tap after the other.
+    let count = moved.kernel.iter().fold(1i64, |all, extent| all.saturating_mul(*extent));
+    if count > MOST_TAPS {
+        return unsupported(format!("positions in windows of {count} elements"));
+    }
     let shape = extents(&x)?;
     let over = &shape[2..];
     let mut flat = counting(shape.iter().product::<i64>())?.reshape(&shape)?;

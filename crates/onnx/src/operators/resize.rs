@@ -10,6 +10,9 @@ use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[row("Resize", 11, resize)];
 
+/// Elements along an axis of a result at most: each has a position that is computed here.
+const LONGEST: i64 = 1 << 24;
+
 /// One axis that is resized.
 struct Axis {
     from: i64,
@@ -48,8 +51,11 @@ fn resize(c: &Call<'_>) -> Outcome {
             None => (from as f64 * (region.1 - region.0) * scales[i]).floor() as i64,
         };
         let axis = Axis { from, to, scale: scales.get(i).map_or(to as f64 / from as f64, |s| *s), region };
-        if to < 0 || to > i64::from(u32::MAX) {
+        if !(0..=LONGEST).contains(&to) {
             return invalid(format!("dimension {at} would have extent {to}"));
+        }
+        if from == 0 && to > 0 {
+            return invalid(format!("dimension {at} has no elements of which {to} could be made"));
         }
         if to == from && axis.scale == 1.0 && !crops {
             continue;
