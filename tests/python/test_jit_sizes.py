@@ -142,8 +142,8 @@ def test_a9_a_trace_that_does_not_fail_is_made_once() -> None:
 
 
 NUMBERS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "math.sqrt": (lambda n: math.sqrt(n), r"float\(\) \(as `math.sqrt` asks for it\) of "),
-    "float": (lambda n: float(n), r"float\(\) .*of "),
+    "math.sqrt": (lambda n: math.sqrt(n), "a float of Python's .*`math.sqrt` ask for it; `svod.asarray` .*of "),
+    "float": (lambda n: float(n), "a float of Python's .*of "),
     "int": (lambda n: int(n), r"int\(\) of "),
     "range": (lambda n: range(n), "a Python integer .*of "),
     "a list": (lambda n: [1, 2, 3][n], "a Python integer .*of "),
