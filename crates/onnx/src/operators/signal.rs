@@ -32,23 +32,40 @@ fn window(c: &Call<'_>, coefficients: &[f64]) -> Outcome {
     one(sum.cast(dtype)?)
 }
 
-/// The numbers of a signal whose last dimension is 1 of real ones, or 2 of complex ones; of 32 bits at least.
-fn numbers(x: &Tensor) -> Result<Tensor, Fault> {
-    let wide = if x.dtype() == DType::F64 { x.clone() } else { x.cast(DType::F32)? };
-    match extents(x)?.last() {
-        Some(1) => Ok(wide.squeeze(Some(&[-1]))?),
-        Some(2) => Ok(wide.as_complex()?),
-        _ => invalid(format!("{} is neither real nor complex", x.described())),
-    }
+/// Cosines and sines of a transform of `length` elements at `bins` frequencies: `[length, bins]`.
+fn matrices(length: i64, bins: i64, period: i64, dtype: DType) -> svod_tensor::Result<(Tensor, Tensor)> {
+    // Products modulo the period keep angles small, and thus exact.
+    let product = counting(length)?.unsqueeze(1)?.mul(counting(bins)?)?.modulo(period.max(1))?;
+    let angle = product.cast(DType::F64)?.mul(2.0 * PI / period.max(1) as f64)?;
+    Ok((angle.cos()?.cast(dtype)?, angle.sin()?.cast(dtype)?))
 }
 
-/// The first `bins` frequencies of the transform along the last axis.
-fn transformed(x: &Tensor, bins: i64, inverse: bool) -> svod_tensor::Result<Tensor> {
-    let length = x.shape()[x.rank() - 1].as_const();
-    if !inverse && !x.dtype().is_complex() && length.is_some_and(|n| bins == n / 2 + 1) {
-        return x.rfft(-1);
+/// The transform along the last axis, of a real and maybe an imaginary part; `sign` is that of the exponent.
+fn transformed(
+    (real, imaginary): (&Tensor, Option<&Tensor>),
+    bins: i64,
+    period: i64,
+    sign: f64,
+) -> Result<(Tensor, Tensor), Fault> {
+    let length = extents(real)?.last().copied().unwrap_or(0);
+    let (cos, sin) = matrices(length, bins, period, real.dtype())?;
+    let sin = sin.mul(sign)?;
+    let (mut re, mut im) = (real.matmul(&cos)?, real.matmul(&sin)?);
+    if let Some(imaginary) = imaginary {
+        re = re.sub(imaginary.matmul(&sin)?)?;
+        im = im.add(imaginary.matmul(&cos)?)?;
     }
-    x.fft(-1, inverse)?.narrow(-1, 0, bins)
+    Ok((re, im))
+}
+
+/// The parts of a signal whose last dimension is 1 of real numbers, or 2 of complex ones.
+fn parts(x: &Tensor) -> Result<(Tensor, Option<Tensor>), Fault> {
+    let part = |at: i64| x.narrow(-1, at, 1)?.squeeze(Some(&[-1]));
+    match extents(x)?.last() {
+        Some(1) => Ok((part(0)?, None)),
+        Some(2) => Ok((part(0)?, Some(part(1)?))),
+        _ => invalid(format!("{} is neither real nor complex", x.described())),
+    }
 }
 
 /// The first elements of the last axis, or zeros behind.
@@ -68,22 +85,35 @@ fn dft(c: &Call<'_>, axis: i64) -> Outcome {
         return invalid("the axis should not be that of real and imaginary parts");
     }
     let (inverse, half) = (c.flag("inverse", false)?, c.flag("onesided", false)?);
+    let (real, imaginary) = parts(&x)?;
+    let moved = |t: &Tensor| t.movedim(axis as i64, -1);
     let own = extents(&x)?[axis];
-    let signal = numbers(&x)?.movedim(axis as i64, -1)?;
     let given = c.maybe_numbers(1)?.and_then(|all| all.first().copied());
-    let length = given.unwrap_or(if inverse && half { 2 * (own - 1) } else { own });
-    if length < 1 {
-        return invalid(format!("a transform of {length} elements"));
-    }
     let back = |t: Tensor| t.movedim(-1, axis as i64);
     if inverse && half {
         // The other half of a real signal's transform is its mirror image.
-        let real = fitted(&signal, length / 2 + 1)?.irfft(-1, length % 2 == 1)?;
-        return one(back(real.div(length as f64)?)?.unsqueeze(-1)?.cast(x.dtype())?);
+        let length = given.unwrap_or(2 * (own - 1));
+        let (real, imaginary) = (moved(&real)?, moved(&imaginary.unwrap_or(real.full_like(0)?))?);
+        let (first, rest) = (length / 2 + 1, (length - 1) / 2);
+        let whole = |t: &Tensor, sign: f64| {
+            let t = fitted(t, first)?;
+            let mirror = t.narrow(-1, 1, rest)?.flip(Some(&[-1]))?.mul(sign)?;
+            Tensor::cat(&[&t, &mirror], -1)
+        };
+        let (re, im) = (whole(&real, 1.0)?, whole(&imaginary, -1.0)?);
+        let (re, _) = transformed((&re, Some(&im)), length, length, 1.0)?;
+        return one(back(re.div(length as f64)?)?.unsqueeze(-1)?);
     }
+    let length = given.unwrap_or(own);
     let bins = if half { length / 2 + 1 } else { length };
-    let found = back(transformed(&fitted(&signal, length)?, bins, inverse)?)?.as_real()?;
-    one(if inverse { found.div(length as f64)? } else { found }.cast(x.dtype())?)
+    let real = fitted(&moved(&real)?, length)?;
+    let imaginary = imaginary.map(|t| fitted(&moved(&t)?, length)).transpose()?;
+    let sign = if inverse { 1.0 } else { -1.0 };
+    let (mut re, mut im) = transformed((&real, imaginary.as_ref()), bins, length, sign)?;
+    if inverse {
+        (re, im) = (re.div(length as f64)?, im.div(length as f64)?);
+    }
+    one(Tensor::stack(&[&back(re)?, &back(im)?], -1)?)
 }
 
 /// Transforms of windows that move over a signal.
@@ -102,14 +132,15 @@ fn stft(c: &Call<'_>) -> Outcome {
     let frames = |t: &Tensor| {
         let framed = t.unfold(1, length, step)?;
         match &weights {
-            Some(weights) => framed.mul(weights.cast(t.dtype().real())?),
+            Some(weights) => framed.mul(weights),
             None => Ok(framed),
         }
     };
-    let signal = numbers(&x)?;
-    let is_half = c.flag("onesided", true)? && !signal.dtype().is_complex();
-    let bins = if is_half { length / 2 + 1 } else { length };
-    one(transformed(&frames(&signal)?, bins, false)?.as_real()?.cast(x.dtype())?)
+    let (real, imaginary) = parts(&x)?;
+    let bins = if c.flag("onesided", true)? && imaginary.is_none() { length / 2 + 1 } else { length };
+    let imaginary = imaginary.map(|t| frames(&t)).transpose()?;
+    let (re, im) = transformed((&frames(&real)?, imaginary.as_ref()), bins, length, -1.0)?;
+    one(Tensor::stack(&[&re, &im], -1)?)
 }
 
 /// Triangles over the frequencies of a transform, at equal distances in mels.
