@@ -145,7 +145,7 @@ fn tiles_write_an_output_that_only_copies_them() {
             let schedule = heuristic(&kernel, &target);
             let text = schedule.to_string();
             // Few rows may do without tiles.
-            assert!(text.contains("into s out") || m <= 16 && !text.contains("micro"), "{schedule}");
+            assert!(text.contains("direct_store s out") || m <= 16 && !text.contains("micro"), "{schedule}");
             check(&kernel, &schedule, &vars);
         }
         // The depth in blocks, which add to what the earlier ones have stored; at every loop of the output.
@@ -387,12 +387,12 @@ fn split_reductions_give_the_whole() {
         check(&kernel, &"parts product.k.0 by 128\nat product out.i.0".parse().unwrap(), &[rows.bind(value).unwrap()]);
     }
     let schedule = heuristic(&wide(200), &Target::named("x86-64-v3").unwrap()).to_string();
-    assert!(!schedule.contains("parts"), "too little work to be divided:\n{schedule}");
+    assert!(!schedule.contains("split_reduction"), "too little work to be divided:\n{schedule}");
     let schedule = heuristic(
         &samples::matmul_bias(&Size::from(1), &Size::from(4096), &Size::from(4096), false),
         &Target::named("x86-64-v3").unwrap(),
     );
-    assert!(schedule.to_string().starts_with("parts product.k.0 by 128\n"), "{schedule}");
+    assert!(schedule.to_string().starts_with("split_reduction product.k.0 by 128\n"), "{schedule}");
 }
 
 /// A reduction that needs an earlier one takes the statistics of its own part, and is combined: or, where that
@@ -451,7 +451,7 @@ fn reductions_that_need_one_another_take_the_same_parts() {
         )
         .to_string();
         assert_eq!(long.contains("at s.parts t.parts.i."), mended, "{long}");
-        assert!(long.contains("\nparts t.b.0 by "), "{long}");
+        assert!(long.contains("\nsplit_reduction t.b.0 by "), "{long}");
     }
 }
 
@@ -584,6 +584,22 @@ fn random_schedules_are_refused_or_right() {
 
 /// Every step of the language, a binding by what it binds to.
 const EVERY_KIND: &[&str] = &[
-    "split", "reorder", "unroll", "vector", "task", "block", "warp", "lane", "at", "stage", "rfactor", "parts",
-    "pairs", "micro", "into", "stream", "prefetch", "strict",
+    "split",
+    "reorder",
+    "unroll",
+    "vector",
+    "task",
+    "block",
+    "warp",
+    "lane",
+    "at",
+    "stage",
+    "rfactor",
+    "split_reduction",
+    "pairs",
+    "micro",
+    "direct_store",
+    "stream",
+    "prefetch",
+    "strict",
 ];
