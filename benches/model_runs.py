@@ -4,7 +4,7 @@
 Each system runs in a process of its own, one at a time, on the same number of threads; without PyTorch's numbers it
 has no time. *Run* is the best of the calls after the first one, of a training step forward, backward and SGD. *First*
 is the first call, nothing kept on disk; of svod also its own share of that, a run without PyTorch's tracing, and that
-share in a second process, which finds code and schedules on disk. *Peak* is how much more memory the process had than
+share in a second process, which finds the code of kernels on disk. *Peak* is how much more memory the process had than
 before the first call. The ratio is svod's run over that of the better of the others. Figures of other models stay in
 the JSON file beside the page.
 
