@@ -10,6 +10,7 @@ use crate::interrupt::Watch;
 use crate::memory::Memory;
 use crate::plan::{BuildError, Donated, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Required, Role};
 use crate::prepack;
+use crate::rows::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Device, DeviceSpec, StorageId};
@@ -18,7 +19,7 @@ use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
 use svod_ir::pass::{Pass, visit};
-use svod_ir::size::{BoundVariable, Size};
+use svod_ir::size::{BoundVariable, Size, Variable};
 use svod_ir::target::Target;
 use svod_schedule::{Item, KernelInvocation, PreSchedule, Slot, Variants, create_pre_schedule, pre_schedule};
 
@@ -39,6 +40,10 @@ enum Step {
     Copy,
     View {
         offset: usize,
+    },
+    Row {
+        var: Variable,
+        each: Size,
     },
     Host {
         /// Position among the functions of the graph.
@@ -271,6 +276,9 @@ fn attach(
             Step::Nothing => continue,
             Step::Copy => PlanOp::copy(args[0], args[1]),
             Step::View { offset } => PlanOp::view(args[0], args[1], *offset),
+            Step::Row { var, each } => {
+                PlanOp::custom(Arc::new(Row { var: var.clone(), each: each.clone() }), args, vec![0])
+            }
             Step::Host { function, outputs, shapes } => {
                 let (function, count) = (*function, key.functions.len());
                 let missing = || Error::BufferNotFound(format!("function {function} of {count}"));
@@ -509,6 +517,7 @@ fn steps(
             _ if empty => Err(Step::Nothing),
             Item::Copy => Err(Step::Copy),
             Item::View { offset } => Err(Step::View { offset: *offset }),
+            Item::Row { var, each } => Err(Step::Row { var: var.clone(), each: each.clone() }),
             Item::Kernel(k) => Ok({
                 let device = &devices[&out];
                 *known.entry((*k, device.spec().clone())).or_insert_with(|| {

@@ -30,6 +30,7 @@ pub mod plan;
 pub mod pool;
 mod prepack;
 mod repeat;
+mod rows;
 mod sources;
 
 pub use code::KernelCode;

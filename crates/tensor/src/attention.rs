@@ -1,5 +1,8 @@
 //! Scaled dot-product attention (Vaswani et al. 2017), as a composition that becomes one kernel.
 
+use std::sync::Arc;
+
+use crate::derivative::attention::by_blocks;
 use crate::error::{Result, TensorError, show, show_operands};
 use crate::operand::{common_shape, size_value};
 use crate::tensor::Tensor;
@@ -59,22 +62,21 @@ impl Tensor {
             let given = show_operands(&operands);
             misfit(format!("dimensions before the last two of {given}"), why)
         })?;
-        let mut scores = query.matmul(&key.transpose(-2, -1)?)?.scaled(how.scale, &shape[shape.len() - 1])?;
-        if let Some(mask) = mask {
+        if let Some(mask) = &mask {
+            let scores = query.matmul(&key.transpose(-2, -1)?)?;
             common_shape(&[&scores.shape(), &mask.shape()]).map_err(|why| {
                 let given = show_operands(&[scores.uop(), mask.uop()]);
                 misfit(format!("scores and mask, {given},"), why)
             })?;
-            scores = match mask.dtype().is_bool() {
-                true => Tensor::select(&mask, &scores, f64::NEG_INFINITY)?,
-                false => scores.add(mask)?,
-            };
         }
-        if how.causal {
-            scores = Tensor::select(&seen(&scores.shape())?, &scores, f64::NEG_INFINITY)?;
-        }
-        let weights = if how.mask.is_some() { over_seen(&scores)? } else { scores.softmax(-1)? };
-        let mixed = weights.matmul(&value)?.cast(dtype)?;
+        let (causal, scale) = (how.causal, how.scale);
+        let mixed = move |q: &UOp, k: &UOp, v: &UOp, mask: Option<&UOp>, first: &Size| -> Result<UOp> {
+            let [q, k, v] = [q, k, v].map(|x| Tensor::from_uop(x.clone()));
+            Ok(mixed(&q, &k, &v, mask, causal.then_some(first), scale)?.uop())
+        };
+        let operands: Vec<UOp> = [&query, &key, &value].into_iter().chain(&mask).map(Tensor::uop).collect();
+        let value = mixed(&operands[0], &operands[1], &operands[2], operands.get(3), &Size::ZERO)?;
+        let mixed = by_blocks(&Tensor::from_uop(value), &operands, Arc::new(mixed))?.cast(dtype)?;
         if !how.grouped {
             return Ok(mixed);
         }
@@ -97,6 +99,31 @@ impl Tensor {
     }
 }
 
+/// The values, mixed by the weights of each query; the first query is number `causal` where those before it see fewer keys.
+fn mixed(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    mask: Option<&UOp>,
+    causal: Option<&Size>,
+    scale: Option<f64>,
+) -> Result<Tensor> {
+    let depth = query.shape()[query.rank() - 1].clone();
+    let mut scores = query.matmul(&key.transpose(-2, -1)?)?.scaled(scale, &depth)?;
+    if let Some(mask) = mask {
+        let mask = Tensor::from_uop(mask.clone());
+        scores = match mask.dtype().is_bool() {
+            true => Tensor::select(&mask, &scores, f64::NEG_INFINITY)?,
+            false => scores.add(mask)?,
+        };
+    }
+    if let Some(first) = causal {
+        scores = Tensor::select(&seen(&scores.shape(), first)?, &scores, f64::NEG_INFINITY)?;
+    }
+    let weights = if mask.is_some() { over_seen(&scores)? } else { scores.softmax(-1)? };
+    weights.matmul(value)
+}
+
 /// The softmax of the last dimension, but zeros where all of it is -∞, as of a query that sees no key.
 fn over_seen(scores: &Tensor) -> Result<Tensor> {
     let least = if scores.dtype() == DType::F64 { f64::MIN } else { f64::from(f32::MIN) };
@@ -107,11 +134,16 @@ fn over_seen(scores: &Tensor) -> Result<Tensor> {
     weights.div(total)
 }
 
-/// Whether each query sees each key, for scores of this shape.
-fn seen(scores: &[Size]) -> Result<Tensor> {
+/// Whether each query, from number `first` on, sees each key, for scores of this shape.
+fn seen(scores: &[Size], first: &Size) -> Result<Tensor> {
     let (queries, keys) = (scores[scores.len() - 2].clone(), scores[scores.len() - 1].clone());
     let extents: Shape = [queries.clone(), keys.clone()].into();
-    let row = UOp::range(queries.clone())?.reshape([queries, Size::ONE])?.expand(extents.clone())?;
+    let mut row = UOp::range(queries.clone())?;
+    if *first != Size::ZERO {
+        let first = UOp::size(first.clone())?.expand([queries.clone()])?;
+        row = UOp::alu(Alu::Add, &[row, first])?;
+    }
+    let row = row.reshape([queries, Size::ONE])?.expand(extents.clone())?;
     let column = UOp::range(keys)?.expand(extents)?;
     Ok(Tensor::from_uop(UOp::alu(Alu::Le, &[column, row])?))
 }

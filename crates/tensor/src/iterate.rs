@@ -45,48 +45,38 @@ impl Tensor {
         let var = Variable::internal(&name, times.start, times.end - 1).map_err(TensorError::from)?;
         let begin: Vec<UOp> = init.iter().map(|t| t.uop()).collect();
         let (carried, places) = spread(&begin)?;
-        let trace = Trace::of_body();
-        for (i, place) in places.iter().enumerate() {
-            trace.slots_for(place.len(), format!("value {i} of the loop"));
-        }
-        let mut params = Vec::with_capacity(carried.len());
-        for (slot, value) in (0u32..).zip(&carried) {
-            params.push(parameter(value, slot, &trace)?);
-        }
-        let inside = |(value, place): (&UOp, &Range<usize>)| -> Result<Tensor> {
-            let leaves = params[place.clone()].iter().map(|p| UOp::leaf(p.clone()));
-            Ok(Tensor::from_uop(joined(value, leaves.collect::<Result<Vec<_>, GraphError>>()?)?))
-        };
-        let results = trace.run(|| {
-            // Handles of the body's own, which it may assign to.
-            let inside = begin.iter().zip(&places).map(inside).collect::<Result<Vec<_>>>()?;
-            body(Size::from(&var), inside)
-        })?;
-        if results.len() != init.len() {
-            let message = format!("{} values are carried, but the body gives {}", init.len(), results.len());
-            return Err(TensorError::value("iterate", message).into());
-        }
-        let mut next = Vec::with_capacity(carried.len());
-        for (i, (value, result)) in begin.iter().zip(&results).enumerate() {
-            let result = result.uop();
-            let Some(of) = value.sharding() else {
-                next.push(result);
-                continue;
-            };
-            if result.shape() != value.shape() {
-                let (was, is) = (show_operands(std::slice::from_ref(value)), show_operands(&[result]));
-                return Err(
-                    TensorError::shape("iterate", format!("carried value {i} is {was} and becomes {is}")).into()
-                );
+        let name = |trace: &Trace| {
+            for (i, place) in places.iter().enumerate() {
+                trace.slots_for(place.len(), format!("value {i} of the loop"));
             }
-            next.extend(result.shard(of).and_then(|result| result.parts()).map_err(TensorError::from)?);
-        }
-        let mut outside = |node: &UOp, slot: u32| parameter(node, slot, &trace);
-        let outputs =
-            UOp::iterate(&var, &carried, params, &next, &mut outside).map_err(|error: TensorError| match error {
-                TensorError::Graph(error) => TensorError::of_step("iterate", carried.len())(error),
-                error => error,
-            })?;
+        };
+        let outputs = repeat(&var, &carried, name, |number, params| {
+            // Handles of the body's own, which it may assign to.
+            let inside = |(value, place): (&UOp, &Range<usize>)| -> Result<Tensor> {
+                Ok(Tensor::from_uop(joined(value, params[place.clone()].to_vec())?))
+            };
+            let inside = begin.iter().zip(&places).map(inside).collect::<Result<Vec<_>>>()?;
+            let results = body(number, inside)?;
+            if results.len() != init.len() {
+                let message = format!("{} values are carried, but the body gives {}", init.len(), results.len());
+                return Err(TensorError::value("iterate", message).into());
+            }
+            let mut next = Vec::with_capacity(carried.len());
+            for (i, (value, result)) in begin.iter().zip(&results).enumerate() {
+                let result = result.uop();
+                let Some(of) = value.sharding() else {
+                    next.push(result);
+                    continue;
+                };
+                if result.shape() != value.shape() {
+                    let (was, is) = (show_operands(std::slice::from_ref(value)), show_operands(&[result]));
+                    let message = format!("carried value {i} is {was} and becomes {is}");
+                    return Err(TensorError::shape("iterate", message).into());
+                }
+                next.extend(result.shard(of).and_then(|result| result.parts()).map_err(TensorError::from)?);
+            }
+            Ok::<_, E>((next, Vec::new()))
+        })?;
         let whole = |(value, place): (&UOp, Range<usize>)| joined(value, outputs[place].to_vec()).map(Tensor::from_uop);
         Ok(begin.iter().zip(places).map(whole).collect::<Result<_>>()?)
     }
@@ -140,6 +130,34 @@ impl Tensor {
             |result: UOp| Ok(Tensor::from_uop(whole.as_ref().map_or(Ok(result.clone()), |of| result.shard(of))?));
         results.into_iter().map(there).collect()
     }
+}
+
+/// What `carried`, each on one device, becomes when `body` computes it anew for each value of a variable, from the value and
+/// what is carried so far; then what the body gives besides, stacked. `name` says what a program calls the carried values.
+pub(crate) fn repeat<E: From<TensorError>>(
+    var: &Variable,
+    carried: &[UOp],
+    name: impl FnOnce(&Trace),
+    body: impl FnOnce(Size, Vec<UOp>) -> Result<(Vec<UOp>, Vec<UOp>), E>,
+) -> Result<Vec<UOp>, E> {
+    let trace = Trace::of_body();
+    name(&trace);
+    let mut params = Vec::with_capacity(carried.len());
+    for (slot, value) in (0u32..).zip(carried) {
+        params.push(parameter(value, slot, &trace)?);
+    }
+    let results = trace.run(|| {
+        let leaves = params.iter().map(|param| UOp::leaf(param.clone())).collect::<Result<Vec<_>, GraphError>>();
+        let (mut next, rows) = body(Size::from(var), leaves.map_err(TensorError::from)?)?;
+        next.extend(rows);
+        Ok::<_, E>(next)
+    })?;
+    let mut outside = |node: &UOp, slot: u32| parameter(node, slot, &trace);
+    let of_step = |error: TensorError| match error {
+        TensorError::Graph(error) => TensorError::of_step("iterate", carried.len())(error),
+        error => error,
+    };
+    Ok(UOp::iterate(var, carried, params, &results, &mut outside).map_err(of_step)?)
 }
 
 /// What stands for a value in the body of a loop.

@@ -119,7 +119,8 @@ fn over_pairs(body: &LoopBody) -> Result<LoopBody, GraphError> {
         None => body.results().to_vec(),
     };
     let params = body.params().iter().map(Leaf::pairs).collect();
-    Ok(LoopBody::new(body.var().clone(), params, results).expect("variables have the values that they had"))
+    Ok(LoopBody::new(body.var().clone(), params, results, body.carried())
+        .expect("variables have the values that they had"))
 }
 
 /// The pair of a complex node, of whose sources the complex ones are pairs.

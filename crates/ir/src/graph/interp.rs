@@ -113,15 +113,25 @@ impl Context<'_> {
     fn repeat(&self, body: &LoopBody, sources: &[&Value]) -> Result<Vec<HostBuffer>, InterpError> {
         let (graph, params) = (Graph::new(body.results()), body.params());
         let mut data: Vec<HostBuffer> = sources.iter().map(|s| s.data.clone()).collect();
+        let carried = body.carried();
+        let mut rows: Vec<Vec<u8>> = vec![Vec::new(); body.results().len() - carried];
         for value in body.var().min()..=body.var().max() {
             let mut bindings = self.bindings.clone();
             bindings.retain(|b| b.variable().name() != body.var().name());
             bindings.push(body.var().bind(value)?);
             let leaf = |leaf: &Leaf| params.iter().position(|p| p == leaf).map(|at| data[at].clone());
             let next = evaluate(&graph, &leaf, &bindings)?;
-            next.into_iter().enumerate().for_each(|(at, value)| data[at] = value.data);
+            for (at, value) in next.into_iter().enumerate() {
+                match at.checked_sub(carried) {
+                    None => data[at] = value.data,
+                    Some(row) => rows[row].extend(value.data.bytes()),
+                }
+            }
         }
-        data.truncate(body.results().len());
+        data.truncate(carried);
+        for (row, bytes) in body.results()[carried..].iter().zip(rows) {
+            data.push(HostBuffer::from_bytes(row.dtype(), bytes).ok_or(InterpError::Mismatch("loop"))?);
+        }
         Ok(data)
     }
 

@@ -5,11 +5,13 @@
 //! what the body reads from outside. The latter is computed once: nothing in a body that depends
 //! neither on a carried value nor on the loop's variable is part of the body, unless it costs nothing. What is on
 //! no device is computed on each of those where the body reads it.
+//!
+//! Results beyond those are *stacked*: what each iteration makes is a row of a value that has one for each of them.
 
 use super::error::{GraphError, Reason};
 use super::key::{BindMismatch, GraphKey};
 use super::leaf::{Leaf, LeafClass};
-use super::op::Op;
+use super::op::{Op, Shape};
 use super::sharding::Place;
 use super::uop::{Sources, UOp};
 use super::walk::{Graph, NodeIndex};
@@ -18,6 +20,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use svod_dtype::DType;
 
 /// What each iteration of a loop computes, and how often. Equal where structure, variable and the
 /// functions of the host are that it calls.
@@ -29,6 +32,8 @@ struct Body {
     var: Variable,
     params: Vec<Leaf>,
     results: Vec<UOp>,
+    /// How many of the results are next values of what is carried.
+    carried: usize,
     key: GraphKey,
     pattern: [u8; 32],
     structure: [u8; 32],
@@ -36,21 +41,21 @@ struct Body {
 
 impl LoopBody {
     /// A body that is run for each value of `var`. Parameter `i` is a leaf of class `Input(i)`; the
-    /// first ones are those that the results are the next values of.
+    /// first `carried` ones are those that the first results are the next values of. The others are stacked.
     ///
     /// # Errors
     /// A variable with two values.
-    pub fn new(var: Variable, params: Vec<Leaf>, results: Vec<UOp>) -> Result<LoopBody, BindMismatch> {
+    pub fn new(var: Variable, params: Vec<Leaf>, results: Vec<UOp>, carried: usize) -> Result<LoopBody, BindMismatch> {
         let key = GraphKey::new(&Graph::new(&results))?;
         // Parameters that no result reads are operands as well.
-        let about = format!("{var} {} {} {}", Variable::min(&var), Variable::max(&var), params.len());
+        let about = format!("{var} {} {} {} {carried}", Variable::min(&var), Variable::max(&var), params.len());
         let mut hasher = blake3::Hasher::new();
         let pattern = *hasher.update(&key.hash).update(about.as_bytes()).finalize().as_bytes();
         for function in &key.functions {
             hasher.update(&function.address().to_ne_bytes());
         }
         let structure = *hasher.finalize().as_bytes();
-        Ok(LoopBody(Arc::new(Body { var, params, results, key, pattern, structure })))
+        Ok(LoopBody(Arc::new(Body { var, params, results, carried, key, pattern, structure })))
     }
 
     /// The loop's variable: from its least to its greatest value, both inclusive.
@@ -63,9 +68,19 @@ impl LoopBody {
         &self.0.params
     }
 
-    /// The next values of what is carried.
+    /// The next values of what is carried, then the rows of what is stacked.
     pub fn results(&self) -> &[UOp] {
         &self.0.results
+    }
+
+    /// How many values are carried.
+    pub fn carried(&self) -> usize {
+        self.0.carried
+    }
+
+    /// How often it is run.
+    pub fn trips(&self) -> i64 {
+        Variable::max(self.var()) - Variable::min(self.var()) + 1
     }
 
     /// What it computes: the roots are the parameters, then the results.
@@ -160,9 +175,9 @@ impl Graph {
 }
 
 impl UOp {
-    /// The values of `carried` after `results`, which are built on `params`, have taken their place for
-    /// each value of `var`. Each is on one device; of what is spread over several, the parts are carried, and
-    /// read from outside. `outside` makes a parameter for a value from outside, of class `Input` with
+    /// The values of `carried` after the first of `results`, which are built on `params`, have taken their place for
+    /// each value of `var`, and the other results stacked. Each is on one device; of what is spread over several, the parts
+    /// are carried, and read from outside. `outside` makes a parameter for a value from outside, of class `Input` with
     /// the number that it is given.
     ///
     /// # Errors
@@ -217,12 +232,18 @@ impl UOp {
             }
             nodes.push(made);
         }
-        let result = |(i, r): (usize, &NodeIndex)| at(&nodes, *r, &carried.get(i).and_then(|c| c.place().cloned()));
+        let result = |(i, r): (usize, &NodeIndex)| at(&nodes, *r, &place_of(carried, i));
         let results: Vec<UOp> = graph.roots().iter().enumerate().map(result).collect();
-        let body = LoopBody::new(var.clone(), params, results)?;
+        let count = results.len();
+        let body = LoopBody::new(var.clone(), params, results, carried.len())?;
         let output = |i| Ok(UOp::new(Op::Loop(body.clone(), i), &sources)?);
-        (0..carried.len()).map(output).collect()
+        (0..count).map(output).collect()
     }
+}
+
+/// Where a result is, if it is on no device: with the value that it takes the place of; what is stacked with the first one.
+fn place_of(carried: &[UOp], result: usize) -> Option<Place> {
+    carried.get(result).or(carried.first()).and_then(|c| c.place().cloned())
 }
 
 /// Which nodes depend on a loop.
@@ -244,6 +265,8 @@ fn mentions(node: &UOp, var: &Variable) -> bool {
         Op::Bind(bound) => bound.variable() == var,
         Op::Pad(by, _) => pairs(by),
         Op::Shrink(to) => pairs(to),
+        // A loop inside of it; one of the same name is another loop.
+        Op::Loop(body, _) => body.var() != var && body.key().variables.contains(var),
         _ => false,
     };
     own || node.shape().iter().any(named)
@@ -292,7 +315,7 @@ fn places(graph: &Graph, wanted: &[Wanted], carried: &[UOp]) -> Vec<Places> {
         }
     };
     for (i, r) in graph.roots().iter().enumerate() {
-        want(&mut places, *r, carried.get(i).and_then(|c| c.place().cloned()));
+        want(&mut places, *r, place_of(carried, i));
     }
     for n in (0..graph.len()).rev() {
         if wanted[n] != Wanted::Inside {
@@ -325,8 +348,8 @@ fn placed(node: &UOp, place: Option<&Place>) -> Result<UOp, GraphError> {
     }
 }
 
-/// Checks the operands of a loop, and gives the parameter that stands for an output.
-pub(super) fn output<'a>(body: &'a LoopBody, output: usize, sources: &[UOp]) -> Result<&'a Leaf, Reason> {
+/// Checks the operands of a loop, and gives type and shape of an output.
+pub(super) fn output(body: &LoopBody, output: usize, sources: &[UOp]) -> Result<(DType, Shape), Reason> {
     let params = body.params();
     for (i, (param, source)) in params.iter().zip(sources).enumerate() {
         if param.class() != LeafClass::Input(i as u32) {
@@ -336,7 +359,7 @@ pub(super) fn output<'a>(body: &'a LoopBody, output: usize, sources: &[UOp]) -> 
             return Err(Reason::Shape(format!("operand {i} is not of its parameter's type and shape")));
         }
     }
-    for (i, (param, result)) in params.iter().zip(body.results()).enumerate() {
+    for (i, (param, result)) in params.iter().zip(body.results()).take(body.carried()).enumerate() {
         if let (Some(Place::One(_)), Some(spread)) = (sources[i].place(), result.sharding()) {
             let message = format!("carried value {i} is on one device and becomes spread over {spread}");
             return Err(Reason::Sharding(message));
@@ -354,8 +377,16 @@ pub(super) fn output<'a>(body: &'a LoopBody, output: usize, sources: &[UOp]) -> 
             return Err(Reason::Shape(format!("carried value {i}, {was}, changes its shape with {}", body.var())));
         }
     }
-    let Some(param) = params.get(output).filter(|_| output < body.results().len()) else {
+    let Some(result) = body.results().get(output).filter(|_| body.carried() <= params.len()) else {
         return Err(Reason::Axis { axis: output, rank: body.results().len() });
     };
-    Ok(param)
+    if output < body.carried() {
+        return Ok((params[output].dtype(), params[output].shape().clone()));
+    }
+    if result.shape().iter().any(|n| n.variables().contains(body.var())) {
+        let row = format!("{}{}", result.dtype(), super::op::ShowShape(result.shape()));
+        return Err(Reason::Shape(format!("row {output} of the loop, {row}, changes its shape with {}", body.var())));
+    }
+    let shape = [Size::from(body.trips())].into_iter().chain(result.shape().iter().cloned());
+    Ok((result.dtype(), shape.collect()))
 }

@@ -180,8 +180,8 @@ graph_ops! { |op, s|
     Part(of: Arc<Sharding>, index: usize)              "part"          [1]            [s[0].dtype()]              [infer::part(s, of, *index)?]
         "What one device has of a value that is spread over several.";
     // What is computed step by step, or elsewhere. A node is one of several results.
-    Loop(body: LoopBody, output: usize)                "loop"          [body.params().len()] [iterate::output(body, *output, s)?.dtype()] [iterate::output(body, *output, s)?.shape().clone()]
-        "What a carried value is after a loop; see [`LoopBody`]. Operands: what the carried values begin with, then what the body reads from outside.";
+    Loop(body: LoopBody, output: usize)                "loop"          [body.params().len()] [iterate::output(body, *output, s)?.0] [iterate::output(body, *output, s)?.1]
+        "What a carried value is after a loop, or what is stacked by it; see [`LoopBody`]. Operands: what the carried values begin with, then what the body reads from outside.";
     Host(function: HostCall, operands: usize, output: usize) "host"    [*operands]    [function.output(*output, s)?.0] [function.output(*output, s)?.1]
         "A result of a function of the host; see [`HostFunction`](super::HostFunction).";
 }

@@ -144,6 +144,12 @@ impl Reader<'_> {
         self.p.lex.expect_word("for")?;
         let outer = self.p.vars.clone();
         let var = self.p.definition()?;
+        let carried = if self.p.lex.eat_word("carried") {
+            self.p.lex.expect("=")?;
+            usize::try_from(self.p.lex.int()?).ok()
+        } else {
+            None
+        };
         self.p.lex.expect("{")?;
         self.loops.push(var.clone());
         let mut params = Vec::new();
@@ -151,7 +157,12 @@ impl Reader<'_> {
         self.loops.pop();
         self.p.lex.expect("}")?;
         self.p.vars = outer;
-        let body = LoopBody::new(var, params, results).or_else(|e| self.p.lex.error_before(place, e.to_string()))?;
+        let carried = carried.unwrap_or(results.len());
+        if carried > results.len() {
+            return self.p.lex.error_before(place, format!("{carried} carried values of {} results", results.len()));
+        }
+        let body =
+            LoopBody::new(var, params, results, carried).or_else(|e| self.p.lex.error_before(place, e.to_string()))?;
         self.bodies[number] = Some(body.clone());
         Ok(body)
     }

@@ -60,7 +60,12 @@ fn of_loop(body: &LoopBody, output: usize, sources: &[UOp]) -> Result<Place, Rea
         let place = source.place().map(ToString::to_string).unwrap_or_default();
         return Err(Reason::Device(own.to_string(), place));
     }
-    devices.into_iter().nth(output).ok_or(Reason::Axis { axis: output, rank: body.results().len() })
+    let rank = body.results().len();
+    if output >= body.carried() {
+        let row = body.results().get(output).ok_or(Reason::Axis { axis: output, rank })?;
+        return Ok(row.place().unwrap_or(&devices[0]).clone());
+    }
+    devices.into_iter().nth(output).ok_or(Reason::Axis { axis: output, rank })
 }
 
 fn laid_out(to: &Arc<Sharding>, sources: &[UOp]) -> Result<Place, Reason> {

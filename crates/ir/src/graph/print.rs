@@ -145,7 +145,11 @@ impl Writer<'_, '_> {
                 write!(self.f, " output={output} body=b{number}")?;
                 if number == fresh {
                     let var = body.var();
-                    write!(self.f, " for {var} = {}..={} {{", Variable::min(var), Variable::max(var))?;
+                    write!(self.f, " for {var} = {}..={}", Variable::min(var), Variable::max(var))?;
+                    if body.carried() < body.results().len() {
+                        write!(self.f, " carried={}", body.carried())?;
+                    }
+                    self.f.write_str(" {")?;
                     return Ok(Some(body.clone()));
                 }
             }

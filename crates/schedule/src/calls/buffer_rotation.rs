@@ -63,8 +63,11 @@ fn rotated(schedule: &PreSchedule) -> Vec<bool> {
             alike && alone(to) && alone(from) && !read.contains(&Slot::Buffer(from))
         });
         let written = invocation.item.written(&schedule.kernels, invocation.args.len());
-        for slot in &invocation.args[written.clone()] {
-            read.remove(slot);
+        // A row leaves the others as they are.
+        if !matches!(invocation.item, Item::Row { .. }) {
+            for slot in &invocation.args[written.clone()] {
+                read.remove(slot);
+            }
         }
         let operands = invocation.args.iter().enumerate().filter(|(i, _)| !written.contains(i));
         read.extend(operands.map(|(_, slot)| *slot));

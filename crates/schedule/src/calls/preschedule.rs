@@ -9,7 +9,7 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Shape};
 use svod_ir::kernel::Kernel;
 use svod_ir::pass::Artifact;
-use svod_ir::size::{BoundVariable, Size};
+use svod_ir::size::{BoundVariable, Size, Variable};
 
 /// What an argument of an invocation stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +46,13 @@ pub enum Item {
         /// Distance of their starts, in elements of argument 1.
         offset: usize,
     },
+    /// Copies argument 1 to a row of argument 0, which has one for each value of a loop's variable.
+    Row {
+        /// The variable.
+        var: Variable,
+        /// Elements of a row.
+        each: Size,
+    },
     /// Calls a function of the host, which writes the first arguments and reads the others.
     Host {
         /// The function, by the order of the first visit ([`GraphKey::functions`]).
@@ -62,7 +69,7 @@ impl Item {
     pub fn written(&self, kernels: &[Arc<Kernel>], args: usize) -> Range<usize> {
         match self {
             Item::Kernel(k) => args.saturating_sub(kernels.get(*k).map_or(1, |k| k.written().len()))..args,
-            Item::Copy | Item::View { .. } => 0..args.min(1),
+            Item::Copy | Item::View { .. } | Item::Row { .. } => 0..args.min(1),
             Item::Host { outputs, .. } => 0..args.min(*outputs),
         }
     }

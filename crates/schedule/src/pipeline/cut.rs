@@ -23,7 +23,7 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph, HostCall, Leaf, LoopBody, Op, Shape, UOp};
 use svod_ir::kernel::Kernel;
 use svod_ir::pass::Pass;
-use svod_ir::size::Variable;
+use svod_ir::size::{Size, Variable};
 
 /// The calls that compute a graph; its key gives the positions of leaves and functions.
 pub(crate) fn cut(graph: &Graph, key: &GraphKey, how: Purpose) -> Result<ScheduleGraph, PreScheduleError> {
@@ -286,7 +286,7 @@ impl Cutter<'_> {
                 let vars = &self.schedule.kernels[*kernel].vars;
                 (0..loops.vars.len()).filter(|i| vars.contains(&loops.vars[*i])).collect()
             }
-            Item::Host { .. } => (0..loops.vars.len()).collect(),
+            Item::Host { .. } | Item::Row { .. } => (0..loops.vars.len()).collect(),
             Item::Copy | Item::View { .. } => Vec::new(),
         };
         let mut args = match item {
@@ -320,8 +320,8 @@ impl Cutter<'_> {
         Ok(self.step(item, &written, operands, loops))
     }
 
-    /// Adds a loop, and gives what the carried values are after it. `operands` are what they begin with
-    /// and what the body reads from outside, and whether the loop may write them.
+    /// Adds a loop, and gives what the carried values are after it, and what it stacks. `operands` are what the former
+    /// begin with and what the body reads from outside, and whether the loop may write them.
     fn repeat(
         &mut self,
         body: &LoopBody,
@@ -329,7 +329,7 @@ impl Cutter<'_> {
         value: &UOp,
         loops: &Loops,
     ) -> Result<Vec<NodeId>, PreScheduleError> {
-        let (params, count) = (body.params(), body.results().len());
+        let (params, count) = (body.params(), body.carried());
         let graph = Graph::new(body.results());
         let devices: Vec<Device> = params.iter().map(|param| param.data().device()).collect();
         // Inside, a value may go to other devices and come back.
@@ -363,7 +363,27 @@ impl Cutter<'_> {
         // What takes the results to the next iteration is the loop's own.
         let computes = self.computes.clone();
         let begin = self.schedule.nodes.len();
-        let results = self.graph(&graph, &places, &inner)?;
+        let rows: Vec<(&UOp, NodeId)> = body.results()[count..]
+            .iter()
+            .map(|row| {
+                let shape = [Size::from(body.trips())].into_iter().chain(row.shape().iter().cloned()).collect();
+                let device = if several { row.device() } else { device }.or(devices.first()).cloned();
+                (row, self.schedule.buffer(BufferSpec { dtype: row.dtype(), shape, device }))
+            })
+            .collect();
+        // What is carried is read before anything takes its place.
+        for (row, to) in &rows {
+            if let Some(place) = row.op().leaf().and_then(|leaf| places.get(leaf)) {
+                self.row(row, *to, place.value, &inner);
+            }
+        }
+        let mut results = self.graph(&graph, &places, &inner)?;
+        let made = results.split_off(count);
+        for ((row, to), value) in rows.iter().zip(made) {
+            if row.op().leaf().is_none_or(|leaf| !places.contains_key(leaf)) {
+                self.row(row, *to, value, &inner);
+            }
+        }
         self.computes = computes;
         self.carry_on(&carried, results, params, begin, &inner, &buffer_of);
         let inside = (begin..self.schedule.nodes.len()).rfind(|at| self.schedule.is_call(NodeId(*at)));
@@ -373,7 +393,14 @@ impl Cutter<'_> {
             return Ok(carried);
         };
         let end = self.schedule.end(NodeId(call), range);
-        Ok(carried.into_iter().map(|value| self.schedule.after(value, &[end])).collect())
+        let stacked = rows.into_iter().map(|(_, to)| to);
+        Ok(carried.into_iter().chain(stacked).map(|value| self.schedule.after(value, &[end])).collect())
+    }
+
+    /// Puts a value where an iteration's row is of what the innermost loop stacks.
+    fn row(&mut self, row: &UOp, to: NodeId, value: NodeId, loops: &Loops) {
+        let Some(var) = loops.vars.last().cloned() else { return };
+        self.step_to(Item::Row { var, each: row.numel() }, &[to], &[value], loops);
     }
 
     /// At the end of an iteration: the results take the carried values' places.

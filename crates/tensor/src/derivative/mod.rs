@@ -9,9 +9,11 @@
 //! |---|---|
 //! | `table` | the table: for each operation the cotangents of its operands |
 //! | `scalars`, `folds`, `indexed`, `windows` | rows of the table that are longer than a line |
-//! | `unrolled` | loops as the graphs that they stand for |
+//! | `iteration` | one iteration of a loop; loops as the graphs that they stand for |
+//! | `loops` | long loops in reverse, in memory of the square root of their length |
 //! | `walk` | the reverse walk |
 //! | `variables` | tensors that require a gradient; `backward` |
+//! | `attention` | attention by blocks of scores |
 //! | `given` | derivatives that a program gives |
 //! | `checkpoint` | values that are computed again for their derivatives |
 //! | `algebra` | the operations that all of it is written in |
@@ -24,13 +26,15 @@
 //! [`Op::Derived`]: svod_ir::graph::Op::Derived
 
 pub(crate) mod algebra;
+pub(crate) mod attention;
 mod checkpoint;
 mod folds;
 mod given;
 mod indexed;
+mod iteration;
+pub(crate) mod loops;
 mod scalars;
 mod table;
-mod unrolled;
 mod variables;
 mod walk;
 mod windows;
@@ -43,7 +47,7 @@ use crate::tensor::Tensor;
 
 pub use given::Pulled;
 pub(crate) use given::Rule;
-pub(crate) use unrolled::unrolled;
+pub(crate) use iteration::unrolled;
 pub(crate) use variables::Variable;
 pub use variables::{grad_enabled, set_grad_enabled};
 

@@ -115,7 +115,7 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
 }
 
 /// The sum over what `Expand` repeated.
-fn unexpanded(g: &UOp, source: &UOp) -> Result<UOp> {
+pub(super) fn unexpanded(g: &UOp, source: &UOp) -> Result<UOp> {
     let new = g.rank() - source.rank();
     let repeated = |axis: usize| source.shape()[axis - new] == Size::ONE && g.shape()[axis] != Size::ONE;
     let axes: Vec<usize> = (0..g.rank()).filter(|axis| *axis < new || repeated(*axis)).collect();

@@ -9,8 +9,9 @@ use svod_ir::graph::{LoopBody, Op, Sources, UOp, Watch};
 
 use super::algebra::add;
 use super::given::Rule;
+use super::iteration::unrolled;
+use super::loops;
 use super::table::{Step, cotangent};
-use super::unrolled::unrolled;
 use super::windows;
 use crate::error::Result;
 
@@ -48,6 +49,8 @@ struct Place {
     below: SmallVec<[u32; 3]>,
     /// Whether what derivatives are taken by is below.
     is_active: bool,
+    /// The loop that this is, below all of its outputs.
+    whole: Option<LoopBody>,
 }
 
 /// The operations below some values, operands first.
@@ -59,6 +62,10 @@ pub struct Walk {
 enum Visit {
     Open(UOp),
     Close(UOp, Op, Sources),
+    /// A loop, of which the value is an output.
+    Whole(UOp, LoopBody, Sources),
+    /// An output of a loop.
+    Output(UOp, Op, LoopBody, Sources),
 }
 
 impl Walk {
@@ -84,7 +91,8 @@ impl Walk {
         let ends_at: FxHashSet<&Target> = if stops { targets.iter().collect() } else { FxHashSet::default() };
         const OPEN: u32 = u32::MAX;
         let mut walk = Walk { places: Vec::new(), index: FxHashMap::default() };
-        let mut loops: FxHashMap<(LoopBody, Sources), Vec<UOp>> = FxHashMap::default();
+        let mut written_out: FxHashMap<(LoopBody, Sources), Vec<UOp>> = FxHashMap::default();
+        let mut whole: FxHashMap<(LoopBody, Sources), u32> = FxHashMap::default();
         let mut work: Vec<Visit> = roots.iter().rev().map(|root| Visit::Open(root.resolved())).collect();
         while let Some(visit) = work.pop() {
             match visit {
@@ -105,12 +113,22 @@ impl Walk {
                         sources = base.into_iter().collect();
                     } else if let Op::Loop(body, output) = &op {
                         let key = (body.clone(), sources.clone());
-                        let made = match loops.get(&key) {
+                        if loops::is_long(body) {
+                            let body = body.clone();
+                            work.push(Visit::Output(value.clone(), op, body.clone(), sources.clone()));
+                            if !whole.contains_key(&key) {
+                                let fresh: Vec<Visit> = sources.iter().rev().cloned().map(Visit::Open).collect();
+                                work.push(Visit::Whole(value, body, sources));
+                                work.extend(fresh);
+                            }
+                            continue;
+                        }
+                        let made = match written_out.get(&key) {
                             Some(made) => made[*output].clone(),
                             None => {
                                 let made = unrolled(body, &sources)?;
                                 let one = made[*output].clone();
-                                loops.insert(key, made);
+                                written_out.insert(key, made);
                                 one
                             }
                         };
@@ -124,7 +142,19 @@ impl Walk {
                 Visit::Close(value, op, sources) => {
                     let below = sources.iter().map(|s| walk.index[&s.id()]).collect();
                     walk.index.insert(value.id(), walk.places.len() as u32);
-                    walk.places.push(Place { value, op, sources, below, is_active: false });
+                    walk.places.push(Place { value, op, sources, below, is_active: false, whole: None });
+                }
+                Visit::Whole(value, body, sources) => {
+                    whole.insert((body.clone(), sources.clone()), walk.places.len() as u32);
+                    let below = sources.iter().map(|s| walk.index[&s.id()]).collect();
+                    let op = Op::Loop(body.clone(), 0);
+                    walk.places.push(Place { value, op, sources, below, is_active: false, whole: Some(body) });
+                }
+                Visit::Output(value, op, body, sources) => {
+                    let below = [whole[&(body, sources)]].into_iter().collect();
+                    walk.index.insert(value.id(), walk.places.len() as u32);
+                    let sources = Sources::new();
+                    walk.places.push(Place { value, op, sources, below, is_active: false, whole: None });
                 }
             }
         }
@@ -156,13 +186,32 @@ impl Walk {
             join(&mut cotangents[at], g.clone())?;
         }
         let mut found: Vec<Option<UOp>> = vec![None; targets.len()];
+        // The cotangents of the outputs of loops.
+        let mut of_loops: FxHashMap<u32, Vec<Option<UOp>>> = FxHashMap::default();
         for at in (0..self.places.len()).rev() {
             let place = &self.places[at];
+            if let Some(body) = &place.whole {
+                let Some(given) = of_loops.remove(&(at as u32)) else { continue };
+                let active: Vec<bool> = place.below.iter().map(|s| self.places[*s as usize].is_active).collect();
+                let parts = loops::pulled(body, &place.sources, &given, &active)?;
+                for (below, part) in place.below.iter().zip(parts) {
+                    if let Some(part) = part {
+                        part.inherit_origin(&place.value);
+                        join(&mut cotangents[*below as usize], part)?;
+                    }
+                }
+                continue;
+            }
             let Some(g) = cotangents[at].take().filter(|_| place.is_active) else { continue };
             if let Some(target) = self.target(at)
                 && let Some(which) = wanted.get(&target)
             {
                 join(&mut found[*which], g.clone())?;
+            }
+            if let (Op::Loop(body, output), [whole]) = (&place.op, &place.below[..]) {
+                let given = of_loops.entry(*whole).or_insert_with(|| vec![None; body.results().len()]);
+                given[*output] = Some(g);
+                continue;
             }
             let step = Step { op: &place.op, y: &place.value, x: &place.sources, g: &g };
             let mut given = match &place.op {
@@ -190,6 +239,7 @@ impl Walk {
     fn target(&self, at: usize) -> Option<Target> {
         let place = &self.places[at];
         match &place.op {
+            _ if place.whole.is_some() => None,
             Op::Watch(variable) => Some(Target::Variable(variable.clone())),
             _ => Some(Target::Value(place.value.id())),
         }

@@ -1,0 +1,154 @@
+//! One iteration of a loop, computed of other values: loops as the graphs that they stand for.
+
+use rustc_hash::FxHashMap;
+use svod_ir::graph::{Graph, Leaf, LoopBody, Op, Sources, UOp};
+use svod_ir::size::{Size, Variable};
+
+use crate::error::{Result, TensorError};
+
+/// Nodes that the iterations of a loop are unrolled to at most.
+const MOST_NODES: usize = 1 << 18;
+
+/// What the body of a loop computes.
+pub struct Iteration<'a> {
+    body: &'a LoopBody,
+    graph: Graph,
+    /// The nodes that are parameters.
+    params: Vec<Option<usize>>,
+}
+
+impl<'a> Iteration<'a> {
+    /// That of this body.
+    pub fn of(body: &'a LoopBody) -> Iteration<'a> {
+        let graph = Graph::new(body.results());
+        let place = |leaf: &Leaf| body.params().iter().position(|param| param == leaf);
+        let params = graph.nodes().iter().map(|node| node.op().leaf().and_then(place)).collect();
+        Iteration { body, graph, params }
+    }
+
+    /// The graph of its results.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Which parameter a node is.
+    pub fn param(&self, node: u32) -> Option<usize> {
+        self.params[node as usize]
+    }
+
+    /// The results where the loop's variable is `number` and its parameters are `values`; some nodes are `given`.
+    ///
+    /// # Errors
+    /// None that a program could make.
+    pub fn at(&self, number: &Size, values: &[UOp], given: &FxHashMap<u32, UOp>) -> Result<Vec<UOp>> {
+        let var = self.body.var();
+        let size = |size: &Size| size.substitute(&|v| (v == var).then(|| number.clone()));
+        let mut bodies: FxHashMap<[u8; 32], LoopBody> = FxHashMap::default();
+        let mut nodes: Vec<UOp> = Vec::with_capacity(self.graph.len());
+        for (at, (node, below)) in self.graph.iter().enumerate() {
+            let known = self.params[at].map(|param| &values[param]).or_else(|| given.get(&(at as u32)));
+            if let Some(known) = known {
+                nodes.push(known.clone());
+                continue;
+            }
+            let below: Sources = below.iter().map(|s| nodes[*s as usize].clone()).collect();
+            let op = match node.op() {
+                Op::Loop(inner, output) if mentions(inner, var) => {
+                    let inner = match bodies.get(inner.structure()) {
+                        Some(known) => known.clone(),
+                        None => {
+                            let made = with_number(inner, var, &size)?;
+                            bodies.insert(*inner.structure(), made.clone());
+                            made
+                        }
+                    };
+                    Op::Loop(inner, *output)
+                }
+                op => with_sizes(op, &size),
+            };
+            let now = UOp::new(op, &below)?;
+            now.inherit_origin(node);
+            nodes.push(now);
+        }
+        Ok(self.graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect())
+    }
+}
+
+/// What the outputs of a loop over these operands are after its iterations.
+///
+/// # Errors
+/// A loop of so many iterations that they are no graph to work with.
+pub fn unrolled(body: &LoopBody, sources: &[UOp]) -> Result<Vec<UOp>> {
+    let iteration = Iteration::of(body);
+    let (trips, count) = (body.trips(), iteration.graph.len());
+    if usize::try_from(trips).unwrap_or(usize::MAX).saturating_mul(count) > MOST_NODES {
+        let message = format!("a loop of {trips} iterations over {count} operations is too long to be written out");
+        return Err(TensorError::unsupported("iterate", message));
+    }
+    let carried = body.carried();
+    let mut values = sources.to_vec();
+    let mut rows: Vec<Vec<UOp>> = vec![Vec::new(); body.results().len() - carried];
+    for trip in Variable::min(body.var())..=Variable::max(body.var()) {
+        let mut results = iteration.at(&Size::from(trip), &values, &FxHashMap::default())?;
+        for (rows, row) in rows.iter_mut().zip(results.split_off(carried)) {
+            let shape: Vec<Size> = [Size::ONE].into_iter().chain(row.shape().iter().cloned()).collect();
+            rows.push(row.reshape(shape)?);
+        }
+        values[..carried].clone_from_slice(&results);
+    }
+    values.truncate(carried);
+    for rows in &rows {
+        values.push(UOp::concat(rows, 0)?);
+    }
+    Ok(values)
+}
+
+/// Whether the body of a loop depends on the variable of one around it.
+fn mentions(body: &LoopBody, var: &Variable) -> bool {
+    body.var() != var && body.key().variables.contains(var)
+}
+
+/// The body of a loop inside of another one, whose variable is a number.
+fn with_number(body: &LoopBody, var: &Variable, at: &dyn Fn(&Size) -> Size) -> Result<LoopBody> {
+    let graph = Graph::new(body.results());
+    let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
+    for (node, below) in graph.iter() {
+        let below: Sources = below.iter().map(|s| nodes[*s as usize].clone()).collect();
+        let op = match node.op() {
+            Op::Leaf(_) => {
+                nodes.push(node.clone());
+                continue;
+            }
+            // As deep as loops are in loops.
+            Op::Loop(inner, output) if mentions(inner, var) => Op::Loop(with_number(inner, var, at)?, *output),
+            op => with_sizes(op, at),
+        };
+        let now = UOp::new(op, &below)?;
+        now.inherit_origin(node);
+        nodes.push(now);
+    }
+    let results = graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect();
+    Ok(LoopBody::new(body.var().clone(), body.params().to_vec(), results, body.carried())?)
+}
+
+/// An operation with other sizes in its data.
+fn with_sizes(op: &Op, at: &dyn Fn(&Size) -> Size) -> Op {
+    let shape = |shape: &[Size]| shape.iter().map(at).collect();
+    let pairs = |pairs: &[(Size, Size)]| pairs.iter().map(|(a, b)| (at(a), at(b))).collect();
+    match op {
+        Op::Size(size) => match at(size).as_const() {
+            Some(value) => Op::Const(svod_dtype::Const::i64(svod_dtype::DType::I64, value)),
+            None => Op::Size(at(size)),
+        },
+        Op::Range(count) => Op::Range(at(count)),
+        Op::Rand(of) => Op::Rand(shape(of)),
+        Op::Reshape(to) => Op::Reshape(shape(to)),
+        Op::Expand(to) => Op::Expand(shape(to)),
+        Op::Pad(by, fill) => Op::Pad(pairs(by), *fill),
+        Op::Shrink(to) => Op::Shrink(pairs(to)),
+        Op::Window(axis, size, stride, dilation) => Op::Window(*axis, at(size), *stride, *dilation),
+        Op::Sort(axis, descending, count) => Op::Sort(*axis, *descending, at(count)),
+        Op::ArgSort(axis, descending, count) => Op::ArgSort(*axis, *descending, at(count)),
+        op => op.clone(),
+    }
+}
