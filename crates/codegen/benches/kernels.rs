@@ -39,7 +39,7 @@ fn bench(name: &str, kernel: &Kernel, vars: &[BoundVariable], work: f64, unit: &
     let (program, lowering) = timed(|| loops(kernel, &schedule).expect("the heuristic's schedule is legal"));
     let lowered = &program.lowered;
     let (lists, linear) = timed(|| lower::linearize(lowered, &target).expect("the loop tree is well formed"));
-    let (text, write) = timed(|| llvm::module(&lists, &target));
+    let (text, write) = timed(|| llvm::module(&lists, &target, llvm::Entry::task(&target)));
     if std::env::var_os("SVOD_PRINT").is_some() {
         println!("{schedule}\n{lowered}\n{text}");
     }

@@ -65,7 +65,7 @@ pub fn compile_many(kernels: &[&Lowered], target: &Target) -> Result<Object, Com
     for kernel in kernels {
         lists.extend(Pass::Linear.run(*kernel, || lower::linearize(kernel, target))?);
     }
-    let source = Pass::Text.run(&lists, || llvm::module(&lists, target));
+    let source = Pass::Text.run(&lists, || llvm::module(&lists, target, llvm::Entry::task(target)));
     let lowered = Instant::now();
     let name = lists.first().map_or("empty", |l| l.name.as_str());
     let bytes = machine::object(name, &source, target)?;

@@ -126,7 +126,7 @@ pub fn llvm_version() -> (u32, u32, u32) {
 /// Whether the target converts between f16 and f32 in hardware.
 pub fn has_half(target: &Target) -> bool {
     let named = matches!(target.cpu.as_str(), "x86-64-v3" | "x86-64-v4");
-    target.arch == Arch::Aarch64 || named || target.features.contains("+f16c")
+    matches!(target.arch, Arch::Aarch64 | Arch::Nvptx) || named || target.features.contains("+f16c")
 }
 
 /// The size of the first processor's cache, as Linux numbers them: 0 is first-level data.

@@ -11,6 +11,7 @@
 
 mod compile;
 mod error;
+pub mod gpu;
 pub mod host;
 pub mod llvm;
 pub mod load;

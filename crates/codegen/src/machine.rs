@@ -59,6 +59,7 @@ fn machine(target: &Target) -> Result<TargetMachine, CompileError> {
     INIT.call_once(|| {
         LlvmTarget::initialize_x86(&InitializationConfig::default());
         LlvmTarget::initialize_aarch64(&InitializationConfig::default());
+        LlvmTarget::initialize_nvptx(&InitializationConfig::default());
     });
     let fail = |why: String| CompileError::Target { target: target.cpu.clone(), why };
     let triple = TargetTriple::create(triple(target));

@@ -51,6 +51,9 @@ fn parameters(spec: &TileSpec) -> String {
 
 /// Whether there is a tile of these types; lowering lays out the others as loops.
 pub fn supports(spec: &TileSpec, target: &Target) -> bool {
+    if target.groups.is_some() {
+        return false;
+    }
     if spec.pairs {
         return product::supports_pairs(spec, target);
     }

@@ -7,6 +7,7 @@ mod units;
 use object::{Object, ObjectSymbol};
 use std::collections::BTreeSet;
 use std::path::Path;
+use svod_codegen::gpu::{self, Alignment, Runner};
 use svod_codegen::{assembly, compile, llvm, lower, tile};
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
@@ -93,6 +94,42 @@ temp c: f32[6, 16] scratch
 ",
 ];
 
+/// Kernels for GPUs, whose warps share vectors.
+const WARPS: [&str; 1] = ["lowered soft_rows
+param p0: f32[100, 1024]
+param p1: f32[100, 1000]
+
+phase
+grid r < 100
+temp peak: f32[128] register
+temp top: f32[1] register
+temp row: f32[1000] scratch
+{
+  vector a < 128 {
+    peak[a] = f32(-inf)
+  }
+  serial i < 7 {
+    vector b < 128 {
+      peak[b] = max(peak[b], p0[r, i*128 + b])
+    }
+  }
+  vector c < 128 {
+    peak[c] = max(peak[c], p0[r, c + 896]) if c < 104
+  }
+  top[0] = lanes(max, d < 128, peak[d])
+  serial k < 8 {
+    vector e < 128 {
+      row[k*128 + e] = exp(p0[r, k*128 + e] - top[0]) if k*128 + e < 1000
+    }
+  }
+  serial m < 8 {
+    vector f < 128 {
+      p1[r, m*128 + f] = row[999 - m*128 - f] if m*128 + f < 1000
+    }
+  }
+}
+"];
+
 fn check(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("SVOD_BLESS").is_some() {
@@ -115,7 +152,26 @@ fn texts_are_as_recorded() {
         for name in TARGETS {
             let target = Target::named(name).unwrap();
             let lists = lower::linearize(&kernel, &target).unwrap();
-            check(&format!("{}.{name}.txt", kernel.name), &llvm::module(&lists, &target));
+            check(&format!("{}.{name}.txt", kernel.name), &llvm::module(&lists, &target, llvm::Entry::task(&target)));
+        }
+    }
+}
+
+#[test]
+fn texts_for_gpus_are_as_recorded() {
+    let target = Target::named("cuda-sm90").unwrap();
+    for text in KERNELS.iter().chain(&WARPS) {
+        let kernel = Lowered::parse(text).unwrap();
+        kernel.verify().unwrap();
+        let code = gpu::compile(&kernel, &target, Runner::Driver, Alignment::Widest).unwrap();
+        check(&format!("{}.cuda-sm90.txt", kernel.name), &code.source);
+        let ptx = String::from_utf8(code.bytes).unwrap();
+        assert!(ptx.contains(".target sm_90"), "{ptx}");
+        if let Some(folder) = std::env::var_os("SVOD_PTX") {
+            std::fs::write(Path::new(&folder).join(format!("{}.ptx", kernel.name)), ptx).unwrap();
+        }
+        for alignment in [Alignment::Widest, Alignment::Element] {
+            gpu::compile(&kernel, &target, Runner::Simulator, alignment).unwrap();
         }
     }
 }

@@ -30,9 +30,9 @@ pub struct Target {
     pub cpu: String,
     /// LLVM's feature string: `+avx2,+fma …`.
     pub features: String,
-    /// Width of a vector register; on a GPU, of a thread's widest load.
+    /// Width of a vector register; on a GPU, of what a warp loads at once: its threads share a vector.
     pub vector_bytes: usize,
-    /// Number of vector registers; on a GPU, of a thread's registers.
+    /// Number of vector registers; on a GPU, of those that leave a multiprocessor warps enough to hide latencies.
     pub vector_registers: usize,
     /// Whether multiply-add is one instruction with one rounding.
     pub fma: bool,
@@ -89,9 +89,9 @@ const DESCRIPTIONS: [&str; 7] = [
     "name=x86-64-v4 arch=x86_64 cpu=x86-64-v4 vector_bytes=64 vector_registers=32 fma=yes masks=yes l1=32768 l2=524288 l3=16777216 cores=1",
     "name=aarch64 arch=aarch64 cpu=generic vector_bytes=16 vector_registers=32 fma=yes masks=no l1=32768 l2=524288 l3=16777216 cores=1",
     // Compute capability 8.0 (A100) and 9.0 (H100): CUDA C++ Programming Guide, technical specifications.
-    "name=cuda-sm80 arch=nvptx cpu=sm_80 vector_bytes=16 vector_registers=255 fma=yes masks=yes l1=196608 l2=41943040 l3=41943040 cores=108 \
+    "name=cuda-sm80 arch=nvptx cpu=sm_80 vector_bytes=512 vector_registers=24 fma=yes masks=yes l1=196608 l2=41943040 l3=41943040 cores=108 \
      warp=32 threads=1024 shared=166912 mma=16x8x16",
-    "name=cuda-sm90 arch=nvptx cpu=sm_90 vector_bytes=16 vector_registers=255 fma=yes masks=yes l1=262144 l2=52428800 l3=52428800 cores=132 \
+    "name=cuda-sm90 arch=nvptx cpu=sm_90 vector_bytes=512 vector_registers=24 fma=yes masks=yes l1=262144 l2=52428800 l3=52428800 cores=132 \
      warp=32 threads=1024 shared=232448 mma=16x8x16",
     // Metal Feature Set Tables, Apple7 (M1): `simdgroup_matrix` is 8 x 8.
     "name=metal-apple7 arch=metal cpu=apple7 vector_bytes=16 vector_registers=128 fma=yes masks=yes l1=8192 l2=786432 l3=8388608 cores=8 \

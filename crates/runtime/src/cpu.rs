@@ -100,8 +100,11 @@ impl Renderer for Cpu {
                 let _ = writeln!(text, "{list}");
                 text
             }),
-            Listing::Source => llvm::module(&lists, target),
-            Listing::Assembly => svod_codegen::assembly(&llvm::module(&lists, target), target).map_err(failed)?,
+            Listing::Source => llvm::module(&lists, target, llvm::Entry::task(target)),
+            Listing::Assembly => {
+                svod_codegen::assembly(&llvm::module(&lists, target, llvm::Entry::task(target)), target)
+                    .map_err(failed)?
+            }
         };
         Ok(Some(text))
     }

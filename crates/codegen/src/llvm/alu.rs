@@ -1,5 +1,6 @@
 //! Operations and conversions.
 
+use super::spread::by_threads;
 use super::{Function, constant, lanes_of, scalar, suffix, ty};
 use svod_dtype::{Const, DType, Kind};
 use svod_ir::alu::Alu;
@@ -20,7 +21,7 @@ impl Function<'_> {
     }
 
     /// An operation on operands of one type; the result's name.
-    fn operation(&mut self, op: Alu, of: Ty, args: &[&str], constants: &[Option<Const>]) -> String {
+    pub(super) fn operation(&mut self, op: Alu, of: Ty, args: &[&str], constants: &[Option<Const>]) -> String {
         let whole = ty(of);
         let kind = of.dtype.kind();
         let (a, b) = (args[0], args.get(1).copied().unwrap_or_default());
@@ -184,9 +185,17 @@ impl Function<'_> {
 
     /// All lanes combined, halves first.
     pub(super) fn reduce(&mut self, op: Alu, v: Val) -> String {
-        let mut of = self.linear.ty(v);
-        let mut value = self.operand(v);
-        if of.dtype == DType::Bool && of.lanes > 1 && matches!(op, Alu::Or | Alu::And | Alu::Add | Alu::Mul) {
+        if self.is_spread(self.whole(v)) {
+            return self.reduce_spread(op, v);
+        }
+        let (of, value) = (self.linear.ty(v), self.operand(v));
+        self.combine_lanes(op, of, value)
+    }
+
+    /// All lanes of an operand combined, halves first.
+    pub(super) fn combine_lanes(&mut self, op: Alu, mut of: Ty, mut value: String) -> String {
+        let on_masks = !by_threads(self.form) && of.dtype == DType::Bool && of.lanes > 1;
+        if on_masks && matches!(op, Alu::Or | Alu::And | Alu::Add | Alu::Mul) {
             let bits = format!("i{}", of.lanes);
             let mask = self.temporary(format_args!("bitcast {} {value} to {bits}", ty(of)));
             return match op {

@@ -1,9 +1,11 @@
 //! Loads and stores.
 
+use super::spread::{Access, by_threads};
 use super::{Function, base, constant, lanes_of, suffix, ty};
-use super::{PREFETCH, prefetch};
+use super::{PREFETCH, Share, prefetch};
 use svod_dtype::{Const, DType};
-use svod_ir::linear::{Place, Ty, Val};
+use svod_ir::alu::Alu;
+use svod_ir::linear::{Inst, Linear, Place, Ty, Val};
 use svod_ir::target::Arch;
 
 /// The LLVM type of an element in memory.
@@ -17,9 +19,13 @@ fn stored(of: Ty) -> Ty {
 }
 
 impl Function<'_> {
-    pub(super) fn load(&mut self, of: Ty, from: Place, at: Val, mask: Option<Val>, other: Const) -> String {
-        let bytes = stored(of);
-        let value = self.load_stored(bytes, from, at, mask, Const::from_bits(bytes.dtype, other.bits()));
+    pub(super) fn load(&mut self, v: Val, from: Place, at: Val, mask: Option<Val>, other: Const) -> String {
+        let of = self.linear.ty(v);
+        let (bytes, other) = (stored(of), Const::from_bits(stored(of).dtype, other.bits()));
+        let value = match by_threads(self.form) {
+            true => self.load_part(v, bytes, (from, at), mask, other),
+            false => self.load_stored(bytes, from, at, mask, other),
+        };
         match of.dtype {
             DType::Bool => self.temporary(format_args!("icmp ne {} {value}, zeroinitializer", ty(bytes))),
             _ => value,
@@ -57,10 +63,16 @@ impl Function<'_> {
     }
 
     pub(super) fn store(&mut self, to: Place, at: Val, value: Val, mask: Option<Val>) {
-        let of = self.linear.ty(value);
+        let (of, width) = (self.linear.ty(value), self.whole(value));
         let (bytes, mut value) = (stored(of), self.operand(value));
         if of.dtype == DType::Bool {
             value = self.temporary(format_args!("zext {} {value} to {}", ty(of), ty(bytes)));
+        }
+        if by_threads(self.form) {
+            self.before_store(to);
+            let access = self.access(bytes, width, (to, at), mask);
+            let mask = mask.map(|m| self.operand(m));
+            return self.store_branching(bytes, &value, &access, mask.as_deref(), width);
         }
         let (of, whole, align, scope) = (bytes, ty(bytes), bytes.dtype.bytes(), self.scope(to));
         let pointer = self.pointer(to, at);
@@ -127,6 +139,9 @@ impl Function<'_> {
 
     /// Fetches a position into all levels of the cache.
     pub(super) fn prefetch(&mut self, from: Place, at: Val) {
+        if by_threads(self.form) {
+            return;
+        }
         let pointer = self.pointer(from, at);
         self.declare(PREFETCH.into());
         self.line(format_args!("{}", prefetch(&pointer)));
@@ -167,6 +182,119 @@ impl Function<'_> {
                 self.splat(&mask, Ty { dtype: DType::Bool, lanes })
             }
             Some(mask) => self.operand(mask),
+        }
+    }
+}
+
+/// What the threads of a warp have to wait for: memory that some of them write and others read.
+#[derive(Debug, Default)]
+pub(super) struct Hazards {
+    /// Memories that are read and written.
+    shared: Vec<Place>,
+    /// Of these, what has been read and written since all threads were at one point.
+    read: Vec<Place>,
+    written: Vec<Place>,
+    /// What each value is a multiple of, if it is a scalar index: a power of two.
+    multiples: Vec<u64>,
+}
+
+/// Multiples are not told apart from here on.
+const MOST: u64 = 1 << 12;
+
+impl Hazards {
+    pub(super) fn of(linear: &Linear, share: Share) -> Hazards {
+        let (mut read, mut written) = (Vec::new(), Vec::new());
+        for inst in &linear.insts {
+            match inst {
+                Inst::Load { from, .. } => read.push(*from),
+                Inst::Store { to, .. } => written.push(*to),
+                _ => {}
+            }
+        }
+        let mut shared: Vec<Place> = written.into_iter().filter(|place| read.contains(place)).collect();
+        shared.dedup();
+        if share == Share::Thread {
+            shared.clear();
+        }
+        Hazards { shared, multiples: multiples(linear), ..Hazards::default() }
+    }
+}
+
+/// A power of two that each scalar index is a multiple of.
+fn multiples(linear: &Linear) -> Vec<u64> {
+    let mut known: Vec<u64> = Vec::with_capacity(linear.values.len());
+    for inst in linear.insts.iter().filter(|inst| inst.has_value()) {
+        let multiple = match inst {
+            Inst::Const(c) if c.dtype().is_int() || c.dtype() == DType::Index => {
+                let n = c.as_i64();
+                if n == 0 { MOST } else { 1 << n.trailing_zeros().min(12) }
+            }
+            Inst::Alu(op, args) => {
+                let of: Vec<u64> = args.iter().map(|v| known[v.index()]).collect();
+                match (op, &of[..]) {
+                    (Alu::Mul, [a, b]) => a * b,
+                    (Alu::Add | Alu::Sub | Alu::Max | Alu::Min, [a, b]) | (Alu::Where, [_, a, b]) => *a.min(b),
+                    (Alu::MulAdd, [a, b, c]) => *c.min(&(a * b)),
+                    _ => 1,
+                }
+            }
+            _ => 1,
+        };
+        known.push(multiple.min(MOST));
+    }
+    known
+}
+
+impl Function<'_> {
+    /// A thread's part of a load.
+    fn load_part(&mut self, v: Val, of: Ty, (from, at): (Place, Val), mask: Option<Val>, other: Const) -> String {
+        self.before_load(from);
+        let access = self.access(of, self.whole(v), (from, at), mask);
+        let mask = mask.map(|m| self.operand(m));
+        self.load_branching(of, &access, mask.as_deref(), other)
+    }
+
+    /// Where a thread's part of an access to `lanes` lanes is.
+    fn access(&mut self, of: Ty, lanes: u32, (place, at): (Place, Val), mask: Option<Val>) -> Access {
+        let gathers = self.whole(at) > 1;
+        let mut pointer = self.pointer(place, at);
+        let multiple = if gathers { 1 } else { self.hazards.multiples[at.index()] };
+        let bytes = of.dtype.bytes();
+        if !gathers && self.is_spread(lanes) {
+            let first = self.first_lane(lanes, "i64");
+            let element = element(self.dtype(place));
+            pointer = self.temporary(format_args!("getelementptr {element}, ptr {pointer}, i64 {first}"));
+        }
+        let align = bytes * usize::try_from(multiple).unwrap_or(1).min(of.lanes as usize);
+        let align = align.min(self.align).max(bytes);
+        let lane_masks = mask.is_some_and(|mask| self.whole(mask) > 1);
+        Access { pointer, gathers, lane_masks, align, scope: self.scope(place) }
+    }
+
+    fn before_load(&mut self, from: Place) {
+        if self.hazards.written.contains(&from) {
+            self.settle();
+        }
+        if self.hazards.shared.contains(&from) {
+            self.hazards.read.push(from);
+        }
+    }
+
+    fn before_store(&mut self, to: Place) {
+        if self.hazards.read.contains(&to) {
+            self.settle();
+        }
+        if self.hazards.shared.contains(&to) {
+            self.hazards.written.push(to);
+        }
+    }
+
+    /// Waits for all threads of the warp, if memory that they share has been accessed.
+    pub(super) fn settle(&mut self) {
+        if !(self.hazards.read.is_empty() && self.hazards.written.is_empty()) {
+            self.hazards.read.clear();
+            self.hazards.written.clear();
+            self.warp_sync();
         }
     }
 }

@@ -8,7 +8,12 @@
 //! place, so that no order of other accesses changes a result.
 
 mod alu;
+mod entry;
 mod memory;
+mod operations;
+mod spread;
+
+pub use entry::{BLOCK, Entry, Form, Share, WARP};
 
 use crate::tile;
 use std::collections::BTreeSet;
@@ -19,8 +24,8 @@ use svod_ir::pass::visit;
 use svod_ir::target::Target;
 
 /// The LLVM text of a module with one entry point per list.
-pub fn module(lists: &[Linear], target: &Target) -> String {
-    let mut writer = Writer::new(target);
+pub fn module(lists: &[Linear], target: &Target, entry: Entry<'_>) -> String {
+    let mut writer = Writer::new(target, entry);
     for linear in lists {
         writer.function(linear);
     }
@@ -29,6 +34,11 @@ pub fn module(lists: &[Linear], target: &Target) -> String {
 
 struct Writer<'a> {
     target: &'a Target,
+    machine: &'a Target,
+    form: Form,
+    align: usize,
+    /// The kernels' names.
+    kernels: Vec<String>,
     functions: String,
     declarations: BTreeSet<String>,
     metadata: Vec<String>,
@@ -37,7 +47,14 @@ struct Writer<'a> {
 /// A function that is being written.
 struct Function<'a> {
     target: &'a Target,
+    form: Form,
+    align: usize,
+    share: Share,
+    /// The list, whose vectors are the parts that a thread has.
     linear: &'a Linear,
+    /// Lanes of the whole vectors.
+    lanes: Vec<u32>,
+    hazards: memory::Hazards,
     body: String,
     declarations: &'a mut BTreeSet<String>,
     metadata: &'a mut Vec<String>,
@@ -125,15 +142,23 @@ fn constant(ty: Ty, c: Const) -> String {
 }
 
 impl<'a> Writer<'a> {
-    fn new(target: &'a Target) -> Self {
-        Writer { target, functions: String::new(), declarations: BTreeSet::new(), metadata: Vec::new() }
+    fn new(target: &'a Target, Entry { form, machine, align }: Entry<'a>) -> Self {
+        let (functions, declarations, metadata, kernels) = (String::new(), BTreeSet::new(), Vec::new(), Vec::new());
+        Writer { target, machine, form, align, kernels, functions, declarations, metadata }
     }
 
-    fn function(&mut self, linear: &Linear) {
-        let scopes = self.scopes(linear);
+    fn function(&mut self, whole: &Linear) {
+        let scopes = self.scopes(whole);
+        let share = if self.form == Form::Task { Share::Thread } else { Share::of(whole) };
+        let linear = &share.part(whole);
         let mut function = Function {
             target: self.target,
+            form: self.form,
+            align: self.align,
+            share,
             linear,
+            lanes: whole.values.iter().map(|t| t.lanes).collect(),
+            hazards: memory::Hazards::of(linear, share),
             body: String::new(),
             declarations: &mut self.declarations,
             metadata: &mut self.metadata,
@@ -144,18 +169,17 @@ impl<'a> Writer<'a> {
             safe: 0,
             temporaries: 0,
             blocks: 0,
-            block: "entry".into(),
+            block: if self.form == Form::Task { "entry" } else { entry::TASK }.into(),
         };
         function.instructions();
         // What follows a task, on any thread, sees what it has written past the caches.
         let fence = if function.streams { function.fence() } else { "" };
-        let (body, safe) = (function.body, function.safe);
-        let head = entry(linear, safe);
-        let _ = write!(
-            self.functions,
-            "define void {}(ptr readonly %buffers, ptr readonly %vals) #0 {{\nentry:\n{head}{body}{fence}  ret void\n}}\n\n",
-            global(&linear.name)
-        );
+        let (body, safe, last) = (function.body + fence, function.safe, function.block);
+        let head = entry::head(linear, safe);
+        match self.form {
+            Form::Task => self.task(linear, &head, &body),
+            Form::Kernel | Form::Simulated => self.kernel(linear, share, &head, (&body, &last)),
+        }
     }
 
     /// An alias scope for each memory: an access is in its own, and not in those of the others.
@@ -185,7 +209,17 @@ impl<'a> Writer<'a> {
         for declaration in &self.declarations {
             let _ = writeln!(text, "declare {declaration}");
         }
-        let _ = writeln!(text, "\nattributes #0 = {}", attributes(self.target));
+        let _ = writeln!(text, "\nattributes #0 = {}", attributes(self.machine));
+        if !self.kernels.is_empty() {
+            text.push_str("!nvvm.annotations = !{");
+            let first = self.metadata.len();
+            let nodes: Vec<String> = (0..self.kernels.len()).map(|n| format!("!{}", first + n)).collect();
+            let _ = writeln!(text, "{}}}", nodes.join(", "));
+            for (n, kernel) in self.kernels.iter().enumerate() {
+                let n = first + n;
+                let _ = writeln!(text, "!{n} = !{{ptr {kernel}, !\"kernel\", i32 1, !\"maxntidx\", i32 {BLOCK}}}");
+            }
+        }
         for (n, node) in self.metadata.iter().enumerate() {
             let _ = writeln!(text, "!{n} = {node}");
         }
@@ -209,27 +243,6 @@ pub(crate) fn attributes(target: &Target) -> String {
          \"min-legal-vector-width\"=\"{width}\" }}",
         target.cpu, target.features
     )
-}
-
-/// Loads of the arguments, and stack slots.
-fn entry(linear: &Linear, safe: usize) -> String {
-    let mut head = String::new();
-    let names = (0..linear.params.len()).map(|n| format!("p{n}"));
-    let scratch = (!linear.scratch.is_empty()).then(|| "scratch".to_owned());
-    for (n, name) in names.chain(scratch).enumerate() {
-        let _ = writeln!(head, "  %{name}.at = getelementptr ptr, ptr %buffers, i64 {n}");
-        let _ = writeln!(head, "  %{name} = load ptr, ptr %{name}.at, align 8");
-    }
-    for (n, s) in linear.scratch.iter().enumerate() {
-        let _ = writeln!(head, "  %s{n} = getelementptr i8, ptr %scratch, i64 {}", s.offset);
-    }
-    for (n, slot) in linear.slots.iter().enumerate() {
-        let _ = writeln!(head, "  %a{n} = alloca {}", ty(*slot));
-    }
-    if safe > 0 {
-        let _ = writeln!(head, "  %safe = alloca [{safe} x i8], align 64");
-    }
-    head
 }
 
 impl Function<'_> {
@@ -306,6 +319,7 @@ impl Function<'_> {
             match inst {
                 Inst::Const(c) => self.constants[v.index()] = Some(*c),
                 Inst::Range(extent) => {
+                    self.settle();
                     let blocks = [self.label(), self.label(), self.label()];
                     let [body, latch, exit] = &blocks;
                     if self.constants[extent.index()].is_some_and(|c| c.as_i64() > 0) {
@@ -322,6 +336,7 @@ impl Function<'_> {
                 }
                 Inst::EndRange => {
                     let Some((counter, extent, [body, latch, exit])) = open.pop() else { continue };
+                    self.settle();
                     self.line(format_args!("br label %{latch}"));
                     self.start_block(latch);
                     self.line(format_args!("%v{}.next = add nuw nsw i64 %v{}, 1", counter.0, counter.0));
@@ -331,6 +346,7 @@ impl Function<'_> {
                     self.start_block(exit);
                 }
                 Inst::If(cond) => {
+                    self.settle();
                     let (then, end) = (self.label(), self.label());
                     self.line(format_args!("br i1 {}, label %{then}, label %{end}", self.operand(*cond)));
                     self.start_block(then);
@@ -338,6 +354,7 @@ impl Function<'_> {
                 }
                 Inst::EndIf => {
                     let Some(end) = conditionals.pop() else { continue };
+                    self.settle();
                     self.line(format_args!("br label %{end}"));
                     self.start_block(end);
                 }
@@ -356,14 +373,10 @@ impl Function<'_> {
     fn value(&mut self, v: Val, inst: &Inst) {
         let of = self.linear.ty(v);
         let value = match inst {
-            Inst::Var(n) => self.argument(*n as usize),
-            Inst::Special(Special::Block, 0) => self.argument(self.linear.vars.len()),
+            Inst::Var(n) => self.variable(*n as usize),
+            Inst::Special(Special::Block, 0) => self.task_index(),
             Inst::Special(..) => "0".to_owned(),
-            Inst::Iota if of.lanes == 1 => "0".to_owned(),
-            Inst::Iota => {
-                let lanes: Vec<String> = (0..of.lanes).map(|i| format!("{} {i}", scalar(of.dtype))).collect();
-                format!("<{}>", lanes.join(", "))
-            }
+            Inst::Iota => self.iota(v),
             Inst::Alu(op, args) => self.alu(*op, args),
             Inst::Cast(from) => self.cast(*from, of),
             Inst::Bitcast(from) => {
@@ -373,6 +386,7 @@ impl Function<'_> {
                     false => self.temporary(format_args!("bitcast {source} {} to {target}", self.operand(*from))),
                 }
             }
+            Inst::Splat(from) if of.lanes == 1 => self.operand(*from),
             Inst::Splat(from) => {
                 let from = self.typed(*from);
                 self.splat(&from, of)
@@ -390,17 +404,11 @@ impl Function<'_> {
                 let lanes: Vec<String> = lanes.iter().map(|l| format!("i32 {l}")).collect();
                 self.temporary(format_args!("shufflevector {a}, {b}, <{count} x i32> <{}>", lanes.join(", ")))
             }
-            Inst::Extract(vector, lane) => {
-                let vector = self.typed(*vector);
-                self.temporary(format_args!("extractelement {vector}, i64 {lane}"))
-            }
-            Inst::Insert(vector, lane, value) => {
-                let (vector, value) = (self.typed(*vector), self.typed(*value));
-                self.temporary(format_args!("insertelement {vector}, {value}, i64 {lane}"))
-            }
+            Inst::Extract(vector, lane) => self.extract(*vector, *lane),
+            Inst::Insert(vector, lane, value) => self.insert(*vector, *lane, *value),
             Inst::Reduce(op, vector) => self.reduce(*op, *vector),
             Inst::Read(slot) => self.temporary(format_args!("load {}, ptr %a{}", ty(of), slot.0)),
-            Inst::Load { from, at, mask, other } => self.load(of, *from, *at, *mask, *other),
+            Inst::Load { from, at, mask, other } => self.load(v, *from, *at, *mask, *other),
             // `instructions` takes care of all others.
             _ => return,
         };
@@ -413,12 +421,6 @@ impl Function<'_> {
         let one = self.temporary(format_args!("insertelement {whole} poison, {scalar}, i64 0"));
         let zeros = format!("<{} x i32> zeroinitializer", of.lanes);
         self.temporary(format_args!("shufflevector {whole} {one}, {whole} poison, {zeros}"))
-    }
-
-    /// Element `n` of the values that the function is given.
-    fn argument(&mut self, n: usize) -> String {
-        let at = self.temporary(format_args!("getelementptr i64, ptr %vals, i64 {n}"));
-        self.temporary(format_args!("load i64, ptr {at}, align 8"))
     }
 
     fn tile(&mut self, tile: &Tile) {

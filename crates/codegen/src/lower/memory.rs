@@ -166,10 +166,16 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Whether the lanes of a vector are spread over threads, each of which computes addresses of its own: what a
+    /// vector does as a whole, such as a shuffle, is dear there.
+    pub(super) fn spreads(&self) -> bool {
+        self.target.groups.is_some()
+    }
+
     /// Stores lanes that lie `step` apart.
     fn scatter(&mut self, place: Place, start: Val, step: Val, value: Val, mask: Option<Val>) {
         let lanes = self.lanes();
-        if mask.is_some_and(|m| self.b.ty(m).lanes > 1) {
+        if mask.is_some_and(|m| self.b.ty(m).lanes > 1) || self.spreads() {
             let (at, value) = (self.lane_positions(start, step), self.b.widen(value, lanes));
             return self.b.store(place, at, value, mask);
         }
@@ -219,7 +225,7 @@ impl Lowering<'_> {
                 }
             }
             At::Contiguous(at) => self.b.load(vector, place, at, mask, other),
-            At::Block(start, step, at) if mask.is_none() => {
+            At::Block(start, step, at) if mask.is_none() && !self.spreads() => {
                 let row = |lane| {
                     let at = self.lane_position(start, step, lane);
                     self.b.load(vector, place, at, None, other)
@@ -229,6 +235,10 @@ impl Lowering<'_> {
             }
             At::Block(start, step, at) => {
                 let start = self.offset(start, at);
+                let at = self.lane_positions(start, step);
+                self.b.load(vector, place, at, mask, other)
+            }
+            At::Strided(start, step) if self.spreads() => {
                 let at = self.lane_positions(start, step);
                 self.b.load(vector, place, at, mask, other)
             }

@@ -29,7 +29,7 @@ impl Lowering<'_> {
     /// The window of an access, if its positions do not go up evenly, and no more of them than lanes are visited.
     /// First and last are visited, so that all of it is memory.
     pub(super) fn window(&self, from: Mem, index: &[ExprId], mask: Option<(ExprId, Val)>) -> Option<Window> {
-        let (var, count) = self.vector.as_ref()?;
+        let (var, count) = self.vector.as_ref().filter(|_| !self.spreads())?;
         let Memory::Flat { place, strides } = self.memory(from) else { return None };
         let mut total = Size::ZERO;
         for (id, stride) in index.iter().zip(strides) {

@@ -2,7 +2,7 @@
 
 use super::Choice;
 use super::grid::{Costs, Grid};
-use crate::apply::{MAX_LANES, copied_by};
+use crate::apply::{LONGEST_VECTOR, copied_by};
 use crate::kernel::access::{contiguous, extent, loads_only_constants, round, round_up};
 use crate::kernel::contraction::{Contraction, pairs, recognise};
 use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
@@ -314,8 +314,8 @@ impl Choice<'_> {
             line = Some(rows);
         }
         let mut vector = inner[inner.len() - 1].clone();
-        if square.is_none() && width > MAX_LANES as i64 {
-            let lanes = (1 << width.trailing_zeros()).min(MAX_LANES as i64);
+        if square.is_none() && width > LONGEST_VECTOR as i64 {
+            let lanes = (1 << width.trailing_zeros()).min(LONGEST_VECTOR as i64);
             self.split(vector.clone(), lanes, Tail::Rest);
             vector.part += 1;
             inner.push(vector.clone());

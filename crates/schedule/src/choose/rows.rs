@@ -3,7 +3,7 @@
 use super::tasks::{Tasks, worth};
 use super::transpose::crossed;
 use super::{Choice, is_output};
-use crate::apply::MAX_LANES;
+use crate::apply::LONGEST_VECTOR;
 use crate::costs::{code_of_stage, longest_chain};
 use crate::kernel::access::{
     bytes_of, contiguous, cost, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided,
@@ -365,7 +365,7 @@ impl Choice<'_> {
         let short = reduction || cost(k) <= SHORT || k.is_plain_reduction(stage);
         // Operation by operation: a processor does not see the next of several long chains that follow one another.
         let chains = !short && extent(k, axis) >= CHAINS * lanes && waits(k, stage);
-        let lanes = if chains { (CHAINS * lanes).min(MAX_LANES as i64) } else { lanes };
+        let lanes = if chains { (CHAINS * lanes).min(LONGEST_VECTOR as i64).max(lanes) } else { lanes };
         if extent(k, axis) >= vectors * lanes && short && vectors > 1 {
             cut(self, vectors * lanes, To::Unroll);
         }

@@ -1,0 +1,128 @@
+//! Loop trees to code for GPUs: PTX for the driver, or an object for a simulator of one on the host.
+//!
+//! A kernel is called with a pointer for each parameter, an `i64` for each variable, the number of its tasks and scratch
+//! memory. Any number of blocks does all tasks; see [`crate::llvm::Form`].
+
+use crate::compile::Timings;
+use crate::llvm::{BLOCK, Entry, Form, Share};
+use crate::{CompileError, host, llvm, lower, machine};
+use std::fmt::Write;
+use std::time::Instant;
+use svod_ir::linear::Linear;
+use svod_ir::lowered::Lowered;
+use svod_ir::pass::Pass;
+use svod_ir::target::{Arch, Target};
+
+/// What runs a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Runner {
+    /// The driver, which is given PTX.
+    Driver,
+    /// A simulator on this machine, which is given an ELF object. It calls functions of the simulator, all named
+    /// `svod_sim_…`.
+    Simulator,
+}
+
+/// What arguments are multiples of, in bytes: kernels may be compiled for either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Alignment {
+    /// The widest load of a thread, 16 bytes, as all memory of allocators is.
+    Widest,
+    /// The size of an element.
+    Element,
+}
+
+impl Alignment {
+    /// Bytes of the widest load of a thread.
+    pub const BYTES: usize = 16;
+
+    fn bytes(self) -> usize {
+        match self {
+            Alignment::Widest => Self::BYTES,
+            Alignment::Element => 1,
+        }
+    }
+}
+
+/// Code of a kernel, and what it was made from.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Text of PTX, or an ELF object.
+    pub bytes: Vec<u8>,
+    /// The phases, in order.
+    pub phases: Vec<PhaseCode>,
+    /// The LLVM module.
+    pub source: String,
+    /// The linear lists.
+    pub linear: String,
+    /// How long it took.
+    pub timings: Timings,
+}
+
+/// One phase of a kernel, and how it is launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseCode {
+    /// The entry point.
+    pub entry: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Tasks that a block does at one time.
+    pub block_tasks: u32,
+    /// Scratch memory of each of these, a multiple of 64; 0 for none.
+    pub scratch_bytes: u64,
+}
+
+/// Compiles a kernel for a GPU.
+///
+/// # Errors
+/// See [`CompileError`].
+pub fn compile(
+    lowered: &Lowered,
+    target: &Target,
+    runner: Runner,
+    alignment: Alignment,
+) -> Result<Object, CompileError> {
+    let start = Instant::now();
+    let lists = Pass::Linear.run(lowered, || lower::linearize(lowered, target))?;
+    let host = host::native();
+    let (form, machine) = match runner {
+        Runner::Driver => (Form::Kernel, target.clone()),
+        Runner::Simulator => (Form::Simulated, host),
+    };
+    let entry = Entry { form, machine: &machine, align: alignment.bytes() };
+    let source = Pass::Text.run(&lists, || llvm::module(&lists, target, entry));
+    let lower = start.elapsed();
+    let name = lists.first().map_or("empty", |l| l.name.as_str());
+    let bytes = match runner {
+        Runner::Driver => machine::assembly(name, &source, &machine)?.into_bytes(),
+        Runner::Simulator => machine::object(name, &source, &machine)?,
+    };
+    let timings = Timings { lower, llvm: start.elapsed() - lower };
+    let phases = lists.iter().map(phase).collect();
+    Ok(Object { bytes, phases, source, linear: listing(&lists), timings })
+}
+
+/// The linear lists of a kernel as text.
+///
+/// # Errors
+/// See [`CompileError`].
+pub fn linear(lowered: &Lowered, target: &Target) -> Result<String, CompileError> {
+    Ok(listing(&lower::linearize(lowered, target)?))
+}
+
+/// Whether kernels for a target are compiled here.
+pub fn supports(target: &Target) -> bool {
+    target.arch == Arch::Nvptx
+}
+
+fn listing(lists: &[Linear]) -> String {
+    lists.iter().fold(String::new(), |mut text, list| {
+        let _ = writeln!(text, "{list}");
+        text
+    })
+}
+
+fn phase(list: &Linear) -> PhaseCode {
+    let scratch_bytes = list.scratch_bytes().next_multiple_of(64);
+    PhaseCode { entry: list.name.clone(), threads: BLOCK, block_tasks: Share::of(list).tasks(), scratch_bytes }
+}
