@@ -1742,6 +1742,8 @@ class Tensor:
         keepdims: builtins.bool = False,
     ) -> Tensor:
         """Whether an element along axes is not zero."""
+    def apply_(self, callable: Callable[[Any], Any], /) -> Self:
+        """Becomes what `apply` makes of it."""
     def arccos(x, /) -> Tensor:
         """Arc cosine, in radians; NaN outside of -1..1.
 
@@ -2270,6 +2272,13 @@ class Tensor:
         """
     def digamma_(self, /) -> Self:
         """Becomes what `digamma` makes of it."""
+    def dim_order(x, /) -> tuple[builtins.int, ...]:
+        """The dimensions from the outermost in memory on: their order, as elements are always row-major.
+
+        >>> import svod
+        >>> svod.ones(2, 3).dim_order()
+        (0, 1)
+        """
     def dist(x, other: Any, /, p: builtins.float = 2) -> Tensor:
         """The `p`-norm of a difference.
 
@@ -2467,6 +2476,13 @@ class Tensor:
         >>> svod.ger(svod.Tensor([1, 2]), svod.Tensor([3, 4])).tolist()
         [[3, 4], [6, 8]]
         """
+    def get_device(x, /) -> builtins.int:
+        """The number of the device among those of its kind; -1 on a CPU.
+
+        >>> import svod
+        >>> svod.get_device(svod.ones(1))
+        -1
+        """
     def greater(self, /, other: _Operand) -> Tensor:
         """`x > y`, false with NaN."""
     def greater_(self, /, other: _Operand) -> Self:
@@ -2481,6 +2497,23 @@ class Tensor:
         """Becomes what `gt` makes of it."""
     def hardshrink(input, lambd: builtins.float = 0.5) -> Tensor:
         """`x`, but 0 between `-lambd` and `lambd`."""
+    def hash_tensor(
+        x,
+        /,
+        axis: builtins.int | Sequence[builtins.int] | None = None,
+        *,
+        keepdims: builtins.bool = False,
+        mode: builtins.int = 0,
+        dim: builtins.int | Sequence[builtins.int] | None = None,
+        keepdim: builtins.bool = False,
+    ) -> Tensor:
+        """The exclusive or of the elements' bits along axes, `uint64`: floats as `float64` has them, integers as
+        `int64`.
+
+        >>> import svod
+        >>> svod.hash_tensor(svod.Tensor([1, 2, 4])).item()
+        7
+        """
     def heaviside(x1, x2: Any, /) -> Tensor:
         """0 below 0, 1 above, and `x2` at 0; NaN stays.
 
@@ -2647,6 +2680,13 @@ class Tensor:
         """
     def is_complex(self, /) -> builtins.bool:
         """Whether the elements are complex numbers."""
+    def is_conj(x, /) -> builtins.bool:
+        """False: the conjugate is a tensor of its own, not a view that says so.
+
+        >>> import svod
+        >>> svod.is_conj(svod.Tensor([1j]).conj())
+        False
+        """
     def is_contiguous(x, /) -> builtins.bool:
         """Whether the elements are dense and row-major, as those of a tensor always are when it is realized.
 
@@ -2660,6 +2700,13 @@ class Tensor:
         >>> import svod
         >>> svod.is_floating_point(svod.ones(1))
         True
+        """
+    def is_neg(x, /) -> builtins.bool:
+        """False: the negative is a tensor of its own, not a view that says so.
+
+        >>> import svod
+        >>> svod.is_neg(-svod.ones(1))
+        False
         """
     def is_nonzero(x, /) -> builtins.bool:
         """Whether the only element is not zero; computed now.
@@ -2924,6 +2971,10 @@ class Tensor:
         >>> svod.lu_solve(svod.Tensor([[2.0], [2.0]]), *svod.lu(a)).tolist()
         [[1.0], [0.5]]
         """
+    def map2_(self, x1: _Operand, x2: _Operand, callable: Callable[[Any, Any, Any], Any], /) -> Self:
+        """Becomes what `map2` makes of it."""
+    def map_(self, tensor: _Operand, callable: Callable[[Any, Any], Any], /) -> Self:
+        """Becomes what `map` makes of it."""
     def masked_fill_(self, /, mask: _Operand, value: _Operand) -> Self:
         """Becomes what `masked_fill` makes of it."""
     def masked_scatter(x, mask: _Operand, source: _Operand, /) -> Tensor:
@@ -3150,6 +3201,15 @@ class Tensor:
         self, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
     ) -> Tensor:
         """`length` elements of `dim` from `start` on."""
+    def narrow_copy(
+        x, axis: builtins.int, start: builtins.int, length: builtins.int, /, *, dim: builtins.int | None = None
+    ) -> Tensor:
+        """As `narrow`.
+
+        >>> import svod
+        >>> svod.narrow_copy(svod.arange(4), 0, 1, 2).tolist()
+        [1, 2]
+        """
     def ndimension(x, /) -> builtins.int:
         """The number of dimensions.
 
@@ -3182,6 +3242,21 @@ class Tensor:
         >>> import svod
         >>> svod.ones(2).new_empty(3).shape
         (3,)
+        """
+    def new_empty_strided(
+        x,
+        size: Sequence[builtins.int],
+        stride: Sequence[builtins.int],
+        /,
+        *,
+        dtype: Any = None,
+        device: builtins.str | None = None,
+    ) -> Tensor:
+        """As `new_empty`: elements are dense and row-major, whichever strides are asked for.
+
+        >>> import svod
+        >>> svod.Tensor([1]).new_empty_strided((2, 3), (1, 2)).dtype
+        svod.int64
         """
     def new_full(x, size: Any, fill_value: Any, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
         """One value in this shape, in the type and on the device of `x`.
@@ -3419,6 +3494,20 @@ class Tensor:
         >>> import svod
         >>> svod.arange(6).reshape_as(svod.ones(2, 3)).shape
         (2, 3)
+        """
+    def resolve_conj(x, /) -> Tensor:
+        """The tensor itself: see `is_conj`.
+
+        >>> import svod
+        >>> svod.resolve_conj(svod.Tensor([1j]).conj()).tolist()
+        [-1j]
+        """
+    def resolve_neg(x, /) -> Tensor:
+        """The tensor itself: see `is_neg`.
+
+        >>> import svod
+        >>> svod.resolve_neg(svod.Tensor([1])).tolist()
+        [1]
         """
     def roll(
         self,
@@ -3886,6 +3975,33 @@ class Tensor:
         >>> import svod
         >>> svod.unique_consecutive(svod.Tensor([1, 1, 2, 1])).tolist()
         [1, 2, 1]
+        """
+    def unsafe_chunk(
+        x, chunks: builtins.int, /, axis: builtins.int = 0, *, dim: builtins.int = 0
+    ) -> tuple[Tensor, ...]:
+        """As `chunk`.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.unsafe_chunk(svod.arange(3), 2)]
+        [[0, 1], [2]]
+        """
+    def unsafe_split(
+        x, split_size: builtins.int, /, axis: builtins.int = 0, *, dim: builtins.int = 0
+    ) -> tuple[Tensor, ...]:
+        """As `split`.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.unsafe_split(svod.arange(3), 2)]
+        [[0, 1], [2]]
+        """
+    def unsafe_split_with_sizes(
+        x, sizes: Sequence[builtins.int], /, axis: builtins.int = 0, *, dim: builtins.int = 0
+    ) -> tuple[Tensor, ...]:
+        """As `split_with_sizes`.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.unsafe_split_with_sizes(svod.arange(3), [1, 2])]
+        [[0], [1, 2]]
         """
     def unsqueeze(self, /, dim: builtins.int | None, *, axis: builtins.int | None = None) -> Tensor:
         """A new dimension of extent 1 at this position of the result."""

@@ -39,7 +39,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     "Running reductions": ("statistics", "cummax cummin cumprod cumsum"),
     "Statistics and counting": ("counting", ""),
     "Movement": (
-        "arrangement manipulation patterns",
+        "arrangement copies manipulation patterns",
         "cat chunk flatten narrow outer permute repeat_interleave split stack swapaxes t transpose unflatten unsqueeze",
     ),
     "Indexing": (

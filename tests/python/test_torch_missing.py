@@ -71,7 +71,7 @@ def test_the_page_says_what_is_missing() -> None:
 
 def test_what_the_page_says_is_missing() -> None:
     names = documented()
-    assert len(names) > 100
+    assert len(names) > 50
     # Of one namespace a name may be there: `x.cos_()`, not `svod.cos_`.
     there = {name for name in names if hasattr(svod, name) and hasattr(svod.Tensor, name) and hasattr(functional, name)}
     assert not there

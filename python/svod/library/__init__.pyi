@@ -76,6 +76,7 @@ __all__ = [
     "addr",
     "adjoint",
     "affine_grid_generator",
+    "alias_copy",
     "allclose",
     "alpha_dropout",
     "alpha_dropout_",
@@ -97,6 +98,7 @@ __all__ = [
     "array",
     "array_split",
     "as_strided",
+    "as_strided_copy",
     "as_strided_scatter",
     "as_tensor",
     "asarray",
@@ -192,10 +194,12 @@ __all__ = [
     "deg2rad_",
     "det",
     "detach",
+    "detach_copy",
     "diag",
     "diag_embed",
     "diagflat",
     "diagonal",
+    "diagonal_copy",
     "diagonal_scatter",
     "diff",
     "digamma",
@@ -212,12 +216,15 @@ __all__ = [
     "embedding_bag",
     "embedding_renorm_",
     "empty_like",
+    "empty_permuted",
+    "empty_strided",
     "erf_",
     "erfc",
     "erfc_",
     "erfinv",
     "exp2_",
     "exp_",
+    "expand_copy",
     "expand_dims",
     "expm1_",
     "exponential",
@@ -225,6 +232,7 @@ __all__ = [
     "feature_alpha_dropout_",
     "feature_dropout",
     "feature_dropout_",
+    "fill",
     "fill_",
     "finfo",
     "fix",
@@ -252,6 +260,7 @@ __all__ = [
     "geomspace",
     "geqrf",
     "ger",
+    "get_device",
     "gradient",
     "grid_sampler",
     "grid_sampler_2d",
@@ -263,6 +272,7 @@ __all__ = [
     "hamming_window",
     "hann_window",
     "hardshrink",
+    "hash_tensor",
     "heaviside",
     "hinge_embedding_loss",
     "histc",
@@ -288,7 +298,9 @@ __all__ = [
     "instance_norm",
     "interp",
     "inverse",
+    "is_conj",
     "is_floating_point",
+    "is_neg",
     "is_nonzero",
     "is_same_size",
     "is_signed",
@@ -363,6 +375,7 @@ __all__ = [
     "nansum",
     "nanvar",
     "narrow",
+    "narrow_copy",
     "neg_",
     "negative_",
     "nextafter",
@@ -383,6 +396,7 @@ __all__ = [
     "percentile",
     "permutation",
     "permute",
+    "permute_copy",
     "permute_dims",
     "pinverse",
     "pixel_shuffle",
@@ -411,6 +425,8 @@ __all__ = [
     "repeat",
     "repeat_interleave",
     "reshape",
+    "resolve_conj",
+    "resolve_neg",
     "result_type",
     "rms_norm",
     "rnn_relu",
@@ -433,6 +449,7 @@ __all__ = [
     "searchsorted",
     "segment_reduce",
     "select",
+    "select_copy",
     "select_scatter",
     "selu",
     "selu_",
@@ -444,15 +461,19 @@ __all__ = [
     "sinc_",
     "sinh",
     "sinh_",
+    "slice_copy",
     "slice_scatter",
     "slogdet",
     "softmax",
     "sort",
     "split",
+    "split_copy",
     "split_with_sizes",
+    "split_with_sizes_copy",
     "sqrt_",
     "square_",
     "squeeze",
+    "squeeze_copy",
     "std_mean",
     "stft",
     "svd",
@@ -460,6 +481,7 @@ __all__ = [
     "swapaxes",
     "swapdims",
     "t",
+    "t_copy",
     "take",
     "take_along_axis",
     "take_along_dim",
@@ -474,6 +496,7 @@ __all__ = [
     "topk",
     "trace",
     "transpose",
+    "transpose_copy",
     "trapezoid",
     "trapz",
     "triangular_solve",
@@ -486,7 +509,9 @@ __all__ = [
     "trunc_",
     "truncated_normal",
     "unbind",
+    "unbind_copy",
     "unflatten",
+    "unfold_copy",
     "uniform",
     "unique",
     "unique_all",
@@ -495,12 +520,19 @@ __all__ = [
     "unique_inverse",
     "unique_values",
     "unravel_index",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
     "unsqueeze",
+    "unsqueeze_copy",
     "unstack",
     "vander",
     "var_mean",
     "vdot",
     "vecdot",
+    "view_as_complex_copy",
+    "view_as_real_copy",
+    "view_copy",
     "vsplit",
     "vstack",
     "xlogy",
@@ -620,6 +652,14 @@ def affine_grid_generator(theta: _Operand, size: Sequence[builtins.int], align_c
     >>> import svod
     >>> svod.affine_grid_generator(svod.zeros(1, 2, 3), (1, 1, 2, 2), True).shape
     (1, 2, 2, 2)
+    """
+
+def alias_copy(x: _Operand, /) -> Tensor:
+    """The same value.
+
+    >>> import svod
+    >>> svod.alias_copy(svod.Tensor([1, 2])).tolist()
+    [1, 2]
     """
 
 def allclose(
@@ -763,6 +803,16 @@ def as_strided(
 
     >>> import svod
     >>> svod.as_strided(svod.arange(4), (2, 2), (1, 1)).tolist()
+    [[0, 1], [1, 2]]
+    """
+
+def as_strided_copy(
+    x: _Operand, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int = 0, /
+) -> Tensor:
+    """As `as_strided`.
+
+    >>> import svod
+    >>> svod.as_strided_copy(svod.arange(4), (2, 2), (1, 1)).tolist()
     [[0, 1], [1, 2]]
     """
 
@@ -1427,6 +1477,14 @@ def det(x: _Operand, /) -> Tensor:
 def detach(x: _Operand, /) -> Tensor:
     """The same value without gradient."""
 
+def detach_copy(x: _Operand, /) -> Tensor:
+    """As `detach`.
+
+    >>> import svod
+    >>> svod.detach_copy(svod.Tensor([1, 2])).tolist()
+    [1, 2]
+    """
+
 def diag(x: _Operand, /, diagonal: builtins.int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix that has a vector for its diagonal.
 
@@ -1477,6 +1535,23 @@ def diagonal(
     >>> import svod
     >>> svod.diagonal(svod.Tensor([[1, 2, 3], [4, 5, 6]]), offset=1).tolist()
     [2, 6]
+    """
+
+def diagonal_copy(
+    x: _Operand,
+    /,
+    offset: builtins.int = 0,
+    axis1: builtins.int = 0,
+    axis2: builtins.int = 1,
+    *,
+    dim1: builtins.int = 0,
+    dim2: builtins.int = 1,
+) -> Tensor:
+    """As `diagonal`.
+
+    >>> import svod
+    >>> svod.diagonal_copy(svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [1, 4]
     """
 
 def diagonal_scatter(
@@ -1599,12 +1674,18 @@ def embedding_bag(
     per_sample_weights: _Operand | None = None,
     include_last_offset: builtins.bool = False,
     padding_idx: builtins.int | None = None,
-) -> Tensor:
-    """Sums (mode 0), means (1) or maxima (2) of rows: as `svod.nn.functional.embedding_bag`, whose one result it is.
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sums (mode 0), means (1) or maxima (2) of rows: `svod.nn.functional.embedding_bag`, and what backward needs.
+
+    That is the bag of each index; how many rows each bag has, which sums leave at 0; the index that each maximum
+    is
+    of, in other modes the numbers of rows again.
 
     >>> import svod
-    >>> svod.embedding_bag(svod.Tensor([[1.0], [2.0]]), svod.Tensor([0, 1, 1]), svod.Tensor([0, 2])).tolist()
-    [[3.0], [2.0]]
+    >>> made = svod.embedding_bag(svod.Tensor([[1.0], [2.0]]), svod.Tensor([0, 1, 1]), svod.Tensor([0, 2]),
+    mode=1)
+    >>> [one.tolist() for one in made]
+    [[[1.5], [2.0]], [0, 0, 1], [2, 1], [2, 1]]
     """
 
 def embedding_renorm_(
@@ -1620,6 +1701,36 @@ def embedding_renorm_(
 
 def empty_like(x: _Operand, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
     """Memory in a tensor's shape, and in its type and on its device, unless others are named."""
+
+def empty_permuted(
+    size: Sequence[builtins.int],
+    physical_layout: Sequence[builtins.int],
+    /,
+    *,
+    dtype: Any = None,
+    device: builtins.str | None = None,
+) -> Tensor:
+    """As `empty`: elements are row-major, whichever order of dimensions is asked for.
+
+    >>> import svod
+    >>> svod.empty_permuted((2, 3), (1, 0)).shape
+    (2, 3)
+    """
+
+def empty_strided(
+    size: Sequence[builtins.int],
+    stride: Sequence[builtins.int],
+    /,
+    *,
+    dtype: Any = None,
+    device: builtins.str | None = None,
+) -> Tensor:
+    """As `empty`: elements are dense and row-major, whichever strides are asked for.
+
+    >>> import svod
+    >>> svod.empty_strided((2, 3), (1, 2)).shape
+    (2, 3)
+    """
 
 def erf_(x: _Operand, /) -> Tensor:
     """Becomes what `erf` makes of it."""
@@ -1650,6 +1761,14 @@ def exp2_(x: _Operand, /) -> Tensor:
 
 def exp_(x: _Operand, /) -> Tensor:
     """Becomes `exp(x)`."""
+
+def expand_copy(x: _Operand, size: Sequence[builtins.int], /, implicit: builtins.bool = False) -> Tensor:
+    """As `Tensor.expand`; `implicit` says who asked for it, and changes nothing.
+
+    >>> import svod
+    >>> svod.expand_copy(svod.Tensor([1, 2]), (2, -1)).tolist()
+    [[1, 2], [1, 2]]
+    """
 
 def expand_dims(
     x: _Operand, /, axis: builtins.int | Sequence[builtins.int] = 0, *, dim: builtins.int | Sequence[builtins.int] = 0
@@ -1701,6 +1820,14 @@ def feature_dropout_(x: _Operand, p: builtins.float, train: builtins.bool, /) ->
     >>> import svod
     >>> svod.feature_dropout_(svod.ones(1, 2), 0.5, False).tolist()
     [[1.0, 1.0]]
+    """
+
+def fill(x: _Operand, value: Any, /) -> Tensor:
+    """A number in each place.
+
+    >>> import svod
+    >>> svod.fill(svod.ones(2), 3).tolist()
+    [3.0, 3.0]
     """
 
 def fill_(x: _Operand, /, value: _Operand) -> Tensor:
@@ -1910,6 +2037,14 @@ def ger(x: _Operand, vec2: _Operand, /) -> Tensor:
     [[3, 4], [6, 8]]
     """
 
+def get_device(x: _Operand, /) -> builtins.int:
+    """The number of the device among those of its kind; -1 on a CPU.
+
+    >>> import svod
+    >>> svod.get_device(svod.ones(1))
+    -1
+    """
+
 def gradient(
     x: _Operand,
     /,
@@ -2053,6 +2188,24 @@ def hann_window(window_length: builtins.int, /, periodic: builtins.bool = True, 
     >>> import svod
     >>> svod.hann_window(4).tolist()
     [0.0, 0.5, 1.0, 0.5]
+    """
+
+def hash_tensor(
+    x: _Operand,
+    /,
+    axis: builtins.int | Sequence[builtins.int] | None = None,
+    *,
+    keepdims: builtins.bool = False,
+    mode: builtins.int = 0,
+    dim: builtins.int | Sequence[builtins.int] | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """The exclusive or of the elements' bits along axes, `uint64`: floats as `float64` has them, integers as
+    `int64`.
+
+    >>> import svod
+    >>> svod.hash_tensor(svod.Tensor([1, 2, 4])).item()
+    7
     """
 
 def heaviside(x1: Any, x2: Any, /) -> Tensor:
@@ -2279,12 +2432,28 @@ def inverse(x: _Operand, /) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
 
+def is_conj(x: _Operand, /) -> builtins.bool:
+    """False: the conjugate is a tensor of its own, not a view that says so.
+
+    >>> import svod
+    >>> svod.is_conj(svod.Tensor([1j]).conj())
+    False
+    """
+
 def is_floating_point(x: _Operand, /) -> builtins.bool:
     """Whether the type is one of floats.
 
     >>> import svod
     >>> svod.is_floating_point(svod.ones(1))
     True
+    """
+
+def is_neg(x: _Operand, /) -> builtins.bool:
+    """False: the negative is a tensor of its own, not a view that says so.
+
+    >>> import svod
+    >>> svod.is_neg(-svod.ones(1))
+    False
     """
 
 def is_nonzero(x: _Operand, /) -> builtins.bool:
@@ -2953,6 +3122,16 @@ def narrow(
 ) -> Tensor:
     """`length` elements of `dim` from `start` on."""
 
+def narrow_copy(
+    x: _Operand, axis: builtins.int, start: builtins.int, length: builtins.int, /, *, dim: builtins.int | None = None
+) -> Tensor:
+    """As `narrow`.
+
+    >>> import svod
+    >>> svod.narrow_copy(svod.arange(4), 0, 1, 2).tolist()
+    [1, 2]
+    """
+
 def neg_(x: _Operand, /) -> Tensor:
     """Becomes `-x`."""
 
@@ -3110,6 +3289,14 @@ def permutation(
 
 def permute(x: _Operand, /, *axes: _Operand) -> Tensor:
     """Dimension `i` of the result is dimension `axes[i]`."""
+
+def permute_copy(x: _Operand, dims: Sequence[builtins.int], /) -> Tensor:
+    """As `permute`.
+
+    >>> import svod
+    >>> svod.permute_copy(svod.ones(2, 3, 4), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
 
 def permute_dims(x: _Operand, /, axes: Sequence[builtins.int]) -> Tensor:
     """Dimension `i` of the result is dimension `axes[i]`."""
@@ -3298,6 +3485,22 @@ def reshape(x: _Operand, /, shape: Sequence[builtins.int], *, copy: builtins.boo
     """The same elements in row-major order under other extents; one -1 is inferred.
 
     A tensor is a value, so that whether it is copied cannot be told.
+    """
+
+def resolve_conj(x: _Operand, /) -> Tensor:
+    """The tensor itself: see `is_conj`.
+
+    >>> import svod
+    >>> svod.resolve_conj(svod.Tensor([1j]).conj()).tolist()
+    [-1j]
+    """
+
+def resolve_neg(x: _Operand, /) -> Tensor:
+    """The tensor itself: see `is_neg`.
+
+    >>> import svod
+    >>> svod.resolve_neg(svod.Tensor([1])).tolist()
+    [1]
     """
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
@@ -3511,6 +3714,14 @@ def select(x: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: buil
     [2, 4]
     """
 
+def select_copy(x: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None) -> Tensor:
+    """As `select`.
+
+    >>> import svod
+    >>> svod.select_copy(svod.Tensor([[1, 2], [3, 4]]), 1, -1).tolist()
+    [2, 4]
+    """
+
 def select_scatter(
     x: _Operand, src: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None
 ) -> Tensor:
@@ -3565,6 +3776,23 @@ def sinh(x: _Operand, /) -> Tensor:
 def sinh_(x: _Operand, /) -> Tensor:
     """Becomes what `sinh` makes of it."""
 
+def slice_copy(
+    x: _Operand,
+    /,
+    axis: builtins.int = 0,
+    start: builtins.int | None = None,
+    end: builtins.int | None = None,
+    step: builtins.int = 1,
+    *,
+    dim: builtins.int = 0,
+) -> Tensor:
+    """The elements from `start` to before `end` along an axis, every `step`-th, as Python's slices take them.
+
+    >>> import svod
+    >>> svod.slice_copy(svod.arange(6), 0, 1, -1, 2).tolist()
+    [1, 3]
+    """
+
 def slice_scatter(
     x: _Operand,
     src: _Operand,
@@ -3618,6 +3846,16 @@ def split(
 ) -> list[Tensor]:
     """Parts along an axis: of this extent, the last one maybe smaller, or of these extents."""
 
+def split_copy(
+    x: _Operand, split_size: builtins.int, /, axis: builtins.int = 0, *, dim: builtins.int = 0
+) -> tuple[Tensor, ...]:
+    """As `split`.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.split_copy(svod.arange(3), 2)]
+    [[0, 1], [2]]
+    """
+
 def split_with_sizes(
     x: _Operand, sizes: Sequence[builtins.int], /, axis: builtins.int = 0, *, dim: builtins.int = 0
 ) -> list[Tensor]:
@@ -3625,6 +3863,16 @@ def split_with_sizes(
 
     >>> import svod
     >>> [part.tolist() for part in svod.split_with_sizes(svod.arange(3), [1, 2])]
+    [[0], [1, 2]]
+    """
+
+def split_with_sizes_copy(
+    x: _Operand, sizes: Sequence[builtins.int], /, axis: builtins.int = 0, *, dim: builtins.int = 0
+) -> tuple[Tensor, ...]:
+    """As `split_with_sizes`.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.split_with_sizes_copy(svod.arange(3), [1, 2])]
     [[0], [1, 2]]
     """
 
@@ -3642,6 +3890,20 @@ def squeeze(
     dim: builtins.int | Sequence[builtins.int] | None = None,
 ) -> Tensor:
     """Without these dimensions of extent 1, by default all of them."""
+
+def squeeze_copy(
+    x: _Operand,
+    /,
+    axis: builtins.int | Sequence[builtins.int] | None = None,
+    *,
+    dim: builtins.int | Sequence[builtins.int] | None = None,
+) -> Tensor:
+    """As `squeeze`.
+
+    >>> import svod
+    >>> svod.squeeze_copy(svod.ones(1, 2, 1)).shape
+    (2,)
+    """
 
 def std_mean(
     x: _Operand,
@@ -3738,6 +4000,14 @@ def swapdims(
 
 def t(x: _Operand, /) -> Tensor:
     """Rows and columns exchanged, of at most 2 dimensions."""
+
+def t_copy(x: _Operand, /) -> Tensor:
+    """As `t`.
+
+    >>> import svod
+    >>> svod.t_copy(svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
 
 def take(
     x: _Operand, indices: _Operand, /, *, axis: builtins.int | None = None, dim: builtins.int | None = None
@@ -3839,6 +4109,14 @@ def transpose(
     axis1: builtins.int | None = None,
 ) -> Tensor:
     """Two dimensions exchanged."""
+
+def transpose_copy(x: _Operand, dim0: builtins.int, dim1: builtins.int, /) -> Tensor:
+    """As `transpose`.
+
+    >>> import svod
+    >>> svod.transpose_copy(svod.ones(2, 3), 0, 1).shape
+    (3, 2)
+    """
 
 def trapezoid(
     y: _Operand,
@@ -3945,10 +4223,28 @@ def unbind(x: _Operand, /, axis: builtins.int = 0, *, dim: builtins.int = 0) -> 
     [[1, 3], [2, 4]]
     """
 
+def unbind_copy(x: _Operand, /, axis: builtins.int = 0, *, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    """As `unbind`.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.unbind_copy(svod.Tensor([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
+
 def unflatten(
     x: _Operand, /, dim: builtins.int | None, sizes: Sequence[_Extent], *, axis: builtins.int | None = None
 ) -> Tensor:
     """One dimension as several; one -1 is inferred."""
+
+def unfold_copy(
+    x: _Operand, axis: builtins.int, size: builtins.int, step: builtins.int, /, *, dim: builtins.int | None = None
+) -> Tensor:
+    """As `Tensor.unfold`.
+
+    >>> import svod
+    >>> svod.unfold_copy(svod.arange(4), 0, 2, 1).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    """
 
 def uniform(
     shape: builtins.int | Sequence[builtins.int],
@@ -4039,8 +4335,46 @@ def unravel_index(indices: _Operand, shape: builtins.int | Sequence[builtins.int
     [[1], [2]]
     """
 
+def unsafe_chunk(
+    x: _Operand, chunks: builtins.int, /, axis: builtins.int = 0, *, dim: builtins.int = 0
+) -> tuple[Tensor, ...]:
+    """As `chunk`.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.unsafe_chunk(svod.arange(3), 2)]
+    [[0, 1], [2]]
+    """
+
+def unsafe_split(
+    x: _Operand, split_size: builtins.int, /, axis: builtins.int = 0, *, dim: builtins.int = 0
+) -> tuple[Tensor, ...]:
+    """As `split`.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.unsafe_split(svod.arange(3), 2)]
+    [[0, 1], [2]]
+    """
+
+def unsafe_split_with_sizes(
+    x: _Operand, sizes: Sequence[builtins.int], /, axis: builtins.int = 0, *, dim: builtins.int = 0
+) -> tuple[Tensor, ...]:
+    """As `split_with_sizes`.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.unsafe_split_with_sizes(svod.arange(3), [1, 2])]
+    [[0], [1, 2]]
+    """
+
 def unsqueeze(x: _Operand, /, dim: builtins.int | None, *, axis: builtins.int | None = None) -> Tensor:
     """A new dimension of extent 1 at this position of the result."""
+
+def unsqueeze_copy(x: _Operand, axis: builtins.int, /, *, dim: builtins.int | None = None) -> Tensor:
+    """As `unsqueeze`.
+
+    >>> import svod
+    >>> svod.unsqueeze_copy(svod.ones(2), 0).shape
+    (1, 2)
+    """
 
 def unstack(x: _Operand, /, *, axis: builtins.int = 0, dim: builtins.int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it.
@@ -4089,6 +4423,30 @@ def vecdot(x1: Any, x2: Any, /, *, axis: builtins.int = -1, dim: builtins.int = 
     >>> import svod
     >>> svod.vecdot(svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])).tolist()
     [12, 34]
+    """
+
+def view_as_complex_copy(x: _Operand, /) -> Tensor:
+    """As `view_as_complex`.
+
+    >>> import svod
+    >>> svod.view_as_complex_copy(svod.Tensor([[1.0, 2.0]])).tolist()
+    [(1+2j)]
+    """
+
+def view_as_real_copy(x: _Operand, /) -> Tensor:
+    """As `view_as_real`.
+
+    >>> import svod
+    >>> svod.view_as_real_copy(svod.Tensor([1 + 2j])).tolist()
+    [[1.0, 2.0]]
+    """
+
+def view_copy(x: _Operand, size: Any, /) -> Tensor:
+    """As `Tensor.view`.
+
+    >>> import svod
+    >>> svod.view_copy(svod.arange(4), (2, 2)).tolist()
+    [[0, 1], [2, 3]]
     """
 
 def vsplit(x: _Operand, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:

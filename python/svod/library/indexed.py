@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import builtins
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
 from svod.library.manipulation import _counted, _extents
 
 __all__ = [
+    "apply",
     "argwhere",
     "as_strided",
     "as_strided_scatter",
+    "fill",
     "index_fill",
     "index_put",
     "index_reduce",
+    "map",
+    "map2",
     "masked_scatter",
     "nonzero_static",
     "put",
@@ -23,6 +28,16 @@ __all__ = [
     "slice_scatter",
     "unravel_index",
 ]
+
+
+def apply(x: Tensor, callable: Callable[[Any], Any], /) -> Tensor:
+    """What a function of Python makes of each element; computed now.
+
+    >>> import svod
+    >>> svod.Tensor([1, 2]).apply_(lambda one: one * 10).tolist()
+    [10, 20]
+    """
+    return _each(x, (), callable)
 
 
 def argwhere(x: Tensor, /) -> Tensor:
@@ -74,6 +89,21 @@ def _strided(name: str, x: Tensor, size: Sequence[int], stride: Sequence[int], s
     return at
 
 
+def fill(x: Tensor, value: Any, /) -> Tensor:
+    """A number in each place.
+
+    >>> import svod
+    >>> svod.fill(svod.ones(2), 3).tolist()
+    [3.0, 3.0]
+    """
+    number = _tensor(value)
+    if number.ndim:
+        raise ShapeError(
+            f"fill: value: a number, or a tensor without dimensions, is expected, not shape {number.shape}"
+        )
+    return number.cast(x.dtype).expand(*x.shape)
+
+
 def index_fill(x: Tensor, axis: int, index: Tensor, value: Any, /) -> Tensor:
     """One value at positions along an axis.
 
@@ -97,7 +127,7 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
         made = x.clone()
         made[tuple(indices)] = values
         return made
-    positions = [part for one in map(_tensor, indices) for part in _positions(one)]
+    positions = [part for one in builtins.map(_tensor, indices) for part in _positions(one)]
     at: Any = 0
     for position, extent in zip(positions, x.shape, strict=False):
         at = at * extent + where(position < 0, position + extent, position)
@@ -124,6 +154,26 @@ def index_reduce(
         raise ShapeError(f"index_reduce: index {tuple(index.shape)} and source {tuple(source.shape)} do not fit")
     at = index.reshape(*(-1 if one == axis else 1 for one in range(x.ndim))).expand(*source.shape)
     return x.scatter_reduce(axis, at, source, reduce, include_self=include_self)
+
+
+def map(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any], /) -> Tensor:
+    """What a function of Python makes of each element and that of another tensor; computed now.
+
+    >>> import svod
+    >>> svod.Tensor([1, 2]).map_(svod.Tensor([3, 4]), lambda a, b: a * b).tolist()
+    [3, 8]
+    """
+    return _each(x, (tensor,), callable)
+
+
+def map2(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any], Any], /) -> Tensor:
+    """What a function of Python makes of each element and those of two other tensors; computed now.
+
+    >>> import svod
+    >>> svod.Tensor([1, 2]).map2_(svod.Tensor([3, 4]), svod.Tensor([5, 6]), lambda a, b, c: a + b + c).tolist()
+    [9, 12]
+    """
+    return _each(x, (x1, x2), callable)
 
 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, /) -> Tensor:
@@ -219,6 +269,12 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int], /) -> tuple[Tenso
 def _at(name: str, x: Tensor, axis: int, index: Any) -> tuple[Any, ...]:
     """The index of what is at a position, or positions, of an axis."""
     return (*(slice(None),) * _counted(name, axis, x.ndim), index)
+
+
+def _each(x: Tensor, others: tuple[Tensor, ...], callable: Callable[..., Any]) -> Tensor:
+    """What a function makes of the elements of tensors, in the type and shape of the first."""
+    rows = zip(*(one.expand(*x.shape).flatten().tolist() for one in (x, *others)), strict=True)
+    return Tensor([callable(*row) for row in rows], x.dtype).reshape(x.shape)
 
 
 def _positions(index: Tensor) -> tuple[Tensor, ...]:

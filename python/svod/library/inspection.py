@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from svod._svod import ArgumentError, DType, ShapeError, Tensor, zeros
+from svod._svod import ArgumentError, DType, ShapeError, Tensor, UnsupportedError, zeros
 from svod.library.dtypes import result_type
 
 __all__ = [
     "byte",
     "char",
     "cpu",
+    "dim_order",
     "element_size",
+    "get_device",
+    "is_conj",
     "is_contiguous",
     "is_floating_point",
+    "is_neg",
     "is_nonzero",
     "is_same_size",
     "is_signed",
@@ -21,6 +25,8 @@ __all__ = [
     "ndimension",
     "nelement",
     "promote_types",
+    "resolve_conj",
+    "resolve_neg",
     "stride",
     "type_as",
     "view_as",
@@ -57,6 +63,16 @@ def cpu(x: Tensor, /) -> Tensor:
     return x.to("CPU")
 
 
+def dim_order(x: Tensor, /) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory on: their order, as elements are always row-major.
+
+    >>> import svod
+    >>> svod.ones(2, 3).dim_order()
+    (0, 1)
+    """
+    return tuple(range(x.ndim))
+
+
 def element_size(x: Tensor, /) -> int:
     """Bytes of an element.
 
@@ -65,6 +81,29 @@ def element_size(x: Tensor, /) -> int:
     4
     """
     return x.dtype.itemsize
+
+
+def get_device(x: Tensor, /) -> int:
+    """The number of the device among those of its kind; -1 on a CPU.
+
+    >>> import svod
+    >>> svod.get_device(svod.ones(1))
+    -1
+    """
+    if isinstance(x.device, tuple):
+        raise UnsupportedError(f"get_device: the tensor is spread over {x.device}")
+    kind, _, number = x.device.partition(":")
+    return -1 if kind == "CPU" else int(number or 0)
+
+
+def is_conj(x: Tensor, /) -> bool:
+    """False: the conjugate is a tensor of its own, not a view that says so.
+
+    >>> import svod
+    >>> svod.is_conj(svod.Tensor([1j]).conj())
+    False
+    """
+    return False
 
 
 def is_contiguous(x: Tensor, /) -> bool:
@@ -85,6 +124,16 @@ def is_floating_point(x: Tensor, /) -> bool:
     True
     """
     return x.dtype.is_floating_point
+
+
+def is_neg(x: Tensor, /) -> bool:
+    """False: the negative is a tensor of its own, not a view that says so.
+
+    >>> import svod
+    >>> svod.is_neg(-svod.ones(1))
+    False
+    """
+    return False
 
 
 def is_nonzero(x: Tensor, /) -> bool:
@@ -157,6 +206,26 @@ def promote_types(type1: Any, type2: Any, /) -> DType:
     svod.float32
     """
     return result_type(zeros(0, dtype=type1), zeros(0, dtype=type2))
+
+
+def resolve_conj(x: Tensor, /) -> Tensor:
+    """The tensor itself: see `is_conj`.
+
+    >>> import svod
+    >>> svod.resolve_conj(svod.Tensor([1j]).conj()).tolist()
+    [-1j]
+    """
+    return x
+
+
+def resolve_neg(x: Tensor, /) -> Tensor:
+    """The tensor itself: see `is_neg`.
+
+    >>> import svod
+    >>> svod.resolve_neg(svod.Tensor([1])).tolist()
+    [1]
+    """
+    return x
 
 
 def stride(x: Tensor, /, axis: int | None = None) -> Any:

@@ -9,7 +9,7 @@ from svod import nn
 from svod._svod import ArgumentError, Tensor
 from svod.nn import functional as F
 from svod.nn.functional.dropout import _features
-from svod.nn.functional.embedding import _renormed
+from svod.nn.functional.embedding import _bags, _renormed
 
 __all__ = [
     "adaptive_max_pool1d",
@@ -142,26 +142,35 @@ def embedding_bag(
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
-) -> Tensor:
-    """Sums (mode 0), means (1) or maxima (2) of rows: as `svod.nn.functional.embedding_bag`, whose one result it is.
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sums (mode 0), means (1) or maxima (2) of rows: `svod.nn.functional.embedding_bag`, and what backward needs.
+
+    That is the bag of each index; how many rows each bag has, which sums leave at 0; the index that each maximum is
+    of, in other modes the numbers of rows again.
 
     >>> import svod
-    >>> svod.embedding_bag(svod.Tensor([[1.0], [2.0]]), svod.Tensor([0, 1, 1]), svod.Tensor([0, 2])).tolist()
-    [[3.0], [2.0]]
+    >>> made = svod.embedding_bag(svod.Tensor([[1.0], [2.0]]), svod.Tensor([0, 1, 1]), svod.Tensor([0, 2]), mode=1)
+    >>> [one.tolist() for one in made]
+    [[[1.5], [2.0]], [0, 0, 1], [2, 1], [2, 1]]
     """
     if mode not in (0, 1, 2):
         raise ArgumentError(f"embedding_bag: mode is 0, 1 or 2, for sums, means or maxima, not {mode!r}")
-    return F.embedding_bag(
+    how = ("sum", "mean", "max")[mode]
+    made = _bags(
         indices,
         weight,
         offsets,
-        scale_grad_by_freq=scale_grad_by_freq,
-        mode=("sum", "mean", "max")[mode],
-        sparse=sparse,
-        per_sample_weights=per_sample_weights,
-        include_last_offset=include_last_offset,
-        padding_idx=padding_idx,
+        None,
+        2.0,
+        scale_grad_by_freq,
+        how,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
     )
+    counts = made.counts.squeeze(-1).cast(offsets.dtype) if mode else offsets.zeros_like()
+    return made.result, made.bag, counts, counts if made.maxima is None else made.maxima
 
 
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float, /) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ __all__ = [
     "as_tensor",
     "bartlett_window",
     "blackman_window",
+    "empty_permuted",
+    "empty_strided",
     "from_file",
     "frombuffer",
     "geomspace",
@@ -25,6 +28,7 @@ __all__ = [
     "kaiser_window",
     "logspace",
     "new_empty",
+    "new_empty_strided",
     "new_full",
     "new_ones",
     "new_tensor",
@@ -77,6 +81,32 @@ def blackman_window(window_length: int, /, periodic: bool = True, *, dtype: Any 
     return _window(
         window_length, periodic, dtype, lambda t: 0.42 - 0.5 * (t * turn).cos() + 0.08 * (t * 2 * turn).cos()
     )
+
+
+def empty_permuted(
+    size: Sequence[int], physical_layout: Sequence[int], /, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """As `empty`: elements are row-major, whichever order of dimensions is asked for.
+
+    >>> import svod
+    >>> svod.empty_permuted((2, 3), (1, 0)).shape
+    (2, 3)
+    """
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ArgumentError(f"empty_permuted: {tuple(physical_layout)} is no order of {len(size)} dimensions")
+    return empty(*size, dtype=dtype, device=device)
+
+
+def empty_strided(
+    size: Sequence[int], stride: Sequence[int], /, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """As `empty`: elements are dense and row-major, whichever strides are asked for.
+
+    >>> import svod
+    >>> svod.empty_strided((2, 3), (1, 2)).shape
+    (2, 3)
+    """
+    return empty(*_strided("empty_strided", size, stride), dtype=dtype, device=device)
 
 
 def from_file(filename: str, /, shared: bool | None = None, size: int = 0, *, dtype: Any = None) -> Tensor:
@@ -205,6 +235,18 @@ def new_empty(x: Tensor, /, *size: Any, dtype: Any = None, device: str | None = 
     return empty(_shape(size), **_of(x, dtype, device))
 
 
+def new_empty_strided(
+    x: Tensor, size: Sequence[int], stride: Sequence[int], /, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """As `new_empty`: elements are dense and row-major, whichever strides are asked for.
+
+    >>> import svod
+    >>> svod.Tensor([1]).new_empty_strided((2, 3), (1, 2)).dtype
+    svod.int64
+    """
+    return empty(*_strided("new_empty_strided", size, stride), **_of(x, dtype, device))
+
+
 def new_full(x: Tensor, size: Any, fill_value: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """One value in this shape, in the type and on the device of `x`.
 
@@ -269,6 +311,13 @@ def tensor(data: Any, /, *, dtype: Any = None, device: str | None = None, requir
 def _shape(size: tuple[Any, ...]) -> Any:
     """Extents, given one by one or as one sequence."""
     return _extents(size[0]) if len(size) == 1 else size
+
+
+def _strided(name: str, size: Sequence[int], stride: Sequence[int]) -> Sequence[int]:
+    """Extents, for which there have to be as many strides."""
+    if len(size) != len(stride):
+        raise ArgumentError(f"{name}: {len(stride)} strides for the {len(size)} dimensions of {tuple(size)}")
+    return size
 
 
 def _of(x: Tensor, dtype: Any, device: str | None) -> dict[str, Any]:

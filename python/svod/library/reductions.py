@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ __all__ = [
     "average",
     "corrcoef",
     "cov",
+    "hash_tensor",
     "mode",
     "nanmax",
     "nanmean",
@@ -103,6 +105,27 @@ def cov(x: Tensor, /, *, correction: float = 1, fweights: Any = None, aweights: 
     made = weighted.matmul(centred.mT.conj())
     made = made / divisor if given or divisor else made * math.inf
     return made if x.ndim == 2 else made.reshape(())
+
+
+def hash_tensor(
+    x: Tensor, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False, mode: int = 0
+) -> Tensor:
+    """The exclusive or of the elements' bits along axes, `uint64`: floats as `float64` has them, integers as `int64`.
+
+    >>> import svod
+    >>> svod.hash_tensor(svod.Tensor([1, 2, 4])).item()
+    7
+    """
+    if mode:
+        raise ArgumentError(f"hash_tensor: mode: 0 is the only one, not {mode!r}")
+    if x.dtype.is_complex:
+        raise DTypeError(f"hash_tensor: real numbers are expected, not {x.dtype}")
+    floats = x.dtype.is_floating_point
+    bits = x.cast("float64").bitcast("uint64") if floats else x.cast("int64").cast("uint64")
+    # Two counters in a word, 32 bits apart: whether a bit is set an odd number of times is their lowest one.
+    pair = (1 << 32) + 1
+    odd = [((bits >> at) & pair).sum(axis, keepdims) & pair for at in range(32)]
+    return functools.reduce(lambda a, b: a | b, [one << at for at, one in enumerate(odd)])
 
 
 def mode(x: Tensor, /, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:

@@ -187,8 +187,15 @@ class Upsample(FunctionModule):
         scale_factor: float | Sequence[float] | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
     ) -> None:
-        super().__init__(size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners)
+        super().__init__(
+            size=size,
+            scale_factor=scale_factor,
+            mode=mode,
+            align_corners=align_corners,
+            recompute_scale_factor=recompute_scale_factor,
+        )
 
 
 class PixelShuffle(FunctionModule):

@@ -148,6 +148,7 @@ _without(
 _COMPARED = (
     "arithmetic",
     "arrangement",
+    "copies",
     "counting",
     "diagonals",
     "indexed",

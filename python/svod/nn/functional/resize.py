@@ -77,11 +77,20 @@ def interpolate(
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """`(batch, channels, ..)` at another size, or at the old one times `scale_factor`, rounded down.
 
     `mode` is `"nearest"`, `"nearest-exact"`, `"linear"` (one axis), `"bilinear"`, `"trilinear"`, `"bicubic"` (Keys
-    1981, a = -0.75) or `"area"`. With `align_corners` the first and last elements stay where they are.
+    1981, a = -0.75) or `"area"`. With `align_corners` the first and last elements stay where they are. With
+    `recompute_scale_factor` elements are as far apart as the rounded sizes say, not as `scale_factor` does. With
+    `antialias`, of `"bilinear"` and `"bicubic"` (there a = -0.5), an axis that becomes shorter is the mean of all that
+    an element covers.
+
+    >>> import svod
+    >>> svod.nn.functional.interpolate(svod.arange(6.0).reshape(1, 1, 6), 2, mode="linear").tolist()
+    [[[1.0, 4.0]]]
     """
     spatial = input.ndim - 2
     if (size is None) == (scale_factor is None):
@@ -98,10 +107,21 @@ def interpolate(
         sizes = [int(n) for n in size] if isinstance(size, Sequence) else [int(size or 0)] * spatial
     if len(sizes) != spatial or min(sizes) < 1:
         raise ArgumentError(f"interpolate: the sizes {sizes} for {spatial} axes")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError(f'interpolate: antialias is for "bilinear" and "bicubic", not for {mode!r}')
+    if recompute_scale_factor:
+        if scale_factor is None:
+            raise ArgumentError("interpolate: recompute_scale_factor is for a scale_factor, not for a size")
+        factors = [None] * spatial
     if mode == "area":
         return input.adaptive_avg_pool(sizes)
+    resampled = _averaged if antialias else _resampled
+    # As PyTorch has it, an axis that keeps its extent is copied, whatever `scale_factor` says, but for these modes.
+    always = mode == "nearest-exact" or (mode == "bicubic" and not antialias)
     for axis, (new, factor) in enumerate(zip(sizes, factors, strict=True)):
-        input = _resampled(input, axis + 2, new, factor, mode, bool(align_corners))
+        if new == extents[axis] and not always:
+            continue
+        input = resampled(input, axis + 2, new, factor, mode, bool(align_corners))
     return input
 
 
@@ -111,7 +131,9 @@ def _resampled(input: Tensor, axis: int, new: int, factor: float | None, mode: s
     step = 1 / factor if factor else extent / new
     at = np.arange(new)
     if mode.startswith("nearest"):
-        from_ = np.floor((at + 0.5 * (mode == "nearest-exact")) * step).astype(np.int64)
+        # In single precision, as PyTorch does: where an exact place is whole, rounding decides.
+        middle = at.astype(np.float32) + np.float32(0.5 * (mode == "nearest-exact"))
+        from_ = np.floor(middle * np.float32(step)).astype(np.int64)
         return input.index_select(axis, Tensor(np.minimum(from_, extent - 1)))
     corners = (extent - 1) / (new - 1) if new > 1 else 0.0
     place = at * corners if align else (at + 0.5) * step - 0.5
@@ -130,16 +152,45 @@ def _resampled(input: Tensor, axis: int, new: int, factor: float | None, mode: s
     return result
 
 
+def _averaged(input: Tensor, axis: int, new: int, factor: float | None, mode: str, align: bool) -> Tensor:
+    """One axis at another size: means of elements, with weights by how far they are from an element's middle.
+
+    Where the axis becomes shorter, the weights are those of `_resampled` over as much wider a window.
+    """
+    extent = int(input.shape[axis])
+    step = 1 / factor if factor else extent / new
+    if align:
+        step = (extent - 1) / (new - 1) if new > 1 else 0.0
+    wide = max(step, 1.0)
+    reach = (2 if mode == "bicubic" else 1) * wide
+    middle = step * (np.arange(new) + 0.5)
+    first = np.maximum((middle - reach + 0.5).astype(np.int64), 0)
+    count = np.minimum((middle + reach + 0.5).astype(np.int64), extent) - first
+    places = first[:, None] + np.arange(count.max())
+    away = np.abs(places - middle[:, None] + 0.5) / wide
+    near, far = _near(away, -0.5), _far(away, -0.5)
+    weight = np.where(away < 1, near, np.where(away < 2, far, 0)) if mode == "bicubic" else np.maximum(1 - away, 0)
+    weight = np.where(np.arange(count.max()) < count[:, None], weight, 0)
+    weight = weight / weight.sum(1, keepdims=True)
+    windows = input.index_select(axis, Tensor(np.minimum(places, extent - 1).reshape(-1)))
+    windows = windows.unflatten(axis, places.shape)
+    shape = [*places.shape, *[1] * (input.ndim - axis - 1)]
+    return (windows * Tensor(weight).cast(input.dtype).reshape(*shape)).sum(axis + 1)
+
+
+def _near(x: Any, a: float) -> Any:
+    """The weight of an element that is less than 1 away, by Keys."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1
+
+
+def _far(x: Any, a: float) -> Any:
+    """The weight of an element that is 1 to 2 away."""
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+
 def _cubic(share: Any, a: float = -0.75) -> dict[int, Any]:
     """The weights of four elements in a row, of places at a share of the way between the middle ones."""
-
-    def near(x: Any) -> Any:
-        return ((a + 2) * x - (a + 3)) * x * x + 1
-
-    def far(x: Any) -> Any:
-        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-
-    return {-1: far(share + 1), 0: near(share), 1: near(1 - share), 2: far(2 - share)}
+    return {-1: _far(share + 1, a), 0: _near(share, a), 1: _near(1 - share, a), 2: _far(2 - share, a)}
 
 
 @checked

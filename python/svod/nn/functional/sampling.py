@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from svod._arguments import checked
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, linspace, stack, where, zeros
+from svod.nn.functional.resize import _cubic
 
 __all__ = [
     "affine_grid",
@@ -85,11 +86,16 @@ def grid_sample(
 ) -> Tensor:
     """The values of images `(batch, channels, ..)` at points `grid`, `(batch, .., n)`, from -1 to 1 along each axis.
 
-    A point's first coordinate is that of the last axis. Values are those between elements, `"bilinear"`, or of the
-    nearest; outside are zeros, the `"border"`, or the `"reflection"`.
+    A point's first coordinate is that of the last axis. Values are those between elements, `"bilinear"` or, of images,
+    `"bicubic"` (Keys 1981, a = -0.75), or of the nearest; outside are zeros, the `"border"`, or the `"reflection"`.
+
+    >>> import svod
+    >>> middle = svod.zeros(1, 1, 1, 2)
+    >>> svod.nn.functional.grid_sample(svod.arange(4.0).reshape(1, 1, 2, 2), middle).item()
+    1.5
     """
     rank = input.ndim - 2
-    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):
+    if mode not in ("bilinear", "nearest", "bicubic") or padding_mode not in ("zeros", "border", "reflection"):
         raise ArgumentError(f"grid_sample: mode {mode!r} with padding_mode {padding_mode!r} is not known")
     if rank < 1 or grid.ndim != input.ndim or grid.shape[-1] != rank or grid.shape[0] != input.shape[0]:
         raise ShapeError(f"grid_sample: grid: shape ({input.shape[0]}, .., {rank}) is expected, not {grid.shape}")
@@ -98,9 +104,11 @@ def grid_sample(
     for axis, extent in enumerate(extents):
         at = grid[..., rank - 1 - axis]
         at = (at + 1) / 2 * (extent - 1) if align_corners else ((at + 1) * extent - 1) / 2
-        if padding_mode == "reflection":
-            at = _reflected(at, 0.0, extent - 1.0) if align_corners else _reflected(at, -0.5, extent - 0.5)
-        places.append(at if padding_mode == "zeros" else at.clamp(0, extent - 1))
+        places.append(at if mode == "bicubic" else _bounded(at, extent, padding_mode, align_corners))
+    if mode == "bicubic":
+        if rank != 2:
+            raise ShapeError(f"grid_sample: bicubic is for images with two axes, not for shape {input.shape}")
+        return _bicubic(input, places, extents, padding_mode, align_corners)
     if mode == "nearest":
         return _picked(input, [at.round() for at in places], extents)
     total = None
@@ -111,6 +119,30 @@ def grid_sample(
         share = math.prod(shares[1:], start=shares[0]).unsqueeze(1)
         total = part * share if total is None else total + part * share
     assert total is not None, "a grid has at least one axis, and so two corners"
+    return total
+
+
+def _bounded(at: Tensor, extent: int, padding_mode: str, align_corners: bool | None) -> Tensor:
+    """Positions along an axis, those outside moved to where their value is from, and NaN to the first."""
+    if padding_mode == "zeros":
+        return at
+    if padding_mode == "reflection":
+        at = _reflected(at, 0.0, extent - 1.0) if align_corners else _reflected(at, -0.5, extent - 0.5)
+    return where(at.isnan(), 0.0, at.clamp(0, extent - 1))
+
+
+def _bicubic(
+    input: Tensor, places: Sequence[Tensor], extents: Sequence[int], padding_mode: str, align_corners: bool | None
+) -> Tensor:
+    """The sums of 4 x 4 elements about positions, by their distances."""
+    below = [at.floor().detach() for at in places]
+    taps = []
+    for at, low, extent in zip(places, below, extents, strict=True):
+        bounded = {tap: _bounded(low + tap, extent, padding_mode, align_corners) for tap in range(-1, 3)}
+        taps.append([(bounded[tap], weight.unsqueeze(1)) for tap, weight in _cubic(at - low).items()])
+    total = zeros(1, dtype=input.dtype)
+    for (row, by_row), (column, by_column) in itertools.product(*taps):
+        total = total + _picked(input, [row, column], extents) * (by_row * by_column)
     return total
 
 
