@@ -95,3 +95,28 @@ fn pairs() {
         check_on(&Target { matrix, ..Target::named("x86-64-v4").unwrap() }, name, &kernel);
     }
 }
+
+/// Kernels for a GPU, whose warps share vectors of 512 bytes.
+#[test]
+fn groups_of_threads() {
+    let n = |n: i64| Size::from(n);
+    let target = Target::named("cuda-sm90").unwrap();
+    let check = |name: &str, kernel: &Kernel| check_on(&target, &format!("groups/{name}"), kernel);
+    check("softmax", &samples::softmax(&n(8192), &n(4096)));
+    check("add_transposed", &samples::add_transposed(&n(4096), &n(4096)));
+    check("layernorm", &samples::layernorm(&n(16384), &n(1000)));
+    check("matmul", &samples::matmul_bias(&n(1024), &n(1024), &n(1024), true));
+    check("matmul_transposed", &products([512, 512, 512], "j, k"));
+    check("matmul_few_rows_transposed", &products([1, 4096, 4096], "j, k"));
+    let map = "kernel map\nparam p0: f32[4096, 4096]\nparam p1: f32[4096, 4096]\naxis i < 4096\naxis j < 4096\n\
+               stage out[i, j] = map\n  p1[i, j] = exp(p0[i, j])\n";
+    check("map", &Kernel::parse(map).unwrap());
+    for (name, over, reduced) in [("sum", "", "i, j"), ("sum_of_columns", "j", "i"), ("sum_of_rows", "i", "j")] {
+        let shape = if over.is_empty() { "" } else { "4096" };
+        let text = format!(
+            "kernel sum\nparam p0: f32[4096, 4096]\nparam p1: f32[{shape}]\naxis i < 4096\naxis j < 4096\n\
+             stage out[{over}] = reduce {reduced}\n  carry.0: f32 = sum(p0[i, j])\n  p1[{over}] = carry.0\n"
+        );
+        check(name, &Kernel::parse(&text).unwrap());
+    }
+}

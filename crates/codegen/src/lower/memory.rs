@@ -8,9 +8,9 @@ use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::linear::{Inst, Linear, Place, Scratch, ScratchId, Slot, Ty, Val};
-use svod_ir::lowered::{Home, LoopKind, Lowered, Phase, Stmt};
+use svod_ir::lowered::{Home, LoopKind, Lowered, Phase, Stmt, Temp};
 use svod_ir::size::{Size, Variable};
-use svod_ir::target::Arch;
+use svod_ir::target::{Arch, Target};
 
 /// A buffer argument or temporary.
 pub(super) enum Memory {
@@ -42,14 +42,20 @@ impl Memory {
     }
 
     /// The temporaries of a phase, declared in the list.
-    pub fn temps(phase: &Phase, b: &mut Builder, linear: &mut Linear) -> Result<Vec<Memory>, LowerError> {
+    pub fn temps(
+        phase: &Phase,
+        b: &mut Builder,
+        linear: &mut Linear,
+        target: &Target,
+    ) -> Result<Vec<Memory>, LowerError> {
         let mut memories = Vec::new();
         let widths = widths(phase);
+        let in_registers = if target.groups.is_some() { laid_out(phase) } else { vec![false; phase.temps.len()] };
         for (n, temp) in phase.temps.iter().enumerate() {
             let unbounded = || LowerError::Unbounded(temp.name.clone());
             let shape: Option<Vec<i64>> = temp.shape.iter().map(|s| s.upper_bound().map(|n| n.max(0))).collect();
             let shape = shape.ok_or_else(unbounded)?;
-            if temp.home == Home::Scratch {
+            if temp.home == Home::Scratch && !in_registers[n] {
                 let len = shape.iter().try_fold(1u64, |len, n| len.checked_mul(*n as u64)).ok_or_else(unbounded)?;
                 let offset = linear.scratch_bytes().next_multiple_of(64);
                 let place = Place::Scratch(ScratchId(linear.scratch.len() as u32));
@@ -74,6 +80,61 @@ impl Memory {
         }
         Memory::Flat { place, strides }
     }
+}
+
+/// Bytes at most of a temporary in scratch memory that is kept in registers.
+const IN_REGISTERS: i64 = 1 << 14;
+
+/// Which temporaries in scratch memory can be registers of a group of threads: small ones whose elements are all named
+/// by loops that are laid out.
+fn laid_out(phase: &Phase) -> Vec<bool> {
+    let bytes = |temp: &Temp| {
+        let extents = temp.shape.iter().map(|n| n.as_const());
+        extents.fold(Some(temp.dtype.bytes() as i64), |bytes, n| Some(bytes?.saturating_mul(n?)))
+    };
+    let mut fits: Vec<bool> =
+        phase.temps.iter().map(|t| bytes(t).is_some_and(|bytes| bytes <= IN_REGISTERS)).collect();
+    let mut open: Vec<(&Stmt, Vec<(Variable, LoopKind)>)> = phase.body.iter().map(|s| (s, Vec::new())).collect();
+    while let Some((stmt, mut loops)) = open.pop() {
+        match stmt {
+            Stmt::Loop(l, inner) => {
+                loops.push((l.var.clone(), l.kind));
+                open.extend(inner.iter().map(|s| (s, loops.clone())));
+            }
+            Stmt::If(_, inner) => open.extend(inner.iter().map(|s| (s, loops.clone()))),
+            Stmt::Store { to, index, .. } => {
+                let mut accesses = vec![(*to, index.clone())];
+                for id in phase.exprs.reachable(&stmt.roots()) {
+                    match phase.exprs.get(id) {
+                        Expr::Load { from, index, .. } => accesses.push((*from, index.to_vec())),
+                        Expr::Lanes { lanes, .. } => loops.push((lanes.clone(), LoopKind::Vector)),
+                        _ => {}
+                    }
+                }
+                for (mem, index) in accesses {
+                    let Mem::Temp(temp, _) = mem else { continue };
+                    let named = |(d, id): (usize, &ExprId)| match phase.exprs.get(*id) {
+                        Expr::Index(size) => size.variables().iter().all(|var| {
+                            let kind = loops.iter().find(|(v, _)| v == var).map(|(_, kind)| *kind);
+                            let last = d + 1 == index.len();
+                            kind == Some(LoopKind::Unroll) || (kind == Some(LoopKind::Vector) && last)
+                        }),
+                        _ => false,
+                    };
+                    fits[temp.index()] &= index.iter().enumerate().all(named);
+                }
+            }
+            Stmt::Micro(m) => {
+                for mem in [m.a.mem, m.b.mem, m.c.mem].into_iter().chain(m.b_offsets.map(|t| Mem::Temp(t, 0))) {
+                    if let Mem::Temp(temp, _) = mem {
+                        fits[temp.index()] = false;
+                    }
+                }
+            }
+            Stmt::Prefetch { .. } => {}
+        }
+    }
+    fits
 }
 
 /// For each register, the most lanes of a vector loop by which its last dimension is indexed.

@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
             linear.params.push(Param { dtype: param.dtype, written, stream });
         }
         let params = Memory::params(lowered);
-        let temps = Memory::temps(phase, &mut b, &mut linear)?;
+        let temps = Memory::temps(phase, &mut b, &mut linear, target)?;
         let env = FxHashMap::default();
         let half = has_half(target);
         let fuse = target.fma && !lowered.strict;

@@ -200,7 +200,7 @@ const MAX_GROUP: u64 = 1024;
 /// Rows or columns of a tile at most.
 const MAX_TILE: u32 = 256;
 /// Accumulators of a carry at most.
-const MAX_ACCUMULATORS: i64 = 256;
+const MAX_ACCUMULATORS: i64 = 4096;
 
 const STRICT: &str = "a strict schedule keeps the order of additions, and their rounding";
 

@@ -8,7 +8,7 @@
 
 use super::Choice;
 use super::rows::stage_vector;
-use super::tasks::{MAX_TASKS, Tasks, worth};
+use super::tasks::{Tasks, most, worth};
 use crate::apply::cut_in_parts;
 use crate::kernel::access::{cost, extent, round, round_up};
 use crate::kernel::contraction::stage_axes;
@@ -19,10 +19,13 @@ use svod_ir::kernel::{AxisId, Body, Emit, Out};
 const ROWS: i64 = 8;
 /// Columns of a chunk, in vectors, at least: shorter runs of memory defeat the processor's prefetching.
 const FEWEST_VECTORS: i64 = 32;
+/// The same where groups of threads wait for memory side by side.
+const FEWEST_VECTORS_OF_GROUPS: i64 = 1;
 /// Parts of a reduction, and rows of a part at least: parts are written, and read again, after a barrier.
 const FEWEST_PARTS: i64 = 4;
 const MAX_PARTS: i64 = 32;
 const FEWEST_ROWS: i64 = 64;
+const MAX_PARTS_OF_GROUPS: i64 = 512;
 
 /// Which axes of a reduction across rows are inside of its tasks.
 #[derive(Clone, Copy)]
@@ -67,7 +70,7 @@ impl Choice<'_> {
         }
 
         let points = over.iter().map(|a| extent(k, *a)).fold(depth, i64::saturating_mul);
-        let tasks = worth(points.saturating_mul(cost(k)));
+        let tasks = worth(self.target, points.saturating_mul(cost(k)));
         let how = Across { column, together };
         if let Some((axis, by)) = self.parts(&how, axes, tasks) {
             let mut kernel = k.clone();
@@ -78,8 +81,8 @@ impl Choice<'_> {
                 kernel.stages.push(cut.stage);
                 let opts = std::mem::take(&mut self.opts);
                 let mut inner = Choice { kernel: &kernel, opts, ..*self };
-                inner.across(parts, parts, &how, Some(cut.block), MAX_TASKS);
-                let tasks = (n / (FEWEST_VECTORS * lanes)).clamp(1, tasks);
+                inner.across(parts, parts, &how, Some(cut.block), most(self.target));
+                let tasks = (n / (self.fewest_vectors() * lanes)).clamp(1, tasks);
                 inner.across(0, out, &Across { together: None, ..how }, None, tasks);
                 self.opts = inner.opts;
                 return true;
@@ -99,14 +102,22 @@ impl Choice<'_> {
         let columns = (extent(k, how.column) / self.most_columns(how)).max(1);
         let rows: i64 = reduced.iter().skip(1).map(|a| extent(k, *a)).product();
         let fewest = (FEWEST_ROWS / rows).max(1);
-        let parts = (tasks / (kept * columns)).min(MAX_PARTS).min(extent(k, axis) / fewest);
+        let most_parts = if self.target.groups.is_some() { MAX_PARTS_OF_GROUPS } else { MAX_PARTS };
+        let parts = (tasks / (kept * columns)).min(most_parts).min(extent(k, axis) / fewest);
         (parts >= FEWEST_PARTS).then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, ROWS)))
+    }
+
+    fn fewest_vectors(&self) -> i64 {
+        if self.target.groups.is_some() { FEWEST_VECTORS_OF_GROUPS } else { FEWEST_VECTORS }
     }
 
     /// Columns of a chunk at most: their accumulators fill half of the first-level cache.
     fn most_columns(&self, how: &Across) -> i64 {
         let bytes = self.target.vector_bytes as i64 / self.lanes(0).max(1);
         let rows = how.together.map_or(1, |axis| extent(self.kernel, axis));
+        if self.target.groups.is_some() {
+            return self.lanes(0);
+        }
         (self.target.l1 as i64 / 2 / bytes.max(1) / rows).max(1)
     }
 
@@ -132,7 +143,7 @@ impl Choice<'_> {
             }
         }
         let most = self.most_columns(how);
-        let fewest = (FEWEST_VECTORS * lanes).min(round_up(n, lanes));
+        let fewest = (self.fewest_vectors() * lanes).min(round_up(n, lanes));
         let each = if first.is_some() { most } else { n / wanted.left.max(1) };
         let block = chunk(n, each.clamp(fewest, most.max(fewest)), lanes);
         let at = self.at(out, column, 0);

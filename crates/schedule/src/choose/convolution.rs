@@ -244,7 +244,7 @@ impl Choice<'_> {
         let lane = vector.inner();
         let of = |axes: &[AxisId]| axes.iter().fold(1i64, |n, a| n.saturating_mul(extent(k, *a)));
         let work = of(over).saturating_mul(of(axes)).saturating_mul(2);
-        let wanted = worth(work);
+        let wanted = worth(self.target, work);
         let mut tasks: Vec<LoopRef> = Vec::new();
         let mut serial: Vec<LoopRef> = Vec::new();
         let mut left = wanted;

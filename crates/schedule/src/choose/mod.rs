@@ -12,6 +12,8 @@
 //!   [`rows`]; maps that read across what they write: [`transpose`]; reductions of few neighbours each: [`windows`].
 //!   What takes long fetches ahead: [`prefetch`].
 //!
+//! Where groups of threads do tasks, products are those of [`groups`], and attention is rows.
+//!
 //! Nothing here knows a kernel by name or a size by value: factors follow from the target's vector width, registers
 //! and caches. [`neighbours`] are the schedules that a search tries next.
 
@@ -20,6 +22,7 @@ mod columns;
 mod contraction;
 mod convolution;
 mod grid;
+mod groups;
 mod narrow_columns;
 mod neighbours;
 mod prefetch;
@@ -68,6 +71,10 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
     let opts = if strict { vec![Opt::Strict] } else { Vec::new() };
     let mut choice = Choice { kernel, target, strict, panels, opts };
     let last = kernel.stages.len().saturating_sub(1);
+    if target.groups.is_some() {
+        choice.for_groups();
+        return (choice.opts.into(), None);
+    }
     if let Some(found) = attention::attention(kernel) {
         choice.attention(&found);
         let tiles = Schedule::from(choice.opts);
@@ -128,6 +135,21 @@ impl Choice<'_> {
             Body::Reduce { axes, emit: Emit::Inclusive | Emit::Exclusive, .. } => self.scan(out, axes[0]),
             Body::Sort { along, to, .. } => self.sort(out, *along, *to),
             _ => self.rows(out),
+        }
+    }
+
+    /// A kernel for groups of threads.
+    fn for_groups(&mut self) {
+        let last = self.kernel.stages.len().saturating_sub(1);
+        let product = (0..last).find_map(|s| recognise(self.kernel, s).map(|c| (s, c)));
+        if let Some((stage, c)) = product
+            && !self.strict
+            && self.product_of_groups(stage, &c)
+        {
+            return;
+        }
+        if self.strict || !(self.columns(None) || self.in_parts()) {
+            self.stage(last);
         }
     }
 

@@ -83,7 +83,7 @@ impl Choice<'_> {
         }
         // Stages of the whole kernel run once, so that there is one task.
         let whole = rows.is_empty() && out > 0;
-        let mut tasks = Tasks { left: if whole { 1 } else { worth(work) } };
+        let mut tasks = Tasks { left: if whole { 1 } else { worth(self.target, work) } };
         let streams = self.streams(out, vector);
         let together = if streams { STREAMS } else { 1 };
         let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
@@ -352,8 +352,11 @@ impl Choice<'_> {
         }
         let mut binds = Vec::new();
         let mut outer = at.clone();
+        // Threads that share a vector would do each point of a shorter round.
+        let shared = self.target.groups.is_some();
         let mut cut = |this: &mut Self, by: i64, to: To| {
-            this.split(outer.clone(), by, Tail::Rest);
+            let tail = if shared && to == To::Vector { Tail::Mask } else { Tail::Rest };
+            this.split(outer.clone(), by, tail);
             outer = outer.inner();
             order.push(outer.clone());
             binds.push(Opt::Bind { at: outer.clone(), to });

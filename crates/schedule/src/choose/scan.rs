@@ -32,7 +32,7 @@ impl Choice<'_> {
         let streamed = self.goes_past_caches(stage, line);
         let rows = over.iter().copied().filter(|a| Some(*a) != line);
         let points = over.iter().map(|a| extent(k, *a)).fold(extent(k, axis), i64::saturating_mul);
-        let mut wanted = Tasks { left: worth(points.saturating_mul(cost(k))) };
+        let mut wanted = Tasks { left: worth(self.target, points.saturating_mul(cost(k))) };
 
         let (mut tasks, mut outer, mut inner, mut binds) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let last = rows.clone().next_back();

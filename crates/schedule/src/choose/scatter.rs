@@ -24,7 +24,7 @@ impl Choice<'_> {
         let lanes = self.lanes(stage);
         let vector = stage_vector(k, stage).filter(|a| apart.contains(a) && extent(k, *a) >= lanes);
         let points = over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let mut wanted = Tasks { left: worth(points.saturating_mul(cost(k))) };
+        let mut wanted = Tasks { left: worth(self.target, points.saturating_mul(cost(k))) };
 
         let (mut tasks, mut inner) = (Vec::new(), Vec::new());
         let mut binds: Vec<Opt> = Vec::new();

@@ -39,7 +39,7 @@ impl Choice<'_> {
             tasks.into_iter().for_each(|at| self.bind(at, To::Task));
             return;
         }
-        let mut wanted = Tasks { left: worth(count.saturating_mul(n).saturating_mul(COST)) };
+        let mut wanted = Tasks { left: worth(self.target, count.saturating_mul(n).saturating_mul(COST)) };
         let (mut tasks, mut inner) = (Vec::new(), Vec::new());
         for row in rows {
             let rows = extent(k, row);

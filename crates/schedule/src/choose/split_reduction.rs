@@ -21,6 +21,11 @@ const FEW_RESULTS: i64 = 16;
 /// Parts of a reduction at most, where none stays in a cache for another.
 const MAX_PARTS: i64 = 256;
 
+/// The same where groups of threads wait for memory side by side, and points of a part at least.
+const FEW_RESULTS_OF_GROUPS: i64 = 512;
+const MAX_PARTS_OF_GROUPS: i64 = 4096;
+const PART_OF_GROUPS: i64 = 1 << 13;
+
 /// Points of a stage from which on it is worth dividing among tasks.
 const LONG: i64 = 4 * TASK;
 
@@ -35,6 +40,7 @@ impl Choice<'_> {
                 matches!(&k.stages[*s].body, Body::Reduce { emit: Emit::Last, .. }) && k.is_plain_reduction(*s);
             let few = match self.narrow_columns(*s) {
                 Some(_) => self.fewest_wide(*s),
+                None if self.target.groups.is_some() => FEW_RESULTS_OF_GROUPS,
                 None => FEW_RESULTS,
             };
             reduction && product(k, &k.stages[*s].over) < few && recognise(k, *s).is_none()
@@ -70,7 +76,9 @@ impl Choice<'_> {
         let points = product(k, axes);
         let mut each = TASK / kept;
         let mut parts = points / each.max(1);
-        if long.len() > 1 {
+        if self.target.groups.is_some() {
+            parts = (points / PART_OF_GROUPS).min(MAX_PARTS_OF_GROUPS / kept).max(1);
+        } else if long.len() > 1 {
             let bytes = long.iter().map(|s| self.bytes(*s)).max().unwrap_or(1);
             each = each.min(self.target.l2 as i64 / 2 / bytes).max(1);
             parts = points / each;

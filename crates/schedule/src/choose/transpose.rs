@@ -6,7 +6,7 @@
 
 use super::Choice;
 use super::rows::WORTH_MORE_CODE;
-use super::tasks::{MAX_TASKS, TASK};
+use super::tasks::{most, task};
 use crate::costs::code_of_stage;
 use crate::kernel::access::{bytes_of, extent, round_up, step_along};
 use crate::kernel::contraction::stage_axes;
@@ -57,17 +57,20 @@ impl Choice<'_> {
         let k = self.kernel;
         let full = self.lanes(stage);
         let line = i64::from(LINE) * full / self.target.vector_bytes as i64;
-        let square = self.square(stage, vector, across);
+        // Threads that share a vector gather what it reads across memory.
+        let groups = self.target.groups.is_some();
+        let square = self.square(stage, vector, across).filter(|_| !groups);
         let lanes = square.unwrap_or(full.min(1 << extent(k, vector).ilog2()));
         // Squares beside one another, so that whole lines are written.
         let beside = square.map_or(1, |lanes| (line.min(1 << extent(k, vector).ilog2()) / lanes).max(1));
         let streams = self.goes_past_caches(stage, Some(vector)) && self.writes_lines(stage);
         let (v, a) = (self.at(stage, vector, 0), self.at(stage, across, 0));
-        let block = round_up(BLOCK.min(extent(k, vector)), lanes);
+        let block = round_up(if groups { lanes } else { BLOCK.min(extent(k, vector)) }, lanes);
         // Past the caches, or where no cache holds it, what is written is written along rows; elsewhere all of two lines that
         // are read side by side is used before the next ones are.
         let by_rows = square.is_none() || self.written(stage) >= self.target.l3 as i64;
-        let rows = round_up(if by_rows { BLOCK / 4 } else { 2 * line }.min(extent(k, across)), line);
+        let line = if groups { i64::from(LINE) / 4 } else { line };
+        let rows = if groups { line } else { self.rows_of_block(line, by_rows, across) };
         self.split(v.clone(), block, Tail::Rest);
         if beside > 1 {
             self.split(v.with_part(1), beside * lanes, Tail::Rest);
@@ -94,7 +97,7 @@ impl Choice<'_> {
         };
         let mut tasks = 1;
         for l in grid {
-            if tasks < MAX_TASKS.min(work / TASK) {
+            if tasks < most(self.target).min(work / task(self.target)) {
                 tasks *= points(&l);
                 self.bind(l, To::Task);
             }
@@ -109,6 +112,11 @@ impl Choice<'_> {
         if streams {
             self.opts.push(Opt::Stream { stage: k.stages[stage].name.clone() });
         }
+    }
+
+    /// Rows of a task.
+    fn rows_of_block(&self, line: i64, by_rows: bool, across: AxisId) -> i64 {
+        round_up(if by_rows { BLOCK / 4 } else { 2 * line }.min(extent(self.kernel, across)), line)
     }
 
     /// Bytes that a stage writes.

@@ -1,0 +1,106 @@
+//! Targets with groups of threads: what differs from processors with caches.
+//!
+//! A task is a warp, whose threads share vectors. There are thousands of them at one time, so that nothing is worth a
+//! block in a cache: a product's task is a block of results in registers, and rows and columns are read by all that need
+//! them.
+
+use super::Choice;
+use crate::kernel::access::{contiguous, extent, loads_only_constants};
+use crate::kernel::contraction::{Contraction, stage_axes};
+use crate::language::{Layout, LoopRef, Opt, StageHome, Tail, To};
+use svod_ir::kernel::AxisId;
+
+/// Rows and vectors of columns of a task, those that read least for each multiply-add first.
+const BLOCKS: [(i64, i64); 6] = [(8, 2), (8, 1), (4, 1), (2, 1), (1, 1), (1, 1)];
+/// Warps of a multiprocessor that keep it busy.
+const WARPS: i64 = 8;
+/// Depth of a task that copies an operand: what it reads is as much of each of its lines.
+const COPIED_DEPTH: i64 = 16;
+/// Rows up to which a product is as many dot products along the memory of the other operand.
+const FEW_ROWS: i64 = 2;
+
+impl Choice<'_> {
+    /// Chooses for the one product of a kernel that is followed by a map; says whether there is one.
+    pub(super) fn product_of_groups(&mut self, stage: usize, c: &Contraction) -> bool {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let over = &k.stages[out].over;
+        let own = stage_axes(k, stage);
+        let same = k.stages.len() == 2 && stage == 0 && k.stages[0].over == *over && c.pairs.is_none();
+        let (m, n) = (extent(k, c.m), extent(k, c.n));
+        let along = contiguous(k, &[c.b], &[], 0) == Some(c.n);
+        if !same || !(over.contains(&c.m) && over.contains(&c.n)) || (m <= FEW_ROWS && !along) {
+            return false;
+        }
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        let lanes = lanes.min(1 << n.max(1).ilog2());
+        let others: Vec<AxisId> = over.iter().copied().filter(|a| *a != c.m && *a != c.n).collect();
+        let outer = others.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let tasks = |(rows, vectors): &(i64, i64)| outer * ((m + rows - 1) / rows) * (n / (vectors * lanes)).max(1);
+        let enough = |b: &&(i64, i64)| b.0 <= m && b.1 * lanes <= n && tasks(b) >= WARPS * self.target.cores as i64;
+        let least = BLOCKS.iter().find(|b| b.0 <= m.min(4) && b.1 * lanes <= n).unwrap_or(&BLOCKS[5]);
+        let &(rows, vectors) = BLOCKS.iter().find(enough).unwrap_or(least);
+
+        // The block of results: tasks of the output, in which the product is computed.
+        let (mut order, mut inner) = (Vec::new(), Vec::new());
+        order.extend(others.iter().map(|a| self.at(out, *a, 0)));
+        let block = self.block(out, c, rows, vectors * lanes, lanes);
+        order.extend([block[0].clone(), block[1].clone()]);
+        inner.extend(block[2..].iter().cloned());
+        let name = k.stages[out].name.clone();
+        self.opts.push(Opt::Reorder { stage: name, order: order.iter().chain(&inner).cloned().collect() });
+        let last = order[order.len() - 1].clone();
+        order.into_iter().for_each(|at| self.bind(at, To::Task));
+        self.lay_out(&inner);
+
+        // The product: its depth, and the same block inside.
+        let name = k.stages[stage].name.clone();
+        self.opts.push(Opt::At { stage: name.clone(), at: last });
+        let reduced: Vec<LoopRef> =
+            own.iter().filter(|a| !k.stages[stage].over.contains(a)).map(|a| self.at(stage, *a, 0)).collect();
+        let outer: Vec<LoopRef> = others.iter().map(|a| self.at(stage, *a, 0)).collect();
+        let block = self.block(stage, c, rows, vectors * lanes, lanes);
+        let order = outer.into_iter().chain(block[..2].iter().cloned()).chain(reduced).chain(block[2..].iter().cloned());
+        self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
+        if !along {
+            let home = if loads_only_constants(k, c.b) { StageHome::Prepared } else { StageHome::Shared };
+            let layout = Layout::Panels(lanes as u32);
+            self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home });
+            if home == StageHome::Shared {
+                self.copy_of_groups(&format!("{name}.b"), &c.operand_axes(k, 1, layout), lanes);
+            }
+        }
+        self.lay_out(&block[2..]);
+        true
+    }
+
+    /// The loops of a copy in panels: each task a block of both axes, vectors along a row of a panel.
+    fn copy_of_groups(&mut self, copy: &str, axes: &[AxisId], lanes: i64) {
+        let k = self.kernel;
+        let whole = |a: &AxisId| LoopRef::new(copy, k.axes[a.index()].var.name(), 0);
+        let [outer @ .., depth, last] = axes else { return };
+        let (depth, last) = (whole(depth), whole(last));
+        self.split(depth.clone(), COPIED_DEPTH, Tail::Rest);
+        self.split(last.clone(), lanes, Tail::Mask);
+        let tasks: Vec<LoopRef> = outer.iter().map(whole).chain([last.clone(), depth.clone()]).collect();
+        let order = tasks.iter().cloned().chain([depth.inner(), last.inner()]).collect();
+        self.opts.push(Opt::Reorder { stage: copy.into(), order });
+        tasks.into_iter().for_each(|task| self.bind(task, To::Task));
+        self.bind(last.inner(), To::Vector);
+    }
+
+    /// Cuts rows and columns into blocks, and these into vectors: the loops over blocks, then those of one.
+    fn block(&mut self, stage: usize, c: &Contraction, rows: i64, columns: i64, lanes: i64) -> Vec<LoopRef> {
+        let (m, n) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0));
+        self.split(m.clone(), rows, Tail::Rest);
+        self.split(n.clone(), columns, Tail::Rest);
+        self.split(n.with_part(1), lanes, Tail::Rest);
+        vec![m.clone(), n.clone(), m.with_part(1), n.with_part(1), n.with_part(2)]
+    }
+
+    fn lay_out(&mut self, block: &[LoopRef]) {
+        let Some((vector, rows)) = block.split_last() else { return };
+        rows.iter().for_each(|at| self.bind(at.clone(), To::Unroll));
+        self.bind(vector.clone(), To::Vector);
+    }
+}
