@@ -92,8 +92,7 @@ fn laid_out(phase: &Phase) -> Vec<bool> {
         let extents = temp.shape.iter().map(|n| n.as_const());
         extents.fold(Some(temp.dtype.bytes() as i64), |bytes, n| Some(bytes?.saturating_mul(n?)))
     };
-    let mut fits: Vec<bool> =
-        phase.temps.iter().map(|t| bytes(t).is_some_and(|bytes| bytes <= IN_REGISTERS)).collect();
+    let mut fits: Vec<bool> = phase.temps.iter().map(|t| bytes(t).is_some_and(|bytes| bytes <= IN_REGISTERS)).collect();
     let mut open: Vec<(&Stmt, Vec<(Variable, LoopKind)>)> = phase.body.iter().map(|s| (s, Vec::new())).collect();
     while let Some((stmt, mut loops)) = open.pop() {
         match stmt {

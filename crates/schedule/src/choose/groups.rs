@@ -12,8 +12,8 @@ use svod_ir::kernel::AxisId;
 
 /// Rows and vectors of columns of a task, those that read least for each multiply-add first.
 const BLOCKS: [(i64, i64); 6] = [(8, 2), (8, 1), (4, 1), (2, 1), (1, 1), (1, 1)];
-/// Warps of a multiprocessor that keep it busy.
-const WARPS: i64 = 8;
+/// Warps of a multiprocessor at least, for as much to be done at one time as can be.
+const WARPS: i64 = 2;
 /// Depth of a task that copies an operand: what it reads is as much of each of its lines.
 const COPIED_DEPTH: i64 = 16;
 /// Rows up to which a product is as many dot products along the memory of the other operand.
@@ -60,7 +60,8 @@ impl Choice<'_> {
             own.iter().filter(|a| !k.stages[stage].over.contains(a)).map(|a| self.at(stage, *a, 0)).collect();
         let outer: Vec<LoopRef> = others.iter().map(|a| self.at(stage, *a, 0)).collect();
         let block = self.block(stage, c, rows, vectors * lanes, lanes);
-        let order = outer.into_iter().chain(block[..2].iter().cloned()).chain(reduced).chain(block[2..].iter().cloned());
+        let order =
+            outer.into_iter().chain(block[..2].iter().cloned()).chain(reduced).chain(block[2..].iter().cloned());
         self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
         if !along {
             let home = if loads_only_constants(k, c.b) { StageHome::Prepared } else { StageHome::Shared };
