@@ -24,20 +24,30 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A program with its operands. Inputs are given at each call; weights never change."""
+    """A program with its operands. Inputs are given at each call; weights never change.
+
+    Operands are arrays, or what the system's `place` made of them on `device`. `name` is the case's, for systems that
+    have a kernel by hand for some.
+    """
 
     program: Program
-    inputs: Sequence[Array]
-    weights: Sequence[Array]
+    inputs: Sequence[Any]
+    weights: Sequence[Any]
     threads: int
+    device: str = "CPU"
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A job set up: `call` runs it to the end, `fetch` makes arrays of what `call` gave."""
+    """A job set up: `call` runs it to the end, `fetch` makes arrays of what `call` gave.
+
+    On a GPU `call` may return before the end, which a system's `wait` waits for; where it must not, `start` does.
+    """
 
     call: Callable[[], Any]
     fetch: Callable[[Any], list[Array]]
+    start: Callable[[], Any] | None = None
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:
@@ -110,6 +120,9 @@ class Spelling:
 
     def every_other(self, x: Any) -> Any:
         """Columns 0, 2, 4 … of a matrix."""
+
+    def copy(self, x: Any) -> Any:
+        """The same elements elsewhere in memory."""
 
     def sum(self, x: Any, axis: int | None = None) -> Any:
         """Sum over an axis."""

@@ -29,6 +29,9 @@ class Ops(base.Methods):
     def concat(self, tensors: Any, axis: int) -> Any:
         return jnp.concatenate(tensors, axis)
 
+    def copy(self, x: Any) -> Any:
+        return jnp.copy(x)
+
     def mean_var(self, x: Any, axis: int | None = None) -> Any:
         return x.mean(axis), x.var(axis)
 
@@ -94,14 +97,25 @@ class Ops(base.Methods):
         return jax.lax.top_k(x, k)[0]
 
 
+def place(operand: Any, device: str) -> Any:
+    """An operand in the memory of the platform's device, of which JAX has one kind a process."""
+    return jnp.asarray(operand)
+
+
+def wait(result: Any, device: str) -> None:
+    """Until what was started has ended."""
+    jax.block_until_ready(result)
+
+
 def ready(job: Job) -> Ready:
     """A new function under `jit`."""
     if any(operand.dtype == np.float64 for operand in job.inputs):
         jax.config.update("jax_enable_x64", True)
     ops = Ops()
-    operands = [jnp.asarray(operand) for operand in (*job.inputs, *job.weights)]
+    operands = [place(operand, job.device) for operand in (*job.inputs, *job.weights)]
     step = jax.jit(lambda *tensors: job.program(ops, *tensors))
     return Ready(
         lambda: jax.block_until_ready(step(*operands)),
         lambda result: [np.asarray(r.astype(jnp.float32) if r.dtype == jnp.bfloat16 else r) for r in as_tuple(result)],
+        lambda: step(*operands),
     )

@@ -30,6 +30,9 @@ class Ops(base.Methods):
     def concat(self, tensors: Any, axis: int) -> Any:
         return svod.cat(tensors, axis)
 
+    def copy(self, x: Any) -> Any:
+        return x.clone()
+
     def mean_var(self, x: Any, axis: int | None = None) -> Any:
         return x.mean(axis), svod.var(x, axis=axis)
 
@@ -95,18 +98,40 @@ def passes() -> dict[str, tuple[int, float]]:
     return svod.compile_times()
 
 
+def place(operand: Any, device: str) -> svod.Tensor:
+    """An operand in the memory of a device."""
+    return operand if isinstance(operand, svod.Tensor) else svod.Tensor(operand, device=device)
+
+
+def wait(result: Any, device: str) -> None:
+    """Until what was started on the device has ended."""
+    if device == "CPU":
+        return
+    if hasattr(svod, "synchronize"):
+        svod.synchronize()
+    else:
+        # One element of what was started last is there when all is.
+        as_tuple(result)[-1].reshape(-1)[:1].numpy()
+
+
 def ready(job: Job) -> Ready:
     """The plan's own outputs: each call overwrites them."""
-    inputs = [svod.Tensor(array) for array in job.inputs]
-    outputs = as_tuple(job.program(Ops(), *inputs, *map(svod.Tensor, job.weights)))
+    inputs = [place(operand, job.device) for operand in job.inputs]
+    weights = [place(operand, job.device) for operand in job.weights]
+    outputs = as_tuple(job.program(Ops(), *inputs, *weights))
     plan = svod.prepare(*outputs, inputs=inputs)
-    return Ready(plan.execute, lambda _: fetch(plan.outputs))
+
+    def start() -> Any:
+        plan.execute()
+        return plan.outputs
+
+    return Ready(plan.execute, lambda _: fetch(plan.outputs), start)
 
 
 def fresh(job: Job) -> Ready:
     """Outputs of their own for each call: a function under `jit`."""
-    inputs = [svod.Tensor(array) for array in job.inputs]
-    weights = [svod.Tensor(array) for array in job.weights]
+    inputs = [place(operand, job.device) for operand in job.inputs]
+    weights = [place(operand, job.device) for operand in job.weights]
     ops = Ops()
 
     def program(*tensors: Any) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ class Ops(base.Methods):
 
     def max(self, x: Any, axis: int) -> Any:
         return x.amax(axis)
+
+    def copy(self, x: Any) -> Any:
+        return x.clone()
 
     def mean_var(self, x: Any, axis: int | None = None) -> Any:
         var, mean = torch.var_mean(x, axis, correction=0)
@@ -91,19 +95,48 @@ def tensor(array: Array) -> Any:
 
 
 def array(result: Any) -> Array:
-    return np.asarray((result.float() if result.dtype == torch.bfloat16 else result).numpy())
+    return np.asarray((result.float() if result.dtype == torch.bfloat16 else result).cpu().numpy())
 
 
-def ready(job: Job, compiled: bool = False) -> Ready:
-    """Eager PyTorch, in inference mode."""
+def place(operand: Any, device: str) -> Any:
+    """An operand in the memory of a device."""
+    return operand if isinstance(operand, torch.Tensor) else tensor(operand).to(device.lower())
+
+
+def wait(result: Any, device: str) -> None:
+    """Until what was started on the device has ended."""
+    if device != "CPU":
+        torch.cuda.synchronize()
+
+
+def events(begin: Callable[[], Any], count: int) -> float:
+    """Seconds a call, by the GPU's own clock."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for _ in range(count):
+        begin()
+    end.record()
+    end.synchronize()
+    return float(start.elapsed_time(end)) / 1e3 / count
+
+
+def release() -> None:
+    """Gives the device's memory back that no tensor is in."""
+    torch.compiler.reset()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def ready(job: Job, compiled: bool = False, **options: Any) -> Ready:
+    """Eager PyTorch, in inference mode; `options` are those of `torch.compile`."""
     torch.set_num_threads(job.threads)
     ops = Ops()
-    operands = [tensor(operand) for operand in (*job.inputs, *job.weights)]
+    operands = [place(operand, job.device) for operand in (*job.inputs, *job.weights)]
 
     def program(*tensors: Any) -> Any:
         return job.program(ops, *tensors)
 
-    function = torch.compile(program) if compiled else program
+    function = torch.compile(program, **options) if compiled else program
 
     def call() -> Any:
         with torch.inference_mode():
@@ -116,3 +149,42 @@ def compiled(job: Job) -> Ready:
     """`torch.compile` with its default settings; a second set-up in a process compiles again."""
     torch.compiler.reset()
     return ready(job, compiled=True)
+
+
+def graphs(job: Job) -> Ready:
+    """`torch.compile` that captures CUDA graphs; each call overwrites the outputs of the last one."""
+    return ready(job, compiled=True, mode="reduce-overhead")
+
+
+def attended(job: Job, backend: str) -> Ready:
+    """Eager PyTorch with one of the implementations of attention that it chooses from."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    inner = ready(job)
+
+    def call() -> Any:
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return inner.call()
+
+    return Ready(call, inner.fetch)
+
+
+def flash(job: Job) -> Ready:
+    """FlashAttention."""
+    return attended(job, "FLASH_ATTENTION")
+
+
+def cudnn(job: Job) -> Ready:
+    """cuDNN's attention."""
+    return attended(job, "CUDNN_ATTENTION")
+
+
+def exact(job: Job) -> list[Array]:
+    """The results in f64, computed on the device; numbers that are no floats stay as they are."""
+
+    def widened(operand: Any) -> Any:
+        return operand.double() if operand.is_floating_point() else operand
+
+    operands = [widened(place(operand, job.device)) for operand in (*job.inputs, *job.weights)]
+    with torch.inference_mode():
+        return [array(r) for r in as_tuple(job.program(Ops(), *operands))]

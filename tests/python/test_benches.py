@@ -1,8 +1,11 @@
 """Every system of the benchmarks spells every case so that NumPy's result in f64 comes out, on small operands."""
 
 import importlib
+import importlib.util
+import json
 import os
 import re
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -13,13 +16,14 @@ import pytest
 BENCHES = Path(__file__).parents[2] / "benches"
 sys.path.insert(0, str(BENCHES))
 
+import gpu_report  # noqa: E402
 import training_steps  # noqa: E402
 from everyday import checked, work  # noqa: E402
 from steps import STEPS, Step  # noqa: E402
 from steps import models as trained  # noqa: E402
 from worker import error  # noqa: E402
 
-from cases import CASES, contractions, library, memory, models  # noqa: E402
+from cases import CASES, contractions, gpu, library, memory, models  # noqa: E402
 from cases.case import Case  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
 from systems import SYSTEMS  # noqa: E402
@@ -60,6 +64,7 @@ SMALL = [
     *library.products(40, 3, 11),
     *library.factors(2000, 24),
     *library.spectra(3, 12),
+    *gpu.SMALL,
 ]
 
 
@@ -94,6 +99,47 @@ def test_cases() -> None:
     assert len(set(names)) == len(names)
     for case in CASES:
         assert case.flops or case.reads + case.writes, f"{case.name} says nothing of its work"
+
+
+def test_cases_of_gpus() -> None:
+    names = [case.name for case in [*gpu.CASES, *gpu.MATMUL_SET]]
+    assert len(set(names)) == len(names)
+    assert len(gpu.MATMUL_SET) == 40
+
+
+def test_the_comparison_on_gpus_runs(tmp_path: Path) -> None:
+    """On a CPU, on which its figures mean nothing: processes, results that are compared, turns, page and raw data."""
+    page = tmp_path / "gpu.md"
+    options = "--device CPU --small --cases gelu --only svod,torch --rounds 1 --seconds 0.01"
+    if importlib.util.find_spec("torch") is None:
+        options = options.replace("svod,torch", "svod")
+    command = [sys.executable, str(BENCHES / "compare_gpu.py"), *options.split(), "--output", str(page)]
+    for more in ([], ["--add"]):
+        subprocess.run([*command, *more], check=True, timeout=100, capture_output=True)
+    runs = json.loads(page.with_suffix(".json").read_text())["runs"]
+    assert len(runs) == 2
+    results = {result["case"]: result for result in runs[0]["results"]}
+    # The copy is what bandwidths are compared with.
+    assert list(results) == ["copy-f32", "gelu-f32", "gelu-bf16"]
+    for result in results.values():
+        assert result["rows"]["svod"]["times"] and not result["failures"]
+    assert "gelu-bf16" in page.read_text()
+
+
+def test_figures_of_gpus() -> None:
+    def row(*times: float) -> dict[str, object]:
+        return {"times": list(times), "first": 0.1, "error": 0.0}
+
+    rows = {"svod": row(1e-3, 2e-3, 9.0), "torch": row(1e-3), "torch.compile": row(4e-3)}
+    case = {"case": "x", "flops": 0.0, "bytes": 4e9, "rows": rows, "failures": {}, "watch": {}}
+    copy = {"case": "copy-f32", "flops": 0.0, "bytes": 4e9, "rows": rows, "failures": {}, "watch": {}}
+    assert gpu_report.best_peer(case) == "torch"
+    assert gpu_report.ratio(case, ["torch"]) == 0.5
+    assert gpu_report.ratio(case, gpu_report.COMPILED) == 2.0
+    assert gpu_report.share(case, [copy, case]) == "50%"
+    assert gpu_report.rate(case, 2e-3) == "2000 GB/s"
+    assert gpu_report.rate(case | {"flops": 1e12}, 2e-3) == "500 TFLOP/s"
+    assert "no device" in gpu_report.summary([case | {"rows": {}, "failures": {"svod": "no device"}}])
 
 
 def test_a_wrong_result_is_seen() -> None:

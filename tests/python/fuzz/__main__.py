@@ -129,7 +129,7 @@ class Runner:
 
 
 def main() -> int:
-    from fuzz.modes import MODES
+    from fuzz.modes import ASKED, MODES
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=None, help="the first seed; by default another one each time")
     parser.add_argument("--seed", type=int, default=None, help="run this one only, here")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
-    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
+    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=[*MODES, *ASKED])
     parser.add_argument("--worker", type=int, nargs=2, default=None, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:

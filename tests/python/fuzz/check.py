@@ -6,7 +6,7 @@ import dataclasses
 
 import svod
 from fuzz import jaxes
-from fuzz.modes import MODES
+from fuzz.modes import ASKED, MODES
 from fuzz.noise import difference, expected
 from fuzz.program import Program
 from fuzz.slopes import wrong_slope
@@ -33,6 +33,7 @@ DIFFERENTIATED = {"gradient": wrong_slope, "jax": jaxes.wrong_gradient}
 
 # What may be refused for what reasons: sizes that are variables decide on fewer things than numbers do.
 REFUSED: dict[str, tuple[type[svod.Error], ...]] = {
+    "cuda": (svod.UnsupportedError,),
     "symbolic": (svod.ShapeError, svod.ArgumentError, svod.TraceError, svod.UnsupportedError),
 }
 
@@ -43,7 +44,7 @@ def fault(program: Program) -> Fault | None:
     if told is None:
         return Fault("refused", "NumPy refuses it")
     try:
-        results = MODES[program.mode](program)
+        results = (MODES | ASKED)[program.mode](program)
     except REFUSED.get(program.mode, ()) as error:
         return Fault("refused", f"{type(error).__name__}: {error}")
     except (AssertionError, Exception) as error:

@@ -1,0 +1,201 @@
+"""One library at work on a GPU, for all cases, in a process of its own; started and told what to do by compare_gpu.py.
+
+Speaks JSON, a line each way. It begins by saying what it found: `version`, and `systems` in which the library can be
+run. A request is an object whose `do` says what:
+
+- `place`: the operands of `case` from `folder` become tensors on the device.
+- `exact`: the case's results in f64, into the folder.
+- `set up`: one `system` computes the case for the first time; gives `first`, the seconds that this took, and `error`
+  against the exact results.
+- `measure`: calls of a `system` for so many `seconds`; gives `times`, seconds a call of each batch, and `calls`.
+- `drop`: forgets the case.
+
+What goes wrong is answered as `failure`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import importlib.metadata
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from worker import error
+
+from cases import Case, gpu
+from systems.base import Array, Job, Ready, Unsupported
+
+# A batch of calls, which is timed as one, takes about so long: far longer than to wait for its end.
+BATCH = 0.02
+MOST_CALLS = 2000
+# Exact results of more elements are kept in f32: to read and compare them takes longer than to measure.
+LARGE = 1 << 22
+# By library: its module and the systems in which it is run, each a function of the module that sets a job up.
+LIBRARIES: dict[str, tuple[str, dict[str, str]]] = {
+    "svod": ("systems.svod", {"svod": "ready"}),
+    "torch": (
+        "systems.torch",
+        {
+            "torch": "ready",
+            "torch.compile": "compiled",
+            "torch.compile-graphs": "graphs",
+            "torch-flash": "flash",
+            "torch-cudnn": "cudnn",
+        },
+    ),
+    "triton": ("systems.triton", {"triton": "ready"}),
+    "jax": ("systems.jax", {"jax": "ready"}),
+}
+# Systems for some groups of cases only.
+GROUPS = {
+    "torch.compile-graphs": ("models",),
+    "torch-flash": ("attention",),
+    "torch-cudnn": ("attention",),
+}
+# Systems that a CPU has none of.
+GPU_ONLY = ("triton", "torch.compile-graphs", "torch-flash", "torch-cudnn")
+
+
+def save(folder: Path, kind: str, arrays: list[Array]) -> None:
+    """Arrays into a folder, those of types that NumPy does not know as bytes."""
+    for i, array in enumerate(arrays):
+        # Extents of 0-d arrays and names of types are kept apart: files of arrays know NumPy's own types only.
+        np.save(folder / f"{kind}-{i}.npy", np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    described = [(array.dtype.name, array.shape) for array in arrays]
+    (folder / f"{kind}.json").write_text(json.dumps(described))
+
+
+def load(folder: Path, kind: str) -> list[Array]:
+    described = json.loads((folder / f"{kind}.json").read_text())
+    return [
+        np.load(folder / f"{kind}-{i}.npy").view(gpu.element(dtype)).reshape(shape)
+        for i, (dtype, shape) in enumerate(described)
+    ]
+
+
+class Bench:
+    """The case at hand, and what its systems made of it."""
+
+    def __init__(self, library: str, device: str, cases: dict[str, Case]) -> None:
+        module, self.systems = LIBRARIES[library]
+        self.module = importlib.import_module(module)
+        self.device, self.cases = device, cases
+        self.ready: dict[str, tuple[Ready, Callable[[], Any]]] = {}
+        self.job: Job | None = None
+        self.folder = Path()
+
+    def place(self, case: str, folder: str) -> dict[str, Any]:
+        self.drop()
+        self.folder = Path(folder)
+        operands = [self.module.place(array, self.device) for array in load(self.folder, "operands")]
+        count = json.loads((self.folder / "inputs.json").read_text())
+        threads = len(os.sched_getaffinity(0))
+        self.job = Job(self.cases[case].program, operands[:count], operands[count:], threads, self.device, case)
+        self.module.wait(operands, self.device)
+        return {}
+
+    def exact(self) -> dict[str, Any]:
+        assert self.job is not None
+        results = self.module.exact(self.job)
+        save(
+            self.folder,
+            "exact",
+            [r.astype(np.float32) if r.size > LARGE and r.dtype == np.float64 else r for r in results],
+        )
+        return {}
+
+    def set_up(self, system: str) -> dict[str, Any]:
+        assert self.job is not None
+        start = perf_counter()
+        ready = getattr(self.module, self.systems[system])(self.job)
+        begin = ready.start or ready.call
+        result = begin()
+        self.module.wait(result, self.device)
+        first = perf_counter() - start
+        answer: dict[str, Any] = {"first": first}
+        if (self.folder / "exact.json").exists():
+            answer["error"] = error(ready.fetch(result), load(self.folder, "exact"))
+        self.ready[system] = (ready, begin)
+        return answer
+
+    def measure(self, system: str, seconds: float) -> dict[str, Any]:
+        _, begin = self.ready[system]
+        batch = 3
+        times: list[float] = []
+        self.timed(begin, 1)
+        alone = self.timed(begin, batch)
+        batch = int(min(max(BATCH / max(alone, 1e-7), 1), MOST_CALLS))
+        end = perf_counter() + seconds
+        while len(times) < 3 or perf_counter() < end:
+            times.append(self.timed(begin, batch))
+        return {"times": times, "calls": batch * len(times)}
+
+    def timed(self, begin: Callable[[], Any], count: int) -> float:
+        """Seconds a call: by events of the GPU where the library has them, else by the clock until all have ended."""
+        events = getattr(self.module, "events", None) if self.device != "CPU" else None
+        if events is not None:
+            return float(events(begin, count))
+        result = None
+        start = perf_counter()
+        for _ in range(count):
+            result = begin()
+        self.module.wait(result, self.device)
+        return (perf_counter() - start) / count
+
+    def drop(self) -> dict[str, Any]:
+        self.ready.clear()
+        self.job = None
+        gc.collect()
+        if hasattr(self.module, "release"):
+            self.module.release()
+        return {}
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        named = {name: value for name, value in request.items() if name != "do"}
+        answer: dict[str, Any] = getattr(self, request["do"].replace(" ", "_"))(**named)
+        return answer
+
+
+def told(failure: BaseException) -> str:
+    """One line of what went wrong."""
+    lines = str(failure).strip().splitlines() or [""]
+    kind = "unsupported" if isinstance(failure, Unsupported) else type(failure).__name__
+    return f"{kind}: {lines[0][:200]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library", choices=list(LIBRARIES))
+    parser.add_argument("device")
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    # What a library prints must not end up between the answers.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def say(content: dict[str, Any]) -> None:
+        print(json.dumps(content), file=answers)
+
+    cases = {case.name: case for case in (gpu.SMALL if options.small else [*gpu.CASES, *gpu.MATMUL_SET])}
+    try:
+        bench = Bench(options.library, options.device, cases)
+        say({"version": importlib.metadata.version(options.library)})
+    except (Exception, KeyboardInterrupt) as failure:
+        return say({"failure": told(failure)})
+    for line in sys.stdin:
+        try:
+            say(bench.answer(json.loads(line)))
+        except (Exception, KeyboardInterrupt) as failure:
+            say({"failure": told(failure)})
+
+
+if __name__ == "__main__":
+    main()
