@@ -19,7 +19,7 @@ CARGO_TEST := cargo test --workspace --exclude svod-python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-full fuzz sanitize lint fmt bench bench-compare bench-everyday wheel bless docs rustdoc
+.PHONY: help setup demo test test-full fuzz sanitize lint fmt bench bench-compare bench-everyday gpu-check wheel bless docs rustdoc
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench-compare: $(STAMPS)/extension $(STAMPS)/peers ## svod beside its peers; ARG
 
 bench-everyday: $(STAMPS)/extension $(STAMPS)/peers ## everyday programs, beside NumPy and PyTorch; ARGS="--programs masks"
 	$(BIN)/python benches/everyday.py $(ARGS)
+
+gpu-check: ## on a machine with a GPU and a wheel in dist/: tests, random programs, benches; PARTS="wheel tests" PYTHON=python3
+	PYTHON=$(PYTHON) scripts/gpu_check.sh $(PARTS)
 
 wheel: $(STAMPS)/demo $(STAMPS)/llvm $(STAMPS)/wheel ## dist/svod-*.whl with LLVM inside, for glibc 2.28 and later, tried on each Python
 	CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_GNU_LINKER=$(abspath scripts/link_wheel.sh) \
