@@ -1,7 +1,11 @@
-"""What compare_gpu.py measured: lines while it runs, and the page with its raw data."""
+"""What compare_gpu.py measured: lines while it runs, and the page with its raw data.
+
+`python benches/gpu_report.py some/gpu.json other/gpu.json --output docs/benchmarks/gpu.md` makes one page of several.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -136,19 +140,35 @@ class Page:
     def write(self, results: Sequence[Mapping[str, Any]]) -> None:
         if self.path is None:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        runs = [*self.runs, {"head": self.head, "results": list(results)}]
-        self.path.with_suffix(".json").write_text(json.dumps({"runs": runs}, indent=1) + "\n")
-        self.path.write_text(text(runs))
+        write(self.path, [*self.runs, {"head": self.head, "results": list(results)}])
+
+
+def write(path: Path, runs: Sequence[Mapping[str, Any]]) -> None:
+    """The page of one or several runs, and their raw data beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".json").write_text(json.dumps({"runs": runs}, indent=1) + "\n")
+    path.write_text(text(runs))
 
 
 def text(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The page of one or several runs."""
+    """Of each run what made it and its summary, then all cases."""
     first, *others = runs
     body = [first["head"], summary(first["results"])]
     for run in others:
-        title, *head = run["head"].splitlines()
-        body += [f"## {title.removeprefix('# ')}, again", *head, "", summary(run["results"])]
+        _, *head = run["head"].splitlines()
+        body += ["## Another run\n", "\n".join(head).strip() + "\n", summary(run["results"])]
     body.append("## Case by case\n")
     body += [case_lines(result) for run in runs for result in run["results"]]
     return "\n".join(body)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Makes one page of the raw data of several runs.")
+    parser.add_argument("data", type=Path, nargs="+")
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    write(options.output, [run for data in options.data for run in json.loads(data.read_text())["runs"]])
+
+
+if __name__ == "__main__":
+    main()
