@@ -140,6 +140,8 @@ class Library:
         if line:
             answer: dict[str, Any] = json.loads(line)
             if "failure" in answer:
+                if answer.get("broken"):
+                    self.close()
                 raise WorkerError(answer["failure"])
             return answer
         status = self.process.wait()
@@ -149,10 +151,6 @@ class Library:
         if status < 0:
             raise WorkerError(f"ended by {signal.Signals(-status).name}")
         raise WorkerError(lines[-1] if lines else f"ended with status {status}")
-
-    def restart(self) -> None:
-        """After a failure of the device nothing more can be done in a process."""
-        self.close()
 
     def close(self) -> None:
         if self.process is None:
@@ -284,11 +282,6 @@ class Comparison:
         # What a failure left without a time is no figure.
         result.rows = {system: row for system, row in result.rows.items() if row["times"]}
         result.watch = watch.since(seen)
-        for system, failure in result.failures.items():
-            # An error of the device stays for all that follows in a process.
-            owner = self.libraries.get(self.owners.get(system, ""))
-            if owner is not None and not failure.startswith("unsupported"):
-                owner.restart()
         return result
 
     def place(self, result: Measured, systems: Sequence[str], folder: str) -> list[str]:

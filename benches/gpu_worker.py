@@ -10,7 +10,7 @@ run. A request is an object whose `do` says what:
 - `measure`: calls of a `system` for so many `seconds`; gives `times`, seconds a call of each batch, and `calls`.
 - `drop`: forgets the case.
 
-What goes wrong is answered as `failure`.
+What goes wrong is answered as `failure`, with `broken` where the device does nothing more for this process.
 """
 
 from __future__ import annotations
@@ -158,6 +158,14 @@ class Bench:
             self.module.release()
         return {}
 
+    def broken(self) -> bool:
+        """Whether an error of the device stays: after a kernel that trapped it does for all that follows."""
+        try:
+            self.module.wait(self.module.place(np.zeros(1, np.float32), self.device), self.device)
+        except Exception:
+            return True
+        return False
+
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         named = {name: value for name, value in request.items() if name != "do"}
         answer: dict[str, Any] = getattr(self, request["do"].replace(" ", "_"))(**named)
@@ -194,7 +202,7 @@ def main() -> None:
         try:
             say(bench.answer(json.loads(line)))
         except (Exception, KeyboardInterrupt) as failure:
-            say({"failure": told(failure)})
+            say({"failure": told(failure), "broken": bench.broken()})
 
 
 if __name__ == "__main__":
