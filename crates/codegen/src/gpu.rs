@@ -4,7 +4,7 @@
 //! memory. Any number of blocks does all tasks; see [`crate::llvm::Form`].
 
 use crate::compile::Timings;
-use crate::llvm::{BLOCK, Entry, Form, Share};
+use crate::llvm::{Entry, Form, Share};
 use crate::{CompileError, host, llvm, lower, machine};
 use std::fmt::Write;
 use std::time::Instant;
@@ -124,5 +124,6 @@ fn listing(lists: &[Linear]) -> String {
 
 fn phase(list: &Linear) -> PhaseCode {
     let scratch_bytes = list.scratch_bytes().next_multiple_of(64);
-    PhaseCode { entry: list.name.clone(), threads: BLOCK, block_tasks: Share::of(list).tasks(), scratch_bytes }
+    let share = Share::of(list);
+    PhaseCode { entry: list.name.clone(), threads: share.block(), block_tasks: share.tasks(), scratch_bytes }
 }

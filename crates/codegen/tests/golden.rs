@@ -95,7 +95,7 @@ temp c: f32[6, 16] scratch
 ];
 
 /// Kernels for GPUs, whose warps share vectors.
-const WARPS: [&str; 1] = ["lowered soft_rows
+const WARPS: [&str; 2] = ["lowered soft_rows
 param p0: f32[100, 1024]
 param p1: f32[100, 1000]
 
@@ -125,6 +125,30 @@ temp row: f32[1000] scratch
   serial m < 8 {
     vector f < 128 {
       p1[r, m*128 + f] = row[999 - m*128 - f] if m*128 + f < 1000
+    }
+  }
+}
+", "lowered wide_rows
+param p0: f32[100, 2000]
+param p1: f32[100, 2000]
+
+phase
+grid r < 100
+temp acc: f32[512] register
+temp total: f32[1] register
+{
+  vector a < 512 {
+    acc[a] = f32(0.0)
+  }
+  unroll i < 4 {
+    vector b < 512 {
+      acc[b] = acc[b] + where({i*512 + b} < 2000, p0[r, i*512 + b if {i*512 + b} < 2000 else f32(0.0)], f32(0.0))
+    }
+  }
+  total[0] = lanes(add, c < 512, acc[c])
+  unroll k < 4 {
+    vector d < 512 {
+      p1[r, k*512 + d] = p0[r, k*512 + d if {k*512 + d} < 2000 else f32(0.0)] / total[0] if {k*512 + d} < 2000
     }
   }
 }

@@ -5,8 +5,8 @@
 //! | [`Form::Task`] | pointers and values, in memory | one task |
 //! | [`Form::Kernel`], [`Form::Simulated`] | each pointer, each variable, the number of tasks, scratch memory | tasks, with the stride of the grid |
 //!
-//! A kernel is run by blocks of [`BLOCK`] threads. Where vectors are worth it, a warp does a task and its threads share
-//! the vectors; else each thread does a task of its own ([`Share`]). Scratch memory is an array over what does tasks at
+//! A kernel is run by blocks of threads. Where vectors are worth it, a warp does a task, or several warps of a block, and
+//! its threads share the vectors; else each thread does a task of its own ([`Share`]). Scratch memory is an array over what does tasks at
 //! one time, so that its size follows from the grid and not from the number of tasks.
 
 use super::operations::Operation;
@@ -44,48 +44,64 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Threads of a block.
-pub const BLOCK: u32 = 128;
+/// Threads of a block at least.
+const BLOCK: u32 = 128;
+/// Threads of a block at most.
+const LARGEST: u32 = 1024;
 /// Threads of a warp.
 pub const WARP: u32 = 32;
-/// Lanes of the widest vector from which on a warp shares the vectors of a task: with fewer, most of its threads would
+/// Bytes of a thread's widest access to memory.
+const WIDEST: u32 = 16;
+/// Lanes of the widest vector from which on threads share the vectors of a task: with fewer, most threads of a warp would
 /// do what others do too.
 const SHARED: u32 = 16;
 
-/// Which threads do a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Share {
-    /// One.
-    Thread,
-    /// Those of a warp: each has an equal part of each vector, and all of them have each scalar.
-    Warp,
+/// Threads that do a task together, a power of two: one, a warp, or several warps of a block. Each has an equal part of
+/// each vector, and all of them have each scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// How many.
+    pub threads: u32,
 }
 
 impl Share {
-    /// What fits the vectors of a list. Those that have to be exchanged between threads in other ways than by reductions
-    /// and single lanes stay whole.
+    /// A task is a thread.
+    pub const ALONE: Share = Share { threads: 1 };
+
+    /// What fits the vectors of a list: so many threads that each access to memory is one of the widest of each. Vectors
+    /// that have to be exchanged between threads in other ways than by reductions and single lanes stay whole.
     pub fn of(linear: &Linear) -> Share {
-        let widest = linear.values.iter().chain(&linear.slots).map(|t| t.lanes).max().unwrap_or(1);
-        let even = linear.values.iter().chain(&linear.slots).all(|t| t.lanes.is_power_of_two());
+        let types = || linear.values.iter().chain(&linear.slots);
+        let widest = types().map(|t| t.lanes).max().unwrap_or(1);
+        let even = types().all(|t| t.lanes.is_power_of_two());
         let exchanged = |inst: &Inst| matches!(inst, Inst::Shuffle(..) | Inst::Vector(_));
-        let shared = widest >= SHARED && even && !linear.insts.iter().any(exchanged);
-        if shared { Share::Warp } else { Share::Thread }
+        if widest < SHARED || !even || linear.insts.iter().any(exchanged) {
+            return Share::ALONE;
+        }
+        let accessed = |inst: &Inst| match inst {
+            Inst::Store { value, .. } => Some(linear.ty(*value)),
+            _ => None,
+        };
+        let loaded = linear.insts.iter().filter(|inst| inst.has_value()).zip(&linear.values);
+        let loaded = loaded.filter(|(inst, _)| matches!(inst, Inst::Load { .. })).map(|(_, of)| *of);
+        let bytes = linear.insts.iter().filter_map(accessed).chain(loaded).map(|of| of.lanes * of.dtype.bytes() as u32);
+        let threads = bytes.max().unwrap_or(1) / WIDEST;
+        Share { threads: threads.clamp(WARP, LARGEST) }
     }
 
     /// Lanes of a vector that a thread has.
     pub fn lanes(self, lanes: u32) -> u32 {
-        match self {
-            Share::Thread => lanes,
-            Share::Warp => (lanes / WARP).max(1),
-        }
+        if self == Share::ALONE { lanes } else { (lanes / self.threads).max(1) }
+    }
+
+    /// Threads of a block.
+    pub fn block(self) -> u32 {
+        self.threads.max(BLOCK)
     }
 
     /// Tasks that a block does at one time.
     pub fn tasks(self) -> u32 {
-        match self {
-            Share::Thread => BLOCK,
-            Share::Warp => BLOCK / WARP,
-        }
+        self.block() / self.threads
     }
 
     /// A list in which each vector is the part of it that a thread has.
@@ -130,12 +146,8 @@ impl Writer<'_> {
         }
         let each = share.tasks();
         let (kind, name) = (if self.form == Form::Kernel { "ptx_kernel " } else { "" }, global(&linear.name));
-        let place = match share {
-            Share::Thread => "  %place = add i32 %thread, 0\n".to_owned(),
-            Share::Warp => {
-                format!("  %place = lshr i32 %thread, {}\n  %lane = and i32 %thread, {}\n", WARP.ilog2(), WARP - 1)
-            }
-        };
+        let (by, mask) = (share.threads.ilog2(), share.threads - 1);
+        let place = format!("  %place = lshr i32 %thread, {by}\n  %lane = and i32 %thread, {mask}\n");
         let _ = write!(
             self.functions,
             "define {kind}void {name}({}) #0 {{\nentry:\n  %thread = {thread}\n  %block = {block}\n  %blocks = {blocks}\n{place}\
@@ -155,7 +167,7 @@ impl Writer<'_> {
              {body}  %task.next = add nsw i64 %task, %step\n  br label %task.head\ntask.end:\n  ret void\n}}\n\n"
         );
         if self.form == Form::Kernel {
-            self.kernels.push(name);
+            self.kernels.push((name, share.block()));
         }
     }
 }

@@ -186,7 +186,7 @@ impl Function<'_> {
     }
 }
 
-/// What the threads of a warp have to wait for: memory that some of them write and others read.
+/// What the threads of a task have to wait for: memory that some of them write and others read.
 #[derive(Debug, Default)]
 pub(super) struct Hazards {
     /// Memories that are read and written.
@@ -213,7 +213,7 @@ impl Hazards {
         }
         let mut shared: Vec<Place> = written.into_iter().filter(|place| read.contains(place)).collect();
         shared.dedup();
-        if share == Share::Thread {
+        if share == Share::ALONE {
             shared.clear();
         }
         Hazards { shared, multiples: multiples(linear), ..Hazards::default() }
@@ -289,12 +289,12 @@ impl Function<'_> {
         }
     }
 
-    /// Waits for all threads of the warp, if memory that they share has been accessed.
+    /// Waits for all threads of the task, if memory that they share has been accessed.
     pub(super) fn settle(&mut self) {
         if !(self.hazards.read.is_empty() && self.hazards.written.is_empty()) {
             self.hazards.read.clear();
             self.hazards.written.clear();
-            self.warp_sync();
+            self.wait();
         }
     }
 }

@@ -13,7 +13,7 @@ mod memory;
 mod operations;
 mod spread;
 
-pub use entry::{BLOCK, Entry, Form, Share, WARP};
+pub use entry::{Entry, Form, Share, WARP};
 
 use crate::tile;
 use std::collections::BTreeSet;
@@ -37,8 +37,10 @@ struct Writer<'a> {
     machine: &'a Target,
     form: Form,
     align: usize,
-    /// The kernels' names.
-    kernels: Vec<String>,
+    /// The kernels' names, and threads of a block of each.
+    kernels: Vec<(String, u32)>,
+    /// Bytes of memory that a block shares.
+    shared: u32,
     functions: String,
     declarations: BTreeSet<String>,
     metadata: Vec<String>,
@@ -66,6 +68,8 @@ struct Function<'a> {
     names: Vec<String>,
     /// Whether anything is written past the caches.
     streams: bool,
+    /// Bytes of memory that the block shares.
+    shared: u32,
     /// Bytes of the block that masked-out accesses touch instead.
     safe: usize,
     temporaries: u32,
@@ -144,12 +148,12 @@ fn constant(ty: Ty, c: Const) -> String {
 impl<'a> Writer<'a> {
     fn new(target: &'a Target, Entry { form, machine, align }: Entry<'a>) -> Self {
         let (functions, declarations, metadata, kernels) = (String::new(), BTreeSet::new(), Vec::new(), Vec::new());
-        Writer { target, machine, form, align, kernels, functions, declarations, metadata }
+        Writer { target, machine, form, align, kernels, shared: 0, functions, declarations, metadata }
     }
 
     fn function(&mut self, whole: &Linear) {
         let scopes = self.scopes(whole);
-        let share = if self.form == Form::Task { Share::Thread } else { Share::of(whole) };
+        let share = if self.form == Form::Task { Share::ALONE } else { Share::of(whole) };
         let linear = &share.part(whole);
         let mut function = Function {
             target: self.target,
@@ -166,6 +170,7 @@ impl<'a> Writer<'a> {
             constants: vec![None; linear.values.len()],
             names: vec![String::new(); linear.values.len()],
             streams: false,
+            shared: 0,
             safe: 0,
             temporaries: 0,
             blocks: 0,
@@ -175,6 +180,7 @@ impl<'a> Writer<'a> {
         // What follows a task, on any thread, sees what it has written past the caches.
         let fence = if function.streams { function.fence() } else { "" };
         let (body, safe, last) = (function.body + fence, function.safe, function.block);
+        self.shared = self.shared.max(function.shared);
         let head = entry::head(linear, safe);
         match self.form {
             Form::Task => self.task(linear, &head, &body),
@@ -206,6 +212,9 @@ impl<'a> Writer<'a> {
 
     fn finish(self) -> String {
         let mut text = self.functions;
+        if self.shared > 0 {
+            let _ = writeln!(text, "{}", operations::shared(self.form, self.shared));
+        }
         for declaration in &self.declarations {
             let _ = writeln!(text, "declare {declaration}");
         }
@@ -215,9 +224,9 @@ impl<'a> Writer<'a> {
             let first = self.metadata.len();
             let nodes: Vec<String> = (0..self.kernels.len()).map(|n| format!("!{}", first + n)).collect();
             let _ = writeln!(text, "{}}}", nodes.join(", "));
-            for (n, kernel) in self.kernels.iter().enumerate() {
+            for (n, (kernel, threads)) in self.kernels.iter().enumerate() {
                 let n = first + n;
-                let _ = writeln!(text, "!{n} = !{{ptr {kernel}, !\"kernel\", i32 1, !\"maxntidx\", i32 {BLOCK}}}");
+                let _ = writeln!(text, "!{n} = !{{ptr {kernel}, !\"kernel\", i32 1, !\"maxntidx\", i32 {threads}}}");
             }
         }
         for (n, node) in self.metadata.iter().enumerate() {

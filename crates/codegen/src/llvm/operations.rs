@@ -14,6 +14,8 @@ pub(super) enum Operation {
     Blocks,
     /// All threads of the warp arrive, and see what the others have written to memory.
     WarpSync,
+    /// All threads of the block arrive, likewise.
+    BlockSync,
     /// The value of the thread whose lane differs in these bits.
     ShuffleXor,
     /// The value of the thread of this lane.
@@ -24,11 +26,12 @@ pub(super) enum Operation {
 type Row = (Operation, &'static str, usize, &'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 7] = [
     (Operation::Thread, "i32", 0, "llvm.nvvm.read.ptx.sreg.tid.x", "", "", "svod_sim_tid"),
     (Operation::Block, "i32", 0, "llvm.nvvm.read.ptx.sreg.ctaid.x", "", "", "svod_sim_ctaid"),
     (Operation::Blocks, "i32", 0, "llvm.nvvm.read.ptx.sreg.nctaid.x", "", "", "svod_sim_nctaid"),
     (Operation::WarpSync, "void", 0, "llvm.nvvm.bar.warp.sync", "i32 -1", "", "svod_sim_warp_sync"),
+    (Operation::BlockSync, "void", 0, "llvm.nvvm.barrier0", "", "", "svod_sim_block_sync"),
     (Operation::ShuffleXor, "i32", 2, "llvm.nvvm.shfl.sync.bfly.i32", "i32 -1", "i32 31", "svod_sim_shfl_xor"),
     (Operation::Shuffle, "i32", 2, "llvm.nvvm.shfl.sync.idx.i32", "i32 -1", "i32 31", "svod_sim_shfl"),
 ];
@@ -62,6 +65,17 @@ impl Operation {
             _ => (intrinsic, operands + constants),
         };
         format!("{result} @{name}({})", vec!["i32"; count].join(", "))
+    }
+}
+
+/// The name of the memory that a block shares.
+pub(super) const SHARED: &str = "@shared";
+
+/// Its definition, of so many bytes. A simulator has one of its own for each block that it runs.
+pub(super) fn shared(form: Form, bytes: u32) -> String {
+    match form {
+        Form::Simulated => "declare ptr @svod_sim_shared()".to_owned(),
+        _ => format!("{SHARED} = internal addrspace(3) global [{bytes} x i8] undef, align 16"),
     }
 }
 

@@ -1,12 +1,13 @@
-//! Vectors that the threads of a warp share.
+//! Vectors that the threads of a task share.
 //!
-//! Of a vector of `n` lanes, with `n` a multiple of the warp, thread `t` has lanes `t*n/32` and those after it, as many
-//! as there are of `n/32`; of a shorter one, lane `t % n`, so that several threads have the same. What goes lane by
-//! lane is done by each thread on its part. Here is what does not: numbers of lanes, single lanes, reductions.
+//! Of a vector of `n` lanes, and `m` threads of which there are no more, thread `t` has lanes `t*n/m` and those after it,
+//! as many as there are of `n/m`; of a shorter one, lane `t % n`, so that several threads have the same. What goes lane
+//! by lane is done by each thread on its part. Here is what does not: numbers of lanes, single lanes, reductions. Warps
+//! exchange values through memory that the block shares.
 //!
 //! Where a task is a thread, a part is all of the vector.
 
-use super::operations::Operation;
+use super::operations::{Operation, SHARED};
 use super::{Form, Function, Share, WARP, constant, scalar, ty};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -20,7 +21,7 @@ impl Function<'_> {
 
     /// Whether threads have parts of a vector of so many lanes.
     pub(super) fn is_spread(&self, lanes: u32) -> bool {
-        self.share == Share::Warp && lanes > 1
+        self.share != Share::ALONE && lanes > 1
     }
 
     pub(super) fn operate(&mut self, op: Operation, operands: &[&str]) -> String {
@@ -29,19 +30,21 @@ impl Function<'_> {
         self.temporary(format_args!("{call}"))
     }
 
-    /// All threads of a warp see what any of them has written.
-    pub(super) fn warp_sync(&mut self) {
-        self.declare(Operation::WarpSync.declaration(self.form));
-        let call = Operation::WarpSync.call(self.form, &[]);
+    /// All threads of the task see what any of them has written.
+    pub(super) fn wait(&mut self) {
+        let op = if self.share.threads > WARP { Operation::BlockSync } else { Operation::WarpSync };
+        self.declare(op.declaration(self.form));
+        let call = op.call(self.form, &[]);
         self.line(format_args!("{call}"));
     }
 
     /// The number of a thread's first lane, as an `i64` or another type of integers.
     pub(super) fn first_lane(&mut self, lanes: u32, integer: &str) -> String {
+        let threads = self.share.threads;
         let lane = match lanes {
-            n if n < WARP => self.temporary(format_args!("and i32 %lane, {}", n - 1)),
-            n if n == WARP => "%lane".to_owned(),
-            n => self.temporary(format_args!("mul i32 %lane, {}", n / WARP)),
+            n if n < threads => self.temporary(format_args!("and i32 %lane, {}", n - 1)),
+            n if n == threads => "%lane".to_owned(),
+            n => self.temporary(format_args!("mul i32 %lane, {}", n / threads)),
         };
         match integer {
             "i32" => lane,
@@ -84,7 +87,19 @@ impl Function<'_> {
                 self.temporary(format_args!("extractelement {vector}, i64 {}", lane % part))
             }
         };
-        self.exchange(Operation::Shuffle, of.dtype, &own, lane / part)
+        let owner = lane / part;
+        if self.share.threads <= WARP {
+            return self.exchange(Operation::Shuffle, of.dtype, &own, owner);
+        }
+        let place = self.shared_slot(of.dtype, "0");
+        let own_lane = self.temporary(format_args!("icmp eq i32 %lane, {owner}"));
+        let end = self.guard(Some(&own_lane));
+        self.store_shared(of.dtype, &own, &place);
+        self.close(end);
+        self.wait();
+        let value = self.load_shared(of.dtype, &place);
+        self.wait();
+        value
     }
 
     /// A vector with one lane replaced.
@@ -107,32 +122,76 @@ impl Function<'_> {
         self.temporary(format_args!("select i1 {own}, {whole} {replaced}, {old}"))
     }
 
-    /// All lanes combined, halves first: those of threads with one another, then those of a thread.
+    /// All lanes combined: those of each thread, halves first, then of threads of a warp, then of warps in order.
     pub(super) fn reduce_spread(&mut self, op: Alu, v: Val) -> String {
         let (of, whole) = (self.linear.ty(v), self.whole(v));
-        let mut value = self.operand(v);
+        let (own, one) = (self.operand(v), Ty { lanes: 1, ..of });
+        let mut value = self.combine_lanes(op, of, own);
         let mut distance = whole.min(WARP) / 2;
         while distance > 0 {
-            let other = self.exchange_all(of, &value, distance);
-            value = self.operation(op, of, &[&value, &other], &[None, None]);
+            let other = self.exchange(Operation::ShuffleXor, of.dtype, &value, distance);
+            value = self.operation(op, one, &[&value, &other], &[None, None]);
             distance /= 2;
         }
-        self.combine_lanes(op, of, value)
+        let warps = whole.min(self.share.threads) / WARP;
+        if warps <= 1 {
+            return value;
+        }
+        // Each warp has its value in all of its threads.
+        let warp = self.temporary(format_args!("lshr i32 %lane, {}", WARP.ilog2()));
+        let place = self.shared_slot(of.dtype, &warp);
+        self.store_shared(of.dtype, &value, &place);
+        self.wait();
+        // Several groups of warps have the same lanes where there are fewer lanes than threads.
+        let mut parts: Vec<String> = Vec::new();
+        for n in 0..warps {
+            let place = self.shared_slot(of.dtype, &n.to_string());
+            parts.push(self.load_shared(of.dtype, &place));
+        }
+        self.wait();
+        while parts.len() > 1 {
+            let half = parts.len() / 2;
+            parts = (0..half).map(|n| self.operation(op, one, &[&parts[n], &parts[n + half]], &[None, None])).collect();
+        }
+        parts.swap_remove(0)
     }
 
-    /// What the thread has whose lane differs in the bit of `distance`.
-    fn exchange_all(&mut self, of: Ty, value: &str, distance: u32) -> String {
-        if of.lanes == 1 {
-            return self.exchange(Operation::ShuffleXor, of.dtype, value, distance);
+    /// The pointer to a scalar of the memory that the block shares.
+    fn shared_slot(&mut self, dtype: DType, n: &str) -> String {
+        const SLOT: u32 = 8;
+        self.shared = self.shared.max(SLOT * WARP);
+        let element = if dtype == DType::Bool { "i8" } else { scalar(dtype) };
+        let step = SLOT as usize / dtype.bytes();
+        let at = self.temporary(format_args!("mul i32 {n}, {step}"));
+        match self.form {
+            Form::Simulated => {
+                let base = self.temporary(format_args!("call ptr @svod_sim_shared()"));
+                self.temporary(format_args!("getelementptr {element}, ptr {base}, i32 {at}"))
+            }
+            _ => self.temporary(format_args!("getelementptr {element}, ptr addrspace(3) {SHARED}, i32 {at}")),
         }
-        let mut all = "poison".to_owned();
-        for lane in 0..of.lanes {
-            let own = self.temporary(format_args!("extractelement {} {value}, i64 {lane}", ty(of)));
-            let other = self.exchange(Operation::ShuffleXor, of.dtype, &own, distance);
-            let element = scalar(of.dtype);
-            all = self.temporary(format_args!("insertelement {} {all}, {element} {other}, i64 {lane}", ty(of)));
+    }
+
+    fn shared_pointer(&self) -> &'static str {
+        if self.form == Form::Simulated { "ptr" } else { "ptr addrspace(3)" }
+    }
+
+    fn store_shared(&mut self, dtype: DType, value: &str, place: &str) {
+        let (pointer, align) = (self.shared_pointer(), dtype.bytes());
+        if dtype == DType::Bool {
+            let byte = self.temporary(format_args!("zext i1 {value} to i8"));
+            return self.line(format_args!("store i8 {byte}, {pointer} {place}, align 1"));
         }
-        all
+        self.line(format_args!("store {} {value}, {pointer} {place}, align {align}", scalar(dtype)));
+    }
+
+    fn load_shared(&mut self, dtype: DType, place: &str) -> String {
+        let (pointer, align) = (self.shared_pointer(), dtype.bytes());
+        if dtype == DType::Bool {
+            let byte = self.temporary(format_args!("load i8, {pointer} {place}, align 1"));
+            return self.temporary(format_args!("icmp ne i8 {byte}, 0"));
+        }
+        self.temporary(format_args!("load {}, {pointer} {place}, align {align}", scalar(dtype)))
     }
 
     /// A scalar of another thread, in words of 32 bits.
@@ -169,7 +228,7 @@ impl Function<'_> {
 
     /// Opens a block that runs where a thread is the first of those that have the same lanes; gives the block after it.
     pub(super) fn once(&mut self, lanes: u32) -> Option<String> {
-        if self.share == Share::Thread || lanes >= WARP {
+        if lanes >= self.share.threads {
             return None;
         }
         let first = self.temporary(format_args!("icmp ult i32 %lane, {lanes}"));

@@ -230,7 +230,7 @@ pub enum Inst {
     /// Value: a vector with one lane replaced by a scalar.
     Insert(Val, u32, Val),
     /// Value: all lanes combined as a tree of halves, lane i with lane i + n/2 first. The number of
-    /// lanes is a power of two.
+    /// lanes is a power of two. Where threads share a vector, each combines its own lanes first.
     Reduce(Alu, Val),
     /// Value: what an accumulator holds.
     Read(Slot),

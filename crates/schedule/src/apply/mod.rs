@@ -191,8 +191,8 @@ pub(crate) fn apply(kernel: &Kernel, schedule: &Schedule) -> Result<Scheduled, S
 const LARGEST_STEP: u64 = 1 << 48;
 /// Copies that the unrolled loops of a stage make of its body at most.
 const MAX_UNROLLED: u64 = 1024;
-/// Lanes of a vector loop at most: a warp's widest load of bytes.
-const MAX_LANES: u64 = 512;
+/// Lanes of a vector loop at most: the widest load of a group of 1024 threads, in elements of 4 bytes.
+pub(crate) const MAX_LANES: u64 = 4096;
 /// Lanes of a vector at most that is made of several registers.
 pub(crate) const LONGEST_VECTOR: u64 = 64;
 /// Lanes of a group at most, of all loops of a stage.

@@ -5,6 +5,7 @@
 //! them.
 
 use super::Choice;
+use crate::apply::MAX_LANES;
 use crate::kernel::access::{contiguous, extent, loads_only_constants};
 use crate::kernel::contraction::{Contraction, stage_axes};
 use crate::language::{Layout, LoopRef, Opt, StageHome, Tail, To};
@@ -14,6 +15,12 @@ use svod_ir::kernel::AxisId;
 const BLOCKS: [(i64, i64); 6] = [(8, 2), (8, 1), (4, 1), (2, 1), (1, 1), (1, 1)];
 /// Warps of a multiprocessor at least, for as much to be done at one time as can be.
 const WARPS: i64 = 2;
+/// Vectors of a row that is kept in registers at most.
+const ROW: i64 = 8;
+/// Points of a row at least that is divided among threads.
+const SHORTEST_ROW: i64 = 8;
+/// Warps of a group at most.
+const MOST_WARPS: i64 = 32;
 /// Depth of a task that copies an operand: what it reads is as much of each of its lines.
 const COPIED_DEPTH: i64 = 16;
 /// Rows up to which a product is as many dot products along the memory of the other operand.
@@ -73,6 +80,35 @@ impl Choice<'_> {
         }
         self.lay_out(&block[2..]);
         true
+    }
+
+    /// Lanes of the vectors of a row that several stages read, where threads are: so many that a few vectors are all of
+    /// it, which stay in registers from one stage to the next. A group has as many threads as these need.
+    pub(super) fn row_of_groups(&self, axis: AxisId) -> Option<i64> {
+        let k = self.kernel;
+        self.target.groups?;
+        let n = k.axes[axis.index()].extent.as_const().filter(|n| *n >= SHORTEST_ROW)?;
+        let shortest = (0..k.stages.len()).map(|s| self.lanes(s)).min()?;
+        let most = (MAX_LANES as i64).min(shortest * MOST_WARPS);
+        let power = |n: i64| n.max(1).unsigned_abs().next_power_of_two() as i64;
+        let lanes = if n < shortest { power(n) } else { power((n + ROW - 1) / ROW).clamp(shortest, most) };
+        ((n + lanes - 1) / lanes <= ROW).then_some(lanes)
+    }
+
+    /// Cuts a row in vectors, all of which are laid out.
+    pub(super) fn lay_out_row(
+        &mut self,
+        at: LoopRef,
+        order: &mut Vec<LoopRef>,
+        lanes: i64,
+        reduction: bool,
+    ) -> Vec<Opt> {
+        self.split(at.clone(), lanes, Tail::Mask);
+        let vector = at.inner();
+        order.push(vector.clone());
+        let mut binds = vec![Opt::Bind { at, to: To::Unroll }, Opt::Bind { at: vector.clone(), to: To::Vector }];
+        binds.extend(reduction.then_some(Opt::Rfactor { at: vector }));
+        binds
     }
 
     /// The loops of a copy in panels: each task a block of both axes, vectors along a row of a panel.

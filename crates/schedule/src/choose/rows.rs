@@ -256,7 +256,8 @@ impl Choice<'_> {
         let map = matches!(k.stages[stage].body, Body::Map(_));
         let kept = |a: &AxisId| k.is_plain_reduction(stage) && k.stages[stage].over.contains(a) && !rows.contains(a);
         let free = |a: &AxisId| map || Some(*a) == across || (reduced(a) && !scans(k, stage, *a)) || kept(a);
-        let vector = stage_vector(k, stage).filter(|a| free(a) && extent(k, *a) >= lanes);
+        let fills = |a: &AxisId| extent(k, *a) >= lanes || self.row_of_groups(*a).is_some();
+        let vector = stage_vector(k, stage).filter(|a| free(a) && fills(a));
         if let Some(axis) = vector {
             let binds = self.vectorize(stage, axis, &mut order, lanes, unrolled(k, stage));
             self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order: order.clone() });
@@ -343,6 +344,9 @@ impl Choice<'_> {
             return Vec::new();
         }
         let at = order[position].clone();
+        if let Some(lanes) = self.row_of_groups(axis).filter(|_| k.stages.len() > 1) {
+            return self.lay_out_row(at, order, lanes, reduction);
+        }
         // The outer part of a kept axis goes before the loops that reduce.
         let kept = |l: &LoopRef| k.stages[stage].over.iter().any(|a| k.axes[a.index()].var.name() == l.axis);
         let first_fold = order.iter().position(|l| !kept(l));
