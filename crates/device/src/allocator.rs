@@ -64,6 +64,24 @@ pub trait Allocator: Debug + Send + Sync {
     /// As for [`Allocator::copy_in`], with the roles exchanged.
     unsafe fn copy_out(&self, dst: *mut u8, src: NonNull<u8>, bytes: usize) -> Result<()>;
 
+    /// Copies between two ranges of the device's memory, without the host; `None` where the device cannot do that, or not
+    /// with these ranges.
+    ///
+    /// # Safety
+    /// Both ranges lie in live blocks of this allocator, and nobody else accesses them meanwhile. They may overlap.
+    unsafe fn copy_within(&self, dst: NonNull<u8>, src: NonNull<u8>, bytes: usize) -> Option<Result<()>> {
+        let _ = (dst, src, bytes);
+        None
+    }
+
+    /// Waits for work that was handed to the device.
+    ///
+    /// # Errors
+    /// What the work failed with.
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether the host can access blocks through their pointers.
     fn host_visible(&self) -> bool;
 
@@ -138,7 +156,7 @@ impl Allocator for CpuAllocator {
         if bytes == 0 {
             return Ok(Block::empty());
         }
-        let out_of_memory = || DeviceError::OutOfMemory { bytes, device: self.device.clone() };
+        let out_of_memory = || DeviceError::OutOfMemory { bytes, device: self.device.clone(), held: String::new() };
         let layout = Layout::from_size_align(bytes, Block::ALIGN).map_err(|_| out_of_memory())?;
         if !self.reserve(bytes) {
             return Err(out_of_memory());

@@ -131,6 +131,15 @@ impl Allocator for CachingAllocator {
         unsafe { self.inner.copy_out(dst, src, bytes) }
     }
 
+    unsafe fn copy_within(&self, dst: NonNull<u8>, src: NonNull<u8>, bytes: usize) -> Option<Result<()>> {
+        // SAFETY: as above.
+        unsafe { self.inner.copy_within(dst, src, bytes) }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.inner.synchronize()
+    }
+
     fn host_visible(&self) -> bool {
         self.inner.host_visible()
     }

@@ -23,12 +23,60 @@ pub enum DeviceError {
         expected: String,
     },
     /// The allocation cannot be had.
-    #[error("out of memory on {device}: cannot allocate {text}", text = bytes_text(*bytes))]
+    #[error("out of memory on {device}: cannot allocate {text}{}", held_text(held), text = bytes_text(*bytes))]
     OutOfMemory {
         /// Size of the allocation; `usize::MAX` where it overflows.
         bytes: usize,
         /// Where.
         device: DeviceSpec,
+        /// Who holds how much of the memory, in words; empty where that is not known.
+        held: String,
+    },
+    /// The driver of a kind of device is not there, or does not work.
+    #[error("{kind} cannot be used: {why}")]
+    NoDriver {
+        /// The kind.
+        kind: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// The driver of a kind of device is too old.
+    #[error("{kind} cannot be used: its driver is {found}, where {needed} is needed")]
+    OldDriver {
+        /// The kind.
+        kind: &'static str,
+        /// The driver's version.
+        found: String,
+        /// The oldest that would do.
+        needed: String,
+    },
+    /// A device for which no code can be made.
+    #[error("{device} ({name}) has {found}, where {needed} is needed")]
+    UnsupportedArchitecture {
+        /// The device.
+        device: DeviceSpec,
+        /// Its product name.
+        name: String,
+        /// What it is.
+        found: String,
+        /// What it had to be.
+        needed: String,
+    },
+    /// A kernel did what its device does not survive: of this process, nobody can use it any more.
+    #[error("{device} failed ({message}) in {}, and is lost to this process", kernels_text(kernels))]
+    Trapped {
+        /// The device.
+        device: DeviceSpec,
+        /// The kernels of which one did it: the latest that were handed over, as many as are remembered.
+        kernels: Vec<String>,
+        /// What the driver says.
+        message: String,
+    },
+    /// A kind of device that cannot be used by a process forked from one that has used it.
+    #[error("{kind} was used before this process was forked: start the process anew ('spawn'), or use {kind} in it only")]
+    Forked {
+        /// The kind.
+        kind: &'static str,
     },
     /// A renderer failed.
     #[error("render for {device}: {message}")]
@@ -136,6 +184,23 @@ pub enum DeviceError {
     /// A file is not what the safetensors format allows.
     #[error(transparent)]
     Safetensors(#[from] SafetensorsError),
+}
+
+/// `; who holds how much`, as a message goes on.
+pub fn held_text(held: &str) -> String {
+    if held.is_empty() { String::new() } else { format!("; {held}") }
+}
+
+/// `kernel 'a'`, or `one of the kernels 'a', 'b'`.
+fn kernels_text(kernels: &[String]) -> String {
+    match kernels {
+        [] => "what it was doing".into(),
+        [one] => format!("kernel '{one}'"),
+        several => {
+            let names: Vec<String> = several.iter().map(|name| format!("'{name}'")).collect();
+            format!("one of the kernels {} (CUDA_LAUNCH_BLOCKING=1 tells which)", names.join(", "))
+        }
+    }
 }
 
 /// A size of memory in messages, where the greatest number stands for more than numbers of bytes go.

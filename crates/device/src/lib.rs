@@ -31,7 +31,7 @@ pub use cache::Cache;
 pub use caching::CachingAllocator;
 pub use device::{Backend, Device, Devices, Programs};
 pub use disk::DiskAllocator;
-pub use error::{DeviceError, Result, bytes_text};
+pub use error::{DeviceError, Result, bytes_text, held_text};
 pub use launch::{ConcreteLaunchDims, LaunchExpr, LaunchSizes, launch_dims, resolve_launch_dims};
 pub use program::{CompiledSpec, Compiler, HostEntry, Listing, Program, ProgramSpec, Renderer, RuntimeFactory};
 pub use spec::DeviceSpec;

@@ -385,7 +385,7 @@ impl fmt::Debug for Storage {
 /// Bytes that a copy between two devices holds on the host at a time.
 const STAGING: usize = 4 << 20;
 
-/// Copies between any two devices, through the host where neither sees the other.
+/// Copies between any two devices, through the host where neither sees the other and they are not the same.
 ///
 /// # Safety
 /// Both ranges lie in live memory of their allocators, and nothing else accesses them; they may
@@ -407,12 +407,21 @@ unsafe fn transfer(
             }
             (true, false) => return from.copy_out(dst.as_ptr(), src, bytes),
             (false, true) => return to.copy_in(dst, src.as_ptr(), bytes),
+            (false, false) if to.device() == from.device() => {
+                if let Some(done) = to.copy_within(dst, src, bytes) {
+                    return done;
+                }
+            }
             (false, false) => {}
         }
     }
     let mut staging = Vec::new();
     let size = bytes.min(STAGING);
-    staging.try_reserve_exact(size).map_err(|_| DeviceError::OutOfMemory { bytes: size, device: DeviceSpec::CPU })?;
+    staging.try_reserve_exact(size).map_err(|_| DeviceError::OutOfMemory {
+        bytes: size,
+        device: DeviceSpec::CPU,
+        held: String::new(),
+    })?;
     staging.resize(size, 0u8);
     let chunks = bytes.div_ceil(STAGING);
     for i in 0..chunks {

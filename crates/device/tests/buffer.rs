@@ -122,7 +122,7 @@ fn a11_empty_buffers_work_and_impossible_ones_are_errors() {
     let small: Arc<dyn Allocator> = Arc::new(CpuAllocator::with_limit(DeviceSpec::CPU, 1000));
     let held = small.alloc(900).unwrap();
     let error = small.alloc(101).unwrap_err();
-    assert_eq!(error, DeviceError::OutOfMemory { bytes: 101, device: DeviceSpec::CPU });
+    assert_eq!(error, DeviceError::OutOfMemory { bytes: 101, device: DeviceSpec::CPU, held: String::new() });
     // SAFETY: the block comes from this allocator, and nobody uses it.
     unsafe { small.free(held) };
 }

@@ -258,7 +258,7 @@ impl Program for CpuProgram {
     ) -> Result<()> {
         let mut scratch: Vec<Line> = Vec::new();
         let lines = self.scratch.div_ceil(Block::ALIGN);
-        let none = DeviceError::OutOfMemory { bytes: self.scratch, device: self.device.clone() };
+        let none = DeviceError::OutOfMemory { bytes: self.scratch, device: self.device.clone(), held: String::new() };
         scratch.try_reserve_exact(lines).map_err(|_| none)?;
         let mut pointers = buffers.to_vec();
         pointers.push(scratch.as_mut_ptr().cast());

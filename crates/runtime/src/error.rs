@@ -2,7 +2,7 @@
 
 use crate::plan::BuildError;
 use std::sync::Arc;
-use svod_device::{DeviceError, DeviceSpec, bytes_text};
+use svod_device::{DeviceError, DeviceSpec, bytes_text, held_text};
 use svod_ir::graph::key::BindMismatch;
 use svod_ir::graph::{GraphError, Origin};
 use svod_schedule::{LowerError, PreScheduleError, RangeifyError, ScheduleGraphError};
@@ -124,12 +124,14 @@ pub enum Error {
         error: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// An allocation that cannot be had.
-    #[error("out of memory on {device}: cannot allocate {text}", text = bytes_text(*bytes))]
+    #[error("out of memory on {device}: cannot allocate {text}{}", held_text(held), text = bytes_text(*bytes))]
     OutOfMemory {
         /// Its size; `usize::MAX` where that overflows.
         bytes: usize,
         /// Where.
         device: DeviceSpec,
+        /// Who holds how much of the memory, in words; empty where that is not known.
+        held: String,
     },
     /// Outputs that are read before a run made them, or after a run that failed.
     #[error("the plan's outputs hold no result: it was not executed, or its last run did not finish")]
@@ -217,6 +219,11 @@ pub fn device_kind_text(error: &DeviceError) -> Option<&'static str> {
         DeviceError::Compile { .. } => "compile",
         DeviceError::Load { .. } => "load",
         DeviceError::Execute { .. } => "execute",
+        DeviceError::NoDriver { .. } => "no driver",
+        DeviceError::OldDriver { .. } => "old driver",
+        DeviceError::UnsupportedArchitecture { .. } => "unsupported architecture",
+        DeviceError::Trapped { .. } => "trapped",
+        DeviceError::Forked { .. } => "forked",
         _ => return None,
     })
 }
@@ -296,7 +303,7 @@ impl From<DeviceError> for Error {
     fn from(error: DeviceError) -> Self {
         match error {
             DeviceError::UnknownDevice { given, expected } => Error::UnknownDevice { given, expected },
-            DeviceError::OutOfMemory { bytes, device } => Error::OutOfMemory { bytes, device },
+            DeviceError::OutOfMemory { bytes, device, held } => Error::OutOfMemory { bytes, device, held },
             DeviceError::Render { .. } | DeviceError::Program(_) => Error::Render(error),
             DeviceError::Compile { .. } => Error::Compile(error),
             DeviceError::Load { .. } => Error::Load(error),

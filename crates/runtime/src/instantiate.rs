@@ -180,7 +180,7 @@ fn check_addressable(pre: &PreSchedule, devices: &FxHashMap<Slot, Arc<Device>>, 
         let bytes = count_of(&spec.shape, fixed)?.saturating_mul(spec.dtype.bytes());
         if bytes > MOST {
             let device = devices.get(&Slot::Buffer(i)).map_or(DeviceSpec::CPU, |device| device.spec().clone());
-            return Err(Error::OutOfMemory { bytes, device });
+            return Err(Error::OutOfMemory { bytes, device, held: String::new() });
         }
     }
     Ok(())

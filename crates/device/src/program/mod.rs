@@ -46,7 +46,8 @@ pub trait Program: Debug + Send + Sync {
     /// Name of the entry point.
     fn name(&self) -> &str;
 
-    /// Runs the program and returns when it is done.
+    /// Runs the program and returns when it is done, or, on a device that does its work in the order in which it is handed
+    /// over, when it is: the device's copies, and what reads its memory, come after it.
     ///
     /// `vals` are the values of the spec's variables, in their order. Where `global` is given, all
     /// its tasks run, and [`CORE_ID`] in `vals` is ignored; where it is absent, one task does, the

@@ -1,0 +1,107 @@
+//! What a device needs of a driver.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::gpu::Runner;
+use svod_device::Result;
+
+/// What a GPU is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Its product name.
+    pub name: String,
+    /// Bytes of its memory.
+    pub memory: usize,
+    /// Compute capability: major and minor number.
+    pub capability: (u32, u32),
+    /// Number of multiprocessors.
+    pub multiprocessors: usize,
+    /// Bytes of its second-level cache.
+    pub l2: usize,
+    /// Bytes of shared memory that a block has at most.
+    pub shared: usize,
+}
+
+/// The GPUs of a machine.
+pub trait Driver: Debug + Send + Sync {
+    /// What its kernels are compiled for.
+    fn runner(&self) -> Runner;
+
+    /// Number of GPUs that this process may use.
+    fn count(&self) -> Result<u32>;
+
+    /// What a GPU is, without opening it.
+    fn info(&self, number: u32) -> Result<Info>;
+
+    /// Opens a GPU.
+    fn open(&self, number: u32) -> Result<Arc<dyn Gpu>>;
+}
+
+/// An open GPU: its memory, and one stream of work.
+pub trait Gpu: Debug + Send + Sync {
+    /// Bytes that are free, of all processes, and bytes that there are.
+    fn free_memory(&self) -> Result<(usize, usize)>;
+
+    /// The address of fresh memory, aligned to 256 bytes; `None` where there is not as much.
+    fn alloc(&self, bytes: usize) -> Result<Option<u64>>;
+
+    /// Takes memory back, once the work that was handed over is done.
+    ///
+    /// # Safety
+    /// `address` comes from [`Gpu::alloc`], and no work that is still to come uses it.
+    unsafe fn free(&self, address: u64);
+
+    /// Copies host memory to the GPU; `src` may be changed when this returns.
+    ///
+    /// # Safety
+    /// Both ranges are valid, and nobody else accesses them meanwhile but for work in the stream.
+    unsafe fn copy_in(&self, dst: u64, src: *const u8, bytes: usize) -> Result<()>;
+
+    /// Copies memory of the GPU to the host, and waits for it.
+    ///
+    /// # Safety
+    /// As for [`Gpu::copy_in`].
+    unsafe fn copy_out(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()>;
+
+    /// Copies between two ranges of the GPU's memory that do not overlap.
+    ///
+    /// # Safety
+    /// As for [`Gpu::copy_in`].
+    unsafe fn copy_within(&self, dst: u64, src: u64, bytes: usize) -> Result<()>;
+
+    /// Loads the code of a kernel.
+    fn load(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>>;
+
+    /// Waits for all work that was handed over.
+    fn synchronize(&self) -> Result<()>;
+}
+
+/// Code that is loaded.
+pub trait Module: Debug + Send + Sync {
+    /// The kernel of this name, for blocks of this many threads.
+    fn kernel(self: Arc<Self>, entry: &str, threads: u32) -> Result<Arc<dyn Kernel>>;
+}
+
+/// An entry point of code that is loaded.
+pub trait Kernel: Debug + Send + Sync {
+    /// Hands a launch to the stream.
+    ///
+    /// # Safety
+    /// The arguments are those that the code asks for, and what they point at stays allocated until
+    /// the stream is done with it.
+    unsafe fn launch(&self, launch: &Launch) -> Result<()>;
+}
+
+/// Sizes and arguments of a launch: the pointers, the values, and the scratch memory, in this order.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Addresses of the buffers.
+    pub buffers: &'a [*mut u8],
+    /// The values of the variables, and the number of tasks.
+    pub values: &'a [i64],
+    /// Address of the scratch memory of all tasks that run at once; 0 for none.
+    pub memory: u64,
+}

@@ -1,0 +1,116 @@
+//! The memory of a GPU.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use svod_device::{Allocator, Block, DeviceError, DeviceSpec, MemoryStats, Result};
+
+use crate::driver::Gpu;
+
+/// Hands out memory of a GPU as its driver does.
+#[derive(Debug)]
+pub(crate) struct GpuMemory {
+    device: DeviceSpec,
+    gpu: Arc<dyn Gpu>,
+    live: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl GpuMemory {
+    pub fn new(device: DeviceSpec, gpu: Arc<dyn Gpu>) -> GpuMemory {
+        GpuMemory { device, gpu, live: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
+    }
+
+    fn full(&self, bytes: usize) -> DeviceError {
+        let own = self.live.load(Ordering::Relaxed);
+        let held = match self.gpu.free_memory() {
+            Ok((free, total)) => format!(
+                "svod holds {own} of its {total} bytes, others {}, and {free} are free",
+                total.saturating_sub(free).saturating_sub(own)
+            ),
+            Err(_) => format!("svod holds {own} bytes"),
+        };
+        DeviceError::OutOfMemory { bytes, device: self.device.clone(), held }
+    }
+}
+
+fn address(ptr: NonNull<u8>) -> u64 {
+    ptr.as_ptr().addr() as u64
+}
+
+impl Allocator for GpuMemory {
+    fn device(&self) -> &DeviceSpec {
+        &self.device
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Block> {
+        if bytes == 0 {
+            return Ok(Block::empty());
+        }
+        let found = match isize::try_from(bytes) {
+            Ok(_) => self.gpu.alloc(bytes)?,
+            Err(_) => None,
+        };
+        let start = found.and_then(|start| NonNull::new(std::ptr::with_exposed_provenance_mut(start as usize)));
+        let ptr = start.ok_or_else(|| self.full(bytes))?;
+        let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(live, Ordering::Relaxed);
+        Ok(Block { ptr, bytes })
+    }
+
+    unsafe fn free(&self, block: Block) {
+        if block.bytes > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.gpu.free(address(block.ptr)) };
+            self.live.fetch_sub(block.bytes, Ordering::Relaxed);
+        }
+    }
+
+    unsafe fn copy_in(&self, dst: NonNull<u8>, src: *const u8, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.gpu.copy_in(address(dst), src, bytes) }
+    }
+
+    unsafe fn copy_out(&self, dst: *mut u8, src: NonNull<u8>, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.gpu.copy_out(dst, address(src), bytes) }
+    }
+
+    unsafe fn copy_within(&self, dst: NonNull<u8>, src: NonNull<u8>, bytes: usize) -> Option<Result<()>> {
+        let (to, from) = (address(dst), address(src));
+        if to.abs_diff(from) < bytes as u64 {
+            return None;
+        }
+        // SAFETY: the caller's promise; the ranges do not overlap.
+        Some(if bytes == 0 { Ok(()) } else { unsafe { self.gpu.copy_within(to, from, bytes) } })
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.gpu.synchronize()
+    }
+
+    fn host_visible(&self) -> bool {
+        false
+    }
+
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    fn stats(&self) -> MemoryStats {
+        MemoryStats { live: self.live.load(Ordering::Relaxed), cached: 0, peak: self.peak.load(Ordering::Relaxed) }
+    }
+
+    fn reset_peak(&self) {
+        self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn trim(&self) {}
+}

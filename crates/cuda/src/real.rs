@@ -1,0 +1,555 @@
+//! NVIDIA's driver.
+
+use std::collections::VecDeque;
+use std::ffi::{CStr, CString, c_int, c_uint, c_void};
+use std::fmt;
+use std::ptr::null_mut;
+use std::sync::{Arc, OnceLock};
+
+use cudarc::driver::sys;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use crate::gpu::Runner;
+use svod_device::{DeviceError, DeviceSpec, Result};
+
+use crate::api::{Api, Code, Missing, check};
+use crate::driver::{Driver, Gpu, Info, Kernel, Launch, Module};
+
+/// The oldest driver that knows the instructions of generated code, as it counts versions.
+const OLDEST: c_int = 12_000;
+
+/// Kernels that are named where one trapped.
+const NAMED: usize = 8;
+
+/// Bytes of each of the two pinned buffers that copies go through.
+const STAGING: usize = 4 << 20;
+
+/// The driver of this process.
+pub(crate) struct Real {
+    api: Api,
+    /// Number of GPUs.
+    count: u32,
+    /// The process that began to use it; one that was forked from it cannot.
+    process: u32,
+}
+
+/// The driver, asked for once.
+pub(crate) fn driver() -> Result<Arc<Real>> {
+    static FOUND: OnceLock<Result<Arc<Real>>> = OnceLock::new();
+    FOUND.get_or_init(|| Real::load().map(Arc::new)).clone()
+}
+
+impl Real {
+    fn load() -> Result<Real> {
+        let none = |why: String| DeviceError::NoDriver { kind: "CUDA", why };
+        let old = |found: String| DeviceError::OldDriver {
+            kind: "CUDA",
+            found,
+            needed: format!("{} or newer", version_text(OLDEST)),
+        };
+        let api = Api::load().map_err(|missing| match missing {
+            Missing::Library => none("libcuda, which is part of NVIDIA's driver, was not found".into()),
+            Missing::Function(name) => old(format!("one without {name}")),
+        })?;
+        let mut version = 0;
+        // SAFETY: a pointer to a number, which the driver writes.
+        check(unsafe { (api.driver_version)(&mut version) }).map_err(|code| none(api.text(code)))?;
+        if version < OLDEST {
+            return Err(old(version_text(version)));
+        }
+        let mut count = 0;
+        // SAFETY: the call has no preconditions; then as above.
+        let status = unsafe {
+            match (api.init)(0) {
+                0 => (api.device_count)(&mut count),
+                status => status,
+            }
+        };
+        match check(status) {
+            Ok(()) | Err(Code::NO_DEVICE) => {}
+            Err(code) => return Err(none(api.text(code))),
+        }
+        Ok(Real { api, count: u32::try_from(count).unwrap_or(0), process: std::process::id() })
+    }
+
+    fn check_process(&self) -> Result<()> {
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(DeviceError::Forked { kind: "CUDA" }),
+        }
+    }
+
+    fn check(&self, number: u32, what: &str, status: c_int) -> Result<()> {
+        check(status).map_err(|code| DeviceError::Execute {
+            device: DeviceSpec::Cuda(number),
+            name: what.into(),
+            message: self.api.text(code),
+        })
+    }
+
+    /// The driver's handle of a GPU.
+    fn device(&self, number: u32) -> Result<sys::CUdevice> {
+        self.check_process()?;
+        if number >= self.count {
+            let expected = match self.count {
+                0 => "a GPU of this machine, but it has none that this process may use".into(),
+                1 => "CUDA:0".into(),
+                n => format!("CUDA:0 to CUDA:{}", n - 1),
+            };
+            return Err(DeviceError::UnknownDevice { given: DeviceSpec::Cuda(number).to_string(), expected });
+        }
+        let mut device = 0;
+        // SAFETY: a pointer to a handle, which the driver writes.
+        self.check(number, "cuDeviceGet", unsafe { (self.api.device)(&mut device, number as c_int) })?;
+        Ok(device)
+    }
+}
+
+impl Driver for Real {
+    fn runner(&self) -> Runner {
+        Runner::Driver
+    }
+
+    fn count(&self) -> Result<u32> {
+        self.check_process()?;
+        Ok(self.count)
+    }
+
+    fn info(&self, number: u32) -> Result<Info> {
+        let device = self.device(number)?;
+        let mut name = [0; 256];
+        // SAFETY: the driver writes at most so many bytes, with a 0 at the end.
+        let status = unsafe { (self.api.device_name)(name.as_mut_ptr(), name.len() as c_int, device) };
+        self.check(number, "cuDeviceGetName", status)?;
+        let bytes = name.map(|c| c as u8);
+        let name = CStr::from_bytes_until_nul(&bytes).map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut memory = 0;
+        // SAFETY: a pointer to a number, which the driver writes.
+        self.check(number, "cuDeviceTotalMem", unsafe { (self.api.device_memory)(&mut memory, device) })?;
+        let attribute = |which: sys::CUdevice_attribute| {
+            let mut value = 0;
+            // SAFETY: as above.
+            let status = unsafe { (self.api.device_attribute)(&mut value, which as c_int, device) };
+            self.check(number, "cuDeviceGetAttribute", status).map(|()| u32::try_from(value).unwrap_or(0))
+        };
+        use sys::CUdevice_attribute as Attribute;
+        Ok(Info {
+            name,
+            memory,
+            capability: (
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize,
+            l2: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
+            shared: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize,
+        })
+    }
+
+    fn open(&self, number: u32) -> Result<Arc<dyn Gpu>> {
+        let device = self.device(number)?;
+        let mut context = null_mut();
+        // SAFETY: a pointer to a handle, which the driver writes. The context stays as long as the process.
+        self.check(number, "cuDevicePrimaryCtxRetain", unsafe { (self.api.retain)(&mut context, device) })?;
+        let mut open = Open {
+            driver: driver()?,
+            spec: DeviceSpec::Cuda(number),
+            context,
+            stream: null_mut(),
+            lost: OnceLock::new(),
+            recent: Mutex::default(),
+            staging: Mutex::new(None),
+        };
+        let mut stream = null_mut();
+        const NON_BLOCKING: c_uint = 1;
+        // SAFETY: as above.
+        open.call("cuStreamCreate", |api| unsafe { (api.stream)(&mut stream, NON_BLOCKING) })?;
+        open.stream = stream;
+        Ok(Arc::new(RealGpu(Arc::new(open))))
+    }
+}
+
+impl fmt::Debug for Real {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NVIDIA's driver, {} GPUs", self.count)
+    }
+}
+
+/// `12.4` of 12040.
+fn version_text(version: c_int) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+/// A GPU with its primary context, which other libraries of the process use as well, and a stream.
+#[derive(Debug)]
+struct RealGpu(Arc<Open>);
+
+struct Open {
+    driver: Arc<Real>,
+    spec: DeviceSpec,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    /// Why the context cannot be used any more.
+    lost: OnceLock<DeviceError>,
+    /// Kernels that were launched since the stream was last waited for: the latest ones.
+    recent: Mutex<VecDeque<Arc<str>>>,
+    /// Made by the first copy; none where there is no pinned memory.
+    staging: Mutex<Option<Option<Staging>>>,
+}
+
+// SAFETY: the handles are the driver's, which takes them from any thread.
+unsafe impl Send for Open {}
+// SAFETY: as above.
+unsafe impl Sync for Open {}
+
+/// Two pinned buffers, and for each an event that is recorded after what was last done with it.
+struct Staging {
+    buffers: [*mut u8; 2],
+    events: [sys::CUevent; 2],
+    next: usize,
+}
+
+/// Makes a context the calling thread's current one, and the one that was current so again in the end.
+struct Current<'a> {
+    api: &'a Api,
+    before: sys::CUcontext,
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        if !self.before.is_null() {
+            // SAFETY: it was current when this was made, on this thread. A failure leaves the other context.
+            unsafe { (self.api.set_current)(self.before) };
+        }
+    }
+}
+
+impl Open {
+    /// Calls the driver with the context being current.
+    fn call(&self, what: &str, call: impl FnOnce(&Api) -> c_int) -> Result<()> {
+        self.try_call(what, call)?.map_err(|code| self.failed(what, code))
+    }
+
+    /// The same, where the caller looks at failures that leave the context as it was.
+    fn try_call(&self, what: &str, call: impl FnOnce(&Api) -> c_int) -> Result<Result<(), Code>> {
+        self.driver.check_process()?;
+        if let Some(lost) = self.lost.get() {
+            return Err(lost.clone());
+        }
+        let api = &self.driver.api;
+        let mut before = null_mut();
+        // SAFETY: a pointer to a handle, which the driver writes.
+        check(unsafe { (api.current)(&mut before) }).map_err(|code| self.failed(what, code))?;
+        let _current = if before == self.context {
+            None
+        } else {
+            // SAFETY: the context is retained as long as the process.
+            check(unsafe { (api.set_current)(self.context) }).map_err(|code| self.failed(what, code))?;
+            Some(Current { api, before })
+        };
+        match check(call(api)) {
+            Err(code) if code.is_sticky() => Err(self.failed(what, code)),
+            done => Ok(done),
+        }
+    }
+
+    /// The error of a result. One by which the context is lost is what all later calls give.
+    fn failed(&self, what: &str, code: Code) -> DeviceError {
+        let message = self.driver.api.text(code);
+        if !code.is_sticky() {
+            return DeviceError::Execute { device: self.spec.clone(), name: what.into(), message };
+        }
+        let kernels = self.recent.lock().iter().map(|name| name.to_string()).collect();
+        let lost = DeviceError::Trapped { device: self.spec.clone(), kernels, message };
+        self.lost.get_or_init(|| lost).clone()
+    }
+
+    /// Waits for the stream.
+    fn wait(&self) -> Result<()> {
+        // SAFETY: the stream lives as long as this.
+        self.call("cuStreamSynchronize", |api| unsafe { (api.synchronize)(self.stream) })?;
+        self.recent.lock().clear();
+        Ok(())
+    }
+
+    /// Does something with the pinned buffers, if there are any.
+    fn with_staging<T>(&self, f: impl FnOnce(&mut Staging) -> Result<T>) -> Result<Option<T>> {
+        let mut staging = self.staging.lock();
+        let staging = match &mut *staging {
+            Some(staging) => staging,
+            none => none.insert(self.make_staging()?),
+        };
+        staging.as_mut().map(f).transpose()
+    }
+
+    fn make_staging(&self) -> Result<Option<Staging>> {
+        let (mut buffers, mut events) = ([null_mut(); 2], [null_mut(); 2]);
+        const DISABLE_TIMING: c_uint = 2;
+        for i in 0..2 {
+            let (buffer, event): (&mut *mut c_void, &mut sys::CUevent) = (&mut buffers[i], &mut events[i]);
+            // SAFETY: pointers to handles, which the driver writes. They live as long as the process.
+            let made = self.try_call("cuMemAllocHost", |api| unsafe {
+                match (api.alloc_host)(buffer, STAGING) {
+                    0 => (api.event)(event, DISABLE_TIMING),
+                    status => status,
+                }
+            })?;
+            if made.is_err() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Staging { buffers: buffers.map(|b| b.cast()), events, next: 0 }))
+    }
+
+    /// Waits until the last copy from or to a pinned buffer is done.
+    fn await_buffer(&self, staging: &Staging, at: usize) -> Result<()> {
+        // SAFETY: the event lives as long as the process; one that was never recorded is over.
+        self.call("cuEventSynchronize", |api| unsafe { (api.await_event)(staging.events[at]) })
+    }
+
+    /// Hands over a copy, and the record of its end.
+    fn copy(&self, event: sys::CUevent, copy: impl FnOnce(&Api) -> c_int) -> Result<()> {
+        self.call("cuMemcpyAsync", |api| match copy(api) {
+            // SAFETY: event and stream live as long as this.
+            0 => unsafe { (api.record)(event, self.stream) },
+            status => status,
+        })
+    }
+}
+
+impl Gpu for RealGpu {
+    fn free_memory(&self) -> Result<(usize, usize)> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: pointers to numbers, which the driver writes.
+        self.0.call("cuMemGetInfo", |api| unsafe { (api.free_memory)(&mut free, &mut total) })?;
+        Ok((free, total))
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Option<u64>> {
+        let mut address = 0;
+        // SAFETY: a pointer to an address, which the driver writes.
+        match self.0.try_call("cuMemAlloc", |api| unsafe { (api.alloc)(&mut address, bytes) })? {
+            Ok(()) => Ok(Some(address)),
+            Err(Code::OUT_OF_MEMORY) => Ok(None),
+            Err(code) => Err(self.0.failed("cuMemAlloc", code)),
+        }
+    }
+
+    unsafe fn free(&self, address: u64) {
+        // What fails here is memory of a context that is lost, or of another process.
+        if self.0.wait().is_ok() {
+            // SAFETY: the caller's promise; the stream is done with it.
+            let _ = self.0.call("cuMemFree", |api| unsafe { (api.free)(address) });
+        }
+    }
+
+    unsafe fn copy_in(&self, dst: u64, src: *const u8, bytes: usize) -> Result<()> {
+        let open = &*self.0;
+        let staged = open.with_staging(|staging| {
+            let mut done = 0;
+            while done < bytes {
+                let (at, len) = (staging.next, (bytes - done).min(STAGING));
+                staging.next = 1 - at;
+                open.await_buffer(staging, at)?;
+                let (buffer, to) = (staging.buffers[at], dst + done as u64);
+                // SAFETY: the caller's promise; the buffer is as large, and nothing uses it any more.
+                unsafe { buffer.copy_from_nonoverlapping(src.add(done), len) };
+                open.copy(staging.events[at], |api| {
+                    // SAFETY: as above, and the buffer stays as it is until its event is awaited.
+                    unsafe { (api.copy_in)(to, buffer.cast(), len, open.stream) }
+                })?;
+                done += len;
+            }
+            Ok(())
+        })?;
+        if staged.is_none() {
+            // SAFETY: the caller's promise, for the stream is waited for.
+            open.call("cuMemcpyHtoDAsync", |api| unsafe { (api.copy_in)(dst, src.cast(), bytes, open.stream) })?;
+            open.wait()?;
+        }
+        Ok(())
+    }
+
+    unsafe fn copy_out(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
+        let open = &*self.0;
+        let staged = open.with_staging(|staging| {
+            let part = |i: usize| (i * STAGING, (bytes - i * STAGING).min(STAGING));
+            let issue = |i: usize| {
+                let ((at, len), buffer) = (part(i), staging.buffers[i % 2]);
+                open.copy(staging.events[i % 2], |api| {
+                    // SAFETY: the caller's promise; the buffer is as large, and what it held has been read.
+                    unsafe { (api.copy_out)(buffer.cast(), src + at as u64, len, open.stream) }
+                })
+            };
+            let parts = bytes.div_ceil(STAGING);
+            for i in 0..parts {
+                if i == 0 {
+                    issue(0)?;
+                }
+                if i + 1 < parts {
+                    issue(i + 1)?;
+                }
+                open.await_buffer(staging, i % 2)?;
+                let (at, len) = part(i);
+                // SAFETY: as above; the copy to the buffer is done.
+                unsafe { dst.add(at).copy_from_nonoverlapping(staging.buffers[i % 2], len) };
+            }
+            Ok(())
+        })?;
+        if staged.is_none() {
+            // SAFETY: the caller's promise, for the stream is waited for.
+            open.call("cuMemcpyDtoHAsync", |api| unsafe { (api.copy_out)(dst.cast(), src, bytes, open.stream) })?;
+        }
+        open.wait()
+    }
+
+    unsafe fn copy_within(&self, dst: u64, src: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.0.call("cuMemcpyDtoDAsync", |api| unsafe { (api.copy_within)(dst, src, bytes, self.0.stream) })
+    }
+
+    fn load(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>> {
+        let failed = |message| DeviceError::Load { device: self.0.spec.clone(), name: name.into(), message };
+        // PTX ends with a 0.
+        let code = CString::new(code).map_err(|_| failed("the code has a zero byte".into()))?;
+        let mut log = [0u8; 8192];
+        use sys::CUjit_option_enum as Jit;
+        let mut options =
+            [Jit::CU_JIT_ERROR_LOG_BUFFER as c_int, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as c_int];
+        // A number is passed as the pointer's own value.
+        let mut values: [*mut c_void; 2] =
+            [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len() - 1)];
+        let mut handle = null_mut();
+        // SAFETY: code and options live as long as the call, which writes the handle and at most so many bytes of text.
+        let loaded = self.0.try_call("cuModuleLoadDataEx", |api| unsafe {
+            (api.load)(&mut handle, code.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+        })?;
+        match loaded {
+            Ok(()) => Ok(Arc::new(RealModule { gpu: self.0.clone(), handle, name: name.into() })),
+            Err(Code::UNSUPPORTED_PTX_VERSION) => Err(DeviceError::OldDriver {
+                kind: "CUDA",
+                found: "one that does not know the instructions of the code".into(),
+                needed: "12.3 or newer".into(),
+            }),
+            Err(code) => {
+                let text = self.0.driver.api.text(code);
+                let log = CStr::from_bytes_until_nul(&log).map(|l| l.to_string_lossy()).unwrap_or_default();
+                Err(failed(format!("{text}\n{log}").trim_end().to_owned()))
+            }
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.0.wait()
+    }
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.spec)
+    }
+}
+
+struct RealModule {
+    gpu: Arc<Open>,
+    handle: sys::CUmodule,
+    name: Arc<str>,
+}
+
+// SAFETY: the handle is the driver's, which takes it from any thread.
+unsafe impl Send for RealModule {}
+// SAFETY: as above.
+unsafe impl Sync for RealModule {}
+
+impl Module for RealModule {
+    fn kernel(self: Arc<Self>, entry: &str, threads: u32) -> Result<Arc<dyn Kernel>> {
+        let failed =
+            |message| DeviceError::Load { device: self.gpu.spec.clone(), name: self.name.to_string(), message };
+        let name = CString::new(entry).map_err(|_| failed("a name has a zero byte".into()))?;
+        let mut function = null_mut();
+        // SAFETY: the driver writes the handle; module and name live as long as the call.
+        let found = self.gpu.try_call("cuModuleGetFunction", |api| unsafe {
+            (api.function)(&mut function, self.handle, name.as_ptr())
+        })?;
+        found.map_err(|code| failed(format!("entry point {entry}: {}", self.gpu.driver.api.text(code))))?;
+        let mut most = 0;
+        use sys::CUfunction_attribute_enum as Attribute;
+        let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as c_int;
+        // SAFETY: a pointer to a number, which the driver writes.
+        self.gpu.call("cuFuncGetAttribute", |api| unsafe {
+            (api.function_attribute)(&mut most, which, function)
+        })?;
+        if i64::from(threads) > i64::from(most) {
+            return Err(failed(format!("its blocks have {threads} threads, but its registers suffice for {most}")));
+        }
+        Ok(Arc::new(RealKernel { function, threads, name: entry.into(), module: self }))
+    }
+}
+
+impl Drop for RealModule {
+    fn drop(&mut self) {
+        if self.gpu.wait().is_ok() {
+            // SAFETY: nobody launches its kernels any more, and none is running.
+            let _ = self.gpu.call("cuModuleUnload", |api| unsafe { (api.unload)(self.handle) });
+        }
+    }
+}
+
+impl fmt::Debug for RealModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.name, self.gpu.spec)
+    }
+}
+
+struct RealKernel {
+    function: sys::CUfunction,
+    threads: u32,
+    name: Arc<str>,
+    module: Arc<RealModule>,
+}
+
+// SAFETY: the handle is the driver's, which takes it from any thread.
+unsafe impl Send for RealKernel {}
+// SAFETY: as above.
+unsafe impl Sync for RealKernel {}
+
+impl Kernel for RealKernel {
+    unsafe fn launch(&self, launch: &Launch) -> Result<()> {
+        let gpu = &*self.module.gpu;
+        // Every argument has eight bytes: the driver copies as many as the kernel's parameter has.
+        let mut words: SmallVec<[u64; 16]> = launch.buffers.iter().map(|b| b.addr() as u64).collect();
+        words.extend(launch.values.iter().map(|v| *v as u64));
+        words.push(launch.memory);
+        let mut arguments: SmallVec<[*mut c_void; 16]> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
+        {
+            let mut recent = gpu.recent.lock();
+            if recent.len() == NAMED {
+                recent.pop_front();
+            }
+            recent.push_back(self.name.clone());
+        }
+        let (blocks, threads) = (launch.blocks, self.threads);
+        // SAFETY: the caller's promise; the arguments are copied before the call returns.
+        gpu.call(&self.name, |api| unsafe {
+            (api.launch)(
+                self.function,
+                blocks,
+                1,
+                1,
+                threads,
+                1,
+                1,
+                0,
+                gpu.stream,
+                arguments.as_mut_ptr(),
+                null_mut(),
+            )
+        })
+    }
+}
+
+impl fmt::Debug for RealKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.name, self.module.gpu.spec)
+    }
+}
