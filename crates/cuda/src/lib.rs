@@ -11,8 +11,8 @@
 //! is too old, a GPU that is gone and a kernel that trapped are errors, and the process lives on.
 
 mod api;
-mod gpu;
 pub mod driver;
+mod gpu;
 mod machine;
 mod memory;
 mod program;

@@ -100,10 +100,8 @@ fn target(spec: &DeviceSpec, info: &Info) -> Result<Target> {
             });
         }
     };
-    let mut target = Target::named(name).ok_or_else(|| DeviceError::Unsupported {
-        device: spec.clone(),
-        what: format!("the target {name}"),
-    })?;
+    let mut target = Target::named(name)
+        .ok_or_else(|| DeviceError::Unsupported { device: spec.clone(), what: format!("the target {name}") })?;
     let known = |found: usize, otherwise: usize| if found == 0 { otherwise } else { found };
     target.cores = known(info.multiprocessors, target.cores);
     target.l2 = known(info.l2, target.l2);
@@ -126,7 +124,9 @@ mod tests {
     #[test]
     fn targets_follow_the_compute_capability() {
         let of = |capability| target(&DeviceSpec::Cuda(0), &info(capability));
-        for (capability, name) in [((8, 0), "cuda-sm80"), ((8, 9), "cuda-sm80"), ((9, 0), "cuda-sm90"), ((12, 0), "cuda-sm80")] {
+        for (capability, name) in
+            [((8, 0), "cuda-sm80"), ((8, 9), "cuda-sm80"), ((9, 0), "cuda-sm90"), ((12, 0), "cuda-sm80")]
+        {
             let target = of(capability).unwrap();
             assert_eq!((target.name.as_str(), target.cores), (name, 7));
             assert_eq!(target.groups.unwrap().shared, 101_376);

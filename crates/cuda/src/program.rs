@@ -256,12 +256,8 @@ mod tests {
 
     #[test]
     fn headers_come_back_as_they_were() {
-        let phase = |entry: &str, scratch_bytes| PhaseCode {
-            entry: entry.into(),
-            threads: 128,
-            block_tasks: 4,
-            scratch_bytes,
-        };
+        let phase =
+            |entry: &str, scratch_bytes| PhaseCode { entry: entry.into(), threads: 128, block_tasks: 4, scratch_bytes };
         let text = Header { phases: vec![phase("a", 0), phase("a_1", 64)] }.to_string();
         let whole = format!("{text}.version 8.3\n\n.target");
         let (header, code) = Header::parse(whole.as_bytes()).unwrap();

@@ -6,10 +6,10 @@ use std::fmt;
 use std::ptr::null_mut;
 use std::sync::{Arc, OnceLock};
 
+use crate::gpu::Runner;
 use cudarc::driver::sys;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use crate::gpu::Runner;
 use svod_device::{DeviceError, DeviceSpec, Result};
 
 use crate::api::{Api, Code, Missing, check};
@@ -414,11 +414,9 @@ impl Gpu for RealGpu {
         let code = CString::new(code).map_err(|_| failed("the code has a zero byte".into()))?;
         let mut log = [0u8; 8192];
         use sys::CUjit_option_enum as Jit;
-        let mut options =
-            [Jit::CU_JIT_ERROR_LOG_BUFFER as c_int, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as c_int];
+        let mut options = [Jit::CU_JIT_ERROR_LOG_BUFFER as c_int, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as c_int];
         // A number is passed as the pointer's own value.
-        let mut values: [*mut c_void; 2] =
-            [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len() - 1)];
+        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len() - 1)];
         let mut handle = null_mut();
         // SAFETY: code and options live as long as the call, which writes the handle and at most so many bytes of text.
         let loaded = self.0.try_call("cuModuleLoadDataEx", |api| unsafe {
@@ -476,9 +474,7 @@ impl Module for RealModule {
         use sys::CUfunction_attribute_enum as Attribute;
         let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as c_int;
         // SAFETY: a pointer to a number, which the driver writes.
-        self.gpu.call("cuFuncGetAttribute", |api| unsafe {
-            (api.function_attribute)(&mut most, which, function)
-        })?;
+        self.gpu.call("cuFuncGetAttribute", |api| unsafe { (api.function_attribute)(&mut most, which, function) })?;
         if i64::from(threads) > i64::from(most) {
             return Err(failed(format!("its blocks have {threads} threads, but its registers suffice for {most}")));
         }
@@ -531,19 +527,7 @@ impl Kernel for RealKernel {
         let (blocks, threads) = (launch.blocks, self.threads);
         // SAFETY: the caller's promise; the arguments are copied before the call returns.
         gpu.call(&self.name, |api| unsafe {
-            (api.launch)(
-                self.function,
-                blocks,
-                1,
-                1,
-                threads,
-                1,
-                1,
-                0,
-                gpu.stream,
-                arguments.as_mut_ptr(),
-                null_mut(),
-            )
+            (api.launch)(self.function, blocks, 1, 1, threads, 1, 1, 0, gpu.stream, arguments.as_mut_ptr(), null_mut())
         })
     }
 }

@@ -53,7 +53,11 @@ impl Buffer {
     pub fn new(allocator: &Arc<dyn Allocator>, dtype: DType, count: usize) -> Result<Buffer> {
         let bytes = count.checked_mul(element_bytes(dtype)?).filter(|b| isize::try_from(*b).is_ok());
         let Some(bytes) = bytes else {
-            return Err(DeviceError::OutOfMemory { bytes: usize::MAX, device: allocator.device().clone(), held: String::new() });
+            return Err(DeviceError::OutOfMemory {
+                bytes: usize::MAX,
+                device: allocator.device().clone(),
+                held: String::new(),
+            });
         };
         Buffer::over(Storage::new(allocator, bytes), 0, dtype, count)
     }
@@ -181,9 +185,11 @@ impl Buffer {
     /// The content.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut content = Vec::new();
-        content
-            .try_reserve_exact(self.bytes())
-            .map_err(|_| DeviceError::OutOfMemory { bytes: self.bytes(), device: DeviceSpec::CPU, held: String::new() })?;
+        content.try_reserve_exact(self.bytes()).map_err(|_| DeviceError::OutOfMemory {
+            bytes: self.bytes(),
+            device: DeviceSpec::CPU,
+            held: String::new(),
+        })?;
         content.resize(self.bytes(), 0);
         self.copy_out(&mut content)?;
         Ok(content)

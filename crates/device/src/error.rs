@@ -73,7 +73,9 @@ pub enum DeviceError {
         message: String,
     },
     /// A kind of device that cannot be used by a process forked from one that has used it.
-    #[error("{kind} was used before this process was forked: start the process anew ('spawn'), or use {kind} in it only")]
+    #[error(
+        "{kind} was used before this process was forked: start the process anew ('spawn'), or use {kind} in it only"
+    )]
     Forked {
         /// The kind.
         kind: &'static str,

@@ -100,13 +100,14 @@ impl Context {
         })
     }
 
-    /// The context that programs use unless they make one: this machine's CPU, and files.
+    /// The context that programs use unless they make one: this machine's CPU, its GPUs, and files.
     pub fn global() -> &'static Arc<Context> {
         static GLOBAL: OnceLock<Arc<Context>> = OnceLock::new();
         GLOBAL.get_or_init(|| {
             let target = crate::cpu::host_target();
             let devices = Devices::new();
             crate::cpu::register(&devices, &target);
+            crate::cuda::register(&devices);
             Context::new(devices, target)
         })
     }
@@ -156,6 +157,23 @@ impl Context {
         self.devices.opened().iter().for_each(|device| device.allocator().reset_peak());
     }
 
+    /// Waits for all work that was handed to devices: what fails in it fails here.
+    ///
+    /// # Errors
+    /// The first failure, once all devices are done.
+    pub fn synchronize(&self) -> Result<()> {
+        let waited: Vec<_> = self.devices.opened().iter().map(|device| device.allocator().synchronize()).collect();
+        Ok(waited.into_iter().collect::<Result<(), _>>()?)
+    }
+
+    /// The GPUs that there are, opened or not.
+    ///
+    /// # Errors
+    /// Where there is no driver, or one that does not work.
+    pub fn gpus() -> Result<Vec<(DeviceSpec, svod_cuda::Info)>> {
+        Ok(crate::cuda::list()?)
+    }
+
     /// Empties all caches in memory, and gives freed memory back to the system. Plans live on.
     pub fn clear_caches(&self) {
         self.schedules.clear();
@@ -163,9 +181,8 @@ impl Context {
         self.kernels.clear();
         self.packs.clear();
         self.repeats.clear();
-        if let Ok(cpu) = self.devices.get(&DeviceSpec::CPU) {
-            cpu.trim();
-        }
+        let _ = self.devices.get(&DeviceSpec::CPU);
+        self.devices.opened().iter().for_each(|device| device.trim());
     }
 
     /// Prepares the computation of `roots`: schedules, compiles, allocates and orders.

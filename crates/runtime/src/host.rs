@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::plan::{CustomArgs, CustomError, CustomFunction};
 use std::any::Any;
-use std::sync::Arc;
-use svod_device::Buffer;
+use std::sync::{Arc, LazyLock};
+use svod_device::{Allocator, Buffer, CpuAllocator, DeviceSpec};
 use svod_dtype::DType;
 use svod_ir::graph::{HostCall, HostFunction, Shape};
 use svod_ir::size::{Size, Variable};
@@ -174,10 +174,33 @@ impl CustomFunction for HostStep {
             let buffer = whole.view(0, whole.dtype().real(), extents.iter().product()).map_err(|e| failed(&e))?;
             values.push(HostValue { buffer, extents });
         }
+        // Functions of the host read and write its memory: of other devices it has copies.
+        let there = values.iter_mut().map(|value| on_host(&mut value.buffer)).collect::<svod_device::Result<Vec<_>>>();
+        let there = there.map_err(|e| failed(&e))?;
+        let copied = |done: svod_device::Result<()>| done.map_err(|e| failed(&e));
+        for (value, there) in values.iter().zip(&there).skip(self.outputs) {
+            if let Some(there) = there {
+                copied(value.buffer.copy_from(there))?;
+            }
+        }
         let operands = values.split_off(self.outputs);
-        (function.call)(
-            &*function.state as &dyn Any,
-            &HostArgs { operands, results: values, var: &|name| args.var(name) },
-        )
+        let args = HostArgs { operands, results: values, var: &|name| args.var(name) };
+        (function.call)(&*function.state as &dyn Any, &args)?;
+        for (value, there) in args.results.iter().zip(&there) {
+            if let Some(there) = there {
+                copied(there.copy_from(&value.buffer))?;
+            }
+        }
+        Ok(())
     }
+}
+
+/// Puts memory of the host in the place of a buffer that the host does not see, and gives that.
+fn on_host(buffer: &mut Buffer) -> svod_device::Result<Option<Buffer>> {
+    if buffer.storage().allocator().host_visible() {
+        return Ok(None);
+    }
+    static HOST: LazyLock<Arc<dyn Allocator>> = LazyLock::new(|| Arc::new(CpuAllocator::new(DeviceSpec::CPU)));
+    let own = Buffer::new(&HOST, buffer.dtype(), buffer.count())?;
+    Ok(Some(std::mem::replace(buffer, own)))
 }

@@ -16,6 +16,7 @@ mod code;
 mod config;
 mod context;
 mod cpu;
+mod cuda;
 mod disk_cache;
 mod error;
 mod host;
@@ -49,6 +50,7 @@ pub use plan::{
 pub use repeat::Repeated;
 pub use sources::{Sources, sources_of, with_source};
 pub use svod_codegen::host::{TargetError, named as target_named};
+pub use svod_cuda::Info as GpuInfo;
 pub use svod_ir::target::{MatrixUnits, Target};
 pub use svod_schedule::analysis;
 pub use svod_schedule::{

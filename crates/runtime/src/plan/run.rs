@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use svod_device::program::CORE_ID;
-use svod_device::{Buffer, HostEntry, Program};
+use svod_device::{Buffer, DeviceError, HostEntry, Program};
 use svod_ir::graph::{LeafData, Shape};
 use svod_ir::lowered::cost::WORTH_A_THREAD;
 use svod_ir::size::{BoundVariable, Size, SizeError, Variable};
@@ -509,11 +509,16 @@ impl Run {
     fn alone(&self, shared: &Shared, buffers: &[Arc<Buffer>], at: usize) -> Result<()> {
         let op = &shared.ops[at];
         let failed = |message: String| op.failed(at, message);
+        // What is about the device, or its memory, says so by itself.
+        let of_device = |error: DeviceError| match error {
+            DeviceError::OutOfMemory { .. } | DeviceError::Trapped { .. } | DeviceError::Forked { .. } => error.into(),
+            error => failed(error.to_string()),
+        };
         match &op.kind {
             OpKind::View { .. } => Ok(()),
             OpKind::Copy => {
                 let (to, from) = (&buffers[op.buffers[0]], &buffers[op.buffers[1]]);
-                to.copy_from(from).map_err(|e| failed(e.to_string()))
+                to.copy_from(from).map_err(of_device)
             }
             OpKind::Custom(function) => {
                 let var = |name: &str| {
@@ -538,7 +543,7 @@ impl Run {
                     };
                     // SAFETY: as in `call`; the sizes are what the spec's launch gives.
                     let done = unsafe { program.run(ptrs, vals, Some(*global), *local) };
-                    done.map_err(|e| failed(e.to_string()))?;
+                    done.map_err(of_device)?;
                 }
                 Ok(())
             }
