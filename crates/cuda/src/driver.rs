@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::gpu::Runner;
+use svod_codegen::gpu::Runner;
 use svod_device::Result;
 
 /// What a GPU is.

@@ -12,12 +12,11 @@
 
 mod api;
 pub mod driver;
-mod gpu;
 mod machine;
 mod memory;
 mod program;
 mod real;
 
 pub use driver::Info;
-pub use gpu::Runner;
 pub use machine::{CodeCache, Machine, NoCache};
+pub use svod_codegen::gpu::Runner;

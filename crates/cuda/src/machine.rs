@@ -8,7 +8,7 @@ use svod_ir::target::Target;
 
 use crate::driver::{Driver, Info};
 use crate::memory::GpuMemory;
-use crate::program::Cuda;
+use crate::program::{Compute, Cuda};
 use crate::real;
 
 /// Code that was compiled before, by what it was made from.
@@ -78,7 +78,9 @@ impl Machine {
         let memory = GpuMemory::new(spec.clone(), gpu.clone());
         let memory = Arc::new(CachingAllocator::new(Arc::new(memory), info.memory / KEPT));
         let runner = self.driver.runner();
-        let cuda = Arc::new(Cuda::new(spec.clone(), target.clone(), gpu, runner, memory.clone(), cache));
+        let (device, of) = (spec.clone(), target.clone());
+        let compute = Compute { device, target: of, gpu, runner, memory: memory.clone(), cache };
+        let cuda = Arc::new(Cuda(Arc::new(compute)));
         let device = Device::new(memory).with_target(target);
         Ok(device.with_backend(cuda.clone(), cuda.clone()).with_runtime(cuda))
     }

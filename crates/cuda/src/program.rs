@@ -6,7 +6,9 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use smallvec::SmallVec;
+use svod_codegen::gpu::{self, Alignment, PhaseCode, Runner};
 use svod_codegen::{CompileError, host};
 use svod_device::program::{CORE_ID, Code, Metadata, entry_name};
 use svod_device::{
@@ -18,53 +20,70 @@ use svod_ir::pass::Pass;
 use svod_ir::target::Target;
 
 use crate::driver::{Gpu, Kernel, Launch};
-use crate::gpu::{self, PhaseCode, Runner};
 use crate::machine::CodeCache;
 
 /// Bytes of scratch memory that the tasks of a launch have together, unless one block needs more.
 const SCRATCH: u64 = 256 << 20;
 
-/// Blocks of a launch at most: what the driver takes.
-const MOST_BLOCKS: u64 = i32::MAX as u64;
+/// Tasks that all blocks of a launch do at one time, at most: code counts them in 32 bits.
+const MOST_AT_ONCE: u64 = i32::MAX as u64;
 
 /// Renders, compiles and loads for one GPU.
 #[derive(Debug)]
-pub(crate) struct Cuda {
-    device: DeviceSpec,
-    target: Target,
-    gpu: Arc<dyn Gpu>,
-    runner: Runner,
-    memory: Arc<dyn Allocator>,
-    cache: Arc<dyn CodeCache>,
+pub(crate) struct Cuda(pub Arc<Compute>);
+
+/// What all programs of a GPU need.
+#[derive(Debug)]
+pub(crate) struct Compute {
+    pub device: DeviceSpec,
+    pub target: Target,
+    pub gpu: Arc<dyn Gpu>,
+    pub runner: Runner,
+    pub memory: Arc<dyn Allocator>,
+    pub cache: Arc<dyn CodeCache>,
 }
 
-impl Cuda {
-    pub fn new(
-        device: DeviceSpec,
-        target: Target,
-        gpu: Arc<dyn Gpu>,
-        runner: Runner,
-        memory: Arc<dyn Allocator>,
-        cache: Arc<dyn CodeCache>,
-    ) -> Cuda {
-        Cuda { device, target, gpu, runner, memory, cache }
-    }
-
+impl Compute {
     fn failed(&self, name: &str, error: &CompileError) -> DeviceError {
         DeviceError::Compile { device: self.device.clone(), name: name.to_owned(), message: error.to_string() }
     }
 
-    fn generate(&self, program: &ProgramSpec) -> Result<Vec<u8>> {
-        let object =
-            gpu::compile(&program.ast, &self.target, self.runner).map_err(|e| self.failed(&program.name, &e))?;
+    /// A kernel's header and code, from the cache where that has it; `source` is the kernel's text.
+    fn code(&self, name: &str, source: &str, kernel: &Lowered, alignment: Alignment) -> Result<Vec<u8>> {
+        let (major, minor, patch) = host::llvm_version();
+        let llvm = format!("{major}.{minor}.{patch}");
+        let (target, form) = (format!("{:?}", self.target), format!("{:?} {alignment:?}", self.runner));
+        let parts = [llvm.as_str(), &target, &form, source];
+        let known = Pass::Disk.time(|| self.cache.get(&parts)).filter(|code| Header::parse(code).is_some());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let object = gpu::compile(kernel, &self.target, self.runner, alignment).map_err(|e| self.failed(name, &e))?;
         let header = Header { phases: object.phases }.to_string();
-        Ok([header.as_bytes(), &object.bytes].concat())
+        let made = [header.as_bytes(), &object.bytes].concat();
+        Pass::Disk.time(|| self.cache.put(&parts, &made));
+        Ok(made)
+    }
+
+    /// The kernels of a header and code, with what stands in the header.
+    fn load(&self, name: &str, code: &[u8]) -> Result<Vec<(PhaseCode, Arc<dyn Kernel>)>> {
+        let (header, bytes) = Header::parse(code).ok_or_else(|| DeviceError::Load {
+            device: self.device.clone(),
+            name: name.to_owned(),
+            message: "this is no code of CUDA's compiler".into(),
+        })?;
+        let module = Pass::Load.time(|| self.gpu.load(name, bytes))?;
+        let kernel = |phase: PhaseCode| {
+            let kernel = module.clone().kernel(&phase.entry, phase.threads)?;
+            Ok((phase, kernel))
+        };
+        header.phases.into_iter().map(kernel).collect()
     }
 }
 
 impl Renderer for Cuda {
     fn device(&self) -> &DeviceSpec {
-        &self.device
+        &self.0.device
     }
 
     fn render(&self, kernel: &Arc<Lowered>, name: Option<&str>) -> Result<ProgramSpec> {
@@ -76,35 +95,35 @@ impl Renderer for Cuda {
         let kernel = renamed.as_ref().unwrap_or(kernel);
         // All parameters are passed, used or not: the code finds them by their position.
         let metadata = Metadata { globals: (0..kernel.params.len()).collect(), ..Metadata::default() };
-        Ok(ProgramSpec::derive(kernel, kernel.to_string(), self.device.clone(), metadata)?)
+        Ok(ProgramSpec::derive(kernel, kernel.to_string(), self.0.device.clone(), metadata)?)
     }
 
     fn listing(&self, kernel: &Lowered, what: Listing) -> Result<Option<String>> {
-        let _ = (kernel, what);
-        Ok(None)
+        let Compute { target, .. } = &*self.0;
+        let failed = |e: CompileError| self.0.failed(&kernel.name, &e);
+        let text = match what {
+            Listing::Linear => gpu::linear(kernel, target).map_err(failed)?,
+            Listing::Source | Listing::Assembly => {
+                // Also of a device that is simulated.
+                let object = gpu::compile(kernel, target, Runner::Driver, Alignment::Widest).map_err(failed)?;
+                match what {
+                    Listing::Source => object.source,
+                    _ => String::from_utf8_lossy(&object.bytes).into_owned(),
+                }
+            }
+        };
+        Ok(Some(text))
     }
 }
 
 impl Compiler for Cuda {
     fn cache_key(&self) -> String {
-        let Target { cpu, features, .. } = &self.target;
-        format!("{:?} {cpu} {features}", self.runner)
+        let Target { cpu, features, .. } = &self.0.target;
+        format!("{:?} {cpu} {features}", self.0.runner)
     }
 
     fn compile(&self, program: &ProgramSpec) -> Result<CompiledSpec> {
-        let (major, minor, patch) = host::llvm_version();
-        let llvm = format!("{major}.{minor}.{patch}");
-        let (target, runner) = (format!("{:?}", self.target), format!("{:?}", self.runner));
-        let parts = [llvm.as_str(), &target, &runner, &program.source];
-        let known = Pass::Disk.time(|| self.cache.get(&parts)).filter(|code| Header::parse(code).is_some());
-        let bytes = match known {
-            Some(known) => known,
-            None => {
-                let made = self.generate(program)?;
-                Pass::Disk.time(|| self.cache.put(&parts, &made));
-                made
-            }
-        };
+        let bytes = self.0.code(&program.name, &program.source, &program.ast, Alignment::Widest)?;
         Ok(program.compiled(Code::Bytes(bytes.into())))
     }
 }
@@ -116,21 +135,15 @@ impl RuntimeFactory for Cuda {
             name: code.name.clone(),
             message: "this is no code of CUDA's compiler".into(),
         };
-        let (header, bytes) = code.bytes().and_then(Header::parse).ok_or_else(damaged)?;
-        let module = Pass::Load.time(|| self.gpu.load(&code.name, bytes))?;
+        let loaded = self.0.load(&code.name, code.bytes().ok_or_else(damaged)?)?;
         let task = code.var_names.iter().position(|n| n == CORE_ID);
-        let program = |(phase, code_of): (usize, &PhaseCode)| {
-            Ok(Arc::new(CudaProgram {
-                name: entry_name(&code.name, phase),
-                device: device.clone(),
-                kernel: module.clone().kernel(&code_of.entry, code_of.threads)?,
-                block_tasks: u64::from(code_of.block_tasks),
-                scratch: code_of.scratch_bytes,
-                task,
-                memory: self.memory.clone(),
-            }) as _)
+        let (name, ast) = (code.name.clone(), code.ast.clone());
+        let whole = Arc::new(Whole { compute: self.0.clone(), name, ast, unaligned: Mutex::new(None) });
+        let program = |(phase, (code, kernel)): (usize, (PhaseCode, Arc<dyn Kernel>))| {
+            let name = entry_name(&whole.name, phase);
+            Arc::new(CudaProgram { name, phase, code, kernel, task, whole: whole.clone() }) as _
         };
-        header.phases.iter().enumerate().map(program).collect()
+        Ok(loaded.into_iter().enumerate().map(program).collect())
     }
 }
 
@@ -168,25 +181,44 @@ impl Header {
     }
 }
 
+/// A kernel of which phases are loaded.
+#[derive(Debug)]
+struct Whole {
+    compute: Arc<Compute>,
+    name: String,
+    ast: Arc<Lowered>,
+    /// Its phases for arguments of which nothing is known but the alignment of their elements, made when there are some.
+    unaligned: Mutex<Option<Arc<[Arc<dyn Kernel>]>>>,
+}
+
+impl Whole {
+    fn unaligned(&self) -> Result<Arc<[Arc<dyn Kernel>]>> {
+        let mut made = self.unaligned.lock();
+        if let Some(made) = &*made {
+            return Ok(made.clone());
+        }
+        let code = self.compute.code(&self.name, &self.ast.to_string(), &self.ast, Alignment::Element)?;
+        let kernels = self.compute.load(&self.name, &code)?.into_iter().map(|(_, kernel)| kernel);
+        Ok(made.insert(kernels.collect()).clone())
+    }
+}
+
 /// One phase of a kernel, loaded.
 #[derive(Debug)]
 struct CudaProgram {
     name: String,
-    device: DeviceSpec,
+    phase: usize,
+    code: PhaseCode,
     kernel: Arc<dyn Kernel>,
-    /// Tasks that a block does at once.
-    block_tasks: u64,
-    /// Bytes of scratch memory of a task.
-    scratch: u64,
     /// Position of the task's index among the values, which the code is not given.
     task: Option<usize>,
-    memory: Arc<dyn Allocator>,
+    whole: Arc<Whole>,
 }
 
 /// Number of blocks for so many tasks, and bytes of their scratch memory; `None` where that overflows.
 fn grid(tasks: u64, block_tasks: u64, scratch: u64) -> Option<(u32, usize)> {
     let of_block = scratch.checked_mul(block_tasks)?;
-    let most = SCRATCH.checked_div(of_block).unwrap_or(MOST_BLOCKS).clamp(1, MOST_BLOCKS);
+    let most = SCRATCH.checked_div(of_block).unwrap_or(MOST_AT_ONCE).min(MOST_AT_ONCE / block_tasks).max(1);
     let blocks = tasks.div_ceil(block_tasks).min(most);
     Some((u32::try_from(blocks).ok()?, usize::try_from(of_block.checked_mul(blocks)?).ok()?))
 }
@@ -203,14 +235,15 @@ impl Program for CudaProgram {
         global: Option<[usize; 3]>,
         _local: Option<[usize; 3]>,
     ) -> Result<()> {
+        let Compute { device, memory, .. } = &*self.whole.compute;
         let Some(sizes) = global else {
             let what = "running one task of a kernel by itself".into();
-            return Err(DeviceError::Unsupported { device: self.device.clone(), what });
+            return Err(DeviceError::Unsupported { device: device.clone(), what });
         };
         let tasks = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size as u64));
         let tasks = tasks.and_then(|n| i64::try_from(n).ok());
         let too_many = || DeviceError::Execute {
-            device: self.device.clone(),
+            device: device.clone(),
             name: self.name.clone(),
             message: format!("{sizes:?} tasks are more than can be counted"),
         };
@@ -218,20 +251,25 @@ impl Program for CudaProgram {
         if tasks == 0 {
             return Ok(());
         }
-        let (blocks, bytes) = grid(tasks as u64, self.block_tasks, self.scratch).ok_or_else(too_many)?;
+        let unaligned = buffers.iter().any(|b| !b.addr().is_multiple_of(Alignment::BYTES));
+        let unaligned = if unaligned { Some(self.whole.unaligned()?) } else { None };
+        // Phases are the same in both, and so are their threads.
+        let kernel = unaligned.as_ref().and_then(|phases| phases.get(self.phase)).unwrap_or(&self.kernel);
+        let (each, scratch) = (u64::from(self.code.block_tasks), self.code.scratch_bytes);
+        let (blocks, bytes) = grid(tasks as u64, each, scratch).ok_or_else(too_many)?;
         let given = vals.iter().enumerate().filter(|(at, _)| Some(*at) != self.task).map(|(_, value)| *value);
         let values: SmallVec<[i64; 8]> = given.chain([tasks]).collect();
         if bytes == 0 {
             // SAFETY: the caller's promise.
-            return unsafe { self.kernel.launch(&Launch { blocks, buffers, values: &values, memory: 0 }) };
+            return unsafe { kernel.launch(&Launch { blocks, buffers, values: &values, memory: 0 }) };
         }
-        let block = self.memory.alloc(bytes)?;
-        let memory = block.ptr.as_ptr().addr() as u64;
+        let block = memory.alloc(bytes)?;
+        let scratch = block.ptr.as_ptr().addr() as u64;
         // SAFETY: the caller's promise; the scratch memory is as large as so many blocks need. Whoever is given it next
         // uses it later in the stream.
         unsafe {
-            let done = self.kernel.launch(&Launch { blocks, buffers, values: &values, memory });
-            self.memory.free(block);
+            let done = kernel.launch(&Launch { blocks, buffers, values: &values, memory: scratch });
+            memory.free(block);
             done
         }
     }
@@ -247,6 +285,8 @@ mod tests {
         assert_eq!(grid(1, 256, 0), Some((1, 0)));
         assert_eq!(grid(257, 256, 0), Some((2, 0)));
         assert_eq!(grid(1 << 40, 1, 0), Some((i32::MAX as u32, 0)));
+        // All tasks that are done at one time are counted in 32 bits.
+        assert_eq!(grid(1 << 40, 128, 0), Some((i32::MAX as u32 / 128, 0)));
         assert_eq!(grid(10, 4, 64), Some((3, 3 * 4 * 64)));
         assert_eq!(grid(1 << 40, 1, 1 << 20), Some((256, 256 << 20)));
         // A block that needs more than that has it.

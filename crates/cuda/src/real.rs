@@ -6,10 +6,10 @@ use std::fmt;
 use std::ptr::null_mut;
 use std::sync::{Arc, OnceLock};
 
-use crate::gpu::Runner;
 use cudarc::driver::sys;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use svod_codegen::gpu::Runner;
 use svod_device::{DeviceError, DeviceSpec, Result};
 
 use crate::api::{Api, Code, Missing, check};
