@@ -2101,6 +2101,15 @@ class Tensor:
         >>> svod.cross(svod.Tensor([1, 0, 0]), svod.Tensor([0, 1, 0])).tolist()
         [0, 0, 1]
         """
+    def cuda(x, number: builtins.int = 0, /) -> Tensor:
+        """On a GPU, the first one or that of this number.
+
+        >>> import svod
+        >>> svod.ones(1).cuda(99)
+        Traceback (most recent call last):
+        ...
+        svod.DeviceError: ...
+        """
     def cummax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
         """The maximum of the elements up to each one along an axis.
 
@@ -4450,6 +4459,18 @@ def contiguous_backward(x: _Operand, /) -> Tensor:
 def cos(x: _Operand, /) -> Tensor:
     """Cosine of an angle in radians."""
 
+def devices() -> Tensor:
+    """What devices there are, by their names: the CPU, and each GPU that this process may use, with their `name`,
+    bytes of
+    `memory` and number of `processors`, and of a GPU its compute `capability`. None of them is opened for it.
+    Without a
+    driver that works there are no GPUs; to use one says why.
+
+    >>> import svod
+    >>> sorted(svod.devices()["CPU"])
+    ['memory', 'name', 'processors']
+    """
+
 def eq(x1: _Operand, x2: _Operand, /) -> Tensor:
     """`x == y`, false with NaN."""
 
@@ -4652,6 +4673,18 @@ def round(x: _Operand, /) -> Tensor:
 def rsqrt(x: _Operand, /) -> Tensor:
     """`1 / sqrt(x)`."""
 
+def set_default_device(device: _Operand) -> Tensor:
+    """Makes a device the one of what is made without one, in all threads: of data, constants and random numbers.
+    None makes it
+    that of `SVOD_DEVICE` again, or the CPU. Within a `PrepareConfig` with a device it is that.
+
+    >>> import svod
+    >>> svod.set_default_device("CPU:1")
+    >>> svod.Tensor([1, 2]).device
+    'CPU:1'
+    >>> svod.set_default_device(None)
+    """
+
 def sigmoid(x: _Operand, /) -> Tensor:
     """`1 / (1 + exp(-x))`."""
 
@@ -4705,6 +4738,14 @@ def sum(
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`."""
+
+def synchronize() -> Tensor:
+    """Waits for all work that was handed to devices. What fails in it fails here. Reading a value waits for what it
+    needs.
+
+    >>> import svod
+    >>> svod.synchronize()
+    """
 
 def tan(x: _Operand, /) -> Tensor:
     """Tangent of an angle in radians."""

@@ -67,7 +67,7 @@ BUILD: list[tuple[str, Callable[[], Any], type[Exception], type[Exception], str]
     ("borrowed list", lambda: svod.from_numpy([1, 2]), TypeError, TypeError, "ndarray"),  # type: ignore[arg-type]
     ("device", lambda: x.to("TPU"), svod.DeviceError, RuntimeError, "unknown device 'TPU'"),
     ("device argument", lambda: svod.Tensor([1], device="gpu7"), svod.DeviceError, RuntimeError, "gpu7"),
-    ("absent device", lambda: x.to("CUDA:0"), svod.DeviceError, RuntimeError, "CUDA"),
+    ("absent device", lambda: x.to("CUDA:99"), svod.DeviceError, RuntimeError, "CUDA"),
     ("item", lambda: x.item(), svod.Error, ValueError, r"not the 12 of float32\[3, 4\]"),
     ("truth", lambda: bool(x), svod.Error, ValueError, r"12 elements .*any"),
     ("float as index", lambda: [1][svod.Tensor(0.0)], svod.DTypeError, TypeError, "float32"),

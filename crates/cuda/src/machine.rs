@@ -10,6 +10,7 @@ use crate::driver::{Driver, Info};
 use crate::memory::GpuMemory;
 use crate::program::{Compute, Cuda};
 use crate::real;
+use crate::sim::Simulator;
 
 /// Code that was compiled before, by what it was made from.
 pub trait CodeCache: Debug + Send + Sync {
@@ -41,13 +42,24 @@ pub struct Machine {
 /// Part of a GPU's memory that is kept for reuse once it is freed: other programs want some as well.
 const KEPT: usize = 2;
 
+/// Names simulated GPUs.
+const VARIABLE: &str = "SVOD_CUDA";
+
 impl Machine {
-    /// The GPUs of this machine.
+    /// The GPUs of this machine, or simulated ones where `SVOD_CUDA` says so.
     ///
     /// # Errors
     /// [`DeviceError::NoDriver`] and [`DeviceError::OldDriver`]. A machine with a driver and no GPU is none.
     pub fn find() -> Result<Machine> {
-        Ok(Machine { driver: real::driver()? })
+        let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else {
+            return Ok(Machine { driver: real::driver()? });
+        };
+        let text = text.to_string_lossy();
+        let simulator = Simulator::parse(&text).ok_or_else(|| DeviceError::NoDriver {
+            kind: "CUDA",
+            why: format!("{VARIABLE}={text:?} is not understood, expected sim:sm_80 or sim:sm_90"),
+        })?;
+        Ok(Machine { driver: Arc::new(simulator) })
     }
 
     /// The GPUs of another driver.

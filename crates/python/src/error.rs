@@ -166,7 +166,7 @@ const ROOT: &str = r#"Base of every exception that svod raises.
 "unsized scratch", "build", "bind mismatch", "batch mismatch", "unknown shape", "unknown variable",
 "unbound variable", "variable out of range", "fixed variable", "input of another size", "nothing pending",
 "unknown device", "unknown kernel", "rangeify", "optimize", "render", "compile", "load", "not executed",
-"reentrant", "forked"; else it is that of the class, such as "shape", "execute", "out of memory" or
+"reentrant", "forked", "no driver", "old driver", "unsupported architecture", "trapped"; else it is that of the class, such as "shape", "execute", "out of memory" or
 "unsupported".
 
 >>> import svod

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use svod_device::DeviceSpec;
+use svod_device::{DeviceSpec, host_memory};
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::pass;
-use svod_runtime::Context;
 use svod_runtime::pool::MAX_THREADS;
+use svod_runtime::{Context, PrepareConfig};
 use svod_tensor::{Operand, Tensor, TensorError};
 
 use crate::array::{borrow, tensor_of};
@@ -344,6 +344,61 @@ pub fn memory(#[pyo3(from_py_with = flag)] reset_peak: bool) -> BTreeMap<String,
         Context::global().reset_peaks();
     }
     devices.map(|(name, m)| (name, [("live", m.live), ("cached", m.cached), ("peak", m.peak)].into())).collect()
+}
+
+/// What devices there are, by their names: the CPU, and each GPU that this process may use, with their `name`, bytes of
+/// `memory` and number of `processors`, and of a GPU its compute `capability`. None of them is opened for it. Without a
+/// driver that works there are no GPUs; to use one says why.
+///
+/// >>> import svod
+/// >>> sorted(svod.devices()["CPU"])
+/// ['memory', 'name', 'processors']
+#[pyfunction]
+pub fn devices(py: Python<'_>) -> Result<Bound<'_, PyDict>> {
+    let found = allow(py, || Ok::<_, TensorError>(Context::gpus().unwrap_or_default()))?;
+    let all = PyDict::new(py);
+    let entry = |name: &str, memory: usize, processors: usize| -> PyResult<Bound<'_, PyDict>> {
+        let entry = PyDict::new(py);
+        entry.set_item("name", name)?;
+        entry.set_item("memory", memory)?;
+        entry.set_item("processors", processors)?;
+        Ok(entry)
+    };
+    let target = Context::global().target();
+    all.set_item(DeviceSpec::CPU.to_string(), entry(&target.cpu, host_memory(), target.cores)?)?;
+    for (spec, info) in found {
+        let gpu = entry(&info.name, info.memory, info.multiprocessors)?;
+        gpu.set_item("capability", info.capability)?;
+        all.set_item(spec.to_string(), gpu)?;
+    }
+    Ok(all)
+}
+
+/// Makes a device the one of what is made without one, in all threads: of data, constants and random numbers. None makes it
+/// that of `SVOD_DEVICE` again, or the CPU. Within a `PrepareConfig` with a device it is that.
+///
+/// >>> import svod
+/// >>> svod.set_default_device("CPU:1")
+/// >>> svod.Tensor([1, 2]).device
+/// 'CPU:1'
+/// >>> svod.set_default_device(None)
+#[pyfunction]
+pub fn set_default_device(device: Option<Text>) -> Result<()> {
+    let device = device.as_deref().map(crate::tensor::device).transpose()?;
+    if let Some(file) = device.as_ref().filter(|device| device.is_disk()) {
+        return Err(Class::Device.raise(format!("set_default_device: {file} is read-only")));
+    }
+    PrepareConfig::set_default_device(device);
+    Ok(())
+}
+
+/// Waits for all work that was handed to devices. What fails in it fails here. Reading a value waits for what it needs.
+///
+/// >>> import svod
+/// >>> svod.synchronize()
+#[pyfunction]
+pub fn synchronize(py: Python<'_>) -> Result<()> {
+    allow(py, || Context::global().synchronize().map_err(TensorError::from))
 }
 
 /// Number of kernels, schedules and packed constants that are kept.

@@ -5,8 +5,7 @@ use pyo3::prelude::*;
 
 use crate::tensor::PyTensor;
 
-const ELSEWHERE: [(&str, &str); 4] = [
-    ("cuda", "svod computes on CPUs: t.to(\"CPU:1\") moves to another device"),
+const ELSEWHERE: [(&str, &str); 3] = [
     ("data", "t.detach() is the same value"),
     ("ndimension", "write t.ndim"),
     ("type", "write t.dtype, or t.astype(dtype)"),

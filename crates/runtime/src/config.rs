@@ -273,7 +273,9 @@ impl PrepareConfig {
         static CHECKED: Once = Once::new();
         let variable = |name: &str| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned());
         CHECKED.call_once(|| drop(check_switches(variable)));
-        PrepareConfig { target: env_target(), ..PrepareConfig::from_variables(variable) }
+        let read = PrepareConfig::from_variables(variable);
+        let device = DEFAULT_DEVICE.read().clone().or(read.device);
+        PrepareConfig { target: env_target(), device, ..read }
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
@@ -289,6 +291,13 @@ impl PrepareConfig {
             }
         }
         config
+    }
+
+    /// Makes a device the one of values that nothing places, in all threads, where no scope says another one: that of
+    /// the environment again where none is named.
+    pub fn set_default_device(device: Option<DeviceSpec>) {
+        *DEFAULT_DEVICE.write() = device;
+        *LAST_READ.write() = None;
     }
 
     /// The configuration of the scope that this thread is in, else that of the environment.
@@ -390,6 +399,9 @@ impl PrepareConfig {
 
 /// The configuration of the environment when it was last looked at.
 static LAST_READ: RwLock<Option<Arc<PrepareConfig>>> = RwLock::new(None);
+
+/// What [`PrepareConfig::set_default_device`] was told last.
+static DEFAULT_DEVICE: RwLock<Option<DeviceSpec>> = RwLock::new(None);
 
 static OUTER: OnceLock<fn() -> Option<PrepareConfig>> = OnceLock::new();
 

@@ -232,6 +232,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("byte", "m", "PyTorch"),
         ("char", "m", "PyTorch"),
         ("cpu", "m", "PyTorch"),
+        ("cuda", "m", "PyTorch"),
         ("dim_order", "m", "PyTorch"),
         ("element_size", "m", "PyTorch"),
         ("get_device", "f m", "PyTorch"),

@@ -11,6 +11,7 @@ __all__ = [
     "byte",
     "char",
     "cpu",
+    "cuda",
     "dim_order",
     "element_size",
     "get_device",
@@ -71,6 +72,18 @@ def dim_order(x: Tensor, /) -> tuple[int, ...]:
     (0, 1)
     """
     return tuple(range(x.ndim))
+
+
+def cuda(x: Tensor, number: int = 0, /) -> Tensor:
+    """On a GPU, the first one or that of this number.
+
+    >>> import svod
+    >>> svod.ones(1).cuda(99)
+    Traceback (most recent call last):
+    ...
+    svod.DeviceError: ...
+    """
+    return x.to(f"CUDA:{number}")
 
 
 def element_size(x: Tensor, /) -> int:

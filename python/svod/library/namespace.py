@@ -32,8 +32,8 @@ class NamespaceInfo:
         return {kind: getattr(svod, name) for kind, name in names.items()}
 
     def devices(self) -> list[str]:
-        """The devices that there always are."""
-        return ["CPU"]
+        """The devices that there are."""
+        return list(svod.devices())
 
     def dtypes(self, *, device: str | None = None, kind: Any = None) -> dict[str, DType]:
         """The standard's types by name, all or those of a kind, as `isdtype` has it."""

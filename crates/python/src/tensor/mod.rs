@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use svod_device::DeviceSpec;
-use svod_runtime::Context;
+use svod_runtime::{Context, PrepareConfig};
 use svod_tensor::{DType, Tensor};
 
 use crate::array::{array_of, copy_of, scalar, tensor_of};
@@ -105,6 +105,11 @@ pub fn device(name: &str) -> Result<DeviceSpec> {
     Ok(spec)
 }
 
+/// The device of data that no argument places.
+fn default_device() -> Result<DeviceSpec> {
+    Ok(PrepareConfig::current().device.unwrap_or_default())
+}
+
 /// A name that is there for good: one of the table of methods that assign, so that there are only so many.
 fn kept_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -142,7 +147,7 @@ impl PyTensor {
     fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
         let device = device.as_deref();
         let dtype = dtype.map(|d| d.0);
-        let copied = || tensor_of(data, &device.map(self::device).transpose()?.unwrap_or_default(), dtype);
+        let copied = || tensor_of(data, &device.map_or_else(default_device, self::device)?, dtype);
         let tensor = match data.cast::<PyTensor>() {
             Ok(tensor) => tensor.get().0.kept()?,
             Err(_) if data.hasattr("__array__")? => copied()?,
