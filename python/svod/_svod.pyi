@@ -129,6 +129,7 @@ __all__ = [
     "contiguous_backward",
     "cos",
     "detect_nan",
+    "devices",
     "einsum",
     "empty",
     "eq",
@@ -208,6 +209,7 @@ __all__ = [
     "remainder",
     "round",
     "rsqrt",
+    "set_default_device",
     "set_rng_state",
     "set_threads",
     "sigmoid",
@@ -223,6 +225,7 @@ __all__ = [
     "sub",
     "subtract",
     "sum",
+    "synchronize",
     "tan",
     "tanh",
     "target",
@@ -4256,6 +4259,34 @@ def measure_machine(*, forget: builtins.bool = False) -> dict[str, builtins.floa
     some 0.25 and more where the machine did other things. `ExecutionPlan.explain` then tells by these figures, in later
     processes too, until they are measured again or, with `forget`, given up for what is assumed of the machine."""
 
+def devices() -> dict[str, dict[str, Any]]:
+    """What devices there are, by their names: the CPU, and each GPU that this process may use, with their `name`,
+    bytes of `memory` and number of `processors`, and of a GPU its compute `capability`. None of them is opened for it.
+    Without a driver that works there are no GPUs; to use one says why.
+
+    >>> import svod
+    >>> sorted(svod.devices()["CPU"])
+    ['memory', 'name', 'processors']
+    """
+
+def set_default_device(device: str | None) -> None:
+    """Makes a device the one of what is made without one, in all threads: of data, constants and random numbers.
+    None makes it that of `SVOD_DEVICE` again, or the CPU. Within a `PrepareConfig` with a device it is that.
+
+    >>> import svod
+    >>> svod.set_default_device("CPU:1")
+    >>> svod.Tensor([1, 2]).device
+    'CPU:1'
+    >>> svod.set_default_device(None)
+    """
+
+def synchronize() -> None:
+    """Waits for all work that was handed to devices: what fails in it fails here. To read a value waits by itself.
+
+    >>> import svod
+    >>> svod.synchronize()
+    """
+
 def memory(*, reset_peak: builtins.bool = False) -> dict[str, dict[str, builtins.int]]:
     """Bytes of memory of each device that is in use: `live`, held by tensors and plans; `cached`, freed
     and kept for reuse; `peak`, the most that was live at one time, which `reset_peak` begins anew after it is told.
@@ -4459,18 +4490,6 @@ def contiguous_backward(x: _Operand, /) -> Tensor:
 def cos(x: _Operand, /) -> Tensor:
     """Cosine of an angle in radians."""
 
-def devices() -> Tensor:
-    """What devices there are, by their names: the CPU, and each GPU that this process may use, with their `name`,
-    bytes of
-    `memory` and number of `processors`, and of a GPU its compute `capability`. None of them is opened for it.
-    Without a
-    driver that works there are no GPUs; to use one says why.
-
-    >>> import svod
-    >>> sorted(svod.devices()["CPU"])
-    ['memory', 'name', 'processors']
-    """
-
 def eq(x1: _Operand, x2: _Operand, /) -> Tensor:
     """`x == y`, false with NaN."""
 
@@ -4673,18 +4692,6 @@ def round(x: _Operand, /) -> Tensor:
 def rsqrt(x: _Operand, /) -> Tensor:
     """`1 / sqrt(x)`."""
 
-def set_default_device(device: _Operand) -> Tensor:
-    """Makes a device the one of what is made without one, in all threads: of data, constants and random numbers.
-    None makes it
-    that of `SVOD_DEVICE` again, or the CPU. Within a `PrepareConfig` with a device it is that.
-
-    >>> import svod
-    >>> svod.set_default_device("CPU:1")
-    >>> svod.Tensor([1, 2]).device
-    'CPU:1'
-    >>> svod.set_default_device(None)
-    """
-
 def sigmoid(x: _Operand, /) -> Tensor:
     """`1 / (1 + exp(-x))`."""
 
@@ -4738,14 +4745,6 @@ def sum(
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`."""
-
-def synchronize() -> Tensor:
-    """Waits for all work that was handed to devices. What fails in it fails here. Reading a value waits for what it
-    needs.
-
-    >>> import svod
-    >>> svod.synchronize()
-    """
 
 def tan(x: _Operand, /) -> Tensor:
     """Tangent of an angle in radians."""

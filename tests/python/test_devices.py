@@ -185,7 +185,7 @@ def test_a7_copies_of_a_value_stay_where_it_is():
     assert (x.to("CPU:1") > 3).nonzero()[0].device == "CPU:1"
 
 
-@pytest.mark.parametrize("name", ["", "tpu", "CPU:x", "CUDA:99", "Metal", "DISK", "CPU:-1"])
+@pytest.mark.parametrize("name", ["", "tpu", "CPU:x", "Metal", "DISK", "CPU:-1"])
 def test_a7_an_unknown_device_is_an_error_that_says_what_there_is(name):
     for make in [
         lambda: svod.zeros(2, device=name),

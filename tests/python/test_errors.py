@@ -513,7 +513,7 @@ KINDS: list[tuple[str, type[Exception], Callable[[], Any]]] = [
     ("file", svod.FileError, lambda: svod.load_safetensors("/no/such")),
     ("nothing pending", svod.ArgumentError, lambda: svod.prepare(x)),
     ("unknown device", svod.DeviceError, lambda: x.to("TPU")),
-    ("unknown device", svod.DeviceError, lambda: svod.PrepareConfig(device="GPU:0")),
+    ("unknown device", svod.DeviceError, lambda: svod.PrepareConfig(device="Metal:0")),
     ("variable out of range", svod.ArgumentError, lambda: n8.bind(9)),
     ("variable out of range", svod.ArgumentError, lambda: bound_plan().execute(n=9)),
     ("variable out of range", svod.ArgumentError, lambda: bound_plan().execute(np.ones(9, np.float32))),

@@ -181,6 +181,9 @@ impl Header {
     }
 }
 
+/// The phases of a kernel.
+type Kernels = Arc<[Arc<dyn Kernel>]>;
+
 /// A kernel of which phases are loaded.
 #[derive(Debug)]
 struct Whole {
@@ -188,11 +191,11 @@ struct Whole {
     name: String,
     ast: Arc<Lowered>,
     /// Its phases for arguments of which nothing is known but the alignment of their elements, made when there are some.
-    unaligned: Mutex<Option<Arc<[Arc<dyn Kernel>]>>>,
+    unaligned: Mutex<Option<Kernels>>,
 }
 
 impl Whole {
-    fn unaligned(&self) -> Result<Arc<[Arc<dyn Kernel>]>> {
+    fn unaligned(&self) -> Result<Kernels> {
         let mut made = self.unaligned.lock();
         if let Some(made) = &*made {
             return Ok(made.clone());

@@ -346,9 +346,9 @@ pub fn memory(#[pyo3(from_py_with = flag)] reset_peak: bool) -> BTreeMap<String,
     devices.map(|(name, m)| (name, [("live", m.live), ("cached", m.cached), ("peak", m.peak)].into())).collect()
 }
 
-/// What devices there are, by their names: the CPU, and each GPU that this process may use, with their `name`, bytes of
-/// `memory` and number of `processors`, and of a GPU its compute `capability`. None of them is opened for it. Without a
-/// driver that works there are no GPUs; to use one says why.
+/// What devices there are, by their names: the CPU, and each GPU that this process may use, with their `name`,
+/// bytes of `memory` and number of `processors`, and of a GPU its compute `capability`. None of them is opened for it.
+/// Without a driver that works there are no GPUs; to use one says why.
 ///
 /// >>> import svod
 /// >>> sorted(svod.devices()["CPU"])
@@ -374,8 +374,8 @@ pub fn devices(py: Python<'_>) -> Result<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// Makes a device the one of what is made without one, in all threads: of data, constants and random numbers. None makes it
-/// that of `SVOD_DEVICE` again, or the CPU. Within a `PrepareConfig` with a device it is that.
+/// Makes a device the one of what is made without one, in all threads: of data, constants and random numbers.
+/// None makes it that of `SVOD_DEVICE` again, or the CPU. Within a `PrepareConfig` with a device it is that.
 ///
 /// >>> import svod
 /// >>> svod.set_default_device("CPU:1")
@@ -392,7 +392,7 @@ pub fn set_default_device(device: Option<Text>) -> Result<()> {
     Ok(())
 }
 
-/// Waits for all work that was handed to devices. What fails in it fails here. Reading a value waits for what it needs.
+/// Waits for all work that was handed to devices: what fails in it fails here. To read a value waits by itself.
 ///
 /// >>> import svod
 /// >>> svod.synchronize()
