@@ -22,6 +22,11 @@ impl Device {
     pub fn name(&self) -> &str {
         &self.0
     }
+
+    /// Whether it is the host: a processor, whose caches hold what a task computes row by row, or a file.
+    pub fn is_host(&self) -> bool {
+        ["CPU", "DISK"].iter().any(|host| self.0.starts_with(host))
+    }
 }
 
 impl fmt::Display for Device {

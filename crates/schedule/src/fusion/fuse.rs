@@ -345,6 +345,10 @@ impl Fuse<'_> {
     /// Takes the rows that are an operand of a sum of products into its kernel, if that has room; says whether it
     /// did.
     fn begin_chain(&mut self, node: NodeIndex, kernel: NodeIndex) -> bool {
+        // Elsewhere a product by itself is faster than rows beside it.
+        if self.graph.nodes()[node as usize].device().is_some_and(|device| !device.is_host()) {
+            return false;
+        }
         let absorbed = &self.kernels[kernel as usize];
         let room = MAX_NODES.saturating_sub(absorbed.nodes);
         if absorbed.extents.len() < 40 && self.graph.nodes()[kernel as usize].rank() < 32 {
