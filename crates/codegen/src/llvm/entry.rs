@@ -44,7 +44,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Threads of a block at least.
+/// Threads of a block in which each thread, or warp, has tasks of its own.
 const BLOCK: u32 = 128;
 /// Threads of a block at most.
 const LARGEST: u32 = 1024;
@@ -94,9 +94,9 @@ impl Share {
         if self == Share::ALONE { lanes } else { (lanes / self.threads).max(1) }
     }
 
-    /// Threads of a block.
+    /// Threads of a block. Tasks of several warps have one each: they wait for all threads of it.
     pub fn block(self) -> u32 {
-        self.threads.max(BLOCK)
+        if self.threads > WARP { self.threads } else { BLOCK }
     }
 
     /// Tasks that a block does at one time.
