@@ -150,7 +150,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as cache:
         # What these programs compile is of no use to anybody else.
         os.environ["SVOD_CACHE_DIR"] = cache
-        os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
+        # Workers find this package, and svod where it was found here.
+        paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         runner = Runner(first, given.modes, time.monotonic() + given.seconds, given.programs)
         signal.signal(signal.SIGTERM, runner.stop)
         signal.signal(signal.SIGINT, runner.stop)
