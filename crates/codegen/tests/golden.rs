@@ -95,7 +95,8 @@ temp c: f32[6, 16] scratch
 ];
 
 /// Kernels for GPUs, whose warps share vectors.
-const WARPS: [&str; 2] = ["lowered soft_rows
+const WARPS: [&str; 2] = [
+    "lowered soft_rows
 param p0: f32[100, 1024]
 param p1: f32[100, 1000]
 
@@ -128,7 +129,8 @@ temp row: f32[1000] scratch
     }
   }
 }
-", "lowered wide_rows
+",
+    "lowered wide_rows
 param p0: f32[100, 2000]
 param p1: f32[100, 2000]
 
@@ -152,7 +154,8 @@ temp total: f32[1] register
     }
   }
 }
-"];
+",
+];
 
 fn check(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);

@@ -96,10 +96,14 @@ fn pairs() {
     }
 }
 
+fn size(n: i64) -> Size {
+    Size::from(n)
+}
+
 /// Kernels for a GPU, whose warps share vectors of 512 bytes.
 #[test]
 fn groups_of_threads() {
-    let n = |n: i64| Size::from(n);
+    let n = size;
     let target = Target::named("cuda-sm90").unwrap();
     let check = |name: &str, kernel: &Kernel| check_on(&target, &format!("groups/{name}"), kernel);
     check("softmax", &samples::softmax(&n(8192), &n(4096)));
@@ -108,6 +112,21 @@ fn groups_of_threads() {
     check("matmul", &samples::matmul_bias(&n(1024), &n(1024), &n(1024), true));
     check("matmul_transposed", &products([512, 512, 512], "j, k"));
     check("matmul_few_rows_transposed", &products([1, 4096, 4096], "j, k"));
+    let few = [1, 2, 3, 5, 7, 8, 16, 31, 33, 64, 65, 100, 129, 257, 1000];
+    for (m, n) in few.iter().flat_map(|m| few.map(|n| (*m, n))) {
+        let mut kernels = vec![products([m, n, 30], "k, j"), products([m, n, 30], "j, k")];
+        kernels.push(samples::softmax(&size(m), &size(n)));
+        kernels.push(samples::softmax_columns(&size(m), &size(n)));
+        kernels.push(samples::layernorm(&size(m), &size(n)));
+        kernels.push(samples::add_transposed(&size(m), &size(n)));
+        kernels.push(samples::cumsum(&size(m), &size(n), false));
+        kernels.push(samples::argmax(&size(m), &size(n)));
+        kernels.push(samples::matmul_bias(&size(m), &size(n), &size(40), true));
+        for kernel in kernels {
+            let chosen = heuristic_variants(&kernel, &target);
+            lower_variants(&kernel, &chosen).unwrap_or_else(|e| panic!("{e}\n{chosen}"));
+        }
+    }
     let map = "kernel map\nparam p0: f32[4096, 4096]\nparam p1: f32[4096, 4096]\naxis i < 4096\naxis j < 4096\n\
                stage out[i, j] = map\n  p1[i, j] = exp(p0[i, j])\n";
     check("map", &Kernel::parse(map).unwrap());

@@ -9,7 +9,7 @@ use crate::apply::MAX_LANES;
 use crate::kernel::access::{contiguous, extent, loads_only_constants};
 use crate::kernel::contraction::{Contraction, stage_axes};
 use crate::language::{Layout, LoopRef, Opt, StageHome, Tail, To};
-use svod_ir::kernel::AxisId;
+use svod_ir::kernel::{AxisId, Body};
 
 /// Rows and vectors of columns of a task, those that read least for each multiply-add first.
 const BLOCKS: [(i64, i64); 6] = [(8, 2), (8, 1), (4, 1), (2, 1), (1, 1), (1, 1)];
@@ -87,6 +87,10 @@ impl Choice<'_> {
     pub(super) fn row_of_groups(&self, axis: AxisId) -> Option<i64> {
         let k = self.kernel;
         self.target.groups?;
+        let reduces = |body: &Body| matches!(body, Body::Reduce { axes, .. } if axes.contains(&axis));
+        if k.stages.len() < 2 || !k.stages.iter().any(|stage| reduces(&stage.body)) {
+            return None;
+        }
         let n = k.axes[axis.index()].extent.as_const().filter(|n| *n >= SHORTEST_ROW)?;
         let shortest = (0..k.stages.len()).map(|s| self.lanes(s)).min()?;
         let most = (MAX_LANES as i64).min(shortest * MOST_WARPS);
@@ -129,8 +133,14 @@ impl Choice<'_> {
     /// Cuts rows and columns into blocks, and these into vectors: the loops over blocks, then those of one.
     fn block(&mut self, stage: usize, c: &Contraction, rows: i64, columns: i64, lanes: i64) -> Vec<LoopRef> {
         let (m, n) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0));
-        self.split(m.clone(), rows, Tail::Rest);
-        self.split(n.clone(), columns, Tail::Rest);
+        // A block is laid out, also one that has fewer points.
+        let tail = |axis: AxisId, by: i64| match self.kernel.axes[axis.index()].extent.as_const() {
+            Some(n) if n % by == 0 => Tail::Rest,
+            _ => Tail::Mask,
+        };
+        let (below, beside) = (tail(c.m, rows), tail(c.n, columns));
+        self.split(m.clone(), rows, below);
+        self.split(n.clone(), columns, beside);
         self.split(n.with_part(1), lanes, Tail::Rest);
         vec![m.clone(), n.clone(), m.with_part(1), n.with_part(1), n.with_part(2)]
     }

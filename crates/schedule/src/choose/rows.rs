@@ -344,7 +344,7 @@ impl Choice<'_> {
             return Vec::new();
         }
         let at = order[position].clone();
-        if let Some(lanes) = self.row_of_groups(axis).filter(|_| k.stages.len() > 1) {
+        if let Some(lanes) = self.row_of_groups(axis) {
             return self.lay_out_row(at, order, lanes, reduction);
         }
         // The outer part of a kept axis goes before the loops that reduce.

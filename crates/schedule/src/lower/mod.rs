@@ -255,9 +255,9 @@ impl<'s> Lowerer<'s> {
         for at in 0..tasks {
             let span = env[&loops[at].axis].clone();
             let step = Size::from(loops[at].step as i64);
-            if span.remaining.divisible_by(loops[at].step as i64) != Some(true)
-                && self.needs_full(root, &loops[at], &loops[at + 1..])
-            {
+            let exact = span.remaining.divisible_by(loops[at].step as i64) == Some(true);
+            let full = matches!(loops[at].tail, Tail::Mask | Tail::PadScratch);
+            if !exact && !full && self.needs_full(root, &loops[at], &loops[at + 1..]) {
                 let task = self.name_of(root, &loops[at]);
                 return Err(format!(
                     "the last task of `{task}` has fewer points than the others: the loop over them is serial, and outside of reductions"
@@ -265,7 +265,11 @@ impl<'s> Lowerer<'s> {
             }
             let count = span.remaining.ceil_div(&step);
             let counter = self.counter(root, &loops[at], &count);
-            env.insert(loops[at].axis, inner_span(&span, &Size::from(&counter), &step));
+            let mut inner = inner_span(&span, &Size::from(&counter), &step);
+            if full {
+                inner = Span { remaining: step, masked: span.masked || !exact, ..inner };
+            }
+            env.insert(loops[at].axis, inner);
             self.phase.grid.push(Loop { var: counter, extent: count, kind: LoopKind::Serial });
         }
         let mut body = Vec::new();
