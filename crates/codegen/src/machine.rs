@@ -22,6 +22,9 @@ use svod_ir::target::{Arch, Target};
 /// comes with common expressions shared and invariants hoisted.
 const PASSES: &str = "function(sroa,early-cse)";
 
+/// The same for GPUs, which compute scalars: once addresses are, neighbours among them are found and accessed together.
+const PASSES_OF_GPUS: &str = "function(sroa,scalarizer,early-cse)";
+
 /// LLVM's name of a target's platform.
 pub fn triple(target: &Target) -> &'static str {
     match target.arch {
@@ -94,7 +97,7 @@ fn emit(name: &str, text: &str, target: &Target, kind: FileType) -> Result<Vec<u
         let options = PassBuilderOptions::create();
         let optimized = Pass::Optimize.time(|| {
             visit_instructions(&module);
-            module.run_passes(PASSES, machine, options)
+            module.run_passes(if target.arch == Arch::Nvptx { PASSES_OF_GPUS } else { PASSES }, machine, options)
         });
         optimized.map_err(|e| invalid(e.to_string()))?;
         let code = Pass::Emit.time(|| {

@@ -203,6 +203,28 @@ fn texts_for_gpus_are_as_recorded() {
     }
 }
 
+/// What is chosen for GPUs, as the golden files of schedules have it, becomes code.
+#[test]
+fn schedules_for_gpus_become_code() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schedule/tests/golden/groups");
+    let target = Target::named("cuda-sm90").unwrap();
+    let mut seen = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let kernel = Lowered::parse(&text[text.find("\nlowered ").unwrap() + 1..]).unwrap();
+        let code = gpu::compile(&kernel, &target, Runner::Driver, Alignment::Widest).unwrap();
+        let ptx = String::from_utf8(code.bytes).unwrap();
+        assert!(code.phases.iter().all(|phase| ptx.contains(&phase.entry)), "{}", path.display());
+        if let Some(folder) = std::env::var_os("SVOD_PTX") {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            std::fs::write(Path::new(&folder).join(format!("{name}.ptx")), ptx).unwrap();
+        }
+        seen += 1;
+    }
+    assert!(seen > 8, "{seen}");
+}
+
 /// The tiles that the heuristic chooses for products of many shapes.
 fn chosen(target: &Target, dtype: DType) -> BTreeSet<TileSpec> {
     let mut specs = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! Operations and conversions.
 
 use super::spread::by_threads;
-use super::{Function, constant, lanes_of, scalar, suffix, ty};
+use super::{Form, Function, constant, lanes_of, scalar, suffix, ty};
 use svod_dtype::{Const, DType, Kind};
 use svod_ir::alu::Alu;
 use svod_ir::linear::{Ty, Val};
@@ -239,6 +239,7 @@ impl Function<'_> {
                 let value = self.temporary(format_args!("fptrunc {source} {value} to {half}"));
                 format!("bitcast {half} {value} to {target}")
             }
+            (Kind::Float, Kind::Float) if to.dtype == DType::BF16 => return self.round_to_bf16(&value, of),
             (Kind::Float, Kind::Float) if to.dtype == DType::F64 => format!("fpext {source} {value} to {target}"),
             (Kind::Float, Kind::Float) => format!("fptrunc {source} {value} to {target}"),
             (Kind::Float, _) => return self.float_to_int(&value, of, to),
@@ -251,6 +252,29 @@ impl Function<'_> {
             _ => format!("zext {source} {value} to {target}"),
         };
         self.temporary(format_args!("{text}"))
+    }
+
+    /// A binary32 to bf16, to nearest even, NaN as a GPU gives it. Hosts have an instruction that takes subnormal numbers
+    /// for 0, or none: a simulator computes with integers.
+    fn round_to_bf16(&mut self, value: &str, of: Ty) -> String {
+        let (source, lanes) = (ty(of), of.lanes);
+        let (short, half) = (lanes_of("i16", lanes), lanes_of("bfloat", lanes));
+        if self.form != Form::Simulated {
+            let rounded = self.temporary(format_args!("fptrunc {source} {value} to {half}"));
+            return self.temporary(format_args!("bitcast {half} {rounded} to {short}"));
+        }
+        let words = of.with(DType::U32);
+        let (word, mask) = (ty(words), lanes_of("i1", lanes));
+        let number = |n: i64| constant(words, Const::i64(DType::U32, n));
+        let bits = self.temporary(format_args!("bitcast {source} {value} to {word}"));
+        let upper = self.temporary(format_args!("lshr {word} {bits}, {}", number(16)));
+        let odd = self.temporary(format_args!("and {word} {upper}, {}", number(1)));
+        let sum = self.temporary(format_args!("add {word} {bits}, {}", number(0x7FFF)));
+        let sum = self.temporary(format_args!("add {word} {sum}, {odd}"));
+        let sum = self.temporary(format_args!("lshr {word} {sum}, {}", number(16)));
+        let nan = self.temporary(format_args!("fcmp uno {source} {value}, {value}"));
+        let sum = self.temporary(format_args!("select {mask} {nan}, {word} {}, {word} {sum}", number(0x7FFF)));
+        self.temporary(format_args!("trunc {word} {sum} to {short}"))
     }
 
     /// A float to an integer: towards zero, saturated, NaN gives 0.

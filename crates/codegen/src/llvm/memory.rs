@@ -194,10 +194,12 @@ pub(super) struct Hazards {
     /// Of these, what has been read and written since all threads were at one point.
     read: Vec<Place>,
     written: Vec<Place>,
-    /// What each value is a multiple of, if it is a scalar index: a power of two.
+    /// What each value is a multiple of in all of its lanes, if it is an index: a power of two.
     multiples: Vec<u64>,
 }
 
+/// Elements at most that a thread accesses at once.
+const WIDEST: usize = 16;
 /// Multiples are not told apart from here on.
 const MOST: u64 = 1 << 12;
 
@@ -220,7 +222,7 @@ impl Hazards {
     }
 }
 
-/// A power of two that each scalar index is a multiple of.
+/// A power of two that each index is a multiple of, in all lanes.
 fn multiples(linear: &Linear) -> Vec<u64> {
     let mut known: Vec<u64> = Vec::with_capacity(linear.values.len());
     for inst in linear.insts.iter().filter(|inst| inst.has_value()) {
@@ -238,6 +240,7 @@ fn multiples(linear: &Linear) -> Vec<u64> {
                     _ => 1,
                 }
             }
+            Inst::Splat(v) | Inst::Cast(v) => known[v.index()],
             _ => 1,
         };
         known.push(multiple.min(MOST));
@@ -257,18 +260,21 @@ impl Function<'_> {
     /// Where a thread's part of an access to `lanes` lanes is.
     fn access(&mut self, of: Ty, lanes: u32, (place, at): (Place, Val), mask: Option<Val>) -> Access {
         let gathers = self.whole(at) > 1;
-        let mut pointer = self.pointer(place, at);
-        let multiple = if gathers { 1 } else { self.hazards.multiples[at.index()] };
+        let mut pointer = if gathers { base(place) } else { self.pointer(place, at) };
+        let multiple = self.hazards.multiples[at.index()];
         let bytes = of.dtype.bytes();
         if !gathers && self.is_spread(lanes) {
             let first = self.first_lane(lanes, "i64");
             let element = element(self.dtype(place));
             pointer = self.temporary(format_args!("getelementptr {element}, ptr {pointer}, i64 {first}"));
         }
-        let align = bytes * usize::try_from(multiple).unwrap_or(1).min(of.lanes as usize);
+        // A thread's part begins at a multiple of its lanes; single elements may lie beside others of other accesses.
+        let most = if gathers { WIDEST } else { of.lanes as usize };
+        let align = bytes * usize::try_from(multiple).unwrap_or(1).min(most);
         let align = align.min(self.align).max(bytes);
         let lane_masks = mask.is_some_and(|mask| self.whole(mask) > 1);
-        Access { pointer, gathers, lane_masks, align, scope: self.scope(place) }
+        let indices = gathers.then(|| self.typed(at));
+        Access { pointer, indices, lane_masks, align, scope: self.scope(place) }
     }
 
     fn before_load(&mut self, from: Place) {

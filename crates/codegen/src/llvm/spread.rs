@@ -249,16 +249,16 @@ impl Function<'_> {
     /// A load where a mask holds, else `other`.
     pub(super) fn load_branching(&mut self, of: Ty, access: &Access, mask: Option<&str>, other: Const) -> String {
         let uniform = mask.is_none() || !access.lane_masks;
-        if uniform && !access.gathers {
+        if uniform && !access.gathers() {
             return self.guarded(mask, of, constant(of, other), |f| f.load_whole(of, access));
         }
-        let Some(mask) = mask.filter(|_| access.lane_masks || access.gathers) else {
+        let Some(mask) = mask.filter(|_| access.lane_masks || access.gathers()) else {
             return self.load_each(of, access, None, other);
         };
         if !access.lane_masks {
             return self.guarded(Some(mask), of, constant(of, other), |f| f.load_each(of, access, None, other));
         }
-        if access.gathers || of.lanes == 1 {
+        if access.gathers() || of.lanes == 1 {
             return self.load_each(of, access, Some(mask), other);
         }
         // Mostly all lanes of a thread are inside.
@@ -298,15 +298,17 @@ impl Function<'_> {
 
     /// The pointer to one lane.
     fn lane_pointer(&mut self, of: Ty, access: &Access, lane: u32) -> String {
-        let pointer = &access.pointer;
-        match (access.gathers, of.lanes) {
-            (_, 1) => pointer.clone(),
-            (true, lanes) => self.temporary(format_args!("extractelement <{lanes} x ptr> {pointer}, i64 {lane}")),
-            (false, _) => {
-                let element = scalar(of.dtype);
-                self.temporary(format_args!("getelementptr {element}, ptr {pointer}, i64 {lane}"))
+        let (pointer, element) = (&access.pointer, scalar(of.dtype));
+        let at = match &access.indices {
+            None if of.lanes == 1 => return pointer.clone(),
+            None => format!("i64 {lane}"),
+            Some(index) if of.lanes == 1 => index.clone(),
+            Some(indices) => {
+                let index = self.temporary(format_args!("extractelement {indices}, i64 {lane}"));
+                format!("i64 {index}")
             }
-        }
+        };
+        self.temporary(format_args!("getelementptr {element}, ptr {pointer}, {at}"))
     }
 
     fn lane_mask_of(&mut self, of: Ty, mask: Option<&str>, lane: u32) -> Option<String> {
@@ -318,7 +320,8 @@ impl Function<'_> {
 
     fn load_each(&mut self, of: Ty, access: &Access, mask: Option<&str>, other: Const) -> String {
         let one = Ty { lanes: 1, ..of };
-        let (whole, element, align) = (ty(of), scalar(of.dtype), of.dtype.bytes());
+        let align = if access.gathers() { access.align } else { of.dtype.bytes() };
+        let (whole, element) = (ty(of), scalar(of.dtype));
         let mut all = "poison".to_owned();
         for lane in 0..of.lanes {
             let mask = self.lane_mask_of(of, mask, lane);
@@ -349,12 +352,12 @@ impl Function<'_> {
         let once = self.once(lanes);
         if !access.lane_masks {
             let end = self.guard(mask);
-            match access.gathers {
+            match access.gathers() {
                 true => self.store_each(of, value, access, None),
                 false => self.store_part(of, value, access),
             }
             self.close(end);
-        } else if access.gathers || of.lanes == 1 {
+        } else if access.gathers() || of.lanes == 1 {
             self.store_each(of, value, access, mask);
         } else {
             let mask = mask.unwrap_or_default();
@@ -395,16 +398,23 @@ impl Function<'_> {
 
 /// Where a thread's part of a vector is in memory.
 pub(super) struct Access {
-    /// The pointer to the first lane, or, of a gather or scatter, to each.
+    /// The pointer to the first lane, or, of a gather or scatter, to the memory.
     pub pointer: String,
-    /// Whether lanes lie anywhere.
-    pub gathers: bool,
+    /// Where each lane is, of a gather or scatter: a vector of elements, with its type.
+    pub indices: Option<String>,
     /// Whether lanes have masks of their own.
     pub lane_masks: bool,
     /// What the pointer is a multiple of, in bytes.
     pub align: usize,
     /// Metadata of the access.
     pub scope: String,
+}
+
+impl Access {
+    /// Whether lanes lie anywhere.
+    fn gathers(&self) -> bool {
+        self.indices.is_some()
+    }
 }
 
 /// Whether a form is run by threads of a GPU, or what stands for them.

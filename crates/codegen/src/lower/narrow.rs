@@ -130,8 +130,9 @@ impl Lowering<'_> {
 
     /// A binary32 value rounded to a narrow float, to nearest even.
     pub(super) fn encode(&mut self, to: DType, v: Val) -> Val {
-        if to == DType::F16 && self.half {
-            return self.half_cast(DType::F16, v);
+        // GPUs of compute capability 8.0 and later round to bf16 in one instruction.
+        if (to == DType::F16 && self.half) || (to == DType::BF16 && self.spreads()) {
+            return self.half_cast(to, v);
         }
         let format = Format::of(to);
         let (width, down) = (format.mantissa + format.exponent, 23 - format.mantissa);

@@ -27,6 +27,10 @@ const SQUARE_CODE: i64 = 320;
 /// Second-level caches, of as many threads or more, that hold what is read or written.
 const CACHES: i64 = 2;
 
+/// Bytes that GPUs read at least, and as many of them as rows of a task there are.
+const SECTOR: i64 = 32;
+const SECTORS: i64 = 2;
+
 /// Elements from one point to the next at most where a line of memory holds a few.
 const CLOSE: i64 = 4;
 
@@ -69,17 +73,19 @@ impl Choice<'_> {
         // Past the caches, or where no cache holds it, what is written is written along rows; elsewhere all of two lines that
         // are read side by side is used before the next ones are.
         let by_rows = square.is_none() || self.written(stage) >= self.target.l3 as i64;
-        let line = if groups { i64::from(LINE) / 4 } else { line };
-        let rows = if groups { line } else { self.rows_of_block(line, by_rows, across) };
+        let line = if groups { (SECTOR * full / self.target.vector_bytes as i64).max(1) } else { line };
+        let rows = if groups { SECTORS * line } else { self.rows_of_block(line, by_rows, across) };
         self.split(v.clone(), block, Tail::Rest);
         if beside > 1 {
             self.split(v.with_part(1), beside * lanes, Tail::Rest);
         }
         let vectors = v.with_part(if beside > 1 { 2 } else { 1 });
         let lane = v.with_part(vectors.part + 1);
-        self.split(vectors.clone(), lanes, Tail::Rest);
+        let tail = if groups { Tail::Mask } else { Tail::Rest };
+        self.split(vectors.clone(), lanes, tail);
         self.split(a.clone(), rows, Tail::Rest);
-        self.split(a.with_part(1), square.unwrap_or(line), Tail::Rest);
+        let tail = if groups { Tail::Mask } else { Tail::Rest };
+        self.split(a.with_part(1), square.unwrap_or(line), tail);
         let others = k.stages[stage].over.iter().filter(|x| ![vector, across].contains(x));
         let grid: Vec<LoopRef> = others.map(|x| self.at(stage, *x, 0)).chain([a.clone(), v.clone()]).collect();
         let mut inner = vec![a.with_part(1), v.with_part(1), a.with_part(2)];
@@ -102,7 +108,7 @@ impl Choice<'_> {
                 self.bind(l, To::Task);
             }
         }
-        if square.is_some() {
+        if square.is_some() || groups {
             self.bind(a.with_part(2), To::Unroll);
         }
         if beside > 1 {
