@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu_report
-from gpu_worker import GPU_ONLY, GROUPS, LIBRARIES, save
+from gpu_worker import GPU_ONLY, GROUPS, LIBRARIES
 from process import WorkerError
 
 from cases import Case, gpu
@@ -261,11 +261,8 @@ class Comparison:
     def measure(self, case: Case, watch: Watch) -> Measured:
         result, seen = Measured(case), len(watch.samples)
         with tempfile.TemporaryDirectory(prefix="svod-bench-") as folder:
-            inputs, weights = list(case.inputs()), list(case.weights())
-            save(Path(folder), "operands", [*inputs, *weights])
-            (Path(folder) / "inputs.json").write_text(json.dumps(len(inputs)))
             systems = self.systems(case)
-            placed = self.place(result, systems, folder)
+            placed = self.place(result, systems, str(Path(folder) / "exact.npz"))
             for system in [system for system in placed if self.owners[system] == "svod"]:
                 self.set_up(result, system)
             others = [system for system in placed if self.owners[system] != "svod"]
@@ -284,14 +281,14 @@ class Comparison:
         result.watch = watch.since(seen)
         return result
 
-    def place(self, result: Measured, systems: Sequence[str], folder: str) -> list[str]:
+    def place(self, result: Measured, systems: Sequence[str], exact: str) -> list[str]:
         """Puts the operands where they are computed with, and has the exact results made."""
         owners = list(dict.fromkeys(self.owners[system] for system in systems))
         placed: list[str] = []
 
         def put(owner: str) -> None:
             try:
-                self.libraries[owner].ask("place", case=result.case.name, folder=folder)
+                self.libraries[owner].ask("place", case=result.case.name, exact=exact)
             except WorkerError as error:
                 result.failures |= {system: str(error) for system in systems if self.owners[system] == owner}
             else:

@@ -17,6 +17,7 @@ BENCHES = Path(__file__).parents[2] / "benches"
 sys.path.insert(0, str(BENCHES))
 
 import gpu_report  # noqa: E402
+import gpu_worker  # noqa: E402
 import training_steps  # noqa: E402
 from everyday import checked, work  # noqa: E402
 from steps import STEPS, Step  # noqa: E402
@@ -115,7 +116,7 @@ def test_the_comparison_on_gpus_runs(tmp_path: Path) -> None:
         options = options.replace("svod,torch", "svod")
     command = [sys.executable, str(BENCHES / "compare_gpu.py"), *options.split(), "--output", str(page)]
     for more in ([], ["--add"]):
-        subprocess.run([*command, *more], check=True, timeout=100, capture_output=True)
+        subprocess.run([*command, *more], check=True, timeout=400, capture_output=True)
     runs = json.loads(page.with_suffix(".json").read_text())["runs"]
     assert len(runs) == 2
     results = {result["case"]: result for result in runs[0]["results"]}
@@ -124,6 +125,21 @@ def test_the_comparison_on_gpus_runs(tmp_path: Path) -> None:
     for result in results.values():
         assert result["rows"]["svod"]["times"] and not result["failures"]
     assert "gelu-bf16" in page.read_text()
+
+
+def test_large_results_of_gpus_are_compared_by_samples() -> None:
+    exact = np.arange(3 * gpu_worker.LARGE, dtype=np.float32).reshape(3, -1)
+    sample = [(exact.shape, gpu_worker.sampled(exact))]
+    assert gpu_worker.LARGE / 4 < sample[0][1].size <= 1.25 * gpu_worker.LARGE
+    assert gpu_worker.difference([exact], sample) == 0
+    assert gpu_worker.difference([exact.T], sample) == np.inf
+    for wrong in ((0, 0), (2, -1), (0, 700), (2, -700)):
+        other = exact.copy()
+        other[wrong] = np.nan
+        assert gpu_worker.difference([other], sample) == np.inf
+    column = np.arange(2 * gpu_worker.LARGE).reshape(-1, 64)
+    at = gpu_worker.sampled(column) % 64
+    assert set(at.tolist()) == set(range(64))
 
 
 def test_figures_of_gpus() -> None:
