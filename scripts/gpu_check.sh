@@ -57,9 +57,7 @@ PYTHON
 }
 
 tests() {
-    local chosen=(tests/python/test_cuda.py)
-    [[ -e tests/python/test_cuda_interop.py ]] && chosen+=(tests/python/test_cuda_interop.py)
-    "$python" -m pytest -p no:cacheprovider --maxfail="${MAXFAIL:-20}" --durations=5 "${chosen[@]}"
+    "$python" -m pytest -p no:cacheprovider --maxfail="${MAXFAIL:-20}" --durations=5 tests/python/test_cuda*.py
 }
 
 # Programs that are drawn at random, on the GPU, against NumPy.
