@@ -1,0 +1,251 @@
+//! The text of a kernel as it is written: values, slots, structured control flow.
+
+use super::ptx::Ptx;
+use std::collections::BTreeSet;
+use std::fmt::{Display, Write as _};
+
+/// A variable on the stack, which `sroa` makes a register.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    name: String,
+    ty: &'static str,
+}
+
+/// The body of a kernel. Integers are `i32` but where a name says otherwise; constants among them are folded.
+#[derive(Debug, Default)]
+pub struct Body {
+    slots: String,
+    text: String,
+    declarations: BTreeSet<String>,
+    next: u32,
+}
+
+impl Body {
+    /// A line that defines nothing.
+    pub fn line(&mut self, text: impl Display) {
+        let _ = writeln!(self.text, "  {text}");
+    }
+
+    /// What an instruction gives.
+    pub fn value(&mut self, text: impl Display) -> String {
+        self.next += 1;
+        let name = format!("%v{}", self.next);
+        self.line(format_args!("{name} = {text}"));
+        name
+    }
+
+    /// A function that is called.
+    pub fn declare(&mut self, text: impl Into<String>) {
+        self.declarations.insert(text.into());
+    }
+
+    fn label(&mut self, label: &str) {
+        let _ = writeln!(self.text, "{label}:");
+    }
+
+    /// A variable.
+    pub fn slot(&mut self, ty: &'static str, initial: impl Display) -> Slot {
+        self.next += 1;
+        let slot = Slot { name: format!("%slot{}", self.next), ty };
+        let _ = writeln!(self.slots, "  {} = alloca {ty}", slot.name);
+        self.set(&slot, initial);
+        slot
+    }
+
+    /// Writes a variable.
+    pub fn set(&mut self, slot: &Slot, value: impl Display) {
+        self.line(format_args!("store {} {value}, ptr {}", slot.ty, slot.name));
+    }
+
+    /// Reads a variable.
+    pub fn get(&mut self, slot: &Slot) -> String {
+        self.value(format_args!("load {}, ptr {}", slot.ty, slot.name))
+    }
+
+    fn integer(&mut self, operation: &str, a: impl Display, b: impl Display) -> String {
+        let (a, b) = (a.to_string(), b.to_string());
+        if let (Ok(x), Ok(y)) = (a.parse::<i64>(), b.parse::<i64>()) {
+            return match operation {
+                "add" => x + y,
+                "sub" => x - y,
+                "mul" => x * y,
+                "udiv" => x / y,
+                "urem" => x % y,
+                "and" => x & y,
+                "or" => x | y,
+                "xor" => x ^ y,
+                "shl" => x << y,
+                _ => x >> y,
+            }
+            .to_string();
+        }
+        match (operation, b.as_str(), a.as_str()) {
+            ("add" | "sub" | "or" | "xor" | "shl" | "lshr", "0", _) | ("mul" | "udiv", "1", _) => a,
+            ("add" | "or" | "xor", _, "0") | ("mul", _, "1") => b,
+            ("mul" | "and", "0", _) | ("mul" | "and" | "udiv" | "urem" | "shl" | "lshr", _, "0") => "0".into(),
+            _ => self.value(format_args!("{operation} i32 {a}, {b}")),
+        }
+    }
+
+    /// Writes the methods of integer operations.
+    pub fn add(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("add", a, b)
+    }
+
+    pub fn sub(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("sub", a, b)
+    }
+
+    pub fn mul(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("mul", a, b)
+    }
+
+    pub fn div(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("udiv", a, b)
+    }
+
+    pub fn rem(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("urem", a, b)
+    }
+
+    pub fn and(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("and", a, b)
+    }
+
+    pub fn xor(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("xor", a, b)
+    }
+
+    pub fn shl(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("shl", a, b)
+    }
+
+    pub fn shr(&mut self, a: impl Display, b: impl Display) -> String {
+        self.integer("lshr", a, b)
+    }
+
+    /// How often `by` fits, rounded up.
+    pub fn ceil_div(&mut self, a: impl Display, by: u32) -> String {
+        let up = self.add(a, by - 1);
+        self.div(up, by)
+    }
+
+    /// The smaller one of two unsigned numbers.
+    pub fn min(&mut self, a: impl Display, b: impl Display) -> String {
+        self.declare("declare i32 @llvm.umin.i32(i32, i32)");
+        self.value(format_args!("call i32 @llvm.umin.i32(i32 {a}, i32 {b})"))
+    }
+
+    /// As 64 bits, without a sign.
+    pub fn wide(&mut self, a: impl Display) -> String {
+        let a = a.to_string();
+        if a.parse::<i64>().is_ok() { a } else { self.value(format_args!("zext i32 {a} to i64")) }
+    }
+
+    /// `a + b * c` of 64 bits.
+    pub fn offset(&mut self, a: impl Display, b: impl Display, c: impl Display) -> String {
+        let product = self.value(format_args!("mul i64 {b}, {c}"));
+        self.value(format_args!("add i64 {a}, {product}"))
+    }
+
+    /// A comparison: `eq`, `ult` …
+    pub fn compare(&mut self, how: &str, a: impl Display, b: impl Display) -> String {
+        self.value(format_args!("icmp {how} i32 {a}, {b}"))
+    }
+
+    /// Both.
+    pub fn both(&mut self, a: impl Display, b: impl Display) -> String {
+        self.value(format_args!("and i1 {a}, {b}"))
+    }
+
+    /// One of two numbers.
+    pub fn select(&mut self, condition: impl Display, yes: impl Display, no: impl Display) -> String {
+        self.value(format_args!("select i1 {condition}, i32 {yes}, i32 {no}"))
+    }
+
+    /// A register of the hardware: `tid.x`, `ctaid.x` …
+    pub fn special(&mut self, register: &str) -> String {
+        self.declare(format!("declare i32 @llvm.nvvm.read.ptx.sreg.{register}()"));
+        self.value(format_args!("call i32 @llvm.nvvm.read.ptx.sreg.{register}()"))
+    }
+
+    /// An instruction of PTX without a result.
+    pub fn run(&mut self, ptx: &Ptx, operands: &[&dyn Display]) {
+        let call = ptx.call(operands);
+        self.line(call);
+    }
+
+    /// What an instruction of PTX gives.
+    pub fn ask(&mut self, ptx: &Ptx, operands: &[&dyn Display]) -> String {
+        let call = ptx.call(operands);
+        self.value(call)
+    }
+
+    /// The parts of a struct.
+    pub fn parts(&mut self, of: &str, ty: &str, count: usize) -> Vec<String> {
+        (0..count).map(|i| self.value(format_args!("extractvalue {ty} {of}, {i}"))).collect()
+    }
+
+    /// What is done where a condition holds.
+    pub fn when(&mut self, condition: impl Display, then: impl FnOnce(&mut Self)) {
+        self.either(condition, then, |_| ());
+    }
+
+    /// One thing or the other.
+    pub fn either(&mut self, condition: impl Display, yes: impl FnOnce(&mut Self), no: impl FnOnce(&mut Self)) {
+        self.next += 1;
+        let n = self.next;
+        self.line(format_args!("br i1 {condition}, label %yes{n}, label %no{n}"));
+        self.label(&format!("yes{n}"));
+        yes(self);
+        self.line(format_args!("br label %join{n}"));
+        self.label(&format!("no{n}"));
+        no(self);
+        self.line(format_args!("br label %join{n}"));
+        self.label(&format!("join{n}"));
+    }
+
+    /// A loop over unsigned numbers from `first` below `end`.
+    pub fn repeat(
+        &mut self,
+        first: impl Display,
+        end: impl Display,
+        step: impl Display,
+        each: impl FnOnce(&mut Self, &str),
+    ) {
+        let counter = self.slot("i32", first);
+        let n = self.next;
+        self.line(format_args!("br label %head{n}"));
+        self.label(&format!("head{n}"));
+        let i = self.get(&counter);
+        let more = self.compare("ult", &i, end);
+        self.line(format_args!("br i1 {more}, label %body{n}, label %done{n}"));
+        self.label(&format!("body{n}"));
+        each(self, &i);
+        let next = self.add(&i, step);
+        self.set(&counter, next);
+        self.line(format_args!("br label %head{n}"));
+        self.label(&format!("done{n}"));
+    }
+
+    /// The module: a kernel of this name, its parameters and the annotations that it has.
+    pub fn module(&self, name: &str, parameters: &[String], annotations: &[String], maps: usize) -> String {
+        let declarations: String = self.declarations.iter().map(|d| format!("{d}\n")).collect();
+        let constants: Vec<String> = (1..=maps).map(|i| format!("i32 {i}")).collect();
+        let constants = match maps {
+            0 => String::new(),
+            _ => format!("!1 = !{{ptr @{name}, !\"grid_constant\", !{{{}}}}}\n", constants.join(", ")),
+        };
+        let both = if maps == 0 { "" } else { ", !1" };
+        format!(
+            "@shared = external addrspace(3) global [0 x i8], align 1024\n\
+             define ptx_kernel void @{name}({}) nounwind {{\nentry:\n{}{}  ret void\n}}\n{declarations}\
+             attributes #0 = {{ convergent nounwind }}\n\
+             !nvvm.annotations = !{{!0{both}}}\n!0 = !{{ptr @{name}, !\"kernel\", i32 1, {}}}\n{constants}",
+            parameters.join(", "),
+            self.slots,
+            self.text,
+            annotations.join(", "),
+        )
+    }
+}

@@ -1,0 +1,302 @@
+//! Matrix products as whole kernels: `C[m, n] = epilogue(A[m, k] · B[k, n])`, one for each of a batch.
+//!
+//! A kernel is made for types and layouts; sizes and strides are arguments, so that one kernel serves all
+//! shapes. Edges need no other code: copies put zeros where an operand ends, and stores are bounded.
+//!
+//! * [`wgmma`]: Hopper's tensor cores. A warpgroup produces, by the tensor memory accelerator, what the others
+//!   consume; blocks stay and go over tiles in an order that suits the L2 cache.
+
+mod body;
+mod ptx;
+mod wgmma;
+
+pub use body::{Body, Slot};
+pub use wgmma::WgmmaTile;
+
+use crate::error::CompileError;
+use svod_dtype::DType;
+
+/// Which dimension of an operand is side by side in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// The depth: A is `[m, k]`, B is `[n, k]`.
+    Depth,
+    /// Rows or columns of the result: A is `[k, m]`, B is `[k, n]`.
+    Outer,
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// The left factor.
+    A,
+    /// The right factor.
+    B,
+    /// The result.
+    C,
+}
+
+/// A product of matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Product {
+    /// Elements of A and B. Sums are f32.
+    pub dtype: DType,
+    /// Elements of C, whose rows are `n` elements side by side.
+    pub out: DType,
+    /// How A lies in memory.
+    pub a: Layout,
+    /// How B lies in memory.
+    pub b: Layout,
+    /// Bytes by which the start and every stride of A and B, in bytes, can be divided.
+    pub align: u32,
+    /// The same of C.
+    pub align_out: u32,
+}
+
+/// One value of the result, in an [`Epilogue`].
+#[derive(Clone, Copy, Debug)]
+pub struct Element<'a> {
+    /// Which of the batch: `i32`.
+    pub batch: &'a str,
+    /// Its row: `i32`, below m.
+    pub row: &'a str,
+    /// Its column: `i32`, below n.
+    pub column: &'a str,
+    /// The sum: `float`.
+    pub value: &'a str,
+}
+
+/// What becomes of the sums.
+pub trait Epilogue {
+    /// A word for the kernel's name.
+    fn name(&self) -> String;
+
+    /// Further parameters of the kernel, with types and attributes: `ptr addrspace(1) noalias readonly %bias`.
+    fn parameters(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether [`Self::apply`] stores; otherwise the kernel stores what it gives in C.
+    fn stores(&self) -> bool {
+        false
+    }
+
+    /// Writes what is made of a sum, and gives that as a `float`. Of an epilogue that does not store, it may be
+    /// called for elements past the edges; row and column are then those of the last element.
+    fn apply(&self, body: &mut Body, element: Element) -> String;
+}
+
+/// The sums as they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain;
+
+impl Epilogue for Plain {
+    fn name(&self) -> String {
+        "plain".into()
+    }
+
+    fn apply(&self, _: &mut Body, element: Element) -> String {
+        element.value.into()
+    }
+}
+
+/// A size of the product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// Rows of C.
+    M,
+    /// Columns of C.
+    N,
+    /// The depth.
+    K,
+    /// Products.
+    Batch,
+}
+
+/// A parameter of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parameter {
+    /// A tensor map, by value: one of [`Launch::maps`].
+    Map(usize),
+    /// Where an operand starts.
+    Pointer(Operand),
+    /// A size: `i32`.
+    Size(Size),
+    /// Elements from one row of memory to the next: `i64`.
+    Stride(Operand),
+    /// Elements from one matrix of the batch to the next: `i64`.
+    BatchStride(Operand),
+    /// Whether each product has its own matrix, 1, or all share one, 0: `i32`.
+    Batched(Operand),
+    /// A parameter of the epilogue.
+    Epilogue(usize),
+}
+
+/// A tensor map that the host makes: three dimensions, in elements, with 128-byte swizzle and zeros where the
+/// tensor ends. Strides are those of the operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorMap {
+    /// What it is of.
+    pub operand: Operand,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// The dimension side by side, then that of rows in memory. The third one is the batch, or 1.
+    pub sizes: [Size; 2],
+    /// Elements of a copy along these; 1 along the batch.
+    pub region: [u32; 2],
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Launch {
+    /// The kernel's name.
+    pub entry: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+    /// Blocks of a cluster.
+    pub cluster: u32,
+    /// Rows and columns of what a cluster makes at a time.
+    pub tile: [u32; 2],
+    /// Whether a block goes from tile to tile, so that no more are wanted than run at once.
+    pub persistent: bool,
+    /// The kernel's parameters, in order.
+    pub parameters: Vec<Parameter>,
+    /// The tensor maps it takes.
+    pub maps: Vec<TensorMap>,
+}
+
+impl Launch {
+    /// Blocks of a launch on a GPU with so many multiprocessors: any number is right, this one is fast.
+    pub fn blocks(&self, m: u32, n: u32, batch: u32, multiprocessors: u32) -> u32 {
+        let tiles = u64::from(m.div_ceil(self.tile[0])) * u64::from(n.div_ceil(self.tile[1])) * u64::from(batch);
+        let most = if self.persistent { multiprocessors / self.cluster } else { u32::MAX / self.cluster };
+        (tiles.min(u64::from(most)).max(1) as u32) * self.cluster
+    }
+}
+
+/// The text of a kernel, and how it is launched.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The LLVM text of its module.
+    pub text: String,
+    /// The processor it is for, as LLVM names it.
+    pub processor: &'static str,
+    /// How it is launched.
+    pub launch: Launch,
+}
+
+/// How a product is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tile {
+    /// By warpgroups, on sm_90a.
+    Wgmma(WgmmaTile),
+}
+
+/// The kernel of a product.
+///
+/// # Errors
+/// [`CompileError::Unsupported`] for types, alignments or tiles that such a kernel cannot have.
+pub fn render(product: &Product, tile: &Tile, epilogue: &dyn Epilogue) -> Result<Kernel, CompileError> {
+    match tile {
+        Tile::Wgmma(tile) => wgmma::render(product, tile, epilogue),
+    }
+}
+
+fn unsupported(what: impl std::fmt::Display) -> CompileError {
+    CompileError::Unsupported(format!("a matrix product with {what}"))
+}
+
+/// The name of a kernel: what decides its text.
+fn name(product: &Product, tile: &str, epilogue: &dyn Epilogue) -> String {
+    let letter = |layout: Layout, depth, outer| if layout == Layout::Depth { depth } else { outer };
+    format!(
+        "svod_product_{}_{}_{}{}_{tile}_{}",
+        product.dtype.short(),
+        product.out.short(),
+        letter(product.a, "mk", "km"),
+        letter(product.b, "nk", "kn"),
+        epilogue.name()
+    )
+}
+
+/// Parameters as the kernel declares them.
+fn declarations(parameters: &[Parameter], epilogue: &dyn Epilogue) -> Vec<String> {
+    let operand = |operand| match operand {
+        Operand::A => "a",
+        Operand::B => "b",
+        Operand::C => "c",
+    };
+    let declare = |parameter: &Parameter| match *parameter {
+        Parameter::Map(i) => format!("ptr byval([128 x i8]) align 64 %map{i}"),
+        Parameter::Pointer(Operand::C) => "ptr addrspace(1) noalias %c".into(),
+        Parameter::Pointer(of) => format!("ptr addrspace(1) noalias readonly %{}", operand(of)),
+        Parameter::Stride(of) => format!("i64 %{}_stride", operand(of)),
+        Parameter::BatchStride(of) => format!("i64 %{}_batch", operand(of)),
+        Parameter::Batched(of) => format!("i32 %batched_{}", operand(of)),
+        Parameter::Size(Size::M) => "i32 %m".into(),
+        Parameter::Size(Size::N) => "i32 %n".into(),
+        Parameter::Size(Size::K) => "i32 %k".into(),
+        Parameter::Size(Size::Batch) => "i32 %batch".into(),
+        Parameter::Epilogue(i) => epilogue.parameters()[i].clone(),
+    };
+    parameters.iter().map(declare).collect()
+}
+
+/// LLVM's type of an element in memory.
+fn element_type(dtype: DType) -> &'static str {
+    match dtype.bytes() {
+        2 => "i16",
+        4 => "float",
+        _ => "double",
+    }
+}
+
+/// The address of an element, `at` from the start.
+fn element_of(body: &mut Body, dtype: DType, start: &str, at: &str) -> String {
+    body.value(format_args!("getelementptr {}, ptr addrspace(1) {start}, i64 {at}", element_type(dtype)))
+}
+
+/// Stores two values side by side in a row of C, from column `at`, where the row has them.
+fn store_pair(body: &mut Body, out: DType, row: &str, at: &str, values: &[String; 2], aligned: bool) {
+    let wide = body.wide(at);
+    let first = element_of(body, out, row, &wide);
+    let next = body.add(at, 1);
+    let both = body.compare("ult", &next, "%n");
+    let one = body.compare("ult", at, "%n");
+    let word = match out {
+        DType::F32 => None,
+        DType::F16 => Some(body.ask(&ptx::PACK_F16, &[&values[1], &values[0]])),
+        _ => Some(body.ask(&ptx::PACK_BF16, &[&values[1], &values[0]])),
+    };
+    let second = element_of(body, out, &first, "1");
+    let number = |body: &mut Body, bit: &str| body.value(format_args!("zext i1 {bit} to i32"));
+    match (word, aligned) {
+        (Some(word), true) => {
+            let not = body.value(format_args!("xor i1 {both}, true"));
+            let alone = body.both(&one, &not);
+            let (both, alone) = (number(body, &both), number(body, &alone));
+            body.run(&ptx::STORE_B32, &[&first, &word, &both]);
+            body.run(&ptx::STORE_B16, &[&first, &word, &alone]);
+        }
+        (Some(word), false) => {
+            let (both, one) = (number(body, &both), number(body, &one));
+            body.run(&ptx::STORE_B16, &[&first, &word, &one]);
+            let upper = body.shr(&word, 16);
+            body.run(&ptx::STORE_B16, &[&second, &upper, &both]);
+        }
+        (None, true) => {
+            let not = body.value(format_args!("xor i1 {both}, true"));
+            let alone = body.both(&one, &not);
+            let (both, alone) = (number(body, &both), number(body, &alone));
+            body.run(&ptx::STORE_F32_PAIR, &[&first, &values[0], &values[1], &both]);
+            body.run(&ptx::STORE_F32, &[&first, &values[0], &alone]);
+        }
+        (None, false) => {
+            let (both, one) = (number(body, &both), number(body, &one));
+            body.run(&ptx::STORE_F32, &[&first, &values[0], &one]);
+            body.run(&ptx::STORE_F32, &[&second, &values[1], &both]);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The table of what is inline PTX (PTX ISA 8.3): LLVM 19 has no intrinsics for these.
+
+use std::fmt::{Display, Write as _};
+
+/// An instruction of PTX.
+#[derive(Debug)]
+pub struct Ptx {
+    /// Its text; operands are `$0`, `$1` …, a result first.
+    text: &'static str,
+    /// Types of operands: `r` i32, `h` i16, `l` i64, `f` float, `p` pointer, `g` pointer to global memory.
+    operands: &'static str,
+    /// The type of the result, as an operand's, or nothing.
+    result: &'static str,
+    /// Whether it does more than compute a value.
+    effect: bool,
+}
+
+/// LLVM's type and PTX's constraint of an operand.
+fn kind(letter: char) -> (&'static str, char) {
+    match letter {
+        'r' => ("i32", 'r'),
+        'h' => ("i16", 'h'),
+        'l' => ("i64", 'l'),
+        'f' => ("float", 'f'),
+        'p' => ("ptr", 'l'),
+        'g' => ("ptr addrspace(1)", 'l'),
+        _ => unreachable!("the table has no other letter"),
+    }
+}
+
+impl Ptx {
+    const fn effect(operands: &'static str, text: &'static str) -> Ptx {
+        Ptx { text, operands, result: "", effect: true }
+    }
+
+    const fn value(operands: &'static str, result: &'static str, text: &'static str) -> Ptx {
+        Ptx { text, operands, result, effect: false }
+    }
+
+    /// The call with these operands.
+    pub(super) fn call(&self, operands: &[&dyn Display]) -> String {
+        debug_assert_eq!(operands.len(), self.operands.len(), "{}", self.text);
+        let mut constraints: Vec<String> = self.result.chars().map(|c| format!("={}", kind(c).1)).collect();
+        constraints.extend(self.operands.chars().map(|c| kind(c).1.to_string()));
+        if self.effect {
+            constraints.push("~{memory}".into());
+        }
+        let result = self.result.chars().next().map_or("void", |c| kind(c).0);
+        let arguments: Vec<String> =
+            self.operands.chars().zip(operands).map(|(c, operand)| format!("{} {operand}", kind(c).0)).collect();
+        let effect = if self.effect { "sideeffect " } else { "" };
+        let (text, constraints, arguments) = (self.text, constraints.join(","), arguments.join(", "));
+        format!("call {result} asm {effect}\"{text}\", \"{constraints}\"({arguments}) #0")
+    }
+}
+
+// Barriers.
+
+/// Makes an mbarrier of so many arrivals.
+pub const BARRIER_INIT: Ptx = Ptx::effect("rr", "mbarrier.init.shared::cta.b64 [$0], $1;");
+/// Makes new mbarriers known to the asynchronous proxy and to the cluster.
+pub const BARRIER_FENCE: Ptx = Ptx::effect("", "fence.mbarrier_init.release.cluster;");
+/// Arrives, and expects so many bytes.
+pub const BARRIER_EXPECT: Ptx = Ptx::effect("rr", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;");
+/// Arrives.
+pub const BARRIER_ARRIVE: Ptx = Ptx::effect("r", "mbarrier.arrive.shared::cta.b64 _, [$0];");
+/// Arrives at the mbarrier of a block of the cluster.
+pub const BARRIER_ARRIVE_REMOTE: Ptx = Ptx::effect(
+    "rr",
+    "{ .reg .b32 a; mapa.shared::cluster.u32 a, $0, $1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; }",
+);
+/// Waits until the phase of this parity is over.
+pub const BARRIER_WAIT: Ptx =
+    Ptx::effect("rr", "{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT; }");
+/// All threads of a block.
+pub const SYNC: Ptx = Ptx::effect("", "bar.sync 0;");
+/// The 128 threads of a warpgroup, by a barrier of its own.
+pub const SYNC_GROUP: Ptx = Ptx::effect("r", "bar.sync $0, 128;");
+/// All threads of a cluster.
+pub const SYNC_CLUSTER: Ptx = Ptx::effect("", "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;");
+/// Which block of its cluster this is.
+pub const CLUSTER_RANK: Ptx = Ptx::value("", "r", "mov.u32 $0, %cluster_ctarank;");
+/// A number that is the same in all lanes, where the compiler does not see it.
+pub const UNIFORM: Ptx = Ptx::value("r", "r", "shfl.sync.idx.b32 $0, $1, 0, 31, -1;");
+
+// Registers.
+
+/// Gives registers back.
+pub const REGISTERS_LESS: Ptx = Ptx::effect("", "setmaxnreg.dec.sync.aligned.u32 40;");
+/// Takes the registers of two warpgroups of 232.
+pub const REGISTERS_MORE: Ptx = Ptx::effect("", "setmaxnreg.inc.sync.aligned.u32 232;");
+
+// Copies by the tensor memory accelerator.
+
+/// Brings a tensor map into the cache.
+pub const MAP_PREFETCH: Ptx = Ptx::effect("p", "prefetch.tensormap [$0];");
+/// Copies a box to shared memory: destination, map, mbarrier, coordinates.
+pub const TMA_LOAD: Ptx = Ptx::effect(
+    "rprrrr",
+    "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4, $5}], [$2];",
+);
+/// As [`TMA_LOAD`], to all blocks of a mask.
+pub const TMA_LOAD_MULTICAST: Ptx = Ptx::effect(
+    "rprrrrh",
+    "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \
+     [$0], [$1, {$3, $4, $5}], [$2], $6;",
+);
+/// Copies a box from shared memory: map, source, coordinates.
+pub const TMA_STORE: Ptx =
+    Ptx::effect("prrrr", "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$0, {$2, $3, $4}], [$1];");
+/// Ends a group of stores.
+pub const TMA_COMMIT: Ptx = Ptx::effect("", "cp.async.bulk.commit_group;");
+/// Waits until all groups but the last one have read their source.
+pub const TMA_WAIT_READ: Ptx = Ptx::effect("", "cp.async.bulk.wait_group.read 1;");
+/// Waits until all stores are done.
+pub const TMA_WAIT: Ptx = Ptx::effect("", "cp.async.bulk.wait_group 0;");
+/// Makes what was written to shared memory known to the asynchronous proxy.
+pub const PROXY_FENCE: Ptx = Ptx::effect("", "fence.proxy.async.shared::cta;");
+
+// Products of a warpgroup.
+
+/// Orders accesses to registers before products.
+pub const WGMMA_FENCE: Ptx = Ptx::effect("", "wgmma.fence.sync.aligned;");
+/// Ends a group of products.
+pub const WGMMA_COMMIT: Ptx = Ptx::effect("", "wgmma.commit_group.sync.aligned;");
+/// Waits for all groups but the last one.
+pub const WGMMA_WAIT_ONE: Ptx = Ptx::effect("", "wgmma.wait_group.sync.aligned 1;");
+
+/// The type of a struct of floats.
+pub fn floats(count: usize) -> String {
+    format!("{{{}}}", vec!["float"; count].join(", "))
+}
+
+fn arguments(sums: &[String]) -> String {
+    let sums: Vec<String> = sums.iter().map(|sum| format!("float {sum}")).collect();
+    sums.join(", ")
+}
+
+fn tied(count: usize) -> String {
+    let mut text = vec!["=f"; count].join(",");
+    for i in 0..count {
+        let _ = write!(text, ",{i}");
+    }
+    text
+}
+
+/// A product of 64 rows, `2 · sums` columns and a depth of 16, added to `sums` if `add` is not 0. `ty` is PTX's type of
+/// elements; an operand is transposed if its rows or columns, not its depth, are side by side.
+pub(super) fn wgmma(ty: &str, transposed: [bool; 2], sums: &[String], a: &str, b: &str, add: &str) -> String {
+    let count = sums.len();
+    let registers: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
+    let [ta, tb] = transposed.map(u8::from);
+    format!(
+        "call {} asm sideeffect \"{{ .reg .pred p; setp.ne.b32 p, ${}, 0; \
+         wgmma.mma_async.sync.aligned.m64n{}k16.f32.{ty}.{ty} {{{}}}, ${}, ${}, p, 1, 1, {ta}, {tb}; }}\", \
+         \"{},l,l,r\"({}, i64 {a}, i64 {b}, i32 {add}) #0",
+        floats(count),
+        2 * count + 2,
+        2 * count,
+        registers.join(", "),
+        2 * count,
+        2 * count + 1,
+        tied(count),
+        arguments(sums),
+    )
+}
+
+/// Waits for all products. The sums pass through, so that nothing reads them before.
+pub(super) fn wgmma_wait(sums: &[String]) -> String {
+    format!(
+        "call {} asm sideeffect \"wgmma.wait_group.sync.aligned 0;\", \"{},~{{memory}}\"({}) #0",
+        floats(sums.len()),
+        tied(sums.len()),
+        arguments(sums),
+    )
+}
+
+// Conversions and matrices of 8 x 8.
+
+/// Two floats as bf16, the first one in the upper half.
+pub const PACK_BF16: Ptx = Ptx::value("ff", "r", "cvt.rn.bf16x2.f32 $0, $1, $2;");
+/// Two floats as f16, the first one in the upper half.
+pub const PACK_F16: Ptx = Ptx::value("ff", "r", "cvt.rn.f16x2.f32 $0, $1, $2;");
+/// Stores four matrices of 8 x 8 elements of 16 bits: lanes give addresses of rows.
+pub const STORE_MATRICES: Ptx =
+    Ptx::effect("rrrrr", "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};");
+
+// Stores where a number is not 0.
+
+/// A float.
+pub const STORE_F32: Ptx = Ptx::effect("gfr", "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p st.global.f32 [$0], $1; }");
+/// The lower half of a word.
+pub const STORE_B16: Ptx = Ptx::effect(
+    "grr",
+    "{ .reg .pred p; .reg .b16 l, h; mov.b32 {l, h}, $1; setp.ne.b32 p, $2, 0; @p st.global.b16 [$0], l; }",
+);
+/// A word.
+pub const STORE_B32: Ptx = Ptx::effect("grr", "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p st.global.b32 [$0], $1; }");
+/// Two floats, aligned to 8 bytes.
+pub const STORE_F32_PAIR: Ptx =
+    Ptx::effect("gffr", "{ .reg .pred p; setp.ne.b32 p, $3, 0; @p st.global.v2.f32 [$0], {$1, $2}; }");

@@ -1,0 +1,664 @@
+//! Products by Hopper's warpgroups.
+//!
+//! A block makes `groups · blocks · 64` rows and `columns` columns of C. Its first warpgroup copies slices of A and B,
+//! 64 deep, into a ring of stages in shared memory; each other warpgroup multiplies its rows of A by all columns of B.
+//! Two mbarriers a stage say *full* (bytes have come) and *empty* (all warpgroups are done with it).
+//!
+//! In a cluster, blocks have different rows and the same columns: each copies a part of B, to all of them. A stage is
+//! then empty when the warpgroups of all blocks are done.
+//!
+//! Shared memory, from a multiple of 1024 bytes on: stages of A and B, what is stored, mbarriers. A slice is in rows of
+//! 128 bytes, whose chunks of 16 bytes are swizzled by the row's number modulo 8; a layout with the depth outside is in
+//! panels of 64 rows or columns. See PTX ISA 8.3, "Asynchronous Warpgroup Level Matrix Instructions".
+
+use super::body::{Body, Slot};
+use super::{Element, Epilogue, Kernel, Launch, Layout, Operand, Parameter, Product, Size, TensorMap, ptx};
+use crate::error::CompileError;
+use svod_dtype::DType;
+
+/// Depth of a stage: 128 bytes of 16-bit elements.
+const DEPTH: u32 = 64;
+/// Depth of an instruction.
+const STEP: u32 = 16;
+/// Bytes of a row of a stage, which the swizzle goes by.
+const ROW: u32 = 128;
+/// Rows of an instruction; also the rows or columns of a panel.
+const ROWS: u32 = 64;
+/// Bytes of a panel: 64 rows.
+const PANEL: u32 = ROWS * ROW;
+/// Threads of a warpgroup.
+const GROUP: u32 = 128;
+/// Bytes that a block may use at most.
+const SHARED: u32 = 232_448;
+/// Stages of what is stored, for each warpgroup.
+const STORES: u32 = 2;
+
+/// The shape of a kernel for warpgroups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WgmmaTile {
+    /// Warpgroups that multiply: 1 or 2.
+    pub groups: u32,
+    /// Blocks of 64 rows of each.
+    pub blocks: u32,
+    /// Columns of a block: 64, 128, 192 or 256.
+    pub columns: u32,
+    /// Stages of the ring.
+    pub stages: u32,
+    /// Blocks of a cluster: 1, 2 or 4.
+    pub cluster: u32,
+    /// Whether blocks go from tile to tile.
+    pub persistent: bool,
+    /// Whether the producer gives registers to the consumers.
+    pub registers: bool,
+    /// Whether C is stored by tensor maps, where its type and alignment let it.
+    pub stores: bool,
+    /// Rows of tiles that are made together, so that the L2 cache holds what they share.
+    pub rows_together: u32,
+}
+
+impl WgmmaTile {
+    /// The tile of large products.
+    pub const LARGE: WgmmaTile = WgmmaTile {
+        groups: 2,
+        blocks: 1,
+        columns: 256,
+        stages: 4,
+        cluster: 2,
+        persistent: true,
+        registers: true,
+        stores: true,
+        rows_together: 8,
+    };
+
+    fn rows(&self) -> u32 {
+        self.groups * self.blocks * ROWS
+    }
+
+    fn name(&self) -> String {
+        let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
+        format!(
+            "{}x{}x{}_s{}_c{}_g{}{}{}{}",
+            self.rows(),
+            self.columns,
+            self.groups,
+            self.stages,
+            self.cluster,
+            self.rows_together,
+            flag(self.persistent, "p"),
+            flag(self.registers, "r"),
+            flag(self.stores, "t")
+        )
+    }
+}
+
+fn check(product: &Product, tile: &WgmmaTile) -> Result<(), CompileError> {
+    if !matches!(product.dtype, DType::BF16 | DType::F16) {
+        return Err(super::unsupported(format_args!("elements of {} by warpgroups", product.dtype)));
+    }
+    if !matches!(product.out, DType::BF16 | DType::F16 | DType::F32) {
+        return Err(super::unsupported(format_args!("a result of {} by warpgroups", product.out)));
+    }
+    if !product.align.is_multiple_of(16) {
+        return Err(super::unsupported(format_args!(
+            "rows aligned to {} bytes by warpgroups, which need 16",
+            product.align
+        )));
+    }
+    let registers = tile.blocks * tile.columns / 2;
+    let known = matches!(tile.groups, 1 | 2)
+        && matches!(tile.blocks, 1 | 2)
+        && matches!(tile.columns, 64 | 128 | 192 | 256)
+        && matches!(tile.cluster, 1 | 2 | 4)
+        && (2..=8).contains(&tile.stages)
+        && tile.rows_together > 0
+        && (tile.columns / ROWS).is_multiple_of(tile.cluster)
+        && registers <= if tile.registers && tile.groups == 2 { 128 } else { 256 - 64 }
+        && !(tile.registers && tile.groups == 1);
+    if !known {
+        return Err(super::unsupported(format_args!("{tile:?}")));
+    }
+    let layout = Shared::of(product, tile);
+    if layout.bytes > SHARED {
+        return Err(super::unsupported(format_args!("{tile:?}: {} bytes of shared memory", layout.bytes)));
+    }
+    Ok(())
+}
+
+/// Offsets in shared memory.
+struct Shared {
+    /// Bytes of a stage's A and B.
+    a: u32,
+    b: u32,
+    /// Where the stages of B, those of C and the mbarriers start. Those of A start at 0.
+    b_at: u32,
+    c_at: u32,
+    full: u32,
+    empty: u32,
+    /// With room to start at a multiple of 1024.
+    bytes: u32,
+}
+
+impl Shared {
+    fn of(product: &Product, tile: &WgmmaTile) -> Shared {
+        let (a, b) = (tile.rows() * ROW, tile.columns * ROW);
+        let b_at = tile.stages * a;
+        let c_at = b_at + tile.stages * b;
+        let stored = if stores_by_map(product, tile) { tile.groups * STORES * PANEL } else { 0 };
+        let full = c_at + stored;
+        let empty = full + 8 * tile.stages;
+        Shared { a, b, b_at, c_at, full, empty, bytes: empty + 8 * tile.stages + 1024 }
+    }
+}
+
+/// Whether C goes through shared memory and a tensor map. Pairs of f32 fill sectors as they are.
+fn stores_by_map(product: &Product, tile: &WgmmaTile) -> bool {
+    tile.stores && product.out.bytes() == 2 && product.align_out.is_multiple_of(16)
+}
+
+pub(super) fn render(product: &Product, tile: &WgmmaTile, epilogue: &dyn Epilogue) -> Result<Kernel, CompileError> {
+    check(product, tile)?;
+    let tile = &WgmmaTile { stores: stores_by_map(product, tile) && !epilogue.stores(), ..*tile };
+    let writer = Writer { product, tile, shared: Shared::of(product, tile), epilogue };
+    let mut body = Body::default();
+    writer.kernel(&mut body);
+    let (maps, parameters) = (writer.maps(), writer.parameters());
+    let entry = super::name(product, &tile.name(), epilogue);
+    let threads = (tile.groups + 1) * GROUP;
+    let mut annotations = vec![format!("!\"maxntidx\", i32 {threads}"), "!\"minctasm\", i32 1".into()];
+    if tile.cluster > 1 {
+        annotations.push(format!("!\"cluster_dim_x\", i32 {}", tile.cluster));
+    }
+    let text = body.module(&entry, &super::declarations(&parameters, epilogue), &annotations, maps.len());
+    let launch = Launch {
+        entry,
+        threads,
+        shared: writer.shared.bytes,
+        cluster: tile.cluster,
+        tile: [tile.rows() * tile.cluster, tile.columns],
+        persistent: tile.persistent,
+        parameters,
+        maps,
+    };
+    Ok(Kernel { text, processor: "sm_90a", launch })
+}
+
+/// Writes a kernel. Values that all of it uses have names: `%base`, where shared memory starts, `%rank` in the cluster,
+/// `%lead`, whether this is the first thread of its warpgroup, `%slices` of the depth.
+struct Writer<'a> {
+    product: &'a Product,
+    tile: &'a WgmmaTile,
+    shared: Shared,
+    epilogue: &'a dyn Epilogue,
+}
+
+/// Which part of C a block makes.
+struct Place {
+    batch: String,
+    row: String,
+    column: String,
+}
+
+/// The stage of the ring that comes next, and the parity of its phase.
+struct Ring {
+    stage: Slot,
+    parity: Slot,
+}
+
+impl Ring {
+    fn new(body: &mut Body) -> Ring {
+        Ring { stage: body.slot("i32", 0), parity: body.slot("i32", 0) }
+    }
+
+    fn advance(&self, body: &mut Body, stages: u32) {
+        let stage = body.get(&self.stage);
+        let next = body.add(stage, 1);
+        let around = body.compare("eq", &next, stages);
+        let stage = body.select(&around, 0, next);
+        body.set(&self.stage, stage);
+        let parity = body.get(&self.parity);
+        let other = body.xor(&parity, 1);
+        let parity = body.select(&around, other, parity);
+        body.set(&self.parity, parity);
+    }
+}
+
+impl Writer<'_> {
+    fn maps(&self) -> Vec<TensorMap> {
+        let (tile, product) = (self.tile, self.product);
+        let map = |operand, layout, outer, count| {
+            let (sizes, rows) = match layout {
+                Layout::Depth => ([Size::K, outer], count),
+                Layout::Outer => ([outer, Size::K], DEPTH),
+            };
+            TensorMap { operand, dtype: product.dtype, sizes, region: [DEPTH, rows] }
+        };
+        let mut maps = vec![
+            map(Operand::A, product.a, Size::M, tile.rows()),
+            map(Operand::B, product.b, Size::N, tile.columns / tile.cluster),
+        ];
+        if tile.stores {
+            let (operand, dtype) = (Operand::C, product.out);
+            maps.push(TensorMap { operand, dtype, sizes: [Size::N, Size::M], region: [64, ROWS] });
+        }
+        maps
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut parameters: Vec<Parameter> = (0..self.maps().len()).map(Parameter::Map).collect();
+        if !self.tile.stores && !self.epilogue.stores() {
+            parameters.push(Parameter::Pointer(Operand::C));
+            parameters.push(Parameter::Stride(Operand::C));
+            parameters.push(Parameter::BatchStride(Operand::C));
+        }
+        parameters.extend([Size::M, Size::N, Size::K, Size::Batch].map(Parameter::Size));
+        parameters.extend([Operand::A, Operand::B].map(Parameter::Batched));
+        parameters.extend((0..self.epilogue.parameters().len()).map(Parameter::Epilogue));
+        parameters
+    }
+
+    fn kernel(&self, body: &mut Body) {
+        let cluster = self.tile.cluster;
+        let thread = body.special("tid.x");
+        let group = body.shr(&thread, 7);
+        let group = body.ask(&ptx::UNIFORM, &[&group]);
+        let in_group = body.and(&thread, GROUP - 1);
+        body.line(format_args!("%lead = icmp eq i32 {in_group}, 0"));
+        let start = body.value("ptrtoint ptr addrspace(3) @shared to i64");
+        let start = body.value(format_args!("trunc i64 {start} to i32"));
+        let start = body.add(start, 1023);
+        body.line(format_args!("%base = and i32 {start}, -1024"));
+        let rank = if cluster > 1 { body.ask(&ptx::CLUSTER_RANK, &[]) } else { body.value("add i32 0, 0") };
+        body.line(format_args!("%rank = add i32 {rank}, 0"));
+        let deep = body.add("%k", DEPTH - 1);
+        body.line(format_args!("%slices = lshr i32 {deep}, {}", DEPTH.trailing_zeros()));
+
+        let first = body.compare("eq", &thread, 0);
+        body.when(first, |body| self.barriers(body));
+        // Clusters wait for one another: nobody may arrive at an mbarrier that is not there.
+        body.run(if cluster > 1 { &ptx::SYNC_CLUSTER } else { &ptx::SYNC }, &[]);
+        let producer = body.compare("eq", &group, 0);
+        body.either(
+            producer,
+            |body| {
+                if self.tile.registers {
+                    body.run(&ptx::REGISTERS_LESS, &[]);
+                }
+                body.when("%lead", |body| self.produce(body));
+            },
+            |body| {
+                if self.tile.registers {
+                    body.run(&ptx::REGISTERS_MORE, &[]);
+                }
+                let group = body.sub(&group, 1);
+                self.consume(body, &group, &in_group);
+            },
+        );
+        if cluster > 1 {
+            // Nobody leaves while others of the cluster may arrive at its mbarriers.
+            body.run(&ptx::SYNC_CLUSTER, &[]);
+        }
+    }
+
+    fn barriers(&self, body: &mut Body) {
+        for stage in 0..self.tile.stages {
+            let full = body.add("%base", self.shared.full + 8 * stage);
+            body.run(&ptx::BARRIER_INIT, &[&full, &1]);
+            let empty = body.add("%base", self.shared.empty + 8 * stage);
+            body.run(&ptx::BARRIER_INIT, &[&empty, &(self.tile.groups * self.tile.cluster)]);
+        }
+        body.run(&ptx::BARRIER_FENCE, &[]);
+        for map in 0..self.maps().len() {
+            body.run(&ptx::MAP_PREFETCH, &[&format_args!("%map{map}")]);
+        }
+    }
+
+    /// Address of a part of a stage.
+    fn at(body: &mut Body, from: u32, stage: &str, bytes: u32) -> String {
+        let offset = body.mul(stage, bytes);
+        let address = body.add("%base", from);
+        body.add(address, offset)
+    }
+
+    /// Goes over the tiles of this block.
+    fn tiles(&self, body: &mut Body, each: impl FnOnce(&mut Body, &Place)) {
+        let tile = self.tile;
+        let block = body.special("ctaid.x");
+        let blocks = body.special("nctaid.x");
+        let (first, step) = (body.div(block, tile.cluster), body.div(blocks, tile.cluster));
+        let down = body.ceil_div("%m", tile.rows() * tile.cluster);
+        let along = body.ceil_div("%n", tile.columns);
+        let of_one = body.mul(&down, &along);
+        let all = body.mul(&of_one, "%batch");
+        let together = body.mul(&along, tile.rows_together);
+        body.repeat(first, all, step, |body, at| {
+            let batch = body.div(at, &of_one);
+            let rest = body.rem(at, &of_one);
+            // Some rows of tiles together, column by column.
+            let strip = body.div(&rest, &together);
+            let above = body.mul(&strip, tile.rows_together);
+            let below = body.sub(&down, &above);
+            let height = body.min(below, tile.rows_together);
+            let inside = body.rem(&rest, &together);
+            let row = body.rem(&inside, &height);
+            let row = body.add(above, row);
+            let row = body.mul(row, tile.cluster);
+            let row = body.add(row, "%rank");
+            let row = body.mul(row, tile.rows());
+            let column = body.div(inside, height);
+            let column = body.mul(column, tile.columns);
+            each(body, &Place { batch, row, column });
+        });
+    }
+
+    /// What the first warpgroup's first thread does: keeps the ring full.
+    fn produce(&self, body: &mut Body) {
+        let ring = Ring::new(body);
+        let (tile, shared) = (self.tile, &self.shared);
+        self.tiles(body, |body, place| {
+            let batch_a = body.mul(&place.batch, "%batched_a");
+            let batch_b = body.mul(&place.batch, "%batched_b");
+            body.repeat(0, "%slices", 1, |body, slice| {
+                let stage = body.get(&ring.stage);
+                let parity = body.get(&ring.parity);
+                let (full, empty) = (Self::at(body, shared.full, &stage, 8), Self::at(body, shared.empty, &stage, 8));
+                // In the first round, the phase before the first one counts as over.
+                let before = body.xor(parity, 1);
+                body.run(&ptx::BARRIER_WAIT, &[&empty, &before]);
+                body.run(&ptx::BARRIER_EXPECT, &[&full, &(shared.a + shared.b)]);
+                let depth = body.mul(slice, DEPTH);
+                let a = Self::at(body, 0, &stage, shared.a);
+                self.load(body, Operand::A, &a, &full, &depth, &place.row, &batch_a);
+                let part = tile.columns / tile.cluster;
+                let skipped = body.mul("%rank", part);
+                let column = body.add(&place.column, &skipped);
+                let skipped = body.mul(&skipped, ROW);
+                let b = Self::at(body, shared.b_at, &stage, shared.b);
+                let b = body.add(b, skipped);
+                self.load(body, Operand::B, &b, &full, &depth, &column, &batch_b);
+                ring.advance(body, tile.stages);
+            });
+        });
+    }
+
+    /// Copies a slice of an operand, or this block's part of it, to `to`.
+    #[allow(clippy::too_many_arguments)]
+    fn load(&self, body: &mut Body, operand: Operand, to: &str, full: &str, depth: &str, outer: &str, batch: &str) {
+        let tile = self.tile;
+        let (layout, count, map, shared) = match operand {
+            Operand::A => (self.product.a, tile.rows(), "%map0", false),
+            _ => (self.product.b, tile.columns / tile.cluster, "%map1", tile.cluster > 1),
+        };
+        let mut copy = |body: &mut Body, to: &str, x: &str, y: &str| {
+            if shared {
+                let everybody = (1 << tile.cluster) - 1;
+                body.run(&ptx::TMA_LOAD_MULTICAST, &[&to, &map, &full, &x, &y, &batch, &everybody]);
+            } else {
+                body.run(&ptx::TMA_LOAD, &[&to, &map, &full, &x, &y, &batch]);
+            }
+        };
+        match layout {
+            Layout::Depth => copy(body, to, depth, outer),
+            Layout::Outer => {
+                for panel in 0..count / ROWS {
+                    let to = body.add(to, panel * PANEL);
+                    let outer = body.add(outer, panel * ROWS);
+                    copy(body, &to, &outer, depth);
+                }
+            }
+        }
+    }
+
+    /// The descriptor of a matrix in a stage: bytes from panel to panel, and from 8 rows to the next 8.
+    fn descriptor(body: &mut Body, address: &str) -> String {
+        // Address, panels' stride, stride of 8 rows, each by 16; then the swizzle of 128 bytes.
+        let fields = 1u64 << 62 | u64::from(8 * ROW >> 4) << 32 | u64::from(PANEL >> 4) << 16;
+        let address = body.and(address, 0x3FFFF);
+        let address = body.shr(address, 4);
+        let address = body.wide(address);
+        body.value(format_args!("or i64 {address}, {}", fields as i64))
+    }
+
+    /// What the descriptor of the next 16 of the depth adds.
+    fn step(layout: Layout) -> u32 {
+        match layout {
+            Layout::Depth => 2 * STEP >> 4,
+            Layout::Outer => STEP * ROW >> 4,
+        }
+    }
+
+    /// What the other warpgroups do.
+    fn consume(&self, body: &mut Body, group: &str, in_group: &str) {
+        let (tile, shared) = (self.tile, &self.shared);
+        let ring = Ring::new(body);
+        let previous = body.slot("i32", 0);
+        let count = (tile.columns / 2) as usize;
+        let sums: Vec<Vec<Slot>> =
+            (0..tile.blocks).map(|_| (0..count).map(|_| body.slot("float", "0.0")).collect()).collect();
+        let rows_at = body.mul(group, tile.blocks * PANEL);
+        self.tiles(body, |body, place| {
+            for sum in sums.iter().flatten() {
+                body.set(sum, "0.0");
+            }
+            body.repeat(0, "%slices", 1, |body, slice| {
+                let stage = body.get(&ring.stage);
+                let parity = body.get(&ring.parity);
+                let full = Self::at(body, shared.full, &stage, 8);
+                body.run(&ptx::BARRIER_WAIT, &[&full, &parity]);
+                let a = Self::at(body, 0, &stage, shared.a);
+                let a = body.add(a, &rows_at);
+                let a = Self::descriptor(body, &a);
+                let b = Self::at(body, shared.b_at, &stage, shared.b);
+                let b = Self::descriptor(body, &b);
+                let later = body.compare("ne", slice, 0);
+                let later = body.value(format_args!("zext i1 {later} to i32"));
+                body.run(&ptx::WGMMA_FENCE, &[]);
+                self.multiply(body, &sums, &a, &b, &later);
+                body.run(&ptx::WGMMA_COMMIT, &[]);
+                body.run(&ptx::WGMMA_WAIT_ONE, &[]);
+                // The products of the slice before are done, and its stage is free.
+                let some = body.compare("ne", slice, 0);
+                body.when(some, |body| self.release(body, &previous, in_group));
+                body.set(&previous, &stage);
+                ring.advance(body, tile.stages);
+            });
+            for sums in &sums {
+                let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
+                let all = body.value(ptx::wgmma_wait(&values));
+                let values = body.parts(&all, &ptx::floats(count), count);
+                for (sum, value) in sums.iter().zip(values) {
+                    body.set(sum, value);
+                }
+            }
+            let some = body.compare("ne", "%slices", 0);
+            body.when(some, |body| self.release(body, &previous, in_group));
+            self.finish(body, place, group, in_group, &sums);
+        });
+        if tile.stores {
+            body.when("%lead", |body| body.run(&ptx::TMA_WAIT, &[]));
+        }
+    }
+
+    /// The products of a stage.
+    fn multiply(&self, body: &mut Body, sums: &[Vec<Slot>], a: &str, b: &str, later: &str) {
+        let (tile, product) = (self.tile, self.product);
+        let ty = if product.dtype == DType::BF16 { "bf16" } else { "f16" };
+        let count = (tile.columns / 2) as usize;
+        let transposed = [product.a, product.b].map(|layout| layout == Layout::Outer);
+        let mut values: Vec<Vec<String>> =
+            sums.iter().map(|sums| sums.iter().map(|sum| body.get(sum)).collect()).collect();
+        for step in 0..DEPTH / STEP {
+            let b = body.value(format_args!("add i64 {b}, {}", step * Self::step(product.b)));
+            for (block, values) in values.iter_mut().enumerate() {
+                let skipped = step * Self::step(product.a) + block as u32 * (PANEL >> 4);
+                let a = body.value(format_args!("add i64 {a}, {skipped}"));
+                let add = if step == 0 { later } else { "1" };
+                let all = body.value(ptx::wgmma(ty, transposed, values, &a, &b, add));
+                *values = body.parts(&all, &ptx::floats(count), count);
+            }
+        }
+        for (sum, value) in sums.iter().flatten().zip(values.iter().flatten()) {
+            body.set(sum, value);
+        }
+    }
+
+    /// Says that this warpgroup is done with the stage before, to all blocks of the cluster.
+    fn release(&self, body: &mut Body, previous: &Slot, in_group: &str) {
+        let stage = body.get(previous);
+        let empty = Self::at(body, self.shared.empty, &stage, 8);
+        if self.tile.cluster == 1 {
+            body.when("%lead", |body| body.run(&ptx::BARRIER_ARRIVE, &[&empty]));
+        } else {
+            let mine = body.compare("ult", in_group, self.tile.cluster);
+            body.when(mine, |body| body.run(&ptx::BARRIER_ARRIVE_REMOTE, &[&empty, &in_group]));
+        }
+    }
+
+    /// Epilogue and stores. A thread has, of each 8 rows and 8 columns, two values side by side: `g = lane / 4` is
+    /// the row, `2 * (lane % 4)` the column.
+    fn finish(&self, body: &mut Body, place: &Place, group: &str, in_group: &str, sums: &[Vec<Slot>]) {
+        let tile = self.tile;
+        let lane = body.and(in_group, 31);
+        let warp = body.shr(in_group, 5);
+        let top = body.mul(group, tile.blocks * ROWS);
+        let top = body.add(&place.row, top);
+        for (block, sums) in sums.iter().enumerate() {
+            let top = body.add(&top, block as u32 * ROWS);
+            let down = body.mul(&warp, 16);
+            let quad = body.shr(&lane, 2);
+            let down = body.add(down, quad);
+            let row = body.add(&top, down);
+            let along = body.and(&lane, 3);
+            let along = body.shl(along, 1);
+            let column = body.add(&place.column, along);
+            let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
+            if tile.stores {
+                self.store_by_map(body, place, (group, &warp, &lane), (&top, &row, &column), &values);
+            } else {
+                self.store(body, place, &row, &column, &values);
+            }
+        }
+    }
+
+    /// Stores through shared memory, 64 columns at a time.
+    fn store_by_map(
+        &self,
+        body: &mut Body,
+        place: &Place,
+        (group, warp, lane): (&str, &str, &str),
+        (top, row, column): (&str, &str, &str),
+        values: &[String],
+    ) {
+        let shared = &self.shared;
+        let barrier = body.add(group, 1);
+        let mine = body.mul(group, STORES * PANEL);
+        let mine = body.add(mine, "%base");
+        // The row and chunk that this lane addresses: of four matrices, two are down and two along.
+        let in_eight = body.and(lane, 7);
+        let down = body.and(lane, 15);
+        let warp_down = body.mul(warp, 16);
+        let down = body.add(down, warp_down);
+        let down = body.mul(down, ROW);
+        let along = body.shr(lane, 4);
+        let bounds = self.bounds(body);
+        for piece in 0..self.tile.columns / 64 {
+            let buffer = body.add(&mine, shared.c_at + piece % STORES * PANEL);
+            body.when("%lead", |body| body.run(&ptx::TMA_WAIT_READ, &[]));
+            body.run(&ptx::SYNC_GROUP, &[&barrier]);
+            for pair in 0..4 {
+                let words: Vec<String> = (0..4)
+                    .map(|matrix| {
+                        let (j, half) = (piece * 8 + pair * 2 + matrix / 2, matrix % 2);
+                        let two = [0, 1].map(|e| {
+                            let value = &values[(4 * j + 2 * half + e) as usize];
+                            self.made(body, place, (row, half * 8), (column, j * 8 + e), &bounds, value)
+                        });
+                        let pack = if self.product.out == DType::BF16 { &ptx::PACK_BF16 } else { &ptx::PACK_F16 };
+                        body.ask(pack, &[&two[1], &two[0]])
+                    })
+                    .collect();
+                let chunk = body.add(&along, pair * 2);
+                let chunk = body.xor(chunk, &in_eight);
+                let chunk = body.shl(chunk, 4);
+                let at = body.add(&buffer, &down);
+                let at = body.add(at, chunk);
+                body.run(&ptx::STORE_MATRICES, &[&at, &words[0], &words[1], &words[2], &words[3]]);
+            }
+            body.run(&ptx::PROXY_FENCE, &[]);
+            body.run(&ptx::SYNC_GROUP, &[&barrier]);
+            let x = body.add(&place.column, piece * 64);
+            body.when("%lead", |body| {
+                body.run(&ptx::TMA_STORE, &[&"%map2", &buffer, &x, &top, &place.batch]);
+                body.run(&ptx::TMA_COMMIT, &[]);
+            });
+        }
+    }
+
+    /// The last row and column.
+    fn bounds(&self, body: &mut Body) -> [String; 2] {
+        [body.sub("%m", 1), body.sub("%n", 1)]
+    }
+
+    /// A value after the epilogue, which sees rows and columns inside.
+    fn made(
+        &self,
+        body: &mut Body,
+        place: &Place,
+        (row, down): (&str, u32),
+        (column, along): (&str, u32),
+        bounds: &[String; 2],
+        value: &str,
+    ) -> String {
+        let row = body.add(row, down);
+        let row = body.min(row, &bounds[0]);
+        let column = body.add(column, along);
+        let column = body.min(column, &bounds[1]);
+        self.epilogue.apply(body, Element { batch: &place.batch, row: &row, column: &column, value })
+    }
+
+    /// Stores from registers.
+    fn store(&self, body: &mut Body, place: &Place, row: &str, column: &str, values: &[String]) {
+        let bounds = self.bounds(body);
+        let pairs = (self.product.align_out as usize).is_multiple_of(2 * self.product.out.bytes());
+        for half in 0..2 {
+            let this = body.add(row, half * 8);
+            let inside = body.compare("ult", &this, "%m");
+            body.when(inside, |body| {
+                let start = if self.epilogue.stores() { None } else { Some(self.row_of_c(body, place, &this)) };
+                for j in 0..self.tile.columns / 8 {
+                    let values = [0, 1].map(|e| values[(4 * j + 2 * half + e) as usize].as_str());
+                    let at = body.add(column, j * 8);
+                    match &start {
+                        None => self.hand_over(body, place, &this, &at, values),
+                        Some(start) => {
+                            let made = [0, 1].map(|e| {
+                                let value = values[e as usize];
+                                self.made(body, place, (&this, 0), (&at, e), &bounds, value)
+                            });
+                            super::store_pair(body, self.product.out, start, &at, &made, pairs);
+                        }
+                    }
+                }
+            });
+        }
+    }
+
+    /// Gives values to an epilogue that stores them.
+    fn hand_over(&self, body: &mut Body, place: &Place, row: &str, column: &str, values: [&str; 2]) {
+        for (e, value) in values.into_iter().enumerate() {
+            let column = body.add(column, e);
+            let inside = body.compare("ult", &column, "%n");
+            body.when(inside, |body| {
+                self.epilogue.apply(body, Element { batch: &place.batch, row, column: &column, value });
+            });
+        }
+    }
+
+    /// Where a row of C starts.
+    fn row_of_c(&self, body: &mut Body, place: &Place, row: &str) -> String {
+        let batch = body.wide(&place.batch);
+        let row = body.wide(row);
+        let start = body.value(format_args!("mul i64 {batch}, %c_batch"));
+        let start = body.offset(start, row, "%c_stride");
+        super::element_of(body, self.product.out, "%c", &start)
+    }
+}
