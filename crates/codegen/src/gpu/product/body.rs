@@ -87,39 +87,47 @@ impl Body {
         }
     }
 
-    /// Writes the methods of integer operations.
+    /// `a + b`.
     pub fn add(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("add", a, b)
     }
 
+    /// `a - b`.
     pub fn sub(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("sub", a, b)
     }
 
+    /// `a * b`.
     pub fn mul(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("mul", a, b)
     }
 
+    /// `a / b`, without signs.
     pub fn div(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("udiv", a, b)
     }
 
+    /// `a % b`, without signs.
     pub fn rem(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("urem", a, b)
     }
 
+    /// `a & b`.
     pub fn and(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("and", a, b)
     }
 
+    /// `a ^ b`.
     pub fn xor(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("xor", a, b)
     }
 
+    /// `a << b`.
     pub fn shl(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("shl", a, b)
     }
 
+    /// `a >> b`, without signs.
     pub fn shr(&mut self, a: impl Display, b: impl Display) -> String {
         self.integer("lshr", a, b)
     }

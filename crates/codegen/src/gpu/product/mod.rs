@@ -155,7 +155,7 @@ pub struct Launch {
     pub threads: u32,
     /// Bytes of dynamic shared memory of a block.
     pub shared: u32,
-    /// Blocks of a cluster.
+    /// Blocks of a cluster along x, an attribute of the launch.
     pub cluster: u32,
     /// Rows and columns of what a cluster makes at a time.
     pub tile: [u32; 2],

@@ -64,10 +64,11 @@ pub const BARRIER_FENCE: Ptx = Ptx::effect("", "fence.mbarrier_init.release.clus
 pub const BARRIER_EXPECT: Ptx = Ptx::effect("rr", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;");
 /// Arrives.
 pub const BARRIER_ARRIVE: Ptx = Ptx::effect("r", "mbarrier.arrive.shared::cta.b64 _, [$0];");
-/// Arrives at the mbarrier of a block of the cluster.
+/// Arrives at the mbarrier of a block of the cluster. A release to the cluster would cost a fence of the whole GPU; what
+/// is released here was read by products only, which are over.
 pub const BARRIER_ARRIVE_REMOTE: Ptx = Ptx::effect(
     "rr",
-    "{ .reg .b32 a; mapa.shared::cluster.u32 a, $0, $1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; }",
+    "{ .reg .b32 a; mapa.shared::cluster.u32 a, $0, $1; mbarrier.arrive.shared::cluster.b64 _, [a]; }",
 );
 /// Waits until the phase of this parity is over.
 pub const BARRIER_WAIT: Ptx =

@@ -164,10 +164,7 @@ pub(super) fn render(product: &Product, tile: &WgmmaTile, epilogue: &dyn Epilogu
     let (maps, parameters) = (writer.maps(), writer.parameters());
     let entry = super::name(product, &tile.name(), epilogue);
     let threads = (tile.groups + 1) * GROUP;
-    let mut annotations = vec![format!("!\"maxntidx\", i32 {threads}"), "!\"minctasm\", i32 1".into()];
-    if tile.cluster > 1 {
-        annotations.push(format!("!\"cluster_dim_x\", i32 {}", tile.cluster));
-    }
+    let annotations = [format!("!\"maxntidx\", i32 {threads}"), "!\"minctasm\", i32 1".into()];
     let text = body.module(&entry, &super::declarations(&parameters, epilogue), &annotations, maps.len());
     let launch = Launch {
         entry,
