@@ -1,4 +1,4 @@
-//! Writes kernels of matrix products to a folder, each as LLVM text with a line of JSON that says how it is
+//! Writes kernels of matrix products to a folder, as LLVM text and PTX, each with a line of JSON that says how it is
 //! launched, to be tried on hardware: `cargo run -p svod-codegen --example products FOLDER`.
 
 use std::path::Path;
@@ -143,6 +143,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let label = if word == "plain" { label.clone() } else { format!("{label}_{word}") };
             manifest += &line(&label, product, &kernel, word);
             std::fs::write(folder.join(format!("{label}.ll")), &kernel.text)?;
+            std::fs::write(folder.join(format!("{label}.ptx")), kernel.ptx()?)?;
         }
     }
     std::fs::write(folder.join("manifest.jsonl"), manifest)?;

@@ -2,6 +2,10 @@
 //!
 //! A kernel is called with a pointer for each parameter, an `i64` for each variable, the number of its tasks and scratch
 //! memory. Any number of blocks does all tasks; see [`crate::llvm::Form`].
+//!
+//! Matrix products by tensor cores are kernels of their own: [`product`].
+
+pub mod product;
 
 use crate::compile::Timings;
 use crate::llvm::{Entry, Form, Share};

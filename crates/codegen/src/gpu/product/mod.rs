@@ -13,8 +13,9 @@ mod wgmma;
 pub use body::{Body, Slot};
 pub use wgmma::WgmmaTile;
 
-use crate::error::CompileError;
+use crate::{CompileError, machine};
 use svod_dtype::DType;
+use svod_ir::target::Target;
 
 /// Which dimension of an operand is side by side in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -185,6 +186,18 @@ pub struct Kernel {
     pub processor: &'static str,
     /// How it is launched.
     pub launch: Launch,
+}
+
+impl Kernel {
+    /// Its PTX.
+    ///
+    /// # Errors
+    /// See [`CompileError`].
+    pub fn ptx(&self) -> Result<String, CompileError> {
+        let target = Target::named("cuda-sm90").expect("it is among the targets' names");
+        let target = Target { cpu: self.processor.into(), features: "+ptx83".into(), ..target };
+        machine::assembly(&self.launch.entry, &self.text, &target)
+    }
 }
 
 /// How a product is made.

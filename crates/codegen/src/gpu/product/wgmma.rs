@@ -385,7 +385,7 @@ impl Writer<'_> {
             Operand::A => (self.product.a, tile.rows(), "%map0", false),
             _ => (self.product.b, tile.columns / tile.cluster, "%map1", tile.cluster > 1),
         };
-        let mut copy = |body: &mut Body, to: &str, x: &str, y: &str| {
+        let copy = |body: &mut Body, to: &str, x: &str, y: &str| {
             if shared {
                 let everybody = (1 << tile.cluster) - 1;
                 body.run(&ptx::TMA_LOAD_MULTICAST, &[&to, &map, &full, &x, &y, &batch, &everybody]);
