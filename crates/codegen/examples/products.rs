@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use svod_codegen::gpu::product::{
-    Body, Element, Epilogue, Kernel, Layout, Parameter, Plain, Product, Tile, WgmmaTile, render,
+    Body, Element, Epilogue, FmaTile, Kernel, Layout, MmaTile, Parameter, Plain, Product, Tile, WgmmaTile, render,
 };
 use svod_dtype::DType;
 
@@ -119,6 +119,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     add("large_f32", Product { out: DType::F32, ..base }, large);
     add("large_f16", Product { dtype: DType::F16, out: DType::F16, ..base }, large);
+    add("large_c4", base, WgmmaTile { cluster: 4, rows_together: 4, ..large });
     add("large_g4", base, WgmmaTile { rows_together: 4, ..large });
     add("large_g6", base, WgmmaTile { rows_together: 6, ..large });
     add("large_g16", base, WgmmaTile { rows_together: 16, ..large });
@@ -133,6 +134,41 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     add("wide192", base, WgmmaTile { columns: 192, stages: 4, ..half });
     add("small", base, WgmmaTile { columns: 64, stages: 8, stores: true, ..simple });
     add("unaligned", Product { align_out: 2, ..base }, large);
+    let warps = MmaTile::LARGE;
+    let mut add = |label: &str, product: Product, tile: MmaTile| {
+        variants.push((label.to_owned(), product, Tile::Mma(tile)));
+    };
+    for (a, b, label) in [
+        (Layout::Depth, Layout::Outer, "mma"),
+        (Layout::Depth, Layout::Depth, "mma_nk"),
+        (Layout::Outer, Layout::Outer, "mma_km"),
+        (Layout::Outer, Layout::Depth, "mma_km_nk"),
+    ] {
+        add(label, Product { a, b, ..base }, warps);
+    }
+    for (align, label) in [(8, "mma_a8"), (4, "mma_a4"), (2, "mma_a2")] {
+        add(label, Product { align, align_out: 2, ..base }, warps);
+    }
+    add("mma_a2_km_nk", Product { a: Layout::Outer, b: Layout::Depth, align: 2, align_out: 2, ..base }, warps);
+    add("mma_eight", base, MmaTile { warp: [64, 32], ..warps });
+    add("mma_deep", base, MmaTile { warp: [64, 32], depth: 64, stages: 3, ..warps });
+    add("mma_wide", base, MmaTile { tile: [128, 256], stages: 4, ..warps });
+    add("mma_small", base, MmaTile { tile: [64, 64], warp: [32, 32], stages: 5, ..warps });
+    add("mma_f32", Product { dtype: DType::F16, out: DType::F32, ..base }, warps);
+    let f32s = Product { dtype: DType::F32, out: DType::F32, ..base };
+    let mut add = |label: &str, product: Product, tile: FmaTile| {
+        variants.push((label.to_owned(), product, Tile::Fma(tile)));
+    };
+    for (a, b, label) in [
+        (Layout::Depth, Layout::Outer, "fma"),
+        (Layout::Depth, Layout::Depth, "fma_nk"),
+        (Layout::Outer, Layout::Outer, "fma_km"),
+        (Layout::Outer, Layout::Depth, "fma_km_nk"),
+    ] {
+        add(label, Product { a, b, ..f32s }, FmaTile::LARGE);
+    }
+    add("fma_a4", Product { align: 4, align_out: 4, ..f32s }, FmaTile::LARGE);
+    add("fma_s4", f32s, FmaTile { stages: 4, ..FmaTile::LARGE });
     let mut manifest = String::new();
     for (label, product, tile) in &variants {
         for (epilogue, word) in [(&Plain as &dyn Epilogue, "plain"), (&BiasRelu, "bias_relu")] {

@@ -5,15 +5,25 @@
 //!
 //! * [`wgmma`]: Hopper's tensor cores. A warpgroup produces, by the tensor memory accelerator, what the others
 //!   consume; blocks stay and go over tiles in an order that suits the L2 cache.
+//! * [`mma`]: tensor cores from sm_80 on. Threads copy, asynchronously where alignment lets them, and multiply. This is
+//!   also for operands that no tensor map can have.
+//! * [`fma`]: f32 as it is, by multiply-add.
 
 mod body;
+mod fma;
+mod mma;
+mod order;
 mod ptx;
+mod result;
 mod wgmma;
 
 pub use body::{Body, Slot};
+pub use fma::FmaTile;
+pub use mma::MmaTile;
 pub use wgmma::WgmmaTile;
 
 use crate::{CompileError, machine};
+use order::Place;
 use svod_dtype::DType;
 use svod_ir::target::Target;
 
@@ -195,7 +205,8 @@ impl Kernel {
     /// See [`CompileError`].
     pub fn ptx(&self) -> Result<String, CompileError> {
         let target = Target::named("cuda-sm90").expect("it is among the targets' names");
-        let target = Target { cpu: self.processor.into(), features: "+ptx83".into(), ..target };
+        let features = if self.processor == "sm_90a" { "+ptx83" } else { "" };
+        let target = Target { cpu: self.processor.into(), features: features.into(), ..target };
         machine::assembly(&self.launch.entry, &self.text, &target)
     }
 }
@@ -205,6 +216,10 @@ impl Kernel {
 pub enum Tile {
     /// By warpgroups, on sm_90a.
     Wgmma(WgmmaTile),
+    /// By warps, from sm_80 on.
+    Mma(MmaTile),
+    /// By multiply-add of f32.
+    Fma(FmaTile),
 }
 
 /// The kernel of a product.
@@ -214,6 +229,8 @@ pub enum Tile {
 pub fn render(product: &Product, tile: &Tile, epilogue: &dyn Epilogue) -> Result<Kernel, CompileError> {
     match tile {
         Tile::Wgmma(tile) => wgmma::render(product, tile, epilogue),
+        Tile::Mma(tile) => mma::render(product, tile, epilogue),
+        Tile::Fma(tile) => fma::render(product, tile, epilogue),
     }
 }
 
@@ -257,6 +274,78 @@ fn declarations(parameters: &[Parameter], epilogue: &dyn Epilogue) -> Vec<String
     parameters.iter().map(declare).collect()
 }
 
+/// The parameters of kernels without tensor maps.
+fn plain_parameters(epilogue: &dyn Epilogue) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    for operand in [Operand::A, Operand::B, Operand::C] {
+        if operand == Operand::C && epilogue.stores() {
+            continue;
+        }
+        parameters.push(Parameter::Pointer(operand));
+        parameters.push(Parameter::Stride(operand));
+        parameters.push(Parameter::BatchStride(operand));
+    }
+    parameters.extend([Size::M, Size::N, Size::K, Size::Batch].map(Parameter::Size));
+    parameters.extend((0..epilogue.parameters().len()).map(Parameter::Epilogue));
+    parameters
+}
+
+/// Where a tile of an operand starts in memory, and some rows and elements on from there.
+fn first_address(
+    body: &mut Body,
+    product: &Product,
+    operand: Operand,
+    layout: Layout,
+    place: &Place,
+    (row, element): (&str, &str),
+) -> String {
+    let (pointer, outer) = if operand == Operand::A { ("a", &place.row) } else { ("b", &place.column) };
+    let batch = body.wide(&place.batch);
+    let start = body.value(format_args!("mul i64 {batch}, %{pointer}_batch"));
+    let (row, element) = match layout {
+        Layout::Depth => (body.add(outer, row), element.to_owned()),
+        Layout::Outer => (row.to_owned(), body.add(outer, element)),
+    };
+    let (row, element) = (body.wide(row), body.wide(element));
+    let start = body.offset(start, row, format_args!("%{pointer}_stride"));
+    let start = body.value(format_args!("add i64 {start}, {element}"));
+    element_of(body, product.dtype, &format!("%{pointer}"), &start)
+}
+
+/// Goes over the slices of a tile: `copy` starts copies of a slice to a stage, `multiply` reads a stage.
+fn slices(body: &mut Body, stages: u32, copy: impl Fn(&mut Body, &str, &str), multiply: impl FnOnce(&mut Body, &str)) {
+    let issue = |body: &mut Body, slice: &str, stage: &str| {
+        let some = body.compare("ult", slice, "%slices");
+        body.when(some, |body| copy(body, slice, stage));
+        body.run(&ptx::COPY_COMMIT, &[]);
+    };
+    for slice in 0..stages - 1 {
+        issue(body, &slice.to_string(), &slice.to_string());
+    }
+    let read = body.slot("i32", 0);
+    let written = body.slot("i32", stages - 1);
+    body.repeat(0, "%slices", 1, |body, slice| {
+        let wait = [&ptx::COPY_WAIT_0, &ptx::COPY_WAIT_1, &ptx::COPY_WAIT_2, &ptx::COPY_WAIT_3];
+        body.run(wait[stages as usize - 2], &[]);
+        // All copies of this slice are there, and the stage that is written next has been read by all.
+        body.run(&ptx::SYNC, &[]);
+        let ahead = body.add(slice, stages - 1);
+        let to = body.get(&written);
+        issue(body, &ahead, &to);
+        let from = body.get(&read);
+        multiply(body, &from);
+        for (slot, stage) in [(&read, from), (&written, to)] {
+            let next = body.add(stage, 1);
+            let around = body.compare("eq", &next, stages);
+            let next = body.select(around, 0, next);
+            body.set(slot, next);
+        }
+    });
+    // The next tile's copies write where others may still read.
+    body.run(&ptx::COPY_WAIT_0, &[]);
+    body.run(&ptx::SYNC, &[]);
+}
+
 /// LLVM's type of an element in memory.
 fn element_type(dtype: DType) -> &'static str {
     match dtype.bytes() {
@@ -269,47 +358,4 @@ fn element_type(dtype: DType) -> &'static str {
 /// The address of an element, `at` from the start.
 fn element_of(body: &mut Body, dtype: DType, start: &str, at: &str) -> String {
     body.value(format_args!("getelementptr {}, ptr addrspace(1) {start}, i64 {at}", element_type(dtype)))
-}
-
-/// Stores two values side by side in a row of C, from column `at`, where the row has them.
-fn store_pair(body: &mut Body, out: DType, row: &str, at: &str, values: &[String; 2], aligned: bool) {
-    let wide = body.wide(at);
-    let first = element_of(body, out, row, &wide);
-    let next = body.add(at, 1);
-    let both = body.compare("ult", &next, "%n");
-    let one = body.compare("ult", at, "%n");
-    let word = match out {
-        DType::F32 => None,
-        DType::F16 => Some(body.ask(&ptx::PACK_F16, &[&values[1], &values[0]])),
-        _ => Some(body.ask(&ptx::PACK_BF16, &[&values[1], &values[0]])),
-    };
-    let second = element_of(body, out, &first, "1");
-    let number = |body: &mut Body, bit: &str| body.value(format_args!("zext i1 {bit} to i32"));
-    match (word, aligned) {
-        (Some(word), true) => {
-            let not = body.value(format_args!("xor i1 {both}, true"));
-            let alone = body.both(&one, &not);
-            let (both, alone) = (number(body, &both), number(body, &alone));
-            body.run(&ptx::STORE_B32, &[&first, &word, &both]);
-            body.run(&ptx::STORE_B16, &[&first, &word, &alone]);
-        }
-        (Some(word), false) => {
-            let (both, one) = (number(body, &both), number(body, &one));
-            body.run(&ptx::STORE_B16, &[&first, &word, &one]);
-            let upper = body.shr(&word, 16);
-            body.run(&ptx::STORE_B16, &[&second, &upper, &both]);
-        }
-        (None, true) => {
-            let not = body.value(format_args!("xor i1 {both}, true"));
-            let alone = body.both(&one, &not);
-            let (both, alone) = (number(body, &both), number(body, &alone));
-            body.run(&ptx::STORE_F32_PAIR, &[&first, &values[0], &values[1], &both]);
-            body.run(&ptx::STORE_F32, &[&first, &values[0], &alone]);
-        }
-        (None, false) => {
-            let (both, one) = (number(body, &both), number(body, &one));
-            body.run(&ptx::STORE_F32, &[&first, &values[0], &one]);
-            body.run(&ptx::STORE_F32, &[&second, &values[1], &both]);
-        }
-    }
 }

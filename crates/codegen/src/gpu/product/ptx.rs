@@ -9,7 +9,7 @@ pub struct Ptx {
     text: &'static str,
     /// Types of operands: `r` i32, `h` i16, `l` i64, `f` float, `p` pointer, `g` pointer to global memory.
     operands: &'static str,
-    /// The type of the result, as an operand's, or nothing.
+    /// Types of results, as of operands. Several are a struct.
     result: &'static str,
     /// Whether it does more than compute a value.
     effect: bool,
@@ -26,6 +26,19 @@ fn kind(letter: char) -> (&'static str, char) {
         'g' => ("ptr addrspace(1)", 'l'),
         _ => unreachable!("the table has no other letter"),
     }
+}
+
+/// The text of a product of a warp.
+macro_rules! mma {
+    ($ty:literal) => {
+        concat!(
+            "mma.sync.aligned.m16n8k16.row.col.f32.",
+            $ty,
+            ".",
+            $ty,
+            ".f32 {$0, $1, $2, $3}, {$8, $9, $10, $11}, {$12, $13}, {$4, $5, $6, $7};"
+        )
+    };
 }
 
 impl Ptx {
@@ -45,7 +58,12 @@ impl Ptx {
         if self.effect {
             constraints.push("~{memory}".into());
         }
-        let result = self.result.chars().next().map_or("void", |c| kind(c).0);
+        let results: Vec<&str> = self.result.chars().map(|c| kind(c).0).collect();
+        let result = match results[..] {
+            [] => "void".into(),
+            [one] => one.into(),
+            _ => format!("{{{}}}", results.join(", ")),
+        };
         let arguments: Vec<String> =
             self.operands.chars().zip(operands).map(|(c, operand)| format!("{} {operand}", kind(c).0)).collect();
         let effect = if self.effect { "sideeffect " } else { "" };
@@ -176,12 +194,63 @@ pub(super) fn wgmma_wait(sums: &[String]) -> String {
     )
 }
 
+// Products of a warp: 16 rows, 8 columns, a depth of 16. Sums are 0 to 3, then come A and B.
+
+/// Of bf16.
+pub const MMA_BF16: Ptx = Ptx::value("ffffrrrrrr", "ffff", mma!("bf16"));
+/// Of f16.
+pub const MMA_F16: Ptx = Ptx::value("ffffrrrrrr", "ffff", mma!("f16"));
+
+// Copies by threads.
+
+/// Copies 16 bytes to shared memory, asynchronously: destination, source, how many are there; the others are 0.
+pub const COPY_16: Ptx = Ptx::effect("rgr", "cp.async.cg.shared.global [$0], [$1], 16, $2;");
+/// Copies 8 bytes.
+pub const COPY_8: Ptx = Ptx::effect("rgr", "cp.async.ca.shared.global [$0], [$1], 8, $2;");
+/// Copies 4 bytes.
+pub const COPY_4: Ptx = Ptx::effect("rgr", "cp.async.ca.shared.global [$0], [$1], 4, $2;");
+/// Ends a group of copies.
+pub const COPY_COMMIT: Ptx = Ptx::effect("", "cp.async.commit_group;");
+/// Waits for all groups.
+pub const COPY_WAIT_0: Ptx = Ptx::effect("", "cp.async.wait_group 0;");
+/// Waits for all groups but one.
+pub const COPY_WAIT_1: Ptx = Ptx::effect("", "cp.async.wait_group 1;");
+/// Waits for all groups but two.
+pub const COPY_WAIT_2: Ptx = Ptx::effect("", "cp.async.wait_group 2;");
+/// Waits for all groups but three.
+pub const COPY_WAIT_3: Ptx = Ptx::effect("", "cp.async.wait_group 3;");
+/// Loads 16 bits where a number is not 0, and 0 elsewhere.
+pub const LOAD_B16: Ptx = Ptx::value(
+    "gr",
+    "r",
+    "{ .reg .pred p; .reg .b16 h; mov.b16 h, 0; setp.ne.b32 p, $2, 0; @p ld.global.nc.b16 h, [$1]; cvt.u32.u16 $0, h; }",
+);
+/// Loads 16 bytes of shared memory.
+pub const LOAD_SHARED: Ptx =
+    Ptx { text: "ld.shared.v4.f32 {$0, $1, $2, $3}, [$4];", operands: "r", result: "ffff", effect: true };
+/// Stores 16 bytes in shared memory.
+pub const STORE_SHARED: Ptx = Ptx::effect("rrrrr", "st.shared.v4.b32 [$0], {$1, $2, $3, $4};");
+
 // Conversions and matrices of 8 x 8.
 
 /// Two floats as bf16, the first one in the upper half.
 pub const PACK_BF16: Ptx = Ptx::value("ff", "r", "cvt.rn.bf16x2.f32 $0, $1, $2;");
 /// Two floats as f16, the first one in the upper half.
 pub const PACK_F16: Ptx = Ptx::value("ff", "r", "cvt.rn.f16x2.f32 $0, $1, $2;");
+/// Loads four matrices of 8 x 8 elements of 16 bits: lanes give addresses of rows.
+pub const LOAD_MATRICES: Ptx = Ptx {
+    text: "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];",
+    operands: "r",
+    result: "rrrr",
+    effect: true,
+};
+/// As [`LOAD_MATRICES`], transposed.
+pub const LOAD_TRANSPOSED: Ptx = Ptx {
+    text: "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];",
+    operands: "r",
+    result: "rrrr",
+    effect: true,
+};
 /// Stores four matrices of 8 x 8 elements of 16 bits: lanes give addresses of rows.
 pub const STORE_MATRICES: Ptx =
     Ptx::effect("rrrrr", "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};");

@@ -12,7 +12,9 @@
 //! panels of 64 rows or columns. See PTX ISA 8.3, "Asynchronous Warpgroup Level Matrix Instructions".
 
 use super::body::{Body, Slot};
-use super::{Element, Epilogue, Kernel, Launch, Layout, Operand, Parameter, Product, Size, TensorMap, ptx};
+use super::order::{Order, Place};
+use super::result::Results;
+use super::{Epilogue, Kernel, Launch, Layout, Operand, Parameter, Product, Size, TensorMap, ptx};
 use crate::error::CompileError;
 use svod_dtype::DType;
 
@@ -188,13 +190,6 @@ struct Writer<'a> {
     epilogue: &'a dyn Epilogue,
 }
 
-/// Which part of C a block makes.
-struct Place {
-    batch: String,
-    row: String,
-    column: String,
-}
-
 /// The stage of the ring that comes next, and the parity of its phase.
 struct Ring {
     stage: Slot,
@@ -251,6 +246,10 @@ impl Writer<'_> {
         parameters.extend([Operand::A, Operand::B].map(Parameter::Batched));
         parameters.extend((0..self.epilogue.parameters().len()).map(Parameter::Epilogue));
         parameters
+    }
+
+    fn results(&self) -> Results<'_> {
+        Results { product: self.product, epilogue: self.epilogue }
     }
 
     fn kernel(&self, body: &mut Body) {
@@ -318,33 +317,8 @@ impl Writer<'_> {
 
     /// Goes over the tiles of this block.
     fn tiles(&self, body: &mut Body, each: impl FnOnce(&mut Body, &Place)) {
-        let tile = self.tile;
-        let block = body.special("ctaid.x");
-        let blocks = body.special("nctaid.x");
-        let (first, step) = (body.div(block, tile.cluster), body.div(blocks, tile.cluster));
-        let down = body.ceil_div("%m", tile.rows() * tile.cluster);
-        let along = body.ceil_div("%n", tile.columns);
-        let of_one = body.mul(&down, &along);
-        let all = body.mul(&of_one, "%batch");
-        let together = body.mul(&along, tile.rows_together);
-        body.repeat(first, all, step, |body, at| {
-            let batch = body.div(at, &of_one);
-            let rest = body.rem(at, &of_one);
-            // Some rows of tiles together, column by column.
-            let strip = body.div(&rest, &together);
-            let above = body.mul(&strip, tile.rows_together);
-            let below = body.sub(&down, &above);
-            let height = body.min(below, tile.rows_together);
-            let inside = body.rem(&rest, &together);
-            let row = body.rem(&inside, &height);
-            let row = body.add(above, row);
-            let row = body.mul(row, tile.cluster);
-            let row = body.add(row, "%rank");
-            let row = body.mul(row, tile.rows());
-            let column = body.div(inside, height);
-            let column = body.mul(column, tile.columns);
-            each(body, &Place { batch, row, column });
-        });
+        let WgmmaTile { columns, cluster, rows_together, .. } = *self.tile;
+        Order { rows: self.tile.rows(), columns, cluster, rows_together }.tiles(body, each);
     }
 
     /// What the first warpgroup's first thread does: keeps the ring full.
@@ -531,7 +505,7 @@ impl Writer<'_> {
             if tile.stores {
                 self.store_by_map(body, place, (group, &warp, &lane), (&top, &row, &column), &values);
             } else {
-                self.store(body, place, &row, &column, &values);
+                self.results().store(body, place, &row, &column, &values);
             }
         }
     }
@@ -556,7 +530,8 @@ impl Writer<'_> {
         let down = body.add(down, warp_down);
         let down = body.mul(down, ROW);
         let along = body.shr(lane, 4);
-        let bounds = self.bounds(body);
+        let results = self.results();
+        let bounds = results.bounds(body);
         for piece in 0..self.tile.columns / 64 {
             let buffer = body.add(&mine, shared.c_at + piece % STORES * PANEL);
             body.when("%lead", |body| body.run(&ptx::TMA_WAIT_READ, &[]));
@@ -567,7 +542,7 @@ impl Writer<'_> {
                         let (j, half) = (piece * 8 + pair * 2 + matrix / 2, matrix % 2);
                         let two = [0, 1].map(|e| {
                             let value = &values[(4 * j + 2 * half + e) as usize];
-                            self.made(body, place, (row, half * 8), (column, j * 8 + e), &bounds, value)
+                            results.made(body, place, (row, half * 8), (column, j * 8 + e), &bounds, value)
                         });
                         let pack = if self.product.out == DType::BF16 { &ptx::PACK_BF16 } else { &ptx::PACK_F16 };
                         body.ask(pack, &[&two[1], &two[0]])
@@ -588,74 +563,5 @@ impl Writer<'_> {
                 body.run(&ptx::TMA_COMMIT, &[]);
             });
         }
-    }
-
-    /// The last row and column.
-    fn bounds(&self, body: &mut Body) -> [String; 2] {
-        [body.sub("%m", 1), body.sub("%n", 1)]
-    }
-
-    /// A value after the epilogue, which sees rows and columns inside.
-    fn made(
-        &self,
-        body: &mut Body,
-        place: &Place,
-        (row, down): (&str, u32),
-        (column, along): (&str, u32),
-        bounds: &[String; 2],
-        value: &str,
-    ) -> String {
-        let row = body.add(row, down);
-        let row = body.min(row, &bounds[0]);
-        let column = body.add(column, along);
-        let column = body.min(column, &bounds[1]);
-        self.epilogue.apply(body, Element { batch: &place.batch, row: &row, column: &column, value })
-    }
-
-    /// Stores from registers.
-    fn store(&self, body: &mut Body, place: &Place, row: &str, column: &str, values: &[String]) {
-        let bounds = self.bounds(body);
-        let pairs = (self.product.align_out as usize).is_multiple_of(2 * self.product.out.bytes());
-        for half in 0..2 {
-            let this = body.add(row, half * 8);
-            let inside = body.compare("ult", &this, "%m");
-            body.when(inside, |body| {
-                let start = if self.epilogue.stores() { None } else { Some(self.row_of_c(body, place, &this)) };
-                for j in 0..self.tile.columns / 8 {
-                    let values = [0, 1].map(|e| values[(4 * j + 2 * half + e) as usize].as_str());
-                    let at = body.add(column, j * 8);
-                    match &start {
-                        None => self.hand_over(body, place, &this, &at, values),
-                        Some(start) => {
-                            let made = [0, 1].map(|e| {
-                                let value = values[e as usize];
-                                self.made(body, place, (&this, 0), (&at, e), &bounds, value)
-                            });
-                            super::store_pair(body, self.product.out, start, &at, &made, pairs);
-                        }
-                    }
-                }
-            });
-        }
-    }
-
-    /// Gives values to an epilogue that stores them.
-    fn hand_over(&self, body: &mut Body, place: &Place, row: &str, column: &str, values: [&str; 2]) {
-        for (e, value) in values.into_iter().enumerate() {
-            let column = body.add(column, e);
-            let inside = body.compare("ult", &column, "%n");
-            body.when(inside, |body| {
-                self.epilogue.apply(body, Element { batch: &place.batch, row, column: &column, value });
-            });
-        }
-    }
-
-    /// Where a row of C starts.
-    fn row_of_c(&self, body: &mut Body, place: &Place, row: &str) -> String {
-        let batch = body.wide(&place.batch);
-        let row = body.wide(row);
-        let start = body.value(format_args!("mul i64 {batch}, %c_batch"));
-        let start = body.offset(start, row, "%c_stride");
-        super::element_of(body, self.product.out, "%c", &start)
     }
 }

@@ -1,0 +1,57 @@
+//! The order in which tiles are made.
+
+use super::body::Body;
+
+/// Tiles of a result, and which are made together.
+pub(super) struct Order {
+    /// Rows of a block's tile.
+    pub rows: u32,
+    /// Its columns.
+    pub columns: u32,
+    /// Blocks of a cluster, whose tiles are one below the other. Which of them this is, is `%rank`.
+    pub cluster: u32,
+    /// Rows of clusters' tiles that are made together, column by column, so that the L2 cache holds what they share.
+    pub rows_together: u32,
+}
+
+/// Which part of C a block makes.
+pub(super) struct Place {
+    pub batch: String,
+    /// Its first row.
+    pub row: String,
+    /// Its first column.
+    pub column: String,
+}
+
+impl Order {
+    /// Goes over the tiles of this block, of products of `%m` rows and `%n` columns.
+    pub fn tiles(&self, body: &mut Body, each: impl FnOnce(&mut Body, &Place)) {
+        let block = body.special("ctaid.x");
+        let blocks = body.special("nctaid.x");
+        let (first, step) = (body.div(block, self.cluster), body.div(blocks, self.cluster));
+        let down = body.ceil_div("%m", self.rows * self.cluster);
+        let along = body.ceil_div("%n", self.columns);
+        let of_one = body.mul(&down, &along);
+        let all = body.mul(&of_one, "%batch");
+        let together = body.mul(&along, self.rows_together);
+        body.repeat(first, all, step, |body, at| {
+            let batch = body.div(at, &of_one);
+            let rest = body.rem(at, &of_one);
+            let strip = body.div(&rest, &together);
+            let above = body.mul(&strip, self.rows_together);
+            let below = body.sub(&down, &above);
+            let height = body.min(below, self.rows_together);
+            let inside = body.rem(&rest, &together);
+            let row = body.rem(&inside, &height);
+            let mut row = body.add(above, row);
+            if self.cluster > 1 {
+                row = body.mul(row, self.cluster);
+                row = body.add(row, "%rank");
+            }
+            let row = body.mul(row, self.rows);
+            let column = body.div(inside, height);
+            let column = body.mul(column, self.columns);
+            each(body, &Place { batch, row, column });
+        });
+    }
+}

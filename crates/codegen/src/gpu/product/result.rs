@@ -1,0 +1,133 @@
+//! What becomes of sums in registers: the epilogue, and stores.
+
+use super::body::Body;
+use super::order::Place;
+use super::{Element, Epilogue, Product, ptx};
+use svod_dtype::DType;
+
+/// The result of a product.
+pub(super) struct Results<'a> {
+    pub product: &'a Product,
+    pub epilogue: &'a dyn Epilogue,
+}
+
+impl Results<'_> {
+    /// The last row and column.
+    pub fn bounds(&self, body: &mut Body) -> [String; 2] {
+        [body.sub("%m", 1), body.sub("%n", 1)]
+    }
+
+    /// A value after the epilogue, which sees rows and columns inside.
+    pub fn made(
+        &self,
+        body: &mut Body,
+        place: &Place,
+        (row, down): (&str, u32),
+        (column, along): (&str, u32),
+        bounds: &[String; 2],
+        value: &str,
+    ) -> String {
+        let row = body.add(row, down);
+        let row = body.min(row, &bounds[0]);
+        let column = body.add(column, along);
+        let column = body.min(column, &bounds[1]);
+        self.epilogue.apply(body, Element { batch: &place.batch, row: &row, column: &column, value })
+    }
+
+    /// Stores a thread's values of some columns, 8 apart: of each 8, two side by side, in rows `row` and `row + 8`.
+    pub fn store(&self, body: &mut Body, place: &Place, row: &str, column: &str, values: &[String]) {
+        for half in 0..2 {
+            let this = body.add(row, half * 8);
+            let pairs: Vec<(u32, [&str; 2])> = values
+                .chunks(4)
+                .enumerate()
+                .map(|(j, four)| (8 * j as u32, [0, 1].map(|e| four[2 * half + e].as_str())))
+                .collect();
+            self.store_row(body, place, &this, column, &pairs);
+        }
+    }
+
+    /// Stores pairs of a row, each so far from `column`.
+    pub fn store_row(&self, body: &mut Body, place: &Place, row: &str, column: &str, pairs: &[(u32, [&str; 2])]) {
+        let bounds = self.bounds(body);
+        let aligned = (self.product.align_out as usize).is_multiple_of(2 * self.product.out.bytes());
+        let inside = body.compare("ult", row, "%m");
+        body.when(inside, |body| {
+            let start = if self.epilogue.stores() { None } else { Some(self.row_of_c(body, place, row)) };
+            for (at, values) in pairs {
+                let at = body.add(column, at);
+                match &start {
+                    None => self.hand_over(body, place, row, &at, *values),
+                    Some(start) => {
+                        let made =
+                            [0, 1].map(|e| self.made(body, place, (row, 0), (&at, e), &bounds, values[e as usize]));
+                        store_pair(body, self.product.out, start, &at, &made, aligned);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Gives values to an epilogue that stores them.
+    fn hand_over(&self, body: &mut Body, place: &Place, row: &str, column: &str, values: [&str; 2]) {
+        for (e, value) in values.into_iter().enumerate() {
+            let column = body.add(column, e);
+            let inside = body.compare("ult", &column, "%n");
+            body.when(inside, |body| {
+                self.epilogue.apply(body, Element { batch: &place.batch, row, column: &column, value });
+            });
+        }
+    }
+
+    /// Where a row of C starts.
+    fn row_of_c(&self, body: &mut Body, place: &Place, row: &str) -> String {
+        let batch = body.wide(&place.batch);
+        let row = body.wide(row);
+        let start = body.value(format_args!("mul i64 {batch}, %c_batch"));
+        let start = body.offset(start, row, "%c_stride");
+        super::element_of(body, self.product.out, "%c", &start)
+    }
+}
+
+/// Stores two values side by side in a row of C, from column `at`, where the row has them.
+fn store_pair(body: &mut Body, out: DType, row: &str, at: &str, values: &[String; 2], aligned: bool) {
+    let wide = body.wide(at);
+    let first = super::element_of(body, out, row, &wide);
+    let next = body.add(at, 1);
+    let both = body.compare("ult", &next, "%n");
+    let one = body.compare("ult", at, "%n");
+    let word = match out {
+        DType::F32 => None,
+        DType::F16 => Some(body.ask(&ptx::PACK_F16, &[&values[1], &values[0]])),
+        _ => Some(body.ask(&ptx::PACK_BF16, &[&values[1], &values[0]])),
+    };
+    let second = super::element_of(body, out, &first, "1");
+    let number = |body: &mut Body, bit: &str| body.value(format_args!("zext i1 {bit} to i32"));
+    match (word, aligned) {
+        (Some(word), true) => {
+            let not = body.value(format_args!("xor i1 {both}, true"));
+            let alone = body.both(&one, &not);
+            let (both, alone) = (number(body, &both), number(body, &alone));
+            body.run(&ptx::STORE_B32, &[&first, &word, &both]);
+            body.run(&ptx::STORE_B16, &[&first, &word, &alone]);
+        }
+        (Some(word), false) => {
+            let (both, one) = (number(body, &both), number(body, &one));
+            body.run(&ptx::STORE_B16, &[&first, &word, &one]);
+            let upper = body.shr(&word, 16);
+            body.run(&ptx::STORE_B16, &[&second, &upper, &both]);
+        }
+        (None, true) => {
+            let not = body.value(format_args!("xor i1 {both}, true"));
+            let alone = body.both(&one, &not);
+            let (both, alone) = (number(body, &both), number(body, &alone));
+            body.run(&ptx::STORE_F32_PAIR, &[&first, &values[0], &values[1], &both]);
+            body.run(&ptx::STORE_F32, &[&first, &values[0], &alone]);
+        }
+        (None, false) => {
+            let (both, one) = (number(body, &both), number(body, &one));
+            body.run(&ptx::STORE_F32, &[&first, &values[0], &one]);
+            body.run(&ptx::STORE_F32, &[&second, &values[1], &both]);
+        }
+    }
+}
