@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use svod_codegen::CompileError;
 use svod_codegen::gpu::product::{
-    Body, Element, Epilogue, Kernel, Layout, Operand, Parameter, Plain, Product, Size, Tile, WgmmaTile, render,
+    Body, Element, Epilogue, FmaTile, Kernel, Layout, MmaTile, Operand, Parameter, Plain, Product, Size, Tile,
+    WgmmaTile, render,
 };
 use svod_dtype::DType;
 
@@ -30,14 +31,13 @@ const LAYOUTS: [[Layout; 2]; 4] = [
 /// Assembles a kernel, where there is an assembler.
 fn assemble(kernel: &Kernel) {
     let Some(ptxas) = std::env::var_os("PTXAS") else { return };
-    let folder = std::env::temp_dir().join(format!("svod-products-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join(format!("{}.ptx", kernel.launch.entry));
+    let name = format!("{}-{}-{}.ptx", kernel.launch.entry, kernel.processor, std::process::id());
+    let file = std::env::temp_dir().join(name);
     std::fs::write(&file, kernel.ptx().unwrap()).unwrap();
     let arch = format!("-arch={}", kernel.processor);
     let run = Command::new(ptxas).args([&arch, "-v", "-o", "/dev/null"]).arg(&file).output().unwrap();
     let words = String::from_utf8_lossy(&run.stderr).into_owned() + &String::from_utf8_lossy(&run.stdout);
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_file(&file).unwrap();
     assert!(run.status.success(), "{words}");
     assert!(words.contains(" 0 bytes spill stores") && !words.contains("warning"), "{words}");
 }
@@ -75,6 +75,53 @@ fn warpgroups_have_the_instructions_that_are_meant() {
             assert_eq!(count(&ptx, "cp.async.bulk.tensor.3d.global"), 4);
             assert_eq!(count(&ptx, "stmatrix"), 16);
             assert!(kernel.launch.shared <= 232_448);
+            assemble(&kernel);
+        }
+    }
+}
+
+#[test]
+fn warps_as_recorded() {
+    let small = MmaTile { tile: [64, 64], warp: [32, 32], ..MmaTile::LARGE };
+    check("product_mma.ptx.txt", &render(&BF16, &Tile::Mma(small), &Plain).unwrap().ptx().unwrap());
+}
+
+#[test]
+fn warps_have_the_instructions_that_are_meant() {
+    let tile = MmaTile::LARGE;
+    for (align, copy, copies) in [
+        (16, "cp.async.cg.shared.global", 1),
+        (8, "cp.async.ca.shared.global", 2),
+        (4, "cp.async.ca.shared.global", 4),
+        (2, "ld.global.nc.b16", 8),
+    ] {
+        for [a, b] in LAYOUTS {
+            let kernel = render(&Product { a, b, align, ..BF16 }, &Tile::Mma(tile), &Plain).unwrap();
+            let ptx = kernel.ptx().unwrap();
+            // A warp makes 64 x 64 from two steps of the depth; a thread copies 4 chunks of each operand, in each stage
+            // but the last before the loop, and in the loop.
+            assert_eq!(count(&ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 4 * 8 * 2);
+            assert_eq!(count(&ptx, copy), 8 * copies * tile.stages as usize, "{align}");
+            let transposed = usize::from(a == Layout::Outer) + usize::from(b == Layout::Outer);
+            assert_eq!(count(&ptx, "ldmatrix.sync.aligned.m8n8.x4.trans"), 8 * transposed);
+            assert_eq!(count(&ptx, "ldmatrix.sync.aligned.m8n8.x4"), 16);
+            assert_eq!((kernel.processor, kernel.launch.maps.len()), ("sm_80", 0));
+            assemble(&kernel);
+        }
+    }
+}
+
+#[test]
+fn f32_is_multiplied_and_added_as_it_is() {
+    let product = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
+    for (align, vectors) in [(16, true), (4, false)] {
+        for [a, b] in LAYOUTS {
+            let kernel = render(&Product { a, b, align, ..product }, &Tile::Fma(FmaTile::LARGE), &Plain).unwrap();
+            let ptx = kernel.ptx().unwrap();
+            assert_eq!(count(&ptx, "fma.rn.f32"), 16 * 64);
+            let wide = [a, b].iter().filter(|l| vectors && **l == Layout::Outer).count();
+            assert_eq!(count(&ptx, "cp.async.cg.shared.global"), 2 * wide * 3);
+            assert_eq!(count(&ptx, "cp.async.ca.shared.global"), 8 * (2 - wide) * 3);
             assemble(&kernel);
         }
     }
@@ -201,4 +248,12 @@ fn what_cannot_be_is_refused_with_its_reason() {
     assert!(refused(BF16, WgmmaTile { columns: 100, ..NARROW }).contains("columns: 100"));
     assert!(refused(BF16, WgmmaTile { stages: 8, ..WgmmaTile::LARGE }).contains("bytes of shared memory"));
     assert!(refused(BF16, WgmmaTile { blocks: 2, ..WgmmaTile::LARGE }).contains("blocks: 2"));
+    let refused = |product: Product, tile: Tile| match render(&product, &tile, &Plain) {
+        Err(CompileError::Unsupported(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(Product { dtype: DType::F32, ..BF16 }, Tile::Mma(MmaTile::LARGE)).contains("float32"));
+    assert!(refused(BF16, Tile::Mma(MmaTile { depth: 16, ..MmaTile::LARGE })).contains("depth: 16"));
+    assert!(refused(BF16, Tile::Mma(MmaTile { stages: 5, depth: 64, ..MmaTile::LARGE })).contains("163840 bytes"));
+    assert!(refused(BF16, Tile::Fma(FmaTile::LARGE)).contains("bfloat16"));
 }

@@ -119,10 +119,7 @@ impl Writer<'_> {
         let copies = [self.copies(body, Operand::A, &thread), self.copies(body, Operand::B, &thread)];
         let sums: Vec<Vec<Slot>> = (0..8).map(|_| (0..8).map(|_| body.slot("float", "0.0")).collect()).collect();
         let order = Order { rows: TILE, columns: TILE, cluster: 1, rows_together: tile.rows_together };
-        order.tiles(body, |body, place| {
-            for sum in sums.iter().flatten() {
-                body.set(sum, "0.0");
-            }
+        order.tile(body, |body, place| {
             let starts = [self.start(body, &copies[0], place), self.start(body, &copies[1], place)];
             let outers = [&place.row, &place.column];
             super::slices(

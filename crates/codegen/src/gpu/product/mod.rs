@@ -179,7 +179,8 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Blocks of a launch on a GPU with so many multiprocessors: any number is right, this one is fast.
+    /// Blocks of a launch on a GPU with so many multiprocessors: of a persistent kernel, any multiple of the cluster is
+    /// right.
     pub fn blocks(&self, m: u32, n: u32, batch: u32, multiprocessors: u32) -> u32 {
         let tiles = u64::from(m.div_ceil(self.tile[0])) * u64::from(n.div_ceil(self.tile[1])) * u64::from(batch);
         let most = if self.persistent { multiprocessors / self.cluster } else { u32::MAX / self.cluster };
@@ -341,9 +342,8 @@ fn slices(body: &mut Body, stages: u32, copy: impl Fn(&mut Body, &str, &str), mu
             body.set(slot, next);
         }
     });
-    // The next tile's copies write where others may still read.
+    // Those that wait still are of nothing.
     body.run(&ptx::COPY_WAIT_0, &[]);
-    body.run(&ptx::SYNC, &[]);
 }
 
 /// LLVM's type of an element in memory.
