@@ -10,6 +10,7 @@
 //! * [`fma`]: f32 as it is, by multiply-add.
 
 mod body;
+mod choose;
 mod fma;
 mod mma;
 mod order;
@@ -18,6 +19,7 @@ mod result;
 mod wgmma;
 
 pub use body::{Body, Slot};
+pub use choose::{Shape, choose, estimate};
 pub use fma::FmaTile;
 pub use mma::MmaTile;
 pub use wgmma::WgmmaTile;
