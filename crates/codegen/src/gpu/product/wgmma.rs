@@ -382,7 +382,7 @@ impl Writer<'_> {
     /// The descriptor of a matrix in a stage: bytes from panel to panel, and from 8 rows to the next 8.
     fn descriptor(body: &mut Body, address: &str) -> String {
         // Address, panels' stride, stride of 8 rows, each by 16; then the swizzle of 128 bytes.
-        let fields = 1u64 << 62 | u64::from(8 * ROW >> 4) << 32 | u64::from(PANEL >> 4) << 16;
+        let fields = (1u64 << 62) | (u64::from((8 * ROW) >> 4) << 32) | (u64::from(PANEL >> 4) << 16);
         let address = body.and(address, 0x3FFFF);
         let address = body.shr(address, 4);
         let address = body.wide(address);
@@ -392,8 +392,8 @@ impl Writer<'_> {
     /// What the descriptor of the next 16 of the depth adds.
     fn step(layout: Layout) -> u32 {
         match layout {
-            Layout::Depth => 2 * STEP >> 4,
-            Layout::Outer => STEP * ROW >> 4,
+            Layout::Depth => (2 * STEP) >> 4,
+            Layout::Outer => (STEP * ROW) >> 4,
         }
     }
 
