@@ -2,6 +2,7 @@
 //! launched, to be tried on hardware: `cargo run -p svod-codegen --example products FOLDER`.
 
 use std::path::Path;
+use svod_codegen::gpu::Runner;
 use svod_codegen::gpu::product::{
     Body, Element, Epilogue, FmaTile, Kernel, Layout, MmaTile, Parameter, Plain, Product, Tile, WgmmaTile, render,
 };
@@ -175,11 +176,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             if word != "plain" && !matches!(label.as_str(), "one_group" | "large" | "large_f32") {
                 continue;
             }
-            let kernel = render(product, tile, epilogue)?;
+            let kernel = render(product, tile, epilogue, Runner::Driver)?;
             let label = if word == "plain" { label.clone() } else { format!("{label}_{word}") };
             manifest += &line(&label, product, &kernel, word);
             std::fs::write(folder.join(format!("{label}.ll")), &kernel.text)?;
-            std::fs::write(folder.join(format!("{label}.ptx")), kernel.ptx()?)?;
+            std::fs::write(folder.join(format!("{label}.ptx")), kernel.code()?)?;
         }
     }
     std::fs::write(folder.join("manifest.jsonl"), manifest)?;

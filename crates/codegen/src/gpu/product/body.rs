@@ -1,6 +1,7 @@
 //! The text of a kernel as it is written: values, slots, structured control flow.
 
-use super::ptx::Ptx;
+use super::ptx::{self, Operation, Ptx};
+use crate::gpu::Runner;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
@@ -12,15 +13,25 @@ pub struct Slot {
 }
 
 /// The body of a kernel. Integers are `i32` but where a name says otherwise; constants among them are folded.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Body {
+    runner: Runner,
     slots: String,
     text: String,
     declarations: BTreeSet<String>,
     next: u32,
 }
 
+/// Where dynamic shared memory starts in a simulator: where no more than chunks of 16 bytes are aligned.
+const SIMULATED_SHARED: u32 = 16;
+
 impl Body {
+    /// An empty body.
+    pub(super) fn new(runner: Runner) -> Body {
+        let (slots, text, declarations) = Default::default();
+        Body { runner, slots, text, declarations, next: 0 }
+    }
+
     /// A line that defines nothing.
     pub fn line(&mut self, text: impl Display) {
         let _ = writeln!(self.text, "  {text}");
@@ -173,24 +184,112 @@ impl Body {
 
     /// A register of the hardware: `tid.x`, `ctaid.x` …
     pub fn special(&mut self, register: &str) -> String {
-        self.declare(format!("declare i32 @llvm.nvvm.read.ptx.sreg.{register}()"));
-        self.value(format_args!("call i32 @llvm.nvvm.read.ptx.sreg.{register}()"))
+        let function = match self.runner {
+            Runner::Driver => format!("llvm.nvvm.read.ptx.sreg.{register}"),
+            Runner::Simulator => format!("svod_sim_{}", register.trim_end_matches(".x")),
+        };
+        self.declare(format!("declare i32 @{function}()"));
+        self.value(format_args!("call i32 @{function}()"))
+    }
+
+    /// Where dynamic shared memory starts.
+    pub fn shared(&mut self) -> String {
+        match self.runner {
+            Runner::Driver => {
+                let start = self.value("ptrtoint ptr addrspace(3) @shared to i64");
+                self.value(format_args!("trunc i64 {start} to i32"))
+            }
+            Runner::Simulator => self.value(format_args!("add i32 {SIMULATED_SHARED}, 0")),
+        }
     }
 
     /// An instruction of PTX without a result.
     pub fn run(&mut self, ptx: &Ptx, operands: &[&dyn Display]) {
-        let call = ptx.call(operands);
-        self.line(call);
+        match self.runner {
+            Runner::Driver => self.line(ptx.call(operands)),
+            Runner::Simulator => {
+                self.simulate(ptx.operation, ptx.operands().zip(operands).map(|(ty, x)| (ty, x.to_string())), &[]);
+            }
+        }
     }
 
     /// What an instruction of PTX gives.
     pub fn ask(&mut self, ptx: &Ptx, operands: &[&dyn Display]) -> String {
-        let call = ptx.call(operands);
-        self.value(call)
+        self.ask_all(ptx, operands).swap_remove(0)
+    }
+
+    /// All that an instruction of PTX gives.
+    pub fn ask_all(&mut self, ptx: &Ptx, operands: &[&dyn Display]) -> Vec<String> {
+        let results = ptx.results();
+        match self.runner {
+            Runner::Simulator => {
+                self.simulate(ptx.operation, ptx.operands().zip(operands).map(|(ty, x)| (ty, x.to_string())), &results)
+            }
+            Runner::Driver => {
+                let all = self.value(ptx.call(operands));
+                let ty = format!("{{{}}}", results.join(", "));
+                if results.len() == 1 { vec![all] } else { self.parts(&all, &ty, results.len()) }
+            }
+        }
+    }
+
+    /// A product of a warpgroup, see [`ptx::wgmma`].
+    pub(super) fn wgmma(&mut self, bf16: bool, transposed: [bool; 2], sums: &[String], rest: [&str; 3]) -> Vec<String> {
+        let count = sums.len();
+        match self.runner {
+            Runner::Driver => {
+                let [a, b, add] = rest;
+                let all = self.value(ptx::wgmma(if bf16 { "bf16" } else { "f16" }, transposed, sums, a, b, add));
+                self.parts(&all, &ptx::floats(count), count)
+            }
+            Runner::Simulator => {
+                let flags = [count, transposed[0].into(), transposed[1].into(), bf16.into()];
+                let operands = flags.map(|flag| ("i32", flag.to_string())).into_iter();
+                let operands = operands.chain(sums.iter().map(|sum| ("float", sum.clone())));
+                let rest = ["i64", "i64", "i32"].into_iter().zip(rest.map(str::to_owned));
+                self.simulate(Operation::Wgmma, operands.chain(rest), &vec!["float"; count])
+            }
+        }
+    }
+
+    /// Waits for all products; the sums are what they are then.
+    pub(super) fn wgmma_wait(&mut self, sums: &[String]) -> Vec<String> {
+        let count = sums.len();
+        match self.runner {
+            Runner::Driver => {
+                let all = self.value(ptx::wgmma_wait(sums));
+                self.parts(&all, &ptx::floats(count), count)
+            }
+            Runner::Simulator => {
+                let operands = std::iter::once(("i32", count.to_string()));
+                let operands = operands.chain(sums.iter().map(|sum| ("float", sum.clone())));
+                self.simulate(Operation::WgmmaWait, operands, &vec!["float"; count])
+            }
+        }
+    }
+
+    /// Asks the simulator.
+    fn simulate(
+        &mut self,
+        operation: Operation,
+        operands: impl Iterator<Item = (&'static str, String)>,
+        results: &[&str],
+    ) -> Vec<String> {
+        self.declare("declare void @svod_sim_ptx(i32, ptr, ptr)");
+        for (i, (ty, operand)) in operands.enumerate() {
+            let to = self.value(format_args!("getelementptr i64, ptr %operands, i64 {i}"));
+            self.line(format_args!("store {ty} {operand}, ptr {to}"));
+        }
+        self.line(format_args!("call void @svod_sim_ptx(i32 {}, ptr %operands, ptr %results)", operation as u32));
+        let load = |(i, ty): (usize, &&str)| {
+            let from = self.value(format_args!("getelementptr i32, ptr %results, i64 {i}"));
+            self.value(format_args!("load {ty}, ptr {from}"))
+        };
+        results.iter().enumerate().map(load).collect()
     }
 
     /// The parts of a struct.
-    pub fn parts(&mut self, of: &str, ty: &str, count: usize) -> Vec<String> {
+    fn parts(&mut self, of: &str, ty: &str, count: usize) -> Vec<String> {
         (0..count).map(|i| self.value(format_args!("extractvalue {ty} {of}, {i}"))).collect()
     }
 
@@ -237,8 +336,11 @@ impl Body {
     }
 
     /// The module: a kernel of this name, its parameters and the annotations that it has.
-    pub fn module(&self, name: &str, parameters: &[String], annotations: &[String], maps: usize) -> String {
+    pub(super) fn module(&self, name: &str, parameters: &[String], annotations: &[String], maps: usize) -> String {
         let declarations: String = self.declarations.iter().map(|d| format!("{d}\n")).collect();
+        if self.runner == Runner::Simulator {
+            return self.simulated(name, parameters, &declarations);
+        }
         let constants: Vec<String> = (1..=maps).map(|i| format!("i32 {i}")).collect();
         let constants = match maps {
             0 => String::new(),
@@ -255,5 +357,22 @@ impl Body {
             self.text,
             annotations.join(", "),
         )
+    }
+
+    /// The module for a simulator: a function that is given nothing and the parameters, 8 bytes each.
+    fn simulated(&self, name: &str, parameters: &[String], declarations: &str) -> String {
+        let mut loads = String::new();
+        for (i, parameter) in parameters.iter().enumerate() {
+            let mut words = parameter.split_whitespace();
+            let (ty, name) = (words.next().unwrap_or_default(), words.next_back().unwrap_or_default());
+            let _ = writeln!(loads, "  %from{i} = getelementptr i64, ptr %parameters, i64 {i}");
+            let _ = writeln!(loads, "  {name} = load {ty}, ptr %from{i}");
+        }
+        let text = format!(
+            "define void @{name}(ptr %buffers, ptr %parameters) nounwind {{\nentry:\n  %operands = alloca [160 x i64]\n  \
+             %results = alloca [128 x i32]\n{}{loads}{}  ret void\n}}\n{declarations}",
+            self.slots, self.text
+        );
+        text.replace(" addrspace(1)", "")
     }
 }

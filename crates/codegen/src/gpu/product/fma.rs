@@ -9,7 +9,8 @@ use super::order::{Order, Place};
 use super::ptx;
 use super::result::Results;
 use super::{Epilogue, Kernel, Launch, Layout, Operand, Product};
-use crate::error::CompileError;
+use crate::CompileError;
+use crate::gpu::Runner;
 use svod_dtype::DType;
 
 /// Rows, and columns, of a block.
@@ -52,10 +53,15 @@ fn check(product: &Product, tile: &FmaTile) -> Result<(), CompileError> {
     Ok(())
 }
 
-pub(super) fn render(product: &Product, tile: &FmaTile, epilogue: &dyn Epilogue) -> Result<Kernel, CompileError> {
+pub(super) fn render(
+    product: &Product,
+    tile: &FmaTile,
+    epilogue: &dyn Epilogue,
+    runner: Runner,
+) -> Result<Kernel, CompileError> {
     check(product, tile)?;
     let writer = Writer { product, tile, epilogue };
-    let mut body = Body::default();
+    let mut body = Body::new(runner);
     writer.kernel(&mut body);
     let parameters = super::plain_parameters(epilogue);
     let align = if product.align.is_multiple_of(16) { 16 } else { BYTES };
@@ -73,7 +79,7 @@ pub(super) fn render(product: &Product, tile: &FmaTile, epilogue: &dyn Epilogue)
         parameters,
         maps: Vec::new(),
     };
-    Ok(Kernel { text, processor: "sm_80", launch })
+    Ok(Kernel { text, processor: "sm_80", runner, launch })
 }
 
 /// Writes a kernel. `%base` is where shared memory starts, `%slices` how many there are of the depth.
@@ -104,8 +110,8 @@ impl Writer<'_> {
     fn kernel(&self, body: &mut Body) {
         let tile = self.tile;
         let thread = body.special("tid.x");
-        let start = body.value("ptrtoint ptr addrspace(3) @shared to i64");
-        body.line(format_args!("%base = trunc i64 {start} to i32"));
+        let start = body.shared();
+        body.line(format_args!("%base = add i32 {start}, 0"));
         let deep = body.add("%k", DEPTH - 1);
         body.line(format_args!("%slices = lshr i32 {deep}, {}", DEPTH.trailing_zeros()));
         // Warps make 32 x 64, lanes 4 x 4 of each 16 x 32 in that.
@@ -221,8 +227,7 @@ impl Writer<'_> {
                 let mut factors = Vec::new();
                 for half in 0..2 {
                     let at = body.add(from, BYTES * (depth * ROW + half * apart));
-                    let four = body.ask(&ptx::LOAD_SHARED, &[&at]);
-                    factors.extend(body.parts(&four, &ptx::floats(4), 4));
+                    factors.extend(body.ask_all(&ptx::LOAD_SHARED, &[&at]));
                 }
                 factors
             });

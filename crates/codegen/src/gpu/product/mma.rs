@@ -11,7 +11,8 @@ use super::order::{Order, Place};
 use super::ptx::{self, Ptx};
 use super::result::Results;
 use super::{Epilogue, Kernel, Launch, Layout, Operand, Product};
-use crate::error::CompileError;
+use crate::CompileError;
+use crate::gpu::Runner;
 use svod_dtype::DType;
 
 /// Bytes of a chunk.
@@ -124,13 +125,18 @@ fn check(product: &Product, tile: &MmaTile) -> Result<(), CompileError> {
     Ok(())
 }
 
-pub(super) fn render(product: &Product, tile: &MmaTile, epilogue: &dyn Epilogue) -> Result<Kernel, CompileError> {
+pub(super) fn render(
+    product: &Product,
+    tile: &MmaTile,
+    epilogue: &dyn Epilogue,
+    runner: Runner,
+) -> Result<Kernel, CompileError> {
     check(product, tile)?;
     let a = Stage::new(product.a, tile.tile[0], tile.depth, 0);
     let b = Stage::new(product.b, tile.tile[1], tile.depth, tile.stages * a.bytes());
     let shared = b.at + tile.stages * b.bytes();
     let writer = Writer { product, tile, a, b, epilogue };
-    let mut body = Body::default();
+    let mut body = Body::new(runner);
     writer.kernel(&mut body);
     let parameters = super::plain_parameters(epilogue);
     let align = [16, 8, 4, 2].into_iter().find(|n| product.align.is_multiple_of(*n)).unwrap_or(2);
@@ -140,7 +146,7 @@ pub(super) fn render(product: &Product, tile: &MmaTile, epilogue: &dyn Epilogue)
     let text = body.module(&entry, &super::declarations(&parameters, epilogue), &annotations, 0);
     let launch =
         Launch { entry, threads, shared, cluster: 1, tile: tile.tile, persistent: false, parameters, maps: Vec::new() };
-    Ok(Kernel { text, processor: "sm_80", launch })
+    Ok(Kernel { text, processor: "sm_80", runner, launch })
 }
 
 /// Writes a kernel. `%base` is where shared memory starts, `%slices` how many there are of the depth.
@@ -178,8 +184,8 @@ impl Writer<'_> {
     fn kernel(&self, body: &mut Body) {
         let tile = self.tile;
         let thread = body.special("tid.x");
-        let start = body.value("ptrtoint ptr addrspace(3) @shared to i64");
-        body.line(format_args!("%base = trunc i64 {start} to i32"));
+        let start = body.shared();
+        body.line(format_args!("%base = add i32 {start}, 0"));
         let deep = body.add("%k", tile.depth - 1);
         body.line(format_args!("%slices = lshr i32 {deep}, {}", tile.depth.trailing_zeros()));
         let lane = body.and(&thread, WARP - 1);
@@ -360,8 +366,7 @@ impl Writer<'_> {
         let at = body.add(&matrices.offsets[part as usize], stage);
         let at = body.add(at, rows * 16 * matrices.stage.row());
         let load = if matrices.transposed { &ptx::LOAD_TRANSPOSED } else { &ptx::LOAD_MATRICES };
-        let all = body.ask(load, &[&at]);
-        body.parts(&all, "{i32, i32, i32, i32}", 4)
+        body.ask_all(load, &[&at])
     }
 
     /// The products of a stage.
@@ -378,9 +383,9 @@ impl Writer<'_> {
                         let sums = &sums[(pair * 8 + half * 4) as usize..][..4];
                         let old: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
                         let b = &b[2 * half as usize..][..2];
-                        let all = body
-                            .ask(mma, &[&old[0], &old[1], &old[2], &old[3], &a[0], &a[1], &a[2], &a[3], &b[0], &b[1]]);
-                        let new = body.parts(&all, &ptx::floats(4), 4);
+                        let operands: [&dyn std::fmt::Display; 10] =
+                            [&old[0], &old[1], &old[2], &old[3], &a[0], &a[1], &a[2], &a[3], &b[0], &b[1]];
+                        let new = body.ask_all(mma, &operands);
                         for (sum, value) in sums.iter().zip(new) {
                             body.set(sum, value);
                         }

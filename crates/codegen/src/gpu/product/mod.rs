@@ -22,9 +22,11 @@ pub use body::{Body, Slot};
 pub use choose::{Shape, choose, estimate};
 pub use fma::FmaTile;
 pub use mma::MmaTile;
+pub use ptx::Operation;
 pub use wgmma::WgmmaTile;
 
-use crate::{CompileError, machine};
+use crate::gpu::Runner;
+use crate::{CompileError, host, machine};
 use order::Place;
 use svod_dtype::DType;
 use svod_ir::target::Target;
@@ -197,20 +199,29 @@ pub struct Kernel {
     pub text: String,
     /// The processor it is for, as LLVM names it.
     pub processor: &'static str,
+    /// What runs it.
+    pub runner: Runner,
     /// How it is launched.
     pub launch: Launch,
 }
 
 impl Kernel {
-    /// Its PTX.
+    /// Its code: PTX, or an object for a simulator, which the kernel calls by `svod_sim_ptx(operation, operands, results)`, see
+    /// [`Operation`], and by `svod_sim_tid`, `svod_sim_ctaid`, `svod_sim_nctaid`. Shared memory is at addresses of its own.
     ///
     /// # Errors
     /// See [`CompileError`].
-    pub fn ptx(&self) -> Result<String, CompileError> {
-        let target = Target::named("cuda-sm90").expect("it is among the targets' names");
-        let features = if self.processor == "sm_90a" { "+ptx83" } else { "" };
-        let target = Target { cpu: self.processor.into(), features: features.into(), ..target };
-        machine::assembly(&self.launch.entry, &self.text, &target)
+    pub fn code(&self) -> Result<Vec<u8>, CompileError> {
+        let name = &self.launch.entry;
+        match self.runner {
+            Runner::Simulator => machine::object(name, &self.text, &host::native()),
+            Runner::Driver => {
+                let target = Target::named("cuda-sm90").expect("it is among the targets' names");
+                let features = if self.processor == "sm_90a" { "+ptx83" } else { "" };
+                let target = Target { cpu: self.processor.into(), features: features.into(), ..target };
+                Ok(machine::assembly(name, &self.text, &target)?.into_bytes())
+            }
+        }
     }
 }
 
@@ -225,15 +236,15 @@ pub enum Tile {
     Fma(FmaTile),
 }
 
-/// The kernel of a product.
+/// The kernel of a product, for the driver or for a simulator.
 ///
 /// # Errors
 /// [`CompileError::Unsupported`] for types, alignments or tiles that such a kernel cannot have.
-pub fn render(product: &Product, tile: &Tile, epilogue: &dyn Epilogue) -> Result<Kernel, CompileError> {
+pub fn render(product: &Product, tile: &Tile, epilogue: &dyn Epilogue, runner: Runner) -> Result<Kernel, CompileError> {
     match tile {
-        Tile::Wgmma(tile) => wgmma::render(product, tile, epilogue),
-        Tile::Mma(tile) => mma::render(product, tile, epilogue),
-        Tile::Fma(tile) => fma::render(product, tile, epilogue),
+        Tile::Wgmma(tile) => wgmma::render(product, tile, epilogue, runner),
+        Tile::Mma(tile) => mma::render(product, tile, epilogue, runner),
+        Tile::Fma(tile) => fma::render(product, tile, epilogue, runner),
     }
 }
 

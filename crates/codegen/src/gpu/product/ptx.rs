@@ -2,9 +2,170 @@
 
 use std::fmt::{Display, Write as _};
 
+/// What instructions of PTX do, as a simulator is asked for it. Operands are numbers of 8 bytes each, of which smaller ones fill the
+/// lower part; results are numbers of 4 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Operation {
+    /// Makes an mbarrier of so many arrivals.
+    BarrierInit,
+    /// Makes new mbarriers known to the asynchronous proxy and to the cluster.
+    BarrierFence,
+    /// Arrives, and expects so many bytes.
+    BarrierExpect,
+    /// Arrives.
+    BarrierArrive,
+    /// Arrives at the mbarrier of a block of the cluster. A release to the cluster would cost a fence of the whole GPU; what
+    /// is released here was read by products only, which are over.
+    BarrierArriveRemote,
+    /// Waits until the phase of this parity is over.
+    BarrierWait,
+    /// All threads of a block.
+    Sync,
+    /// The 128 threads of a warpgroup, by a barrier of its own.
+    SyncGroup,
+    /// All threads of a cluster.
+    SyncCluster,
+    /// Which block of its cluster this is.
+    ClusterRank,
+    /// A number that is the same in all lanes, where the compiler does not see it.
+    Uniform,
+    /// Gives registers back.
+    RegistersLess,
+    /// Takes the registers of two warpgroups of 232.
+    RegistersMore,
+    /// Brings a tensor map into the cache.
+    MapPrefetch,
+    /// Copies a box to shared memory: destination, map, mbarrier, coordinates.
+    TmaLoad,
+    /// As [`Operation::TmaLoad`], to all blocks of a mask.
+    TmaLoadMulticast,
+    /// Copies a box from shared memory: map, source, coordinates.
+    TmaStore,
+    /// Ends a group of stores.
+    TmaCommit,
+    /// Waits until all groups but the last one have read their source.
+    TmaWaitRead,
+    /// Waits until all stores are done.
+    TmaWait,
+    /// Makes what was written to shared memory known to the asynchronous proxy.
+    ProxyFence,
+    /// Orders accesses to registers before products.
+    WgmmaFence,
+    /// Ends a group of products.
+    WgmmaCommit,
+    /// Waits for all groups but the last one.
+    WgmmaWaitOne,
+    /// Of bf16.
+    MmaBf16,
+    /// Of f16.
+    MmaF16,
+    /// Copies 16 bytes to shared memory, asynchronously: destination, source, how many are there; the others are 0.
+    Copy16,
+    /// Copies 8 bytes.
+    Copy8,
+    /// Copies 4 bytes.
+    Copy4,
+    /// Ends a group of copies.
+    CopyCommit,
+    /// Waits for all groups.
+    CopyWait0,
+    /// Waits for all groups but one.
+    CopyWait1,
+    /// Waits for all groups but two.
+    CopyWait2,
+    /// Waits for all groups but three.
+    CopyWait3,
+    /// Loads 16 bits where a number is not 0, and 0 elsewhere.
+    LoadB16,
+    /// Loads 16 bytes of shared memory.
+    LoadShared,
+    /// Stores 16 bytes in shared memory.
+    StoreShared,
+    /// Two floats as bf16, the first one in the upper half.
+    PackBf16,
+    /// Two floats as f16, the first one in the upper half.
+    PackF16,
+    /// Loads four matrices of 8 x 8 elements of 16 bits: lanes give addresses of rows.
+    LoadMatrices,
+    /// As [`Operation::LoadMatrices`], transposed.
+    LoadTransposed,
+    /// Stores four matrices of 8 x 8 elements of 16 bits: lanes give addresses of rows.
+    StoreMatrices,
+    /// A float.
+    StoreF32,
+    /// The lower half of a word.
+    StoreB16,
+    /// A word.
+    StoreB32,
+    /// Two floats, aligned to 8 bytes.
+    StoreF32Pair,
+    /// A product of a warpgroup. Operands: how many sums, whether A and B are transposed, whether elements are bf16, sums,
+    /// descriptors of A and B, whether the sums count.
+    Wgmma,
+    /// Waits for all products of a warpgroup. Operands: how many sums, and these, which are the results.
+    WgmmaWait,
+}
+
+impl Operation {
+    /// All of them, by number.
+    pub const ALL: &[Operation] = &[
+        Operation::BarrierInit,
+        Operation::BarrierFence,
+        Operation::BarrierExpect,
+        Operation::BarrierArrive,
+        Operation::BarrierArriveRemote,
+        Operation::BarrierWait,
+        Operation::Sync,
+        Operation::SyncGroup,
+        Operation::SyncCluster,
+        Operation::ClusterRank,
+        Operation::Uniform,
+        Operation::RegistersLess,
+        Operation::RegistersMore,
+        Operation::MapPrefetch,
+        Operation::TmaLoad,
+        Operation::TmaLoadMulticast,
+        Operation::TmaStore,
+        Operation::TmaCommit,
+        Operation::TmaWaitRead,
+        Operation::TmaWait,
+        Operation::ProxyFence,
+        Operation::WgmmaFence,
+        Operation::WgmmaCommit,
+        Operation::WgmmaWaitOne,
+        Operation::MmaBf16,
+        Operation::MmaF16,
+        Operation::Copy16,
+        Operation::Copy8,
+        Operation::Copy4,
+        Operation::CopyCommit,
+        Operation::CopyWait0,
+        Operation::CopyWait1,
+        Operation::CopyWait2,
+        Operation::CopyWait3,
+        Operation::LoadB16,
+        Operation::LoadShared,
+        Operation::StoreShared,
+        Operation::PackBf16,
+        Operation::PackF16,
+        Operation::LoadMatrices,
+        Operation::LoadTransposed,
+        Operation::StoreMatrices,
+        Operation::StoreF32,
+        Operation::StoreB16,
+        Operation::StoreB32,
+        Operation::StoreF32Pair,
+        Operation::Wgmma,
+        Operation::WgmmaWait,
+    ];
+}
+
 /// An instruction of PTX.
 #[derive(Debug)]
 pub struct Ptx {
+    /// What it is to a simulator.
+    pub(super) operation: Operation,
     /// Its text; operands are `$0`, `$1` …, a result first.
     text: &'static str,
     /// Types of operands: `r` i32, `h` i16, `l` i64, `f` float, `p` pointer, `g` pointer to global memory.
@@ -42,12 +203,22 @@ macro_rules! mma {
 }
 
 impl Ptx {
-    const fn effect(operands: &'static str, text: &'static str) -> Ptx {
-        Ptx { text, operands, result: "", effect: true }
+    const fn effect(operation: Operation, operands: &'static str, text: &'static str) -> Ptx {
+        Ptx { operation, text, operands, result: "", effect: true }
     }
 
-    const fn value(operands: &'static str, result: &'static str, text: &'static str) -> Ptx {
-        Ptx { text, operands, result, effect: false }
+    const fn value(operation: Operation, operands: &'static str, result: &'static str, text: &'static str) -> Ptx {
+        Ptx { operation, text, operands, result, effect: false }
+    }
+
+    /// LLVM's types of operands.
+    pub(super) fn operands(&self) -> impl Iterator<Item = &'static str> {
+        self.operands.chars().map(|c| kind(c).0)
+    }
+
+    /// LLVM's types of results.
+    pub(super) fn results(&self) -> Vec<&'static str> {
+        self.result.chars().map(|c| kind(c).0).collect()
     }
 
     /// The call with these operands.
@@ -75,75 +246,86 @@ impl Ptx {
 // Barriers.
 
 /// Makes an mbarrier of so many arrivals.
-pub const BARRIER_INIT: Ptx = Ptx::effect("rr", "mbarrier.init.shared::cta.b64 [$0], $1;");
+pub const BARRIER_INIT: Ptx = Ptx::effect(Operation::BarrierInit, "rr", "mbarrier.init.shared::cta.b64 [$0], $1;");
 /// Makes new mbarriers known to the asynchronous proxy and to the cluster.
-pub const BARRIER_FENCE: Ptx = Ptx::effect("", "fence.mbarrier_init.release.cluster;");
+pub const BARRIER_FENCE: Ptx = Ptx::effect(Operation::BarrierFence, "", "fence.mbarrier_init.release.cluster;");
 /// Arrives, and expects so many bytes.
-pub const BARRIER_EXPECT: Ptx = Ptx::effect("rr", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;");
+pub const BARRIER_EXPECT: Ptx =
+    Ptx::effect(Operation::BarrierExpect, "rr", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;");
 /// Arrives.
-pub const BARRIER_ARRIVE: Ptx = Ptx::effect("r", "mbarrier.arrive.shared::cta.b64 _, [$0];");
+pub const BARRIER_ARRIVE: Ptx = Ptx::effect(Operation::BarrierArrive, "r", "mbarrier.arrive.shared::cta.b64 _, [$0];");
 /// Arrives at the mbarrier of a block of the cluster. A release to the cluster would cost a fence of the whole GPU; what
 /// is released here was read by products only, which are over.
 pub const BARRIER_ARRIVE_REMOTE: Ptx = Ptx::effect(
+    Operation::BarrierArriveRemote,
     "rr",
     "{ .reg .b32 a; mapa.shared::cluster.u32 a, $0, $1; mbarrier.arrive.shared::cluster.b64 _, [a]; }",
 );
 /// Waits until the phase of this parity is over.
-pub const BARRIER_WAIT: Ptx =
-    Ptx::effect("rr", "{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT; }");
+pub const BARRIER_WAIT: Ptx = Ptx::effect(
+    Operation::BarrierWait,
+    "rr",
+    "{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT; }",
+);
 /// All threads of a block.
-pub const SYNC: Ptx = Ptx::effect("", "bar.sync 0;");
+pub const SYNC: Ptx = Ptx::effect(Operation::Sync, "", "bar.sync 0;");
 /// The 128 threads of a warpgroup, by a barrier of its own.
-pub const SYNC_GROUP: Ptx = Ptx::effect("r", "bar.sync $0, 128;");
+pub const SYNC_GROUP: Ptx = Ptx::effect(Operation::SyncGroup, "r", "bar.sync $0, 128;");
 /// All threads of a cluster.
-pub const SYNC_CLUSTER: Ptx = Ptx::effect("", "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;");
+pub const SYNC_CLUSTER: Ptx =
+    Ptx::effect(Operation::SyncCluster, "", "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;");
 /// Which block of its cluster this is.
-pub const CLUSTER_RANK: Ptx = Ptx::value("", "r", "mov.u32 $0, %cluster_ctarank;");
+pub const CLUSTER_RANK: Ptx = Ptx::value(Operation::ClusterRank, "", "r", "mov.u32 $0, %cluster_ctarank;");
 /// A number that is the same in all lanes, where the compiler does not see it.
-pub const UNIFORM: Ptx = Ptx::value("r", "r", "shfl.sync.idx.b32 $0, $1, 0, 31, -1;");
+pub const UNIFORM: Ptx = Ptx::value(Operation::Uniform, "r", "r", "shfl.sync.idx.b32 $0, $1, 0, 31, -1;");
 
 // Registers.
 
 /// Gives registers back.
-pub const REGISTERS_LESS: Ptx = Ptx::effect("", "setmaxnreg.dec.sync.aligned.u32 40;");
+pub const REGISTERS_LESS: Ptx = Ptx::effect(Operation::RegistersLess, "", "setmaxnreg.dec.sync.aligned.u32 40;");
 /// Takes the registers of two warpgroups of 232.
-pub const REGISTERS_MORE: Ptx = Ptx::effect("", "setmaxnreg.inc.sync.aligned.u32 232;");
+pub const REGISTERS_MORE: Ptx = Ptx::effect(Operation::RegistersMore, "", "setmaxnreg.inc.sync.aligned.u32 232;");
 
 // Copies by the tensor memory accelerator.
 
 /// Brings a tensor map into the cache.
-pub const MAP_PREFETCH: Ptx = Ptx::effect("p", "prefetch.tensormap [$0];");
+pub const MAP_PREFETCH: Ptx = Ptx::effect(Operation::MapPrefetch, "p", "prefetch.tensormap [$0];");
 /// Copies a box to shared memory: destination, map, mbarrier, coordinates.
 pub const TMA_LOAD: Ptx = Ptx::effect(
+    Operation::TmaLoad,
     "rprrrr",
     "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4, $5}], [$2];",
 );
 /// As [`TMA_LOAD`], to all blocks of a mask.
 pub const TMA_LOAD_MULTICAST: Ptx = Ptx::effect(
+    Operation::TmaLoadMulticast,
     "rprrrrh",
     "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \
      [$0], [$1, {$3, $4, $5}], [$2], $6;",
 );
 /// Copies a box from shared memory: map, source, coordinates.
-pub const TMA_STORE: Ptx =
-    Ptx::effect("prrrr", "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$0, {$2, $3, $4}], [$1];");
+pub const TMA_STORE: Ptx = Ptx::effect(
+    Operation::TmaStore,
+    "prrrr",
+    "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$0, {$2, $3, $4}], [$1];",
+);
 /// Ends a group of stores.
-pub const TMA_COMMIT: Ptx = Ptx::effect("", "cp.async.bulk.commit_group;");
+pub const TMA_COMMIT: Ptx = Ptx::effect(Operation::TmaCommit, "", "cp.async.bulk.commit_group;");
 /// Waits until all groups but the last one have read their source.
-pub const TMA_WAIT_READ: Ptx = Ptx::effect("", "cp.async.bulk.wait_group.read 1;");
+pub const TMA_WAIT_READ: Ptx = Ptx::effect(Operation::TmaWaitRead, "", "cp.async.bulk.wait_group.read 1;");
 /// Waits until all stores are done.
-pub const TMA_WAIT: Ptx = Ptx::effect("", "cp.async.bulk.wait_group 0;");
+pub const TMA_WAIT: Ptx = Ptx::effect(Operation::TmaWait, "", "cp.async.bulk.wait_group 0;");
 /// Makes what was written to shared memory known to the asynchronous proxy.
-pub const PROXY_FENCE: Ptx = Ptx::effect("", "fence.proxy.async.shared::cta;");
+pub const PROXY_FENCE: Ptx = Ptx::effect(Operation::ProxyFence, "", "fence.proxy.async.shared::cta;");
 
 // Products of a warpgroup.
 
 /// Orders accesses to registers before products.
-pub const WGMMA_FENCE: Ptx = Ptx::effect("", "wgmma.fence.sync.aligned;");
+pub const WGMMA_FENCE: Ptx = Ptx::effect(Operation::WgmmaFence, "", "wgmma.fence.sync.aligned;");
 /// Ends a group of products.
-pub const WGMMA_COMMIT: Ptx = Ptx::effect("", "wgmma.commit_group.sync.aligned;");
+pub const WGMMA_COMMIT: Ptx = Ptx::effect(Operation::WgmmaCommit, "", "wgmma.commit_group.sync.aligned;");
 /// Waits for all groups but the last one.
-pub const WGMMA_WAIT_ONE: Ptx = Ptx::effect("", "wgmma.wait_group.sync.aligned 1;");
+pub const WGMMA_WAIT_ONE: Ptx = Ptx::effect(Operation::WgmmaWaitOne, "", "wgmma.wait_group.sync.aligned 1;");
 
 /// The type of a struct of floats.
 pub fn floats(count: usize) -> String {
@@ -197,48 +379,55 @@ pub(super) fn wgmma_wait(sums: &[String]) -> String {
 // Products of a warp: 16 rows, 8 columns, a depth of 16. Sums are 0 to 3, then come A and B.
 
 /// Of bf16.
-pub const MMA_BF16: Ptx = Ptx::value("ffffrrrrrr", "ffff", mma!("bf16"));
+pub const MMA_BF16: Ptx = Ptx::value(Operation::MmaBf16, "ffffrrrrrr", "ffff", mma!("bf16"));
 /// Of f16.
-pub const MMA_F16: Ptx = Ptx::value("ffffrrrrrr", "ffff", mma!("f16"));
+pub const MMA_F16: Ptx = Ptx::value(Operation::MmaF16, "ffffrrrrrr", "ffff", mma!("f16"));
 
 // Copies by threads.
 
 /// Copies 16 bytes to shared memory, asynchronously: destination, source, how many are there; the others are 0.
-pub const COPY_16: Ptx = Ptx::effect("rgr", "cp.async.cg.shared.global [$0], [$1], 16, $2;");
+pub const COPY_16: Ptx = Ptx::effect(Operation::Copy16, "rgr", "cp.async.cg.shared.global [$0], [$1], 16, $2;");
 /// Copies 8 bytes.
-pub const COPY_8: Ptx = Ptx::effect("rgr", "cp.async.ca.shared.global [$0], [$1], 8, $2;");
+pub const COPY_8: Ptx = Ptx::effect(Operation::Copy8, "rgr", "cp.async.ca.shared.global [$0], [$1], 8, $2;");
 /// Copies 4 bytes.
-pub const COPY_4: Ptx = Ptx::effect("rgr", "cp.async.ca.shared.global [$0], [$1], 4, $2;");
+pub const COPY_4: Ptx = Ptx::effect(Operation::Copy4, "rgr", "cp.async.ca.shared.global [$0], [$1], 4, $2;");
 /// Ends a group of copies.
-pub const COPY_COMMIT: Ptx = Ptx::effect("", "cp.async.commit_group;");
+pub const COPY_COMMIT: Ptx = Ptx::effect(Operation::CopyCommit, "", "cp.async.commit_group;");
 /// Waits for all groups.
-pub const COPY_WAIT_0: Ptx = Ptx::effect("", "cp.async.wait_group 0;");
+pub const COPY_WAIT_0: Ptx = Ptx::effect(Operation::CopyWait0, "", "cp.async.wait_group 0;");
 /// Waits for all groups but one.
-pub const COPY_WAIT_1: Ptx = Ptx::effect("", "cp.async.wait_group 1;");
+pub const COPY_WAIT_1: Ptx = Ptx::effect(Operation::CopyWait1, "", "cp.async.wait_group 1;");
 /// Waits for all groups but two.
-pub const COPY_WAIT_2: Ptx = Ptx::effect("", "cp.async.wait_group 2;");
+pub const COPY_WAIT_2: Ptx = Ptx::effect(Operation::CopyWait2, "", "cp.async.wait_group 2;");
 /// Waits for all groups but three.
-pub const COPY_WAIT_3: Ptx = Ptx::effect("", "cp.async.wait_group 3;");
+pub const COPY_WAIT_3: Ptx = Ptx::effect(Operation::CopyWait3, "", "cp.async.wait_group 3;");
 /// Loads 16 bits where a number is not 0, and 0 elsewhere.
 pub const LOAD_B16: Ptx = Ptx::value(
+    Operation::LoadB16,
     "gr",
     "r",
     "{ .reg .pred p; .reg .b16 h; mov.b16 h, 0; setp.ne.b32 p, $2, 0; @p ld.global.nc.b16 h, [$1]; cvt.u32.u16 $0, h; }",
 );
 /// Loads 16 bytes of shared memory.
-pub const LOAD_SHARED: Ptx =
-    Ptx { text: "ld.shared.v4.f32 {$0, $1, $2, $3}, [$4];", operands: "r", result: "ffff", effect: true };
+pub const LOAD_SHARED: Ptx = Ptx {
+    operation: Operation::LoadShared,
+    text: "ld.shared.v4.f32 {$0, $1, $2, $3}, [$4];",
+    operands: "r",
+    result: "ffff",
+    effect: true,
+};
 /// Stores 16 bytes in shared memory.
-pub const STORE_SHARED: Ptx = Ptx::effect("rrrrr", "st.shared.v4.b32 [$0], {$1, $2, $3, $4};");
+pub const STORE_SHARED: Ptx = Ptx::effect(Operation::StoreShared, "rrrrr", "st.shared.v4.b32 [$0], {$1, $2, $3, $4};");
 
 // Conversions and matrices of 8 x 8.
 
 /// Two floats as bf16, the first one in the upper half.
-pub const PACK_BF16: Ptx = Ptx::value("ff", "r", "cvt.rn.bf16x2.f32 $0, $1, $2;");
+pub const PACK_BF16: Ptx = Ptx::value(Operation::PackBf16, "ff", "r", "cvt.rn.bf16x2.f32 $0, $1, $2;");
 /// Two floats as f16, the first one in the upper half.
-pub const PACK_F16: Ptx = Ptx::value("ff", "r", "cvt.rn.f16x2.f32 $0, $1, $2;");
+pub const PACK_F16: Ptx = Ptx::value(Operation::PackF16, "ff", "r", "cvt.rn.f16x2.f32 $0, $1, $2;");
 /// Loads four matrices of 8 x 8 elements of 16 bits: lanes give addresses of rows.
 pub const LOAD_MATRICES: Ptx = Ptx {
+    operation: Operation::LoadMatrices,
     text: "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];",
     operands: "r",
     result: "rrrr",
@@ -246,6 +435,7 @@ pub const LOAD_MATRICES: Ptx = Ptx {
 };
 /// As [`LOAD_MATRICES`], transposed.
 pub const LOAD_TRANSPOSED: Ptx = Ptx {
+    operation: Operation::LoadTransposed,
     text: "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];",
     operands: "r",
     result: "rrrr",
@@ -253,19 +443,25 @@ pub const LOAD_TRANSPOSED: Ptx = Ptx {
 };
 /// Stores four matrices of 8 x 8 elements of 16 bits: lanes give addresses of rows.
 pub const STORE_MATRICES: Ptx =
-    Ptx::effect("rrrrr", "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};");
+    Ptx::effect(Operation::StoreMatrices, "rrrrr", "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};");
 
 // Stores where a number is not 0.
 
 /// A float.
-pub const STORE_F32: Ptx = Ptx::effect("gfr", "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p st.global.f32 [$0], $1; }");
+pub const STORE_F32: Ptx =
+    Ptx::effect(Operation::StoreF32, "gfr", "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p st.global.f32 [$0], $1; }");
 /// The lower half of a word.
 pub const STORE_B16: Ptx = Ptx::effect(
+    Operation::StoreB16,
     "grr",
     "{ .reg .pred p; .reg .b16 l, h; mov.b32 {l, h}, $1; setp.ne.b32 p, $2, 0; @p st.global.b16 [$0], l; }",
 );
 /// A word.
-pub const STORE_B32: Ptx = Ptx::effect("grr", "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p st.global.b32 [$0], $1; }");
+pub const STORE_B32: Ptx =
+    Ptx::effect(Operation::StoreB32, "grr", "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p st.global.b32 [$0], $1; }");
 /// Two floats, aligned to 8 bytes.
-pub const STORE_F32_PAIR: Ptx =
-    Ptx::effect("gffr", "{ .reg .pred p; setp.ne.b32 p, $3, 0; @p st.global.v2.f32 [$0], {$1, $2}; }");
+pub const STORE_F32_PAIR: Ptx = Ptx::effect(
+    Operation::StoreF32Pair,
+    "gffr",
+    "{ .reg .pred p; setp.ne.b32 p, $3, 0; @p st.global.v2.f32 [$0], {$1, $2}; }",
+);

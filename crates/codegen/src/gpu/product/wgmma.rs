@@ -15,7 +15,8 @@ use super::body::{Body, Slot};
 use super::order::{Order, Place};
 use super::result::Results;
 use super::{Epilogue, Kernel, Launch, Layout, Operand, Parameter, Product, Size, TensorMap, ptx};
-use crate::error::CompileError;
+use crate::CompileError;
+use crate::gpu::Runner;
 use svod_dtype::DType;
 
 /// Depth of a stage: 128 bytes of 16-bit elements.
@@ -157,11 +158,16 @@ fn stores_by_map(product: &Product, tile: &WgmmaTile) -> bool {
     tile.stores && product.out.bytes() == 2 && product.align_out.is_multiple_of(16)
 }
 
-pub(super) fn render(product: &Product, tile: &WgmmaTile, epilogue: &dyn Epilogue) -> Result<Kernel, CompileError> {
+pub(super) fn render(
+    product: &Product,
+    tile: &WgmmaTile,
+    epilogue: &dyn Epilogue,
+    runner: Runner,
+) -> Result<Kernel, CompileError> {
     check(product, tile)?;
     let tile = &WgmmaTile { stores: stores_by_map(product, tile) && !epilogue.stores(), ..*tile };
     let writer = Writer { product, tile, shared: Shared::of(product, tile), epilogue };
-    let mut body = Body::default();
+    let mut body = Body::new(runner);
     writer.kernel(&mut body);
     let (maps, parameters) = (writer.maps(), writer.parameters());
     let entry = super::name(product, &tile.name(), epilogue);
@@ -178,7 +184,7 @@ pub(super) fn render(product: &Product, tile: &WgmmaTile, epilogue: &dyn Epilogu
         parameters,
         maps,
     };
-    Ok(Kernel { text, processor: "sm_90a", launch })
+    Ok(Kernel { text, processor: "sm_90a", runner, launch })
 }
 
 /// Writes a kernel. Values that all of it uses have names: `%base`, where shared memory starts, `%rank` in the cluster,
@@ -259,8 +265,7 @@ impl Writer<'_> {
         let group = body.ask(&ptx::UNIFORM, &[&group]);
         let in_group = body.and(&thread, GROUP - 1);
         body.line(format_args!("%lead = icmp eq i32 {in_group}, 0"));
-        let start = body.value("ptrtoint ptr addrspace(3) @shared to i64");
-        let start = body.value(format_args!("trunc i64 {start} to i32"));
+        let start = body.shared();
         let start = body.add(start, 1023);
         body.line(format_args!("%base = and i32 {start}, -1024"));
         let rank = if cluster > 1 { body.ask(&ptx::CLUSTER_RANK, &[]) } else { body.value("add i32 0, 0") };
@@ -434,8 +439,7 @@ impl Writer<'_> {
             });
             for sums in &sums {
                 let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
-                let all = body.value(ptx::wgmma_wait(&values));
-                let values = body.parts(&all, &ptx::floats(count), count);
+                let values = body.wgmma_wait(&values);
                 for (sum, value) in sums.iter().zip(values) {
                     body.set(sum, value);
                 }
@@ -451,9 +455,8 @@ impl Writer<'_> {
 
     /// The products of a stage.
     fn multiply(&self, body: &mut Body, sums: &[Vec<Slot>], a: &str, b: &str, later: &str) {
-        let (tile, product) = (self.tile, self.product);
-        let ty = if product.dtype == DType::BF16 { "bf16" } else { "f16" };
-        let count = (tile.columns / 2) as usize;
+        let product = self.product;
+        let bf16 = product.dtype == DType::BF16;
         let transposed = [product.a, product.b].map(|layout| layout == Layout::Outer);
         let mut values: Vec<Vec<String>> =
             sums.iter().map(|sums| sums.iter().map(|sum| body.get(sum)).collect()).collect();
@@ -463,8 +466,7 @@ impl Writer<'_> {
                 let skipped = step * Self::step(product.a) + block as u32 * (PANEL >> 4);
                 let a = body.value(format_args!("add i64 {a}, {skipped}"));
                 let add = if step == 0 { later } else { "1" };
-                let all = body.value(ptx::wgmma(ty, transposed, values, &a, &b, add));
-                *values = body.parts(&all, &ptx::floats(count), count);
+                *values = body.wgmma(bf16, transposed, values, [&a, &b, add]);
             }
         }
         for (sum, value) in sums.iter().flatten().zip(values.iter().flatten()) {
