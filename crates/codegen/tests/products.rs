@@ -2,22 +2,28 @@
 //! what is refused. Where `PTXAS` names that program, it assembles all of them: no spills, no warnings.
 #![allow(clippy::unwrap_used)]
 
+mod simulator;
+
 use std::path::Path;
 use std::process::Command;
 use svod_codegen::CompileError;
+use svod_codegen::gpu::Runner;
 use svod_codegen::gpu::product::{
-    Body, Element, Epilogue, FmaTile, Kernel, Layout, MmaTile, Operand, Parameter, Plain, Product, Size, Tile,
-    WgmmaTile, render,
+    Body, Element, Epilogue, FmaTile, Kernel, Layout, MmaTile, Operand, Operation, Parameter, Plain, Product, Size,
+    Tile, WgmmaTile, render,
 };
 use svod_dtype::DType;
 
 const BF16: Product =
     Product { dtype: DType::BF16, out: DType::BF16, a: Layout::Depth, b: Layout::Outer, align: 16, align_out: 16 };
 
-const NARROW: WgmmaTile = WgmmaTile { columns: 64, stages: 6, cluster: 1, rows_together: 16, ..WgmmaTile::LARGE };
+const NARROW: WgmmaTile = WgmmaTile { columns: 64, stages: 6, ..WgmmaTile::LARGE };
+
+/// Two blocks share columns.
+const CLUSTER: WgmmaTile = WgmmaTile { cluster: 2, rows_together: 8, ..WgmmaTile::LARGE };
 
 fn wgmma(product: Product, tile: WgmmaTile) -> Kernel {
-    render(&product, &Tile::Wgmma(tile), &Plain).unwrap()
+    render(&product, &Tile::Wgmma(tile), &Plain, Runner::Driver).unwrap()
 }
 
 /// Layouts of A and B.
@@ -28,12 +34,17 @@ const LAYOUTS: [[Layout; 2]; 4] = [
     [Layout::Outer, Layout::Depth],
 ];
 
+/// Its PTX.
+fn ptx(kernel: &Kernel) -> String {
+    String::from_utf8(kernel.code().unwrap()).unwrap()
+}
+
 /// Assembles a kernel, where there is an assembler.
 fn assemble(kernel: &Kernel) {
     let Some(ptxas) = std::env::var_os("PTXAS") else { return };
     let name = format!("{}-{}-{}.ptx", kernel.launch.entry, kernel.processor, std::process::id());
     let file = std::env::temp_dir().join(name);
-    std::fs::write(&file, kernel.ptx().unwrap()).unwrap();
+    std::fs::write(&file, ptx(&kernel)).unwrap();
     let arch = format!("-arch={}", kernel.processor);
     let run = Command::new(ptxas).args([&arch, "-v", "-o", "/dev/null"]).arg(&file).output().unwrap();
     let words = String::from_utf8_lossy(&run.stderr).into_owned() + &String::from_utf8_lossy(&run.stdout);
@@ -57,7 +68,7 @@ fn check(name: &str, found: &str) {
 
 #[test]
 fn warpgroups_as_recorded() {
-    check("product_wgmma.ptx.txt", &wgmma(BF16, NARROW).ptx().unwrap());
+    check("product_wgmma.ptx.txt", &ptx(&wgmma(BF16, NARROW)));
 }
 
 #[test]
@@ -65,7 +76,7 @@ fn warpgroups_have_the_instructions_that_are_meant() {
     for cluster in [1, 2] {
         for [a, b] in LAYOUTS {
             let kernel = wgmma(Product { a, b, ..BF16 }, WgmmaTile { cluster, ..WgmmaTile::LARGE });
-            let ptx = kernel.ptx().unwrap();
+            let ptx = ptx(&kernel);
             assert_eq!(count(&ptx, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"), 4);
             // A layout with the depth outside is copied in panels of 64; all but A's are for the whole cluster.
             let copies_a = if a == Layout::Depth { 1 } else { 2 };
@@ -83,7 +94,7 @@ fn warpgroups_have_the_instructions_that_are_meant() {
 #[test]
 fn warps_as_recorded() {
     let small = MmaTile { tile: [64, 64], warp: [32, 32], ..MmaTile::LARGE };
-    check("product_mma.ptx.txt", &render(&BF16, &Tile::Mma(small), &Plain).unwrap().ptx().unwrap());
+    check("product_mma.ptx.txt", &ptx(&render(&BF16, &Tile::Mma(small), &Plain, Runner::Driver).unwrap()));
 }
 
 #[test]
@@ -96,8 +107,8 @@ fn warps_have_the_instructions_that_are_meant() {
         (2, "ld.global.nc.b16", 8),
     ] {
         for [a, b] in LAYOUTS {
-            let kernel = render(&Product { a, b, align, ..BF16 }, &Tile::Mma(tile), &Plain).unwrap();
-            let ptx = kernel.ptx().unwrap();
+            let kernel = render(&Product { a, b, align, ..BF16 }, &Tile::Mma(tile), &Plain, Runner::Driver).unwrap();
+            let ptx = ptx(&kernel);
             // A warp makes 64 x 64 from two steps of the depth; a thread copies 4 chunks of each operand, in each stage
             // but the last before the loop, and in the loop.
             assert_eq!(count(&ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 4 * 8 * 2);
@@ -116,8 +127,10 @@ fn f32_is_multiplied_and_added_as_it_is() {
     let product = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
     for (align, vectors) in [(16, true), (4, false)] {
         for [a, b] in LAYOUTS {
-            let kernel = render(&Product { a, b, align, ..product }, &Tile::Fma(FmaTile::LARGE), &Plain).unwrap();
-            let ptx = kernel.ptx().unwrap();
+            let kernel =
+                render(&Product { a, b, align, ..product }, &Tile::Fma(FmaTile::LARGE), &Plain, Runner::Driver)
+                    .unwrap();
+            let ptx = ptx(&kernel);
             assert_eq!(count(&ptx, "fma.rn.f32"), 16 * 64);
             let wide = [a, b].iter().filter(|l| vectors && **l == Layout::Outer).count();
             assert_eq!(count(&ptx, "cp.async.cg.shared.global"), 2 * wide * 3);
@@ -136,7 +149,7 @@ fn results_that_no_tensor_map_can_have_are_stored_from_registers() {
         (DType::F16, 2, "st.global.b16"),
     ] {
         let kernel = wgmma(Product { out, align_out, ..BF16 }, WgmmaTile::LARGE);
-        let ptx = kernel.ptx().unwrap();
+        let ptx = ptx(&kernel);
         assert!(count(&ptx, word) >= 128 / 2, "{out}");
         assert_eq!((count(&ptx, "stmatrix"), kernel.launch.maps.len()), (0, 2));
         assert!(kernel.launch.parameters.contains(&Parameter::Pointer(Operand::C)));
@@ -183,8 +196,8 @@ impl Epilogue for Bias {
 fn an_epilogue_is_given_every_value() {
     for stores in [false, true] {
         let bias = Bias { stores };
-        let kernel = render(&BF16, &Tile::Wgmma(NARROW), &bias).unwrap();
-        let ptx = kernel.ptx().unwrap();
+        let kernel = render(&BF16, &Tile::Wgmma(NARROW), &bias, Runner::Driver).unwrap();
+        let ptx = ptx(&kernel);
         // 64 columns, two of each 8 to a thread, in two rows.
         assert!(count(&ptx, "ld.global.nc.f32") >= 16, "{ptx}");
         assert_eq!(count(&ptx, "add.rn.f32"), 32);
@@ -209,7 +222,7 @@ fn tiles_of_all_shapes_are_made() {
         for dtype in [DType::BF16, DType::F16] {
             let kernel = wgmma(Product { dtype, out: dtype, ..BF16 }, tile);
             let products = format!("m64n{}k16.f32.{}", tile.columns, dtype.short());
-            assert_eq!(count(&kernel.ptx().unwrap(), &products), 4 * tile.blocks as usize);
+            assert_eq!(count(&ptx(&kernel), &products), 4 * tile.blocks as usize);
             assert_eq!(kernel.launch.threads, 128 * (tile.groups + 1));
             assemble(&kernel);
         }
@@ -218,7 +231,7 @@ fn tiles_of_all_shapes_are_made() {
 
 #[test]
 fn a_launch_covers_the_result_with_no_more_blocks_than_run_at_once() {
-    let launch = wgmma(BF16, WgmmaTile::LARGE).launch;
+    let launch = wgmma(BF16, CLUSTER).launch;
     assert_eq!(launch.tile, [256, 256]);
     assert_eq!(launch.blocks(4096, 4096, 1, 132), 132);
     assert_eq!(launch.blocks(300, 256, 3, 132), 12);
@@ -238,7 +251,8 @@ fn a_launch_covers_the_result_with_no_more_blocks_than_run_at_once() {
 
 #[test]
 fn what_cannot_be_is_refused_with_its_reason() {
-    let refused = |product: Product, tile: WgmmaTile| match render(&product, &Tile::Wgmma(tile), &Plain) {
+    let refused = |product: Product, tile: WgmmaTile| match render(&product, &Tile::Wgmma(tile), &Plain, Runner::Driver)
+    {
         Err(CompileError::Unsupported(why)) => why,
         other => panic!("{other:?}"),
     };
@@ -248,7 +262,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
     assert!(refused(BF16, WgmmaTile { columns: 100, ..NARROW }).contains("columns: 100"));
     assert!(refused(BF16, WgmmaTile { stages: 8, ..WgmmaTile::LARGE }).contains("bytes of shared memory"));
     assert!(refused(BF16, WgmmaTile { blocks: 2, ..WgmmaTile::LARGE }).contains("blocks: 2"));
-    let refused = |product: Product, tile: Tile| match render(&product, &tile, &Plain) {
+    let refused = |product: Product, tile: Tile| match render(&product, &tile, &Plain, Runner::Driver) {
         Err(CompileError::Unsupported(why)) => why,
         other => panic!("{other:?}"),
     };
@@ -256,4 +270,227 @@ fn what_cannot_be_is_refused_with_its_reason() {
     assert!(refused(BF16, Tile::Mma(MmaTile { depth: 16, ..MmaTile::LARGE })).contains("depth: 16"));
     assert!(refused(BF16, Tile::Mma(MmaTile { stages: 5, depth: 64, ..MmaTile::LARGE })).contains("163840 bytes"));
     assert!(refused(BF16, Tile::Fma(FmaTile::LARGE)).contains("bfloat16"));
+}
+
+/// A product's operands and result in memory, of bf16 or f32, and what the result should be.
+struct Case {
+    product: Product,
+    shape: [usize; 4],
+    /// Whether A and B are of the batch; else all share one.
+    batched: [bool; 2],
+    memory: [Vec<f32>; 3],
+    bytes: [Vec<u8>; 3],
+    strides: [[usize; 2]; 3],
+}
+
+impl Case {
+    fn new(product: Product, shape: [usize; 4], batched: [bool; 2]) -> Case {
+        let [m, n, k, batch] = shape;
+        let rows = |layout, outer| if layout == Layout::Depth { [outer, k] } else { [k, outer] };
+        let sizes = [rows(product.a, m), rows(product.b, n), [m, n]];
+        let mut case = Case {
+            product,
+            shape,
+            batched,
+            memory: Default::default(),
+            bytes: Default::default(),
+            strides: [[0; 2]; 3],
+        };
+        for (i, [rows, columns]) in sizes.into_iter().enumerate() {
+            let (dtype, align) = if i == 2 { (product.out, product.align_out) } else { (product.dtype, product.align) };
+            let per = (align as usize / dtype.bytes()).max(1);
+            // Rows are padded by what nobody may touch.
+            let stride = columns.next_multiple_of(per) + per;
+            let count = if i == 2 || batched[i] { batch } else { 1 };
+            let values: Vec<f32> = (0..count * rows * stride)
+                .map(|at| match at % stride {
+                    _ if i == 2 => -77.0,
+                    column if column < columns => ((at * 7919 + i * 13) % 17) as f32 / 8.0 - 1.0,
+                    _ => f32::NAN,
+                })
+                .collect();
+            case.strides[i] = [stride, if i == 2 || batched[i] { rows * stride } else { 0 }];
+            let bytes = values.iter().flat_map(|value| encoded(dtype, *value));
+            case.bytes[i] = std::iter::repeat_n(0, 64).chain(bytes).collect();
+            case.memory[i] = values;
+        }
+        case
+    }
+
+    /// Where an operand starts: the first multiple of 16 bytes.
+    fn start(&mut self, i: usize) -> *mut u8 {
+        let from = self.bytes[i].as_mut_ptr();
+        let skipped = from.align_offset(16);
+        self.bytes[i].copy_within(64.., skipped);
+        from.wrapping_add(skipped)
+    }
+
+    fn run(self, tile: Tile, seed: u64) -> Result<(), String> {
+        let kernel = render(&self.product, &tile, &Plain, Runner::Simulator).unwrap();
+        self.run_kernel(&kernel, seed)
+    }
+
+    fn run_kernel(mut self, kernel: &Kernel, seed: u64) -> Result<(), String> {
+        let [m, n, k, batch] = self.shape;
+        let starts = [0, 1, 2].map(|i| self.start(i));
+        let size = |size: Size| match size {
+            Size::M => m,
+            Size::N => n,
+            Size::K => k,
+            Size::Batch => batch,
+        };
+        let at = |operand: Operand| operand as usize;
+        let maps: Vec<simulator::Map> = kernel
+            .launch
+            .maps
+            .iter()
+            .map(|map| simulator::Map {
+                start: starts[at(map.operand)],
+                sizes: [
+                    size(map.sizes[0]),
+                    size(map.sizes[1]),
+                    if self.strides[at(map.operand)][1] == 0 { 1 } else { batch },
+                ],
+                strides: self.strides[at(map.operand)],
+                region: map.region.map(|n| n as usize),
+            })
+            .collect();
+        let parameters: Vec<u64> = kernel
+            .launch
+            .parameters
+            .iter()
+            .map(|parameter| match *parameter {
+                Parameter::Map(i) => &raw const maps[i] as u64,
+                Parameter::Pointer(operand) => starts[at(operand)] as u64,
+                Parameter::Size(of) => size(of) as u64,
+                Parameter::Stride(operand) => self.strides[at(operand)][0] as u64,
+                Parameter::BatchStride(operand) => self.strides[at(operand)][1] as u64,
+                Parameter::Batched(operand) => self.batched[at(operand)].into(),
+                Parameter::Epilogue(_) => unreachable!("the sums are stored as they are"),
+            })
+            .collect();
+        let memory = [0, 1, 2].map(|i| {
+            let bytes = if i == 2 { self.product.out } else { self.product.dtype }.bytes();
+            starts[i] as usize..starts[i] as usize + self.memory[i].len() * bytes
+        });
+        let blocks = kernel.launch.blocks(m as u32, n as u32, batch as u32, 4);
+        simulator::run(kernel, &parameters, blocks as usize, &memory, seed)?;
+        self.compare(starts[2])
+    }
+
+    fn compare(&self, result: *mut u8) -> Result<(), String> {
+        let [m, n, k, batch] = self.shape;
+        let value = |i: usize, layout: Layout, b: usize, outer: usize, depth: usize| {
+            let (row, column) = if layout == Layout::Depth { (outer, depth) } else { (depth, outer) };
+            f64::from(self.memory[i][b * self.strides[i][1] + row * self.strides[i][0] + column])
+        };
+        let out = self.product.out;
+        for at in 0..self.memory[2].len() {
+            let (b, row, column) = (
+                at / self.strides[2][1].max(1),
+                at % self.strides[2][1].max(1) / self.strides[2][0],
+                at % self.strides[2][0],
+            );
+            // SAFETY: the result has so many elements.
+            let bytes = unsafe { std::slice::from_raw_parts(result.add(at * out.bytes()), out.bytes()) };
+            let found = f64::from(decoded(out, bytes));
+            let expected = if row < m && column < n && b < batch {
+                (0..k).map(|d| value(0, self.product.a, b, row, d) * value(1, self.product.b, b, column, d)).sum()
+            } else {
+                -77.0
+            };
+            let bound = expected.abs() * if out == DType::F32 { 1e-6 } else { 4e-3 } + 1e-6;
+            // A NaN is no less than the bound either.
+            if !((found - expected).abs() <= bound) {
+                return Err(format!("{found} in place of {expected} at {b}, {row}, {column}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn encoded(dtype: DType, value: f32) -> Vec<u8> {
+    match dtype {
+        DType::F32 => value.to_le_bytes().to_vec(),
+        DType::F16 => half::f16::from_f32(value).to_le_bytes().to_vec(),
+        _ => half::bf16::from_f32(value).to_le_bytes().to_vec(),
+    }
+}
+
+fn decoded(dtype: DType, bytes: &[u8]) -> f32 {
+    match dtype {
+        DType::F32 => f32::from_le_bytes(bytes.try_into().unwrap()),
+        DType::F16 => half::f16::from_le_bytes(bytes.try_into().unwrap()).to_f32(),
+        _ => half::bf16::from_le_bytes(bytes.try_into().unwrap()).to_f32(),
+    }
+}
+
+#[test]
+fn products_by_warpgroups_are_right_in_a_simulator() {
+    let small = WgmmaTile { groups: 1, registers: false, persistent: false, stages: 2, ..NARROW };
+    let tall = WgmmaTile { blocks: 2, columns: 128, stages: 3, ..NARROW };
+    let mut seed = 0;
+    for tile in [small, NARROW, tall, WgmmaTile { stages: 3, ..CLUSTER }] {
+        for [a, b] in LAYOUTS {
+            seed += 1;
+            let product = Product { a, b, ..BF16 };
+            Case::new(product, [72, 88, 200, 2], [true, false]).run(Tile::Wgmma(tile), seed).unwrap();
+        }
+        for (dtype, out, align_out) in
+            [(DType::F16, DType::F32, 4), (DType::BF16, DType::BF16, 2), (DType::F16, DType::F16, 16)]
+        {
+            seed += 1;
+            let product = Product { dtype, out, align_out, ..BF16 };
+            Case::new(product, [131, 67, 72, 1], [true; 2]).run(Tile::Wgmma(tile), seed).unwrap();
+        }
+    }
+}
+
+#[test]
+fn products_by_warps_and_of_f32_are_right_in_a_simulator() {
+    let warps = Tile::Mma(MmaTile { tile: [64, 64], warp: [32, 32], stages: 3, ..MmaTile::LARGE });
+    let f32s = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
+    let mut seed = 0;
+    for (product, tile, aligns) in [(BF16, warps, [16, 8, 4, 2]), (f32s, Tile::Fma(FmaTile::LARGE), [16, 8, 4, 4])] {
+        for align in aligns {
+            for [a, b] in LAYOUTS {
+                seed += 1;
+                let product = Product { a, b, align, align_out: align, ..product };
+                Case::new(product, [67, 75, 77, 2], [seed % 2 == 0, true]).run(tile, seed).unwrap();
+            }
+        }
+        Case::new(product, [5, 3, 0, 1], [true; 2]).run(tile, 1).unwrap();
+    }
+}
+
+/// The kernel without what an operation does.
+fn without(kernel: &mut Kernel, operation: Operation) {
+    let call = format!("call void @svod_sim_ptx(i32 {}, ptr %operands, ptr %results)", operation as u32);
+    assert!(kernel.text.contains(&call), "{operation:?}");
+    kernel.text = kernel.text.replace(&call, "");
+}
+
+#[test]
+fn the_simulator_finds_what_is_missing() {
+    let ring = WgmmaTile { stages: 2, ..NARROW };
+    let warps = MmaTile { tile: [64, 64], warp: [32, 32], stages: 2, ..MmaTile::LARGE };
+    for (tile, operation) in [
+        (Tile::Wgmma(ring), Operation::BarrierWait),
+        (Tile::Wgmma(ring), Operation::BarrierArrive),
+        (Tile::Wgmma(ring), Operation::BarrierExpect),
+        (Tile::Wgmma(ring), Operation::SyncGroup),
+        (Tile::Wgmma(ring), Operation::TmaStore),
+        (Tile::Wgmma(WgmmaTile { stages: 3, ..CLUSTER }), Operation::SyncCluster),
+        (Tile::Mma(warps), Operation::CopyWait0),
+        (Tile::Mma(warps), Operation::Sync),
+        (Tile::Fma(FmaTile::LARGE), Operation::CopyWait1),
+    ] {
+        let product =
+            if matches!(tile, Tile::Fma(_)) { Product { dtype: DType::F32, out: DType::F32, ..BF16 } } else { BF16 };
+        let mut kernel = render(&product, &tile, &Plain, Runner::Simulator).unwrap();
+        without(&mut kernel, operation);
+        let found =
+            (0..4).any(|seed| Case::new(product, [200, 72, 600, 1], [true; 2]).run_kernel(&kernel, seed).is_err());
+        assert!(found, "{operation:?}");
+    }
 }

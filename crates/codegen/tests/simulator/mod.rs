@@ -99,7 +99,13 @@ thread_local! {
 }
 
 /// Runs all blocks of a kernel. `memory` is what it may read and write. The error is the first thing that was wrong.
-pub fn run(kernel: &Kernel, parameters: &[u64], blocks: usize, memory: &[Range<usize>], seed: u64) -> Result<(), String> {
+pub fn run(
+    kernel: &Kernel,
+    parameters: &[u64],
+    blocks: usize,
+    memory: &[Range<usize>],
+    seed: u64,
+) -> Result<(), String> {
     let launch = &kernel.launch;
     let object = kernel.code().map_err(|e| e.to_string())?;
     let code = Code::load(&launch.entry, &object, &symbol).map_err(|e| e.to_string())?;
@@ -416,8 +422,12 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
         Operation::Uniform => give(&mine, 0, number(&mine, 0)),
         Operation::TmaLoad | Operation::TmaLoadMulticast => load_region(state, &mine, operation),
         Operation::TmaStore => store_region(state, &mine),
-        Operation::WgmmaCommit => meet(group, GROUP, operation, lane(GROUP), move |state, _| state.groups[thread / GROUP] += 1),
-        Operation::WgmmaWaitOne => meet(group, GROUP, operation, lane(GROUP), move |state, _| state.forget(thread / GROUP, 1)),
+        Operation::WgmmaCommit => {
+            meet(group, GROUP, operation, lane(GROUP), move |state, _| state.groups[thread / GROUP] += 1)
+        }
+        Operation::WgmmaWaitOne => {
+            meet(group, GROUP, operation, lane(GROUP), move |state, _| state.forget(thread / GROUP, 1))
+        }
         Operation::WgmmaWait => {
             for i in 0..at(0) {
                 give(&mine, i, number(&mine, 1 + i));
@@ -427,13 +437,21 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
         Operation::Wgmma => meet(group, GROUP, operation, lane(GROUP), warpgroup_product),
         Operation::MmaBf16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, true)),
         Operation::MmaF16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, false)),
-        Operation::LoadMatrices => meet(warp, WARP, operation, lane(WARP), |state, all| load_matrices(state, all, false)),
-        Operation::LoadTransposed => meet(warp, WARP, operation, lane(WARP), |state, all| load_matrices(state, all, true)),
+        Operation::LoadMatrices => {
+            meet(warp, WARP, operation, lane(WARP), |state, all| load_matrices(state, all, false))
+        }
+        Operation::LoadTransposed => {
+            meet(warp, WARP, operation, lane(WARP), |state, all| load_matrices(state, all, true))
+        }
         Operation::StoreMatrices => meet(warp, WARP, operation, lane(WARP), store_matrices),
         Operation::PackBf16 | Operation::PackF16 => {
             let [high, low] = [0, 1].map(|i| {
                 let value = f32::from_bits(number(&mine, i));
-                if operation == Operation::PackBf16 { bf16::from_f32(value).to_bits() } else { f16::from_f32(value).to_bits() }
+                if operation == Operation::PackBf16 {
+                    bf16::from_f32(value).to_bits()
+                } else {
+                    f16::from_f32(value).to_bits()
+                }
             });
             give(&mine, 0, u32::from(high) << 16 | u32::from(low));
         }
@@ -489,7 +507,9 @@ impl Cluster {
         if count > bytes {
             return self.fail("a copy of more bytes than it has");
         }
-        if count > 0 && let Some(from) = self.global(from, count, 1) {
+        if count > 0
+            && let Some(from) = self.global(from, count, 1)
+        {
             // SAFETY: `global` gives addresses of memory that is there.
             data[..count].copy_from_slice(unsafe { std::slice::from_raw_parts(from, count) });
         }
@@ -636,8 +656,9 @@ fn warpgroup_product(state: &mut Cluster, all: &Meeting) {
     };
     let group = state.current / GROUP;
     let mut read = |descriptor: u64, transposed: usize, outers: usize| -> Vec<[f32; 16]> {
-        let at: Vec<Vec<usize>> =
-            (0..outers).map(|outer| (0..16).map(|depth| place(descriptor, transposed, outer, depth)).collect()).collect();
+        let at: Vec<Vec<usize>> = (0..outers)
+            .map(|outer| (0..16).map(|depth| place(descriptor, transposed, outer, depth)).collect())
+            .collect();
         // Rows of 128 bytes, of which there are few.
         let mut rows: Vec<usize> = at.iter().flatten().map(|at| at / 128).collect();
         rows.sort_unstable();
