@@ -74,6 +74,8 @@ pub struct PhaseCode {
     pub block_tasks: u32,
     /// Scratch memory of each of these, a multiple of 64; 0 for none.
     pub scratch_bytes: u64,
+    /// How it is launched, where it is a matrix product.
+    pub product: Option<product::Call>,
 }
 
 /// Compiles a kernel for a GPU.
@@ -87,6 +89,12 @@ pub fn compile(
     alignment: Alignment,
 ) -> Result<Object, CompileError> {
     let start = Instant::now();
+    if runner == Runner::Driver
+        && let Some(found) = lowered.product()
+        && let Some(object) = product(lowered, &found, target, alignment)?
+    {
+        return Ok(object);
+    }
     let lists = Pass::Linear.run(lowered, || lower::linearize(lowered, target))?;
     let host = host::native();
     let (form, machine) = match runner {
@@ -104,6 +112,25 @@ pub fn compile(
     let timings = Timings { lower, llvm: start.elapsed() - lower };
     let phases = lists.iter().map(phase).collect();
     Ok(Object { bytes, phases, source, linear: listing(&lists), timings })
+}
+
+/// A kernel that is a matrix product, if there is one of its types.
+fn product(
+    lowered: &Lowered,
+    found: &svod_ir::lowered::Product,
+    target: &Target,
+    alignment: Alignment,
+) -> Result<Option<Object>, CompileError> {
+    let start = Instant::now();
+    let Some((kernel, call)) = product::whole(lowered, found, target, alignment)? else { return Ok(None) };
+    let lower = start.elapsed();
+    let bytes = kernel.code()?;
+    let timings = Timings { lower, llvm: start.elapsed() - lower };
+    let launch = &kernel.launch;
+    let (entry, threads) = (launch.entry.clone(), launch.threads);
+    let phases = vec![PhaseCode { entry, threads, block_tasks: 1, scratch_bytes: 0, product: Some(call) }];
+    let linear = format!("product {found:?}\n");
+    Ok(Some(Object { bytes, phases, source: kernel.text, linear, timings }))
 }
 
 /// The linear lists of a kernel as text.
@@ -129,5 +156,11 @@ fn listing(lists: &[Linear]) -> String {
 fn phase(list: &Linear) -> PhaseCode {
     let scratch_bytes = list.scratch_bytes().next_multiple_of(64);
     let share = Share::of(list);
-    PhaseCode { entry: list.name.clone(), threads: share.block(), block_tasks: share.tasks(), scratch_bytes }
+    PhaseCode {
+        entry: list.name.clone(),
+        threads: share.block(),
+        block_tasks: share.tasks(),
+        scratch_bytes,
+        product: None,
+    }
 }

@@ -86,6 +86,7 @@ functions! {
     unload = "cuModuleUnload" (Module);
     function = "cuModuleGetFunction" (*mut Function, Module, *const c_char);
     function_attribute = "cuFuncGetAttribute" (*mut c_int, c_int, Function);
+    set_attribute = "cuFuncSetAttribute" (Function, c_int, c_int);
     launch = "cuLaunchKernel"
         (Function, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Stream, *mut *mut c_void, *mut *mut c_void);
 }
@@ -120,6 +121,35 @@ impl Api {
         let name = unsafe { CStr::from_ptr(name) };
         format!("{} ({})", name.to_string_lossy(), code.0)
     }
+}
+
+/// A tensor map.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TensorMap(pub [u64; 16]);
+
+/// `cuTensorMapEncodeTiled`: map, type, dimensions, address, sizes, strides, region, steps, interleave, swizzle, promotion, fill.
+pub(crate) type EncodeTiled = unsafe extern "C" fn(
+    *mut TensorMap,
+    c_int,
+    u32,
+    *mut c_void,
+    *const u64,
+    *const u64,
+    *const u32,
+    *const u32,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+) -> c_int;
+
+/// The function that makes tensor maps, which drivers before CUDA 12 lack. [`Api::load`] has found the library.
+pub(crate) fn encode_tiled() -> Option<EncodeTiled> {
+    // SAFETY: the library was found, and its initialization has no preconditions.
+    let library = unsafe { sys::culib() };
+    // SAFETY: the type is that of the function in the driver's header `cuda.h`.
+    unsafe { library.get::<EncodeTiled>(b"cuTensorMapEncodeTiled") }.ok().map(|found| *found)
 }
 
 /// A result as a number.

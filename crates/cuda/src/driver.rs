@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use svod_codegen::gpu::Runner;
+use svod_codegen::gpu::product::Call;
 use svod_device::Result;
 
 /// What a GPU is.
@@ -91,6 +92,12 @@ pub trait Kernel: Debug + Send + Sync {
     /// The arguments are those that the code asks for, and what they point at stays allocated until
     /// the stream is done with it.
     unsafe fn launch(&self, launch: &Launch) -> Result<()>;
+
+    /// Hands the launch of a matrix product to the stream.
+    ///
+    /// # Safety
+    /// As for [`Kernel::launch`].
+    unsafe fn launch_product(&self, call: &Call, buffers: &[*mut u8]) -> Result<()>;
 }
 
 /// Sizes and arguments of a launch: the pointers, the values, and the scratch memory, in this order.

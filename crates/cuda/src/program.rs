@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use svod_codegen::gpu::product::Call;
 use svod_codegen::gpu::{self, Alignment, PhaseCode, Runner};
 use svod_codegen::{CompileError, host};
 use svod_device::program::{CORE_ID, Code, Metadata, entry_name};
@@ -155,8 +156,10 @@ struct Header {
 
 impl fmt::Display for Header {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for PhaseCode { entry, threads, block_tasks, scratch_bytes } in &self.phases {
-            writeln!(f, "phase {entry} {threads} {block_tasks} {scratch_bytes}")?;
+        for PhaseCode { entry, threads, block_tasks, scratch_bytes, product } in &self.phases {
+            write!(f, "phase {entry} {threads} {block_tasks} {scratch_bytes}")?;
+            product.iter().try_for_each(|call| write!(f, " product {call}"))?;
+            f.write_char('\n')?;
         }
         f.write_char('\n')
     }
@@ -166,15 +169,25 @@ impl Header {
     /// The header, which has a phase, and what follows it.
     fn parse(bytes: &[u8]) -> Option<(Header, &[u8])> {
         let end = bytes.windows(2).position(|w| w == b"\n\n")?;
-        let phase = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        let phase = |line: &str| {
+            let (line, product) = match line.split_once(" product ") {
+                Some((line, call)) => (line, Some(Call::parse(call)?)),
+                None => (line, None),
+            };
+            Some(PhaseCode { product, ..plain(line)? })
+        };
+        fn plain(line: &str) -> Option<PhaseCode> {
+            match line.split(' ').collect::<Vec<_>>()[..] {
             ["phase", entry, threads, tasks, scratch] => Some(PhaseCode {
                 entry: entry.to_owned(),
                 threads: threads.parse().ok().filter(|n| *n > 0)?,
                 block_tasks: tasks.parse().ok().filter(|n| *n > 0)?,
                 scratch_bytes: scratch.parse().ok()?,
+                product: None,
             }),
             _ => None,
-        };
+            }
+        }
         let phases: Vec<PhaseCode> =
             std::str::from_utf8(&bytes[..end]).ok()?.lines().map(phase).collect::<Option<_>>()?;
         (!phases.is_empty()).then_some((Header { phases }, &bytes[end + 2..]))
@@ -182,7 +195,7 @@ impl Header {
 }
 
 /// The phases of a kernel.
-type Kernels = Arc<[Arc<dyn Kernel>]>;
+type Kernels = Arc<[(PhaseCode, Arc<dyn Kernel>)]>;
 
 /// A kernel of which phases are loaded.
 #[derive(Debug)]
@@ -201,8 +214,7 @@ impl Whole {
             return Ok(made.clone());
         }
         let code = self.compute.code(&self.name, &self.ast.to_string(), &self.ast, Alignment::Element)?;
-        let kernels = self.compute.load(&self.name, &code)?.into_iter().map(|(_, kernel)| kernel);
-        Ok(made.insert(kernels.collect()).clone())
+        Ok(made.insert(self.compute.load(&self.name, &code)?.into()).clone())
     }
 }
 
@@ -256,8 +268,13 @@ impl Program for CudaProgram {
         }
         let unaligned = buffers.iter().any(|b| !b.addr().is_multiple_of(Alignment::BYTES));
         let unaligned = if unaligned { Some(self.whole.unaligned()?) } else { None };
-        // Phases are the same in both, and so are their threads.
-        let kernel = unaligned.as_ref().and_then(|phases| phases.get(self.phase)).unwrap_or(&self.kernel);
+        let unaligned = unaligned.as_ref().and_then(|phases| phases.get(self.phase));
+        // Phases are the same in both, and so are their threads, but for products.
+        let kernel = unaligned.map_or(&self.kernel, |(_, kernel)| kernel);
+        if let Some(call) = &unaligned.map_or(&self.code, |(code, _)| code).product {
+            // SAFETY: the caller's promise.
+            return unsafe { kernel.launch_product(call, buffers) };
+        }
         let (each, scratch) = (u64::from(self.code.block_tasks), self.code.scratch_bytes);
         let (blocks, bytes) = grid(tasks as u64, each, scratch).ok_or_else(too_many)?;
         let given = vals.iter().enumerate().filter(|(at, _)| Some(*at) != self.task).map(|(_, value)| *value);
@@ -300,8 +317,10 @@ mod tests {
     #[test]
     fn headers_come_back_as_they_were() {
         let phase =
-            |entry: &str, scratch_bytes| PhaseCode { entry: entry.into(), threads: 128, block_tasks: 4, scratch_bytes };
-        let text = Header { phases: vec![phase("a", 0), phase("a_1", 64)] }.to_string();
+            |entry: &str, scratch_bytes| PhaseCode { entry: entry.into(), threads: 128, block_tasks: 4, scratch_bytes, product: None };
+        let call = Call::parse("132 1 4096;map bf16 0 32 8 9 10 16 144 64 128 1;pointer 2 4;number -7").unwrap();
+        let product = PhaseCode { product: Some(call), ..phase("b", 0) };
+        let text = Header { phases: vec![phase("a", 0), phase("a_1", 64), product] }.to_string();
         let whole = format!("{text}.version 8.3\n\n.target");
         let (header, code) = Header::parse(whole.as_bytes()).unwrap();
         assert_eq!((header.to_string(), code), (text, &b".version 8.3\n\n.target"[..]));

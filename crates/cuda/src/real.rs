@@ -478,7 +478,7 @@ impl Module for RealModule {
         if i64::from(threads) > i64::from(most) {
             return Err(failed(format!("its blocks have {threads} threads, but its registers suffice for {most}")));
         }
-        Ok(Arc::new(RealKernel { function, threads, name: entry.into(), module: self }))
+        Ok(Arc::new(RealKernel { function, threads, name: entry.into(), prepared: AtomicBool::new(false), module: self }))
     }
 }
 
@@ -501,6 +501,8 @@ struct RealKernel {
     function: sys::CUfunction,
     threads: u32,
     name: Arc<str>,
+    /// Whether the driver knows how much shared memory it has, of a product.
+    prepared: AtomicBool,
     module: Arc<RealModule>,
 }
 
@@ -509,14 +511,13 @@ unsafe impl Send for RealKernel {}
 // SAFETY: as above.
 unsafe impl Sync for RealKernel {}
 
-impl Kernel for RealKernel {
-    unsafe fn launch(&self, launch: &Launch) -> Result<()> {
+impl RealKernel {
+    /// Hands over a launch with these arguments.
+    ///
+    /// # Safety
+    /// As for [`Kernel::launch`]; each pointer is to an argument of the kernel.
+    unsafe fn hand_over(&self, blocks: u32, shared: u32, arguments: &mut [*mut c_void]) -> Result<()> {
         let gpu = &*self.module.gpu;
-        // Every argument has eight bytes: the driver copies as many as the kernel's parameter has.
-        let mut words: SmallVec<[u64; 16]> = launch.buffers.iter().map(|b| b.addr() as u64).collect();
-        words.extend(launch.values.iter().map(|v| *v as u64));
-        words.push(launch.memory);
-        let mut arguments: SmallVec<[*mut c_void; 16]> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
         {
             let mut recent = gpu.recent.lock();
             if recent.len() == NAMED {
@@ -524,11 +525,90 @@ impl Kernel for RealKernel {
             }
             recent.push_back(self.name.clone());
         }
-        let (blocks, threads) = (launch.blocks, self.threads);
+        let threads = self.threads;
         // SAFETY: the caller's promise; the arguments are copied before the call returns.
         gpu.call(&self.name, |api| unsafe {
-            (api.launch)(self.function, blocks, 1, 1, threads, 1, 1, 0, gpu.stream, arguments.as_mut_ptr(), null_mut())
+            (api.launch)(
+                self.function,
+                blocks,
+                1,
+                1,
+                threads,
+                1,
+                1,
+                shared,
+                gpu.stream,
+                arguments.as_mut_ptr(),
+                null_mut(),
+            )
         })
+    }
+
+    /// A tensor map of an argument.
+    fn map(&self, map: &MapArgument, buffers: &[*mut u8]) -> Result<TensorMap> {
+        let gpu = &*self.module.gpu;
+        let failed = |message| DeviceError::Execute { device: gpu.spec.clone(), name: self.name.to_string(), message };
+        let encode = api::encode_tiled().ok_or_else(|| failed("the driver makes no tensor maps".into()))?;
+        use sys::CUtensorMapDataType_enum as Type;
+        let dtype = match map.dtype {
+            DType::BF16 => Type::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+            DType::F16 => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            _ => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        };
+        let swizzle = sys::CUtensorMapSwizzle_enum::CU_TENSOR_MAP_SWIZZLE_128B as c_int;
+        let promotion = sys::CUtensorMapL2promotion_enum::CU_TENSOR_MAP_L2_PROMOTION_L2_128B as c_int;
+        let (mut made, steps) = (TensorMap([0; 16]), [1; 3]);
+        let address = buffers[map.param].wrapping_add(map.offset as usize).cast();
+        let (sizes, strides, region) = (map.sizes.as_ptr(), map.strides.as_ptr(), map.region.as_ptr());
+        // SAFETY: all pointers are to as many numbers as the three dimensions have; the address is only noted.
+        let status = gpu.try_call("cuTensorMapEncodeTiled", |_| unsafe {
+            let steps = <[u32; 3]>::as_ptr(&steps);
+            encode(&mut made, dtype as c_int, 3, address, sizes, strides, region, steps, 0, swizzle, promotion, 0)
+        })?;
+        status.map_err(|code| failed(format!("tensor map {map:?}: {}", gpu.driver.api.text(code))))?;
+        Ok(made)
+    }
+}
+
+impl Kernel for RealKernel {
+    unsafe fn launch(&self, launch: &Launch) -> Result<()> {
+        // Every argument has eight bytes: the driver copies as many as the kernel's parameter has.
+        let mut words: SmallVec<[u64; 16]> = launch.buffers.iter().map(|b| b.addr() as u64).collect();
+        words.extend(launch.values.iter().map(|v| *v as u64));
+        words.push(launch.memory);
+        let mut arguments: SmallVec<[*mut c_void; 16]> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
+        // SAFETY: the caller's promise.
+        unsafe { self.hand_over(launch.blocks, 0, &mut arguments) }
+    }
+
+    unsafe fn launch_product(&self, call: &Call, buffers: &[*mut u8]) -> Result<()> {
+        let gpu = &*self.module.gpu;
+        if !self.prepared.load(Ordering::Relaxed) {
+            use sys::CUfunction_attribute_enum as Attribute;
+            let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as c_int;
+            // SAFETY: a number for a function.
+            gpu.call("cuFuncSetAttribute", |api| unsafe {
+                (api.set_attribute)(self.function, which, call.shared as c_int)
+            })?;
+            self.prepared.store(true, Ordering::Relaxed);
+        }
+        let mut maps: SmallVec<[TensorMap; 3]> = SmallVec::new();
+        let mut words: SmallVec<[u64; 16]> = SmallVec::new();
+        for argument in &call.arguments {
+            match argument {
+                Argument::Map(map) => maps.push(self.map(map, buffers)?),
+                Argument::Pointer(param, offset) => words.push(buffers[*param].addr() as u64 + offset),
+                Argument::Number(number) => words.push(*number as u64),
+            }
+        }
+        let (mut maps, mut words) = (maps.iter_mut(), words.iter_mut());
+        let pointer = |argument: &Argument| match argument {
+            Argument::Map(_) => maps.next().map_or(null_mut(), |map| (map as *mut TensorMap).cast()),
+            _ => words.next().map_or(null_mut(), |word| (word as *mut u64).cast()),
+        };
+        let mut arguments: SmallVec<[*mut c_void; 16]> = call.arguments.iter().map(pointer).collect();
+        // SAFETY: the caller's promise; maps and words live as long as the call.
+        unsafe { self.hand_over(call.blocks, call.shared, &mut arguments) }
     }
 }
 

@@ -3,6 +3,7 @@
 //! | form | called with | does |
 //! |---|---|---|
 //! | [`Form::Task`] | pointers and values, in memory | one task |
+//! | [`Form::Part`] | each pointer, each variable | what it says |
 //! | [`Form::Kernel`], [`Form::Simulated`] | each pointer, each variable, the number of tasks, scratch memory | tasks, with the stride of the grid |
 //!
 //! A kernel is run by blocks of threads. Where vectors are worth it, a warp does a task, or several warps of a block, and
@@ -24,6 +25,8 @@ pub enum Form {
     Kernel,
     /// As by a GPU, by a simulator on the host.
     Simulated,
+    /// By a kernel of a GPU, which it becomes a part of.
+    Part,
 }
 
 /// A form, with what it depends on.
@@ -131,6 +134,18 @@ impl Writer<'_> {
         );
     }
 
+    /// A part of a kernel: a function without tasks.
+    pub(super) fn part(&mut self, linear: &Linear, head: &str, body: &str) {
+        let mut params: Vec<String> = (0..linear.params.len()).map(|n| format!("ptr %p{n}")).collect();
+        params.extend((0..linear.vars.len()).map(|n| format!("i64 %x{n}")));
+        let _ = write!(
+            self.functions,
+            "define internal void {}({}) alwaysinline nounwind {{\nentry:\n{head}  br label %{TASK}\n{TASK}:\n{body}  ret void\n}}\n\n",
+            global(&linear.name),
+            params.join(", ")
+        );
+    }
+
     /// A kernel: its tasks, one after the other, with the stride of the grid.
     pub(super) fn kernel(&mut self, linear: &Linear, share: Share, head: &str, (body, last): (&str, &str)) {
         let mut params: Vec<String> = Vec::new();
@@ -195,7 +210,7 @@ impl Function<'_> {
     pub(super) fn variable(&mut self, n: usize) -> String {
         match self.form {
             Form::Task => self.argument(n),
-            Form::Kernel | Form::Simulated => format!("%x{n}"),
+            Form::Kernel | Form::Simulated | Form::Part => format!("%x{n}"),
         }
     }
 
@@ -204,6 +219,7 @@ impl Function<'_> {
         match self.form {
             Form::Task => self.argument(self.linear.vars.len()),
             Form::Kernel | Form::Simulated => "%task".to_owned(),
+            Form::Part => "0".to_owned(),
         }
     }
 

@@ -153,7 +153,7 @@ impl<'a> Writer<'a> {
 
     fn function(&mut self, whole: &Linear) {
         let scopes = self.scopes(whole);
-        let share = if self.form == Form::Task { Share::ALONE } else { Share::of(whole) };
+        let share = if matches!(self.form, Form::Task | Form::Part) { Share::ALONE } else { Share::of(whole) };
         let linear = &share.part(whole);
         let mut function = Function {
             target: self.target,
@@ -184,6 +184,7 @@ impl<'a> Writer<'a> {
         let head = entry::head(linear, safe);
         match self.form {
             Form::Task => self.task(linear, &head, &body),
+            Form::Part => self.part(linear, &head, &body),
             Form::Kernel | Form::Simulated => self.kernel(linear, share, &head, (&body, &last)),
         }
     }

@@ -20,11 +20,13 @@ pub mod cost;
 mod guard;
 mod interp;
 mod parse;
+mod product;
 mod rename;
 pub mod text;
 mod verify;
 
 pub use guard::Guard;
+pub use product::{Product, ProductOperand};
 pub use verify::{PhaseError, VerifyError};
 
 use crate::expr::{ExprId, ExprPool, Mem, ParamId, TempId};

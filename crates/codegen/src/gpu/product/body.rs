@@ -288,6 +288,11 @@ impl Body {
         results.iter().enumerate().map(load).collect()
     }
 
+    /// The pointer to a variable.
+    pub(super) fn pointer(slot: &Slot) -> &str {
+        &slot.name
+    }
+
     /// The parts of a struct.
     fn parts(&mut self, of: &str, ty: &str, count: usize) -> Vec<String> {
         (0..count).map(|i| self.value(format_args!("extractvalue {ty} {of}, {i}"))).collect()
@@ -335,7 +340,7 @@ impl Body {
         self.label(&format!("done{n}"));
     }
 
-    /// The module: a kernel of this name, its parameters and the annotations that it has.
+    /// The module, but for what an epilogue adds: a kernel of this name, its parameters and the annotations that it has.
     pub(super) fn module(&self, name: &str, parameters: &[String], annotations: &[String], maps: usize) -> String {
         let declarations: String = self.declarations.iter().map(|d| format!("{d}\n")).collect();
         if self.runner == Runner::Simulator {
@@ -344,14 +349,14 @@ impl Body {
         let constants: Vec<String> = (1..=maps).map(|i| format!("i32 {i}")).collect();
         let constants = match maps {
             0 => String::new(),
-            _ => format!("!1 = !{{ptr @{name}, !\"grid_constant\", !{{{}}}}}\n", constants.join(", ")),
+            _ => format!("!901 = !{{ptr @{name}, !\"grid_constant\", !{{{}}}}}\n", constants.join(", ")),
         };
-        let both = if maps == 0 { "" } else { ", !1" };
+        let both = if maps == 0 { "" } else { ", !901" };
         format!(
             "@shared = external addrspace(3) global [0 x i8], align 1024\n\
              define ptx_kernel void @{name}({}) nounwind {{\nentry:\n{}{}  ret void\n}}\n{declarations}\
-             attributes #0 = {{ convergent nounwind }}\n\
-             !nvvm.annotations = !{{!0{both}}}\n!0 = !{{ptr @{name}, !\"kernel\", i32 1, {}}}\n{constants}",
+             attributes #9 = {{ convergent nounwind }}\n\
+             !nvvm.annotations = !{{!900{both}}}\n!900 = !{{ptr @{name}, !\"kernel\", i32 1, {}}}\n{constants}",
             parameters.join(", "),
             self.slots,
             self.text,

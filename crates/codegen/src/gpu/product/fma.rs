@@ -79,7 +79,7 @@ pub(super) fn render(
         parameters,
         maps: Vec::new(),
     };
-    Ok(Kernel { text, processor: "sm_80", runner, launch })
+    Ok(Kernel { text, processor: "sm_80", runner, out: product.out, launch })
 }
 
 /// Writes a kernel. `%base` is where shared memory starts, `%slices` how many there are of the depth.

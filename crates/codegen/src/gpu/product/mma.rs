@@ -146,7 +146,7 @@ pub(super) fn render(
     let text = body.module(&entry, &super::declarations(&parameters, epilogue), &annotations, 0);
     let launch =
         Launch { entry, threads, shared, cluster: 1, tile: tile.tile, persistent: false, parameters, maps: Vec::new() };
-    Ok(Kernel { text, processor: "sm_80", runner, launch })
+    Ok(Kernel { text, processor: "sm_80", runner, out: product.out, launch })
 }
 
 /// Writes a kernel. `%base` is where shared memory starts, `%slices` how many there are of the depth.

@@ -10,6 +10,7 @@
 //! * [`fma`]: f32 as it is, by multiply-add.
 
 mod body;
+mod call;
 mod choose;
 mod fma;
 mod mma;
@@ -19,6 +20,8 @@ mod result;
 mod wgmma;
 
 pub use body::{Body, Slot};
+pub(crate) use call::whole;
+pub use call::{Argument, Call, MapArgument};
 pub use choose::{Shape, choose, estimate};
 pub use fma::FmaTile;
 pub use mma::MmaTile;
@@ -201,6 +204,8 @@ pub struct Kernel {
     pub processor: &'static str,
     /// What runs it.
     pub runner: Runner,
+    /// Elements of C.
+    pub out: DType,
     /// How it is launched.
     pub launch: Launch,
 }

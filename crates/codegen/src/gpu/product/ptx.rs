@@ -239,7 +239,7 @@ impl Ptx {
             self.operands.chars().zip(operands).map(|(c, operand)| format!("{} {operand}", kind(c).0)).collect();
         let effect = if self.effect { "sideeffect " } else { "" };
         let (text, constraints, arguments) = (self.text, constraints.join(","), arguments.join(", "));
-        format!("call {result} asm {effect}\"{text}\", \"{constraints}\"({arguments}) #0")
+        format!("call {result} asm {effect}\"{text}\", \"{constraints}\"({arguments}) #9")
     }
 }
 
@@ -354,7 +354,7 @@ pub(super) fn wgmma(ty: &str, transposed: [bool; 2], sums: &[String], a: &str, b
     format!(
         "call {} asm sideeffect \"{{ .reg .pred p; setp.ne.b32 p, ${}, 0; \
          wgmma.mma_async.sync.aligned.m64n{}k16.f32.{ty}.{ty} {{{}}}, ${}, ${}, p, 1, 1, {ta}, {tb}; }}\", \
-         \"{},l,l,r\"({}, i64 {a}, i64 {b}, i32 {add}) #0",
+         \"{},l,l,r\"({}, i64 {a}, i64 {b}, i32 {add}) #9",
         floats(count),
         2 * count + 2,
         2 * count,
@@ -369,7 +369,7 @@ pub(super) fn wgmma(ty: &str, transposed: [bool; 2], sums: &[String], a: &str, b
 /// Waits for all products. The sums pass through, so that nothing reads them before.
 pub(super) fn wgmma_wait(sums: &[String]) -> String {
     format!(
-        "call {} asm sideeffect \"wgmma.wait_group.sync.aligned 0;\", \"{},~{{memory}}\"({}) #0",
+        "call {} asm sideeffect \"wgmma.wait_group.sync.aligned 0;\", \"{},~{{memory}}\"({}) #9",
         floats(sums.len()),
         tied(sums.len()),
         arguments(sums),

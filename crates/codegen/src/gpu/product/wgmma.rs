@@ -184,7 +184,7 @@ pub(super) fn render(
         parameters,
         maps,
     };
-    Ok(Kernel { text, processor: "sm_90a", runner, launch })
+    Ok(Kernel { text, processor: "sm_90a", runner, out: product.out, launch })
 }
 
 /// Writes a kernel. Values that all of it uses have names: `%base`, where shared memory starts, `%rank` in the cluster,
