@@ -178,14 +178,14 @@ impl Header {
         };
         fn plain(line: &str) -> Option<PhaseCode> {
             match line.split(' ').collect::<Vec<_>>()[..] {
-            ["phase", entry, threads, tasks, scratch] => Some(PhaseCode {
-                entry: entry.to_owned(),
-                threads: threads.parse().ok().filter(|n| *n > 0)?,
-                block_tasks: tasks.parse().ok().filter(|n| *n > 0)?,
-                scratch_bytes: scratch.parse().ok()?,
-                product: None,
-            }),
-            _ => None,
+                ["phase", entry, threads, tasks, scratch] => Some(PhaseCode {
+                    entry: entry.to_owned(),
+                    threads: threads.parse().ok().filter(|n| *n > 0)?,
+                    block_tasks: tasks.parse().ok().filter(|n| *n > 0)?,
+                    scratch_bytes: scratch.parse().ok()?,
+                    product: None,
+                }),
+                _ => None,
             }
         }
         let phases: Vec<PhaseCode> =
@@ -316,8 +316,13 @@ mod tests {
 
     #[test]
     fn headers_come_back_as_they_were() {
-        let phase =
-            |entry: &str, scratch_bytes| PhaseCode { entry: entry.into(), threads: 128, block_tasks: 4, scratch_bytes, product: None };
+        let phase = |entry: &str, scratch_bytes| PhaseCode {
+            entry: entry.into(),
+            threads: 128,
+            block_tasks: 4,
+            scratch_bytes,
+            product: None,
+        };
         let call = Call::parse("132 1 4096;map bf16 0 32 8 9 10 16 144 64 128 1;pointer 2 4;number -7").unwrap();
         let product = PhaseCode { product: Some(call), ..phase("b", 0) };
         let text = Header { phases: vec![phase("a", 0), phase("a_1", 64), product] }.to_string();

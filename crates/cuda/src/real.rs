@@ -4,15 +4,18 @@ use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::fmt;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::sys;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use svod_codegen::gpu::Runner;
+use svod_codegen::gpu::product::{Argument, Call, MapArgument};
 use svod_device::{DeviceError, DeviceSpec, Result};
+use svod_dtype::DType;
 
-use crate::api::{Api, Code, Missing, check};
+use crate::api::{self, Api, Code, Missing, TensorMap, check};
 use crate::driver::{Driver, Gpu, Info, Kernel, Launch, Module};
 
 /// The oldest driver that knows the instructions of generated code, as it counts versions.
@@ -478,7 +481,13 @@ impl Module for RealModule {
         if i64::from(threads) > i64::from(most) {
             return Err(failed(format!("its blocks have {threads} threads, but its registers suffice for {most}")));
         }
-        Ok(Arc::new(RealKernel { function, threads, name: entry.into(), prepared: AtomicBool::new(false), module: self }))
+        Ok(Arc::new(RealKernel {
+            function,
+            threads,
+            name: entry.into(),
+            prepared: AtomicBool::new(false),
+            module: self,
+        }))
     }
 }
 

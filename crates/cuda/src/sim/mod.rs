@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use svod_codegen::gpu::Runner;
+use svod_codegen::gpu::product::Call;
 use svod_codegen::load::{Address, Code};
 use svod_device::{DeviceError, DeviceSpec, Result};
 
@@ -244,5 +245,11 @@ impl Kernel for SimulatedKernel {
         // SAFETY: the caller's promise; the addresses are those of the simulator's own mapping.
         let done = unsafe { warp::run(self.address, &words, (blocks, self.threads), self.module.fibers, seed) };
         done.map_err(|message| gpu.trap(&self.name, message))
+    }
+
+    unsafe fn launch_product(&self, _call: &Call, _buffers: &[*mut u8]) -> Result<()> {
+        // Its kernels are compiled as loops.
+        let what = "a kernel of a matrix product by itself".into();
+        Err(DeviceError::Unsupported { device: self.module.gpu.device.clone(), what })
     }
 }
