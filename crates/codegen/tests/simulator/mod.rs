@@ -413,7 +413,7 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
         },
         Operation::Sync => meet(Scope::Named(block, 0), state.threads, operation, lane(GROUP), |_, _| ()),
         Operation::SyncGroup => {
-            meet(Scope::Named(block, 1 + operand(&mine, 0) % 15), GROUP, operation, lane(GROUP), |_, _| ());
+            meet(Scope::Named(block, 1 + u64::from(number(&mine, 0)) % 15), GROUP, operation, lane(GROUP), |_, _| ());
         }
         Operation::SyncCluster => {
             meet(Scope::Cluster, state.threads * state.shared.len(), operation, lane(GROUP), |_, _| ());

@@ -9,10 +9,14 @@ use crate::apply::MAX_LANES;
 use crate::kernel::access::{contiguous, extent, loads_only_constants};
 use crate::kernel::contraction::{Contraction, stage_axes};
 use crate::language::{Layout, LoopRef, Opt, StageHome, Tail, To};
-use svod_ir::kernel::{AxisId, Body};
+use svod_dtype::DType;
+use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::kernel::{AxisId, Body, Out};
 
 /// Rows and vectors of columns of a task, those that read least for each multiply-add first.
 const BLOCKS: [(i64, i64); 6] = [(8, 2), (8, 1), (4, 1), (2, 1), (1, 1), (1, 1)];
+/// Products and sums of a matrix from which on a whole kernel of its own is worth it.
+const WORTH_A_KERNEL: i64 = 1 << 15;
 /// Warps of a multiprocessor at least, for as much to be done at one time as can be.
 const WARPS: i64 = 2;
 /// Vectors of a row that is kept in registers at most.
@@ -38,6 +42,10 @@ impl Choice<'_> {
         let along = contiguous(k, &[c.b], &[], 0) == Some(c.n);
         if !same || !(over.contains(&c.m) && over.contains(&c.n)) || (m <= FEW_ROWS && !along) {
             return false;
+        }
+        if self.has_a_kernel(stage, c) {
+            self.element_by_element(stage, c);
+            return true;
         }
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
         let lanes = lanes.min(1 << n.max(1).ilog2());
@@ -80,6 +88,45 @@ impl Choice<'_> {
         }
         self.lay_out(&block[2..]);
         true
+    }
+
+    /// Whether a product is one of those that code generation has whole kernels for: elements of two arguments, of known
+    /// sizes, summed in f32 along one axis.
+    fn has_a_kernel(&self, stage: usize, c: &Contraction) -> bool {
+        let k = self.kernel;
+        let factor = |e: ExprId| {
+            let load = match k.exprs.get(e) {
+                Expr::Cast(DType::F32, load) => *load,
+                _ => e,
+            };
+            match k.exprs.get(load) {
+                Expr::Load { from: Mem::Param(p), valid: None, .. } => Some(k.params[p.index()].dtype),
+                _ => None,
+            }
+        };
+        let types = [DType::BF16, DType::F16, DType::F32].map(Some);
+        let [a, b] = [factor(c.a), factor(c.b)];
+        let known = k.axes.iter().all(|axis| axis.extent.as_const().is_some());
+        let alone = matches!(&k.stages[stage].body, Body::Reduce { axes, .. } if axes[..] == [c.k]);
+        let outs = &k.stages[k.stages.len() - 1].outs;
+        let stored =
+            matches!(&outs[..], [Out::Param { param, .. }] if types.contains(&Some(k.params[param.index()].dtype)));
+        let work: i64 = [c.m, c.n, c.k].iter().map(|axis| extent(k, *axis)).fold(1, i64::saturating_mul);
+        let units = self.target.matrix.warp.is_some() && c.acc == DType::F32;
+        units && known && alone && stored && a == b && types.contains(&a) && work >= WORTH_A_KERNEL
+    }
+
+    /// A task for each element, which is what code generation looks for; without a kernel, a thread for each.
+    fn element_by_element(&mut self, stage: usize, c: &Contraction) {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let others = k.stages[out].over.iter().copied().filter(|a| *a != c.m && *a != c.n);
+        let order: Vec<LoopRef> = others.chain([c.m, c.n]).map(|a| self.at(out, a, 0)).collect();
+        let name = k.stages[out].name.clone();
+        self.opts.push(Opt::Reorder { stage: name, order: order.clone() });
+        let last = order[order.len() - 1].clone();
+        order.into_iter().for_each(|at| self.bind(at, To::Task));
+        self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: last });
     }
 
     /// Lanes of the vectors of a row that several stages read, where threads are: so many that a few vectors are all of

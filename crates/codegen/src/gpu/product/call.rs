@@ -7,7 +7,7 @@ use crate::llvm::{self, Entry, Form};
 use crate::lower;
 use std::fmt;
 use svod_dtype::DType;
-use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
+use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
 use svod_ir::kernel::Param;
 use svod_ir::lowered::{self, Lowered, Phase, ProductOperand, Stmt};
 use svod_ir::size::Variable;
@@ -158,7 +158,14 @@ pub(crate) fn whole(
         Some(values) => render(&product, &tile, values, Runner::Driver)?,
     };
     if let Some(values) = &epilogue {
-        kernel.text.push_str(&values.text);
+        // What both declare is declared once.
+        let function = |line: &str| line.split('(').next().and_then(|head| head.split('@').nth(1).map(str::to_owned));
+        let declares = |line: &&str| line.starts_with("declare ");
+        let known: Vec<String> = kernel.text.lines().filter(declares).filter_map(function).collect();
+        let again = |line: &str| declares(&line) && function(line).is_some_and(|name| known.contains(&name));
+        let more: Vec<&str> = values.text.lines().filter(|line| !again(line)).collect();
+        kernel.text.push_str(&more.join("\n"));
+        kernel.text.push('\n');
     }
     let strides = [a_stride, b_stride, c.outer];
     let call = call(&kernel, found, strides, epilogue.as_ref(), target);
@@ -254,19 +261,9 @@ impl Values {
         // Two more arguments: the sum, and the value.
         let mut params = lowered.params.clone();
         let (sum, result) = (ParamId(params.len() as u32), ParamId(params.len() as u32 + 1));
-        let temp = &phase.temps[found.sums[0].index()];
-        let same = found.sums.iter().all(|t| phase.temps[t.index()].shape.len() == temp.shape.len());
-        if !same {
-            return Ok(None);
-        }
-        params.push(Param { dtype: DType::F32, shape: temp.shape.clone(), constant: false });
-        params.push(Param { dtype: DType::F32, shape: vec![1.into()], constant: false });
-        let mut exprs = phase.exprs.clone();
-        exprs.rename_memory(&|mem| {
-            if matches!(mem, Mem::Temp(t, 0) if found.sums.contains(t)) {
-                *mem = Mem::Param(sum);
-            }
-        });
+        let one = Param { dtype: DType::F32, shape: vec![1.into()], constant: false };
+        params.extend([one.clone(), one]);
+        let (mut exprs, value) = copied(phase, value, &found.sums, sum);
         let value = exprs.cast(DType::F32, value);
         let zero = exprs.index(0);
         let store = Stmt::Store { to: Mem::Param(result), index: vec![zero], value, valid: None };
@@ -293,6 +290,34 @@ impl Values {
         let read = (0..count).filter(|n| text.matches(&format!("ptr %p{n},")).count() > 1).collect();
         Ok(Some(Some(Values { name, text, params: count, read, batch: found.batch.iter().map(|(_, n)| *n).collect() })))
     }
+}
+
+/// A value in a pool of its own, which loads an argument in place of the temporaries that are the sum.
+fn copied(phase: &Phase, value: ExprId, sums: &[TempId], sum: ParamId) -> (ExprPool, ExprId) {
+    let mut wanted = vec![false; phase.exprs.len()];
+    let mut open = vec![value];
+    while let Some(id) = open.pop() {
+        if !std::mem::replace(&mut wanted[id.index()], true) {
+            open.extend(phase.exprs.get(id).operands());
+        }
+    }
+    let mut pool = ExprPool::new();
+    let mut made = vec![None; phase.exprs.len()];
+    for (id, expr) in phase.exprs.iter().filter(|(id, _)| wanted[id.index()]) {
+        let dtype = phase.exprs.dtype(id);
+        made[id.index()] = Some(match expr {
+            Expr::Load { from: Mem::Temp(t, 0), .. } if sums.contains(t) => {
+                let zero = pool.index(0);
+                pool.load(dtype, Mem::Param(sum), &[zero])
+            }
+            _ => {
+                let operands: Vec<ExprId> = expr.operands().iter().filter_map(|o| made[o.index()]).collect();
+                pool.add(expr.with_operands(&operands), dtype)
+            }
+        });
+    }
+    let value = made[value.index()].expect("operands come before their users");
+    (pool, value)
 }
 
 impl Epilogue for Values {
