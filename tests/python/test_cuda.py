@@ -148,6 +148,27 @@ def test_matrix_products(m, k, n):
     check(on(b.T.copy()) @ on(a.T.copy()), (a @ b).T, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [svod.float32, svod.float16, svod.bfloat16], ids=str)
+@pytest.mark.parametrize("shape", [(64, 64, 64), (33, 70, 41), (130, 129, 72), (3, 300, 64)])
+def test_products_in_every_layout_with_what_follows(dtype, shape):
+    # From some work on, a GPU has whole kernels for these.
+    m, k, n = shape
+    a, b, c, r = (svod.Tensor(data(*s, seed=i)).cast(dtype) for i, s in enumerate([(m, k), (k, n), (n,), (m, n)]))
+    wide = [t.cast("float32").numpy().astype(np.float64) for t in (a, b, c, r)]
+    expected = wide[0] @ wide[1]
+    a, b, c, r = (t.to(CUDA).realize() for t in (a, b, c, r))
+    near = {"rtol": 1e-4, "atol": 1e-4} if dtype == svod.float32 else {"rtol": 2e-2, "atol": 1e-1}
+    other = [t.T.contiguous().realize().T for t in (a, b)]
+    for x, y in [(a, b), (other[0], b), (a, other[1]), other]:
+        check((x @ y).cast("float32"), expected, **near)
+    check((b.T @ a.T).cast("float32"), expected.T, **near)
+    check(((a @ b + c).relu() + r).cast("float32"), np.maximum(expected + wide[2], 0) + wide[3], **near)
+    heads = svod.stack([a, a * 2, a], 0).realize()
+    check((heads @ b).cast("float32"), np.stack([expected, 2 * expected, expected]), **near)
+    both = svod.stack([b, b, b * 2], 0).realize()
+    check((heads @ both)[1:].cast("float32"), np.stack([2 * expected, 2 * expected]), **near)
+
+
 @pytest.mark.parametrize("dtype", [svod.float16, svod.bfloat16], ids=str)
 def test_narrow_matrix_products(dtype):
     a, b = data(40, 70), data(70, 50, seed=1)

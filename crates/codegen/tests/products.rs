@@ -7,12 +7,14 @@ mod simulator;
 use std::path::Path;
 use std::process::Command;
 use svod_codegen::CompileError;
-use svod_codegen::gpu::Runner;
 use svod_codegen::gpu::product::{
-    Body, Element, Epilogue, FmaTile, Kernel, Layout, MmaTile, Operand, Operation, Parameter, Plain, Product, Size,
-    Tile, WgmmaTile, render,
+    Argument, Body, Call, Element, Epilogue, FmaTile, Kernel, Layout, MapArgument, MmaTile, Operand, Operation,
+    Parameter, Plain, Product, Size, Tile, WgmmaTile, render,
 };
+use svod_codegen::gpu::{self, Alignment, Runner};
 use svod_dtype::DType;
+use svod_ir::lowered::Lowered;
+use svod_ir::target::Target;
 
 const BF16: Product =
     Product { dtype: DType::BF16, out: DType::BF16, a: Layout::Depth, b: Layout::Outer, align: 16, align_out: 16 };
@@ -493,4 +495,68 @@ fn the_simulator_finds_what_is_missing() {
             (0..4).any(|seed| Case::new(product, [200, 72, 600, 1], [true; 2]).run_kernel(&kernel, seed).is_err());
         assert!(found, "{operation:?}");
     }
+}
+
+/// A loop tree of a product, an element a task.
+fn phase(dtype: &str, value: &str) -> Lowered {
+    let text = format!(
+        "lowered matmul
+param p0: {dtype}[3, 300, 200]
+param p1: {dtype}[200, 136]
+param p2: {dtype}[136]
+param p3: {dtype}[3, 300, 136]
+
+phase
+grid b < 3, i < 300, j < 136
+temp s0: f32[1, 1, 1] scratch
+temp s0_acc: f32[1, 1, 1, 1] register
+{{
+  s0_acc[0, 0, 0, 0] = f32(0.0)
+  serial k < 200 {{
+    s0_acc[0, 0, 0, 0] = s0_acc[0, 0, 0, 0] + {} * {}
+  }}
+  s0[0, 0, 0] = s0_acc[0, 0, 0, 0]
+  p3[b, i, j] = {value}
+}}
+",
+        if dtype == "f32" { "p0[b, i, k]" } else { "cast(f32, p0[b, i, k])" },
+        if dtype == "f32" { "p1[k, j]" } else { "cast(f32, p1[k, j])" },
+    );
+    Lowered::parse(&text).unwrap()
+}
+
+#[test]
+fn a_phase_that_is_a_product_is_a_kernel_of_its_own() {
+    let target = Target::named("cuda-sm90").unwrap();
+    let object = |text: &Lowered, target: &Target, alignment| {
+        let object = gpu::compile(text, target, Runner::Driver, alignment).unwrap();
+        let ptx = String::from_utf8(object.bytes).unwrap();
+        (object.phases[0].clone(), ptx)
+    };
+    let gelu = "cast(bf16, max(s0[0, 0, 0], f32(0.0)) * exp(s0[0, 0, 0] * f32(0.5)) + cast(f32, p2[j]))";
+    for value in ["cast(bf16, s0[0, 0, 0])", gelu] {
+        let kernel = phase("bf16", value);
+        let (found, ptx) = object(&kernel, &target, Alignment::Widest);
+        let call = found.product.unwrap();
+        assert!(ptx.contains("wgmma.mma_async") && !ptx.contains("call.uni"), "{ptx}");
+        assert_eq!(ptx.contains("ld.global"), value == gelu);
+        let map = |param, outer, inner, batch: u64, strides, region| {
+            let sizes = [inner, outer, batch];
+            Argument::Map(MapArgument { param, offset: 0, dtype: DType::BF16, sizes, strides, region })
+        };
+        assert_eq!(call.arguments[1], map(1, 200, 136, 1, [272, 16], [64, 64, 1]));
+        assert!(matches!(&call.arguments[2], Argument::Map(m) if m.param == 3 && m.strides == [272, 81600]));
+        assert_eq!(Call::parse(&call.to_string()), Some(call));
+        // Arguments of which nothing is known, and GPUs without warpgroups: warps.
+        let old = Target::named("cuda-sm80").unwrap();
+        for (target, alignment) in [(&target, Alignment::Element), (&old, Alignment::Widest)] {
+            let (found, ptx) = object(&kernel, target, alignment);
+            assert!(ptx.contains("mma.sync") && found.product.is_some());
+        }
+    }
+    let (found, ptx) = object(&phase("f32", "s0[0, 0, 0] + p2[j]"), &target, Alignment::Widest);
+    assert!(ptx.contains("fma.rn.f32") && found.product.is_some());
+    // Otherwise it is loops: in a simulator, and of types that no kernel is of.
+    let loops = gpu::compile(&phase("bf16", gelu), &target, Runner::Simulator, Alignment::Widest).unwrap();
+    assert_eq!(loops.phases[0].product, None);
 }
