@@ -33,8 +33,9 @@ pub struct Product {
     pub operands: [ProductOperand; 3],
     /// Numbers of matrices, rows, columns and steps of the depth, none of which is 0.
     pub sizes: [i64; 4],
-    /// Counters of rows and columns.
+    /// The counter of rows.
     pub rows: Variable,
+    /// The counter of columns.
     pub columns: Variable,
     /// Counters of the batch, outermost first, and their numbers of iterations.
     pub batch: Vec<(Variable, i64)>,

@@ -19,8 +19,9 @@ const WORTH: i64 = 1 << 15;
 /// A tensor map of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapArgument {
-    /// Position of the argument, and bytes from its start.
+    /// Position of the argument.
     pub param: usize,
+    /// Bytes from its start.
     pub offset: u64,
     /// Type of elements.
     pub dtype: DType,
@@ -46,8 +47,9 @@ pub enum Argument {
 /// The launch of a product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Blocks, and those of a cluster.
+    /// Number of blocks.
     pub blocks: u32,
+    /// Those of a cluster.
     pub cluster: u32,
     /// Bytes of dynamic shared memory of a block.
     pub shared: u32,
