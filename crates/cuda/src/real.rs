@@ -566,12 +566,12 @@ impl RealKernel {
         };
         let swizzle = sys::CUtensorMapSwizzle_enum::CU_TENSOR_MAP_SWIZZLE_128B as c_int;
         let promotion = sys::CUtensorMapL2promotion_enum::CU_TENSOR_MAP_L2_PROMOTION_L2_128B as c_int;
-        let (mut made, steps) = (TensorMap([0; 16]), [1; 3]);
+        let (mut made, steps) = (TensorMap([0; 16]), [1u32; 3]);
         let address = buffers[map.param].wrapping_add(map.offset as usize).cast();
         let (sizes, strides, region) = (map.sizes.as_ptr(), map.strides.as_ptr(), map.region.as_ptr());
         // SAFETY: all pointers are to as many numbers as the three dimensions have; the address is only noted.
         let status = gpu.try_call("cuTensorMapEncodeTiled", |_| unsafe {
-            let steps = <[u32; 3]>::as_ptr(&steps);
+            let steps: *const u32 = steps.as_ptr();
             encode(&mut made, dtype as c_int, 3, address, sizes, strides, region, steps, 0, swizzle, promotion, 0)
         })?;
         status.map_err(|code| failed(format!("tensor map {map:?}: {}", gpu.driver.api.text(code))))?;
