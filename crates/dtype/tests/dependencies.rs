@@ -10,7 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("device", &["dtype", "ir"]),
     ("schedule", &["dtype", "ir"]),
     ("codegen", &["dtype", "ir", "device"]),
-    ("cuda", &["ir", "device", "codegen"]),
+    ("cuda", &["dtype", "ir", "device", "codegen"]),
     ("runtime", &["dtype", "ir", "device", "schedule", "codegen", "cuda"]),
     ("numeric", &[]),
     ("tensor", &["dtype", "ir", "device", "schedule", "runtime", "numeric"]),
