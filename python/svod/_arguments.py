@@ -129,6 +129,9 @@ def _unfit(
 def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The names of the arguments of a call, and these; those that share one name one by one."""
     signature = inspect.signature(function)
+    spelled, kwargs = getattr(function, "_spelled", None), {**kwargs}
+    if spelled is not None:
+        args = spelled(args, kwargs)
     bound = []
     for name, value in signature.bind(*args, **kwargs).arguments.items():
         kind = signature.parameters[name].kind

@@ -1588,6 +1588,20 @@ class Tensor:
     # Written by scripts/stubs.py, from here to the end of the class.
     def __array_namespace__(x, /, *, api_version: builtins.str | None = None) -> ModuleType:
         """The module of a tensor's functions, by the array API standard: `svod`."""
+    def __divmod__(x, other: Any, /) -> tuple[Tensor, Tensor]:
+        """The quotient rounded down, and the remainder.
+
+        >>> import svod
+        >>> [part.tolist() for part in divmod(svod.Tensor([7, -7]), 3)]
+        [[2, -3], [1, 2]]
+        """
+    def __rdivmod__(x, other: Any, /) -> tuple[Tensor, Tensor]:
+        """The quotient of something else by the tensor, rounded down, and the remainder.
+
+        >>> import svod
+        >>> [part.tolist() for part in divmod(7, svod.Tensor([2, 3]))]
+        [[3, 2], [1, 1]]
+        """
     def abs(self, /) -> Tensor:
         """`|x|`; wraps on integers."""
     def abs_(self, /) -> Self:
@@ -2053,8 +2067,8 @@ class Tensor:
         """
     def copysign_(self, x2: Any, /) -> Self:
         """Becomes what `copysign` makes of it."""
-    def corrcoef(x, /) -> Tensor:
-        """The correlation coefficients of the rows of a matrix.
+    def corrcoef(x, /, *, rowvar: builtins.bool = True) -> Tensor:
+        """The correlation coefficients of the rows of a matrix; without `rowvar` those of its columns. Of one row 1.
 
         >>> import svod
         >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
@@ -2082,9 +2096,21 @@ class Tensor:
         >>> svod.count_nonzero(svod.Tensor([[1, 0], [2, 3]]), axis=0).tolist()
         [2, 1]
         """
-    def cov(x, /, *, correction: builtins.float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    def cov(
+        x,
+        /,
+        *,
+        correction: builtins.float | None = None,
+        fweights: Any = None,
+        aweights: Any = None,
+        rowvar: builtins.bool = True,
+        bias: builtins.bool = False,
+        ddof: builtins.float | None = None,
+    ) -> Tensor:
         """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
-        importance, `aweights`. The divisor is their number without `correction`.
+        importance, `aweights`. The divisor is their number without `correction`, or `ddof`: 1, and 0 with `bias`.
+        Without
+        `rowvar` rows are observations. Of one row the variance.
 
         >>> import svod
         >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
@@ -3980,9 +4006,17 @@ class Tensor:
         self, /, low: builtins.float = 0, to: builtins.float = 1, *, generator: Generator | None = None
     ) -> Self:
         """Becomes what `uniform` makes of it."""
-    def unique_consecutive(x, /, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> Any:
+    def unique_consecutive(
+        x,
+        /,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        axis: builtins.int | None = None,
+        *,
+        dim: builtins.int | None = None,
+    ) -> Any:
         """The flat tensor with one of equal neighbours; where asked for, which run each element is in and how long
-        runs are; computed now.
+        runs are; computed now. With an axis, its slices in the place of elements.
 
         >>> import svod
         >>> svod.unique_consecutive(svod.Tensor([1, 1, 2, 1])).tolist()

@@ -132,3 +132,12 @@ def test_derivatives_of_digamma(n: int) -> None:
     edges = svod.polygamma(n, svod.Tensor([0.0, -1.0, INF, NAN])).numpy()
     expected = [-INF, NAN, INF, NAN] if n == 0 else [INF if n % 2 else NAN] * 2 + [0.0, NAN]
     np.testing.assert_array_equal(edges, np.float32(expected))
+
+
+def test_incomplete_gammas_of_great_numbers() -> None:
+    scipy = pytest.importorskip("scipy.special")
+    for a in (1e15, 1e20, 1e30, 1e38, 1e300):
+        for x in (0.5, a * (1 - 2e-16), a, a * 2, 1e308):
+            for ours, theirs in ((svod.igamma, scipy.gammainc), (svod.igammac, scipy.gammaincc)):
+                made = ours(svod.Tensor([a], "float64"), svod.Tensor([x], "float64")).item()
+                assert made == pytest.approx(theirs(a, x), rel=1e-6), (a, x)

@@ -96,6 +96,7 @@ __all__ = [
     "argsort",
     "argwhere",
     "array",
+    "array_equal",
     "array_split",
     "as_strided",
     "as_strided_copy",
@@ -757,10 +758,10 @@ def arctanh_(x: _Operand, /) -> Tensor:
 def argsort(
     x: _Operand,
     /,
-    *,
     axis: builtins.int = -1,
     descending: builtins.bool = False,
     stable: builtins.bool = True,
+    *,
     dim: builtins.int = -1,
 ) -> Tensor:
     """Where the elements along an axis, by default the last, are, in order. Stable; NaN is the greatest value."""
@@ -779,6 +780,14 @@ def array(object: Any, /, dtype: Any = None, *, device: builtins.str | None = No
     >>> import svod
     >>> svod.array([1, 2]).dtype
     svod.int64
+    """
+
+def array_equal(x1: Any, x2: Any, /, equal_nan: builtins.bool = False) -> builtins.bool:
+    """Whether two tensors have one shape and the same elements; NaN is like none, or, with `equal_nan`, like NaN.
+
+    >>> import svod
+    >>> svod.array_equal(svod.Tensor([1, 2]), [1, 2]), svod.array_equal(svod.ones(1), svod.ones(2))
+    (True, False)
     """
 
 def array_split(
@@ -1224,7 +1233,7 @@ def combinations(x: _Operand, /, r: builtins.int = 2, with_replacement: builtins
     [[1, 2], [1, 3], [2, 3]]
     """
 
-def concat(arrays: Sequence[Any], /, *, axis: builtins.int | None = 0, dim: builtins.int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Any], /, axis: builtins.int | None = 0, *, dim: builtins.int | None = 0) -> Tensor:
     """The tensors one after the other along an axis, in the type in which they meet; with None, flat.
 
     >>> import svod
@@ -1232,7 +1241,7 @@ def concat(arrays: Sequence[Any], /, *, axis: builtins.int | None = 0, dim: buil
     [1.0, 2.0, 3.0]
     """
 
-def concatenate(arrays: Sequence[Any], /, *, axis: builtins.int | None = 0, dim: builtins.int | None = 0) -> Tensor:
+def concatenate(arrays: Sequence[Any], /, axis: builtins.int | None = 0, *, dim: builtins.int | None = 0) -> Tensor:
     """The tensors one after the other along an axis, in the type in which they meet; with None, flat.
 
     >>> import svod
@@ -1296,8 +1305,8 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
     [-1.0, 2.0]
     """
 
-def corrcoef(x: _Operand, /) -> Tensor:
-    """The correlation coefficients of the rows of a matrix.
+def corrcoef(x: _Operand, /, *, rowvar: builtins.bool = True) -> Tensor:
+    """The correlation coefficients of the rows of a matrix; without `rowvar` those of its columns. Of one row 1.
 
     >>> import svod
     >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
@@ -1342,9 +1351,21 @@ def count_nonzero(
     [2, 1]
     """
 
-def cov(x: _Operand, /, *, correction: builtins.float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+def cov(
+    x: _Operand,
+    /,
+    *,
+    correction: builtins.float | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    rowvar: builtins.bool = True,
+    bias: builtins.bool = False,
+    ddof: builtins.float | None = None,
+) -> Tensor:
     """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
-    importance, `aweights`. The divisor is their number without `correction`.
+    importance, `aweights`. The divisor is their number without `correction`, or `ddof`: 1, and 0 with `bias`.
+    Without
+    `rowvar` rows are observations. Of one row the variance.
 
     >>> import svod
     >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
@@ -1621,8 +1642,9 @@ def dist(x: _Operand, other: Any, /, p: builtins.float = 2) -> Tensor:
 def div(x: _Operand, /, other: _Operand, *, rounding_mode: _Operand | None = None) -> Tensor:
     """True quotient, a float; with `rounding_mode` "floor" or "trunc" rounded, of integers an integer."""
 
-def divide(x1: Any, x2: Any, /) -> Tensor:
-    """True quotient, integers becoming floats.
+def divide(x1: Any, x2: Any, /, *, rounding_mode: builtins.str | None = None) -> Tensor:
+    """True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded, of integers an
+    integer.
 
     >>> import svod
     >>> svod.divide(1, svod.Tensor([2, 4])).tolist()
@@ -1858,8 +1880,8 @@ def flatten(x: _Operand, /, start_dim: _Operand = 0, end_dim: _Operand = -1) -> 
 def flip(
     x: _Operand,
     /,
-    *,
     axis: builtins.int | Sequence[builtins.int] | None = None,
+    *,
     dim: builtins.int | Sequence[builtins.int] | None = None,
 ) -> Tensor:
     """These dimensions in reverse order, by default all."""
@@ -3146,8 +3168,8 @@ def nextafter(x1: Any, x2: Any, /) -> Tensor:
     [1.0000001192092896]
     """
 
-def nonzero(x: _Operand, /) -> tuple[Tensor, ...]:
-    """The indices, along each dimension, of the elements that are not zero; computed now."""
+def nonzero(x: _Operand, /, *, as_tuple: builtins.bool = True) -> Any:
+    """The indices, along each dimension, of the elements that are not zero; computed now. Without `as_tuple`, rows."""
 
 def nonzero_static(x: _Operand, /, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
     """The indices of the first `size` elements that are not zero, as rows; rows of `fill_value` where there are
@@ -3465,7 +3487,7 @@ def renorm(
     """
 
 def repeat(
-    x: _Operand, repeats: Any, /, *, axis: builtins.int | None = None, dim: builtins.int | None = None
+    x: _Operand, repeats: Any, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None
 ) -> Tensor:
     """Each element of an axis repeated, each so often or as its own integer says; without an axis the flat tensor's.
 
@@ -3589,8 +3611,8 @@ def roll(
     x: _Operand,
     /,
     shift: builtins.int | Sequence[builtins.int],
-    *,
     axis: builtins.int | Sequence[builtins.int] | None = None,
+    *,
     dim: builtins.int | Sequence[builtins.int] | None = None,
 ) -> Tensor:
     """The elements of axes moved towards their ends, those beyond to the start; without axes those of the flat
@@ -3674,8 +3696,21 @@ def scatter_reduce(
     there or, without `include_self`, only with each other.
     """
 
-def searchsorted(x1: _Operand, x2: Any, /, *, side: builtins.str = "left", sorter: _Operand | None = None) -> Tensor:
+def searchsorted(
+    x1: _Operand,
+    x2: Any,
+    /,
+    side: builtins.str = "left",
+    sorter: _Operand | None = None,
+    *,
+    right: builtins.bool = False,
+    out_int32: builtins.bool = False,
+) -> Tensor:
     """Where elements of `x2` would be put into `x1`, which is sorted, or is so in the order of `sorter`.
+
+    Of more than one dimension, each vector of `x2` into that of `x1` at its place.
+
+    Before those that are equal, or, with `side="right"` or `right`, behind them; in `int32` if that is asked for.
 
     >>> import svod
     >>> svod.searchsorted(svod.Tensor([3, 1, 2]), 2, sorter=svod.Tensor([1, 2, 0])).item()
@@ -3825,15 +3860,15 @@ def softmax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.i
 def sort(
     x: _Operand,
     /,
-    *,
-    axis: builtins.int | None = None,
-    descending: builtins.bool = False,
-    stable: builtins.bool = True,
     dim: builtins.int | None = None,
+    descending: builtins.bool = False,
+    *,
+    stable: builtins.bool = True,
+    axis: builtins.int | None = None,
 ) -> Tensor | ValuesAndIndices:
     """The elements along an axis, by default the last, in order; stable, NaN is the greatest value.
 
-    With `dim`, PyTorch's pair of them and where they were.
+    With `dim`, by name or position, PyTorch's pair of them and where they were.
     """
 
 def split(
@@ -3889,7 +3924,7 @@ def squeeze(
     *,
     dim: builtins.int | Sequence[builtins.int] | None = None,
 ) -> Tensor:
-    """Without these dimensions of extent 1, by default all of them."""
+    """Without these dimensions of extent 1, by default all of them. With `dim`, as PyTorch has it, others stay."""
 
 def squeeze_copy(
     x: _Operand,
@@ -4010,7 +4045,7 @@ def t_copy(x: _Operand, /) -> Tensor:
     """
 
 def take(
-    x: _Operand, indices: _Operand, /, *, axis: builtins.int | None = None, dim: builtins.int | None = None
+    x: _Operand, indices: _Operand, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None
 ) -> Tensor:
     """An axis indexed by integers, which take its place; without one, the flat tensor."""
 
@@ -4049,7 +4084,7 @@ def tensor_split(
     """
 
 def tensordot(
-    x1: Any, x2: Any, /, *, axes: builtins.int | tuple[Sequence[builtins.int], Sequence[builtins.int]] = 2
+    x1: Any, x2: Any, /, axes: builtins.int | tuple[Sequence[builtins.int], Sequence[builtins.int]] = 2
 ) -> Tensor:
     """The sum of products over axes of both: the last `axes` of `x1` with the first of `x2`, or those of two lists.
 
@@ -4165,7 +4200,7 @@ def triangular_solve(
     [[1.0], [1.0]]
     """
 
-def tril(x: _Operand, /, *, k: builtins.int = 0) -> Tensor:
+def tril(x: _Operand, /, k: builtins.int = 0) -> Tensor:
     """The elements on and below a diagonal, zeros above."""
 
 def tril_indices(row: builtins.int, col: builtins.int | None = None, offset: builtins.int = 0) -> Tensor:
@@ -4176,7 +4211,7 @@ def tril_indices(row: builtins.int, col: builtins.int | None = None, offset: bui
     [[0, 1, 1], [0, 0, 1]]
     """
 
-def triu(x: _Operand, /, *, k: builtins.int = 0) -> Tensor:
+def triu(x: _Operand, /, k: builtins.int = 0) -> Tensor:
     """The elements on and above a diagonal, zeros below."""
 
 def triu_indices(row: builtins.int, col: builtins.int | None = None, offset: builtins.int = 0) -> Tensor:
@@ -4268,12 +4303,14 @@ def unique(
     sorted: builtins.bool = True,
     return_inverse: builtins.bool = False,
     return_counts: builtins.bool = False,
+    axis: builtins.int | None = None,
     *,
     return_index: builtins.bool = False,
+    dim: builtins.int | None = None,
 ) -> Any:
     """The values, each once, in order; computed now. Of several that are asked for a tuple: the values, where each
     is
-    first, which one each element is, how often each occurs.
+    first, which one each element is, how often each occurs. With an axis, its slices in the place of elements.
 
     >>> import svod
     >>> [part.tolist() for part in svod.unique(svod.Tensor([3, 1, 3]), return_counts=True)]
@@ -4292,10 +4329,16 @@ def unique_all(x: _Operand, /) -> UniqueAll:
     """
 
 def unique_consecutive(
-    x: _Operand, /, return_inverse: builtins.bool = False, return_counts: builtins.bool = False
+    x: _Operand,
+    /,
+    return_inverse: builtins.bool = False,
+    return_counts: builtins.bool = False,
+    axis: builtins.int | None = None,
+    *,
+    dim: builtins.int | None = None,
 ) -> Any:
     """The flat tensor with one of equal neighbours; where asked for, which run each element is in and how long
-    runs are; computed now.
+    runs are; computed now. With an axis, its slices in the place of elements.
 
     >>> import svod
     >>> svod.unique_consecutive(svod.Tensor([1, 1, 2, 1])).tolist()
@@ -4376,7 +4419,7 @@ def unsqueeze_copy(x: _Operand, axis: builtins.int, /, *, dim: builtins.int | No
     (1, 2)
     """
 
-def unstack(x: _Operand, /, *, axis: builtins.int = 0, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+def unstack(x: _Operand, /, axis: builtins.int = 0, *, dim: builtins.int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it.
 
     >>> import svod

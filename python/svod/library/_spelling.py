@@ -13,8 +13,46 @@ __all__ = ["SPELLINGS", "assigning", "forwarding", "public"]
 
 # Parameters as the files of the library name them, after the array API standard, and PyTorch's names for them.
 SPELLINGS = {"axis": "dim", "axis1": "dim1", "axis2": "dim2", "keepdims": "keepdim"}
-# The same of what is given by position, which signatures do not show.
-POSITIONAL = {"x": "input", "x1": "input", "x2": "other"}
+# The names that what is given by position has in PyTorch and NumPy, which signatures do not show; each has its own too.
+POSITIONAL = {"x": ("input", "a", "A"), "x1": ("input", "a", "A"), "x2": ("other", "b", "B")}
+# Further names of functions' parameters.
+OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "cholesky_inverse": {"x": ("L",)},
+    "cholesky_solve": {"x": ("B",), "input2": ("L",)},
+    "clip": {"min": ("a_min",), "max": ("a_max",)},
+    "concat": {"arrays": ("tensors",)},
+    "diag": {"diagonal": ("k",)},
+    "diagflat": {"offset": ("k",)},
+    "flip": {"axis": ("dims",)},
+    "float_power": {"x2": ("exponent",)},
+    "full_like": {"x": ("prototype",)},
+    "gradient": {"x": ("f",)},
+    "heaviside": {"x2": ("values",)},
+    "histogram": {"weight": ("weights",)},
+    "histogramdd": {"x": ("sample",), "weight": ("weights",)},
+    "isin": {"x1": ("elements", "element"), "x2": ("test_elements",)},
+    "logspace": {"end": ("stop",), "steps": ("num",)},
+    "lstsq": {"rtol": ("rcond",)},
+    "lu_solve": {"x": ("b",)},
+    "nanquantile": {"interpolation": ("method",)},
+    "nanstd": {"correction": ("ddof",)},
+    "nanvar": {"correction": ("ddof",)},
+    "polygamma": {"x": ("input",)},
+    "put": {"index": ("ind",), "source": ("v",)},
+    "quantile": {"interpolation": ("method",)},
+    "roll": {"shift": ("shifts",), "axis": ("dims",)},
+    "rot90": {"x": ("m",), "dims": ("axes",)},
+    "searchsorted": {"x1": ("sorted_sequence",), "x2": ("values", "v", "input")},
+    "swapdims": {"axis1": ("dim0",), "axis2": ("dim1",)},
+    "tensor_split": {"indices_or_sections": ("sections", "indices")},
+    "take": {"indices": ("index",)},
+    "tensordot": {"axes": ("dims",)},
+    "tile": {"repetitions": ("dims", "reps")},
+    "triangular_solve": {"x": ("b",)},
+    "tril": {"k": ("diagonal",)},
+    "triu": {"k": ("diagonal",)},
+    "vecdot": {"x1": ("x",), "x2": ("y",)},
+}
 
 # What annotations say of parameters that become tensors.
 _TENSORS = ("Tensor", "Tensor | None")
@@ -30,20 +68,36 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
     code, annotations = function.__code__, function.__annotations__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     renamed = [(theirs, ours) for ours, theirs in SPELLINGS.items() if ours in parameters and theirs not in parameters]
-    leading = [POSITIONAL.get(name) for name in parameters[: code.co_posonlyargcount]]
+    others = OTHERS.get(function.__name__, {})
+    first = parameters[: code.co_posonlyargcount]
+    leading = [
+        tuple(dict.fromkeys((name, *others.get(name, ()), *POSITIONAL.get(name, ()), SPELLINGS.get(name, name))))
+        for name in first
+    ]
+    hidden = [(theirs, ours) for ours, names in others.items() if ours not in first for theirs in names]
+    if "axes" in parameters and "dim" not in parameters and not others:
+        hidden.append(("dim", "axes"))
     tensors = [annotations.get(name) in _TENSORS for name in parameters]
     by_name = frozenset(name for i, name in enumerate(parameters) if tensors[i] and i >= code.co_posonlyargcount)
     at = [i for i in range(code.co_argcount) if tensors[i]]
 
+    def spelled(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments by position; those by name have the function's names."""
+        if kwargs:
+            for names in leading[len(args) :]:
+                given = next((name for name in names if name in kwargs), None)
+                if given is None:
+                    break
+                args = (*args, kwargs.pop(given))
+            for theirs, ours in (*renamed, *hidden):
+                if theirs in kwargs:
+                    _rename(function, kwargs, theirs, ours)
+        return args
+
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            for theirs, ours in renamed:
-                if theirs in kwargs:
-                    _rename(function, kwargs, theirs, ours)
-            for given in leading[len(args) :]:
-                if given in kwargs:
-                    args = (*args, kwargs.pop(given))
+            args = spelled(args, kwargs)
             for name in by_name & kwargs.keys():
                 if kwargs[name] is not None:
                     kwargs[name] = _tensor(kwargs[name])
@@ -53,6 +107,7 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     call.__module__ = "svod"
+    call._spelled = spelled  # type: ignore[attr-defined]
     _sign(call, [ours for _, ours in renamed])
     return call
 

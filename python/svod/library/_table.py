@@ -15,9 +15,12 @@ __all__ = ["FORWARDED", "FUNCTIONS", "METHODS", "TABLE", "Entry"]
 # of `Tensor`, `_` methods that assign their result (`x.name_()`); the libraries that have them by these names.
 TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
     "arithmetic": (
+        ("__divmod__", "m", "NumPy"),
+        ("__rdivmod__", "m", "NumPy"),
         ("addcdiv", "f m _", "PyTorch"),
         ("addcmul", "f m _", "PyTorch"),
         ("allclose", "f m", "NumPy, PyTorch"),
+        ("array_equal", "f", "NumPy, JAX"),
         ("clamp_max", "f m _", "PyTorch"),
         ("clamp_min", "f m _", "PyTorch"),
         ("conj_physical", "f m _", "PyTorch"),

@@ -21,9 +21,12 @@ from svod.library.elementwise import _in_double, _magnitude, _more_and_apart, di
 from svod.library.special import lgamma
 
 __all__ = [
+    "__divmod__",
+    "__rdivmod__",
     "addcdiv",
     "addcmul",
     "allclose",
+    "array_equal",
     "clamp_max",
     "clamp_min",
     "conj_physical",
@@ -53,6 +56,26 @@ __all__ = [
     "sinc",
     "true_divide",
 ]
+
+
+def __divmod__(x: Tensor, other: Any, /) -> tuple[Tensor, Tensor]:
+    """The quotient rounded down, and the remainder.
+
+    >>> import svod
+    >>> [part.tolist() for part in divmod(svod.Tensor([7, -7]), 3)]
+    [[2, -3], [1, 2]]
+    """
+    return x // other, x % other
+
+
+def __rdivmod__(x: Tensor, other: Any, /) -> tuple[Tensor, Tensor]:
+    """The quotient of something else by the tensor, rounded down, and the remainder.
+
+    >>> import svod
+    >>> [part.tolist() for part in divmod(7, svod.Tensor([2, 3]))]
+    [[3, 2], [1, 1]]
+    """
+    return other // x, other % x
 
 
 def addcdiv(x: Tensor, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tensor:
@@ -85,6 +108,22 @@ def allclose(x1: Any, x2: Any, /, rtol: float = 1e-5, atol: float = 1e-8, equal_
     True
     """
     return bool(isclose(x1, x2, rtol, atol, equal_nan).all().item())
+
+
+def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> bool:
+    """Whether two tensors have one shape and the same elements; NaN is like none, or, with `equal_nan`, like NaN.
+
+    >>> import svod
+    >>> svod.array_equal(svod.Tensor([1, 2]), [1, 2]), svod.array_equal(svod.ones(1), svod.ones(2))
+    (True, False)
+    """
+    a, b = _tensor(x1), _tensor(x2)
+    if a.shape != b.shape:
+        return False
+    same = a == b
+    if equal_nan:
+        same = same | (a.isnan() & b.isnan())
+    return bool(same.all().item())
 
 
 def clamp_max(x: Tensor, max: Any, /) -> Tensor:
@@ -422,6 +461,7 @@ def sinc(x: Tensor, /) -> Tensor:
     def compute(x: Tensor) -> Tensor:
         # By how far x is from an even integer, which is exact.
         angle = (x - 2 * (x / 2).round()) * math.pi
+        angle = where(x.isinf(), math.nan, angle)
         whole = where(x == 0, 1.0, x) * math.pi
         return where(x == 0, 1 - (x * math.pi) ** 2 / 6, angle.sin() / whole)
 

@@ -22,7 +22,7 @@ from svod._svod import (
 )
 from svod.library.diagonals import triu_indices
 from svod.library.elementwise import logaddexp
-from svod.library.sets import _runs, unique_all
+from svod.library.sets import UniqueAll, _ranks, _runs, unique_all
 
 __all__ = [
     "bincount",
@@ -167,6 +167,8 @@ def histc(x: Tensor, /, bins: int = 100, min: float = 0, max: float = 0) -> Tens
     """
     if bins < 1 or max < min:
         raise ArgumentError(f"histc: bins >= 1 and min <= max are expected, not {bins}, {min} and {max}")
+    if min == max and x.numel() == 0:
+        return zeros(bins, dtype=x.dtype)
     low, high = (x.amin(), x.amax()) if min == max else (Tensor(min, x.dtype), Tensor(max, x.dtype))
     equal = low == high
     low, high = where(equal, low - 1, low), where(equal, high + 1, high)
@@ -342,7 +344,8 @@ def renorm(x: Tensor, p: float, axis: int, maxnorm: float, /) -> Tensor:
     """
     others = tuple(one for one in range(x.ndim) if one != axis % x.ndim)
     norm = x.norm(p, others, True)
-    return x * where(norm > maxnorm, maxnorm / norm, 1.0).cast(x.dtype)
+    # As PyTorch has it, less by 1e-7 of a length of 1.
+    return x * where(norm > maxnorm, maxnorm / (norm + 1e-7), 1.0).cast(x.dtype)
 
 
 def segment_reduce(
@@ -403,42 +406,72 @@ def unique(
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
+    axis: int | None = None,
     *,
     return_index: bool = False,
 ) -> Any:
     """The values, each once, in order; computed now. Of several that are asked for a tuple: the values, where each is
-    first, which one each element is, how often each occurs.
+    first, which one each element is, how often each occurs. With an axis, its slices in the place of elements.
 
     >>> import svod
     >>> [part.tolist() for part in svod.unique(svod.Tensor([3, 1, 3]), return_counts=True)]
     [[1, 3], [1, 2]]
     """
-    found = unique_all(x)
+    found = unique_all(x) if axis is None else _unique_slices(x, axis)
     asked = ((return_index, found.indices), (return_inverse, found.inverse_indices), (return_counts, found.counts))
     more = [part for wanted, part in asked if wanted]
     return (found.values, *more) if more else found.values
 
 
-def unique_consecutive(x: Tensor, /, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def unique_consecutive(
+    x: Tensor, /, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+) -> Any:
     """The flat tensor with one of equal neighbours; where asked for, which run each element is in and how long
-    runs are; computed now.
+    runs are; computed now. With an axis, its slices in the place of elements.
 
     >>> import svod
     >>> svod.unique_consecutive(svod.Tensor([1, 1, 2, 1])).tolist()
     [1, 2, 1]
     """
-    flat = x.flatten()
-    if flat.numel() == 0:
+    flat = x.flatten() if axis is None else _slices(x, axis)
+    if flat.shape[0] == 0:
         none = zeros(0, dtype="int64")
         starts, inverse, counts = none, none, none
     else:
-        begins = cat([Tensor([True]), flat[1:] != flat[:-1]], 0)
+        differs = flat[1:] != flat[:-1]
+        begins = cat([Tensor([True]), differs if axis is None else differs.any(1)], 0)
         starts, counts = _runs(begins)
         inverse = begins.cumsum(0) - 1
-    asked = ((return_inverse, inverse.reshape(x.shape)), (return_counts, counts))
+    asked = ((return_inverse, inverse.reshape(x.shape) if axis is None else inverse), (return_counts, counts))
     more = [part for wanted, part in asked if wanted]
-    values = flat.take(starts, 0)
+    values = flat.take(starts, 0) if axis is None else x.index_select(axis, starts)
     return (values, *more) if more else values
+
+
+def _slices(x: Tensor, axis: int) -> Tensor:
+    """The slices of an axis as rows."""
+    moved = x.movedim(axis, 0)
+    return moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
+
+
+def _unique_slices(x: Tensor, axis: int) -> UniqueAll:
+    """As `unique_all`, of the slices of an axis in the order of their first elements, then of the next ones."""
+    rows = _slices(x, axis)
+    count, width = rows.shape
+    if count == 0:
+        none = zeros(0, dtype="int64")
+        return UniqueAll(x, none, none, none)
+    order = arange(count)
+    for column in reversed(range(width)):
+        elements = rows[:, column]
+        keys = _ranks(elements).inverse if x.dtype.is_complex else elements
+        order = order.take(keys.take(order, 0).argsort(0, stable=True), 0).realize()
+    ordered = rows.take(order, 0)
+    begins = cat([Tensor([True]), (ordered[1:] != ordered[:-1]).any(1)], 0)
+    starts, counts = _runs(begins)
+    inverse = zeros(count, dtype="int64").scatter(0, order, begins.cumsum(0) - 1)
+    indices = order.take(starts, 0)
+    return UniqueAll(x.index_select(axis, indices), indices, inverse, counts)
 
 
 def _norm(x: Tensor, p: float) -> Tensor:
@@ -449,7 +482,9 @@ def _norm(x: Tensor, p: float) -> Tensor:
 def _trapezoids(y: Tensor, x: Tensor | None, dx: float, axis: int) -> Tensor:
     """The areas below the lines from each point to the next."""
     y = y if y.dtype.is_floating_point or y.is_complex() else y.float()
-    n = y.size(axis) - 1
+    n = max(y.size(axis) - 1, 0)
+    if n == 0:
+        return y.narrow(axis, 0, 0)
     both = y.narrow(axis, 1, n) + y.narrow(axis, 0, n)
     if x is None:
         return both * (dx / 2)

@@ -66,12 +66,12 @@ def ones_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> 
     return _like(x, dtype, device).ones_like()
 
 
-def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+def tril(x: Tensor, /, k: int = 0) -> Tensor:
     """The elements on and below a diagonal, zeros above."""
     return x.tril(k)
 
 
-def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+def triu(x: Tensor, /, k: int = 0) -> Tensor:
     """The elements on and above a diagonal, zeros below."""
     return x.triu(k)
 

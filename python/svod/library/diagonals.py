@@ -169,7 +169,10 @@ def vander(x: Tensor, /, N: int | None = None, increasing: bool = False) -> Tens
     if x.ndim != 1:
         raise ShapeError(f"vander: a vector is expected, not shape {x.shape}")
     exponents = arange(x.shape[0] if N is None else N)
-    return x.unsqueeze(-1).pow((exponents if increasing else exponents.flip(0)).cast(x.dtype))
+    exponents = exponents if increasing else exponents.flip(0)
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        return x.cast("int64").unsqueeze(-1).pow(exponents)
+    return x.unsqueeze(-1).pow(exponents.cast(x.dtype))
 
 
 def _axis(name: str, axis: int, rank: int) -> int:

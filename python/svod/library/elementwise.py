@@ -155,15 +155,15 @@ def cosh(x: Tensor, /) -> Tensor:
     return _elementary("cosh", compute, x)
 
 
-def divide(x1: Any, x2: Any, /) -> Tensor:
-    """True quotient, integers becoming floats.
+def divide(x1: Any, x2: Any, /, *, rounding_mode: str | None = None) -> Tensor:
+    """True quotient, integers becoming floats; with `rounding_mode` "floor" or "trunc" rounded, of integers an integer.
 
     >>> import svod
     >>> svod.divide(1, svod.Tensor([2, 4])).tolist()
     [0.5, 0.25]
     """
     dividend, divisor = _operands(x1, x2)
-    return dividend.div(divisor)
+    return dividend.div(divisor, rounding_mode=rounding_mode)
 
 
 def hypot(x1: Any, x2: Any, /) -> Tensor:

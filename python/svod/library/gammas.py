@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from svod._svod import ArgumentError, ArgumentTypeError, DTypeError, Tensor, _operands, float64, where
-from svod.library.special import _BERNOULLI, digamma, lgamma
+from svod.library.special import _BERNOULLI, digamma, erfc, lgamma
 
 __all__ = ["igamma", "igammac", "polygamma"]
 
@@ -69,6 +69,10 @@ def _incomplete(name: str, x1: Any, x2: Any, lower: bool) -> Tensor:
     few = (a_in < 1) & (x_in < 1)
     of_few = _logarithm_of_few(where(few, a_in, 0.5), where(few, x_in, 0.5))
     result = where(few, of_few.exp() if lower else -of_few.expm1(), result)
+    # Of great numbers, as the normal distribution, from which it differs by some 1 / sqrt(a).
+    great = a_in > 1e20
+    apart = where(great, (a_in - x_in) / (2 * a_in).sqrt(), 0.0)
+    result = where(great, erfc(apart if lower else -apart) / 2, result)
     # At the edges of where it is defined.
     none, all_of_it = (0.0, 1.0) if lower else (1.0, 0.0)
     edge = where((x == 0) & (a > 0), none, where((a == 0) & (x > 0), all_of_it, math.nan))

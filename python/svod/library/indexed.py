@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -132,9 +133,12 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     for position, extent in zip(positions, x.shape, strict=False):
         at = at * extent + where(position < 0, position + extent, position)
     rest = x.shape[len(positions) :]
+    if x.dtype == "bool":
+        return index_put(x.cast("int64"), indices, _tensor(values).cast("int64"), True).cast("bool")
     given = _tensor(values).cast(x.dtype).expand(*at.shape, *rest)
-    flat = x.reshape(-1, *rest)
-    return flat.index_add(0, at.reshape(-1), given.reshape(-1, *rest)).reshape(x.shape)
+    flat = x.reshape(math.prod(x.shape[: len(positions)]), *rest)
+    at = at.flatten()
+    return flat.index_add(0, at, given.reshape(at.shape[0], *rest)).reshape(x.shape)
 
 
 def index_reduce(

@@ -250,7 +250,8 @@ def stride(x: Tensor, /, axis: int | None = None) -> Any:
     """
     strides: list[Any] = []
     for extent in reversed(x.shape[1:]):
-        strides.append(extent * (strides[-1] if strides else 1))
+        # As if there were one where there is none, so that strides tell dimensions apart.
+        strides.append((1 if isinstance(extent, int) and extent == 0 else extent) * (strides[-1] if strides else 1))
     steps = (*reversed(strides), 1)[-x.ndim :] if x.ndim else ()
     if axis is None:
         return steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor, cat
+from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _operands, _tensor, cat
 
 __all__ = [
     "astype",
@@ -79,7 +79,7 @@ def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
     return x.broadcast_to(*_extents(shape))
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
     """The tensors one after the other along an axis, in the type in which they meet; with None, flat.
 
     >>> import svod
@@ -132,7 +132,7 @@ def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
     return x
 
 
-def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
+def flip(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
     """These dimensions in reverse order, by default all."""
     return x.flip(axis=axis)
 
@@ -171,7 +171,7 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     return x.permute(*axes)
 
 
-def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Each element of an axis repeated, each so often or as its own integer says; without an axis the flat tensor's.
 
     >>> import svod
@@ -189,7 +189,7 @@ def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> 
     return x.reshape(_extents(shape))
 
 
-def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Tensor:
+def roll(x: Tensor, /, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:
     """The elements of axes moved towards their ends, those beyond to the start; without axes those of the flat tensor.
 
     >>> import svod
@@ -211,8 +211,12 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] 
     return x
 
 
-def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
-    """Without these dimensions of extent 1, by default all of them."""
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, *, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Without these dimensions of extent 1, by default all of them. With `dim`, as PyTorch has it, others stay."""
+    if dim is not None:
+        if axis is not None:
+            raise ArgumentTypeError("squeeze: axis and dim are one argument: give only one of them")
+        return x.squeeze(dim)
     axes = () if axis is None else (axis,) if isinstance(axis, int) else axis
     for one in axes:
         if not -x.ndim <= one < x.ndim or x.shape[one] != 1:
@@ -231,7 +235,7 @@ def tile(x: Tensor, repetitions: int | Sequence[int], /) -> Tensor:
     return x.repeat(*(1,) * (x.ndim - len(times)), *times)
 
 
-def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it.
 
     >>> import svod

@@ -206,7 +206,7 @@ def mv(x: Tensor, vec: Tensor, /) -> Tensor:
     return _of_ranks("mv", x, vec, 2, 1).matmul(vec)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """The sum of products over axes of both: the last `axes` of `x1` with the first of `x2`, or those of two lists.
 
     The result has the other axes of `x1`, then those of `x2`.
@@ -253,6 +253,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     [12, 34]
     """
     a, b = _operands(x1, x2)
+    if not all(-x.ndim <= axis < x.ndim for x in (a, b)):
+        raise ShapeError(f"vecdot: axis {axis} is out of range for {a.shape} or {b.shape}")
     if a.shape[axis] != b.shape[axis]:
         raise ShapeError(f"vecdot: the extents of axis {axis} of {a.shape} and {b.shape} differ")
     return (a.conj().movedim(axis, -1) * b.movedim(axis, -1)).sum(-1, dtype=a.dtype)

@@ -7,7 +7,19 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, ValuesAndIndices, _tensor, arange, where
+from svod._svod import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    ShapeError,
+    Tensor,
+    ValuesAndIndices,
+    _tensor,
+    arange,
+    complex,
+    full,
+    where,
+)
 from svod.library.manipulation import _one_slice
 
 __all__ = [
@@ -64,24 +76,37 @@ def average(x: Tensor, /, axis: int | None = None, weights: Any = None, *, keepd
     return (x * by).sum(axis, keepdims) / by.expand(*x.shape).sum(axis, keepdims)
 
 
-def corrcoef(x: Tensor, /) -> Tensor:
-    """The correlation coefficients of the rows of a matrix.
+def corrcoef(x: Tensor, /, *, rowvar: bool = True) -> Tensor:
+    """The correlation coefficients of the rows of a matrix; without `rowvar` those of its columns. Of one row 1.
 
     >>> import svod
     >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
+    x = x.mT if x.ndim == 2 and not rowvar else x
     matrix = cov(x)
     if matrix.ndim == 0:
         return matrix / matrix
     # Of which only the diagonal is kept, and rounding is not.
-    deviation = (x - x.mean(1, True)).square().sum(1).div(x.shape[1] - 1).sqrt()
-    return (matrix / deviation.unsqueeze(-1) / deviation).clamp(-1, 1)
+    deviation = (x - x.mean(1, True)).abs().square().sum(1).div(x.shape[1] - 1).sqrt()
+    made = matrix / deviation.unsqueeze(-1) / deviation
+    return complex(made.real.clamp(-1, 1), made.imag.clamp(-1, 1)) if made.dtype.is_complex else made.clamp(-1, 1)
 
 
-def cov(x: Tensor, /, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+def cov(
+    x: Tensor,
+    /,
+    *,
+    correction: float | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: float | None = None,
+) -> Tensor:
     """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
-    importance, `aweights`. The divisor is their number without `correction`.
+    importance, `aweights`. The divisor is their number without `correction`, or `ddof`: 1, and 0 with `bias`. Without
+    `rowvar` rows are observations. Of one row the variance.
 
     >>> import svod
     >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
@@ -89,8 +114,11 @@ def cov(x: Tensor, /, *, correction: float = 1, fweights: Any = None, aweights: 
     """
     if x.ndim > 2:
         raise ShapeError(f"cov: a matrix is expected, not shape {x.shape}")
+    if correction is not None and ddof is not None:
+        raise ArgumentTypeError("cov: correction and ddof are one argument: give only one of them")
+    correction = next((one for one in (correction, ddof) if one is not None), 0 if bias else 1)
     x = _as_floats(x)
-    rows = x if x.ndim == 2 else x.reshape(1, -1)
+    rows = (x if rowvar else x.mT) if x.ndim == 2 else x.reshape(1, -1)
     given = [_tensor(one).cast(x.dtype) for one in (fweights, aweights) if one is not None]
     if not given:
         count: Any = rows.shape[1]
@@ -104,7 +132,7 @@ def cov(x: Tensor, /, *, correction: float = 1, fweights: Any = None, aweights: 
         weighted, divisor = centred * weight, (total - beyond).clamp(min=0)
     made = weighted.matmul(centred.mT.conj())
     made = made / divisor if given or divisor else made * math.inf
-    return made if x.ndim == 2 else made.reshape(())
+    return made if made.shape != (1, 1) else made.reshape(())
 
 
 def hash_tensor(
@@ -168,6 +196,8 @@ def nanmean(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     2.0
     """
     x = _as_floats(x)
+    if x.dtype.itemsize < 4:
+        return nanmean(x.float(), axis, keepdims).cast(x.dtype)
     return nansum(x, axis, keepdims) / (~x.isnan()).sum(axis, keepdims).cast(x.dtype)
 
 
@@ -179,6 +209,10 @@ def nanmedian(x: Tensor, /, axis: int | None = None, keepdims: bool = False) -> 
     3.0
     """
     flat, along = (x.reshape(-1), 0) if axis is None else (x, axis)
+    if axis is None and flat.numel() == 0 and x.dtype.is_floating_point:
+        return full((1,) * x.ndim if keepdims else (), math.nan, dtype=x.dtype)
+    if flat.ndim and flat.size(along) == 0:
+        raise ArgumentError(f"nanmedian: no element along axis {along} of {x.dtype.name}{list(x.shape)}")
     if flat.ndim == 0:
         return ValuesAndIndices(x, Tensor(0))
     found = flat.sort(along)
@@ -252,8 +286,14 @@ def nanvar(x: Tensor, /, axis: Axis = None, *, correction: float = 0, keepdims: 
     1.0
     """
     x = _as_floats(x)
-    count = (~x.isnan()).sum(axis, keepdims).cast(x.dtype)
-    squares = nansum((x - nanmean(x, axis, True)).square(), axis, keepdims)
+    if x.dtype.itemsize < 4:
+        # Counts and sums of squares have more digits than such a type.
+        return nanvar(x.float(), axis, correction=correction, keepdims=keepdims).cast(x.dtype)
+    none = x.isnan()
+    # NaN of an infinite element, which is infinitely far from an infinite mean, is none that is left out.
+    apart = where(none, 0.0, x - nanmean(x, axis, True))
+    squares = (apart.abs() if x.dtype.is_complex else apart).square().sum(axis, keepdims)
+    count = none.logical_not().sum(axis, keepdims).cast(squares.dtype)
     return where(count > correction, squares / where(count > correction, count - correction, 1), math.nan)
 
 
@@ -352,8 +392,9 @@ def _quantile(
     """Quantiles along an axis, or of all elements."""
     if interpolation not in _BETWEEN:
         raise ArgumentError(f"{name}: interpolation is one of {[*_BETWEEN]}, not {interpolation!r}")
-    if not x.dtype.is_floating_point:
-        raise DTypeError(f"{name}: a tensor of floats is expected, not {x.dtype.name}")
+    if x.dtype.is_complex:
+        raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
+    x = _as_floats(x)
     parts = _tensor(q).cast("float64")
     if parts.ndim > 1:
         raise ShapeError(f"{name}: q is a number or a vector, not of shape {parts.shape}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from svod._svod import ArgumentError, ArgumentTypeError, Tensor, ValuesAndIndices, _operands
+from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, ValuesAndIndices, _operands
 
 __all__ = ["argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "take", "take_along_axis"]
 
 
-def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(x: Tensor, /, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Where the elements along an axis, by default the last, are, in order. Stable; NaN is the greatest value."""
     return x.argsort(axis, descending)
 
@@ -24,14 +24,26 @@ def count_nonzero(x: Tensor, /, axis: Any = None, *, keepdims: bool = False) -> 
     return (x != 0).sum(axis, keepdims)
 
 
-def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The indices, along each dimension, of the elements that are not zero; computed now."""
-    found: tuple[Tensor, ...] = x.nonzero(as_tuple=True)
-    return found
+def nonzero(x: Tensor, /, *, as_tuple: bool = True) -> Any:
+    """The indices, along each dimension, of the elements that are not zero; computed now. Without `as_tuple`, rows."""
+    return x.nonzero(as_tuple=as_tuple)
 
 
-def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+def searchsorted(
+    x1: Tensor,
+    x2: Any,
+    /,
+    side: str = "left",
+    sorter: Tensor | None = None,
+    *,
+    right: bool = False,
+    out_int32: bool = False,
+) -> Tensor:
     """Where elements of `x2` would be put into `x1`, which is sorted, or is so in the order of `sorter`.
+
+    Of more than one dimension, each vector of `x2` into that of `x1` at its place.
+
+    Before those that are equal, or, with `side="right"` or `right`, behind them; in `int32` if that is asked for.
 
     >>> import svod
     >>> svod.searchsorted(svod.Tensor([3, 1, 2]), 2, sorter=svod.Tensor([1, 2, 0])).item()
@@ -39,22 +51,37 @@ def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor |
     """
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
+    right = right or side == "right"
+    if x1.ndim > 1 and sorter is not None:
+        x1, sorter = x1.take_along_dim(sorter, -1), None
     ordered, values = _operands(x1 if sorter is None else x1.take(sorter, 0), x2)
-    return ordered.searchsorted(values, right=side == "right")
+    found = _counted_before(ordered, values, right) if ordered.ndim > 1 else ordered.searchsorted(values, right=right)
+    return found.cast("int32") if out_int32 else found
+
+
+def _counted_before(ordered: Tensor, values: Tensor, right: bool) -> Tensor:
+    """How many elements of vectors, which are sorted, are before those of others; NaN is the greatest value."""
+    if ordered.shape[:-1] != values.shape[:-1]:
+        raise ShapeError(f"searchsorted: vectors at as many places are expected, not {ordered.shape}, {values.shape}")
+    one, other = ordered.unsqueeze(-2), values.unsqueeze(-1)
+    before = (one <= other) if right else (one < other)
+    if ordered.dtype.is_floating_point:
+        before = before | (other.isnan() if right else other.isnan() & one.isnan().logical_not())
+    return before.sum(-1)
 
 
 def sort(
     x: Tensor,
     /,
-    *,
-    axis: int | None = None,
-    descending: bool = False,
-    stable: bool = True,
     dim: int | None = None,
+    descending: bool = False,
+    *,
+    stable: bool = True,
+    axis: int | None = None,
 ) -> Tensor | ValuesAndIndices:
     """The elements along an axis, by default the last, in order; stable, NaN is the greatest value.
 
-    With `dim`, PyTorch's pair of them and where they were.
+    With `dim`, by name or position, PyTorch's pair of them and where they were.
     """
     if axis is not None and dim is not None:
         raise ArgumentTypeError("sort: axis and dim are one argument: give only one of them")
@@ -62,7 +89,7 @@ def sort(
     return found.values if dim is None else found
 
 
-def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
     """An axis indexed by integers, which take its place; without one, the flat tensor."""
     return x.take(indices, axis)
 

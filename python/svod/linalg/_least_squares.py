@@ -46,16 +46,19 @@ def lstsq(x1: Any, x2: Any, /, rtol: Any = None) -> LstsqResult:
 
 
 @public
-def matrix_rank(x: Any, /, rtol: Any = None) -> Tensor:
-    """The number of singular values above `rtol` times the greatest."""
+def matrix_rank(x: Any, /, rtol: Any = None, *, atol: Any = None, hermitian: bool = False) -> Tensor:
+    """The number of singular values above `rtol` times the greatest, and above `atol`.
+
+    Of matrices that are `hermitian`, as PyTorch lets one say, they are found as those of others.
+    """
     x = matrices("matrix_rank", x)
     s = svdvals(x)
-    return (s > _cutoff(x, s, rtol)).sum(-1)
+    return (s > _cutoff(x, s, rtol, atol)).sum(-1)
 
 
 @public
-def pinv(x: Any, /, rtol: Any = None) -> Tensor:
-    """The pseudoinverses of matrices; singular values up to `rtol` times the greatest count as 0.
+def pinv(x: Any, /, rtol: Any = None, *, atol: Any = None, hermitian: bool = False) -> Tensor:
+    """The pseudoinverses of matrices; singular values up to `rtol` times the greatest, or up to `atol`, count as 0.
 
     >>> import svod
     >>> svod.linalg.pinv([[2.0], [0.0]]).tolist()
@@ -63,7 +66,7 @@ def pinv(x: Any, /, rtol: Any = None) -> Tensor:
     """
     x = matrices("pinv", x)
     factors = svd(x, full_matrices=False)
-    return _inverse(factors, _cutoff(x, factors.S, rtol) < factors.S)
+    return _inverse(factors, _cutoff(x, factors.S, rtol, atol) < factors.S)
 
 
 def _inverse(factors: SVDResult, kept: Tensor) -> Tensor:
@@ -73,10 +76,14 @@ def _inverse(factors: SVDResult, kept: Tensor) -> Tensor:
     return (adjoint(vh) * row(inverse)) @ adjoint(u)
 
 
-def _cutoff(x: Tensor, s: Tensor, rtol: Any) -> Tensor:
+def _cutoff(x: Tensor, s: Tensor, rtol: Any, atol: Any = None) -> Tensor:
     """The size up to which singular values count as 0."""
+    if rtol is None and atol is not None:
+        rtol = 0.0
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(s.dtype).eps
     rtol = column(rtol) if isinstance(rtol, Tensor) and rtol.ndim else rtol
     cutoff: Tensor = s[..., :1] * rtol
+    if atol is not None:
+        cutoff = cutoff.maximum(column(atol) if isinstance(atol, Tensor) and atol.ndim else atol)
     return cutoff

@@ -8,6 +8,7 @@ from typing import Any
 
 from svod._extension import public
 from svod._svod import ArgumentError, Tensor, _tensor, abs
+from svod.library.manipulation import moveaxis
 from svod.linalg._factors import svdvals
 from svod.linalg._matrices import matrices
 from svod.linalg._solve import inv
@@ -19,18 +20,31 @@ def cond(x: Any, /, p: Any = None) -> Tensor:
     x = matrices("cond", x)
     if p in (None, 2, -2):
         s = svdvals(x)
+        if s.shape[-1] == 0:
+            # As PyTorch has it, of matrices without elements.
+            return s.sum(-1)
         return s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0]
     return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
 
 
 @public
-def matrix_norm(x: Any, /, ord: float | str | None = "fro", keepdims: bool = False) -> Tensor:
-    """The norms of matrices: "fro", "nuc", 1, -1, 2, -2, and the infinities.
+def matrix_norm(
+    x: Any, /, ord: float | str | None = "fro", keepdims: bool = False, *, dim: Sequence[int] = (-2, -1)
+) -> Tensor:
+    """The norms of matrices, in two dimensions: "fro", "nuc", 1, -1, 2, -2, and the infinities.
 
     >>> import svod
     >>> svod.linalg.matrix_norm([[3.0, 0.0], [0.0, -4.0]], ord=2).item()
     4.0
     """
+    if tuple(dim) != (-2, -1):
+        x = _tensor(x)
+        if len(dim) != 2 or not all(-x.ndim <= one < x.ndim for one in dim) or len({one % x.ndim for one in dim}) != 2:
+            raise ArgumentError(f"matrix_norm: dim: two dimensions of {x.shape} are expected, not {tuple(dim)}")
+        made = matrix_norm(moveaxis(x, tuple(dim), (-2, -1)), ord)
+        for place in sorted(one % x.ndim for one in dim) if keepdims else ():
+            made = made.unsqueeze(place)
+        return made
     x = matrices("matrix_norm", x)
     found: Tensor
     if ord in ("fro", None):

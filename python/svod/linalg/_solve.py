@@ -81,8 +81,8 @@ def slogdet(x: Any, /) -> SlogdetResult:
 
 
 @public
-def solve(x1: Any, x2: Any, /) -> Tensor:
-    """y with x1 y = x2: of a matrix, or of a vector where `x2` has one dimension.
+def solve(x1: Any, x2: Any, /, *, left: bool = True) -> Tensor:
+    """y with x1 y = x2: of a matrix, or of a vector where `x2` has one dimension. Without `left`, y x1 = x2.
 
     >>> import svod
     >>> svod.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()
@@ -90,6 +90,8 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     """
     a, b = matrices("solve", x1, square=True), _tensor(x2)
     vector = b.ndim == 1
+    if not left:
+        return solve(a.mT, b) if vector else solve(a.mT, b.mT).mT
     b = column(b) if vector else b
     if b.shape[-2] != a.shape[-1]:
         raise ShapeError(f"solve: a right side of shape {tuple(b.shape)} for matrices {tuple(a.shape)}")
@@ -102,13 +104,16 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
 
 
 @public
-def solve_triangular(x1: Any, x2: Any, /, *, upper: bool, unitriangular: bool = False) -> Tensor:
-    """y with x1 y = x2, of x1 only a triangle; with `unitriangular` its diagonal counts as ones."""
+def solve_triangular(x1: Any, x2: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """y with x1 y = x2, of x1 only a triangle; with `unitriangular` its diagonal counts as ones.
+
+    Without `left`, y with y x1 = x2.
+    """
     a = matrices("solve_triangular", x1, square=True)
     a = a.triu() if upper else a.tril()
     if unitriangular:
         a = a - diag_embed(diagonal_of(a)) + eye(a.shape[-1], dtype=a.dtype)
-    return solve(a, x2)
+    return solve(a, x2, left=left)
 
 
 def _solved(a: Tensor, b: Tensor) -> Tensor:

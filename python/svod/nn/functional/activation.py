@@ -6,6 +6,7 @@ from typing import Any
 
 from svod._arguments import checked
 from svod._svod import ArgumentError, Tensor, where
+from svod.nn.functional._inplace import placing
 
 __all__ = [
     "celu",
@@ -38,39 +39,46 @@ __all__ = [
 
 
 @checked
-def relu(input: Tensor) -> Tensor:
+@placing
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """`max(x, 0)`."""
     return input.relu()
 
 
 @checked
-def relu6(input: Tensor) -> Tensor:
+@placing
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """`min(max(x, 0), 6)` (Krizhevsky 2010)."""
     return hardtanh(input, 0.0, 6.0)
 
 
 @checked
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+@placing
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """`x` between two values, else the nearer of them; flat from these on."""
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val={min_val} is above max_val={max_val}")
-    return where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+    made = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+    return made if input.dtype.is_floating_point else made.cast(input.dtype)
 
 
 @checked
-def hardsigmoid(input: Tensor) -> Tensor:
+@placing
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """`relu6(x + 3) / 6`."""
     return relu6(input + 3) / 6
 
 
 @checked
-def hardswish(input: Tensor) -> Tensor:
+@placing
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """`x · relu6(x + 3) / 6` (Howard et al. 2019)."""
     return input * hardsigmoid(input)
 
 
 @checked
-def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+@placing
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """`x` where it is positive, else `negative_slope · x` (Maas, Hannun and Ng 2013)."""
     return input.leaky_relu(negative_slope)
 
@@ -84,13 +92,15 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 @checked
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+@placing
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`x` where it is positive, else `alpha · (exp(x) - 1)` (Clevert, Unterthiner and Hochreiter 2016)."""
     return where(input > 0, input, alpha * _expm1(input.minimum(0)))
 
 
 @checked
-def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+@placing
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`x` where it is positive, else `alpha · (exp(x / alpha) - 1)` (Barron 2017)."""
     if alpha == 0:
         raise ArgumentError("celu: alpha=0 divides by 0")
@@ -98,7 +108,8 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 @checked
-def selu(input: Tensor) -> Tensor:
+@placing
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """`elu`, scaled so that means of 0 and variances of 1 are kept (Klambauer et al. 2017)."""
     return 1.0507009873554805 * elu(input, 1.6732632423543772)
 
@@ -110,13 +121,15 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 @checked
-def silu(input: Tensor) -> Tensor:
+@placing
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """`x · sigmoid(x)` (Elfwing, Uchibe and Doya 2018)."""
     return input.silu()
 
 
 @checked
-def mish(input: Tensor) -> Tensor:
+@placing
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """`x · tanh(softplus(x))` (Misra 2019)."""
     return input * input.softplus().tanh()
 
@@ -170,7 +183,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 @checked
-def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+@placing
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`x` above a threshold, else `value`."""
     return where(input <= threshold, value, input)
 

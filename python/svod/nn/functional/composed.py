@@ -8,6 +8,7 @@ from typing import Any
 import svod
 from svod._arguments import checked
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, maximum, rand, where
+from svod.nn.functional._inplace import placing
 from svod.nn.functional.layers import avg_pool
 from svod.nn.functional.loss import _reduced, pairwise_distance
 
@@ -164,7 +165,10 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 
 @checked
-def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+@placing
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
     """`x` where it is positive, else `slope * x`, slopes from `lower` to `upper`, or their mean (Xu et al. 2015)."""
     if lower > upper:
         raise ArgumentError(f"rrelu: lower={lower} is above upper={upper}")

@@ -6,6 +6,7 @@ from math import sqrt
 
 from svod._arguments import checked
 from svod._svod import ArgumentError, ShapeError, Tensor, rand, where
+from svod.nn.functional._inplace import placing
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
@@ -25,7 +26,8 @@ def _kept(input: Tensor, p: float, leading: int | None = None) -> Tensor:
 
 
 @checked
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+@placing
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element 0 with probability `p`, else divided by `1 - p` (Srivastava et al. 2014), if `training`."""
     check_probability("dropout", p)
     if not training or p == 0:
@@ -34,19 +36,22 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 @checked
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+@placing
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of `([batch,] channels, length)`."""
     return _channels("dropout1d", input, p, training, 1)
 
 
 @checked
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+@placing
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of `([batch,] channels, height, width)` (Tompson et al. 2015)."""
     return _channels("dropout2d", input, p, training, 2)
 
 
 @checked
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+@placing
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of `([batch,] channels, depth, height, width)`."""
     return _channels("dropout3d", input, p, training, 3)
 
@@ -66,13 +71,15 @@ def _features(name: str, input: Tensor, p: float, training: bool) -> Tensor:
 
 
 @checked
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+@placing
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """`dropout` to what `selu` gives for -∞, scaled and shifted to keep mean and variance (Klambauer et al. 2017)."""
     return _alpha("alpha_dropout", input, p, training, None)
 
 
 @checked
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+@placing
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels of `(batch, channels, ..)`."""
     if input.ndim < 2:
         raise ShapeError(f"feature_alpha_dropout: (batch, channels, ..) is expected, not {tuple(input.shape)}")

@@ -6,6 +6,7 @@ from math import log, pi
 
 from svod._arguments import checked
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, where
+from svod.library.manipulation import broadcast_arrays
 
 __all__ = [
     "binary_cross_entropy",
@@ -217,7 +218,9 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     if log_target:
         losses = target.exp() * (target - input)
     else:
-        losses = where(target > 0, target * where(target > 0, target, 1.0).log(), target * 0) - target * input
+        # No probability is negative: of such a target NaN.
+        logs = where(target == 0, 1.0, target).log()
+        losses = where(target == 0, target * 0, target * logs) - target * input
     if reduction == "batchmean":
         total: Tensor = losses.sum() / input.shape[0]
         return total
@@ -268,7 +271,8 @@ def gaussian_nll_loss(
 @checked
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """Distances `x` where `y` is 1, what they lack of `margin` where it is -1."""
-    losses = where(target == 1, input, 0.0) + where(target == -1, (margin - input).relu(), 0.0)
+    # As PyTorch has it, another label has both parts.
+    losses = where(target == -1, 0.0, input) + where(target == 1, 0.0, (margin - input).relu())
     return _reduced("hinge_embedding_loss", losses, reduction)
 
 
@@ -300,6 +304,8 @@ def margin_ranking_loss(
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8, *, axis: int | None = None) -> Tensor:
     """The cosine of the angle between vectors along an axis; squared norms count as at least `eps²`."""
     along = dim if axis is None else axis
+    # A vector that is repeated along the axis is as long as that says.
+    x1, x2 = broadcast_arrays(x1, x2)
     of_one, of_other = (x.square().sum(along).maximum(eps * eps).sqrt() for x in (x1, x2))
     return (x1 * x2).sum(along) / (of_one * of_other)
 

@@ -53,12 +53,13 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             # What is left goes round.
             input = input.pad([*[(0, 0)] * axis, (min(before, 0), min(after, 0)), *[(0, 0)] * back])
             before, after = max(before, 0), max(after, 0)
+        if not (before or after):
+            continue
         extent = int(input.shape[axis])
         most = {"reflect": extent - 1, "circular": extent}.get(mode, max(before, after))
         if extent == 0 or max(before, after) > most or extent + before + after < 0:
             raise ArgumentError(f"pad: {(before, after)} is more than axis {axis} of {tuple(input.shape)} has: {mode}")
-        if before or after:
-            input = input.index_select(axis, Tensor(_MIRRORS[mode](np.arange(-before, extent + after), extent)))
+        input = input.index_select(axis, Tensor(_MIRRORS[mode](np.arange(-before, extent + after), extent)))
     return input
 
 
