@@ -90,8 +90,10 @@ RESULTS = {
 }
 
 TYPES = {
+    "axes": "builtins.int | Sequence[builtins.int]",
     "chunks": "_Extent",
     "correction": "builtins.float",
+    "decimals": "builtins.int",
     "devices": "Sequence[str] | str",
     "dims": "builtins.int | Sequence[builtins.int]",
     "dtype": "_DTypeLike | None",
@@ -112,7 +114,7 @@ TYPES = {
     "step": "builtins.int",
     "tensors": "Sequence[_ArrayLike]",
 }
-FLAGS = {"as_tuple", "descending", "include_self", "keepdim", "keepdims", "largest", "sorted", "stable"}
+FLAGS = {"as_tuple", "descending", "include_self", "keepdim", "keepdims", "largest", "sorted", "stable", "unbiased"}
 
 
 def type_of(function: str, parameter: str) -> str:

@@ -1067,9 +1067,11 @@ class Tensor:
     def _snapshot(self) -> Tensor | builtins.int: ...
     def reshape(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """The same elements in row-major order under other extents; one -1 is inferred."""
-    def view(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
-        """As `reshape`."""
-    def permute(self, /, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
+    def view(self, /, *shape: _Extent | Sequence[_Extent] | DType) -> Tensor:
+        """As `reshape`; of a type, as `bitcast`."""
+    def permute(
+        self, /, *axes: builtins.int | Sequence[builtins.int], dims: Sequence[builtins.int] | None = None
+    ) -> Tensor:
         """Dimension `i` of the result is dimension `axes[i]`."""
     def t(self, /) -> Tensor:
         """Rows and columns exchanged, of at most 2 dimensions."""
@@ -2408,7 +2410,14 @@ class Tensor:
         """
     def fix_(self, /) -> Self:
         """Becomes what `fix` makes of it."""
-    def flip(self, /, *dims: builtins.int | Sequence[builtins.int], axis: _Axis = None, dim: _Axis = None) -> Tensor:
+    def flip(
+        self,
+        /,
+        *axes: builtins.int | Sequence[builtins.int],
+        axis: _Axis = None,
+        dim: _Axis = None,
+        dims: builtins.int | Sequence[builtins.int] | None = None,
+    ) -> Tensor:
         """These dimensions in reverse order, by default all: one by one, or together by a name."""
     def fliplr(x, /) -> Tensor:
         """The second dimension in reverse order.
@@ -2922,7 +2931,9 @@ class Tensor:
         self, /, mean: builtins.float = 1, std: builtins.float = 2, *, generator: Generator | None = None
     ) -> Self:
         """Becomes what `log_normal` makes of it."""
-    def log_softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
+    def log_softmax(
+        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+    ) -> Tensor:
         """The logarithm of `softmax`."""
     def logaddexp(x1, x2: Any, /) -> Tensor:
         """`log(exp(x1) + exp(x2))` without overflow.
@@ -3062,8 +3073,9 @@ class Tensor:
         *,
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        dtype: _DTypeLike | None = None,
     ) -> Tensor:
-        """The mean along axes; of integers in the default float."""
+        """The mean along axes; of integers in the default float, unless a type is given."""
     def median(
         self,
         /,
@@ -3238,7 +3250,7 @@ class Tensor:
     def narrow(
         self, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
     ) -> Tensor:
-        """`length` elements of `dim` from `start` on."""
+        """`length` elements of `dim` from `start` on, which counts from the end where it is negative."""
     def narrow_copy(
         x, axis: builtins.int, start: builtins.int, length: builtins.int, /, *, dim: builtins.int | None = None
     ) -> Tensor:
@@ -3411,7 +3423,7 @@ class Tensor:
         """Becomes what `polygamma` makes of it."""
     def positive(x, /) -> Tensor:
         """The numbers as they are."""
-    def pow(self, /, other: _Operand) -> Tensor:
+    def pow(self, /, exponent: _Operand) -> Tensor:
         """Power."""
     def pow_(self, /, other: _Operand) -> Self:
         """Becomes `x ** other`."""
@@ -3564,8 +3576,10 @@ class Tensor:
         >>> svod.rot90(svod.Tensor([[1, 2], [3, 4]])).tolist()
         [[2, 4], [1, 3]]
         """
-    def round(self, /) -> Tensor:
-        """The nearest integer, ties to even, in the same type."""
+    def round(self, /, decimals: builtins.int = 0) -> Tensor:
+        """The nearest integer, ties to even, in the same type; with `decimals` so many places behind the point, or
+        before.
+        """
     def round_(self, /) -> Self:
         """Becomes the nearest integers, ties to even."""
     def rsqrt(self, /) -> Tensor:
@@ -3724,7 +3738,9 @@ class Tensor:
         >>> [part.item() for part in svod.slogdet(svod.Tensor([[-1.0]]))]
         [-1.0, 0.0]
         """
-    def softmax(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
+    def softmax(
+        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+    ) -> Tensor:
         """`exp(x)` divided by its sum along an axis."""
     def softplus(self, /) -> Tensor:
         """`log(1 + exp(x))`, without overflow."""
@@ -3777,6 +3793,7 @@ class Tensor:
         keepdim: builtins.bool = False,
         keepdims: builtins.bool = False,
         correction: builtins.float = 1.0,
+        unbiased: builtins.bool | None = None,
     ) -> Tensor:
         """The standard deviation along axes; see `var`."""
     def stft(
@@ -4060,6 +4077,7 @@ class Tensor:
         keepdim: builtins.bool = False,
         keepdims: builtins.bool = False,
         correction: builtins.float = 1.0,
+        unbiased: builtins.bool | None = None,
     ) -> Tensor:
         """The variance along axes, the sum divided by the number of elements less `correction`.
 
@@ -4110,6 +4128,8 @@ def arange(
     *,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
+    end: _Operand | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """The numbers from `start`, by default 0, before `stop`, in steps of `step`."""
 
@@ -4207,6 +4227,9 @@ def eye(
     k: builtins.int = 0,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
+    n: _Extent | None = None,
+    m: _Extent | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """Ones on a diagonal, `k` to the right of the main one, zeros elsewhere."""
 
@@ -4233,6 +4256,8 @@ def empty(
     shape: _Extent | Sequence[_Extent] | None = None,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
+    size: _Extent | Sequence[_Extent] | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
     arbitrary. As input of a plan it says what runs are given.
@@ -4252,6 +4277,8 @@ def full(
     *,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
+    size: _Extent | Sequence[_Extent] | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """One value everywhere, in its own type unless one is given."""
 
@@ -4273,11 +4300,14 @@ def get_threads() -> builtins.int:
 def linspace(
     start: builtins.float,
     stop: builtins.float,
-    num: _Extent,
+    num: _Extent = 50,
     *,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
     endpoint: builtins.bool = True,
+    end: builtins.float | None = None,
+    steps: _Extent | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """`num` numbers at equal distances from `start` to `stop`, both included, or without `endpoint` not the last."""
 
@@ -4335,6 +4365,8 @@ def ones(
     shape: _Extent | Sequence[_Extent] | None = None,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
+    size: _Extent | Sequence[_Extent] | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """Ones, `float32` unless a type is given."""
 
@@ -4352,6 +4384,8 @@ def rand(
     dtype: _DTypeLike | None = None,
     device: str | None = None,
     generator: Generator | None = None,
+    size: _Extent | Sequence[_Extent] | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and
     so has a function of `jit` in each call, or a loop in each iteration, in which it is called.
@@ -4373,6 +4407,8 @@ def randn(
     dtype: _DTypeLike | None = None,
     device: str | None = None,
     generator: Generator | None = None,
+    size: _Extent | Sequence[_Extent] | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """Normally distributed with mean 0 and deviation 1."""
 
@@ -4385,14 +4421,17 @@ def set_rng_state(state: _ArrayLike) -> None:
 def set_threads(threads: builtins.int) -> None:
     """Changes the number of threads of runs that begin from now on."""
 
-def where(condition: _ArrayLike, x: _Operand, y: _Operand) -> Tensor:
-    """`x` where the condition holds, else `y`."""
-
+@overload
+def where(condition: _ArrayLike, x: _Operand, y: _Operand) -> Tensor: ...
+@overload
+def where(condition: _ArrayLike, x: None = None, y: None = None) -> tuple[Tensor, ...]: ...
 def zeros(
     *sizes: _Extent | Sequence[_Extent],
     shape: _Extent | Sequence[_Extent] | None = None,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
+    size: _Extent | Sequence[_Extent] | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """Zeros, `float32` unless a type is given."""
 
@@ -4410,9 +4449,9 @@ def add(x1: _Operand, x2: _Operand, /, *, alpha: _Operand | None = None) -> Tens
 def all(
     x: _Operand,
     /,
-    *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4421,9 +4460,9 @@ def all(
 def amax(
     x: _Operand,
     /,
-    *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4432,9 +4471,9 @@ def amax(
 def amin(
     x: _Operand,
     /,
-    *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4446,9 +4485,9 @@ def angle(x: _Operand, /) -> Tensor:
 def any(
     x: _Operand,
     /,
-    *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4460,9 +4499,9 @@ def arctan(x: _Operand, /) -> Tensor:
 def argmax(
     x: _Operand,
     /,
-    *,
     axis: builtins.int | None = None,
     keepdims: builtins.bool = False,
+    *,
     dim: builtins.int | None = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4471,9 +4510,9 @@ def argmax(
 def argmin(
     x: _Operand,
     /,
-    *,
     axis: builtins.int | None = None,
     keepdims: builtins.bool = False,
+    *,
     dim: builtins.int | None = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4611,9 +4650,9 @@ def logical_xor(x1: _Operand, x2: _Operand, /) -> Tensor:
 def logsumexp(
     x: _Operand,
     /,
-    *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4625,15 +4664,16 @@ def lt(x1: _Operand, x2: _Operand, /) -> Tensor:
 def max(
     x: _Operand,
     /,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
     *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
-    dim: _Axis = None,
-    keepdim: builtins.bool = False,
 ) -> Any:
     """The maximum along axes, by default all; NaN where there is one.
 
-    With `dim`, PyTorch's pair of values and the first positions at which they are.
+    With `dim`, by name or position, PyTorch's pair of values and the first positions at which they are; with
+    `axis`, or of several axes, values. With a tensor in its place, that of two elements.
     """
 
 def maximum(x1: _Operand, x2: _Operand, /) -> Tensor:
@@ -4642,26 +4682,28 @@ def maximum(x1: _Operand, x2: _Operand, /) -> Tensor:
 def mean(
     x: _Operand,
     /,
-    *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    dtype: _DTypeLike | None = None,
 ) -> Tensor:
-    """The mean along axes; of integers in the default float."""
+    """The mean along axes; of integers in the default float, unless a type is given."""
 
 def min(
     x: _Operand,
     /,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
     *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
-    dim: _Axis = None,
-    keepdim: builtins.bool = False,
 ) -> Any:
     """The minimum along axes, by default all; NaN where there is one.
 
-    With `dim`, PyTorch's pair of values and the first positions at which they are.
+    With `dim`, by name or position, PyTorch's pair of values and the first positions at which they are; with
+    `axis`, or of several axes, values. With a tensor in its place, that of two elements.
     """
 
 def minimum(x1: _Operand, x2: _Operand, /) -> Tensor:
@@ -4699,10 +4741,10 @@ def pow(x1: _Operand, x2: _Operand, /) -> Tensor:
 def prod(
     x: _Operand,
     /,
-    *,
     axis: _Axis = None,
-    dtype: _DTypeLike | None = None,
     keepdims: builtins.bool = False,
+    *,
+    dtype: _DTypeLike | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4720,8 +4762,14 @@ def relu(x: _Operand, /) -> Tensor:
 def remainder(x1: _Operand, x2: _Operand, /) -> Tensor:
     """Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0."""
 
-def round(x: _Operand, /) -> Tensor:
-    """The nearest integer, ties to even, in the same type."""
+def round(x: _Operand, /, decimals: builtins.int = 0) -> Tensor:
+    """The nearest integer, ties to even, in the same type; with `decimals` so many places behind the point, or
+    before.
+
+    >>> import svod
+    >>> svod.round(svod.Tensor([1234.5678]), decimals=-2).tolist()
+    [1200.0]
+    """
 
 def rsqrt(x: _Operand, /) -> Tensor:
     """`1 / sqrt(x)`."""
@@ -4759,6 +4807,7 @@ def std(
     keepdims: builtins.bool = False,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    unbiased: builtins.bool | None = None,
 ) -> Tensor:
     """The standard deviation along axes; see `var`."""
 
@@ -4771,10 +4820,10 @@ def subtract(x1: _Operand, x2: _Operand, /, *, alpha: _Operand | None = None) ->
 def sum(
     x: _Operand,
     /,
-    *,
     axis: _Axis = None,
-    dtype: _DTypeLike | None = None,
     keepdims: builtins.bool = False,
+    *,
+    dtype: _DTypeLike | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
@@ -4798,6 +4847,7 @@ def var(
     keepdims: builtins.bool = False,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    unbiased: builtins.bool | None = None,
 ) -> Tensor:
     """The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of
     the method

@@ -215,6 +215,16 @@ TORCH: dict[str, Call] = {
         for mode in ("constant", "reflect", "replicate", "circular")
         for pads in ((-1, 2), (3, -4), (-2, -2), (2, 3))
     ],
+    "pools of windows beyond the input": lambda xp, x: [
+        *layers(xp).max_pool1d(x(LINE[..., :3].copy()), 4, 2, ceil_mode=True, return_indices=True),
+        layers(xp).max_pool2d(x(IMAGE[..., :3, :4].copy()), (4, 3), 3, 1, ceil_mode=True),
+        *(
+            layers(xp).avg_pool2d(x(IMAGE[..., :3, :4].copy()), 4, 3, (1, 0), True, counted, by)
+            for counted in (True, False)
+            for by in (None, 3)
+        ),
+    ],
+    "pad to nothing": lambda xp, x: layers(xp).pad(x(LINE[..., :1].copy()), (0, -1), mode="circular"),
     "upsample": lambda xp, x: [
         layers(xp).upsample(x(IMAGE), scale_factor=2),
         layers(xp).upsample_bilinear(x(IMAGE), size=(8, 9)),

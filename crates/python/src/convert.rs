@@ -95,7 +95,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        given.extract().map(Axis).map_err(|error| expected("an integer", &given, error))
+        match given.is_instance_of::<PyBool>() {
+            true => Err(no_flag("an integer", &given)),
+            false => given.extract().map(Axis).map_err(|error| expected("an integer", &given, error)),
+        }
     }
 }
 
@@ -103,6 +106,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axes {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if given.is_instance_of::<PyBool>() {
+            return Err(no_flag("an integer, or several,", &given));
+        }
         // Asking an integer whether it is a sequence takes longer than all the rest.
         let axes = match given.is_instance_of::<PyInt>() || given.cast::<PySequence>().is_err() {
             true => given.extract().map(|one| Axes(vec![one])),
@@ -110,6 +116,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axes {
         };
         axes.map_err(|error| expected("an integer, or several,", &given, error))
     }
+}
+
+/// The error of a bool in the place of a number: as an axis it is more likely another argument, at a wrong position.
+fn no_flag(what: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    Class::ArgumentType.raise(format!("{what} is expected, not {given}")).into()
 }
 
 /// An operand; none for an object that is not one, so that Python may ask its other side.
@@ -158,6 +169,14 @@ pub fn either<T>(axis: Option<T>, dim: Option<T>) -> PyResult<Option<T>> {
 /// An argument that has no default value, though one before it has.
 pub fn required<T>(op: &str, name: &str, given: Option<T>) -> Result<T> {
     given.ok_or_else(|| Class::ArgumentType.raise(format!("{op}: the argument {name} is missing")))
+}
+
+/// An argument that has a second name, of which one has to be used.
+pub fn named<T>(op: &str, name: &str, given: Option<T>, other: Option<T>) -> Result<T> {
+    match (given, other) {
+        (Some(_), Some(_)) => Err(Class::ArgumentType.raise(format!("{op}: the argument {name} is given twice"))),
+        (given, other) => required(op, name, given.or(other)),
+    }
 }
 
 /// The axis of the two names, if either was used.

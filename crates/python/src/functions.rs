@@ -15,7 +15,7 @@ use svod_tensor::{Operand, Tensor, TensorError};
 
 use crate::array::{borrow, tensor_of};
 use crate::config::configured;
-use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, one_axis, one_by_one};
+use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, named, one_axis, one_by_one, required};
 use crate::dlpack;
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
@@ -30,43 +30,60 @@ fn or(dtype: Option<AnyDType>, default: DType) -> DType {
     dtype.map_or(default, |d| d.0)
 }
 
-/// A shape that is given as numbers one by one, as one sequence, or by its name.
-fn shape_of<'py>(
+/// A shape that is given as numbers one by one, as one sequence, or by one of its names.
+pub fn shape_of<'py>(
     op: &str,
     sizes: &Bound<'py, PyTuple>,
     shape: Option<Bound<'py, PyAny>>,
+    size: Option<Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, PyTuple>> {
-    match shape {
+    if shape.is_some() && size.is_some() {
+        return Err(Class::ArgumentType.raise(format!("{op}: shape and size are one argument: give only one of them")));
+    }
+    match shape.or(size) {
         None => Ok(sizes.clone()),
         Some(shape) if sizes.is_empty() => Ok(PyTuple::new(sizes.py(), [shape])?),
-        Some(_) => Err(Class::ArgumentType.raise(format!("{op}: give sizes or shape, not both"))),
+        Some(_) => Err(Class::ArgumentType.raise(format!("{op}: numbers are given by position and by name"))),
     }
+}
+
+/// What is made, by which derivatives are taken where that is asked for.
+pub fn leaf(made: Made, requires_grad: bool) -> Made {
+    let made = made?;
+    if requires_grad {
+        made.0.set_requires_grad(true)?;
+    }
+    Ok(made)
 }
 
 /// Zeros, `float32` unless a type is given; on a device, where one is named.
 #[pyfunction]
-#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None))]
+#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None, size=None, requires_grad=false))]
 pub fn zeros(
     sizes: &Bound<'_, PyTuple>,
     shape: Option<Bound<'_, PyAny>>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
+    size: Option<Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = Extents::positive(&shape_of("zeros", sizes, shape)?)?;
-    shape.bind(placed(device.as_deref(), Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
+    let shape = Extents::positive(&shape_of("zeros", sizes, shape, size)?)?;
+    leaf(shape.bind(placed(device.as_deref(), Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT)))), requires_grad)
 }
 
 /// Ones, `float32` unless a type is given.
 #[pyfunction]
-#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None))]
+#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None, size=None, requires_grad=false))]
 pub fn ones(
     sizes: &Bound<'_, PyTuple>,
     shape: Option<Bound<'_, PyAny>>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
+    size: Option<Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = Extents::positive(&shape_of("ones", sizes, shape)?)?;
-    shape.bind(placed(device.as_deref(), Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT))))
+    let shape = Extents::positive(&shape_of("ones", sizes, shape, size)?)?;
+    leaf(shape.bind(placed(device.as_deref(), Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT)))), requires_grad)
 }
 
 /// Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
@@ -80,16 +97,19 @@ pub fn ones(
 /// >>> plan.outputs[0].tolist()
 /// [3.0, 3.0]
 #[pyfunction]
-#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None))]
+#[pyo3(signature = (*sizes, shape=None, dtype=None, device=None, size=None, requires_grad=false))]
 pub fn empty(
     sizes: &Bound<'_, PyTuple>,
     shape: Option<Bound<'_, PyAny>>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
+    size: Option<Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = Extents::positive(&shape_of("empty", sizes, shape)?)?;
+    let shape = Extents::positive(&shape_of("empty", sizes, shape, size)?)?;
     let device = device.as_deref().map(crate::tensor::device).transpose()?.unwrap_or_default();
-    Ok(Tensor::empty_on(&device, &shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?.into())
+    let made = Tensor::empty_on(&device, &shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?;
+    leaf(Ok(made.into()), requires_grad)
 }
 
 /// The extents that an argument `shape` gives.
@@ -106,57 +126,107 @@ pub fn shaped(op: &str, shape: &Bound<'_, PyAny>) -> Result<Extents> {
 
 /// One value everywhere, in its own type unless one is given.
 #[pyfunction]
-#[pyo3(signature = (shape, fill_value, *, dtype=None, device=None))]
-pub fn full(shape: &Bound<'_, PyAny>, fill_value: AnyOperand, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
-    let shape = shaped("full", shape)?;
-    shape.bind(placed(device.as_deref(), Tensor::full(&shape.sizes, fill_value.0, dtype.map(|d| d.0))))
+#[pyo3(
+    signature = (shape=None, fill_value=None, *, dtype=None, device=None, size=None, requires_grad=false),
+    text_signature = "(shape, fill_value, *, dtype=None, device=None, size=None, requires_grad=False)"
+)]
+pub fn full(
+    shape: Option<Bound<'_, PyAny>>,
+    fill_value: Option<AnyOperand>,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+    size: Option<Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
+) -> Made {
+    let shape = shaped("full", &named("full", "shape", shape, size)?)?;
+    let fill_value = required("full", "fill_value", fill_value)?.0;
+    let made = placed(device.as_deref(), Tensor::full(&shape.sizes, fill_value, dtype.map(|d| d.0)));
+    leaf(shape.bind(made), requires_grad)
 }
 
 /// The numbers from `start`, by default 0, before `stop`, in steps of `step`.
 #[pyfunction]
-#[pyo3(signature = (start, stop=None, step=None, *, dtype=None, device=None))]
+#[pyo3(
+    signature = (start=None, stop=None, step=None, *, dtype=None, device=None, end=None, requires_grad=false),
+    text_signature = "(start, stop=None, step=None, *, dtype=None, device=None, end=None, requires_grad=False)"
+)]
 pub fn arange(
-    start: AnyOperand,
+    start: Option<AnyOperand>,
     stop: Option<AnyOperand>,
     step: Option<AnyOperand>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
+    end: Option<AnyOperand>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let (start, stop) = match stop {
-        Some(stop) => (start.0, stop.0),
-        None => (Operand::Int(0), start.0),
+    if stop.is_some() && end.is_some() {
+        return Err(Class::ArgumentType.raise("arange: stop and end are one argument: give only one of them"));
+    }
+    let (start, stop) = match (start, stop.or(end)) {
+        (Some(start), Some(stop)) => (start.0, stop.0),
+        (stop, None) | (None, stop) => (Operand::Int(0), required("arange", "stop", stop)?.0),
     };
     let step = step.map_or(Operand::Int(1), |s| s.0);
-    on(device.as_deref(), Tensor::arange(start, stop, step, dtype.map(|d| d.0)))
+    leaf(on(device.as_deref(), Tensor::arange(start, stop, step, dtype.map(|d| d.0))), requires_grad)
 }
 
 /// `num` numbers at equal distances from `start` to `stop`, both included, or without `endpoint` not the last.
 #[pyfunction]
-#[pyo3(signature = (start, stop, num, *, dtype=None, device=None, endpoint=true))]
+#[pyo3(
+    signature = (start, stop=None, num=None, *, dtype=None, device=None, endpoint=true, end=None, steps=None, requires_grad=false),
+    text_signature = "(start, stop, num=50, *, dtype=None, device=None, endpoint=True, end=None, steps=None, requires_grad=False)"
+)]
+#[allow(clippy::too_many_arguments)]
 pub fn linspace(
     start: Real,
-    stop: Real,
-    num: AnySize,
+    stop: Option<Real>,
+    num: Option<AnySize>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
     endpoint: bool,
+    end: Option<Real>,
+    steps: Option<AnySize>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
     let dtype = dtype.map(|d| d.0);
+    let stop = named("linspace", "stop", stop, end)?;
+    if num.is_some() && steps.is_some() {
+        return Err(Class::ArgumentType.raise("linspace: num and steps are one argument: give only one of them"));
+    }
+    let num = num.or(steps).unwrap_or_else(|| AnySize { size: 50.into(), values: Vec::new() });
     let made = match endpoint {
         true => Tensor::linspace(start.0, stop.0, &num.size, dtype),
         false => Tensor::linspace_open(start.0, stop.0, &num.size, dtype),
     };
-    on(device.as_deref(), made.and_then(|numbers| numbers.with_values(&num.values)))
+    leaf(on(device.as_deref(), made.and_then(|numbers| numbers.with_values(&num.values))), requires_grad)
 }
 
 /// Ones on a diagonal, `k` to the right of the main one, zeros elsewhere.
 #[pyfunction]
-#[pyo3(signature = (n_rows, n_cols=None, *, k=0, dtype=None, device=None))]
-pub fn eye(n_rows: AnySize, n_cols: Option<AnySize>, k: i64, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
+#[pyo3(
+    signature = (n_rows=None, n_cols=None, *, k=0, dtype=None, device=None, n=None, m=None, requires_grad=false),
+    text_signature = "(n_rows, n_cols=None, *, k=0, dtype=None, device=None, n=None, m=None, requires_grad=False)"
+)]
+#[allow(clippy::too_many_arguments)]
+pub fn eye(
+    n_rows: Option<AnySize>,
+    n_cols: Option<AnySize>,
+    k: i64,
+    dtype: Option<AnyDType>,
+    device: Option<Text>,
+    n: Option<AnySize>,
+    m: Option<AnySize>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
+) -> Made {
+    let n_rows = named("eye", "n_rows", n_rows, n)?;
+    if n_cols.is_some() && m.is_some() {
+        return Err(Class::ArgumentType.raise("eye: n_cols and m are one argument: give only one of them"));
+    }
+    let n_cols = n_cols.or(m);
     let columns = n_cols.unwrap_or_else(|| n_rows.clone());
     let values = [&n_rows.values[..], &columns.values[..]].concat();
     let made = Tensor::eye_at(n_rows.size, columns.size, k, or(dtype, DEFAULT_FLOAT));
-    on(device.as_deref(), made.and_then(|eye| eye.with_values(&values)))
+    leaf(on(device.as_deref(), made.and_then(|eye| eye.with_values(&values))), requires_grad)
 }
 
 /// The tensors one after the other along an axis.
@@ -190,11 +260,32 @@ pub fn einsum(subscripts: Text, operands: Vec<AnyTensor>) -> Made {
     Ok(Tensor::einsum(&subscripts, &operands.iter().map(|t| &t.0).collect::<Vec<_>>())?.into())
 }
 
-/// `x` where the condition holds, else `y`.
+/// `x` where the condition holds, else `y`; of a condition alone, where it is not zero: a tensor for each dimension.
+///
+/// >>> import svod
+/// >>> svod.where(svod.Tensor([True, False]), 1, 2).tolist()
+/// [1, 2]
+/// >>> [found.tolist() for found in svod.where(svod.Tensor([True, False]))]
+/// [[0]]
 #[pyfunction]
-#[pyo3(name = "where")]
-pub fn where_(condition: AnyTensor, x: AnyOperand, y: AnyOperand) -> Made {
-    Ok(Tensor::select(&condition.0, x.0, y.0)?.into())
+#[pyo3(
+    name = "where",
+    signature = (condition, x=None, y=None, *, input=None, other=None),
+    text_signature = "(condition, x=None, y=None)"
+)]
+pub fn where_<'py>(
+    py: Python<'py>,
+    condition: AnyTensor,
+    x: Option<AnyOperand>,
+    y: Option<AnyOperand>,
+    input: Option<AnyOperand>,
+    other: Option<AnyOperand>,
+) -> Result<Bound<'py, PyAny>> {
+    if x.is_none() && y.is_none() && input.is_none() && other.is_none() {
+        return PyTensor(condition.0).nonzero(py, true);
+    }
+    let (x, y) = (named("where", "x", x, input)?, named("where", "y", y, other)?);
+    Ok(Bound::new(py, PyTensor(Tensor::select(&condition.0, x.0, y.0)?))?.into_any())
 }
 
 /// A tensor over a NumPy array's own memory, without a copy.

@@ -8,9 +8,9 @@ use svod_tensor::{Generator, GeneratorState, Size, Tensor, with_default_device};
 use crate::convert::{AnyTensor, integer};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
-use crate::functions::shaped;
+use crate::functions::{leaf, shape_of, shaped};
 use crate::gil::allow;
-use crate::scalar::Text;
+use crate::scalar::{Text, flag};
 use crate::size::Extents;
 use crate::tensor::Made;
 
@@ -141,26 +141,32 @@ pub fn set_rng_state(py: Python<'_>, state: AnyTensor) -> Result<()> {
 /// Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and so
 /// has a function of `jit` in each call, or a loop in each iteration, in which it is called.
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None, device=None, generator=None))]
+#[pyo3(signature = (*shape, dtype=None, device=None, generator=None, size=None, requires_grad=false))]
 pub fn rand(
     shape: &Bound<'_, PyTuple>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
     generator: Option<&Bound<'_, PyGenerator>>,
+    size: Option<Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    floats(shape, dtype, device, generator, Tensor::rand)
+    let shape = shape_of("rand", shape, None, size)?;
+    leaf(floats(&shape, dtype, device, generator, Tensor::rand), requires_grad)
 }
 
 /// Normally distributed with mean 0 and deviation 1.
 #[pyfunction]
-#[pyo3(signature = (*shape, dtype=None, device=None, generator=None))]
+#[pyo3(signature = (*shape, dtype=None, device=None, generator=None, size=None, requires_grad=false))]
 pub fn randn(
     shape: &Bound<'_, PyTuple>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
     generator: Option<&Bound<'_, PyGenerator>>,
+    size: Option<Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    floats(shape, dtype, device, generator, Tensor::randn)
+    let shape = shape_of("randn", shape, None, size)?;
+    leaf(floats(&shape, dtype, device, generator, Tensor::randn), requires_grad)
 }
 
 /// Integers uniformly distributed from `low` to before `high`.

@@ -91,6 +91,9 @@ impl Tensor {
         if count == 0 {
             return Err(TensorError::value(op, "the number of parts must not be 0"));
         }
+        if *total == Size::ZERO {
+            return (0..count).map(|_| self.narrow(axis, 0, 0)).collect();
+        }
         self.in_parts(op, total.ceil_div(count).max(1), axis)
     }
 

@@ -46,12 +46,34 @@ fn computed_in(op: &'static str, types: Types, dtype: DType, operands: &[Operand
 }
 
 fn apply(op: &'static str, alu: Alu, types: Types, operands: &[Operand]) -> Result<Tensor> {
+    if let Some(known) = known_order(alu, operands)? {
+        return Ok(known);
+    }
     let common = common_dtype(op, operands)?;
     if common.is_complex() {
         return complex::apply(op, alu, operands, common);
     }
     let dtype = computed_in(op, types, common, operands)?;
     Ok(Tensor::from_uop(UOp::alu(alu, &aligned(op, operands, dtype)?)?))
+}
+
+/// How integers compare with a number that their type does not hold: all in the same way.
+fn known_order(alu: Alu, operands: &[Operand]) -> Result<Option<Tensor>> {
+    let (tensor, number, first) = match operands {
+        [Operand::Tensor(tensor), Operand::Int(number)] => (tensor, *number, true),
+        [Operand::Int(number), Operand::Tensor(tensor)] => (tensor, *number, false),
+        _ => return Ok(None),
+    };
+    let beyond = |(least, most): (i128, i128)| (number > most).then_some(true).or((number < least).then_some(false));
+    let dtype = tensor.dtype();
+    let Some(greater) = dtype.int_range().filter(|_| !dtype.is_bool()).and_then(beyond) else { return Ok(None) };
+    let holds = match alu {
+        Alu::Eq => false,
+        Alu::Ne => true,
+        Alu::Lt | Alu::Le => greater == first,
+        _ => return Ok(None),
+    };
+    tensor.full_like(0)?.cast(DType::Bool)?.bitwise_or(holds).map(Some)
 }
 
 macro_rules! unary {
@@ -301,8 +323,48 @@ impl Tensor {
 
     /// `self + weight * (end - self)`.
     pub fn lerp(&self, end: impl Into<Operand>, weight: impl Into<Operand>) -> Result<Tensor> {
-        let end = Tensor::from_uop(end.into().typed("lerp")?);
-        self.add(end.sub(self)?.mul(weight)?)
+        let (end, weight) = (Tensor::from_uop(end.into().typed("lerp")?), weight.into());
+        let way = end.sub(self)?;
+        // From the end that is nearer, so that a weight of 1 gives the other one.
+        let from_self = |weight: Operand| self.add(way.mul(weight)?);
+        match weight {
+            Operand::Float(number) if number < 0.5 => from_self(weight),
+            Operand::Float(number) => end.sub(way.mul(1.0 - number)?),
+            Operand::Tensor(ref weights) if !weights.dtype().is_complex() => {
+                let near = weights.lt(0.5)?;
+                let share = Tensor::select(&near, weights, weights.sub(1)?)?;
+                Tensor::select(&near, self, &end)?.add(way.mul(share)?)
+            }
+            weight => from_self(weight),
+        }
+    }
+
+    /// The nearest number of so many places behind the point, or, where `decimals` is negative, before it; ties are even.
+    pub fn round_to(&self, decimals: i64) -> Result<Tensor> {
+        let op = "round";
+        let places = i32::try_from(decimals.unsigned_abs()).unwrap_or(i32::MAX);
+        if decimals == 0 {
+            return self.round();
+        }
+        if !self.dtype().is_inexact() {
+            let Some(ten) = 10_i64.checked_pow(places.unsigned_abs()).filter(|_| decimals < 0) else {
+                return if decimals < 0 { self.full_like(0) } else { Ok(Tensor::from_uop(self.uop())) };
+            };
+            let wide = self.cast(DType::I64)?;
+            let (below, rest) = (wide.floor_div(ten)?, wide.modulo(ten)?);
+            let odd = below.bitwise_and(1)?.eq(1)?;
+            let half = ten / 2;
+            let up = rest.gt(half)?.bitwise_or(rest.eq(half)?.bitwise_and(odd)?)?;
+            return below.add(up.cast(DType::I64)?)?.mul(ten)?.cast(self.dtype());
+        }
+        if self.dtype().is_complex() {
+            return Err(TensorError::dtype(op, format!("decimals of real numbers, not of {}", self.described())));
+        }
+        let ten = 10_f64.powi(places);
+        self.rounded_once(|x| match decimals > 0 {
+            true => x.mul(ten)?.round()?.div(ten),
+            false => x.div(ten)?.round()?.mul(ten),
+        })
     }
 
     /// Whether an element is NaN.

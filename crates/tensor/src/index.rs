@@ -64,6 +64,9 @@ impl Tensor {
     /// known and read 0 where they are computed.
     pub fn get(&self, index: &[Index]) -> Result<Tensor> {
         let op = "getitem";
+        if let Some((of, index)) = with_dimension_of_flag(self, index)? {
+            return of.get(&index);
+        }
         let mut node = self.uop();
         let index = &positions(op, self, index)?;
         let selection = Selection::new(op, node.shape(), index)?;
@@ -75,6 +78,16 @@ impl Tensor {
             true => Ok(Tensor::from_uop(node)),
             false => advanced(op, node, &selection).map(Tensor::from_uop),
         }
+    }
+}
+
+/// A tensor, and an index of it: where this is one bool, of a new first dimension.
+fn with_dimension_of_flag(of: &Tensor, index: &[Index]) -> Result<Option<(Tensor, [Index; 1])>> {
+    match index {
+        [Index::Tensor(flag)] if flag.dtype().is_bool() && flag.rank() == 0 => {
+            Ok(Some((of.unsqueeze(0)?, [Index::Tensor(flag.unsqueeze(0)?)])))
+        }
+        _ => Ok(None),
     }
 }
 

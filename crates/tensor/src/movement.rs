@@ -6,7 +6,7 @@ use svod_ir::graph::{Pairs, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_operands};
-use crate::operand::{Operand, axes_of, axis_of, checked_shape, sizes};
+use crate::operand::{Operand, axes_of, axes_or_none, axis_of, checked_shape, sizes};
 use crate::tensor::Tensor;
 
 const INFERRED: i64 = -1;
@@ -112,7 +112,7 @@ impl Tensor {
     /// Without these dimensions of extent 1; those of another extent stay. `None` is all.
     pub fn squeeze(&self, axes: Option<&[i64]>) -> Result<Tensor> {
         let shape = self.shape();
-        let axes = axes_of("squeeze", axes, shape.len())?;
+        let axes = axes_or_none("squeeze", axes, shape.len())?;
         let stays = |i: &usize| !axes.contains(i) || shape[*i] != Size::ONE;
         self.reshape(&(0..shape.len()).filter(stays).map(|i| shape[i].clone()).collect::<Vec<_>>())
     }
@@ -181,7 +181,7 @@ impl Tensor {
     /// These dimensions in reverse order; all of them for `None`.
     pub fn flip(&self, axes: Option<&[i64]>) -> Result<Tensor> {
         let node = self.uop();
-        Ok(Tensor::from_uop(node.flip(&axes_of("flip", axes, node.rank())?)?))
+        Ok(Tensor::from_uop(node.flip(&axes_or_none("flip", axes, node.rank())?)?))
     }
 
     /// The elements on and below diagonal `k`, zeros above, of the last two dimensions.

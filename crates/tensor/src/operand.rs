@@ -221,6 +221,14 @@ pub(crate) fn axis_of(op: &'static str, axis: i64, rank: usize) -> Result<usize>
     }
 }
 
+/// As [`axes_of`]; a tensor without dimensions has, as in PyTorch and NumPy, the only element of one.
+pub(crate) fn axes_or_none(op: &'static str, axes: Option<&[i64]>, rank: usize) -> Result<Vec<usize>> {
+    match axes {
+        Some([0 | -1]) if rank == 0 => Ok(Vec::new()),
+        axes => axes_of(op, axes, rank),
+    }
+}
+
 /// Dimensions, ascending; all of them for `None`.
 pub(crate) fn axes_of(op: &'static str, axes: Option<&[i64]>, rank: usize) -> Result<Vec<usize>> {
     let Some(given) = axes else { return Ok((0..rank).collect()) };

@@ -8,7 +8,7 @@ use svod_ir::size::{Size, gcd};
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::size_value;
 use crate::tensor::Tensor;
-use crate::window::{Padding, Span, by_rank, spans, spread, windows};
+use crate::window::{Padding, Span, by_rank, check_reach, spans_of_any_reach, spread, windows};
 
 /// How a window moves over its input. Lists have one number for each spatial dimension, or one for
 /// all.
@@ -161,7 +161,10 @@ struct Spans {
 fn pool_spans(op: &'static str, x: &UOp, kernel: &[i64], how: &Pool) -> Result<Spans> {
     let sizes: Vec<Size> = kernel.iter().map(|&k| k.into()).collect();
     let stride = how.stride.as_deref().unwrap_or(kernel);
-    let mut spans = spans(op, x, &sizes, (stride, &how.padding, &how.dilation))?;
+    let mut spans = spans_of_any_reach(op, x, &sizes, (stride, &how.padding, &how.dilation))?;
+    if !how.ceil_mode {
+        check_reach(op, x, &spans)?;
+    }
     if let Padding::Pairs(pairs) = &how.padding {
         let halves = spread(op, "padding", pairs, spans.len())?.into_iter().zip(kernel);
         if halves.clone().any(|((a, b), k)| a > k / 2 || b > k / 2) {
@@ -184,6 +187,8 @@ fn pool_spans(op: &'static str, x: &UOp, kernel: &[i64], how: &Pool) -> Result<S
             extra[d] = ((positions - 1) * stride + reach - padded).max(Size::ZERO);
             span.after = &span.after + &extra[d];
         }
+        // Not one window begins within an input that is so much smaller than it.
+        check_reach(op, x, &spans)?;
     }
     Ok(Spans { spans, extra })
 }

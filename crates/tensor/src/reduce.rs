@@ -11,7 +11,7 @@ use svod_ir::size::Size;
 use crate::complex;
 use crate::error::{Result, TensorError, show_typed};
 use crate::movement::numel;
-use crate::operand::{axes_of, axis_of, size_value};
+use crate::operand::{axes_or_none, axis_of, size_value};
 use crate::tensor::Tensor;
 
 /// The type in which sums and products of elements of a type are carried.
@@ -207,7 +207,7 @@ impl Tensor {
     fn total(&self, op: &'static str, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
         let node = self.uop();
         if by == Monoid::Prod && node.dtype().is_complex() {
-            let folded = axes_of(op, axes, node.rank())?;
+            let folded = axes_or_none(op, axes, node.rank())?;
             let kept: Vec<Size> = keepdims(node.shape(), &folded);
             let all = complex::product(&node, &folded)?;
             return Ok(Tensor::from_uop(if keepdim { all.reshape(kept)? } else { all }));
@@ -218,7 +218,7 @@ impl Tensor {
 
     fn extremum(&self, op: &'static str, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
         let node = self.uop();
-        let empty = axes_of(op, axes, node.rank())?.into_iter().find(|&a| node.shape()[a] == Size::ZERO);
+        let empty = axes_or_none(op, axes, node.rank())?.into_iter().find(|&a| node.shape()[a] == Size::ZERO);
         if let Some(axis) = empty {
             let given = show_typed(node.dtype(), node.shape());
             return Err(TensorError::value(op, format!("no element along axis {axis} of {given}")));
@@ -229,13 +229,13 @@ impl Tensor {
             Monoid::All => Monoid::Min,
             by => by,
         };
-        let some = node.non_empty(called, &axes_of(op, axes, node.rank())?)?;
+        let some = node.non_empty(called, &axes_or_none(op, axes, node.rank())?)?;
         fold(op, &some, by, axes, keepdim).map(Tensor::from_uop)
     }
 
     fn position(&self, op: &'static str, by: Monoid, axis: Option<i64>, keepdim: bool) -> Result<Tensor> {
         let node = self.uop();
-        let Some(axis) = axis else {
+        let Some(axis) = axis.filter(|axis| node.rank() > 0 || ![0, -1].contains(axis)) else {
             let flat = self.flatten(0, -1)?.position(op, by, Some(0), false)?;
             return if keepdim { flat.reshape(&vec![1; node.rank()]) } else { Ok(flat) };
         };
@@ -268,20 +268,20 @@ impl Tensor {
     /// Without the axes that a fold with `keepdim` has kept.
     fn squeeze_folded(&self, axes: Option<&[i64]>) -> Result<Tensor> {
         let shape = self.shape();
-        let folded = axes_of("squeeze", axes, shape.len())?;
+        let folded = axes_or_none("squeeze", axes, shape.len())?;
         self.reshape(&(0..shape.len()).filter(|i| !folded.contains(i)).map(|i| shape[i].clone()).collect::<Vec<_>>())
     }
 
     /// Number of elements along `axes`, 0-d `i64`.
     fn count(&self, op: &'static str, axes: Option<&[i64]>) -> Result<UOp> {
         let shape = self.shape();
-        let extents: Vec<Size> = axes_of(op, axes, shape.len())?.into_iter().map(|a| shape[a].clone()).collect();
+        let extents: Vec<Size> = axes_or_none(op, axes, shape.len())?.into_iter().map(|a| shape[a].clone()).collect();
         size_value(&numel(&extents))
     }
 }
 
 fn fold(op: &'static str, node: &UOp, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<UOp> {
-    let axes = axes_of(op, axes, node.rank())?;
+    let axes = axes_or_none(op, axes, node.rank())?;
     let kept: Vec<Size> = node.shape().to_vec();
     let folded = folded(node, by, &axes)?;
     if !keepdim {

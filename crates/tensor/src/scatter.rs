@@ -12,7 +12,7 @@ use svod_ir::size::Size;
 use crate::error::{Result, TensorError, show, show_operands};
 use crate::gather::{check, from_start};
 use crate::index::Index;
-use crate::operand::{Operand, axis_of};
+use crate::operand::{Operand, axis_of, broadcast};
 use crate::reduce::carried_in;
 use crate::tensor::Tensor;
 
@@ -112,9 +112,14 @@ impl Tensor {
     /// The elements where a mask of the same shape holds, 1-d; see [`Tensor::nonzero`].
     pub fn masked_select(&self, mask: &Tensor) -> Result<Tensor> {
         let (given, own) = (mask.shape(), self.shape());
-        if !mask.dtype().is_bool() || given != own {
+        if !mask.dtype().is_bool() {
             let given = show_operands(&[mask.uop()]);
-            return Err(TensorError::shape("masked_select", format!("a bool mask of {}, not {given}", show(&own))));
+            return Err(TensorError::dtype("masked_select", format!("a bool mask of {}, not {given}", show(&own))));
+        }
+        if given != own || own.is_empty() {
+            let both = broadcast("masked_select", vec![self.uop(), mask.uop()])?;
+            let [own, mask] = [0, 1].map(|i| Tensor::from_uop(both[i].clone()).flatten(0, -1));
+            return own?.get(&[Index::Tensor(mask?)]);
         }
         self.get(&[Index::Tensor(mask.clone())])
     }

@@ -82,7 +82,14 @@ pub(crate) fn positive(op: &'static str, what: &str, given: &[i64], sizes: &[Siz
 ///
 /// # Errors
 /// A stride or dilation below 1, a negative padding, and windows larger than the padded input.
-pub(crate) fn spans(
+pub(crate) fn spans(op: &'static str, x: &UOp, sizes: &[Size], how: (&[i64], &Padding, &[i64])) -> Result<Vec<Span>> {
+    let spans = spans_of_any_reach(op, x, sizes, how)?;
+    check_reach(op, x, &spans)?;
+    Ok(spans)
+}
+
+/// As [`spans`], which may be larger than the padded input.
+pub(crate) fn spans_of_any_reach(
     op: &'static str,
     x: &UOp,
     sizes: &[Size],
@@ -130,12 +137,11 @@ pub(crate) fn spans(
             (span.before, span.after) = (before.into(), after.into());
         }
     }
-    check_reach(op, x, &spans)?;
     Ok(spans)
 }
 
 /// An error unless the windows fit into the padded input.
-fn check_reach(op: &'static str, x: &UOp, spans: &[Span]) -> Result<()> {
+pub(crate) fn check_reach(op: &'static str, x: &UOp, spans: &[Span]) -> Result<()> {
     let extents = &x.shape()[x.rank() - spans.len()..];
     let padded: Vec<Size> = spans.iter().zip(extents).map(|(s, n)| n + &s.before + &s.after).collect();
     if spans.iter().zip(&padded).all(|(s, n)| s.reach().le(n) == Some(true)) {

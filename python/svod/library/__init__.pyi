@@ -2693,7 +2693,14 @@ def log10_(x: _Operand, /) -> Tensor:
 def log_(x: _Operand, /) -> Tensor:
     """Becomes `log(x)`."""
 
-def log_softmax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
+def log_softmax(
+    x: _Operand,
+    /,
+    dim: builtins.int | None = None,
+    *,
+    axis: builtins.int | None = None,
+    dtype: _DTypeLike | None = None,
+) -> Tensor:
     """The logarithm of `softmax`."""
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
@@ -3142,7 +3149,7 @@ def nanvar(
 def narrow(
     x: _Operand, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
 ) -> Tensor:
-    """`length` elements of `dim` from `start` on."""
+    """`length` elements of `dim` from `start` on, which counts from the end where it is negative."""
 
 def narrow_copy(
     x: _Operand, axis: builtins.int, start: builtins.int, length: builtins.int, /, *, dim: builtins.int | None = None
@@ -3309,7 +3316,12 @@ def permutation(
     [1, 2, 3]
     """
 
-def permute(x: _Operand, /, *axes: _Operand) -> Tensor:
+def permute(
+    x: _Operand,
+    /,
+    *axes: builtins.int | Sequence[builtins.int],
+    dims: builtins.int | Sequence[builtins.int] | None = None,
+) -> Tensor:
     """Dimension `i` of the result is dimension `axes[i]`."""
 
 def permute_copy(x: _Operand, dims: Sequence[builtins.int], /) -> Tensor:
@@ -3854,7 +3866,14 @@ def slogdet(x: _Operand, /) -> SlogdetResult:
     [-1.0, 0.0]
     """
 
-def softmax(x: _Operand, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
+def softmax(
+    x: _Operand,
+    /,
+    dim: builtins.int | None = None,
+    *,
+    axis: builtins.int | None = None,
+    dtype: _DTypeLike | None = None,
+) -> Tensor:
     """`exp(x)` divided by its sum along an axis."""
 
 def sort(

@@ -5,7 +5,7 @@ use svod_dtype::DType;
 use svod_tensor::{Operand, Tensor};
 
 use super::{Made, PyTensor};
-use crate::convert::{AnyOperand, AnyTensor};
+use crate::convert::{AnyOperand, AnyTensor, named};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 use crate::scalar::{Text, real};
@@ -14,7 +14,19 @@ use crate::scalar::{Text, real};
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_unary(module)?;
     register_with_multiples(module)?;
-    register_binary(module)
+    register_binary(module)?;
+    module.add_function(wrap_pyfunction!(round, module)?)
+}
+
+/// The nearest integer, ties to even, in the same type; with `decimals` so many places behind the point, or before.
+///
+/// >>> import svod
+/// >>> svod.round(svod.Tensor([1234.5678]), decimals=-2).tolist()
+/// [1200.0]
+#[pyfunction]
+#[pyo3(signature = (x=None, /, decimals=0, *, input=None), text_signature = "(x, /, decimals=0)")]
+fn round(x: Option<AnyTensor>, decimals: i64, input: Option<AnyTensor>) -> Made {
+    Ok(named("round", "x", x, input)?.0.round_to(decimals)?.into())
 }
 
 /// Rows of a function of the core, its names, and what it computes: each name is a method and a function.
@@ -30,8 +42,9 @@ macro_rules! unary {
         mod unary {
             use super::*;
 
-            $($(#[doc = $doc] #[pyfunction] #[pyo3(signature = (x, /))] pub fn $name(x: AnyTensor) -> Made {
-                Ok(x.0.$core()?.into())
+            $($(#[doc = $doc] #[pyfunction] #[pyo3(signature = (x=None, /, *, input=None), text_signature = "(x, /)")]
+            pub fn $name(x: Option<AnyTensor>, input: Option<AnyTensor>) -> Made {
+                Ok(named(stringify!($name), "x", x, input)?.0.$core()?.into())
             })+)*
         }
 
@@ -64,7 +77,6 @@ unary! {
     erf: erf, "The error function.";
     floor: floor, "The largest integer not above, in the same type.";
     ceil: ceil, "The smallest integer not below, in the same type.";
-    round: round, "The nearest integer, ties to even, in the same type.";
     trunc: trunc, "The integer part, in the same type.";
     abs: abs absolute, "`|x|`; wraps on integers.";
     conj: conj, "The numbers with imaginary parts of the opposite sign.";
@@ -82,21 +94,29 @@ unary! {
     contiguous_backward: contiguous_backward, "The same value, whose gradient is made dense in memory of its own before it goes on.";
 }
 
-/// As [`unary!`], of two operands, either of which may be a scalar.
+/// As [`unary!`], of two operands, either of which may be a scalar; the second one with PyTorch's name for it.
 macro_rules! binary {
-    ($($core:ident: $($name:ident)+, $doc:literal;)*) => {
+    ($($core:ident($other:ident): $($name:ident)+, $doc:literal;)*) => {
         #[pymethods]
         impl PyTensor {
-            $($(#[doc = $doc] fn $name(&self, other: AnyOperand) -> Made {
-                Ok(self.0.$core(other.0)?.into())
+            $($(#[doc = $doc] fn $name(&self, $other: AnyOperand) -> Made {
+                Ok(self.0.$core($other.0)?.into())
             })+)*
         }
 
         mod binary {
             use super::*;
 
-            $($(#[doc = $doc] #[pyfunction] #[pyo3(signature = (x1, x2, /))]
-            pub fn $name(x1: AnyOperand, x2: AnyOperand) -> Made {
+            $($(#[doc = $doc] #[pyfunction]
+            #[pyo3(signature = (x1=None, x2=None, /, *, input=None, $other=None), text_signature = "(x1, x2, /)")]
+            pub fn $name(
+                x1: Option<AnyOperand>,
+                x2: Option<AnyOperand>,
+                input: Option<AnyOperand>,
+                $other: Option<AnyOperand>,
+            ) -> Made {
+                let op = stringify!($name);
+                let (x1, x2) = (named(op, "x1", x1, input)?, named(op, "x2", x2, $other)?);
                 Ok(Tensor::beside(x1.0, &x2.0)?.$core(x2.0)?.into())
             })+)*
         }
@@ -109,26 +129,26 @@ macro_rules! binary {
 }
 
 binary! {
-    mul: mul multiply, "Product; logical and on bools.";
-    floor_div: floor_divide, "Quotient rounded down; an integer divided by 0 gives 0.";
-    modulo: remainder, "Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0.";
-    pow: pow, "Power.";
-    maximum: maximum, "The greater; NaN where one is.";
-    minimum: minimum, "The lesser; NaN where one is.";
-    bitwise_and: bitwise_and, "Bitwise and; logical on bools.";
-    bitwise_or: bitwise_or, "Bitwise or; logical on bools.";
-    bitwise_xor: bitwise_xor, "Bitwise exclusive or; logical on bools.";
-    shl: bitwise_left_shift, "Left shift; 0 when shifted by the width or more.";
-    shr: bitwise_right_shift, "Right shift, arithmetic on signed types.";
-    eq: eq equal, "`x == y`, false with NaN.";
-    ne: ne not_equal, "`x != y`, true with NaN.";
-    lt: lt less, "`x < y`, false with NaN.";
-    le: le less_equal, "`x <= y`, false with NaN.";
-    gt: gt greater, "`x > y`, false with NaN.";
-    ge: ge greater_equal, "`x >= y`, false with NaN.";
-    logical_and: logical_and, "Whether both are not zero.";
-    logical_or: logical_or, "Whether one is not zero.";
-    logical_xor: logical_xor, "Whether exactly one is not zero.";
+    mul(other): mul multiply, "Product; logical and on bools.";
+    floor_div(other): floor_divide, "Quotient rounded down; an integer divided by 0 gives 0.";
+    modulo(other): remainder, "Remainder of `floor_divide`, of the divisor's sign; by an integer 0 it is 0.";
+    pow(exponent): pow, "Power.";
+    maximum(other): maximum, "The greater; NaN where one is.";
+    minimum(other): minimum, "The lesser; NaN where one is.";
+    bitwise_and(other): bitwise_and, "Bitwise and; logical on bools.";
+    bitwise_or(other): bitwise_or, "Bitwise or; logical on bools.";
+    bitwise_xor(other): bitwise_xor, "Bitwise exclusive or; logical on bools.";
+    shl(other): bitwise_left_shift, "Left shift; 0 when shifted by the width or more.";
+    shr(other): bitwise_right_shift, "Right shift, arithmetic on signed types.";
+    eq(other): eq equal, "`x == y`, false with NaN.";
+    ne(other): ne not_equal, "`x != y`, true with NaN.";
+    lt(other): lt less, "`x < y`, false with NaN.";
+    le(other): le less_equal, "`x <= y`, false with NaN.";
+    gt(other): gt greater, "`x > y`, false with NaN.";
+    ge(other): ge greater_equal, "`x >= y`, false with NaN.";
+    logical_and(other): logical_and, "Whether both are not zero.";
+    logical_or(other): logical_or, "Whether one is not zero.";
+    logical_xor(other): logical_xor, "Whether exactly one is not zero.";
 }
 
 /// Rows of a method that assigns, of the function of the core whose result it assigns, and of what that takes.
@@ -173,7 +193,7 @@ macro_rules! with_multiples {
         impl PyTensor {
             $($(#[doc = $doc] #[pyo3(signature = (other, *, alpha=None))]
             fn $name(&self, other: AnyOperand, alpha: Option<AnyOperand>) -> Made {
-                Ok(self.0.$core(multiple(other.0, alpha)?)?.into())
+                Ok(self.0.$core(multiple(&(&self.0).into(), other.0, alpha)?)?.into())
             })+
 
             #[doc = $becomes]
@@ -184,7 +204,7 @@ macro_rules! with_multiples {
                 alpha: Option<AnyOperand>,
             ) -> Result<Bound<'py, Self>> {
                 let (op, tensor) = (stringify!($assigning), &slf.get().0);
-                tensor.become_same_kind(op, &tensor.$core(multiple(other.0, alpha)?)?)?;
+                tensor.become_same_kind(op, &tensor.$core(multiple(&tensor.into(), other.0, alpha)?)?)?;
                 Ok(slf)
             })*
         }
@@ -192,9 +212,20 @@ macro_rules! with_multiples {
         mod with_multiples {
             use super::*;
 
-            $($(#[doc = $doc] #[pyfunction] #[pyo3(signature = (x1, x2, /, *, alpha=None))]
-            pub fn $name(x1: AnyOperand, x2: AnyOperand, alpha: Option<AnyOperand>) -> Made {
-                let x2 = multiple(x2.0, alpha)?;
+            $($(#[doc = $doc] #[pyfunction] #[pyo3(
+                signature = (x1=None, x2=None, /, *, alpha=None, input=None, other=None),
+                text_signature = "(x1, x2, /, *, alpha=None)"
+            )]
+            pub fn $name(
+                x1: Option<AnyOperand>,
+                x2: Option<AnyOperand>,
+                alpha: Option<AnyOperand>,
+                input: Option<AnyOperand>,
+                other: Option<AnyOperand>,
+            ) -> Made {
+                let op = stringify!($name);
+                let (x1, x2) = (named(op, "x1", x1, input)?, named(op, "x2", x2, other)?);
+                let x2 = multiple(&x1.0, x2.0, alpha)?;
                 Ok(Tensor::beside(x1.0, &x2)?.$core(x2)?.into())
             })+)*
         }
@@ -211,12 +242,12 @@ with_multiples! {
     sub: sub subtract, sub_, "Difference, less `alpha` times the second.", "Becomes `x - alpha * other`.";
 }
 
-/// An operand times a number, if there is one.
-fn multiple(operand: Operand, by: Option<AnyOperand>) -> Result<Operand> {
-    match by {
-        None => Ok(operand),
-        Some(by) => Ok(Operand::Tensor(Tensor::beside(operand, &by.0)?.mul(by.0)?)),
-    }
+/// An operand times a number, if there is one, in the type in which the operand meets another.
+fn multiple(beside: &Operand, operand: Operand, by: Option<AnyOperand>) -> Result<Operand> {
+    let Some(by) = by else { return Ok(operand) };
+    let common = Tensor::promoted(&[beside.clone(), operand])?.pop();
+    let operand = common.expect("as many tensors as operands are given");
+    Ok(Operand::Tensor(operand.mul(by.0)?))
 }
 
 macro_rules! casts {
@@ -268,6 +299,12 @@ impl PyTensor {
             }
         }
         .into())
+    }
+
+    /// The nearest integer, ties to even, in the same type; with `decimals` so many places behind the point, or before.
+    #[pyo3(signature = (decimals=0))]
+    fn round(&self, decimals: i64) -> Made {
+        Ok(self.0.round_to(decimals)?.into())
     }
 
     /// Each value as another type: floats truncate and saturate to integers, integers wrap.

@@ -130,7 +130,11 @@ impl PyTensor {
     /// number depends on the values. As PyTorch's, one tensor with a row for each element, or with `as_tuple` a
     /// tensor for each dimension, as `svod.nonzero` and NumPy.
     #[pyo3(signature = (*, as_tuple=false))]
-    fn nonzero<'py>(&self, py: Python<'py>, #[pyo3(from_py_with = flag)] as_tuple: bool) -> Result<Bound<'py, PyAny>> {
+    pub fn nonzero<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = flag)] as_tuple: bool,
+    ) -> Result<Bound<'py, PyAny>> {
         let found = self.0.nonzero()?;
         if as_tuple {
             let found: Vec<PyTensor> = found.into_iter().map(Into::into).collect();

@@ -6,7 +6,9 @@ use svod_tensor::Size;
 
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, argument, either, integer, integers, one_axis, required};
+use crate::dtype::PyDType;
 use crate::error::{Class, Result};
+use crate::functions::shape_of;
 use crate::scalar::{Several, expected, whole};
 use crate::size::{AnySize, Extents, symbolic};
 
@@ -19,16 +21,22 @@ impl PyTensor {
         self.view_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
     }
 
-    /// As `reshape`.
+    /// As `reshape`; of a type, as `bitcast`.
     #[pyo3(signature = (*shape))]
     fn view(&self, shape: &Bound<'_, PyTuple>) -> Made {
+        if shape.len() == 1
+            && let Ok(dtype) = shape.get_item(0)?.cast::<PyDType>()
+        {
+            return Ok(self.0.bitcast(dtype.get().0)?.into());
+        }
         self.reshape(shape)
     }
 
     /// Dimension `i` of the result is dimension `axes[i]`.
-    #[pyo3(signature = (*axes))]
-    fn permute(&self, axes: &Bound<'_, PyTuple>) -> Made {
-        self.view_by("permute", Ok(self.0.permute(&integers(axes)?)?.into()))
+    #[pyo3(signature = (*axes, dims=None))]
+    fn permute(&self, axes: &Bound<'_, PyTuple>, dims: Option<Bound<'_, PyAny>>) -> Made {
+        let axes = shape_of("permute", axes, dims, None)?;
+        self.view_by("permute", Ok(self.0.permute(&integers(&axes)?)?.into()))
     }
 
     /// Two dimensions exchanged.
@@ -151,7 +159,7 @@ impl PyTensor {
         self.view_by("shrink", extents.bind(self.0.shrink(&bounds)))
     }
 
-    /// `length` elements of `dim` from `start` on.
+    /// `length` elements of `dim` from `start` on, which counts from the end where it is negative.
     #[pyo3(signature = (dim=None, start=None, length=None, *, axis=None),
         text_signature = "($self, dim, start, length, *, axis=None)")]
     fn narrow(&self, dim: Option<Axis>, start: Option<AnySize>, length: Option<AnySize>, axis: Option<Axis>) -> Made {
@@ -159,16 +167,25 @@ impl PyTensor {
         let (start, length) = (required(op, "start", start)?, required(op, "length", length)?);
         let (bounds, extents) = pairs(vec![(start, length)]);
         let [(start, length)] = &bounds[..] else { return Ok(self.0.clone().into()) };
+        let (shape, rank) = (self.0.shape(), self.0.rank() as i64);
+        let negative = start.as_const().is_some_and(|start| start < 0) && (-rank..rank).contains(&dim);
+        let start = &if negative { start + &shape[dim.rem_euclid(rank) as usize] } else { start.clone() };
         self.view_by("narrow", extents.bind(self.0.narrow(dim, start, length)))
     }
 
     /// These dimensions in reverse order, by default all: one by one, or together by a name.
-    #[pyo3(signature = (*dims, axis=None, dim=None),
-        text_signature = "($self, *dims, axis=None, dim=None)")]
-    fn flip(&self, dims: &Bound<'_, PyTuple>, axis: Option<Axes>, dim: Option<Axes>) -> Made {
+    #[pyo3(signature = (*axes, axis=None, dim=None, dims=None))]
+    fn flip(
+        &self,
+        axes: &Bound<'_, PyTuple>,
+        axis: Option<Axes>,
+        dim: Option<Axes>,
+        dims: Option<Bound<'_, PyAny>>,
+    ) -> Made {
+        let dims = shape_of("flip", axes, dims, None)?;
         let given = match dims.is_empty() || dims.len() == 1 && dims.get_item(0)?.is_none() {
             true => None,
-            false => Some(Axes(integers(dims)?)),
+            false => Some(Axes(integers(&dims)?)),
         };
         let named = either(axis, dim)?;
         Ok(self.0.flip(either(named, given)?.as_deref())?.into())

@@ -7,7 +7,7 @@ use svod_tensor::{Attention, Running, Size, Tensor, TensorError};
 
 use super::pair::{Pair, pair};
 use super::{Made, PyTensor};
-use crate::convert::{AnyTensor, Axes, Axis, either, one_axis, scale};
+use crate::convert::{AnyTensor, Axes, Axis, either, named, one_axis, scale};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 use crate::scalar::{Real, flag, real};
@@ -36,15 +36,19 @@ macro_rules! folds {
             $(
                 #[doc = $doc]
                 #[pyfunction]
-                #[pyo3(signature = (x, /, *, axis=None, keepdims=false, dim=None, keepdim=false))]
+                #[pyo3(
+                    signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, input=None),
+                    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False)"
+                )]
                 pub fn $name(
-                    x: AnyTensor,
+                    x: Option<AnyTensor>,
                     axis: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdim: bool,
+                    input: Option<AnyTensor>,
                 ) -> Made {
-                    PyTensor(x.0).$name(dim, keepdim, axis, keepdims)
+                    PyTensor(named(stringify!($name), "x", x, input)?.0).$name(dim, keepdim, axis, keepdims)
                 }
             )*
         }
@@ -59,7 +63,6 @@ macro_rules! folds {
 folds! {
     any "Whether an element along axes is not zero.";
     all "Whether all elements along axes are not zero.";
-    mean "The mean along axes; of integers in the default float.";
     logsumexp "`log(sum(exp(x)))` along axes, without overflow.";
 }
 
@@ -151,44 +154,57 @@ macro_rules! extremes {
 
             $(
                 #[doc = concat!("The ", $doc, " along axes, by default all; NaN where there is one.\n\n\
-                    With `dim`, PyTorch's pair of values and the first positions at which they are.")]
+                    With `dim`, by name or position, PyTorch's pair of values and the first positions at which they \
+                    are; with `axis`, or of several axes, values. With a tensor in its place, that of two elements.")]
                 #[pyfunction]
-                #[pyo3(signature = (x, /, *, axis=None, keepdims=false, dim=None, keepdim=false))]
+                #[pyo3(
+                    signature = (x=None, /, dim=None, keepdim=false, *, axis=None, keepdims=false, input=None),
+                    text_signature = "(x, /, dim=None, keepdim=False, *, axis=None, keepdims=False)"
+                )]
                 pub fn $name<'py>(
                     py: Python<'py>,
-                    x: AnyTensor,
-                    axis: Option<Axes>,
-                    #[pyo3(from_py_with = flag)] keepdims: bool,
+                    x: Option<AnyTensor>,
                     dim: Option<Over>,
                     #[pyo3(from_py_with = flag)] keepdim: bool,
+                    axis: Option<Axes>,
+                    #[pyo3(from_py_with = flag)] keepdims: bool,
+                    input: Option<AnyTensor>,
                 ) -> Result<Bound<'py, PyAny>> {
-                    PyTensor(x.0).$name(py, dim, keepdim, axis, keepdims)
+                    PyTensor(named(stringify!($name), "x", x, input)?.0).$name(py, dim, keepdim, axis, keepdims)
                 }
 
                 #[doc = concat!("The ", $doc, " along axes, by default all: values, however the axes are named.")]
                 #[pyfunction]
-                #[pyo3(signature = (x, /, *, axis=None, keepdims=false, dim=None, keepdim=false))]
+                #[pyo3(
+                    signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, input=None),
+                    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False)"
+                )]
                 pub fn $amax(
-                    x: AnyTensor,
+                    x: Option<AnyTensor>,
                     axis: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdim: bool,
+                    input: Option<AnyTensor>,
                 ) -> Made {
-                    PyTensor(x.0).$amax(dim, keepdim, axis, keepdims)
+                    PyTensor(named(stringify!($amax), "x", x, input)?.0).$amax(dim, keepdim, axis, keepdims)
                 }
 
                 #[doc = concat!("The first position of the ", $doc, " along an axis, by default of the flat tensor.")]
                 #[pyfunction]
-                #[pyo3(signature = (x, /, *, axis=None, keepdims=false, dim=None, keepdim=false))]
+                #[pyo3(
+                    signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, input=None),
+                    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False)"
+                )]
                 pub fn $position(
-                    x: AnyTensor,
+                    x: Option<AnyTensor>,
                     axis: Option<Axis>,
                     #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Axis>,
                     #[pyo3(from_py_with = flag)] keepdim: bool,
+                    input: Option<AnyTensor>,
                 ) -> Made {
-                    PyTensor(x.0).$position(dim, keepdim, axis, keepdims)
+                    PyTensor(named(stringify!($position), "x", x, input)?.0).$position(dim, keepdim, axis, keepdims)
                 }
             )*
         }
@@ -215,6 +231,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_extremes(module)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;
     module.add_function(wrap_pyfunction!(prod, module)?)?;
+    module.add_function(wrap_pyfunction!(mean, module)?)?;
     module.add_function(wrap_pyfunction!(var, module)?)?;
     module.add_function(wrap_pyfunction!(deviation, module)?)
 }
@@ -224,6 +241,19 @@ fn one(py: Python<'_>, made: Computed) -> Result<Bound<'_, PyAny>> {
     Ok(Bound::new(py, PyTensor::from(made?))?.into_any())
 }
 
+/// By how much less than the number of elements a sum of squares is divided; `unbiased`, PyTorch's former option, is 1.
+fn corrected(op: &str, correction: Option<Real>, unbiased: Option<bool>, default: f64) -> Result<f64> {
+    match (correction, unbiased) {
+        (Some(_), Some(_)) => {
+            Err(Class::ArgumentType
+                .raise(format!("{op}: correction and unbiased are one argument: give only one of them")))
+        }
+        (Some(correction), None) => Ok(correction.0),
+        (None, Some(unbiased)) => Ok(unbiased.into()),
+        (None, None) => Ok(default),
+    }
+}
+
 /// The type of a fold, where the array API's differs from PyTorch's, which the methods have.
 fn accumulated(x: &Tensor) -> Option<AnyDType> {
     x.dtype().is_unsigned().then_some(AnyDType(DType::U64))
@@ -231,61 +261,105 @@ fn accumulated(x: &Tensor) -> Option<AnyDType> {
 
 /// The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.
 #[pyfunction]
-#[pyo3(signature = (x, /, *, axis=None, dtype=None, keepdims=false, dim=None, keepdim=false))]
+#[pyo3(
+    signature = (x=None, /, axis=None, keepdims=false, *, dtype=None, dim=None, keepdim=false, input=None),
+    text_signature = "(x, /, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False)"
+)]
 fn sum(
-    x: AnyTensor,
+    x: Option<AnyTensor>,
     axis: Option<Axes>,
-    dtype: Option<AnyDType>,
     #[pyo3(from_py_with = flag)] keepdims: bool,
+    dtype: Option<AnyDType>,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
+    input: Option<AnyTensor>,
 ) -> Made {
+    let x = named("sum", "x", x, input)?;
     let dtype = dtype.or_else(|| accumulated(&x.0));
     PyTensor(x.0).sum(dim, keepdim, axis, keepdims, dtype)
 }
 
 /// The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.
 #[pyfunction]
-#[pyo3(signature = (x, /, *, axis=None, dtype=None, keepdims=false, dim=None, keepdim=false))]
+#[pyo3(
+    signature = (x=None, /, axis=None, keepdims=false, *, dtype=None, dim=None, keepdim=false, input=None),
+    text_signature = "(x, /, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False)"
+)]
 fn prod(
-    x: AnyTensor,
+    x: Option<AnyTensor>,
     axis: Option<Axes>,
+    #[pyo3(from_py_with = flag)] keepdims: bool,
     dtype: Option<AnyDType>,
+    dim: Option<Axes>,
+    #[pyo3(from_py_with = flag)] keepdim: bool,
+    input: Option<AnyTensor>,
+) -> Made {
+    let x = named("prod", "x", x, input)?;
+    let dtype = dtype.or_else(|| accumulated(&x.0));
+    PyTensor(x.0).prod(dim, keepdim, axis, keepdims, dtype)
+}
+
+/// The mean along axes; of integers in the default float, unless a type is given.
+#[pyfunction]
+#[pyo3(
+    signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, dtype=None, input=None),
+    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False, dtype=None)"
+)]
+fn mean(
+    x: Option<AnyTensor>,
+    axis: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
+    dtype: Option<AnyDType>,
+    input: Option<AnyTensor>,
 ) -> Made {
-    let dtype = dtype.or_else(|| accumulated(&x.0));
-    PyTensor(x.0).prod(dim, keepdim, axis, keepdims, dtype)
+    PyTensor(named("mean", "x", x, input)?.0).mean(dim, keepdim, axis, keepdims, dtype)
 }
 
 /// The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of the method
 /// is 1, as PyTorch's.
 #[pyfunction]
-#[pyo3(signature = (x, /, *, axis=None, correction=0.0, keepdims=false, dim=None, keepdim=false))]
+#[pyo3(
+    signature = (x=None, /, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, unbiased=None, input=None),
+    text_signature = "(x, /, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False, unbiased=None)"
+)]
+#[allow(clippy::too_many_arguments)]
 fn var(
-    x: AnyTensor,
+    x: Option<AnyTensor>,
     axis: Option<Axes>,
-    #[pyo3(from_py_with = real)] correction: f64,
+    correction: Option<Real>,
     #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
+    unbiased: Option<bool>,
+    input: Option<AnyTensor>,
 ) -> Made {
-    PyTensor(x.0).var(dim, axis, keepdim, keepdims, correction)
+    let x = named("var", "x", x, input)?.0;
+    let correction = corrected("var", correction, unbiased, 0.0)?;
+    Ok(x.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
 }
 
 /// The standard deviation along axes; see `var`.
 #[pyfunction(name = "std")]
-#[pyo3(signature = (x, /, *, axis=None, correction=0.0, keepdims=false, dim=None, keepdim=false))]
+#[pyo3(
+    signature = (x=None, /, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, unbiased=None, input=None),
+    text_signature = "(x, /, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False, unbiased=None)"
+)]
+#[allow(clippy::too_many_arguments)]
 fn deviation(
-    x: AnyTensor,
+    x: Option<AnyTensor>,
     axis: Option<Axes>,
-    #[pyo3(from_py_with = real)] correction: f64,
+    correction: Option<Real>,
     #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
+    unbiased: Option<bool>,
+    input: Option<AnyTensor>,
 ) -> Made {
-    PyTensor(x.0).std(dim, axis, keepdim, keepdims, correction)
+    let x = named("std", "x", x, input)?.0;
+    let correction = corrected("std", correction, unbiased, 0.0)?;
+    Ok(x.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
 }
 
 #[pymethods]
@@ -334,6 +408,20 @@ impl PyTensor {
         self.in_type(dtype, |x| x.sum(axes.as_deref(), keepdim || keepdims))
     }
 
+    /// The mean along axes; of integers in the default float, unless a type is given.
+    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None))]
+    fn mean(
+        &self,
+        dim: Option<Axes>,
+        #[pyo3(from_py_with = flag)] keepdim: bool,
+        axis: Option<Axes>,
+        #[pyo3(from_py_with = flag)] keepdims: bool,
+        dtype: Option<AnyDType>,
+    ) -> Made {
+        let axes = either(axis, dim)?;
+        self.in_type(dtype, |x| x.mean(axes.as_deref(), keepdim || keepdims))
+    }
+
     /// The product along axes, by default all; of integers and bools in `int64`.
     #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None))]
     fn prod(
@@ -351,28 +439,38 @@ impl PyTensor {
     /// The variance along axes, the sum divided by the number of elements less `correction`.
     ///
     /// What follows the axes goes by name: libraries have different arguments there.
-    #[pyo3(signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=1.0))]
+    #[pyo3(
+        signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None),
+        text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None)"
+    )]
     fn var(
         &self,
         dim: Option<Axes>,
         axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdim: bool,
         #[pyo3(from_py_with = flag)] keepdims: bool,
-        #[pyo3(from_py_with = real)] correction: f64,
+        correction: Option<Real>,
+        unbiased: Option<bool>,
     ) -> Made {
+        let correction = corrected("var", correction, unbiased, 1.0)?;
         Ok(self.0.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
 
     /// The standard deviation along axes; see `var`.
-    #[pyo3(signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=1.0))]
+    #[pyo3(
+        signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None),
+        text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None)"
+    )]
     fn std(
         &self,
         dim: Option<Axes>,
         axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdim: bool,
         #[pyo3(from_py_with = flag)] keepdims: bool,
-        #[pyo3(from_py_with = real)] correction: f64,
+        correction: Option<Real>,
+        unbiased: Option<bool>,
     ) -> Made {
+        let correction = corrected("std", correction, unbiased, 1.0)?;
         Ok(self.0.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
 
@@ -439,15 +537,17 @@ impl PyTensor {
     }
 
     /// `exp(x)` divided by its sum along an axis.
-    #[pyo3(signature = (dim=None, *, axis=None))]
-    fn softmax(&self, dim: Option<Axis>, axis: Option<Axis>) -> Made {
-        Ok(self.0.softmax(one_axis(axis, dim)?.unwrap_or(-1))?.into())
+    #[pyo3(signature = (dim=None, *, axis=None, dtype=None))]
+    fn softmax(&self, dim: Option<Axis>, axis: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+        let axis = one_axis(axis, dim)?.unwrap_or(-1);
+        self.in_type(dtype, |x| x.softmax(axis))
     }
 
     /// The logarithm of `softmax`.
-    #[pyo3(signature = (dim=None, *, axis=None))]
-    fn log_softmax(&self, dim: Option<Axis>, axis: Option<Axis>) -> Made {
-        Ok(self.0.log_softmax(one_axis(axis, dim)?.unwrap_or(-1))?.into())
+    #[pyo3(signature = (dim=None, *, axis=None, dtype=None))]
+    fn log_softmax(&self, dim: Option<Axis>, axis: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+        let axis = one_axis(axis, dim)?.unwrap_or(-1);
+        self.in_type(dtype, |x| x.log_softmax(axis))
     }
 
     /// The matrix product, by NumPy's rules.

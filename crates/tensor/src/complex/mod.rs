@@ -244,7 +244,7 @@ impl Tensor {
     pub fn angle(&self) -> Result<Tensor> {
         if !self.dtype().is_complex() {
             let x = self.as_float()?;
-            let turned = Tensor::select(&x.lt(0)?, std::f64::consts::PI, 0.0)?;
+            let turned = Tensor::select(&x.lt(0)?, x.full_like(std::f64::consts::PI)?, 0.0)?;
             return Tensor::select(&x.isnan()?, &x, turned)?.cast(x.dtype());
         }
         let wide = Parts::of(&self.uop().cast(DType::C128)?)?;

@@ -120,7 +120,8 @@ def _fmod(x: svod.Tensor, y: Any) -> svod.Tensor:
     """The remainder with the sign of the dividend, exact in integers and floats, since `%` is."""
     below = x % y
     divisor = y if isinstance(y, svod.Tensor) else svod.full((), y, dtype=x.dtype)
-    return svod.where((below != 0) & ((x < 0) != (divisor < 0)), below - divisor, below)
+    made: svod.Tensor = svod.where((below != 0) & ((x < 0) != (divisor < 0)), below - divisor, below)
+    return made
 
 
 def _is_integer(x: svod.Tensor) -> bool:

@@ -251,7 +251,12 @@ def table() -> list[Operation]:
             "1",
             smooth=True,
         ),
-        Operation(("{0}.lerp({1}, {2})",), "{0} + {2} * ({1} - {0})", lerped, smooth=True),
+        Operation(
+            ("{0}.lerp({1}, {2})",),
+            "np.where({2} < 0.5, {0}, {1}) + np.where({2} < 0.5, {2}, {2} - 1) * ({1} - {0})",
+            lerped,
+            smooth=True,
+        ),
         Operation(
             (
                 "{0}.cast(svod.{dtype})",
