@@ -124,6 +124,7 @@ WITHOUT = {
     **dict.fromkeys(["nn.Identity", "nn.Module", "lr_scheduler.LRScheduler"], "no arguments of its own"),
     **dict.fromkeys(["nn.FunctionModule", "optim.Optimizer", "optim.ParamGroup"], "a base or a part of others"),
     "svod.measure_machine": "takes a second",
+    **dict.fromkeys(["svod.devices", "svod.set_default_device", "svod.synchronize"], "devices: test_cuda.py"),
     "svod.load_safetensors": "files: test_files.py",
     "svod.save_safetensors": "files: test_files.py",
 }
