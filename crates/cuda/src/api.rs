@@ -79,6 +79,12 @@ functions! {
     copy_within = "cuMemcpyDtoDAsync_v2" (Address, Address, usize, Stream);
     stream = "cuStreamCreate" (*mut Stream, c_uint);
     synchronize = "cuStreamSynchronize" (Stream);
+    begin_capture = "cuStreamBeginCapture_v2" (Stream, c_int);
+    end_capture = "cuStreamEndCapture" (Stream, *mut sys::CUgraph);
+    instantiate = "cuGraphInstantiateWithFlags" (*mut sys::CUgraphExec, sys::CUgraph, u64);
+    launch_graph = "cuGraphLaunch" (sys::CUgraphExec, Stream);
+    free_graph = "cuGraphDestroy" (sys::CUgraph);
+    free_instance = "cuGraphExecDestroy" (sys::CUgraphExec);
     event = "cuEventCreate" (*mut sys::CUevent, c_uint);
     record = "cuEventRecord" (sys::CUevent, Stream);
     await_event = "cuEventSynchronize" (sys::CUevent);

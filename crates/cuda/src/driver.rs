@@ -71,11 +71,26 @@ pub trait Gpu: Debug + Send + Sync {
     /// As for [`Gpu::copy_in`].
     unsafe fn copy_within(&self, dst: u64, src: u64, bytes: usize) -> Result<()>;
 
+    /// Remembers the launches that this thread makes until [`Gpu::end_recording`] instead of handing them over.
+    fn begin_recording(&self) -> Result<()>;
+
+    /// What was launched, as one; it is for nothing but to be dropped where something failed meanwhile.
+    fn end_recording(&self) -> Result<Box<dyn Graph>>;
+
     /// Loads the code of a kernel.
     fn load(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>>;
 
     /// Waits for all work that was handed over.
     fn synchronize(&self) -> Result<()>;
+}
+
+/// Launches that were recorded.
+pub trait Graph: Debug + Send + Sync {
+    /// Hands all of them to the stream.
+    ///
+    /// # Safety
+    /// As for [`Kernel::launch`], of each of them; the kernels are loaded.
+    unsafe fn launch(&self) -> Result<()>;
 }
 
 /// Code that is loaded.

@@ -3,6 +3,7 @@
 //! The source of a program is the text of its loop tree, so that code that was compiled before is found without generating
 //! any. The compiled form is a header in text, a line for each phase, and after an empty line the code.
 
+use std::cell::RefCell;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -13,14 +14,14 @@ use svod_codegen::gpu::{self, Alignment, PhaseCode, Runner};
 use svod_codegen::{CompileError, host};
 use svod_device::program::{CORE_ID, Code, Metadata, entry_name};
 use svod_device::{
-    Allocator, CompiledSpec, Compiler, DeviceError, DeviceSpec, Listing, Program, ProgramSpec, Renderer, Result,
-    RuntimeFactory,
+    Allocator, Block, CompiledSpec, Compiler, DeviceError, DeviceSpec, Listing, Program, ProgramSpec, Recorded,
+    Renderer, Result, RuntimeFactory,
 };
 use svod_ir::lowered::Lowered;
 use svod_ir::pass::Pass;
 use svod_ir::target::Target;
 
-use crate::driver::{Gpu, Kernel, Launch};
+use crate::driver::{Gpu, Graph, Kernel, Launch};
 use crate::machine::CodeCache;
 
 /// Bytes of scratch memory that the tasks of a launch have together, unless one block needs more.
@@ -145,6 +146,53 @@ impl RuntimeFactory for Cuda {
             Arc::new(CudaProgram { name, phase, code, kernel, task, whole: whole.clone() }) as _
         };
         Ok(loaded.into_iter().enumerate().map(program).collect())
+    }
+
+    fn record(&self, runs: &mut dyn FnMut() -> Result<()>) -> Result<Option<Box<dyn Recorded>>> {
+        let compute = &*self.0;
+        compute.gpu.begin_recording()?;
+        SCRATCH_BLOCKS.set(Some(Vec::new()));
+        let done = runs();
+        let blocks = SCRATCH_BLOCKS.take().unwrap_or_default();
+        let graph = compute.gpu.end_recording();
+        let scratch = Held { memory: compute.memory.clone(), blocks };
+        done?;
+        Ok(Some(Box::new(Recording { graph: graph?, _scratch: scratch })))
+    }
+}
+
+thread_local! {
+    /// Scratch memory of the launches that this thread records, where it does: they have it as long as the recording.
+    static SCRATCH_BLOCKS: RefCell<Option<Vec<Block>>> = const { RefCell::new(None) };
+}
+
+/// Launches, and the scratch memory that they use. The graph goes first: then nothing uses that any more.
+#[derive(Debug)]
+struct Recording {
+    graph: Box<dyn Graph>,
+    _scratch: Held,
+}
+
+impl Recorded for Recording {
+    unsafe fn run(&self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.graph.launch() }
+    }
+}
+
+/// Blocks of memory, until this is dropped.
+#[derive(Debug)]
+struct Held {
+    memory: Arc<dyn Allocator>,
+    blocks: Vec<Block>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        for block in self.blocks.drain(..) {
+            // SAFETY: the memory made it. What still runs comes before whatever is given it next in the stream.
+            unsafe { self.memory.free(block) };
+        }
     }
 }
 
@@ -289,7 +337,15 @@ impl Program for CudaProgram {
         // uses it later in the stream.
         unsafe {
             let done = kernel.launch(&Launch { blocks, buffers, values: &values, memory: scratch });
-            memory.free(block);
+            let mut block = Some(block);
+            SCRATCH_BLOCKS.with_borrow_mut(|held| {
+                if let Some(held) = held {
+                    held.extend(block.take());
+                }
+            });
+            if let Some(block) = block {
+                memory.free(block);
+            }
             done
         }
     }

@@ -1,5 +1,6 @@
 //! NVIDIA's driver.
 
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::fmt;
@@ -16,13 +17,13 @@ use svod_device::{DeviceError, DeviceSpec, Result};
 use svod_dtype::DType;
 
 use crate::api::{self, Api, Code, Missing, TensorMap, check};
-use crate::driver::{Driver, Gpu, Info, Kernel, Launch, Module};
+use crate::driver::{Driver, Gpu, Graph, Info, Kernel, Launch, Module};
 
 /// The oldest driver that knows the instructions of generated code, as it counts versions.
 const OLDEST: c_int = 12_000;
 
 /// Kernels that are named where one trapped.
-const NAMED: usize = 8;
+const NAMED: usize = 32;
 
 /// Bytes of each of the two pinned buffers that copies go through.
 const STAGING: usize = 4 << 20;
@@ -159,6 +160,8 @@ impl Driver for Real {
             spec: DeviceSpec::Cuda(number),
             context,
             stream: null_mut(),
+            recording: null_mut(),
+            recorder: Mutex::new(()),
             lost: OnceLock::new(),
             recent: Mutex::default(),
             staging: Mutex::new(None),
@@ -168,6 +171,9 @@ impl Driver for Real {
         // SAFETY: as above.
         open.call("cuStreamCreate", |api| unsafe { (api.stream)(&mut stream, NON_BLOCKING) })?;
         open.stream = stream;
+        // SAFETY: as above.
+        open.call("cuStreamCreate", |api| unsafe { (api.stream)(&mut stream, NON_BLOCKING) })?;
+        open.recording = stream;
         Ok(Arc::new(RealGpu(Arc::new(open))))
     }
 }
@@ -192,6 +198,10 @@ struct Open {
     spec: DeviceSpec,
     context: sys::CUcontext,
     stream: sys::CUstream,
+    /// A stream to which nothing is handed but while it records.
+    recording: sys::CUstream,
+    /// Held by the thread that records.
+    recorder: Mutex<()>,
     /// Why the context cannot be used any more.
     lost: OnceLock<DeviceError>,
     /// Kernels that were launched since the stream was last waited for: the latest ones.
@@ -204,6 +214,13 @@ struct Open {
 unsafe impl Send for Open {}
 // SAFETY: as above.
 unsafe impl Sync for Open {}
+
+thread_local! {
+    /// The stream that records what this thread launches; null where none does.
+    static RECORDS: Cell<sys::CUstream> = const { Cell::new(null_mut()) };
+    /// The names of the kernels that it recorded.
+    static RECORDED: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Two pinned buffers, and for each an event that is recorded after what was last done with it.
 struct Staging {
@@ -265,6 +282,15 @@ impl Open {
         let kernels = self.recent.lock().iter().map(|name| name.to_string()).collect();
         let lost = DeviceError::Trapped { device: self.spec.clone(), kernels, message };
         self.lost.get_or_init(|| lost).clone()
+    }
+
+    /// Notes kernels that are handed over.
+    fn note(&self, kernels: &[Arc<str>]) {
+        let mut recent = self.recent.lock();
+        let latest = &kernels[kernels.len().saturating_sub(NAMED)..];
+        let forgotten = (recent.len() + latest.len()).saturating_sub(NAMED);
+        recent.drain(..forgotten);
+        recent.extend(latest.iter().cloned());
     }
 
     /// Waits for the stream.
@@ -411,6 +437,44 @@ impl Gpu for RealGpu {
         self.0.call("cuMemcpyDtoDAsync", |api| unsafe { (api.copy_within)(dst, src, bytes, self.0.stream) })
     }
 
+    fn begin_recording(&self) -> Result<()> {
+        let open = &*self.0;
+        // The driver then waits for each launch, and so tells which kernel traps: of a graph it would not.
+        if std::env::var_os("CUDA_LAUNCH_BLOCKING").is_some_and(|set| set == "1") {
+            let what = "recording while CUDA_LAUNCH_BLOCKING is set".into();
+            return Err(DeviceError::Unsupported { device: open.spec.clone(), what });
+        }
+        // Others go on meanwhile, and this thread may allocate: what it allocates is no part of what is recorded.
+        const RELAXED: c_int = 2;
+        let held = open.recorder.lock();
+        // SAFETY: the stream lives as long as the process, and nothing else is handed to it.
+        open.call("cuStreamBeginCapture", |api| unsafe { (api.begin_capture)(open.recording, RELAXED) })?;
+        RECORDED.take();
+        RECORDS.set(open.recording);
+        // Until the recording ends, on this thread.
+        std::mem::forget(held);
+        Ok(())
+    }
+
+    fn end_recording(&self) -> Result<Box<dyn Graph>> {
+        let open = &*self.0;
+        RECORDS.set(null_mut());
+        let mut graph = null_mut();
+        // SAFETY: a pointer to a handle, which the driver writes.
+        let ended = open.call("cuStreamEndCapture", |api| unsafe { (api.end_capture)(open.recording, &mut graph) });
+        // SAFETY: `begin_recording` locked it on this thread.
+        unsafe { open.recorder.force_unlock() };
+        ended?;
+        let mut instance = null_mut();
+        // SAFETY: a pointer to a handle, which the driver writes; the instance needs the graph no more.
+        open.call("cuGraphInstantiate", |api| unsafe {
+            let status = (api.instantiate)(&mut instance, graph, 0);
+            (api.free_graph)(graph);
+            status
+        })?;
+        Ok(Box::new(RealGraph { gpu: self.0.clone(), instance, kernels: RECORDED.take() }))
+    }
+
     fn load(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>> {
         let failed = |message| DeviceError::Load { device: self.0.spec.clone(), name: name.into(), message };
         // PTX ends with a 0.
@@ -448,6 +512,41 @@ impl Gpu for RealGpu {
 impl fmt::Debug for Open {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.spec)
+    }
+}
+
+/// Launches that were recorded.
+struct RealGraph {
+    gpu: Arc<Open>,
+    instance: sys::CUgraphExec,
+    kernels: Vec<Arc<str>>,
+}
+
+// SAFETY: the handle is the driver's, which takes it from any thread.
+unsafe impl Send for RealGraph {}
+// SAFETY: as above; the driver orders launches of one graph.
+unsafe impl Sync for RealGraph {}
+
+impl Graph for RealGraph {
+    unsafe fn launch(&self) -> Result<()> {
+        self.gpu.note(&self.kernels);
+        // SAFETY: the caller's promise.
+        self.gpu.call("cuGraphLaunch", |api| unsafe { (api.launch_graph)(self.instance, self.gpu.stream) })
+    }
+}
+
+impl Drop for RealGraph {
+    fn drop(&mut self) {
+        if self.gpu.wait().is_ok() {
+            // SAFETY: nobody launches it any more, and it is not running.
+            let _ = self.gpu.call("cuGraphExecDestroy", |api| unsafe { (api.free_instance)(self.instance) });
+        }
+    }
+}
+
+impl fmt::Debug for RealGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a graph on {}", self.gpu.spec)
     }
 }
 
@@ -527,29 +626,18 @@ impl RealKernel {
     /// As for [`Kernel::launch`]; each pointer is to an argument of the kernel.
     unsafe fn hand_over(&self, blocks: u32, shared: u32, arguments: &mut [*mut c_void]) -> Result<()> {
         let gpu = &*self.module.gpu;
-        {
-            let mut recent = gpu.recent.lock();
-            if recent.len() == NAMED {
-                recent.pop_front();
-            }
-            recent.push_back(self.name.clone());
-        }
+        let recording = RECORDS.get();
+        let stream = if recording == gpu.recording {
+            RECORDED.with_borrow_mut(|kernels| kernels.push(self.name.clone()));
+            recording
+        } else {
+            gpu.note(std::slice::from_ref(&self.name));
+            gpu.stream
+        };
         let threads = self.threads;
         // SAFETY: the caller's promise; the arguments are copied before the call returns.
         gpu.call(&self.name, |api| unsafe {
-            (api.launch)(
-                self.function,
-                blocks,
-                1,
-                1,
-                threads,
-                1,
-                1,
-                shared,
-                gpu.stream,
-                arguments.as_mut_ptr(),
-                null_mut(),
-            )
+            (api.launch)(self.function, blocks, 1, 1, threads, 1, 1, shared, stream, arguments.as_mut_ptr(), null_mut())
         })
     }
 

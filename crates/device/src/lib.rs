@@ -33,7 +33,9 @@ pub use device::{Backend, Device, Devices, Programs};
 pub use disk::DiskAllocator;
 pub use error::{DeviceError, Result, bytes_text, held_text};
 pub use launch::{ConcreteLaunchDims, LaunchExpr, LaunchSizes, launch_dims, resolve_launch_dims};
-pub use program::{CompiledSpec, Compiler, HostEntry, Listing, Program, ProgramSpec, Renderer, RuntimeFactory};
+pub use program::{
+    CompiledSpec, Compiler, HostEntry, Listing, Program, ProgramSpec, Recorded, Renderer, RuntimeFactory,
+};
 pub use spec::DeviceSpec;
 pub use storage::{Pinned, Storage, StorageId};
 pub use svod_ir::size::Variable;

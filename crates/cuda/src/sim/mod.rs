@@ -6,7 +6,7 @@
 mod memory;
 mod warp;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ use svod_codegen::gpu::product::Call;
 use svod_codegen::load::{Address, Code};
 use svod_device::{DeviceError, DeviceSpec, Result};
 
-use crate::driver::{Driver, Gpu, Info, Kernel, Launch, Module};
+use crate::driver::{Driver, Gpu, Graph, Info, Kernel, Launch, Module};
 use memory::Memory;
 
 /// Bytes that a simulated GPU has.
@@ -169,6 +169,16 @@ impl Gpu for SimulatedGpu {
         Ok(())
     }
 
+    fn begin_recording(&self) -> Result<()> {
+        self.0.check()?;
+        RECORDED.set(Some(Vec::new()));
+        Ok(())
+    }
+
+    fn end_recording(&self) -> Result<Box<dyn Graph>> {
+        Ok(Box::new(SimulatedGraph { launches: RECORDED.take().unwrap_or_default() }))
+    }
+
     fn load(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>> {
         self.0.check()?;
         let fibers = Cell::new(false);
@@ -186,6 +196,26 @@ impl Gpu for SimulatedGpu {
 
     fn synchronize(&self) -> Result<()> {
         self.0.check()
+    }
+}
+
+/// A launch that is to be: the kernel, its blocks and the words of its arguments.
+type Recorded = (SimulatedKernel, u32, SmallVec<[u64; 16]>);
+
+thread_local! {
+    /// What this thread has launched since it began to record, where it does.
+    static RECORDED: RefCell<Option<Vec<Recorded>>> = const { RefCell::new(None) };
+}
+
+#[derive(Debug)]
+struct SimulatedGraph {
+    launches: Vec<Recorded>,
+}
+
+impl Graph for SimulatedGraph {
+    unsafe fn launch(&self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.launches.iter().try_for_each(|(kernel, blocks, words)| unsafe { kernel.run(*blocks, words) })
     }
 }
 
@@ -220,7 +250,7 @@ impl Module for SimulatedModule {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SimulatedKernel {
     name: String,
     address: Address,
@@ -233,7 +263,6 @@ impl Kernel for SimulatedKernel {
     unsafe fn launch(&self, launch: &Launch) -> Result<()> {
         let gpu = &*self.module.gpu;
         gpu.check()?;
-        let seed = gpu.launches.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut words: SmallVec<[u64; 16]> = SmallVec::new();
         {
             let memory = gpu.memory.lock();
@@ -241,15 +270,35 @@ impl Kernel for SimulatedKernel {
             words.extend(launch.values.iter().map(|v| *v as u64));
             words.push(memory.shifted(launch.memory));
         }
-        let blocks = u64::from(launch.blocks).min(1 + (seed >> 32) % BLOCKS) as u32;
-        // SAFETY: the caller's promise; the addresses are those of the simulator's own mapping.
-        let done = unsafe { warp::run(self.address, &words, (blocks, self.threads), self.module.fibers, seed) };
-        done.map_err(|message| gpu.trap(&self.name, message))
+        let mut words = Some(words);
+        RECORDED.with_borrow_mut(|recorded| {
+            if let Some(recorded) = recorded {
+                recorded.extend(words.take().map(|words| (self.clone(), launch.blocks, words)));
+            }
+        });
+        // SAFETY: the caller's promise.
+        words.map_or(Ok(()), |words| unsafe { self.run(launch.blocks, &words) })
     }
 
     unsafe fn launch_product(&self, _call: &Call, _buffers: &[*mut u8]) -> Result<()> {
         // Its kernels are compiled as loops.
         let what = "a kernel of a matrix product by itself".into();
         Err(DeviceError::Unsupported { device: self.module.gpu.device.clone(), what })
+    }
+}
+
+impl SimulatedKernel {
+    /// Runs it on arguments whose addresses are the simulator's own.
+    ///
+    /// # Safety
+    /// As for [`Kernel::launch`].
+    unsafe fn run(&self, blocks: u32, words: &[u64]) -> Result<()> {
+        let gpu = &*self.module.gpu;
+        gpu.check()?;
+        let seed = gpu.launches.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let blocks = u64::from(blocks).min(1 + (seed >> 32) % BLOCKS) as u32;
+        // SAFETY: the caller's promise; the addresses are those of the simulator's own mapping.
+        let done = unsafe { warp::run(self.address, words, (blocks, self.threads), self.module.fibers, seed) };
+        done.map_err(|message| gpu.trap(&self.name, message))
     }
 }

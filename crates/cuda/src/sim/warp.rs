@@ -1,10 +1,11 @@
 //! The threads of a simulated GPU.
 //!
-//! Threads that ask nothing of each other run one after the other. Where they do, those of a warp run as fibers, each
-//! until it comes to an operation of all of them; when the last one is there, each is given its result and goes on. Blocks,
-//! warps and threads run in an order that a seed makes.
+//! Threads that ask nothing of each other run one after the other. Where they do, those of a block run as fibers, each
+//! until it comes to an operation of its warp or of the block; when the last one is there, each is given its result and
+//! goes on. Blocks, warps and threads run in an order that a seed makes.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -16,11 +17,17 @@ const WARP: u32 = 32;
 /// Bytes of a fiber's stack.
 const STACK: usize = 1 << 20;
 
-/// What a thread asks of its warp.
+/// Bytes that a block shares at most, and what they are multiples of.
+const SHARED: usize = 232_448;
+const SHARED_ALIGN: usize = 128;
+
+/// What a thread asks of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ask {
-    /// That all have come here.
-    Sync,
+    /// That all of its block have come here.
+    Block,
+    /// That all of its warp have come here.
+    Warp,
     /// The value of the thread whose number differs in these bits.
     Xor { value: u32, bits: u32 },
     /// The value of the thread of this number.
@@ -43,6 +50,8 @@ thread_local! {
         const { Cell::new(Thread { thread: 0, threads: 0, block: 0, blocks: 0, fiber: std::ptr::null() }) };
     /// Whether a thread asked its warp for something and was no fiber.
     static NEEDS_FIBERS: Cell<bool> = const { Cell::new(false) };
+    /// What the block that runs shares.
+    static BLOCK_MEMORY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -53,6 +62,8 @@ pub(super) fn symbol(name: &str) -> Option<Address> {
         "svod_sim_ntid" => ntid as *const (),
         "svod_sim_ctaid" => ctaid as *const (),
         "svod_sim_nctaid" => nctaid as *const (),
+        "svod_sim_shared" => shared as *const (),
+        "svod_sim_block_sync" => block_sync as *const (),
         "svod_sim_warp_sync" => warp_sync as *const (),
         "svod_sim_shfl_xor" => shuffle_xor as *const (),
         "svod_sim_shfl" => shuffle as *const (),
@@ -77,8 +88,19 @@ extern "C" fn nctaid() -> u32 {
     THREAD.get().blocks
 }
 
+extern "C" fn shared() -> *mut u8 {
+    BLOCK_MEMORY.with_borrow_mut(|memory| {
+        let start = memory.as_mut_ptr();
+        start.wrapping_add(start.addr().wrapping_neg() % SHARED_ALIGN)
+    })
+}
+
+extern "C" fn block_sync() {
+    ask(Ask::Block, 0);
+}
+
 extern "C" fn warp_sync() {
-    ask(Ask::Sync, 0);
+    ask(Ask::Warp, 0);
 }
 
 extern "C" fn shuffle_xor(value: u32, bits: u32) -> u32 {
@@ -101,7 +123,10 @@ fn ask(what: Ask, alone: u32) -> u32 {
 
 /// Whether code asks of other threads, by name of what it calls.
 pub(super) fn calls_warp(name: &str) -> bool {
-    matches!(name, "svod_sim_warp_sync" | "svod_sim_shfl_xor" | "svod_sim_shfl")
+    matches!(
+        name,
+        "svod_sim_shared" | "svod_sim_block_sync" | "svod_sim_warp_sync" | "svod_sim_shfl_xor" | "svod_sim_shfl"
+    )
 }
 
 /// Runs a kernel; says what went wrong in it.
@@ -124,10 +149,12 @@ pub(super) unsafe fn run(
     for block in order.of(blocks) {
         let at = Thread { thread: 0, threads, block, blocks, fiber: std::ptr::null() };
         if fibers {
-            for warp in order.of(threads.div_ceil(WARP)) {
-                let first = warp * WARP;
-                run_warp(&enter, Thread { thread: first, ..at }, WARP.min(threads - first), &mut order)?;
-            }
+            // What no thread has written is NaN.
+            BLOCK_MEMORY.with_borrow_mut(|memory| {
+                memory.clear();
+                memory.resize(SHARED + SHARED_ALIGN, 0xFF);
+            });
+            run_block(&enter, at, &mut order)?;
             continue;
         }
         for thread in order.of(threads) {
@@ -141,10 +168,12 @@ pub(super) unsafe fn run(
     Ok(())
 }
 
-/// Runs the threads of a warp from `first` on.
-fn run_warp(enter: &dyn Fn(), first: Thread, lanes: u32, order: &mut Order) -> Result<(), String> {
-    let mut fibers: Vec<Coroutine<u32, Ask, (), DefaultStack>> = Vec::with_capacity(lanes as usize);
-    for _ in 0..lanes {
+type Fiber = Coroutine<u32, Ask, (), DefaultStack>;
+
+/// Runs the threads of a block as fibers.
+fn run_block(enter: &dyn Fn(), at: Thread, order: &mut Order) -> Result<(), String> {
+    let mut fibers: Vec<Fiber> = Vec::with_capacity(at.threads as usize);
+    for _ in 0..at.threads {
         let stack = STACKS.with_borrow_mut(Vec::pop).map_or_else(|| DefaultStack::new(STACK), Ok);
         let stack = stack.map_err(|error| format!("no stack for a thread: {error}"))?;
         let body = move |fiber: &Yielder<u32, Ask>, _: u32| {
@@ -154,9 +183,9 @@ fn run_warp(enter: &dyn Fn(), first: Thread, lanes: u32, order: &mut Order) -> R
         // SAFETY: the fibers end, or are given up, before `enter` is no longer there.
         fibers.push(unsafe { Coroutine::with_stack_unchecked(stack, body) });
     }
-    let lanes = fibers.len();
-    let done = run_fibers(&mut fibers, first, lanes, order);
-    for mut fiber in fibers {
+    let mut block = Block { places: vec![at; fibers.len()], states: vec![State::Ready(0); fibers.len()], fibers };
+    let done = block.run(order);
+    for mut fiber in block.fibers {
         if !fiber.done() {
             // SAFETY: what is on its stack is plain data of generated code, and references.
             unsafe { fiber.force_reset() };
@@ -167,51 +196,91 @@ fn run_warp(enter: &dyn Fn(), first: Thread, lanes: u32, order: &mut Order) -> R
     done
 }
 
-fn run_fibers(
-    fibers: &mut [Coroutine<u32, Ask, (), DefaultStack>],
-    first: Thread,
-    lanes: usize,
-    order: &mut Order,
-) -> Result<(), String> {
-    let mut given = vec![0; lanes];
-    let mut places = vec![first; lanes];
-    loop {
-        let mut asked: Vec<Option<Ask>> = vec![None; lanes];
-        for lane in order.of(lanes as u32) {
-            let lane_at = lane as usize;
-            let at = Thread { thread: first.thread + lane, ..places[lane_at] };
-            THREAD.set(at);
-            match fibers[lane_at].resume(given[lane_at]) {
-                CoroutineResult::Yield(ask) => {
-                    places[lane_at].fiber = THREAD.get().fiber;
-                    asked[lane_at] = Some(ask);
-                }
-                CoroutineResult::Return(()) => {}
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Goes on with this result of what it asked.
+    Ready(u32),
+    /// Waits for others.
+    Waits(Ask),
+    /// Is done.
+    Ended,
+}
+
+/// The threads of a block that runs.
+struct Block {
+    fibers: Vec<Fiber>,
+    places: Vec<Thread>,
+    states: Vec<State>,
+}
+
+impl Block {
+    fn run(&mut self, order: &mut Order) -> Result<(), String> {
+        let threads = self.fibers.len() as u32;
+        loop {
+            for warp in order.of(threads.div_ceil(WARP)) {
+                let lanes = warp * WARP..((warp + 1) * WARP).min(threads);
+                self.run_warp(lanes.start as usize..lanes.end as usize, order)?;
+            }
+            let waits = |state: &&State| matches!(state, State::Waits(_));
+            if self.states.iter().filter(waits).count() == 0 {
+                return Ok(());
+            }
+            // Those that have ended count as having come.
+            for state in self.states.iter_mut().filter(|state| matches!(state, State::Waits(_))) {
+                *state = State::Ready(0);
             }
         }
-        let waiting = asked.iter().flatten().count();
-        if waiting == 0 {
-            return Ok(());
+    }
+
+    /// Runs a warp until each of its threads has ended or waits for the block.
+    fn run_warp(&mut self, lanes: Range<usize>, order: &mut Order) -> Result<(), String> {
+        loop {
+            for lane in order.of(lanes.len() as u32) {
+                self.resume(lanes.start + lane as usize);
+            }
+            let states = &self.states[lanes.clone()];
+            let of_block = |state: &State| matches!(state, State::Ended | State::Waits(Ask::Block));
+            if states.iter().all(of_block) {
+                return Ok(());
+            }
+            let asked: Vec<Ask> = states
+                .iter()
+                .filter_map(|state| if let State::Waits(ask) = state { Some(*ask) } else { None })
+                .collect();
+            if asked.len() < states.len() {
+                let (waiting, all) = (asked.len(), states.len());
+                return Err(format!("{waiting} of {all} threads of a warp wait for the others, which have ended"));
+            }
+            let kind = std::mem::discriminant(&asked[0]);
+            if let Some(other) = asked.iter().find(|ask| std::mem::discriminant(*ask) != kind) {
+                return Err(format!("threads of a warp wait for different things: {:?} and {other:?}", asked[0]));
+            }
+            for (lane, ask) in asked.iter().enumerate() {
+                let value = |from: u32| match asked.get(from as usize) {
+                    Some(Ask::Xor { value, .. } | Ask::From { value, .. }) => Ok(*value),
+                    _ => Err(format!("thread {lane} of a warp asks thread {from}, which there is not")),
+                };
+                self.states[lanes.start + lane] = State::Ready(match ask {
+                    Ask::Warp | Ask::Block => 0,
+                    Ask::Xor { bits, .. } => value(lane as u32 ^ bits)?,
+                    Ask::From { lane, .. } => value(*lane)?,
+                });
+            }
         }
-        if waiting < lanes {
-            return Err(format!("{waiting} of {lanes} threads of a warp wait for the others, which have ended"));
-        }
-        let asked: Vec<Ask> = asked.into_iter().flatten().collect();
-        if let Some(other) = asked.iter().find(|ask| std::mem::discriminant(*ask) != std::mem::discriminant(&asked[0]))
-        {
-            return Err(format!("threads of a warp wait for different things: {:?} and {other:?}", asked[0]));
-        }
-        let value = |lane: u32| match asked.get(lane as usize) {
-            Some(Ask::Xor { value, .. } | Ask::From { value, .. }) => Ok(*value),
-            _ => Err(format!("a thread asks thread {lane} of its warp, which there is not")),
+    }
+
+    /// Lets a thread go on, if it is ready.
+    fn resume(&mut self, at: usize) {
+        let State::Ready(given) = self.states[at] else { return };
+        THREAD.set(Thread { thread: at as u32, ..self.places[at] });
+        self.states[at] = match self.fibers[at].resume(given) {
+            CoroutineResult::Yield(ask) => {
+                self.places[at].fiber = THREAD.get().fiber;
+                State::Waits(ask)
+            }
+            CoroutineResult::Return(()) => State::Ended,
         };
-        for (lane, ask) in asked.iter().enumerate() {
-            given[lane] = match ask {
-                Ask::Sync => 0,
-                Ask::Xor { bits, .. } => value(lane as u32 ^ bits)?,
-                Ask::From { lane, .. } => value(*lane)?,
-            };
-        }
     }
 }
 

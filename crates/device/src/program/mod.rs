@@ -140,6 +140,25 @@ pub trait Compiler: Debug + Send + Sync {
 pub trait RuntimeFactory: Debug + Send + Sync {
     /// The programs of all phases, in order.
     fn load(&self, device: &DeviceSpec, code: &CompiledSpec) -> Result<Vec<Arc<dyn Program>>>;
+
+    /// Remembers what `runs` hands over by [`Program::run`] on this thread, without doing it, so that it can be handed over
+    /// as one. None where the device has no such thing.
+    ///
+    /// # Errors
+    /// Those of `runs`, and those of the device.
+    fn record(&self, runs: &mut dyn FnMut() -> Result<()>) -> Result<Option<Box<dyn Recorded>>> {
+        let _ = runs;
+        Ok(None)
+    }
+}
+
+/// Runs of programs, each with its arguments, as one.
+pub trait Recorded: Debug + Send + Sync {
+    /// Hands all of them over, in their order.
+    ///
+    /// # Safety
+    /// What [`Program::run`] asks for holds for each of them, and the programs are loaded.
+    unsafe fn run(&self) -> Result<()>;
 }
 
 /// A rendered kernel and all that is needed to call it.

@@ -10,7 +10,7 @@ use crate::prepack;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use svod_device::{Buffer, DeviceError, Listing};
+use svod_device::{Buffer, Device, DeviceError, Listing};
 use svod_dtype::DType;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::kernel::Kernel;
@@ -212,7 +212,7 @@ impl Arguments {
         // Content that a run changes and reads: without it, the next run would do other work.
         let both = spec.outs.iter().filter(|o| spec.ins.contains(o));
         let changed = both.filter_map(|o| self.buffers.get(*o)).map(|b| Ok((b.clone(), b.to_vec()?)));
-        Ok(Run { changed: changed.collect::<Result<_>>()?, plan: builder.build()? })
+        Ok(Run { changed: changed.collect::<Result<_>>()?, plan: builder.build()?, device: code.device().clone() })
     }
 }
 
@@ -232,6 +232,7 @@ struct Run {
     plan: ExecutionPlan,
     /// What it reads and writes, as it was.
     changed: Vec<(Arc<Buffer>, Vec<u8>)>,
+    device: Arc<Device>,
 }
 
 impl Timed for Run {
@@ -252,6 +253,7 @@ impl Timed for Run {
     fn run(&mut self, _grid: Option<[usize; 3]>) -> Result<Duration> {
         let start = Instant::now();
         self.plan.execute()?;
+        self.device.allocator().synchronize()?;
         Ok(start.elapsed())
     }
 }

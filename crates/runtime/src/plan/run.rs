@@ -7,10 +7,12 @@
 mod cells;
 mod numbers;
 mod tables;
+mod together;
 
 pub(super) use tables::variables;
 
 use self::cells::Cells;
+use self::together::Together;
 use super::builder::PlanInput;
 use super::inspect::{Profile, Timing};
 use super::op::{CustomArgs, CustomError, OpKind};
@@ -125,6 +127,8 @@ enum Step {
     Grid(usize),
     /// An op that runs alone: a copy, a custom function, a kernel of another device.
     Alone(usize),
+    /// Several kernels of one other device.
+    Together(Arc<Together>),
 }
 
 /// A worker's own pointers and values, a cache line away from those of others.
@@ -413,6 +417,7 @@ impl Run {
                 }
                 Step::Grid(op) => self.grid(*op, pool, watch),
                 Step::Alone(op) => self.alone(shared, buffers, *op)?,
+                Step::Together(kernels) => kernels.run(self, shared, buffers)?,
             }
             if shared.checks_numbers {
                 self.check_numbers(step, shared, buffers)?;
@@ -443,13 +448,18 @@ impl Run {
         self.prepare(shared, buffers, pool.threads())?;
         self.own(shared, buffers)?;
         let mut profile = Profile::default();
+        shared.context.synchronize()?;
         let begin = Instant::now();
         for &at in &shared.order.order {
             let op = &shared.ops[at];
             let start = Instant::now();
             match op.code() {
                 Some(code) if code.hosts().is_some() => self.grid(at, &pool, &watch),
-                _ => self.alone(shared, buffers, at)?,
+                _ => {
+                    self.alone(shared, buffers, at)?;
+                    // What was handed over takes its time as well.
+                    op.buffers.iter().try_for_each(|b| buffers[*b].storage().allocator().synchronize())?;
+                }
             }
             let time = start.elapsed();
             let device = buffers[op.buffers.first().copied().unwrap_or_default()].device().clone();

@@ -7,6 +7,7 @@ use super::{Run, Step};
 use crate::error::Result;
 use crate::plan::op::PlanOp;
 use crate::plan::{Role, Shared};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use svod_device::Buffer;
 use svod_dtype::DType;
@@ -25,6 +26,7 @@ impl Run {
             Step::Singles(ops, _) => {
                 self.singles[ops.clone()].iter().try_for_each(|op| self.check_op(*op, shared, buffers))
             }
+            Step::Together(kernels) => kernels.ops.iter().try_for_each(|op| self.check_op(*op, shared, buffers)),
             Step::Grid(op) | Step::Alone(op) => self.check_op(*op, shared, buffers),
         }
     }
@@ -65,7 +67,7 @@ impl Run {
     fn nan_in(&self, at: usize, slot: usize, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<Option<Found>> {
         let (op, buffer) = (&shared.ops[at], &buffers[shared.ops[at].buffers[slot]]);
         let dtype = buffer.dtype();
-        if !(dtype.is_float() || dtype.is_complex()) || !buffer.storage().allocator().host_visible() {
+        if !(dtype.is_float() || dtype.is_complex()) {
             return Ok(None);
         }
         let shape = op.code().and_then(|code| code.spec().ast.params.get(slot)).map(|param| param.shape.clone());
@@ -83,6 +85,15 @@ impl Run {
         };
         if bytes == 0 || start.is_null() || bytes > buffer.bytes() {
             return Ok(None);
+        }
+        let allocator = buffer.storage().allocator();
+        if !allocator.host_visible() {
+            let mut elements = vec![0; bytes];
+            if let Some(start) = NonNull::new(start.cast_mut()) {
+                // SAFETY: as below, but that the memory is the device's, which copies it to memory of our own.
+                unsafe { allocator.copy_out(elements.as_mut_ptr(), start, bytes) }?;
+            }
+            return Ok(first_nan(&elements, dtype).map(|at| Found { extents, at, dtype }));
         }
         // SAFETY: a kernel's pointers are to memory as large as its arguments are at the present values, and other ops' buffers
         // are allocated; nobody writes there between two steps, and what a step reads or wrote is initialized.

@@ -1,6 +1,7 @@
 //! Laying out the tables of a run: pointers when buffers are allocated, values, numbers of tasks and steps when
 //! a variable changes, memory of its own for each worker.
 
+use super::together::Together;
 use super::{KernelRun, Lane, LaneState, NONE, PhaseCall, PhaseRun, Run, Step, Value};
 use crate::error::{Error, Result, VariableError};
 use crate::plan::Shared;
@@ -57,6 +58,24 @@ pub(in crate::plan) fn variables(
         join(&mut vars, &var)?;
     }
     Ok((vars, sources))
+}
+
+/// The same steps, with kernels in a row that run on one device other than the host as one step.
+fn together(shared: &Shared, steps: Vec<Step>) -> Vec<Step> {
+    let device = |step: &Step| match step {
+        Step::Alone(op) => shared.ops[*op].code().map(|code| code.device().spec()),
+        _ => None,
+    };
+    let alike = |a: &Step, b: &Step| device(a).is_some() && device(a) == device(b);
+    let mut all = Vec::with_capacity(steps.len());
+    for row in steps.chunk_by(alike) {
+        let op = |step: &Step| if let Step::Alone(op) = step { Some(*op) } else { None };
+        match row {
+            [_] => all.extend_from_slice(row),
+            _ => all.push(Step::Together(Arc::new(Together::new(row.iter().filter_map(op).collect())))),
+        }
+    }
+    all
 }
 
 impl Run {
@@ -219,6 +238,14 @@ impl Run {
                 self.steps.push(Step::Singles(start..self.singles.len(), work));
             }
             self.steps.extend(rest);
+        }
+        // What is checked after each kernel runs kernel by kernel.
+        if !shared.checks_numbers {
+            let after = self.steps.split_off(self.gate.min(self.steps.len()));
+            let before = together(shared, std::mem::take(&mut self.steps));
+            self.gate = before.len();
+            self.steps = before;
+            self.steps.extend(together(shared, after));
         }
     }
 

@@ -1,0 +1,150 @@
+"""NVIDIA's driver as svod finds it: one of the tests' own in its place, which says what it is asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent / "driver.c"
+COMPILER = shutil.which("cc")
+pytestmark = pytest.mark.skipif(COMPILER is None or sys.platform != "linux", reason="a C compiler makes the driver")
+
+USE = """
+import numpy as np, svod
+def tell(act):
+    try:
+        print(act())
+    except svod.Error as error:
+        print(type(error).__name__, "|", error.kind, "|", error)
+a = np.arange(1000, dtype=np.float32)
+def use():
+    x = svod.Tensor(a, device="CUDA")
+    (x + 1).realize()
+    svod.synchronize()
+    return (x.numpy() == a).all()
+"""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Where the driver is, and one that lacks a function."""
+    made = {}
+    for name, options in (("whole", []), ("lacking", ["-DWITHOUT_LAUNCH"])):
+        made[name] = tmp_path_factory.mktemp(name)
+        library = made[name] / "libcuda.so.1"
+        subprocess.run([COMPILER, "-shared", "-fPIC", "-w", *options, "-o", library, SOURCE], check=True)
+    return made
+
+
+@pytest.fixture
+def run(folders, tmp_path):
+    def run(program, mode="", folder="whole"):
+        kept = {name: value for name, value in os.environ.items() if name not in ("SVOD_CUDA", "SVOD_DEVICE")}
+        given = {"LD_LIBRARY_PATH": str(folders[folder]), "FAKE": mode, "SVOD_CACHE_DIR": str(tmp_path)}
+        command = [sys.executable, "-c", USE + program]
+        done = subprocess.run(command, env=kept | given, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines(), done.stderr
+
+    return run
+
+
+def test_memory_comes_back_as_it_went(run):
+    program = """
+for count in (0, 1, 1000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 1 << 21, 3_000_001):
+    given = np.random.default_rng(count).standard_normal(count).astype(np.float32)
+    assert (svod.Tensor(given, device="CUDA").numpy() == given).all()
+there = svod.Tensor(a, device="CUDA").realize()
+copy = there.clone()
+copy[3] = 7
+print(svod.devices()["CUDA:0"])
+"""
+    for mode in ("", "no pinned memory"):
+        said, _ = run(program, mode)
+        assert said == ["{'name': 'some GPU', 'memory': 8589934592, 'processors': 132, 'capability': (9, 0)}"]
+
+
+def test_a_launch_has_the_arguments_of_the_kernel(run):
+    said, told = run("tell(use)")
+    assert said == ["True"]
+    (launch,) = [line for line in told.splitlines() if line.startswith("launch")]
+    assert "x 1 x 1 blocks of " in launch and "x 1 x 1 threads" in launch
+    assert 1 <= int(launch.rsplit(" ", 1)[1]) <= 1000
+
+
+def test_kernels_of_a_plan_become_one_launch(run):
+    program = """
+x = svod.Tensor(a.reshape(10, 100), device="CUDA").realize()
+plan = ((x @ x.T).softmax(-1) @ x).cumsum(0).prepare()
+print(len(plan.kernels))
+for _ in range(5):
+    plan.execute()
+svod.synchronize()
+"""
+    said, told = run(program)
+    kernels = int(said[0])
+    assert kernels > 1
+    done = [line.split(" of ")[0] for line in told.splitlines() if line.startswith(("launch", "graph"))]
+    assert done[:kernels] == [line for line in done[:kernels] if line.startswith("launch")]
+    assert done[kernels:] == ["graph"] * 4 or (done.count("graph") >= 2 and done[-1] == "graph")
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("no GPU", "DeviceError | unknown device | unknown device 'CUDA:0': expected a GPU of this machine, but"),
+        ("broken", "DeviceError | no driver | CUDA cannot be used: error 999"),
+        ("old", "DeviceError | old driver | CUDA cannot be used: its driver is 11.4, where 12.0 or newer is needed"),
+        ("other architecture", "DeviceError | unsupported architecture | CUDA:0 (some GPU) has compute capability 7.5"),
+        ("bad code", "CompileError | load | load '"),
+        ("new code", "DeviceError | old driver | CUDA cannot be used: its driver is one that does not know"),
+        ("trap", "DeviceError | trapped | CUDA:0 failed (CUDA_ERROR_ILLEGAL_ADDRESS (700)) in kernel '"),
+    ],
+)
+def test_what_fails_is_said_and_the_cpu_goes_on(run, mode, expected):
+    said, _ = run("tell(use); tell(use); print((svod.Tensor([1.0]) + 1).tolist())", mode)
+    assert said[0].startswith(expected) and said[-1] == "[2.0]"
+    assert any(line.startswith(expected) for line in said[1:])
+    if mode == "bad code":
+        assert "ptxas error: line 3 is wrong" in said
+
+
+def test_a_driver_that_lacks_a_function_is_too_old(run):
+    said, _ = run("tell(use)", folder="lacking")
+    assert said == [
+        "DeviceError | old driver | CUDA cannot be used: its driver is one without cuLaunchKernel, "
+        "where 12.0 or newer is needed"
+    ]
+
+
+def test_memory_that_there_is_not_says_who_holds_it(run):
+    program = """
+x = svod.Tensor(a, device="CUDA")
+tell(lambda: svod.Tensor(0, "uint8").expand(1 << 33).to("CUDA").contiguous().realize())
+"""
+    said, _ = run(program)
+    assert said[0].startswith(
+        "OutOfMemoryError | out of memory | out of memory on CUDA:0: cannot allocate 8589934592 bytes; svod holds"
+    )
+
+
+def test_a_process_that_was_forked_after_use_says_so(run):
+    program = """
+import os
+tell(use)
+child = os.fork()
+if child == 0:
+    tell(use)
+    print((svod.Tensor([1.0]) + 1).tolist(), flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+tell(use)
+"""
+    said, _ = run(program)
+    assert "DeviceError | forked | CUDA was used before this process was forked" in "\n".join(said)
+    assert "[2.0]" in said and said[-1] == "True"
