@@ -156,7 +156,7 @@ def load(path: str | os.PathLike[str] | None = None) -> SentenceBert:
             name = name.replace(theirs, ours)
         state[name] = tensor.to("CPU")
     # The checkpoint also holds BERT's pooler, which sentence embeddings do not use.
-    model.load_state_dict({name: state[name] for name in model.state_dict()})
+    model.load_state_dict({name: state[name] for name in model.state_dict()}, assign=True)
     return model
 
 

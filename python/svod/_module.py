@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from svod._arguments import checked, checked_at_once, checked_init
+from svod._place import place_of
 from svod._svod import ArgumentError, Error, Tensor, UnsupportedError, _enter_module, _leave_module, _set_grad_enabled
 
 __all__ = ["LoadedKeys", "Module", "StateError"]
@@ -160,7 +161,7 @@ class Module:
                 new = old.detach().to(target, dtype=dtype, device=device)
                 if not old.dtype.is_floating_point and new.dtype != old.dtype:
                     # What is spread over devices stays where it is.
-                    place = new.device
+                    place = place_of(new)
                     new = old.detach() if isinstance(place, tuple) else old.detach().to(device=place)
                 moved[id(old)] = (old, new.requires_grad_() if old.requires_grad else new)
             slot.put(moved[id(old)][1])
@@ -194,13 +195,15 @@ class Module:
         return {slot.name: slot.tensor for slot in _slots(self) if slot.persistent is not False}
 
     @checked_at_once
-    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> LoadedKeys:
-        """Replaces parameters and buffers by what has the same name in `state`: tensors, or arrays, which are copied.
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True, assign: bool = False) -> LoadedKeys:
+        """Replaces parameters and buffers by what has the same name in `state`: copies of tensors, or of arrays.
 
         A tensor of several names stays one. What requires a gradient is assigned to, in its own type, so that
-        optimizers go on with it; anything else gives way to the tensor that is loaded. Raises `StateError`, before
-        anything is replaced, where a shape is another one, and with `strict` where a name is missing or unknown;
-        without, such names are given back.
+        optimizers go on with it; anything else gives way to the copy. With `assign` the module gets the tensors of
+        `state` themselves: those of a file stay in the file's pages, and what is written to one is written to both.
+
+        Raises `StateError`, before anything is replaced, where a shape is another one, and with `strict` where a name
+        is missing or unknown; without, such names are given back.
         """
         slots = [slot for slot in _slots(self) if slot.persistent is not False]
         names = {slot.name for slot in slots}
@@ -221,9 +224,15 @@ class Module:
             if isinstance(slot.holder, tuple):
                 raise StateError(f"{slot.name} is held directly in a tuple and cannot be replaced: use a list")
             given[id(slot.tensor)] = tensor
+        if assign:
+            for slot in slots:
+                if (tensor := given.get(id(slot.tensor))) is not None:
+                    slot.put(tensor.detach().requires_grad_() if slot.tensor.requires_grad else tensor)
+            return LoadedKeys(missing, unknown)
+        copies = {at: tensor.detach().clone() for at, tensor in given.items()}
         for slot in slots:
-            if id(slot.tensor) in given:
-                slot.replace(given[id(slot.tensor)])
+            if id(slot.tensor) in copies:
+                slot.replace(copies[id(slot.tensor)])
         return LoadedKeys(missing, unknown)
 
     def extra_repr(self) -> str:

@@ -3562,13 +3562,15 @@ class Tensor:
     def roll(
         self,
         /,
-        shifts: _Extent,
+        shifts: _Extent | Sequence[_Extent],
         dims: builtins.int | Sequence[builtins.int] | None = None,
         *,
-        axis: builtins.int | None = None,
-        dim: builtins.int | None = None,
+        axis: _Axis = None,
+        dim: _Axis = None,
     ) -> Tensor:
-        """The elements of an axis moved towards its end, those beyond it to its start."""
+        """The elements of axes moved towards their ends, those beyond them to the start, by one number or by one
+        for each; without axes those of the flat tensor.
+        """
     def rot90(x, /, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
         """Turned `k` times by a right angle, from the first of two dimensions to the second.
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from svod._place import place_of
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -73,8 +74,9 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
                 # What follows from complex numbers may follow from their pairs at once.
                 batch = view_as_real(batch)
             (example,) = _custom(_unreadable(name), "vmap", [], [(batch.shape[1:], batch.dtype)])
-            if isinstance(batch.device, str) and batch.device != example.device:
-                example = example.to(batch.device)
+            place = place_of(batch)
+            if isinstance(place, str) and place != example.device:
+                example = example.to(place)
             if batch.requires_grad:
                 # What is differentiated within keeps what it follows from, for derivatives that are taken outside.
                 (example,) = _variables("vmap", [example])

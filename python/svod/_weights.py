@@ -60,7 +60,9 @@ class Weights(dict[str, Tensor]):
 def load_safetensors(path: str | os.PathLike[str]) -> Weights:
     """The tensors of a safetensors file, by name: on the CPU, in pages of the file that are read when they are used.
 
-    To load costs nothing. What is assigned to one of them goes to memory of its own: the file stays as it is.
+    To load costs nothing. What is assigned to one of them goes to memory of its own: the file stays as it is. Nothing
+    is to write the file as long as they are in use (`save_safetensors` puts another one in its place); a `clone()`, and
+    whatever is computed, is memory of its own.
 
     Raises `svod.FileError` where the file cannot be read, `svod.FormatError` where it is not a
     valid safetensors file, and `svod.MissingTensorError`, a `KeyError`, for a name that it lacks.

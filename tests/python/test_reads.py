@@ -299,3 +299,118 @@ def test_a_plan_does_not_forget_what_many_writes_stored(size: int) -> None:
     # What no longer is there cannot be an input.
     del x
     svod.prepare(z * 2, inputs=[z]).execute()
+
+
+def test_expressions_of_numbers_need_no_kernel() -> None:
+    before = counts()
+    for start in range(1, 60):
+        x, expected = svod.Tensor(float(start)), np.float32(start)
+        for _ in range(8):
+            assert float(x * x - 2) == expected * expected - np.float32(2)
+            x = x - (x * x - 2) / (2 * x)
+            expected = expected - (expected * expected - np.float32(2)) / (np.float32(2) * expected)
+        assert (x > 1).item() and bool(x < 2)
+        np.testing.assert_array_equal((x + svod.zeros(3)).numpy(), np.full(3, expected))
+    assert since(before) == (0, 0)
+
+
+def test_numbers_that_are_read_are_where_the_next_step_begins() -> None:
+    x, expected, steps = svod.Tensor(0.0), np.float32(0), []
+    for step in range(2000):
+        x, expected = x * 0.5 + 1, expected * np.float32(0.5) + np.float32(1)
+        if step % 2 and x > 1.5:
+            x, expected = x - 1, expected - np.float32(1)
+        steps.append((x.item(), float(expected)))
+    assert all(ours == theirs for ours, theirs in steps)
+
+
+def test_numbers_of_a_plan_and_of_a_gradient_stay_what_they_are() -> None:
+    x = svod.Tensor(3.0).requires_grad_()
+    y = x * x + 1
+    assert float(y) == 10
+    y.backward()
+    assert x.grad is not None and x.grad.item() == 6
+    z = svod.Tensor(2.0) * 3
+    assert (float(z), (z * svod.arange(3)).tolist(), float(z)) == (6, [0, 6, 12], 6)
+    assert svod.jit(lambda a: a * z)(svod.ones(2)).tolist() == [6, 6]
+    plan = svod.prepare(svod.Tensor(2.0) * 4)
+    plan.execute()
+    assert plan.outputs[0].item() == 8
+
+
+def test_values_that_are_computed_are_written_at_once() -> None:
+    rng = np.random.default_rng(5)
+    counted, expected = svod.zeros(10, dtype="int32").contiguous(), np.zeros(10, np.int32)
+    before = None
+    for step, at in enumerate(rng.integers(0, 10, 400)):
+        counted[int(at)] += 1
+        expected[at] += 1
+        if step == 20:
+            before = counts()
+    np.testing.assert_array_equal(counted.numpy(), expected)
+    assert before is not None and since(before) == (0, 0)
+    paths, table = svod.zeros(9, 9), np.zeros((9, 9), np.float32)
+    for i in range(1, 9):
+        for j in range(1, 9):
+            paths[i, j] = paths[i - 1, j] + paths[i, j - 1] + 1
+            table[i, j] = table[i - 1, j] + table[i, j - 1] + 1
+    np.testing.assert_array_equal(paths.numpy(), table)
+
+
+def test_values_of_others_are_written_at_once_after_a_few() -> None:
+    x, y = draw(50), np.zeros(50, np.float32)
+    given, written = svod.Tensor(x), svod.zeros(50).contiguous()
+    for step, at in enumerate(np.random.default_rng(3).permutation(50)):
+        written[int(at)] = given[int(at)] * 2 + 1
+        y[at] = x[at] * np.float32(2) + np.float32(1)
+        if step % 7 == 0:
+            np.testing.assert_array_equal((written + 0).numpy(), y)
+    np.testing.assert_allclose(written.numpy(), y, rtol=1e-6)
+    rows, table = svod.Tensor(draw(6, 6)).clone(), draw(6, 6)
+    for k in range(6):
+        for i in range(k + 1, 6):
+            rows[i, k:] = rows[i, k:] - rows[i, k] / rows[k, k] * rows[k, k:]
+            table[i, k:] = table[i, k:] - table[i, k] / table[k, k] * table[k, k:]
+    np.testing.assert_allclose(rows.numpy(), table, rtol=2e-3, atol=1e-4)
+
+
+def test_who_has_seen_a_tensor_sees_what_was_there_before_a_value_was_written() -> None:
+    x = svod.Tensor([1.0, 2.0, 3.0]) + 0
+    x.realize()
+    part, whole, array, doubled = x[1], x.clone(), x.numpy(), x * 2
+    for _ in range(20):
+        x[1] = x[1] * 2
+        x[0] = x[1] + x[2]
+    assert x.tolist() == [2 * 2.0**20 + 3, 2 * 2.0**20, 3]
+    assert (part.item(), whole.tolist(), array.tolist(), doubled.tolist()) == (2, [1, 2, 3], [1, 2, 3], [2, 4, 6])
+
+
+def set_zeros() -> svod.Tensor:
+    x = svod.zeros(4)
+    x[0] = 1
+    return x
+
+
+@pytest.mark.parametrize("make", [
+    set_zeros,
+    lambda: svod.zeros(4).realize(),
+    lambda: svod.ones(4).contiguous().realize(),
+    lambda: (svod.arange(4) * 1.0).realize(),
+    lambda: svod.Tensor([1.0, 2.0, 3.0, 4.0]),
+])  # fmt: skip
+@pytest.mark.parametrize("computed", [False, True])
+def test_a_plan_follows_elements_of_its_input_that_were_written_elsewhere(make: Any, computed: bool) -> None:
+    x, y = make(), svod.zeros(4)
+    y[1] = x[0] * 3 if computed else x[0]
+    plan = (y + x).prepare(inputs=[x])
+    plan.execute(np.array([5, 6, 7, 8], np.float32))
+    assert plan.outputs[0].tolist() == [5, 6 + (15 if computed else 5), 7, 8]
+
+
+def test_a_plan_does_not_forget_its_input_where_many_elements_were_written() -> None:
+    for computed in (False, True):
+        x, y = set_zeros(), svod.zeros(40)
+        for i in range(40):
+            y[i] = x[i % 4] + 1 if computed else x[i % 4]
+        with pytest.raises(svod.ArgumentError, match="follow"):
+            (y[:4] + x).prepare(inputs=[x])

@@ -144,3 +144,18 @@ def test_lists_are_rounded_once_to_the_type_in_which_operands_meet() -> None:
     assert (svod.ones(1, dtype="int64") * [0.1]).dtype == svod.float32
     assert (one * np.float32([0.1])).tolist() == [np.float32(0.1).item()]
     assert (narrow * np.array([0.1])).dtype == svod.float64
+
+
+def test_several_axes_are_rolled_at_once() -> None:
+    a = np.arange(24).reshape(2, 3, 4)
+    x = svod.Tensor(a)
+    for shifts, dims in (((1, 2), (0, 1)), ([-1, 5], [2, 0]), (1, (0, 2)), ((3,), (1,)), (2, 1)):
+        np.testing.assert_array_equal(x.roll(shifts, dims).numpy(), np.roll(a, shifts, dims))
+        np.testing.assert_array_equal(x.roll(shifts=shifts, dim=dims).numpy(), np.roll(a, shifts, dims))
+    np.testing.assert_array_equal(x.roll(5).numpy(), np.roll(a, 5))
+    with pytest.raises(svod.ArgumentError, match="not named"):
+        x.roll((1, 2))
+    with pytest.raises(svod.ArgumentError, match="as many shifts as axes"):
+        x.roll((1, 2, 3), (0, 1))
+    with pytest.raises(svod.ArgumentTypeError, match="roll: shifts"):
+        x.roll(None, 0)  # type: ignore[arg-type]

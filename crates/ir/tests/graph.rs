@@ -311,7 +311,7 @@ fn e2_the_text_parses_back_to_the_same_nodes() {
     let one = (Size::ONE, Size::from(&n) * 2 - 1);
     let padded = x.pad(vec![one, (Size::ZERO, Size::ZERO)], Const::f64(DType::F32, f64::NAN)).unwrap();
     let index = leaf(HostBuffer::from_i64(DType::I64, [0, 1]), &[2]);
-    let disk = x.copy_to(&Device::new("DISK:/a \"b\"\\c")).unwrap();
+    let there = x.copy_to(&Device::new("GPU:/a \"b\"\\c")).unwrap();
     let roots = [
         x.permute(&[1, 0]).unwrap().reduce(Monoid::Sum, &[0]).unwrap(),
         rows.with_values(&[n.bind(3).unwrap()]).unwrap(),
@@ -322,7 +322,7 @@ fn e2_the_text_parses_back_to_the_same_nodes() {
         x.scan(Monoid::Max, 0, false).unwrap().flip(&[1]).unwrap(),
         x.window(1, 2, 1, 1).unwrap(),
         UOp::range(Size::from(&n) - 1).unwrap().non_empty(Monoid::Max, &[0]).unwrap(),
-        disk,
+        there,
         x.clone(),
     ];
     let graph = Graph::new(&roots);

@@ -80,7 +80,7 @@ impl External {
             if of_file.dtype() == dtype
                 && dtype != DType::Bool
                 && let Some(mapped) = of_file.borrow_on(host.allocator())?
-                && let Ok(tensor) = Tensor::from_buffer(Arc::new(mapped), LeafClass::Data, shape)
+                && let Ok(tensor) = Tensor::from_buffer(Arc::new(mapped), LeafClass::File, shape)
             {
                 return Ok(Value::Constant(tensor.uop()));
             }

@@ -115,14 +115,14 @@ pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
 
 /// The elements as an array; realizes the tensor.
 ///
-/// Memory never changes under whoever has it: the array shares it and is read-only. Only of borrowed memory, which its
-/// owner may write, the array has a copy.
+/// Memory never changes under whoever has it: the array shares it and is read-only. Only of borrowed memory and of files,
+/// which others may write, the array has a copy.
 pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
     let (held, dims) = allow(py, || {
         // The value of one moment, of what follows a plan.
         let value = tensor.now();
         value.compute()?;
-        if matches!(value.uop().op(), Op::Leaf(leaf) if leaf.class().is_constant()) {
+        if matches!(value.uop().op(), Op::Leaf(leaf) if leaf.class().is_value()) {
             let (buffer, extents) = value.snapshot()?;
             if buffer.is_allocated() && buffer.storage().allocator().host_visible() {
                 return Ok((Held::Shared(buffer), extents));

@@ -210,8 +210,8 @@ fn attach(
     }
     builder.keep(key.leaves.clone());
     let outputs: FxHashSet<Slot> = pre.outputs.iter().copied().collect();
-    let volatile: FxHashSet<StorageId> = {
-        let all = leaves.iter().zip(&key.leaves).filter(|(_, leaf)| !leaf.class().is_constant());
+    let mut volatile: FxHashSet<StorageId> = {
+        let all = leaves.iter().zip(&key.leaves).filter(|(_, leaf)| !leaf.class().is_value());
         all.map(|(buffer, _)| buffer.storage_id()).collect()
     };
     let runs: FxHashSet<usize> = {
@@ -231,6 +231,7 @@ fn attach(
                 let mapped = source.device().is_disk().then(|| source.borrow_on(device.allocator()));
                 // A file that the host sees needs no copy, unless it is misaligned there.
                 if let Some(Ok(Some(mapped))) = mapped {
+                    volatile.insert(mapped.storage_id());
                     table.add(&mut builder, out, Arc::new(mapped), Role::Given);
                     continue;
                 }
@@ -384,7 +385,7 @@ impl Table {
         self.at.get(&slot).copied().ok_or_else(|| Error::BufferNotFound(format!("{slot:?} is read before it is made")))
     }
 
-    /// The buffer of an output, or, where it is memory that others write between runs, a copy of it that is the plan's.
+    /// The buffer of an output, or, where it is memory that others may write, a copy of it that is the plan's.
     fn owned(
         &mut self,
         builder: &mut ExecutionPlanBuilder,

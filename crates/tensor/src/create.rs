@@ -183,7 +183,8 @@ impl Tensor {
     ) -> Result<Tensor> {
         let shape = checked_shape("empty", sizes(shape))?;
         let buffer = Tensor::reserved("empty", device, &shape, dtype)?;
-        Ok(Tensor::from_uop(bound_leaf(buffer, LeafClass::Data, shape, values)?))
+        let class = if device.is_disk() { LeafClass::File } else { LeafClass::Data };
+        Ok(Tensor::from_uop(bound_leaf(buffer, class, shape, values)?))
     }
 
     /// What a function is traced with in place of this argument, from its `slot`-th on: an input of the plan
@@ -191,7 +192,9 @@ impl Tensor {
     /// as many slots as there are parts.
     pub fn placeholder_for(&self, shape: &[Size], slot: u32, trace: &Trace) -> Result<Tensor> {
         let Some(of) = self.sharding() else {
-            return Tensor::placeholder(&self.device().name().parse()?, shape, self.dtype(), slot, trace);
+            // What a plan is given of a file lies on the CPU.
+            let device = Some(self.device()).filter(|device| !device.is_file()).unwrap_or_else(Device::host);
+            return Tensor::placeholder(&device.name().parse()?, shape, self.dtype(), slot, trace);
         };
         let of = match of.split() {
             Some(split) if shape.get(split.axis) != Some(&split.extent()) => even_cut(&of, shape.get(split.axis))
@@ -341,12 +344,15 @@ impl Tensor {
         Ok(Tensor::from_uop(UOp::bind(variable)?))
     }
 
-    /// The tensors of a safetensors file by name: its own pages, which are read when used.
+    /// The tensors of a safetensors file by name: its own pages, which are read when used, and which nothing is to write
+    /// as long as they are in use. What is computed from them is of its own, as is a copy.
     pub fn load_safetensors(path: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
         let file = Safetensors::open(path)?;
         let tensors = file.iter().map(|(name, view)| {
             let buffer = Arc::new(view.to_device(host()?.allocator())?);
-            Ok((name.to_owned(), Tensor::from_buffer(buffer, LeafClass::Data, &view.shape)?))
+            // Else it is a copy.
+            let class = if buffer.storage().is_borrowed() { LeafClass::File } else { LeafClass::Data };
+            Ok((name.to_owned(), Tensor::from_buffer(buffer, class, &view.shape)?))
         });
         tensors.collect()
     }

@@ -24,11 +24,6 @@ pub(crate) fn even_cut(of: &Sharding, extent: Option<&Size>) -> Option<Arc<Shard
     Sharding::new(of.devices().to_vec(), Some(split)).ok()
 }
 
-/// Whether values can be made on a device: not in files.
-pub(crate) fn is_written(device: &Device) -> bool {
-    device.name().parse().is_ok_and(|spec: DeviceSpec| !spec.is_disk())
-}
-
 /// Whether two values whose extents are the same are cut at the same positions for the same devices.
 pub(crate) fn is_cut_alike(a: &Sharding, b: &Sharding) -> bool {
     let even = |split: Option<&Split>| split.filter(|split| is_even(split)).map(|split| split.axis);
@@ -113,7 +108,7 @@ impl Tensor {
     pub(crate) fn placed_like(&self, other: &Tensor) -> Result<Tensor> {
         let node = self.uop();
         Ok(match other.with_node(|node| node.place().cloned()) {
-            Some(Place::One(device)) if device != self.device() && is_written(&device) => {
+            Some(Place::One(device)) if device != self.device() && !device.is_file() => {
                 Tensor::from_uop(node.copy_to(&device)?)
             }
             Some(Place::Many(sharding)) => Tensor::from_uop(node.shard(&sharding)?),
@@ -124,7 +119,7 @@ impl Tensor {
     /// # Errors
     /// Where the value is a file's: that is only read.
     pub(crate) fn check_no_file(&self, op: &'static str) -> Result<()> {
-        let file = |node: &UOp| node.device().filter(|device| !is_written(device)).cloned();
+        let file = |node: &UOp| node.device().filter(|device| device.is_file()).cloned();
         match self.with_node(file) {
             Some(device) => {
                 let message =

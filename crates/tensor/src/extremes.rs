@@ -12,7 +12,7 @@ pub(crate) fn of_leaf(leaf: &Leaf) -> Result<Option<[i128; 2]>> {
     let buffer = buffer_of(leaf)?;
     let find = || Ok(buffer.with_bytes(|content| of_bytes(leaf.dtype(), content))?);
     match leaf.downcast::<Memory>() {
-        Some(memory) if leaf.class().is_constant() => memory.extremes(&buffer, leaf.version(), find),
+        Some(memory) if leaf.class().is_value() => memory.extremes(&buffer, leaf.version(), find),
         _ => find(),
     }
 }

@@ -2,27 +2,31 @@
 //!
 //! `x[i] = 3.0` gives the handle another value, and so does `x[i] = row`, where the row is in memory. Where the handle's value is
 //! memory which nobody else has a hold on, the number or the row is written there, so that ten thousand of them cost as many
-//! stores, and no graph grows. Small memory that is shared is copied before; what is pending is computed once
+//! stores, and no graph grows. So is a small value that is still to be computed, such as `x[i] + 1`: as an expression it would be
+//! another graph to compile for each sequence of positions. Small memory that is shared is copied before; what is pending is computed once
 //! several were written to it.
 //!
 //! A value that is stored is no expression of the tensors that it came from. So the first few writes to a small tensor that
-//! would have it forget another one are expressions, which a plan follows: writes of other tensors' elements, and those to memory
-//! that another tensor shares. Memory that is written to after that knows what it was made of, as
+//! would have it forget another one are expressions, which a plan follows: writes of what is made of other tensors, and those to
+//! memory that another tensor shares. Memory that is written to after that knows what it was made of, as
 //! what a read computed does, and `prepare` refuses it ([`Sources`]).
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use svod_device::Buffer;
+use svod_dtype::Const;
 use svod_ir::graph::{Leaf, LeafClass, Op, UOp};
 use svod_ir::size::Size;
 use svod_runtime::{Memory, Sources, sources_of, with_source};
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::index::Slice;
 use crate::memory::{class_of, device_of, filled, leaf_over};
 use crate::operand::Operand;
 use crate::pieces::{self, Content, fill};
-use crate::read::{buffer_of, whole_buffer};
+use crate::read::{buffer_of, is_known, whole_buffer};
 use crate::sources;
 use crate::tensor::Tensor;
 use crate::trace;
@@ -35,10 +39,14 @@ const MOVED: usize = 1 << 20;
 /// Writes from which on a value that is pending is computed, and others' elements are stored.
 const PENDING: u32 = 8;
 
-/// What is written, and the memory of another tensor that it is read from.
+/// Elements of a value that is computed to be written, and nodes of its expression.
+const COMPUTED: usize = 1 << 12;
+const MOST_NODES: usize = 256;
+
+/// What is written, and the memory of other tensors that it is made of.
 struct Given {
     content: Content,
-    from: Option<Leaf>,
+    from: SmallVec<[Leaf; 1]>,
 }
 
 /// Writes a value at positions of a tensor, given by a slice of each dimension, which have this shape, if it is to be done
@@ -49,30 +57,39 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
         return Ok(false);
     }
     let node = tensor.uop();
-    let Some(given) = content(&node, shape, value)? else { return Ok(false) };
     // What derivatives need stays as it is.
     if node.is_watched() || tensor.with_variable(|variable| variable.is_some()) {
         return Ok(false);
     }
-    let shape: Option<Vec<usize>> = node.shape().iter().map(Size::as_usize).collect();
-    let Some(extents) = shape else { return Ok(false) };
+    let extents: Option<Vec<usize>> = node.shape().iter().map(Size::as_usize).collect();
+    let Some(extents) = extents else { return Ok(false) };
     let part: Option<Vec<(usize, usize)>> = slices.iter().zip(&extents).map(|(s, n)| bounds(s, *n)).collect();
     let Some(part) = part else { return Ok(false) };
+    // Where all is written, the value is the tensor's.
+    let is_whole = slices.iter().all(|slice| slice.is_full());
+    let given = match content(&node, shape, value)? {
+        Some(given) => given,
+        None if is_whole => return Ok(false),
+        None => match computed(tensor, &node, shape, value)? {
+            Some(given) => given,
+            None => return Ok(false),
+        },
+    };
+    // It may be in memory now.
+    let node = if node.is_memory() { node } else { tensor.uop() };
     let most = match given.content {
         Content::Number(_) => WRITTEN,
-        // Where all is written, the value is the tensor's.
-        Content::Elements(_) if slices.iter().all(|slice| slice.is_full()) => 0,
+        Content::Elements(_) if is_whole => 0,
         Content::Elements(_) => MOVED / node.dtype().bytes(),
     };
     if part.iter().map(|(first, last)| last - first).product::<usize>() > most || node.sharding().is_some() {
         return Ok(false);
     }
-    if !node.is_memory() && node.uniform().is_none() {
+    if !node.is_memory() && everywhere(&node).is_none() {
         if tensor.count_writes(true) < PENDING || node.trace() != 0 {
             return Ok(false);
         }
-        // An error is told where the value is read.
-        if tensor.compute().is_err() {
+        if !is_computed(tensor)? {
             return Ok(false);
         }
     }
@@ -85,12 +102,85 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
     Ok(done)
 }
 
+/// A small value that is still to be computed, computed: where it is made of nothing but memory that this tensor alone names, and
+/// once several others were written, which are expressions until then. What a derivative needs and functions of the host stay
+/// expressions.
+fn computed(tensor: &Tensor, to: &UOp, shape: &[Size], value: &Operand) -> Result<Option<Given>> {
+    let Operand::Tensor(value) = value else { return Ok(None) };
+    let node = value.uop().resolved();
+    let few = |shape: &[Size]| shape.iter().product::<Size>().as_usize().is_some_and(|count| count <= COMPUTED);
+    let here = node.place().is_none() || node.place() == to.place();
+    let is_plain = !node.is_memory() && !node.is_watched() && node.trace() == 0 && to.trace() == 0 && !node.calls();
+    if !is_plain || !here || !few(shape) || !few(node.shape()) || to.sharding().is_some() || to.dtype().is_complex() {
+        return Ok(None);
+    }
+    let Some(below) = leaves_below(&node) else { return Ok(None) };
+    let leaves = || below.iter().filter_map(|node| Some((node, node.op().leaf()?)));
+    if !leaves().all(|(_, leaf)| is_known(leaf)) {
+        return Ok(None);
+    }
+    let own = |leaf: &Leaf| to.op().leaf() == Some(leaf) && to.names() == 1;
+    let is_other = |node: &UOp, leaf: &Leaf| !own(leaf) && (leaf.class() != LeafClass::Literal || node.names() > 0);
+    let others = leaves().filter(|(node, leaf)| is_other(node, leaf));
+    let from: SmallVec<[Leaf; 1]> = others.map(|(_, leaf)| leaf.clone()).collect();
+    drop(below);
+    let is_pending = !to.is_memory() && everywhere(to).is_none();
+    if (is_pending || !from.is_empty()) && tensor.writes() < PENDING {
+        tensor.count_writes(true);
+        return Ok(None);
+    }
+    if is_pending && !is_computed(tensor)? {
+        return Ok(None);
+    }
+    let value = Tensor::from_uop(Operand::Tensor(value.clone()).in_type("setitem", to.dtype())?);
+    drop(node);
+    if !is_computed(&value)? {
+        return Ok(None);
+    }
+    let given = elements(to, shape, &value)?;
+    Ok(given.map(|given| Given { from, ..given }))
+}
+
+/// Computes a value. An error is told where the value is read, unless it is the user's interruption.
+fn is_computed(tensor: &Tensor) -> Result<bool> {
+    match tensor.compute() {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+        done => Ok(done.is_ok()),
+    }
+}
+
+/// The leaves of a small expression.
+fn leaves_below(node: &UOp) -> Option<Vec<UOp>> {
+    let (mut leaves, mut seen, mut work) = (Vec::new(), FxHashSet::default(), vec![node.clone()]);
+    while let Some(node) = work.pop() {
+        if !seen.insert(node.id()) {
+            continue;
+        }
+        if seen.len() > MOST_NODES {
+            return None;
+        }
+        match node.op() {
+            Op::Leaf(_) => leaves.push(node),
+            _ => work.extend(node.sources()),
+        }
+    }
+    Some(leaves)
+}
+
+/// The number that an expression is everywhere.
+fn everywhere(node: &UOp) -> Option<Const> {
+    match node.op() {
+        Op::Contiguous => node.source()?.uniform(),
+        _ => node.uniform(),
+    }
+}
+
 /// What is to be written to a node: a number in its type; elements of its type, on its device or on none, and of the shape
 /// of the positions, but for leading extents of 1, in memory that the host sees. Nothing of any other value.
 fn content(to: &UOp, shape: &[Size], value: &Operand) -> Result<Option<Given>> {
     match value {
         Operand::Bool(_) | Operand::Int(_) | Operand::Float(_) => match *value.in_type("setitem", to.dtype())?.op() {
-            Op::Const(value) => Ok(Some(Given { content: Content::Number(value), from: None })),
+            Op::Const(value) => Ok(Some(Given { content: Content::Number(value), from: SmallVec::new() })),
             _ => Ok(None),
         },
         Operand::Tensor(tensor) => elements(to, shape, tensor),
@@ -115,17 +205,20 @@ fn elements(to: &UOp, shape: &[Size], value: &Tensor) -> Result<Option<Given>> {
     let seen = |buffer: &Arc<Buffer>| {
         buffer.storage().allocator().host_visible() && !buffer.device().is_disk() && buffer.is_allocated()
     };
-    let given = |buffer| Given { content: Content::Elements(buffer), from: memory_below(&node) };
+    let given =
+        |buffer| Given { content: Content::Elements(buffer), from: memory_below(value, &node).into_iter().collect() };
     Ok(buffer.filter(seen).map(given))
 }
 
-/// The memory that a value is a part of; none where it is a list or an array of the program's.
-fn memory_below(node: &UOp) -> Option<Leaf> {
-    let mut node = node.clone();
-    while let Some(source) = node.source() {
-        node = source;
+/// The memory that a value is a part of, if it is a tensor's of the program; none where it is a list or an array.
+fn memory_below(value: &Tensor, node: &UOp) -> Option<Leaf> {
+    let mut below = node.clone();
+    while let Some(source) = below.source() {
+        below = source;
     }
-    node.op().leaf().filter(|leaf| leaf.class() != LeafClass::Literal).cloned()
+    // Numbers that are on no device may be a tensor's all the same.
+    let is_named = if below == *node { value.is_shared() } else { below.names() > 0 };
+    below.op().leaf().filter(|leaf| leaf.class() != LeafClass::Literal || is_named).cloned()
 }
 
 /// The value with others at positions: the same memory, where only this node has it. Nothing where this is one of the first
@@ -133,7 +226,7 @@ fn memory_below(node: &UOp) -> Option<Leaf> {
 fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], given: &Given, first: bool) -> Result<Option<UOp>> {
     let Given { content: value, from } = given;
     let small = extents.iter().product::<usize>().saturating_mul(node.dtype().bytes()) <= COPIED;
-    if first && small && from.is_some() {
+    if first && small && !from.is_empty() {
         return Ok(None);
     }
     let mut shared = None;
@@ -148,8 +241,8 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], given: &Given
             if node.is_sole() && is_own(leaf, memory, 1, 1) {
                 fill(memory.buffer(), extents, part, value)?;
                 memory.bump_version();
-                if let Some(from) = from {
-                    memory.set_sources(with_source(memory.sources(), from));
+                for leaf in from {
+                    memory.set_sources(with_source(memory.sources(), leaf));
                 }
                 let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), leaf.shape().clone());
                 return Ok(Some(UOp::leaf(same)?));
@@ -161,7 +254,7 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], given: &Given
             shared = Some(leaf);
             Arc::new(buffer.to_device(buffer.storage().allocator())?)
         }
-        _ => match node.uniform() {
+        _ => match everywhere(node) {
             Some(all) if small => filled(&*device_of(node)?, all, extents.iter().product())?,
             _ => return Ok(None),
         },
@@ -171,7 +264,7 @@ fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], given: &Given
     }
     fill(&fresh, extents, part, value)?;
     let made = leaf_over(fresh, class_of(node), node.shape_arc().clone())?;
-    let sources: Sources = sources_of(shared.into_iter().chain(from));
+    let sources: Sources = sources_of(shared.into_iter().chain(from.iter()));
     if !sources.is_empty() {
         sources::note(&made, &sources)?;
     }

@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use svod_device::DeviceSpec;
 use svod_ir::graph::key::BindMismatch;
-use svod_ir::graph::{Device, GraphError, Leaf, Op, Place, UOp};
+use svod_ir::graph::{GraphError, Leaf, Op, Place, UOp};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::Function;
 
-use crate::devices::{is_written, joined, spread};
+use crate::devices::{joined, spread};
 use crate::error::{Result, TensorError, show_operands};
 use crate::memory::device_of;
 use crate::tensor::Tensor;
@@ -106,13 +105,7 @@ impl Tensor {
     /// # Errors
     /// Operands that the function's rule refuses.
     pub fn host(function: Arc<Function>, operands: &[&Tensor]) -> Result<Vec<Tensor>> {
-        // Where files are read nothing can be written: there functions read copies.
-        let in_file = |node: &UOp| node.device().is_some_and(|device| !is_written(device));
-        let read = |t: &&Tensor| {
-            let node = t.uop();
-            if in_file(&node) { node.copy_to(&Device::new(&DeviceSpec::CPU.to_string())) } else { Ok(node) }
-        };
-        let mut operands = operands.iter().map(read).collect::<Result<Vec<UOp>, GraphError>>()?;
+        let mut operands: Vec<UOp> = operands.iter().map(|t| t.uop()).collect();
         let places = operands.iter().filter_map(UOp::place);
         let whole = match places.clone().next() {
             Some(Place::Many(of)) if of.split().is_none() && places.clone().all(|p| *p == Place::Many(of.clone())) => {

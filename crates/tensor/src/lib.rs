@@ -56,6 +56,7 @@ mod error;
 mod extremes;
 mod feeds;
 mod fft;
+mod folded;
 mod gather;
 mod host;
 mod in_place;

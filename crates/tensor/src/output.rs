@@ -13,9 +13,11 @@ use svod_runtime::{Awaited, PlanOutput};
 
 use crate::devices::joined;
 use crate::error::{Result, TensorError, show_typed};
-use crate::memory::bound_leaf;
+use crate::memory::{bound_leaf, device_of, host};
+use crate::pieces;
 use crate::read::buffer_of;
 use crate::realize::{is_stopped, seen};
+use crate::tensor::Tensor;
 
 /// The node of a handle that follows these parts of an output, which is of this node's type and place.
 pub(crate) fn handle(of: &UOp, parts: &[Arc<PlanOutput>]) -> Result<UOp> {
@@ -82,11 +84,17 @@ pub(crate) fn await_run(node: &UOp) -> Result<()> {
     }
 }
 
-/// The value as it is now: the same expression over copies of the memory that its owner may write. What follows from
-/// the arguments of a function that is traced stays, for it is computed before the call ends.
+/// The value as it is now: the same expression over copies of the memory that its owner may write; of a part of a file a
+/// copy. What follows from the arguments of a function that is traced stays, for it is computed before the call ends.
 pub(crate) fn kept(node: UOp) -> Result<UOp> {
     let node = node.resolved();
-    if !node.borrows() || node.trace() != 0 {
+    if node.trace() != 0 {
+        return Ok(node);
+    }
+    if let Some(leaf) = pieces::moved(&node).op().leaf().filter(|leaf| leaf.class() == LeafClass::File) {
+        return if let Op::Leaf(_) = node.op() { own_copy(&node, leaf) } else { value_of(node) };
+    }
+    if !node.borrows() {
         return Ok(node);
     }
     let graph = Graph::new(&[node]);
@@ -94,15 +102,28 @@ pub(crate) fn kept(node: UOp) -> Result<UOp> {
         if leaf.class() != LeafClass::Borrowed {
             return Ok(None);
         }
-        let buffer = buffer_of(leaf)?;
-        let copy = Arc::new(buffer.to_device(buffer.storage().allocator())?);
-        let copy = bound_leaf(copy, LeafClass::Data, leaf.shape().clone(), &leaf.bindings())?;
-        Ok(Some(match node.history().map(UOp::op) {
-            Some(Op::Watch(variable)) => copy.watch(variable)?,
-            _ => copy,
-        }))
+        own_copy(node, leaf).map(Some)
     })?;
     Ok(nodes[graph.roots()[0] as usize].clone())
+}
+
+/// A copy of a leaf's memory, where the host can write it, as the variable that the leaf's node is.
+fn own_copy(node: &UOp, leaf: &Leaf) -> Result<UOp> {
+    let buffer = buffer_of(leaf)?;
+    let device = if node.is_file() { host()? } else { device_of(node)? };
+    let copy = Arc::new(buffer.to_device(device.allocator())?);
+    let copy = bound_leaf(copy, LeafClass::Data, leaf.shape().clone(), &leaf.bindings())?;
+    Ok(match node.history().map(UOp::op) {
+        Some(Op::Watch(variable)) => copy.watch(variable)?,
+        _ => copy,
+    })
+}
+
+/// What a read computes of a node, which stays an expression for all who have it but one that is computed.
+fn value_of(node: UOp) -> Result<UOp> {
+    let value = Tensor::from_uop(node);
+    value.compute()?;
+    Ok(value.uop())
 }
 
 /// The nodes of a graph with other values in place of the leaves for which there is one.

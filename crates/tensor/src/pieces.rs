@@ -8,13 +8,13 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 use svod_device::Buffer;
 use svod_dtype::Const;
-use svod_ir::graph::{Graph, Leaf, Op, UOp};
+use svod_ir::graph::{Device, Graph, Leaf, Op, UOp};
 use svod_ir::size::Size;
 use svod_runtime::sources_of;
 
 use crate::error::Result;
 use crate::kept;
-use crate::memory::{class_of, extents_of, leaf_over};
+use crate::memory::{class_of, device_of, extents_of, leaf_over};
 use crate::read::buffer_of;
 use crate::sources;
 
@@ -240,9 +240,23 @@ fn movements(node: &UOp) -> (SmallVec<[UOp; 4]>, UOp) {
     (through, node)
 }
 
+/// What a node has the elements of, moved, on the same device; of a file, the file.
+pub(crate) fn moved(node: &UOp) -> UOp {
+    of_file(&movements(node).1)
+}
+
+/// The file of which a node is a copy, where that is computed with; any other node itself.
+fn of_file(node: &UOp) -> UOp {
+    match node.op() {
+        Op::Copy(to) if *to == Device::host() => node.source().filter(UOp::is_file).unwrap_or_else(|| node.clone()),
+        _ => node.clone(),
+    }
+}
+
 /// What a node is a small view of.
 fn small_view(node: &UOp) -> Option<(UOp, View)> {
     let (through, base) = movements(node);
+    let base = of_file(&base);
     let extents = match base.op() {
         Op::Leaf(leaf) => extents_of(leaf).ok()?,
         _ => base.shape().iter().map(Size::as_usize).collect::<Option<_>>()?,
@@ -266,14 +280,15 @@ pub(crate) fn part(node: &UOp) -> Result<Option<Buffer>> {
     let Some((leaf, buffer)) = lasting(&base)? else { return Ok(None) };
     let element = leaf.dtype().bytes();
     let bytes = buffer.with_bytes(|from| view.copy(from, element))?;
-    Ok(Some(Buffer::from_bytes(buffer.storage().allocator(), leaf.dtype(), &bytes)?))
+    Ok(Some(Buffer::from_bytes(device_of(node)?.allocator(), leaf.dtype(), &bytes)?))
 }
 
 /// The memory of a node that does not change and that the host sees.
 fn lasting(node: &UOp) -> Result<Option<(&Leaf, Arc<Buffer>)>> {
     let Some(leaf) = node.op().leaf().filter(|leaf| leaf.class().is_constant()) else { return Ok(None) };
     let buffer = buffer_of(leaf)?;
-    let seen = buffer.storage().allocator().host_visible() && !buffer.device().is_disk() && buffer.is_allocated();
+    let written = buffer.is_allocated() || buffer.storage().is_read_only();
+    let seen = buffer.storage().allocator().host_visible() && written;
     Ok(seen.then_some((leaf, buffer)))
 }
 

@@ -11,6 +11,7 @@ use svod_runtime::Memory;
 
 use crate::create::Element;
 use crate::error::{Result, TensorError};
+use crate::folded;
 use crate::memory::{extents_of, host};
 use crate::pieces;
 use crate::realize::without_kernel;
@@ -83,9 +84,15 @@ impl Tensor {
         }
     }
 
-    /// The only element, where it lies at a constant position of memory: that is read, and the tensor stays what it is.
+    /// The only element, where it is a number, or lies at a constant position of memory: that is read, and the tensor stays
+    /// what it is.
     fn element(&self, op: &'static str) -> Result<Option<Const>> {
         self.check_known(op)?;
+        if self.with_node(|node| node.numel().as_const() == Some(1))
+            && let Some(value) = folded::constant(&self.uop())?
+        {
+            return Ok(Some(value));
+        }
         let Some(bytes) = pieces::element(&self.uop())? else { return Ok(None) };
         Ok(constants(self.dtype(), bytes).first().copied())
     }

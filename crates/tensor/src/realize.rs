@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use svod_device::Buffer;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Claim, Claimed, Graph, Leaf, LeafClass, Op, Structure, UOp};
+use svod_ir::graph::{Claim, Claimed, Device, Graph, Leaf, LeafClass, Op, Structure, UOp};
 use svod_runtime::{Context, Memory, PrepareConfig, Repeated};
 
 use crate::devices::{joined, spread};
 use crate::error::{ErrorKind, Result, TensorError};
+use crate::folded;
 use crate::kept;
 use crate::lookups::Lookups;
 use crate::memory::{bound_leaf, class_of, device_of, extents_of, filled, leaf_over};
@@ -248,7 +249,7 @@ pub(crate) fn check_leaves(op: &'static str, graph: &Graph, inputs: &[Leaf]) -> 
 }
 
 /// The value of what needs no kernel: memory, constants, nothing at all, and memory under another
-/// shape. A value of memory that may change later is copied.
+/// shape. A value of memory that is not svod's own is copied.
 pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
     if node.is_memory() {
         return Ok(Some(node.clone()));
@@ -268,21 +269,22 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         return leaf_over(buffer, class_of(node), node.shape_arc().clone()).map(Some);
     }
     // A copy of a constant only says where it is.
-    let value = if matches!(node.op(), Op::Copy(_)) { node.source().and_then(|s| s.uniform()) } else { node.uniform() };
-    if let Some(value) = value {
+    let value = if let Op::Copy(_) = node.op() {
+        node.source().map(|s| folded::constant(&s))
+    } else {
+        Some(folded::constant(node))
+    };
+    if let Some(value) = value.transpose()?.flatten() {
         let buffer = filled(&*device_of(node)?, value, count)?;
         return leaf_over(buffer, class_of(node), node.shape_arc().clone()).map(Some);
     }
     let Some(leaf) = viewed(node) else { return Ok(None) };
-    if leaf.class().is_constant() {
+    if leaf.class().is_value() {
         let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone());
         return Ok(Some(UOp::leaf(same)?));
     }
     check_leaves("realize", &Graph::new(std::slice::from_ref(node)), &[])?;
-    let copy: Buffer = {
-        let buffer = buffer_of(&leaf)?;
-        buffer.to_device(buffer.storage().allocator())?
-    };
+    let copy = buffer_of(&leaf)?.to_device(device_of(node)?.allocator())?;
     leaf_over(Arc::new(copy), class_of(node), node.shape_arc().clone()).map(Some)
 }
 
@@ -323,13 +325,14 @@ pub(crate) fn viewed(node: &UOp) -> Option<Leaf> {
     })
 }
 
-/// The node of the leaf of which this one is another shape.
+/// The node of the leaf of which this one is another shape, or, of a file, a copy where it is computed with.
 pub(crate) fn seen(node: &UOp) -> Option<UOp> {
     let mut node = node.resolved();
     loop {
         node = match node.op() {
             Op::Leaf(_) => return Some(node),
             Op::Reshape(_) | Op::Contiguous | Op::AsReal | Op::AsComplex => node.source()?,
+            Op::Copy(to) if *to == Device::host() => node.source().filter(UOp::is_file)?,
             op if op.is_mark() => node.source()?,
             _ => return None,
         };

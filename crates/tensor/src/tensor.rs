@@ -217,6 +217,11 @@ impl Tensor {
         }
     }
 
+    /// Whether somebody else has the handle, such as the program's own tensor.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// Whether the two are one handle.
     pub fn same(&self, other: &Tensor) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

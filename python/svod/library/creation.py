@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from svod._place import place_of
 from svod._svod import ArgumentError, Tensor, _tensor, empty
 
 __all__ = ["asarray", "empty_like", "full_like", "meshgrid", "ones_like", "tril", "triu", "zeros_like"]
@@ -32,7 +33,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: 
 
 def empty_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Memory in a tensor's shape, and in its type and on its device, unless others are named."""
-    on = device if device is not None or not isinstance(x.device, str) else x.device
+    place = place_of(x)
+    on = device if device is not None or not isinstance(place, str) else place
     return empty(*x.shape, dtype=x.dtype if dtype is None else dtype, device=on)
 
 

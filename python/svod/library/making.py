@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from svod._place import place_of
 from svod._svod import ArgumentError, Tensor, arange, empty, eye, float32, full, linspace, ones, zeros
 from svod.library.manipulation import _extents
 from svod.library.special import i0
@@ -322,7 +323,7 @@ def _strided(name: str, size: Sequence[int], stride: Sequence[int]) -> Sequence[
 
 def _of(x: Tensor, dtype: Any, device: str | None) -> dict[str, Any]:
     """The type and the device of a tensor that is made by another, unless they are named."""
-    return {"dtype": x.dtype if dtype is None else dtype, "device": x.device if device is None else device}
+    return {"dtype": x.dtype if dtype is None else dtype, "device": place_of(x) if device is None else device}
 
 
 def _rounded(x: Tensor, dtype: Any) -> Tensor:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from svod._place import place_of
 from svod._svod import (
     ArgumentError,
     Generator,
@@ -306,7 +307,8 @@ def uniform(
 
 def _device(x: Tensor) -> str | None:
     """Where numbers like a tensor are drawn; where they are used, if that is in several places."""
-    return x.device if isinstance(x.device, str) else None
+    place = place_of(x)
+    return place if isinstance(place, str) else None
 
 
 def _first(taken: Tensor, candidates: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ def load(folder: str | os.PathLike[str], dtype: Any = None) -> Any:
     own = {own: tensor for name, tensor in weights.items() if (own := architecture.own_name(name)) is not None}
     model = architecture.from_config(config, own)
     check(path, model, own)
-    model.load_state_dict(own)
+    model.load_state_dict(own, assign=True)
     model.eval()
     return model if dtype is None else model.to(dtype=dtype)
 

@@ -204,8 +204,10 @@ impl UOp {
         if open.is_empty() { Ok(self.clone()) } else { self.unary(Op::NonEmpty(by, open)) }
     }
 
-    /// On another device; the node itself when it is there.
+    /// On another device; the node itself when it is there. Files are only read: what is to be where one is, is on the CPU.
     pub fn copy_to(&self, to: &Device) -> Result<UOp, GraphError> {
+        let host = Device::host();
+        let to = if to.is_file() { &host } else { to };
         if self.device() == Some(to) { Ok(self.clone()) } else { self.unary(Op::Copy(to.clone())) }
     }
 

@@ -18,6 +18,11 @@ impl Device {
         Device(name.into())
     }
 
+    /// The CPU, where what is made of files is computed.
+    pub fn host() -> Self {
+        Device::new("CPU")
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.0
@@ -26,6 +31,11 @@ impl Device {
     /// Whether it is the host: a processor, whose caches hold what a task computes row by row, or a file.
     pub fn is_host(&self) -> bool {
         ["CPU", "DISK"].iter().any(|host| self.0.starts_with(host))
+    }
+
+    /// Whether it is a file, in which nothing is computed.
+    pub fn is_file(&self) -> bool {
+        self.0.starts_with("DISK:")
     }
 }
 
@@ -52,6 +62,9 @@ pub enum LeafClass {
     /// A caller's memory taken without a copy: it may change at any time, so nothing computed
     /// from it may be remembered.
     Borrowed,
+    /// Pages of a file, which are only read. Nothing is to write the file while it is in use, so that what is computed
+    /// from it may be remembered; but svod cannot keep it from being written, and a value of its own is a copy.
+    File,
     /// What a plan or a jitted function is given anew at each run: its `n`-th input.
     Input(u32),
     /// The output of a plan, rewritten by each of its runs. Only handles that follow the plan have it: what is built
@@ -62,8 +75,13 @@ pub enum LeafClass {
 }
 
 impl LeafClass {
-    /// Whether the memory never changes.
+    /// Whether the memory is not to change as long as anything reads it.
     pub fn is_constant(self) -> bool {
+        matches!(self, LeafClass::Data | LeafClass::Literal | LeafClass::File)
+    }
+
+    /// Whether the memory is svod's own and never changes: who has it has a value.
+    pub fn is_value(self) -> bool {
         matches!(self, LeafClass::Data | LeafClass::Literal)
     }
 }
@@ -74,6 +92,7 @@ impl fmt::Display for LeafClass {
             LeafClass::Data => f.write_str("data"),
             LeafClass::Literal => f.write_str("literal"),
             LeafClass::Borrowed => f.write_str("borrowed"),
+            LeafClass::File => f.write_str("file"),
             LeafClass::Input(slot) => write!(f, "input{slot}"),
             LeafClass::Output => f.write_str("output"),
             LeafClass::Awaited => f.write_str("awaited"),

@@ -41,6 +41,11 @@ impl UOp {
         self.0.names.load(Ordering::Relaxed) > 0
     }
 
+    /// How many handles name the node.
+    pub fn names(&self) -> u32 {
+        self.0.names.load(Ordering::Relaxed)
+    }
+
     /// Whether this is the only handle to the node: neither a tensor nor another node has one.
     pub fn is_sole(&self) -> bool {
         Arc::strong_count(&self.0) == 1

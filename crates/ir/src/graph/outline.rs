@@ -239,7 +239,7 @@ fn role_of(op: &Op, operand: usize, value: Const, others: bool) -> Option<bool> 
 
 /// The constants that nodes are everywhere: constants, such under movement that adds nothing, and what is computed with
 /// such alone.
-fn uniform(graph: &Graph) -> Vec<Option<Const>> {
+pub fn uniform(graph: &Graph) -> Vec<Option<Const>> {
     let mut found: Vec<Option<Const>> = Vec::with_capacity(graph.len());
     for (node, sources) in graph.iter() {
         let below = || sources.iter().map(|s| found[*s as usize]).collect::<Option<SmallVec<[Const; 3]>>>();

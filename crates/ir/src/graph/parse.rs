@@ -216,6 +216,7 @@ fn leaf_text(p: &mut Parser<'_>, number: usize, dtype: DType, shape: Shape) -> R
         "data" => Some(LeafClass::Data),
         "literal" => Some(LeafClass::Literal),
         "borrowed" => Some(LeafClass::Borrowed),
+        "file" => Some(LeafClass::File),
         "output" => Some(LeafClass::Output),
         "awaited" => Some(LeafClass::Awaited),
         _ => word.strip_prefix("input").and_then(|slot| slot.parse().ok()).map(LeafClass::Input),

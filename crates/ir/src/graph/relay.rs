@@ -5,12 +5,23 @@
 //! of that one on each device ([`relaid`]).
 
 use super::error::GraphError;
+use super::leaf::Device;
 use super::op::Op;
 use super::place::{Splits, reshaped, split};
 use super::sharding::{Sharding, Split};
 use super::uop::{Sources, UOp};
 use crate::size::Size;
 use std::sync::Arc;
+
+/// The operands of `op`, with copies on the CPU of those that are files: nothing is computed where they are.
+pub(super) fn read_from_files(op: &Op, mut sources: Sources) -> Result<Sources, GraphError> {
+    if !matches!(op, Op::Copy(_) | Op::Shard(_)) {
+        for source in sources.iter_mut().filter(|source| source.is_file()) {
+            *source = source.copy_to(&Device::host())?;
+        }
+    }
+    Ok(sources)
+}
 
 /// The operands of `op`, of which some are laid out anew so that each device can compute its share; nothing
 /// where all are as they have to be, or never will be.

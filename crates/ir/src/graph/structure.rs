@@ -74,7 +74,7 @@ fn is_plain(node: &UOp) -> bool {
     let of_numbers = node.shape().iter().all(|n| n.as_const().is_some());
     let on_one = !matches!(node.place(), Some(Place::Many(_)));
     let own = match node.op() {
-        Op::Leaf(leaf) => matches!(leaf.class(), LeafClass::Data | LeafClass::Literal | LeafClass::Borrowed),
+        Op::Leaf(leaf) => leaf.class().is_constant() || leaf.class() == LeafClass::Borrowed,
         Op::Loop(..) | Op::Host(..) | Op::Let(_) | Op::Bind(_) | Op::Size(_) => false,
         _ => true,
     };

@@ -72,13 +72,15 @@ pub(super) struct State {
 
 impl UOp {
     /// The node of `op` over `sources`, after the table's rules. Forced sources count as their
-    /// leaves. Those that are spread over devices are laid out as the operation needs them.
+    /// leaves. Those that are spread over devices are laid out as the operation needs them; of files, copies on
+    /// the CPU are read.
     pub fn new(op: Op, sources: &[UOp]) -> Result<UOp, GraphError> {
         UOp::over(op, sources.iter().map(UOp::resolved).collect())
     }
 
     /// [`UOp::new`] over sources that are resolved.
     pub(super) fn over(op: Op, sources: Sources) -> Result<UOp, GraphError> {
+        let sources = relay::read_from_files(&op, sources)?;
         let anew = relay::laid_out_for(&op, &sources)?;
         intern::node(op, anew.unwrap_or(sources))
     }
@@ -153,6 +155,12 @@ impl UOp {
     pub fn stacked_part(&self) -> Option<UOp> {
         let (Op::Part(_, i), stack) = (self.op(), self.source()?) else { return None };
         if matches!(stack.op(), Op::Multi(_)) { stack.sources().get(*i).cloned() } else { None }
+    }
+
+    /// Whether this is memory on the device of a file.
+    pub fn is_file(&self) -> bool {
+        matches!(self.op(), Op::Leaf(leaf) if leaf.class() == LeafClass::File)
+            && self.device().is_some_and(Device::is_file)
     }
 
     /// Whether this is memory: a leaf that is not awaited, or such leaves that are parts of one value.

@@ -191,13 +191,37 @@ impl PyTensor {
         Ok(self.0.flip(either(named, given)?.as_deref())?.into())
     }
 
-    /// The elements of an axis moved towards its end, those beyond it to its start.
+    /// The elements of axes moved towards their ends, those beyond them to the start, by one number or by one
+    /// for each; without axes those of the flat tensor.
     #[pyo3(signature = (shifts, dims=None, *, axis=None, dim=None))]
-    fn roll(&self, shifts: AnySize, dims: Option<Axis>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
-        shifts.bind(match one_axis(either(axis, dim)?, dims)? {
-            Some(axis) => self.0.roll(&shifts.size, axis),
-            None => self.0.flatten(0, -1)?.roll(&shifts.size, 0)?.reshape(&self.0.shape()),
-        })
+    fn roll(&self, shifts: &Bound<'_, PyAny>, dims: Option<Axes>, axis: Option<Axes>, dim: Option<Axes>) -> Made {
+        let (by, is_one) = match shifts.cast::<PySequence>() {
+            Ok(several) => (Extents::of(&several.to_tuple()?)?, false),
+            Err(_) => {
+                let mut one = Extents::default();
+                one.push(argument("roll", "shifts", shifts)?);
+                (one, true)
+            }
+        };
+        let Some(Axes(axes)) = either(either(axis, dim)?, dims)? else {
+            if !is_one {
+                return Err(
+                    Class::Argument.raise(format!("roll: shifts {:?} are of axes, which are not named", by.sizes))
+                );
+            }
+            return by.bind(self.0.flatten(0, -1)?.roll(&by.sizes[0], 0)?.reshape(&self.0.shape()));
+        };
+        if !is_one && by.sizes.len() != axes.len() {
+            let (shifts, axes) = (by.sizes.len(), axes.len());
+            return Err(
+                Class::Argument.raise(format!("roll: as many shifts as axes are expected, not {shifts} for {axes}"))
+            );
+        }
+        let mut rolled = self.0.clone();
+        for (i, axis) in axes.iter().enumerate() {
+            rolled = rolled.roll(&by.sizes[if is_one { 0 } else { i }], *axis)?;
+        }
+        by.bind(Ok(rolled))
     }
 
     /// The elements on and below a diagonal, zeros above.

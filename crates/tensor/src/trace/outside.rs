@@ -13,7 +13,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use svod_device::DeviceSpec;
 use svod_ir::graph::{Graph, LeafClass, Op, UOp};
 
 use super::{FUNCTION, Trace, Traced, function, innermost};
@@ -177,8 +176,7 @@ impl Trace {
     fn input_for(&self, value: &UOp) -> Option<UOp> {
         // A handle of the trace's own, which stands for nothing else.
         let value = Tensor::from_uop(value.clone());
-        let written = value.device().name().parse().is_ok_and(|device: DeviceSpec| !device.is_disk());
-        if !written || value.dims().is_err() {
+        if value.device().is_file() || value.dims().is_err() {
             return None;
         }
         let slot = self.slots_for(value.sharding().map_or(1, |of| of.devices().len()), "a tensor from outside");
