@@ -270,6 +270,8 @@ def test_plans_run_many_times():
         (result,) = plan(svod.Tensor(given, device=CUDA))
         e = np.exp((given @ b) - (given @ b).max(-1, keepdims=True))
         check(result, (e / e.sum(-1, keepdims=True) * 3).sum(0), rtol=1e-4, atol=1e-5)
+    del result
+    plan.execute()
     before = svod.memory()[CUDA]["live"]
     for _ in range(50):
         plan.execute()

@@ -83,7 +83,7 @@ impl Memory {
 }
 
 /// Bytes at most of a temporary in scratch memory that is kept in registers.
-const IN_REGISTERS: i64 = 1 << 14;
+const IN_REGISTERS: i64 = 1 << 17;
 
 /// Which temporaries in scratch memory can be registers of a group of threads: small ones whose elements are all named
 /// by loops that are laid out.

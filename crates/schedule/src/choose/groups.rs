@@ -134,8 +134,10 @@ impl Choice<'_> {
     pub(super) fn row_of_groups(&self, axis: AxisId) -> Option<i64> {
         let k = self.kernel;
         self.target.groups?;
-        let reduces = |body: &Body| matches!(body, Body::Reduce { axes, .. } if axes.contains(&axis));
-        if k.stages.len() < 2 || !k.stages.iter().any(|stage| reduces(&stage.body)) {
+        // An axis that a reduction keeps is one of several rows.
+        let reduction = |body: &Body| matches!(body, Body::Reduce { .. });
+        let keeps = |at: usize| reduction(&k.stages[at].body) && k.stages[at].over.contains(&axis);
+        if k.stages.len() < 2 || !k.stages.iter().any(|s| reduction(&s.body)) || (0..k.stages.len()).any(keeps) {
             return None;
         }
         let n = k.axes[axis.index()].extent.as_const().filter(|n| *n >= SHORTEST_ROW)?;
