@@ -217,8 +217,7 @@ impl Cluster {
             let cluster = cluster();
             let late = cluster.idle > PATIENCE * all;
             if (late || cluster.next(4) == 0) && !cluster.land() && late {
-                cluster.idle = 0;
-                if cluster.random % 2 == 0 || !live.is_empty() {
+                if !live.is_empty() {
                     cluster.strikes(&live);
                 }
             }
