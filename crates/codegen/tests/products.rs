@@ -46,7 +46,7 @@ fn assemble(kernel: &Kernel) {
     let Some(ptxas) = std::env::var_os("PTXAS") else { return };
     let name = format!("{}-{}-{}.ptx", kernel.launch.entry, kernel.processor, std::process::id());
     let file = std::env::temp_dir().join(name);
-    std::fs::write(&file, ptx(&kernel)).unwrap();
+    std::fs::write(&file, ptx(kernel)).unwrap();
     let arch = format!("-arch={}", kernel.processor);
     let run = Command::new(ptxas).args([&arch, "-v", "-o", "/dev/null"]).arg(&file).output().unwrap();
     let words = String::from_utf8_lossy(&run.stderr).into_owned() + &String::from_utf8_lossy(&run.stdout);

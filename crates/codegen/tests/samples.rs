@@ -24,7 +24,7 @@ use values::count;
 /// Compiles a loop tree and runs it on the buffers.
 fn run(lowered: &Lowered, target: &Target, vars: &[BoundVariable], buffers: &mut [HostBuffer]) {
     let lists = lower::linearize(lowered, target).unwrap_or_else(|e| panic!("{e}\n{lowered}"));
-    let text = llvm::module(&lists, target);
+    let text = llvm::module(&lists, target, llvm::Entry::task(target));
     let object = machine::object(&lowered.name, &text, target).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let tiles: Vec<(String, Code)> = lists
         .iter()

@@ -89,8 +89,8 @@ const IN_REGISTERS: i64 = 1 << 17;
 /// by loops that are laid out.
 fn laid_out(phase: &Phase) -> Vec<bool> {
     let bytes = |temp: &Temp| {
-        let extents = temp.shape.iter().map(|n| n.as_const());
-        extents.fold(Some(temp.dtype.bytes() as i64), |bytes, n| Some(bytes?.saturating_mul(n?)))
+        let mut extents = temp.shape.iter().map(|n| n.as_const());
+        extents.try_fold(temp.dtype.bytes() as i64, |bytes, n| Some(bytes.saturating_mul(n?)))
     };
     let mut fits: Vec<bool> = phase.temps.iter().map(|t| bytes(t).is_some_and(|bytes| bytes <= IN_REGISTERS)).collect();
     let mut open: Vec<(&Stmt, Vec<(Variable, LoopKind)>)> = phase.body.iter().map(|s| (s, Vec::new())).collect();

@@ -216,10 +216,9 @@ impl Cluster {
             live.retain(|thread| !ended.contains(thread));
             let cluster = cluster();
             let late = cluster.idle > PATIENCE * all;
-            if (late || cluster.next(4) == 0) && !cluster.land() && late {
-                if !live.is_empty() {
-                    cluster.strikes(&live);
-                }
+            let lands = (late || cluster.next(4) == 0) && cluster.land();
+            if late && !lands && !live.is_empty() {
+                cluster.strikes(&live);
             }
         }
         for fiber in fibers.iter_mut().flatten() {

@@ -86,7 +86,7 @@ impl Lowered {
             (None, None) => return None,
         };
         let side_by_side = |n: &usize| a.strides[*n] == 1 || a.strides[at_depth] == 1;
-        let row = candidates(&a, &b).into_iter().filter(side_by_side).next_back()?;
+        let row = candidates(&a, &b).into_iter().rfind(side_by_side)?;
         let others: Vec<usize> = (0..grid.len()).filter(|n| *n != row && *n != column).collect();
         let batch: Vec<(Variable, i64)> = others.iter().map(|n| grid[*n].clone()).collect();
         let operand = |of: &Affine, outer: usize, inner: usize| -> Option<ProductOperand> {

@@ -40,7 +40,7 @@ impl Choice<'_> {
         let same = k.stages.len() == 2 && stage == 0 && k.stages[0].over == *over && c.pairs.is_none();
         let (m, n) = (extent(k, c.m), extent(k, c.n));
         let along = contiguous(k, &[c.b], &[], 0) == Some(c.n);
-        if !same || !(over.contains(&c.m) && over.contains(&c.n)) || (m <= FEW_ROWS && !along) {
+        if !(same && over.contains(&c.m) && over.contains(&c.n)) || (m <= FEW_ROWS && !along) {
             return false;
         }
         if self.has_a_kernel(stage, c) {
