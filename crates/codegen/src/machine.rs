@@ -17,13 +17,14 @@ use std::sync::Once;
 use svod_ir::pass::{Pass, visit};
 use svod_ir::target::{Arch, Target};
 
-/// Parts of kernels are inlined, `sroa` makes registers of accumulators, `early-cse` tidies what that leaves. Measured: more
+/// `sroa` makes registers of accumulators, `early-cse` tidies what that leaves. Measured: more
 /// passes (`instcombine`, `licm`) cost a tenth of the time and change nothing, since the linear list
 /// comes with common expressions shared and invariants hoisted.
-const PASSES: &str = "always-inline,function(sroa,early-cse)";
+const PASSES: &str = "function(sroa,early-cse)";
 
-/// The same for GPUs, which compute scalars: once addresses are, neighbours among them are found and accessed together.
-const PASSES_OF_GPUS: &str = "function(sroa,scalarizer,early-cse)";
+/// The same for GPUs, where parts of kernels are inlined. They compute scalars: once addresses are, neighbours among them
+/// are found and accessed together.
+const PASSES_OF_GPUS: &str = "always-inline,function(sroa,scalarizer,early-cse)";
 
 /// LLVM's name of a target's platform.
 pub fn triple(target: &Target) -> &'static str {
