@@ -77,6 +77,23 @@ def test_a_launch_has_the_arguments_of_the_kernel(run):
     assert 1 <= int(launch.rsplit(" ", 1)[1]) <= 1000
 
 
+def test_kernels_of_a_plan_become_one_launch(run):
+    program = """
+x = svod.Tensor(a.reshape(10, 100), device="CUDA").realize()
+plan = ((x @ x.T).softmax(-1) @ x).cumsum(0).prepare()
+print(len(plan.kernels))
+for _ in range(5):
+    plan.execute()
+svod.synchronize()
+"""
+    said, told = run(program)
+    kernels = int(said[0])
+    assert kernels > 1
+    done = [line.split(" of ")[0] for line in told.splitlines() if line.startswith(("launch", "graph"))]
+    assert done[:kernels] == [line for line in done[:kernels] if line.startswith("launch")]
+    assert done[kernels:] == ["graph"] * 4 or (done.count("graph") >= 2 and done[-1] == "graph")
+
+
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
