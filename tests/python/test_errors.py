@@ -499,7 +499,7 @@ def failed_custom() -> None:
 
 
 def unwritten() -> None:
-    value = svod.ones(3) * 2
+    value = svod.Tensor([1.0, 2.0, 3.0]) * 2
     value.prepare()
     value.numpy()
 
