@@ -151,7 +151,7 @@ def test_c5_a_device_that_there_is_not_is_none() -> None:
     program = "import svod; print(svod.PrepareConfig(), (svod.ones(2) + 1).tolist())"
     run = subprocess.run(
         [sys.executable, "-c", program],
-        env=os.environ | {"SVOD_DEVICE": "GPU:0"},
+        env={name: value for name, value in os.environ.items() if name != "SVOD_CUDA"} | {"SVOD_DEVICE": "GPU:0"},
         capture_output=True,
         text=True,
         check=True,

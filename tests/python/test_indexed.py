@@ -396,9 +396,14 @@ def test_integers_between_brackets_are_of_any_kind() -> None:
         x[1.0:]
 
 
-@pytest.mark.parametrize("counted", [svod.arange(4), np.arange(4), [0, 1, 2, 3], svod.arange(4, dtype="int32")])
-def test_lookups_in_rows_of_their_own(counted: Any) -> None:
+@pytest.mark.parametrize(
+    "make",
+    [lambda: svod.arange(4), lambda: np.arange(4), lambda: [0, 1, 2, 3], lambda: svod.arange(4, dtype="int32")],
+    ids=["arange", "array", "list", "int32"],
+)
+def test_lookups_in_rows_of_their_own(make: Callable[[], Any]) -> None:
     """Where one of several indices counts, each lookup is in a row of its own: NumPy's places, of any layout."""
+    counted = make()
     x = data((4, 5, 6, 3), "float32")
     t, numbers = svod.Tensor(x), np.arange(4)
     one = np.array([3, -1, 0, -5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -38,6 +39,10 @@ def _assigning(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[C
             raise ArgumentTypeError(f"{name}: input: a tensor is expected, which is assigned to, not {input!r:.60}")
         return input._become(name, function(input, *args, **kwargs))
 
+    signature = inspect.signature(function)
+    # It always is in place.
+    kept = [parameter for parameter in signature.parameters.values() if parameter.name != "inplace"]
+    call.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     call.__name__ = call.__qualname__ = name
     call.__module__, call.__doc__ = __name__, f"The operand becomes what `{function.__name__}` makes of it."
     return call
