@@ -4,7 +4,6 @@ use crate::load::{Address, Code};
 use crate::{CompileError, llvm, lower, machine, tile};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use svod_ir::linear::{Linear, TileSpec};
@@ -73,10 +72,7 @@ pub fn compile_many(kernels: &[&Lowered], target: &Target) -> Result<Object, Com
     let mut tiles: Vec<TileSpec> = lists.iter().flat_map(Linear::tiles).collect();
     tiles.sort();
     tiles.dedup();
-    let mut linear = String::new();
-    for list in &lists {
-        let _ = writeln!(linear, "{list}");
-    }
+    let linear = lower::listing(&lists);
     let phase = |l: &Linear| PhaseCode { entry: l.name.clone(), scratch_bytes: l.scratch_bytes() };
     let phases = lists.iter().map(phase).collect();
     Ok(Object { bytes, phases, tiles, source, linear, timings })

@@ -10,12 +10,11 @@ pub mod product;
 use crate::compile::Timings;
 use crate::llvm::{Entry, Form, Share};
 use crate::{CompileError, host, llvm, lower, machine};
-use std::fmt::Write;
 use std::time::Instant;
 use svod_ir::linear::Linear;
 use svod_ir::lowered::Lowered;
 use svod_ir::pass::Pass;
-use svod_ir::target::{Arch, Target};
+use svod_ir::target::Target;
 
 /// What runs a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,10 +95,9 @@ pub fn compile(
         return Ok(object);
     }
     let lists = Pass::Linear.run(lowered, || lower::linearize(lowered, target))?;
-    let host = host::native();
     let (form, machine) = match runner {
         Runner::Driver => (Form::Kernel, target.clone()),
-        Runner::Simulator => (Form::Simulated, host),
+        Runner::Simulator => (Form::Simulated, host::native()),
     };
     let entry = Entry { form, machine: &machine, align: alignment.bytes() };
     let source = Pass::Text.run(&lists, || llvm::module(&lists, target, entry));
@@ -111,7 +109,7 @@ pub fn compile(
     };
     let timings = Timings { lower, llvm: start.elapsed() - lower };
     let phases = lists.iter().map(phase).collect();
-    Ok(Object { bytes, phases, source, linear: listing(&lists), timings })
+    Ok(Object { bytes, phases, source, linear: lower::listing(&lists), timings })
 }
 
 /// A kernel that is a matrix product, if there is one of its types.
@@ -138,19 +136,7 @@ fn product(
 /// # Errors
 /// See [`CompileError`].
 pub fn linear(lowered: &Lowered, target: &Target) -> Result<String, CompileError> {
-    Ok(listing(&lower::linearize(lowered, target)?))
-}
-
-/// Whether kernels for a target are compiled here.
-pub fn supports(target: &Target) -> bool {
-    target.arch == Arch::Nvptx
-}
-
-fn listing(lists: &[Linear]) -> String {
-    lists.iter().fold(String::new(), |mut text, list| {
-        let _ = writeln!(text, "{list}");
-        text
-    })
+    Ok(lower::listing(&lower::linearize(lowered, target)?))
 }
 
 fn phase(list: &Linear) -> PhaseCode {

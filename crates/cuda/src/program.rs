@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use svod_codegen::gpu::product::Call;
 use svod_codegen::gpu::{self, Alignment, PhaseCode, Runner};
 use svod_codegen::{CompileError, host};
-use svod_device::program::{CORE_ID, Code, Metadata, entry_name};
+use svod_device::program::{CORE_ID, Code, entry_name};
 use svod_device::{
     Allocator, Block, CompiledSpec, Compiler, DeviceError, DeviceSpec, Listing, Program, ProgramSpec, Recorded,
     Renderer, Result, RuntimeFactory,
@@ -89,15 +89,7 @@ impl Renderer for Cuda {
     }
 
     fn render(&self, kernel: &Arc<Lowered>, name: Option<&str>) -> Result<ProgramSpec> {
-        let renamed = name.filter(|n| *n != kernel.name).map(|name| {
-            let mut kernel = Lowered::clone(kernel);
-            kernel.name = name.to_owned();
-            Arc::new(kernel)
-        });
-        let kernel = renamed.as_ref().unwrap_or(kernel);
-        // All parameters are passed, used or not: the code finds them by their position.
-        let metadata = Metadata { globals: (0..kernel.params.len()).collect(), ..Metadata::default() };
-        Ok(ProgramSpec::derive(kernel, kernel.to_string(), self.0.device.clone(), metadata)?)
+        Ok(ProgramSpec::of_loops(kernel, name, self.0.device.clone())?)
     }
 
     fn listing(&self, kernel: &Lowered, what: Listing) -> Result<Option<String>> {

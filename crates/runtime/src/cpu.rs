@@ -7,11 +7,10 @@
 use crate::disk_cache::{DiskCache, DiskKey};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
-use std::fmt::Write;
 use std::sync::Arc;
 use svod_codegen::load::{Code, Entry};
 use svod_codegen::{CompileError, host, llvm, lower, tile};
-use svod_device::program::{CORE_ID, Code as ProgramCode, Metadata, entry_name};
+use svod_device::program::{CORE_ID, Code as ProgramCode, entry_name};
 use svod_device::{
     Block, CachingAllocator, CompiledSpec, Compiler, CpuAllocator, Device, DeviceError, DeviceSpec, Devices, HostEntry,
     Listing, Program, ProgramSpec, Renderer, Result, RuntimeFactory, host_memory,
@@ -80,31 +79,18 @@ impl Renderer for Cpu {
     }
 
     fn render(&self, kernel: &Arc<Lowered>, name: Option<&str>) -> Result<ProgramSpec> {
-        let renamed = name.filter(|n| *n != kernel.name).map(|name| {
-            let mut kernel = Lowered::clone(kernel);
-            kernel.name = name.to_owned();
-            Arc::new(kernel)
-        });
-        let kernel = renamed.as_ref().unwrap_or(kernel);
-        // All parameters are passed, used or not: the code finds them by their position.
-        let metadata = Metadata { globals: (0..kernel.params.len()).collect(), ..Metadata::default() };
-        Ok(ProgramSpec::derive(kernel, kernel.to_string(), self.device.clone(), metadata)?)
+        Ok(ProgramSpec::of_loops(kernel, name, self.device.clone())?)
     }
 
     fn listing(&self, kernel: &Lowered, what: Listing) -> Result<Option<String>> {
         let target = &self.shared.target;
         let failed = |e: CompileError| self.failed(&kernel.name, &e);
         let lists = lower::linearize(kernel, target).map_err(|e| failed(e.into()))?;
+        let source = || llvm::module(&lists, target, llvm::Entry::task(target));
         let text = match what {
-            Listing::Linear => lists.iter().fold(String::new(), |mut text, list| {
-                let _ = writeln!(text, "{list}");
-                text
-            }),
-            Listing::Source => llvm::module(&lists, target, llvm::Entry::task(target)),
-            Listing::Assembly => {
-                svod_codegen::assembly(&llvm::module(&lists, target, llvm::Entry::task(target)), target)
-                    .map_err(failed)?
-            }
+            Listing::Linear => lower::listing(&lists),
+            Listing::Source => source(),
+            Listing::Assembly => svod_codegen::assembly(&source(), target).map_err(failed)?,
         };
         Ok(Some(text))
     }

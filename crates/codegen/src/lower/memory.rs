@@ -6,7 +6,7 @@ use super::builder::Builder;
 use smallvec::SmallVec;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
+use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
 use svod_ir::linear::{Inst, Linear, Place, Scratch, ScratchId, Slot, Ty, Val};
 use svod_ir::lowered::{Home, LoopKind, Lowered, Phase, Stmt, Temp};
 use svod_ir::size::{Size, Variable};
@@ -93,84 +93,83 @@ fn laid_out(phase: &Phase) -> Vec<bool> {
         extents.try_fold(temp.dtype.bytes() as i64, |bytes, n| Some(bytes.saturating_mul(n?)))
     };
     let mut fits: Vec<bool> = phase.temps.iter().map(|t| bytes(t).is_some_and(|bytes| bytes <= IN_REGISTERS)).collect();
-    let mut open: Vec<(&Stmt, Vec<(Variable, LoopKind)>)> = phase.body.iter().map(|s| (s, Vec::new())).collect();
-    while let Some((stmt, mut loops)) = open.pop() {
-        match stmt {
-            Stmt::Loop(l, inner) => {
-                loops.push((l.var.clone(), l.kind));
-                open.extend(inner.iter().map(|s| (s, loops.clone())));
-            }
-            Stmt::If(_, inner) => open.extend(inner.iter().map(|s| (s, loops.clone()))),
-            Stmt::Store { to, index, .. } => {
-                let mut accesses = vec![(*to, index.clone())];
-                for id in phase.exprs.reachable(&stmt.roots()) {
-                    match phase.exprs.get(id) {
-                        Expr::Load { from, index, .. } => accesses.push((*from, index.to_vec())),
-                        Expr::Lanes { lanes, .. } => loops.push((lanes.clone(), LoopKind::Vector)),
-                        _ => {}
-                    }
-                }
-                for (mem, index) in accesses {
-                    let Mem::Temp(temp, _) = mem else { continue };
-                    let named = |(d, id): (usize, &ExprId)| match phase.exprs.get(*id) {
-                        Expr::Index(size) => size.variables().iter().all(|var| {
-                            let kind = loops.iter().find(|(v, _)| v == var).map(|(_, kind)| *kind);
-                            let last = d + 1 == index.len();
-                            kind == Some(LoopKind::Unroll) || (kind == Some(LoopKind::Vector) && last)
-                        }),
-                        _ => false,
-                    };
-                    fits[temp.index()] &= index.iter().enumerate().all(named);
-                }
-            }
-            Stmt::Micro(m) => {
-                for mem in [m.a.mem, m.b.mem, m.c.mem].into_iter().chain(m.b_offsets.map(|t| Mem::Temp(t, 0))) {
-                    if let Mem::Temp(temp, _) = mem {
-                        fits[temp.index()] = false;
-                    }
-                }
-            }
-            Stmt::Prefetch { .. } => {}
-        }
-    }
+    for_each_access(phase, |temp, index, loops| {
+        let last = index.map_or(0, <[ExprId]>::len);
+        let named = |(d, id): (usize, &ExprId)| match phase.exprs.get(*id) {
+            Expr::Index(size) => size.variables().iter().all(|var| {
+                let kind = loops.iter().find(|l| l.var == var).map(|l| l.kind);
+                kind == Some(LoopKind::Unroll) || (kind == Some(LoopKind::Vector) && d + 1 == last)
+            }),
+            _ => false,
+        };
+        fits[temp.index()] &= index.is_some_and(|index| index.iter().enumerate().all(named));
+    });
     fits
 }
 
 /// For each register, the most lanes of a vector loop by which its last dimension is indexed.
 fn widths(phase: &Phase) -> Vec<u32> {
     let mut widths = vec![1; phase.temps.len()];
-    let mut open: Vec<(&Stmt, Option<(Variable, u32)>)> = phase.body.iter().map(|s| (s, None)).collect();
-    while let Some((stmt, vector)) = open.pop() {
+    for_each_access(phase, |temp, index, loops| {
+        let Some(Expr::Index(size)) = index.and_then(|index| index.last()).map(|id| phase.exprs.get(*id)) else {
+            return;
+        };
+        let used = size.variables();
+        let vectors = loops.iter().filter(|l| l.kind == LoopKind::Vector && used.contains(l.var));
+        let lanes = vectors.filter_map(|l| l.rounds).map(|n| n as u32).max();
+        widths[temp.index()] = widths[temp.index()].max(lanes.unwrap_or(1));
+    });
+    widths
+}
+
+/// A loop around an access.
+#[derive(Clone, Copy)]
+struct Around<'p> {
+    var: &'p Variable,
+    kind: LoopKind,
+    /// Number of iterations, if it is known.
+    rounds: Option<usize>,
+}
+
+/// Visits what a phase reads and writes of its temporaries: the index, where an access is to one element, and the loops
+/// around it, those over the lanes of a reduction included.
+fn for_each_access<'p>(phase: &'p Phase, mut visit: impl FnMut(TempId, Option<&[ExprId]>, &[Around<'p>])) {
+    type Loops<'p> = SmallVec<[Around<'p>; 8]>;
+    let mut open: Vec<(&'p Stmt, Loops<'p>)> = phase.body.iter().map(|s| (s, Loops::new())).collect();
+    let mut at = |mem: Mem, index: Option<&[ExprId]>, loops: &[Around<'p>]| {
+        if let Mem::Temp(temp, _) = mem {
+            visit(temp, index, loops);
+        }
+    };
+    while let Some((stmt, mut loops)) = open.pop() {
         match stmt {
             Stmt::Loop(l, inner) => {
-                let lanes = l.extent.as_usize().filter(|_| l.kind == LoopKind::Vector);
-                let vector = lanes.map(|n| (l.var.clone(), n as u32)).or(vector);
-                open.extend(inner.iter().map(|s| (s, vector.clone())));
+                loops.push(Around { var: &l.var, kind: l.kind, rounds: l.extent.as_usize() });
+                open.extend(inner.iter().map(|s| (s, loops.clone())));
             }
-            Stmt::If(_, inner) => open.extend(inner.iter().map(|s| (s, vector.clone()))),
+            Stmt::If(_, inner) => open.extend(inner.iter().map(|s| (s, loops.clone()))),
             Stmt::Store { to, index, .. } => {
-                let mut vectors: Vec<(Variable, u32)> = vector.into_iter().collect();
-                let mut accesses = vec![(*to, index.last().copied())];
-                for id in phase.exprs.reachable(&stmt.roots()) {
-                    match phase.exprs.get(id) {
-                        Expr::Load { from, index, .. } => accesses.push((*from, index.last().copied())),
-                        Expr::Lanes { lanes, .. } => vectors.push((lanes.clone(), Variable::max(lanes) as u32 + 1)),
-                        _ => {}
+                let read = phase.exprs.reachable(&stmt.roots());
+                for id in &read {
+                    if let Expr::Lanes { lanes, .. } = phase.exprs.get(*id) {
+                        let rounds = Some(Variable::max(lanes) as usize + 1);
+                        loops.push(Around { var: lanes, kind: LoopKind::Vector, rounds });
                     }
                 }
-                for (mem, last) in accesses {
-                    let (Mem::Temp(t, _), Some(Expr::Index(size))) = (mem, last.map(|id| phase.exprs.get(id))) else {
-                        continue;
-                    };
-                    let used = size.variables();
-                    let lanes = vectors.iter().filter(|(v, _)| used.contains(v)).map(|(_, n)| *n).max();
-                    widths[t.index()] = widths[t.index()].max(lanes.unwrap_or(1));
+                at(*to, Some(index), &loops);
+                for id in read {
+                    if let Expr::Load { from, index, .. } = phase.exprs.get(id) {
+                        at(*from, Some(index), &loops);
+                    }
                 }
             }
-            Stmt::Micro(_) | Stmt::Prefetch { .. } => {}
+            Stmt::Micro(m) => {
+                let tables = m.b_offsets.map(|t| Mem::Temp(t, 0));
+                [m.a.mem, m.b.mem, m.c.mem].into_iter().chain(tables).for_each(|mem| at(mem, None, &loops));
+            }
+            Stmt::Prefetch { .. } => {}
         }
     }
-    widths
 }
 
 impl Lowering<'_> {

@@ -42,6 +42,11 @@ pub fn linearize(lowered: &Lowered, target: &Target) -> Result<Vec<Linear>, Lowe
     phases.map(|(phase, name)| Lowering::phase(lowered, phase, name, target)).collect()
 }
 
+/// Linear lists as text.
+pub fn listing(lists: &[Linear]) -> String {
+    lists.iter().map(|list| format!("{list}\n")).collect()
+}
+
 /// The entry points' names: the tree's, or with a number where there are several phases.
 pub fn entry_names(lowered: &Lowered) -> Vec<String> {
     match lowered.phases.len() {

@@ -29,6 +29,23 @@ pub struct Metadata {
 }
 
 impl ProgramSpec {
+    /// The spec of a kernel whose source is the text of its loops, under a name if one is given: code in an on-disk cache is
+    /// found by that without generating any. All parameters are passed, used or not: code finds them by their position.
+    pub fn of_loops(
+        kernel: &Arc<Lowered>,
+        name: Option<&str>,
+        device: DeviceSpec,
+    ) -> Result<ProgramSpec, ProgramError> {
+        let renamed = name.filter(|n| *n != kernel.name).map(|name| {
+            let mut kernel = Lowered::clone(kernel);
+            kernel.name = name.to_owned();
+            Arc::new(kernel)
+        });
+        let kernel = renamed.as_ref().unwrap_or(kernel);
+        let metadata = Metadata { globals: (0..kernel.params.len()).collect(), ..Metadata::default() };
+        ProgramSpec::derive(kernel, kernel.to_string(), device, metadata)
+    }
+
     /// The spec of a kernel's source. Metadata that is given and not empty wins over what the
     /// kernel says.
     ///

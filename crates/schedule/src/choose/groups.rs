@@ -14,7 +14,8 @@ use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Out};
 
 /// Rows and vectors of columns of a task, those that read least for each multiply-add first.
-const BLOCKS: [(i64, i64); 6] = [(8, 2), (8, 1), (4, 1), (2, 1), (1, 1), (1, 1)];
+const BLOCKS: [(i64, i64); 5] = [(8, 2), (8, 1), (4, 1), (2, 1), SMALLEST];
+const SMALLEST: (i64, i64) = (1, 1);
 /// Products and sums of a matrix from which on a whole kernel of its own is worth it.
 const WORTH_A_KERNEL: i64 = 1 << 15;
 /// Warps of a multiprocessor at least, for as much to be done at one time as can be.
@@ -53,17 +54,17 @@ impl Choice<'_> {
         let outer = others.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let tasks = |(rows, vectors): &(i64, i64)| outer * ((m + rows - 1) / rows) * (n / (vectors * lanes)).max(1);
         let enough = |b: &&(i64, i64)| b.0 <= m && b.1 * lanes <= n && tasks(b) >= WARPS * self.target.cores as i64;
-        let least = BLOCKS.iter().find(|b| b.0 <= m.min(4) && b.1 * lanes <= n).unwrap_or(&BLOCKS[5]);
+        let least = BLOCKS.iter().find(|b| b.0 <= m.min(4) && b.1 * lanes <= n).unwrap_or(&SMALLEST);
         let &(rows, vectors) = BLOCKS.iter().find(enough).unwrap_or(least);
 
         // The block of results: tasks of the output, in which the product is computed.
-        let (mut order, mut inner) = (Vec::new(), Vec::new());
-        order.extend(others.iter().map(|a| self.at(out, *a, 0)));
-        let block = self.block(out, c, rows, vectors * lanes, lanes);
-        order.extend([block[0].clone(), block[1].clone()]);
-        inner.extend(block[2..].iter().cloned());
+        let outer_of =
+            |this: &Self, stage: usize| -> Vec<LoopRef> { others.iter().map(|a| this.at(stage, *a, 0)).collect() };
+        let mut order = outer_of(self, out);
+        order.extend(self.block(out, c, rows, vectors * lanes, lanes));
         let name = k.stages[out].name.clone();
-        self.opts.push(Opt::Reorder { stage: name, order: order.iter().chain(&inner).cloned().collect() });
+        self.opts.push(Opt::Reorder { stage: name, order: order.clone() });
+        let inner = order.split_off(others.len() + 2);
         let last = order[order.len() - 1].clone();
         order.into_iter().for_each(|at| self.bind(at, To::Task));
         self.lay_out(&inner);
@@ -73,11 +74,11 @@ impl Choice<'_> {
         self.opts.push(Opt::At { stage: name.clone(), at: last });
         let reduced: Vec<LoopRef> =
             own.iter().filter(|a| !k.stages[stage].over.contains(a)).map(|a| self.at(stage, *a, 0)).collect();
-        let outer: Vec<LoopRef> = others.iter().map(|a| self.at(stage, *a, 0)).collect();
-        let block = self.block(stage, c, rows, vectors * lanes, lanes);
-        let order =
-            outer.into_iter().chain(block[..2].iter().cloned()).chain(reduced).chain(block[2..].iter().cloned());
-        self.opts.push(Opt::Reorder { stage: name.clone(), order: order.collect() });
+        let mut order = outer_of(self, stage);
+        order.extend(self.block(stage, c, rows, vectors * lanes, lanes));
+        let block = order.split_off(others.len() + 2);
+        order.extend(reduced.into_iter().chain(block.iter().cloned()));
+        self.opts.push(Opt::Reorder { stage: name.clone(), order });
         if !along {
             let home = if loads_only_constants(k, c.b) { StageHome::Prepared } else { StageHome::Shared };
             let layout = Layout::Panels(lanes as u32);
@@ -86,7 +87,7 @@ impl Choice<'_> {
                 self.copy_of_groups(&format!("{name}.b"), &c.operand_axes(k, 1, layout), lanes);
             }
         }
-        self.lay_out(&block[2..]);
+        self.lay_out(&block);
         true
     }
 

@@ -27,7 +27,7 @@ const SQUARE_CODE: i64 = 320;
 /// Second-level caches, of as many threads or more, that hold what is read or written.
 const CACHES: i64 = 2;
 
-/// Bytes that GPUs read at least, and as many of them as rows of a task there are.
+/// Bytes that GPUs read at least, in place of a line, and as many of them as a task has rows of.
 const SECTOR: i64 = 32;
 const SECTORS: i64 = 2;
 
@@ -60,9 +60,10 @@ impl Choice<'_> {
     pub(super) fn transposed(&mut self, stage: usize, vector: AxisId, across: AxisId, work: i64) {
         let k = self.kernel;
         let full = self.lanes(stage);
-        let line = i64::from(LINE) * full / self.target.vector_bytes as i64;
         // Threads that share a vector gather what it reads across memory.
         let groups = self.target.groups.is_some();
+        let bytes = if groups { SECTOR } else { i64::from(LINE) };
+        let line = (bytes * full / self.target.vector_bytes as i64).max(1);
         let square = self.square(stage, vector, across).filter(|_| !groups);
         let lanes = square.unwrap_or(full.min(1 << extent(k, vector).ilog2()));
         // Squares beside one another, so that whole lines are written.
@@ -73,8 +74,10 @@ impl Choice<'_> {
         // Past the caches, or where no cache holds it, what is written is written along rows; elsewhere all of two lines that
         // are read side by side is used before the next ones are.
         let by_rows = square.is_none() || self.written(stage) >= self.target.l3 as i64;
-        let line = if groups { (SECTOR * full / self.target.vector_bytes as i64).max(1) } else { line };
-        let rows = if groups { SECTORS * line } else { self.rows_of_block(line, by_rows, across) };
+        let rows = match groups {
+            true => SECTORS * line,
+            false => round_up(if by_rows { BLOCK / 4 } else { 2 * line }.min(extent(k, across)), line),
+        };
         self.split(v.clone(), block, Tail::Rest);
         if beside > 1 {
             self.split(v.with_part(1), beside * lanes, Tail::Rest);
@@ -84,7 +87,6 @@ impl Choice<'_> {
         let tail = if groups { Tail::Mask } else { Tail::Rest };
         self.split(vectors.clone(), lanes, tail);
         self.split(a.clone(), rows, Tail::Rest);
-        let tail = if groups { Tail::Mask } else { Tail::Rest };
         self.split(a.with_part(1), square.unwrap_or(line), tail);
         let others = k.stages[stage].over.iter().filter(|x| ![vector, across].contains(x));
         let grid: Vec<LoopRef> = others.map(|x| self.at(stage, *x, 0)).chain([a.clone(), v.clone()]).collect();
@@ -118,11 +120,6 @@ impl Choice<'_> {
         if streams {
             self.opts.push(Opt::Stream { stage: k.stages[stage].name.clone() });
         }
-    }
-
-    /// Rows of a task.
-    fn rows_of_block(&self, line: i64, by_rows: bool, across: AxisId) -> i64 {
-        round_up(if by_rows { BLOCK / 4 } else { 2 * line }.min(extent(self.kernel, across)), line)
     }
 
     /// Bytes that a stage writes.

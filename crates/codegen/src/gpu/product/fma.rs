@@ -8,7 +8,7 @@ use super::body::{Body, Slot};
 use super::order::{Order, Place};
 use super::ptx;
 use super::result::Results;
-use super::{Epilogue, Kernel, Launch, Layout, Operand, Product};
+use super::{Epilogue, Kernel, Launch, Layout, Operand, Product, SliceCopies};
 use crate::CompileError;
 use crate::gpu::Runner;
 use svod_dtype::DType;
@@ -169,40 +169,27 @@ impl Writer<'_> {
 
     /// Copies a thread's part of a slice to a stage.
     fn copy(&self, body: &mut Body, copies: &Copies, start: &str, outer: &str, slice: &str, stage: &str) {
-        let (stride, end) = if copies.operand == Operand::A { ("%a_stride", "%m") } else { ("%b_stride", "%n") };
-        let depth = body.mul(slice, DEPTH);
-        // First row and element, and where rows and elements end.
-        let (row, element, rows, elements) = match copies.layout {
-            Layout::Depth => (body.add(outer, &copies.row), body.add(&depth, &copies.element), end, "%k"),
-            Layout::Outer => (body.add(&depth, &copies.row), body.add(outer, &copies.element), "%k", end),
+        let Copies { operand, layout, width, row, element, at, next, step, count } = copies;
+        let (start_of, piece) =
+            (Self::at(*operand, self.tile.stages), if *width == 4 { &ptx::COPY_16 } else { &ptx::COPY_4 });
+        let slices = SliceCopies {
+            operand: *operand,
+            layout: *layout,
+            row,
+            element,
+            width: *width,
+            unit: BYTES,
+            depth: DEPTH,
+            stage: STAGE,
+            start: start_of,
+            at,
+            step: *step,
+            next: *next,
+            count: *count,
         };
-        let some = body.compare("ult", &element, elements);
-        let left = body.sub(elements, &element);
-        let left = body.select(some, left, 0);
-        let left = body.min(left, copies.width);
-        let left = body.mul(left, BYTES);
-        let wide = body.wide(&depth);
-        let skipped = match copies.layout {
-            Layout::Depth => wide,
-            Layout::Outer => body.value(format_args!("mul i64 {wide}, {stride}")),
-        };
-        let mut source = super::element_of(body, self.product.dtype, start, &skipped);
-        let step = body.value(format_args!("mul i64 {stride}, {}", copies.step));
-        let to = body.mul(stage, STAGE);
-        let to = body.add(to, Self::at(copies.operand, self.tile.stages));
-        let to = body.add(to, "%base");
-        let to = body.add(to, &copies.at);
-        let copy = if copies.width == 4 { &ptx::COPY_16 } else { &ptx::COPY_4 };
-        for i in 0..copies.count {
-            if i > 0 {
-                source = super::element_of(body, self.product.dtype, &source, &step);
-            }
-            let row = body.add(&row, i * copies.step);
-            let inside = body.compare("ult", row, rows);
-            let left = body.select(inside, &left, 0);
-            let to = body.add(&to, i * copies.next);
-            body.run(copy, &[&to, &source, &left]);
-        }
+        slices.run(body, self.product.dtype, (start, outer), (slice, stage), |body, source, to, left| {
+            body.run(piece, &[&to, &source, &left]);
+        });
     }
 
     /// Where the stages of an operand start.

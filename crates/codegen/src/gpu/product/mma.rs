@@ -10,7 +10,7 @@ use super::body::{Body, Slot};
 use super::order::{Order, Place};
 use super::ptx::{self, Ptx};
 use super::result::Results;
-use super::{Epilogue, Kernel, Launch, Layout, Operand, Product};
+use super::{Epilogue, Kernel, Launch, Layout, Operand, Product, SliceCopies};
 use crate::CompileError;
 use crate::gpu::Runner;
 use svod_dtype::DType;
@@ -254,39 +254,25 @@ impl Writer<'_> {
 
     /// Copies a thread's part of a slice to a stage.
     fn copy(&self, body: &mut Body, copies: &Copies, start: &str, outer: &str, slice: &str, stage: &str) {
-        let of = copies.stage;
-        let (stride, end) = if copies.operand == Operand::A { ("%a_stride", "%m") } else { ("%b_stride", "%n") };
-        let depth = body.mul(slice, self.tile.depth);
-        // First row and element, and where rows and elements end.
-        let (row, element, rows, elements) = match of.layout {
-            Layout::Depth => (body.add(outer, &copies.row), body.add(&depth, &copies.element), end, "%k"),
-            Layout::Outer => (body.add(&depth, &copies.row), body.add(outer, &copies.element), "%k", end),
+        let Copies { stage: of, operand, at, row, element, step, count } = copies;
+        let slices = SliceCopies {
+            operand: *operand,
+            layout: of.layout,
+            row,
+            element,
+            width: ELEMENTS,
+            unit: 1,
+            depth: self.tile.depth,
+            stage: of.bytes(),
+            start: of.at,
+            at,
+            step: *step,
+            next: step * of.row(),
+            count: *count,
         };
-        let some = body.compare("ult", &element, elements);
-        let left = body.sub(elements, &element);
-        let left = body.select(some, left, 0);
-        let left = body.min(left, ELEMENTS);
-        let wide = body.wide(&depth);
-        let skipped = match of.layout {
-            Layout::Depth => wide,
-            Layout::Outer => body.value(format_args!("mul i64 {wide}, {stride}")),
-        };
-        let mut source = super::element_of(body, self.product.dtype, start, &skipped);
-        let step = body.value(format_args!("mul i64 {stride}, {}", copies.step));
-        let to = body.mul(stage, of.bytes());
-        let to = body.add(to, of.at);
-        let to = body.add(to, "%base");
-        let to = body.add(to, &copies.at);
-        for i in 0..copies.count {
-            if i > 0 {
-                source = super::element_of(body, self.product.dtype, &source, &step);
-            }
-            let row = body.add(&row, i * copies.step);
-            let inside = body.compare("ult", row, rows);
-            let left = body.select(inside, &left, 0);
-            let to = body.add(&to, i * copies.step * of.row());
-            self.chunk(body, &source, &to, &left);
-        }
+        slices.run(body, self.product.dtype, (start, outer), (slice, stage), |body, source, to, left| {
+            self.chunk(body, source, to, left);
+        });
     }
 
     /// Copies a chunk of which so many elements are there.

@@ -364,6 +364,74 @@ fn slices(body: &mut Body, stages: u32, copy: impl Fn(&mut Body, &str, &str), mu
     body.run(&ptx::COPY_WAIT_0, &[]);
 }
 
+/// How a thread copies its part of an operand's slice to a stage of shared memory: pieces of some elements, rows apart.
+struct SliceCopies<'a> {
+    operand: Operand,
+    layout: Layout,
+    /// The first piece's row and first element in memory, from the slice's.
+    row: &'a str,
+    element: &'a str,
+    /// Elements of a piece at most, and what `left` is counted in: so many bytes of each, or elements.
+    width: u32,
+    unit: u32,
+    /// Depth of a slice.
+    depth: u32,
+    /// Bytes of a stage, where the operand's stages start, and where the first piece goes in one.
+    stage: u32,
+    start: u32,
+    at: &'a str,
+    /// Rows from piece to piece, bytes from where one goes to where the next does, and pieces.
+    step: u32,
+    next: u32,
+    count: u32,
+}
+
+impl SliceCopies<'_> {
+    /// Starts the copies; `piece` is given an address in memory, one in shared memory, and how much is left there to copy.
+    fn run(
+        &self,
+        body: &mut Body,
+        dtype: DType,
+        (from, outer): (&str, &str),
+        (slice, stage): (&str, &str),
+        piece: impl Fn(&mut Body, &str, &str, &str),
+    ) {
+        let (stride, end) = if self.operand == Operand::A { ("%a_stride", "%m") } else { ("%b_stride", "%n") };
+        let depth = body.mul(slice, self.depth);
+        // First row and element, and where rows and elements end.
+        let (row, element, rows, elements) = match self.layout {
+            Layout::Depth => (body.add(outer, self.row), body.add(&depth, self.element), end, "%k"),
+            Layout::Outer => (body.add(&depth, self.row), body.add(outer, self.element), "%k", end),
+        };
+        let some = body.compare("ult", &element, elements);
+        let left = body.sub(elements, &element);
+        let left = body.select(some, left, 0);
+        let left = body.min(left, self.width);
+        let left = body.mul(left, self.unit);
+        let wide = body.wide(&depth);
+        let skipped = match self.layout {
+            Layout::Depth => wide,
+            Layout::Outer => body.value(format_args!("mul i64 {wide}, {stride}")),
+        };
+        let mut source = element_of(body, dtype, from, &skipped);
+        let step = body.value(format_args!("mul i64 {stride}, {}", self.step));
+        let to = body.mul(stage, self.stage);
+        let to = body.add(to, self.start);
+        let to = body.add(to, "%base");
+        let to = body.add(to, self.at);
+        for i in 0..self.count {
+            if i > 0 {
+                source = element_of(body, dtype, &source, &step);
+            }
+            let row = body.add(&row, i * self.step);
+            let inside = body.compare("ult", row, rows);
+            let left = body.select(inside, &left, 0);
+            let to = body.add(&to, i * self.next);
+            piece(body, &source, &to, &left);
+        }
+    }
+}
+
 /// LLVM's type of an element in memory.
 fn element_type(dtype: DType) -> &'static str {
     match dtype.bytes() {
