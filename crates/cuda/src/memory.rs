@@ -2,9 +2,8 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use svod_device::{Allocator, Block, DeviceError, DeviceSpec, MemoryStats, Result};
+use svod_device::{Allocator, Block, DeviceError, DeviceSpec, MemoryStats, Result, Usage};
 
 use crate::driver::Gpu;
 
@@ -13,17 +12,16 @@ use crate::driver::Gpu;
 pub(crate) struct GpuMemory {
     device: DeviceSpec,
     gpu: Arc<dyn Gpu>,
-    live: AtomicUsize,
-    peak: AtomicUsize,
+    usage: Usage,
 }
 
 impl GpuMemory {
     pub fn new(device: DeviceSpec, gpu: Arc<dyn Gpu>) -> GpuMemory {
-        GpuMemory { device, gpu, live: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
+        GpuMemory { device, gpu, usage: Usage::default() }
     }
 
     fn full(&self, bytes: usize) -> DeviceError {
-        let own = self.live.load(Ordering::Relaxed);
+        let own = self.usage.stats().live;
         let held = match self.gpu.free_memory() {
             Ok((free, total)) => format!(
                 "svod holds {own} of its {total} bytes, others {}, and {free} are free",
@@ -54,8 +52,7 @@ impl Allocator for GpuMemory {
         };
         let start = found.and_then(|start| NonNull::new(std::ptr::with_exposed_provenance_mut(start as usize)));
         let ptr = start.ok_or_else(|| self.full(bytes))?;
-        let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.peak.fetch_max(live, Ordering::Relaxed);
+        self.usage.add(bytes, usize::MAX);
         Ok(Block { ptr, bytes })
     }
 
@@ -63,7 +60,7 @@ impl Allocator for GpuMemory {
         if block.bytes > 0 {
             // SAFETY: the caller's promise.
             unsafe { self.gpu.free(address(block.ptr)) };
-            self.live.fetch_sub(block.bytes, Ordering::Relaxed);
+            self.usage.remove(block.bytes);
         }
     }
 
@@ -105,11 +102,11 @@ impl Allocator for GpuMemory {
     }
 
     fn stats(&self) -> MemoryStats {
-        MemoryStats { live: self.live.load(Ordering::Relaxed), cached: 0, peak: self.peak.load(Ordering::Relaxed) }
+        self.usage.stats()
     }
 
     fn reset_peak(&self) {
-        self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.usage.reset_peak();
     }
 
     fn trim(&self) {}

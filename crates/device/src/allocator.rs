@@ -36,6 +36,37 @@ pub struct MemoryStats {
     pub peak: usize,
 }
 
+/// Counts bytes in blocks that somebody holds, for allocators that keep none.
+#[derive(Debug, Default)]
+pub struct Usage {
+    live: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl Usage {
+    /// Counts `bytes` more, unless there are more than `limit` then; says whether it did.
+    pub fn add(&self, bytes: usize, limit: usize) -> bool {
+        let add = |live: usize| live.checked_add(bytes).filter(|sum| *sum <= limit);
+        let before = self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        before.map(|before| self.peak.fetch_max(before + bytes, Ordering::Relaxed)).is_ok()
+    }
+
+    /// Counts `bytes` less.
+    pub fn remove(&self, bytes: usize) {
+        self.live.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What is in use.
+    pub fn stats(&self) -> MemoryStats {
+        MemoryStats { live: self.live.load(Ordering::Relaxed), cached: 0, peak: self.peak.load(Ordering::Relaxed) }
+    }
+
+    /// Makes the most so far what is in use now.
+    pub fn reset_peak(&self) {
+        self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
 /// Hands out a device's memory and moves bytes between it and the host.
 pub trait Allocator: Debug + Send + Sync {
     /// The device whose memory this is.
@@ -116,8 +147,7 @@ struct CacheLine;
 pub struct CpuAllocator {
     device: DeviceSpec,
     limit: usize,
-    live: AtomicUsize,
-    peak: AtomicUsize,
+    usage: Usage,
 }
 
 /// From this size on, blocks are mapped: their pages come zeroed from the system.
@@ -131,19 +161,7 @@ impl CpuAllocator {
 
     /// An allocator that hands out at most `limit` bytes at a time.
     pub fn with_limit(device: DeviceSpec, limit: usize) -> Self {
-        CpuAllocator { device, limit, live: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
-    }
-
-    /// Counts `bytes` as live, unless that exceeds the limit.
-    fn reserve(&self, bytes: usize) -> bool {
-        let add = |live: usize| live.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        match self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
-            Ok(before) => {
-                self.peak.fetch_max(before + bytes, Ordering::Relaxed);
-                true
-            }
-            Err(_) => false,
-        }
+        CpuAllocator { device, limit, usage: Usage::default() }
     }
 }
 
@@ -158,7 +176,7 @@ impl Allocator for CpuAllocator {
         }
         let out_of_memory = || DeviceError::OutOfMemory { bytes, device: self.device.clone(), held: String::new() };
         let layout = Layout::from_size_align(bytes, Block::ALIGN).map_err(|_| out_of_memory())?;
-        if !self.reserve(bytes) {
+        if !self.usage.add(bytes, self.limit) {
             return Err(out_of_memory());
         }
         let ptr = if bytes >= MAPPED {
@@ -170,7 +188,7 @@ impl Allocator for CpuAllocator {
         match ptr {
             Some(ptr) => Ok(Block { ptr, bytes }),
             None => {
-                self.live.fetch_sub(bytes, Ordering::Relaxed);
+                self.usage.remove(bytes);
                 Err(out_of_memory())
             }
         }
@@ -190,7 +208,7 @@ impl Allocator for CpuAllocator {
                 dealloc(block.ptr.as_ptr(), Layout::from_size_align_unchecked(block.bytes, Block::ALIGN));
             }
         }
-        self.live.fetch_sub(block.bytes, Ordering::Relaxed);
+        self.usage.remove(block.bytes);
     }
 
     unsafe fn copy_in(&self, dst: NonNull<u8>, src: *const u8, bytes: usize) -> Result<()> {
@@ -214,11 +232,11 @@ impl Allocator for CpuAllocator {
     }
 
     fn stats(&self) -> MemoryStats {
-        MemoryStats { live: self.live.load(Ordering::Relaxed), cached: 0, peak: self.peak.load(Ordering::Relaxed) }
+        self.usage.stats()
     }
 
     fn reset_peak(&self) {
-        self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.usage.reset_peak();
     }
 
     fn trim(&self) {}

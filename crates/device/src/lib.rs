@@ -25,7 +25,7 @@ pub mod safetensors;
 mod spec;
 mod storage;
 
-pub use allocator::{Allocator, Block, CpuAllocator, MemoryStats, host_memory};
+pub use allocator::{Allocator, Block, CpuAllocator, MemoryStats, Usage, host_memory};
 pub use buffer::{Buffer, BufferId};
 pub use cache::Cache;
 pub use caching::CachingAllocator;
