@@ -145,7 +145,6 @@ impl Context {
     /// Memory in use, and sizes of the caches.
     pub fn stats(&self) -> ContextStats {
         // The CPU is there before anything has asked for it.
-        let _ = self.devices.get(&DeviceSpec::CPU);
         let opened = self.devices.opened().into_iter();
         let memory = opened.map(|d| (d.spec().to_string(), d.allocator().stats())).collect();
         let (schedules, kernels) = (self.schedules.len(), self.kernels.len());
@@ -181,7 +180,6 @@ impl Context {
         self.kernels.clear();
         self.packs.clear();
         self.repeats.clear();
-        let _ = self.devices.get(&DeviceSpec::CPU);
         self.devices.opened().iter().for_each(|device| device.trim());
     }
 

@@ -1,6 +1,5 @@
 //! Operations and conversions.
 
-use super::spread::by_threads;
 use super::{Form, Function, constant, lanes_of, scalar, suffix, ty};
 use svod_dtype::{Const, DType, Kind};
 use svod_ir::alu::Alu;
@@ -194,7 +193,7 @@ impl Function<'_> {
 
     /// All lanes of an operand combined, halves first.
     pub(super) fn combine_lanes(&mut self, op: Alu, mut of: Ty, mut value: String) -> String {
-        let on_masks = !by_threads(self.form) && of.dtype == DType::Bool && of.lanes > 1;
+        let on_masks = !self.form.is_for_threads() && of.dtype == DType::Bool && of.lanes > 1;
         if on_masks && matches!(op, Alu::Or | Alu::And | Alu::Add | Alu::Mul) {
             let bits = format!("i{}", of.lanes);
             let mask = self.temporary(format_args!("bitcast {} {value} to {bits}", ty(of)));

@@ -29,6 +29,13 @@ pub enum Form {
     Part,
 }
 
+impl Form {
+    /// Whether threads of a GPU run it, or what stands for them.
+    pub(super) fn is_for_threads(self) -> bool {
+        self != Form::Task
+    }
+}
+
 /// A form, with what it depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {

@@ -1,6 +1,6 @@
 //! Loads and stores.
 
-use super::spread::{Access, by_threads};
+use super::spread::Access;
 use super::{Function, base, constant, lanes_of, suffix, ty};
 use super::{PREFETCH, Share, prefetch};
 use svod_dtype::{Const, DType};
@@ -22,7 +22,7 @@ impl Function<'_> {
     pub(super) fn load(&mut self, v: Val, from: Place, at: Val, mask: Option<Val>, other: Const) -> String {
         let of = self.linear.ty(v);
         let (bytes, other) = (stored(of), Const::from_bits(stored(of).dtype, other.bits()));
-        let value = match by_threads(self.form) {
+        let value = match self.form.is_for_threads() {
             true => self.load_part(v, bytes, (from, at), mask, other),
             false => self.load_stored(bytes, from, at, mask, other),
         };
@@ -68,7 +68,7 @@ impl Function<'_> {
         if of.dtype == DType::Bool {
             value = self.temporary(format_args!("zext {} {value} to {}", ty(of), ty(bytes)));
         }
-        if by_threads(self.form) {
+        if self.form.is_for_threads() {
             self.before_store(to);
             let access = self.access(bytes, width, (to, at), mask);
             let mask = mask.map(|m| self.operand(m));
@@ -139,7 +139,7 @@ impl Function<'_> {
 
     /// Fetches a position into all levels of the cache.
     pub(super) fn prefetch(&mut self, from: Place, at: Val) {
-        if by_threads(self.form) {
+        if self.form.is_for_threads() {
             return;
         }
         let pointer = self.pointer(from, at);
@@ -204,21 +204,25 @@ const WIDEST: usize = 16;
 const MOST: u64 = 1 << 12;
 
 impl Hazards {
+    /// Those of a list that threads run; a task of a host waits for nobody.
     pub(super) fn of(linear: &Linear, share: Share) -> Hazards {
         let (mut read, mut written) = (Vec::new(), Vec::new());
-        for inst in &linear.insts {
+        for inst in linear.insts.iter().filter(|_| share != Share::ALONE) {
             match inst {
-                Inst::Load { from, .. } => read.push(*from),
-                Inst::Store { to, .. } => written.push(*to),
+                Inst::Load { from, .. } => note(&mut read, *from),
+                Inst::Store { to, .. } => note(&mut written, *to),
                 _ => {}
             }
         }
-        let mut shared: Vec<Place> = written.into_iter().filter(|place| read.contains(place)).collect();
-        shared.dedup();
-        if share == Share::ALONE {
-            shared.clear();
-        }
+        let shared = written.into_iter().filter(|place| read.contains(place)).collect();
         Hazards { shared, multiples: multiples(linear), ..Hazards::default() }
+    }
+}
+
+/// Adds one of the few memories of a list, once.
+fn note(places: &mut Vec<Place>, place: Place) {
+    if !places.contains(&place) {
+        places.push(place);
     }
 }
 
@@ -282,7 +286,7 @@ impl Function<'_> {
             self.settle();
         }
         if self.hazards.shared.contains(&from) {
-            self.hazards.read.push(from);
+            note(&mut self.hazards.read, from);
         }
     }
 
@@ -291,7 +295,7 @@ impl Function<'_> {
             self.settle();
         }
         if self.hazards.shared.contains(&to) {
-            self.hazards.written.push(to);
+            note(&mut self.hazards.written, to);
         }
     }
 

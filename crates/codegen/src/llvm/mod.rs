@@ -54,8 +54,8 @@ struct Function<'a> {
     share: Share,
     /// The list, whose vectors are the parts that a thread has.
     linear: &'a Linear,
-    /// Lanes of the whole vectors.
-    lanes: Vec<u32>,
+    /// The list with its whole vectors.
+    whole: &'a Linear,
     hazards: memory::Hazards,
     body: String,
     declarations: &'a mut BTreeSet<String>,
@@ -154,15 +154,22 @@ impl<'a> Writer<'a> {
     fn function(&mut self, whole: &Linear) {
         let scopes = self.scopes(whole);
         let share = if matches!(self.form, Form::Task | Form::Part) { Share::ALONE } else { Share::of(whole) };
-        let linear = &share.part(whole);
+        let part;
+        let linear = if share == Share::ALONE {
+            whole
+        } else {
+            part = share.part(whole);
+            &part
+        };
+        let hazards = if self.form.is_for_threads() { memory::Hazards::of(linear, share) } else { Default::default() };
         let mut function = Function {
             target: self.target,
             form: self.form,
             align: self.align,
             share,
             linear,
-            lanes: whole.values.iter().map(|t| t.lanes).collect(),
-            hazards: memory::Hazards::of(linear, share),
+            whole,
+            hazards,
             body: String::new(),
             declarations: &mut self.declarations,
             metadata: &mut self.metadata,

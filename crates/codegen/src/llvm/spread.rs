@@ -16,7 +16,7 @@ use svod_ir::linear::{Ty, Val};
 impl Function<'_> {
     /// Lanes of the whole vector.
     pub(super) fn whole(&self, v: Val) -> u32 {
-        self.lanes[v.index()]
+        self.whole.ty(v).lanes
     }
 
     /// Whether threads have parts of a vector of so many lanes.
@@ -232,10 +232,7 @@ impl Function<'_> {
             return None;
         }
         let first = self.temporary(format_args!("icmp ult i32 %lane, {lanes}"));
-        let (then, end) = (self.label(), self.label());
-        self.line(format_args!("br i1 {first}, label %{then}, label %{end}"));
-        self.start_block(then);
-        Some(end)
+        self.guard(Some(&first))
     }
 
     /// Closes a block that [`Function::once`] or [`Function::guard`] opened.
@@ -248,16 +245,12 @@ impl Function<'_> {
 
     /// A load where a mask holds, else `other`.
     pub(super) fn load_branching(&mut self, of: Ty, access: &Access, mask: Option<&str>, other: Const) -> String {
-        let uniform = mask.is_none() || !access.lane_masks;
-        if uniform && !access.gathers() {
-            return self.guarded(mask, of, constant(of, other), |f| f.load_whole(of, access));
-        }
-        let Some(mask) = mask.filter(|_| access.lane_masks || access.gathers()) else {
-            return self.load_each(of, access, None, other);
+        let Some(mask) = mask.filter(|_| access.lane_masks) else {
+            return self.guarded(mask, of, constant(of, other), |f| match access.gathers() {
+                true => f.load_each(of, access, None, other),
+                false => f.load_whole(of, access),
+            });
         };
-        if !access.lane_masks {
-            return self.guarded(Some(mask), of, constant(of, other), |f| f.load_each(of, access, None, other));
-        }
         if access.gathers() || of.lanes == 1 {
             return self.load_each(of, access, Some(mask), other);
         }
@@ -415,9 +408,4 @@ impl Access {
     fn gathers(&self) -> bool {
         self.indices.is_some()
     }
-}
-
-/// Whether a form is run by threads of a GPU, or what stands for them.
-pub(super) fn by_threads(form: Form) -> bool {
-    form != Form::Task
 }

@@ -259,44 +259,36 @@ fn accumulated(x: &Tensor) -> Option<AnyDType> {
     x.dtype().is_unsigned().then_some(AnyDType(DType::U64))
 }
 
-/// The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.
-#[pyfunction]
-#[pyo3(
-    signature = (x=None, /, axis=None, keepdims=false, *, dtype=None, dim=None, keepdim=false, input=None),
-    text_signature = "(x, /, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False)"
-)]
-fn sum(
-    x: Option<AnyTensor>,
-    axis: Option<Axes>,
-    #[pyo3(from_py_with = flag)] keepdims: bool,
-    dtype: Option<AnyDType>,
-    dim: Option<Axes>,
-    #[pyo3(from_py_with = flag)] keepdim: bool,
-    input: Option<AnyTensor>,
-) -> Made {
-    let x = named("sum", "x", x, input)?;
-    let dtype = dtype.or_else(|| accumulated(&x.0));
-    PyTensor(x.0).sum(dim, keepdim, axis, keepdims, dtype)
+/// Folds in a type that integers are widened to.
+macro_rules! widening {
+    ($($name:ident $doc:literal;)*) => {
+        $(
+            #[doc = $doc]
+            #[pyfunction]
+            #[pyo3(
+                signature = (x=None, /, axis=None, keepdims=false, *, dtype=None, dim=None, keepdim=false, input=None),
+                text_signature = "(x, /, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False)"
+            )]
+            fn $name(
+                x: Option<AnyTensor>,
+                axis: Option<Axes>,
+                #[pyo3(from_py_with = flag)] keepdims: bool,
+                dtype: Option<AnyDType>,
+                dim: Option<Axes>,
+                #[pyo3(from_py_with = flag)] keepdim: bool,
+                input: Option<AnyTensor>,
+            ) -> Made {
+                let x = named(stringify!($name), "x", x, input)?;
+                let dtype = dtype.or_else(|| accumulated(&x.0));
+                PyTensor(x.0).$name(dim, keepdim, axis, keepdims, dtype)
+            }
+        )*
+    };
 }
 
-/// The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.
-#[pyfunction]
-#[pyo3(
-    signature = (x=None, /, axis=None, keepdims=false, *, dtype=None, dim=None, keepdim=false, input=None),
-    text_signature = "(x, /, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False)"
-)]
-fn prod(
-    x: Option<AnyTensor>,
-    axis: Option<Axes>,
-    #[pyo3(from_py_with = flag)] keepdims: bool,
-    dtype: Option<AnyDType>,
-    dim: Option<Axes>,
-    #[pyo3(from_py_with = flag)] keepdim: bool,
-    input: Option<AnyTensor>,
-) -> Made {
-    let x = named("prod", "x", x, input)?;
-    let dtype = dtype.or_else(|| accumulated(&x.0));
-    PyTensor(x.0).prod(dim, keepdim, axis, keepdims, dtype)
+widening! {
+    sum "The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.";
+    prod "The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.";
 }
 
 /// The mean along axes; of integers in the default float, unless a type is given.
