@@ -3,9 +3,12 @@
 //! A kernel is called with a pointer for each parameter, an `i64` for each variable, the number of its tasks and scratch
 //! memory. Any number of blocks does all tasks; see [`crate::llvm::Form`].
 //!
-//! Matrix products by tensor cores are kernels of their own: [`product`].
+//! Matrix products and attention by tensor cores are kernels of their own: [`product`], [`attention`].
 
+pub mod attention;
+mod body;
 pub mod product;
+mod ptx;
 
 use crate::compile::Timings;
 use crate::llvm::{Entry, Form, Share};
@@ -129,6 +132,19 @@ fn product(
     let phases = vec![PhaseCode { entry, threads, block_tasks: 1, scratch_bytes: 0, product: Some(call) }];
     let linear = format!("product {found:?}\n");
     Ok(Some(Object { bytes, phases, source: kernel.text, linear, timings }))
+}
+
+/// The code of a kernel that is written as a whole: PTX for a processor that LLVM knows by this name, or an object for a simulator.
+fn assembled(name: &str, text: &str, processor: &str, runner: Runner) -> Result<Vec<u8>, CompileError> {
+    match runner {
+        Runner::Simulator => machine::object(name, text, &host::native()),
+        Runner::Driver => {
+            let target = Target::named("cuda-sm90").expect("it is among the targets' names");
+            let features = if processor == "sm_90a" { "+ptx83" } else { "" };
+            let target = Target { cpu: processor.into(), features: features.into(), ..target };
+            Ok(machine::assembly(name, text, &target)?.into_bytes())
+        }
+    }
 }
 
 /// The linear lists of a kernel as text.

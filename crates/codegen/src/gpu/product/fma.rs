@@ -4,13 +4,13 @@
 //! stages in shared memory, where a row is what is at one depth; rows are padded, so that the copies of a layout with the
 //! depth inside, element by element, spread over the banks.
 
-use super::body::{Body, Slot};
 use super::order::{Order, Place};
-use super::ptx;
 use super::result::Results;
 use super::{Epilogue, Kernel, Launch, Layout, Operand, Product, SliceCopies};
 use crate::CompileError;
 use crate::gpu::Runner;
+use crate::gpu::body::{Body, Slot};
+use crate::gpu::ptx;
 use svod_dtype::DType;
 
 /// Rows, and columns, of a block.

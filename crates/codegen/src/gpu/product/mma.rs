@@ -6,13 +6,13 @@
 //!
 //! Rows need not be aligned to 16 bytes: copies are of 16, 8 or 4 bytes; those of 2 go through registers.
 
-use super::body::{Body, Slot};
 use super::order::{Order, Place};
-use super::ptx::{self, Ptx};
 use super::result::Results;
 use super::{Epilogue, Kernel, Launch, Layout, Operand, Product, SliceCopies};
 use crate::CompileError;
 use crate::gpu::Runner;
+use crate::gpu::body::{Body, Slot};
+use crate::gpu::ptx::{self, Ptx};
 use svod_dtype::DType;
 
 /// Bytes of a chunk.

@@ -9,30 +9,29 @@
 //!   also for operands that no tensor map can have.
 //! * [`fma`]: f32 as it is, by multiply-add.
 
-mod body;
 mod call;
 mod choose;
 mod fma;
 mod mma;
 mod order;
-mod ptx;
 mod result;
 mod wgmma;
 
-pub use body::{Body, Slot};
+pub use super::body::{Body, Slot};
+pub use super::ptx::Operation;
 pub(crate) use call::whole;
 pub use call::{Argument, Call, MapArgument};
 pub use choose::{Shape, choose, estimate};
 pub use fma::FmaTile;
 pub use mma::MmaTile;
-pub use ptx::Operation;
 pub use wgmma::WgmmaTile;
 
+use super::body::element_of;
+use super::ptx;
+use crate::CompileError;
 use crate::gpu::Runner;
-use crate::{CompileError, host, machine};
 use order::Place;
 use svod_dtype::DType;
-use svod_ir::target::Target;
 
 /// Which dimension of an operand is side by side in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -217,16 +216,7 @@ impl Kernel {
     /// # Errors
     /// See [`CompileError`].
     pub fn code(&self) -> Result<Vec<u8>, CompileError> {
-        let name = &self.launch.entry;
-        match self.runner {
-            Runner::Simulator => machine::object(name, &self.text, &host::native()),
-            Runner::Driver => {
-                let target = Target::named("cuda-sm90").expect("it is among the targets' names");
-                let features = if self.processor == "sm_90a" { "+ptx83" } else { "" };
-                let target = Target { cpu: self.processor.into(), features: features.into(), ..target };
-                Ok(machine::assembly(name, &self.text, &target)?.into_bytes())
-            }
-        }
+        super::assembled(&self.launch.entry, &self.text, self.processor, self.runner)
     }
 }
 
@@ -430,18 +420,4 @@ impl SliceCopies<'_> {
             piece(body, &source, &to, &left);
         }
     }
-}
-
-/// LLVM's type of an element in memory.
-fn element_type(dtype: DType) -> &'static str {
-    match dtype.bytes() {
-        2 => "i16",
-        4 => "float",
-        _ => "double",
-    }
-}
-
-/// The address of an element, `at` from the start.
-fn element_of(body: &mut Body, dtype: DType, start: &str, at: &str) -> String {
-    body.value(format_args!("getelementptr {}, ptr addrspace(1) {start}, i64 {at}", element_type(dtype)))
 }

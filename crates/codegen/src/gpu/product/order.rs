@@ -1,6 +1,6 @@
 //! The order in which tiles are made.
 
-use super::body::Body;
+use crate::gpu::body::Body;
 
 /// Tiles of a result, and which are made together.
 pub(super) struct Order {

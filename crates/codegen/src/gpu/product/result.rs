@@ -1,8 +1,8 @@
 //! What becomes of sums in registers: the epilogue, and stores.
 
-use super::body::Body;
 use super::order::Place;
 use super::{Element, Epilogue, Product, ptx};
+use crate::gpu::body::Body;
 use svod_dtype::DType;
 
 /// The result of a product.

@@ -11,12 +11,12 @@
 //! 128 bytes, whose chunks of 16 bytes are swizzled by the row's number modulo 8; a layout with the depth outside is in
 //! panels of 64 rows or columns. See PTX ISA 8.3, "Asynchronous Warpgroup Level Matrix Instructions".
 
-use super::body::{Body, Slot};
 use super::order::{Order, Place};
 use super::result::Results;
 use super::{Epilogue, Kernel, Launch, Layout, Operand, Parameter, Product, Size, TensorMap, ptx};
 use crate::CompileError;
 use crate::gpu::Runner;
+use crate::gpu::body::{Body, Slot};
 use svod_dtype::DType;
 
 /// Depth of a stage: 128 bytes of 16-bit elements.

@@ -1,9 +1,10 @@
 //! The text of a kernel as it is written: values, slots, structured control flow.
 
+use super::Runner;
 use super::ptx::{self, Operation, Ptx};
-use crate::gpu::Runner;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
+use svod_dtype::DType;
 
 /// A variable on the stack, which `sroa` makes a register.
 #[derive(Clone, Debug)]
@@ -380,4 +381,18 @@ impl Body {
         );
         text.replace(" addrspace(1)", "")
     }
+}
+
+/// LLVM's type of an element in memory.
+pub(super) fn element_type(dtype: DType) -> &'static str {
+    match dtype.bytes() {
+        2 => "i16",
+        4 => "float",
+        _ => "double",
+    }
+}
+
+/// The address of an element, `at` from the start.
+pub(super) fn element_of(body: &mut Body, dtype: DType, start: &str, at: &str) -> String {
+    body.value(format_args!("getelementptr {}, ptr addrspace(1) {start}, i64 {at}", element_type(dtype)))
 }
