@@ -32,10 +32,12 @@ use costs::{Costs, elements, instructions};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shapes::{refined, repeated_dims};
 use smallvec::SmallVec;
+use std::ops::Range;
+use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Graph, Op, Shape, UOp};
+use svod_ir::graph::{Device, Graph, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::pass::Artifact;
 use svod_ir::size::Size;
@@ -333,6 +335,34 @@ impl Fuse<'_> {
         matches!(self.graph.nodes()[at as usize].op(), Op::Reduce(..)) || self.reduces_below(at)
     }
 
+    /// Whether a value is a narrower one's, where it is worth a buffer in no case: GPUs multiply what they read narrow, and
+    /// memory is what all else waits for there. Processors would convert what a tile reads again and again.
+    fn is_widening(&self, node: NodeIndex) -> bool {
+        let value = &self.graph.nodes()[node as usize];
+        let wider = |from: DType| from.is_float() && from.bytes() < value.dtype().bytes();
+        let from = self.graph.sources(node).first().map(|s| self.graph.nodes()[*s as usize].dtype());
+        matches!(value.op(), Op::Cast(_)) && !self.is_on_host(node) && from.is_some_and(wider)
+    }
+
+    /// Whether a value is made of dimensions in an order in which memory does not have them, joined to one: heads side by
+    /// side, say. Kernels of products on GPUs read what is at equal distances.
+    fn is_rearranged(&self, node: NodeIndex) -> bool {
+        let value = &self.graph.nodes()[node as usize];
+        let (Op::Reshape(_), [source]) = (value.op(), self.graph.sources(node)) else { return false };
+        let below = &self.graph.nodes()[*source as usize];
+        let (Op::Permute(order), false) = (below.op(), self.is_on_host(node)) else { return false };
+        let together = |group: &Range<usize>| {
+            let long: Vec<usize> = group.clone().filter(|d| below.shape()[*d] != Size::ONE).map(|d| order[d]).collect();
+            long.windows(2).all(|pair| pair[1] == pair[0] + 1)
+        };
+        merged(value.shape_arc(), below.shape_arc()).is_some_and(|groups| !groups.iter().all(together))
+    }
+
+    /// Whether a value is computed by the host's processor.
+    fn is_on_host(&self, node: NodeIndex) -> bool {
+        self.graph.nodes()[node as usize].device().is_none_or(Device::is_host)
+    }
+
     /// Whether a buffer is best that of the operand under another shape: a reshape of what nothing else
     /// wants. The operand's own shape then tells the kernel its rows and columns.
     fn is_alias(&self, node: NodeIndex) -> bool {
@@ -346,7 +376,7 @@ impl Fuse<'_> {
     /// did.
     fn begin_chain(&mut self, node: NodeIndex, kernel: NodeIndex) -> bool {
         // Elsewhere a product by itself is faster than rows beside it.
-        if self.graph.nodes()[node as usize].device().is_some_and(|device| !device.is_host()) {
+        if !self.is_on_host(node) {
             return false;
         }
         let absorbed = &self.kernels[kernel as usize];
@@ -373,7 +403,10 @@ impl Fuse<'_> {
         if is_transfer(self.graph, node) || (is_barrier(value.op()) && !matches!(value.op(), Op::Reduce(..))) {
             return Fate::Realize;
         }
-        if passes_on(value.op()) && kernel.nodes < MAX_MOVED {
+        if kernel.contraction && self.is_rearranged(node) {
+            return Fate::Realize;
+        }
+        if (passes_on(value.op()) || self.is_widening(node)) && kernel.nodes < MAX_MOVED {
             return Fate::Inline;
         }
         let wide = value.rank() > 60 || kernel.extents.len() > 56;

@@ -97,17 +97,18 @@ impl<'g> Merger<'g> {
 
     /// Adds a step; whatever it reads has been added.
     pub fn add(&mut self, mut step: Step) {
+        let device = step.outputs().first().and_then(|n| self.graph.nodes()[*n as usize].device().cloned());
+        let on_host = device.as_ref().is_none_or(Device::is_host);
         if let Step::Kernel(ranged) = &mut step
-            && may_merge(&ranged.kernel)
+            && may_merge(&ranged.kernel, on_host)
         {
             merge_reductions(&mut ranged.kernel);
         }
-        let device = step.outputs().first().and_then(|n| self.graph.nodes()[*n as usize].device().cloned());
         // The group that it is part of by now.
         let mut at: Option<usize> = None;
         while let Step::Kernel(ranged) = &step
             && self.how.runs(Pass::Merge)
-            && may_merge(&ranged.kernel)
+            && may_merge(&ranged.kernel, on_host)
             && at.is_none_or(|at| !self.groups[at].followed)
             && let Some((into, merged)) = self.best(ranged, at, &device)
         {
@@ -175,11 +176,12 @@ impl<'g> Merger<'g> {
         candidates.sort_unstable();
         candidates.dedup();
         let products = are_products(&ranged.kernel);
+        let on_host = device.as_ref().is_none_or(Device::is_host);
         let ahead = |at: &usize| {
             let group = &self.groups[*at];
             let deeper = producers.iter().all(|p| p == at || self.groups[*p].depth < group.depth);
             let free = deeper || !group.followed;
-            let alike = |r: &Ranged| may_merge(&r.kernel) && are_products(&r.kernel) == products;
+            let alike = |r: &Ranged| may_merge(&r.kernel, on_host) && are_products(&r.kernel) == products;
             let same = matches!(&group.step, Step::Kernel(r) if alike(r)) && group.device == *device;
             free && same
         };
@@ -308,10 +310,10 @@ fn are_products(kernel: &Kernel) -> bool {
 }
 
 /// Whether a kernel may become part of another: it only maps and reduces, and no schedule of its own
-/// waits for it.
-fn may_merge(kernel: &Kernel) -> bool {
+/// waits for it. On GPUs each product is a kernel of its own.
+fn may_merge(kernel: &Kernel, on_host: bool) -> bool {
     if are_products(kernel) {
-        return true;
+        return on_host;
     }
     let plain = |s: usize| match &kernel.stages[s].body {
         Body::Map(_) => true,
