@@ -169,6 +169,43 @@ def test_products_in_every_layout_with_what_follows(dtype, shape):
     check((heads @ both)[1:].cast("float32"), np.stack([2 * expected, 2 * expected]), **near)
 
 
+@pytest.mark.parametrize("dtype", [svod.float32, svod.bfloat16], ids=str)
+def test_products_of_heads_that_lie_side_by_side(dtype):
+    weights, values, out = (
+        svod.Tensor(data(*s, seed=i)).cast(dtype) for i, s in enumerate([(2, 3, 40, 56), (2, 56, 3, 48), (144, 64)])
+    )
+    wide = [t.cast("float32").numpy().astype(np.float64) for t in (weights, values, out)]
+    weights, values, out = (t.to(CUDA).realize() for t in (weights, values, out))
+    mixed = (weights @ values.permute(0, 2, 1, 3)).permute(0, 2, 1, 3).reshape(2, 40, 144)
+    expected = np.einsum("bhst,bthd->bshd", wide[0], wide[1]).reshape(2, 40, 144)
+    near = {"rtol": 1e-4, "atol": 1e-3} if dtype == svod.float32 else {"rtol": 2e-2, "atol": 2}
+    check((mixed @ out).cast("float32"), expected @ wide[2], **near)
+    # The heads are put in order by what computes them: each product is one kernel.
+    assert len((mixed @ out).prepare().kernels) == 2
+
+
+def test_between_kernels_values_are_as_narrow_as_written():
+    # Else the product would be one of f32 and bf16, which tensor cores do not multiply.
+    x, scale, weight = (svod.Tensor(data(*s, seed=i)).bfloat16() for i, s in enumerate([(64, 96), (96,), (128, 96)]))
+    functional = svod.nn.functional
+
+    def layer(x, scale, weight):
+        return functional.linear(functional.layer_norm(x, (96,), scale), weight)
+
+    expected = layer(x, scale, weight).float().numpy()
+    x, scale, weight = (t.to(CUDA).realize() for t in (x, scale, weight))
+    plan = layer(x, scale, weight).prepare(inputs=[x])
+    assert "bfloat16 x 6144" in str(plan).split("intermediates")[1]
+    assert "panels" not in "".join(str(kernel.schedule) for kernel in plan.kernels)
+    check(layer(x, scale, weight).float(), expected, rtol=2e-2, atol=1e-1)
+
+
+def test_projections_of_one_value_are_kernels_of_their_own():
+    x, *weights = (svod.Tensor(data(*s, seed=i)).to(CUDA).realize() for i, s in enumerate([(64, 48)] + [(48, 48)] * 3))
+    plan = svod.prepare(*(x @ w for w in weights), inputs=[x])
+    assert len(plan.kernels) == 3
+
+
 @pytest.mark.parametrize("dtype", [svod.float16, svod.bfloat16], ids=str)
 def test_narrow_matrix_products(dtype):
     a, b = data(40, 70), data(70, 50, seed=1)

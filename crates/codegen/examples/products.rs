@@ -37,6 +37,7 @@ fn parameter(parameter: &Parameter) -> String {
         Parameter::Size(size) => format!("size {size:?}"),
         Parameter::Stride(of) => format!("stride {of:?}"),
         Parameter::BatchStride(of) => format!("batch_stride {of:?}"),
+        Parameter::GroupStep(of) => format!("group_step {of:?}"),
         Parameter::Batched(of) => format!("batched {of:?}"),
         Parameter::Epilogue(i) => format!("epilogue {i}"),
     }
@@ -85,8 +86,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("which folder?")?;
     let folder = Path::new(&folder);
     std::fs::create_dir_all(folder)?;
-    let base =
-        Product { dtype: DType::BF16, out: DType::BF16, a: Layout::Depth, b: Layout::Outer, align: 16, align_out: 16 };
+    let base = Product {
+        dtype: DType::BF16,
+        out: DType::BF16,
+        a: Layout::Depth,
+        b: Layout::Outer,
+        groups: false,
+        align: 16,
+        align_out: 16,
+    };
     let large = WgmmaTile::LARGE;
     let simple = WgmmaTile {
         groups: 1,

@@ -16,8 +16,15 @@ use svod_dtype::DType;
 use svod_ir::lowered::Lowered;
 use svod_ir::target::Target;
 
-const BF16: Product =
-    Product { dtype: DType::BF16, out: DType::BF16, a: Layout::Depth, b: Layout::Outer, align: 16, align_out: 16 };
+const BF16: Product = Product {
+    dtype: DType::BF16,
+    out: DType::BF16,
+    a: Layout::Depth,
+    b: Layout::Outer,
+    groups: false,
+    align: 16,
+    align_out: 16,
+};
 
 const NARROW: WgmmaTile = WgmmaTile { columns: 64, stages: 6, ..WgmmaTile::LARGE };
 
@@ -261,6 +268,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
     assert!(refused(Product { dtype: DType::F32, ..BF16 }, NARROW).contains("float32"));
     assert!(refused(Product { out: DType::I32, ..BF16 }, NARROW).contains("int32"));
     assert!(refused(Product { align: 8, ..BF16 }, NARROW).contains("8 bytes"));
+    assert!(refused(Product { groups: true, ..BF16 }, NARROW).contains("groups"));
     assert!(refused(BF16, WgmmaTile { columns: 100, ..NARROW }).contains("columns: 100"));
     assert!(refused(BF16, WgmmaTile { stages: 8, ..WgmmaTile::LARGE }).contains("bytes of shared memory"));
     assert!(refused(BF16, WgmmaTile { blocks: 2, ..WgmmaTile::LARGE }).contains("blocks: 2"));
@@ -340,6 +348,7 @@ impl Case {
             Size::N => n,
             Size::K => k,
             Size::Batch => batch,
+            Size::Group => 1,
         };
         let at = |operand: Operand| operand as usize;
         let maps: Vec<simulator::Map> = kernel
@@ -366,7 +375,9 @@ impl Case {
                 Parameter::Pointer(operand) => starts[at(operand)] as u64,
                 Parameter::Size(of) => size(of) as u64,
                 Parameter::Stride(operand) => self.strides[at(operand)][0] as u64,
-                Parameter::BatchStride(operand) => self.strides[at(operand)][1] as u64,
+                // With one matrix a group, a step more for each group is as many elements less for each matrix.
+                Parameter::BatchStride(operand) => (self.strides[at(operand)][1] - self.step()) as u64,
+                Parameter::GroupStep(_) => self.step() as u64,
                 Parameter::Batched(operand) => self.batched[at(operand)].into(),
                 Parameter::Epilogue(_) => unreachable!("the sums are stored as they are"),
             })
@@ -378,6 +389,11 @@ impl Case {
         let blocks = kernel.launch.blocks(m as u32, n as u32, batch as u32, 4);
         simulator::run(kernel, &parameters, blocks as usize, &memory, seed)?;
         self.compare(starts[2])
+    }
+
+    /// Elements between groups of matrices, beyond the stride of matrices.
+    fn step(&self) -> usize {
+        if self.product.groups { 24 } else { 0 }
     }
 
     fn compare(&self, result: *mut u8) -> Result<(), String> {
@@ -463,6 +479,7 @@ fn products_by_warps_and_of_f32_are_right_in_a_simulator() {
             }
         }
         Case::new(product, [5, 3, 0, 1], [true; 2]).run(tile, 1).unwrap();
+        Case::new(Product { groups: true, ..product }, [67, 75, 40, 4], [true; 2]).run(tile, 2).unwrap();
     }
 }
 

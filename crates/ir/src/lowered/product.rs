@@ -20,8 +20,10 @@ pub struct ProductOperand {
     pub outer: i64,
     /// Elements between steps of the depth, or columns of C.
     pub inner: i64,
-    /// Elements between matrices of the batch; 0 where all share one.
+    /// Elements between matrices of a group; 0 where all share one.
     pub batch: i64,
+    /// Elements between groups of matrices.
+    pub group: i64,
 }
 
 /// A phase that is a product: `c[b, m, n] = epilogue(sum over k of a[b, m, k] * b[b, n, k])`.
@@ -33,6 +35,8 @@ pub struct Product {
     pub operands: [ProductOperand; 3],
     /// Numbers of matrices, rows, columns and steps of the depth, none of which is 0.
     pub sizes: [i64; 4],
+    /// Matrices of a group; all of them, where those of each operand are at equal distances. Heads of a sentence are one.
+    pub group: i64,
     /// The counter of rows.
     pub rows: Variable,
     /// The counter of columns.
@@ -89,17 +93,24 @@ impl Lowered {
         let row = candidates(&a, &b).into_iter().rfind(side_by_side)?;
         let others: Vec<usize> = (0..grid.len()).filter(|n| *n != row && *n != column).collect();
         let batch: Vec<(Variable, i64)> = others.iter().map(|n| grid[*n].clone()).collect();
-        let operand = |of: &Affine, outer: usize, inner: usize| -> Option<ProductOperand> {
+        // Groups are counted by the first so many counters.
+        let operand = |of: &Affine, (outer, inner): (usize, usize), groups: usize| -> Option<ProductOperand> {
             let strides: Vec<(i64, i64)> = others.iter().map(|n| (grid[*n].1, of.strides[*n])).collect();
-            let (outer, inner, batch) = (of.strides[outer], of.strides[inner], collapsed(&strides)?);
-            Some(ProductOperand { param: of.param, offset: of.offset, outer, inner, batch })
+            let (outer, inner) = (of.strides[outer], of.strides[inner]);
+            let (group, batch) = (collapsed(&strides[..groups])?, collapsed(&strides[groups..])?);
+            Some(ProductOperand { param: of.param, offset: of.offset, outer, inner, batch, group })
         };
-        let operands = [operand(&a, row, at_depth)?, operand(&b, column, at_depth)?, operand(&c, row, column)?];
-        let matrices = batch.iter().map(|(_, n)| *n).product();
+        let (groups, operands) = (0..=others.len()).find_map(|groups| {
+            let a = operand(&a, (row, at_depth), groups)?;
+            let b = operand(&b, (column, at_depth), groups)?;
+            Some((groups, [a, b, operand(&c, (row, column), groups)?]))
+        })?;
+        let matrices = |of: &[(Variable, i64)]| of.iter().map(|(_, n)| *n).product();
         Some(Product {
             dtype: a.dtype,
             operands,
-            sizes: [matrices, grid[row].1, grid[column].1, k],
+            sizes: [matrices(&batch), grid[row].1, grid[column].1, k],
+            group: matrices(&batch[groups..]),
             rows: grid[row].0.clone(),
             columns: grid[column].0.clone(),
             batch,
@@ -223,8 +234,14 @@ temp s0_acc: f32[1] register
     #[test]
     fn a_product_is_found_with_its_strides() {
         let found = product(PLAIN).unwrap();
-        let operand =
-            |param, outer, inner, batch| ProductOperand { param: ParamId(param), offset: 0, outer, inner, batch };
+        let operand = |param, outer, inner, batch| ProductOperand {
+            param: ParamId(param),
+            offset: 0,
+            outer,
+            inner,
+            batch,
+            group: 0,
+        };
         assert_eq!(found.operands, [operand(0, 96, 1, 6144), operand(1, 1, 128, 0), operand(2, 128, 1, 8192)]);
         assert_eq!((found.dtype, found.sizes, found.sums.len()), (DType::BF16, [3, 64, 128, 96], 2));
         // A transposed result: the factors change places.
@@ -232,6 +249,24 @@ temp s0_acc: f32[1] register
         let found = product(&swapped).unwrap();
         assert_eq!(found.operands[0], operand(1, 1, 128, 0));
         assert_eq!((found.operands[2], found.sizes), (operand(2, 64, 1, 8192), [3, 128, 64, 96]));
+    }
+
+    #[test]
+    fn matrices_may_be_in_groups() {
+        // Heads side by side in the rows of B and C.
+        let text = PLAIN
+            .replace("grid b < 3", "grid s < 2, b < 3")
+            .replace("p0: bf16[3,", "p0: bf16[2, 3,")
+            .replace("p0[b,", "p0[s, b,")
+            .replace("p1: bf16[96, 128]", "p1: bf16[2, 96, 3, 128]")
+            .replace("p1[k, j]", "p1[s, k, b, j]")
+            .replace("p2: bf16[3, 64, 128]", "p2: bf16[2, 64, 3, 128]")
+            .replace("p2[b, i, j]", "p2[s, i, b, j]");
+        let found = product(&text).unwrap();
+        let strides = found.operands.map(|o| [o.outer, o.inner, o.batch, o.group]);
+        assert_eq!(strides, [[96, 1, 6144, 18432], [1, 384, 128, 36864], [384, 1, 128, 24576]]);
+        assert_eq!((found.sizes, found.group), ([6, 64, 128, 96], 3));
+        assert_eq!(product(PLAIN).unwrap().group, 3);
     }
 
     #[test]

@@ -38,7 +38,13 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let over = &k.stages[out].over;
         let own = stage_axes(k, stage);
-        let same = k.stages.len() == 2 && stage == 0 && k.stages[0].over == *over && c.pairs.is_none();
+        let sorted = |axes: &[AxisId]| {
+            let mut axes = axes.to_vec();
+            axes.sort_unstable();
+            axes
+        };
+        let all = k.stages.len() == 2 && stage == 0 && sorted(&k.stages[0].over) == sorted(over);
+        let same = all && c.pairs.is_none();
         let (m, n) = (extent(k, c.m), extent(k, c.n));
         let along = contiguous(k, &[c.b], &[], 0) == Some(c.n);
         if !(same && over.contains(&c.m) && over.contains(&c.n)) || (m <= FEW_ROWS && !along) {

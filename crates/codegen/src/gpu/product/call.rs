@@ -119,7 +119,7 @@ fn align(of: &ProductOperand, stride: i64, dtype: DType, alignment: Alignment) -
         Alignment::Widest => Alignment::BYTES as i64,
         Alignment::Element => dtype.bytes() as i64,
     };
-    let bytes = [of.offset, stride, of.batch].map(|n| n * dtype.bytes() as i64);
+    let bytes = [of.offset, stride, of.batch, of.group].map(|n| n * dtype.bytes() as i64);
     let divides = |by: &i64| start % by == 0 && bytes.iter().all(|n| n % by == 0);
     [16, 8, 4, 2].into_iter().find(divides).unwrap_or(1) as u32
 }
@@ -149,6 +149,7 @@ pub(crate) fn whole(
         out,
         a: a_layout,
         b: b_layout,
+        groups: found.group < batch,
         align: of(a, a_stride, found.dtype).min(of(b, b_stride, found.dtype)),
         align_out: of(c, c.outer, out),
     };
@@ -187,6 +188,7 @@ fn call(
         Size::M => found.sizes[1],
         Size::N => found.sizes[2],
         Size::K => found.sizes[3],
+        Size::Group => found.group,
     };
     let of = |operand: Operand| (&found.operands[operand as usize], strides[operand as usize]);
     let bytes = |dtype: DType, n: i64| n as u64 * dtype.bytes() as u64;
@@ -218,6 +220,10 @@ fn call(
         Parameter::Size(of) => Argument::Number(size(of)),
         Parameter::Stride(operand) => Argument::Number(of(operand).1),
         Parameter::BatchStride(operand) => Argument::Number(of(operand).0.batch),
+        Parameter::GroupStep(operand) => {
+            let of = of(operand).0;
+            Argument::Number(of.group - of.batch * found.group)
+        }
         Parameter::Batched(operand) => Argument::Number(i64::from(own(operand))),
         Parameter::Epilogue(i) => Argument::Pointer(epilogue.map_or(0, |values| values.read[i]), 0),
     };

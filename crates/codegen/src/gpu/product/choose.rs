@@ -39,7 +39,7 @@ pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups:
     }
     // A tensor map has no empty dimension.
     let some = shape.m > 0 && shape.n > 0 && shape.k > 0 && shape.batch > 0;
-    let tiles: Vec<Tile> = if warpgroups && some && product.align.is_multiple_of(16) {
+    let tiles: Vec<Tile> = if warpgroups && some && product.align.is_multiple_of(16) && !product.groups {
         WARPGROUPS.map(Tile::Wgmma).to_vec()
     } else {
         WARPS.map(Tile::Mma).to_vec()
@@ -101,8 +101,15 @@ mod tests {
     use super::*;
     use crate::gpu::product::Layout;
 
-    const BF16: Product =
-        Product { dtype: DType::BF16, out: DType::BF16, a: Layout::Depth, b: Layout::Outer, align: 16, align_out: 16 };
+    const BF16: Product = Product {
+        dtype: DType::BF16,
+        out: DType::BF16,
+        a: Layout::Depth,
+        b: Layout::Outer,
+        groups: false,
+        align: 16,
+        align_out: 16,
+    };
 
     fn chosen(m: u64, n: u64, k: u64) -> Tile {
         choose(&BF16, Shape { m, n, k, batch: 1 }, 132, true)

@@ -63,7 +63,7 @@ pub(super) fn render(
     let writer = Writer { product, tile, epilogue };
     let mut body = Body::new(runner);
     writer.kernel(&mut body);
-    let parameters = super::plain_parameters(epilogue);
+    let parameters = super::plain_parameters(product, epilogue);
     let align = if product.align.is_multiple_of(16) { 16 } else { BYTES };
     let shape = format!("fma_s{}_g{}_a{align}", tile.stages, tile.rows_together);
     let entry = super::name(product, &shape, epilogue);

@@ -138,7 +138,7 @@ pub(super) fn render(
     let writer = Writer { product, tile, a, b, epilogue };
     let mut body = Body::new(runner);
     writer.kernel(&mut body);
-    let parameters = super::plain_parameters(epilogue);
+    let parameters = super::plain_parameters(product, epilogue);
     let align = [16, 8, 4, 2].into_iter().find(|n| product.align.is_multiple_of(*n)).unwrap_or(2);
     let entry = super::name(product, &format!("{}_a{align}", tile.name()), epilogue);
     let threads = tile.threads();

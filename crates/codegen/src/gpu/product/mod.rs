@@ -64,6 +64,8 @@ pub struct Product {
     pub a: Layout,
     /// How B lies in memory.
     pub b: Layout,
+    /// Whether matrices of the batch are in groups, which are as far from one another as one says.
+    pub groups: bool,
     /// Bytes by which the start and every stride of A and B, in bytes, can be divided.
     pub align: u32,
     /// The same of C.
@@ -128,6 +130,8 @@ pub enum Size {
     K,
     /// Products.
     Batch,
+    /// Products of a group.
+    Group,
 }
 
 /// A parameter of the kernel.
@@ -141,8 +145,10 @@ pub enum Parameter {
     Size(Size),
     /// Elements from one row of memory to the next: `i64`.
     Stride(Operand),
-    /// Elements from one matrix of the batch to the next: `i64`.
+    /// Elements from one matrix of the batch, or of a group, to the next: `i64`.
     BatchStride(Operand),
+    /// Elements from the last matrix of a group to the first one of the next, less one such stride: `i64`.
+    GroupStep(Operand),
     /// Whether each product has its own matrix, 1, or all share one, 0: `i32`.
     Batched(Operand),
     /// A parameter of the epilogue.
@@ -273,18 +279,20 @@ fn declarations(parameters: &[Parameter], epilogue: &dyn Epilogue) -> Vec<String
         Parameter::Pointer(of) => format!("ptr addrspace(1) noalias readonly %{}", operand(of)),
         Parameter::Stride(of) => format!("i64 %{}_stride", operand(of)),
         Parameter::BatchStride(of) => format!("i64 %{}_batch", operand(of)),
+        Parameter::GroupStep(of) => format!("i64 %{}_group", operand(of)),
         Parameter::Batched(of) => format!("i32 %batched_{}", operand(of)),
         Parameter::Size(Size::M) => "i32 %m".into(),
         Parameter::Size(Size::N) => "i32 %n".into(),
         Parameter::Size(Size::K) => "i32 %k".into(),
         Parameter::Size(Size::Batch) => "i32 %batch".into(),
+        Parameter::Size(Size::Group) => "i32 %group".into(),
         Parameter::Epilogue(i) => epilogue.parameters()[i].clone(),
     };
     parameters.iter().map(declare).collect()
 }
 
 /// The parameters of kernels without tensor maps.
-fn plain_parameters(epilogue: &dyn Epilogue) -> Vec<Parameter> {
+fn plain_parameters(product: &Product, epilogue: &dyn Epilogue) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     for operand in [Operand::A, Operand::B, Operand::C] {
         if operand == Operand::C && epilogue.stores() {
@@ -293,8 +301,10 @@ fn plain_parameters(epilogue: &dyn Epilogue) -> Vec<Parameter> {
         parameters.push(Parameter::Pointer(operand));
         parameters.push(Parameter::Stride(operand));
         parameters.push(Parameter::BatchStride(operand));
+        parameters.extend(product.groups.then_some(Parameter::GroupStep(operand)));
     }
     parameters.extend([Size::M, Size::N, Size::K, Size::Batch].map(Parameter::Size));
+    parameters.extend(product.groups.then_some(Parameter::Size(Size::Group)));
     parameters.extend((0..epilogue.parameters().len()).map(Parameter::Epilogue));
     parameters
 }
@@ -309,8 +319,7 @@ fn first_address(
     (row, element): (&str, &str),
 ) -> String {
     let (pointer, outer) = if operand == Operand::A { ("a", &place.row) } else { ("b", &place.column) };
-    let batch = body.wide(&place.batch);
-    let start = body.value(format_args!("mul i64 {batch}, %{pointer}_batch"));
+    let start = matrix(body, product, pointer, place);
     let (row, element) = match layout {
         Layout::Depth => (body.add(outer, row), element.to_owned()),
         Layout::Outer => (row.to_owned(), body.add(outer, element)),
@@ -319,6 +328,18 @@ fn first_address(
     let start = body.offset(start, row, format_args!("%{pointer}_stride"));
     let start = body.value(format_args!("add i64 {start}, {element}"));
     element_of(body, product.dtype, &format!("%{pointer}"), &start)
+}
+
+/// Elements from the start of an operand to its matrix of a product.
+fn matrix(body: &mut Body, product: &Product, operand: &str, place: &Place) -> String {
+    let batch = body.wide(&place.batch);
+    let start = body.value(format_args!("mul i64 {batch}, %{operand}_batch"));
+    if !product.groups {
+        return start;
+    }
+    let group = body.div(&place.batch, "%group");
+    let group = body.wide(group);
+    body.offset(start, group, format_args!("%{operand}_group"))
 }
 
 /// Goes over the slices of a tile: `copy` starts copies of a slice to a stage, `multiply` reads a stage.

@@ -81,9 +81,8 @@ impl Results<'_> {
 
     /// Where a row of C starts.
     fn row_of_c(&self, body: &mut Body, place: &Place, row: &str) -> String {
-        let batch = body.wide(&place.batch);
+        let start = super::matrix(body, self.product, "c", place);
         let row = body.wide(row);
-        let start = body.value(format_args!("mul i64 {batch}, %c_batch"));
         let start = body.offset(start, row, "%c_stride");
         super::element_of(body, self.product.out, "%c", &start)
     }

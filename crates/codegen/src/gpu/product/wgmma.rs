@@ -101,6 +101,9 @@ fn check(product: &Product, tile: &WgmmaTile) -> Result<(), CompileError> {
     if !matches!(product.out, DType::BF16 | DType::F16 | DType::F32) {
         return Err(super::unsupported(format_args!("a result of {} by warpgroups", product.out)));
     }
+    if product.groups {
+        return Err(super::unsupported(format_args!("groups of matrices by warpgroups")));
+    }
     if !product.align.is_multiple_of(16) {
         return Err(super::unsupported(format_args!(
             "rows aligned to {} bytes by warpgroups, which need 16",
