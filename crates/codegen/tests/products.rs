@@ -136,15 +136,17 @@ fn f32_is_multiplied_and_added_as_it_is() {
     let product = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
     for (align, vectors) in [(16, true), (4, false)] {
         for [a, b] in LAYOUTS {
-            let kernel =
-                render(&Product { a, b, align, ..product }, &Tile::Fma(FmaTile::LARGE), &Plain, Runner::Driver)
-                    .unwrap();
-            let ptx = ptx(&kernel);
-            assert_eq!(count(&ptx, "fma.rn.f32"), 16 * 64);
-            let wide = [a, b].iter().filter(|l| vectors && **l == Layout::Outer).count();
-            assert_eq!(count(&ptx, "cp.async.cg.shared.global"), 2 * wide * 3);
-            assert_eq!(count(&ptx, "cp.async.ca.shared.global"), 8 * (2 - wide) * 3);
-            assemble(&kernel);
+            for (tile, sums) in [(FmaTile::LARGE, 64), (FmaTile::SMALL, 32)] {
+                let product = Product { a, b, align, ..product };
+                let kernel = render(&product, &Tile::Fma(tile), &Plain, Runner::Driver).unwrap();
+                let ptx = ptx(&kernel);
+                assert_eq!(count(&ptx, "fma.rn.f32"), 16 * sums);
+                // Copies to begin with, and those of a slice.
+                let copies = 2 * tile.stages as usize;
+                assert_eq!(count(&ptx, "cp.async.cg.shared.global"), if vectors { 2 * copies } else { 0 });
+                assert_eq!(count(&ptx, "cp.async.ca.shared.global"), if vectors { 0 } else { 8 * copies });
+                assemble(&kernel);
+            }
         }
     }
 }
@@ -470,7 +472,10 @@ fn products_by_warps_and_of_f32_are_right_in_a_simulator() {
     let warps = Tile::Mma(MmaTile { tile: [64, 64], warp: [32, 32], stages: 3, ..MmaTile::LARGE });
     let f32s = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
     let mut seed = 0;
-    for (product, tile, aligns) in [(BF16, warps, [16, 8, 4, 2]), (f32s, Tile::Fma(FmaTile::LARGE), [16, 8, 4, 4])] {
+    let [large, small] = [FmaTile::LARGE, FmaTile::SMALL].map(Tile::Fma);
+    for (product, tile, aligns) in
+        [(BF16, warps, [16, 8, 4, 2]), (f32s, large, [16, 8, 4, 4]), (f32s, small, [16, 16, 4, 4])]
+    {
         for align in aligns {
             for [a, b] in LAYOUTS {
                 seed += 1;

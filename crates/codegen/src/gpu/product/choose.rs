@@ -34,12 +34,11 @@ const WARPS: [MmaTile; 2] = [MmaTile::LARGE, MmaTile { tile: [64, 64], warp: [32
 
 /// The tile for a product of this shape, on a GPU with so many multiprocessors; `warpgroups` is whether it is of sm_90a.
 pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups: bool) -> Tile {
-    if product.dtype == DType::F32 {
-        return Tile::Fma(FmaTile::LARGE);
-    }
     // A tensor map has no empty dimension.
     let some = shape.m > 0 && shape.n > 0 && shape.k > 0 && shape.batch > 0;
-    let tiles: Vec<Tile> = if warpgroups && some && product.align.is_multiple_of(16) && !product.groups {
+    let tiles: Vec<Tile> = if product.dtype == DType::F32 {
+        [FmaTile::LARGE, FmaTile::SMALL].map(Tile::Fma).to_vec()
+    } else if warpgroups && some && product.align.is_multiple_of(16) && !product.groups {
         WARPGROUPS.map(Tile::Wgmma).to_vec()
     } else {
         WARPS.map(Tile::Mma).to_vec()
@@ -79,8 +78,12 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
             let resident = if rows * columns > 64 * 64 { 2 } else { 4 };
             Costs { rows, columns, cluster: 1, resident, slice: (rows * columns * 64) as f64 / 1024.0 }
         }
-        Tile::Fma(_) => {
-            Costs { rows: 128, columns: 128, cluster: 1, resident: 2, slice: f64::from(128 * 128 * 64) / 128.0 }
+        Tile::Fma(tile) => {
+            let (side, resident) = (u64::from(tile.tile), u64::from(512 / tile.threads()));
+            // A thread reads less for each sum where it makes more of them.
+            let share = if tile.rows == 8 { 0.7 } else { 0.6 };
+            let slice = (side * side * 64) as f64 / (128.0 * share);
+            Costs { rows: side, columns: side, cluster: 1, resident, slice }
         }
     };
     let Costs { rows, columns, cluster, resident, slice } = costs;
@@ -139,6 +142,8 @@ mod tests {
             assert!(matches!(choose(&product, shape, 132, warpgroups), Tile::Mma(_)));
         }
         let product = Product { dtype: DType::F32, ..BF16 };
+        assert_eq!(choose(&product, shape, 132, true), Tile::Fma(FmaTile::SMALL));
+        let shape = Shape { m: 4096, n: 4096, ..shape };
         assert_eq!(choose(&product, shape, 132, true), Tile::Fma(FmaTile::LARGE));
     }
 }
