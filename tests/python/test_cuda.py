@@ -200,6 +200,16 @@ def test_between_kernels_values_are_as_narrow_as_written():
     check(layer(x, scale, weight).float(), expected, rtol=2e-2, atol=1e-1)
 
 
+@pytest.mark.parametrize("shape", [(16, 40, 384), (13, 30, 300), (7, 130, 129), (64, 60, 128)])
+def test_small_products_of_f32_are_dot_products(shape):
+    m, n, k = shape
+    a, b, c = data(m, k), data(n, k, seed=1), data(n, seed=2)
+    x, y, z = (t.realize() for t in on(a, b, c))
+    plan = (x @ y.T + z).relu().prepare(inputs=[x])
+    assert "rfactor" in str(plan.kernels[0].schedule)
+    check((x @ y.T + z).relu(), np.maximum(a.astype(np.float64) @ b.T + c, 0), rtol=1e-4, atol=1e-4)
+
+
 def test_projections_of_one_value_are_kernels_of_their_own():
     x, *weights = (svod.Tensor(data(*s, seed=i)).to(CUDA).realize() for i, s in enumerate([(64, 48)] + [(48, 48)] * 3))
     plan = svod.prepare(*(x @ w for w in weights), inputs=[x])

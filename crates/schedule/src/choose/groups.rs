@@ -28,6 +28,13 @@ const SHORTEST_ROW: i64 = 8;
 const MOST_WARPS: i64 = 32;
 /// Depth of a task that copies an operand: what it reads is as much of each of its lines.
 const COPIED_DEPTH: i64 = 16;
+/// Rows, and columns, of a block of dot products.
+const DOTS: i64 = 4;
+/// Of a product of f32 by tiles: rows and columns of the smallest, and cycles of a step of the depth. Of dot products: bytes that
+/// a GPU's caches give in a cycle. Measured on an H200, roughly.
+const TILE: f64 = 64.0;
+const CYCLES_OF_DEPTH: f64 = 70.0;
+const BYTES_OF_CYCLE: f64 = 3000.0;
 /// Rows up to which a product is as many dot products along the memory of the other operand.
 const FEW_ROWS: i64 = 2;
 
@@ -51,7 +58,11 @@ impl Choice<'_> {
             return false;
         }
         if self.has_a_kernel(stage, c) {
-            self.element_by_element(stage, c);
+            if self.are_dots_faster(c) {
+                self.dots_of_groups(stage, c);
+            } else {
+                self.element_by_element(stage, c);
+            }
             return true;
         }
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
@@ -121,6 +132,53 @@ impl Choice<'_> {
         let work: i64 = [c.m, c.n, c.k].iter().map(|axis| extent(k, *axis)).fold(1, i64::saturating_mul);
         let units = self.target.matrix.warp.is_some() && c.acc == DType::F32;
         units && known && alone && stored && a == b && types.contains(&a) && work >= WORTH_A_KERNEL
+    }
+
+    /// Whether a product of f32 is so small that a kernel's tiles would leave most of the GPU idle, and dot products of rows in
+    /// memory do not.
+    fn are_dots_faster(&self, c: &Contraction) -> bool {
+        let k = self.kernel;
+        let exact =
+            [c.a, c.b].iter().all(|e| k.exprs.dtype(*e) == DType::F32 && !matches!(k.exprs.get(*e), Expr::Cast(..)));
+        let along = [c.a, c.b].iter().all(|e| contiguous(k, &[*e], &[], 0) == Some(c.k));
+        let [m, n, depth] = [c.m, c.n, c.k].map(|axis| extent(k, axis) as f64);
+        let tiles = (m / TILE).ceil() * (n / TILE).ceil();
+        let by_tiles = (tiles / self.target.cores as f64).ceil() * depth * CYCLES_OF_DEPTH;
+        let read = m * n * depth * 8.0 / DOTS as f64;
+        exact && along && depth >= self.target.lanes(4) as f64 && read / BYTES_OF_CYCLE < by_tiles
+    }
+
+    /// A task has a block of a few rows and columns, each element of which is a dot product: its threads go along the depth.
+    fn dots_of_groups(&mut self, stage: usize, c: &Contraction) {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let (name, result) = (k.stages[stage].name.clone(), k.stages[out].name.clone());
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        let others: Vec<AxisId> = k.stages[out].over.iter().copied().filter(|a| *a != c.m && *a != c.n).collect();
+        let block = |this: &mut Self, stage: usize| {
+            let outer = others.iter().map(|a| this.at(stage, *a, 0)).collect::<Vec<_>>();
+            let [m, n] = [c.m, c.n].map(|axis| this.at(stage, axis, 0));
+            for (at, axis) in [(&m, c.m), (&n, c.n)] {
+                let whole = extent(k, axis) % DOTS == 0;
+                this.split(at.clone(), DOTS.min(extent(k, axis)), if whole { Tail::Rest } else { Tail::Mask });
+            }
+            let inner = [m.inner(), n.inner()];
+            inner.iter().for_each(|at| this.bind(at.clone(), To::Unroll));
+            (outer.into_iter().chain([m, n]).collect::<Vec<_>>(), inner)
+        };
+        let (tasks, inner) = block(self, out);
+        self.opts.push(Opt::Reorder { stage: result, order: tasks.iter().chain(&inner).cloned().collect() });
+        let last = tasks[tasks.len() - 1].clone();
+        tasks.into_iter().for_each(|at| self.bind(at, To::Task));
+        self.opts.push(Opt::At { stage: name.clone(), at: last });
+        let (mut order, inner) = block(self, stage);
+        let depth = self.at(stage, c.k, 0);
+        self.split(depth.clone(), lanes, Tail::Mask);
+        let vector = depth.inner();
+        order.extend([depth].into_iter().chain(inner).chain([vector.clone()]));
+        self.opts.push(Opt::Reorder { stage: name, order });
+        self.bind(vector.clone(), To::Vector);
+        self.opts.push(Opt::Rfactor { at: vector });
     }
 
     /// A task for each element, which is what code generation looks for; without a kernel, a thread for each.
