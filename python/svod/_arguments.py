@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import functools
 import inspect
 import numbers
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -34,11 +36,18 @@ _MOST_SHOWN = 60
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """The function, whose failures name an argument that is not what its annotation takes, if there is one.
 
-    A call that succeeds costs nothing beyond the call. What a user's function raises stays as it is.
+    A call that succeeds costs nothing beyond the call, and a look at arguments that are to be true or false: any object
+    is one of these to Python. What a user's function raises stays as it is.
     """
+    flags = _flags(function)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for at, name in flags:
+            given = args[at] if at < len(args) else kwargs.get(name, False)
+            if given is not True and given is not False and given is not None and not _is_flag(given):
+                message = f"{_name(function, args)}: {name}: {_words(bool)} is expected, not {_shown(given)}"
+                raise ArgumentTypeError(message)
         try:
             return function(*args, **kwargs)
         except _WRONG as error:
@@ -78,15 +87,40 @@ def checked_init(init: Callable[P, None]) -> Callable[P, None]:
     return call
 
 
+_FLAGS = (bool, "bool", "bool | None")
+
+
+def _flags(function: Callable[..., Any]) -> list[tuple[int, str]]:
+    """Where a function takes arguments that are true or false: positions and names."""
+    inner = inspect.unwrap(function)
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        # Of the extension, which looks itself.
+        return []
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    are = [(at, name) for at, name in enumerate(names) if inner.__annotations__.get(name) in _FLAGS]
+    found = [(at if at < code.co_argcount else sys.maxsize, name) for at, name in are]
+    # By its other name: see `library._spelling`.
+    return found + [(sys.maxsize, "keepdim") for _, name in found if name == "keepdims" and "keepdim" not in names]
+
+
 def _explained(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
 ) -> Exception | None:
     """What to raise in place of an error; nothing if that says enough, or is not about the arguments."""
-    if not _is_ours(error) or (isinstance(error, Error) and _names_one(function, error)):
+    if not _is_ours(error) or (isinstance(error, Error) and _says_enough(function, args, error)):
         return None
     unfit = _unfit(function, args, kwargs, lenient=isinstance(error, Error) and error.__cause__ is None)
-    if unfit is not None or isinstance(error, Error):
+    if unfit is not None:
         return unfit
+    if isinstance(error, Error):
+        if type(error) is not ArgumentTypeError or function.__name__ == "forward":
+            return None
+        # Of a function that this one is made of; a module's function says what it is.
+        outer = ArgumentTypeError(f"{_name(function, args)}: {error}")
+        for note in getattr(error, "__notes__", ()):
+            outer.add_note(note)
+        return outer
     given = _bound(function, args, kwargs)
     plain = [f"{name}={_shown(value)}" for name, value in given if name != "self" and not isinstance(value, Tensor)]
     kind = OutOfMemoryError if isinstance(error, MemoryError) else ArgumentError
@@ -94,8 +128,10 @@ def _explained(
     return kind(f"{_name(function, args)}: {error}{told}")
 
 
-def _names_one(function: Callable[..., Any], error: Error) -> bool:
-    """Whether an error says which parameter of a function it is about."""
+def _says_enough(function: Callable[..., Any], args: tuple[Any, ...], error: Error) -> bool:
+    """Whether an error is of an argument's type, and says of which function and parameter it is."""
+    if not isinstance(error, TypeError) or not str(error).startswith(f"{_name(function, args)}: "):
+        return False
     words = set(re.findall(r"\w+", str(error).split(", not ")[0]))
     return any(name in words for name in inspect.signature(function).parameters if len(name) > 1)
 
@@ -149,8 +185,13 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return typing.get_type_hints(function)
     except NameError:
-        # Annotated with what only type checkers import.
-        return {}
+        # Some are annotated with what only type checkers import.
+        inner = inspect.unwrap(function)
+        found: dict[str, Any] = {}
+        for one in getattr(inner, "__annotations__", {}).items():
+            with contextlib.suppress(NameError):
+                found |= typing.get_type_hints(types.SimpleNamespace(__annotations__=dict([one])), inner.__globals__)
+        return found
 
 
 def _name(function: Callable[..., Any], args: tuple[Any, ...]) -> str:

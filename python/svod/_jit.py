@@ -104,9 +104,9 @@ class Jitted(Generic[P, R]):
         config: PrepareConfig | None = None,
     ) -> None:
         if not callable(function):
-            raise ArgumentError(f"jit: a function is to be traced, not {function!r}")
+            raise ArgumentTypeError(f"jit: function: a function is to be traced, not {function!r}")
         if not isinstance(shapes, Mapping) or not all(isinstance(shape, (list, tuple)) for shape in shapes.values()):
-            raise ArgumentError(f"jit: shapes is a dict of tuples of sizes by parameter, not {shapes!r}")
+            raise ArgumentTypeError(f"jit: shapes is a dict of tuples of sizes by parameter, not {shapes!r}")
         # The attributes of an object that is called are its own.
         functools.update_wrapper(self, function, updated=("__dict__",) if inspect.isfunction(function) else ())
         self._function = function
@@ -566,7 +566,8 @@ def jit(
     ([4.0, 1.0], 2.0)
     """
     if not isinstance(max_traces, int) or max_traces < 1:
-        raise ArgumentError(f"jit: max_traces: an integer of at least 1 is expected, not {max_traces!r}")
+        kind = ArgumentError if isinstance(max_traces, int) else ArgumentTypeError
+        raise kind(f"jit: max_traces: an integer of at least 1 is expected, not {max_traces!r}")
     if function is None:
         return functools.partial(jit, shapes=shapes, max_traces=max_traces, config=config)
     return Jitted(function, {} if shapes is None else shapes, max_traces, config)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._arguments import checked
-from svod._svod import ArgumentError, Size, Tensor, Variable, _custom, _iterate, float32
+from svod._svod import ArgumentError, ArgumentTypeError, Size, Tensor, Variable, _custom, _iterate, float32
 from svod._tree import Slot, rebuilt, taken
 
 __all__ = ["custom", "iterate"]
@@ -114,7 +114,7 @@ def custom(
     [2, 1]
     """
     if not callable(function):
-        raise ArgumentError(f"custom: a function is expected, not {function!r}")
+        raise ArgumentTypeError(f"custom: function: a function is expected, not {function!r}")
     operands = [value if isinstance(value, (Tensor, *_NUMBERS)) else Tensor(value) for value in inputs]
     tensors = [value for value in operands if isinstance(value, Tensor)]
     if shape is None:

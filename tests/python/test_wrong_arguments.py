@@ -59,6 +59,10 @@ ALSO = {"axis": "dim", "keepdims": "keepdim", "arrays": "tensors", "primals": "d
 MOST_BYTES = 1 << 30
 
 
+def _square(x: svod.Tensor) -> svod.Tensor:
+    return x * x
+
+
 def cases() -> Iterator[tuple[Call, int | str, str]]:
     rng = random.Random(7)
     for call in CALLS:
@@ -179,12 +183,41 @@ def test_every_public_name_is_called() -> None:
         (lambda: nn.LSTM(2, 2, num_layers=2**40), "LSTM: num_layers: from 1 to 65536 layers, not 1099511627776"),
         (lambda: svod.ones(2, 3).sum(0, keepdim="yes"), "True or False is expected, not 'yes'"),
         (lambda: svod.save_safetensors(3, "x"), "save_safetensors: tensors: a dict is expected, not 3"),  # type: ignore[arg-type]
+        # Composed of others, which the error does not name in place of what was called.
+        (lambda: F.hardswish(3), "hardswish: input: a tensor is expected, not 3"),  # type: ignore[arg-type]
+        (lambda: fft.fft2(svod.ones(2, 2), axes="a"), "fft2: axes: several, each an integer"),  # type: ignore[arg-type]
+        (lambda: F.upsample(3, 2), "upsample: input: a tensor is expected, not 3"),
+        # Objects are true or false to Python.
+        (
+            lambda: linalg.cholesky(svod.eye(2), upper="lower"),
+            "cholesky: upper: True or False is expected, not 'lower'",
+        ),
+        (lambda: svod.sort(svod.ones(2), stable="no"), "sort: stable: True or False is expected, not 'no'"),
+        (lambda: F.l1_loss(svod.ones(2), svod.ones(2), reduction=3), "l1_loss: reduction: text is expected, not 3"),  # type: ignore[arg-type]
+        (lambda: F.hinge_embedding_loss(svod.ones(2), [1, -1]), "target: a tensor is expected, not [1, -1]"),  # type: ignore[arg-type]
+        (lambda: F.softmax(svod.ones(2), 0, axis=0), "softmax: axis and dim are one argument"),
+        (lambda: svod.jit(3), "jit: function: a function is to be traced, not 3"),  # type: ignore[call-overload]
+        (lambda: svod.jit(_square, max_traces="a"), "jit: max_traces: an integer of at least 1"),  # type: ignore[call-overload]
+        (
+            lambda: lr_scheduler.StepLR(optim.SGD([svod.ones(2)], lr=0.1), "a"),
+            "StepLR: step_size: an integer is expected",
+        ),  # type: ignore[arg-type]
     ],
 )
 def test_messages(act: Callable[[], Any], message: str) -> None:
     with pytest.raises(svod.ArgumentError) as raised:
         act()
     assert message in str(raised.value)
+
+
+def test_wrong_types_are_type_errors() -> None:
+    for act in (
+        lambda: linalg.cholesky(svod.eye(2), upper="lower"),
+        lambda: F.l1_loss(svod.ones(2), svod.ones(2), reduction=3),  # type: ignore[arg-type]
+        lambda: svod.jit(3),  # type: ignore[call-overload]
+    ):
+        with pytest.raises(TypeError):
+            act()
 
 
 def test_what_a_users_function_raises_stays_as_it_is() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svod._arguments import checked
-from svod._svod import ArgumentError, Tensor, where
+from svod._svod import ArgumentError, ArgumentTypeError, Tensor, where
 from svod.nn.functional._inplace import placing
 
 __all__ = [
@@ -218,6 +218,8 @@ def log_softmax(input: Tensor, dim: int | None = None, *, axis: int | None = Non
 
 
 def _along(name: str, input: Tensor, dim: int | None, axis: int | None) -> int:
+    if dim is not None and axis is not None:
+        raise ArgumentTypeError(f"{name}: axis and dim are one argument: give only one of them")
     if dim is not None or axis is not None:
         return dim if dim is not None else axis  # type: ignore[return-value]
     if input.ndim > 1:

@@ -272,7 +272,7 @@ def gaussian_nll_loss(
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """Distances `x` where `y` is 1, what they lack of `margin` where it is -1."""
     # As PyTorch has it, another label has both parts.
-    losses = where(target == -1, 0.0, input) + where(target == 1, 0.0, (margin - input).relu())
+    losses = where(target.eq(-1), 0.0, input) + where(target.eq(1), 0.0, (margin - input).relu())
     return _reduced("hinge_embedding_loss", losses, reduction)
 
 
@@ -316,7 +316,7 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """`1 - cos(x1, x2)` where `y` is 1, what the cosine is above `margin` where it is -1."""
     cosine = cosine_similarity(input1, input2, input1.ndim - 1)
-    losses = where(target == 1, 1 - cosine, 0.0) + where(target == -1, (cosine - margin).relu(), 0.0)
+    losses = where(target.eq(1), 1 - cosine, 0.0) + where(target.eq(-1), (cosine - margin).relu(), 0.0)
     return _reduced("cosine_embedding_loss", losses, reduction)
 
 
