@@ -61,6 +61,7 @@ impl Function<'_> {
                 format!("call {whole} @{name}({whole} {a}, i1 false)")
             }
             (Alu::Abs, _) => return a.to_owned(),
+            (Alu::Exp2, _) => return self.power_of_two(of, a),
             (Alu::Sqrt, _) => return self.intrinsic("sqrt", of, args),
             (Alu::Floor, _) => return self.intrinsic("floor", of, args),
             (Alu::Ceil, _) => return self.intrinsic("ceil", of, args),
@@ -94,9 +95,28 @@ impl Function<'_> {
         self.temporary(format_args!("call {whole} @{name}({})", args.join(", ")))
     }
 
+    /// 2^x by a GPU's instruction, lane by lane.
+    fn power_of_two(&mut self, of: Ty, x: &str) -> String {
+        let name = if self.form == Form::Simulated { "svod_sim_exp2" } else { "llvm.nvvm.ex2.approx.f" };
+        self.declare(format!("float @{name}(float)"));
+        if of.lanes == 1 {
+            return self.temporary(format_args!("call float @{name}(float {x})"));
+        }
+        let whole = ty(of);
+        (0..of.lanes).fold("poison".to_owned(), |made, lane| {
+            let one = self.temporary(format_args!("extractelement {whole} {x}, i32 {lane}"));
+            let power = self.temporary(format_args!("call float @{name}(float {one})"));
+            self.temporary(format_args!("insertelement {whole} {made}, float {power}, i32 {lane}"))
+        })
+    }
+
     /// As x86's `max`, whose result is the second operand where one is NaN; one more select where
     /// the first may be.
     fn float_extremum(&mut self, op: Alu, of: Ty, args: &[&str], constants: &[Option<Const>]) -> String {
+        if self.target.groups.is_some() && of.dtype == DType::F32 && self.form != Form::Simulated {
+            // One instruction, `max.NaN`.
+            return self.intrinsic(if op == Alu::Max { "maximum" } else { "minimum" }, of, args);
+        }
         let (whole, mask) = (ty(of), lanes_of("i1", of.lanes));
         let number = |n: usize| constants[n].is_some_and(|c| !c.is_nan());
         let (a, b) = if number(1) { (args[1], args[0]) } else { (args[0], args[1]) };

@@ -13,6 +13,8 @@ pub(super) struct MathOps<'a> {
     pub b: &'a mut Builder,
     float: Float,
     fused: bool,
+    /// Whether threads have instructions for 2^x, and for maxima that are NaN where an operand is.
+    gpu: bool,
     /// Of a vector register.
     lanes: u32,
 }
@@ -21,7 +23,7 @@ impl<'a> MathOps<'a> {
     /// For floats of this type: `f64`, or else `f32`.
     pub fn new(b: &'a mut Builder, dtype: DType, target: &Target) -> Self {
         let float = if dtype == DType::F64 { Float::F64 } else { Float::F32 };
-        MathOps { b, float, fused: target.fma, lanes: target.lanes(dtype.bytes()) as u32 }
+        MathOps { b, float, fused: target.fma, gpu: target.groups.is_some(), lanes: target.lanes(dtype.bytes()) as u32 }
     }
 
     fn dtype(&self) -> DType {
@@ -100,12 +102,26 @@ impl Ops for MathOps<'_> {
         self.b.constant(Const::i64(self.int(), value))
     }
 
+    fn has_power_of_two(&self) -> bool {
+        self.gpu && self.float == Float::F32
+    }
+
+    fn power_of_two(&mut self, x: Val) -> Val {
+        self.b.alu(Alu::Exp2, &[x])
+    }
+
     fn fmin(&mut self, a: Val, b: Val) -> Val {
+        if self.gpu {
+            return self.b.alu(Alu::Min, &[a, b]);
+        }
         let less = self.flt(a, b);
         self.select(less, a, b)
     }
 
     fn fmax(&mut self, a: Val, b: Val) -> Val {
+        if self.gpu {
+            return self.b.alu(Alu::Max, &[a, b]);
+        }
         let greater = self.flt(b, a);
         self.select(greater, a, b)
     }

@@ -17,13 +17,19 @@ use super::{Float, Ops};
 #[derive(Clone, Copy, Debug)]
 pub struct Eval<T> {
     fused: bool,
+    power_of_two: bool,
     float: PhantomData<T>,
 }
 
 impl<T> Eval<T> {
     /// An evaluator whose multiply-add rounds once if `fused`, else twice.
     pub fn new(fused: bool) -> Self {
-        Self { fused, float: PhantomData }
+        Self { fused, power_of_two: false, float: PhantomData }
+    }
+
+    /// The same for a target that has an instruction for 2^x.
+    pub fn with_power_of_two(self) -> Self {
+        Self { power_of_two: true, ..self }
     }
 }
 
@@ -73,6 +79,13 @@ macro_rules! eval {
             }
             fn fused(&self) -> bool {
                 self.fused
+            }
+            fn has_power_of_two(&self) -> bool {
+                self.power_of_two
+            }
+            #[inline]
+            fn power_of_two(&mut self, x: $bits) -> $bits {
+                $float::from_bits(x).exp2().to_bits()
             }
             #[inline]
             fn fconst(&mut self, value: f64) -> $bits {

@@ -42,6 +42,9 @@ const EXP2_F64: [f64; 11] = [
 
 /// e^x
 pub fn exp<B: Ops>(b: &mut B, x: B::V) -> B::V {
+    if b.has_power_of_two() {
+        return exp_by_instruction(b, x);
+    }
     let bias = two_step_bias(b.float());
     let hi = b.float().pick(89.0, 710.0);
     let x = clamp(b, x, -bias as f64 * std::f64::consts::LN_2, hi);
@@ -52,9 +55,29 @@ pub fn exp<B: Ops>(b: &mut B, x: B::V) -> B::V {
 
 /// 2^x
 pub fn exp2<B: Ops>(b: &mut B, x: B::V) -> B::V {
+    if b.has_power_of_two() {
+        return b.power_of_two(x);
+    }
     let (n, r) = reduce_exp2(b, x);
     let em1 = exp2m1_reduced(b, r);
     scale_by_power(b, em1, n)
+}
+
+/// e^x by an instruction for 2^t, where t is x log2 e, rounded: 1 + d ln 2 makes up for the rest d of t.
+pub(super) fn exp_by_instruction<B: Ops>(b: &mut B, x: B::V) -> B::V {
+    // The sum of both is log2 e to 48 bits.
+    const LOG2_E: [f64; 2] = [1.4426950216293335, 1.925963033500888e-08];
+    // Beyond, results are 0 and infinity all the same, and nothing is infinity minus itself.
+    let x = clamp(b, x, -105.0, 89.0);
+    let factor = b.fconst(LOG2_E[0]);
+    let t = b.fmul(x, factor);
+    let minus = b.fneg(t);
+    let rest = b.mul_add(x, factor, minus);
+    let rest = scale_add(b, x, LOG2_E[1], rest);
+    let one = b.fconst(1.0);
+    let correction = scale_add(b, rest, std::f64::consts::LN_2, one);
+    let power = b.power_of_two(t);
+    b.fmul(power, correction)
 }
 
 /// 2^(hi + lo), where lo is small beside hi.

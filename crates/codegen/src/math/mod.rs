@@ -33,7 +33,8 @@
 //! | `erf`    | 1.23 / 1.39 | 2                | 0.77 / 0.73 |
 //! | `pow`    | 1.13 / 1.14 | 2 (sampled)      | 1.11 / 1.02 |
 //!
-//! `sin`, `cos` and `tan` keep this for arguments of any size.
+//! `sin`, `cos` and `tan` keep this for arguments of any size. Where a target has an instruction for 2^x (GPUs: `ex2.approx`, PTX
+//! ISA, 2 ulp), `exp2` is that, and `exp` and `tanh` are made with it, to 4 ulp.
 //!
 //! # Method
 //!
@@ -205,6 +206,13 @@ pub trait Ops {
     fn not(&mut self, a: Self::M) -> Self::M;
     /// `a` where `m` holds, else `b`
     fn select(&mut self, m: Self::M, a: Self::V, b: Self::V) -> Self::V;
+
+    /// Whether there is an instruction for [`Ops::power_of_two`].
+    fn has_power_of_two(&self) -> bool {
+        false
+    }
+    /// 2^x to 2 ulp, for every x of binary32
+    fn power_of_two(&mut self, x: Self::V) -> Self::V;
 
     /// `exact` of some operands where `when` holds, else `usual`; `when` is expected to be false in all lanes nearly
     /// always, and `exact` is long.

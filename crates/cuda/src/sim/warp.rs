@@ -67,6 +67,7 @@ pub(super) fn symbol(name: &str) -> Option<Address> {
         "svod_sim_warp_sync" => warp_sync as *const (),
         "svod_sim_shfl_xor" => shuffle_xor as *const (),
         "svod_sim_shfl" => shuffle as *const (),
+        "svod_sim_exp2" => exp2 as *const (),
         _ => return None,
     };
     Some(Address(address as usize))
@@ -105,6 +106,10 @@ extern "C" fn warp_sync() {
 
 extern "C" fn shuffle_xor(value: u32, bits: u32) -> u32 {
     ask(Ask::Xor { value, bits }, value)
+}
+
+extern "C" fn exp2(x: f32) -> f32 {
+    x.exp2()
 }
 
 extern "C" fn shuffle(value: u32, lane: u32) -> u32 {
