@@ -11,7 +11,7 @@ use crate::kernel::access::{
 use crate::kernel::contraction::{axes_of, scans, stage_axes};
 use crate::language::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
 use crate::reduction::accumulator::{LONGEST_SUM, cascades, longest_sum, totals_are_wider};
-use svod_ir::expr::{Expr, ExprId};
+use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::linear::LINE;
 use svod_ir::lowered::cost::{AHEAD, LATENCY};
@@ -394,11 +394,16 @@ impl Choice<'_> {
         if enough && 2 * few * carries.len() as i64 <= ACCUMULATORS { 2 * few } else { few }
     }
 
-    /// Lanes of a vector of a stage's widest values.
+    /// Lanes of a vector of a stage's widest values. Where threads share vectors, of two of them if what is in memory is
+    /// narrower: memory gives a thread so many bytes at once, and arithmetic has one lane an instruction in any case.
     pub(super) fn lanes(&self, stage: usize) -> i64 {
         let k = self.kernel;
-        let widest = values(k, stage).into_iter().map(|e| k.exprs.dtype(e).bytes()).max().unwrap_or(4);
-        self.target.lanes(widest.max(1)) as i64
+        let values = values(k, stage);
+        let widest = values.iter().map(|e| k.exprs.dtype(*e).bytes()).max().unwrap_or(4).max(1);
+        let in_memory = |e: &ExprId| matches!(k.exprs.get(*e), Expr::Load { from: Mem::Param(_), .. });
+        let narrow = values.iter().any(|e| in_memory(e) && k.exprs.dtype(*e).bytes() < widest);
+        let vectors = if narrow && self.target.groups.is_some() { 2 } else { 1 };
+        (vectors * self.target.lanes(widest)) as i64
     }
 }
 
