@@ -9,6 +9,7 @@ pub mod attention;
 mod body;
 pub mod product;
 mod ptx;
+mod warpgroup;
 
 use crate::compile::Timings;
 use crate::llvm::{Entry, Form, Share};

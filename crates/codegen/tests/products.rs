@@ -363,8 +363,9 @@ impl Case {
                     size(map.sizes[0]),
                     size(map.sizes[1]),
                     if self.strides[at(map.operand)][1] == 0 { 1 } else { batch },
+                    1,
                 ],
-                strides: self.strides[at(map.operand)],
+                strides: [self.strides[at(map.operand)][0], self.strides[at(map.operand)][1], 0],
                 region: map.region.map(|n| n as usize),
             })
             .collect();
@@ -389,7 +390,13 @@ impl Case {
             starts[i] as usize..starts[i] as usize + self.memory[i].len() * bytes
         });
         let blocks = kernel.launch.blocks(m as u32, n as u32, batch as u32, 4);
-        simulator::run(kernel, &parameters, blocks as usize, &memory, seed)?;
+        let program = simulator::Program {
+            entry: &kernel.launch.entry,
+            object: kernel.code().map_err(|e| e.to_string())?,
+            threads: kernel.launch.threads as usize,
+            cluster: kernel.launch.cluster as usize,
+        };
+        simulator::run(&program, &parameters, blocks as usize, &memory, seed)?;
         self.compare(starts[2])
     }
 

@@ -1,7 +1,7 @@
 //! The text of a kernel as it is written: values, slots, structured control flow.
 
 use super::Runner;
-use super::ptx::{self, Operation, Ptx};
+use super::ptx::{self, Left, Operation, Ptx};
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 use svod_dtype::DType;
@@ -183,6 +183,30 @@ impl Body {
         self.value(format_args!("select i1 {condition}, i32 {yes}, i32 {no}"))
     }
 
+    /// `a * b + c`, rounded once.
+    pub fn fma(&mut self, a: impl Display, b: impl Display, c: impl Display) -> String {
+        self.declare("declare float @llvm.fma.f32(float, float, float)");
+        self.value(format_args!("call float @llvm.fma.f32(float {a}, float {b}, float {c})"))
+    }
+
+    /// The larger one of two floats, of which a NaN is none.
+    pub fn max(&mut self, a: impl Display, b: impl Display) -> String {
+        self.declare("declare float @llvm.maxnum.f32(float, float)");
+        self.value(format_args!("call float @llvm.maxnum.f32(float {a}, float {b})"))
+    }
+
+    /// The smaller one of two numbers with signs.
+    pub fn least(&mut self, a: impl Display, b: impl Display) -> String {
+        self.declare("declare i32 @llvm.smin.i32(i32, i32)");
+        self.value(format_args!("call i32 @llvm.smin.i32(i32 {a}, i32 {b})"))
+    }
+
+    /// The larger one of two numbers with signs.
+    pub fn most(&mut self, a: impl Display, b: impl Display) -> String {
+        self.declare("declare i32 @llvm.smax.i32(i32, i32)");
+        self.value(format_args!("call i32 @llvm.smax.i32(i32 {a}, i32 {b})"))
+    }
+
     /// A register of the hardware: `tid.x`, `ctaid.x` …
     pub fn special(&mut self, register: &str) -> String {
         let function = match self.runner {
@@ -235,38 +259,60 @@ impl Body {
     }
 
     /// A product of a warpgroup, see [`ptx::wgmma`].
-    pub(super) fn wgmma(&mut self, bf16: bool, transposed: [bool; 2], sums: &[String], rest: [&str; 3]) -> Vec<String> {
+    pub(super) fn wgmma(
+        &mut self,
+        bf16: bool,
+        sums: &[String],
+        a: Left,
+        (b, transposed): (&str, bool),
+        add: &str,
+    ) -> Vec<String> {
+        let count = sums.len();
+        if self.runner == Runner::Driver {
+            let ty = if bf16 { "bf16" } else { "f16" };
+            let all = self.value(ptx::wgmma(ty, sums, a, (b, transposed), add));
+            return self.parts(&all, &ptx::floats(count), count);
+        }
+        let (operation, flags, left): (_, Vec<usize>, Vec<_>) = match a {
+            Left::Shared(a, other) => {
+                (Operation::Wgmma, vec![count, other.into(), transposed.into(), bf16.into()], vec![("i64", a)])
+            }
+            Left::Registers(a) => {
+                (Operation::WgmmaRegisters, vec![count, transposed.into(), bf16.into()], a.map(|a| ("i32", a)).to_vec())
+            }
+        };
+        let flags = flags.into_iter().map(|flag| ("i32", flag.to_string()));
+        let operands = flags.chain(sums.iter().map(|sum| ("float", sum.clone())));
+        let rest = left.into_iter().chain([("i64", b), ("i32", add)]).map(|(ty, operand)| (ty, operand.to_owned()));
+        self.simulate(operation, operands.chain(rest), &vec!["float"; count])
+    }
+
+    /// Waits for all groups of products but the last ones; the sums are what they are then.
+    pub(super) fn wgmma_wait(&mut self, pending: u32, sums: &[String]) -> Vec<String> {
         let count = sums.len();
         match self.runner {
             Runner::Driver => {
-                let [a, b, add] = rest;
-                let all = self.value(ptx::wgmma(if bf16 { "bf16" } else { "f16" }, transposed, sums, a, b, add));
+                let all = self.value(ptx::wgmma_wait(pending, sums));
                 self.parts(&all, &ptx::floats(count), count)
             }
             Runner::Simulator => {
-                let flags = [count, transposed[0].into(), transposed[1].into(), bf16.into()];
-                let operands = flags.map(|flag| ("i32", flag.to_string())).into_iter();
-                let operands = operands.chain(sums.iter().map(|sum| ("float", sum.clone())));
-                let rest = ["i64", "i64", "i32"].into_iter().zip(rest.map(str::to_owned));
-                self.simulate(Operation::Wgmma, operands.chain(rest), &vec!["float"; count])
+                let numbers = [count.to_string(), pending.to_string()].into_iter().map(|n| ("i32", n));
+                let operands = numbers.chain(sums.iter().map(|sum| ("float", sum.clone())));
+                self.simulate(Operation::WgmmaWait, operands, &vec!["float"; count])
             }
         }
     }
 
-    /// Waits for all products; the sums are what they are then.
-    pub(super) fn wgmma_wait(&mut self, sums: &[String]) -> Vec<String> {
-        let count = sums.len();
-        match self.runner {
-            Runner::Driver => {
-                let all = self.value(ptx::wgmma_wait(sums));
-                self.parts(&all, &ptx::floats(count), count)
-            }
-            Runner::Simulator => {
-                let operands = std::iter::once(("i32", count.to_string()));
-                let operands = operands.chain(sums.iter().map(|sum| ("float", sum.clone())));
-                self.simulate(Operation::WgmmaWait, operands, &vec!["float"; count])
-            }
+    /// Orders accesses to sums and to words of A before products; gives them as they are.
+    pub(super) fn wgmma_fence(&mut self, sums: &mut Vec<String>, words: &mut Vec<String>) {
+        if self.runner == Runner::Simulator {
+            return self.run(&ptx::WGMMA_FENCE, &[]);
         }
+        let all = self.value(ptx::wgmma_fence(sums, words));
+        let types = [vec!["float"; sums.len()], vec!["i32"; words.len()]].concat();
+        let mut parts = self.parts(&all, &format!("{{{}}}", types.join(", ")), types.len());
+        *words = parts.split_off(sums.len());
+        *sums = parts;
     }
 
     /// Asks the simulator.

@@ -103,8 +103,26 @@ pub enum Operation {
     /// A product of a warpgroup. Operands: how many sums, whether A and B are transposed, whether elements are bf16, sums,
     /// descriptors of A and B, whether the sums count.
     Wgmma,
-    /// Waits for all products of a warpgroup. Operands: how many sums, and these, which are the results.
+    /// Waits for all groups of products of a warpgroup but the last ones. Operands: how many sums, how many groups may be on their
+    /// way, and the sums, which are the results.
     WgmmaWait,
+    /// As [`Operation::TmaLoad`], of four dimensions.
+    TmaLoad4,
+    /// As [`Operation::TmaStore`], of four dimensions.
+    TmaStore4,
+    /// Waits until all groups have read their source.
+    TmaWaitReadAll,
+    /// Two warpgroups: waits for the other one.
+    TurnWait,
+    /// Two warpgroups: arrives where the other one waits.
+    TurnGive,
+    /// A power of two.
+    Exp2,
+    /// The number of the lane whose number differs by these bits.
+    ShuffleXor,
+    /// As [`Operation::Wgmma`], with A in registers. Operands: how many sums, whether B is transposed, whether elements are bf16, sums, four
+    /// registers of A, the descriptor of B, whether the sums count.
+    WgmmaRegisters,
 }
 
 impl Operation {
@@ -158,6 +176,14 @@ impl Operation {
         Operation::StoreF32Pair,
         Operation::Wgmma,
         Operation::WgmmaWait,
+        Operation::TmaLoad4,
+        Operation::TmaStore4,
+        Operation::TmaWaitReadAll,
+        Operation::TurnWait,
+        Operation::TurnGive,
+        Operation::Exp2,
+        Operation::ShuffleXor,
+        Operation::WgmmaRegisters,
     ];
 }
 
@@ -271,6 +297,10 @@ pub const BARRIER_WAIT: Ptx = Ptx::effect(
 pub const SYNC: Ptx = Ptx::effect(Operation::Sync, "", "bar.sync 0;");
 /// The 128 threads of a warpgroup, by a barrier of its own.
 pub const SYNC_GROUP: Ptx = Ptx::effect(Operation::SyncGroup, "r", "bar.sync $0, 128;");
+/// Two warpgroups: waits for the other one.
+pub const TURN_WAIT: Ptx = Ptx::effect(Operation::TurnWait, "r", "bar.sync $0, 256;");
+/// Two warpgroups: arrives where the other one waits.
+pub const TURN_GIVE: Ptx = Ptx::effect(Operation::TurnGive, "r", "bar.arrive $0, 256;");
 /// All threads of a cluster.
 pub const SYNC_CLUSTER: Ptx =
     Ptx::effect(Operation::SyncCluster, "", "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;");
@@ -285,6 +315,15 @@ pub const UNIFORM: Ptx = Ptx::value(Operation::Uniform, "r", "r", "shfl.sync.idx
 pub const REGISTERS_LESS: Ptx = Ptx::effect(Operation::RegistersLess, "", "setmaxnreg.dec.sync.aligned.u32 40;");
 /// Takes the registers of two warpgroups of 232.
 pub const REGISTERS_MORE: Ptx = Ptx::effect(Operation::RegistersMore, "", "setmaxnreg.inc.sync.aligned.u32 232;");
+
+/// Gives more registers back.
+pub const REGISTERS_24: Ptx = Ptx::effect(Operation::RegistersLess, "", "setmaxnreg.dec.sync.aligned.u32 24;");
+/// Takes these.
+pub const REGISTERS_240: Ptx = Ptx::effect(Operation::RegistersMore, "", "setmaxnreg.inc.sync.aligned.u32 240;");
+/// Gives registers back where three warpgroups take them.
+pub const REGISTERS_32: Ptx = Ptx::effect(Operation::RegistersLess, "", "setmaxnreg.dec.sync.aligned.u32 32;");
+/// Takes these.
+pub const REGISTERS_160: Ptx = Ptx::effect(Operation::RegistersMore, "", "setmaxnreg.inc.sync.aligned.u32 160;");
 
 // Copies by the tensor memory accelerator.
 
@@ -309,10 +348,24 @@ pub const TMA_STORE: Ptx = Ptx::effect(
     "prrrr",
     "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$0, {$2, $3, $4}], [$1];",
 );
+/// As [`TMA_LOAD`], of four dimensions.
+pub const TMA_LOAD_4: Ptx = Ptx::effect(
+    Operation::TmaLoad4,
+    "rprrrrr",
+    "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4, $5, $6}], [$2];",
+);
+/// As [`TMA_STORE`], of four dimensions.
+pub const TMA_STORE_4: Ptx = Ptx::effect(
+    Operation::TmaStore4,
+    "prrrrr",
+    "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [$0, {$2, $3, $4, $5}], [$1];",
+);
 /// Ends a group of stores.
 pub const TMA_COMMIT: Ptx = Ptx::effect(Operation::TmaCommit, "", "cp.async.bulk.commit_group;");
 /// Waits until all groups but the last one have read their source.
 pub const TMA_WAIT_READ: Ptx = Ptx::effect(Operation::TmaWaitRead, "", "cp.async.bulk.wait_group.read 1;");
+/// Waits until all groups have read their source.
+pub const TMA_WAIT_READ_ALL: Ptx = Ptx::effect(Operation::TmaWaitReadAll, "", "cp.async.bulk.wait_group.read 0;");
 /// Waits until all stores are done.
 pub const TMA_WAIT: Ptx = Ptx::effect(Operation::TmaWait, "", "cp.async.bulk.wait_group 0;");
 /// Makes what was written to shared memory known to the asynchronous proxy.
@@ -345,34 +398,68 @@ fn tied(count: usize) -> String {
     text
 }
 
+/// The left factor of a product of a warpgroup.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Left<'a> {
+    /// In shared memory: its descriptor, and whether it is transposed.
+    Shared(&'a str, bool),
+    /// In registers, two elements each: of rows 8 apart, then 8 further along the depth.
+    Registers([&'a str; 4]),
+}
+
 /// A product of 64 rows, `2 · sums` columns and a depth of 16, added to `sums` if `add` is not 0. `ty` is PTX's type of
 /// elements; an operand is transposed if its rows or columns, not its depth, are side by side.
-pub(super) fn wgmma(ty: &str, transposed: [bool; 2], sums: &[String], a: &str, b: &str, add: &str) -> String {
+pub(super) fn wgmma(ty: &str, sums: &[String], a: Left, (b, transposed): (&str, bool), add: &str) -> String {
     let count = sums.len();
     let registers: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
-    let [ta, tb] = transposed.map(u8::from);
+    let tb = u8::from(transposed);
+    let at = 2 * count;
+    let (left, flags, constraints, operands, after) = match a {
+        Left::Shared(a, ta) => (format!("${at}"), format!("{}, {tb}", u8::from(ta)), "l", format!("i64 {a}"), at + 1),
+        Left::Registers(a) => (
+            format!("{{${at}, ${}, ${}, ${}}}", at + 1, at + 2, at + 3),
+            tb.to_string(),
+            "r,r,r,r",
+            a.map(|word| format!("i32 {word}")).join(", "),
+            at + 4,
+        ),
+    };
     format!(
         "call {} asm sideeffect \"{{ .reg .pred p; setp.ne.b32 p, ${}, 0; \
-         wgmma.mma_async.sync.aligned.m64n{}k16.f32.{ty}.{ty} {{{}}}, ${}, ${}, p, 1, 1, {ta}, {tb}; }}\", \
-         \"{},l,l,r\"({}, i64 {a}, i64 {b}, i32 {add}) #9",
+         wgmma.mma_async.sync.aligned.m64n{}k16.f32.{ty}.{ty} {{{}}}, {left}, ${after}, p, 1, 1, {flags}; }}\", \
+         \"{},{constraints},l,r\"({}, {operands}, i64 {b}, i32 {add}) #9",
         floats(count),
-        2 * count + 2,
+        after + 1,
         2 * count,
         registers.join(", "),
-        2 * count,
-        2 * count + 1,
         tied(count),
         arguments(sums),
     )
 }
 
-/// Waits for all products. The sums pass through, so that nothing reads them before.
-pub(super) fn wgmma_wait(sums: &[String]) -> String {
+/// Waits for all groups of products but the last ones. The sums pass through, so that nothing reads them before.
+pub(super) fn wgmma_wait(pending: u32, sums: &[String]) -> String {
     format!(
-        "call {} asm sideeffect \"wgmma.wait_group.sync.aligned 0;\", \"{},~{{memory}}\"({}) #9",
+        "call {} asm sideeffect \"wgmma.wait_group.sync.aligned {pending};\", \"{},~{{memory}}\"({}) #9",
         floats(sums.len()),
         tied(sums.len()),
         arguments(sums),
+    )
+}
+
+/// Orders accesses to sums and to words of A before products: they pass through.
+pub(super) fn wgmma_fence(sums: &[String], words: &[String]) -> String {
+    let outputs = [vec!["=f"; sums.len()], vec!["=r"; words.len()]].concat();
+    let inputs: Vec<String> = (0..outputs.len()).map(|i| i.to_string()).collect();
+    let types = [vec!["float"; sums.len()], vec!["i32"; words.len()]].concat();
+    let operands: Vec<String> =
+        types.iter().zip(sums.iter().chain(words)).map(|(ty, operand)| format!("{ty} {operand}")).collect();
+    format!(
+        "call {{{}}} asm sideeffect \"wgmma.fence.sync.aligned;\", \"{},{},~{{memory}}\"({}) #9",
+        types.join(", "),
+        outputs.join(","),
+        inputs.join(","),
+        operands.join(", "),
     )
 }
 
@@ -418,6 +505,13 @@ pub const LOAD_SHARED: Ptx = Ptx {
 };
 /// Stores 16 bytes in shared memory.
 pub const STORE_SHARED: Ptx = Ptx::effect(Operation::StoreShared, "rrrrr", "st.shared.v4.b32 [$0], {$1, $2, $3, $4};");
+
+// Numbers.
+
+/// A power of two.
+pub const EXP2: Ptx = Ptx::value(Operation::Exp2, "f", "f", "ex2.approx.ftz.f32 $0, $1;");
+/// The number of the lane whose number differs by these bits.
+pub const SHUFFLE_XOR: Ptx = Ptx::value(Operation::ShuffleXor, "fr", "f", "shfl.sync.bfly.b32 $0, $1, $2, 31, -1;");
 
 // Conversions and matrices of 8 x 8.
 

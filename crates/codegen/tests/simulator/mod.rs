@@ -1,6 +1,7 @@
-//! A simulator of one cluster of blocks of a GPU, for kernels of matrix products: a fiber for each thread, in an order that a
+//! A simulator of one cluster of blocks of a GPU, for kernels of matrix products and attention: a fiber for each thread, in an order that a
 //! seed makes. Copies land as late as they may, over bytes that are poisoned until then; a copy that lands over what a product
-//! reads, an mbarrier with too many arrivals, lanes that do not meet, memory outside of what there is: all are errors.
+//! reads, an mbarrier with too many arrivals, lanes that do not meet, memory outside of what there is: all are errors. Sums of a
+//! warpgroup's products are no numbers until it has waited for them.
 //!
 //! It has its author's reading of descriptors and swizzles, no fences between proxies, and adds in its own order.
 
@@ -10,18 +11,28 @@ use half::{bf16, f16};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
-use svod_codegen::gpu::product::{Kernel, Operation};
+use svod_codegen::gpu::product::Operation;
 use svod_codegen::load::{Address, Code, Entry};
 
-/// A tensor map, as a kernel's parameter points to it: elements of 2 bytes, three dimensions.
+/// A tensor map, as a kernel's parameter points to it: elements of 2 bytes, up to four dimensions.
 pub struct Map {
     pub start: *mut u8,
     /// Elements of each dimension.
-    pub sizes: [usize; 3],
-    /// Elements from one to the next of the second and the third one.
-    pub strides: [usize; 2],
+    pub sizes: [usize; 4],
+    /// Elements from one to the next of all but the first one.
+    pub strides: [usize; 3],
     /// Elements of a copy.
     pub region: [usize; 2],
+}
+
+/// What is launched.
+pub struct Program<'a> {
+    pub entry: &'a str,
+    pub object: Vec<u8>,
+    /// Threads of a block.
+    pub threads: usize,
+    /// Blocks of a cluster.
+    pub cluster: usize,
 }
 
 /// Bytes of shared memory of a block.
@@ -64,7 +75,7 @@ struct Flight {
     to: usize,
     barrier: usize,
     block: usize,
-    at: [i64; 3],
+    at: [i64; 4],
 }
 
 /// A copy of a thread on its way.
@@ -88,6 +99,10 @@ struct Cluster {
     /// What products of each warpgroup read that are on their way, by group.
     reads: Vec<Vec<(u64, Range<usize>)>>,
     groups: Vec<u64>,
+    /// Sums of each thread that products make, with the group that does.
+    sums: Vec<Vec<(u32, u64)>>,
+    /// Threads at barriers of warpgroups that take turns, and how often they went on, by block and number.
+    turns: HashMap<(usize, usize), (usize, usize)>,
     memory: Vec<Range<usize>>,
     random: u64,
     idle: usize,
@@ -100,17 +115,15 @@ thread_local! {
 
 /// Runs all blocks of a kernel. `memory` is what it may read and write. The error is the first thing that was wrong.
 pub fn run(
-    kernel: &Kernel,
+    program: &Program,
     parameters: &[u64],
     blocks: usize,
     memory: &[Range<usize>],
     seed: u64,
 ) -> Result<(), String> {
-    let launch = &kernel.launch;
-    let object = kernel.code().map_err(|e| e.to_string())?;
-    let code = Code::load(&launch.entry, &object, &symbol).map_err(|e| e.to_string())?;
-    let entry = code.entry(&launch.entry).ok_or("the kernel has no entry")?;
-    let (threads, size) = (launch.threads as usize, launch.cluster as usize);
+    let code = Code::load(program.entry, &program.object, &symbol).map_err(|e| e.to_string())?;
+    let entry = code.entry(program.entry).ok_or("the kernel has no entry")?;
+    let (threads, size) = (program.threads, program.cluster);
     let mut stacks: Vec<DefaultStack> = Vec::new();
     for first in (0..blocks).step_by(size) {
         let all = threads * size;
@@ -127,6 +140,8 @@ pub fn run(
             copies: (0..all).map(|_| vec![Vec::new()]).collect(),
             reads: vec![Vec::new(); all.div_ceil(GROUP)],
             groups: vec![0; all.div_ceil(GROUP)],
+            sums: vec![Vec::new(); all],
+            turns: HashMap::new(),
             memory: memory.to_vec(),
             random: seed * 1_000_003 + first as u64 + 1,
             idle: 0,
@@ -308,7 +323,7 @@ impl Cluster {
         }
         for y in 0..map.region[1] {
             for x in 0..map.region[0] {
-                let value = element(map, [at[0] + x as i64, at[1] + y as i64, at[2]]).map_or([0, 0], |from| {
+                let value = element(map, [at[0] + x as i64, at[1] + y as i64, at[2], at[3]]).map_or([0, 0], |from| {
                     // SAFETY: `element` gives addresses inside of the tensor.
                     unsafe { from.cast::<[u8; 2]>().read_unaligned() }
                 });
@@ -321,9 +336,9 @@ impl Cluster {
 }
 
 /// The address of an element of a tensor, where it has that.
-fn element(map: &Map, at: [i64; 3]) -> Option<*mut u8> {
+fn element(map: &Map, at: [i64; 4]) -> Option<*mut u8> {
     let inside = at.iter().zip(map.sizes).all(|(at, size)| (0..size as i64).contains(at));
-    let offset = at[0] as usize + at[1] as usize * map.strides[0] + at[2] as usize * map.strides[1];
+    let offset = at[0] as usize + at[1..].iter().zip(map.strides).map(|(at, by)| *at as usize * by).sum::<usize>();
     inside.then(|| map.start.wrapping_add(2 * offset))
 }
 
@@ -418,8 +433,8 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
         }
         Operation::ClusterRank => give(&mine, 0, block as u32),
         Operation::Uniform => give(&mine, 0, number(&mine, 0)),
-        Operation::TmaLoad | Operation::TmaLoadMulticast => load_region(state, &mine, operation),
-        Operation::TmaStore => store_region(state, &mine),
+        Operation::TmaLoad | Operation::TmaLoadMulticast | Operation::TmaLoad4 => load_region(state, &mine, operation),
+        Operation::TmaStore | Operation::TmaStore4 => store_region(state, &mine, operation),
         Operation::WgmmaCommit => {
             meet(group, GROUP, operation, lane(GROUP), move |state, _| state.groups[thread / GROUP] += 1)
         }
@@ -427,12 +442,31 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
             meet(group, GROUP, operation, lane(GROUP), move |state, _| state.forget(thread / GROUP, 1))
         }
         Operation::WgmmaWait => {
+            let pending = u64::from(number(&mine, 1));
+            meet(group, GROUP, operation, lane(GROUP), move |state, _| state.forget(thread / GROUP, pending));
+            let done = cluster().groups[thread / GROUP].saturating_sub(pending);
             for i in 0..at(0) {
-                give(&mine, i, number(&mine, 1 + i));
+                let sum = number(&mine, 2 + i);
+                let known = cluster().sum(thread, sum).filter(|(_, group)| *group < done);
+                give(&mine, i, known.map_or(sum, |(value, _)| value));
             }
-            meet(group, GROUP, operation, lane(GROUP), move |state, _| state.forget(thread / GROUP, 0));
         }
-        Operation::Wgmma => meet(group, GROUP, operation, lane(GROUP), warpgroup_product),
+        Operation::Wgmma | Operation::WgmmaRegisters => {
+            meet(group, GROUP, operation, lane(GROUP), move |state, all| warpgroup_product(state, all, operation));
+        }
+        Operation::TurnGive => _ = state.turn((block, at(0))),
+        Operation::TurnWait => {
+            let turn = state.turn((block, at(0)));
+            while cluster().turns[&(block, at(0))].1 == turn {
+                wait();
+            }
+        }
+        Operation::Exp2 => give(&mine, 0, f32::from_bits(number(&mine, 0)).exp2().to_bits()),
+        Operation::ShuffleXor => meet(warp, WARP, operation, lane(WARP), |_, all| {
+            for (l, lane) in all.lanes.iter().enumerate() {
+                give(lane, 0, number(&all.lanes[l ^ number(lane, 1) as usize], 0));
+            }
+        }),
         Operation::MmaBf16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, true)),
         Operation::MmaF16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, false)),
         Operation::LoadMatrices => {
@@ -486,13 +520,44 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
         | Operation::MapPrefetch
         | Operation::TmaCommit
         | Operation::TmaWaitRead
+        | Operation::TmaWaitReadAll
         | Operation::TmaWait
         | Operation::ProxyFence
         | Operation::WgmmaFence => {}
     }
 }
 
+/// What a sum is called while products make it: a NaN with its place.
+const SUM: u32 = 0x7FE0_0000;
+
 impl Cluster {
+    /// The value of a sum of a thread that products make, and their group.
+    fn sum(&self, thread: usize, bits: u32) -> Option<(u32, u64)> {
+        if bits & SUM != SUM || bits >> 31 != 0 {
+            return None;
+        }
+        self.sums[thread].get((bits & !SUM) as usize).copied()
+    }
+
+    /// Gives a lane a sum that it has to wait for.
+    fn give_sum(&mut self, thread: usize, lane: &(usize, *const u64, *mut u32), i: usize, value: f32) {
+        let group = self.groups[thread / GROUP];
+        self.sums[thread].push((value.to_bits(), group));
+        give(lane, i, SUM | (self.sums[thread].len() - 1) as u32);
+    }
+
+    /// One thread more is at a barrier of two warpgroups; how often others went on before.
+    fn turn(&mut self, barrier: (usize, usize)) -> usize {
+        self.idle = 0;
+        let (threads, over) = self.turns.entry(barrier).or_default();
+        let before = *over;
+        *threads += 1;
+        if *threads == 2 * GROUP {
+            (*threads, *over) = (0, before + 1);
+        }
+        before
+    }
+
     /// Products of a warpgroup are done, but for the last groups.
     fn forget(&mut self, group: usize, but: u64) {
         let done = self.groups[group].saturating_sub(but);
@@ -547,9 +612,14 @@ impl Cluster {
 
 fn load_region(state: &mut Cluster, lane: &(usize, *const u64, *mut u32), operation: Operation) {
     let (to, map, barrier) = (number(lane, 0) as usize, operand(lane, 1) as *const Map, number(lane, 2) as usize);
-    let at = [3, 4, 5].map(|i| i64::from(number(lane, i) as i32));
-    let mine = 1 << state.block();
-    let blocks = if operation == Operation::TmaLoad { mine } else { u64::from(number(lane, 6) as u16) };
+    let mut at = [3, 4, 5, 6].map(|i| i64::from(number(lane, i) as i32));
+    let mut blocks = 1 << state.block();
+    if operation == Operation::TmaLoadMulticast {
+        blocks = u64::from(number(lane, 6) as u16);
+    }
+    if operation != Operation::TmaLoad4 {
+        at[3] = 0;
+    }
     // SAFETY: the caller's maps live as long as the run.
     let bytes = 128 * unsafe { &*map }.region[1];
     for block in (0..state.shared.len()).filter(|block| blocks >> block & 1 == 1) {
@@ -559,15 +629,18 @@ fn load_region(state: &mut Cluster, lane: &(usize, *const u64, *mut u32), operat
     state.idle = 0;
 }
 
-fn store_region(state: &mut Cluster, lane: &(usize, *const u64, *mut u32)) {
+fn store_region(state: &mut Cluster, lane: &(usize, *const u64, *mut u32), operation: Operation) {
     // SAFETY: the caller's maps live as long as the run.
     let map = unsafe { &*(operand(lane, 0) as *const Map) };
     let from = number(lane, 1) as usize;
-    let at = [2, 3, 4].map(|i| i64::from(number(lane, i) as i32));
+    let mut at = [2, 3, 4, 5].map(|i| i64::from(number(lane, i) as i32));
+    if operation != Operation::TmaStore4 {
+        at[3] = 0;
+    }
     for y in 0..map.region[1] {
         for x in 0..map.region[0] {
             let value = state.word(swizzled(from + y * 128 + x * 2));
-            if let Some(to) = element(map, [at[0] + x as i64, at[1] + y as i64, at[2]]) {
+            if let Some(to) = element(map, [at[0] + x as i64, at[1] + y as i64, at[2], at[3]]) {
                 // SAFETY: `element` gives addresses inside of the tensor.
                 unsafe { to.cast::<[u8; 2]>().write_unaligned(value) };
             }
@@ -631,16 +704,21 @@ fn warp_product(all: &Meeting, is_bf16: bool) {
     }
 }
 
-fn warpgroup_product(state: &mut Cluster, all: &Meeting) {
+fn warpgroup_product(state: &mut Cluster, all: &Meeting, operation: Operation) {
     let first = &all.lanes[0];
-    let [count, a_transposed, b_transposed, is_bf16] = [0, 1, 2, 3].map(|i| number(first, i) as usize);
+    let count = number(first, 0) as usize;
     let columns = 2 * count;
-    let [a, b, add] = [4, 5, 6].map(|i| operand(first, i + count));
-    if all.lanes.iter().any(|lane| operand(lane, 4 + count) != a || operand(lane, 5 + count) != b) {
+    // Where the sums are, then the left factor, then the right one and whether the sums count.
+    let (sums, rest) = if operation == Operation::Wgmma { (4, 5 + count) } else { (3, 7 + count) };
+    let [b_transposed, is_bf16] = [sums - 2, sums - 1].map(|i| number(first, i) as usize);
+    let [a, b, add] = [sums + count, rest, rest + 1].map(|i| operand(first, i));
+    let same = |i: usize| all.lanes.iter().all(|lane| operand(lane, i) == operand(first, i));
+    if !same(rest) || operation == Operation::Wgmma && !same(sums + count) {
         state.fail("lanes of a warpgroup have different descriptors");
     }
     let field = |descriptor: u64, bit: u32| ((descriptor >> bit & 0x3FFF) << 4) as usize;
-    if [a, b].iter().any(|descriptor| descriptor >> 62 != 1) {
+    let shared = if operation == Operation::Wgmma { vec![a, b] } else { vec![b] };
+    if shared.iter().any(|descriptor| descriptor >> 62 != 1) {
         state.fail("a descriptor without a swizzle of 128 bytes");
     }
     // Of a matrix: where the element of an outer index and a depth is.
@@ -670,15 +748,32 @@ fn warpgroup_product(state: &mut Cluster, all: &Meeting) {
         }
         at.iter().map(|at| std::array::from_fn(|k| decoded(state.word(at[k]), is_bf16 != 0))).collect()
     };
-    let left = read(a, a_transposed, 64);
+    let left = if operation == Operation::Wgmma {
+        read(a, number(first, 1) as usize, 64)
+    } else {
+        let mut left = vec![[0.0; 16]; 64];
+        for (l, lane) in all.lanes.iter().enumerate() {
+            let (g, t) = (l / 32 * 16 + l % 32 / 4, 2 * (l % 4));
+            for i in 0..8 {
+                let bytes = number(lane, sums + count + i / 2).to_le_bytes();
+                let two = 2 * (i % 2);
+                left[g + 8 * (i / 2 % 2)][t + i % 2 + 8 * (i / 4)] =
+                    decoded([bytes[two], bytes[two + 1]], is_bf16 != 0);
+            }
+        }
+        left
+    };
     let right = read(b, b_transposed, columns);
     for (l, lane) in all.lanes.iter().enumerate() {
         for i in 0..count {
             let row = l / 32 * 16 + l % 32 / 4 + (i & 2) * 4;
             let column = i / 4 * 8 + l % 4 * 2 + i % 2;
             let sum: f32 = left[row].iter().zip(&right[column]).map(|(x, y)| x * y).sum();
-            let old = if add as u32 == 0 { 0.0 } else { f32::from_bits(number(lane, 4 + i)) };
-            give(lane, i, (old + sum).to_bits());
+            let thread = group * GROUP + l;
+            let bits = number(lane, sums + i);
+            let old = state.sum(thread, bits).map_or(bits, |(value, _)| value);
+            let old = if add as u32 == 0 { 0.0 } else { f32::from_bits(old) };
+            state.give_sum(thread, lane, i, old + sum);
         }
     }
 }

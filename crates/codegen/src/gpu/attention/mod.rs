@@ -15,6 +15,8 @@
 
 mod decode;
 mod mma;
+mod order;
+mod rows;
 mod wgmma;
 
 pub use super::body::{Body, Slot};

@@ -17,22 +17,14 @@ use super::{Epilogue, Kernel, Launch, Layout, Operand, Parameter, Product, Size,
 use crate::CompileError;
 use crate::gpu::Runner;
 use crate::gpu::body::{Body, Slot};
+use crate::gpu::ptx::Left;
+use crate::gpu::warpgroup::{self, GROUP, ROW, ROWS, Ring, SHARED, STEP};
 use svod_dtype::DType;
 
 /// Depth of a stage: 128 bytes of 16-bit elements.
 const DEPTH: u32 = 64;
-/// Depth of an instruction.
-const STEP: u32 = 16;
-/// Bytes of a row of a stage, which the swizzle goes by.
-const ROW: u32 = 128;
-/// Rows of an instruction; also the rows or columns of a panel.
-const ROWS: u32 = 64;
 /// Bytes of a panel: 64 rows.
 const PANEL: u32 = ROWS * ROW;
-/// Threads of a warpgroup.
-const GROUP: u32 = 128;
-/// Bytes that a block may use at most.
-const SHARED: u32 = 232_448;
 /// Stages of what is stored, for each warpgroup.
 const STORES: u32 = 2;
 
@@ -199,30 +191,6 @@ struct Writer<'a> {
     epilogue: &'a dyn Epilogue,
 }
 
-/// The stage of the ring that comes next, and the parity of its phase.
-struct Ring {
-    stage: Slot,
-    parity: Slot,
-}
-
-impl Ring {
-    fn new(body: &mut Body) -> Ring {
-        Ring { stage: body.slot("i32", 0), parity: body.slot("i32", 0) }
-    }
-
-    fn advance(&self, body: &mut Body, stages: u32) {
-        let stage = body.get(&self.stage);
-        let next = body.add(stage, 1);
-        let around = body.compare("eq", &next, stages);
-        let stage = body.select(&around, 0, next);
-        body.set(&self.stage, stage);
-        let parity = body.get(&self.parity);
-        let other = body.xor(&parity, 1);
-        let parity = body.select(&around, other, parity);
-        body.set(&self.parity, parity);
-    }
-}
-
 impl Writer<'_> {
     fn maps(&self) -> Vec<TensorMap> {
         let (tile, product) = (self.tile, self.product);
@@ -316,13 +284,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Address of a part of a stage.
-    fn at(body: &mut Body, from: u32, stage: &str, bytes: u32) -> String {
-        let offset = body.mul(stage, bytes);
-        let address = body.add("%base", from);
-        body.add(address, offset)
-    }
-
     /// Goes over the tiles of this block.
     fn tiles(&self, body: &mut Body, each: impl FnOnce(&mut Body, &Place)) {
         let WgmmaTile { columns, cluster, rows_together, .. } = *self.tile;
@@ -339,19 +300,20 @@ impl Writer<'_> {
             body.repeat(0, "%slices", 1, |body, slice| {
                 let stage = body.get(&ring.stage);
                 let parity = body.get(&ring.parity);
-                let (full, empty) = (Self::at(body, shared.full, &stage, 8), Self::at(body, shared.empty, &stage, 8));
+                let (full, empty) =
+                    (warpgroup::at(body, shared.full, &stage, 8), warpgroup::at(body, shared.empty, &stage, 8));
                 // In the first round, the phase before the first one counts as over.
                 let before = body.xor(parity, 1);
                 body.run(&ptx::BARRIER_WAIT, &[&empty, &before]);
                 body.run(&ptx::BARRIER_EXPECT, &[&full, &(shared.a + shared.b)]);
                 let depth = body.mul(slice, DEPTH);
-                let a = Self::at(body, 0, &stage, shared.a);
+                let a = warpgroup::at(body, 0, &stage, shared.a);
                 self.load(body, Operand::A, &a, &full, &depth, &place.row, &batch_a);
                 let part = tile.columns / tile.cluster;
                 let skipped = body.mul("%rank", part);
                 let column = body.add(&place.column, &skipped);
                 let skipped = body.mul(&skipped, ROW);
-                let b = Self::at(body, shared.b_at, &stage, shared.b);
+                let b = warpgroup::at(body, shared.b_at, &stage, shared.b);
                 let b = body.add(b, skipped);
                 self.load(body, Operand::B, &b, &full, &depth, &column, &batch_b);
                 ring.advance(body, tile.stages);
@@ -387,16 +349,6 @@ impl Writer<'_> {
         }
     }
 
-    /// The descriptor of a matrix in a stage: bytes from panel to panel, and from 8 rows to the next 8.
-    fn descriptor(body: &mut Body, address: &str) -> String {
-        // Address, panels' stride, stride of 8 rows, each by 16; then the swizzle of 128 bytes.
-        let fields = (1u64 << 62) | (u64::from((8 * ROW) >> 4) << 32) | (u64::from(PANEL >> 4) << 16);
-        let address = body.and(address, 0x3FFFF);
-        let address = body.shr(address, 4);
-        let address = body.wide(address);
-        body.value(format_args!("or i64 {address}, {}", fields as i64))
-    }
-
     /// What the descriptor of the next 16 of the depth adds.
     fn step(layout: Layout) -> u32 {
         match layout {
@@ -421,13 +373,13 @@ impl Writer<'_> {
             body.repeat(0, "%slices", 1, |body, slice| {
                 let stage = body.get(&ring.stage);
                 let parity = body.get(&ring.parity);
-                let full = Self::at(body, shared.full, &stage, 8);
+                let full = warpgroup::at(body, shared.full, &stage, 8);
                 body.run(&ptx::BARRIER_WAIT, &[&full, &parity]);
-                let a = Self::at(body, 0, &stage, shared.a);
+                let a = warpgroup::at(body, 0, &stage, shared.a);
                 let a = body.add(a, &rows_at);
-                let a = Self::descriptor(body, &a);
-                let b = Self::at(body, shared.b_at, &stage, shared.b);
-                let b = Self::descriptor(body, &b);
+                let a = warpgroup::descriptor(body, &a, PANEL);
+                let b = warpgroup::at(body, shared.b_at, &stage, shared.b);
+                let b = warpgroup::descriptor(body, &b, PANEL);
                 let later = body.compare("ne", slice, 0);
                 let later = body.value(format_args!("zext i1 {later} to i32"));
                 body.run(&ptx::WGMMA_FENCE, &[]);
@@ -442,7 +394,7 @@ impl Writer<'_> {
             });
             for sums in &sums {
                 let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
-                let values = body.wgmma_wait(&values);
+                let values = body.wgmma_wait(0, &values);
                 for (sum, value) in sums.iter().zip(values) {
                     body.set(sum, value);
                 }
@@ -469,7 +421,7 @@ impl Writer<'_> {
                 let skipped = step * Self::step(product.a) + block as u32 * (PANEL >> 4);
                 let a = body.value(format_args!("add i64 {a}, {skipped}"));
                 let add = if step == 0 { later } else { "1" };
-                *values = body.wgmma(bf16, transposed, values, [&a, &b, add]);
+                *values = body.wgmma(bf16, values, Left::Shared(&a, transposed[0]), (&b, transposed[1]), add);
             }
         }
         for (sum, value) in sums.iter().flatten().zip(values.iter().flatten()) {
@@ -480,7 +432,7 @@ impl Writer<'_> {
     /// Says that this warpgroup is done with the stage before, to all blocks of the cluster.
     fn release(&self, body: &mut Body, previous: &Slot, in_group: &str) {
         let stage = body.get(previous);
-        let empty = Self::at(body, self.shared.empty, &stage, 8);
+        let empty = warpgroup::at(body, self.shared.empty, &stage, 8);
         if self.tile.cluster == 1 {
             body.when("%lead", |body| body.run(&ptx::BARRIER_ARRIVE, &[&empty]));
         } else {
